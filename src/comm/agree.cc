@@ -39,7 +39,7 @@ std::string What::str() const {
                                            "all_gather", "all_gather_rows", "barrier"};
   if (magic != What().magic || static_cast<size_t>(verb) >= std::size(kVerbs)) return "no collective of this version";
   if (verb == Verb::kBarrier) return "barrier";
-  const bool known = dtype <= static_cast<uint8_t>(DType::kInt8);
+  const bool known = dtype <= static_cast<uint8_t>(DType::kBFloat16);
   const bool combines = verb <= Verb::kReduceScatter && how <= Combine::kMin;
   return fmt::format("{}{}{} of {} numbers {}, {}, root {}", kVerbs[static_cast<int>(verb)], combines ? " " : "",
                      combines ? combine_name(how) : "", elems, known ? dtype_name(static_cast<DType>(dtype)) : "?",

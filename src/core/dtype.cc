@@ -8,7 +8,8 @@ size_t dtype_size(DType dtype) {
     case DType::kUInt8:
     case DType::kInt8: return 1;
     case DType::kInt16:
-    case DType::kFloat16: return 2;
+    case DType::kFloat16:
+    case DType::kBFloat16: return 2;
     case DType::kInt32:
     case DType::kFloat32: return 4;
     case DType::kInt64:
@@ -28,17 +29,18 @@ const char* dtype_name(DType dtype) {
     case DType::kFloat64: return "float64";
     case DType::kUInt8: return "uint8";
     case DType::kInt8: return "int8";
+    case DType::kBFloat16: return "bfloat16";
   }
   return "unknown";
 }
 
 bool dtype_is_float(DType dtype) {
-  return dtype == DType::kFloat16 || dtype == DType::kFloat32 || dtype == DType::kFloat64;
+  return dtype == DType::kFloat16 || dtype == DType::kBFloat16 || dtype == DType::kFloat32 || dtype == DType::kFloat64;
 }
 
 DType dtype_from_number(int64_t number) {
-  const bool known = (number >= 0 && number <= 6) || number == 20 || number == 21;
-  AB_CHECK(known, InvalidArgument, "{} is no element type (0-6, 20 and 21 are)", number);
+  const bool known = (number >= 0 && number <= 6) || (number >= 20 && number <= 22);
+  AB_CHECK(known, InvalidArgument, "{} is no element type (0-6 and 20-22 are)", number);
   return static_cast<DType>(number);
 }
 

@@ -17,9 +17,14 @@ enum class DType : int32_t {
   kFloat64 = 6,
   kUInt8 = 20,
   kInt8 = 21,
+  kBFloat16 = 22,
 };
 
-struct float16 {  // storage only: arithmetic on halves is not offered on CPU
+// Storage only: the CPU converts the 16-bit floats and has no arithmetic on them.
+struct float16 {
+  uint16_t bits;
+};
+struct bfloat16 {
   uint16_t bits;
 };
 
@@ -34,6 +39,7 @@ template <> struct DTypeOf<int16_t> { static constexpr DType value = DType::kInt
 template <> struct DTypeOf<int32_t> { static constexpr DType value = DType::kInt32; };
 template <> struct DTypeOf<int64_t> { static constexpr DType value = DType::kInt64; };
 template <> struct DTypeOf<float16> { static constexpr DType value = DType::kFloat16; };
+template <> struct DTypeOf<bfloat16> { static constexpr DType value = DType::kBFloat16; };
 template <> struct DTypeOf<float> { static constexpr DType value = DType::kFloat32; };
 template <> struct DTypeOf<double> { static constexpr DType value = DType::kFloat64; };
 template <> struct DTypeOf<uint8_t> { static constexpr DType value = DType::kUInt8; };
@@ -43,7 +49,7 @@ template <class T> inline constexpr DType dtype_of = DTypeOf<T>::value;
 
 template <class T> struct TypeTag { using type = T; };
 
-// Calls fn(TypeTag<T>{}) with the C++ type of an arithmetic dtype (all but float16).
+// Calls fn(TypeTag<T>{}) with the C++ type of an arithmetic dtype (all but the 16-bit floats).
 template <class Fn> decltype(auto) visit_dtype(DType dtype, Fn&& fn) {
   switch (dtype) {
     case DType::kBool: return fn(TypeTag<bool>{});  // NOLINT(bugprone-branch-clone): fn may ignore its argument
@@ -54,7 +60,8 @@ template <class Fn> decltype(auto) visit_dtype(DType dtype, Fn&& fn) {
     case DType::kFloat64: return fn(TypeTag<double>{});
     case DType::kUInt8: return fn(TypeTag<uint8_t>{});
     case DType::kInt8: return fn(TypeTag<int8_t>{});
-    case DType::kFloat16: break;
+    case DType::kFloat16:
+    case DType::kBFloat16: break;
   }
   AB_THROW(Unsupported, "no arithmetic on {}", dtype_name(dtype));
 }

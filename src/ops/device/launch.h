@@ -12,6 +12,10 @@
 
 namespace anabranch::device {
 
+// The engine's 16-bit floats, which have no arithmetic, are the kernels' own.
+template <> inline constexpr const char* type_name<anabranch::float16> = type_name<half>;
+template <> inline constexpr const char* type_name<anabranch::bfloat16> = type_name<bfloat16>;
+
 inline DeviceIn operand(const Tensor& t) { return {t.raw(), t.bytes()}; }
 inline DeviceOut operand(Tensor& t) { return {t.mutable_raw(), t.bytes()}; }
 

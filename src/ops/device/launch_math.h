@@ -10,6 +10,7 @@ namespace anabranch::device {
 // The last part of a key that is not the type by which the op's kernel was chosen.
 inline std::string name_of(DType dtype) {
   if (dtype == DType::kFloat16) return type_name<half>;
+  if (dtype == DType::kBFloat16) return type_name<bfloat16>;
   return visit_dtype(dtype, [](auto tag) { return std::string(type_name<typename decltype(tag)::type>); });
 }
 

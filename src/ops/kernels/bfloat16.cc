@@ -7,7 +7,7 @@
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace anabranch::bfloat16 {
+namespace anabranch::as_bfloat16 {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -38,21 +38,21 @@ void Round(const float* x, int64_t n, uint16_t* out) {
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace anabranch::bfloat16
+}  // namespace anabranch::as_bfloat16
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace anabranch {
-namespace bfloat16 {
+namespace as_bfloat16 {
 HWY_EXPORT(Round);
 void round(const float* x, int64_t n, uint16_t* out) { HWY_DYNAMIC_DISPATCH(Round)(x, n, out); }
-}  // namespace bfloat16
+}  // namespace as_bfloat16
 
 void round_to_bfloat16(const KernelContext& c, const float* x, int64_t n, std::vector<uint16_t>& out) {
   if (static_cast<int64_t>(out.size()) < n) out.resize(static_cast<size_t>(n));
   constexpr int64_t kGrain = 1 << 16;
   c.parallel_for(n, kGrain,
-                 [&](int64_t begin, int64_t end) { bfloat16::round(x + begin, end - begin, out.data() + begin); });
+                 [&](int64_t begin, int64_t end) { as_bfloat16::round(x + begin, end - begin, out.data() + begin); });
 }
 
 }  // namespace anabranch

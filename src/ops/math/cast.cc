@@ -54,7 +54,7 @@ AB_OP(cast)
       if (to == DType::kFloat16) return cast_kernel<float16, From>(op);
       return visit_dtype(to, [&](auto to_tag) { return cast_kernel<typename decltype(to_tag)::type, From>(op); });
     })
-    .device<float, double, int32_t, int64_t, int16_t, int8_t, uint8_t, bool, float16>(
+    .device<float, double, int32_t, int64_t, int16_t, int8_t, uint8_t, bool, float16, bfloat16>(
         [](auto tag, const KernelArgs& op) -> Kernel {
           const DType from = dtype_of<typename decltype(tag)::type>;
           const DType to = dtype_from_number(op.attr<int32_t>("out_dtype"));
