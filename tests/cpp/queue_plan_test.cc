@@ -82,7 +82,9 @@ TEST(QueuePlan, TheLastNodeOfEachQueueIsRecorded) {
       if (plan.lane(i) == lane) last = i;
     }
     EXPECT_EQ(queues.last()[static_cast<size_t>(lane)], last);
-    if (last >= 0) EXPECT_TRUE(queues.records(last));
+    if (last >= 0) {
+      EXPECT_TRUE(queues.records(last));
+    }
   }
 }
 
