@@ -17,6 +17,7 @@ MAKES = {
     "src/autodiff/gradient_parts.cc": {"add_to_sum", "sum", "assign"},
     "src/graph/replica_gradients.cc": {"all_reduce", "replica_weight", "ring_sum", "ring_weight", "trainer_weight"},
     "src/graph/replica_nodes.cc": {"copy_value", "empty_array"},
+    "src/graph/replicate.cc": {"copy_between_places"},
 }
 NEVER_BY_NAME = ["base", "core", "opdef", "exec", "engine", "graph", "autodiff"]
 COMPARED = re.compile(r"""\btype(\(\))?\s*[!=]=\s*"|"\s*[!=]=\s*[\w.>()-]*\btype\b"""

@@ -47,8 +47,8 @@ REGISTRY = "ops are reached through the registry"
 
 
 @pytest.mark.parametrize("path, header, message", [
-    ("src/base/log.cc", "core/tensor.h", "src/base -> src/core: tier 0 must not include tier 1"),
-    ("src/graph/passes/a.cc", "autodiff/b.h", "src/graph -> src/autodiff: tier 5 must not include tier 5"),
+    ("src/base/log.cc", "core/tensor.h", "src/base -> src/core: tier 0 must not include tier 2"),
+    ("src/graph/passes/a.cc", "autodiff/b.h", "src/graph -> src/autodiff: tier 6 must not include tier 6"),
     ("src/engine/executor.cc", "ops/math/relu.h", "src/engine -> src/ops: " + REGISTRY),
     ("python/bindings/bind_ops.cc", "ops/nn/conv.h", "python/bindings -> src/ops: " + REGISTRY),
 ])
@@ -73,7 +73,7 @@ def test_table_covers_the_tree():
     finally:
         sys.path.pop(0)
     tiers = read_tiers(ROOT)
-    assert tiers["src/base"] == 0 and tiers["python/bindings"] == 8
+    assert tiers["src/base"] == 0 and tiers["python/bindings"] == 9
     assert {"src/" + name for name in os.listdir(os.path.join(ROOT, "src"))} <= set(tiers)
     assert list(tiers.values()) == sorted(tiers.values())
 
