@@ -194,10 +194,7 @@ void Gemm::scale_only(const ab_queue& queue, void* out) const {
 }  // namespace
 
 std::unique_ptr<LibraryCall> plan_gemm(Process& process, int device, const void* desc, size_t size) {
-  need(size == sizeof(GemmDesc), "gemm is described by ", sizeof(GemmDesc), " bytes, got ", size);
-  GemmDesc copy;
-  memcpy(&copy, desc, sizeof copy);
-  return std::make_unique<Gemm>(process, device, copy);
+  return std::make_unique<Gemm>(process, device, described<GemmDesc>("gemm", desc, size));
 }
 
 }  // namespace anabranch::cuda

@@ -1,12 +1,18 @@
 #include "library_call.h"
 
+#include <map>
+
 #include "handles.h"
 
 namespace anabranch::cuda {
 
 std::unique_ptr<LibraryCall> plan_call(Process& process, int device, const std::string& key, const void* desc,
                                        size_t size) {
-  if (key == "gemm") return plan_gemm(process, device, desc, size);
+  static const std::map<std::string, PlanCall*> plans{{"gemm", plan_gemm},
+                                                      {"conv", plan_conv},
+                                                      {"batch_norm", plan_batch_norm},
+                                                      {"batch_norm_grad", plan_batch_norm_grad}};
+  if (const auto found = plans.find(key); found != plans.end()) return found->second(process, device, desc, size);
   fail(AB_NOT_FOUND, "cuda has no library call ", key);
 }
 

@@ -20,7 +20,17 @@ class LibraryCall {
 std::unique_ptr<LibraryCall> plan_call(Process& process, int device, const std::string& key, const void* desc,
                                        size_t size);
 
-std::unique_ptr<LibraryCall> plan_gemm(Process& process, int device, const void* desc, size_t size);
+// One key each.
+using PlanCall = std::unique_ptr<LibraryCall>(Process& process, int device, const void* desc, size_t size);
+PlanCall plan_gemm, plan_conv, plan_batch_norm, plan_batch_norm_grad;
+
+// A description as its struct; its bytes may lie anywhere.
+template <class Desc> Desc described(const char* key, const void* desc, size_t size) {
+  need(size == sizeof(Desc), key, " is described by ", sizeof(Desc), " bytes, got ", size);
+  Desc copy;
+  memcpy(&copy, desc, sizeof copy);
+  return copy;
+}
 
 // A library's call failed while something was put into the queue: throws the fault behind it, if there is one, else
 // `status` with `text`.

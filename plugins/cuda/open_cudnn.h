@@ -1,6 +1,13 @@
-// cuDNN, opened when it is first needed.
+// cuDNN, opened when it is first needed. Of its interfaces the plug-in calls the one by descriptors of single layers,
+// which cuDNN 9 has throughout.
 #pragma once
 #include <cudnn.h>
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "library_call.h"
 
 namespace anabranch::cuda {
 
@@ -10,8 +17,82 @@ struct Cudnn {
   decltype(&::cudnnCreate) cudnnCreate;
   decltype(&::cudnnDestroy) cudnnDestroy;
   decltype(&::cudnnSetStream) cudnnSetStream;
+  decltype(&::cudnnCreateTensorDescriptor) cudnnCreateTensorDescriptor;
+  decltype(&::cudnnSetTensorNdDescriptor) cudnnSetTensorNdDescriptor;
+  decltype(&::cudnnDestroyTensorDescriptor) cudnnDestroyTensorDescriptor;
+  decltype(&::cudnnCreateFilterDescriptor) cudnnCreateFilterDescriptor;
+  decltype(&::cudnnSetFilterNdDescriptor) cudnnSetFilterNdDescriptor;
+  decltype(&::cudnnDestroyFilterDescriptor) cudnnDestroyFilterDescriptor;
+  decltype(&::cudnnCreateConvolutionDescriptor) cudnnCreateConvolutionDescriptor;
+  decltype(&::cudnnSetConvolutionNdDescriptor) cudnnSetConvolutionNdDescriptor;
+  decltype(&::cudnnSetConvolutionGroupCount) cudnnSetConvolutionGroupCount;
+  decltype(&::cudnnSetConvolutionMathType) cudnnSetConvolutionMathType;
+  decltype(&::cudnnDestroyConvolutionDescriptor) cudnnDestroyConvolutionDescriptor;
+  decltype(&::cudnnGetConvolutionForwardAlgorithm_v7) cudnnGetConvolutionForwardAlgorithm_v7;
+  decltype(&::cudnnGetConvolutionBackwardDataAlgorithm_v7) cudnnGetConvolutionBackwardDataAlgorithm_v7;
+  decltype(&::cudnnGetConvolutionBackwardFilterAlgorithm_v7) cudnnGetConvolutionBackwardFilterAlgorithm_v7;
+  decltype(&::cudnnConvolutionForward) cudnnConvolutionForward;
+  decltype(&::cudnnConvolutionBackwardData) cudnnConvolutionBackwardData;
+  decltype(&::cudnnConvolutionBackwardFilter) cudnnConvolutionBackwardFilter;
+  decltype(&::cudnnBatchNormalizationForwardTraining) cudnnBatchNormalizationForwardTraining;
+  decltype(&::cudnnBatchNormalizationBackward) cudnnBatchNormalizationBackward;
 };
 
 const Cudnn& cudnn();  // Unavailable when it is not there
+
+// One a device. It puts work into the queue that was named last, so whoever calls it holds the lock.
+class CudnnHandle {
+ public:
+  explicit CudnnHandle(int device);
+  ~CudnnHandle() { (void)cudnn().cudnnDestroy(handle_); }
+  CudnnHandle(const CudnnHandle&) = delete;
+  CudnnHandle& operator=(const CudnnHandle&) = delete;
+
+  // fn(handle), which answers with a status. `doing` shows in errors.
+  template <class Fn> void put(const ab_queue& queue, const char* doing, Fn&& fn) {
+    const std::lock_guard lock(mutex_);
+    cudnnStatus_t status = set_stream(queue);
+    if (status == CUDNN_STATUS_SUCCESS) status = fn(handle_);
+    if (status != CUDNN_STATUS_SUCCESS) [[unlikely]]
+      failed(queue, doing, status);
+  }
+  template <class Fn> cudnnStatus_t ask(Fn&& fn) {  // puts nothing into a queue
+    const std::lock_guard lock(mutex_);
+    return fn(handle_);
+  }
+
+ private:
+  cudnnStatus_t set_stream(const ab_queue& queue);
+  [[noreturn]] static void failed(const ab_queue& queue, const char* doing, cudnnStatus_t status);
+
+  std::mutex mutex_;
+  cudnnHandle_t handle_ = nullptr;
+};
+
+std::shared_ptr<CudnnHandle> cudnn_handle(Process& process, int device);
+
+ab_status status_of(cudnnStatus_t status);
+
+// Of calls that put nothing into a queue.
+template <class... Doing> void well(cudnnStatus_t status, const Doing&... doing) {
+  if (status == CUDNN_STATUS_SUCCESS) return;
+  fail(status_of(status), doing..., ": cuDNN: ", cudnn().cudnnGetErrorString(status));
+}
+
+template <class T> using CudnnOwned = std::unique_ptr<T, cudnnStatus_t (*)(T*)>;
+using TensorDescriptor = CudnnOwned<cudnnTensorStruct>;
+
+TensorDescriptor describe_tensor(cudnnDataType_t type, const std::vector<int>& extents,
+                                 const std::vector<int>& strides);
+
+// Element types of a call: of tensors, and of scales, sums and what belongs to a channel.
+struct CudnnTypes {
+  cudnnDataType_t data, wide;
+  size_t bytes, wide_bytes;
+};
+CudnnTypes cudnn_types(const char* key, int32_t dtype);
+
+// The number 1 or 0 as cuDNN takes scales of a call.
+const void* cudnn_scale(const CudnnTypes& types, bool one);
 
 }  // namespace anabranch::cuda

@@ -1,5 +1,7 @@
 #include "process.h"
 
+#include <charconv>
+
 #include "handles.h"
 
 namespace anabranch::cuda {
@@ -8,10 +10,24 @@ Process::Process(const ab_host* host, int devices) : devices(devices), host_(hos
   for (int device = 0; device < devices; ++device) clocks_.push_back(std::make_unique<Clock>(device));
 }
 
-bool Process::setting(const char* name, bool otherwise) const {
+std::string Process::text_of(const char* name) const {
   const char* text = host_ && host_->setting ? host_->setting(host_->self, name) : nullptr;
-  if (!text || !*text) return otherwise;
-  const std::string value = text;
+  return text ? text : "";
+}
+
+int64_t Process::number(const char* name, int64_t otherwise) const {
+  const std::string value = text_of(name);
+  if (value.empty()) return otherwise;
+  int64_t number = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+  need(error == std::errc() && end == value.data() + value.size(), "FLAGS_", name, " must be an integer, got \"", value,
+       "\"");
+  return number;
+}
+
+bool Process::setting(const char* name, bool otherwise) const {
+  const std::string value = text_of(name);
+  if (value.empty()) return otherwise;
   if (value == "true" || value == "True" || value == "1") return true;
   need(value == "false" || value == "False" || value == "0", "FLAGS_", name, " must be true or false, got \"", value,
        "\"");

@@ -38,6 +38,7 @@ class Process {
   Clock& clock(int device) { return *clocks_[static_cast<size_t>(device)]; }
 
   bool setting(const char* name, bool otherwise) const;  // of a flag that is on or off
+  int64_t number(const char* name, int64_t otherwise) const;
 
   bool faulted() const { return faulted_.load(std::memory_order_acquire); }
   void check_fault() const {
@@ -60,6 +61,7 @@ class Process {
 
  private:
   std::string marks() const;
+  std::string text_of(const char* name) const;  // of a flag, empty when there is none
 
   const ab_host* const host_;
   std::vector<std::unique_ptr<Clock>> clocks_;

@@ -155,6 +155,7 @@ bool Step::watched_changed() {
 void Step::lay_out() {
   laid_out_ = false;  // until every node is
   int at = 0;
+  const MemoryPlan::Shaping without_memory(shareable_);
   try {
     bring_home(graph_, lowered_);
     check_declared();
@@ -172,6 +173,8 @@ void Step::lay_out() {
     const bool at_once = may_run_parallel() || lowered_.plan->has_later() || lowered_.plan->lanes() > 0;
     lowered_.plan->order(memory_.place(shareable_, at_once));
     if (state_->queues()) state_->queues()->follow_edges();
+  } else {
+    memory_.take_blocks(shareable_);
   }
   laid_out_ = true;
 }

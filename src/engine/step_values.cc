@@ -16,7 +16,7 @@ int64_t elems(const Value* v) {
 
 bool is_shareable(const GraphVar& var) {
   return !var.desc.persistable && !var.fed && !var.fetched && !var.dynamic && var.produced &&
-         var.place.kind == PlaceKind::kCpu && var.desc.kind == VarKind::kLoDTensor;
+         var.desc.kind == VarKind::kLoDTensor;
 }
 
 }  // namespace
@@ -66,7 +66,7 @@ std::vector<Temporary> find_temporaries(const Graph& graph, const Lowered& lower
       const auto [it, fresh] = found.try_emplace(value);
       Temporary& t = it->second;
       if (runs_block || (fresh && !writes)) kept.insert(value);
-      if (fresh) t = {value, static_cast<int>(i), -1, {}};
+      if (fresh) t = {value, static_cast<int>(i), -1, {}, graph.vars[v].place};
       if (t.users.empty() || t.users.back() != static_cast<int>(i)) t.users.push_back(static_cast<int>(i));
       t.last = static_cast<int>(i);
     };

@@ -10,7 +10,7 @@ constexpr int64_t kLine = 64;
 constexpr int kParallelGap =
     16;  // nodes between the last user of a block and its next writer, when nodes run in parallel
 
-int64_t rounded(int64_t bytes) { return (std::max<int64_t>(bytes, 1) + kLine - 1) / kLine * kLine; }
+int64_t rounded(int64_t bytes, int64_t line = kLine) { return (std::max<int64_t>(bytes, 1) + line - 1) / line * line; }
 
 struct Block {
   int64_t bytes = 0, offset = 0;
@@ -71,47 +71,125 @@ MemoryLayout lay_out_memory(const std::vector<Lifetime>& lifetimes, int gap) {
   return layout;
 }
 
-std::vector<std::pair<int, int>> MemoryPlan::place(const std::vector<Temporary>& temporaries, bool parallel) {
+namespace {
+
+constexpr int64_t kDeviceLine = 256;  // as memory of devices is aligned
+
+char nowhere;  // where temporaries of devices lie that have a shape and no memory yet
+
+bool apart(const Temporary& t) { return t.place.kind != PlaceKind::kCpu; }
+
+// Of a tensor that some shape function has given a shape. Rank 0 does not occur.
+bool shaped(const Tensor* t) { return t && (t->shape().rank() > 0 || t->raw() != &nowhere); }
+
+}  // namespace
+
+MemoryPlan::Shaping::Shaping(const std::vector<Temporary>& temporaries) : temporaries_(temporaries) {
+  for (const Temporary& temporary : temporaries) {
+    if (!apart(temporary)) continue;
+    Tensor& t = temporary.value->as<Tensor>();
+    t.view(&nowhere, Shape(), {t.dtype(), temporary.place}, nullptr);
+    t.place(&nowhere, SIZE_MAX, nullptr);
+  }
+}
+
+MemoryPlan::Shaping::~Shaping() {
+  for (const Temporary& temporary : temporaries_) {
+    const Tensor* t = apart(temporary) ? temporary.value->get<Tensor>() : nullptr;
+    if (t && t->raw() == &nowhere) temporary.value->as<Tensor>() = Tensor();
+  }
+}
+
+MemoryPlan::Arena& MemoryPlan::arena_at(Place place) {
+  for (Arena& a : arenas_) {
+    if (a.place == place) return a;
+  }
+  return arenas_.emplace_back(Arena{place, 0, nullptr});
+}
+
+void MemoryPlan::fill_arena(Place place, bool parallel, const std::vector<Temporary>& temporaries,
+                            std::vector<std::pair<int, int>>* edges) {
+  const bool on_cpu = place.kind == PlaceKind::kCpu, ordered = parallel || !on_cpu;
+  Arena& arena = arena_at(place);
   // What had to be placed again has new shapes: leave room, for the next ones are likely to differ as well.
-  const bool again = arena_ != nullptr;
-  std::vector<const Temporary*> held;
+  const bool again = arena.memory != nullptr;
+  std::vector<size_t> held;
   std::vector<Lifetime> lifetimes;
-  for (const Temporary& t : temporaries) {
+  for (size_t i = 0; i < temporaries.size(); ++i) {
+    const Temporary& t = temporaries[i];
     const Tensor* tensor = t.value->get<Tensor>();
-    if (!tensor) continue;  // an op may leave what it names without a value
+    if (!(t.place == place) || !shaped(tensor)) continue;  // an op may leave what it names without a value
     const auto own = static_cast<int64_t>(tensor->bytes());
-    held.push_back(&t);
-    lifetimes.push_back({again ? own + own / 4 : own, t.first, t.last});
+    const int64_t wanted = again ? own + own / 4 : own, line = on_cpu ? kLine : kDeviceLine;
+    held.push_back(i);
+    lifetimes.push_back({rounded(wanted, line), t.first, t.last});
   }
-  const MemoryLayout layout = lay_out_memory(lifetimes, parallel ? kParallelGap : 0);
-  bytes_ = layout.bytes;
-  unshared_bytes_ = layout.unshared_bytes;
-  arena_ = allocate_buffer(static_cast<size_t>(std::max<int64_t>(bytes_, 1)));
+  const MemoryLayout layout = lay_out_memory(lifetimes, on_cpu && parallel ? kParallelGap : 0);
+  unshared_bytes_ += layout.unshared_bytes;
+  arena.bytes = layout.bytes;
+  if (!on_cpu) arena.memory = nullptr;  // nothing lies there: a device need not have room for both
+  arena.memory = allocate_buffer(static_cast<size_t>(std::max<int64_t>(arena.bytes, 1)), place);
+  for (size_t k = 0; k < held.size(); ++k) {
+    const Temporary& t = temporaries[held[k]];
+    Block& block = blocks_[held[k]];
+    block = {static_cast<char*>(arena.memory.get()) + layout.offsets[k], static_cast<size_t>(layout.capacities[k])};
+    t.value->as<Tensor>().place(block.begin, block.capacity, arena.memory);
+    if (!ordered || layout.after[k] < 0) continue;
+    for (int user : temporaries[held[static_cast<size_t>(layout.after[k])]].users) edges->emplace_back(user, t.first);
+  }
+}
+
+std::vector<std::pair<int, int>> MemoryPlan::place(const std::vector<Temporary>& temporaries, bool parallel) {
+  std::vector<Place> places{Place()};
+  for (const Temporary& t : temporaries) {
+    if (std::find(places.begin(), places.end(), t.place) == places.end()) places.push_back(t.place);
+  }
   std::vector<std::pair<int, int>> edges;
-  for (size_t i = 0; i < held.size(); ++i) {
-    held[i]->value->as<Tensor>().place(static_cast<char*>(arena_.get()) + layout.offsets[i],
-                                       static_cast<size_t>(layout.capacities[i]), arena_);
-    if (!parallel || layout.after[i] < 0) continue;
-    for (int user : held[static_cast<size_t>(layout.after[i])]->users) edges.emplace_back(user, held[i]->first);
-  }
+  blocks_.assign(temporaries.size(), {});
+  unshared_bytes_ = 0;
+  for (const Place place : places) fill_arena(place, parallel, temporaries, &edges);
   return edges;
 }
 
-bool MemoryPlan::holds(const void* p) const {
-  const auto* begin = static_cast<const char*>(arena_.get());
-  return begin && p >= begin && p < begin + bytes_;
+int64_t MemoryPlan::bytes() const {
+  int64_t bytes = 0;
+  for (const Arena& a : arenas_) bytes += a.bytes;
+  return bytes;
+}
+
+int64_t MemoryPlan::bytes(Place place) const {
+  int64_t bytes = 0;
+  for (const Arena& a : arenas_) bytes += a.place == place ? a.bytes : 0;
+  return bytes;
 }
 
 bool MemoryPlan::outgrown(const std::vector<Temporary>& temporaries) const {
-  return std::any_of(temporaries.begin(), temporaries.end(), [&](const Temporary& t) {
-    const Tensor* tensor = t.value->get<Tensor>();
-    return tensor && tensor->bytes() > 0 && !holds(tensor->raw());
-  });
+  for (size_t i = 0; i < temporaries.size(); ++i) {
+    const Tensor* t = temporaries[i].value->get<Tensor>();
+    if (!shaped(t)) continue;
+    if (apart(temporaries[i])) {
+      if (blocks_.empty() || !blocks_[i].begin || blocks_[i].capacity < t->bytes()) return true;
+    } else if (t->bytes() > 0 && !holds(t->raw())) {
+      return true;
+    }
+  }
+  return false;
+}
+
+void MemoryPlan::take_blocks(const std::vector<Temporary>& temporaries) const {
+  for (size_t i = 0; i < temporaries.size(); ++i) {
+    const Tensor* t = temporaries[i].value->get<Tensor>();
+    if (!apart(temporaries[i]) || !shaped(t)) continue;
+    const auto at =
+        std::find_if(arenas_.begin(), arenas_.end(), [&](auto& a) { return a.place == temporaries[i].place; });
+    temporaries[i].value->as<Tensor>().place(blocks_[i].begin, blocks_[i].capacity, at->memory);
+  }
 }
 
 void MemoryPlan::drop() {
-  arena_ = nullptr;
-  bytes_ = unshared_bytes_ = 0;
+  arenas_.clear();
+  blocks_.clear();
+  unshared_bytes_ = 0;
 }
 
 }  // namespace anabranch

@@ -1,8 +1,10 @@
 // Memory of temporaries: one arena, cut into blocks. Temporaries that do not live at the same time take the same block:
 // those of a plan (here) as those of the turns of a sub-block (exec/block_memory.h). Where nodes may run in parallel a
 // block is handed on only after a gap of nodes, and the new writer waits for the old readers by edges of its own, so
-// that sharing neither races nor costs parallelism.
+// that sharing neither races nor costs parallelism. Each place has an arena of its own. On devices, where the order of
+// a queue costs nothing, blocks are handed on at once.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -31,24 +33,60 @@ struct Temporary {
   Value* value = nullptr;
   int first = -1, last = -1;  // nodes that touch it first (a writer) and last
   std::vector<int> users;     // all nodes that touch it
+  Place place = {};           // where the graph has it
 };
 
 class MemoryPlan {
  public:
-  // Places the tensors, whose shapes are known, in a new arena. `parallel`: nodes may run at the same time.
+  // While shape functions run, temporaries of devices and pinned ones take shapes and no memory: all of them side by
+  // side may be more than there is.
+  class Shaping {
+   public:
+    explicit Shaping(const std::vector<Temporary>& temporaries);
+    ~Shaping();  // those that were not placed hold nothing
+    Shaping(const Shaping&) = delete;
+
+   private:
+    const std::vector<Temporary>& temporaries_;
+  };
+
+  // Places the tensors, whose shapes are known, in new arenas. `parallel`: nodes may run at the same time.
   // Returns edges (from, to) that the plan needs in addition.
   std::vector<std::pair<int, int>> place(const std::vector<Temporary>& temporaries, bool parallel);
   // Some temporary has outgrown its block, or none was placed yet.
   bool outgrown(const std::vector<Temporary>& temporaries) const;
+  // None has: after shapes were inferred, those of devices take their blocks again.
+  void take_blocks(const std::vector<Temporary>& temporaries) const;
   void drop();
 
-  bool holds(const void* p) const;
-  int64_t bytes() const { return bytes_; }
+  bool holds(const void* p) const {
+    return std::any_of(arenas_.begin(), arenas_.end(), [&](auto& a) { return a.holds(p); });
+  }
+  int64_t bytes() const;  // of all places
+  int64_t bytes(Place place) const;
   int64_t unshared_bytes() const { return unshared_bytes_; }  // what the temporaries would take without sharing
 
  private:
-  std::shared_ptr<void> arena_;
-  int64_t bytes_ = 0, unshared_bytes_ = 0;
+  struct Arena {
+    Place place;
+    int64_t bytes = 0;
+    std::shared_ptr<void> memory;
+    bool holds(const void* p) const {
+      const auto* begin = static_cast<const char*>(memory.get());
+      return begin && p >= begin && p < begin + bytes;
+    }
+  };
+  struct Block {
+    void* begin = nullptr;
+    size_t capacity = 0;
+  };
+  Arena& arena_at(Place place);
+  void fill_arena(Place place, bool parallel, const std::vector<Temporary>& temporaries,
+                  std::vector<std::pair<int, int>>* edges);
+
+  std::vector<Arena> arenas_;
+  std::vector<Block> blocks_;  // by temporary
+  int64_t unshared_bytes_ = 0;
 };
 
 }  // namespace anabranch

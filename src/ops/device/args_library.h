@@ -24,12 +24,16 @@ struct ConvDesc {
   int32_t dtype, reserved;
 };
 
-// "pool": operands x, out. "pool_grad": x, out, gradient of out, that of x. A largest element that stands in several
-// places counts as that of the first; averages divide by the elements inside the image, unless count_padding.
-struct PoolDesc {
+// "pool/max", "pool/avg": result = out. "pool_grad/max", "pool_grad/avg": result = the gradient of x. The kernels of
+// ops/nn/pool.cu: libraries know no windows that share an image out, and no first among equals. A largest element that
+// stands in several places counts as that of the first; averages divide by the elements inside the image, unless
+// count_padding.
+struct PoolArgs {
+  DeviceIn x, out, dout;  // what is not read is missing
+  DeviceOut result;
   WindowDesc window;  // adaptive: windows share `in` out evenly, and kernel and stride do not count
   int64_t batch, channels;
-  int32_t is_max, adaptive, count_padding, dtype;
+  int32_t adaptive, count_padding;
 };
 
 // "batch_norm": tensors [outer, channels, inner]. Operands: x, scale, bias, mean, variance, y, mean_out, variance_out
@@ -42,6 +46,29 @@ struct BatchNormDesc {
   int32_t fixed, dtype;
 };
 
-static_assert(is_plain_args<ConvDesc> && is_plain_args<PoolDesc> && is_plain_args<BatchNormDesc>);
+// Kernels for what a library leaves out of it, of ops/nn/batch_norm.cu. `pass`: one element a channel, which passes.
+// "batch_norm/apply": y by the given statistics, or by none; what was used goes to `used` and `inverse`, and mean_out
+// and variance_out are mean and variance.
+// "batch_norm/move": mean_out and variance_out of the moving statistics, of those of the batch in `used` and `unbiased`
+// (by the elements of a channel less one).
+struct BatchNormArgs {
+  DeviceIn x, scale, bias, mean, variance, unbiased;
+  DeviceOut y, mean_out, variance_out, used, inverse;
+  int64_t outer, channels, inner;
+  double epsilon, momentum;
+  int32_t pass, reserved;
+};
+
+// "batch_norm/grad": the gradients that are not missing. Statistics: `mean`, else `used`; `variance`, else `inverse`.
+struct BatchNormGradArgs {
+  DeviceIn x, scale, dy, used, inverse, mean, variance;
+  DeviceOut dx, dscale, dbias;
+  int64_t outer, channels, inner;
+  double epsilon;
+  int32_t fixed, pass;
+};
+
+static_assert(is_plain_args<ConvDesc> && is_plain_args<PoolArgs> && is_plain_args<BatchNormDesc>);
+static_assert(is_plain_args<BatchNormArgs> && is_plain_args<BatchNormGradArgs>);
 
 }  // namespace anabranch::device

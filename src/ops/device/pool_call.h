@@ -1,6 +1,6 @@
-// Pools by the library of a device, of the dims that those of the CPU have.
+// Pools on devices, of the dims that those of the CPU have.
 #pragma once
-#include "opdef/library_call.h"
+#include "ops/device/launch.h"
 #include "ops/device/windows.h"
 #include "ops/nn/pool_dims.h"
 
@@ -8,22 +8,19 @@ namespace anabranch::device {
 
 template <class T> class PoolCall {
  public:
-  PoolCall(const char* key, bool is_max) : call_(key), is_max_(is_max) {}
-  void run(const DeviceContext& c, const nn::PoolDims& d, std::initializer_list<ab_operand> operands) {
-    PoolDesc desc{};
-    desc.window = describe(d.window, d.channels_last);
-    desc.batch = d.batch;
-    desc.channels = d.channels;
-    desc.is_max = is_max_;
-    desc.adaptive = d.adaptive;
-    desc.count_padding = !d.exclusive;
-    desc.dtype = static_cast<int32_t>(dtype_of<T>);
-    call_.run(c, desc, operands);
+  PoolCall(const char* stem, bool is_max) : kernel_(kernel_of<T>(std::string(stem) + (is_max ? "/max" : "/avg"))) {}
+  // a: with its operands.
+  void run(const DeviceContext& c, const nn::PoolDims& d, PoolArgs a) const {
+    a.window = describe(d.window, d.channels_last);
+    a.batch = d.batch;
+    a.channels = d.channels;
+    a.adaptive = d.adaptive;
+    a.count_padding = !d.exclusive;
+    c.launch(kernel_, a);
   }
 
  private:
-  LibraryCall call_;
-  bool is_max_;
+  ab_kernel kernel_;
 };
 
 }  // namespace anabranch::device

@@ -3,38 +3,9 @@
 
 #include "ops/device/args_vision.h"
 #include "ops/device/kernels.h"
+#include "ops/nn/pool_windows.h"
 
 namespace anabranch::device {
-
-struct PoolWindows {
-  int64_t in[3], out[3], kernel[3], stride[3], before[3];
-  bool adaptive;
-  explicit PoolWindows(const PoolIndexArgs& a) : adaptive(a.adaptive != 0) {
-    for (int d = 0; d < 3; ++d) {
-      in[d] = a.in[d], out[d] = a.out[d], kernel[d] = a.kernel[d], stride[d] = a.stride[d], before[d] = a.before[d];
-    }
-  }
-  AB_HD int64_t ins() const { return in[0] * in[1] * in[2]; }
-  AB_HD int64_t outs() const { return out[0] * out[1] * out[2]; }
-  // The elements of window k on axis d.
-  AB_HD void range(int d, int64_t k, int64_t* begin, int64_t* end) const {
-    if (adaptive) {
-      *begin = k * in[d] / out[d];
-      *end = ((k + 1) * in[d] + out[d] - 1) / out[d];
-      return;
-    }
-    const int64_t first = k * stride[d] - before[d], last = first + kernel[d];
-    *begin = first > 0 ? first : 0;
-    *end = last < in[d] ? last : in[d];
-  }
-  // Windows that may hold element i of axis d: [*first, *last].
-  AB_HD void windows_of(int d, int64_t i, int64_t* first, int64_t* last) const {
-    const int64_t low = adaptive ? i * out[d] / in[d] - 1 : (i + before[d] - kernel[d] + stride[d]) / stride[d];
-    const int64_t high = adaptive ? (i + 1) * out[d] / in[d] + 1 : (i + before[d]) / stride[d];
-    *first = low > 0 ? low : 0;
-    *last = high < out[d] - 1 ? high : out[d] - 1;
-  }
-};
 
 // As in the original a NaN is passed over, and a window without elements gives the lowest float32 and -1.
 struct MaxPoolIndex {
@@ -66,7 +37,7 @@ struct MaxPoolIndex {
     }
   };
   template <class T> static int run(const Launch& launch, const Args& a) {
-    const PoolWindows w(a);
+    const PoolWindows w(a, a.adaptive != 0);
     return each(launch, a.planes * w.outs(), Body<T>{w, a.x.get<T>(), a.y.get<T>(), a.mask.get<int32_t>()});
   }
 };
@@ -96,7 +67,7 @@ struct MaxPoolIndexGrad {
     }
   };
   template <class T> static int run(const Launch& launch, const Args& a) {
-    const PoolWindows w(a);
+    const PoolWindows w(a, a.adaptive != 0);
     return each(launch, a.planes * w.ins(), Body<T>{w, a.x.get<T>(), a.mask_in.get<int32_t>(), a.y.get<T>()});
   }
 };

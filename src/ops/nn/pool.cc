@@ -32,7 +32,10 @@ template <int kAxes, class T> Kernel queued_forward(const KernelArgs& args) {
   DimsOf<PoolDims, decltype(&pool_dims<kAxes>)> dims(args.op(), pool_dims<kAxes>);
   return [=, pool = device::PoolCall<T>("pool", is_max(args)), x = args.in("X"),
           out = args.out("Out")](KernelContext& c) mutable {
-    pool.run(DeviceContext::of(c), dims(c[x].shape()), {read_by(c[x]), written_by(c[out])});
+    device::PoolArgs a{};
+    a.x = device::operand(c[x]);
+    a.result = device::operand(c[out]);
+    pool.run(DeviceContext::of(c), dims(c[x].shape()), a);
   };
 }
 
@@ -40,8 +43,9 @@ template <int kAxes, class T> Kernel queued_backward(const KernelArgs& args) {
   DimsOf<PoolDims, decltype(&pool_dims<kAxes>)> dims(args.op(), pool_dims<kAxes>);
   return [=, pool = device::PoolCall<T>("pool_grad", is_max(args)), x = args.in("X"), out = args.in("Out"),
           dout = args.in("Out@GRAD"), dx = args.out("X@GRAD")](KernelContext& c) mutable {
-    pool.run(DeviceContext::of(c), dims(c[x].shape()),
-             {read_by(c[x]), read_by(c[out]), read_by(c[dout]), written_by(c[dx])});
+    device::PoolArgs a{device::operand(c[x]), device::operand(c[out]), device::operand(c[dout]),
+                       device::operand(c[dx])};
+    pool.run(DeviceContext::of(c), dims(c[x].shape()), a);
   };
 }
 

@@ -1,0 +1,148 @@
+// Memory of temporaries of devices, on the simulated one: blocks are handed on, in an arena for each place, and what
+// two queues do with one block keeps its order by the edges that sharing adds.
+#include <gtest/gtest.h>
+
+#include "base/flags.h"
+#include "device/devices.h"
+#include "device/pool.h"
+#include "exec/memory_plan.h"
+#include "exec/run.h"
+
+namespace anabranch {
+namespace {
+
+using device::QueueKind;
+
+bool open_simulated(int seed) {
+  set_flag("FLAGS_device_plugin", std::string("simdevice"));
+  set_flag("FLAGS_simdevice_seed", int64_t{seed});
+  return device::Devices::offered();
+}
+#define NEEDS_DEVICES(seed)                               \
+  if (!open_simulated(seed))                              \
+    GTEST_SKIP() << "the simulated device was not built"; \
+  else                                                    \
+    device::Devices::get()
+
+constexpr int64_t kBytes = 1 << 12;
+
+// Three nodes: the first fills `first` and the last fills `last`, in the queue of kernels; between them another queue
+// copies `first` to the host.
+struct ThreeNodes {
+  Value first, last, host;
+  std::vector<Temporary> temporaries{{&first, 0, 1, {0, 1}, Place::cuda(0)}, {&last, 2, 2, {2}, Place::cuda(0)}};
+  MemoryPlan memory;
+
+  ThreeNodes() {
+    host.as<Tensor>().resize(Shape{kBytes}, {DType::kUInt8, Place::pinned()});
+    const MemoryPlan::Shaping without_memory(temporaries);
+    for (Value* v : {&first, &last}) v->as<Tensor>().resize(Shape{kBytes}, {DType::kUInt8, Place::cuda(0)});
+    edges = memory.place(temporaries, /*parallel=*/true);
+  }
+
+  static NodeSpec fills(Value* to, int byte) {
+    NodeSpec spec;
+    spec.lane = lane_of(0, QueueKind::kCompute);
+    spec.outs = {to};
+    spec.kernel = Kernel([byte](KernelContext& c) {
+      const DeviceContext& queued = DeviceContext::of(c);
+      Tensor& t = c[Out{0, 1}];
+      queued.devices().check(queued.devices().api().fill(queued.queue(), t.mutable_raw(), byte, t.bytes()), "filling");
+    });
+    return spec;
+  }
+
+  Plan plan() {
+    std::vector<NodeSpec> specs;
+    specs.push_back(fills(&first, 1));
+    NodeSpec copies;
+    copies.lane = lane_of(0, QueueKind::kDown);
+    copies.ins = {&first};
+    copies.outs = {&host};
+    copies.kernel = Kernel([](KernelContext& c) { DeviceContext::of(c).copy(c[Out{0, 1}], c[In{0, 1}]); });
+    specs.push_back(std::move(copies));
+    specs.push_back(fills(&last, 2));
+    specs[0].writes = specs[1].reads = {0};
+    specs[1].writes = {1};
+    specs[2].writes = {2};
+    return Plan(std::move(specs));
+  }
+
+  std::vector<std::pair<int, int>> edges;
+};
+
+TEST(DeviceMemory, BlocksOfADeviceAreHandedOnAndQueuesWait) {
+  NEEDS_DEVICES(0);
+  ThreeNodes nodes;
+  EXPECT_EQ(nodes.first.tensor().raw(), nodes.last.tensor().raw());
+  EXPECT_EQ(nodes.memory.bytes(Place::cuda(0)), kBytes);
+  EXPECT_EQ(nodes.memory.unshared_bytes(), 2 * kBytes);
+  EXPECT_EQ(nodes.edges, (std::vector<std::pair<int, int>>{{0, 2}, {1, 2}}));
+  Plan plan = nodes.plan();
+  plan.order(nodes.edges);
+  RunState state(plan);
+  for (int turn = 0; turn < 40; ++turn) {
+    run_sequential(plan, state, {});
+    const auto* held = static_cast<const char*>(nodes.host.tensor().raw());
+    ASSERT_EQ(std::count(held, held + kBytes, 1), kBytes);
+  }
+}
+
+TEST(DeviceMemoryDeathTest, SharingWithoutItsEdgeIsFound) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  if (!open_simulated(0)) GTEST_SKIP() << "the simulated device was not built";
+  for (const int seed : {0, 1, 2}) {
+    EXPECT_EXIT(
+        {
+          open_simulated(seed);
+          ThreeNodes nodes;
+          Plan plan = nodes.plan();
+          RunState state(plan);
+          try {
+            run_sequential(plan, state, {});
+          } catch (const Error& e) {
+            std::fprintf(stderr, "%s\n", e.what());
+            std::_Exit(3);
+          }
+          std::_Exit(0);
+        },
+        testing::ExitedWithCode(3), "race");
+  }
+}
+
+TEST(DeviceMemory, ShapesAreInferredWithoutMemoryAndBlocksAreKept) {
+  NEEDS_DEVICES(0);
+  device::Pool& pool = device::Devices::get().pool(0);
+  const int64_t before = pool.used();
+  std::vector<Value> values(3);
+  std::vector<Temporary> all;
+  for (int i = 0; i < 3; ++i) all.push_back({&values[static_cast<size_t>(i)], i, i + 1, {i, i + 1}, Place::cuda(0)});
+  MemoryPlan memory;
+  const auto shape = [&](int64_t elems) {
+    const MemoryPlan::Shaping without_memory(all);
+    for (size_t i = 0; i < 2; ++i) values[i].as<Tensor>().resize(Shape{elems}, {DType::kUInt8, Place::cuda(0)});
+    const bool outgrown = memory.outgrown(all);
+    if (outgrown) {
+      memory.place(all, false);
+    } else {
+      memory.take_blocks(all);
+    }
+    return outgrown;
+  };
+  EXPECT_TRUE(shape(3 << 20));
+  EXPECT_FALSE(values[2].initialized()) << "no shape function gave it a shape";
+  EXPECT_EQ(pool.used() - before, 6 << 20);
+  const void* const block = values[0].tensor().raw();
+  EXPECT_TRUE(memory.holds(block));
+  EXPECT_FALSE(shape(1 << 20)) << "smaller ones fit";
+  EXPECT_EQ(values[0].tensor().raw(), block);
+  EXPECT_EQ(values[0].tensor().shape(), Shape({1 << 20}));
+  EXPECT_TRUE(shape(4 << 20));
+  EXPECT_EQ(pool.used() - before, 10 << 20) << "the old arena has gone, the new one leaves room for a quarter more";
+  memory.drop();
+  for (Value& v : values) v.as<Tensor>().release();
+  EXPECT_EQ(pool.used(), before);
+}
+
+}  // namespace
+}  // namespace anabranch
