@@ -10,7 +10,8 @@
 
 namespace anabranch {
 
-// Rises as `before` of ops/tensor/sort.cc says: -0 and 0 are one number, NaN stands behind all of them in either order.
+// Rises as `before` of ops/tensor/ranked.h says: -0 and 0 are one number, NaN stands behind all of them in either
+// order.
 inline uint32_t sort_key(float v, bool descending) {
   if (v != v) return ~uint32_t{0};
   const auto bits = std::bit_cast<uint32_t>(v + 0.0f);  // of -0: 0

@@ -3,20 +3,13 @@
 #include <memory>
 
 #include "ops/declare/declare.h"
-#include "ops/device/gemm.h"
-#include "ops/device/launch_fold.h"
-#include "ops/device/scratch.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/gemm.h"
 #include "ops/kernels/outputs.h"
+#include "ops/math/bilinear_on_device.h"
 
 namespace anabranch::math {
 namespace {
-
-struct Sizes {
-  int64_t n, m, dx, dy;  // samples, matrices, extents of the vectors
-  Sizes(const Shape& x, const Shape& w) : n(x[0]), m(w[0]), dx(w[1]), dy(w[2]) {}
-};
 
 void infer_bilinear(InferContext& c) {
   for (const char* slot : {"X", "Y", "Weight"}) {
@@ -54,84 +47,11 @@ template <class T> void add_to(const KernelContext& c, const T* from, T* to, int
   map(c, kCheapGrain, n, from, to, to, [](T a, T b) { return a + b; });
 }
 
-// What both directions are made of on devices: for all matrices at once, [K, N, width].
-template <class T> class BilinearThere {
- public:
-  // Rows of x, or, transposed, of y, times each matrix.
-  Tensor& times_weights(const DeviceContext& c, const Sizes& s, const Tensor& rows, const Tensor& w, bool transposed) {
-    const int64_t in = transposed ? s.dy : s.dx, width = transposed ? s.dx : s.dy;
-    Tensor& made = each_.of(c, Shape{s.m, s.n, width}, dtype_of<T>);
-    gemm_.run(c,
-              {.m = s.n,
-               .n = width,
-               .k = in,
-               .trans_b = transposed,
-               .batch = s.m,
-               .batch_stride_b = s.dx * s.dy,
-               .batch_stride_c = s.n * width},
-              rows, w, made);
-    return made;
-  }
-  // out = x, which is repeated for each matrix or not, times y: a number for each row and matrix, or a row for all.
-  void multiply(const DeviceContext& c, const Sizes& s, const Tensor& x, const Tensor& y, bool numbers, Tensor& out) {
-    const int64_t width = out.shape()[2], of_x = x.numel() == out.numel() ? s.n * width : 0;
-    const std::array<int64_t, 3> of_y =
-        numbers ? std::array<int64_t, 3>{1, s.m, 0} : std::array<int64_t, 3>{0, width, 1};
-    NdLoop<3> loop;
-    loop.add_axis(s.m, {s.n * width, of_x, of_y[0]});
-    loop.add_axis(s.n, {width, width, of_y[1]});
-    loop.add_axis(width, {1, 1, of_y[2]});
-    c.launch(multiply_, device::BinaryArgs{
-                            device::operand(x), device::operand(y), device::operand(out), device::axes_of(loop), {}});
-  }
-  // out [N, K], from [K, N, width].
-  void sum_rows(const DeviceContext& c, const Sizes& s, const Tensor& x, Tensor& out) {
-    const int64_t width = x.shape()[2];
-    NdLoop<1> kept, gone;
-    kept.add_axis(s.n, {width});
-    kept.add_axis(s.m, {s.n * width});
-    gone.add_axis(width, {1});
-    c.launch(sum_, device::FoldAxesArgs{device::operand(x), device::operand(out), device::axes_of(kept),
-                                        device::axes_of(gone)});
-  }
-  void sum_first(const DeviceContext& c, const Tensor& x, Tensor& out) {
-    Shape folded = x.shape();
-    folded.set(0, 1);
-    device::launch_fold(c, sum_, x, x.shape(), folded, out);
-  }
-  // d(X W[k] Y) / dX of all matrices, or, transposed, by Y's side.
-  void side(const DeviceContext& c, const Sizes& s, const Tensor& rows, const Tensor& w, bool transposed,
-            const Tensor& dout, Tensor& to) {
-    Tensor& terms = times_weights(c, s, rows, w, transposed);
-    multiply(c, s, terms, dout, true, terms);
-    sum_first(c, terms, to);
-  }
-  void weights(const DeviceContext& c, const Sizes& s, const Tensor& x, const Tensor& y, const Tensor& dout,
-               Tensor& to) {
-    Tensor& scaled = each_.of(c, Shape{s.m, s.n, s.dx}, dtype_of<T>);
-    multiply(c, s, x, dout, true, scaled);
-    gemm_.run(c,
-              {.m = s.dx,
-               .n = s.dy,
-               .k = s.n,
-               .trans_a = true,
-               .batch = s.m,
-               .batch_stride_a = s.n * s.dx,
-               .batch_stride_c = s.dx * s.dy},
-              scaled, y, to);
-  }
-
- private:
-  device::Scratch each_;
-  device::Gemm<T> gemm_;
-  ab_kernel multiply_ = device::kernel_of<T>("binary/mul"), sum_ = device::kernel_of<T>("fold_axes/sum");
-};
-
 template <class T> Kernel forward_there(const KernelArgs& op) {
   return [add = device::kernel_of<T>("binary/add"), parts = BilinearThere<T>(), x = op.in("X"), y = op.in("Y"),
           w = op.in("Weight"), bias = op.in("Bias"), out = op.out("Out")](KernelContext& c) mutable {
     const DeviceContext& queued = DeviceContext::of(c);
-    const Sizes s(c[x].shape(), c[w].shape());
+    const BilinearSizes s(c[x].shape(), c[w].shape());
     Tensor& terms = parts.times_weights(queued, s, c[x], c[w], false);
     parts.multiply(queued, s, terms, c[y], false, terms);
     parts.sum_rows(queued, s, terms, c[out]);
@@ -151,7 +71,7 @@ template <class T> Kernel backward_there(const KernelArgs& op) {
           w = op.in("Weight"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"), dy = op.out("Y@GRAD"),
           dw = op.out("Weight@GRAD"), db = op.out("Bias@GRAD")](KernelContext& c) {
     const DeviceContext& queued = DeviceContext::of(c);
-    const Sizes s(c[x].shape(), c[w].shape());
+    const BilinearSizes s(c[x].shape(), c[w].shape());
     auto& [of_x, of_y, of_w] = *parts;
     if (c.wants(dx)) of_x.side(queued, s, c[y], c[w], true, c[dout], c[dx]);
     if (c.wants(dy)) of_y.side(queued, s, c[x], c[w], false, c[dout], c[dy]);
@@ -173,7 +93,7 @@ AB_OP(bilinear_tensor_product)
       using T = typename decltype(tag)::type;
       return [x = op.in("X"), y = op.in("Y"), w = op.in("Weight"), bias = op.in("Bias"), out = op.out("Out"),
               gemm = std::make_shared<Gemm<T>>(), scratch = std::make_shared<Tensor>()](KernelContext& c) {
-        const Sizes s(c[x].shape(), c[w].shape());
+        const BilinearSizes s(c[x].shape(), c[w].shape());
         scratch->resize(Shape{s.n, s.dy}, dtype_of<T>);
         T *left = scratch->mutable_data<T>(), *to = c[out].template mutable_data<T>();
         const T *ys = c[y].data<T>(), *b = bias ? c[bias].data<T>() : nullptr;
@@ -202,7 +122,7 @@ template <class T> struct BilinearGrad {
   Tensor scaled, product;
 
   // to = the sum over k of rows of `from`, scaled by dOut, times Weight[k] or its transpose.
-  void side(const KernelContext& c, const Sizes& s, const Tensor& from, bool transposed, Gemm<T>* gemm, T* to) {
+  void side(const KernelContext& c, const BilinearSizes& s, const Tensor& from, bool transposed, Gemm<T>* gemm, T* to) {
     const int64_t in = transposed ? s.dy : s.dx, width = transposed ? s.dx : s.dy;
     scaled.resize(Shape{s.n, in}, dtype_of<T>);
     product.resize(Shape{s.n, width}, dtype_of<T>);
@@ -215,7 +135,7 @@ template <class T> struct BilinearGrad {
     }
   }
 
-  void weights(const KernelContext& c, const Sizes& s, T* to) {
+  void weights(const KernelContext& c, const BilinearSizes& s, T* to) {
     scaled.resize(Shape{s.n, s.dx}, dtype_of<T>);
     T* rows = scaled.mutable_data<T>();
     for (int64_t k = 0; k < s.m; ++k) {
@@ -226,7 +146,7 @@ template <class T> struct BilinearGrad {
   }
 
   void run(const KernelContext& c) {
-    const Sizes s(c[x].shape(), c[w].shape());
+    const BilinearSizes s(c[x].shape(), c[w].shape());
     if (T* to = zeroed<T>(c, dx)) side(c, s, c[y], true, &backward, to);
     if (T* to = zeroed<T>(c, dy)) side(c, s, c[x], false, &forward, to);
     if (T* to = zeroed<T>(c, dw)) weights(c, s, to);

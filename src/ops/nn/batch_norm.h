@@ -7,16 +7,9 @@
 #include <vector>
 
 #include "ops/kernels/outputs.h"
-#include "ops/kernels/sums.h"
-#include "ops/kernels/wide.h"
-#include "ops/nn/channels.h"
+#include "ops/nn/channel_sums.h"
 
 namespace anabranch::nn::batch_norm {
-
-inline constexpr int64_t kGrain = 8192;
-inline constexpr int64_t kMaxPieces = 16;
-
-using Dims = Channels;
 
 // One element a channel has no variance to divide by: it passes, its gradient too, and the moving statistics stay.
 inline bool passes_through(const Dims& d, bool fixed) { return !fixed && d.per_channel() == 1; }
@@ -26,87 +19,6 @@ struct Masked {
   const float *out, *dout;
   float operator[](int64_t i) const { return dout[i] * static_cast<float>(out[i] > 0); }
 };
-
-// Sums of `kTerms` functions over the elements of every channel. out[t * channels + c].
-//   terms(i, c, T (&values)[kTerms]): the terms of element i, of channel c
-template <class T, int kTerms> class ChannelSums {
- public:
-  template <class Terms> void run(KernelContext& c, const Dims& d, Terms&& terms, T* out) {
-    if (d.inner != 1) {
-      by_channel(c, d, terms, out);
-    } else {
-      by_rows(c, d, terms, out);
-    }
-  }
-
- private:
-  template <class Terms> void by_channel(KernelContext& c, const Dims& d, Terms& terms, T* out) {
-    c.parallel_for(d.channels, kGrain / std::max<int64_t>(1, d.per_channel()) + 1, [&](int64_t begin, int64_t end) {
-      for (int64_t ch = begin; ch < end; ++ch) {
-        double sums[kTerms] = {};
-        in_wide_vectors([&, own = terms] {
-          for (int64_t n = 0; n < d.outer; ++n) {
-            const int64_t at = (n * d.channels + ch) * d.inner;
-            for (int t = 0; t < kTerms; ++t) {
-              sums[t] += static_cast<double>(sum_of<T>(d.inner, [=](int64_t i) {
-                T values[kTerms];
-                own(at + i, ch, values);
-                return values[t];
-              }));
-            }
-          }
-        });
-        for (int t = 0; t < kTerms; ++t) out[t * d.channels + ch] = static_cast<T>(sums[t]);
-      }
-    });
-  }
-
-  // Rows in pieces that depend on their number alone; the sums of the pieces are added in order.
-  template <class Terms> void by_rows(KernelContext& c, const Dims& d, Terms& terms, T* out) {
-    const int64_t width = kTerms * d.channels;
-    const int64_t step =
-        std::max((d.outer + kMaxPieces - 1) / kMaxPieces, kGrain / std::max<int64_t>(1, d.channels) + 1);
-    const int64_t pieces = (d.outer + step - 1) / step;
-    partial_.assign(static_cast<size_t>(pieces * width), 0.0);
-    c.parallel_for(pieces, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t p = begin; p < end; ++p) {
-        double* sums = partial_.data() + p * width;
-        for (int64_t n = p * step; n < std::min(d.outer, (p + 1) * step); ++n) {
-          for (int64_t ch = 0; ch < d.channels; ++ch) {
-            T values[kTerms];
-            terms(n * d.channels + ch, ch, values);
-            for (int t = 0; t < kTerms; ++t) sums[t * d.channels + ch] += static_cast<double>(values[t]);
-          }
-        }
-      }
-    });
-    for (int64_t k = 0; k < width; ++k) {
-      double sum = 0;
-      for (int64_t p = 0; p < pieces; ++p) sum += partial_[static_cast<size_t>(p * width + k)];
-      out[k] = static_cast<T>(sum);
-    }
-  }
-
-  std::vector<double> partial_;
-};
-
-// fn(begin, end, channel) over runs of elements that belong to one channel; with channels last a run is one element.
-// done(begin, end) over pieces of all elements, each when its runs are done.
-template <class Fn, class Done> void each_run(KernelContext& c, const Dims& d, Fn&& fn, Done&& done) {
-  const int64_t runs = d.outer * d.channels;
-  c.parallel_for(runs, kGrain / std::max<int64_t>(1, d.inner) + 1, [&](int64_t begin, int64_t end) {
-    int64_t ch = d.channels ? begin % d.channels : 0;
-    for (int64_t r = begin; r < end; ++r) {
-      fn(r * d.inner, (r + 1) * d.inner, ch);
-      if (++ch == d.channels) ch = 0;
-    }
-    done(begin * d.inner, end * d.inner);
-  });
-}
-
-template <class Fn> void each_run(KernelContext& c, const Dims& d, Fn&& fn) {
-  each_run(c, d, fn, [](int64_t, int64_t) {});
-}
 
 inline bool fixed_statistics(const ir::Op& op) {
   const bool test = op.attr<bool>("is_test") && !op.attr<bool>("trainable_statistics");

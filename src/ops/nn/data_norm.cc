@@ -8,21 +8,10 @@
 #include "ops/kernels/outputs.h"
 #include "ops/kernels/wide.h"
 #include "ops/nn/channels.h"
+#include "ops/nn/data_norm_rows.h"
 
 namespace anabranch::nn {
 namespace {
-
-// With slots the first column of each counts how often the slot was shown: where it is 0 the slot says nothing.
-constexpr double kShown = 1e-7;
-
-struct Slots {
-  int64_t columns, dim;  // dim 0: no slots
-  Slots(int64_t columns_in, int32_t slot_dim) : columns(columns_in), dim(slot_dim > 0 ? slot_dim : 0) {}
-  int64_t width() const { return dim ? dim : columns; }
-  template <class T> bool shown(const T* row, int64_t column) const {
-    return dim == 0 || std::abs(static_cast<double>(row[column / dim * dim])) > kShown;
-  }
-};
 
 void check_columns(const InferContext& c) {
   check_tensor(c, "X");
@@ -48,25 +37,13 @@ void infer(InferContext& c) {
   c.set_out("Scales", Shape{x.shape[1]}, x.dtype);
 }
 
-// y = (x - mean) scale, 0 where the slot is not shown.
-template <class T> void normalize_row(const Slots& slots, const T* x, const T* mean, const T* scale, T* y) {
-  for (int64_t first = 0; first < slots.columns; first += slots.width()) {
-    const int64_t end = first + slots.width();
-    if (!slots.shown(x, first)) {
-      std::fill(y + first, y + end, T{0});
-      continue;
-    }
-    for (int64_t k = first; k < end; ++k) y[k] = (x[k] - mean[k]) * scale[k];
-  }
-}
-
 template <class T> Kernel forward(const KernelArgs& op) {
   const bool shift = op.attr<bool>("enable_scale_and_shift");
   return [=, slot_dim = op.attr<int32_t>("slot_dim"), x = op.in("X"), size = op.in("BatchSize"),
           sum = op.in("BatchSum"), square = op.in("BatchSquareSum"), scale_w = op.in("scale_w"), bias = op.in("bias"),
           y = op.out("Y"), means = op.out("Means"), scales = op.out("Scales")](KernelContext& c) {
     const int64_t rows = c[x].rows(), columns = c[x].row_elems();
-    const Slots slots(columns, slot_dim);
+    const ColumnSlots slots(columns, slot_dim);
     const T *from = c[x].data<T>(), *n = c[size].data<T>(), *s = c[sum].data<T>(), *q = c[square].data<T>();
     const T *w = shift ? c[scale_w].data<T>() : nullptr, *b = shift ? c[bias].data<T>() : nullptr;
     T *to = c[y].template mutable_data<T>(), *mean = c[means].template mutable_data<T>(),
@@ -86,57 +63,6 @@ template <class T> Kernel forward(const KernelArgs& op) {
     });
   };
 }
-
-// What the gradient reads. w may be null.
-template <class T> struct Given {
-  const T *x, *mean, *scale, *w, *dy;
-  T epsilon;
-  int64_t rows;
-};
-
-// Sums over the rows of a strip of columns, row after row: what lies side by side is read together.
-template <class T> struct Strip {
-  static constexpr int64_t kColumns = 64;
-  int64_t first, n;
-  T size[kColumns] = {}, sum[kColumns] = {}, square[kColumns] = {}, slope_w[kColumns] = {}, slope_b[kColumns] = {};
-
-  Strip(int64_t number, int64_t columns) : first(number * kColumns), n(std::min(kColumns, columns - first)) {}
-
-  void add_rows(const Given<T>& a, const Slots& slots) {
-    bool shown[kColumns];
-    std::fill(shown, shown + kColumns, true);
-    for (int64_t r = 0; r < a.rows; ++r) {
-      const T* row = a.x + r * slots.columns;
-      for (int64_t k = 0; slots.dim && k < n; ++k) shown[k] = slots.shown(row, first + k);
-      add_row(row + first, a.dy + r * slots.columns + first, a.mean + first, a.scale + first, shown);
-    }
-    // With slots these are means over the rows that show it.
-    for (int64_t k = 0; k < n; ++k) {
-      if (slots.dim && size[k] >= 1) {
-        sum[k] /= size[k];
-        square[k] = square[k] / size[k] + size[k] * a.epsilon;
-        size[k] = 1;
-      } else {
-        square[k] += size[k] * a.epsilon;
-      }
-    }
-  }
-
-  void add_row(const T* x, const T* g, const T* mean, const T* scale, const bool* shown) {
-    for (int64_t k = 0; k < n; ++k) {
-      const T far = x[k] - mean[k], far_squared = far * far, scaled = far * scale[k], value = x[k];
-      size[k] += shown[k] ? T{1} : T{0};
-      sum[k] += shown[k] ? value : T{0};
-      square[k] += shown[k] ? far_squared : T{0};
-      slope_w[k] += g[k] * (shown[k] ? scaled : T{0});
-      slope_b[k] += g[k];
-    }
-  }
-
-  void leave(const T* sums, T* to) const {
-    if (to) std::copy_n(sums, n, to + first);
-  }
-};
 
 // The original lets the gradient through where the slot is not shown.
 template <class T> void pass_gradient(KernelContext& c, const Given<T>& a, int64_t columns, T* to) {
@@ -160,7 +86,7 @@ template <class T> Kernel backward(const KernelArgs& op) {
           dsum = op.out("BatchSum@GRAD"), dsquare = op.out("BatchSquareSum@GRAD"), dscale = op.out("scale_w@GRAD"),
           dbias = op.out("bias@GRAD")](KernelContext& c) {
     const int64_t columns = c[x].row_elems();
-    const Slots slots(columns, slot_dim);
+    const ColumnSlots slots(columns, slot_dim);
     const Given<T> given{c[x].data<T>(),      c[means].data<T>(),
                          c[scales].data<T>(), shift ? c[scale_w].data<T>() : nullptr,
                          c[dy].data<T>(),     epsilon,
@@ -189,7 +115,7 @@ device::DataNormArgs args_of(const KernelContext& c, In x, int32_t slot_dim) {
   a.x = device::operand(c[x]);
   a.rows = c[x].rows();
   a.columns = c[x].row_elems();
-  a.slot = Slots(a.columns, slot_dim).dim;
+  a.slot = ColumnSlots(a.columns, slot_dim).dim;
   return a;
 }
 

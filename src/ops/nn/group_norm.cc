@@ -8,94 +8,12 @@
 #include "ops/device/args_rows.h"
 #include "ops/device/launch.h"
 #include "ops/kernels/outputs.h"
-#include "ops/kernels/sums.h"
 #include "ops/nn/channels.h"
+#include "ops/nn/group_norm_loops.h"
 #include "ops/nn/norm_second_order.h"
 
 namespace anabranch::nn {
 namespace {
-
-// A sample as [channels, inner], or [inner, channels] with the channels last; channels in `groups` equal parts.
-struct Dims {
-  int64_t samples, channels, inner, groups;
-  bool last;
-  Dims(const Shape& x, bool channels_last, int64_t groups_in)
-      : samples(x[0]),
-        channels(channels_last ? x[x.rank() - 1] : x[1]),
-        inner(channels_last ? x.numel(1, x.rank() - 1) : x.numel(2, x.rank())),
-        groups(groups_in ? groups_in : channels),
-        last(channels_last) {}
-  int64_t width() const { return groups ? channels / groups : 0; }  // channels of a group
-  int64_t count() const { return width() * inner; }                 // elements of a group
-  int64_t channel(int64_t g, int64_t i) const { return g * width() + (last ? i % width() : i / inner); }
-  // Element i of group g of sample n.
-  int64_t at(int64_t n, int64_t g, int64_t i) const {
-    const int64_t base = n * channels * inner;
-    return last ? base + i / width() * channels + g * width() + i % width() : base + g * width() * inner + i;
-  }
-};
-
-template <class T> struct Slots {
-  const T *x, *scale, *bias, *dy, *normalized;  // normalized: Y in a gradient that was given no X
-  T *y, *mean, *variance, *dx, *dscale, *dbias;
-};
-
-// Channels first: a group is one run of memory.
-template <class T>
-void normalize_channels(const Dims& d, const Slots<T>& s, T epsilon, bool inverse, int64_t n, int64_t g) {
-  const T* x = s.x + d.at(n, g, 0);
-  T* y = s.y + d.at(n, g, 0);
-  const T count = static_cast<T>(d.count());
-  const T mean = sum_of<T>(d.count(), [=](int64_t i) { return x[i]; }) / count;
-  const T variance = sum_of<T>(d.count(), [=](int64_t i) { return (x[i] - mean) * (x[i] - mean); }) / count;
-  const T inv = 1 / std::sqrt(variance + epsilon);
-  for (int64_t k = 0; k < d.width(); ++k) {
-    const int64_t channel = g * d.width() + k;
-    const T scale = s.scale ? s.scale[channel] : T{1}, bias = s.bias ? s.bias[channel] : T{0};
-    for (int64_t i = k * d.inner; i < (k + 1) * d.inner; ++i) y[i] = (x[i] - mean) * inv * scale + bias;
-  }
-  s.mean[n * d.groups + g] = mean;
-  s.variance[n * d.groups + g] = inverse ? inv : variance;
-}
-
-template <class T> void normalize(const Dims& d, const Slots<T>& s, T epsilon, bool inverse, int64_t n, int64_t g) {
-  if (!d.last) return normalize_channels(d, s, epsilon, inverse, n, g);
-  const T count = static_cast<T>(d.count());
-  const auto value = [&](int64_t i) { return s.x[d.at(n, g, i)]; };
-  const T mean = sum_of<T>(d.count(), value) / count;
-  const T variance = sum_of<T>(d.count(), [&](int64_t i) { return (value(i) - mean) * (value(i) - mean); }) / count;
-  const T inv = 1 / std::sqrt(variance + epsilon);
-  for (int64_t i = 0; i < d.count(); ++i) {
-    const int64_t k = d.channel(g, i);
-    s.y[d.at(n, g, i)] = (value(i) - mean) * inv * (s.scale ? s.scale[k] : T{1}) + (s.bias ? s.bias[k] : T{0});
-  }
-  s.mean[n * d.groups + g] = mean;
-  s.variance[n * d.groups + g] = inverse ? inv : variance;
-}
-
-// xhat of X, or of Y where that is all there is; then a scale of 0 has wiped it out.
-template <class T> T normalized(const Slots<T>& s, T mean, T inv, int64_t at, int64_t channel) {
-  if (!s.normalized) return (s.x[at] - mean) * inv;
-  const T value = s.normalized[at] - (s.bias ? s.bias[channel] : T{0});
-  return s.scale && s.scale[channel] != 0 ? value / s.scale[channel] : value;
-}
-
-// dx = inv (h - mean(h) - xhat mean(h xhat)) with h = dy scale. `centered` false leaves mean(h) out.
-template <class T> void differentiate(const Dims& d, const Slots<T>& s, bool centered, T inv, int64_t n, int64_t g) {
-  const T count = static_cast<T>(d.count()), mean = s.mean ? s.mean[n * d.groups + g] : T{0};
-  const auto hat = [&](int64_t i) { return normalized(s, mean, inv, d.at(n, g, i), d.channel(g, i)); };
-  const auto h = [&](int64_t i) { return s.dy[d.at(n, g, i)] * (s.scale ? s.scale[d.channel(g, i)] : T{1}); };
-  if (s.dx) {
-    const T mean_h = centered ? sum_of<T>(d.count(), h) / count : T{0};
-    const T slope = sum_of<T>(d.count(), [&](int64_t i) { return h(i) * hat(i); }) / count;
-    for (int64_t i = 0; i < d.count(); ++i) s.dx[d.at(n, g, i)] = inv * (h(i) - mean_h - hat(i) * slope);
-  }
-  for (int64_t i = 0; i < d.count(); ++i) {
-    const int64_t k = d.channel(g, i);
-    if (s.dscale) s.dscale[k] += s.dy[d.at(n, g, i)] * hat(i);
-    if (s.dbias) s.dbias[k] += s.dy[d.at(n, g, i)];
-  }
-}
 
 // ---- what the two types differ in
 
@@ -134,18 +52,18 @@ template <class T> Kernel forward(const KernelArgs& op, const Form& form) {
   return [=, last = is_last(op.op()), groups = groups_of(op.op()), x = op.in("X"), scale = op.in("Scale"),
           bias = op.in("Bias"), y = op.out("Y"), mean = op.out(form.mean), variance = op.out(form.variance),
           inverse = form.inverse](KernelContext& c) {
-    const Dims d(c[x].shape(), last, groups);
-    const Slots<T> s{c[x].data<T>(),
-                     scale ? c[scale].data<T>() : nullptr,
-                     bias ? c[bias].data<T>() : nullptr,
-                     nullptr,
-                     nullptr,
-                     c[y].template mutable_data<T>(),
-                     c[mean].template mutable_data<T>(),
-                     c[variance].template mutable_data<T>(),
-                     nullptr,
-                     nullptr,
-                     nullptr};
+    const GroupDims d(c[x].shape(), last, groups);
+    const GroupSlots<T> s{c[x].data<T>(),
+                          scale ? c[scale].data<T>() : nullptr,
+                          bias ? c[bias].data<T>() : nullptr,
+                          nullptr,
+                          nullptr,
+                          c[y].template mutable_data<T>(),
+                          c[mean].template mutable_data<T>(),
+                          c[variance].template mutable_data<T>(),
+                          nullptr,
+                          nullptr,
+                          nullptr};
     if (d.count() == 0) {
       std::fill(s.mean, s.mean + c[mean].numel(), T{0});
       std::fill(s.variance, s.variance + c[variance].numel(), T{0});
@@ -174,9 +92,9 @@ template <class T> Kernel backward(const KernelArgs& op, const Form& form) {
           bias = of_y ? op.in("Bias") : In{}, mean = of_y ? In{} : op.in(form.mean), variance = op.in(form.variance),
           dy = op.in("Y@GRAD"), dx = op.out("X@GRAD"), dscale = op.out("Scale@GRAD"), dbias = op.out("Bias@GRAD"),
           inverse = form.inverse](KernelContext& c) {
-    const Dims d(c[x].shape(), last, groups);
+    const GroupDims d(c[x].shape(), last, groups);
     const T* v = c[variance].data<T>();
-    Slots<T> s{};
+    GroupSlots<T> s{};
     (of_y ? s.normalized : s.x) = c[x].data<T>();
     s.scale = scale ? c[scale].data<T>() : nullptr;
     s.bias = bias ? c[bias].data<T>() : nullptr;
@@ -193,7 +111,7 @@ template <class T> Kernel backward(const KernelArgs& op, const Form& form) {
 }
 
 // What both kernels of devices take.
-device::GroupNormArgs group_norm_args(const Dims& d, float epsilon, const Form& form) {
+device::GroupNormArgs group_norm_args(const GroupDims& d, float epsilon, const Form& form) {
   device::GroupNormArgs a{};
   a.samples = d.samples, a.channels = d.channels, a.inner = d.inner, a.groups = d.groups;
   a.epsilon = static_cast<double>(epsilon);
@@ -205,7 +123,7 @@ template <class T> Kernel forward_on_device(const KernelArgs& op, const Form& fo
   return [=, kernel = device::kernel_of<T>("group_norm"), epsilon = op.attr<float>("epsilon"), last = is_last(op.op()),
           groups = groups_of(op.op()), x = op.in("X"), scale = op.in("Scale"), bias = op.in("Bias"), y = op.out("Y"),
           mean = op.out(form.mean), variance = op.out(form.variance)](KernelContext& c) {
-    device::GroupNormArgs a = group_norm_args(Dims(c[x].shape(), last, groups), epsilon, form);
+    device::GroupNormArgs a = group_norm_args(GroupDims(c[x].shape(), last, groups), epsilon, form);
     a.x = device::operand(c[x]);
     if (scale) a.scale = device::operand(c[scale]);
     if (bias) a.bias = device::operand(c[bias]);
@@ -224,7 +142,7 @@ template <class T> Kernel backward_on_device(const KernelArgs& op, const Form& f
           bias = of_y ? op.in("Bias") : In{}, mean = of_y ? In{} : op.in(form.mean), variance = op.in(form.variance),
           dy = op.in("Y@GRAD"), dx = op.out("X@GRAD"), dscale = op.out("Scale@GRAD"),
           dbias = op.out("Bias@GRAD")](KernelContext& c) {
-    device::GroupNormArgs a = group_norm_args(Dims(c[x].shape(), last, groups), epsilon, form);
+    device::GroupNormArgs a = group_norm_args(GroupDims(c[x].shape(), last, groups), epsilon, form);
     a.x = device::operand(c[x]);
     if (scale) a.scale = device::operand(c[scale]);
     if (bias) a.bias = device::operand(c[bias]);

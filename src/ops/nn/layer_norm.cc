@@ -7,8 +7,8 @@
 #include "ops/device/args_rows.h"
 #include "ops/device/launch.h"
 #include "ops/kernels/outputs.h"
-#include "ops/kernels/sums.h"
 #include "ops/nn/channels.h"
+#include "ops/nn/layer_norm_doubles.h"
 #include "ops/nn/layer_norm_rows.h"
 #include "ops/nn/norm_second_order.h"
 
@@ -57,28 +57,6 @@ void infer_grad(InferContext& c) {
   }
 }
 
-// float64 in plain loops, beside float32 of layer_norm_rows.h.
-using nn::add_norm_sums;
-using nn::normalize_grad_row;
-using nn::normalize_row;
-
-void normalize_row(const double* x, const double* scale, const double* bias, int64_t width, double epsilon, double* y,
-                   double* mean, double* variance) {
-  using T = double;
-  const T m = sum_of<T>(width, [=](int64_t i) { return x[i]; }) / static_cast<T>(width);
-  const T v = sum_of<T>(width, [=](int64_t i) { return (x[i] - m) * (x[i] - m); }) / static_cast<T>(width);
-  const T inv = 1 / std::sqrt(v + epsilon);
-  for (int64_t i = 0; i < width; ++i) y[i] = (x[i] - m) * inv;
-  if (scale) {
-    for (int64_t i = 0; i < width; ++i) y[i] *= scale[i];
-  }
-  if (bias) {
-    for (int64_t i = 0; i < width; ++i) y[i] += bias[i];
-  }
-  *mean = m;
-  *variance = v;
-}
-
 template <class T> Kernel forward(const KernelArgs& op) {
   const In x = op.in("X"), scale = op.in("Scale"), bias = op.in("Bias");
   const Out y = op.out("Y"), mean = op.out("Mean"), variance = op.out("Variance");
@@ -99,23 +77,6 @@ template <class T> Kernel forward(const KernelArgs& op) {
       }
     });
   };
-}
-
-void normalize_grad_row(const double* x, const double* dy, const double* scale, int64_t width, double mean, double inv,
-                        double* dx) {
-  using T = double;
-  const auto h = [=](int64_t i) { return scale ? dy[i] * scale[i] : dy[i]; };
-  const T mean_h = sum_of<T>(width, h) / static_cast<T>(width);
-  const T slope = sum_of<T>(width, [=](int64_t i) { return h(i) * ((x[i] - mean) * inv); }) / static_cast<T>(width);
-  for (int64_t i = 0; i < width; ++i) dx[i] = inv * (h(i) - mean_h - (x[i] - mean) * inv * slope);
-}
-
-void add_norm_sums(const double* x, const double* dy, int64_t width, double mean, double inv, double* products,
-                   double* sums) {
-  for (int64_t i = 0; i < width; ++i) {
-    products[i] += dy[i] * ((x[i] - mean) * inv);
-    sums[i] += dy[i];
-  }
 }
 
 template <class T> struct Backward {

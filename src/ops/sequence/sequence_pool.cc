@@ -1,19 +1,16 @@
 #include <algorithm>
-#include <cmath>
-#include <type_traits>
 
 #include "ops/device/args_sequence.h"
 #include "ops/device/upload.h"
 #include "ops/device/zeros.h"
 #include "ops/kernels/wide.h"
 #include "ops/sequence/offsets.h"
+#include "ops/sequence/sequence_pool_loops.h"
 
 namespace anabranch::sequence {
 namespace {
 
 constexpr int64_t kGrain = 4096;
-
-enum class Pool { kSum, kAverage, kSqrt, kMax, kLast, kFirst };
 
 Pool pool_of(const std::string& name) {
   if (name == "SUM") return Pool::kSum;
@@ -48,47 +45,6 @@ void infer_grad(InferContext& c) {
   if (pool_of(c.op()) == Pool::kMax) check_same_shape(c, "Out@GRAD", "MaxIndex");
 }
 
-// By what the sum of a sequence is divided.
-template <class T> T divisor(Pool pool, int64_t length) {
-  if (pool == Pool::kAverage) return static_cast<T>(length);
-  return pool == Pool::kSqrt ? std::sqrt(static_cast<T>(length)) : T{1};
-}
-
-constexpr int64_t kAtOnce = 16;  // columns whose sums stay in registers
-
-// The sums of so many columns of `length` rows.
-template <class T, class Columns> void sum_columns(const T* x, int64_t length, int64_t width, Columns columns, T* out) {
-  T sums[kAtOnce];
-  for (int64_t j = 0; j < columns; ++j) sums[j] = x[j];
-  for (int64_t r = 1; r < length; ++r) {
-    x += width;
-    for (int64_t j = 0; j < columns; ++j) sums[j] += x[j];
-  }
-  for (int64_t j = 0; j < columns; ++j) out[j] = sums[j];
-}
-
-template <class T> void pool_sum(Pool pool, const T* x, int64_t length, int64_t width, T* out) {
-  int64_t from = 0;
-  for (; from + kAtOnce <= width; from += kAtOnce) {
-    sum_columns(x + from, length, width, std::integral_constant<int64_t, kAtOnce>(), out + from);
-  }
-  sum_columns(x + from, length, width, width - from, out + from);
-  if (pool == Pool::kSum) return;
-  const T over = divisor<T>(pool, length);
-  for (int64_t j = 0; j < width; ++j) out[j] /= over;
-}
-
-template <class T> void pool_max(const T* x, int64_t from, int64_t to, int64_t width, T* out, int32_t* index) {
-  for (int64_t j = 0; j < width; ++j) {
-    int64_t best = from;
-    for (int64_t r = from + 1; r < to; ++r) {
-      if (x[r * width + j] > x[best * width + j]) best = r;
-    }
-    out[j] = x[best * width + j];
-    if (index) index[j] = static_cast<int32_t>(best);
-  }
-}
-
 template <class T> Kernel forward(const KernelArgs& op) {
   const In x = op.in("X");
   const Out out = op.out("Out"), max_index = op.out("MaxIndex");
@@ -121,30 +77,6 @@ template <class T> Kernel forward(const KernelArgs& op) {
       });
     });
   };
-}
-
-// The gradient of one sequence of at least one row.
-template <class T> void grad_sequence(Pool pool, const T* dout, int64_t length, int64_t width, T* dx) {
-  if (pool == Pool::kFirst || pool == Pool::kLast) {
-    std::fill(dx, dx + length * width, T{0});
-    std::copy(dout, dout + width, dx + (pool == Pool::kFirst ? 0 : length - 1) * width);
-    return;
-  }
-  const T over = divisor<T>(pool, length);
-  for (int64_t r = 0; r < length; ++r) {
-    for (int64_t j = 0; j < width; ++j) dx[r * width + j] = dout[j] / over;
-  }
-}
-
-// The row that held the largest value takes the gradient. Indices come from memory: they are checked.
-template <class T>
-void grad_max(const T* dout, const int32_t* index, int64_t first, int64_t last, int64_t width, T* dx) {
-  std::fill(dx + first * width, dx + last * width, T{0});
-  for (int64_t j = 0; j < width; ++j) {
-    AB_CHECK(index[j] >= first && index[j] < last, InvalidArgument, "MaxIndex must be a row from {} to {}, got {}",
-             first, last - 1, index[j]);
-    dx[index[j] * width + j] = dout[j];
-  }
 }
 
 template <class T> Kernel backward(const KernelArgs& op) {

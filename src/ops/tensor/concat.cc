@@ -1,51 +1,11 @@
-// Tensors put one after the other and cut apart: concat and split along an axis, stack and unstack along a new one.
+// Tensors put one after the other along an axis, and cut apart: concat, split.
 #include "ops/declare/declare.h"
 #include "ops/declare/second_order.h"
 #include "ops/declare/shape_args.h"
-#include "ops/device/launch_tensor.h"
+#include "ops/tensor/join.h"
 
 namespace anabranch::tensor {
 namespace {
-
-using device::OnDevice, device::OnHost;
-
-// Elements of one slice, everything on and after the axis.
-int64_t width_at(const Tensor& t, int axis) { return t.shape().numel(axis, t.shape().rank()); }
-
-// Copies `count` slices of `width` elements (part) from or to a whole whose slices are `whole_width` wide.
-template <class On>
-void copy_part(const On& on, const KernelContext& c, int64_t count, int64_t width, const Tensor& from, int64_t from_at,
-               int64_t from_step, Tensor* to, int64_t to_at, int64_t to_step) {
-  NdLoop<2> loop;
-  loop.add_axis(count, {to_step, from_step});
-  loop.add_axis(width, {1, 1});
-  on.strided(c, loop, from, from_at, to, to_at);
-}
-
-// All inputs of a slot, side by side, into one tensor.
-template <class On> void join(const On& on, const KernelContext& c, In xs, int axis, Tensor* out) {
-  int64_t whole = 0, at = 0;
-  for (int i = 0; i < xs.count; ++i) whole += width_at(c.at(xs, i), axis);
-  const int64_t outer = c.at(xs, 0).shape().numel(0, axis);
-  for (int i = 0; i < xs.count; ++i) {
-    const int64_t width = width_at(c.at(xs, i), axis);
-    copy_part(on, c, outer, width, c.at(xs, i), 0, width, out, at, whole);
-    at += width;
-  }
-}
-
-// The reverse: pieces of one tensor into the outputs that are wanted. width(i): of piece i.
-template <class On, class Width>
-void cut(const On& on, const KernelContext& c, const Tensor& from, int64_t outer, Out outs, Width width) {
-  const int64_t whole = outer ? from.numel() / outer : 0;
-  int64_t at = 0;
-  for (int i = 0; i < outs.count; ++i) {
-    const int64_t w = width(i);
-    AB_CHECK(at + w <= whole || outer == 0, ShapeMismatch, "pieces of {} elements are cut from {}", at + w, whole);
-    if (c.wants(outs, i)) copy_part(on, c, outer, w, from, at, whole, &c.at(outs, i), 0, w);
-    at += w;
-  }
-}
 
 // The kernel's view of the same axis.
 int axis_in(const KernelContext& c, In tensor, int32_t attr, int rank) {
@@ -154,51 +114,6 @@ void infer_split(InferContext& c) {
   }
 }
 
-// An axis among those of the result of stacking.
-int new_axis(const ir::Op& op, int rank) { return normal_axis(op.attr<int32_t>("axis"), rank + 1, "axis"); }
-
-void infer_stacked(InferContext& c, const char* from, const char* to) {
-  const Meta& first = c.in(from);
-  for (int i = 1; i < c.n_in(from); ++i) {
-    AB_CHECK(compatible(first.shape, c.in(from, i).shape), ShapeMismatch, "{}[{}] must be {} as {}[0], got {}", from, i,
-             first.shape.str(), from, c.in(from, i).shape.str());
-    AB_CHECK(first.dtype == c.in(from, i).dtype, InvalidArgument, "{}[{}] must hold {} as {}[0], got {}", from, i,
-             dtype_name(first.dtype), from, dtype_name(c.in(from, i).dtype));
-  }
-  const int axis = new_axis(c.op(), first.shape.rank());
-  Shape out = first.shape.slice(0, axis);
-  out.push_back(c.n_in(from));
-  for (int i = axis; i < first.shape.rank(); ++i) out.push_back(first.shape[i]);
-  c.set_out(to, out, first.dtype);
-}
-
-void infer_unstack(InferContext& c, const char* from, const char* to) {
-  const Meta& x = c.in(from);
-  AB_CHECK(x.shape.rank() > 0, ShapeMismatch, "{} must have an axis", from);
-  const int axis = new_axis(c.op(), x.shape.rank() - 1), n = c.n_out(to);
-  AB_CHECK(x.shape[axis] == n || x.shape[axis] == kUnknown, InvalidArgument,
-           "{} must have an extent of {}, one for each output, at axis {}, got {}", from, n, axis, x.shape.str());
-  Shape out = x.shape.slice(0, axis);
-  for (int i = axis + 1; i < x.shape.rank(); ++i) out.push_back(x.shape[i]);
-  if (out.rank() == 0) out = scalar_shape();
-  for (int i = 0; i < n; ++i) c.set_out(to, out, x.dtype, i);
-}
-
-template <class On> Kernel stack_kernel(const KernelArgs& op, const char* from, const char* to) {
-  return [on = On(op.dtype()), attr = op.attr<int32_t>("axis"), xs = op.in(from), out = op.out(to)](KernelContext& c) {
-    join(on, c, xs, normal_axis(attr, c.at(xs, 0).shape().rank() + 1, "axis"), &c[out]);
-  };
-}
-
-template <class On> Kernel unstack_kernel(const KernelArgs& op, const char* from, const char* to) {
-  return [on = On(op.dtype()), attr = op.attr<int32_t>("axis"), x = op.in(from), outs = op.out(to)](KernelContext& c) {
-    const Shape& s = c[x].shape();
-    const int axis = normal_axis(attr, s.rank(), "axis");
-    const int64_t width = s.numel(axis + 1, s.rank());
-    cut(on, c, c[x], s.numel(0, axis), outs, [=](int) { return width; });
-  };
-}
-
 template <class On> Kernel concat_kernel(const KernelArgs& op) {
   return [on = On(op.dtype()), attr = op.attr<int32_t>("axis"), xs = op.in("X"), at = op.in("AxisTensor"),
           out = op.out("Out")](KernelContext& c) {
@@ -273,49 +188,6 @@ AB_OP(split)
     .dtype_of_input("X")
     .cpu_any(split_kernel<OnHost>)
     .device_any(split_kernel<OnDevice>);
-
-AB_OP(stack)
-    .doc("Y = the tensors X put together along a new axis.")
-    .in_list("X", "tensors of one shape")
-    .out("Y", "[..., number of tensors, ...]")
-    .attr<int32_t>("axis", 0, "the new axis; negative: from the end")
-    .infer([](InferContext& c) {
-      infer_stacked(c, "X", "Y");
-      share_fitting_lod(c, "Y", "X");
-    })
-    .grad_reads({})
-    .cpu_any([](const KernelArgs& op) { return stack_kernel<OnHost>(op, "X", "Y"); })
-    .device_any([](const KernelArgs& op) { return stack_kernel<OnDevice>(op, "X", "Y"); });
-
-AB_GRAD(stack)
-    .doc("X@GRAD[i] = Y@GRAD at index i of the new axis.")
-    .grad(second_order::linear)
-    .infer([](InferContext& c) { infer_unstack(c, "Y@GRAD", "X@GRAD"); })
-    .cpu_any([](const KernelArgs& op) { return unstack_kernel<OnHost>(op, "Y@GRAD", "X@GRAD"); })
-    .device_any([](const KernelArgs& op) { return unstack_kernel<OnDevice>(op, "Y@GRAD", "X@GRAD"); });
-
-AB_OP(unstack)
-    .doc("Y[i] = X at index i of an axis, without that axis.")
-    .in("X", "[...] any")
-    .out_list("Y", "X's shape without the axis")
-    .attr<int32_t>("axis", 0, "the axis that goes away; negative: from the end")
-    .attr<int32_t>("num", 0, "number of outputs; 0: as many as there are")
-    .infer([](InferContext& c) {
-      const int32_t num = c.attr<int32_t>("num");
-      AB_CHECK(num == 0 || num == c.n_out("Y"), InvalidArgument, "num must be the number of outputs, {}, got {}",
-               c.n_out("Y"), num);
-      infer_unstack(c, "X", "Y");
-    })
-    .grad_reads({})
-    .cpu_any([](const KernelArgs& op) { return unstack_kernel<OnHost>(op, "X", "Y"); })
-    .device_any([](const KernelArgs& op) { return unstack_kernel<OnDevice>(op, "X", "Y"); });
-
-AB_GRAD(unstack)
-    .doc("X@GRAD = the tensors Y@GRAD put together along the axis.")
-    .grad(second_order::linear)
-    .infer([](InferContext& c) { infer_stacked(c, "Y@GRAD", "X@GRAD"); })
-    .cpu_any([](const KernelArgs& op) { return stack_kernel<OnHost>(op, "Y@GRAD", "X@GRAD"); })
-    .device_any([](const KernelArgs& op) { return stack_kernel<OnDevice>(op, "Y@GRAD", "X@GRAD"); });
 
 }  // namespace
 }  // namespace anabranch::tensor

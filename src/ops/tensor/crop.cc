@@ -1,10 +1,10 @@
-// Parts of tensors at a place, and tensors put into a place: crop, crop_tensor, pad_constant_like.
+// Parts of tensors at a place: crop, crop_tensor.
 #include <algorithm>
-#include <array>
 
 #include "ops/declare/declare.h"
 #include "ops/declare/shape_args.h"
 #include "ops/device/launch_tensor.h"
+#include "ops/tensor/part.h"
 
 namespace anabranch::tensor {
 namespace {
@@ -14,32 +14,10 @@ using device::OnDevice, device::OnHost;
 using Numbers = std::vector<int64_t>;
 
 constexpr int kMostAxes = 6;  // as in the original
-constexpr std::array<int64_t, kMaxRank> kOrigin{};
 
 void check_count(const char* what, const Numbers& v, int rank) {
   AB_CHECK(static_cast<int>(v.size()) == rank, InvalidArgument, "{} must be {} numbers, one an axis of X, got {}", what,
            rank, v.size());
-}
-
-// The part of `extents` from `offsets` on lies inside of `whole`; extents that are not known yet pass.
-void check_inside(const Shape& whole, const int64_t* offsets, const Shape& extents) {
-  for (int i = 0; i < whole.rank(); ++i) {
-    const bool fits = whole[i] < 0 || extents[i] < 0 || offsets[i] <= whole[i] - extents[i];
-    AB_CHECK(fits, InvalidArgument, "a part of {} at {} must lie inside of axis {} of {}", extents[i], offsets[i], i,
-             whole.str());
-  }
-}
-
-// The loop over a part: operand 0 is the part, dense; operand 1 its place in the whole, from *offset on.
-NdLoop<2> place_of(const Shape& part, const Shape& whole, const int64_t* offsets, int64_t* offset) {
-  const auto mine = dense_strides(part), theirs = dense_strides(whole);
-  NdLoop<2> loop;
-  *offset = 0;
-  for (int i = 0; i < part.rank(); ++i) {
-    *offset += offsets[i] * theirs[i];
-    loop.add_axis(part[i], {mine[i], theirs[i]});
-  }
-  return loop;
 }
 
 // ---- where a part begins: OffsetsTensor before Offsets before the attribute
@@ -215,66 +193,6 @@ AB_GRAD(crop_tensor)
     .infer(infer_put_back)
     .cpu<float, double, int32_t, int64_t>([](auto, const KernelArgs& op) { return put_back<OnHost>(op, true); })
     .device<float, double, int32_t, int64_t>([](auto, const KernelArgs& op) { return put_back<OnDevice>(op, true); });
-
-template <class On> Kernel pad_like_kernel(auto tag, const KernelArgs& op) {
-  using T = typename decltype(tag)::type;
-  return [on = On(op.dtype()), value = static_cast<T>(op.attr<float>("pad_value")), y = op.in("Y"),
-          out = op.out("Out")](KernelContext& c) {
-    int64_t at = 0;
-    const Shape& part = c[y].shape();
-    const auto loop = place_of(part, c[out].shape(), kOrigin.data(), &at);
-    on.fill(c, &c[out], value);
-    if (loop.total() > 0) on.strided(c, turned(loop), c[y], 0, &c[out], 0);
-  };
-}
-
-AB_OP(pad_constant_like)
-    .doc("Out = a tensor of the shape of X that holds Y in its first corner, and pad_value elsewhere.")
-    .in("X", "[...]: its values are not read")
-    .in("Y", "[...] float or int, no axis longer than that of X")
-    .out("Out", "[shape of X] with the dtype of Y")
-    .attr<float>("pad_value", 0.0f, "what lies beyond Y")
-    .infer([](InferContext& c) {
-      check_tensor(c, "X");
-      check_tensor(c, "Y");
-      const Shape &x = c.in("X").shape, &y = c.in("Y").shape;
-      AB_CHECK(x.rank() == y.rank(), ShapeMismatch, "X and Y must have equally many axes, got {} and {}", x.str(),
-               y.str());
-      check_inside(x, kOrigin.data(), y);
-      c.set_out("Out", x, c.in("Y").dtype);
-      c.share_lod("Out", "X");
-    })
-    .grad_reads({"Y"})
-    .grad_to({"Y"})
-    .dtype_of_input("Y")
-    .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) {
-      return pad_like_kernel<OnHost>(tag, op);
-    })
-    .device<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) {
-      return pad_like_kernel<OnDevice>(tag, op);
-    });
-
-template <class On> Kernel corner_kernel(const KernelArgs& op) {
-  return [on = On(op.dtype()), dout = op.in("Out@GRAD"), dy = op.out("Y@GRAD")](KernelContext& c) {
-    int64_t at = 0;
-    const Shape& part = c[dy].shape();
-    const auto loop = place_of(part, c[dout].shape(), kOrigin.data(), &at);
-    if (loop.total() > 0) on.strided(c, loop, c[dout], 0, &c[dy], 0);
-  };
-}
-
-AB_GRAD(pad_constant_like)
-    .doc("Y@GRAD = the corner of Out@GRAD that Y is.")
-    .infer([](InferContext& c) {
-      const Shape& y = c.in("Y").shape;
-      check_rank(c, "Out@GRAD", y.rank(), y.rank());
-      check_inside(c.in("Out@GRAD").shape, kOrigin.data(), y);
-      grad_as(c, "Y@GRAD", "Y", "Y");
-      c.out("Y@GRAD").dtype = c.in("Out@GRAD").dtype;
-    })
-    .dtype_of_input("Out@GRAD")
-    .cpu<float, double, int32_t, int64_t>([](auto, const KernelArgs& op) { return corner_kernel<OnHost>(op); })
-    .device<float, double, int32_t, int64_t>([](auto, const KernelArgs& op) { return corner_kernel<OnDevice>(op); });
 
 }  // namespace
 }  // namespace anabranch::tensor

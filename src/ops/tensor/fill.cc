@@ -1,45 +1,13 @@
 // Tensors of one value, and tensors like others.
-#include <cstdlib>
 #include <functional>
 
 #include "ops/declare/declare.h"
 #include "ops/declare/shape_args.h"
 #include "ops/device/launch_tensor.h"
-#include "ops/kernels/flat_loop.h"
-#include "ops/kernels/whole.h"
-#include "ops/kernels/wide.h"
+#include "ops/tensor/fill.h"
 
 namespace anabranch::tensor {
 namespace {
-
-// A number given both as float and as text, which keeps the digits of large integers.
-struct Number {
-  double real = 0;
-  int64_t integer = 0;
-
-  Number(float value, const std::string& text) : real(static_cast<double>(value)), integer(whole<int64_t>(real)) {
-    if (text.empty()) return;
-    char* end = nullptr;
-    real = std::strtod(text.c_str(), &end);
-    AB_CHECK(end != text.c_str() && *end == '\0', InvalidArgument, "str_value must be a number, got \"{}\"", text);
-    integer = std::strtoll(text.c_str(), &end, 10);
-    if (*end != '\0') integer = whole<int64_t>(real);
-  }
-  template <class T> T as() const {
-    if constexpr (std::is_same_v<T, bool>)
-      return real != 0;
-    else if constexpr (std::is_integral_v<T>)
-      return static_cast<T>(integer);
-    else
-      return static_cast<T>(real);
-  }
-};
-
-template <class T> void fill(const KernelContext& c, Tensor* out, T value) {
-  T* to = out->mutable_data<T>();
-  c.parallel_for(out->numel(), kCheapGrain,
-                 [=](int64_t begin, int64_t end) { in_wide_vectors([=] { std::fill(to + begin, to + end, value); }); });
-}
 
 // One value into an output of whatever type; ValueTensor, where there is one, goes before the number.
 Kernel fill_kernel(DType dtype, Out out, Number number, In from = {}) {
@@ -65,8 +33,6 @@ Kernel fill_on_device(DType dtype, Out out, Number number, In from = {}) {
     };
   });
 }
-
-DType dtype_attr(const ir::Op& op) { return dtype_from_number(op.attr<int32_t>("dtype")); }
 
 Number number_attrs(const KernelArgs& op) {
   return {op.attr<float>("value"), op.op().has_attr("str_value") ? op.attr<std::string>("str_value") : ""};
@@ -216,40 +182,6 @@ AB_OP(fill)
         return [values = op.attr<std::vector<float>>("value"), out = op.out("Out")](KernelContext& c) {
           T* to = c[out].template mutable_data<T>();
           for (size_t i = 0; i < values.size(); ++i) to[i] = Number(values[i], "").as<T>();
-        };
-      });
-    });
-
-AB_OP(eye)
-    .doc("Out = a matrix with ones on the main diagonal.")
-    .out("Out", "[num_rows, num_columns]")
-    .required_attr("num_rows", AttrType::kLong, "rows")
-    .attr<int64_t>("num_columns", -1, "columns; -1: as many as rows")
-    .attr<int32_t>("dtype", 5, "number of the element type")
-    .infer([](InferContext& c) {
-      const int64_t rows = c.attr<int64_t>("num_rows"), columns = c.attr<int64_t>("num_columns");
-      AB_CHECK(rows >= 0 && columns >= -1, InvalidArgument,
-               "num_rows must be at least 0 and num_columns at least -1, got {} and {}", rows, columns);
-      c.set_out("Out", Shape{rows, columns == -1 ? rows : columns}, dtype_attr(c.op()));
-    })
-    .no_grad("a constant")
-    .cpu_any([](const KernelArgs& op) {
-      return visit_dtype(dtype_attr(op.op()), [&](auto tag) -> Kernel {
-        using T = typename decltype(tag)::type;
-        return [out = op.out("Out")](KernelContext& c) {
-          const int64_t rows = c[out].shape()[0], columns = c[out].shape()[1];
-          fill(c, &c[out], T(0));
-          T* to = c[out].template mutable_data<T>();
-          for (int64_t i = 0; i < std::min(rows, columns); ++i) to[i * columns + i] = T(1);
-        };
-      });
-    })
-    .device_any([](const KernelArgs& op) -> Kernel {
-      return visit_dtype(dtype_attr(op.op()), [&](auto tag) -> Kernel {
-        using T = typename decltype(tag)::type;
-        return [kernel = device::kernel_of<T>("eye"), out = op.out("Out")](KernelContext& c) {
-          const Shape& s = c[out].shape();
-          DeviceContext::of(c).launch(kernel, device::MatrixArgs{{}, device::operand(c[out]), 1, s[0], s[1], 0, 0, 0});
         };
       });
     });

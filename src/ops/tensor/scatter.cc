@@ -1,0 +1,159 @@
+// Rows put where an index says: scatter, scatter_nd_add. An index outside is an error.
+#include "ops/tensor/row_index_on_device.h"
+
+namespace anabranch::tensor {
+namespace {
+
+// Updates holds a row for each of Ids.
+void check_rows(const InferContext& c, const char* slot) {
+  check_shape(c, "Updates", with_rows(c.in(slot).shape, index_count(c, "Ids")));
+}
+
+void check_updates(const InferContext& c, const char* slot) {
+  check_shape(c, "Updates", gather_nd_shape(c, slot));
+  check_same_dtype(c, "Updates", slot);
+}
+
+AB_OP(scatter)
+    .doc(
+        "Out = X with the rows at Ids replaced by those of Updates (the last one wins), or, without overwrite, set to "
+        "their sum.")
+    .in("X", "[n, ...] float")
+    .in("Ids", "[m] or [m, 1] int32 or int64")
+    .in("Updates", "[m, ...] as X")
+    .out("Out", "as X")
+    .may_share("X", "Out")
+    .attr<bool>("overwrite", true, "false: rows that occur several times add up")
+    .infer([](InferContext& c) {
+      check_rows(c, "X");
+      c.same_shape("Out", "X");
+    })
+    .grad_reads({"Ids", "Updates"})
+    .grad_to({"X", "Updates"})
+    .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [overwrite = op.attr<bool>("overwrite"), x = op.in("X"), ids = op.in("Ids"), updates = op.in("Updates"),
+              out = op.out("Out")](KernelContext& c) {
+        const Index at(c[ids]);
+        const int64_t rows = c[out].rows(), n = c[updates].rows(), width = c[out].row_elems();
+        for (int64_t i = 0; i < n; ++i) at.at(i, rows);  // nothing is changed when an index is wrong
+        copy_bytes(c, c[x], &c[out]);
+        T* to = c[out].mutable_data<T>();
+        const T* from = c[updates].data<T>();
+        for (int64_t i = 0; i < n; ++i) {
+          T* row = to + at.at(i, rows) * width;
+          if (overwrite)
+            std::copy_n(from + i * width, width, row);
+          else
+            std::fill_n(row, width, T(0));
+        }
+        if (!overwrite) put_back<T>(c[updates], n, width, &c[out], [&](int64_t i) { return at.at(i, rows); });
+      };
+    })
+    .device<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      const auto mode = op.attr<bool>("overwrite") ? device::kScatterReplace : device::kScatterSum;
+      return [mode, rows = RowsInto<T>(), x = op.in("X"), ids = op.in("Ids"), updates = op.in("Updates"),
+              out = op.out("Out")](KernelContext& c) mutable {
+        device::copy_whole(c, c[x], &c[out]);
+        rows.put(DeviceContext::of(c), c[updates], c[ids], c[out].row_elems(), mode, c[out]);
+      };
+    });
+
+AB_GRAD(scatter)
+    .doc("Updates@GRAD = the rows of Out@GRAD at Ids; X@GRAD = Out@GRAD.")
+    .infer([](InferContext& c) {
+      check_rows(c, "Out@GRAD");
+      check_same_dtype(c, "Updates", "Out@GRAD");
+      grad_as(c, "X@GRAD", "Out@GRAD");
+      grad_as(c, "Updates@GRAD", "Updates");
+    })
+    .dtype_of_input("Out@GRAD")
+    .cpu<float, double>([](auto, const KernelArgs& op) -> Kernel {
+      return [ids = op.in("Ids"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"),
+              dupdates = op.out("Updates@GRAD")](KernelContext& c) {
+        const Index at(c[ids]);
+        const int64_t rows = c[dout].rows();
+        if (c.wants(dx)) copy_bytes(c, c[dout], &c[dx]);
+        if (c.wants(dupdates)) {
+          pick(c, c[dout], c[dupdates].rows(), c[dout].row_elems(), &c[dupdates],
+               [&](int64_t i) { return at.at(i, rows); });
+        }
+      };
+    })
+    .device<float, double>([](auto, const KernelArgs& op) -> Kernel {
+      return [rows = RowsAt(op.dtype()), ids = op.in("Ids"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"),
+              dupdates = op.out("Updates@GRAD")](KernelContext& c) {
+        if (c.wants(dx)) device::copy_whole(c, c[dout], &c[dx]);
+        if (c.wants(dupdates)) {
+          rows.pick(DeviceContext::of(c), c[dout], c[ids], c[dout].row_elems(), c[dupdates]);
+        }
+      };
+    });
+
+AB_OP(scatter_nd_add)
+    .doc("Out = X with Updates added at the positions of Index, which may repeat.")
+    .in("X", "[...] float or integers")
+    .in("Index", "[..., depth] int32 or int64: positions in the first axes of X")
+    .in("Updates", "what Index picks from X")
+    .out("Out", "as X")
+    .may_share("X", "Out")
+    .infer([](InferContext& c) {
+      check_updates(c, "X");
+      c.same_as("Out", "X");
+    })
+    .grad_reads({"Index", "Updates"})
+    .grad_to({"X", "Updates"})
+    .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return
+          [x = op.in("X"), index = op.in("Index"), updates = op.in("Updates"), out = op.out("Out")](KernelContext& c) {
+            const Index at(c[index]);
+            const NdIndex nd(c[x].shape(), c[index].shape());
+            for (int64_t i = 0; i < nd.n; ++i) nd.position(at, i);  // nothing is changed when an index is wrong
+            copy_bytes(c, c[x], &c[out]);
+            put_back<T>(c[updates], nd.n, nd.width, &c[out], [&](int64_t i) { return nd.position(at, i); });
+          };
+    })
+    .device<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [rows = RowsInto<T>(), positions = Positions(), x = op.in("X"), index = op.in("Index"),
+              updates = op.in("Updates"), out = op.out("Out")](KernelContext& c) mutable {
+        const DeviceContext& queued = DeviceContext::of(c);
+        const NdIndex nd(c[x].shape(), c[index].shape());
+        device::copy_whole(c, c[x], &c[out]);
+        rows.put(queued, c[updates], positions.of(queued, c[index], nd), nd.width, device::kScatterAdd, c[out]);
+      };
+    });
+
+AB_GRAD(scatter_nd_add)
+    .doc("X@GRAD = Out@GRAD; Updates@GRAD = Out@GRAD at the positions of Index.")
+    .infer([](InferContext& c) {
+      check_updates(c, "Out@GRAD");
+      grad_as(c, "X@GRAD", "Out@GRAD");
+      grad_as(c, "Updates@GRAD", "Updates");
+    })
+    .dtype_of_input("Out@GRAD")
+    .cpu<float, double>([](auto, const KernelArgs& op) -> Kernel {
+      return [index = op.in("Index"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"),
+              dupdates = op.out("Updates@GRAD")](KernelContext& c) {
+        const Index at(c[index]);
+        const NdIndex nd(c[dout].shape(), c[index].shape());
+        if (c.wants(dx)) copy_bytes(c, c[dout], &c[dx]);
+        if (!c.wants(dupdates)) return;
+        pick(c, c[dout], nd.n, nd.width, &c[dupdates], [&](int64_t i) { return nd.position(at, i); });
+      };
+    })
+    .device<float, double>([](auto, const KernelArgs& op) -> Kernel {
+      return [rows = RowsAt(op.dtype()), positions = Positions(), index = op.in("Index"), dout = op.in("Out@GRAD"),
+              dx = op.out("X@GRAD"), dupdates = op.out("Updates@GRAD")](KernelContext& c) mutable {
+        const DeviceContext& queued = DeviceContext::of(c);
+        const NdIndex nd(c[dout].shape(), c[index].shape());
+        if (c.wants(dx)) device::copy_whole(c, c[dout], &c[dx]);
+        if (!c.wants(dupdates)) return;
+        rows.pick(queued, c[dout], positions.of(queued, c[index], nd), nd.width, c[dupdates]);
+      };
+    });
+
+}  // namespace
+}  // namespace anabranch::tensor
