@@ -161,7 +161,8 @@ class GeneratorLoader(Described):
             require(places, "%s: places is empty" % self._label)
             for place in places:
                 if not isinstance(place, (_core.CPUPlace, CUDAPlace)):
-                    raise InvalidType("%s: places must be CPUPlaces or CUDAPlaces, got %s" % (self._label, type(place).__name__))
+                    raise InvalidType("%s: places must be CPUPlaces or CUDAPlaces, got %s"
+                                      % (self._label, type(place).__name__))
             self._places = places
         else:
             self._source.set_batches(batches)
