@@ -76,9 +76,9 @@ class Side:
 
 def measure(name, options):
     sides = [Side(side, name, options) for side in options.sides]
-    for _ in range(2):
+    for seconds in (options.seconds / 4, options.seconds):
         for side in sides:
-            side.window(options.seconds / 4 if _ == 0 else options.seconds)
+            side.window(seconds)
     for _ in range(options.windows):
         for side in sides:
             side.window()
@@ -114,8 +114,9 @@ def main():
         return 0
     good = True
     for name in options.rows:
-        row = json.dumps(measure(name, options))
-        good = good and "median" in row
+        measured = measure(name, options)
+        good = good and "median" in measured["sides"][options.sides[0]]
+        row = json.dumps(measured)
         print(row, flush=True)
         if options.out:
             with open(options.out, "a") as file:
