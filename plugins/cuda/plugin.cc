@@ -2,6 +2,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "device/build.h"
 #include "process.h"
 
 namespace {
@@ -13,6 +14,8 @@ bool launches_block() {
 }
 
 }  // namespace
+
+extern "C" __attribute__((visibility("default"))) const char* anabranch_device_build() { return ANABRANCH_VERSION; }
 
 extern "C" __attribute__((visibility("default"))) const ab_device_api* anabranch_device_1() {
   static const ab_device_api api = [] {

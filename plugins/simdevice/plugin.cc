@@ -1,6 +1,9 @@
 // The simulated device: what the interface of devices promises and no more, on the CPU. What real devices do only when
 // they feel like it - running late, in another order, on memory that is gone - it does on purpose, and names it.
+#include "device/build.h"
 #include "process.h"
+
+extern "C" __attribute__((visibility("default"))) const char* anabranch_device_build() { return ANABRANCH_VERSION; }
 
 extern "C" __attribute__((visibility("default"))) const ab_device_api* anabranch_device_1() {
   static const ab_device_api api = [] {

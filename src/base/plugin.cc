@@ -11,16 +11,21 @@
 namespace anabranch {
 namespace {
 
+std::string folder_of(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash);
+}
+
 std::string find_plugin(const std::string& file) {
   Dl_info here{};
   if (!dladdr(reinterpret_cast<void*>(&load_plugin), &here) || !here.dli_fname) return {};
+  const std::string package = file.substr(0, file.rfind('.'));  // of a wheel of its own
   char real[PATH_MAX];
   for (const std::string& code :
        {std::string(here.dli_fname), std::string(realpath(here.dli_fname, real) ? real : "")}) {
-    const size_t slash = code.rfind('/');
-    const std::string folder = slash == std::string::npos ? "." : code.substr(0, slash);
-    for (const char* below : {"/", "/python/"}) {
-      std::string path = folder + below + file;
+    const std::string folder = folder_of(code);
+    for (const std::string& place : {folder, folder + "/python", folder_of(folder) + "/" + package}) {
+      std::string path = place + "/" + file;
       if (access(path.c_str(), R_OK) == 0) return path;
     }
   }

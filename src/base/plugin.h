@@ -1,5 +1,5 @@
 // Shared libraries that the package loads when they are wanted. They lie beside the file that this code is in, as an
-// installation has it, or in the folder of a build.
+// installation has it, in the folder of a build, or in a package of their name beside this one.
 #pragma once
 #include <string>
 

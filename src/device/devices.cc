@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/flags.h"
 #include "base/plugin.h"
+#include "device/build.h"
 #include "device/event.h"
 #include "device/host_library.h"
 #include "device/pool.h"
@@ -21,7 +22,17 @@ std::atomic<Devices*> open_devices{nullptr};
 std::string plugin_name() { return std::get<std::string>(get_flag("FLAGS_device_plugin")); }
 std::string plugin_file() { return "anabranch_" + plugin_name() + ".so"; }
 
+// Arguments of kernels are structs of this very version, wherever the table is the same.
+void check_build() {
+  const char* without = "programs run on CPUs only";
+  const auto build = reinterpret_cast<ab_device_build_entry>(load_plugin(plugin_file(), AB_DEVICE_BUILD, without));
+  AB_CHECK(std::string(build()) == ANABRANCH_VERSION, Unsupported,
+           "{} is of anabranch {}, this is anabranch {}: install the one of this version", plugin_file(), build(),
+           ANABRANCH_VERSION);
+}
+
 const ab_device_api* load_table() {
+  check_build();
   void* entry = load_plugin(plugin_file(), AB_DEVICE_SYMBOL, "programs run on CPUs only");
   const ab_device_api* api = reinterpret_cast<ab_device_entry>(entry)();
   AB_CHECK(api && api->size >= sizeof(ab_device_api), Unsupported,

@@ -43,8 +43,11 @@ template <int kAxes, class T> Kernel queued_backward(const KernelArgs& args) {
   DimsOf<PoolDims, decltype(&pool_dims<kAxes>)> dims(args.op(), pool_dims<kAxes>);
   return [=, pool = device::PoolCall<T>("pool_grad", is_max(args)), x = args.in("X"), out = args.in("Out"),
           dout = args.in("Out@GRAD"), dx = args.out("X@GRAD")](KernelContext& c) mutable {
-    device::PoolArgs a{device::operand(c[x]), device::operand(c[out]), device::operand(c[dout]),
-                       device::operand(c[dx])};
+    device::PoolArgs a{};
+    a.x = device::operand(c[x]);
+    a.out = device::operand(c[out]);
+    a.dout = device::operand(c[dout]);
+    a.result = device::operand(c[dx]);
     pool.run(DeviceContext::of(c), dims(c[x].shape()), a);
   };
 }

@@ -1,0 +1,128 @@
+"""G1-G4 on one GPU, engines side by side: windows of each in turn, medians, and the first engine as a multiple of the
+best of the others.
+
+    run.py [--rows G1 G2 ...] [--sides fluid torch jax] [--windows 5] [--seconds 5] [--tiny] [--out FILE]
+
+Every engine is a process of its own, by the interpreter that GPU_FLUID_PYTHON, GPU_TORCH_PYTHON or GPU_JAX_PYTHON names,
+else this one; it waits while another one is measured. A side that cannot run a row says why and is left out of it.
+--tiny with FLAGS_device_plugin=simdevice tries the scripts where there is no GPU; its numbers mean nothing.
+"""
+import argparse
+import importlib
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+
+import cases
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def serve(side, name, options):
+    """Prepares a row; then a line of standard input, the number of steps or `end`, gets one with their seconds."""
+    case = cases.case_of(name, options.tiny)
+    steps = importlib.import_module("side_" + side).prepare(case, options)
+    first = steps(2)  # plans, compiles, captures
+    steps(3)
+    print(json.dumps(dict(ready=True, first=first)), flush=True)
+    for line in sys.stdin:
+        if line.strip() == "end":
+            break
+        begin = time.perf_counter()
+        last = steps(int(line))
+        print(json.dumps(dict(seconds=time.perf_counter() - begin, last=last)), flush=True)
+
+
+class Side:
+    def __init__(self, side, name, options):
+        self.side, self.per_step, self.rates, self.why = side, cases.units(cases.case_of(name, options.tiny)), [], ""
+        python = os.environ.get("GPU_%s_PYTHON" % side.upper(), sys.executable)
+        words = ["--serve", side, "--rows", name] + ["--" + flag for flag in ("tiny", "float32", "eager")
+                                                     if getattr(options, flag)]
+        self.process = subprocess.Popen([python, os.path.join(HERE, "run.py")] + words, stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
+        self.steps = 1
+        self.first = self.last = None
+        self.answer("first")
+
+    def answer(self, field):
+        line = self.process.stdout.readline()
+        if line:
+            told = json.loads(line)
+            setattr(self, field, told.get(field))
+            return told
+        self.why = (self.process.communicate()[1].strip().splitlines() or ["it ended"])[-1]
+        return None
+
+    def window(self, seconds=None):
+        """Runs the steps of a window; with seconds given, finds how many those are."""
+        if self.why:
+            return
+        self.process.stdin.write("%d\n" % self.steps)
+        self.process.stdin.flush()
+        told = self.answer("last")
+        if told and seconds:
+            self.steps = max(1, int(self.steps * seconds / max(told["seconds"], 1e-6)))
+        elif told:
+            self.rates.append(self.steps * self.per_step / told["seconds"])
+
+    def end(self):
+        if not self.why:
+            self.process.communicate("end\n")
+
+
+def measure(name, options):
+    sides = [Side(side, name, options) for side in options.sides]
+    for seconds in (options.seconds / 4, options.seconds):
+        for side in sides:
+            side.window(seconds)
+    for _ in range(options.windows):
+        for side in sides:
+            side.window()
+    for side in sides:
+        side.end()
+    case = cases.case_of(name, options.tiny)
+    row = dict(row=name, what=case["what"], unit=case["unit"], windows=options.windows, seconds=options.seconds,
+               tiny=options.tiny, sides={})
+    for side in sides:
+        row["sides"][side.side] = dict(why=side.why) if side.why else dict(
+            median=statistics.median(side.rates), lowest=min(side.rates), highest=max(side.rates), first_loss=side.first,
+            last_loss=side.last)
+    medians = [row["sides"][s.side].get("median") for s in sides]
+    rivals = [m for m in medians[1:] if m]
+    row["ratio"] = medians[0] / max(rivals) if medians[0] and rivals else None
+    return row
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", nargs="+", default=sorted(cases.CASES), choices=sorted(cases.CASES))
+    parser.add_argument("--sides", nargs="+", default=["fluid", "torch", "jax"], choices=["fluid", "torch", "jax"])
+    parser.add_argument("--windows", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=5.0)
+    parser.add_argument("--out")
+    parser.add_argument("--tiny", action="store_true", help="small extents")
+    parser.add_argument("--float32", action="store_true", help="no mixed precision")
+    parser.add_argument("--eager", action="store_true", help="PyTorch without torch.compile")
+    parser.add_argument("--serve", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.serve:
+        serve(options.serve, options.rows[0], options)
+        return 0
+    good = True
+    for name in options.rows:
+        measured = measure(name, options)
+        good = good and "median" in measured["sides"][options.sides[0]]
+        row = json.dumps(measured)
+        print(row, flush=True)
+        if options.out:
+            with open(options.out, "a") as file:
+                file.write(row + "\n")
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,122 @@
+#!/usr/bin/env bash
+# What has to be seen on a machine with a GPU, in stages of at most eight minutes each:
+#
+#   tools/gpu_check.sh [--dry] [info] [ops] [nets] [sanitizer] [speed]      without a stage: all of them
+#
+#   info       the GPU, the driver, the versions of what is installed; one product there
+#   ops        all cases of tests/ops, outputs and gradients, on CUDAPlace(0), against float64
+#   nets       equal bits from run to run, golden groups engine, ctr and dense, 100,000 steps of an MLP without growth
+#   sanitizer  compute-sanitizer over the smallest case of each operator
+#   speed      G1-G4 beside torch.compile(mode="max-autotune") and jax.jit, five windows in turn (benchmarks/gpu)
+#
+# It takes anabranch from wheels in dist/ (./dev wheels; ./dev cuda wheel), which it installs into a folder of its own,
+# else the build in this tree. Needed besides: numpy, pytest; for speed torch and jax. PYTHON names the interpreter.
+# Logs go to GPU_CHECK_OUT, build/gpu_check where nothing is said. --dry plays the device by the CPU (simdevice), with
+# tiny extents: it tries this script and says nothing about a GPU.
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+root=$PWD python=${PYTHON:-python3} out=${GPU_CHECK_OUT:-$PWD/build/gpu_check} dry='' failed=()
+mkdir -p "$out"
+
+say() { printf '== %s\n' "$*"; }
+
+# The wheel that serves this interpreter; pip chooses it.
+install() {
+  local site=$out/site
+  export PYTHONPATH=$root/python
+  compgen -G 'dist/anabranch-*.whl' >/dev/null && [ -z "$dry" ] || return 0
+  rm -rf "$site"
+  "$python" -m pip install -q --no-index --no-deps --find-links dist --target "$site" anabranch anabranch-cuda || return 1
+  export PYTHONPATH=$site
+}
+
+# stage NAME COMMAND...: in at most eight minutes; its output also goes to a log.
+stage() {
+  local name=$1 rc
+  shift
+  say "$name"
+  timeout -k 5 480 "$@" 2>&1 | tee "$out/$name.log"
+  rc=${PIPESTATUS[0]}
+  [ "$rc" = 0 ] || failed+=("$name ($rc)")
+}
+
+ops_tests() {
+  local workers=()
+  "$python" -c 'import xdist' 2>/dev/null && [ -z "$dry" ] && workers=(-n 4)
+  cd tests/ops && PYTHONPATH=$PYTHONPATH:$root/tests/gpu:. ANABRANCH_TEST_PLACE=device \
+    "$python" -m pytest -q -p no:cacheprovider -p gpu_cases "${workers[@]}" "$@" test_ops.py
+}
+
+info() {
+  nvidia-smi -L 2>/dev/null
+  "$python" - <<'PY'
+import numpy as np
+import anabranch.fluid as fluid
+print("anabranch", fluid.__version__ if hasattr(fluid, "__version__") else "", "from", fluid.__file__)
+x = fluid.data("x", [3, 4])
+y = fluid.layers.fc(x, 2, param_attr=fluid.initializer.Constant(0.5), bias_attr=False)
+exe = fluid.Executor(fluid.CUDAPlace(0))
+exe.run(fluid.default_startup_program())
+got, = exe.run(feed={"x": np.ones((3, 4), "float32")}, fetch_list=[y])
+assert (got == 2).all(), got
+print("a product on CUDAPlace(0):", got.tolist())
+PY
+}
+
+ops() {
+  local only=(-k "test_output or test_float32_gradient")
+  [ -z "$dry" ] || only=(-k "(relu or pool2d or softmax) and (test_output or test_float32_gradient)")
+  ops_tests "${only[@]}" --maxfail=200
+}
+
+nets() {
+  local groups=(engine ctr dense) group rc=0
+  [ -z "$dry" ] || groups=()
+  "$python" tests/gpu/nets.py bits ${dry:+3} || rc=1
+  "$python" tests/gpu/nets.py flat ${dry:+100} || rc=1
+  for group in "${groups[@]}"; do
+    PYTHONPATH=$PYTHONPATH:tests/golden "$python" tests/golden/golden.py check --fluid fluid_on_device --group "$group" \
+      --expected tests/golden/expected_failures.json -j 4 || rc=1
+  done
+  [ -z "$dry" ] || PYTHONPATH=$PYTHONPATH:tests/golden "$python" tests/golden/golden.py check --fluid fluid_on_device \
+    --expected tests/golden/expected_failures.json fit_a_line || rc=1
+  return $rc
+}
+
+sanitizer() {
+  local checked=(compute-sanitizer --tool memcheck --error-exitcode 9 --target-processes all)
+  if ! command -v compute-sanitizer >/dev/null; then
+    [ -n "$dry" ] || { say "there is no compute-sanitizer"; return 1; }
+    checked=()
+  fi
+  export GPU_SMALLEST=1
+  local only=()
+  [ -z "$dry" ] || only=(-k "relu or pool2d")
+  cd tests/ops && PYTHONPATH=$PYTHONPATH:$root/tests/gpu:. ANABRANCH_TEST_PLACE=device \
+    "${checked[@]}" "$python" -m pytest -q -p no:cacheprovider -p gpu_cases "${only[@]}" test_ops.py
+}
+
+speed() {
+  if [ -n "$dry" ]; then
+    "$python" benchmarks/gpu/run.py --tiny --float32 --sides fluid --windows 2 --seconds 0.1 --out "$out/speed.jsonl"
+  else
+    "$python" benchmarks/gpu/run.py --out "$out/speed.jsonl"
+  fi
+}
+
+stages=()
+for word in "$@"; do
+  case $word in
+    --dry) dry=1 ;;
+    info | ops | nets | sanitizer | speed) stages+=("$word") ;;
+    *) sed -n '2,18s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
+  esac
+done
+[ ${#stages[@]} -gt 0 ] || stages=(info ops nets sanitizer speed)
+[ -z "$dry" ] || export FLAGS_device_plugin=simdevice
+install || { say "installing failed"; exit 1; }
+export -f ops_tests say "${stages[@]}"
+export root python out dry
+for name in "${stages[@]}"; do stage "$name" bash -c "$name"; done
+say "${#stages[@]} stages, failed: ${failed[*]:-none}"
+[ ${#failed[@]} -eq 0 ]
