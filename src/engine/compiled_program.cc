@@ -6,6 +6,7 @@
 #include "base/flags.h"
 #include "base/fork.h"
 #include "comm/group.h"
+#include "device/devices.h"
 #include "engine/compiled_program_impl.h"
 #include "engine/prepared_run.h"
 #include "engine/ring_values.h"
@@ -127,6 +128,17 @@ Step& CompiledProgram::Impl::step_for(const StepKey& key) {
   return steps.front();
 }
 
+Step* CompiledProgram::Impl::run_once(Step& step, const Pieces& pieces, uint32_t number, InScope* inside) {
+  Scope* lender = options.share_vars_from ? options.share_vars_from->impl_->scope.get() : nullptr;
+  constexpr int kPlaces = 4;  // the plan with passes and the one without may have values at different places
+  for (int turn = 0; turn < kPlaces; ++turn) {
+    inside->enter(*scope, lender, step);
+    if (Step* ran = step.run(pieces, number, {probe, plan_hook})) [[likely]]
+      return ran;
+  }
+  AB_THROW(Internal, "the values of a program do not stay where its plan has them");
+}
+
 void CompiledProgram::Impl::run_step(Step& step, const Pieces& pieces, const std::function<void()>& between,
                                      const std::function<void(const Step&)>& use) {
   struct Release {
@@ -134,18 +146,19 @@ void CompiledProgram::Impl::run_step(Step& step, const Pieces& pieces, const std
     ~Release() { step.release_feeds(); }
   } release{step};
   Step* ran = &step;
+  InScope inside;
   for (int i = 0; i < options.execution.num_iteration_per_run; ++i) {
+    inside.leave();
     if (i > 0 && between) between();
     if (options.data_parallel && options.build.num_trainers > 1) begin_alike();
-    const RunGate::Run running(scope->gate());
-    std::optional<RunGate::Run> running_there;
-    if (options.share_vars_from) running_there.emplace(options.share_vars_from->impl_->scope->gate());
-    ran = &step.run(pieces, run_number++, {probe, plan_hook});
+    ran = run_once(step, pieces, run_number++, &inside);
   }
+  if (!device::Devices::opened()) inside.leave();  // else somebody may move what is fetched to another place
   {
     const StepProfile::Fetching fetching(ran->profile());
     use(*ran);
   }
+  inside.leave();
   // Memory of temporaries is used again by the next run, so only plans that stand idle hold more than is needed.
   if (++since_drop < options.execution.num_iteration_per_drop_scope) return;
   for (Step& s : steps) {

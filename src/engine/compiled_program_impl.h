@@ -9,6 +9,7 @@
 #include "base/turn_lock.h"
 #include "engine/compiled_program.h"
 #include "engine/feed.h"
+#include "engine/in_scope.h"
 #include "engine/replica_values.h"
 #include "engine/step.h"
 
@@ -43,6 +44,8 @@ struct CompiledProgram::Impl {
   // Runs it as often as the strategy says and hands it to `use`; releases the memory of idle plans when that is due.
   void run_step(Step& step, const Pieces& pieces, const std::function<void()>& between,
                 const std::function<void(const Step&)>& use);
+  // Once, with its values where its plan has them, which stay there while *inside lives. The step that ran.
+  Step* run_once(Step& step, const Pieces& pieces, uint32_t number, InScope* inside);
   void drop_temporaries();
   void begin_alike();
 

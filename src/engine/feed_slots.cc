@@ -16,7 +16,7 @@ bool FeedSlots::bind(const Pieces& feeds) {
       const Tensor& fed = feeds[r][i];
       Tensor& t = slot.value->as<Tensor>();
       if (slot.keeps) {
-        t.copy_from(fed);
+        t.copy_from(fed, t.initialized() ? t.place() : Place());
       } else {
         t.view(const_cast<void*>(fed.raw()), fed.shape(), fed.dtype(), nullptr, fed.row_stride());
         t.set_lod(fed.lod_ref());

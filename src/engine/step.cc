@@ -7,6 +7,7 @@
 #include "base/flags.h"
 #include "base/user_error.h"
 #include "comm/group.h"
+#include "device/devices.h"
 #include "engine/step_values.h"
 #include "graph/replicate.h"
 #include "opdef/device_words.h"
@@ -152,18 +153,30 @@ bool Step::watched_changed() {
   return changed;
 }
 
-void Step::lay_out() {
+bool Step::is_home() const {
+  if (set_aside_) return plain_->is_home();
+  values_->refresh_copies();
+  return anabranch::is_home(graph_, lowered_);
+}
+
+void Step::bring_home() {
+  if (!set_aside_) return anabranch::bring_home(graph_, lowered_);
+  plain_->bring_home();
+  watched_changed();  // another place is no reason to try again with passes
+}
+
+bool Step::lay_out() {
   laid_out_ = false;  // until every node is
+  if (device::Devices::opened() && !anabranch::is_home(graph_, lowered_)) return false;
   int at = 0;
   const MemoryPlan::Shaping without_memory(shareable_);
   try {
-    bring_home(graph_, lowered_);
     check_declared();
     lowered_.plan->lay_out(&at);
   } catch (Error& e) {
     e.with_op(lowered_.describe[at]).with_while("inferring shapes");
     set_passes_aside(e);
-    return;
+    return true;
   } catch (const std::bad_alloc&) {
     throw Error(ErrorKind::kResourceExhausted, "out of memory").with_op(lowered_.describe[at]);
   }
@@ -176,7 +189,7 @@ void Step::lay_out() {
   } else {
     memory_.take_blocks(shareable_);
   }
-  laid_out_ = true;
+  return laid_out_ = true;
 }
 
 // Sub-blocks cannot be laid out before they run: what passes made of them must not find other shapes than declared.
@@ -280,26 +293,26 @@ void Step::execute_and_note(uint32_t number, const Hooks& hooks, Trace* trace) {
   values_->mark_written(written_, /*complete=*/true);
 }
 
-Step& Step::run(const Pieces& feeds, uint32_t number, const Hooks& hooks) {
+Step* Step::run(const Pieces& feeds, uint32_t number, const Hooks& hooks) {
   if (stays_aside(feeds)) return run_plain(feeds, number, hooks);
   {
     const StepProfile::Run profiled(profile_, graph_, lowered_);
     if (feed(feeds, profiled.trace()) || !laid_out_) {
       const TraceSpan span(profiled.trace(), -1, TraceEvent::kShapes);
-      lay_out();
+      if (!lay_out()) return nullptr;
     }
     if (!set_aside_) [[likely]] {
       execute_and_note(number, hooks, profiled.trace());
-      return *this;
+      return this;
     }
   }
   return run_plain(feeds, number, hooks);
 }
 
-Step& Step::run_plain(const Pieces& feeds, uint32_t number, const Hooks& hooks) {
-  plain_->run(feeds, number, hooks);
+Step* Step::run_plain(const Pieces& feeds, uint32_t number, const Hooks& hooks) {
+  if (!plain_->run(feeds, number, hooks)) return nullptr;
   watched_changed();  // what it creates does not count as a change
-  return *plain_;
+  return plain_.get();
 }
 
 void Step::release_feeds() {

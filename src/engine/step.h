@@ -45,8 +45,12 @@ class Step {
     CompiledProgram::PlanHook plan;
   };
   // Passes never change what is accepted: when nodes that they made refuse the shapes, before anything has run, the
-  // same program runs without them. The step that ran is returned: this one, or the one without.
-  Step& run(const Pieces& feeds, uint32_t number, const Hooks& hooks);
+  // same program runs without them. The step that ran is returned: this one, or the one without. Null: nothing has
+  // run, because a value lies elsewhere than the plan has it; bring_home() and run again.
+  Step* run(const Pieces& feeds, uint32_t number, const Hooks& hooks);
+  // What persists lies where the plan has it. From inside the gate.
+  bool is_home() const;
+  void bring_home();  // while nobody else uses the values
   void release_feeds();
   const std::vector<std::vector<Value*>>& fetched() const { return fetches_.values(); }  // by fetch, then replica
   Fetched collect(size_t fetch) const { return fetches_.collect(fetch); }                // copies of one
@@ -75,11 +79,11 @@ class Step {
   bool watched_changed();
   bool feed(const Pieces& feeds, Trace* trace);  // true when shapes are others than in the run before
   bool stays_aside(const Pieces& feeds);
-  void lay_out();
+  bool lay_out();  // false: a value lies elsewhere
   void check_declared() const;
   void drop_own_temporaries();
   void set_passes_aside(const Error& refusal);
-  Step& run_plain(const Pieces& feeds, uint32_t number, const Hooks& hooks);
+  Step* run_plain(const Pieces& feeds, uint32_t number, const Hooks& hooks);
   bool may_run_parallel() const;
   void execute(uint32_t number, const Hooks& hooks, Trace* trace);
   void execute_and_note(uint32_t number, const Hooks& hooks, Trace* trace);

@@ -80,12 +80,33 @@ std::vector<Temporary> find_temporaries(const Graph& graph, const Lowered& lower
   return shareable;
 }
 
+namespace {
+
+// What variable v of the graph has outside of the plan, at another place than the graph has it; else null.
+Tensor* away(const Graph& graph, const Lowered& lowered, size_t v) {
+  auto* t = lowered.is_outside[v] ? lowered.values[v]->get<Tensor>() : nullptr;
+  return t && t->initialized() && !(t->place() == graph.vars[v].place) ? t : nullptr;
+}
+
+}  // namespace
+
+bool is_home(const Graph& graph, const Lowered& lowered) {
+  for (size_t v = 0; v < graph.vars.size(); ++v) {
+    if (away(graph, lowered, v)) return false;
+  }
+  return true;
+}
+
 void bring_home(const Graph& graph, const Lowered& lowered) {
   for (size_t v = 0; v < graph.vars.size(); ++v) {
-    auto* t = lowered.is_outside[v] ? lowered.values[v]->get<Tensor>() : nullptr;
-    if (!t || !t->initialized() || t->place() == graph.vars[v].place) continue;
+    Tensor* t = away(graph, lowered, v);
+    if (!t) continue;
     Tensor there;
-    there.copy_from(*t, graph.vars[v].place);
+    try {
+      there.copy_from(*t, graph.vars[v].place);
+    } catch (Error& e) {
+      throw e.with_while(fmt::format("moving {} to {}", graph.vars[v].name, graph.vars[v].place.str()));
+    }
     *t = std::move(there);
   }
 }

@@ -22,7 +22,8 @@ int64_t touched_elems(const Graph& graph, const Lowered& lowered);
 // What only nodes of the plan itself look at, and only after one of them has written it.
 std::vector<Temporary> find_temporaries(const Graph& graph, const Lowered& lowered);
 
-// Moves what persists to where the graph has it.
+// What persists lies where the graph has it, and moving it there.
+bool is_home(const Graph& graph, const Lowered& lowered);
 void bring_home(const Graph& graph, const Lowered& lowered);
 
 // InvalidArgument when a float that the node has written is not finite.

@@ -1,0 +1,38 @@
+#include "engine/in_scope.h"
+
+#include "device/devices.h"
+#include "engine/step.h"
+
+namespace anabranch {
+
+void InScope::leave() {
+  there_.reset();
+  here_.reset();
+}
+
+void InScope::enter(Scope& scope, Scope* lender, Step& step) {
+  leave();
+  pass(scope, lender);
+  if (device::Devices::opened() && !step.is_home()) [[unlikely]]
+    bring_home(scope, lender, step);
+}
+
+void InScope::pass(Scope& scope, Scope* lender) {
+  here_.emplace(scope.gate());
+  if (lender) there_.emplace(lender->gate());
+}
+
+// Whoever waits at the gates gets in after the run that the values were moved for: two programs that want them at
+// different places would take them from each other without ever running.
+void InScope::bring_home(Scope& scope, Scope* lender, Step& step) {
+  leave();
+  const RunGate::Change change(&scope.gate());
+  std::optional<RunGate::Change> change_there;
+  if (lender && &lender->gate() != &scope.gate()) change_there.emplace(&lender->gate());
+  step.bring_home();
+  static auto& of_movers = *new RunGate();
+  const RunGate::Run mover(of_movers);  // what is inside a run does not wait for the change, which is its own
+  pass(scope, lender);
+}
+
+}  // namespace anabranch
