@@ -5,6 +5,8 @@
 #include <bit>
 #include <numeric>
 
+#include "core/row_blocks.h"
+
 namespace anabranch {
 namespace {
 
@@ -70,6 +72,11 @@ void check_rows(const SelectedRows& rows) {
   const Shape& values = rows.value.shape();
   AB_CHECK(rows.height >= kUnknown, InvalidArgument,
            "sparse rows must have a height of at least 0, or -1 where it is not known, got {}", rows.height);
+  if (in_block(rows)) {
+    AB_CHECK(rows.rows.empty() && values.rank() > 0, Internal, "sparse rows in a block {} have ids beside it",
+             values.str());
+    return;
+  }
   AB_CHECK(!rows.value.initialized() ? rows.rows.empty()
                                      : values.rank() > 0 && values[0] == static_cast<int64_t>(rows.rows.size()),
            ShapeMismatch, "sparse rows must have a row of values for each of the {} ids, got values of shape {}",

@@ -54,7 +54,7 @@ Step::Step(const StepKey& key, const StepOptions& options)
   state_->watch_for_stalls(describe_);
   if (state_->queues()) {
     state_->queues()->word_faults([this](int node, int code, int64_t detail) {
-      return fault_text(lowered_.types[static_cast<size_t>(node)], code, detail);
+      return fault_text(*graph_.nodes[static_cast<size_t>(node)].op, code, detail);
     });
   }
   note_outside();

@@ -1,5 +1,7 @@
 #include "opdef/device_words.h"
 
+#include <fmt/ranges.h>
+
 #include <map>
 
 #include "device/pool.h"
@@ -44,6 +46,16 @@ std::string fault_text(const std::string& type, int code, int64_t detail) {
   const auto found = texts().find({type, code});
   if (found == texts().end()) return fmt::format("the device reports fault {} with {}", code, detail);
   return fmt::format(fmt::runtime(found->second), detail);
+}
+
+std::string fault_text(const ir::Op& op, int code, int64_t detail) {
+  std::string text = fault_text(op.type, code, detail);
+  for (const ir::Slot& slot : op.inputs) {
+    const std::string mark = "<" + slot.name + ">";
+    const size_t at = text.find(mark);
+    if (at != std::string::npos) text.replace(at, mark.size(), fmt::format("{}", fmt::join(slot.args, ", ")));
+  }
+  return text;
 }
 
 }  // namespace anabranch

@@ -33,11 +33,13 @@ class DeviceWords {
   std::shared_ptr<void> there_, up_, down_;
 };
 
-// What code number `code` of a kernel's report means; "{}" stands for its detail: .with(device_fault(1, "...")).
+// What code number `code` of a kernel's report means: .with(device_fault(1, "...")). "{}" stands for its detail,
+// "<Ids>" for the variables in the op's input Ids.
 std::function<void(OpDef&)> device_fault(int code, std::string text);
 // Kernels of the op report.
 bool reports_faults(const std::string& type);
 // "an integer is divided by zero at element 7"
 std::string fault_text(const std::string& type, int code, int64_t detail);
+std::string fault_text(const ir::Op& op, int code, int64_t detail);
 
 }  // namespace anabranch

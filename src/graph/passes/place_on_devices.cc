@@ -1,14 +1,17 @@
 // place_on_devices: what a device has kernels for runs there; the other ops run on the CPU, and copies are made where
 // one reads what the other has made. A value is copied once for all its readers. What persists lies where a node of a
-// device touches it, so that parameters stay there from step to step; what is fed and fetched lies on the host.
+// device touches it, so that parameters stay there from step to step; what is fed and fetched lies on the host. Sparse
+// rows go down to be read on the CPU; what the CPU has made of them it goes on with.
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "graph/edit.h"
 #include "graph/passes/passes.h"
+#include "opdef/device_rows.h"
 #include "opdef/op_def.h"
 
 namespace anabranch {
@@ -22,7 +25,13 @@ class Placer {
 
   int run() {
     int placed = 0;
-    for (GraphNode& node : graph_.nodes) placed += choose(node);
+    for (GraphNode& node : graph_.nodes) {
+      const bool there = choose(node);
+      placed += there;
+      for (const int v : graph_.writes(node)) {
+        if (!there && is_rows(graph_.vars[v])) made_on_cpu_.insert(v);
+      }
+    }
     if (placed == 0) return 0;
     ops_ = graph_.nodes.size();
     for (const GraphNode& node : graph_.nodes) {
@@ -38,7 +47,11 @@ class Placer {
   }
 
  private:
-  static bool is_tensor(const GraphVar& var) { return var.desc.kind == VarKind::kLoDTensor; }
+  static bool is_rows(const GraphVar& var) { return var.desc.kind == VarKind::kSelectedRows; }
+  // Devices have values of its kind, where the op is one whose kernels take them.
+  static bool fits(const GraphVar& var, const GraphNode& node) {
+    return var.desc.kind == VarKind::kLoDTensor || (is_rows(var) && takes_rows_on_devices(node.op->type));
+  }
 
   DType dtype_of(const OpDef& def, const GraphNode& node) const {
     std::vector<Meta> ins(node.ins.size());
@@ -52,10 +65,10 @@ class Placer {
     const OpDef& def = find_op(node.op->type);
     if (!is_plain(node) || def.is_dynamic(*node.op) || def.has(kRunsBlock) || def.has(kCompletesLater)) return false;
     for (const int v : graph_.reads(node)) {
-      if (!is_tensor(graph_.vars[v]) || graph_.vars[v].dynamic) return false;
+      if (!fits(graph_.vars[v], node) || graph_.vars[v].dynamic || made_on_cpu_.count(v) != 0) return false;
     }
     for (const int v : graph_.writes(node)) {
-      if (!is_tensor(graph_.vars[v]) || graph_.vars[v].fed) return false;
+      if (!fits(graph_.vars[v], node) || graph_.vars[v].fed) return false;
     }
     const DType dtype = dtype_of(def, node);
     return def.has_device_kernel(dtype) && has_kernels(def, node, dtype);
@@ -88,10 +101,15 @@ class Placer {
         if (!var.desc.persistable && !made[v] && !var.fed) var.place = node.place;
         made[v] = 1;
       }
+      // What an owner hands out lies where the other replica is.
+      if (node.op->type == kCopy) {
+        GraphVar& to = graph_.vars[node.outs[0]];
+        to.place = context_.places[static_cast<size_t>(to.replica)];
+      }
       if (!node.on_device()) continue;
       for (const auto& touched : {graph_.reads(node), graph_.writes(node)}) {
         for (const int v : touched) {
-          if (graph_.vars[v].desc.persistable) graph_.vars[v].place = node.place;
+          if (graph_.vars[v].desc.persistable && !is_rows(graph_.vars[v])) graph_.vars[v].place = node.place;
         }
       }
     }
@@ -128,6 +146,11 @@ class Placer {
     out_.push_back(std::move(node));
   }
 
+  // Sparse rows of a device, copied into the pinned memory of `from`, as the CPU reads them.
+  void add_unpacking(int from, int to, const GraphNode& beside) {
+    out_.push_back(NodeBuilder(graph_, "rows_of_block", beside).in("X", from).out("Out", to).done());
+  }
+
   // The variable at this place that holds the value of v now.
   int at(int v, Place place, const GraphNode& reader) {
     if (v < 0 || lies(graph_.vars[v], place)) return v;
@@ -135,6 +158,10 @@ class Placer {
     if (fresh) {
       it->second = twin_of(v, place);
       add_copy(v, it->second, reader);
+      if (place.on_host() && is_rows(graph_.vars[v])) {
+        const int block = std::exchange(it->second, twin_of(it->second, place));
+        add_unpacking(block, it->second, reader);
+      }
     }
     return it->second;
   }
@@ -172,7 +199,13 @@ class Placer {
     out_.push_back(std::move(node));
     for (const int v : writes) twins_.erase(twins_.lower_bound({v, -1}), twins_.lower_bound({v + 1, -1}));
     for (const auto& [v, made] : changed) {
-      add_copy(made, v, original);
+      if (is_rows(graph_.vars[v]) && graph_.vars[v].place.on_host()) {
+        const int block = twin_of(made, Place());
+        add_copy(made, block, original);
+        add_unpacking(block, v, original);
+      } else {
+        add_copy(made, v, original);
+      }
       twins_[twin(v, graph_.vars[made].place)] = made;
     }
   }
@@ -203,6 +236,7 @@ class Placer {
   const PassContext& context_;
   size_t ops_ = 0;
   std::set<std::string> on_cpu_;  // types of ops that stay there
+  std::set<int> made_on_cpu_;     // sparse rows
   std::vector<GraphNode> out_;
   std::map<Twin, int> twins_;
   std::map<std::pair<bool, std::string>, int> copies_;  // (down, op that wants it) -> how many

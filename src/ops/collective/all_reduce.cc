@@ -2,10 +2,11 @@
 #include <cstring>
 #include <memory>
 
+#include "opdef/device_rows.h"
 #include "opdef/op_def.h"
 #include "ops/declare/loss_weight.h"
 #include "ops/device/args_math.h"
-#include "ops/device/launch.h"
+#include "ops/device/launch_rows.h"
 
 namespace anabranch::collective {
 namespace {
@@ -66,6 +67,14 @@ void join_rows(const KernelContext& c, const Group& g, SelectedRows& joined) {
   }
 }
 
+// Where all are at one device: likewise. What is joined may be an output.
+void join_there(const KernelContext& c, const Group& g, SelectedRows& joined) {
+  const DeviceContext& queued = DeviceContext::of(c);
+  const auto part = [&](int r) -> const SelectedRows& { return c.value(g.in, r).rows(); };
+  device::join_rows(queued, g.in.count, part, &joined);
+  for (int r = 0; r < g.out.count; ++r) device::copy_rows(queued, joined, &c.value(g.out, r).as<SelectedRows>());
+}
+
 // Where all are at one device: the sum in the order of replicas, too.
 void add_there(KernelContext& c, const Group& g, ab_kernel kernel) {
   const DeviceContext& queued = DeviceContext::of(c);
@@ -123,14 +132,16 @@ AB_OP(all_reduce)
         }
       };
     })
+    .with(rows_on_devices)
     .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       const In x = op.in("X");
       const Out out = op.out("Out");
       const int groups = op.attr<int32_t>("groups"), per_in = x.count / groups, per_out = out.count / groups;
-      return [=, kernel = device::kernel_of<T>("sum")](KernelContext& c) {
+      return [=, kernel = device::kernel_of<T>("sum"), joined = std::make_shared<SelectedRows>()](KernelContext& c) {
         for (int k = 0; k < groups; ++k) {
-          add_there(c, {{x.first + k * per_in, per_in}, {out.first + k * per_out, per_out}}, kernel);
+          const Group g{{x.first + k * per_in, per_in}, {out.first + k * per_out, per_out}};
+          c.value(g.in).is<SelectedRows>() ? join_there(c, g, *joined) : add_there(c, g, kernel);
         }
       };
     });

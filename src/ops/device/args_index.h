@@ -5,7 +5,9 @@
 
 namespace anabranch::device {
 
-inline constexpr int32_t kHasPadding = 1;  // of IndexArgs.flags: ids equal to padding read as zeros
+// Bits of IndexArgs.flags: ids equal to padding read as zeros; what is reported is the id and not its place.
+inline constexpr int32_t kHasPadding = 1;
+inline constexpr int32_t kReportsIds = 2;
 
 // "group_rows/<id>": ids brought together, for kernels that take RowGroups. Ids of -1 are pads and left out.
 // starts: n + 1; rows, order: n; count: 1.
@@ -21,6 +23,7 @@ enum ScatterMode : int32_t {
   kScatterAdd = 0,      // adds the rows of x to it, one after the other
   kScatterSum = 1,      // sets it to their sum
   kScatterReplace = 2,  // sets it to the last of them
+  kScatterAddSum = 3,   // adds their sum to it
 };
 
 // "scatter/...": x holds a row of `width` elements for each of n ids. skipped: an id that is left alone, or -1.

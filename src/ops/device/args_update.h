@@ -6,7 +6,7 @@ namespace anabranch::device {
 
 // Bits of UpdateArgs.flags.
 inline constexpr int32_t kOtherFloat = 1;  // rate holds float64 where param holds float32, or the reverse
-inline constexpr int32_t kNextPowers = 2;  // of "update/adam": the rate is corrected by the next powers
+inline constexpr int32_t kNextPowers = 2;  // of "update.../adam": the rate is corrected by the next powers
 AB_HD constexpr int32_t other_float_read(int k) { return 4 << k; }  // kOtherFloat of reads[k]
 
 // Equal ids of sparse rows brought together by "group_rows": `count` (one int64) distinct rows, ascending; the places

@@ -1,19 +1,44 @@
 // Copies between the CPU and a device, and between devices, which the engine puts where a value is wanted at another
 // place than it was made.
 #include <cstring>
+#include <memory>
 
+#include "core/row_blocks.h"
 #include "device/pool.h"
 #include "opdef/device_context.h"
+#include "opdef/device_rows.h"
 #include "opdef/op_def.h"
 
 namespace anabranch {
 namespace {
 
+Tensor bytes_of(const SelectedRows& block) {
+  Tensor bytes;
+  bytes.view(const_cast<void*>(block.value.raw()), Shape{static_cast<int64_t>(block_bytes(block))},
+             {DType::kUInt8, block.value.place()}, nullptr);
+  return bytes;
+}
+
+// Likewise of sparse rows, of which the CPU's are put into one block first.
+void copy_rows(const DeviceContext& c, const SelectedRows& from, SelectedRows* to, SelectedRows* staged) {
+  const bool up = !in_block(from);
+  if (up) put_into_block(from, staged);
+  const SelectedRows& block = up ? *staged : from;
+  const Place place = to->value.place();
+  lay_out_block(to, block.height, block.value.shape(), {block.value.dtype(), place});
+  Tensor target = bytes_of(*to);
+  if (target.bytes() > 0) c.copy(target, bytes_of(block));
+}
+
 // Memory of the CPU is read at once, through pinned memory of the node: whoever wrote it may write it again.
 Kernel copy_kernel(const KernelArgs& op) {
-  return [x = op.in("X"), out = op.out("Out"), staged = Tensor()](KernelContext& c) mutable {
-    const Tensor& from = c[x];
+  return [x = op.in("X"), out = op.out("Out"), staged = Tensor(),
+          staged_rows = std::make_unique<SelectedRows>()](KernelContext& c) mutable {
     const DeviceContext& queued = DeviceContext::of(c);
+    if (const auto* rows = c.value(x).get<SelectedRows>()) {
+      return copy_rows(queued, *rows, &c.value(out).as<SelectedRows>(), staged_rows.get());
+    }
+    const Tensor& from = c[x];
     if (from.place().kind != PlaceKind::kCpu) return queued.copy(c[out], from);
     staged.resize(from.shape(), {from.dtype(), Place::pinned()});
     std::memcpy(staged.mutable_raw(), from.raw(), from.bytes());
@@ -23,7 +48,8 @@ Kernel copy_kernel(const KernelArgs& op) {
 
 AB_OP(copy_between_places)
     .doc("Out = X, at another place. Made by the engine.")
-    .in("X", "[...]")
+    .in("X", "[...], or sparse rows")
+    .takes("X", Holds::kTensorOrRows)
     .out("Out", "[...] as X")
     .effects(kEngineOnly)
     .infer([](InferContext& c) { c.same_as("Out", "X"); })
@@ -31,7 +57,22 @@ AB_OP(copy_between_places)
     .cpu_any([](const KernelArgs& op) -> Kernel {
       return [x = op.in("X"), out = op.out("Out")](KernelContext& c) { c[out].copy_from(c[x]); };
     })
+    .with(rows_on_devices)
     .device_any(copy_kernel);
+
+AB_OP(rows_of_block)
+    .doc("Out = X, sparse rows that have come from a device, as the CPU has them. Made by the engine.")
+    .in("X", "sparse rows")
+    .takes("X", Holds::kTensorOrRows)
+    .out("Out", "sparse rows, without pads")
+    .effects(kEngineOnly)
+    .infer([](InferContext& c) { c.same_as("Out", "X"); })
+    .no_grad("the engine makes it, after gradients")
+    .cpu_any([](const KernelArgs& op) -> Kernel {
+      return [x = op.in("X"), out = op.out("Out")](KernelContext& c) {
+        take_from_block(c.value(x).rows(), &c.value(out).as<SelectedRows>());
+      };
+    });
 
 }  // namespace
 }  // namespace anabranch

@@ -33,21 +33,28 @@ class GroupedIds {
  public:
   // Ids outside of [0, height) are left out. They are not reported: whoever looked the rows up has done it.
   RowGroups of(const DeviceContext& c, const Tensor& ids, int64_t height) {
-    const int64_t n = ids.numel();
+    return of(c, kernel_.of(ids), operand(ids), ids.numel(), height);
+  }
+  // Of int64.
+  RowGroups of(const DeviceContext& c, const DeviceIn& ids, int64_t height) {
+    return of(c, kernel_.of64(), ids, ids.count<int64_t>(), height);
+  }
+
+ private:
+  RowGroups of(const DeviceContext& c, ab_kernel kernel, const DeviceIn& ids, int64_t n, int64_t height) {
     GroupRowsArgs a{};
-    a.ids = operand(ids);
+    a.ids = ids;
     a.rows = operand(rows_.of(c, Shape{n}, DType::kInt64));
     a.starts = operand(starts_.of(c, Shape{n + 1}, DType::kInt64));
     a.order = operand(order_.of(c, Shape{n}, DType::kInt32));
     a.count = operand(count_.of(c, Shape{1}, DType::kInt64));
     a.n = n;
     a.height = height;
-    c.launch(kernel_.of(ids), a);
+    c.launch(kernel, a);
     const auto read = [](DeviceOut out) { return DeviceIn{out.address, out.bytes}; };
     return {read(a.rows), read(a.starts), read(a.order), read(a.count)};
   }
 
- private:
   KernelOfIds kernel_{"group_rows"};
   Scratch rows_, starts_, order_, count_;
 };

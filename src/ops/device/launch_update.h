@@ -1,10 +1,14 @@
-// How update rules declare their kernels for devices. Dense gradients alone: sparse ones stay on the CPU.
+// How update rules declare their kernels for devices, of dense gradients and, .with(rows_on_devices), of sparse ones.
 #pragma once
 #include <array>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "opdef/device_rows.h"
 #include "ops/device/args_update.h"
+#include "ops/device/launch_rows.h"
 #include "ops/device/launch_tensor.h"
 #include "ops/optim/update.h"
 
@@ -16,6 +20,7 @@ struct UpdateRule {
   optim::StateSlots states = {};
   std::vector<const char*> reads = {};  // inputs that hold one number; those that may be missing last
   std::vector<double> numbers = {};
+  std::optional<optim::Rows> rows = {};  // which ones sparse gradients update; none: there are only dense ones
 };
 
 // An attribute, rounded as the CPU's rules take it.
@@ -23,10 +28,41 @@ template <class T> double attribute(const KernelArgs& op, const char* name) {
   return static_cast<double>(optim::number<T>(op, name));
 }
 
+// The rows that a sparse gradient names, or all, by the rule "update_touched/<name>" or "update_rows/<name>".
+class UpdateRows {
+ public:
+  UpdateRows(ab_kernel kernel) : kernel_(kernel) {}
+  template <class T> static UpdateRows of(const std::string& name, optim::Rows which) {
+    return {kernel_of<T>((which == optim::Rows::kTouched ? "update_touched/" : "update_rows/") + name)};
+  }
+  // a: but for the gradient.
+  void launch(const DeviceContext& c, const SelectedRows& grad, const Shape& param, UpdateArgs a) {
+    const Shape& values = grad.value.shape();
+    AB_CHECK(grad.height == param[0] && values.rank() == param.rank() &&
+                 values.slice(1, values.rank()) == param.slice(1, param.rank()),
+             ShapeMismatch, "sparse gradient of height {} with values {} does not fit a parameter {}", grad.height,
+             values.str(), param.str());
+    a.grad = operand(grad.value);
+    c.launch(kernel_, UpdateRowsArgs{a, groups_.of(c, ids_of(grad), grad.height), values[0], grad.height,
+                                     grad.value.row_elems()});
+  }
+
+ private:
+  ab_kernel kernel_;
+  GroupedIds groups_;
+};
+
 // What is updated in its place; an output without the memory of its input starts as a copy of it.
 inline DeviceOut updated(const KernelContext& c, In in, Out out) {
   copy_whole(c, c[in], &c[out]);
   return operand(c[out]);
+}
+
+// Of either float type.
+template <class T> DeviceIn one_number(const Tensor& t, int32_t other, UpdateArgs& a) {
+  AB_CHECK(t.numel() == 1, InvalidArgument, "a scalar is expected, the tensor is {}", t.shape().str());
+  if (t.dtype() != dtype_of<T>) a.flags |= other;
+  return operand(t);
 }
 
 template <class T> class Update {
@@ -43,6 +79,7 @@ template <class T> class Update {
     }
     for (size_t k = 0; k < rule.reads.size(); ++k) reads_[k] = op.in(rule.reads[k]);
     std::copy(rule.numbers.begin(), rule.numbers.end(), numbers_.begin());
+    if (rule.rows) sparse_ = std::make_shared<UpdateRows>(UpdateRows::of<T>(rule.name, *rule.rows));
   }
 
   void operator()(KernelContext& c) const { launch(c); }
@@ -54,25 +91,25 @@ template <class T> class Update {
     for (size_t k = 0; k < state_.size(); ++k) {
       if (state_[k]) a.state[k] = updated(c, state_[k], state_out_[k]);
     }
-    a.grad = operand(c[grad_]);
-    if (rate_) a.rate = one_number(c[rate_], kOtherFloat, a);
+    if (rate_) a.rate = one_number<T>(c[rate_], kOtherFloat, a);
     for (size_t k = 0; k < reads_.size(); ++k) {
-      if (reads_[k]) a.reads[k] = one_number(c[reads_[k]], other_float_read(static_cast<int>(k)), a);
+      if (reads_[k]) a.reads[k] = one_number<T>(c[reads_[k]], other_float_read(static_cast<int>(k)), a);
     }
     a.n = c[out_].numel();
     std::copy(numbers_.begin(), numbers_.end(), a.p);
+    if (const auto* rows = c.value(grad_).get<SelectedRows>(); rows && sparse_) {
+      a.flags |= kNextPowers;
+      sparse_->launch(DeviceContext::of(c), *rows, c[param_].shape(), a);
+      return a;
+    }
+    a.grad = operand(c[grad_]);
     DeviceContext::of(c).launch(kernel_, a);
     return a;
   }
 
  private:
-  static DeviceIn one_number(const Tensor& t, int32_t other, UpdateArgs& a) {
-    AB_CHECK(t.numel() == 1, InvalidArgument, "a scalar is expected, the tensor is {}", t.shape().str());
-    if (t.dtype() != dtype_of<T>) a.flags |= other;
-    return operand(t);
-  }
-
   ab_kernel kernel_;
+  std::shared_ptr<UpdateRows> sparse_;
   In param_, grad_, rate_;
   Out out_;
   std::array<In, 3> state_{};

@@ -1,11 +1,14 @@
 // Values and norms kept within bounds. Sparse rows are merged first: an id that occurs twice is one row.
 #include <cmath>
 #include <memory>
+#include <utility>
 
+#include "opdef/device_rows.h"
 #include "ops/declare/declare.h"
 #include "ops/declare/second_order.h"
 #include "ops/device/launch_fold.h"
 #include "ops/device/launch_math.h"
+#include "ops/device/launch_rows.h"
 #include "ops/device/scratch.h"
 #include "ops/kernels/reduce.h"
 #include "ops/kernels/simd.h"
@@ -46,6 +49,25 @@ template <class T> double sum_of_squares(const KernelContext& c, const T* x, int
     });
   });
 }
+
+// Likewise of a device.
+template <class T> class ValuesThere {
+ public:
+  ValuesThere(In x, Out out) : x_(x), out_(out) {}
+  // fn(x, &out)
+  template <class Fn> void of(KernelContext& c, Fn&& fn) {
+    const auto* rows = c.value(x_).get<SelectedRows>();
+    if (!rows) return fn(c[x_], c[out_]);
+    auto& to = c.value(out_).as<SelectedRows>();
+    merge_(DeviceContext::of(c), *rows, &to);
+    fn(std::as_const(to.value), to.value);
+  }
+
+ private:
+  In x_;
+  Out out_;
+  device::MergeRows<T> merge_;
+};
 
 // The bounds of clip and clip_grad: attributes, or the inputs that take their place.
 template <class T> struct Bounds {
@@ -130,8 +152,15 @@ AB_OP(clip)
     })
     .device<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
-      return device::scalar<T>("clip", op.in("X"), op.out("Out"), bounds_of<T>(op));
-    });
+      return [kernel = device::kernel_of<T>("scalar/clip"), bounds = bounds_of<T>(op),
+              values = ValuesThere<T>(op.in("X"), op.out("Out"))](KernelContext& c) mutable {
+        device::ScalarArgs a{};
+        bounds(c, a);
+        values.of(
+            c, [&](const Tensor& x, Tensor& out) { device::launch_scalar(DeviceContext::of(c), kernel, a, x, out); });
+      };
+    })
+    .with(rows_on_devices);
 
 AB_GRAD(clip)
     .doc("X@GRAD = Out@GRAD where min < X < max, else 0.")
@@ -185,17 +214,20 @@ AB_OP(clip_by_norm)
     .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [length = device::kernel_of<T>("fold_axes/length"), shorten = device::kernel_of<T>("scalar/shorten"),
-              x = op.in("X"), out = op.out("Out"), bound = static_cast<T>(op.attr<float>("max_norm")),
+              values = ValuesThere<T>(op.in("X"), op.out("Out")), bound = static_cast<T>(op.attr<float>("max_norm")),
               norm = device::Scratch()](KernelContext& c) mutable {
         const DeviceContext& queued = DeviceContext::of(c);
         Tensor& of_x = norm.of(queued, scalar_shape(), dtype_of<T>);
-        device::launch_fold(queued, length, c[x], of_x);
         device::ScalarArgs a{};
         a.number = device::operand(std::as_const(of_x));
         device::put(a, 1, bound);
-        device::launch_scalar(queued, shorten, a, c[x], c[out]);
+        values.of(c, [&](const Tensor& x, Tensor& out) {
+          device::launch_fold(queued, length, x, of_x);
+          device::launch_scalar(queued, shorten, a, x, out);
+        });
       };
-    });
+    })
+    .with(rows_on_devices);
 
 AB_OP(squared_l2_norm)
     .doc("Out = the sum of the squares of all elements.")

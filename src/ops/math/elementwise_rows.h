@@ -4,9 +4,11 @@
 #include <memory>
 #include <string>
 
+#include "opdef/device_rows.h"
 #include "ops/declare/declare.h"
 #include "ops/declare/second_order.h"
-#include "ops/device/launch.h"
+#include "ops/device/launch_math.h"
+#include "ops/device/launch_rows.h"
 #include "ops/kernels/binary_run.h"
 #include "ops/kernels/broadcast.h"
 #include "ops/kernels/flat_loop.h"
@@ -62,6 +64,27 @@ template <class T, class Fn> void binary_rows(const SelectedRows& x, const Tenso
   for (int64_t i = 0; i < x.value.numel(); ++i) to[i] = fn(from[i], factor);
 }
 
+// Likewise on a device.
+inline auto rows_there(const char* function) {
+  return [function](auto tag, const KernelArgs& op) -> Kernel {
+    using T = typename decltype(tag)::type;
+    return [kernel = device::kernel_of<T>(std::string("binary/") + function), x = op.in("X"), y = op.in("Y"),
+            out = op.out("Out"), tensors = device::binary(function)(tag, op)](KernelContext& c) {
+      const auto* rows = c.value(x).get<SelectedRows>();
+      if (!rows) return tensors(c);
+      AB_CHECK(c[y].numel() == 1, ShapeMismatch, "X holds sparse rows, so Y must have one element, got {}",
+               c[y].shape().str());
+      const DeviceContext& queued = DeviceContext::of(c);
+      auto& to = c.value(out).as<SelectedRows>();
+      device::same_rows(queued, *rows, &to);
+      device::BinaryArgs a{device::operand(rows->value), device::operand(c[y]), device::operand(to.value), {}, {}};
+      a.axes = device::one_line<3>(rows->value.numel());
+      a.axes.stride[2][0] = 0;
+      queued.launch(kernel, a);
+    };
+  };
+}
+
 // "add" of elementwise_add and its gradient: what kernels of devices are called.
 inline const char* function_of(const OpDef& def) {
   return def.type().c_str() + std::string_view("elementwise_").size();
@@ -74,7 +97,11 @@ template <class... Ts, class Fn> OpDef& declare_forward(const Row& row, Fn fn) {
   if (row.sparse) def.takes("X", Holds::kTensorOrRows);
   def.attr<int32_t>("axis", -1, "axis of X at which Y begins; -1: aligned at the right end");
   def.ignores({"x_data_format", "y_data_format", "use_mkldnn"}).traits(kRowWise | row.traits).infer(infer_out);
-  def.template device<Ts...>(device::binary(function_of(def)));
+  if (row.sparse) {
+    def.template device<Ts...>(rows_there(function_of(def))).with(rows_on_devices);
+  } else {
+    def.template device<Ts...>(device::binary(function_of(def)));
+  }
   return def.template cpu<Ts...>([row, fn](auto tag, const KernelArgs& op) -> Kernel {
     using T = typename decltype(tag)::type;
     const auto axis = op.attr<int32_t>("axis");

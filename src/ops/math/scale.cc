@@ -1,6 +1,8 @@
 // Out = scale X + bias, or scale (X + bias).
+#include "opdef/device_rows.h"
 #include "ops/declare/declare.h"
 #include "ops/device/launch_math.h"
+#include "ops/device/launch_rows.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/simd.h"
 #include "ops/math/element_functions.h"
@@ -86,8 +88,19 @@ AB_OP(scale)
         if (factor) a.number = device::number_of<T>(c[factor]);
         a.flags = fixed.bias_last ? 1 : 0;
       };
-      return device::scalar<T>("scale", op.in("X"), op.out("Out"), numbers);
-    });
+      return [kernel = device::kernel_of<T>("scalar/scale"), x = op.in("X"), out = op.out("Out"),
+              numbers](KernelContext& c) {
+        const DeviceContext& queued = DeviceContext::of(c);
+        device::ScalarArgs a{};
+        numbers(c, a);
+        const auto* rows = c.value(x).get<SelectedRows>();
+        if (!rows) return device::launch_scalar(queued, kernel, a, c[x], c[out]);
+        auto& to = c.value(out).as<SelectedRows>();
+        device::same_rows(queued, *rows, &to);
+        device::launch_scalar(queued, kernel, a, rows->value, to.value);
+      };
+    })
+    .with(rows_on_devices);
 
 }  // namespace
 }  // namespace anabranch::math

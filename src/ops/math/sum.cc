@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <memory>
 
+#include "opdef/device_rows.h"
 #include "ops/declare/declare.h"
 #include "ops/device/launch_math.h"
+#include "ops/device/launch_rows.h"
 #include "ops/kernels/add_rows.h"
 #include "ops/kernels/add_tensor.h"
 #include "ops/kernels/flat_loop.h"
@@ -150,26 +152,56 @@ void sum_arrays(const KernelContext& c, In xs, Value& out) {
   out.as<TensorArray>() = std::move(sum);
 }
 
-// On a device, where all are tensors: as many at once as a kernel takes. The one whose memory the result has comes
-// first, so that none is overwritten before it is read.
-void sum_there(const DeviceContext& c, ab_kernel kernel, In xs, Tensor& out) {
+// On a device: as many tensors at once as a kernel takes. The one whose memory the result has comes first, so that none
+// is overwritten before it is read.
+void sum_there(const DeviceContext& c, ab_kernel kernel, const std::vector<const Tensor*>& xs, Tensor& out) {
+  const auto count = static_cast<int>(xs.size());
   int own = 0;
-  for (int i = 0; i < xs.count; ++i) {
-    if (c.at(xs, i).raw() == out.raw()) own = i;
+  for (int i = 0; i < count; ++i) {
+    if (xs[i]->raw() == out.raw()) own = i;
   }
-  const bool fits = xs.count <= device::kMostSummands;
+  const bool fits = count <= device::kMostSummands;
   device::SumArgs a{};
   a.y = device::operand(out);
   a.n = out.numel();
-  for (int i = 0; i < xs.count; ++i) {
+  for (int i = 0; i < count; ++i) {
     const int next = fits || own == 0 ? i : i == 0 ? own : i <= own ? i - 1 : i;
-    a.x[a.count++] = device::operand(c.at(xs, next));
-    if (a.count < device::kMostSummands && i + 1 < xs.count) continue;
+    a.x[a.count++] = device::operand(*xs[next]);
+    if (a.count < device::kMostSummands && i + 1 < count) continue;
     c.launch(kernel, a);
     a.x[0] = device::operand(std::as_const(out));
     a.count = 1;
   }
 }
+
+// Tensors and sparse rows, as sum_values() adds them up on the CPU.
+template <class T> class SumThere {
+ public:
+  explicit SumThere(const KernelArgs& op) : x_(op.in("X")), out_(op.out("Out")) {}
+  void operator()(KernelContext& c) {
+    const DeviceContext& queued = DeviceContext::of(c);
+    tensors_.clear();
+    rows_.clear();
+    for (int i = 0; i < x_.count; ++i) {
+      const auto* rows = c.value(x_, i).get<SelectedRows>();
+      rows ? rows_.push_back(rows) : tensors_.push_back(&c.at(x_, i));
+    }
+    if (tensors_.empty()) {
+      const auto part = [this](int i) -> const SelectedRows& { return *rows_[i]; };
+      return device::join_rows(queued, x_.count, part, &c.value(out_).as<SelectedRows>());
+    }
+    sum_there(queued, kernel_, tensors_, c[out_]);
+    for (const SelectedRows* rows : rows_) add_rows_(queued, *rows, c[out_]);
+  }
+
+ private:
+  ab_kernel kernel_ = device::kernel_of<T>("sum");
+  In x_;
+  Out out_;
+  device::AddRows<T> add_rows_;
+  std::vector<const Tensor*> tensors_;  // of this run, as are
+  std::vector<const SelectedRows*> rows_;
+};
 
 AB_OP(sum)
     .doc("Out = X[0] + X[1] + ...; of sparse rows alone the rows of all, else a tensor.")
@@ -196,9 +228,9 @@ AB_OP(sum)
         sum_values<T>(c, x, out, merged.get());
       };
     })
+    .with(rows_on_devices)
     .device<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
-      return [kernel = device::kernel_of<typename decltype(tag)::type>("sum"), x = op.in("X"),
-              out = op.out("Out")](KernelContext& c) { sum_there(DeviceContext::of(c), kernel, x, c[out]); };
+      return SumThere<typename decltype(tag)::type>(op);
     });
 
 }  // namespace

@@ -41,6 +41,7 @@ AB_OP(adagrad)
     .doc("MomentOut = Moment + Grad^2; ParamOut = Param - LearningRate Grad / (sqrt(MomentOut) + epsilon).")
     .source("Duchi et al., JMLR 12, 2011")
     .with(updates(as_slots(kMoment)))
+    .with(rows_on_devices)
     .attr<float>("epsilon", 1.0e-6f, "keeps the quotient finite")
     .merges(StateMerge::kSum)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
@@ -50,8 +51,10 @@ AB_OP(adagrad)
     })
     .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
-      return device::Update<T>(
-          op, {.name = "adagrad", .states = as_slots(kMoment), .numbers = {1, 1, device::attribute<T>(op, "epsilon")}});
+      return device::Update<T>(op, {.name = "adagrad",
+                                    .states = as_slots(kMoment),
+                                    .numbers = {1, 1, device::attribute<T>(op, "epsilon")},
+                                    .rows = Rows::kTouched});
     });
 
 AB_OP(decayed_adagrad)
@@ -60,6 +63,7 @@ AB_OP(decayed_adagrad)
         "ParamOut = Param - LearningRate Grad / (sqrt(MomentOut) + epsilon).")
     .source("Duchi et al., JMLR 12, 2011")
     .with(updates(as_slots(kMoment)))
+    .with(rows_on_devices)
     .attr<float>("decay", 0.95f, "share of the old moment")
     .attr<float>("epsilon", 1.0e-6f, "keeps the quotient finite")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
@@ -74,7 +78,8 @@ AB_OP(decayed_adagrad)
       return device::Update<T>(op, {.name = "adagrad",
                                     .states = as_slots(kMoment),
                                     .numbers = {static_cast<double>(decay), static_cast<double>(1 - decay),
-                                                device::attribute<T>(op, "epsilon")}});
+                                                device::attribute<T>(op, "epsilon")},
+                                    .rows = Rows::kAll});
     });
 
 AB_OP(adadelta)
@@ -84,6 +89,7 @@ AB_OP(adadelta)
         "ParamOut = Param + u(AvgSquaredUpdateOut).")
     .source("Zeiler 2012, arXiv:1212.5701")
     .with(updates(as_slots(kAverages), /*with_rate=*/false))
+    .with(rows_on_devices)
     .attr<float>("rho", 0.95f, "share of the old averages")
     .attr<float>("epsilon", 1.0e-6f, "keeps the quotient finite")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
@@ -95,7 +101,8 @@ AB_OP(adadelta)
       using T = typename decltype(tag)::type;
       return device::Update<T>(op, {.name = "adadelta",
                                     .states = as_slots(kAverages),
-                                    .numbers = {device::attribute<T>(op, "rho"), device::attribute<T>(op, "epsilon")}});
+                                    .numbers = {device::attribute<T>(op, "rho"), device::attribute<T>(op, "epsilon")},
+                                    .rows = Rows::kAll});
     });
 
 }  // namespace

@@ -73,13 +73,13 @@ template <class T> Kernel adam_kernel(const KernelArgs& op) {
   };
 }
 
-// The gradient is dense: the powers move on after the step.
 template <class T> Kernel adam_on_device(const KernelArgs& op) {
   const device::UpdateRule rule{.name = "adam",
                                 .states = as_slots(kState),
                                 .reads = {"Beta1Pow", "Beta2Pow", "Beta1Tensor", "Beta2Tensor"},
                                 .numbers = {device::attribute<T>(op, "beta1"), device::attribute<T>(op, "beta2"),
-                                            device::attribute<T>(op, "epsilon")}};
+                                            device::attribute<T>(op, "epsilon")},
+                                .rows = op.attr<bool>("lazy_mode") ? Rows::kTouched : Rows::kAll};
   return [update = device::Update<T>(op, rule), next = device::kernel_of<T>("next_powers"),
           pow1 = op.out("Beta1PowOut"), pow2 = op.out("Beta2PowOut")](KernelContext& c) {
     device::UpdateArgs a = update.launch(c);
@@ -111,6 +111,7 @@ AB_OP(adam)
         "or with lazy_mode are left alone.")
     .source("Kingma & Ba, ICLR 2015, arXiv:1412.6980")
     .with(updates(as_slots(kState)))
+    .with(rows_on_devices)
     .in("Beta1Pow", "[1]: beta1 to the power of the step")
     .in("Beta2Pow", "[1]: beta2 to the power of the step")
     .in_optional("Beta1Tensor", "[1], instead of the attribute beta1")

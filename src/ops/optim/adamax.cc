@@ -28,6 +28,7 @@ AB_OP(adamax)
         "ParamOut = Param - LearningRate / (1 - Beta1Pow) MomentOut / InfNormOut.")
     .source("Kingma & Ba, ICLR 2015, arXiv:1412.6980")
     .with(updates(as_slots(kState)))
+    .with(rows_on_devices)
     .in("Beta1Pow", "[1]: beta1 to the power of the step")
     .attr<float>("beta1", 0.9f, "decay of the moment")
     .attr<float>("beta2", 0.999f, "decay of the norm")
@@ -49,7 +50,8 @@ AB_OP(adamax)
                                     .states = as_slots(kState),
                                     .reads = {"Beta1Pow"},
                                     .numbers = {device::attribute<T>(op, "beta1"), device::attribute<T>(op, "beta2"),
-                                                device::attribute<T>(op, "epsilon")}});
+                                                device::attribute<T>(op, "epsilon")},
+                                    .rows = Rows::kAll});
     });
 
 }  // namespace

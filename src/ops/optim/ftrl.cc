@@ -26,6 +26,7 @@ AB_OP(ftrl)
         "(sign(z) l1 - z) / (n'^-lr_power / LearningRate + 2 l2).")
     .source("McMahan et al., KDD 2013, doi:10.1145/2487575.2488200")
     .with(updates(as_slots(kState)))
+    .with(rows_on_devices)
     .attr<float>("l1", 0.0f, "weight of the absolute values")
     .attr<float>("l2", 0.0f, "weight of the squares")
     .attr<float>("lr_power", -0.5f, "exponent of the rate, at most 0")
@@ -40,7 +41,8 @@ AB_OP(ftrl)
       return device::Update<T>(op, {.name = "ftrl",
                                     .states = as_slots(kState),
                                     .numbers = {device::attribute<T>(op, "l1"), device::attribute<T>(op, "l2"),
-                                                device::attribute<T>(op, "lr_power")}});
+                                                device::attribute<T>(op, "lr_power")},
+                                    .rows = Rows::kAll});
     });
 
 }  // namespace

@@ -35,6 +35,7 @@ AB_OP(momentum)
         "Param - LearningRate * (Grad + mu * VelocityOut). Rows that a sparse Grad lacks have gradient zero.")
     .source("Polyak 1964, doi:10.1016/0041-5553(64)90137-5; Sutskever et al., ICML 2013")
     .with(updates(as_slots(kState)))
+    .with(rows_on_devices)
     .attr<float>("mu", 0.0f, "momentum coefficient")
     .attr<bool>("use_nesterov", false, "Nesterov's form")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
@@ -45,7 +46,8 @@ AB_OP(momentum)
       using T = typename decltype(tag)::type;
       return device::Update<T>(op, {.name = op.attr<bool>("use_nesterov") ? "nesterov" : "momentum",
                                     .states = as_slots(kState),
-                                    .numbers = {device::attribute<T>(op, "mu")}});
+                                    .numbers = {device::attribute<T>(op, "mu")},
+                                    .rows = Rows::kAll});
     });
 
 AB_OP(fused_momentum)

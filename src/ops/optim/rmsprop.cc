@@ -54,6 +54,7 @@ AB_OP(rmsprop)
         "Tieleman & Hinton, Neural Networks for Machine Learning, lecture 6.5, 2012; centered: Graves 2013, "
         "arXiv:1308.0850")
     .with(updates(as_slots(kPlain)))
+    .with(rows_on_devices)
     .in_optional("MeanGrad", "as Param; wanted by centered")
     .out_optional("MeanGradOut", "MeanGrad, updated in place when centered")
     .attr<float>("epsilon", 1.0e-10f, "keeps the quotient finite")
@@ -74,7 +75,8 @@ AB_OP(rmsprop)
       const device::UpdateRule rule{.name = "rmsprop",
                                     .states = centered ? as_slots(kCentered) : as_slots(kPlain),
                                     .numbers = {device::attribute<T>(op, "decay"), device::attribute<T>(op, "momentum"),
-                                                device::attribute<T>(op, "epsilon")}};
+                                                device::attribute<T>(op, "epsilon")},
+                                    .rows = Rows::kAll};
       const In mean = centered ? In() : op.in("MeanGrad");  // which then stays as it is
       return [mean, mean_out = op.out("MeanGradOut"), update = device::Update<T>(op, rule)](KernelContext& c) {
         if (mean) device::copy_whole(c, c[mean], &c[mean_out]);

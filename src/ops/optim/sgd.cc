@@ -18,12 +18,13 @@ struct Sgd {
 AB_OP(sgd)
     .doc("Gradient descent: ParamOut = Param - LearningRate * Grad. A sparse Grad touches its rows only.")
     .with(updates())
+    .with(rows_on_devices)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return elementwise_update<T>(op, kNoState, Rows::kTouched, Sgd());
     })
     .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-      return device::Update<typename decltype(tag)::type>(op, {.name = "sgd"});
+      return device::Update<typename decltype(tag)::type>(op, {.name = "sgd", .rows = Rows::kTouched});
     });
 
 AB_OP(fused_sgd).with(fused_form_of(ab_op_sgd)).cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {

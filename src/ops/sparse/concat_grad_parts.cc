@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "ops/declare/declare.h"
+#include "ops/device/launch_tensor.h"
 
 namespace anabranch::sparse {
 namespace {
@@ -28,6 +29,22 @@ void infer(InferContext& c) {
   }
 }
 
+Kernel queued_parts(const KernelArgs& op) {
+  AB_CHECK(op.dtype() == DType::kFloat32 || op.dtype() == DType::kFloat64, Unsupported, "parts of {}",
+           dtype_name(op.dtype()));
+  return [dout = op.in("Out@GRAD"), dxs = op.out("X@GRAD"), column = op.attr<std::vector<int32_t>>("column"),
+          copy = device::OnDevice(op.dtype())](KernelContext& c) {
+    for (int i = 0; i < dxs.count; ++i) {
+      if (!c.wants(dxs, i)) continue;
+      Tensor& dx = c.at(dxs, i);
+      NdLoop<2> loop;
+      loop.add_axis(dx.rows(), {dx.row_elems(), c[dout].row_elems()});
+      loop.add_axis(dx.row_elems(), {1, 1});
+      copy.strided(c, loop, c[dout], column[static_cast<size_t>(i)], &dx, 0);
+    }
+  };
+}
+
 AB_OP(concat_grad_parts)
     .doc("X@GRAD[i] = columns of Out@GRAD from column[i] on, as many as X[i] has. Put in by the engine.")
     .in_list("X", "[rows, columns], for their shapes")
@@ -37,6 +54,7 @@ AB_OP(concat_grad_parts)
     .infer(infer)
     .no_grad("it is put in after gradients were made")
     .dtype_of_input("Out@GRAD")
+    .device_any(queued_parts)
     .cpu_any([](const KernelArgs& op) -> Kernel {
       return [dout = op.in("Out@GRAD"), dxs = op.out("X@GRAD"),
               column = op.attr<std::vector<int32_t>>("column")](KernelContext& c) {

@@ -6,6 +6,8 @@
 #include "ops/declare/checks.h"
 #include "ops/kernels/ids.h"
 #include "ops/sequence/offsets.h"
+#include "ops/sparse/queued_lookups.h"
+#include "ops/sparse/queued_rows.h"
 #include "ops/sparse/row_loops.h"
 
 namespace anabranch::sparse {
@@ -221,6 +223,10 @@ AB_OP(fused_embedding_concat)
     .infer(infer)
     .no_grad("it is put in after gradients were made")
     .dtype_of_input("W")
+    .with(reports_ids)
+    .device<float, double>([](auto tag, const KernelArgs& op) {
+      return queued_concat<typename decltype(tag)::type>(op);
+    })
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       const auto kernel = std::make_shared<GatherConcat<T>>(op);

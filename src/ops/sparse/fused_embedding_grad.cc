@@ -4,8 +4,10 @@
 #include <memory>
 
 #include "core/row_locks.h"
+#include "opdef/device_rows.h"
 #include "ops/optim/update.h"
 #include "ops/sparse/grad_sources.h"
+#include "ops/sparse/queued_lookups.h"
 #include "sparse/row_groups.h"
 
 namespace anabranch::sparse {
@@ -45,6 +47,10 @@ AB_OP(fused_embedding_grad)
     })
     .no_grad("it is put in after gradients were made")
     .dtype_of_input("W")
+    .with(rows_on_devices)
+    .device<float, double>([](auto tag, const KernelArgs& op) {
+      return queued_table_grad<typename decltype(tag)::type>(op);
+    })
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       const auto sources = std::make_shared<GradSources<T>>(op);
@@ -196,6 +202,9 @@ AB_OP(fused_embedding_update)
     .infer(infer_update)
     .no_grad(optim::kNoGrad)
     .dtype_of_input("Param")
+    .device<float, double>([](auto tag, const KernelArgs& op) {
+      return queued_row_update<typename decltype(tag)::type>(op);
+    })
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       const auto kernel = std::make_shared<Update<T>>(op);

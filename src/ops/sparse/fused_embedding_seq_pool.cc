@@ -3,9 +3,12 @@
 #include <memory>
 
 #include "core/row_locks.h"
+#include "opdef/device_rows.h"
 #include "ops/declare/declare.h"
 #include "ops/kernels/ids.h"
 #include "ops/sequence/offsets.h"
+#include "ops/sparse/queued_lookups.h"
+#include "ops/sparse/queued_rows.h"
 
 namespace anabranch::sparse {
 namespace {
@@ -96,7 +99,11 @@ AB_OP(fused_embedding_seq_pool)
     })
     .grad_reads({"W", "Ids"})
     .grad_to({"W"})
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
+    .with(reports_ids)
+    .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); })
+    .device<float, double>([](auto tag, const KernelArgs& op) {
+      return queued_pooling<typename decltype(tag)::type>(op);
+    });
 
 AB_GRAD(fused_embedding_seq_pool)
     .doc("W@GRAD: sums of Out@GRAD over the ids of each row, dense or as SELECTED_ROWS.")
@@ -104,7 +111,11 @@ AB_GRAD(fused_embedding_seq_pool)
       infer_gradient(c);
       if (c.attr<bool>("is_sparse")) c.out("W@GRAD").kind = VarKind::kSelectedRows;
     })
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); });
+    .with(rows_on_devices)
+    .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); })
+    .device<float, double>([](auto tag, const KernelArgs& op) {
+      return queued_pooling_grad<typename decltype(tag)::type>(op);
+    });
 
 }  // namespace
 }  // namespace anabranch::sparse

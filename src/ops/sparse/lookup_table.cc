@@ -6,17 +6,17 @@
 
 #include "base/flags.h"
 #include "core/row_locks.h"
+#include "opdef/device_rows.h"
 #include "opdef/op_def.h"
-#include "ops/device/launch_index.h"
 #include "ops/device/zeros.h"
 #include "ops/kernels/ids.h"
 #include "ops/sparse/look_up.h"
+#include "ops/sparse/queued_rows.h"
 #include "ops/sparse/row_loops.h"
 
 namespace anabranch::sparse {
 namespace {
 
-constexpr int64_t kNoPadding = -1;
 constexpr int64_t kGrainElems = 16384;
 
 // ---- shapes
@@ -142,13 +142,27 @@ template <class T> Kernel queued_lookup(const KernelArgs& op) {
     a.height = c[w].shape()[0];
     a.width = c[w].shape()[1];
     a.padding = padding;
-    a.flags = padding == kNoPadding ? 0 : device::kHasPadding;
-    DeviceContext::of(c).launch(kernel.of(c[ids]), a);
+    a.flags = (padding == kNoPadding ? 0 : device::kHasPadding) | device::kReportsIds;
+    const DeviceContext& queued = DeviceContext::of(c);
+    a.fault = device::fault_of(queued);
+    queued.launch(kernel.of(c[ids]), a);
+  };
+}
+
+template <class T> Kernel queued_row_grad(const KernelArgs& op) {
+  const int64_t padding = keeps_padding_rows() ? kNoPadding : op.attr<int64_t>("padding_idx");
+  return [w = op.in("W"), ids = op.in("Ids"), dout = op.in("Out@GRAD"), dw = op.out("W@GRAD"),
+          sources = std::vector<QueuedSource>{{.padding = padding}}, rows = QueuedRows<T>()](KernelContext& c) mutable {
+    if (!c.wants(dw)) return;
+    sources[0].ids = &c[ids];
+    sources[0].grads = &c[dout];
+    rows.make(DeviceContext::of(c), sources, c[w].shape()[0], c[w].shape()[1],
+              &c.value(dw).template as<SelectedRows>());
   };
 }
 
 template <class T> Kernel queued_lookup_grad(const KernelArgs& op) {
-  AB_CHECK(!op.attr<bool>("is_sparse"), Unsupported, "sparse rows are made on the CPU");
+  if (op.attr<bool>("is_sparse")) return queued_row_grad<T>(op);
   return [kernel = device::kernel_of<T>("scatter"), groups = device::GroupedIds(), ids = op.in("Ids"),
           dout = op.in("Out@GRAD"), dw = op.out("W@GRAD"),
           padding = op.attr<int64_t>("padding_idx")](KernelContext& c) mutable {
@@ -189,6 +203,7 @@ void look_up(OpDef& def, bool last_is_one) {
       .infer([=](InferContext& c) { infer_lookup(c, last_is_one); })
       .grad_reads({"W", "Ids"})
       .grad_to({"W"})
+      .with(reports_ids)
       .cpu<float, double>(
           [](auto tag, const KernelArgs& op) { return lookup_kernel<typename decltype(tag)::type>(op); })
       .device<float, double>(
@@ -198,6 +213,7 @@ void look_up(OpDef& def, bool last_is_one) {
 void gradient(OpDef& def) {
   def.doc("Gradient of a table: sums of Out@GRAD over the samples of each id, dense or as SELECTED_ROWS.")
       .infer(infer_lookup_grad)
+      .with(rows_on_devices)
       .cpu<float, double>(
           [](auto tag, const KernelArgs& op) { return lookup_grad_kernel<typename decltype(tag)::type>(op); })
       .device<float, double>(

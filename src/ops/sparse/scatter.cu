@@ -19,6 +19,8 @@ struct Scatter {
       T* to = y + groups.rows[k] * width + j;
       if (mode == kScatterReplace) {
         *to = x[groups.order[groups.starts[k + 1] - 1] * width + j];
+      } else if (mode == kScatterAddSum) {
+        store(to, sum_of(load(*to), groups.sum(x, k, j, width)));
       } else {
         store(to, groups.add(mode == kScatterAdd ? load(*to) : Compute<T>(0), x, k, j, width));
       }

@@ -2,7 +2,9 @@
 #include <memory>
 
 #include "core/selected_rows.h"
+#include "opdef/device_rows.h"
 #include "ops/declare/declare.h"
+#include "ops/device/launch_rows.h"
 #include "ops/kernels/copy.h"
 
 namespace anabranch::sparse {
@@ -22,6 +24,13 @@ AB_OP(merge_selected_rows)
         if (&from != &to) return merge_rows(from, &to);
         merge_rows(from, merged.get());
         std::swap(to, *merged);
+      };
+    })
+    .with(rows_on_devices)
+    .device<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
+      return [x = op.in("X"), out = op.out("Out"),
+              merge = device::MergeRows<typename decltype(tag)::type>()](KernelContext& c) mutable {
+        merge(DeviceContext::of(c), c.value(x).rows(), &c.value(out).as<SelectedRows>());
       };
     });
 

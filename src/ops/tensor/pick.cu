@@ -14,18 +14,18 @@ struct Gather {
     T* y;
     FaultReport report;
     int64_t height, width, padding;
-    bool pads;
+    bool pads, reports_ids;
     AB_HD void operator()(int64_t i) const {
       const int64_t place = i / width, column = i % width, id = ids[place];
       const bool inside = id >= 0 && id < height, zeros = pads && id == padding;
-      if (!inside && !zeros && column == 0) report(1, place);
+      if (!inside && !zeros && column == 0) report(1, reports_ids ? id : place);
       y[i] = inside && !zeros ? x[id * width + column] : T(0);
     }
   };
   template <class T, class Id> static int run(const Launch& launch, const Args& a) {
     return each(launch, a.ids_count * a.width,
                 Body<T, Id>{a.x.get<T>(), a.ids.get<Id>(), a.y.get<T>(), FaultReport(a.fault), a.height, a.width,
-                            a.padding, (a.flags & kHasPadding) != 0});
+                            a.padding, (a.flags & kHasPadding) != 0, (a.flags & kReportsIds) != 0});
   }
 };
 

@@ -125,12 +125,5 @@ TYPED_TEST(DeviceImages, OfAnotherSize) {
   expect_all(dx, back, "resample_grad", 8);
 }
 
-TEST(DeviceRowIds, PaddingBecomesAPad) {
-  Array<int32_t> ids({3, 0, 2, 3});
-  Array<int64_t> rows(4);
-  launch("row_ids/i32", IndexArgs{{}, ids.in(), rows.out(), {}, 4, 5, 0, 3, kHasPadding, 0});
-  EXPECT_EQ(rows.values(), (Values{-1, 0, 2, -1}));
-}
-
 }  // namespace
 }  // namespace anabranch::device
