@@ -92,6 +92,7 @@ void bind_strategies(nb::module_& m) {
       .def_rw("enable_inplace", &B::enable_inplace)
       .def_rw("async_mode", &B::async_mode)
       .def_rw("num_trainers", &B::num_trainers)
+      .def_rw("nccl_comm_num", &B::nccl_comm_num)
       .def_rw("trainer_id", &B::trainer_id)
       .def_rw("disabled_passes", &B::disabled_passes);
   using E = ExecutionStrategy;

@@ -80,7 +80,9 @@ std::vector<FlagInfo> make_table() {
       flag("simdevice_explain_touches", int64_t{1},
            "of the simulated device: 1 prints which memory the CPU touched before the process ends by it"),
       flag("enable_parallel_graph", false, gpu),
-      flag("sync_nccl_allreduce", true, gpu),
+      in_plans(flag("sync_nccl_allreduce", false,
+                    "the thread that launches waits for each sum over devices; without it events keep their order, so "
+                    "the default is another one than the original's")),
       flag("fuse_parameter_memory_size", -1.0,
            "accepted, without effect: all-reduces are fused by number, see FLAGS_fuse_parameter_groups_size"),
       in_plans(flag("fuse_parameter_groups_size", int64_t{3}, "gradients in one fused all-reduce; -1: all in one")),
