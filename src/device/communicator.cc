@@ -127,9 +127,9 @@ void Communicator::put(const Call& call) {
     const Rank& rank = ranks_[r];
     const void* send = part.send;
     if (!send && call.what != AB_BROADCAST) send = part.recv ? part.recv : rank.zeros.get();
-    devices_.check(devices_.api().comm_run(rank.comm, rank.queue, call.what, send, part.recv, call.count, call.dtype,
-                                           call.root),
-                   kDoing);
+    devices_.check(
+        devices_.api().comm_run(rank.comm, rank.queue, call.what, send, part.recv, call.count, call.dtype, call.root),
+        kDoing);
   }
 }
 

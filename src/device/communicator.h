@@ -29,8 +29,8 @@ class Communicator {
     int root = 0;
     std::vector<Part> parts;  // by rank
   };
-  // One after the other, behind everything in `queue` of one of the devices; what follows in `queue` comes behind them on
-  // all devices. After a failure this communicator works no more, and of() makes another one.
+  // One after the other, behind everything in `queue` of one of the devices; what follows in `queue` comes behind them
+  // on all devices. After a failure this communicator works no more, and of() makes another one.
   void run(ab_queue* queue, int device, std::span<const Call> calls);
   bool works() const { return works_.load(std::memory_order_relaxed); }
   void wait() const;  // the calling thread, for the last run

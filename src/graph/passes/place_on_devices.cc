@@ -76,7 +76,8 @@ class Placer {
   // Of the replicas; none where some are on the CPU or share a device.
   void list_devices() {
     for (const Place place : context_.places) devices_.push_back(place.id);
-    const bool on_host = std::any_of(context_.places.begin(), context_.places.end(), [](Place p) { return p.on_host(); });
+    const bool on_host =
+        std::any_of(context_.places.begin(), context_.places.end(), [](Place p) { return p.on_host(); });
     const std::set<int32_t> different(devices_.begin(), devices_.end());
     if (on_host || different.size() < devices_.size() || different.size() < 2) devices_.clear();
   }
