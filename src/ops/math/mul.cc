@@ -66,8 +66,9 @@ AB_GRAD(mul)
     })
     .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
-      return [of_x = device::Gemm<T>(), of_y = device::Gemm<T>(), flat = Flat(op.op()), x = op.in("X"), y = op.in("Y"),
-              dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"), dy = op.out("Y@GRAD")](KernelContext& c) mutable {
+      return [of_x = device::Gemm<T>(), of_y = device::Gemm<T>(), flat = Flat(op.op()), x = op.in("X"),
+              y = op.in("Y"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"),
+              dy = op.out("Y@GRAD")](KernelContext& c) mutable {
         const DeviceContext& queued = DeviceContext::of(c);
         const GemmDims d = flat.dims(c[x].shape(), c[y].shape());
         if (c.wants(dx)) of_x.run(queued, {.m = d.m, .n = d.k, .k = d.n, .trans_b = true}, c[dout], c[y], c[dx]);
