@@ -92,6 +92,7 @@ void bind_strategies(nb::module_& m) {
       .def_rw("enable_inplace", &B::enable_inplace)
       .def_rw("async_mode", &B::async_mode)
       .def_rw("num_trainers", &B::num_trainers)
+      .def_rw("nccl_comm_num", &B::nccl_comm_num)
       .def_rw("trainer_id", &B::trainer_id)
       .def_rw("disabled_passes", &B::disabled_passes);
   using E = ExecutionStrategy;
@@ -143,7 +144,8 @@ std::vector<Place> places_of(const std::vector<int>& devices) {
 
 void bind_engine(nb::module_& m) {
   m.def("devices_offered", &device::Devices::offered, "Whether there is a plug-in for devices.");
-  m.def("device_count", [] { return device::Devices::get().count(); }, "Devices of the plug-in.");
+  m.def(
+      "device_count", [] { return device::Devices::get().count(); }, "Devices of the plug-in.");
   bind_strategies(m);
   m.def("scope_memory", [](const Scope& scope) { return memory_to_python(memory_of(scope)); });
   nb::class_<CompiledProgram>(m, "CompiledProgram", nb::is_weak_referenceable(),
@@ -164,8 +166,8 @@ void bind_engine(nb::module_& m) {
             new (self) CompiledProgram(std::move(program), std::move(scope), std::move(options));
           },
           nb::arg("program"), nb::arg("scope"), nb::arg("replicas"), nb::arg("data_parallel"), nb::arg("loss_name"),
-          nb::arg("build"), nb::arg("execution"), nb::arg("share_vars_from").none(), nb::arg("devices") = std::vector<int>(),
-          nb::keep_alive<1, 9>())
+          nb::arg("build"), nb::arg("execution"), nb::arg("share_vars_from").none(),
+          nb::arg("devices") = std::vector<int>(), nb::keep_alive<1, 9>())
       .def("run", &run, nb::arg("feeds"), nb::arg("fetch"), nb::arg("numpy"), nb::arg("merged"))
       .def("replicas", &CompiledProgram::replicas)
       .def("explain", &CompiledProgram::explain, CallUnlocked())

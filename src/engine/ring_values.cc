@@ -11,17 +11,28 @@ void share_first_values(const ir::Program& program, ReplicaValues& values, comm:
     auto value = values.get(var->name, 0);
     if (value && value->is<Tensor>() && value->initialized()) kept.emplace(var->name, std::move(value));
   }
+  // The network reaches no device.
+  std::map<std::string, Tensor> on_host;
+  for (const auto& [name, value] : kept) {
+    const Tensor& t = value->tensor();
+    if (!t.place().on_host()) on_host[name].copy_from(t, Place());
+  }
   std::vector<Value*> written;
   group.call([&](comm::Peers& peers) {
     comm::Collective copies;
     for (const auto& [name, value] : kept) {
-      Tensor& t = value->as<Tensor>();
+      const auto brought = on_host.find(name);
+      Tensor& t = brought == on_host.end() ? value->as<Tensor>() : brought->second;
       comm::What what(comm::Verb::kBroadcast, t.dtype(), name);
       what.add(t.shape());
       copies.broadcast(peers, what, 0, {t.mutable_raw(), t.numel()});
     }
     copies.barrier(peers);  // somebody who has more of them disagrees here
   });
+  for (const auto& [name, brought] : on_host) {
+    Tensor& t = kept.at(name)->as<Tensor>();
+    t.copy_from(brought, t.place());
+  }
   for (const auto& [name, value] : kept) written.push_back(value.get());
   values.mark_written(written, true);
 }

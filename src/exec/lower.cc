@@ -1,6 +1,7 @@
 #include "exec/lower.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <unordered_map>
 #include <utility>
@@ -116,9 +117,27 @@ class Lowerer {
                        [&](int v) { return v < 0 || graph_.vars[v].desc.persistable; });
   }
 
-  static int lane_of(const GraphNode& node) {
+  // What it touches lies at several devices, each at that of its replica.
+  bool joins_devices(const GraphNode& node) const {
+    if (!node.on_device() || !(node.from == node.place)) return false;
+    const auto elsewhere = [&](int v) { return v >= 0 && !(graph_.vars[v].place == node.place); };
+    return std::any_of(node.ins.begin(), node.ins.end(), elsewhere) ||
+           std::any_of(node.outs.begin(), node.outs.end(), elsewhere);
+  }
+
+  RuntimeShapes::Places places_of(const GraphNode& node) const {
+    RuntimeShapes::Places places{node.from, node.place};
+    if (!joins_devices(node)) return places;
+    const auto place_of = [&](int v) { return v < 0 ? Place() : graph_.vars[v].place; };
+    std::transform(node.ins.begin(), node.ins.end(), std::back_inserter(places.each_from), place_of);
+    std::transform(node.outs.begin(), node.outs.end(), std::back_inserter(places.each_to), place_of);
+    return places;
+  }
+
+  int lane_of(const GraphNode& node) const {
     using device::QueueKind;
     if (!node.on_device()) return kHost;
+    if (joins_devices(node)) return anabranch::lane_of(node.place.id, QueueKind::kUp);  // as copies between devices
     if (node.from.on_host()) return anabranch::lane_of(node.place.id, QueueKind::kUp);
     if (node.place.on_host()) return anabranch::lane_of(node.from.id, QueueKind::kDown);
     if (!(node.from == node.place)) return anabranch::lane_of(node.place.id, QueueKind::kUp);
@@ -150,7 +169,7 @@ class Lowerer {
                         .seed = options_.seed,
                         .blocks = {},
                         .place = node.index,
-                        .places = {node.from, node.place},
+                        .places = places_of(node),
                         .on_device = node.on_device(),
                         .initializes = options_.seeded && initializes(node)};
     if (def.has(kRunsBlock) && !block_sets_.empty()) {

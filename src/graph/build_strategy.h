@@ -25,6 +25,7 @@ struct BuildStrategy {
   bool async_mode = false;  // refused with more than one replica
   int num_trainers = 1;     // processes of ring 0 that add up their gradients
   int trainer_id = 0;
+  int nccl_comm_num = 1;                  // communicators of devices, used in turn
   std::set<std::string> disabled_passes;  // by name, beside the switches above
 };
 

@@ -36,10 +36,10 @@ void Placement::note_outputs(const ir::Op& update, int replica) {
   }
 }
 
-int Placement::choose_owner(const std::string& gradient, int64_t elems) {
-  const auto least = std::min_element(owned_elems_.begin(), owned_elems_.end());
-  *least += std::max<int64_t>(1, elems);
-  return home_[gradient] = static_cast<int>(least - owned_elems_.begin());
+int Placement::choose_owner(const std::string& gradient, int64_t bytes) {
+  const auto least = std::min_element(owned_bytes_.begin(), owned_bytes_.end());
+  *least += std::max<int64_t>(1, bytes);
+  return home_[gradient] = static_cast<int>(least - owned_bytes_.begin());
 }
 
 int Placement::owner_of(const ir::Op& update) const {

@@ -96,7 +96,8 @@ void ReplicaGradients::push_weight(int index, const ir::OpRef& near, const LossB
 void ReplicaGradients::add_sum(int index, const ir::OpRef& op, const std::string& param, const std::string& grad) {
   const auto outs = op->output_args();
   if (std::find(outs.begin(), outs.end(), grad) == outs.end()) return;
-  const int owner = placement_.choose_owner(grad, nodes_.describe(grad).shape.numel());
+  const ir::Var& desc = nodes_.describe(grad);
+  const int owner = placement_.choose_owner(grad, desc.shape.numel() * static_cast<int64_t>(dtype_size(desc.dtype)));
   const bool everywhere =
       options_.build.reduce_strategy == ReduceMode::kAllReduce && (options_.apart || looked_at_.count(grad) != 0);
   std::vector<int> parts, sums;
@@ -105,8 +106,10 @@ void ReplicaGradients::add_sum(int index, const ir::OpRef& op, const std::string
     if (everywhere || r == owner) sums.push_back(nodes_.var(grad, r));
   }
   const std::vector<std::string> pair{param, grad};
+  // Where all get the sum nobody is at its head, so that sums of any parameters fit into one node.
+  const int at = options_.apart && everywhere ? 0 : owner;
   const auto add_up = [&](const std::vector<int>& x, const std::vector<int>& out) {
-    NodeBuilder node(graph_, "all_reduce", op, index, owner);
+    NodeBuilder node(graph_, "all_reduce", op, index, at);
     node.attr("op_role", int32_t{ir::role::kBackward}).attr("op_role_var", pair);
     nodes_.push(node.in("X", x).out("Out", out).done());
   };
@@ -114,7 +117,18 @@ void ReplicaGradients::add_sum(int index, const ir::OpRef& op, const std::string
   if (!in_ring()) return add_up(parts, sums);
   if (options_.replicas > 1) add_up(parts, {mine});
   add_ring_sum(index, op, pair, owner);
-  if (sums.size() > 1) add_up({mine}, sums);
+  if (sums.size() < 2) return;
+  if (!options_.apart || nodes_.describe(grad).kind != VarKind::kLoDTensor) return add_up({mine}, sums);
+  hand_out(op, index, grad, owner);
+}
+
+// What is on the owner's device, on all.
+void ReplicaGradients::hand_out(const ir::OpRef& near, int index, const std::string& name, int owner) {
+  std::vector<int> all;
+  for (int r = 0; r < options_.replicas; ++r) all.push_back(nodes_.var(name, r));
+  NodeBuilder node(graph_, "hand_out", near, index, 0);
+  node.attr("op_role_var", std::vector<std::string>());
+  nodes_.push(node.in("X", nodes_.var(name, owner)).out("Out", all).done());
 }
 
 // Each process adds up its replicas; then the processes add up what they have.

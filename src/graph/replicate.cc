@@ -113,17 +113,21 @@ class Replicator {
   void hand_out(const ir::Op& update, int owner) {
     std::set<std::string> parameters;
     for (const auto& pair : update.role_vars()) parameters.insert(pair.first);
+    GraphNode near;
+    near.op = graph_.nodes.back().op;
     for (const auto& name : update.output_args()) {
-      if (!nodes_.describe(name).persistable) continue;
-      for (int r = 0; r < options_.replicas; ++r) {
-        if (r == owner || (r > 0 && !parameters.count(name))) continue;
-        GraphNode near;
-        near.op = graph_.nodes.back().op;
-        near.replica = r;
-        nodes_.push(NodeBuilder(graph_, "copy_between_places", near)
-                        .in("X", nodes_.var(name, owner))
-                        .out("Out", nodes_.var(name, r))
-                        .done());
+      const ir::Var& desc = nodes_.describe(name);
+      if (!desc.persistable) continue;
+      const int updated = nodes_.var(name, owner);
+      if (parameters.count(name) && desc.kind == VarKind::kLoDTensor) {
+        std::vector<int> all;
+        for (int r = 0; r < options_.replicas; ++r) all.push_back(nodes_.var(name, r));
+        NodeBuilder node(graph_, "hand_out", near);
+        node.attr("op_role_var", std::vector<std::string>());
+        nodes_.push(node.in("X", updated).out("Out", all).done());
+      } else if (owner != 0) {
+        nodes_.push(
+            NodeBuilder(graph_, "copy_between_places", near).in("X", updated).out("Out", nodes_.var(name, 0)).done());
       }
     }
   }

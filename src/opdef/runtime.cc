@@ -69,13 +69,13 @@ Arg arg_of(const std::vector<ir::Slot>& slots, size_t flat) {
 }  // namespace
 
 RuntimeShapes::RuntimeShapes(const OpDef& def, ir::OpRef op, Places places)
-    : def_(def), op_(std::move(op)), places_(places), context_(def, *op_, /*runtime=*/true) {}
+    : def_(def), op_(std::move(op)), places_(std::move(places)), context_(def, *op_, /*runtime=*/true) {}
 
 void RuntimeShapes::check_place(const Tensor& tensor, size_t in) const {
-  const Place lies = tensor.place();
-  const bool fits = places_.from.on_host() ? lies.on_host() : lies == places_.from;
+  const Place lies = tensor.place(), from = places_.each_from.empty() ? places_.from : places_.each_from[in];
+  const bool fits = from.on_host() ? lies.on_host() : lies == from;
   AB_CHECK(fits, Internal, "{}: variable {} must lie at {}, got {}", op_->type, arg_of(op_->inputs, in).name,
-           places_.from.str(), lies.str());
+           from.str(), lies.str());
 }
 
 void RuntimeShapes::refresh(Value* const* ins, Value* const* outs) {
@@ -113,7 +113,7 @@ void RuntimeShapes::refresh(Value* const* ins, Value* const* outs) {
     AB_CHECK(m.kind != VarKind::kLoDTensor || m.shape.known(), InvalidArgument,
              "{}: {} must have a known shape when the program runs, got {}", op_->type, arg_of(op_->outputs, i).name,
              m.shape.str());
-    give_meta(m, places_.to, outs[i]);
+    give_meta(m, places_.each_to.empty() ? places_.to : places_.each_to[i], outs[i]);
   }
 }
 

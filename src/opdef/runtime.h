@@ -10,9 +10,10 @@ namespace anabranch {
 // Reusable between steps: refreshing allocates nothing when extents did not grow.
 class RuntimeShapes {
  public:
-  // Where its tensors lie: `from` holds what it reads, `to` what it makes.
+  // Where its tensors lie: `from` holds what it reads, `to` what it makes; where these are given, each lies at its own.
   struct Places {
     Place from, to;
+    std::vector<Place> each_from = {}, each_to = {};
   };
   RuntimeShapes(const OpDef& def, ir::OpRef op) : RuntimeShapes(def, std::move(op), Places()) {}
   RuntimeShapes(const OpDef& def, ir::OpRef op, Places places);

@@ -127,13 +127,15 @@ class BuildStrategy(Strategy):
         [], list, "list of str: host:port of every process, to connect them where no startup program does; otherwise "
         "nothing to do. Default [].", inert=True)
     nccl_comm_num = Field(
-        1, int, "int: GPU communicators used in turn; nothing to do on CPU. Default 1.", least=1, inert=True)
+        1, int, "int: communicators of devices, used in turn by sums of gradients; nothing to do on CPU. Default 1.",
+        least=1)
     use_hierarchical_allreduce = Field(
         False, bool,
-        "bool: two-level sums between GPUs; nothing to do on CPU. Default False.", inert=True)
+        "bool: nothing to do: sums of several processes with devices always have two levels, first over the devices of "
+        "a process, then over processes. Default False.", inert=True)
     hierarchical_allreduce_inter_nranks = Field(
         0, int,
-        "int: GPUs of one machine; nothing to do on CPU. Default 0.", least=0, inert=True)
+        "int: nothing to do: the lower level is a process. Default 0.", least=0, inert=True)
     mkldnn_enabled_op_types = Field(
         set(), set,
         "set of str: nothing to do: the kernel library serves every operation it can. Default empty.", inert=True)

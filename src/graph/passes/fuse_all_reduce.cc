@@ -16,7 +16,8 @@ constexpr int64_t kSmallElems = 1 << 14;    // a larger gradient is worth a node
 constexpr int64_t kMeetingElems = 1 << 22;  // between processes: below it a meeting costs as much as what it carries
 
 bool is_small_dense(const Graph& graph, const GraphNode& node) {
-  if (node.op->type != "all_reduce" && node.op->type != "ring_sum") return false;
+  const std::string& type = node.op->type;
+  if (type != "all_reduce" && type != "ring_sum" && type != "hand_out") return false;
   const ir::Var& desc = graph.vars[node.ins[0]].desc;
   const int64_t n = desc.shape.numel();
   return desc.kind == VarKind::kLoDTensor && n >= 0 && n <= (node.op->type == "ring_sum" ? kMeetingElems : kSmallElems);

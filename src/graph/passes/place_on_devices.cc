@@ -24,6 +24,7 @@ class Placer {
   Placer(Graph& graph, const PassContext& context) : graph_(graph), context_(context) {}
 
   int run() {
+    list_devices();
     int placed = 0;
     for (GraphNode& node : graph_.nodes) {
       const bool there = choose(node);
@@ -85,9 +86,47 @@ class Placer {
     }
   }
 
-  bool choose(GraphNode& node) const {
+  // Of the replicas; none where some are on the CPU or share a device.
+  void list_devices() {
+    for (const Place place : context_.places) devices_.push_back(place.id);
+    const bool on_host =
+        std::any_of(context_.places.begin(), context_.places.end(), [](Place p) { return p.on_host(); });
+    const std::set<int32_t> different(devices_.begin(), devices_.end());
+    if (on_host || different.size() < devices_.size() || different.size() < 2) devices_.clear();
+  }
+
+  // All devices do it at once, each with what is its replica's. Sparse rows, whose numbers differ, are joined at one.
+  bool is_together(const GraphNode& node) const {
+    if (devices_.empty() || !(node.op->type == "all_reduce" || node.op->type == "hand_out")) return false;
+    return !is_rows(graph_.vars[node.ins[0]]);
+  }
+
+  // Communicators take turns, and each gathers at another device.
+  void join_devices(GraphNode& node) {
+    const int number = together_ % context_.build.nccl_comm_num;
+    auto op = std::make_shared<ir::Op>(*node.op);
+    op->attrs["devices"] = devices_;
+    op->attrs["communicator"] = int32_t{number};
+    GraphNode joined = node;
+    joined.op = std::move(op);
+    if (!runs_there(joined)) return;
+    joined.from = joined.place = context_.places[static_cast<size_t>(number) % context_.places.size()];
+    node = std::move(joined);
+    ++together_;
+  }
+
+  Place place_of(const GraphNode& node, int v) const {
+    const bool own = node.on_device() && is_together(node);
+    return own ? context_.places[static_cast<size_t>(graph_.vars[v].replica)] : node.place;
+  }
+
+  bool choose(GraphNode& node) {
     const Place place = context_.places[static_cast<size_t>(node.replica)];
     if (node.op->type == kCopy) return false;
+    if (is_together(node)) {
+      join_devices(node);
+      return node.on_device();
+    }
     if (place.on_host() || !runs_there(node)) return false;
     node.from = node.place = place;
     return true;
@@ -98,7 +137,7 @@ class Placer {
     for (const GraphNode& node : graph_.nodes) {
       for (const int v : graph_.writes(node)) {
         GraphVar& var = graph_.vars[v];
-        if (!var.desc.persistable && !made[v] && !var.fed) var.place = node.place;
+        if (!var.desc.persistable && !made[v] && !var.fed) var.place = place_of(node, v);
         made[v] = 1;
       }
       // What an owner hands out lies where the other replica is.
@@ -109,9 +148,15 @@ class Placer {
       if (!node.on_device()) continue;
       for (const auto& touched : {graph_.reads(node), graph_.writes(node)}) {
         for (const int v : touched) {
-          if (graph_.vars[v].desc.persistable && !is_rows(graph_.vars[v])) graph_.vars[v].place = node.place;
+          if (graph_.vars[v].desc.persistable && !is_rows(graph_.vars[v])) graph_.vars[v].place = place_of(node, v);
         }
       }
+    }
+    // What replicas copy from each other.
+    for (const GraphNode& node : graph_.nodes) {
+      if (node.op->type != kCopy || graph_.vars[node.ins[0]].place.on_host()) continue;
+      GraphVar& target = graph_.vars[node.outs[0]];
+      target.place = context_.places[static_cast<size_t>(target.replica)];
     }
   }
 
@@ -189,11 +234,12 @@ class Placer {
     if (node.op->type == kCopy) return add_between(std::move(node));
     const auto reads = graph_.reads(node), writes = graph_.writes(node);
     const GraphNode original = node;
+    const bool together = node.on_device() && is_together(node);  // all arguments are given
     std::vector<std::pair<int, int>> changed;
     for (auto* list : {&node.ins, &node.more_reads, &node.only_shapes}) {
-      for (int& v : *list) v = at(v, node.from, original);
+      for (int& v : *list) v = at(v, together ? place_of(original, v) : node.from, original);
     }
-    for (int& v : node.outs) v = target_of(v, node.place, reads, original, &changed);
+    for (int& v : node.outs) v = target_of(v, together ? place_of(original, v) : node.place, reads, original, &changed);
     // A block may leave what it may write as it is.
     for (int& v : node.more_writes) v = target_of(v, node.place, writes, original, &changed);
     out_.push_back(std::move(node));
@@ -234,6 +280,8 @@ class Placer {
 
   Graph& graph_;
   const PassContext& context_;
+  std::vector<int32_t> devices_;
+  int together_ = 0;  // nodes of all devices so far
   size_t ops_ = 0;
   std::set<std::string> on_cpu_;  // types of ops that stay there
   std::set<int> made_on_cpu_;     // sparse rows

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "opdef/device_rows.h"
-#include "opdef/op_def.h"
+#include "ops/collective/over_devices.h"
 #include "ops/declare/loss_weight.h"
 #include "ops/device/args_math.h"
 #include "ops/device/launch_rows.h"
@@ -12,12 +12,6 @@ namespace anabranch::collective {
 namespace {
 
 constexpr int64_t kGrain = 1 << 14;
-
-// One gradient: `in` from every active replica, `out` on every replica that wants the sum. Outputs may be inputs.
-struct Group {
-  In in;
-  Out out;
-};
 
 template <class T> void add_range(const KernelContext& c, const Group& g, int64_t begin, int64_t end) {
   const T* first = c.at(g.in, 0).data<T>();
@@ -75,7 +69,7 @@ void join_there(const KernelContext& c, const Group& g, SelectedRows& joined) {
   for (int r = 0; r < g.out.count; ++r) device::copy_rows(queued, joined, &c.value(g.out, r).as<SelectedRows>());
 }
 
-// Where all are at one device: the sum in the order of replicas, too.
+// Where replicas share devices, everything has been brought to one: the sum in the order of replicas, too.
 void add_there(KernelContext& c, const Group& g, ab_kernel kernel) {
   const DeviceContext& queued = DeviceContext::of(c);
   device::SumArgs a{};
@@ -112,6 +106,7 @@ AB_OP(all_reduce)
     .takes("X", Holds::kTensorOrRows)
     .out_list("Out", "sums, as many per group as replicas want it")
     .attr<int32_t>("groups", 1, "gradients in this node")
+    .with(over_devices_attrs)
     .effects(kEngineOnly)
     .infer(infer)
     .no_grad("sums gradients")
@@ -138,12 +133,45 @@ AB_OP(all_reduce)
       const In x = op.in("X");
       const Out out = op.out("Out");
       const int groups = op.attr<int32_t>("groups"), per_in = x.count / groups, per_out = out.count / groups;
+      if (!op.attr<std::vector<int32_t>>("devices").empty()) {
+        return [over = OverDevices(op)](KernelContext& c) mutable { over.sum(c); };
+      }
       return [=, kernel = device::kernel_of<T>("sum"), joined = std::make_shared<SelectedRows>()](KernelContext& c) {
         for (int k = 0; k < groups; ++k) {
           const Group g{{x.first + k * per_in, per_in}, {out.first + k * per_out, per_out}};
           c.value(g.in).is<SelectedRows>() ? join_there(c, g, *joined) : add_there(c, g, kernel);
         }
       };
+    });
+
+AB_OP(hand_out)
+    .doc("Out[k, r] = X[k] on all replicas r, of which one holds X[k], for each of `groups` values k.")
+    .in_list("X", "values, each of one replica")
+    .out_list("Out", "those of all replicas, as many per group as there are replicas; one of them is X")
+    .attr<int32_t>("groups", 1, "values in this node")
+    .with(over_devices_attrs)
+    .effects(kEngineOnly)
+    .infer([](InferContext& c) {
+      const int groups = c.attr<int32_t>("groups"), replicas = c.n_out("Out") / groups;
+      for (int k = 0; k < groups; ++k) {
+        for (int r = 0; r < replicas; ++r) c.out("Out", k * replicas + r) = c.in("X", k);
+      }
+    })
+    .no_grad("hands out what has been updated")
+    .cpu_any([](const KernelArgs& op) -> Kernel {
+      const In x = op.in("X");
+      const Out out = op.out("Out");
+      return [=, replicas = out.count / op.attr<int32_t>("groups")](KernelContext& c) {
+        for (int i = 0; i < out.count; ++i) {
+          const Value& from = c.value(x, i / replicas);
+          Value& to = c.value(out, i);
+          if (&from != &to) to.copy_from(from);
+        }
+      };
+    })
+    .device_any([](const KernelArgs& op) -> Kernel {
+      AB_CHECK(!op.attr<std::vector<int32_t>>("devices").empty(), Unsupported, "replicas share devices");
+      return [over = OverDevices(op)](KernelContext& c) mutable { over.broadcast(c); };
     });
 
 AB_OP(replica_weight)
