@@ -6,6 +6,7 @@
 
 #include "base/flags.h"
 #include "core/row_locks.h"
+#include "opdef/device_words.h"
 #include "opdef/op_def.h"
 #include "ops/device/launch_index.h"
 #include "ops/device/zeros.h"
@@ -129,7 +130,7 @@ template <class T> Kernel lookup_grad_kernel(const KernelArgs& op) {
   };
 }
 
-// ---- kernels of devices, which read rows outside of the table as zeros
+// ---- kernels of devices, which report ids outside of the table and read zeros there
 
 template <class T> Kernel queued_lookup(const KernelArgs& op) {
   return [kernel = device::KernelOfIds(device::stem_of_size("gather", sizeof(T))), w = op.in("W"), ids = op.in("Ids"),
@@ -143,7 +144,9 @@ template <class T> Kernel queued_lookup(const KernelArgs& op) {
     a.width = c[w].shape()[1];
     a.padding = padding;
     a.flags = padding == kNoPadding ? 0 : device::kHasPadding;
-    DeviceContext::of(c).launch(kernel.of(c[ids]), a);
+    const DeviceContext& queued = DeviceContext::of(c);
+    a.fault = device::fault_of(queued);
+    queued.launch(kernel.of(c[ids]), a);
   };
 }
 
@@ -192,7 +195,8 @@ void look_up(OpDef& def, bool last_is_one) {
       .cpu<float, double>(
           [](auto tag, const KernelArgs& op) { return lookup_kernel<typename decltype(tag)::type>(op); })
       .device<float, double>(
-          [](auto tag, const KernelArgs& op) { return queued_lookup<typename decltype(tag)::type>(op); });
+          [](auto tag, const KernelArgs& op) { return queued_lookup<typename decltype(tag)::type>(op); })
+      .with(device_fault(1, "the id at position {} of Ids must be 0 or more and less than the rows of the table W"));
 }
 
 void gradient(OpDef& def) {
