@@ -246,13 +246,13 @@ class Run:
                     r = self.scope.find_var(v.name).get_selected_rows()
                     out[slot, k] = Rows(r.rows(), r.height(), np.array(r.get_tensor()))
         if ON_CPU is not None:
-            self._note(exe)
+            self._note(next(iter(exe._ready.values())).engine if program is None else program._engine)
         present = iter(got[len(self.fetch):])
         return out, [None if g is None else np.array(next(present)) for g in self.grads]
 
-    def _note(self, exe):
+    def _note(self, engine):
         """Which of its ops the last run had on a device."""
-        said = next(iter(exe._ready.values())).engine.explain()
+        said = engine.explain()
         there = re.search(r"ops run on a device; on the CPU: (.*)", said)
         on_cpu = there.group(1).split(", ") if there else None
         for op in {op.type for op in self.program.global_block().ops}:

@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 import pytest
-from op_case import CASES, FILES, SKIPPED, Rows, Run, Seq, array_of, cast, default_grad, expected, out_counts
+from op_case import CASES, FILES, PLACE, SKIPPED, Rows, Run, Seq, array_of, cast, default_grad, expected, out_counts
 from threaded_runs import Meeting
 
 import anabranch.fluid as fluid
@@ -129,7 +129,7 @@ def compiled(run, threads=1, passes=None):
         builder.remove_pass([p.type() for p in builder.all_passes()].index(name))
     loss = next(iter(run.outs.values()))[0].name if run.grads else None
     return fluid.CompiledProgram(run.program).with_data_parallel(
-        loss_name=loss, build_strategy=build, exec_strategy=execution, places=fluid.cpu_places(1))
+        loss_name=loss, build_strategy=build, exec_strategy=execution, places=[PLACE])
 
 
 def variants(c, source, gradient=True, **options):

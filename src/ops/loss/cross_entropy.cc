@@ -101,7 +101,9 @@ template <class T> Kernel forward_there(const KernelArgs& op, Out match) {
     a.x = device::operand(c[x]);
     a.y = device::operand(c[y]);
     if (c.wants(match)) a.loss = device::operand(c[match]);
-    DeviceContext::of(c).launch(kernel(c[label]), a);
+    const DeviceContext& queued = DeviceContext::of(c);
+    a.fault = device::fault_of(queued);
+    queued.launch(kernel(c[label]), a);
   };
 }
 
@@ -115,7 +117,9 @@ template <class T> Kernel backward_there(const KernelArgs& op, In x, In own) {
     if (own) a.own = device::operand(c[own]);
     a.dy = device::operand(c[dy]);
     a.y = device::operand(c[dx]);
-    DeviceContext::of(c).launch(kernel(c[label]), a);
+    const DeviceContext& queued = DeviceContext::of(c);
+    a.fault = device::fault_of(queued);
+    queued.launch(kernel(c[label]), a);
   };
 }
 
@@ -141,7 +145,8 @@ AB_OP(cross_entropy)
     })
     .device<float, double>([](auto tag, const KernelArgs& op) {
       return forward_there<typename decltype(tag)::type>(op, Out{});
-    });
+    })
+    .with(wrong_label());
 
 AB_GRAD(cross_entropy)
     .doc("X@GRAD = -Y@GRAD / X at the label, or -Y@GRAD Label / X with soft_label.")
@@ -155,7 +160,8 @@ AB_GRAD(cross_entropy)
     })
     .device<float, double>([](auto tag, const KernelArgs& op) {
       return backward_there<typename decltype(tag)::type>(op, op.in("X"), In{});
-    });
+    })
+    .with(wrong_label());
 
 // ---- cross_entropy2
 
@@ -208,7 +214,8 @@ AB_OP(cross_entropy2)
     })
     .device<float, double>([](auto tag, const KernelArgs& op) {
       return forward_there<typename decltype(tag)::type>(op, op.out("MatchX"));
-    });
+    })
+    .with(wrong_label());
 
 AB_OP(cross_entropy_grad2)
     .doc("Gradient of cross_entropy2: X@GRAD = -Y@GRAD / MatchX at the label.")
@@ -226,7 +233,8 @@ AB_OP(cross_entropy_grad2)
     })
     .device<float, double>([](auto tag, const KernelArgs& op) {
       return backward_there<typename decltype(tag)::type>(op, In{}, op.in("MatchX"));
-    });
+    })
+    .with(wrong_label());
 
 }  // namespace
 }  // namespace anabranch::loss

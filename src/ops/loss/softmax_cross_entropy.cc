@@ -122,7 +122,9 @@ template <class T> Kernel forward_there(const KernelArgs& op) {
     a.x = device::operand(c[logits]);
     a.y = device::operand(c[softmax]);
     a.loss = device::operand(c[loss]);
-    DeviceContext::of(c).launch(kernel(c[label]), a);
+    const DeviceContext& queued = DeviceContext::of(c);
+    a.fault = device::fault_of(queued);
+    queued.launch(kernel(c[label]), a);
   };
 }
 
@@ -136,7 +138,9 @@ template <class T> Kernel backward_there(const KernelArgs& op) {
     a.dy = device::operand(c[dloss]);
     a.y = device::operand(c[dlogits]);
     a.flags = flags;
-    DeviceContext::of(c).launch(kernel(c[label]), a);
+    const DeviceContext& queued = DeviceContext::of(c);
+    a.fault = device::fault_of(queued);
+    queued.launch(kernel(c[label]), a);
   };
 }
 
@@ -165,7 +169,8 @@ AB_OP(softmax_with_cross_entropy)
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); })
     .device<float, double>([](auto tag, const KernelArgs& op) {
       return forward_there<typename decltype(tag)::type>(op);
-    });
+    })
+    .with(wrong_label());
 
 AB_GRAD(softmax_with_cross_entropy)
     .doc("Logits@GRAD = (Softmax - Label) Loss@GRAD, with Label as one-hot rows unless it is soft.")
@@ -179,7 +184,8 @@ AB_GRAD(softmax_with_cross_entropy)
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); })
     .device<float, double>([](auto tag, const KernelArgs& op) {
       return backward_there<typename decltype(tag)::type>(op);
-    });
+    })
+    .with(wrong_label());
 
 }  // namespace
 }  // namespace anabranch::loss

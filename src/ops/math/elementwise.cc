@@ -77,11 +77,12 @@ void declare_sums_and_products() {
       arithmetic({.type = "elementwise_div",
                   .doc = "Out = X / Y, of integers cut towards zero",
                   .loop = simd::div,
-                  .sparse = true},
+                  .sparse = true,
+                  .division = "div"},
                  [](auto x, auto y) { return quotient(x, y); }),
       true, [](auto, auto y, auto, auto d) { return quotient(d, y); },
       [](auto, auto y, auto out, auto d) { return quotient(negative(wrapping_product(d, out)), y); },
-      second_order::through(quotient_gradient));
+      second_order::through(quotient_gradient), true);
   declare_backward(
       arithmetic({.type = "elementwise_pow", .doc = "Out = X to the power Y", .loop = simd::pow},
                  [](auto x, auto y) { return Pow::of(x, y); }),
@@ -105,11 +106,13 @@ void declare_extremes() {
 
 void declare_divisions_with_rest() {
   arithmetic({.type = "elementwise_mod",
-              .doc = "Out = the rest of X / Y: of integers with the sign of X, else with that of Y"},
+              .doc = "Out = the rest of X / Y: of integers with the sign of X, else with that of Y",
+              .division = "mod"},
              [](auto x, auto y) { return remainder(x, y); })
       .no_grad(kNotDifferentiable);
-  declare_forward<int32_t, int64_t>({.type = "elementwise_floordiv", .doc = "Out = X / Y cut towards zero"},
-                                    [](auto x, auto y) { return quotient(x, y); })
+  declare_forward<int32_t, int64_t>(
+      {.type = "elementwise_floordiv", .doc = "Out = X / Y cut towards zero", .division = "div"},
+      [](auto x, auto y) { return quotient(x, y); })
       .no_grad(kNotDifferentiable);
 }
 

@@ -7,6 +7,7 @@
 #include "opdef/device_rows.h"
 #include "ops/declare/declare.h"
 #include "ops/declare/second_order.h"
+#include "ops/device/launch_division.h"
 #include "ops/device/launch_math.h"
 #include "ops/device/launch_rows.h"
 #include "ops/kernels/binary_run.h"
@@ -23,6 +24,7 @@ struct Row {
   BinaryLoop loop = nullptr;  // float32 only
   bool sparse = false;        // X may hold sparse rows: zero rows stay zero
   unsigned traits = 0;
+  const char* division = nullptr;  // of integers: "integer_division/<division>" of devices
 };
 
 inline void infer_out(InferContext& c) {
@@ -90,6 +92,26 @@ inline const char* function_of(const OpDef& def) {
   return def.type().c_str() + std::string_view("elementwise_").size();
 }
 
+template <class... Ts> void forward_on_device(OpDef& def, bool sparse, const char* division) {
+  if (sparse) def.with(rows_on_devices);
+  def.template device<Ts...>(
+      [sparse, division, function = function_of(def)](auto tag, const KernelArgs& op) -> Kernel {
+        constexpr bool kWhole = std::is_integral_v<typename decltype(tag)::type>;
+        if (kWhole && division) return device::integer_division(division)(tag, op);
+        return sparse ? rows_there(function)(tag, op) : device::binary(function)(tag, op);
+      });
+  if (division) def.with(device::divided_by_zero());
+}
+
+inline void backward_on_device(OpDef& def, const char* function, bool divides) {
+  def.device<float, double, int32_t, int64_t>(
+      [divides, plain = device::binary_grad(function)](auto tag, const KernelArgs& op) -> Kernel {
+        constexpr bool kWhole = std::is_integral_v<typename decltype(tag)::type>;
+        return kWhole && divides ? device::integer_division_grad()(tag, op) : plain(tag, op);
+      });
+  if (divides) def.with(device::divided_by_zero());
+}
+
 template <class... Ts, class Fn> OpDef& declare_forward(const Row& row, Fn fn) {
   OpDef& def = declare_op(row.type, __FILE__);
   def.doc(row.doc).in("X", "[...] numbers, or sparse rows").in("Y", "a shape that meets X's, of X's dtype");
@@ -97,11 +119,7 @@ template <class... Ts, class Fn> OpDef& declare_forward(const Row& row, Fn fn) {
   if (row.sparse) def.takes("X", Holds::kTensorOrRows);
   def.attr<int32_t>("axis", -1, "axis of X at which Y begins; -1: aligned at the right end");
   def.ignores({"x_data_format", "y_data_format", "use_mkldnn"}).traits(kRowWise | row.traits).infer(infer_out);
-  if (row.sparse) {
-    def.template device<Ts...>(rows_there(function_of(def))).with(rows_on_devices);
-  } else {
-    def.template device<Ts...>(device::binary(function_of(def)));
-  }
+  forward_on_device<Ts...>(def, row.sparse, row.division);
   return def.template cpu<Ts...>([row, fn](auto tag, const KernelArgs& op) -> Kernel {
     using T = typename decltype(tag)::type;
     const auto axis = op.attr<int32_t>("axis");
@@ -178,9 +196,10 @@ template <class Term> TileLoop grad_tile(const KernelArgs& op, bool needs_out, T
   };
 }
 
-// With needs_out the gradient reads Out as well.
+// With needs_out the gradient reads Out as well. divides: by Y, which of integers must not be 0.
 template <class DX, class DY>
-void declare_backward(OpDef& forward, bool needs_out, DX dx_term, DY dy_term, second_order::Maker second) {
+void declare_backward(OpDef& forward, bool needs_out, DX dx_term, DY dy_term, second_order::Maker second,
+                      bool divides = false) {
   if (needs_out) {
     forward.grad_reads({"X", "Y"}, {"Out"});
   } else {
@@ -206,7 +225,7 @@ void declare_backward(OpDef& forward, bool needs_out, DX dx_term, DY dy_term, se
       if (c.wants(dx)) operand_grad(c, loop, whole, laid(xs), a, scratch.get(), &c[dx], dx_term);
     };
   });
-  def.device<float, double, int32_t, int64_t>(device::binary_grad(function_of(forward)));
+  backward_on_device(def, function_of(forward), divides);
   const auto make = [=](const KernelArgs& op, const std::string& result) {
     return result == "X@GRAD" ? grad_tile(op, needs_out, dx_term) : grad_tile(op, needs_out, dy_term);
   };

@@ -129,7 +129,7 @@ template <class T> Kernel lookup_grad_kernel(const KernelArgs& op) {
   };
 }
 
-// ---- kernels of devices, which read rows outside of the table as zeros
+// ---- kernels of devices, which report ids outside of the table and read zeros there
 
 template <class T> Kernel queued_lookup(const KernelArgs& op) {
   return [kernel = device::KernelOfIds(device::stem_of_size("gather", sizeof(T))), w = op.in("W"), ids = op.in("Ids"),

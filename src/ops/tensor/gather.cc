@@ -26,7 +26,8 @@ AB_OP(gather)
     .device_any([](const KernelArgs& op) -> Kernel {
       return [rows = RowsAt(op.dtype()), x = op.in("X"), index = op.in("Index"), out = op.out("Out")](
                  KernelContext& c) { rows.pick(DeviceContext::of(c), c[x], c[index], c[x].row_elems(), c[out]); };
-    });
+    })
+    .with(wrong_index());
 
 AB_GRAD(gather)
     .doc(
@@ -51,12 +52,15 @@ AB_GRAD(gather)
     .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       const auto mode = op.attr<bool>("overwrite") ? device::kScatterReplace : device::kScatterAdd;
-      return [mode, rows = RowsInto<T>(), index = op.in("Index"), dout = op.in("Out@GRAD"),
+      return [mode, rows = RowsInto<T>(), checked = Positions(), index = op.in("Index"), dout = op.in("Out@GRAD"),
               dx = op.out("X@GRAD")](KernelContext& c) mutable {
+        const DeviceContext& queued = DeviceContext::of(c);
+        checked.of(queued, c[index], NdIndex(c[dx].shape(), Shape{c[index].numel(), 1}));
         device::fill_with_zeros(c, &c[dx]);
-        rows.put(DeviceContext::of(c), c[dout], c[index], c[dx].row_elems(), mode, c[dx]);
+        rows.put(queued, c[dout], c[index], c[dx].row_elems(), mode, c[dx]);
       };
-    });
+    })
+    .with(wrong_index());
 
 AB_OP(gather_nd)
     .doc("Out = the elements, or blocks of elements, of X at the positions in the last axis of Index.")
@@ -83,7 +87,8 @@ AB_OP(gather_nd)
         const NdIndex nd(c[x].shape(), c[index].shape());
         rows.pick(queued, c[x], positions.of(queued, c[index], nd), nd.width, c[out]);
       };
-    });
+    })
+    .with(wrong_index());
 
 AB_GRAD(gather_nd)
     .doc("X@GRAD = Out@GRAD, each block added where it came from.")
@@ -107,7 +112,8 @@ AB_GRAD(gather_nd)
         device::fill_with_zeros(c, &c[dx]);
         rows.put(queued, c[dout], positions.of(queued, c[index], nd), nd.width, device::kScatterAdd, c[dx]);
       };
-    });
+    })
+    .with(wrong_index());
 
 }  // namespace
 }  // namespace anabranch::tensor

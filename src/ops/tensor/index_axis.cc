@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "opdef/device_words.h"
 #include "ops/declare/declare.h"
 #include "ops/device/launch_index.h"
 #include "ops/kernels/ids.h"
@@ -87,11 +88,11 @@ template <class T> Kernel backward(const KernelArgs& op, bool own) {
   };
 }
 
-device::PickArgs pick_args(const Picking& p, const Tensor& x, const Tensor& index, Tensor& y) {
+device::PickArgs pick_args(const DeviceContext& c, const Picking& p, const Tensor& x, const Tensor& index, Tensor& y) {
   return {device::operand(x),
           device::operand(index),
           device::operand(y),
-          {},
+          device::fault_of(c),
           p.outer,
           p.extent,
           p.inner,
@@ -104,7 +105,8 @@ template <class T> Kernel forward_on_device(const KernelArgs& op, bool own) {
   return [=, kernel = device::KernelOfIds(device::stem_of_size("pick", sizeof(T))), x = op.in("X"),
           index = op.in("Index"), out = op.out("Out"), dim = dim_of(op, own)](KernelContext& c) {
     const Picking p = picking_of(c[x].shape(), c[index].shape(), own, dim);
-    DeviceContext::of(c).launch(kernel.of(c[index]), pick_args(p, c[x], c[index], c[out]));
+    const DeviceContext& queued = DeviceContext::of(c);
+    queued.launch(kernel.of(c[index]), pick_args(queued, p, c[x], c[index], c[out]));
   };
 }
 
@@ -114,7 +116,8 @@ template <class T> Kernel backward_on_device(const KernelArgs& op, bool own) {
           dx = op.out("X@GRAD"), dim = dim_of(op, own)](KernelContext& c) {
     if (!c.wants(dx)) return;
     const Picking p = picking_of(c[x].shape(), c[index].shape(), own, dim);
-    DeviceContext::of(c).launch(kernel.of(c[index]), pick_args(p, c[dout], c[index], c[dx]));
+    const DeviceContext& queued = DeviceContext::of(c);
+    queued.launch(kernel.of(c[index]), pick_args(queued, p, c[dout], c[index], c[dx]));
   };
 }
 
@@ -135,6 +138,7 @@ void declare_pick(const char* type, bool own) {
       [own](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op, own); });
   def.device<float, double, int32_t, int64_t>(
       [own](auto tag, const KernelArgs& op) { return forward_on_device<typename decltype(tag)::type>(op, own); });
+  def.with(device_fault(1, "Index of sample {} must be 0 or more and less than the extent of the axis"));
   declare_gradient(type, __FILE__)
       .doc("X@GRAD: Out@GRAD where it came from, added up.")
       .cpu<float, double>(
@@ -200,9 +204,12 @@ AB_OP(shard_index)
         a.x = device::operand(c[x]);
         a.y = device::operand(c[out]);
         a.n = c[x].numel();
-        DeviceContext::of(c).launch(kernel, a);
+        const DeviceContext& queued = DeviceContext::of(c);
+        a.fault = device::fault_of(queued);
+        queued.launch(kernel, a);
       };
-    });
+    })
+    .with(device_fault(1, "id at position {} must be 0 or more and less than index_num"));
 
 }  // namespace
 }  // namespace anabranch::tensor

@@ -2,6 +2,7 @@
 #include <cstring>
 #include <memory>
 
+#include "opdef/device_words.h"
 #include "ops/declare/declare.h"
 #include "ops/device/launch_index.h"
 #include "ops/kernels/ids.h"
@@ -73,9 +74,12 @@ AB_OP(multiplex)
               ids = op.in("Ids"), out = op.out("Out")](KernelContext& c) {
         device::MultiplexArgs a = multiplex_args(c[ids], c[out], x.count);
         for (int i = 0; i < x.count; ++i) a.x[i] = device::operand(c.at(x, i));
-        DeviceContext::of(c).launch(kernel.of(c[ids]), a);
+        const DeviceContext& queued = DeviceContext::of(c);
+        a.fault = device::fault_of(queued);
+        queued.launch(kernel.of(c[ids]), a);
       };
-    });
+    })
+    .with(device_fault(1, "Ids of sample {} must be 0 or more and less than the number of tensors X"));
 
 AB_GRAD(multiplex)
     .doc("Rows of Out@GRAD go to the tensor they came from; zeros elsewhere.")

@@ -1,4 +1,5 @@
 // Rows of zeros with a 1 at a class: one_hot, one_hot_v2.
+#include "opdef/device_words.h"
 #include "ops/declare/declare.h"
 #include "ops/declare/shape_args.h"
 #include "ops/device/launch_tensor.h"
@@ -57,11 +58,13 @@ void declare_one_hot(const char* type, const char* doc, bool last_is_one) {
       return [kernel = device::kernel_of<typename decltype(to)::type>(stem),
               allow = op.attr<bool>("allow_out_of_range"), x = op.in("X"), out = op.out("Out")](KernelContext& c) {
         const int64_t depth = c[out].shape()[c[out].shape().rank() - 1];
-        const device::OneHotArgs a{device::operand(c[x]), device::operand(c[out]), {}, c[x].numel(), depth, allow, 0};
-        DeviceContext::of(c).launch(kernel, a);
+        const DeviceContext& queued = DeviceContext::of(c);
+        queued.launch(kernel, device::OneHotArgs{device::operand(c[x]), device::operand(c[out]),
+                                                 device::fault_of(queued), c[x].numel(), depth, allow, 0});
       };
     });
   });
+  def.with(device_fault(1, "the class at position {} must be 0 or more and less than depth"));
   def.cpu<int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
     using Id = typename decltype(tag)::type;
     return visit_dtype(dtype_from_number(op.attr<int32_t>("dtype")), [&](auto to_tag) -> Kernel {

@@ -2,10 +2,16 @@
 #pragma once
 #include <algorithm>
 
+#include "opdef/device_words.h"
 #include "ops/device/launch_tensor.h"
 #include "ops/tensor/row_index.h"
 
 namespace anabranch::tensor {
+
+// Of the ops that have one of these.
+inline auto wrong_index() {
+  return device_fault(1, "index at position {} must be 0 or more and less than the extent that it counts");
+}
 
 // Rows of x, blocks of `width` elements, at ids.
 class RowsAt {
@@ -19,6 +25,7 @@ class RowsAt {
     a.ids_count = ids.numel();
     a.height = width ? x.numel() / width : 0;
     a.width = width;
+    a.fault = device::fault_of(c);
     c.launch(kernel_.of(ids), a);
   }
 
@@ -26,7 +33,7 @@ class RowsAt {
   device::KernelOfIds kernel_;
 };
 
-// A row of x for each id, put into y or added to it.
+// A row of x for each id, put into y or added to it. Ids outside are left out and not reported.
 template <class T> class RowsInto {
  public:
   void put(const DeviceContext& c, const Tensor& x, const Tensor& ids, int64_t width, device::ScatterMode mode,
@@ -42,7 +49,7 @@ template <class T> class RowsInto {
   device::GroupedIds grouped_;
 };
 
-// The positions that the last axis of Index names, as ids of blocks.
+// The positions that the last axis of Index names, as ids of blocks. An index outside is reported and counts as 0.
 class Positions {
  public:
   const Tensor& of(const DeviceContext& c, const Tensor& index, const NdIndex& nd) {
@@ -51,6 +58,7 @@ class Positions {
     a.ids = device::operand(index);
     a.y = device::operand(to);
     a.n = nd.n;
+    a.fault = device::fault_of(c);
     a.depth = nd.depth;
     std::copy_n(nd.extents.begin(), nd.depth, a.extent);
     c.launch(kernel_.of(index), a);

@@ -53,12 +53,15 @@ AB_OP(scatter)
     .device<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       const auto mode = op.attr<bool>("overwrite") ? device::kScatterReplace : device::kScatterSum;
-      return [mode, rows = RowsInto<T>(), x = op.in("X"), ids = op.in("Ids"), updates = op.in("Updates"),
-              out = op.out("Out")](KernelContext& c) mutable {
+      return [mode, rows = RowsInto<T>(), checked = Positions(), x = op.in("X"), ids = op.in("Ids"),
+              updates = op.in("Updates"), out = op.out("Out")](KernelContext& c) mutable {
+        const DeviceContext& queued = DeviceContext::of(c);
+        checked.of(queued, c[ids], NdIndex(c[out].shape(), Shape{c[ids].numel(), 1}));
         device::copy_whole(c, c[x], &c[out]);
-        rows.put(DeviceContext::of(c), c[updates], c[ids], c[out].row_elems(), mode, c[out]);
+        rows.put(queued, c[updates], c[ids], c[out].row_elems(), mode, c[out]);
       };
-    });
+    })
+    .with(wrong_index());
 
 AB_GRAD(scatter)
     .doc("Updates@GRAD = the rows of Out@GRAD at Ids; X@GRAD = Out@GRAD.")
@@ -89,7 +92,8 @@ AB_GRAD(scatter)
           rows.pick(DeviceContext::of(c), c[dout], c[ids], c[dout].row_elems(), c[dupdates]);
         }
       };
-    });
+    })
+    .with(wrong_index());
 
 AB_OP(scatter_nd_add)
     .doc("Out = X with Updates added at the positions of Index, which may repeat.")
@@ -124,7 +128,8 @@ AB_OP(scatter_nd_add)
         device::copy_whole(c, c[x], &c[out]);
         rows.put(queued, c[updates], positions.of(queued, c[index], nd), nd.width, device::kScatterAdd, c[out]);
       };
-    });
+    })
+    .with(wrong_index());
 
 AB_GRAD(scatter_nd_add)
     .doc("X@GRAD = Out@GRAD; Updates@GRAD = Out@GRAD at the positions of Index.")
@@ -153,7 +158,8 @@ AB_GRAD(scatter_nd_add)
         if (!c.wants(dupdates)) return;
         rows.pick(queued, c[dout], positions.of(queued, c[index], nd), nd.width, c[dupdates]);
       };
-    });
+    })
+    .with(wrong_index());
 
 }  // namespace
 }  // namespace anabranch::tensor

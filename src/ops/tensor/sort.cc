@@ -1,4 +1,5 @@
 // Order along an axis: top_k, argsort. Ties go to the lower index.
+#include "opdef/device_words.h"
 #include "ops/declare/declare.h"
 #include "ops/declare/shape_args.h"
 #include "ops/device/args_rows.h"
@@ -57,6 +58,8 @@ device::OrderArgs order_args(const Lines& l, int64_t k, const Tensor& x, Tensor&
   return a;
 }
 
+auto wrong_place() { return device_fault(1, "an element of Indices must be a place on the axis of X, got {}"); }
+
 Kernel gradient_on_device(auto tag, const KernelArgs& op, int axis) {
   return [axis, kernel = device::kernel_of<typename decltype(tag)::type>("selected_grad"), indices = op.in("Indices"),
           dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
@@ -67,7 +70,9 @@ Kernel gradient_on_device(auto tag, const KernelArgs& op, int axis) {
              whole.str(), part.str());
     device::OrderArgs a = order_args(l, part[at], c[dout], c[dx]);
     a.places_in = device::operand(c[indices]);
-    DeviceContext::of(c).launch(kernel, a);
+    const DeviceContext& queued = DeviceContext::of(c);
+    a.fault = device::fault_of(queued);
+    queued.launch(kernel, a);
   };
 }
 
@@ -119,7 +124,8 @@ AB_GRAD(top_k)
     })
     .dtype_of_input("Out@GRAD")
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return gradient_kernel(tag, op, -1); })
-    .device<float, double>([](auto tag, const KernelArgs& op) { return gradient_on_device(tag, op, -1); });
+    .device<float, double>([](auto tag, const KernelArgs& op) { return gradient_on_device(tag, op, -1); })
+    .with(wrong_place());
 
 AB_OP(argsort)
     .doc("Out, Indices = the elements along an axis in order, and where they stood.")
@@ -165,7 +171,8 @@ AB_GRAD(argsort)
     })
     .device<float, double>([](auto tag, const KernelArgs& op) {
       return gradient_on_device(tag, op, op.attr<int32_t>("axis"));
-    });
+    })
+    .with(wrong_place());
 
 }  // namespace
 }  // namespace anabranch::tensor
