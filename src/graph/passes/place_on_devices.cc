@@ -48,7 +48,13 @@ class Placer {
     return def.kernel_dtype(*node.op, ins);
   }
 
+  // device_guard("cpu") around the layer.
+  static bool guarded(const ir::Op& op) {
+    return op.has_attr("op_device") && op.attr<std::string>("op_device").rfind("cpu", 0) == 0;
+  }
+
   bool runs_there(const GraphNode& node) const {
+    if (guarded(*node.op)) return false;
     const OpDef& def = find_op(node.op->type);
     if (!is_plain(node) || def.is_dynamic(*node.op) || def.has(kRunsBlock) || def.has(kCompletesLater)) return false;
     for (const int v : graph_.reads(node)) {
@@ -95,6 +101,15 @@ class Placer {
         }
       }
     }
+    for (const GraphNode& node : graph_.nodes) {
+      if (node.op->type == kCopy) follow(graph_.vars[node.ins[0]], &graph_.vars[node.outs[0]]);
+    }
+  }
+
+  // What another replica's device hands out lies on a device, too: such copies name no pageable memory.
+  void follow(const GraphVar& from, GraphVar* to) const {
+    if (from.place.on_host() || !to->place.on_host() || !to->desc.persistable) return;
+    to->place = context_.places[static_cast<size_t>(to->replica)];
   }
 
   static bool lies(const GraphVar& var, Place place) {
