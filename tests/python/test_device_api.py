@@ -263,7 +263,7 @@ def test_memory_of_a_device_is_bounded(flags):
     assert exe.run(main, feed={"x": np.repeat(one, 5, 0)}, fetch_list=[narrow])[0] > 0
     fluid.set_flags({"FLAGS_fraction_of_gpu_memory_to_use": 1.5})
     raises(ValueError, "must be from 0 to 1, got 1.5",
-           lambda: exe.run(main, feed={"x": np.repeat(one, 7, 0)}, fetch_list=[narrow]))
+           lambda: fluid.LoDTensor().set(np.repeat(one, 11, 0), fluid.CUDAPlace(0)))
     """, simdevice_bytes=1 << 26, **flags)
 
 
