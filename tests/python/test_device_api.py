@@ -257,7 +257,8 @@ def test_memory_of_a_device_is_bounded(flags):
     exe = fluid.Executor(fluid.CUDAPlace(0))
     one = np.ones((1, 1 << 18), "float32")
     assert exe.run(main, feed={"x": one}, fetch_list=[narrow])[0] > 0
-    raises(fluid.core.ResourceExhausted, "FLAGS_", lambda: exe.run(main, feed={"x": np.repeat(one, 8, 0)}, fetch_list=[narrow]))
+    raises(fluid.core.ResourceExhausted, "FLAGS_",
+           lambda: exe.run(main, feed={"x": np.repeat(one, 8, 0)}, fetch_list=[narrow]))
     assert exe.run(main, feed={"x": one}, fetch_list=[narrow])[0] > 0
     fluid.set_flags({"FLAGS_gpu_memory_limit_mb": 0, "FLAGS_fraction_of_gpu_memory_to_use": 0.0})
     assert exe.run(main, feed={"x": np.repeat(one, 5, 0)}, fetch_list=[narrow])[0] > 0
