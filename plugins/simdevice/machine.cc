@@ -18,7 +18,7 @@ size_t addresses_for(size_t bytes) { return (bytes + bytes / 8 + (size_t{1} << 2
 Machine::Machine(const ab_host* the_host, const Settings& the_settings)
     : host(the_host),
       settings(the_settings),
-      mapping_(settings.devices, addresses_for(settings.bytes)),
+      mapping_(std::max(settings.devices, 1), addresses_for(settings.bytes)),
       schedule_(settings.seed, settings.order) {
   for (int device = 0; device < settings.devices; ++device) {
     memories_.push_back(std::make_unique<Memory>(mapping_, device, settings.bytes));

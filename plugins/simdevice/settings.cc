@@ -1,6 +1,8 @@
 #include "settings.h"
 
+#include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <string>
 #include <string_view>
 
@@ -25,6 +27,24 @@ template <class T> void read(const ab_host* host, const char* name, T least, T m
   *value = number;
 }
 
+// CUDA_VISIBLE_DEVICES, as GPUs have it: numbers separated by commas, up to the first that is of no device. The
+// simulated ones are all alike, so that their number alone is left.
+int visible_of(int devices) {
+  const char* text = std::getenv("CUDA_VISIBLE_DEVICES");
+  if (!text) return devices;
+  int visible = 0;
+  std::string_view left(text);
+  while (!left.empty()) {
+    const auto comma = std::min(left.find(','), left.size());
+    int number = -1;
+    const auto [stop, error] = std::from_chars(left.data(), left.data() + comma, number);
+    if (error != std::errc() || stop != left.data() + comma || number < 0 || number >= devices) break;
+    ++visible;
+    left.remove_prefix(std::min(comma + 1, left.size()));
+  }
+  return visible;
+}
+
 Order order_of(const std::string& text) {
   if (text.empty() || text == "random") return Order::kRandom;
   if (text == "earliest") return Order::kEarliest;
@@ -38,6 +58,7 @@ Order order_of(const std::string& text) {
 Settings read_settings(const ab_host* host) {
   Settings s;
   read(host, "simdevice_devices", 1, 8, &s.devices);
+  s.devices = visible_of(s.devices);
   read(host, "simdevice_bytes", uint64_t{1} << 16, uint64_t{1} << 40, &s.bytes);
   read(host, "simdevice_seed", uint64_t{0}, ~uint64_t{0}, &s.seed);
   read(host, "simdevice_patience_ms", int64_t{0}, int64_t{1} << 40, &s.patience_ms);

@@ -15,7 +15,7 @@ enum class Order : uint8_t {
 };
 
 struct Settings {
-  int devices = 2;                      // 1 to 8
+  int devices = 2;                      // 1 to 8, fewer where CUDA_VISIBLE_DEVICES says so
   uint64_t bytes = uint64_t{16} << 30;  // memory of each
   uint64_t seed = 0;
   Order order = Order::kRandom;

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "bind.h"
-#include "device/place.h"
+#include "core/host_copy.h"
 
 namespace anabranch::python {
 
@@ -33,12 +33,19 @@ TensorArray& ArrayRef::get() {
 
 namespace {
 
-void set_tensor(TensorRef& self, nb::handle array, nb::handle, bool) {
+// A CPUPlace is one; places of devices carry theirs.
+Place place_of(nb::handle place) {
+  if (nb::isinstance<Place>(place)) return nb::cast<Place>(place);
+  return nb::hasattr(place, "_in_core") ? nb::cast<Place>(place.attr("_in_core")) : Place();
+}
+
+void set_tensor(TensorRef& self, nb::handle array, nb::handle place, bool) {
   const Tensor from = borrow_array(array);
+  const Place to = self.rows ? Place() : place_of(place);  // sparse rows are the CPU's
   const Changing changing(self.gate());
   Tensor& t = self.get();
   const LoDRef lod = t.lod_ref();
-  t.copy_from(from);
+  t.copy_from(from, to);
   t.set_lod(lod);  // stays: whoever sets data with other rows sets the sequences next
   self.touch();
 }
@@ -72,7 +79,7 @@ std::string tensor_text(TensorRef& self) {
 }
 
 void bind_tensor(nb::module_& m) {
-  nb::class_<TensorRef>(m, "LoDTensor", "A tensor on the CPU with the sequences (LoD) of its rows.")
+  nb::class_<TensorRef>(m, "LoDTensor", "A tensor with the sequences (LoD) of its rows.")
       .def(nb::init<>())
       .def(
           "__init__",
@@ -82,7 +89,8 @@ void bind_tensor(nb::module_& m) {
           },
           nb::arg("recursive_seq_lens"))
       .def("set", &set_tensor, nb::arg("array").none(), nb::arg("place") = nb::none(), nb::arg("zero_copy") = false,
-           "Copies an array into the tensor. place: a CPUPlace; zero_copy: accepted, the data is copied all the same.")
+           "Copies an array into the tensor. place: where it lies then; zero_copy: accepted, the data is copied all the "
+           "same.")
       .def(
           "shape", [](TensorRef& self) { return self.get().shape().to_vector(); }, "Extents; [0] before data is set.")
       .def(
@@ -127,7 +135,13 @@ void bind_tensor(nb::module_& m) {
       .def("__getitem__", &get_item, nb::arg("index"))
       .def("__len__", [](TensorRef& self) { return self.get().rows(); })
       .def("_dtype_number", [](TensorRef& self) { return static_cast<int>(self.get().dtype()); })
-      .def("_place", [](TensorRef&) { return Place{}; })
+      .def(
+          "_device",
+          [](TensorRef& self) {
+            const Place p = self.get().place();
+            return p.kind == PlaceKind::kCpu ? -1 : p.kind == PlaceKind::kCudaPinned ? -2 : int{p.id};
+          },
+          "Number of the device where the memory lies; -1: the CPU, -2: pinned memory.")
       .def("_place_kind", [](TensorRef& self) { return self.get().place().str(); })
       .def("_is_initialized", [](TensorRef& self) { return self.get().initialized(); })
       .def("_clear",
@@ -138,9 +152,9 @@ void bind_tensor(nb::module_& m) {
            })
       .def(
           "_copy",
-          [](TensorRef& self, nb::handle) {
+          [](TensorRef& self, nb::handle place) {
             TensorRef out;
-            out.own.copy_from(self.get());
+            out.own.copy_from(self.get(), place_of(place));
             return out;
           },
           nb::arg("place") = nb::none())
@@ -219,10 +233,10 @@ void bind_array(nb::module_& m) {
           "append",
           [](ArrayRef& self, TensorRef& t) {
             const Changing changing(self.gate());
-            self.get().push_back(t.get());
+            self.get().push_back(on_host(t.get()));
             self.touch();
           },
-          nb::arg("tensor"), "Puts a tensor (its memory is shared) behind the others.")
+          nb::arg("tensor"), "Puts a tensor (its memory is shared; one of a device is copied) behind the others.")
       .def("__len__", [](ArrayRef& self) { return self.get().size(); })
       .def(
           "__getitem__",
@@ -243,7 +257,7 @@ void bind_array(nb::module_& m) {
             TensorArray& a = self.get();
             if (i < 0 || i >= static_cast<int64_t>(a.size()))
               throw nb::index_error("LoDTensorArray index out of range");
-            a[static_cast<size_t>(i)] = t.get();
+            a[static_cast<size_t>(i)] = on_host(t.get());
             self.touch();
           },
           nb::arg("index"), nb::arg("tensor"));
@@ -262,6 +276,8 @@ void bind_core(nb::module_& m) {
   bind_tensor(m);
   bind_rows(m);
   bind_array(m);
+  m.def("place_of_device", [](int device) { return Place::cuda(device); });
+  m.def("pinned_place", [] { return Place::pinned(); });
   m.def("resident_buffer_bytes", &resident_buffer_bytes, "Bytes held by live tensors of this process.");
 }
 

@@ -7,7 +7,9 @@
 #include <nanobind/stl/vector.h>
 
 #include "bind.h"
+#include "core/host_copy.h"
 #include "device/devices.h"
+#include "device/pool.h"
 #include "engine/compiled_program.h"
 
 namespace anabranch::python {
@@ -53,7 +55,7 @@ nb::list run(CompiledProgram& self, const nb::list& feeds, const std::vector<std
 nb::list memory_to_python(const std::vector<MemoryUse>& uses) {
   nb::list out;
   for (const MemoryUse& u : uses) {
-    out.append(nb::make_tuple(u.name, u.replica, static_cast<int>(u.kind), u.address, u.bytes));
+    out.append(nb::make_tuple(u.name, u.replica, static_cast<int>(u.kind), u.address, u.bytes, u.place.str()));
   }
   return out;
 }
@@ -110,7 +112,7 @@ Tensor feed_tensor(const std::string& name, nb::handle value) {
   TensorRef* t = nullptr;
   if (nb::try_cast<TensorRef*>(value, t) && t) {
     AB_CHECK(t->get().initialized(), InvalidArgument, "the LoDTensor fed as {} was never set", name);
-    return t->get();
+    return on_host(t->get());
   }
   try {
     return borrow_array(value);
@@ -142,10 +144,23 @@ std::vector<Place> places_of(const std::vector<int>& devices) {
   return places;
 }
 
+nb::list device_memory() {
+  nb::list out;
+  device::Devices* devices = device::Devices::opened();
+  if (!devices) return out;
+  const auto add = [&](Place place, const device::Pool& pool) {
+    out.append(nb::make_tuple(place.str(), pool.used(), pool.kept()));
+  };
+  for (int d = 0; d < devices->count(); ++d) add(Place::cuda(d), devices->pool(d));
+  add(Place::pinned(), devices->pinned_pool());
+  return out;
+}
+
 void bind_engine(nb::module_& m) {
   m.def("devices_offered", &device::Devices::offered, "Whether there is a plug-in for devices.");
-  m.def(
-      "device_count", [] { return device::Devices::get().count(); }, "Devices of the plug-in.");
+  m.def("device_count", [] { return device::Devices::get().count(); }, "Devices of the plug-in.");
+  m.def("device_memory", &device_memory,
+        "Of each device that is open, and pinned memory: (place, bytes in use, bytes kept for use again).");
   bind_strategies(m);
   m.def("scope_memory", [](const Scope& scope) { return memory_to_python(memory_of(scope)); });
   nb::class_<CompiledProgram>(m, "CompiledProgram", nb::is_weak_referenceable(),
@@ -204,7 +219,7 @@ void bind_engine(nb::module_& m) {
             }
             return memory_to_python(uses);
           },
-          "(name, replica, kind, address, bytes); kinds: 0 kept in a scope, 1 temporary, 2 fed.")
+          "(name, replica, kind, address, bytes, place); kinds: 0 kept in a scope, 1 temporary, 2 fed.")
       .def(
           "set_probe",
           [](CompiledProgram& self, nb::object probe) {

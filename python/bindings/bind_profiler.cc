@@ -3,6 +3,7 @@
 #include "base/ceiling.h"
 #include "bind.h"
 #include "engine/profile_files.h"
+#include "exec/device_times.h"
 
 namespace anabranch::python {
 namespace {
@@ -28,6 +29,7 @@ nb::dict plan_to_python(const ProfiledPlan& p) {
     d["place"] = n.place;
     d["replica"] = n.replica;
     d["inner"] = n.inner;
+    d["on_device"] = measured(n.on_device);
     nodes.append(d);
   }
   for (const auto& [node, ns] : p.critical_path()) path.append(nb::make_tuple(node, ns));
@@ -37,6 +39,7 @@ nb::dict plan_to_python(const ProfiledPlan& p) {
   d["runs"] = p.runs;
   d["run_ns"] = p.run_ns;
   d["computing_ns"] = p.computing_ns;
+  d["on_devices_ns"] = p.on_devices_ns;
   d["feed"] = measured(p.feed);
   d["infer_shape"] = measured(p.shapes);
   d["fetch"] = measured(p.fetch);
@@ -66,7 +69,7 @@ void bind_profile(nb::module_& m) {
             return out;
           },
           "(plan, node or -1, thread, kind, begin_ns, end_ns); kinds: 0 op, 1 help with its loop, 2 run, 3 feed, 4 "
-          "shapes, 5 fetch.")
+          "shapes, 5 fetch, 6 op on a device, whose thread is -1 - its queue.")
       .def("chrome_trace", &chrome_trace, "JSON for Perfetto and chrome://tracing.")
       .def("fluid_profile", [](const Profile& p) {
         const std::string bytes = fluid_profile(p);
@@ -78,6 +81,7 @@ void bind_profile(nb::module_& m) {
 
 void bind_profiler(nb::module_& m) {
   bind_profile(m);
+  m.def("queue_name", &name_of_lane, "Of a device's queue, as events number them.");
   m.def("profiler_on", &Profiler::on);
   m.def("start_profiler", [] { Profiler::instance().start(); });
   m.def("stop_profiler", [] { Profiler::instance().stop(); });

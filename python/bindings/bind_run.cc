@@ -113,8 +113,9 @@ class PreparedCall {
   static bool tensor_over(nb::handle value, Tensor* out) {
     if (value.type().is(nb::type<TensorRef>())) {
       Tensor& t = nb::inst_ptr<TensorRef>(value)->get();
-      if (t.initialized()) *out = t;
-      return t.initialized();
+      if (!t.initialized() || !t.place().on_host()) return false;
+      *out = t;
+      return true;
     }
     out->set_lod(LoDRef());  // of the call before
     return view_array(value, out);

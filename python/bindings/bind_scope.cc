@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "bind.h"
+#include "core/host_copy.h"
 
 namespace anabranch::python {
 namespace {
@@ -14,7 +15,7 @@ namespace {
 template <class T> T scalar(const Value& value) {
   const Tensor& t = value.tensor();
   AB_CHECK(t.initialized() && t.numel() == 1, InvalidArgument, "the variable holds no single number");
-  return *t.data<T>();
+  return *on_host(t).template data<T>();
 }
 
 template <class T> void set_scalar(Value& value, T number) {

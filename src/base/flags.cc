@@ -24,7 +24,7 @@ std::vector<FlagInfo> make_table() {
     return row;
   };
   const char* memory = "accepted for Fluid's scripts; memory is taken as needed here and never reserved up front";
-  const char* gpu = "accepted for Fluid's scripts; concerns GPUs only";
+  const char* gpu = "accepted, without effect on devices: memory is taken as needed, and what is free is kept";
   return {
       flag("check_nan_inf", false, "stop at the first op whose output holds NaN or infinity, naming it"),
       in_plans(
@@ -58,19 +58,29 @@ std::vector<FlagInfo> make_table() {
       flag("eager_delete_scope", true, memory),
       flag("allocator_strategy", S("auto_growth"), memory),
       flag("fraction_of_cpu_memory_to_use", 1.0, memory),
-      flag("fraction_of_gpu_memory_to_use", 0.92, gpu),
+      flag("fraction_of_gpu_memory_to_use", 0.92,
+           "programs may take that part of a device's memory, more is an error; 0: all of it"),
       flag("fraction_of_cuda_pinned_memory_to_use", 0.5, gpu),
       flag("initial_cpu_memory_in_mb", int64_t{500}, memory),
-      flag("gpu_memory_limit_mb", int64_t{0}, gpu),
+      flag("gpu_memory_limit_mb", int64_t{0},
+           "programs may take so many megabytes of a device's memory, more is an error; 0: no limit but "
+           "FLAGS_fraction_of_gpu_memory_to_use"),
+      flag("initial_gpu_memory_in_mb", int64_t{0}, gpu),
+      flag("reallocate_gpu_memory_in_mb", int64_t{0}, gpu),
       flag("use_pinned_memory", true, memory),
       flag("inner_op_parallelism", int64_t{0}, "loops inside ops are split over the executor's own threads"),
       flag("paddle_num_threads", int64_t{1}, "math libraries are called single-threaded inside the executor's threads"),
-      flag("selected_gpus", S(""), gpu),
+      flag("selected_gpus", S(""),
+           "devices that cuda_places() gives, \"0,2\"; empty: all that CUDA_VISIBLE_DEVICES leaves"),
       flag("device_plugin", S("cuda"),
            "the library that CUDAPlace stands for: anabranch_<name>.so, loaded when devices are first asked for"),
       flag("device_deadline", int64_t{600000}, "milliseconds for which a thread waits for a device"),
-      flag("enable_cublas_tensor_op_math", false,
-           "products of float32 on GPUs are rounded to 10 bits (TF32) and faster"),
+      flag("cudnn_deterministic", false, "convolutions on GPUs take algorithms that give the same bits in every run"),
+      flag("conv_workspace_size_limit", int64_t{512}, "megabytes that a convolution on GPUs may work in"),
+      flag("cudnn_exhaustive_search", false,
+           "accepted, without effect: the library's first choice of an algorithm is taken, nothing is timed"),
+      flag("cudnn_batchnorm_spatial_persistent", false, "accepted, without effect: the library chooses the algorithm"),
+      flag("enable_cublas_tensor_op_math", false, "products of float32 on GPUs are rounded to 10 bits (TF32) and faster"),
       flag("simdevice_devices", int64_t{2}, "of the simulated device: how many there are, 1 to 8"),
       flag("simdevice_bytes", int64_t{1} << 34, "of the simulated device: memory of each"),
       flag("simdevice_seed", int64_t{0}, "of the simulated device: seed of the order in which queues run"),
@@ -80,7 +90,7 @@ std::vector<FlagInfo> make_table() {
            "of the simulated device: how long one thread waits for work that another one has to put into a queue"),
       flag("simdevice_explain_touches", int64_t{1},
            "of the simulated device: 1 prints which memory the CPU touched before the process ends by it"),
-      flag("enable_parallel_graph", false, gpu),
+      flag("enable_parallel_graph", false, "accepted, without effect: one plan launches the work of all devices"),
       in_plans(flag("sync_nccl_allreduce", false,
                     "the thread that launches waits for each sum over devices; without it events keep their order, so "
                     "the default is another one than the original's")),

@@ -8,7 +8,7 @@ namespace anabranch::device {
 
 class Event {
  public:
-  Event(const Devices& devices, int device);
+  Event(const Devices& devices, int device, bool timed = false);
   ~Event();
   Event(Event&& other) noexcept;
   Event& operator=(Event&&) = delete;
@@ -22,6 +22,8 @@ class Event {
   }
   // The calling thread waits. Unavailable after FLAGS_device_deadline.
   void wait() const;
+  // Of a timed one that has passed: nanoseconds since some moment of its device.
+  uint64_t ns() const;
 
  private:
   const Devices* devices_;

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "device/devices.h"
+#include "device/limit.h"
 
 namespace anabranch::device {
 namespace {
@@ -47,7 +48,9 @@ void* Pool::take_free(size_t rounded) {
 void* Pool::make(size_t rounded) {
   const ab_device_api& api = devices_.api();
   void* block = nullptr;
-  const auto ask = [&] {
+  const Limit limit = place_.on_host() ? Limit{} : limit_of(devices_, place_.id);
+  const auto ask = [&]() -> int {
+    if (!place_.on_host() && used_ + kept_ + static_cast<int64_t>(rounded) > limit.bytes) return AB_RESOURCE_EXHAUSTED;
     return place_.on_host() ? api.allocate_pinned(rounded, &block) : api.allocate(place_.id, rounded, &block);
   };
   int status = ask();
@@ -56,7 +59,8 @@ void* Pool::make(size_t rounded) {
     status = ask();
   }
   if (status == AB_RESOURCE_EXHAUSTED) {
-    AB_THROW(ResourceExhausted, "{}: cannot allocate {} bytes beside {} that are in use", place_.str(), rounded, used_);
+    AB_THROW(ResourceExhausted, "{}: cannot allocate {} bytes beside {} that are in use{}{}", place_.str(), rounded,
+             used_, limit.says.empty() ? "" : "; ", limit.says);
   }
   devices_.check(status, "allocating memory");
   return block;

@@ -16,6 +16,7 @@ struct MemoryUse {
   Kind kind = kKept;
   uint64_t address = 0;
   int64_t bytes = 0;
+  Place place = {};
 };
 
 // Appends what a value holds: nothing, a tensor, sparse rows, each tensor of an array.

@@ -5,6 +5,9 @@
 #include <set>
 #include <string_view>
 
+#include "device/devices.h"
+#include "exec/device_times.h"
+
 namespace anabranch {
 namespace {
 
@@ -32,6 +35,9 @@ std::string quoted(std::string_view text) {
   }
   return out + '"';
 }
+
+// Queues of devices are threads to viewers, behind those of the process.
+int thread_id(int lane) { return lane < 0 ? 1'000'000 - 1 - lane : lane; }
 
 // What a viewer shows beside the event that is selected.
 std::string details(const ProfiledNode& node, const TraceEvent& e) {
@@ -72,9 +78,8 @@ std::string chrome_trace(const Profile& profile) {
   for (const ProfiledEvent& e : profile.events) lanes.insert(e.event.lane);
   for (int lane : lanes) {
     out += fmt::format(
-        ",\n{{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":0,\"tid\":{},\"args\":{{\"name\":"
-        "\"thread {}\"}}}}",
-        lane, lane);
+        ",\n{{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":0,\"tid\":{},\"args\":{{\"name\":\"{}\"}}}}",
+        thread_id(lane), lane < 0 ? name_of_lane(-1 - lane) : fmt::format("thread {}", lane));
   }
   for (const auto& [plan, e] : profile.events) {
     const ProfiledNode* node = e.node >= 0 ? &profile.plans[plan].nodes[e.node] : nullptr;
@@ -84,14 +89,15 @@ std::string chrome_trace(const Profile& profile) {
     out += fmt::format(
         ",\n{{\"name\":{},\"cat\":\"{}\",\"ph\":\"X\",\"pid\":0,\"tid\":{},\"ts\":{:.3f},\"dur\":{:.3f},"
         "\"args\":{{{}}}}}",
-        quoted(name), node ? "op" : "engine", e.lane, static_cast<double>(e.begin_ns - profile.begin_ns) / 1e3,
-        static_cast<double>(e.end_ns - e.begin_ns) / 1e3, node && e.kind == TraceEvent::kNode ? details(*node, e) : "");
+        quoted(name), e.lane < 0 ? "device" : node ? "op" : "engine", thread_id(e.lane), static_cast<double>(e.begin_ns - profile.begin_ns) / 1e3,
+        static_cast<double>(e.end_ns - e.begin_ns) / 1e3, node && (e.kind == TraceEvent::kNode || e.kind == TraceEvent::kDevice) ? details(*node, e) : "");
   }
   return out + "\n]}\n";
 }
 
 std::string fluid_profile(const Profile& profile) {
   constexpr int kName = 1, kStart = 2, kEnd = 3, kDevice = 5, kSubDevice = 6, kType = 8;  // of an Event
+  constexpr int kOnGpu = 1;
   const int64_t offset = profile.wall_clock_offset_ns;
   std::string out;
   for (const auto& [plan, e] : profile.events) {
@@ -100,9 +106,10 @@ std::string fluid_profile(const Profile& profile) {
     put_bytes(&event, kName, e.node >= 0 ? profile.plans[plan].nodes[e.node].type : name_of(e.kind));
     put_number(&event, kStart, e.begin_ns + offset);
     put_number(&event, kEnd, e.end_ns + offset);
-    put_number(&event, kDevice, e.lane);
-    put_number(&event, kSubDevice, 0);
-    put_number(&event, kType, 0);  // on the CPU
+    const int queue = -1 - e.lane;
+    put_number(&event, kDevice, e.lane < 0 ? queue / device::kQueueKinds : e.lane);
+    put_number(&event, kSubDevice, e.lane < 0 ? queue % device::kQueueKinds : 0);
+    put_number(&event, kType, e.lane < 0 ? kOnGpu : 0);
     put_bytes(&out, 1, event);
   }
   put_number(&out, 2, profile.begin_ns + offset);

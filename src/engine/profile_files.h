@@ -6,7 +6,8 @@
 
 namespace anabranch {
 
-// Chrome's trace event format (JSON), which Perfetto and chrome://tracing open: a lane a thread.
+// Chrome's trace event format (JSON), which Perfetto and chrome://tracing open: a lane a thread, and
+// one a queue of a device.
 std::string chrome_trace(const Profile& profile);
 // The message paddle.platform.proto.Profile, which Fluid's stop_profiler writes.
 std::string fluid_profile(const Profile& profile);

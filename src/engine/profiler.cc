@@ -47,7 +47,7 @@ std::vector<std::pair<int, int64_t>> ProfiledPlan::critical_path() const {
   std::vector<int> before(n, -1);
   int last = -1;
   for (int i = 0; i < n; ++i) {
-    const Measured& m = nodes[i].measured;
+    const Measured& m = nodes[i].on_device.calls ? nodes[i].on_device : nodes[i].measured;
     mean[i] = m.calls && !nodes[i].inner ? m.total_ns / m.calls : 0;
     until[i] += mean[i];
     if (last < 0 || until[i] > until[last]) last = i;
@@ -121,7 +121,7 @@ void Profiler::add_run(uint64_t generation, int plan, const Trace& trace, const 
   const std::lock_guard lock(mutex_);
   if (generation != generation_.load()) return;
   ProfiledPlan& p = profile_.plans[plan];
-  std::vector<std::pair<int64_t, int64_t>> busy;
+  std::vector<std::pair<int64_t, int64_t>> busy, on_devices;
   for (const TraceEvent& e : trace.events()) {
     const int64_t ns = e.end_ns - e.begin_ns;
     switch (e.kind) {
@@ -132,6 +132,10 @@ void Profiler::add_run(uint64_t generation, int plan, const Trace& trace, const 
         break;
       case TraceEvent::kPiece:
         if (e.node >= 0) p.nodes[e.node].measured.helped_ns += ns;
+        break;
+      case TraceEvent::kDevice:
+        p.nodes[e.node].on_device.add(ns, e.end_ns, works[e.node]);
+        on_devices.emplace_back(e.begin_ns, e.end_ns);
         break;
       case TraceEvent::kRun:
         ++p.runs;
@@ -150,7 +154,9 @@ void Profiler::add_run(uint64_t generation, int plan, const Trace& trace, const 
   }
   for (size_t i = 0; i < trace.missed_help().size(); ++i)
     p.nodes[i].measured.helped_ns += trace.missed_help()[i].load();
+  busy.insert(busy.end(), on_devices.begin(), on_devices.end());
   p.computing_ns += covered_ns(std::move(busy));
+  p.on_devices_ns += covered_ns(std::move(on_devices));
   profile_.dropped_events += trace.dropped();
 }
 

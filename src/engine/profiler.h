@@ -31,7 +31,8 @@ struct ProfiledNode {
   int replica = 0;
   bool inner = false;  // of a sub-block: its time is part of that of the node that runs the block
   OpWork work;         // of one call, from the shapes of the last run
-  Measured measured;
+  Measured measured;   // of a node on a device: its launches
+  Measured on_device;  // what the device did for it
 };
 
 struct ProfiledPlan {
@@ -39,6 +40,7 @@ struct ProfiledPlan {
   std::vector<int> successors, first_successor;  // of node i: [first_successor[i], first_successor[i + 1])
   int64_t runs = 0, run_ns = 0;
   int64_t computing_ns = 0;      // of run_ns: at least one node was at work
+  int64_t on_devices_ns = 0;     // at least one node was at work on a device
   Measured feed, shapes, fetch;  // the engine's own phases
 
   // The chain of nodes that no number of threads could shorten, with their mean times.

@@ -207,7 +207,9 @@ void Step::check_declared() const {
 void Step::set_passes_aside(const Error& refusal) {
   const bool by_passes = lowered_.trusts_shapes ||
                          std::any_of(passes_.begin(), passes_.end(), [](const auto& p) { return p.changed_ops; });
-  if (!by_passes || refusal.kind() == ErrorKind::kInternal) throw refusal;
+  // The CPU has more memory than a device, but nobody has asked for it.
+  const bool full = refusal.kind() == ErrorKind::kResourceExhausted && compile_.on_devices();
+  if (!by_passes || full || refusal.kind() == ErrorKind::kInternal) throw refusal;
   if (!plain_) {
     StepOptions options = options_;
     options.set_aside = fmt::format("{}: {}", error_kind_name(refusal.kind()), refusal.message());

@@ -18,9 +18,11 @@ std::string Step::explain_copies() const {
     ++count[down];
     bytes[down] += made ? static_cast<int64_t>(made->bytes()) : 0;
   }
-  return count[0] + count[1] == 0 ? ""
-                                  : fmt::format("  a step copies {} bytes to devices ({} tensors) and {} from them ({})\n",
-                                                bytes[0], count[0], bytes[1], count[1]);
+  if (count[0] + count[1] == 0) return "";
+  std::vector<std::string> places;
+  for (const Place p : compile_.places) places.push_back(p.str());
+  return fmt::format("  a step on {} copies {} bytes to devices ({} tensors) and {} from them ({})\n",
+                     fmt::join(places, ", "), bytes[0], count[0], bytes[1], count[1]);
 }
 
 std::string Step::explain() const {

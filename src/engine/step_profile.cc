@@ -6,7 +6,7 @@
 namespace anabranch {
 namespace {
 
-// A node is one event, and one that waits for others two; the engine adds some around them.
+// A node is one event, and one that waits for others or goes to a device two; the engine adds some around them.
 TraceRoom room_for(size_t nodes, size_t inner) {
   constexpr int kForTurns = 1 << 14;  // events of ops of sub-blocks that are kept of one run
   const int pieces = static_cast<int>(std::min<size_t>(nodes * 16 + 1024, 1 << 20));
@@ -39,13 +39,13 @@ StepProfile::StepProfile(const Graph& graph, Lowered& lowered)
 ProfiledPlan StepProfile::describe() const {
   ProfiledPlan p;
   for (int i = 0; i < lowered_.plan->size(); ++i) {
-    p.nodes.push_back({lowered_.types[i], lowered_.describe[i], lowered_.replicas[i], false, {}, {}});
+    p.nodes.push_back({lowered_.types[i], lowered_.describe[i], lowered_.replicas[i], false, {}, {}, {}});
     p.first_successor.push_back(static_cast<int>(p.successors.size()));
     for (int next : lowered_.plan->successors(i)) p.successors.push_back(next);
   }
   p.first_successor.push_back(static_cast<int>(p.successors.size()));
   for (const InnerNode& inner : lowered_.inner_nodes) {
-    p.nodes.push_back({inner.type, inner.text, inner.replica, true, {}, {}});
+    p.nodes.push_back({inner.type, inner.text, inner.replica, true, {}, {}, {}});
     p.first_successor.push_back(static_cast<int>(p.successors.size()));
   }
   return p;

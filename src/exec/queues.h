@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "device/event.h"
+#include "exec/device_times.h"
 #include "exec/plan.h"
 #include "exec/queue_plan.h"
 #include "opdef/device_context.h"
@@ -36,6 +37,14 @@ class Queues {
   void word_faults(FaultText text) { fault_text_ = std::move(text); }
   // Puts node i into its queue, behind what it waits for.
   void launch(Plan& plan, int i, const std::function<std::string(int)>* describe);
+  // When nodes of a traced run are at work.
+  DeviceTimes& times() {
+    if (!times_) times_ = std::make_unique<DeviceTimes>(plan_, devices_);
+    return *times_;
+  }
+  ab_queue* queue_of(int lane) const {
+    return devices_.queue(device_of(lane), static_cast<device::QueueKind>(lane % device::kQueueKinds));
+  }
   // What node i, which the host runs, waits for.
   void wait_before(int i) {
     for (const int at : order_.waits(i)) events_[at]->wait();
@@ -49,9 +58,6 @@ class Queues {
  private:
   void add_words(int lane, int node);
   int device_of(int lane) const { return lane / device::kQueueKinds; }
-  ab_queue* queue_of(int lane) const {
-    return devices_.queue(device_of(lane), static_cast<device::QueueKind>(lane % device::kQueueKinds));
-  }
 
   const Plan& plan_;
   const device::Devices& devices_;
@@ -64,6 +70,7 @@ class Queues {
     device::Event ended;
   };
   FaultText fault_text_;
+  std::unique_ptr<DeviceTimes> times_;  // null until a run is traced
   std::vector<Told> words_;  // of the devices where some node uses them
 };
 

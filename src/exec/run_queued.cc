@@ -10,7 +10,9 @@ void launch_watched(Plan& plan, int i, Queues& queues, const RunOptions& options
   const TraceSpan span(options.trace, i);
   if (options.probe) (*options.probe)(i);
   if (!options.dry_run) {
+    if (options.trace) queues.times().before(i, queues.queue_of(plan.lane(i)));
     queues.launch(plan, i, options.describe);
+    if (options.trace) queues.times().behind(i, queues.queue_of(plan.lane(i)));
   } else if (plan.is_dynamic(i)) {
     plan.infer(i);
   }
@@ -19,6 +21,7 @@ void launch_watched(Plan& plan, int i, Queues& queues, const RunOptions& options
 
 void launch_all(Plan& plan, RunState& state, const RunOptions& options) {
   Queues& queues = *state.queues();
+  if (!options.dry_run && options.trace) queues.times().begin();
   if (!options.dry_run) queues.begin(plan);
   for (int i = 0, n = plan.size(); i < n; ++i) {
     state.at(i);
@@ -32,6 +35,7 @@ void launch_all(Plan& plan, RunState& state, const RunOptions& options) {
   if (options.dry_run) return;
   queues.end();
   queues.wait_all();
+  if (options.trace) queues.times().add_to(*options.trace);
   const auto reported = queues.reported();
   if (reported.node < 0) return;
   state.at(reported.node);

@@ -37,6 +37,11 @@ void Trace::add(int node, TraceEvent::Kind kind, int64_t begin_ns, int64_t end_n
   events_[place] = {node, lane(), kind, begin_ns, end_ns, turn};
 }
 
+void Trace::add_on_device(int node, int lane, int64_t begin_ns, int64_t end_ns) {
+  const int place = used_.fetch_add(1, std::memory_order_relaxed);
+  if (place < capacity_) events_[place] = {node, -1 - lane, TraceEvent::kDevice, begin_ns, end_ns};
+}
+
 // Adds up what has no room.
 bool Trace::missed(int node, TraceEvent::Kind kind, int64_t begin_ns, int64_t end_ns, int64_t turn) {
   if (kind == TraceEvent::kPiece) {

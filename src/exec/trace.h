@@ -13,10 +13,11 @@
 namespace anabranch {
 
 struct TraceEvent {
-  enum Kind : int8_t { kNode, kPiece, kRun, kFeed, kShapes, kFetch };
+  enum Kind : int8_t { kNode, kPiece, kRun, kFeed, kShapes, kFetch, kDevice };
   int32_t node = -1;  // of the plan; -1 for what the engine does around it
-  int32_t lane = 0;   // the thread
-  Kind kind = kNode;  // kPiece: part of a node's loop, done for another thread; kRun: the whole run
+  int32_t lane = 0;   // the thread; of a device's queue: -1 - its lane in the plan
+  Kind kind = kNode;  // kPiece: part of a node's loop, done for another thread; kRun: the whole run;
+                      // kDevice: the node at work on its device, while kNode is its launch
   int64_t begin_ns = 0, end_ns = 0;
   int64_t turn = -1;  // of the op of a sub-block: which turn of that; its node follows behind those of the plan
 };
@@ -49,6 +50,7 @@ class Trace {
 
   void clear();
   void add(int node, TraceEvent::Kind kind, int64_t begin_ns, int64_t end_ns, int64_t turn = -1);
+  void add_on_device(int node, int lane, int64_t begin_ns, int64_t end_ns);  // in the time of the host
   std::span<const TraceEvent> events() const;
   int dropped() const;
   const std::vector<MissedTurns>& missed() const { return missed_; }

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "core/host_copy.h"
 #include "io/byte_reader.h"
 
 namespace anabranch::io {
@@ -45,8 +46,9 @@ void put_elements(const Tensor& tensor, std::string* out) {
 }
 
 // What both streams end with: version, description, elements.
-void put_body(const Tensor& tensor, std::string* out) {
-  AB_CHECK(tensor.initialized(), InvalidArgument, "a tensor that was never written cannot be saved");
+void put_body(const Tensor& from, std::string* out) {
+  AB_CHECK(from.initialized(), InvalidArgument, "a tensor that was never written cannot be saved");
+  const Tensor tensor = on_host(from);
   put(kStreamVersion, out);
   const std::string desc = describe(tensor);
   put(static_cast<int32_t>(desc.size()), out);

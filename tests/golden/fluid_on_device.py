@@ -1,9 +1,11 @@
 """anabranch.fluid where the CPU means a device: golden.py check --fluid fluid_on_device --expected ... runs the
 programs on the devices of FLAGS_device_plugin, the first one for one place, several for several replicas.
 """
+import os
 import sys
 
 import anabranch.fluid as fluid
+from anabranch.fluid import compiler, parallel_executor
 
 
 def one_place():
@@ -14,5 +16,11 @@ def several_places(count=None):
     return fluid.cuda_places(list(range(count or 1)))
 
 
+def as_many_as_asked():
+    """Where replicas run whose places nobody gives."""
+    return several_places(int(os.environ["CPU_NUM"]))
+
+
 fluid.CPUPlace, fluid.cpu_places = one_place, several_places
+compiler.cuda_places = parallel_executor.cuda_places = as_many_as_asked
 sys.modules[__name__] = fluid

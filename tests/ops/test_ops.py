@@ -181,7 +181,7 @@ def test_in_place(c):
             run, weights = variants(c, None, gradient, inner=True)
             program = compiled(run, passes=passes)
             results.append(run(program=program, weights=weights))
-            at = {name: (address, n) for name, _, _, address, n in program._engine.memory()}
+            at = {name: (address, n) for name, _, _, address, n, _ in program._engine.memory()}
             for op, read, written in laid_on_each_other(run):
                 shared = at[read] == at[written] or at[read][1] == 0
                 assert shared == bool(passes), f"{op}: {read} and {written}, passes {passes}"

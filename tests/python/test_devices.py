@@ -91,12 +91,12 @@ def test_parameters_stay_on_the_device_and_are_read_and_set_from_outside():
     exe.run(startup)
     before = exe.run(main, feed=batch(0), fetch_list=[loss])[0]
     w = fluid.global_scope().find_var("fc_0.w_0").get_tensor()
-    assert w._place_kind() == "CUDAPlace(0)"
+    assert w._place() == fluid.CUDAPlace(0)
     w.set(np.zeros((13, 8), "float32"), fluid.CPUPlace())
     bias = np.array(fluid.global_scope().find_var("fc_0.b_0").get_tensor())
     got, = exe.run(main, feed=batch(0), fetch_list=[hidden])
     assert bias.any() and (got == np.maximum(bias, 0)).all()
-    assert w._place_kind() == "CUDAPlace(0)"
+    assert w._place() == fluid.CUDAPlace(0)
     """)
 
 

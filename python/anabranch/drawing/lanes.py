@@ -1,13 +1,14 @@
 """What each thread did, as SVG: a lane per thread, a bar per operator, its width the time."""
 from html import escape
 
+from .. import _core
 from ..profiling.files import write_whole
 
 __all__ = ["draw_lanes", "lanes_svg"]
 
 FONT = 'font-family="Helvetica, Arial, sans-serif"'
 LEFT, WIDTH, TOP, BAR, LANE = 70.0, 1080.0, 34.0, 30.0, 46.0
-NODE, HELP, RUN = 0, 1, 2
+NODE, HELP, RUN, ON_DEVICE = 0, 1, 2, 6
 PAUSE_NS = 3000
 ENGINE, REST = "#c9c9c9", "#dcdcdc"
 COLOURS = ("#8ab6d6", "#f2a97e", "#93c98f", "#c7a4d8", "#e8c95e", "#e58a9b", "#7fcac3", "#b8a58c", "#a3b0e0", "#d6b3a0")
@@ -18,7 +19,7 @@ def _colours(lanes):
     total = {}
     for events in lanes.values():
         for title, kind, begin, end in events:
-            if kind <= HELP:
+            if kind in (NODE, HELP, ON_DEVICE):
                 total[title] = total.get(title, 0) + end - begin
     ranked = sorted(total, key=lambda title: (-total[title], title))
     return {title: COLOURS[at] if at < len(COLOURS) else REST for at, title in enumerate(ranked)}
@@ -55,6 +56,11 @@ def _joined(events):
         else:
             out.append((title, kind, begin, end))
     return out
+
+
+def _name(lane):
+    """A thread, or a queue of a device, "CUDAPlace(0) up", in few words."""
+    return "thread %d" % lane if lane >= 0 else _core.queue_name(-1 - lane).replace("CUDAPlace(", "").replace(")", "")
 
 
 def _axis(span_ns, bottom):
@@ -118,7 +124,7 @@ def lanes_svg(report, runs=2):
     out += _axis(span, bottom)
     for row, (lane, events) in enumerate(shown.items()):
         y = TOP + LANE * row
-        out.append('<text x="12" y="%.0f" font-size="11">thread %d</text>' % (y + BAR / 2 + 4, lane))
+        out.append('<text x="12" y="%.0f" font-size="11">%s</text>' % (y + BAR / 2 + 4, _name(lane)))
         out += [_bar(*event, zero=zero, scale=WIDTH / span, y=y, colours=colours) for event in _joined(events)]
     out += _legend(colours, bottom + 38)
     return "\n".join(out + ["</svg>", ""])

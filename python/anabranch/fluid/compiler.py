@@ -9,8 +9,8 @@ from ..drawing import draw_new, parse_dot, write_picture
 from . import memory
 from .errors import InvalidType, InvalidValue, NotAllowed, NotOffered, Violated
 from .fetching import check_numpy, fetch_names
-from .framework import OpRole, Program, Variable, cpu_places
-from .framework.places import CUDAPlace, devices_of
+from .framework import OpRole, Program, Variable, cpu_places, cuda_places
+from .framework.places import CUDAPlace, check_places, devices_of
 from .reading.feeding import FeedTable, one_feed
 from .reading.reader_source import ProgramReaders
 from .strategies import BuildStrategy, ExecutionStrategy
@@ -83,14 +83,15 @@ class CompiledProgram:
             exec_strategy (ExecutionStrategy, optional): the default one when missing.
             share_vars_from (CompiledProgram, optional): uses the variables of that one, which must be data parallel
                 and have run.
-            places (list of CPUPlace|CPUPlace, optional): one replica a place. Default ``cpu_places()``, taken at the
-                first run.
+            places (list of CPUPlace|list of CUDAPlace|CPUPlace|CUDAPlace, optional): one replica a place, of the
+                executor's kind. Default ``cpu_places()`` or ``cuda_places()``, taken at the first run.
 
         Returns:
             CompiledProgram: this one.
 
         Raises:
-            AssertionError: called twice, after an inference compile, or without a place.
+            AssertionError: called twice, after an inference compile, or without a place. In the run: places of another
+                kind than the executor's.
             TypeError: an argument of another class.
         """
         if self._is_data_parallel:
@@ -108,25 +109,11 @@ class CompiledProgram:
             self._build_strategy = self._strategy(build_strategy, BuildStrategy, "build_strategy")
         self._exec_strategy = self._strategy(exec_strategy, ExecutionStrategy, "exec_strategy")
         if places is not None:
-            self._places = self._checked_places(places)
+            self._places = check_places(places, "with_data_parallel")
         self._loss_name = loss_name
         self._share_vars_from = share_vars_from
         self._is_data_parallel = True
         return self
-
-    @staticmethod
-    def _checked_places(places):
-        if not isinstance(places, (list, tuple)):
-            places = [places]
-        if not places:
-            raise Violated("with_data_parallel: places is empty")
-        for place in places:
-            if not isinstance(place, (_core.CPUPlace, CUDAPlace)):
-                raise InvalidType("with_data_parallel: places must be CPUPlaces or CUDAPlaces, got %s"
-                                  % type(place).__name__)
-            if type(place) is not type(places[0]):
-                raise InvalidType("with_data_parallel: places must be of one kind, got %s and %s" % (places[0], place))
-        return list(places)
 
     def with_inference_optimize(self, config: Any) -> None:
         """Other inference engines are not part of this build.
@@ -155,21 +142,29 @@ class CompiledProgram:
         execution = self._exec_strategy or ExecutionStrategy()
         share = None
         if self._is_data_parallel:
-            if self._places is None:
-                self._places = cpu_places()
+            self._choose_places(place)
             self._check_program()
             share = self._shared_engine()
             self._check_trainers(build)
             _cluster.join_trainers(build)
+        devices = devices_of(self._places if self._is_data_parallel else [place])
         self._engine = _core.CompiledProgram(self._program.desc, scope, self._replicas(), self._is_data_parallel,
-                                             self._loss_name or "", build._to_core(), execution._to_core(), share,
-                                             devices_of(self._places if self._is_data_parallel else [place]))
+                                             self._loss_name or "", build._to_core(), execution._to_core(bool(devices)),
+                                             share, devices)
         memory.track(self._engine, self._program)
         self._scope, self._executor_place = scope, place
         self._build_strategy, self._exec_strategy = build, execution
         build._compiled = weakref.ref(self)
         build._finalize()
         return self
+
+    def _choose_places(self, place):
+        """The places of the replicas: as many as there are of the executor's kind, unless they were given."""
+        if self._places is None:
+            self._places = cuda_places() if isinstance(place, CUDAPlace) else cpu_places()
+        elif type(self._places[0]) is not type(place):
+            raise Violated("with_data_parallel: places are of another kind than the executor's: %s and %s"
+                           % (self._places[0], place))
 
     def _replicas(self):
         return len(self._places) if self._is_data_parallel else 1

@@ -27,15 +27,15 @@ from .errors import (
     Unavailable,
     Unsupported,
 )
-from .framework import gpu
 from .framework.context import OpRole
 from .framework.dtype import VarType
-from .framework.places import CUDAPlace
+from .framework.places import CUDAPinnedPlace, CUDAPlace, _place_of, get_cuda_device_count, is_compiled_with_cuda
 
 _core.set_error_classes(BY_KIND)
 # Frames of this package are not the user's lines.
 _core.set_package_folder(os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), ""))
 LoDTensor._dtype = lambda self: VarType(self._dtype_number())  # type: ignore[attr-defined]
+LoDTensor._place = _place_of  # type: ignore[attr-defined]
 
 setattr(_core.Scope, "__repr__", lambda self: "Scope(%s)" % ", ".join(self.local_var_names()))  # noqa: B010
 setattr(_core.LoDTensorArray, "__repr__", lambda self: "LoDTensorArray(%d tensors)" % len(self))  # noqa: B010
@@ -120,31 +120,6 @@ class Place:
         return CPUPlace()
 
 
-def _set_place(self: Any, place: Any) -> None:
-    if not isinstance(place, CPUPlace):
-        raise InvalidType("Place.set_place: place must be a CPUPlace, got %s" % type(place).__name__)
-
-
-for _name, _method in (
-        ("set_place", _set_place), ("_equals", lambda self, other: self == other), ("is_cpu_place", lambda self: True),
-        ("is_gpu_place", lambda self: False), ("is_cuda_pinned_place", lambda self: False)):
-    setattr(CPUPlace, _name, _method)
-
-
-class CUDAPinnedPlace:
-    """Page-locked memory. Raises EnforceNotMet: this build has no CUDA; use :class:`CPUPlace`, which ``anabranch
-    run`` takes."""
-
-    def __new__(cls) -> Any:
-        gpu.ask("CUDAPinnedPlace()", "CPUPlace()")
-        return CPUPlace()
-
-
-def is_compiled_with_cuda() -> bool:
-    """bool: False."""
-    return False
-
-
 def is_compiled_with_mkldnn() -> bool:
     """bool: True: oneDNN serves the ops that it can."""
     return True
@@ -160,14 +135,10 @@ def is_compiled_with_dist() -> bool:
     return True
 
 
-def get_cuda_device_count() -> int:
-    """int: 0."""
-    return 0
-
-
-def op_support_gpu(op_type: Any) -> bool:
-    """bool: False."""
-    return False
+def op_support_gpu(op_type: str) -> bool:
+    """bool: operators of this type have a kernel for devices, and there is a plug-in for them. The others run on the
+    CPU, between copies."""
+    return is_compiled_with_cuda() and op_type in _core.op_types() and bool(_core.op_info(op_type)["device_dtypes"])
 
 
 def globals() -> Any:

@@ -189,7 +189,7 @@ class Violated(EnforceNotMet, AssertionError):
     kind = "InvalidArgument"
     advice = (
         "The message states the rule. `fluid.data`, places and strategies have most of them.",
-        "With `CUDAPlace` or `use_cuda=True`: this build has the CPU; `anabranch run` takes it instead.",
+        "With `CUDAPlace` or `use_cuda=True`: no plug-in for devices is there; `anabranch run` takes the CPU instead.",
     )
 
 

@@ -16,7 +16,7 @@ from .errors import InvalidType, NotAllowed, Violated
 from .fetching import as_numpy, check_numpy, fetch_names  # noqa: F401
 from .framework import Program, default_main_program
 from .framework.dtype import numpy_dtype
-from .framework.places import CUDAPlace, devices_of
+from .framework.places import CUDAPlace, _current_expected_place, devices_of
 from .reading.dataset_loop import FetchHandler, Pass
 from .reading.feeding import FeedTable, one_feed
 from .reading.reader_source import ProgramReaders
@@ -134,7 +134,7 @@ class Executor(Described):
     """Runs Programs and CompiledPrograms.
 
     Args:
-        place (CPUPlace, optional): where; this build has the CPU only. Default CPUPlace().
+        place (CPUPlace|CUDAPlace, optional): where. Default: the first device where a plug-in has one, else the CPU.
 
     Raises:
         TypeError: another place.
@@ -153,7 +153,7 @@ class Executor(Described):
 
     def __init__(self, place: Place | None = None) -> None:
         if place is None:
-            place = _core.CPUPlace()
+            place = _current_expected_place()
         if not isinstance(place, (_core.CPUPlace, CUDAPlace)):
             raise InvalidType("Executor: place must be a CPUPlace or CUDAPlace, got %s" % type(place).__name__)
         self.place = place
@@ -300,7 +300,7 @@ class Executor(Described):
             program (Program|CompiledProgram, optional): the default main program when missing.
             dataset (DatasetBase): made by ``DatasetFactory``.
             scope (Scope, optional): where persistable variables live. Default ``global_scope()``.
-            thread (int): trainers. Default 0: as many as the threads of the dataset.
+            thread (int): trainers. Default 0: as many as the threads of the dataset. On a device there is one.
             debug (bool): prints times of the program and of the reader every 100 batches. Default False.
             fetch_list (list of Variable|str, optional): values of the first trainer that are printed.
             fetch_info (list of str, optional): a text for each of them; their names when missing.
@@ -366,7 +366,7 @@ class Executor(Described):
         if self._closed:
             raise NotAllowed("Executor.%s: the executor is closed" % call.what)
         ready = self._make_ready(call.program, call.scope)
-        one = call.trainers == 1 or call.deterministic
+        one = call.trainers == 1 or call.deterministic or isinstance(self.place, CUDAPlace)
         fetches = call.fetches()
         key = (call.program.desc.version, 1 if one else call.trainers, tuple(fetches), call.print_period)
         if ready.loop is None or ready.loop[0] != key:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from .errors import InvalidType, InvalidValue
+from .. import _core
+from .errors import InvalidType, InvalidValue, Unsupported
 from .framework import gpu
 from .inference_tensors import PaddleBuf, PaddleDType, PaddleTensor, ZeroCopyTensor, as_fed
 
@@ -78,7 +79,11 @@ class AnalysisConfig(_Switches):
         return self._params or ""
 
     def enable_use_gpu(self, memory_pool_init_size_mb: int, device_id: int = 0) -> None:
-        """Raises NotImplementedError: this build has no CUDA plug-in; under ``anabranch run`` the CPU is taken."""
+        """Raises NotImplementedError: predictors run on the CPU; an Executor of a CUDAPlace runs the program of
+        ``load_inference_model`` on a device. Without a plug-in for devices the CPU is taken under ``anabranch run``."""
+        if _core.devices_offered():
+            raise Unsupported("AnalysisConfig.enable_use_gpu: predictors run on the CPU; run the program of "
+                              "fluid.io.load_inference_model with fluid.Executor(fluid.CUDAPlace(%s))" % (device_id,))
         gpu.ask("AnalysisConfig.enable_use_gpu", "disable_gpu()")
 
     def use_gpu(self) -> bool:

@@ -24,7 +24,7 @@ def create_lod_tensor(data: Any, recursive_seq_lens: Sequence[Sequence[int]], pl
             array of shape [N, 1], or [N, ..., 1] where a row is a list itself: int64 of whole numbers, else float64.
         recursive_seq_lens (list of list of int): lengths, outermost level first: [[2, 3]] is a sequence of two rows
             and one of three.
-        place (CPUPlace): accepted; the tensor lives on the CPU.
+        place (CPUPlace|CUDAPlace): where the tensor lies.
 
     Returns:
         LoDTensor.
@@ -93,7 +93,7 @@ def create_random_int_lodtensor(recursive_seq_lens: Sequence[Sequence[int]], bas
     Args:
         recursive_seq_lens (list of list of int): lengths of the sequences.
         base_shape (list of int): shape of one row.
-        place (CPUPlace): accepted.
+        place (CPUPlace|CUDAPlace): as there.
         low (int), high (int): limits.
 
     Returns:

@@ -104,12 +104,15 @@ class MemoryReport(dict):
         total: everything but the feeds.
 
     Attributes:
-        variables (list of dict): name, replica, owner, bytes of each variable, the largest first.
+        variables (list of dict): name, replica, owner, place, bytes of each variable, the largest first.
+        places (dict of dict): by place, "CPUPlace" or "CUDAPlace(0)": the bytes of each owner there, and ``total``; of
+            devices ``kept``, too: what is free and waits for use again, which ``total`` leaves out.
         unshared (int): what the temporaries would take if none shared memory.
         resident, peak (int): resident memory of the whole process, Python and libraries included.
     """
 
     variables: list[dict[str, Any]]
+    places: dict[str, dict[str, int]]
     unshared: int
     resident: int
     peak: int
@@ -123,6 +126,11 @@ class MemoryReport(dict):
         lines.append("")
         lines.append("temporaries without shared memory: %.3f MB; process: %.1f MB resident, %.1f MB at its peak"
                      % (self.unshared / 1e6, self.resident / 1e6, self.peak / 1e6))
+        if len(self.places) > 1:
+            lines += ["", "%-18s %12s %12s %12s" % ("place", "MB", "parameters", "kept free")]
+            for place, held in self.places.items():
+                lines.append("%-18s %12.3f %12.3f %12.3f" % (place, held["total"] / 1e6, held["parameters"] / 1e6,
+                                                             held.get("kept", 0) / 1e6))
         if self.variables:
             lines += ["", "%-12s %8s  %-16s %s" % ("MB", "replica", "owner", "variable")]
             for entry in self.variables[:10]:
@@ -132,7 +140,8 @@ class MemoryReport(dict):
 
     def to_dict(self) -> Any:
         """dict: the numbers and the variables, as plain values."""
-        return dict(self, variables=[dict(entry) for entry in self.variables], unshared=self.unshared,
+        return dict(self, variables=[dict(entry) for entry in self.variables],
+                    places={place: dict(held) for place, held in self.places.items()}, unshared=self.unshared,
                     resident=self.resident, peak=self.peak)
 
 
@@ -192,7 +201,7 @@ def _joined(entries):
     joined = {}
     for number, entry in enumerate(entries):
         whole = entry["owner"] == "parameters"
-        key = (entry["name"], entry["replica"]) if whole else number
+        key = (entry["name"], entry["replica"], entry["place"]) if whole else number
         if key in joined:
             joined[key]["bytes"] += entry["bytes"]
         else:
@@ -200,23 +209,41 @@ def _joined(entries):
     return joined.values()
 
 
+def _held(ranges, total, **more):
+    """Bytes by owner at one place; what no variable holds of the total is "other"."""
+    covered = _Covered()
+    held = {owner: covered.add(ranges.get(owner, ())) for owner in OWNERS}
+    known = sum(held.values())
+    held["total"] = max(known, total)
+    held["other"] += held["total"] - known
+    return dict(held, **more)
+
+
+def _by_place(ranges):
+    """Place -> bytes by owner: the CPU first, then every device that is open."""
+    places = {"CPUPlace": _held(ranges.get("CPUPlace", {}), _core.resident_buffer_bytes())}
+    for place, used, kept in _core.device_memory():
+        if used or kept or place in ranges:
+            places[place] = _held(ranges.get(place, {}), used, kept=kept)
+    return places
+
+
 def _report(uses, owners):
-    ranges, entries = {owner: [] for owner in OWNERS}, {}
-    feeds = 0
-    for name, replica, kind, address, size in uses:
+    ranges: dict[str, dict[str, list[tuple[int, int]]]] = {}
+    entries, feeds = {}, 0
+    for name, replica, kind, address, size, place in uses:
         if kind == FED:
             feeds += size
             continue
         owner = _owner(name, kind, owners)
-        ranges[owner].append((address, address + size))
-        entries[address, size, name] = dict(name=name, replica=replica, owner=owner, bytes=size)
-    covered = _Covered()
-    report = MemoryReport((owner, covered.add(ranges[owner])) for owner in OWNERS)
-    held = sum(report.values())
-    report["total"] = max(held, _core.resident_buffer_bytes())
-    report["other"] += report["total"] - held
+        ranges.setdefault(place, {}).setdefault(owner, []).append((address, address + size))
+        entries[address, size, name] = dict(name=name, replica=replica, owner=owner, place=place, bytes=size)
+    places = _by_place(ranges)
+    report = MemoryReport((key, sum(held[key] for held in places.values())) for key in OWNERS + ("total",))
+    report.places = places
     report["feeds"] = feeds
-    report.unshared = sum(end - begin for owner in ("gradients", "activations") for begin, end in set(ranges[owner]))
+    report.unshared = sum(end - begin for there in ranges.values() for owner in ("gradients", "activations")
+                          for begin, end in set(there.get(owner, ())))
     report.variables = sorted(_joined(entries.values()),
                               key=lambda entry: (-entry["bytes"], entry["name"], entry["replica"]))
     report.resident, report.peak = _of_process()

@@ -25,8 +25,8 @@ class ParallelExecutor(Described):
     """Runs a program on several replicas, each with a part of the batch.
 
     Args:
-        use_cuda (bool): False: one replica for each of ``cpu_places()`` (environment variable ``CPU_NUM``). True needs
-            a CUDA build, which this is not.
+        use_cuda (bool): False: one replica for each of ``cpu_places()`` (environment variable ``CPU_NUM``). True: one
+            for each of ``cuda_places()``, which needs a plug-in for devices.
         loss_name (str, optional): name of the loss; needed for training.
         main_program (Program, optional): the default main program when missing.
         share_vars_from (ParallelExecutor, optional): uses the variables of that one: for testing while training.
@@ -37,8 +37,8 @@ class ParallelExecutor(Described):
         scope (Scope, optional): ``global_scope()`` when missing; ignored, with a warning, beside ``share_vars_from``.
 
     Raises:
-        AssertionError: ``use_cuda``. TypeError: an argument of another class. ValueError: arguments of very old
-            versions (set those in the strategies).
+        AssertionError: ``use_cuda`` without a plug-in for devices. TypeError: an argument of another class. ValueError:
+            arguments of very old versions (set those in the strategies).
 
     Examples:
         >>> import numpy, anabranch.fluid as fluid

@@ -43,18 +43,18 @@ def _check_path(path):
 @contextlib.contextmanager
 def cuda_profiler(output_file: str, output_mode: str | None = None,
                   config: Sequence[str] | None = None) -> Iterator[Any]:
-    """Would profile what runs on a GPU; this build has none.
+    """Measures what devices do inside a ``with`` block: :func:`profiler` with state "GPU", the trace in the file.
 
     Args:
-        output_file (str): a file.
-        output_mode (str, optional): "kvp" or "csv". Default "csv".
-        config (list of str, optional): options.
+        output_file (str): file for the trace, as ``profile_path`` of :func:`stop_profiler`.
+        output_mode (str, optional): "kvp" or "csv", ways of NVIDIA's old profiler: without effect. Default "csv".
+        config (list of str, optional): its options: without effect.
 
     Returns:
         A context manager.
 
     Raises:
-        ValueError: another output mode. NotImplementedError: otherwise.
+        ValueError: another output mode. NotImplementedError: there is no plug-in for devices.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -62,12 +62,14 @@ def cuda_profiler(output_file: str, output_mode: str | None = None,
         ...     pass
         Traceback (most recent call last):
         ...
-        anabranch.fluid.errors.Unsupported: cuda_profiler: this build has no GPU; ...
+        anabranch.fluid.errors.Unsupported: cuda_profiler: there is no GPU plug-in; ...
     """
     if output_mode not in (None, "kvp", "csv"):
         raise InvalidValue("The output mode must be 'kvp' or 'csv', got %r" % (output_mode,))
-    raise Unsupported("cuda_profiler: this build has no GPU; fluid.profiler.profiler measures the CPU")
-    yield
+    if not _core.devices_offered():
+        raise Unsupported("cuda_profiler: there is no GPU plug-in; fluid.profiler.profiler measures the CPU")
+    with profiler("GPU", profile_path=output_file):
+        yield
 
 
 def reset_profiler() -> None:
@@ -84,7 +86,9 @@ def start_profiler(state: str, tracer_option: str = "Default") -> None:
     """Begins to measure every run of every program in this process. Nothing happens when it has begun already.
 
     Args:
-        state (str): "CPU", "GPU" or "All". Nothing runs on a GPU in this build, so "GPU" reports nothing.
+        state (str): what the tables show. "CPU": the time of threads, of operators on devices that of their launches.
+            "GPU": the time of devices. "All": of operators on devices the time there, of the others that of threads.
+            The trace has both in any case.
         tracer_option (str): how fine the tables are: "Default": a row for each type of operator. "OpDetail": beneath
             it a row for each operator. "AllOpDetail": operators only. Default "Default".
 

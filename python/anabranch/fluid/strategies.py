@@ -229,7 +229,7 @@ class ExecutionStrategy(Strategy):
         False, bool, "bool: concerns half-asynchronous parameter servers only. Default False.", inert=True)
     use_cuda = Field(
         False, bool,
-        "bool: set from the place of the executor; True is refused at compile time in this build. Default "
+        "bool: set from the places at the first run. True without a plug-in for devices is refused then. Default "
         "False.", inert=True)
     _dry_run = Field(False, bool, "bool: everything but the kernels runs. Default False.")
 
@@ -238,10 +238,11 @@ class ExecutionStrategy(Strategy):
             raise InvalidType("ExecutionStrategy.num_threads must be a number >= 0, got %d" % value)
         super().__setattr__(name, value)
 
-    def _to_core(self):
+    def _to_core(self, on_devices=False):
         """The C++ strategy."""
-        if self.use_cuda:
+        if self.use_cuda and not _core.devices_offered():
             gpu.ask("ExecutionStrategy.use_cuda", "use_cuda=False", InvalidArgument)
+        self.use_cuda = on_devices
         core = _core.ExecutionStrategy()
         for field in self._fields():
             if not field.inert:

@@ -21,18 +21,20 @@ class Row:
         bytes (float): the arguments, each counted once.
         ceiling_ns (float): the time that one core at its best would need.
         first_end_ns (int): when the first call ended.
+        device_ns (int): the part of total_ns that is time of devices.
     """
 
     __slots__ = ("name", "place", "calls", "total_ns", "min_ns", "max_ns", "helped_ns", "flops", "bytes",
-                 "ceiling_ns", "first_end_ns")
+                 "ceiling_ns", "first_end_ns", "device_ns")
 
     def __init__(self, name, place=""):
         self.name, self.place = name, place
         self.calls = self.total_ns = self.min_ns = self.max_ns = self.helped_ns = self.first_end_ns = 0
         self.flops = self.bytes = self.ceiling_ns = 0.0
+        self.device_ns = 0
 
     def add(self, measured, ceiling):
-        """Adds a node's measurements; ``ceiling``: (operations, bytes) a second of one core."""
+        """Adds a node's measurements; ``ceiling``: (operations, bytes) a second of one core; None: of a device."""
         if measured["calls"] == 0:
             return
         first = self.calls == 0
@@ -41,6 +43,9 @@ class Row:
         self.max_ns = max(self.max_ns, measured["max_ns"])
         for key in ("calls", "total_ns", "helped_ns", "flops", "bytes"):
             setattr(self, key, getattr(self, key) + measured[key])
+        if ceiling is None:
+            self.device_ns += measured["total_ns"]
+            return
         self.ceiling_ns += 1e9 * max(measured["flops"] / ceiling[0], measured["bytes"] / ceiling[1])
 
     @property
@@ -74,6 +79,7 @@ class Report:
     Attributes:
         runs (int): runs of programs. ``run_ns`` (int): time inside the engine.
         computing_ns (int): the part of ``run_ns`` in which at least one operator was at work.
+        on_devices_ns (int): time in which at least one operator was at work on a device.
         ceiling (tuple): float32 operations and bytes a second of one core, as measured on this machine.
     """
 
@@ -84,31 +90,38 @@ class Report:
         self.runs = sum(plan["runs"] for plan in self.plans)
         self.run_ns = sum(plan["run_ns"] + plan["fetch"]["total_ns"] for plan in self.plans)
         self.computing_ns = sum(plan["computing_ns"] for plan in self.plans)
+        self.on_devices_ns = sum(plan["on_devices_ns"] for plan in self.plans)
 
-    def rows(self, by="type"):
+    def rows(self, by="type", state="CPU"):
         """What was measured, by title.
 
         Args:
             by (str): "type" (default): operators of one type together. "node": each operator of each program by
                 itself, its title being type and place.
+            state (str): "CPU" (default): the time of threads; of an operator on a device, what its launch took. "GPU":
+                the time of devices. "All": of an operator on a device the time there, of the others that of threads.
 
         Returns:
             dict: str -> Row, in the order of their first ends.
         """
         found = {}
         for plan in self.plans:
-            for phase in PHASES:
+            for phase in PHASES if state != "GPU" else ():
                 self._add(found, phase, "", plan[phase])
             for node in plan["nodes"]:
-                self._add(found, node["type"] if by == "type" else node_title(node), node["place"], node)
+                title = node["type"] if by == "type" else node_title(node)
+                if state != "CPU" and node["on_device"]["calls"]:
+                    self._add(found, title, node["place"], node["on_device"], None)
+                elif state != "GPU":
+                    self._add(found, title, node["place"], node)
         rows = sorted((row for row in found.values() if row.calls), key=lambda row: row.first_end_ns)
         return {row.name: row for row in rows}
 
-    def _add(self, found, name, place, measured):
+    def _add(self, found, name, place, measured, *ceiling):
         row = found.get(name)
         if row is None:
             row = found[name] = Row(name, place)
-        row.add(measured, self.ceiling)
+        row.add(measured, *(ceiling or (self.ceiling,)))
 
     def critical_path(self):
         """The chain of operators that no number of threads could shorten, for the plan that took the most time.
@@ -125,7 +138,8 @@ class Report:
 
     def lanes(self):
         """Who did what when: a dict thread -> list of (title, kind, begin_ns, end_ns), from the beginning of the
-        profile. Kinds: 0 operator, 1 help with another thread's loop, 2 run, 3 feed, 4 infer_shape, 5 fetch."""
+        profile. Kinds: 0 operator, 1 help with another thread's loop, 2 run, 3 feed, 4 infer_shape, 5 fetch, 6
+        operator on a device, whose queue stands in the place of a thread: a number below 0."""
         lanes = {}
         zero = self.profile.begin_ns
         for plan, node, lane, kind, begin, end in self.profile.events():

@@ -15,8 +15,8 @@ COLUMNS = ("Calls", "Total", "Min.", "Max.", "Ave.", "Ratio.", "GFLOP/s", "GB/s"
 
 def text_of(report, sorted_key=None, detail="Default", state="CPU"):
     """The whole report as text."""
-    rows = [] if state == "GPU" else _sorted(report.rows("node" if detail == "AllOpDetail" else "type"), sorted_key)
-    parts = [_title(report, sorted_key, state), _events(report, rows, sorted_key, detail)]
+    rows = _sorted(report.rows("node" if detail == "AllOpDetail" else "type", state), sorted_key)
+    parts = [_title(report, sorted_key, state), _events(report, rows, sorted_key, detail, state)]
     if rows:
         parts.append(_critical(report))
     return "\n".join(parts)
@@ -31,8 +31,8 @@ def _percent(part, whole):
 
 
 def _title(report, sorted_key, state):
-    runs = 0 if state == "GPU" else report.run_ns
-    computing = min(runs, report.computing_ns)
+    runs = 0 if state == "GPU" and not report.on_devices_ns else report.run_ns
+    computing = min(runs, report.on_devices_ns if state == "GPU" else report.computing_ns)
     lines = [_banner("Profiling Report", arrows=True),
              "Place: " + {"GPU": "CUDA"}.get(state, state),
              "Time unit: ms",
@@ -57,28 +57,30 @@ def _number(value, places=4):
     return "%.*g" % (places, value) if value else "-"
 
 
-def _cells(name, row, total):
-    return (name, str(row.calls), "%.6g" % (row.total_ns / 1e6), "%.6g" % (row.min_ns / 1e6),
+def _cells(name, row, total, with_devices=False):
+    cells = (name, str(row.calls), "%.6g" % (row.total_ns / 1e6), "%.6g" % (row.min_ns / 1e6),
             "%.6g" % (row.max_ns / 1e6), "%.6g" % (row.mean_ns / 1e6), "%.4g" % (row.total_ns / total if total else 0),
             _number(row.gflops), _number(row.gbytes), "%.0f%%" % (100 * row.of_ceiling) if row.ceiling_ns else "-")
+    return cells + ("%.6g" % (row.device_ns / 1e6),) if with_devices else cells
 
 
-def _events(report, rows, sorted_key, detail):
+def _events(report, rows, sorted_key, detail, state):
     total = sum(row.total_ns for row in rows)
     lines = []
-    nodes = _nodes_by_type(report, sorted_key) if detail == "OpDetail" else {}
+    nodes = _nodes_by_type(report, sorted_key, state) if detail == "OpDetail" else {}
+    with_devices = state == "All" and report.on_devices_ns > 0
     for row in rows:
-        lines.append(_cells(row.name, row, total))
+        lines.append(_cells(row.name, row, total, with_devices))
         for name, node in nodes.get(row.name, ()):
-            lines.append(_cells("  " + name, node, total))
-    table = _aligned([("Event",) + COLUMNS] + lines)
+            lines.append(_cells("  " + name, node, total, with_devices))
+    table = _aligned([("Event",) + COLUMNS + (("On devices",) if with_devices else ())] + lines)
     return _banner("Event Summary") + "\n" + table
 
 
-def _nodes_by_type(report, sorted_key):
+def _nodes_by_type(report, sorted_key, state):
     """Type -> [(title, row of one node)], when there is more than one."""
     by_type = {}
-    for title, row in report.rows("node").items():
+    for title, row in report.rows("node", state).items():
         by_type.setdefault(title.split(" ")[0], []).append((title, row))
     value = SORT_KEYS[sorted_key][1]
     return {kind: sorted(rows, key=lambda item: value(item[1]), reverse=True)
@@ -101,7 +103,9 @@ def _critical(report):
         return ""
     mean_run = plan["run_ns"] / plan["runs"]
     chain = sum(ns for _, ns in path)
-    work = sum(node["total_ns"] / node["calls"] for node in plan["nodes"] if node["calls"] and not node["inner"])
+    measured = (node["on_device"] if node["on_device"]["calls"] else node
+                for node in plan["nodes"] if not node["inner"])
+    work = sum(m["total_ns"] / m["calls"] for m in measured if m["calls"])
     lines = [_banner("Critical Path"),
              "A run takes %.4g ms, all of its %d operators together %.4g ms, their longest chain %.4g ms:"
              % (mean_run / 1e6, sum(not node["inner"] for node in plan["nodes"]), work / 1e6, chain / 1e6),

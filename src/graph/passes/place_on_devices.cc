@@ -62,7 +62,13 @@ class Placer {
     return def.kernel_dtype(*node.op, ins);
   }
 
+  // device_guard("cpu") around the layer.
+  static bool guarded(const ir::Op& op) {
+    return op.has_attr("op_device") && op.attr<std::string>("op_device").rfind("cpu", 0) == 0;
+  }
+
   bool runs_there(const GraphNode& node) const {
+    if (guarded(*node.op)) return false;
     const OpDef& def = find_op(node.op->type);
     if (!is_plain(node) || def.is_dynamic(*node.op) || def.has(kRunsBlock) || def.has(kCompletesLater)) return false;
     for (const int v : graph_.reads(node)) {
@@ -139,11 +145,6 @@ class Placer {
         GraphVar& var = graph_.vars[v];
         if (!var.desc.persistable && !made[v] && !var.fed) var.place = place_of(node, v);
         made[v] = 1;
-      }
-      // What an owner hands out lies where the other replica is.
-      if (node.op->type == kCopy) {
-        GraphVar& to = graph_.vars[node.outs[0]];
-        to.place = context_.places[static_cast<size_t>(to.replica)];
       }
       if (!node.on_device()) continue;
       for (const auto& touched : {graph_.reads(node), graph_.writes(node)}) {

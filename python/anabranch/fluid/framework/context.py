@@ -78,7 +78,8 @@ def device_guard(device: str | None = None) -> Iterator[Any]:
     """Context whose ops carry the attribute ``op_device``.
 
     Args:
-        device (str, optional): "cpu", "gpu" or None. On this CPU build all ops run on the CPU whatever it says.
+        device (str, optional): "cpu": they and their gradients run on the CPU where the program runs on a device.
+            "gpu" or None: where the program runs, if there is a kernel for it.
 
     Raises:
         ValueError: another text.

@@ -1,12 +1,13 @@
-"""Where programs run. This build has the CPU only; the names of the others exist so that asking for them says so."""
+"""Where programs run: the CPU, and the devices of a plug-in. Asking for a device without one says what is missing."""
 from __future__ import annotations
 
 import os
 import sys
+import warnings
 from typing import Any
 
 from ... import _core
-from ..errors import InvalidValue, Violated
+from ..errors import InvalidType, InvalidValue, Unavailable, Violated
 from . import gpu
 
 #: Replicas of one program in one process.
@@ -15,14 +16,24 @@ _warned = False
 
 
 def is_compiled_with_cuda() -> bool:
-    """bool: False: this build runs on the CPU.
+    """bool: the plug-in for devices is there. There may be no device all the same: see :func:`cuda_places`.
 
     Examples:
         >>> import anabranch.fluid as fluid
         >>> fluid.is_compiled_with_cuda()
         False
     """
-    return False
+    return _core.devices_offered()
+
+
+def get_cuda_device_count() -> int:
+    """int: devices of the plug-in that this process sees; 0 without the plug-in, or without its driver."""
+    if not _core.devices_offered():
+        return 0
+    try:
+        return _core.device_count()
+    except Unavailable:
+        return 0
 
 
 def _default_cpu_num():
@@ -91,26 +102,35 @@ class CUDAPlace:
         id (int, optional): its number, from 0. Default 0.
 
     Raises:
-        EnforceNotMet: there is no plug-in for devices, or no such device; use :class:`CPUPlace`, which
-            ``anabranch run`` takes.
+        NotImplementedError: there is no plug-in for devices; use :class:`CPUPlace`, which ``anabranch run`` takes.
+            RuntimeError: the plug-in finds no driver. ValueError: there is no such device.
     """
 
     __slots__ = ("_id",)
 
-    def __new__(cls, id: int = 0) -> Any:
+    def __new__(cls, id: int | None = 0) -> Any:
         if not _core.devices_offered():
             gpu.ask("CUDAPlace(%s)" % (id,), "CPUPlace()")
             return _core.CPUPlace()
+        id = 0 if id is None else id
         count = _core.device_count()
+        if count == 0:
+            raise Unavailable("CUDAPlace(%s): the plug-in sees no device; CUDA_VISIBLE_DEVICES chooses them" % (id,))
         if not isinstance(id, int) or isinstance(id, bool) or not 0 <= id < count:
             raise InvalidValue("CUDAPlace: id must be from 0 to %d, got %r" % (count - 1, id))
         place = super().__new__(cls)
         place._id = id
         return place
 
+    @property
+    def _in_core(self):
+        return _core.place_of_device(self._id)
+
     def get_device_id(self) -> int:
         """int: the number of the device."""
         return self._id
+
+    gpu_device_id = get_device_id
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, CUDAPlace) and self._id == other._id
@@ -118,14 +138,89 @@ class CUDAPlace:
     def __hash__(self) -> int:
         return hash((CUDAPlace, self._id))
 
+    def __reduce__(self) -> Any:
+        return CUDAPlace, (self._id,)
+
     def __repr__(self) -> str:
         return "CUDAPlace(%d)" % self._id
+
+
+class CUDAPinnedPlace:
+    """Memory of the host that devices copy from and to without help of the CPU. Programs do not run there: tensors are
+    set there, ``tensor.set(array, CUDAPinnedPlace())``, and are read as those of the CPU.
+
+    Raises:
+        NotImplementedError: there is no plug-in for devices; use :class:`CPUPlace`, which ``anabranch run`` takes.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls) -> Any:
+        if not _core.devices_offered():
+            gpu.ask("CUDAPinnedPlace()", "CPUPlace()")
+            return _core.CPUPlace()
+        return super().__new__(cls)
+
+    @property
+    def _in_core(self):
+        return _core.pinned_place()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, CUDAPinnedPlace)
+
+    def __hash__(self) -> int:
+        return hash(CUDAPinnedPlace)
+
+    def __repr__(self) -> str:
+        return "CUDAPinnedPlace"
+
+
+def _set_place(self: Any, place: Any) -> None:
+    if not isinstance(place, type(self)):
+        raise InvalidType("Place.set_place: place must be a %s, got %s" % (type(self).__name__, type(place).__name__))
+
+
+for _kind in (_core.CPUPlace, CUDAPlace, CUDAPinnedPlace):
+    for _name, _method in (
+            ("set_place", _set_place), ("_equals", lambda self, other: self == other),
+            ("_type", lambda self: (_core.CPUPlace, CUDAPlace, CUDAPinnedPlace).index(type(self))),
+            ("is_cpu_place", lambda self: isinstance(self, _core.CPUPlace)),
+            ("is_gpu_place", lambda self: isinstance(self, CUDAPlace)),
+            ("is_cuda_pinned_place", lambda self: isinstance(self, CUDAPinnedPlace))):
+        setattr(_kind, _name, _method)
+
+
+def _place_of(tensor):
+    """Where the memory of a tensor lies; the CPU before there is any."""
+    device = tensor._device()
+    return _core.CPUPlace() if device == -1 else CUDAPinnedPlace() if device == -2 else CUDAPlace(device)
 
 
 def devices_of(places: Any) -> list[int]:
     """list of int: the number of each place's device, -1 of the CPU; none where all are the CPU."""
     devices = [place.get_device_id() if isinstance(place, CUDAPlace) else -1 for place in places]
     return devices if max(devices, default=-1) >= 0 else []
+
+
+def check_places(places: Any, what: str) -> list[Any]:
+    """Places to run on, or to read for, as a list.
+
+    Args:
+        places (list|tuple|CPUPlace|CUDAPlace): one place or several of one kind.
+        what (str): who asks, for messages.
+
+    Raises:
+        AssertionError: none. TypeError: something else, or several kinds.
+    """
+    places = list(places) if isinstance(places, (list, tuple)) else [places]
+    if not places:
+        raise Violated("%s: places is empty" % what)
+    for place in places:
+        if not isinstance(place, (_core.CPUPlace, CUDAPlace)):
+            raise InvalidType("%s: places must be CPUPlaces or CUDAPlaces, got %s" % (what, type(place).__name__))
+        if type(place) is not type(places[0]):
+            raise InvalidType("%s: places must be of one kind, got %s and %s" % (what, places[0], place))
+    return places
 
 
 def _visible_devices():
@@ -163,12 +258,35 @@ def cuda_places(device_ids: Any = None) -> Any:
     return [CUDAPlace(number) for number in device_ids]
 
 
-def cuda_pinned_places(device_count: Any = None) -> Any:
-    """Places of page-locked memory. Raises AssertionError: this build has no CUDA; use :func:`cpu_places`, as
-    ``anabranch run`` does."""
-    gpu.ask("cuda_pinned_places()", "cpu_places()", Violated)
-    return cpu_places(device_count)
+def cuda_pinned_places(device_count: int | None = None) -> Any:
+    """Places of host memory that devices copy from and to by themselves.
+
+    Args:
+        device_count (int, optional): how many; by default as many as :func:`cuda_places` gives.
+
+    Returns:
+        list of CUDAPinnedPlace.
+
+    Raises:
+        AssertionError: there is no plug-in for devices; use :func:`cpu_places`, as ``anabranch run`` does. ValueError:
+            device_count is no number of places.
+    """
+    if not _core.devices_offered():
+        gpu.ask("cuda_pinned_places()", "cpu_places()", Violated)
+        return cpu_places(device_count)
+    if device_count is None:
+        device_count = len(_visible_devices())
+    if not isinstance(device_count, int) or isinstance(device_count, bool) or not 1 <= device_count <= MOST_REPLICAS:
+        raise InvalidValue("cuda_pinned_places: device_count must be an int from 1 to %d, got %r"
+                           % (MOST_REPLICAS, device_count))
+    return [CUDAPinnedPlace() for _ in range(device_count)]
 
 
 def _current_expected_place():
-    return _core.CPUPlace()
+    """Where an executor runs that was given no place: the first device where there is one, else the CPU."""
+    if not _core.devices_offered():
+        return _core.CPUPlace()
+    if get_cuda_device_count() == 0:
+        warnings.warn("the plug-in for devices sees none, the CPU is used instead", stacklevel=3)
+        return _core.CPUPlace()
+    return CUDAPlace(_visible_devices()[0])

@@ -9,8 +9,9 @@ import numpy as np
 from ... import _core
 from ..described import Described
 from ..errors import InvalidType, InvalidValue, Violated
-from ..framework import Variable, _cpu_num, default_main_program
+from ..framework import Variable, _cpu_num, cuda_places, default_main_program
 from ..framework.dtype import as_dtype, dtype_name, numpy_dtype
+from ..framework.places import CUDAPlace
 
 if TYPE_CHECKING:
     from ..framework import Program
@@ -112,7 +113,7 @@ class DataFeeder(Described):
 
     Args:
         feed_list (list of Variable|str): the variables, in the order of a sample's fields.
-        place (CPUPlace): where the tensors are made.
+        place (CPUPlace|CUDAPlace): where programs run. The tensors are made in main memory, from where runs copy them.
         program (Program, optional): where names are looked up; the default main program when missing.
 
     Raises:
@@ -168,7 +169,7 @@ class DataFeeder(Described):
 
         Args:
             iterable: batches, one a replica.
-            num_places (int, optional): number of replicas; ``CPU_NUM`` by default.
+            num_places (int, optional): number of replicas. Default: ``CPU_NUM``; for a CUDAPlace all devices.
 
         Yields:
             dict: as from :meth:`feed`.
@@ -184,9 +185,10 @@ class DataFeeder(Described):
         for batch in batches:
             yield self.feed(batch)
 
-    @staticmethod
-    def _replicas(num_places):
-        return _cpu_num() if num_places is None else int(num_places)
+    def _replicas(self, num_places):
+        if num_places is not None:
+            return int(num_places)
+        return len(cuda_places()) if isinstance(self.place, CUDAPlace) else _cpu_num()
 
     def decorate_reader(self, reader: Callable[..., Any], multi_devices: bool, num_places: int | None = None,
                         drop_last: bool = True) -> Callable[..., Any]:
@@ -195,7 +197,7 @@ class DataFeeder(Described):
         Args:
             reader (callable): gives batches (lists of samples).
             multi_devices (bool): gives lists with one dict per replica, else single dicts.
-            num_places (int, optional): number of replicas; ``CPU_NUM`` by default.
+            num_places (int, optional): number of replicas. Default: ``CPU_NUM``; for a CUDAPlace all devices.
             drop_last (bool): drops batches left over at the end; else they raise ValueError. Default True.
 
         Returns:

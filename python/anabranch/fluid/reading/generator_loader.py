@@ -12,7 +12,7 @@ from .. import unique_name
 from ..described import Described
 from ..errors import InvalidType, InvalidValue, require
 from ..framework import Variable, default_main_program
-from ..framework.places import CUDAPlace
+from ..framework.places import check_places
 from .batch_queue import BatchQueue
 from .data_feeder import DataFeeder
 from .decorators import batch as batched
@@ -101,7 +101,8 @@ class GeneratorLoader(Described):
             reader (callable): returns an iterable of samples: a tuple with one array, list or number a variable.
             batch_size (int): samples of a batch, at least 1.
             drop_last (bool): leaves out a last batch that is smaller. Default True.
-            places (list of CPUPlace|CPUPlace): needed by an iterable loader: one batch a place at a time.
+            places (list of CPUPlace|list of CUDAPlace|CPUPlace|CUDAPlace): needed by an
+                iterable loader: one batch a place at a time, in main memory.
 
         Returns:
             GeneratorLoader: this one.
@@ -137,7 +138,8 @@ class GeneratorLoader(Described):
 
         Args:
             reader (callable): returns an iterable of batches.
-            places (list of CPUPlace|CPUPlace): needed by an iterable loader: one batch a place at a time.
+            places (list of CPUPlace|list of CUDAPlace|CPUPlace|CUDAPlace): needed by an
+                iterable loader: one batch a place at a time, in main memory.
 
         Returns:
             GeneratorLoader: this one.
@@ -157,13 +159,7 @@ class GeneratorLoader(Described):
     def _set(self, batches, places):
         if self._iterable:
             require(places is not None, "%s: places are needed when the loader is iterable" % self._label)
-            places = list(places) if isinstance(places, (list, tuple)) else [places]
-            require(places, "%s: places is empty" % self._label)
-            for place in places:
-                if not isinstance(place, (_core.CPUPlace, CUDAPlace)):
-                    raise InvalidType("%s: places must be CPUPlaces or CUDAPlaces, got %s"
-                                      % (self._label, type(place).__name__))
-            self._places = places
+            self._places = check_places(places, self._label)
         else:
             self._source.set_batches(batches)
         self._batches = batches

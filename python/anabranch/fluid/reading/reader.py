@@ -22,7 +22,7 @@ class DataLoader(MapLoader):
         dataset: has ``__getitem__(index)``, which returns a sample (a tuple or list of arrays or numbers), and
             ``__len__``.
         feed_list (list of Variable): what the fields of a sample fill.
-        places (list of CPUPlace|CPUPlace): one batch a place at a time.
+        places (list of CPUPlace|list of CUDAPlace|CPUPlace|CUDAPlace): one batch a place at a time.
         return_list (bool): gives lists instead of dicts. Default False.
         batch_sampler (iterable, optional): gives lists of indices; excludes the next three.
         batch_size (int): samples of a batch. Default 1.
@@ -96,7 +96,7 @@ class DataLoader(MapLoader):
 
         Args:
             dataset (DatasetBase): made by ``DatasetFactory``; an InMemoryDataset is loaded.
-            places (list of CPUPlace|CPUPlace): one batch a place at a time.
+            places (list of CPUPlace|list of CUDAPlace|CPUPlace|CUDAPlace): one batch a place at a time.
             drop_last (bool): leaves out a last batch that is smaller, and batches at the end that are fewer than
                 places. Default True.
 

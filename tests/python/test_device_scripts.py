@@ -1,0 +1,66 @@
+"""Scripts of the guides and of the years 2018 to 2020 with ``use_cuda = True``: on the simulated device they say what
+1.8.5 said on the CPU, to four digits."""
+import os
+import re
+
+import pytest
+import test_old_scripts as scripts
+from test_devices import PLUGIN
+
+pytestmark = pytest.mark.skipif(not os.path.exists(PLUGIN), reason="the simulated device was not built")
+
+#: Whole scripts that the guides begin with.
+FIRST = ["fit_a_line", "recognize_digits_mlp", "word2vec_ngram"]
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    folder = str(tmp_path_factory.mktemp("archives"))
+    scripts.archives.write(folder)
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def simulated(monkeypatch):
+    monkeypatch.setitem(scripts.ENVIRONMENT, "FLAGS_device_plugin", "simdevice")
+    monkeypatch.setitem(scripts.ENVIRONMENT, "FLAGS_simdevice_devices", "1")
+
+
+def on_a_device(name, folder):
+    """The script with the device as its place, as its users would write it."""
+    with open(os.path.join(scripts.SCRIPTS, "old", name + ".py")) as file:
+        text = file.read()
+    changed = re.sub(r"use_cuda\s*=\s*False", "use_cuda=True", text)
+    changed = changed.replace("fluid.CPUPlace()", "fluid.CUDAPlace(0)")
+    assert changed != text
+    path = os.path.join(str(folder), name + ".py")
+    with open(path, "w") as file:
+        file.write(changed)
+    return path
+
+
+def say_the_same(name, home, folder):
+    done = scripts.run(home, folder, os.path.join(scripts.SCRIPTS, "start.py"), on_a_device(name, folder))
+    scripts.compare(name, done)
+    assert "there is no GPU here" not in done.stderr
+
+
+@pytest.mark.parametrize("name", FIRST)
+def test_a_first_script_of_the_guides_runs_on_a_device(name, home, tmp_path):
+    say_the_same(name, home, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [p.values[0] for p in scripts.named("old") if p.values[0] not in FIRST])
+def test_an_old_script_runs_on_a_device(name, home, tmp_path):
+    say_the_same(name, home, tmp_path)
+
+
+@pytest.mark.parametrize("name", [pytest.param(p.values[0], marks=() if p.values[0] == "single_and_multi_card"
+                                               else pytest.mark.slow) for p in scripts.named("guides")])
+def test_a_sample_of_the_guides_runs_on_devices(name, home, tmp_path, monkeypatch):
+    if name == "single_and_multi_card":
+        monkeypatch.setitem(scripts.ENVIRONMENT, "FLAGS_simdevice_devices", "2")
+    done = scripts.run(home, tmp_path, *scripts.start("guides", name), "--use_cuda")
+    scripts.compare(name, done)
+    assert "there is no GPU here" not in done.stderr
