@@ -95,6 +95,16 @@ class Placer {
         }
       }
     }
+    choose_homes_of_copies();
+  }
+
+  // What one replica hands out may be touched by nothing else on another one: it lies on that one's device, too.
+  void choose_homes_of_copies() {
+    for (const GraphNode& node : graph_.nodes) {
+      if (node.op->type != kCopy || graph_.vars[node.ins[0]].place.on_host()) continue;
+      GraphVar& to = graph_.vars[node.outs[0]];
+      to.place = context_.places[static_cast<size_t>(to.replica)];
+    }
   }
 
   static bool lies(const GraphVar& var, Place place) {
