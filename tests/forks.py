@@ -16,7 +16,8 @@ import traceback
 from typing import Any, Dict, NamedTuple, Optional
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(HERE))
+ROOT = os.path.dirname(HERE)
+PROGRAMS = os.path.join(HERE, "simdevice")
 TIMED_OUT = 124
 
 
@@ -31,7 +32,7 @@ class Forks:
     """A process that runs programs in forks of itself, one at a time."""
 
     def __init__(self, package: str = "", **environment: str) -> None:
-        path = os.pathsep.join([package or package_in_use(), HERE])
+        path = os.pathsep.join([package or package_in_use(), PROGRAMS])
         self.process = subprocess.Popen([sys.executable, os.path.abspath(__file__)], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, universal_newlines=True,
                                         env=dict(os.environ, PYTHONPATH=path, **environment))
@@ -94,7 +95,7 @@ def work(request: Dict[str, Any]) -> int:
         kind = type(fluid.get_flags("FLAGS_" + name)["FLAGS_" + name])
         fluid.set_flags({"FLAGS_" + name: kind(value)})
     try:
-        exec(compile(request["text"], "<program>", "exec"), {"__name__": "__main__"})
+        exec(compile(request["text"], "<program>", "exec"), {"__name__": "__main__"})  # noqa: S102
     except SystemExit as e:
         if isinstance(e.code, str):
             print(e.code)

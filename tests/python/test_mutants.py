@@ -9,7 +9,6 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 sys.path.insert(0, os.path.join(ROOT, "tools", "mutants"))
 
 import compiling  # noqa: E402
-import device  # noqa: E402
 import ledger  # noqa: E402
 import named  # noqa: E402
 import reach  # noqa: E402
@@ -17,6 +16,8 @@ import runner  # noqa: E402
 import sites  # noqa: E402
 import tree  # noqa: E402
 from defects import MUTANT  # noqa: E402
+
+import device  # noqa: E402
 
 
 def text_of(path):

@@ -1,4 +1,4 @@
-"""Small networks, each with kernels and shapes of another kind: build() makes the loss, batch(rng, rows) what it is fed."""
+"""Small networks, each with kernels and shapes of another kind: build() makes the loss, batch(rng, rows) the feed."""
 from typing import Any, Callable, Dict, NamedTuple
 
 import numpy as np
@@ -166,8 +166,8 @@ def momentum():
 
 
 def decayed():
-    """Gradients are written again, so that the graph does not know them to be tensors: the CPU sums them, but in AllReduce
-    mode not on the same replicas as in Reduce mode, and its sums are rounded otherwise than the device's."""
+    """Gradients are written again, so that the graph does not know them to be tensors: the CPU sums them, but in
+    AllReduce mode not on the same replicas as in Reduce mode, and its sums are rounded otherwise than the device's."""
     return fluid.optimizer.Momentum(0.02, 0.9, regularization=fluid.regularizer.L2Decay(0.01),
                                     grad_clip=fluid.clip.GradientClipByGlobalNorm(1.0))
 

@@ -1,5 +1,5 @@
-"""What a program may do with devices, each by itself: SCENARIOS[name](devices) fails, or returns all numbers that came out,
-which have to have the same bits whatever the order of the queues was. tools/simdevice runs them for many seeds.
+"""What a program may do with devices, each by itself: SCENARIOS[name](devices) fails, or returns all numbers that came
+out, which have to have the same bits whatever the order of the queues was. tools/simdevice runs them for many seeds.
 
     FLAGS_device_plugin=simdevice FLAGS_simdevice_seed=3 python tests/simdevice/scenarios.py replicas 2
 """
@@ -52,8 +52,8 @@ def shapes(devices: int) -> Values:
     """Batches of other sizes from step to step: larger ones, smaller ones, fewer rows than devices, sequences of other
     lengths whose sum is the same."""
     rows = [devices * k for k in (2, 2, 7, 3)] + [max(1, devices - 1), 40, 2 * devices]
-    out = trained_in_modes("words", devices, rows) + trained_in_modes("mlp", devices, [5 * devices, 9 * devices, 4 * devices])
-    return out + other_lengths(devices)
+    out = trained_in_modes("words", devices, rows)
+    return out + trained_in_modes("mlp", devices, [k * devices for k in (5, 9, 4)]) + other_lengths(devices)
 
 
 def other_lengths(devices: int) -> Values:
@@ -73,7 +73,8 @@ def other_lengths(devices: int) -> Values:
 @scenario
 def blocks(devices: int) -> Values:
     """Loops and branches, which the CPU runs, between ops of the device; some read parameters that are then updated."""
-    return [value for name in BLOCKS for value in trained_in_modes(name, devices, [3 * devices, 3 * devices, 5 * devices])]
+    rows = [3 * devices, 3 * devices, 5 * devices]
+    return [value for name in BLOCKS for value in trained_in_modes(name, devices, rows)]
 
 
 @scenario
@@ -106,13 +107,17 @@ def kept_parameters(trained: Trained) -> Values:
 
 
 def rates(places: Sequence, mode) -> Values:
-    """A rate that branches write on the CPU, from a counter, and updates on the device read."""
+    """A rate that branches write on the CPU, from a counter, and updates on the device read; a parameter that a branch
+    reads before its update and that is fetched."""
     main, startup, scope = fluid.Program(), fluid.Program(), fluid.Scope()
     main.random_seed = startup.random_seed = 4
     with fluid.program_guard(main, startup), fluid.unique_name.guard():
         x = fluid.data("x", [None, 4])
         loss = fluid.layers.mean(fluid.layers.square(fluid.layers.fc(x, 3)))
         rate = fluid.layers.piecewise_decay([2, 4], [0.3, 0.1, 0.02])
+        weight = main.all_parameters()[0]
+        early = fluid.layers.reduce_mean(rate) > 0.2
+        looked_at = fluid.layers.cond(early, lambda: fluid.layers.reduce_sum(weight), lambda: fluid.layers.mean(weight))
         fluid.optimizer.Momentum(rate, 0.9).minimize(loss)
     exe, target = fluid.Executor(places[0]), main
     with fluid.scope_guard(scope):
@@ -124,7 +129,7 @@ def rates(places: Sequence, mode) -> Values:
         out: Values = []
         for step in range(6):
             feed = {"x": np.random.RandomState(step).rand(2 * len(places), 4).astype("float32")}
-            out += exe.run(target, feed=feed, fetch_list=[loss, rate])
+            out += exe.run(target, feed=feed, fetch_list=[loss, rate, looked_at, weight])
         return out
 
 

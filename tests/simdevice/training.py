@@ -25,7 +25,8 @@ class Trained:
         if fetch_gradients:
             block = self.main.global_block()
             dense = [p + "@GRAD" for p in self.parameters
-                     if block.has_var(p + "@GRAD") and block.var(p + "@GRAD").type == fluid.core.VarDesc.VarType.LOD_TENSOR]
+                     if block.has_var(p + "@GRAD")
+                     and block.var(p + "@GRAD").type == fluid.core.VarDesc.VarType.LOD_TENSOR]
             self.fetches += dense[:2]
         self.exe = fluid.Executor(places[0])
         self.target = self.main
@@ -62,17 +63,18 @@ class Trained:
         return [ready.engine for ready in self.exe._ready.values() if ready.program is self.main][-1]
 
 
-def compare(got: Sequence[np.ndarray], want: Sequence[np.ndarray], what: str, rtol: float = 1e-3, atol: float = 2e-4) -> None:
+def compare(got: Sequence[np.ndarray], want: Sequence[np.ndarray], what: str) -> None:
     """Within the rounding of some steps of training, in which a step counts for much more."""
     assert len(got) == len(want), "%s: %d values, %d are expected" % (what, len(got), len(want))
     for i, (g, w) in enumerate(zip(got, want)):
-        np.testing.assert_allclose(g, w, rtol=rtol, atol=atol, err_msg="%s, value %d" % (what, i))
+        np.testing.assert_allclose(g, w, rtol=1e-3, atol=2e-4, err_msg="%s, value %d" % (what, i))
 
 
 def same_bits(got: Sequence[np.ndarray], want: Sequence[np.ndarray], what: str) -> None:
     assert len(got) == len(want), "%s: %d values, %d are expected" % (what, len(got), len(want))
     for i, (g, w) in enumerate(zip(got, want)):
-        assert g.dtype == w.dtype and g.shape == w.shape and g.tobytes() == w.tobytes(), "%s, value %d: other bits" % (what, i)
+        alike = g.dtype == w.dtype and g.shape == w.shape and g.tobytes() == w.tobytes()
+        assert alike, "%s, value %d: other bits" % (what, i)
 
 
 def digest(values: Sequence[np.ndarray]) -> str:

@@ -9,7 +9,7 @@ import anabranch.fluid as fluid
 
 def wrong(devices: int) -> List[np.ndarray]:
     places, mode = fluid.cuda_places(list(range(devices))), MODES[1] if devices > 1 else None
-    out = injected("words", places, mode) + reported(places)
+    out = injected("words", places, mode) + injected("mlp", places[:1], None) + reported(places)
     return out if devices > 4 else out + injected("branches", places, mode)
 
 
@@ -37,7 +37,7 @@ def injected(name: str, places, mode) -> List[np.ndarray]:
 
 
 def reported(places) -> List[np.ndarray]:
-    """What a kernel finds in its numbers, on each device in turn, names the op; the run after it is a good one."""
+    """What a kernel finds in its numbers, of each replica in turn, names the op; the run after it is a good one."""
     main, scope, count = fluid.Program(), fluid.Scope(), len(places)
     with fluid.program_guard(main), fluid.unique_name.guard():
         x, y = fluid.data("x", [None, 3], dtype="int64"), fluid.data("y", [None, 3], dtype="int64")
@@ -57,5 +57,5 @@ def reported(places) -> List[np.ndarray]:
             except fluid.core.EnforceNotMet as e:
                 assert "elementwise_floordiv: an integer is divided by zero" in str(e), e
             else:
-                raise AssertionError("the division by zero on device %d was not told" % bad)
+                raise AssertionError("the division by zero of replica %d was not told" % bad)
     return fetched

@@ -1,6 +1,7 @@
-"""Plants the defects of tools/mutants/device.py in a copy of the sources, build/faults, and runs with each of them what is
-quick: programs on two simulated devices in three orders. A defect is found when one fails, ends by a signal, or computes
-other bits than without a defect. Each file that has a defect is compiled once for all of them; the others come from ccache.
+"""Plants the defects of tools/mutants/device.py in a copy of the sources, build/faults, and runs with each of them what
+is quick: programs on two simulated devices and on one, in three orders. A defect is found when one fails, ends by a
+signal, or computes other bits than without a defect. Files with defects are compiled once for all of them; the others
+come from ccache.
 """
 import os
 import subprocess
@@ -12,15 +13,19 @@ from jobs import ROOT, SCENARIOS, Job, scenario
 
 sys.path.insert(0, os.path.join(ROOT, "tools", "mutants"))
 
-import device  # noqa: E402
 import tree  # noqa: E402
 from forks import Forks  # noqa: E402
 from named import Named  # noqa: E402
+
+import device  # noqa: E402
 
 COPY = os.path.join(ROOT, "build", "faults")
 OUT = os.path.join(COPY, "build", "release")
 SEEDS = (0, 3, 6)                       # at random, the last item first, one queue starved
 SWITCH = b'#include "base/mutant.h"\n#line 1\n'
+
+
+Bits = Dict[tuple, str]                 # by number of devices and scenario
 
 
 class Found(NamedTuple):
@@ -58,7 +63,8 @@ def build(jobs: int) -> None:
     if not os.path.exists(os.path.join(OUT, "build.ninja")):
         subprocess.run(["cmake", "--preset", "release", "-DPython_EXECUTABLE=" + sys.executable], cwd=COPY, check=True,
                        stdout=subprocess.DEVNULL)
-    subprocess.run(["ninja", "-C", OUT, "-j", str(jobs), "--quiet", "_core", "anabranch_simdevice"], env=environment, check=True)
+    subprocess.run(["ninja", "-C", OUT, "-j", str(jobs), "--quiet", "_core", "anabranch_simdevice"], env=environment,
+                   check=True)
     package = os.path.join(COPY, "python", "anabranch")
     for name in os.listdir(os.path.join(OUT, "python")):
         link = os.path.join(package, name)
@@ -69,29 +75,29 @@ def build(jobs: int) -> None:
 def quick(first: str) -> List[Job]:
     """What a defect meets, what ought to find it first."""
     names = sorted(SCENARIOS, key=lambda name: not first.startswith(name))
-    return [Job(2, seed, name) for name in names for seed in SEEDS]
+    return [Job(devices, seed, name) for name in names for devices in (2, 1) for seed in SEEDS]
 
 
-def bits_without() -> Dict[str, str]:
+def bits_without() -> Bits:
     forks, bits = Forks(os.path.join(COPY, "python")), {}
     for job in quick(""):
         done = scenario(forks, job)
         if done.status:
             raise SystemExit("%s fails without a defect:\n%s" % (job, done.said[-2000:]))
-        if bits.setdefault(job.what, done.said) != done.said:
+        if bits.setdefault(job[::2], done.said) != done.said:
             raise SystemExit("%s has other bits than with another seed" % (job,))
     forks.close()
     return bits
 
 
-def search(number: int, defect: Named, bits: Dict[str, str]) -> Optional[Found]:
+def search(number: int, defect: Named, bits: Bits) -> Optional[Found]:
     forks = Forks(os.path.join(COPY, "python"), AB_MUTANT=str(number), FLAGS_simdevice_patience_ms="3000")
     try:
         for job in quick(defect.killer):
             done = scenario(forks, job)
             if done.status:
                 return Found(job, told(done.said) or "ended with status %d" % done.status)
-            if done.said != bits[job.what]:
+            if done.said != bits[job[::2]]:
                 return Found(job, "other bits")
         return None
     finally:
@@ -119,7 +125,7 @@ def main(only: Optional[List[str]], jobs: int) -> int:
             found = search(number, defect, bits)
             with lock:
                 results.append(found)
-                how = "%s, seed %d: %s" % (found.job.what, found.job.seed, found.how) if found else "NOT FOUND"
+                how = "%d devices, seed %d, %s: %s" % (*found.job, found.how) if found else "NOT FOUND"
                 print("%-42s %s" % (defect.name, how), flush=True)
 
     threads = [threading.Thread(target=work) for _ in range(jobs)]

@@ -9,7 +9,7 @@ from typing import Dict, List, NamedTuple, Optional, Union
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 LOGS = os.path.join(ROOT, "build", "simdevice")
-sys.path.insert(0, os.path.join(ROOT, "tests", "simdevice"))
+sys.path.insert(0, os.path.join(ROOT, "tests"))
 
 from forks import Done, Forks  # noqa: E402
 
@@ -64,7 +64,8 @@ def scenario(forks: Forks, job: Job) -> Done:
 
 def program(job: Job, command: List[str], where: str, **more: str) -> Done:
     flags = {"FLAGS_" + name: str(value) for name, value in flags_of(job).items()}
-    environment = dict(os.environ, PYTHONPATH=os.path.join(ROOT, "python"), FLAGS_device_plugin="simdevice", **flags, **more)
+    flags.update(more, FLAGS_device_plugin="simdevice", PYTHONPATH=os.path.join(ROOT, "python"))
+    environment = dict(os.environ, **flags)
     began = time.monotonic()
     try:
         done = subprocess.run(command, cwd=where, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -102,7 +103,8 @@ def cpp(job: Job) -> Done:
 
 
 #: What the programs say of how many passed and failed: pytest, golden.py, gtest.
-COUNTS = ((r"(\d+) passed", r"(\d+) failed"), (r"(\d+) of \d+ passed", None), (r"\[  PASSED  \] (\d+)", r"(\d+) FAILED TEST"))
+COUNTS = ((r"(\d+) passed", r"(\d+) failed"), (r"(\d+) of \d+ passed", None),
+          (r"\[  PASSED  \] (\d+)", r"(\d+) FAILED TEST"))
 
 
 def counts(done: Done) -> tuple:
@@ -145,7 +147,8 @@ def run(todo: List[Job], count: int) -> List[Result]:
                 with lock:
                     results.append(result)
                     if result.failed:
-                        print("FAILED %s on %d devices, seed %d: %s" % (job.what, job.devices, job.seed, result.log), flush=True)
+                        print("FAILED %s on %d devices, seed %d: %s" % (job.what, job.devices, job.seed, result.log),
+                              flush=True)
         finally:
             forks.close()
 
