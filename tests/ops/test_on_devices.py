@@ -4,13 +4,13 @@ import re
 import subprocess
 import sys
 
+import forks
 import pytest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-PLUGIN = os.path.join(HERE, "..", "..", "build", "release", "python", "anabranch_simdevice.so")
 
 
-@pytest.mark.skipif(not os.path.exists(PLUGIN), reason="the simulated device was not built")
+@pytest.mark.skipif(not forks.plugin(), reason="the simulated device was not built")
 def test_every_case_gives_the_same_on_a_device():
     environment = dict(os.environ, ANABRANCH_TEST_PLACE="device", FLAGS_device_plugin="simdevice")
     done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "on_devices", "-p", "no:cacheprovider", "-k",

@@ -4,12 +4,10 @@ import subprocess
 import sys
 import textwrap
 
+import forks
 import pytest
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(HERE))
-PLUGIN = os.path.join(ROOT, "build", "release", "python", "anabranch_simdevice.so")
-pytestmark = pytest.mark.skipif(not os.path.exists(PLUGIN), reason="the simulated device was not built")
+pytestmark = pytest.mark.skipif(not forks.plugin(), reason="the simulated device was not built")
 
 NET = """
 import sys
@@ -43,12 +41,9 @@ def train(place, steps=20, **made):
 
 def run(text, **flags):
     """What a program prints that has the simulated device; flags without their prefix."""
-    environment = dict(os.environ, PYTHONPATH=os.path.join(ROOT, "python"), FLAGS_device_plugin="simdevice",
-                       **{"FLAGS_" + name: str(value) for name, value in flags.items()})
-    done = subprocess.run([sys.executable, "-c", NET + textwrap.dedent(text)], capture_output=True, text=True,
-                          env=environment, timeout=120)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    done = forks.shared().run(NET + textwrap.dedent(text), flags)
+    assert done.status == 0, done.said
+    return done.said
 
 
 @pytest.mark.parametrize("order", ["random", "earliest", "latest", "starved"])
@@ -63,11 +58,6 @@ def test_training_gives_the_bits_of_the_cpu_in_every_order_of_queues(order):
 
 
 def test_ten_seeds_of_the_queues_give_equal_bits():
-    run("""
-    import subprocess, os
-    if len(sys.argv) == 1:
-        print(train(fluid.CUDAPlace(0)))
-    """)
     text = "print(train(fluid.CUDAPlace(0))[0])"
     assert len({run(text, simdevice_seed=seed) for seed in range(10)}) == 1
 
@@ -162,18 +152,6 @@ def test_all_reduce_and_reduce_give_equal_bits_for_ten_seeds():
     assert len(said) == 1
 
 
-@pytest.mark.parametrize("group", ["engine", "ctr"])
-def test_what_the_original_computed_comes_out_on_devices(group):
-    golden = os.path.join(ROOT, "tests", "golden")
-    environment = dict(os.environ, PYTHONPATH=os.path.join(ROOT, "python"), FLAGS_device_plugin="simdevice",
-                       FLAGS_simdevice_devices="4")
-    done = subprocess.run([sys.executable, os.path.join(golden, "golden.py"), "check", "--fluid", "fluid_on_device",
-                           "--group", group, "--behaviour", "default", "--expected",
-                           os.path.join(golden, "expected_failures.json")], cwd=golden, env=environment,
-                          capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, "\n".join(line for line in done.stdout.splitlines() if line.startswith("FAIL"))
-
-
 def test_what_is_injected_into_any_node_is_told_and_the_next_run_goes_on():
     run("""
     from anabranch import _core
@@ -198,3 +176,17 @@ def test_what_is_injected_into_any_node_is_told_and_the_next_run_goes_on():
     last, = exe.run(main, feed=batch(0), fetch_list=[loss])
     assert last < first
     """)
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+@pytest.mark.parametrize("name", ["nets", "shapes", "blocks", "values", "in_flight", "wrong"])
+def test_a_scenario_has_the_same_bits_in_two_orders(name, devices):
+    text = "import scenarios, training; print(training.digest(scenarios.SCENARIOS[%r](%d)))" % (name, devices)
+    assert len({run(text, simdevice_devices=devices, simdevice_order=order) for order in ("random", "latest")}) == 1
+
+
+def test_a_process_that_was_not_forked_ends_as_others_do():
+    environment = dict(os.environ, PYTHONPATH=forks.package_in_use(), FLAGS_device_plugin="simdevice")
+    done = subprocess.run([sys.executable, "-c", NET + "print(train(fluid.CUDAPlace(0), 2)[0])"], env=environment,
+                          capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0 and not done.stderr, done.stdout + done.stderr

@@ -17,13 +17,15 @@ import sites  # noqa: E402
 import tree  # noqa: E402
 from defects import MUTANT  # noqa: E402
 
+import device  # noqa: E402
+
 
 def text_of(path):
     with open(os.path.join(ROOT, path), encoding="utf-8") as file:
         return file.read()
 
 
-@pytest.mark.parametrize("defect", named.DEFECTS, ids=lambda d: d.name)
+@pytest.mark.parametrize("defect", named.DEFECTS + device.DEFECTS, ids=lambda d: d.name)
 def test_a_named_defect_fits_its_file(defect):
     assert text_of(defect.path).count(defect.find) == 1
     assert MUTANT in defect.text
@@ -34,6 +36,8 @@ def test_a_named_defect_fits_its_file(defect):
 def test_names_are_unique_and_few_enough():
     names = [d.name for d in named.DEFECTS]
     assert len(set(names)) == len(names) and 40 <= len(names) < tree.FIRST_SEEDED
+    of_devices = [d.name for d in device.DEFECTS]
+    assert len(set(of_devices)) == len(of_devices) and len(of_devices) >= 20
 
 
 def test_sites_judged_equivalent_are_still_there():

@@ -42,9 +42,9 @@ def read(path: str) -> bytes:
         return file.read()
 
 
-def named_sites() -> List[sites.Site]:
+def named_sites(defects: List[named.Named]) -> List[sites.Site]:
     found = []
-    for defect in named.DEFECTS:
+    for defect in defects:
         data, find = read(defect.path), defect.find.encode()
         if data.count(find) != 1:
             raise SystemExit("%s: %r must occur once in %s, occurs %d times" %
@@ -98,7 +98,7 @@ def mutated(data: bytes, planted: List[tuple]) -> bytes:
 
 def generate(seed: int) -> Dict:
     """Chooses the sites, copies the checkout, plants the defects; returns what save() keeps."""
-    state, fixed = load(), named_sites()
+    state, fixed = load(), named_sites(named.DEFECTS)
     taken: Dict[str, List[tuple]] = {}
     for site in fixed:
         taken.setdefault(site.path, []).append((site.start, site.end))

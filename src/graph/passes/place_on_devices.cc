@@ -153,11 +153,15 @@ class Placer {
         }
       }
     }
-    // What replicas copy from each other.
+    choose_homes_of_copies();
+  }
+
+  // What one replica hands out may be touched by nothing else on another one: it lies on that one's device, too.
+  void choose_homes_of_copies() {
     for (const GraphNode& node : graph_.nodes) {
       if (node.op->type != kCopy || graph_.vars[node.ins[0]].place.on_host()) continue;
-      GraphVar& target = graph_.vars[node.outs[0]];
-      target.place = context_.places[static_cast<size_t>(target.replica)];
+      GraphVar& to = graph_.vars[node.outs[0]];
+      to.place = context_.places[static_cast<size_t>(to.replica)];
     }
   }
 
