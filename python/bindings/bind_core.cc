@@ -88,9 +88,10 @@ void bind_tensor(nb::module_& m) {
             self->own.set_lod(lod_from_lengths(recursive_seq_lens));
           },
           nb::arg("recursive_seq_lens"))
-      .def("set", &set_tensor, nb::arg("array").none(), nb::arg("place") = nb::none(), nb::arg("zero_copy") = false,
-           "Copies an array into the tensor. place: where it lies then; zero_copy: accepted, the data is copied all the "
-           "same.")
+      .def(
+          "set", &set_tensor, nb::arg("array").none(), nb::arg("place") = nb::none(), nb::arg("zero_copy") = false,
+          "Copies an array into the tensor. place: where it lies then; zero_copy: accepted, the data is copied all the "
+          "same.")
       .def(
           "shape", [](TensorRef& self) { return self.get().shape().to_vector(); }, "Extents; [0] before data is set.")
       .def(

@@ -158,7 +158,8 @@ nb::list device_memory() {
 
 void bind_engine(nb::module_& m) {
   m.def("devices_offered", &device::Devices::offered, "Whether there is a plug-in for devices.");
-  m.def("device_count", [] { return device::Devices::get().count(); }, "Devices of the plug-in.");
+  m.def(
+      "device_count", [] { return device::Devices::get().count(); }, "Devices of the plug-in.");
   m.def("device_memory", &device_memory,
         "Of each device that is open, and pinned memory: (place, bytes in use, bytes kept for use again).");
   bind_strategies(m);

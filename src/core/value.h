@@ -112,7 +112,8 @@ class alignas(64) Value {
 };
 static_assert(sizeof(Value) == 192);
 
-// What a value looks like to those who prepare to work on it: kind, shape, dtype, place, LoD and whether there is memory.
+// What a value looks like to those who prepare to work on it: kind, shape, dtype, place, LoD and whether there is
+// memory.
 class Form {
  public:
   Form() = default;

@@ -77,9 +77,8 @@ std::string chrome_trace(const Profile& profile) {
   std::set<int> lanes;
   for (const ProfiledEvent& e : profile.events) lanes.insert(e.event.lane);
   for (int lane : lanes) {
-    out += fmt::format(
-        ",\n{{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":0,\"tid\":{},\"args\":{{\"name\":\"{}\"}}}}",
-        thread_id(lane), lane < 0 ? name_of_lane(-1 - lane) : fmt::format("thread {}", lane));
+    out += fmt::format(",\n{{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":0,\"tid\":{},\"args\":{{\"name\":\"{}\"}}}}",
+                       thread_id(lane), lane < 0 ? name_of_lane(-1 - lane) : fmt::format("thread {}", lane));
   }
   for (const auto& [plan, e] : profile.events) {
     const ProfiledNode* node = e.node >= 0 ? &profile.plans[plan].nodes[e.node] : nullptr;
@@ -89,8 +88,13 @@ std::string chrome_trace(const Profile& profile) {
     out += fmt::format(
         ",\n{{\"name\":{},\"cat\":\"{}\",\"ph\":\"X\",\"pid\":0,\"tid\":{},\"ts\":{:.3f},\"dur\":{:.3f},"
         "\"args\":{{{}}}}}",
-        quoted(name), e.lane < 0 ? "device" : node ? "op" : "engine", thread_id(e.lane), static_cast<double>(e.begin_ns - profile.begin_ns) / 1e3,
-        static_cast<double>(e.end_ns - e.begin_ns) / 1e3, node && (e.kind == TraceEvent::kNode || e.kind == TraceEvent::kDevice) ? details(*node, e) : "");
+        quoted(name),
+        e.lane < 0 ? "device"
+        : node     ? "op"
+                   : "engine",
+        thread_id(e.lane), static_cast<double>(e.begin_ns - profile.begin_ns) / 1e3,
+        static_cast<double>(e.end_ns - e.begin_ns) / 1e3,
+        node && (e.kind == TraceEvent::kNode || e.kind == TraceEvent::kDevice) ? details(*node, e) : "");
   }
   return out + "\n]}\n";
 }

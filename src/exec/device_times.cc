@@ -66,8 +66,7 @@ void DeviceTimes::add_to(Trace& trace) const {
     const auto& span = spans_[static_cast<size_t>(i)];
     if (!span || !span->closed) continue;
     const int device = device_of(plan_.lane(i));
-    const auto clock =
-        std::find_if(clocks_.begin(), clocks_.end(), [&](const Clock& c) { return c.device == device; });
+    const auto clock = std::find_if(clocks_.begin(), clocks_.end(), [&](const Clock& c) { return c.device == device; });
     const auto end = static_cast<int64_t>(time_of(span->end)), begin = static_cast<int64_t>(time_of(span->begin));
     trace.add_on_device(i, plan_.lane(i), begin + clock->to_host, end + clock->to_host);
   }

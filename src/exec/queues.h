@@ -71,7 +71,7 @@ class Queues {
   };
   FaultText fault_text_;
   std::unique_ptr<DeviceTimes> times_;  // null until a run is traced
-  std::vector<Told> words_;  // of the devices where some node uses them
+  std::vector<Told> words_;             // of the devices where some node uses them
 };
 
 }  // namespace anabranch

@@ -58,7 +58,7 @@ class Graph {
   // What somebody who asks for the name after a run is given: the last version, in the scope's variable when it is
   // persistable.
   int fetched_as(const std::string& name, int replica) const;
-  int buffer(int var) const;                            // follows same_buffer_as
+  int buffer(int var) const;  // follows same_buffer_as
   // Of a fetched variable that lies at a device: the one on the host that the caller is given.
   int on_host(int var) const;
   void give_on_host(int var, int host) { on_host_[var] = host; }

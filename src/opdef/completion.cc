@@ -23,7 +23,8 @@ void Completion::end(std::exception_ptr error) noexcept {
 }
 
 LaterContext& LaterContext::of(KernelContext& c) {
-  AB_CHECK(c.call == KernelContext::Call::kLater, Internal, "the kernel completes later, but its op does not declare kCompletesLater");
+  AB_CHECK(c.call == KernelContext::Call::kLater, Internal,
+           "the kernel completes later, but its op does not declare kCompletesLater");
   return static_cast<LaterContext&>(c);
 }
 

@@ -95,9 +95,7 @@ class TurnContext : public KernelContext {
     in_turn.set();
   }
   // As around it.
-  explicit TurnContext(const KernelContext& around) : KernelContext(around), turns_(turns_of(around)) {
-    in_turn.set();
-  }
+  explicit TurnContext(const KernelContext& around) : KernelContext(around), turns_(turns_of(around)) { in_turn.set(); }
   TurnContext(const TurnContext& other) : TurnContext(static_cast<const KernelContext&>(other)) {}
   // 0 outside of loops.
   static uint64_t turns_of(const KernelContext& c) { return c.in_turn ? static_cast<const TurnContext&>(c).turns_ : 0; }
@@ -139,8 +137,8 @@ class KernelArgs {
              const BlockFactory* blocks = nullptr)
       : def_(def), op_(op), dtype_(dtype), random_(random), blocks_(blocks) {}
 
-  In in(std::string_view slot) const;    // count 0 when the optional slot is not given; Internal when no such slot
-  Out out(std::string_view slot) const;  // as written in the op: kEmptyVar counts, see KernelContext::wants
+  In in(std::string_view slot) const;        // count 0 when the optional slot is not given; Internal when no such slot
+  Out out(std::string_view slot) const;      // as written in the op: kEmptyVar counts, see KernelContext::wants
   bool has_in(std::string_view slot) const;  // the op type has such a slot
   template <class T> const T& attr(const std::string& name) const { return op_.attr<T>(name); }
   const ir::Op& op() const { return op_; }

@@ -1,4 +1,4 @@
-"""Sparse gradients on a simulated device: tables stay there, rows are added up there, and the CPU sees them when asked."""
+"""Sparse gradients on a simulated device: tables and sums of rows stay there, and the CPU sees them when asked."""
 import pytest
 from test_devices import pytestmark, run  # noqa: F401
 

@@ -94,12 +94,11 @@ inline const char* function_of(const OpDef& def) {
 
 template <class... Ts> void forward_on_device(OpDef& def, bool sparse, const char* division) {
   if (sparse) def.with(rows_on_devices);
-  def.template device<Ts...>(
-      [sparse, division, function = function_of(def)](auto tag, const KernelArgs& op) -> Kernel {
-        constexpr bool kWhole = std::is_integral_v<typename decltype(tag)::type>;
-        if (kWhole && division) return device::integer_division(division)(tag, op);
-        return sparse ? rows_there(function)(tag, op) : device::binary(function)(tag, op);
-      });
+  def.template device<Ts...>([sparse, division, function = function_of(def)](auto tag, const KernelArgs& op) -> Kernel {
+    constexpr bool kWhole = std::is_integral_v<typename decltype(tag)::type>;
+    if (kWhole && division) return device::integer_division(division)(tag, op);
+    return sparse ? rows_there(function)(tag, op) : device::binary(function)(tag, op);
+  });
   if (division) def.with(device::divided_by_zero());
 }
 
