@@ -183,7 +183,7 @@ def test_processes_with_two_devices_each_train_as_four_replicas(reduce, tmp_path
     assert [code for code, _ in done] == [0, 0], done
     first, second = (dict(np.load(str(tmp_path / ("rank%d.npz" % r)))) for r in range(2))
     namespace = {}
-    exec(WITHOUT_NET + NETS, namespace)  # noqa: S102: a text of this file
+    exec(WITHOUT_NET + NETS, namespace)  # noqa: S102
     expected = namespace["together"](namespace["plain"], namespace["fluid"].cpu_places(4), rows=(16,) * 5)[1]
     assert len(first) == 6
     for name in first:

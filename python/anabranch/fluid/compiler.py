@@ -51,7 +51,7 @@ class CompiledProgram:
         self._is_inference = False
         self._loss_name: str | None = None
         self._share_vars_from: CompiledProgram | None = None
-        self._places = None
+        self._places: list[Any] | None = None
         self._engine = None
         self._scope = None
         self._executor_place = None

@@ -36,18 +36,18 @@ template <class F, class T, bool kOfX, bool kDivides> struct Term {
   }
 };
 
-template <class T, class Term, int kOwn> struct PlainTerms {
+template <class T, class Term, int kSelf> struct PlainTerms {
   Walk<3> walk;
   Term term;
   T* to;
   AB_HD void operator()(int64_t i) const {
     int64_t place[3];
     walk.at(i, place);
-    store(to + place[kOwn], term.at(place));
+    store(to + place[kSelf], term.at(place));
   }
 };
 
-template <class T, class Term, int kOwn> struct FoldedTerms {
+template <class T, class Term, int kSelf> struct FoldedTerms {
   using Fold = FoldSum<Compute<T>>;
   using Wide = typename Fold::Wide;
   Walk<3> kept, folded;
@@ -65,7 +65,7 @@ template <class T, class Term, int kOwn> struct FoldedTerms {
   AB_HD void put(int64_t row, Wide total) const {
     int64_t place[3];
     kept.at(row, place);
-    store(to + place[kOwn], static_cast<Compute<T>>(total));
+    store(to + place[kSelf], static_cast<Compute<T>>(total));
   }
 };
 
@@ -92,18 +92,18 @@ template <class F, bool kDivides = false> struct BinaryGradOf {
     return most;
   }
   template <class T, bool kOfX> static int one(const Launch& launch, const BinaryGradArgs& a, const FaultSink& fault) {
-    constexpr int kOwn = kOfX ? 1 : 2;
+    constexpr int kSelf = kOfX ? 1 : 2;
     using Terms = Term<F, T, kOfX, kDivides>;
     Terms term{a.x.get<T>(), a.y.get<T>(), a.out.get<T>(), a.dout.get<T>(), FaultReport(fault), {}};
     for (int k = 0; k < kMaxNumbers; ++k) term.p[k] = a.p[k];
     T* to = (kOfX ? a.dx : a.dy).template get<T>();
-    const GradParts parts(a.axes, kOwn);
+    const GradParts parts(a.axes, kSelf);
     if (parts.folded.count() == 1) {
       const Walk<3> walk(a.axes);
-      return each(launch, walk.count(), PlainTerms<T, Terms, kOwn>{walk, term, to});
+      return each(launch, walk.count(), PlainTerms<T, Terms, kSelf>{walk, term, to});
     }
     return fold_rows(launch, parts.kept.count(), parts.folded.count(), parts.neighbours,
-                     FoldedTerms<T, Terms, kOwn>{parts.kept, parts.folded, term, to}, launch.workspace.get<Wide<T>>());
+                     FoldedTerms<T, Terms, kSelf>{parts.kept, parts.folded, term, to}, launch.workspace.get<Wide<T>>());
   }
   template <class T> static int both(const Launch& launch, const BinaryGradArgs& a, const FaultSink& fault) {
     if (a.dy.there()) {

@@ -107,6 +107,7 @@ class CUDAPlace:
     """
 
     __slots__ = ("_id",)
+    _id: int
 
     def __new__(cls, id: int | None = 0) -> Any:
         if not _core.devices_offered():
