@@ -234,7 +234,7 @@ TEST(Profiler, FilesHoldEveryEventAndEscapeNames) {
   Profiler& profiler = Profiler::instance();
   profiler.start();
   ProfiledPlan plan;
-  plan.nodes.push_back({"mul", "made \"here\"\n\\", 0, {}, {}, {}});
+  plan.nodes.push_back({"mul", "made \"here\"\n\\", 0, {}, {}, {}, {}});
   plan.first_successor = {0, 0};
   const int id = profiler.add_plan(plan);
   Trace trace(8);
