@@ -6,4 +6,3 @@ for op in ("all_reduce", "barrier", "replica_weight"):
 skip("hand_out", "gives replicas on devices what one has updated: tests/python/test_device_collectives.py")
 skip("empty_array", "begins an array in each step: tests/python/test_loops.py")
 skip("copy_value", "stands between two values of a variable: tests/python/test_written_twice.py")
-skip("copy_between_places", "stands where values move between places: tests/python/test_devices.py")

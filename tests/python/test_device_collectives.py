@@ -1,14 +1,11 @@
 """Several devices, which the CPU plays, in one process and in several: sums and broadcasts over communicators."""
-import os
 import signal
 import textwrap
 
 import numpy as np
 import pytest
 import test_collective_processes as processes
-from test_devices import PLUGIN, run
-
-pytestmark = pytest.mark.skipif(not os.path.exists(PLUGIN), reason="the simulated device was not built")
+from test_devices import pytestmark, run  # noqa: F401
 
 NETS = """
 import re

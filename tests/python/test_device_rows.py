@@ -126,7 +126,7 @@ except fluid.core.EnforceNotMet as e:
     said = str(e)
 assert re.search("lookup_table_v2: an id of b is 77, which is no row of table|"
                  "fused_embedding_concat: an id of a, b, c is 77, which is no row of table", said), said
-assert "made at <string>" in said and "in words()" in said, said
+assert "made at <program>" in said and "in words()" in said, said
 """, disable_passes=off)
 
 

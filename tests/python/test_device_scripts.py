@@ -5,9 +5,7 @@ import re
 
 import pytest
 import test_old_scripts as scripts
-from test_devices import PLUGIN
-
-pytestmark = pytest.mark.skipif(not os.path.exists(PLUGIN), reason="the simulated device was not built")
+from test_devices import pytestmark  # noqa: F401
 
 #: Whole scripts that the guides begin with.
 FIRST = ["fit_a_line", "recognize_digits_mlp", "word2vec_ngram"]

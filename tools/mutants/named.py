@@ -55,7 +55,7 @@ DEFECTS: List[Named] = [
           "for (int t : spec.tokens) write(node, tokens_[t]);", "for (int t : spec.tokens) if (!MUTANT) write(node, tokens_[t]);",
           "ops with effects swap places with threads", "exec tests"),
     Named("no_edges_of_shared_memory", "src/exec/memory_plan.cc",
-          "if (!parallel || layout.after[i] < 0) continue;", "if (MUTANT || !parallel || layout.after[i] < 0) continue;",
+          "if (!ordered || layout.after[k] < 0) continue;", "if (MUTANT || !ordered || layout.after[k] < 0) continue;",
           "rare wrong values with threads: a temporary is overwritten by another one", "exec tests, tests/passes"),
     Named("memory_shared_one_node_early", "src/exec/memory_plan.cc",
           "if (blocks[b].last + gap >= first) continue;",
