@@ -9,6 +9,8 @@ from test_devices import pytestmark  # noqa: F401
 
 #: Whole scripts that the guides begin with.
 FIRST = ["fit_a_line", "recognize_digits_mlp", "word2vec_ngram"]
+#: Samples of the guides whose records are of two replicas.
+TWO_REPLICAS = ["cpu_recipe", "single_and_multi_card"]
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +31,7 @@ def on_a_device(name, folder):
     with open(os.path.join(scripts.SCRIPTS, "old", name + ".py")) as file:
         text = file.read()
     changed = re.sub(r"use_cuda\s*=\s*False", "use_cuda=True", text)
-    changed = changed.replace("fluid.CPUPlace()", "fluid.CUDAPlace(0)")
+    changed = re.sub(r"\b(fluid|core)\.CPUPlace\(\)", r"\1.CUDAPlace(0)", changed)
     assert changed != text
     path = os.path.join(str(folder), name + ".py")
     with open(path, "w") as file:
@@ -57,7 +59,7 @@ def test_an_old_script_runs_on_a_device(name, home, tmp_path):
 @pytest.mark.parametrize("name", [pytest.param(p.values[0], marks=() if p.values[0] == "single_and_multi_card"
                                                else pytest.mark.slow) for p in scripts.named("guides")])
 def test_a_sample_of_the_guides_runs_on_devices(name, home, tmp_path, monkeypatch):
-    if name == "single_and_multi_card":
+    if name in TWO_REPLICAS:
         monkeypatch.setitem(scripts.ENVIRONMENT, "FLAGS_simdevice_devices", "2")
     done = scripts.run(home, tmp_path, *scripts.start("guides", name), "--use_cuda")
     scripts.compare(name, done)
