@@ -143,7 +143,6 @@ void bind_tensor(nb::module_& m) {
             return p.kind == PlaceKind::kCpu ? -1 : p.kind == PlaceKind::kCudaPinned ? -2 : int{p.id};
           },
           "Number of the device where the memory lies; -1: the CPU, -2: pinned memory.")
-      .def("_place_kind", [](TensorRef& self) { return self.get().place().str(); })
       .def("_is_initialized", [](TensorRef& self) { return self.get().initialized(); })
       .def("_clear",
            [](TensorRef& self) {

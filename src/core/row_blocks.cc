@@ -5,9 +5,14 @@
 
 namespace anabranch {
 
-size_t ids_in_block(const SelectedRows& rows) {
-  return (rows.value.bytes() + sizeof(int64_t) - 1) / sizeof(int64_t) * sizeof(int64_t);
-}
+namespace {
+
+// Where ids begin behind so many bytes of values.
+size_t ids_behind(size_t bytes) { return (bytes + sizeof(int64_t) - 1) / sizeof(int64_t) * sizeof(int64_t); }
+
+}  // namespace
+
+size_t ids_in_block(const SelectedRows& rows) { return ids_behind(rows.value.bytes()); }
 
 size_t block_bytes(const SelectedRows& rows) {
   return ids_in_block(rows) + static_cast<size_t>(rows.value.rows()) * sizeof(int64_t);
@@ -18,8 +23,7 @@ void lay_out_block(SelectedRows* rows, int64_t height, const Shape& values, Kind
   rows->height = height;
   rows->rows.clear();
   const size_t of_values = static_cast<size_t>(values.numel()) * dtype_size(kind.dtype);
-  const size_t bytes = (of_values + sizeof(int64_t) - 1) / sizeof(int64_t) * sizeof(int64_t) +
-                       static_cast<size_t>(values[0]) * sizeof(int64_t);
+  const size_t bytes = ids_behind(of_values) + static_cast<size_t>(values[0]) * sizeof(int64_t);
   // A tensor keeps the memory that it has had for more.
   rows->value.resize(Shape{static_cast<int64_t>(bytes)}, {DType::kUInt8, kind.place});
   rows->value.resize(values, kind);
