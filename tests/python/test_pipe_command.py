@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 
+import processes
 import pytest
 from dataset_cases import dataset, numbers, write
 
@@ -37,11 +38,11 @@ def nothing_is_left(tmp_path, monkeypatch):
     """No process, no open file, no file in the working folder remains of a test."""
     monkeypatch.chdir(tmp_path)
     write(tmp_path / "in", range(ROWS))
+    started_before = processes.children()
     open_before, files_before = len(os.listdir("/proc/self/fd")), set(os.listdir("."))
     with fluid.program_guard(fluid.Program(), fluid.Program()):
         yield
-    with pytest.raises(ChildProcessError):
-        os.waitpid(-1, os.WNOHANG)
+    assert processes.children() <= started_before
     assert len(os.listdir("/proc/self/fd")) == open_before
     assert set(os.listdir(".")) == files_before
 
@@ -215,3 +216,12 @@ def test_interrupt_in_a_line_without_end(tmp_path):
         assert time.monotonic() - begin < 3 and child.returncode == 0
     finally:
         child.kill()
+
+
+def test_a_child_that_nobody_waits_for_is_seen():
+    before = processes.children()
+    child = subprocess.Popen(["true"])
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+    assert processes.children() - before == {str(child.pid)}
+    child.wait()
+    assert processes.children() == before
