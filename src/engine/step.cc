@@ -56,6 +56,7 @@ Step::Step(const StepKey& key, const StepOptions& options)
     state_->queues()->word_faults([this](int node, int code, int64_t detail) {
       return fault_text(*graph_.nodes[static_cast<size_t>(node)].op, code, detail);
     });
+    if (std::get<bool>(get_flag("FLAGS_device_graphs"))) state_->queues()->capture(lowered_.capturable);
   }
   note_outside();
   make_feed_slots();
@@ -103,7 +104,8 @@ void Step::note_outside() {
   }
   for (size_t i = 0; i < graph_.nodes.size(); ++i) {
     const OpDef& def = find_op(graph_.nodes[i].op->type);
-    if (def.has(kRandom) || def.has(kRunsBlock)) numbered_.push_back(static_cast<int>(i));
+    const int node = static_cast<int>(i);
+    if (def.has(kRandom) || def.has(kRunsBlock) || lowered_.plan->uses_words(node)) numbered_.push_back(node);
   }
 }
 
@@ -168,6 +170,7 @@ void Step::bring_home() {
 bool Step::lay_out() {
   laid_out_ = false;  // until every node is
   if (device::Devices::opened() && !anabranch::is_home(graph_, lowered_)) return false;
+  if (state_->queues()) state_->queues()->drop_graphs();
   int at = 0;
   const MemoryPlan::Shaping without_memory(shareable_);
   try {

@@ -106,7 +106,7 @@ class Step {
   std::vector<Watched> watched_;
   std::vector<int> declared_;    // variables from outside that must look as declared, because passes rely on it
   std::vector<Value*> written_;  // values of the user's scope that a run changes
-  std::vector<int> numbered_;    // nodes whose kernels look at the number of the step: random ones, sub-blocks
+  std::vector<int> numbered_;    // nodes whose kernels look at the number of the step: random ones, sub-blocks, words
   bool laid_out_ = false;
   ThreadTrial trial_;
   std::vector<Temporary> shareable_;

@@ -37,6 +37,7 @@ std::string Step::explain() const {
   }
   for (const auto& p : passes_) text += fmt::format("  {:<16} {}\n", p.name, p.outcome);
   text += explain_copies();
+  if (state_->queues()) text += state_->queues()->explain_graphs();
   text += lowered_.explain_blocks;
   BlockSet::Bytes in_blocks;
   for (const auto& set : lowered_.blocks) {
@@ -52,6 +53,7 @@ std::string Step::explain() const {
 }
 
 void Step::drop_own_temporaries() {
+  if (state_->queues()) state_->queues()->drop_graphs();
   for (Value& v : lowered_.temporaries) {
     if (Tensor* t = v.get<Tensor>()) t->release();
   }

@@ -24,6 +24,7 @@ class Lowerer {
     std::vector<NodeSpec> specs;
     for (const GraphNode& node : graph_.nodes) {
       specs.push_back(make_spec(node));
+      out_.capturable.push_back(capturable(node, specs.back()));
       out_.types.push_back(node.op->type);
       out_.replicas.push_back(node.replica);
       out_.writes.push_back(graph_.writes(node));
@@ -36,6 +37,7 @@ class Lowerer {
     out_.trusts_shapes = bodies_ && bodies_->trusts_shapes();
     out_.plan = std::make_unique<Plan>(std::move(specs));
     for (int i = 0; i < out_.plan->size(); ++i) out_.plan->node(i).context.parallel = options_.parallel;
+    if (out_.plan->lanes() == 0) out_.capturable.clear();
     make_report();
     out_.blocks = block_sets_;
     return std::move(out_);
@@ -142,6 +144,23 @@ class Lowerer {
     if (node.place.on_host()) return anabranch::lane_of(node.from.id, QueueKind::kDown);
     if (!(node.from == node.place)) return anabranch::lane_of(node.place.id, QueueKind::kUp);
     return anabranch::lane_of(node.place.id, QueueKind::kCompute);
+  }
+
+  // What is launched for it may be another thing in the next run.
+  const char* why_apart(const GraphNode& node, const NodeSpec& spec) const {
+    if (spec.dynamic) return "whose shapes depend on values";
+    if (joins_devices(node)) return "of several devices at once";
+    if (find_op(node.op->type).has(kOrdered)) return "that keep an order of their own";
+    const auto on_host = [&](int v) { return v >= 0 && graph_.vars[v].place.on_host(); };
+    const bool reads_host = std::any_of(node.ins.begin(), node.ins.end(), on_host);
+    return reads_host ? "that read memory of the host" : nullptr;
+  }
+
+  Capturable capturable(const GraphNode& node, const NodeSpec& spec) const {
+    if (spec.lane == kHost) return {};
+    Capturable made{why_apart(node, spec), {spec.ins.begin(), spec.ins.end()}};
+    made.touches.insert(made.touches.end(), spec.outs.begin(), spec.outs.end());
+    return made;
   }
 
   NodeSpec make_spec(const GraphNode& node) {

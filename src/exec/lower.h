@@ -8,6 +8,7 @@
 
 #include "exec/block_plan.h"
 #include "exec/plan.h"
+#include "exec/stage_graph.h"
 #include "graph/build_strategy.h"
 #include "graph/graph.h"
 
@@ -34,6 +35,7 @@ struct Lowered {
   std::vector<std::string> types;        // by node: op type
   std::vector<int> replicas;             // by node
   std::vector<std::vector<int>> writes;  // by node: graph variables it writes
+  std::vector<Capturable> capturable;    // by node; none where the CPU runs all
   bool has_dynamic = false;
   bool trusts_shapes = false;          // passes in sub-blocks do (PassReport)
   std::vector<InnerNode> inner_nodes;  // ops of sub-blocks: in traces their numbers follow behind those of the plan

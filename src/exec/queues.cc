@@ -1,6 +1,11 @@
 #include "exec/queues.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <map>
+
+#include "exec/run.h"
 
 namespace anabranch {
 
@@ -20,6 +25,7 @@ void Queues::follow_edges() {
   while (static_cast<int>(workspaces_.size()) < plan_.lanes()) {
     workspaces_.emplace_back(device_of(static_cast<int>(workspaces_.size())));
   }
+  make_stages();
 }
 
 void Queues::add_words(int lane, int node) {
@@ -48,11 +54,16 @@ Queues::Reported Queues::reported() const {
   return {};
 }
 
-void Queues::launch(Plan& plan, int i, const std::function<std::string(int)>* describe) {
-  const int lane = plan.lane(i);
-  ab_queue* queue = queue_of(lane);
+void Queues::launch(Plan& plan, int i, const Describe* describe) {
+  ab_queue* queue = queue_of(plan.lane(i));
   if (plan.is_dynamic(i)) plan.infer(i);
   for (const int before : order_.waits(i)) events_[before]->hold(queue);
+  put(plan, i, queue, describe);
+  if (order_.records(i)) events_[i]->record(queue);
+}
+
+void Queues::put(Plan& plan, int i, ab_queue* queue, const Describe* describe) {
+  const int lane = plan.lane(i);
   if (describe && devices_.wants_marks()) {
     devices_.check(devices_.api().queue_mark(queue, (*describe)(i).c_str()), "naming a node");
   }
@@ -64,7 +75,76 @@ void Queues::launch(Plan& plan, int i, const std::function<std::string(int)>* de
   }
   DeviceContext context(node.context, devices_, queue, &workspaces_[lane], words);
   node.kernel(context);
-  if (order_.records(i)) events_[i]->record(queue);
+}
+
+void Queues::capture(std::vector<Capturable> nodes) {
+  capturable_ = std::move(nodes);
+  make_stages();
+}
+
+void Queues::make_stages() {
+  stages_.clear();
+  if (!capturable_.empty()) stages_ = anabranch::make_stages(plan_, order_, capturable_);
+}
+
+void Queues::drop_graphs() {
+  for (Stage& stage : stages_) stage.graph.drop();
+}
+
+void Queues::put_all(Plan& plan, const Stage& stage, ab_queue* queue, RunState& state, const Describe* describe) {
+  for (const int i : stage.nodes) {
+    state.at(i);
+    put(plan, i, queue, describe);
+  }
+}
+
+void Queues::launch(Plan& plan, Stage& stage, RunState& state, const Describe* describe) {
+  ab_queue* queue = queue_of(stage.lane);
+  Workspace& workspace = workspaces_[static_cast<size_t>(stage.lane)];
+  for (const int before : stage.waits) events_[before]->hold(queue);
+  StageGraph& graph = stage.graph;
+  const auto capture_it = [&] {
+    return graph.capture(devices_, device_of(stage.lane),
+                         [&](ab_queue* own) { put_all(plan, stage, own, state, describe); });
+  };
+  if (!graph.fits(workspace.of(0))) {
+    graph.drop();
+    put_all(plan, stage, queue, state, describe);
+    graph.look(stage.values, workspace.of(0));
+  } else if (graph.captured() || capture_it()) {
+    graph.launch(devices_, queue);
+  } else {
+    put_all(plan, stage, queue, state, describe);
+  }
+  for (const int i : stage.nodes) {
+    if (order_.records(i)) events_[i]->record(queue);
+  }
+}
+
+std::string Queues::explain_graphs() const {
+  int graphs = 0, inside = 0, there = 0;
+  int64_t launches = 0;
+  std::map<std::string, int> apart;
+  for (const Stage& stage : stages_) {
+    const int nodes = stage.lane == kHost ? 0 : static_cast<int>(stage.nodes.size());
+    there += nodes;
+    launches += stage.graph.launches();
+    if (stage.graph.captured()) {
+      ++graphs;
+      inside += nodes;
+    } else if (nodes > 1) {
+      apart[stage.graph.refused().empty() ? "not captured yet" : "refused: " + stage.graph.refused()] += nodes;
+    } else if (nodes == 1) {
+      const char* why = capturable_[static_cast<size_t>(stage.nodes[0])].apart;
+      ++apart[why ? why : "that have no neighbours"];
+    }
+  }
+  if (there == 0) return "";
+  std::string text = fmt::format("  {} of {} nodes on devices are in {} graphs, which were launched {} times", inside,
+                                 there, graphs, launches);
+  std::vector<std::string> list;
+  for (const auto& [why, nodes] : apart) list.push_back(fmt::format("{} {}", nodes, why));
+  return text + (list.empty() ? "" : fmt::format("; apart: {}", fmt::join(list, ", "))) + "\n";
 }
 
 void Queues::wait_all() {

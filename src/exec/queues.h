@@ -10,6 +10,7 @@
 #include "exec/device_times.h"
 #include "exec/plan.h"
 #include "exec/queue_plan.h"
+#include "exec/stages.h"
 #include "opdef/device_context.h"
 #include "opdef/device_words.h"
 
@@ -18,8 +19,12 @@ namespace anabranch {
 // A lane is a queue of a device.
 inline int lane_of(int device, device::QueueKind kind) { return device * device::kQueueKinds + static_cast<int>(kind); }
 
+class RunState;
+
 class Queues {
  public:
+  using Describe = std::function<std::string(int)>;
+
   explicit Queues(const Plan& plan) : plan_(plan), devices_(device::Devices::get()) {}
 
   // The plan's edges have changed.
@@ -36,7 +41,15 @@ class Queues {
   using FaultText = std::function<std::string(int node, int code, int64_t detail)>;
   void word_faults(FaultText text) { fault_text_ = std::move(text); }
   // Puts node i into its queue, behind what it waits for.
-  void launch(Plan& plan, int i, const std::function<std::string(int)>* describe);
+  void launch(Plan& plan, int i, const Describe* describe);
+  // From now on runs go by stages, and graphs are captured of those of several nodes. By node of the plan.
+  void capture(std::vector<Capturable> nodes);
+  std::vector<Stage>& stages() { return stages_; }  // none: nodes are launched one by one
+  // Puts a stage of several nodes into its queue.
+  void launch(Plan& plan, Stage& stage, RunState& state, const Describe* describe);
+  // Where values lie, or how they look, is about to change.
+  void drop_graphs();
+  std::string explain_graphs() const;  // a line, or nothing
   // When nodes of a traced run are at work.
   DeviceTimes& times() {
     if (!times_) times_ = std::make_unique<DeviceTimes>(plan_, devices_);
@@ -57,6 +70,9 @@ class Queues {
 
  private:
   void add_words(int lane, int node);
+  void make_stages();
+  void put(Plan& plan, int i, ab_queue* queue, const Describe* describe);
+  void put_all(Plan& plan, const Stage& stage, ab_queue* queue, RunState& state, const Describe* describe);
   int device_of(int lane) const { return lane / device::kQueueKinds; }
 
   const Plan& plan_;
@@ -72,6 +88,8 @@ class Queues {
   FaultText fault_text_;
   std::unique_ptr<DeviceTimes> times_;  // null until a run is traced
   std::vector<Told> words_;             // of the devices where some node uses them
+  std::vector<Capturable> capturable_;  // by node; none where nothing is captured
+  std::vector<Stage> stages_;
 };
 
 }  // namespace anabranch

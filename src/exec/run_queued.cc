@@ -19,10 +19,24 @@ void launch_watched(Plan& plan, int i, Queues& queues, const RunOptions& options
   if (options.after) (*options.after)(i);
 }
 
-void launch_all(Plan& plan, RunState& state, const RunOptions& options) {
+void launch_stages(Plan& plan, RunState& state, const RunOptions& options) {
   Queues& queues = *state.queues();
-  if (!options.dry_run && options.trace) queues.times().begin();
-  if (!options.dry_run) queues.begin(plan);
+  for (Stage& stage : queues.stages()) {
+    const int first = stage.nodes.front();
+    state.at(first);
+    if (stage.lane == kHost) {
+      queues.wait_before(first);
+      run_to_end(plan, first);
+    } else if (stage.nodes.size() == 1) {
+      queues.launch(plan, first, options.describe);
+    } else {
+      queues.launch(plan, stage, state, options.describe);
+    }
+  }
+}
+
+void launch_nodes(Plan& plan, RunState& state, const RunOptions& options) {
+  Queues& queues = *state.queues();
   for (int i = 0, n = plan.size(); i < n; ++i) {
     state.at(i);
     if (plan.lane(i) != kHost) {
@@ -32,6 +46,14 @@ void launch_all(Plan& plan, RunState& state, const RunOptions& options) {
     if (!options.dry_run) queues.wait_before(i);
     options.plain() ? run_to_end(plan, i) : run_watched(plan, i, options);
   }
+}
+
+void launch_all(Plan& plan, RunState& state, const RunOptions& options) {
+  Queues& queues = *state.queues();
+  if (!options.dry_run && options.trace) queues.times().begin();
+  if (!options.dry_run) queues.begin(plan);
+  const bool by_stages = options.plain() && !queues.stages().empty();
+  by_stages ? launch_stages(plan, state, options) : launch_nodes(plan, state, options);
   if (options.dry_run) return;
   queues.end();
   queues.wait_all();

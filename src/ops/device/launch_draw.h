@@ -1,5 +1,5 @@
-// How ops that draw random numbers declare their kernels for devices. The step lies in the arguments: a launch that was
-// recorded would draw the same numbers again.
+// How ops that draw random numbers declare their kernels for devices. The number of the step is read on the device: a
+// launch that was captured draws new numbers whenever it runs.
 #pragma once
 #include <array>
 #include <string>
@@ -9,13 +9,14 @@
 
 namespace anabranch::device {
 
-// key: of this run.
-inline DrawArgs draw_args(const RandomKey& key, Tensor& y) {
+inline DrawArgs draw_args(const RandomKey& op, const DeviceContext& c, Tensor& y) {
+  const RandomKey key = with_step(op, c);
   DrawArgs a{};
+  if (!key.repeats) a.step = step_of(c);
   a.y = operand(y);
   a.n = y.numel();
   a.seed = key.seed, a.stream = key.stream, a.turns = key.turns;
-  a.fixed_step = key.step;
+  a.fixed_step = key.repeats ? key.step : 0;
   a.replica = key.replica;
   return a;
 }
@@ -23,9 +24,10 @@ inline DrawArgs draw_args(const RandomKey& key, Tensor& y) {
 // Out = numbers by the kernel "draw/<distribution>", which takes two more.
 template <class T> Kernel draw(const KernelArgs& op, const std::string& distribution, std::array<double, 2> p) {
   return [p, kernel = kernel_of<T>("draw/" + distribution), key = op.random(), out = op.out("Out")](KernelContext& c) {
-    DrawArgs a = draw_args(with_step(key, c), c[out]);
+    const DeviceContext& queued = DeviceContext::of(c);
+    DrawArgs a = draw_args(key, queued, c[out]);
     std::copy(p.begin(), p.end(), a.p);
-    DeviceContext::of(c).launch(kernel, a);
+    queued.launch(kernel, a);
   };
 }
 

@@ -95,12 +95,13 @@ template <class T> Kernel forward_on_device(const KernelArgs& op) {
   device::refuse_inputs(op, {"Seed"});
   return [o = Options(op.op()), kernel = device::kernel_of<T>("draw/dropout"), key = key_of(op), x = op.in("X"),
           out = op.out("Out"), mask = op.out("Mask")](KernelContext& c) {
-    device::DrawArgs a = device::draw_args(with_step(key, c), c[out]);
+    const DeviceContext& queued = DeviceContext::of(c);
+    device::DrawArgs a = device::draw_args(key, queued, c[out]);
     a.x = device::operand(c[x]);
     if (c.wants(mask)) a.mask = device::operand(c[mask]);
     a.p[0] = static_cast<double>(o.is_test ? 0.0f : o.rate);
     a.p[1] = static_cast<double>(o.is_test ? o.in_test() : o.kept());
-    DeviceContext::of(c).launch(kernel, a);
+    queued.launch(kernel, a);
   };
 }
 

@@ -1,0 +1,57 @@
+#include "exec/capture.h"
+
+#include <map>
+#include <mutex>
+
+#include "base/error.h"
+
+namespace anabranch {
+namespace {
+
+// Captures are rare: one at a time.
+struct CaptureQueues {
+  std::mutex mutex;
+  std::map<int, ab_queue*> of_device;
+};
+CaptureQueues& capture_queues() {
+  static auto& all = *new CaptureQueues();  // as devices, never closed
+  return all;
+}
+
+void free_graph(const device::Devices& devices, int device, ab_graph* graph) {
+  try {
+    devices.wait(device);
+  } catch (const std::exception&) {  // the devices are lost, and nothing runs there
+  }
+  devices.api().graph_free(graph);
+}
+
+}  // namespace
+
+std::shared_ptr<ab_graph> capture(const device::Devices& devices, int device,
+                                  const std::function<void(ab_queue* queue)>& put, std::string* why) {
+  const ab_device_api& api = devices.api();
+  auto& [mutex, of_device] = capture_queues();
+  const std::lock_guard lock(mutex);
+  ab_queue*& queue = of_device[device];
+  if (!queue) devices.check(api.queue_new(device, 0, "capture", &queue), "making a queue");
+  devices.check(api.capture_begin(queue), "capturing a graph");
+  ab_graph* made = nullptr;
+  try {
+    put(queue);
+  } catch (...) {
+    if (api.capture_end(queue, &made) == AB_OK) api.graph_free(made);
+    throw;
+  }
+  const int status = api.capture_end(queue, &made);
+  if (status == AB_OK) return {made, [&devices, device](ab_graph* graph) { free_graph(devices, device, graph); }};
+  try {
+    devices.check(status, "capturing a graph");
+  } catch (const Error& e) {
+    if (status == AB_FAULT) throw;
+    *why = e.message();
+  }
+  return nullptr;
+}
+
+}  // namespace anabranch

@@ -1,0 +1,82 @@
+#include "exec/stages.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+namespace anabranch {
+namespace {
+
+class Stager {
+ public:
+  Stager(const Plan& plan, const QueuePlan& queues)
+      : plan_(plan), queues_(queues), open_(static_cast<size_t>(plan.lanes())) {}
+
+  void add(int i, bool captured) {
+    const int lane = plan_.lane(i);
+    // The host may work for long: what comes before it begins meanwhile.
+    if (lane == kHost) return end_all(), add_alone(i);
+    for (const int before : queues_.waits(i)) end_with(before);
+    if (!captured) return end(lane), add_alone(i);
+    Stage& stage = open_[static_cast<size_t>(lane)];
+    stage.lane = lane;
+    stage.nodes.push_back(i);
+    for (const int before : queues_.waits(i)) wait_for(&stage.waits, before);
+  }
+
+  std::vector<Stage> take() {
+    end_all();
+    return std::move(stages_);
+  }
+
+ private:
+  void add_alone(int i) { stages_.push_back({.lane = plan_.lane(i), .nodes = {i}}); }
+  // Of one queue the newest is enough.
+  void wait_for(std::vector<int>* waits, int node) const {
+    const auto known =
+        std::find_if(waits->begin(), waits->end(), [&](int w) { return plan_.lane(w) == plan_.lane(node); });
+    if (known == waits->end()) {
+      waits->push_back(node);
+    } else {
+      *known = std::max(*known, node);
+    }
+  }
+  void end(int lane) {
+    Stage& stage = open_[static_cast<size_t>(lane)];
+    if (!stage.nodes.empty()) stages_.push_back(std::exchange(stage, {}));
+  }
+  void end_with(int node) {
+    const Stage& stage = open_[static_cast<size_t>(plan_.lane(node))];
+    if (!stage.nodes.empty() && stage.nodes.front() <= node) end(stage.lane);
+  }
+  void end_all() {
+    for (int lane = 0; lane < static_cast<int>(open_.size()); ++lane) end(lane);
+  }
+
+  const Plan& plan_;
+  const QueuePlan& queues_;
+  std::vector<Stage> open_;  // by lane
+  std::vector<Stage> stages_;
+};
+
+}  // namespace
+
+// What is put off until its stage ends comes behind nodes of other queues that do not wait for it, and before all that
+// do: whoever knows by what it has waited for that a node has passed has ended that node's stage by the same wait.
+std::vector<Stage> make_stages(const Plan& plan, const QueuePlan& queues, const std::vector<Capturable>& nodes) {
+  Stager stager(plan, queues);
+  for (int i = 0; i < plan.size(); ++i) stager.add(i, !nodes[static_cast<size_t>(i)].apart);
+  std::vector<Stage> stages = stager.take();
+  for (Stage& stage : stages) {
+    std::set<const Value*> touched;
+    for (const int i : stage.nodes) {
+      const auto& values = nodes[static_cast<size_t>(i)].touches;
+      touched.insert(values.begin(), values.end());
+    }
+    touched.erase(nullptr);
+    stage.values.assign(touched.begin(), touched.end());
+  }
+  return stages;
+}
+
+}  // namespace anabranch

@@ -1,0 +1,24 @@
+// How a plan with nodes on devices is launched when stretches of it are captured as graphs: a stage is one node, or
+// neighbours in a queue that become one graph. A graph waits before its first node for what any of its nodes waits for,
+// and events behind its nodes stand behind all of it; so a stage ends before a node of another queue, or of the host,
+// that waits for one of its nodes.
+#pragma once
+#include <vector>
+
+#include "exec/queue_plan.h"
+#include "exec/stage_graph.h"
+
+namespace anabranch {
+
+struct Stage {
+  int lane = kHost;
+  std::vector<int> nodes = {};            // several: a graph
+  std::vector<int> waits = {};            // of a graph: the nodes of other queues that it waits for
+  std::vector<const Value*> values = {};  // of a graph: what its nodes touch, each once
+  StageGraph graph = {};
+};
+
+// nodes: of the plan, by number.
+std::vector<Stage> make_stages(const Plan& plan, const QueuePlan& queues, const std::vector<Capturable>& nodes);
+
+}  // namespace anabranch
