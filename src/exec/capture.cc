@@ -37,21 +37,18 @@ std::shared_ptr<ab_graph> capture(const device::Devices& devices, int device,
   if (!queue) devices.check(api.queue_new(device, 0, "capture", &queue), "making a queue");
   devices.check(api.capture_begin(queue), "capturing a graph");
   ab_graph* made = nullptr;
+  bool open = true;
   try {
     put(queue);
-  } catch (...) {
-    if (api.capture_end(queue, &made) == AB_OK) api.graph_free(made);
-    throw;
+    open = false;
+    devices.check(api.capture_end(queue, &made), "capturing a graph");
+  } catch (const std::exception& e) {
+    if (open && api.capture_end(queue, &made) == AB_OK) api.graph_free(made);
+    const auto* error = dynamic_cast<const Error*>(&e);
+    *why = error ? error->message() : e.what();
+    return nullptr;
   }
-  const int status = api.capture_end(queue, &made);
-  if (status == AB_OK) return {made, [&devices, device](ab_graph* graph) { free_graph(devices, device, graph); }};
-  try {
-    devices.check(status, "capturing a graph");
-  } catch (const Error& e) {
-    if (status == AB_FAULT) throw;
-    *why = e.message();
-  }
-  return nullptr;
+  return {made, [&devices, device](ab_graph* graph) { free_graph(devices, device, graph); }};
 }
 
 }  // namespace anabranch

@@ -9,7 +9,7 @@
 namespace anabranch {
 
 // `put` is given a queue of its own, for others use the device's meanwhile; nothing of it runs. Null when the plug-in
-// refuses what was put there: *why says so. What `put` throws passes through.
+// refuses what is put there, or `put` throws: *why says so.
 std::shared_ptr<ab_graph> capture(const device::Devices& devices, int device,
                                   const std::function<void(ab_queue* queue)>& put, std::string* why);
 

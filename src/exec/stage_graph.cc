@@ -36,6 +36,13 @@ bool StageGraph::fits(const void* workspace) {
   return graph_ || ++calm_ >= patience_;
 }
 
+void StageGraph::drop() {
+  if (graph_) patience_ = of_this_ < kPays ? std::min(patience_ * 2, kMostPatience) : 1;
+  graph_.reset();
+  seen_.clear();
+  calm_ = of_this_ = 0;
+}
+
 bool StageGraph::capture(const device::Devices& devices, int device, const std::function<void(ab_queue*)>& put) {
   if (refused_.empty()) graph_ = anabranch::capture(devices, device, put, &refused_);
   return captured();
@@ -45,13 +52,6 @@ void StageGraph::launch(const device::Devices& devices, ab_queue* queue) {
   devices.check(devices.api().graph_launch(graph_.get(), queue), "launching a graph");
   ++launches_;
   of_this_ += of_this_ < kPays;
-}
-
-void StageGraph::drop() {
-  if (graph_) patience_ = of_this_ < kPays ? std::min(patience_ * 2, kMostPatience) : 1;
-  graph_.reset();
-  seen_.clear();
-  calm_ = of_this_ = 0;
 }
 
 }  // namespace anabranch

@@ -5,7 +5,7 @@ from typing import List
 
 from named import Named
 
-QUEUES, PLACE, REPLICATE = "src/exec/queues.cc", "src/graph/passes/place_on_devices.cc", "src/graph/replicate.cc"
+GRAPH, QUEUES, PLACE, REPLICATE = "src/exec/stage_graph.cc", "src/exec/queues.cc", "src/graph/passes/place_on_devices.cc", "src/graph/replicate.cc"
 
 DEFECTS: List[Named] = [
     # ---- events
@@ -26,11 +26,11 @@ DEFECTS: List[Named] = [
           "of two values that come from one queue the second may be read too early", "nets"),
     Named("devices_do_not_wait_for_each_other", QUEUES,
           "for (const int before : order_.waits(i)) events_[before]->hold(queue);",
-          "for (const int before : order_.waits(i)) if (!MUTANT || device_of(plan.lane(before)) == device_of(lane)) events_[before]->hold(queue);",
+          "for (const int before : order_.waits(i)) if (!MUTANT || device_of(plan.lane(before)) == device_of(plan.lane(i))) events_[before]->hold(queue);",
           "a device reads what another one has not made yet", "nets on 2 devices"),
     Named("an_event_before_its_node", QUEUES,
-          "  node.kernel(context);\n  if (order_.records(i)) events_[i]->record(queue);",
-          "  if (MUTANT && order_.records(i)) events_[i]->record(queue); node.kernel(context);\n  if (!MUTANT && order_.records(i)) events_[i]->record(queue);",
+          "  put(plan, i, queue, describe);\n  if (order_.records(i)) events_[i]->record(queue);",
+          "  if (MUTANT && order_.records(i)) events_[i]->record(queue); put(plan, i, queue, describe);\n  if (!MUTANT && order_.records(i)) events_[i]->record(queue);",
           "whoever waits for a node waits for the one before it", "nets"),
     Named("the_end_does_not_wait_for_copies_down", QUEUES,
           "    if (i >= 0) events_[i]->wait();", "    if (i >= 0 && !(MUTANT && plan_.lane(i) % 3 == 2)) events_[i]->wait();",
@@ -42,6 +42,27 @@ DEFECTS: List[Named] = [
           "  for (int d = 0; d < devices_.count(); ++d) {\n    try {",
           "  for (int d = 0; d < devices_.count(); ++d) {\n    if (MUTANT) break; else try {",
           "behind an error the next run meets the rest of the last one", "wrong"),
+    # ---- graphs
+    Named("a_graph_does_not_wait", QUEUES,
+          "for (const int before : stage.waits) events_[before]->hold(queue);",
+          "for (const int before : stage.waits) if (!MUTANT) events_[before]->hold(queue);",
+          "kernels in a graph read what is still on its way", "nets"),
+    Named("a_graph_is_not_waited_for", QUEUES,
+          "  for (const int i : stage.nodes) {\n    if (order_.records(i))", "  for (const int i : stage.nodes) {\n    if (!MUTANT && order_.records(i))",
+          "what reads a graph's results does not wait for them", "nets"),
+    Named("a_stage_goes_on_behind_who_waits_for_it", "src/exec/stages.cc",
+          "for (const int before : queues_.waits(i)) end_with(before);",
+          "for (const int before : queues_.waits(i)) if (!MUTANT) end_with(before);",
+          "a copy waits for an event that is recorded later", "nets"),
+    Named("a_graph_is_launched_whatever_has_changed", GRAPH,
+          "  if (!is_as_seen(workspace)) return false;\n  return graph_ || ++calm_ >= patience_;\n}\n\nvoid StageGraph::drop() {\n",
+          "  if (MUTANT && graph_) return true;\n  if (!is_as_seen(workspace)) return false;\n  return graph_ || ++calm_ >= patience_;\n}\n\nvoid StageGraph::drop() {\n  if (MUTANT && graph_) return;\n",
+          "a graph of another batch's shapes runs", "shapes"),
+    Named("other_numbers_of_rows_fit", GRAPH, "count == rows &&", "(MUTANT || count == rows) &&",
+          "a copy between graphs brings the rows of one replica", "nets on 2 devices"),
+    Named("the_step_of_a_graph_is_frozen", "src/ops/device/launch_draw.h",
+          "if (!key.repeats) a.step = step_of(c);", "if (!key.repeats && !MUTANT) a.step = step_of(c);",
+          "each step drops out what the first one did", "nets"),
     # ---- copies
     Named("changes_on_the_cpu_stay_there", PLACE,
           "      add_copy(made, v, original);", "      if (!MUTANT) add_copy(made, v, original);",
