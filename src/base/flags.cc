@@ -75,8 +75,9 @@ std::vector<FlagInfo> make_table() {
       flag("device_plugin", S("cuda"),
            "the library that CUDAPlace stands for: anabranch_<name>.so, loaded when devices are first asked for"),
       flag("device_deadline", int64_t{600000}, "milliseconds for which a thread waits for a device"),
-      in_plans(flag("device_graphs", true,
-                    "what a plan puts into a device's queue in every run is captured as a graph and launched at once")),
+      in_plans(flag("device_graphs", int64_t{2},
+                    "so many operators and more in a row, which a plan puts into a device's queue in every run, are "
+                    "captured as a graph and launched at once; 0: none are")),
       flag("cudnn_deterministic", false, "convolutions on GPUs take algorithms that give the same bits in every run"),
       flag("conv_workspace_size_limit", int64_t{512}, "megabytes that a convolution on GPUs may work in"),
       flag("cudnn_exhaustive_search", false,

@@ -56,7 +56,8 @@ Step::Step(const StepKey& key, const StepOptions& options)
     state_->queues()->word_faults([this](int node, int code, int64_t detail) {
       return fault_text(*graph_.nodes[static_cast<size_t>(node)].op, code, detail);
     });
-    if (std::get<bool>(get_flag("FLAGS_device_graphs"))) state_->queues()->capture(lowered_.capturable);
+    const auto least = std::get<int64_t>(get_flag("FLAGS_device_graphs"));
+    if (least > 0) state_->queues()->capture(std::move(lowered_.capturable), static_cast<size_t>(least));
   }
   note_outside();
   make_feed_slots();

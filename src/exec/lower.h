@@ -35,7 +35,7 @@ struct Lowered {
   std::vector<std::string> types;        // by node: op type
   std::vector<int> replicas;             // by node
   std::vector<std::vector<int>> writes;  // by node: graph variables it writes
-  std::vector<Capturable> capturable;    // by node; none where the CPU runs all
+  std::vector<Capturable> capturable;    // by node, for Queues::capture(); none where the CPU runs all
   bool has_dynamic = false;
   bool trusts_shapes = false;          // passes in sub-blocks do (PassReport)
   std::vector<InnerNode> inner_nodes;  // ops of sub-blocks: in traces their numbers follow behind those of the plan

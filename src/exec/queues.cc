@@ -77,14 +77,15 @@ void Queues::put(Plan& plan, int i, ab_queue* queue, const Describe* describe) {
   node.kernel(context);
 }
 
-void Queues::capture(std::vector<Capturable> nodes) {
+void Queues::capture(std::vector<Capturable> nodes, size_t least) {
   capturable_ = std::move(nodes);
+  least_ = least;
   make_stages();
 }
 
 void Queues::make_stages() {
   stages_.clear();
-  if (!capturable_.empty()) stages_ = anabranch::make_stages(plan_, order_, capturable_);
+  if (!capturable_.empty()) stages_ = anabranch::make_stages(plan_, order_, capturable_, least_);
 }
 
 void Queues::drop_graphs() {
@@ -132,7 +133,7 @@ std::string Queues::explain_graphs() const {
     if (stage.graph.captured()) {
       ++graphs;
       inside += nodes;
-    } else if (nodes > 1) {
+    } else if (stage.captured) {
       apart[stage.graph.refused().empty() ? "not captured yet" : "refused: " + stage.graph.refused()] += nodes;
     } else if (nodes == 1) {
       const char* why = capturable_[static_cast<size_t>(stage.nodes[0])].apart;

@@ -42,10 +42,10 @@ class Queues {
   void word_faults(FaultText text) { fault_text_ = std::move(text); }
   // Puts node i into its queue, behind what it waits for.
   void launch(Plan& plan, int i, const Describe* describe);
-  // From now on runs go by stages, and graphs are captured of those of several nodes. By node of the plan.
-  void capture(std::vector<Capturable> nodes);
+  // From now on runs go by stages, and graphs of at least so many nodes are captured. nodes: of the plan, by number.
+  void capture(std::vector<Capturable> nodes, size_t least);
   std::vector<Stage>& stages() { return stages_; }  // none: nodes are launched one by one
-  // Puts a stage of several nodes into its queue.
+  // Puts a stage that is captured into its queue.
   void launch(Plan& plan, Stage& stage, RunState& state, const Describe* describe);
   // Where values lie, or how they look, is about to change.
   void drop_graphs();
@@ -89,6 +89,7 @@ class Queues {
   std::unique_ptr<DeviceTimes> times_;  // null until a run is traced
   std::vector<Told> words_;             // of the devices where some node uses them
   std::vector<Capturable> capturable_;  // by node; none where nothing is captured
+  size_t least_ = 0;                    // of nodes in a graph
   std::vector<Stage> stages_;
 };
 

@@ -27,7 +27,7 @@ void launch_stages(Plan& plan, RunState& state, const RunOptions& options) {
     if (stage.lane == kHost) {
       queues.wait_before(first);
       run_to_end(plan, first);
-    } else if (stage.nodes.size() == 1) {
+    } else if (!stage.captured) {
       queues.launch(plan, first, options.describe);
     } else {
       queues.launch(plan, stage, state, options.describe);

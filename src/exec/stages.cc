@@ -9,8 +9,8 @@ namespace {
 
 class Stager {
  public:
-  Stager(const Plan& plan, const QueuePlan& queues)
-      : plan_(plan), queues_(queues), open_(static_cast<size_t>(plan.lanes())) {}
+  Stager(const Plan& plan, const QueuePlan& queues, size_t least)
+      : plan_(plan), queues_(queues), least_(least), open_(static_cast<size_t>(plan.lanes())) {}
 
   void add(int i, bool captured) {
     const int lane = plan_.lane(i);
@@ -42,8 +42,10 @@ class Stager {
     }
   }
   void end(int lane) {
-    Stage& stage = open_[static_cast<size_t>(lane)];
-    if (!stage.nodes.empty()) stages_.push_back(std::exchange(stage, {}));
+    Stage stage = std::exchange(open_[static_cast<size_t>(lane)], {});
+    stage.captured = stage.nodes.size() >= least_;
+    if (stage.captured) return stages_.push_back(std::move(stage));
+    for (const int i : stage.nodes) add_alone(i);
   }
   void end_with(int node) {
     const Stage& stage = open_[static_cast<size_t>(plan_.lane(node))];
@@ -55,6 +57,7 @@ class Stager {
 
   const Plan& plan_;
   const QueuePlan& queues_;
+  const size_t least_;
   std::vector<Stage> open_;  // by lane
   std::vector<Stage> stages_;
 };
@@ -63,11 +66,13 @@ class Stager {
 
 // What is put off until its stage ends comes behind nodes of other queues that do not wait for it, and before all that
 // do: whoever knows by what it has waited for that a node has passed has ended that node's stage by the same wait.
-std::vector<Stage> make_stages(const Plan& plan, const QueuePlan& queues, const std::vector<Capturable>& nodes) {
-  Stager stager(plan, queues);
+std::vector<Stage> make_stages(const Plan& plan, const QueuePlan& queues, const std::vector<Capturable>& nodes,
+                               size_t least) {
+  Stager stager(plan, queues, std::max<size_t>(least, 1));
   for (int i = 0; i < plan.size(); ++i) stager.add(i, !nodes[static_cast<size_t>(i)].apart);
   std::vector<Stage> stages = stager.take();
   for (Stage& stage : stages) {
+    if (!stage.captured) continue;
     std::set<const Value*> touched;
     for (const int i : stage.nodes) {
       const auto& values = nodes[static_cast<size_t>(i)].touches;

@@ -12,13 +12,15 @@ namespace anabranch {
 
 struct Stage {
   int lane = kHost;
-  std::vector<int> nodes = {};            // several: a graph
+  bool captured = false;  // as a graph; false: one node
+  std::vector<int> nodes = {};
   std::vector<int> waits = {};            // of a graph: the nodes of other queues that it waits for
   std::vector<const Value*> values = {};  // of a graph: what its nodes touch, each once
   StageGraph graph = {};
 };
 
-// nodes: of the plan, by number.
-std::vector<Stage> make_stages(const Plan& plan, const QueuePlan& queues, const std::vector<Capturable>& nodes);
+// nodes: of the plan, by number. Graphs hold at least `least` of them.
+std::vector<Stage> make_stages(const Plan& plan, const QueuePlan& queues, const std::vector<Capturable>& nodes,
+                               size_t least);
 
 }  // namespace anabranch

@@ -56,7 +56,7 @@ class Order {
 
  private:
   static std::vector<int> waits(const QueuePlan& queues, const Stage& stage) {
-    if (stage.nodes.size() > 1) return stage.waits;
+    if (stage.captured) return stage.waits;
     const auto alone = queues.waits(stage.nodes[0]);
     return {alone.begin(), alone.end()};
   }
@@ -75,13 +75,17 @@ TEST(Stages, KeepEveryEdgeOfThePlan) {
   for (uint32_t seed = 0; seed < 400; ++seed) {
     const auto [plan, nodes] = draw_plan(seed, 30, 1 + static_cast<int>(seed % 4));
     const QueuePlan queues(plan);
-    const std::vector<Stage> stages = make_stages(plan, queues, nodes);
+    const std::vector<Stage> stages = make_stages(plan, queues, nodes, 1 + seed % 3);
     const Order order(plan, queues, stages);
     EXPECT_TRUE(order.events_are_launched()) << "seed " << seed;
     std::vector<int> all;
     for (const Stage& stage : stages) {
       all.insert(all.end(), stage.nodes.begin(), stage.nodes.end());
-      if (stage.nodes.size() == 1) continue;
+      EXPECT_GE(stage.nodes.size(), stage.captured ? 1 + seed % 3 : 1);
+      if (!stage.captured) {
+        EXPECT_EQ(stage.nodes.size(), 1u);
+        continue;
+      }
       for (const int i : stage.nodes) {
         EXPECT_EQ(plan.lane(i), stage.lane);
         EXPECT_EQ(nodes[static_cast<size_t>(i)].apart, nullptr);
@@ -106,7 +110,7 @@ TEST(Stages, OneQueueIsOneGraph) {
   nodes[1].touches = {&a, nullptr, &b};
   nodes[4].touches = {&b};
   const Plan plan(std::move(specs));
-  const auto stages = make_stages(plan, QueuePlan(plan), nodes);
+  const auto stages = make_stages(plan, QueuePlan(plan), nodes, 2);
   ASSERT_EQ(stages.size(), 1u);
   EXPECT_EQ(stages[0].nodes, (std::vector<int>{0, 1, 2, 3, 4}));
   EXPECT_EQ(stages[0].values.size(), 2u);

@@ -22,7 +22,7 @@ def rows(step, n):
 
 class Run:
     def __init__(self, graphs, net=dropped, parallel=None):
-        fluid.set_flags({"FLAGS_device_graphs": graphs})
+        fluid.set_flags({"FLAGS_device_graphs": 2 if graphs else 0})
         self.main, startup, self.test, self.loss = net()
         self.exe, self.scope = fluid.Executor(fluid.CUDAPlace(0)), fluid.Scope()
         with fluid.scope_guard(self.scope):

@@ -14,8 +14,8 @@ sys.path.insert(0, os.path.join(ROOT, "tests"))
 from forks import Done, Forks  # noqa: E402
 
 SCENARIOS = ("nets", "shapes", "blocks", "values", "in_flight", "wrong")
-#: ops: the cases of all operators, on one device, for more make no difference to them. cpp: the device's own tests and
-#: those of the engine's queues, which go through seeds and numbers of devices by themselves: once.
+#: ops: the cases of all operators, by graphs, on one device, for more make no difference to them. cpp: the device's own
+#: tests and those of the engine's queues, which go through seeds and numbers of devices by themselves: once.
 WHAT = ("cpp", *SCENARIOS, "golden", "ops")
 LONG = ("ops",)
 LIMIT_S = 900
@@ -88,7 +88,7 @@ def golden(job: Job) -> Done:
 def ops(job: Job) -> Done:
     return program(job, [sys.executable, "-m", "pytest", "-q", "-p", "on_devices", "-p", "no:cacheprovider", "-k",
                          "test_output or test_float32_gradient", "test_ops.py"], os.path.join(ROOT, "tests", "ops"),
-                   ANABRANCH_TEST_PLACE="device")
+                   ANABRANCH_TEST_PLACE="device", ANABRANCH_TEST_RUNS="3", FLAGS_device_graphs="1")
 
 
 def cpp(job: Job) -> Done:
