@@ -8,6 +8,8 @@
 #include "base/user_error.h"
 #include "comm/group.h"
 #include "device/devices.h"
+#include "device/purpose.h"
+#include "engine/step_memory.h"
 #include "engine/step_values.h"
 #include "graph/replicate.h"
 #include "opdef/device_words.h"
@@ -170,6 +172,7 @@ bool Step::lay_out() {
   if (device::Devices::opened() && !anabranch::is_home(graph_, lowered_)) return false;
   int at = 0;
   const MemoryPlan::Shaping without_memory(shareable_);
+  const device::Purpose values([&] { return made_by(graph_, at); });
   try {
     check_declared();
     lowered_.plan->lay_out(&at);
@@ -184,12 +187,22 @@ bool Step::lay_out() {
   trial_.set_work(touched_elems(graph_, lowered_));
   if (memory_.outgrown(shareable_)) {
     const bool at_once = may_run_parallel() || lowered_.plan->has_later() || lowered_.plan->lanes() > 0;
-    lowered_.plan->order(memory_.place(shareable_, at_once));
+    place_temporaries(at_once);
     if (state_->queues()) state_->queues()->follow_edges();
   } else {
     memory_.take_blocks(shareable_);
   }
   return laid_out_ = true;
+}
+
+void Step::place_temporaries(bool at_once) {
+  const device::Purpose temporaries(
+      [this] { return fmt::format("temporaries of the step that fetches {}", fmt::join(key_.fetches, ", ")); });
+  try {
+    lowered_.plan->order(memory_.place(shareable_, at_once));
+  } catch (const Error& e) {
+    throw without_room(e, memory_.placing(), graph_, lowered_, shareable_);
+  }
 }
 
 // Sub-blocks cannot be laid out before they run: what passes made of them must not find other shapes than declared.
@@ -244,6 +257,9 @@ void Step::execute(uint32_t number, const Hooks& hooks, Trace* trace) {
   const bool possible = !Team::inside() && may_run_parallel() && !plan.has_later() && plan.lanes() == 0;
   const bool parallel = possible && trial_.choose(asked_for_threads());
   const ThreadTrial::Lap lap(trial_, possible && options.plain());
+  std::optional<device::Purpose> working;
+  if (plan.lanes() > 0)
+    working.emplace([this] { return "work of the ops that make " + made_by(graph_, state_->at()); });
   try {
     if (hooks.plan) hooks.plan(true);
     if (parallel) {

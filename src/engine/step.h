@@ -80,6 +80,7 @@ class Step {
   bool feed(const Pieces& feeds, Trace* trace);  // true when shapes are others than in the run before
   bool stays_aside(const Pieces& feeds);
   bool lay_out();  // false: a value lies elsewhere
+  void place_temporaries(bool at_once);
   void check_declared() const;
   void drop_own_temporaries();
   void set_passes_aside(const Error& refusal);

@@ -266,6 +266,77 @@ def test_memory_of_a_device_is_bounded(flags):
     """, simdevice_bytes=1 << 26, **flags)
 
 
+FULL = """
+def net_of(width, make):
+    main, startup = fluid.Program(), fluid.Program()
+    with fluid.program_guard(main, startup), fluid.unique_name.guard():
+        x = fluid.data("x", [None, width])
+        hidden = fluid.layers.fc(x, width, bias_attr=False, param_attr=fluid.ParamAttr("wide_w"))
+        loss = make(fluid.layers.mean(fluid.layers.exp(hidden)))
+    return main, startup, loss
+
+def refused(call):
+    try:
+        call()
+    except fluid.core.ResourceExhausted as e:
+        return str(e)
+    raise SystemExit("there was room")
+"""
+
+
+def test_who_holds_the_memory_of_a_device_that_is_full():
+    said = told(FULL + """
+train, startup, loss = net_of(256, lambda loss: fluid.optimizer.SGD(0.1).minimize(loss) and loss)
+other, _, twice = net_of(256, lambda loss: fluid.layers.scale(loss, 2.0, name="twice"))
+exe = fluid.Executor(fluid.CUDAPlace(0))
+exe.run(startup)
+small = {"x": np.full((16, 256), 0.01, "float32")}
+first, = exe.run(train, feed=small, fetch_list=[loss])
+exe.run(other, feed={"x": np.ones((600, 256), "float32")}, fetch_list=[twice])
+before = np.array(fluid.global_scope().find_var("wide_w").get_tensor())
+print(refused(lambda: exe.run(train, feed={"x": np.ones((4096, 256), "float32")}, fetch_list=[loss])))
+assert (np.array(fluid.global_scope().find_var("wide_w").get_tensor()) == before).all()
+after, = exe.run(train, feed=small, fetch_list=[loss])
+assert after < first and exe.run(other, feed=small, fetch_list=[twice])[0] < 2 * first
+""", simdevice_bytes=1 << 23)
+    lines = said.splitlines()
+    assert "cannot allocate" in lines[0] and "beside" in lines[0] and "allows" in lines[0], said
+    assert "made at" in lines[1] and "CUDAPlace(0)" in lines[2], said
+    holds = [line.split(None, 2) for line in lines if line.startswith("  holds")]
+    held = {purpose: int(count) for _, count, purpose in holds}
+    assert held["bytes: wide_w"] == 256 * 256 * 4, said
+    arena, = (count for purpose, count in held.items() if "temporaries of the step that fetches twice" in purpose)
+    assert arena >= 600 * 256 * 4 and [int(h[1]) for h in holds] == sorted(held.values(), reverse=True), said
+    assert any("wanted for temporaries of the step that fetches mean" in line for line in lines), said
+    assert any(line.startswith("  kept   ") for line in lines), said
+    needs = [line for line in lines if line.startswith("  needs")]
+    assert needs and "4194304 bytes: " in needs[0] and "[4096, 256] float32" in needs[0], said
+
+
+def test_parameters_for_which_there_is_no_room_are_named():
+    told(FULL + """
+_, startup, _ = net_of(2048, lambda loss: loss)
+exe = fluid.Executor(fluid.CUDAPlace(0))
+said = refused(lambda: exe.run(startup))
+assert "wide_w" in said and "made at" in said and "cannot allocate 16777216" in said, said
+_, startup, _ = net_of(64, lambda loss: loss)
+exe.run(startup)
+there = np.zeros((2048, 1024), "float32")
+said = refused(lambda: fluid.LoDTensor().set(there, fluid.CUDAPlace(0)))
+assert "wanted for tensors outside of programs" in said and "bytes: wide_w" in said, said
+main, _, loss = net_of(64, lambda loss: loss)
+exe.run(main, feed={"x": np.ones((4, 64), "float32")}, fetch_list=[loss])
+""", simdevice_bytes=1 << 22)
+
+
+def test_what_is_kept_is_given_back_before_a_device_is_full():
+    told(FULL + """
+place = fluid.CUDAPlace(0)
+for rows in range(1, 7):  # of sizes that do not serve each other
+    fluid.LoDTensor().set(np.zeros((rows, 1 << 19), "float32"), place)
+""", simdevice_bytes=1 << 24)
+
+
 def test_memory_is_reported_by_place():
     said = told("""
     main, startup, _, loss = net()
