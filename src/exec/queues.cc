@@ -48,13 +48,20 @@ Queues::Reported Queues::reported() const {
   return {};
 }
 
+const char* Queues::mark_of(int node, const std::function<std::string(int)>& describe) {
+  marks_.resize(static_cast<size_t>(plan_.size()));
+  std::string& mark = marks_[static_cast<size_t>(node)];
+  if (mark.empty()) mark = describe(node);
+  return mark.c_str();
+}
+
 void Queues::launch(Plan& plan, int i, const std::function<std::string(int)>* describe) {
   const int lane = plan.lane(i);
   ab_queue* queue = queue_of(lane);
   if (plan.is_dynamic(i)) plan.infer(i);
   for (const int before : order_.waits(i)) events_[before]->hold(queue);
   if (describe && devices_.wants_marks()) {
-    devices_.check(devices_.api().queue_mark(queue, (*describe)(i).c_str()), "naming a node");
+    devices_.check(devices_.api().queue_mark(queue, mark_of(i, *describe)), "naming a node");
   }
   Plan::Node& node = plan.node(i);
   NodeWords words;
@@ -72,6 +79,12 @@ void Queues::wait_all() {
   for (const int i : order_.last()) {
     if (i >= 0) events_[i]->wait();
   }
+}
+
+void Queues::wait_for(int lane) const {
+  const device::Event passed(devices_, device_of(lane));
+  passed.record(queue_of(lane));
+  passed.wait();
 }
 
 void Queues::abandon() noexcept {

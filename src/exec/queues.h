@@ -49,6 +49,8 @@ class Queues {
   void wait_before(int i) {
     for (const int at : order_.waits(i)) events_[at]->wait();
   }
+  // What was launched into this lane has passed; throws what went wrong.
+  void wait_for(int lane) const;
   // Everything that was launched has passed; throws what went wrong.
   void wait_all();
   // The same, of a run that has failed: what else goes wrong does not matter.
@@ -57,6 +59,7 @@ class Queues {
 
  private:
   void add_words(int lane, int node);
+  const char* mark_of(int node, const std::function<std::string(int)>& describe);
   int device_of(int lane) const { return lane / device::kQueueKinds; }
 
   const Plan& plan_;
@@ -64,6 +67,7 @@ class Queues {
   QueuePlan order_;
   std::vector<std::optional<device::Event>> events_;  // by node
   std::vector<Workspace> workspaces_;                 // by lane
+  std::vector<std::string> marks_;                    // by node; empty until it was launched
   struct Told {
     int lane, node;  // of the kernels, and one of those that want the words
     DeviceWords words;
