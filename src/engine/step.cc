@@ -101,7 +101,11 @@ void Step::note_outside() {
     if (trusts && given && declared) declared_.push_back(static_cast<int>(v));
     if (!lowered_.is_outside[v] || !seen.insert(value).second) continue;
     if (var.desc.persistable && var.replica == 0 && changed.count(static_cast<int>(v))) written_.push_back(value);
-    if (!var.dynamic) watched_.push_back({value, {}});  // who reads a dynamic one looks at its shape in every run
+    if (!var.dynamic) {
+      watched_.push_back({value, {}});
+    } else {
+      unwatched_.emplace_back(value, var.place);  // who reads a dynamic one looks at its shape in every run
+    }
   }
   for (size_t i = 0; i < graph_.nodes.size(); ++i) {
     const OpDef& def = find_op(graph_.nodes[i].op->type);
@@ -155,10 +159,11 @@ bool Step::watched_changed() {
   return changed;
 }
 
-bool Step::is_home() const {
-  if (set_aside_) return plain_->is_home();
-  values_->refresh_copies();
-  return anabranch::is_home(graph_, lowered_);
+bool Step::unwatched_moved() const {
+  return std::any_of(unwatched_.begin(), unwatched_.end(), [](const auto& u) {
+    const Tensor* t = u.first->template get<Tensor>();
+    return t && t->initialized() && !(t->place() == u.second);
+  });
 }
 
 void Step::bring_home() {
@@ -315,7 +320,7 @@ Step* Step::run(const Pieces& feeds, uint32_t number, const Hooks& hooks) {
   if (stays_aside(feeds)) return run_plain(feeds, number, hooks);
   {
     const StepProfile::Run profiled(profile_, graph_, lowered_);
-    if (feed(feeds, profiled.trace()) || !laid_out_) {
+    if (feed(feeds, profiled.trace()) || !laid_out_ || unwatched_moved()) {
       const TraceSpan span(profiled.trace(), -1, TraceEvent::kShapes);
       if (!lay_out()) return nullptr;
     }
