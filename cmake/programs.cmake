@@ -23,6 +23,7 @@ if(ANABRANCH_BUILD_TESTS)
     # Counts heap calls by taking their place, which other tests must not be slowed or confused by.
     add_executable(anabranch_steady_tests ${PROJECT_SOURCE_DIR}/tests/cpp/steady/steady.cc
                                           ${PROJECT_SOURCE_DIR}/tests/cpp/steady/loops.cc
+                                          ${PROJECT_SOURCE_DIR}/tests/cpp/steady/devices.cc
                                           ${PROJECT_SOURCE_DIR}/tests/cpp/steady/calls.cc)
     target_include_directories(anabranch_steady_tests PRIVATE ${PROJECT_SOURCE_DIR}/tests/cpp)
     target_link_libraries(anabranch_steady_tests PRIVATE anabranch GTest::gtest GTest::gtest_main ${CMAKE_DL_LIBS})

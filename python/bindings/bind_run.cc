@@ -136,7 +136,7 @@ class PreparedCall {
   nb::object result(const Step& step, size_t f, bool numpy) {
     const auto& pieces = step.fetched()[f];
     const Tensor* t = pieces.size() == 1 ? pieces[0]->get<Tensor>() : nullptr;
-    const bool plain = numpy && t && t->initialized() && t->contiguous() && t->lod().empty();
+    const bool plain = numpy && t && t->initialized() && t->place().on_host() && t->contiguous() && t->lod().empty();
     if (plain && !RowLocks::shared()) return windows_[f].copy(*t);  // collect() holds rows that trainers write
     Fetched copies = step.collect(f);
     return fetched_to_python(copies.size() == 1 ? std::move(copies[0]) : merge_fetched(copies, run_.fetches()[f]),

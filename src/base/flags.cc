@@ -51,7 +51,9 @@ std::vector<FlagInfo> make_table() {
            "the same for each loop of a model that load_inference_model was not told to trust"),
       flag("plan_cache_size", int64_t{64}, "plans kept per compiled program"),
       flag("cpu_deterministic", false, "sums are always taken in a fixed order here; both values give the same bits"),
-      flag("benchmark", false, "wait for every op; there is nothing to wait for on CPU"),
+      flag("benchmark", false,
+           "wait for each op that runs on a device, so that an error of the device names its op; slow, and there is "
+           "nothing to wait for on the CPU"),
       flag("eager_delete_tensor_gb", 0.0, "temporaries keep their memory for the next step whatever the value"),
       flag("memory_fraction_of_eager_deletion", 1.0, memory),
       flag("fast_eager_deletion_mode", true, memory),
@@ -155,7 +157,7 @@ FlagValue parse(const FlagInfo& flag, const std::string& text) {
 
 // What a run reads, without a lock.
 struct Typed {
-  std::atomic<bool> check_nan_inf, exact_fluid, measure_threads;
+  std::atomic<bool> benchmark, check_nan_inf, exact_fluid, measure_threads;
   std::atomic<double> stall_report_s;
   std::atomic<int64_t> plan_cache_size, memory_limit_mb, max_loop_turns, spin_us, device_deadline;
   std::atomic<uint64_t> plan_epoch{0};
@@ -198,6 +200,7 @@ struct Table {
   }
 
   void publish() {
+    typed.benchmark = std::get<bool>(find("FLAGS_benchmark").value);
     typed.check_nan_inf = std::get<bool>(find("FLAGS_check_nan_inf").value);
     typed.exact_fluid = std::get<std::string>(find("FLAGS_fluid_exact").value) == "1.8.5";
     typed.measure_threads = std::get<bool>(find("FLAGS_measure_threads").value);
@@ -259,6 +262,7 @@ void set_flag(const std::string& name, const FlagValue& value) {
 
 const std::vector<std::string>& environment_flag_warnings() { return table().warnings; }
 
+bool Flags::benchmark() { return table().typed.benchmark.load(std::memory_order_relaxed); }
 bool Flags::check_nan_inf() { return table().typed.check_nan_inf.load(std::memory_order_relaxed); }
 bool Flags::exact_fluid() { return table().typed.exact_fluid.load(std::memory_order_relaxed); }
 double Flags::stall_report_s() { return table().typed.stall_report_s.load(std::memory_order_relaxed); }

@@ -12,4 +12,10 @@ inline Tensor on_host(const Tensor& tensor) {
   return copy;
 }
 
+// From now on the tensor lies where the CPU reads and writes it. A program that has it on a device moves it there again
+// before its next step.
+inline void bring_to_host(Tensor& tensor) {
+  if (!tensor.place().on_host()) tensor = on_host(tensor);
+}
+
 }  // namespace anabranch

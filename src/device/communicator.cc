@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/turn_lock.h"
 #include "device/pool.h"
 
 namespace anabranch::device {
@@ -13,8 +14,8 @@ namespace {
 
 constexpr const char* kDoing = "computing over devices";
 
-// Taken for each run of any communicator, and by who makes or ends one.
-std::mutex turn;
+// Taken for each run of any communicator, and by who makes or ends one. Without others who want it, it is no call.
+TurnLock turn;
 
 // Never ended: the devices are not, either.
 struct Known {

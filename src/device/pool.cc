@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "device/devices.h"
 #include "device/limit.h"
+#include "device/purpose.h"
 
 namespace anabranch::device {
 namespace {
@@ -21,8 +22,10 @@ size_t rounded_up(size_t bytes) {
 
 std::shared_ptr<void> Pool::allocate(size_t bytes) {
   const size_t rounded = rounded_up(bytes);
+  std::string purpose = Purpose::now();
   const std::lock_guard lock(mutex_);
   void* block = take(rounded);
+  holders_.add(block, static_cast<int64_t>(rounded), std::move(purpose));
   used_ += static_cast<int64_t>(rounded);
   return {block, [this, rounded](void* p) { give_back(p, rounded); }};
 }
@@ -54,20 +57,29 @@ void* Pool::make(size_t rounded) {
     return place_.on_host() ? api.allocate_pinned(rounded, &block) : api.allocate(place_.id, rounded, &block);
   };
   int status = ask();
+  const int64_t kept = kept_;
   if (status == AB_RESOURCE_EXHAUSTED && !free_.empty()) {
     release_free();
     status = ask();
   }
-  if (status == AB_RESOURCE_EXHAUSTED) {
-    AB_THROW(ResourceExhausted, "{}: cannot allocate {} bytes beside {} that are in use{}{}", place_.str(), rounded,
-             used_, limit.says.empty() ? "" : "; ", limit.says);
-  }
+  if (status == AB_RESOURCE_EXHAUSTED) tell_full(rounded, limit.says, kept - kept_);
   devices_.check(status, "allocating memory");
   return block;
 }
 
+void Pool::tell_full(size_t rounded, const std::string& limit, int64_t given_back) const {
+  Error error(ErrorKind::kResourceExhausted,
+              fmt::format("{}: cannot allocate {} bytes beside {} that are in use{}{}", place_.str(), rounded, used_,
+                          limit.empty() ? "" : "; ", limit));
+  error.with_note("wanted for " + Purpose::now());
+  holders_.tell(&error);
+  error.with_note(fmt::format("kept   {:>12} bytes, after {} were given back to the device", kept_, given_back));
+  throw error;
+}
+
 void Pool::give_back(void* block, size_t rounded) noexcept {
   const std::lock_guard lock(mutex_);
+  holders_.remove(block);
   used_ -= static_cast<int64_t>(rounded);
   kept_ += static_cast<int64_t>(rounded);
   resting_.emplace_back(rounded, block);

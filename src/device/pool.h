@@ -6,9 +6,11 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "device/holders.h"
 #include "device/place.h"
 
 namespace anabranch::device {
@@ -19,8 +21,9 @@ class Devices;
 class Pool {
  public:
   Pool(Devices& devices, Place place) : devices_(devices), place_(place) {}
-  // Aligned to 256 bytes. ResourceExhausted, with what is held, when there is no room. Who drops the last pointer need
-  // not have waited for the device: the block is given out again only after everything has passed that was in queues.
+  // Aligned to 256 bytes. ResourceExhausted, with who holds what (device/purpose.h), when there is no room, even after
+  // the device has back what is kept. Who drops the last pointer need not have waited for the device: the block is
+  // given out again only after everything has passed that was in queues.
   std::shared_ptr<void> allocate(size_t bytes);
   int64_t used() const;  // bytes that somebody holds
   int64_t kept() const;  // and those that wait for use again
@@ -29,6 +32,7 @@ class Pool {
   void* take(size_t rounded);
   void* take_free(size_t rounded);
   void* make(size_t rounded);
+  [[noreturn]] void tell_full(size_t rounded, const std::string& limit, int64_t given_back) const;
   void give_back(void* block, size_t rounded) noexcept;
   void settle();
   void release_free();
@@ -38,6 +42,7 @@ class Pool {
   mutable std::mutex mutex_;
   std::multimap<size_t, void*> free_;
   std::vector<std::pair<size_t, void*>> resting_;  // given back since the devices were last waited for
+  Holders holders_;
   int64_t used_ = 0, kept_ = 0;
 };
 

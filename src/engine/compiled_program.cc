@@ -132,7 +132,7 @@ Step* CompiledProgram::Impl::run_once(Step& step, const Pieces& pieces, uint32_t
   Scope* lender = options.share_vars_from ? options.share_vars_from->impl_->scope.get() : nullptr;
   constexpr int kPlaces = 4;  // the plan with passes and the one without may have values at different places
   for (int turn = 0; turn < kPlaces; ++turn) {
-    inside->enter(*scope, lender, step);
+    turn == 0 ? inside->enter(*scope, lender) : inside->bring_home(*scope, lender, step);
     if (Step* ran = step.run(pieces, number, {probe, plan_hook})) [[likely]]
       return ran;
   }

@@ -1,6 +1,5 @@
 #include "engine/in_scope.h"
 
-#include "device/devices.h"
 #include "engine/step.h"
 
 namespace anabranch {
@@ -10,11 +9,9 @@ void InScope::leave() {
   here_.reset();
 }
 
-void InScope::enter(Scope& scope, Scope* lender, Step& step) {
+void InScope::enter(Scope& scope, Scope* lender) {
   leave();
   pass(scope, lender);
-  if (device::Devices::opened() && !step.is_home()) [[unlikely]]
-    bring_home(scope, lender, step);
 }
 
 void InScope::pass(Scope& scope, Scope* lender) {

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "base/flags.h"
+#include "core/host_copy.h"
 #include "opdef/op_def.h"
 
 namespace anabranch {
@@ -62,6 +63,11 @@ uint32_t ServedProgram::table_of(uint32_t gradient) const {
 uint32_t ServedProgram::add(const std::string& name, int block) {
   const auto number = static_cast<uint32_t>(entries_.size());
   entries_.push_back({name, block, scope_->share(name)});
+  const Tensor* t = entries_.back().value->get<Tensor>();
+  if (t && !t->place().on_host()) {
+    const RunGate::Change change(&scope_->gate());
+    bring_to_host(entries_.back().value->as<Tensor>());
+  }
   numbers_.emplace(name, number);
   return number;
 }

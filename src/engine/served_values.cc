@@ -60,6 +60,8 @@ const Tensor& ServedProgram::tensor_of(uint32_t variable) const {
   const Tensor* t = e.value->get<Tensor>();
   AB_CHECK(t && t->initialized(), NotFound, "{} was never written at this server: has its startup program run?",
            e.name);
+  AB_CHECK(t->place().on_host(), Unavailable, "{} has gone to {} while this server serves it: servers run on the CPU",
+           e.name, t->place().str());
   return *t;
 }
 

@@ -8,6 +8,8 @@
 #include "base/user_error.h"
 #include "comm/group.h"
 #include "device/devices.h"
+#include "device/purpose.h"
+#include "engine/step_memory.h"
 #include "engine/step_values.h"
 #include "graph/replicate.h"
 #include "opdef/device_words.h"
@@ -101,7 +103,11 @@ void Step::note_outside() {
     if (trusts && given && declared) declared_.push_back(static_cast<int>(v));
     if (!lowered_.is_outside[v] || !seen.insert(value).second) continue;
     if (var.desc.persistable && var.replica == 0 && changed.count(static_cast<int>(v))) written_.push_back(value);
-    if (!var.dynamic) watched_.push_back({value, {}});  // who reads a dynamic one looks at its shape in every run
+    if (!var.dynamic) {
+      watched_.push_back({value, {}});
+    } else {
+      unwatched_.emplace_back(value, var.place);  // who reads a dynamic one looks at its shape in every run
+    }
   }
   for (size_t i = 0; i < graph_.nodes.size(); ++i) {
     const OpDef& def = find_op(graph_.nodes[i].op->type);
@@ -156,10 +162,11 @@ bool Step::watched_changed() {
   return changed;
 }
 
-bool Step::is_home() const {
-  if (set_aside_) return plain_->is_home();
-  values_->refresh_copies();
-  return anabranch::is_home(graph_, lowered_);
+bool Step::unwatched_moved() const {
+  return std::any_of(unwatched_.begin(), unwatched_.end(), [](const auto& u) {
+    const Tensor* t = u.first->template get<Tensor>();
+    return t && t->initialized() && !(t->place() == u.second);
+  });
 }
 
 void Step::bring_home() {
@@ -174,6 +181,7 @@ bool Step::lay_out() {
   if (state_->queues()) state_->queues()->drop_graphs();
   int at = 0;
   const MemoryPlan::Shaping without_memory(shareable_);
+  const device::Purpose values([&] { return made_by(graph_, at); });
   try {
     check_declared();
     lowered_.plan->lay_out(&at);
@@ -188,12 +196,22 @@ bool Step::lay_out() {
   trial_.set_work(touched_elems(graph_, lowered_));
   if (memory_.outgrown(shareable_)) {
     const bool at_once = may_run_parallel() || lowered_.plan->has_later() || lowered_.plan->lanes() > 0;
-    lowered_.plan->order(memory_.place(shareable_, at_once));
+    place_temporaries(at_once);
     if (state_->queues()) state_->queues()->follow_edges();
   } else {
     memory_.take_blocks(shareable_);
   }
   return laid_out_ = true;
+}
+
+void Step::place_temporaries(bool at_once) {
+  const device::Purpose temporaries(
+      [this] { return fmt::format("temporaries of the step that fetches {}", fmt::join(key_.fetches, ", ")); });
+  try {
+    lowered_.plan->order(memory_.place(shareable_, at_once));
+  } catch (const Error& e) {
+    throw without_room(e, memory_.placing(), graph_, lowered_, shareable_);
+  }
 }
 
 // Sub-blocks cannot be laid out before they run: what passes made of them must not find other shapes than declared.
@@ -248,6 +266,9 @@ void Step::execute(uint32_t number, const Hooks& hooks, Trace* trace) {
   const bool possible = !Team::inside() && may_run_parallel() && !plan.has_later() && plan.lanes() == 0;
   const bool parallel = possible && trial_.choose(asked_for_threads());
   const ThreadTrial::Lap lap(trial_, possible && options.plain());
+  std::optional<device::Purpose> working;
+  if (plan.lanes() > 0)
+    working.emplace([this] { return "work of the ops that make " + made_by(graph_, state_->at()); });
   try {
     if (hooks.plan) hooks.plan(true);
     if (parallel) {
@@ -303,7 +324,7 @@ Step* Step::run(const Pieces& feeds, uint32_t number, const Hooks& hooks) {
   if (stays_aside(feeds)) return run_plain(feeds, number, hooks);
   {
     const StepProfile::Run profiled(profile_, graph_, lowered_);
-    if (feed(feeds, profiled.trace()) || !laid_out_) {
+    if (feed(feeds, profiled.trace()) || !laid_out_ || unwatched_moved()) {
       const TraceSpan span(profiled.trace(), -1, TraceEvent::kShapes);
       if (!lay_out()) return nullptr;
     }

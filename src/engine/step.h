@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/compiled_program.h"
@@ -48,9 +49,7 @@ class Step {
   // same program runs without them. The step that ran is returned: this one, or the one without. Null: nothing has
   // run, because a value lies elsewhere than the plan has it; bring_home() and run again.
   Step* run(const Pieces& feeds, uint32_t number, const Hooks& hooks);
-  // What persists lies where the plan has it. From inside the gate.
-  bool is_home() const;
-  void bring_home();  // while nobody else uses the values
+  void bring_home();  // what persists, to where the plan has it; while nobody else uses the values
   void release_feeds();
   const std::vector<std::vector<Value*>>& fetched() const { return fetches_.values(); }  // by fetch, then replica
   Fetched collect(size_t fetch) const { return fetches_.collect(fetch); }                // copies of one
@@ -77,9 +76,11 @@ class Step {
   void make_feed_slots();
   void add_fetch(const std::string& name);
   bool watched_changed();
+  bool unwatched_moved() const;
   bool feed(const Pieces& feeds, Trace* trace);  // true when shapes are others than in the run before
   bool stays_aside(const Pieces& feeds);
   bool lay_out();  // false: a value lies elsewhere
+  void place_temporaries(bool at_once);
   void check_declared() const;
   void drop_own_temporaries();
   void set_passes_aside(const Error& refusal);
@@ -107,6 +108,7 @@ class Step {
   std::vector<int> declared_;    // variables from outside that must look as declared, because passes rely on it
   std::vector<Value*> written_;  // values of the user's scope that a run changes
   std::vector<int> numbered_;    // nodes whose kernels look at the number of the step: random ones, sub-blocks, words
+  std::vector<std::pair<const Value*, Place>> unwatched_;  // other values outside, and where the plan has them
   bool laid_out_ = false;
   ThreadTrial trial_;
   std::vector<Temporary> shareable_;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 
+#include "device/purpose.h"
 #include "opdef/op_def.h"
 
 namespace anabranch {
@@ -102,6 +103,7 @@ void bring_home(const Graph& graph, const Lowered& lowered) {
     Tensor* t = away(graph, lowered, v);
     if (!t) continue;
     Tensor there;
+    const device::Purpose values([&] { return graph.vars[v].name; });
     try {
       there.copy_from(*t, graph.vars[v].place);
     } catch (Error& e) {

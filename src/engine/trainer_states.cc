@@ -4,6 +4,8 @@
 #include <map>
 #include <set>
 
+#include "core/host_copy.h"
+#include "device/devices.h"
 #include "ir/well_formed.h"
 #include "opdef/append_op.h"
 
@@ -93,6 +95,8 @@ template <class T> void add_change(T* to, T* copy, T* base, int64_t n) {
 
 bool has_numbers(const Value& v) {
   const Tensor* t = v.get<Tensor>();
+  AB_CHECK(!t || t->place().on_host(), Unavailable, "a variable has gone to {} while trainers of the CPU work on it",
+           t->place().str());
   return t && t->initialized() && t->contiguous() &&
          (t->dtype() == DType::kFloat32 || t->dtype() == DType::kFloat64 || t->dtype() == DType::kInt64 ||
           t->dtype() == DType::kInt32);
@@ -139,7 +143,19 @@ std::shared_ptr<Value> TrainerStates::original_of(const std::string& name) const
 
 bool TrainerStates::shares_rows() const { return shares_rows_ && scopes_.size() > 1; }
 
+// Trainers run on the CPU, and share memory with the scope.
+void TrainerStates::bring_home() {
+  const RunGate::Change change(&user_->gate());
+  for (const auto& name : shared_) {
+    if (Value& value = *original_of(name); value.get<Tensor>()) bring_to_host(value.as<Tensor>());
+  }
+  for (const Copied& c : copied_) {
+    if (Value& value = *original_of(c.name); value.get<Tensor>()) bring_to_host(value.as<Tensor>());
+  }
+}
+
 void TrainerStates::begin() {
+  if (device::Devices::opened()) bring_home();
   const RunGate::Run running(user_->gate());
   for (const auto& name : shared_) {
     const std::shared_ptr<Value> original = original_of(name);

@@ -52,6 +52,7 @@ class TrainerStates {
     std::mutex one_at_a_time;    // who merges
   };
   std::shared_ptr<Value> original_of(const std::string& name) const;  // made where it is absent
+  void bring_home();
   void take_original(Copied& c);
   static void merge_one(Copied& c, int trainer);
   void close_one(Copied& c);

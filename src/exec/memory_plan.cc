@@ -126,9 +126,10 @@ void MemoryPlan::fill_arena(Place place, bool parallel, const std::vector<Tempor
   }
   const MemoryLayout layout = lay_out_memory(lifetimes, on_cpu && parallel ? kParallelGap : 0);
   unshared_bytes_ += layout.unshared_bytes;
+  placing_ = place;
+  if (!on_cpu) arena = {place, 0, nullptr};  // nothing lies there: a device need not have room for both
+  arena.memory = allocate_buffer(static_cast<size_t>(std::max<int64_t>(layout.bytes, 1)), place);
   arena.bytes = layout.bytes;
-  if (!on_cpu) arena.memory = nullptr;  // nothing lies there: a device need not have room for both
-  arena.memory = allocate_buffer(static_cast<size_t>(std::max<int64_t>(arena.bytes, 1)), place);
   for (size_t k = 0; k < held.size(); ++k) {
     const Temporary& t = temporaries[held[k]];
     Block& block = blocks_[held[k]];

@@ -51,8 +51,9 @@ class MemoryPlan {
   };
 
   // Places the tensors, whose shapes are known, in new arenas. `parallel`: nodes may run at the same time.
-  // Returns edges (from, to) that the plan needs in addition.
+  // Returns edges (from, to) that the plan needs in addition. Where there is no room, placing() says at which place.
   std::vector<std::pair<int, int>> place(const std::vector<Temporary>& temporaries, bool parallel);
+  Place placing() const { return placing_; }
   // Some temporary has outgrown its block, or none was placed yet.
   bool outgrown(const std::vector<Temporary>& temporaries) const;
   // None has: after shapes were inferred, those of devices take their blocks again.
@@ -84,6 +85,7 @@ class MemoryPlan {
   void fill_arena(Place place, bool parallel, const std::vector<Temporary>& temporaries,
                   std::vector<std::pair<int, int>>* edges);
 
+  Place placing_ = {};
   std::vector<Arena> arenas_;
   std::vector<Block> blocks_;  // by temporary
   int64_t unshared_bytes_ = 0;

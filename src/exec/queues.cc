@@ -54,6 +54,13 @@ Queues::Reported Queues::reported() const {
   return {};
 }
 
+const char* Queues::mark_of(int node, const Describe& describe) {
+  marks_.resize(static_cast<size_t>(plan_.size()));
+  std::string& mark = marks_[static_cast<size_t>(node)];
+  if (mark.empty()) mark = describe(node);
+  return mark.c_str();
+}
+
 void Queues::launch(Plan& plan, int i, const Describe* describe) {
   ab_queue* queue = queue_of(plan.lane(i));
   if (plan.is_dynamic(i)) plan.infer(i);
@@ -65,7 +72,7 @@ void Queues::launch(Plan& plan, int i, const Describe* describe) {
 void Queues::put(Plan& plan, int i, ab_queue* queue, const Describe* describe) {
   const int lane = plan.lane(i);
   if (describe && devices_.wants_marks()) {
-    devices_.check(devices_.api().queue_mark(queue, (*describe)(i).c_str()), "naming a node");
+    devices_.check(devices_.api().queue_mark(queue, mark_of(i, *describe)), "naming a node");
   }
   Plan::Node& node = plan.node(i);
   NodeWords words;
@@ -153,6 +160,12 @@ void Queues::wait_all() {
   for (const int i : order_.last()) {
     if (i >= 0) events_[i]->wait();
   }
+}
+
+void Queues::wait_for(int lane) const {
+  const device::Event passed(devices_, device_of(lane));
+  passed.record(queue_of(lane));
+  passed.wait();
 }
 
 void Queues::abandon() noexcept {

@@ -62,6 +62,8 @@ class Queues {
   void wait_before(int i) {
     for (const int at : order_.waits(i)) events_[at]->wait();
   }
+  // What was launched into this lane has passed; throws what went wrong.
+  void wait_for(int lane) const;
   // Everything that was launched has passed; throws what went wrong.
   void wait_all();
   // The same, of a run that has failed: what else goes wrong does not matter.
@@ -73,6 +75,7 @@ class Queues {
   void make_stages();
   void put(Plan& plan, int i, ab_queue* queue, const Describe* describe);
   void put_all(Plan& plan, const Stage& stage, ab_queue* queue, RunState& state, const Describe* describe);
+  const char* mark_of(int node, const Describe& describe);
   int device_of(int lane) const { return lane / device::kQueueKinds; }
 
   const Plan& plan_;
@@ -80,6 +83,7 @@ class Queues {
   QueuePlan order_;
   std::vector<std::optional<device::Event>> events_;  // by node
   std::vector<Workspace> workspaces_;                 // by lane
+  std::vector<std::string> marks_;                    // by node; empty until it was launched
   struct Told {
     int lane, node;  // of the kernels, and one of those that want the words
     DeviceWords words;

@@ -1,5 +1,6 @@
 // The launching thread of a plan with nodes on devices.
 #include "base/error.h"
+#include "base/flags.h"
 #include "exec/run.h"
 
 namespace anabranch {
@@ -17,6 +18,15 @@ void launch_watched(Plan& plan, int i, Queues& queues, const RunOptions& options
     plan.infer(i);
   }
   if (options.after) (*options.after)(i);
+}
+
+// What was launched fails later, when nobody knows any more which node it was of.
+void wait_for_all(Queues& queues) {
+  try {
+    queues.wait_all();
+  } catch (Error& e) {
+    throw e.with_hint("with FLAGS_benchmark=1 each op is waited for, and the one that fails is named");
+  }
 }
 
 void launch_stages(Plan& plan, RunState& state, const RunOptions& options) {
@@ -37,10 +47,13 @@ void launch_stages(Plan& plan, RunState& state, const RunOptions& options) {
 
 void launch_nodes(Plan& plan, RunState& state, const RunOptions& options) {
   Queues& queues = *state.queues();
+  const bool waits = Flags::benchmark() && !options.dry_run;
   for (int i = 0, n = plan.size(); i < n; ++i) {
     state.at(i);
     if (plan.lane(i) != kHost) {
       options.plain() ? queues.launch(plan, i, options.describe) : launch_watched(plan, i, queues, options);
+      if (waits) [[unlikely]]
+        queues.wait_for(plan.lane(i));
       continue;
     }
     if (!options.dry_run) queues.wait_before(i);
@@ -52,11 +65,12 @@ void launch_all(Plan& plan, RunState& state, const RunOptions& options) {
   Queues& queues = *state.queues();
   if (!options.dry_run && options.trace) queues.times().begin();
   if (!options.dry_run) queues.begin(plan);
-  const bool by_stages = options.plain() && !queues.stages().empty();
+  const bool by_stages = options.plain() && !Flags::benchmark() && !queues.stages().empty();
   by_stages ? launch_stages(plan, state, options) : launch_nodes(plan, state, options);
   if (options.dry_run) return;
+  state.at(plan.size());
   queues.end();
-  queues.wait_all();
+  wait_for_all(queues);
   if (options.trace) queues.times().add_to(*options.trace);
   const auto reported = queues.reported();
   if (reported.node < 0) return;

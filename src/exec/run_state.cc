@@ -65,7 +65,8 @@ void RunState::begin_sequential(const RunOptions& options) {
 void RunState::end_sequential(bool failed) {
   sequential_runs_.store(sequential_runs_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
   int none = -1;
-  if (failed) failed_node_.compare_exchange_strong(none, at_.load(std::memory_order_relaxed));
+  const int at = at_.load(std::memory_order_relaxed);
+  if (failed && at < size_) failed_node_.compare_exchange_strong(none, at);
 }
 
 void RunState::reset(const Plan& plan) {

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "base/run_gate.h"
+#include "core/host_copy.h"
 #include "core/row_locks.h"
 #include "ps/geo.h"
 
@@ -66,6 +67,7 @@ void Geo::send_all() {
   const RunGate::Change change(kept_.empty() ? nullptr : kept_.begin()->second.variable.value->gate().get());
   for (auto& [name, k] : kept_) {
     check_shape(k);
+    bring_to_host(k.variable.value->as<Tensor>());
     if (k.variable.sparse && k.variable.moves_all) note_moved(k);
   }
   take_noted();
@@ -126,6 +128,7 @@ void Geo::merge_all() {
   for (auto& [name, k] : kept_) {
     const Tensor* w = k.variable.value->get<Tensor>();
     if (!w || !(w->shape() == k.old.shape()) || w->dtype() != k.old.dtype()) continue;  // the next exchange says so
+    bring_to_host(k.variable.value->as<Tensor>());
     k.variable.sparse ? merge_rows(k) : merge_dense(k);
     k.variable.value->touch();
   }

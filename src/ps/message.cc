@@ -5,6 +5,8 @@
 #include <cstring>
 #include <new>
 
+#include "core/host_copy.h"
+
 namespace anabranch::ps {
 namespace {
 
@@ -76,7 +78,11 @@ void* Message::add_room(uint32_t variable, const Shape& shape, DType dtype) {
 
 void Message::add(uint32_t variable, const Tensor& tensor) {
   void* to = add_room(variable, tensor.shape(), tensor.dtype());
-  if (tensor.bytes()) std::memcpy(to, tensor.raw(), tensor.bytes());
+  if (tensor.bytes() && tensor.place().on_host()) {
+    std::memcpy(to, tensor.raw(), tensor.bytes());
+  } else if (tensor.bytes()) {
+    std::memcpy(to, on_host(tensor).raw(), tensor.bytes());
+  }
 }
 
 void Message::set_height(int64_t height) {

@@ -110,6 +110,41 @@ TEST(DeviceMemoryDeathTest, SharingWithoutItsEdgeIsFound) {
   }
 }
 
+// Ends the process: 0 when the plan ran; else 10 and the node that is said to have failed, 9 for none.
+[[noreturn]] void run_alone(Plan plan, bool waits) {
+  set_flag("FLAGS_benchmark", waits);
+  RunState state(plan);
+  try {
+    run_sequential(plan, state, {});
+  } catch (const Error& e) {
+    std::fprintf(stderr, "%s\n", e.what());
+    std::_Exit(10 + state.failed_node());
+  }
+  std::_Exit(0);
+}
+
+TEST(DeviceMemoryDeathTest, WithFlagsBenchmarkEachNodeIsWaitedForAndNamed) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  if (!open_simulated(0)) GTEST_SKIP() << "the simulated device was not built";
+  const auto without_edges = [](bool waits) {
+    open_simulated(0);
+    ThreeNodes nodes;
+    run_alone(nodes.plan(), waits);
+  };
+  EXPECT_EXIT(without_edges(false), testing::ExitedWithCode(9), "FLAGS_benchmark=1");
+  EXPECT_EXIT(without_edges(true), testing::ExitedWithCode(0), "") << "who waits for each node needs no edges";
+  // The first node of three writes behind its block.
+  const auto too_far = [](bool waits) {
+    open_simulated(0);
+    ThreeNodes nodes;
+    Plan plan = nodes.plan();
+    Tensor& first = nodes.first.as<Tensor>();
+    first.view(first.mutable_raw(), Shape{int64_t{1} << 40}, first.kind(), nullptr);
+    run_alone(std::move(plan), waits);
+  };
+  EXPECT_EXIT(too_far(true), testing::ExitedWithCode(10), "access of 1099511627776 bytes");
+}
+
 TEST(DeviceMemory, ShapesAreInferredWithoutMemoryAndBlocksAreKept) {
   NEEDS_DEVICES(0);
   device::Pool& pool = device::Devices::get().pool(0);

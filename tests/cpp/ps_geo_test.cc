@@ -3,6 +3,8 @@
 
 #include <thread>
 
+#include "base/flags.h"
+#include "device/devices.h"
 #include "ps/geo.h"
 #include "ps_cluster.h"
 
@@ -132,6 +134,32 @@ TEST(PsGeo, OneTrainerThatExchangesEachStepIsAlone) {
   }
   EXPECT_GE(t.geo->stats().exchanges, 50);
   EXPECT_EQ(t.geo->stats().steps, 50);
+}
+
+// A program of a device has left the parameters there: exchanges bring them back.
+TEST(PsGeo, ParametersOnADevice) {
+  set_flag("FLAGS_device_plugin", std::string("simdevice"));
+  if (!device::Devices::offered()) GTEST_SKIP() << "the simulated device was not built";
+  GeoCluster cluster(1);
+  GeoTrainer t(cluster, 0, 1, 100);
+  const auto move = [](Value& value) {
+    const RunGate::Change change(value.gate().get());
+    Tensor there;
+    there.copy_from(value.tensor(), Place::cuda(0));
+    value.as<Tensor>() = std::move(there);
+  };
+  t.step(1, {0, 2}, 8);
+  move(*t.w);
+  move(*t.rows);
+  Message sent(Verb::kExchange);
+  sent.add(0, t.w->tensor());
+  EXPECT_EQ(reinterpret_cast<const float*>(sent.payload(0))[3], 2);
+  t.geo->flush();
+  EXPECT_EQ(t.w->tensor().place(), Place());
+  EXPECT_EQ(cluster.store.dense.data<float>()[3], 2);
+  EXPECT_EQ(cluster.store.table.data<float>()[2 * kWidth], 2 * 2 + 8);
+  EXPECT_EQ(t.dense(), 2);
+  EXPECT_EQ(t.row(0), 8);
 }
 
 // Each sends its share of what is new, and keeps the rest of it.

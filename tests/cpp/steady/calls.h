@@ -1,5 +1,5 @@
 // Counts the calls to the heap, to locks and to the kernel's waiting that are made while counting is on, in all
-// threads; those made from inside the kernel library (oneDNN) apart.
+// threads; those made from inside the kernel library (oneDNN) or the simulated device apart.
 #pragma once
 #include <atomic>
 
@@ -10,7 +10,8 @@ struct Calls {
 };
 
 Calls& calls();
-void count(bool on);
-bool can_count();  // not under a sanitizer, which takes the same places
+void count(bool on);       // in all threads
+void count_here(bool on);  // in this one, which does everything there is to do
+bool can_count();          // not under a sanitizer, which takes the same places
 
 }  // namespace anabranch::steady

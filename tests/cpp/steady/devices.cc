@@ -1,0 +1,92 @@
+// A steady step on devices wastes nothing on the host, either: what the engine does to launch it calls neither the heap
+// nor a lock. The plug-in's own calls are its own.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "autodiff/backward.h"
+#include "base/flags.h"
+#include "device/devices.h"
+#include "engine/prepared_run.h"
+#include "opdef/append_op.h"
+#include "steady/calls.h"
+
+namespace anabranch {
+namespace {
+
+constexpr int kWidth = 8;
+
+void add_var(ir::Block& block, const std::string& name, const Shape& shape, bool persists = false) {
+  ir::Var v;
+  v.name = name;
+  v.shape = shape;
+  v.dtype = DType::kFloat32;
+  v.is_data = v.stop_gradient = name == "x";
+  v.persistable = persists;
+  v.is_parameter = v.trainable = name == "w";
+  block.create_var(v);
+}
+
+// loss = mean(tanh(x w)), and w follows.
+ir::ProgramRef net() {
+  auto main = ir::Program::make();
+  ir::Block& block = main->global_block();
+  add_var(block, "x", {kUnknown, kWidth});
+  add_var(block, "w", {kWidth, kWidth}, true);
+  add_var(block, "rate", {1}, true);
+  append_op(block, {"mul", {{"X", {"x"}}, {"Y", {"w"}}}, {{"Out", {"p"}}}, {}});
+  append_op(block, {"tanh", {{"X", {"p"}}}, {{"Out", {"t"}}}, {}});
+  append_op(block, {"mean", {{"X", {"t"}}}, {{"Out", {"loss"}}}, {}});
+  const auto gradients = append_backward(*main, "loss", {});
+  EXPECT_EQ(gradients.size(), 1u);
+  append_op(block, {"sgd",
+                    {{"Param", {"w"}}, {"Grad", {gradients.at(0).second}}, {"LearningRate", {"rate"}}},
+                    {{"ParamOut", {"w"}}},
+                    {{"op_role", int32_t{ir::role::kOptimize}},
+                     {"op_role_var", std::vector<std::string>{"w", gradients.at(0).second}}}});
+  return main;
+}
+
+Tensor filled(const Shape& shape, float value) {
+  Tensor t(shape, DType::kFloat32);
+  std::fill(t.mutable_data<float>(), t.mutable_data<float>() + t.numel(), value);
+  return t;
+}
+
+void expect_no_waste(int replicas) {
+  if (!steady::can_count()) GTEST_SKIP() << "a sanitizer counts these calls itself";
+  set_flag("FLAGS_device_plugin", std::string("simdevice"));
+  if (!device::Devices::offered()) GTEST_SKIP() << "the simulated device was not built";
+  const auto scope = Scope::make();
+  scope->var("w")->as<Tensor>().copy_from(filled({kWidth, kWidth}, 0.1f));
+  scope->var("rate")->as<Tensor>().copy_from(filled({1}, 0.1f));
+  CompileOptions options;
+  options.replicas = replicas;
+  options.data_parallel = replicas > 1;
+  options.loss_name = replicas > 1 ? "loss" : "";
+  for (int r = 0; r < replicas; ++r) options.places.push_back(Place::cuda(r));
+  CompiledProgram program(net(), scope, options);
+  PreparedRun run(program, {"x"}, {"loss"});
+  const std::vector<Tensor> batch = {filled({4, kWidth}, 0.5f)};
+  float loss = 0;
+  const auto read = [&](const Step& step) { loss = *step.fetched().at(0).at(0)->tensor().data<float>(); };
+  run.run(batch, nullptr, read);
+  const float first = loss;
+  for (int i = 0; i < 3; ++i) run.run(batch, nullptr, read);
+  program.set_plan_hook(&steady::count_here);
+  auto& calls = steady::calls();
+  calls.allocations = calls.locks = calls.library_allocations = 0;
+  for (int i = 0; i < 5; ++i) run.run(batch, nullptr, read);
+  EXPECT_EQ(calls.allocations, 0);
+  EXPECT_EQ(calls.locks, 0);
+  EXPECT_GT(calls.library_allocations, 0) << "the simulated device keeps what is put into its queues";
+  EXPECT_LT(loss, first);
+}
+
+TEST(SteadyDevices, OneReplica) { expect_no_waste(1); }
+TEST(SteadyDevices, TwoReplicas) { expect_no_waste(2); }
+
+}  // namespace
+}  // namespace anabranch
