@@ -263,7 +263,27 @@ def test_memory_of_a_device_is_bounded(flags):
     fluid.set_flags({"FLAGS_fraction_of_gpu_memory_to_use": 1.5})
     raises(ValueError, "must be from 0 to 1, got 1.5",
            lambda: fluid.LoDTensor().set(np.repeat(one, 11, 0), fluid.CUDAPlace(0)))
+    raises(fluid.core.InvalidArgument, "must be from 0 to 1, got 1.5",
+           lambda: exe.run(main, feed={"x": np.repeat(one, 24, 0)}, fetch_list=[narrow]))
     """, simdevice_bytes=1 << 26, **flags)
+
+
+def test_shapes_that_passes_refuse_run_on_the_cpu_and_it_says_so():
+    told("""
+    main, startup, scope = fluid.Program(), fluid.Program(), fluid.Scope()
+    with fluid.program_guard(main, startup):
+        out = fluid.layers.fc(fluid.data("x", [None, 3]), 4, act="relu", bias_attr="b")
+        loss = fluid.layers.mean(out)
+        fluid.optimizer.SGD(0.0).minimize(loss)
+    target = fluid.CompiledProgram(main).with_data_parallel(loss.name, places=[fluid.CUDAPlace(0)])
+    exe = fluid.Executor(fluid.CUDAPlace(0))
+    exe.run(startup, scope=scope)
+    for shape, on_cpu in (((4,), False), ((2, 4), True), ((4,), False)):
+        scope.var("b").get_tensor().set(np.full(shape, 50, "float32"), fluid.CPUPlace())
+        got, = exe.run(target, feed={"x": np.zeros((2, 3), "float32")}, fetch_list=[out], scope=scope)
+        assert (got == 50).all()
+        assert ("place_on_devices is one of them: the CPU runs all ops" in target.explain()) == on_cpu, target.explain()
+    """)
 
 
 def test_memory_is_reported_by_place():
