@@ -8,6 +8,7 @@
 #include "base/user_error.h"
 #include "comm/group.h"
 #include "device/devices.h"
+#include "device/limit.h"
 #include "device/purpose.h"
 #include "engine/step_memory.h"
 #include "engine/step_values.h"
@@ -232,6 +233,10 @@ void Step::set_passes_aside(const Error& refusal) {
   // The CPU has more memory than a device, but nobody has asked for it.
   const bool full = refusal.kind() == ErrorKind::kResourceExhausted && compile_.on_devices();
   if (!by_passes || full || refusal.kind() == ErrorKind::kInternal) throw refusal;
+  // Nor do shapes have a part in it where a flag is wrong: this throws its error.
+  for (const Place place : compile_.places) {
+    if (!place.on_host()) device::limit_of(device::Devices::get(), place.id);
+  }
   if (!plain_) {
     StepOptions options = options_;
     options.set_aside = fmt::format("{}: {}", error_kind_name(refusal.kind()), refusal.message());

@@ -34,6 +34,7 @@ std::string Step::explain() const {
       fmt::format("  memory of temporaries: {} bytes, {} without sharing\n", memory_.bytes(), memory_.unshared_bytes());
   if (!options_.set_aside.empty()) {
     text += fmt::format("  passes are set aside: with them, these shapes are refused ({})\n", options_.set_aside);
+    if (compile_.on_devices()) text += "  place_on_devices is one of them: the CPU runs all ops\n";
   }
   for (const auto& p : passes_) text += fmt::format("  {:<16} {}\n", p.name, p.outcome);
   text += explain_copies();

@@ -39,11 +39,11 @@ import numpy as np
 import anabranch.fluid as fluid
 from anabranch import _core
 
-#: Where programs run. With ANABRANCH_TEST_PLACE=device on a device, and ON_CPU tells of each op, run by run, whether
-#: the CPU ran it all the same.
+#: Where programs run. With ANABRANCH_TEST_PLACE=device on the last device, and ON_CPU tells of each op, run by run,
+#: whether the CPU ran it all the same.
 PLACE, ON_CPU = fluid.CPUPlace(), None
 if os.environ.get("ANABRANCH_TEST_PLACE") == "device":
-    PLACE, ON_CPU = fluid.CUDAPlace(0), {}
+    PLACE, ON_CPU = fluid.CUDAPlace(fluid.core.get_cuda_device_count() - 1), {}
 #: The last of so many runs is looked at; those before it meet other numbers. From the second on, devices run graphs.
 RUNS = int(os.environ.get("ANABRANCH_TEST_RUNS", "1"))
 

@@ -244,6 +244,24 @@ def test_what_is_saved_on_a_device_is_loaded_on_the_cpu_and_the_other_way(tmp_pa
     """ % str(tmp_path))
 
 
+def test_shapes_that_passes_refuse_run_on_the_cpu_and_it_says_so():
+    told("""
+    main, startup, scope = fluid.Program(), fluid.Program(), fluid.Scope()
+    with fluid.program_guard(main, startup):
+        out = fluid.layers.fc(fluid.data("x", [None, 3]), 4, act="relu", bias_attr="b")
+        loss = fluid.layers.mean(out)
+        fluid.optimizer.SGD(0.0).minimize(loss)
+    target = fluid.CompiledProgram(main).with_data_parallel(loss.name, places=[fluid.CUDAPlace(0)])
+    exe = fluid.Executor(fluid.CUDAPlace(0))
+    exe.run(startup, scope=scope)
+    for shape, on_cpu in (((4,), False), ((2, 4), True), ((4,), False)):
+        scope.var("b").get_tensor().set(np.full(shape, 50, "float32"), fluid.CPUPlace())
+        got, = exe.run(target, feed={"x": np.zeros((2, 3), "float32")}, fetch_list=[out], scope=scope)
+        assert (got == 50).all()
+        assert ("place_on_devices is one of them: the CPU runs all ops" in target.explain()) == on_cpu, target.explain()
+    """)
+
+
 def test_the_profiler_shows_what_devices_did(tmp_path):
     told("""
     import json, os

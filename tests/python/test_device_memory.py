@@ -23,6 +23,8 @@ def test_memory_of_a_device_is_bounded(flags):
     fluid.set_flags({"FLAGS_fraction_of_gpu_memory_to_use": 1.5})
     raises(ValueError, "must be from 0 to 1, got 1.5",
            lambda: fluid.LoDTensor().set(np.repeat(one, 11, 0), fluid.CUDAPlace(0)))
+    raises(fluid.core.InvalidArgument, "must be from 0 to 1, got 1.5",
+           lambda: exe.run(main, feed={"x": np.repeat(one, 24, 0)}, fetch_list=[narrow]))
     """, simdevice_bytes=1 << 26, **flags)
 
 

@@ -87,6 +87,16 @@ def values(devices: int) -> Values:
             got += set_and_read(Trained("branches", places, mode), devices) + rates(places, mode)
         out.append(got)
     compare(*out, "values set and read")
+    return out[0] + shared(devices)
+
+
+def shared(devices: int) -> Values:
+    """Two replicas on a device, each with parameters of its own."""
+    out: List[Values] = []
+    for places in (fluid.cuda_places([d for d in range(devices) for _ in range(2)]), fluid.cpu_places(2 * devices)):
+        trained = Trained("mlp", places, MODES[0])
+        out.append(trained.steps([6 * devices] * 3) + trained.kept())
+    compare(*out, "replicas that share devices")
     return out[0]
 
 
