@@ -47,11 +47,13 @@ template <class T> AB_HD T power_of(T x, T y) {
 }
 
 struct Add {
+  static constexpr int dx_passes = 1, dy_passes = 1;  // the terms are d, or (-1) its negative, whatever x and y are
   template <class T> AB_HD static T of(T x, T y) { return wrapping_sum(x, y); }
   template <class T> AB_HD static T dx(T, T, T, T d) { return d; }
   template <class T> AB_HD static T dy(T, T, T, T d) { return d; }
 };
 struct Sub {
+  static constexpr int dx_passes = 1, dy_passes = -1;
   template <class T> AB_HD static T of(T x, T y) { return wrapping_difference(x, y); }
   template <class T> AB_HD static T dx(T, T, T, T d) { return d; }
   template <class T> AB_HD static T dy(T, T, T, T d) { return negative(d); }

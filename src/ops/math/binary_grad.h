@@ -1,6 +1,7 @@
 // Kernels of the gradients of binary arithmetic, by structs as those of arithmetic_functions.h. Functions that take
-// them get the numbers of the launch last. Where an operand was repeated, its terms are added up. dy is made first: dx
-// may lie in the memory of dout.
+// them get the numbers of the launch last. One kernel makes the terms of both operands. Where an operand was repeated,
+// its terms are kept in the workspace and added up behind it; where they are dout itself, they are added up from there.
+// So what depends on the function is one kernel a type, and the sums are the same for all (binary_grad_sums.cu).
 #pragma once
 #include "ops/device/args_math.h"
 #include "ops/device/fold_rows.h"
@@ -10,25 +11,43 @@
 
 namespace anabranch::device {
 
-// The terms of one operand's gradient. Integers divided by 0 are reported and count as 0.
-template <class F, class T, bool kOfX, bool kDivides> struct Term {
+// Where the terms of one operand go: to its gradient, or in the order of the loop into the workspace; or nowhere.
+template <class T> struct TermsTo {
+  T* gradient;
+  Compute<T>* kept;
+  AB_HD bool there() const { return gradient || kept; }
+  AB_HD void put(int64_t i, int64_t place, Compute<T> term) const {
+    if (kept) {
+      kept[i] = term;
+    } else {
+      store(gradient + place, term);
+    }
+  }
+};
+
+// Integers divided by 0 are reported and count as 0. All is read before anything is written: dx may lie in the memory
+// of dout.
+template <class F, class T, bool kDivides> struct Terms {
+  Walk<3> walk;
   const T *x, *y, *out, *dout;
+  TermsTo<T> dx, dy;
   FaultReport report;
   double p[kMaxNumbers];
-  AB_HD Compute<T> at(const int64_t (&place)[3]) const {
+
+  AB_HD void operator()(int64_t i) const {
+    int64_t place[3];
+    walk.at(i, place);
     const Compute<T> a = load(x[place[1]]), b = load(y[place[2]]), d = load(dout[place[0]]);
     const Compute<T> o = out ? load(out[place[0]]) : Compute<T>(0);
-    if constexpr (kDivides && std::is_integral_v<T>) {
-      if (b == 0) {
-        report(1, place[0]);
-        return T(0);
-      }
-    }
-    return slope(a, b, o, d);
+    bool divides = true;
+    if constexpr (kDivides && std::is_integral_v<T>) divides = b != 0;
+    if (!divides) report(1, place[0]);
+    if (dx.there()) dx.put(i, place[1], divides ? slope<true>(a, b, o, d) : Compute<T>(0));
+    if (dy.there()) dy.put(i, place[2], divides ? slope<false>(a, b, o, d) : Compute<T>(0));
   }
 
  private:
-  AB_HD Compute<T> slope(Compute<T> a, Compute<T> b, Compute<T> o, Compute<T> d) const {
+  template <bool kOfX> AB_HD Compute<T> slope(Compute<T> a, Compute<T> b, Compute<T> o, Compute<T> d) const {
     if constexpr (requires { F::dx(a, b, o, d, p); })
       return kOfX ? F::dx(a, b, o, d, p) : F::dy(a, b, o, d, p);
     else
@@ -36,80 +55,90 @@ template <class F, class T, bool kOfX, bool kDivides> struct Term {
   }
 };
 
-template <class T, class Term, int kSelf> struct PlainTerms {
-  Walk<3> walk;
-  Term term;
-  T* to;
-  AB_HD void operator()(int64_t i) const {
-    int64_t place[3];
-    walk.at(i, place);
-    store(to + place[kSelf], term.at(place));
-  }
-};
-
-template <class T, class Term, int kSelf> struct FoldedTerms {
-  using Fold = FoldSum<Compute<T>>;
-  using Wide = typename Fold::Wide;
-  Walk<3> kept, folded;
-  Term term;
-  T* to;
-  AB_HD static Wide start() { return Wide(0); }
-  AB_HD static Wide join(Wide a, Wide b) { return Fold::join(a, b); }
-  AB_HD Wide at(int64_t row, int64_t i) const {
-    int64_t place[3], inside[3];
-    kept.at(row, place);
-    folded.at(i, inside);
-    for (int k = 0; k < 3; ++k) place[k] += inside[k];
-    return static_cast<Wide>(term.at(place));
-  }
-  AB_HD void put(int64_t row, Wide total) const {
-    int64_t place[3];
-    kept.at(row, place);
-    store(to + place[kSelf], static_cast<Compute<T>>(total));
-  }
-};
-
-struct GradParts {  // of one operand
-  Walk<3> kept, folded;
+// What becomes of one operand's terms.
+struct GradParts {
+  Walk<2> kept, folded;  // over where terms lie, and the operand
   Neighbours neighbours;
-  GradParts(const Axes<3>& axes, int own)
-      : kept(axes_where(axes, own, false)), folded(axes_where(axes, own, true)), neighbours(Neighbours::kElements) {
+  // `dense`: terms lie in the order of the loop; else as dout does.
+  GradParts(const Axes<3>& axes, int own, bool dense) : GradParts(terms_and(axes, own, dense)) {}
+  bool sums() const { return folded.count() != 1; }
+  template <class T> size_t room() const {
+    return fold_room<typename FoldSum<Compute<T>>::Wide>(kept.count(), folded.count(), neighbours);
+  }
+
+ private:
+  explicit GradParts(const Axes<2>& axes)
+      : kept(axes_where(axes, 1, false)), folded(axes_where(axes, 1, true)), neighbours(Neighbours::kElements) {
     // Where the innermost axis is kept, neighbours in memory belong to different results.
-    if (axes.rank && axes.stride[own][axes.rank - 1] != 0) neighbours = Neighbours::kRows;
+    if (axes.rank && axes.stride[1][axes.rank - 1] != 0) neighbours = Neighbours::kRows;
+  }
+  static Axes<2> terms_and(const Axes<3>& axes, int own, bool dense) {
+    Axes<2> both = {};
+    both.rank = axes.rank;
+    int64_t step = 1;
+    for (int axis = axes.rank - 1; axis >= 0; --axis) {
+      both.extent[axis] = axes.extent[axis];
+      both.stride[0][axis] = dense ? step : axes.stride[0][axis];
+      both.stride[1][axis] = axes.stride[own][axis];
+      step *= axes.extent[axis];
+    }
+    return both;
   }
 };
+
+// to = the sums of terms, or of their negatives. `room`: parts.room<T>() bytes. Instances are in binary_grad_sums.cu.
+template <class Term, class T>
+int sum_terms(const Launch& launch, const GradParts& parts, const Term* terms, bool negative, T* to, void* room);
+
+// 1, -1: the terms are dout, or its negatives, whatever x and y are. 0: they have to be made.
+template <class F, bool kOfX> constexpr int passes_on() {
+  if constexpr (requires { F::dx_passes; }) return kOfX ? F::dx_passes : F::dy_passes;
+  return 0;
+}
 
 template <class F, bool kDivides = false> struct BinaryGradOf {
-  template <class T> using Wide = typename FoldSum<Compute<T>>::Wide;
+  template <bool kOfX> static constexpr bool kDense = passes_on<F, kOfX>() == 0;
+
+  // Bytes of an operand's terms in the workspace.
+  template <class T, bool kOfX> static size_t kept(const BinaryGradArgs& a, const GradParts& parts) {
+    if (!kDense<kOfX> || !(kOfX ? a.dx : a.dy).there() || !parts.sums()) return 0;
+    return (static_cast<size_t>(a.axes.count()) * sizeof(Compute<T>) + 255) / 256 * 256;
+  }
+
   template <class T> static size_t room(const BinaryGradArgs& a) {
-    size_t most = 0;
-    for (int own : {1, 2}) {
-      if (own == 1 ? !a.dx.there() : !a.dy.there()) continue;
-      const GradParts parts(a.axes, own);
-      const size_t room = fold_room<Wide<T>>(parts.kept.count(), parts.folded.count(), parts.neighbours);
-      if (room > most) most = room;
-    }
-    return most;
+    const GradParts of_x(a.axes, 1, kDense<true>), of_y(a.axes, 2, kDense<false>);
+    const size_t x = a.dx.there() ? of_x.room<T>() : 0, y = a.dy.there() ? of_y.room<T>() : 0;
+    return kept<T, true>(a, of_x) + kept<T, false>(a, of_y) + (x > y ? x : y);
   }
-  template <class T, bool kOfX> static int one(const Launch& launch, const BinaryGradArgs& a, const FaultSink& fault) {
-    constexpr int kSelf = kOfX ? 1 : 2;
-    using Terms = Term<F, T, kOfX, kDivides>;
-    Terms term{a.x.get<T>(), a.y.get<T>(), a.out.get<T>(), a.dout.get<T>(), FaultReport(fault), {}};
-    for (int k = 0; k < kMaxNumbers; ++k) term.p[k] = a.p[k];
-    T* to = (kOfX ? a.dx : a.dy).template get<T>();
-    const GradParts parts(a.axes, kSelf);
-    if (parts.folded.count() == 1) {
-      const Walk<3> walk(a.axes);
-      return each(launch, walk.count(), PlainTerms<T, Terms, kSelf>{walk, term, to});
-    }
-    return fold_rows(launch, parts.kept.count(), parts.folded.count(), parts.neighbours,
-                     FoldedTerms<T, Terms, kSelf>{parts.kept, parts.folded, term, to}, launch.workspace.get<Wide<T>>());
-  }
-  template <class T> static int both(const Launch& launch, const BinaryGradArgs& a, const FaultSink& fault) {
-    if (a.dy.there()) {
-      if (const int failed = one<T, false>(launch, a, fault)) return failed;
-    }
-    return a.dx.there() ? one<T, true>(launch, a, fault) : 0;
+
+  template <class T> static int run(const Launch& launch, const BinaryGradArgs& a, const FaultSink& fault) {
+    const GradParts of_x(a.axes, 1, kDense<true>), of_y(a.axes, 2, kDense<false>);
+    const size_t x_bytes = kept<T, true>(a, of_x), y_bytes = kept<T, false>(a, of_y);
+    char* room = launch.workspace.get<char>();
+    auto* x_terms = x_bytes ? reinterpret_cast<Compute<T>*>(room) : nullptr;
+    auto* y_terms = y_bytes ? reinterpret_cast<Compute<T>*>(room + x_bytes) : nullptr;
+    void* rest = room + x_bytes + y_bytes;
+    T *dx = a.dx.get<T>(), *dy = a.dy.get<T>();
+    const T* dout = a.dout.get<T>();
+    const bool x_passes = dx && !kDense<true> && of_x.sums(), y_passes = dy && !kDense<false> && of_y.sums();
+    int failed = 0;
+    // What reads dout comes first.
+    if (y_passes) failed = sum_terms<T, T>(launch, of_y, dout, passes_on<F, false>() < 0, dy, rest);
+    if (x_passes && !failed) failed = sum_terms<T, T>(launch, of_x, dout, passes_on<F, true>() < 0, dx, rest);
+    Terms<F, T, kDivides> terms{Walk<3>(a.axes),
+                                a.x.get<T>(),
+                                a.y.get<T>(),
+                                a.out.get<T>(),
+                                dout,
+                                {x_passes || x_terms ? nullptr : dx, x_terms},
+                                {y_passes || y_terms ? nullptr : dy, y_terms},
+                                FaultReport(fault),
+                                {}};
+    for (int k = 0; k < kMaxNumbers; ++k) terms.p[k] = a.p[k];
+    if (!failed && (terms.dx.there() || terms.dy.there())) failed = each(launch, a.axes.count(), terms);
+    if (y_terms && !failed) failed = sum_terms<Compute<T>, T>(launch, of_y, y_terms, false, dy, rest);
+    if (x_terms && !failed) failed = sum_terms<Compute<T>, T>(launch, of_x, x_terms, false, dx, rest);
+    return failed;
   }
 };
 
@@ -117,7 +146,7 @@ template <class F> struct BinaryGrad {
   using Args = BinaryGradArgs;
   template <class T> static size_t room(const Args& a) { return BinaryGradOf<F>::template room<T>(a); }
   template <class T> static int run(const Launch& launch, const Args& a) {
-    return BinaryGradOf<F>::template both<T>(launch, a, FaultSink{});
+    return BinaryGradOf<F>::template run<T>(launch, a, FaultSink{});
   }
 };
 
@@ -125,7 +154,7 @@ template <class F> struct IntegerDivisionGrad {
   using Args = CheckedBinaryGradArgs;
   template <class T> static size_t room(const Args& a) { return BinaryGradOf<F, true>::template room<T>(a.binary); }
   template <class T> static int run(const Launch& launch, const Args& a) {
-    return BinaryGradOf<F, true>::template both<T>(launch, a.binary, a.fault);
+    return BinaryGradOf<F, true>::template run<T>(launch, a.binary, a.fault);
   }
 };
 

@@ -6,43 +6,42 @@
 
 namespace anabranch::device {
 
-// What becomes of the folded value of `count` elements.
-struct AsItIs {
-  template <class T> AB_HD static T of(T total, int64_t) { return total; }
-};
-struct Mean {  // of nothing: not a number
-  template <class T> AB_HD static T of(T total, int64_t count) {
-    if (std::is_integral_v<T> && count == 0) return total;
+// What becomes of the folded value. Of nothing a mean is not a number.
+enum class Finish { kAsItIs, kMean, kRoot };
+
+template <class T> AB_HD T finished(Finish finish, T total, int64_t count) {
+  if (finish == Finish::kMean && !(std::is_integral_v<T> && count == 0))
     return static_cast<T>(total / static_cast<T>(count));
+  if constexpr (std::is_floating_point_v<T>) {
+    if (finish == Finish::kRoot) return std::sqrt(total);
+  }
+  return total;
+}
+
+template <class F, class T> using FoldWide = std::conditional_t<std::is_same_v<T, bool>, int32_t, typename F::Wide>;
+
+template <class F, class T> struct FoldBody {  // one for all that finishes otherwise
+  using Wide = FoldWide<F, T>;
+  Walk<1> kept, folded;
+  const T* x;
+  T* y;
+  Finish finish;
+  AB_HD static Wide start() { return static_cast<Wide>(F::start); }
+  AB_HD static Wide join(Wide a, Wide b) { return static_cast<Wide>(F::join(a, b)); }
+  AB_HD Wide at(int64_t row, int64_t i) const {
+    int64_t first[1], inside[1];
+    kept.at(row, first);
+    folded.at(i, inside);
+    return static_cast<Wide>(lifted<F>(load(x[first[0] + inside[0]])));
+  }
+  AB_HD void put(int64_t row, Wide total) const {
+    store(y + row, finished(finish, static_cast<Compute<T>>(total), folded.count()));
   }
 };
-struct Root {
-  template <class T> AB_HD static T of(T total, int64_t) { return std::sqrt(total); }
-};
 
-template <template <class> class Fold, class Finish = AsItIs> struct FoldAxes {
+template <template <class> class Fold, Finish kFinish = Finish::kAsItIs> struct FoldAxes {
   using Args = FoldAxesArgs;
-  template <class T>
-  using WideOf = std::conditional_t<std::is_same_v<T, bool>, int32_t, typename Fold<Compute<T>>::Wide>;
-
-  template <class T> struct Body {
-    using F = Fold<Compute<T>>;
-    using Wide = WideOf<T>;
-    Walk<1> kept, folded;
-    const T* x;
-    T* y;
-    AB_HD static Wide start() { return static_cast<Wide>(F::start); }
-    AB_HD static Wide join(Wide a, Wide b) { return static_cast<Wide>(F::join(a, b)); }
-    AB_HD Wide at(int64_t row, int64_t i) const {
-      int64_t first[1], inside[1];
-      kept.at(row, first);
-      folded.at(i, inside);
-      return static_cast<Wide>(lifted<F>(load(x[first[0] + inside[0]])));
-    }
-    AB_HD void put(int64_t row, Wide total) const {
-      store(y + row, Finish::of(static_cast<Compute<T>>(total), folded.count()));
-    }
-  };
+  template <class T> using WideOf = FoldWide<Fold<Compute<T>>, T>;
 
   // Neighbours in memory are folded to one unless the innermost axis is kept.
   static Neighbours neighbours(const Args& a) {
@@ -53,7 +52,7 @@ template <template <class> class Fold, class Finish = AsItIs> struct FoldAxes {
     return fold_room<WideOf<T>>(a.kept.count(), a.folded.count(), neighbours(a));
   }
   template <class T> static int run(const Launch& launch, const Args& a) {
-    const Body<T> body{Walk<1>(a.kept), Walk<1>(a.folded), a.x.get<T>(), a.y.get<T>()};
+    const FoldBody<Fold<Compute<T>>, T> body{Walk<1>(a.kept), Walk<1>(a.folded), a.x.get<T>(), a.y.get<T>(), kFinish};
     return fold_rows(launch, body.kept.count(), body.folded.count(), neighbours(a), body,
                      launch.workspace.get<WideOf<T>>());
   }
@@ -63,12 +62,12 @@ template <class> using All = FoldAll;
 template <class> using Any = FoldAny;
 
 using Sums = FoldAxes<FoldSum>;
-using Means = FoldAxes<FoldSum, Mean>;
+using Means = FoldAxes<FoldSum, Finish::kMean>;
 using Products = FoldAxes<FoldProd>;
 using Largest = FoldAxes<FoldMax>;
 using Smallest = FoldAxes<FoldMin>;
 using Squares = FoldAxes<FoldSquares>;
-using Lengths = FoldAxes<FoldSquares, Root>;
+using Lengths = FoldAxes<FoldSquares, Finish::kRoot>;
 using Sizes = FoldAxes<FoldSizes>;
 
 AB_KERNEL("fold_axes/sum", Sums, float, double, half, bfloat16, int32_t, int64_t);
