@@ -122,14 +122,26 @@ class Lowerer {
   // What it touches lies at several devices, each at that of its replica.
   bool joins_devices(const GraphNode& node) const {
     if (!node.on_device() || !(node.from == node.place)) return false;
-    const auto elsewhere = [&](int v) { return v >= 0 && !(graph_.vars[v].place == node.place); };
+    const auto& shapes = node.only_shapes;
+    const auto elsewhere = [&](int v) {
+      const bool touched = v >= 0 && std::find(shapes.begin(), shapes.end(), v) == shapes.end();
+      return touched && !(graph_.vars[v].place == node.place);
+    };
     return std::any_of(node.ins.begin(), node.ins.end(), elsewhere) ||
            std::any_of(node.outs.begin(), node.outs.end(), elsewhere);
   }
 
+  // Of some input only the shape is read, wherever its value lies.
+  bool counts_elsewhere(const GraphNode& node) const {
+    return std::any_of(node.only_shapes.begin(), node.only_shapes.end(), [&](int v) {
+      const Place lies = graph_.vars[v].place;
+      return !(lies.on_host() && node.from.on_host()) && !(lies == node.from);
+    });
+  }
+
   RuntimeShapes::Places places_of(const GraphNode& node) const {
     RuntimeShapes::Places places{node.from, node.place};
-    if (!joins_devices(node)) return places;
+    if (!joins_devices(node) && !counts_elsewhere(node)) return places;
     const auto place_of = [&](int v) { return v < 0 ? Place() : graph_.vars[v].place; };
     std::transform(node.ins.begin(), node.ins.end(), std::back_inserter(places.each_from), place_of);
     std::transform(node.outs.begin(), node.outs.end(), std::back_inserter(places.each_to), place_of);

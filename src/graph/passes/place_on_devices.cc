@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "graph/edit.h"
+#include "graph/passes/for_devices.h"
 #include "graph/passes/passes.h"
 #include "opdef/device_rows.h"
 #include "opdef/op_def.h"
@@ -36,7 +37,7 @@ class Placer {
     if (placed == 0) return 0;
     ops_ = graph_.nodes.size();
     for (const GraphNode& node : graph_.nodes) {
-      if (!node.on_device()) on_cpu_.insert(node.op->type);
+      if (!node.on_device() && node.op->type != kCopy) on_cpu_.insert(node.op->type);
     }
     choose_homes();
     std::vector<GraphNode> nodes = std::move(graph_.nodes);
@@ -191,14 +192,22 @@ class Placer {
     GraphNode node = NodeBuilder(graph_, kCopy, beside).in("X", from).out("Out", to).done();
     node.from = source.place;
     node.place = target.place;
-    int& count = copies_[{target.place.on_host(), beside.op->type}];
-    ++count;
+    const char* way = target.place.on_host()   ? "down copies"
+                      : source.place.on_host() ? "up copies"
+                                               : "copies between devices";
+    ++copies_[{way, beside.op->type}];
     out_.push_back(std::move(node));
   }
 
   // Sparse rows of a device, copied into the pinned memory of `from`, as the CPU reads them.
   void add_unpacking(int from, int to, const GraphNode& beside) {
     out_.push_back(NodeBuilder(graph_, "rows_of_block", beside).in("X", from).out("Out", to).done());
+  }
+
+  // The counted inputs of a replica's weight: what reads no value of them takes them wherever they lie.
+  static bool only_counts(const GraphNode& node, int v) {
+    if (node.op->type != "replica_weight") return false;
+    return std::find(node.only_shapes.begin(), node.only_shapes.end(), v) != node.only_shapes.end();
   }
 
   // The variable at this place that holds the value of v now.
@@ -242,7 +251,9 @@ class Placer {
     const bool together = node.on_device() && is_together(node);  // all arguments are given
     std::vector<std::pair<int, int>> changed;
     for (auto* list : {&node.ins, &node.more_reads, &node.only_shapes}) {
-      for (int& v : *list) v = at(v, together ? place_of(original, v) : node.from, original);
+      for (int& v : *list) {
+        if (!only_counts(original, v)) v = at(v, together ? place_of(original, v) : node.from, original);
+      }
     }
     for (int& v : node.outs) v = target_of(v, together ? place_of(original, v) : node.place, reads, original, &changed);
     // A block may leave what it may write as it is.
@@ -279,7 +290,7 @@ class Placer {
     context_.notes->push_back(fmt::format("{} of {} ops run on a device; on the CPU: {}", placed, ops_,
                                           on_cpu_.empty() ? "none" : fmt::format("{}", fmt::join(on_cpu_, ", "))));
     for (const auto& [what, count] : copies_) {
-      context_.notes->push_back(fmt::format("{} {} copies for {}", count, what.first ? "down" : "up", what.second));
+      context_.notes->push_back(fmt::format("{} {} for {}", count, what.first, what.second));
     }
   }
 
@@ -292,14 +303,19 @@ class Placer {
   std::set<int> made_on_cpu_;     // sparse rows
   std::vector<GraphNode> out_;
   std::map<Twin, int> twins_;
-  std::map<std::pair<bool, std::string>, int> copies_;  // (down, op that wants it) -> how many
+  std::map<std::pair<std::string, std::string>, int> copies_;  // (way, op that wants it) -> how many
 };
 
 const char* skip(const PassContext& context) {
   return context.places.empty() ? "the program runs on the CPU" : nullptr;
 }
 
-int run(Graph& graph, const PassContext& context) { return Placer(graph, context).run(); }
+int run(Graph& graph, const PassContext& context) {
+  describe_versions(graph, context.program->block(0));
+  settle_copies(graph);
+  fuse_squares_of_rows(graph);
+  return Placer(graph, context).run();
+}
 
 }  // namespace
 

@@ -5,8 +5,9 @@
 #include "opdef/device_rows.h"
 #include "ops/collective/over_devices.h"
 #include "ops/declare/loss_weight.h"
-#include "ops/device/args_math.h"
+#include "ops/device/launch_math.h"
 #include "ops/device/launch_rows.h"
+#include "ops/device/launch_tensor.h"
 
 namespace anabranch::collective {
 namespace {
@@ -81,6 +82,14 @@ void add_there(KernelContext& c, const Group& g, ab_kernel kernel) {
   a.count = g.in.count;
   queued.launch(kernel, a);
   for (int r = 1; r < g.out.count; ++r) queued.copy(c.at(g.out, r), c.at(g.out, 0));
+}
+
+// This replica's share of the elements counted on all, whose shapes alone are looked at.
+double share_of(const KernelContext& c, In counted, int replica, int active) {
+  if (!counted) return 1.0 / active;
+  double all = 0;
+  for (int r = 0; r < counted.count; ++r) all += static_cast<double>(c.at(counted, r).numel());
+  return all > 0 ? static_cast<double>(c.at(counted, replica).numel()) / all : 0.0;
 }
 
 void infer(InferContext& c) {
@@ -187,17 +196,25 @@ AB_OP(replica_weight)
       const Out out = op.out("Out");
       const int replica = op.attr<int32_t>("replica"), active = op.attr<int32_t>("active");
       return [=](KernelContext& c) {
-        double mine = 1, all = active;
-        if (counted) {
-          all = 0;
-          for (int r = 0; r < counted.count; ++r) all += static_cast<double>(c.at(counted, r).numel());
-          mine = static_cast<double>(c.at(counted, replica).numel());
-        }
-        const T w = static_cast<T>(all > 0 ? mine / all : 0);
+        const T w = static_cast<T>(share_of(c, counted, replica, active));
         const int64_t n = c[out].numel();
         const T* from = x ? c[x].data<T>() : nullptr;
         T* to = c[out].mutable_data<T>();
         for (int64_t i = 0; i < n; ++i) to[i] = from ? from[i] * w : w;
+      };
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [scale = device::kernel_of<T>("scalar/scale"), fill = device::kernel_of_size("fill", sizeof(T)),
+              counted = op.in("Counted"), x = op.in("X"), out = op.out("Out"), replica = op.attr<int32_t>("replica"),
+              active = op.attr<int32_t>("active")](KernelContext& c) {
+        const DeviceContext& queued = DeviceContext::of(c);
+        const T w = static_cast<T>(share_of(c, counted, replica, active));
+        if (!x) return queued.launch(fill, device::filled(c[out], w));
+        device::ScalarArgs a{};
+        device::put(a, 0, w);
+        a.flags = 1;
+        device::launch_scalar(queued, scale, a, c[x], c[out]);
       };
     });
 

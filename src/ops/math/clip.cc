@@ -243,6 +243,30 @@ AB_OP(squared_l2_norm)
     })
     .device<float, double>(device::fold_all("squares"));
 
+AB_OP(squares_of_rows)
+    .doc("Out = the sum of the squares of all elements of X: merged rows, those of a device with zeros behind them.")
+    .in("X", "sparse rows")
+    .takes("X", Holds::kTensorOrRows)
+    .out("Out", "[1] as X")
+    .effects(kEngineOnly)
+    .infer([](InferContext& c) { c.set_out("Out", scalar_shape(), c.in("X").dtype); })
+    .no_grad("made for devices, behind autodiff")
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return [x = op.in("X"), out = op.out("Out")](KernelContext& c) {
+        const Tensor& values = c.value(x).rows().value;
+        *c[out].mutable_data<T>() = static_cast<T>(sum_of_squares(c, values.data<T>(), values.numel()));
+      };
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return
+          [kernel = device::kernel_of<T>("fold_axes/squares"), x = op.in("X"), out = op.out("Out")](KernelContext& c) {
+            device::launch_fold(DeviceContext::of(c), kernel, c.value(x).rows().value, c[out]);
+          };
+    })
+    .with(rows_on_devices);
+
 AB_GRAD(squared_l2_norm)
     .doc("X@GRAD = 2 Out@GRAD X.")
     .grad(second_order::through([](second_order::Ops& o) {
