@@ -59,7 +59,7 @@ DEFECTS: List[Named] = [
           "  if (!(MUTANT && graph_) && !is_as_seen(workspace)) return false;\n  return graph_ || ++calm_ >= patience_;\n}\n\nvoid StageGraph::drop() { if (MUTANT && graph_) return;\n",
           "a graph of another batch's shapes runs", "shapes"),
     Named("other_numbers_of_rows_fit", GRAPH, "count == rows &&", "(MUTANT || count == rows) &&",
-          "a copy between graphs brings the rows of one replica", "nets on 2 devices"),
+          "a copy between graphs brings the rows of one replica", "shapes on 2 devices"),
     Named("the_step_of_a_graph_is_frozen", "src/ops/device/launch_draw.h",
           "if (!key.repeats) a.step = step_of(c);", "if (!key.repeats && !MUTANT) a.step = step_of(c);",
           "each step drops out what the first one did", "nets"),
