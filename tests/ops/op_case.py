@@ -39,8 +39,8 @@ import numpy as np
 import anabranch.fluid as fluid
 from anabranch import _core
 
-#: Where programs run. With ANABRANCH_TEST_PLACE=device on the last device, and ON_CPU tells of each op, run by run, whether
-#: the CPU ran it all the same.
+#: Where programs run. With ANABRANCH_TEST_PLACE=device on the last device, and ON_CPU tells of each op, run by run,
+#: whether the CPU ran it all the same.
 PLACE, ON_CPU = fluid.CPUPlace(), None
 if os.environ.get("ANABRANCH_TEST_PLACE") == "device":
     PLACE, ON_CPU = fluid.CUDAPlace(fluid.core.get_cuda_device_count() - 1), {}

@@ -14,9 +14,9 @@ sys.path.insert(0, os.path.join(ROOT, "tests"))
 from forks import Done, Forks  # noqa: E402
 
 SCENARIOS = ("nets", "shapes", "blocks", "values", "in_flight", "wrong")
-#: ops: the cases of all operators, each program on the last device. With one device each seed takes all cases; with more,
-#: whose others then stand idle, a tenth, the one of its last digit: ten seeds take all. cpp: the device's own tests and those
-#: of the engine's queues, which go through seeds and numbers of devices by themselves: once.
+#: ops: the cases of all operators, each program on the last device. With one device each seed takes all cases; with
+#: more, whose others then stand idle, a tenth, that of its last digit: ten seeds take all. cpp: the device's own tests
+#: and those of the engine's queues, which go through seeds and numbers of devices by themselves: once.
 WHAT = ("cpp", *SCENARIOS, "golden", "ops")
 LONG = ("ops",)
 LIMIT_S = 900
