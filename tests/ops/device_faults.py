@@ -82,6 +82,8 @@ def findings(op, inputs, attrs, slot, wrong, grad):
         for key in before[0]:
             np.testing.assert_array_equal(array_of(after[0][key]), array_of(before[0][key]))
         runs[place] = error, after
+    if error is not None and name not in str(error).splitlines()[0]:
+        yield f"it does not name {name}: {str(error).splitlines()[0]}"
     (cpu, there), (device, also) = runs.values()
     for key in there[0]:
         np.testing.assert_allclose(array_of(also[0][key]), array_of(there[0][key]), rtol=1e-6)

@@ -113,9 +113,6 @@ DEFECTS: List[Named] = [
           "for (const Rank& rank : ranks_) first->begun->hold(rank.queue);",
           "for (const Rank& rank : ranks_) if (!MUTANT) first->begun->hold(rank.queue);",
           "devices add up gradients that are not there yet", "nets on 2 devices"),
-    Named("the_last_sum_is_not_waited_for", "src/device/communicator.cc",
-          "    rank.ended->hold(queue);\n  }\n}", "    if (!MUTANT || &rank != &ranks_.back()) rank.ended->hold(queue);\n  }\n}",
-          "a device updates with a sum that it does not have yet", "nets on 2 devices"),
     # ---- place
     Named("another_device_counts_as_here", PLACE,
           "return place.on_host() ? var.place.on_host() : var.place == place;",

@@ -8,7 +8,7 @@
 
 namespace anabranch::device {
 
-inline auto divided_by_zero() { return device_fault(1, "an integer is divided by zero, at element {}"); }
+inline auto divided_by_zero() { return device_fault(1, "an integer is divided by zero, at element {} (<Y>)"); }
 
 // Out = f(X, Y), broadcast, by "integer_division/<function>".
 inline auto integer_division(const char* function) {

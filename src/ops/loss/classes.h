@@ -23,7 +23,7 @@ inline void check_labels(const int64_t* label, int64_t n, int64_t classes, int64
 }
 
 // The same of kernels that take ClassArgs.
-inline auto wrong_label() { return device_fault(1, "Label of sample {} must be one of the classes"); }
+inline auto wrong_label() { return device_fault(1, "Label of sample {} must be one of the classes (<Label>)"); }
 
 // Shape rules of (predictions, labels) with the classes on `axis`; gives the shape of one value for each sample.
 inline Shape infer_classes(const InferContext& c, const char* x_slot, bool soft, int64_t axis) {

@@ -27,7 +27,7 @@ AB_OP(gather)
       return [rows = RowsAt(op.dtype()), x = op.in("X"), index = op.in("Index"), out = op.out("Out")](
                  KernelContext& c) { rows.pick(DeviceContext::of(c), c[x], c[index], c[x].row_elems(), c[out]); };
     })
-    .with(wrong_index());
+    .with(wrong_index("Index"));
 
 AB_GRAD(gather)
     .doc(
@@ -60,7 +60,7 @@ AB_GRAD(gather)
         rows.put(queued, c[dout], c[index], c[dx].row_elems(), mode, c[dx]);
       };
     })
-    .with(wrong_index());
+    .with(wrong_index("Index"));
 
 AB_OP(gather_nd)
     .doc("Out = the elements, or blocks of elements, of X at the positions in the last axis of Index.")
@@ -88,7 +88,7 @@ AB_OP(gather_nd)
         rows.pick(queued, c[x], positions.of(queued, c[index], nd), nd.width, c[out]);
       };
     })
-    .with(wrong_index());
+    .with(wrong_index("Index"));
 
 AB_GRAD(gather_nd)
     .doc("X@GRAD = Out@GRAD, each block added where it came from.")
@@ -113,7 +113,7 @@ AB_GRAD(gather_nd)
         rows.put(queued, c[dout], positions.of(queued, c[index], nd), nd.width, device::kScatterAdd, c[dx]);
       };
     })
-    .with(wrong_index());
+    .with(wrong_index("Index"));
 
 }  // namespace
 }  // namespace anabranch::tensor

@@ -138,7 +138,7 @@ void declare_pick(const char* type, bool own) {
       [own](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op, own); });
   def.device<float, double, int32_t, int64_t>(
       [own](auto tag, const KernelArgs& op) { return forward_on_device<typename decltype(tag)::type>(op, own); });
-  def.with(device_fault(1, "Index of sample {} must be 0 or more and less than the extent of the axis"));
+  def.with(device_fault(1, "Index of sample {} must be 0 or more and less than the extent of the axis (<Index>)"));
   declare_gradient(type, __FILE__)
       .doc("X@GRAD: Out@GRAD where it came from, added up.")
       .cpu<float, double>(
@@ -209,7 +209,7 @@ AB_OP(shard_index)
         queued.launch(kernel, a);
       };
     })
-    .with(device_fault(1, "id at position {} must be 0 or more and less than index_num"));
+    .with(device_fault(1, "id at position {} must be 0 or more and less than index_num (<X>)"));
 
 }  // namespace
 }  // namespace anabranch::tensor

@@ -79,7 +79,7 @@ AB_OP(multiplex)
         queued.launch(kernel.of(c[ids]), a);
       };
     })
-    .with(device_fault(1, "Ids of sample {} must be 0 or more and less than the number of tensors X"));
+    .with(device_fault(1, "Ids of sample {} must be 0 or more and less than the number of tensors X (<Ids>)"));
 
 AB_GRAD(multiplex)
     .doc("Rows of Out@GRAD go to the tensor they came from; zeros elsewhere.")

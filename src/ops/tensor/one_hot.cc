@@ -64,7 +64,7 @@ void declare_one_hot(const char* type, const char* doc, bool last_is_one) {
       };
     });
   });
-  def.with(device_fault(1, "the class at position {} must be 0 or more and less than depth"));
+  def.with(device_fault(1, "the class at position {} must be 0 or more and less than depth (<X>)"));
   def.cpu<int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
     using Id = typename decltype(tag)::type;
     return visit_dtype(dtype_from_number(op.attr<int32_t>("dtype")), [&](auto to_tag) -> Kernel {

@@ -1,5 +1,7 @@
 // Rows at positions that an index tensor holds, on devices.
 #pragma once
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "opdef/device_words.h"
@@ -8,9 +10,10 @@
 
 namespace anabranch::tensor {
 
-// Of the ops that have one of these.
-inline auto wrong_index() {
-  return device_fault(1, "index at position {} must be 0 or more and less than the extent that it counts");
+// Of the ops that have one of these; `slot`: where the indices come from. Rows that are allowed may have been written.
+inline auto wrong_index(const char* slot) {
+  return device_fault(
+      1, fmt::format("index at position {{}} must be 0 or more and less than the extent that it counts (<{}>)", slot));
 }
 
 // Rows of x, blocks of `width` elements, at ids.

@@ -61,7 +61,7 @@ AB_OP(scatter)
         rows.put(queued, c[updates], c[ids], c[out].row_elems(), mode, c[out]);
       };
     })
-    .with(wrong_index());
+    .with(wrong_index("Ids"));
 
 AB_GRAD(scatter)
     .doc("Updates@GRAD = the rows of Out@GRAD at Ids; X@GRAD = Out@GRAD.")
@@ -93,7 +93,7 @@ AB_GRAD(scatter)
         }
       };
     })
-    .with(wrong_index());
+    .with(wrong_index("Ids"));
 
 AB_OP(scatter_nd_add)
     .doc("Out = X with Updates added at the positions of Index, which may repeat.")
@@ -129,7 +129,7 @@ AB_OP(scatter_nd_add)
         rows.put(queued, c[updates], positions.of(queued, c[index], nd), nd.width, device::kScatterAdd, c[out]);
       };
     })
-    .with(wrong_index());
+    .with(wrong_index("Index"));
 
 AB_GRAD(scatter_nd_add)
     .doc("X@GRAD = Out@GRAD; Updates@GRAD = Out@GRAD at the positions of Index.")
@@ -159,7 +159,7 @@ AB_GRAD(scatter_nd_add)
         rows.pick(queued, c[dout], positions.of(queued, c[index], nd), nd.width, c[dupdates]);
       };
     })
-    .with(wrong_index());
+    .with(wrong_index("Index"));
 
 }  // namespace
 }  // namespace anabranch::tensor

@@ -58,7 +58,9 @@ device::OrderArgs order_args(const Lines& l, int64_t k, const Tensor& x, Tensor&
   return a;
 }
 
-auto wrong_place() { return device_fault(1, "an element of Indices must be a place on the axis of X, got {}"); }
+auto wrong_place() {
+  return device_fault(1, "an element of Indices must be a place on the axis of X, got {} (<Indices>)");
+}
 
 Kernel gradient_on_device(auto tag, const KernelArgs& op, int axis) {
   return [axis, kernel = device::kernel_of<typename decltype(tag)::type>("selected_grad"), indices = op.in("Indices"),
