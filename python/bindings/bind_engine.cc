@@ -91,6 +91,7 @@ void bind_strategies(nb::module_& m) {
       .def_rw("fuse_all_optimizer_ops", &B::fuse_all_optimizer_ops)
       .def_rw("fuse_all_reduce_ops", &B::fuse_all_reduce_ops, nb::arg().none())
       .def_rw("use_bfloat16", &B::use_bfloat16)
+      .def_rw("sync_batch_norm", &B::sync_batch_norm)
       .def_rw("enable_inplace", &B::enable_inplace)
       .def_rw("async_mode", &B::async_mode)
       .def_rw("num_trainers", &B::num_trainers)

@@ -21,6 +21,7 @@ struct BuildStrategy {
   std::optional<bool> fuse_all_optimizer_ops;
   std::optional<bool> fuse_all_reduce_ops;
   bool use_bfloat16 = false;  // products and 2-D convolutions take operands rounded to bfloat16
+  bool sync_batch_norm = false;  // on devices, statistics over all replicas
   bool enable_inplace = true;
   bool async_mode = false;  // refused with more than one replica
   int num_trainers = 1;     // processes of ring 0 that add up their gradients

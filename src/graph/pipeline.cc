@@ -41,7 +41,8 @@ const std::vector<Pass>& pipeline() {
       // order
       kUpdatesLast,
       kProgramOrder,
-      // devices: which ops they run is known
+      // devices: sums of gradients have their nodes; which ops they run is known
+      kSyncBatchNorm,
       kPlaceOnDevices,
       // memory: every reader is known
       kReuseInput,

@@ -137,3 +137,29 @@ def test_a_loop_that_writes_what_ops_write_again_gives_the_numbers_of_the_cpu():
     for a, b in zip(looped(fluid.CUDAPlace(0)), looped(fluid.CPUPlace())):
         np.testing.assert_allclose(a, b, rtol=1e-5)
     """)
+
+
+@pytest.mark.parametrize("count", [2, 4])
+def test_reduce_spreads_parameters_by_bytes(count):
+    go("""
+    import glob, tempfile
+    main, startup = fluid.Program(), fluid.Program()
+    with fluid.program_guard(main, startup), fluid.unique_name.guard():
+        h = fluid.layers.cast(fluid.data("x", [None, 13]), "float64")
+        for width in (4, 4, 4, 4):
+            h = fluid.layers.fc(h, width, bias_attr=False)
+        h = fluid.layers.fc(fluid.layers.cast(h, "float32"), 1000, bias_attr=False)
+        loss = fluid.layers.mean(h)
+        fluid.optimizer.Momentum(0.1, 0.9).minimize(loss)
+    exe = fluid.Executor(fluid.CUDAPlace(0))
+    exe.run(startup)
+    build = fluid.BuildStrategy()
+    build.reduce_strategy = fluid.BuildStrategy.ReduceStrategy.Reduce
+    build.debug_graphviz_path = tempfile.mkdtemp() + "/graph"
+    compiled = fluid.CompiledProgram(main).with_data_parallel(loss.name, build, places=fluid.cuda_places())
+    exe.run(compiled, feed={"x": np.ones((8, 13), "float32")}, fetch_list=[loss])
+    text = open(glob.glob(build.debug_graphviz_path + "_*_place_on_devices.dot")[0]).read()
+    owners = [int(n) - 1 for n in re.findall('pastel19/([0-9])", label="momentum"', text)]
+    # The large one, float32, comes first; three of 128 bytes and one of 416 share the other devices.
+    assert len(owners) == 5 and sorted(owners) == {2: [0, 1, 1, 1, 1], 4: [0, 1, 1, 2, 3]}[%d], owners
+    """ % count, simdevice_devices=count)

@@ -106,7 +106,9 @@ class BuildStrategy(Strategy):
         False, bool, "bool: kernels generated at run time, for GPUs only. Default False.", inert=True)
     sync_batch_norm = Field(
         False, bool,
-        "bool: statistics over all replicas, for GPUs only, as in the original. Default False.", inert=True)
+        "bool: ``batch_norm`` in training takes mean and variance of the batch of all replicas of this process. "
+        "On devices only, as in the original: each batch norm adds up 2 C + 1 numbers of float64 over them, and its "
+        "gradient as many. On CPU each replica keeps statistics of its own. Default False.")
     memory_optimize = Field(
         None, bool,
         "bool or None: accepted, without effect: temporaries always share memory. Default None.",
