@@ -79,6 +79,7 @@ bool view_buffer(const Buffer& buffer, std::shared_ptr<void> owner, Tensor* out)
 nb::dlpack::dtype array_dtype(DType dtype) {
   using nb::dlpack::dtype_code;
   const auto bits = static_cast<uint8_t>(8 * dtype_size(dtype));
+  AB_CHECK(dtype != DType::kBFloat16, Unsupported, "NumPy has no bfloat16: ask for a cast to float32");
   if (dtype == DType::kBool) return {static_cast<uint8_t>(dtype_code::Bool), 8, 1};
   if (dtype == DType::kUInt8) return {static_cast<uint8_t>(dtype_code::UInt), 8, 1};
   if (dtype_is_float(dtype)) return {static_cast<uint8_t>(dtype_code::Float), bits, 1};

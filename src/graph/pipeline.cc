@@ -20,6 +20,8 @@ const std::vector<Pass>& pipeline() {
       kRemoveCopies,
       kShapeReads,
       kRemoveDead,
+      // element types: before nodes become others
+      kMixedPrecision,
       // loops: before the ops around them change
       kFuseRecurrent,
       kFuseSequenceSteps,

@@ -10,9 +10,9 @@
 #include <utility>
 
 #include "graph/edit.h"
+#include "graph/on_device.h"
 #include "graph/passes/for_devices.h"
 #include "graph/passes/passes.h"
-#include "opdef/device_rows.h"
 #include "opdef/op_def.h"
 
 namespace anabranch {
@@ -50,47 +50,10 @@ class Placer {
 
  private:
   static bool is_rows(const GraphVar& var) { return var.desc.kind == VarKind::kSelectedRows; }
-  // Devices have values of its kind, where the op is one whose kernels take them.
-  static bool fits(const GraphVar& var, const GraphNode& node) {
-    return var.desc.kind == VarKind::kLoDTensor || (is_rows(var) && takes_rows_on_devices(node.op->type));
-  }
-
-  DType dtype_of(const OpDef& def, const GraphNode& node) const {
-    std::vector<Meta> ins(node.ins.size());
-    for (size_t i = 0; i < ins.size(); ++i) {
-      if (node.ins[i] >= 0) ins[i].dtype = graph_.vars[node.ins[i]].desc.dtype;
-    }
-    return def.kernel_dtype(*node.op, ins);
-  }
-
-  // device_guard("cpu") around the layer.
-  static bool guarded(const ir::Op& op) {
-    return op.has_attr("op_device") && op.attr<std::string>("op_device").rfind("cpu", 0) == 0;
-  }
-
   bool runs_there(const GraphNode& node) const {
-    if (guarded(*node.op)) return false;
-    const OpDef& def = find_op(node.op->type);
-    if (!is_plain(node) || def.is_dynamic(*node.op) || def.has(kRunsBlock) || def.has(kCompletesLater)) return false;
-    for (const int v : graph_.reads(node)) {
-      if (!fits(graph_.vars[v], node) || graph_.vars[v].dynamic || made_on_cpu_.count(v) != 0) return false;
-    }
-    for (const int v : graph_.writes(node)) {
-      if (!fits(graph_.vars[v], node) || graph_.vars[v].fed) return false;
-    }
-    const DType dtype = dtype_of(def, node);
-    return def.has_device_kernel(dtype) && has_kernels(def, node, dtype);
-  }
-
-  // The plug-in has what the op's kernel launches.
-  static bool has_kernels(const OpDef& def, const GraphNode& node, DType dtype) {
-    try {
-      def.device_kernel(dtype)(KernelArgs(def, *node.op, dtype, {}));
-      return true;
-    } catch (const Error& e) {
-      if (e.kind() != ErrorKind::kUnsupported) throw;
-      return false;
-    }
+    const auto reads = graph_.reads(node);
+    return std::none_of(reads.begin(), reads.end(), [&](int v) { return made_on_cpu_.count(v) != 0; }) &&
+           runs_on_device(graph_, node, metas_of(graph_, node));
   }
 
   // Of the replicas; none where some are on the CPU or share a device.

@@ -39,7 +39,8 @@ struct PoolArgs {
 // "batch_norm": tensors [outer, channels, inner]. Operands: x, scale, bias, mean, variance, y, mean_out, variance_out
 // (either may be missing), mean used, inverse deviation used. fixed: mean and variance are used, not those of the
 // batch, and do not move. "batch_norm_grad": x, scale, gradient of y, saved mean, saved inverse deviation, mean,
-// variance (either may be missing, they count where fixed), gradients of x, scale, bias (each may be missing).
+// variance (either may be missing, they count where fixed), gradients of x, scale, bias (each may be missing). Where
+// dtype is of 16 bits, x, y and their gradients are; all of the channels are float32.
 struct BatchNormDesc {
   int64_t outer, channels, inner;
   double epsilon, momentum;

@@ -17,7 +17,7 @@ template <class T> class Conv {
     desc.out_channels = d.out_channels;
     desc.groups = d.groups;
     desc.pass = static_cast<int32_t>(pass_);
-    desc.rounded = operand_ == Operand::kBfloat16;
+    desc.rounded = operand_ == Operand::kBfloat16 && sizeof(T) > 2;  // 16 bits are rounded already
     desc.dtype = static_cast<int32_t>(dtype_of<T>);
     call_.run(c, desc, {read_by(a), read_by(b), written_by(out)});
   }

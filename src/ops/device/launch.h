@@ -4,6 +4,7 @@
 #include <array>
 #include <initializer_list>
 #include <string>
+#include <type_traits>
 
 #include "opdef/device_context.h"
 #include "opdef/op_def.h"
@@ -15,6 +16,14 @@ namespace anabranch::device {
 // The engine's 16-bit floats, which have no arithmetic, are the kernels' own.
 template <> inline constexpr const char* type_name<anabranch::float16> = type_name<half>;
 template <> inline constexpr const char* type_name<anabranch::bfloat16> = type_name<bfloat16>;
+template <> struct ComputeOf<anabranch::float16> { using type = float; };
+template <> struct ComputeOf<anabranch::bfloat16> { using type = float; };
+
+// .device<Ts...>(fn), and of the 16-bit floats where float is one of them.
+template <class... Ts, class Fn> OpDef& offer(OpDef& def, Fn fn) {
+  if constexpr ((std::is_same_v<Ts, float> || ...)) def.device<float16, anabranch::bfloat16>(fn);
+  return def.device<Ts...>(fn);
+}
 
 inline DeviceIn operand(const Tensor& t) { return {t.raw(), t.bytes()}; }
 inline DeviceOut operand(Tensor& t) { return {t.mutable_raw(), t.bytes()}; }

@@ -84,7 +84,7 @@ template <class T> class BothSides {
     make(made);
     if (!c.wants(negative_)) return;
     ScalarArgs a{};
-    put(a, 0, T{-1});
+    put(a, 0, -1.0);
     launch_scalar(queued, scale_, a, made, c[negative_]);
   }
 

@@ -1,6 +1,10 @@
 // The CPU's kernels behind the keys of library calls, for devices without libraries of their own: the same bits as on
 // the CPU.
 #include "ops/device/library.h"
+
+#include <algorithm>
+#include <array>
+
 #include "ops/device/args.h"
 #include "ops/kernels/gemm.h"
 
@@ -27,9 +31,20 @@ template <class T> void product(const GemmDesc& desc, void* const* pointers) {
            static_cast<T*>(pointers[2]));
 }
 
+// Elements from the first one of a batch of matrices to the last one.
+int64_t reach(int64_t rows, int64_t columns, int64_t row, int64_t batch, int64_t stride) {
+  return rows * columns == 0 || batch == 0 ? 0 : (batch - 1) * stride + (rows - 1) * row + columns;
+}
+
 void gemm(const void* desc, void* const* pointers, int) {
   const auto& d = *static_cast<const GemmDesc*>(desc);
-  with_float("gemm", d.dtype, [&](auto tag) { product<typename decltype(tag)::type>(d, pointers); });
+  const int64_t rows_a = d.transposed_a ? d.k : d.m, rows_b = d.transposed_b ? d.n : d.k;
+  const std::array<Narrow, 3> operands = {
+      Narrow{reach(rows_a, d.m * d.k / std::max<int64_t>(rows_a, 1), d.row_a, d.batch, d.stride_a)},
+      Narrow{reach(rows_b, d.n * d.k / std::max<int64_t>(rows_b, 1), d.row_b, d.batch, d.stride_b)},
+      Narrow{reach(d.m, d.n, d.row_out, d.batch, d.stride_out), true}};
+  with_operands("gemm", d.dtype, pointers, operands,
+                [&](auto tag, void* const* p) { product<typename decltype(tag)::type>(d, p); });
 }
 
 [[maybe_unused]] const bool offered = offer_library("gemm", {sizeof(GemmDesc), gemm});

@@ -1,4 +1,6 @@
 // Convolutions behind the key "conv" of library calls, by the kernels of the CPU.
+#include <array>
+
 #include "ops/device/library.h"
 #include "ops/device/windows.h"
 #include "ops/nn/conv.h"
@@ -17,13 +19,26 @@ nn::ConvDims dims_of(const ConvDesc& desc) {
   return d;
 }
 
+int64_t product(const int64_t (&extents)[3]) { return extents[0] * extents[1] * extents[2]; }
+
+std::array<Narrow, 3> operands_of(const ConvDesc& desc) {
+  const Narrow images{desc.batch * desc.in_channels * product(desc.window.in)};
+  const Narrow filter{desc.out_channels * (desc.in_channels / desc.groups) * product(desc.window.kernel)};
+  const Narrow result{desc.batch * desc.out_channels * product(desc.window.out)};
+  std::array<Narrow, 3> operands = {images, filter, result};
+  if (desc.pass == kConvBackwardData) operands = {result, filter, images};
+  if (desc.pass == kConvBackwardFilter) operands = {images, result, filter};
+  operands[2].written = true;
+  return operands;
+}
+
 void conv(const void* at, void* const* pointers, int) {
   const auto& desc = *static_cast<const ConvDesc*>(at);
-  with_float("conv", desc.dtype, [&](auto tag) {
+  with_operands("conv", desc.dtype, pointers, operands_of(desc), [&](auto tag, void* const* p) {
     using T = typename decltype(tag)::type;
     nn::Conv<T>(static_cast<nn::ConvPass>(desc.pass), desc.rounded ? Operand::kBfloat16 : Operand::kFull)
-        .run(KernelContext(), dims_of(desc), static_cast<const T*>(pointers[0]), static_cast<const T*>(pointers[1]),
-             static_cast<T*>(pointers[2]));
+        .run(KernelContext(), dims_of(desc), static_cast<const T*>(p[0]), static_cast<const T*>(p[1]),
+             static_cast<T*>(p[2]));
   });
 }
 

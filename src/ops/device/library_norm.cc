@@ -1,5 +1,6 @@
 // Normalisation of channels behind the keys "batch_norm" and "batch_norm_grad" of library calls, by the kernels of the
 // CPU, which take their tensors from a context: one of views is made for each call.
+#include <array>
 #include <deque>
 
 #include "ops/device/args_library.h"
@@ -89,12 +90,22 @@ template <class T> void backward(const BatchNormDesc& desc, void* const* p) {
 
 void batch_norm(const void* at, void* const* p, int) {
   const auto& desc = *static_cast<const BatchNormDesc*>(at);
-  with_float("batch_norm", desc.dtype, [&](auto tag) { forward<typename decltype(tag)::type>(desc, p); });
+  const int64_t whole = desc.outer * desc.channels * desc.inner;
+  std::array<Narrow, 10> operands;
+  operands[0] = {whole};
+  operands[5] = {whole, true};
+  with_operands("batch_norm", desc.dtype, p, operands,
+                [&](auto tag, void* const* wide) { forward<typename decltype(tag)::type>(desc, wide); });
 }
 
 void batch_norm_grad(const void* at, void* const* p, int) {
   const auto& desc = *static_cast<const BatchNormDesc*>(at);
-  with_float("batch_norm_grad", desc.dtype, [&](auto tag) { backward<typename decltype(tag)::type>(desc, p); });
+  const int64_t whole = desc.outer * desc.channels * desc.inner;
+  std::array<Narrow, 10> operands;
+  operands[0] = operands[2] = {whole};
+  operands[7] = {whole, true};
+  with_operands("batch_norm_grad", desc.dtype, p, operands,
+                [&](auto tag, void* const* wide) { backward<typename decltype(tag)::type>(desc, wide); });
 }
 
 [[maybe_unused]] const bool offered = offer_library("batch_norm", {sizeof(BatchNormDesc), batch_norm}) &&

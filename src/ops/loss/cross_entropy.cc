@@ -143,7 +143,7 @@ AB_OP(cross_entropy)
       if (op.attr<bool>("soft_label")) return soft_forward<T>(x, label, op.out("Y"));
       return hard_forward<T>(op, x, label, op.out("Y"), Out{});
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
       return forward_there<typename decltype(tag)::type>(op, Out{});
     })
     .with(wrong_label());
@@ -158,7 +158,7 @@ AB_GRAD(cross_entropy)
       if (op.attr<bool>("soft_label")) return soft_backward<T>(x, label, dy, op.out("X@GRAD"));
       return hard_backward<T>(op, x, In{}, label, dy, op.out("X@GRAD"));
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
       return backward_there<typename decltype(tag)::type>(op, op.in("X"), In{});
     })
     .with(wrong_label());
@@ -212,7 +212,7 @@ AB_OP(cross_entropy2)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       return hard_forward<typename decltype(tag)::type>(op, op.in("X"), op.in("Label"), op.out("Y"), op.out("MatchX"));
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
       return forward_there<typename decltype(tag)::type>(op, op.out("MatchX"));
     })
     .with(wrong_label());
@@ -231,7 +231,7 @@ AB_OP(cross_entropy_grad2)
       return hard_backward<typename decltype(tag)::type>(op, In{}, op.in("MatchX"), op.in("Label"), op.in("Y@GRAD"),
                                                          op.out("X@GRAD"));
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
       return backward_there<typename decltype(tag)::type>(op, In{}, op.in("MatchX"));
     })
     .with(wrong_label());

@@ -108,7 +108,7 @@ template <class Make> void declare_backward(const Row& row, Make make) {
   const std::string x = row.x.name, y = row.y.name, dx = x + "@GRAD", dout = row.out.name + std::string("@GRAD");
   OpDef& def = declare_gradient(row.type, __FILE__);
   if (row.grad_has_lod) def.grad_lod(dx, x);
-  if (row.kernel) def.device<float, double>(there(row, "_grad", dout, dx));
+  if (row.kernel) def.device<float, double, float16, bfloat16>(there(row, "_grad", dout, dx));
   def.cpu<float, double>([=](auto tag, const KernelArgs& op) -> Kernel {
     using T = typename decltype(tag)::type;
     return [loss = make(tag, op), x = op.in(x), y = op.in(y), dout = op.in(dout), dx = op.out(dx)](KernelContext& c) {
@@ -130,7 +130,7 @@ template <class Make> OpDef& declare_loss(const Row& row, Make make) {
     c.same_as(out, x);
   });
   declare_backward(row, make);
-  if (row.kernel) def.device<float, double>(there(row, "", "", out));
+  if (row.kernel) def.device<float, double, float16, bfloat16>(there(row, "", "", out));
   return def.cpu<float, double>([=](auto tag, const KernelArgs& op) -> Kernel {
     using T = typename decltype(tag)::type;
     return [loss = make(tag, op), x = op.in(x), y = op.in(y), out = op.out(out)](KernelContext& c) {

@@ -88,7 +88,7 @@ AB_OP(kldiv_loss)
                        [=](int64_t begin, int64_t end) { terms(p + begin, q + begin, end - begin, to + begin); });
       };
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [term = device::kernel_of<T>("kldiv_loss"), sum = device::kernel_of<T>("fold_axes/sum"),
               scale = device::kernel_of<T>("scalar/scale"), scratch = device::Scratch(), x = op.in("X"),
@@ -105,7 +105,7 @@ AB_OP(kldiv_loss)
         if (!reduced) return;
         device::launch_fold(queued, sum, to, c[out]);
         device::ScalarArgs s{};
-        device::put(s, 0, 1 / divisor<T>(reduction, c[x]));
+        device::put(s, 0, 1 / divisor<device::Compute<T>>(reduction, c[x]));
         device::launch_scalar(queued, scale, s, c[out], c[out]);
       };
     });
@@ -130,7 +130,7 @@ AB_GRAD(kldiv_loss)
         });
       };
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [kernel = device::kernel_of<T>("kldiv_loss_grad"), x = op.in("X"), target = op.in("Target"),
               dloss = op.in("Loss@GRAD"), dx = op.out("X@GRAD"),
@@ -141,7 +141,7 @@ AB_GRAD(kldiv_loss)
         a.dy = device::operand(c[dloss]);
         a.y = device::operand(c[dx]);
         a.n = c[x].numel();
-        a.p[0] = static_cast<double>(divisor<T>(reduction, c[x]));
+        a.p[0] = static_cast<double>(divisor<device::Compute<T>>(reduction, c[x]));
         DeviceContext::of(c).launch(kernel, a);
       };
     });

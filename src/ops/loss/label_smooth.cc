@@ -45,7 +45,7 @@ AB_OP(label_smooth)
         });
       };
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [kernel = device::kernel_of<T>("label_smooth"), epsilon = static_cast<double>(op.attr<float>("epsilon")),
               x = op.in("X"), prior = op.in("PriorDist"), out = op.out("Out")](KernelContext& c) {
@@ -72,9 +72,9 @@ AB_GRAD(label_smooth)
             [factor](T d) { return d * factor; });
       };
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
-      const auto numbers = [factor = 1 - static_cast<T>(op.attr<float>("epsilon"))](
+      const auto numbers = [factor = 1 - static_cast<device::Compute<T>>(op.attr<float>("epsilon"))](
                                const KernelContext&, device::ScalarArgs& a) { device::put(a, 0, factor); };
       return device::scalar<T>("scale", op.in("Out@GRAD"), op.out("X@GRAD"), numbers);
     });

@@ -109,7 +109,7 @@ AB_OP(squared_l2_distance)
         });
       };
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [subtract = device::kernel_of<T>("binary/sub"), squares = device::kernel_of<T>("fold_axes/squares"),
               scratch = device::Scratch(), x = op.in("X"), y = op.in("Y"), diff = op.out("sub_result"),
@@ -147,7 +147,7 @@ AB_GRAD(squared_l2_distance)
         }
       };
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [slopes = device::kernel_of<T>("fold_axes_grad/squares"), sum = device::kernel_of<T>("fold_axes/sum"),
               scale = device::kernel_of<T>("scalar/scale"), scratch = device::Scratch(), x = op.in("X"), y = op.in("Y"),
@@ -162,7 +162,7 @@ AB_GRAD(squared_l2_distance)
         const Shape kept = {rows.other ? rows.count : 1, rows.width};
         device::launch_fold(queued, sum, up, all, kept, c[dy]);
         device::ScalarArgs a{};
-        device::put(a, 0, T{-1});
+        device::put(a, 0, -1.0);
         device::launch_scalar(queued, scale, a, c[dy], c[dy]);
       };
     });

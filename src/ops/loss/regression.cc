@@ -39,7 +39,7 @@ AB_OP(huber_loss)
         }
       };
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [subtract = device::kernel_of<T>("binary/sub"), huber = device::kernel_of<T>("map/huber"), x = op.in("X"),
               y = op.in("Y"), residual = op.out("Residual"), out = op.out("Out"),
@@ -67,7 +67,7 @@ AB_GRAD(huber_loss)
         write_sides<T>(c, dy, dx, c[residual].numel(), [=](int64_t i) { return Huber::backward(r[i], g[i], &delta); });
       };
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [slope = device::kernel_of<T>("map_grad/huber"), residual = op.in("Residual"), dout = op.in("Out@GRAD"),
               sides = device::BothSides<T>(op.out("Y@GRAD"), op.out("X@GRAD")),
@@ -135,9 +135,9 @@ AB_OP(smooth_l1_loss)
         }
       };
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
-      const T sigma = static_cast<T>(op.attr<float>("sigma"));
+      const auto sigma = static_cast<device::Compute<T>>(op.attr<float>("sigma"));
       return [subtract = device::kernel_of<T>("binary/sub"), multiply = device::kernel_of<T>("binary/mul"),
               smooth = device::kernel_of<T>("map/smooth_l1"), sum = device::kernel_of<T>("fold_axes/sum"),
               scratch = device::Scratch(), x = op.in("X"), y = op.in("Y"), inside = op.in("InsideWeight"),
@@ -181,9 +181,9 @@ AB_GRAD(smooth_l1_loss)
         });
       };
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
-      const T sigma = static_cast<T>(op.attr<float>("sigma"));
+      const auto sigma = static_cast<device::Compute<T>>(op.attr<float>("sigma"));
       return [spread = device::kernel_of<T>("fold_axes_grad/sum"), multiply = device::kernel_of<T>("binary/mul"),
               slope = device::kernel_of<T>("map_grad/smooth_l1"), diff = op.in("Diff"), dout = op.in("Out@GRAD"),
               inside = op.in("InsideWeight"), outside = op.in("OutsideWeight"),

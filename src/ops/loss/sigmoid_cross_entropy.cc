@@ -65,7 +65,7 @@ AB_OP(sigmoid_cross_entropy_with_logits)
             [](auto... args) { with_softplus(args...); }, [](int64_t, T p, T y, T t) { return t - p * y; });
       };
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
       return loss_there<typename decltype(tag)::type>("sigmoid_cross_entropy", op, In(), op.out("Out"));
     });
 
@@ -84,7 +84,7 @@ AB_GRAD(sigmoid_cross_entropy_with_logits)
             [](auto... args) { with_logistic(args...); }, [=](int64_t i, T, T y, T t) { return (t - y) * g[i]; });
       };
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
       return loss_there<typename decltype(tag)::type>("sigmoid_cross_entropy_grad", op, op.in("Out@GRAD"),
                                                       op.out("X@GRAD"));
     });

@@ -167,7 +167,7 @@ AB_OP(softmax_with_cross_entropy)
     .grad_reads({"Label"}, {"Softmax"})
     .grad_to({"Logits"})
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); })
-    .device<float, double>([](auto tag, const KernelArgs& op) {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
       return forward_there<typename decltype(tag)::type>(op);
     })
     .with(wrong_label());
@@ -182,7 +182,7 @@ AB_GRAD(softmax_with_cross_entropy)
       grad_as(c, "Logits@GRAD", "Softmax");
     })
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); })
-    .device<float, double>([](auto tag, const KernelArgs& op) {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
       return backward_there<typename decltype(tag)::type>(op);
     })
     .with(wrong_label());

@@ -106,7 +106,7 @@ template <class Forward> OpDef& declare_activation(const Activation& row, Forwar
                [=](T v) { return static_cast<T>(forward(v, params.p)); });
     };
   });
-  def.device<float, double>(device::map(row.type, numbers_of(row)));
+  def.device<float, double, float16, bfloat16>(device::map(row.type, numbers_of(row)));
   return def;
 }
 
@@ -155,7 +155,7 @@ template <class Backward> void declare_activation_gradient(const Activation& row
                [=](T a, T dy) { return static_cast<T>(backward(a, dy, params.p)); });
     };
   });
-  def.device<float, double>([row](auto tag, const KernelArgs& op) -> Kernel {
+  def.device<float, double, float16, bfloat16>([row](auto tag, const KernelArgs& op) -> Kernel {
     const bool as_fluid = row.fluid_slope && Flags::exact_fluid();
     return device::map_grad(as_fluid ? std::string(row.type) + "_as_fluid" : row.type, numbers_of(row))(tag, op);
   });

@@ -90,7 +90,7 @@ template <class T> Kernel backward(const KernelArgs& op) {
 
 template <class T> class TimesBeta {
  public:
-  explicit TimesBeta(const KernelArgs& op) : beta_(static_cast<T>(op.attr<float>("Beta"))) {}
+  explicit TimesBeta(const KernelArgs& op) : beta_(static_cast<device::Compute<T>>(op.attr<float>("Beta"))) {}
   bool changes() const { return beta_ != 1; }
   void run(const DeviceContext& c, const Tensor& x, Tensor& y) const {
     device::ScalarArgs a{};
@@ -99,7 +99,7 @@ template <class T> class TimesBeta {
   }
 
  private:
-  T beta_;
+  device::Compute<T> beta_;
   ab_kernel kernel_ = device::kernel_of<T>("scalar/scale");
 };
 
@@ -153,7 +153,7 @@ AB_OP(addmm)
     })
     .grad_reads({"Input", "X", "Y"})
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); })
-    .device<float, double>([](auto tag, const KernelArgs& op) {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
       return forward_there<typename decltype(tag)::type>(op);
     });
 
@@ -163,7 +163,7 @@ AB_GRAD(addmm)
     .grad_lod("X@GRAD", "X")
     .grad_lod("Y@GRAD", "Y")
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); })
-    .device<float, double>([](auto tag, const KernelArgs& op) {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
       return backward_there<typename decltype(tag)::type>(op);
     });
 

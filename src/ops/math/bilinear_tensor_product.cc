@@ -110,7 +110,7 @@ AB_OP(bilinear_tensor_product)
         }
       };
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
       return forward_there<typename decltype(tag)::type>(op);
     });
 
@@ -168,7 +168,7 @@ AB_GRAD(bilinear_tensor_product)
       grad->db = op.out("Bias@GRAD");
       return [grad](KernelContext& c) { grad->run(c); };
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
       return backward_there<typename decltype(tag)::type>(op);
     });
 

@@ -15,8 +15,12 @@ template <class To, class From> To converted(From x) {
     return x;
   } else if constexpr (std::is_same_v<From, float16>) {
     return converted<To>(from_half(x));
+  } else if constexpr (std::is_same_v<From, bfloat16>) {
+    return converted<To>(device::float_of(uint32_t{x.bits} << 16));
   } else if constexpr (std::is_same_v<To, float16>) {
     return to_half(static_cast<float>(x));
+  } else if constexpr (std::is_same_v<To, bfloat16>) {
+    return {device::float_to_bfloat16(static_cast<float>(x))};
   } else {
     return converted_number<To>(x);
   }
@@ -47,13 +51,14 @@ AB_OP(cast)
           .attr("in_dtype", g.attr<int32_t>("out_dtype"))
           .attr("out_dtype", g.attr<int32_t>("in_dtype"));
     })
-    .cpu<float, double, int32_t, int64_t, int16_t, int8_t, uint8_t, bool, float16>([](auto tag,
-                                                                                      const KernelArgs& op) -> Kernel {
-      using From = typename decltype(tag)::type;
-      const DType to = dtype_from_number(op.attr<int32_t>("out_dtype"));
-      if (to == DType::kFloat16) return cast_kernel<float16, From>(op);
-      return visit_dtype(to, [&](auto to_tag) { return cast_kernel<typename decltype(to_tag)::type, From>(op); });
-    })
+    .cpu<float, double, int32_t, int64_t, int16_t, int8_t, uint8_t, bool, float16, bfloat16>(
+        [](auto tag, const KernelArgs& op) -> Kernel {
+          using From = typename decltype(tag)::type;
+          const DType to = dtype_from_number(op.attr<int32_t>("out_dtype"));
+          if (to == DType::kFloat16) return cast_kernel<float16, From>(op);
+          if (to == DType::kBFloat16) return cast_kernel<bfloat16, From>(op);
+          return visit_dtype(to, [&](auto to_tag) { return cast_kernel<typename decltype(to_tag)::type, From>(op); });
+        })
     .device<float, double, int32_t, int64_t, int16_t, int8_t, uint8_t, bool, float16, bfloat16>(
         [](auto tag, const KernelArgs& op) -> Kernel {
           const DType from = dtype_of<typename decltype(tag)::type>;

@@ -92,7 +92,7 @@ template <class T> struct Bounds {
 
 // As the numbers of a kernel. Which of two that lie on a device is larger nobody has looked.
 template <class T> auto bounds_of(const KernelArgs& op) {
-  const Bounds<T> b(op);
+  const Bounds<device::Compute<T>> b(op);
   AB_CHECK(!b.min_in && !b.max_in, Unsupported, "bounds in tensors are compared on the CPU");
   return [b](const KernelContext& c, device::ScalarArgs& a) {
     const auto [lo, hi] = b.get(c);
@@ -150,7 +150,7 @@ AB_OP(clip)
         wide_map(c, kCheapGrain, v.n, v.in, v.out, [lo = lo, hi = hi](T a) { return clipped(a, lo, hi); });
       };
     })
-    .device<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
+    .device<float, double, float16, bfloat16, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [kernel = device::kernel_of<T>("scalar/clip"), bounds = bounds_of<T>(op),
               values = ValuesThere<T>(op.in("X"), op.out("Out"))](KernelContext& c) mutable {
@@ -177,7 +177,7 @@ AB_GRAD(clip)
                      [lo = lo, hi = hi](T a, T d) { return clipped_grad(a, d, lo, hi); });
           };
     })
-    .device<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
+    .device<float, double, float16, bfloat16, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       const auto numbers = [bounds = bounds_of<T>(op), dout = op.in("Out@GRAD")](const KernelContext& c,
                                                                                  device::ScalarArgs& a) {
@@ -211,10 +211,11 @@ AB_OP(clip_by_norm)
             map(c, kCheapGrain, v.n, v.in, v.out, [=](T a) { return a * factor; });
           };
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [length = device::kernel_of<T>("fold_axes/length"), shorten = device::kernel_of<T>("scalar/shorten"),
-              values = ValuesThere<T>(op.in("X"), op.out("Out")), bound = static_cast<T>(op.attr<float>("max_norm")),
+              values = ValuesThere<T>(op.in("X"), op.out("Out")),
+              bound = static_cast<device::Compute<T>>(op.attr<float>("max_norm")),
               norm = device::Scratch()](KernelContext& c) mutable {
         const DeviceContext& queued = DeviceContext::of(c);
         Tensor& of_x = norm.of(queued, scalar_shape(), dtype_of<T>);
@@ -241,7 +242,7 @@ AB_OP(squared_l2_norm)
         *c[out].mutable_data<T>() = static_cast<T>(sum_of_squares(c, c[x].data<T>(), c[x].numel()));
       };
     })
-    .device<float, double>(device::fold_all("squares"));
+    .device<float, double, float16, bfloat16>(device::fold_all("squares"));
 
 AB_OP(squares_of_rows)
     .doc("Out = the sum of the squares of all elements of X: merged rows, those of a device with zeros behind them.")
@@ -280,7 +281,7 @@ AB_GRAD(squared_l2_norm)
         map(c, kCheapGrain, c[x].numel(), c[x].data<T>(), c[dx].mutable_data<T>(), [=](T a) { return a * factor; });
       };
     })
-    .device<float, double>(device::fold_all_grad("squares", true));
+    .device<float, double, float16, bfloat16>(device::fold_all_grad("squares", true));
 
 }  // namespace
 }  // namespace anabranch::math

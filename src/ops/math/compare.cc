@@ -48,7 +48,8 @@ template <class Fn> void comparison(const char* type, const char* doc, Fn fn) {
       });
     };
   });
-  def.device<float, double, int32_t, int64_t, bool>(device::broadcast(std::string("compare/") + type));
+  def.device<float, double, float16, bfloat16, int32_t, int64_t, bool>(
+      device::broadcast(std::string("compare/") + type));
 }
 
 template <class Fn> void logical(const char* type, const char* doc, const char* kernel, Fn fn) {
@@ -106,7 +107,7 @@ template <class Test> void declare_question(const char* type, const char* doc, b
       *c[out].mutable_data<bool>() = found != all_must_fail;
     };
   });
-  def.device<float, double, int32_t, int64_t>(device::question(type, all_must_fail));
+  def.device<float, double, float16, bfloat16, int32_t, int64_t>(device::question(type, all_must_fail));
 }
 
 void declare_questions() {

@@ -139,7 +139,7 @@ AB_OP(cos_sim)
           .out("Y@GRAD", g.din("Y"));
     })
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); })
-    .device<float, double>([](auto tag, const KernelArgs& op) {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
       return forward_there(device::kernel_of<typename decltype(tag)::type>("cos_sim"), op);
     });
 
@@ -166,7 +166,7 @@ AB_OP(cos_sim_grad)
     })
     .no_grad(kNoSecondOrder)
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); })
-    .device<float, double>([](auto tag, const KernelArgs& op) {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
       return backward_there(device::kernel_of<typename decltype(tag)::type>("cos_sim_grad"), op);
     });
 

@@ -69,7 +69,7 @@ AB_OP(cross)
         cross(c, s, cross_axis(s, dim), c[x].data<T>(), c[y].data<T>(), c[out].template mutable_data<T>());
       };
     })
-    .device<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
+    .device<float, double, float16, bfloat16, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
       return [kernel = device::kernel_of<typename decltype(tag)::type>("cross"), dim = op.attr<int32_t>("dim"),
               x = op.in("X"), y = op.in("Y"), out = op.out("Out")](KernelContext& c) {
         cross_there(DeviceContext::of(c), kernel, dim, c[x], c[y], c[out]);
@@ -89,7 +89,7 @@ AB_GRAD(cross)
         if (c.wants(dy)) cross(c, s, axis, d, a, c[dy].template mutable_data<T>());
       };
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
       return [kernel = device::kernel_of<typename decltype(tag)::type>("cross"), dim = op.attr<int32_t>("dim"),
               x = op.in("X"), y = op.in("Y"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"),
               dy = op.out("Y@GRAD")](KernelContext& c) {

@@ -49,7 +49,7 @@ AB_OP(dot)
                        });
       };
     })
-    .device<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
+    .device<float, double, float16, bfloat16, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
       return [kernel = device::kernel_of<typename decltype(tag)::type>("dot"), x = op.in("X"), y = op.in("Y"),
               out = op.out("Out")](KernelContext& c) {
         const Shape& s = c[x].shape();
@@ -82,7 +82,7 @@ AB_GRAD(dot)
         if (c.wants(dy)) spread(c[x].data<T>(), c[dy].mutable_data<T>());
       };
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
       return [kernel = device::kernel_of<typename decltype(tag)::type>("dot_grad"), x = op.in("X"), y = op.in("Y"),
               dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"), dy = op.out("Y@GRAD")](KernelContext& c) {
         const int64_t rows = c[dout].numel();

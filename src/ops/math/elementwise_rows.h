@@ -94,7 +94,7 @@ inline const char* function_of(const OpDef& def) {
 
 template <class... Ts> void forward_on_device(OpDef& def, bool sparse, const char* division) {
   if (sparse) def.with(rows_on_devices);
-  def.template device<Ts...>([sparse, division, function = function_of(def)](auto tag, const KernelArgs& op) -> Kernel {
+  device::offer<Ts...>(def, [sparse, division, function = function_of(def)](auto tag, const KernelArgs& op) -> Kernel {
     constexpr bool kWhole = std::is_integral_v<typename decltype(tag)::type>;
     if (kWhole && division) return device::integer_division(division)(tag, op);
     return sparse ? rows_there(function)(tag, op) : device::binary(function)(tag, op);
@@ -103,7 +103,7 @@ template <class... Ts> void forward_on_device(OpDef& def, bool sparse, const cha
 }
 
 inline void backward_on_device(OpDef& def, const char* function, bool divides) {
-  def.device<float, double, int32_t, int64_t>(
+  def.device<float, double, float16, bfloat16, int32_t, int64_t>(
       [divides, plain = device::binary_grad(function)](auto tag, const KernelArgs& op) -> Kernel {
         constexpr bool kWhole = std::is_integral_v<typename decltype(tag)::type>;
         return kWhole && divides ? device::integer_division_grad()(tag, op) : plain(tag, op);

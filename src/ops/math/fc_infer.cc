@@ -76,7 +76,7 @@ AB_OP(fc)
         });
       };
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [product = device::Gemm<T>(), add = device::kernel_of<T>("binary/add"),
               relu = device::kernel_of<T>("map/relu"), axes = op.attr<int32_t>("in_num_col_dims"),

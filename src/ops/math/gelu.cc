@@ -61,7 +61,9 @@ AB_OP(gelu)
         approximate ? run([](T v) { return GeluTanh::forward(v); }) : run([](T v) { return Gelu::forward(v); });
       };
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) { return device::map(function_of(op))(tag, op); });
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
+      return device::map(function_of(op))(tag, op);
+    });
 
 // The derivative as ops.
 std::string slope(second_order::Ops& o, const std::string& x) {
@@ -101,7 +103,9 @@ AB_GRAD(gelu)
                     : run([](T v, T d) { return Gelu::backward(v, d); });
       };
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) { return device::map_grad(function_of(op))(tag, op); });
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
+      return device::map_grad(function_of(op))(tag, op);
+    });
 
 }  // namespace
 }  // namespace anabranch::math

@@ -27,11 +27,11 @@ AB_OP(increment)
         *c[out].mutable_data<T>() = *c[x].data<T>() + step;
       };
     })
-    .device<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
+    .device<float, double, float16, bfloat16, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
-      const auto numbers = [step = static_cast<T>(op.attr<float>("step"))](const KernelContext&,
-                                                                           device::ScalarArgs& a) {
-        device::put(a, 0, T{1});
+      const auto numbers = [step = static_cast<device::Compute<T>>(op.attr<float>("step"))](const KernelContext&,
+                                                                                            device::ScalarArgs& a) {
+        device::put(a, 0, device::Compute<T>{1});
         device::put(a, 1, step);
         a.flags = 1;
       };

@@ -74,7 +74,7 @@ AB_OP(kron)
         });
       };
     })
-    .device<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
+    .device<float, double, float16, bfloat16, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
       return [kernel = device::kernel_of<typename decltype(tag)::type>("binary/mul"), x = op.in("X"), y = op.in("Y"),
               out = op.out("Out")](KernelContext& c) {
         const auto axes = device::axes_of(kron_loop(c[x].shape(), c[y].shape()));
@@ -104,7 +104,7 @@ AB_GRAD(kron)
         }
       };
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
       return
           [kernel = device::kernel_of<typename decltype(tag)::type>("binary_grad/mul"), x = op.in("X"), y = op.in("Y"),
            dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"), dy = op.out("Y@GRAD")](KernelContext& c) {

@@ -154,7 +154,7 @@ void product(OpDef& def) {
       gemm->run(c, p.dims(), c[x].data<T>(), c[y].data<T>(), c[out].mutable_data<T>());
     };
   });
-  def.device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+  def.device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
     using T = typename decltype(tag)::type;
     const Options o(op.op());
     return [gemm = device::Gemm<T>(o.alpha), o, x = op.in("X"), y = op.in("Y"),
@@ -180,7 +180,7 @@ void product_gradient(OpDef& def) {
       if (c.wants(dy)) y_gradient(c, p, of_y.get(), c[x].data<T>(), from, c[dy].mutable_data<T>());
     };
   });
-  def.device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+  def.device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
     using T = typename decltype(tag)::type;
     const Options o(op.op());
     return [o, of_x = OperandGradThere<T>(o.alpha), of_y = OperandGradThere<T>(o.alpha), x = op.in("X"), y = op.in("Y"),

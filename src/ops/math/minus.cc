@@ -29,7 +29,7 @@ AB_OP(minus)
             [](T a, T b) { return a - b; });
       };
     })
-    .device<float, double>(device::pairs("binary/sub"));
+    .device<float, double, float16, bfloat16>(device::pairs("binary/sub"));
 
 }  // namespace
 }  // namespace anabranch::math

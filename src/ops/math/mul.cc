@@ -34,7 +34,7 @@ AB_OP(mul)
                      c[out].mutable_data<T>());
       };
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [product = device::Gemm<T>(), flat = Flat(op.op()), x = op.in("X"), y = op.in("Y"),
               out = op.out("Out")](KernelContext& c) mutable {
@@ -64,7 +64,7 @@ AB_GRAD(mul)
         }
       };
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [of_x = device::Gemm<T>(), of_y = device::Gemm<T>(), flat = Flat(op.op()), x = op.in("X"), y = op.in("Y"),
               dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"), dy = op.out("Y@GRAD")](KernelContext& c) mutable {

@@ -66,7 +66,7 @@ AB_OP(norm)
         });
       };
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [kernel = device::kernel_of<T>("norm"), axis = op.attr<int32_t>("axis"),
               epsilon = static_cast<double>(op.attr<float>("epsilon")), x = op.in("X"), out = op.out("Out"),
@@ -96,7 +96,7 @@ AB_GRAD(norm)
         });
       };
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [kernel = device::kernel_of<T>("norm_grad"), axis = op.attr<int32_t>("axis"), x = op.in("X"),
               norm = op.in("Norm"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {

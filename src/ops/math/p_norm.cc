@@ -71,7 +71,7 @@ AB_OP(p_norm)
         });
       };
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
       return
           [kernel = device::kernel_of<typename decltype(tag)::type>("p_norm"), axis = op.attr<int32_t>("axis"),
            p = static_cast<double>(op.attr<float>("porder")), x = op.in("X"), out = op.out("Out")](KernelContext& c) {
@@ -102,7 +102,7 @@ AB_GRAD(p_norm)
         });
       };
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
       return
           [kernel = device::kernel_of<typename decltype(tag)::type>("p_norm_grad"), axis = op.attr<int32_t>("axis"),
            p = static_cast<double>(op.attr<float>("porder")), epsilon = static_cast<double>(op.attr<float>("epsilon")),

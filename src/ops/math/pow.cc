@@ -33,15 +33,16 @@ template <class T> struct Factor {
 
 // As the first number of a kernel. Nobody has looked whether an exponent of integers that lies on a device is below 0.
 template <class T> auto exponent_of(const KernelArgs& op) {
-  const Factor<T> factor(op);
-  AB_CHECK(!factor.tensor || std::is_floating_point_v<T>, Unsupported,
+  using Number = device::Compute<T>;
+  const Factor<Number> factor(op);
+  AB_CHECK(!factor.tensor || std::is_floating_point_v<Number>, Unsupported,
            "FactorTensor of integers is checked on the CPU");
   return [factor](const KernelContext& c, device::ScalarArgs& a) {
     if (factor.tensor) {
       a.number = device::number_of<T>(c[factor.tensor]);
       return;
     }
-    AB_CHECK(factor.fixed >= 0 || std::is_floating_point_v<T>, InvalidArgument,
+    AB_CHECK(factor.fixed >= 0 || std::is_floating_point_v<Number>, InvalidArgument,
              "factor must be at least 0 for integers, got {}", factor.fixed);
     device::put(a, 0, factor.fixed);
   };
@@ -86,7 +87,7 @@ AB_OP(pow)
         }
       };
     })
-    .device<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
+    .device<float, double, float16, bfloat16, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return device::scalar<T>("pow", op.in("X"), op.out("Out"), exponent_of<T>(op));
     });
@@ -111,7 +112,7 @@ AB_GRAD(pow)
                 [p](T v, T d) { return power_grad(v, d, p); });
           };
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       const auto numbers = [exponent = exponent_of<T>(op), dout = op.in("Out@GRAD")](const KernelContext& c,
                                                                                      device::ScalarArgs& a) {

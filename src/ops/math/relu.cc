@@ -40,7 +40,7 @@ AB_OP(relu)
         relu(c, c[x].data<T>(), c[out].mutable_data<T>(), c[x].numel());
       };
     })
-    .device<float, double>(device::map("relu"));
+    .device<float, double, float16, bfloat16>(device::map("relu"));
 
 AB_GRAD(relu)
     .doc("X@GRAD = Out@GRAD where Out > 0, else 0 (NaN where Out@GRAD is no finite number).")
@@ -54,7 +54,7 @@ AB_GRAD(relu)
         relu_grad(c, c[out].data<T>(), c[dout].data<T>(), c[dx].mutable_data<T>(), c[out].numel());
       };
     })
-    .device<float, double>(device::map_grad("relu"));
+    .device<float, double, float16, bfloat16>(device::map_grad("relu"));
 
 }  // namespace
 }  // namespace anabranch::math

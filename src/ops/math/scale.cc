@@ -79,27 +79,28 @@ AB_OP(scale)
         apply(c, f, c[x].data<T>(), c[out].mutable_data<T>(), c[x].numel());
       };
     })
-    .device<float, double, int32_t, int64_t, int16_t, int8_t, uint8_t>([](auto tag, const KernelArgs& op) -> Kernel {
-      using T = typename decltype(tag)::type;
-      const auto numbers = [fixed = fixed_affine<T>(op), factor = op.in("ScaleTensor")](const KernelContext& c,
-                                                                                        device::ScalarArgs& a) {
-        device::put(a, 0, fixed.scale);
-        device::put(a, 1, fixed.bias);
-        if (factor) a.number = device::number_of<T>(c[factor]);
-        a.flags = fixed.bias_last ? 1 : 0;
-      };
-      return [kernel = device::kernel_of<T>("scalar/scale"), x = op.in("X"), out = op.out("Out"),
-              numbers](KernelContext& c) {
-        const DeviceContext& queued = DeviceContext::of(c);
-        device::ScalarArgs a{};
-        numbers(c, a);
-        const auto* rows = c.value(x).get<SelectedRows>();
-        if (!rows) return device::launch_scalar(queued, kernel, a, c[x], c[out]);
-        auto& to = c.value(out).as<SelectedRows>();
-        device::same_rows(queued, *rows, &to);
-        device::launch_scalar(queued, kernel, a, rows->value, to.value);
-      };
-    })
+    .device<float, double, int32_t, int64_t, int16_t, int8_t, uint8_t, float16, bfloat16>(
+        [](auto tag, const KernelArgs& op) -> Kernel {
+          using T = typename decltype(tag)::type;
+          const auto numbers = [fixed = fixed_affine<device::Compute<T>>(op), factor = op.in("ScaleTensor")](
+                                   const KernelContext& c, device::ScalarArgs& a) {
+            device::put(a, 0, fixed.scale);
+            device::put(a, 1, fixed.bias);
+            if (factor) a.number = device::number_of<T>(c[factor]);
+            a.flags = fixed.bias_last ? 1 : 0;
+          };
+          return [kernel = device::kernel_of<T>("scalar/scale"), x = op.in("X"), out = op.out("Out"),
+                  numbers](KernelContext& c) {
+            const DeviceContext& queued = DeviceContext::of(c);
+            device::ScalarArgs a{};
+            numbers(c, a);
+            const auto* rows = c.value(x).get<SelectedRows>();
+            if (!rows) return device::launch_scalar(queued, kernel, a, c[x], c[out]);
+            auto& to = c.value(out).as<SelectedRows>();
+            device::same_rows(queued, *rows, &to);
+            device::launch_scalar(queued, kernel, a, rows->value, to.value);
+          };
+        })
     .with(rows_on_devices);
 
 }  // namespace

@@ -22,7 +22,7 @@ AB_OP(sign)
                  [](T v) { return sign_of(v); });
       };
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
       return device::scalar<typename decltype(tag)::type>("sign", op.in("X"), op.out("Out"),
                                                           [](const KernelContext&, device::ScalarArgs&) {});
     });

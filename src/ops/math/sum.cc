@@ -229,7 +229,7 @@ AB_OP(sum)
       };
     })
     .with(rows_on_devices)
-    .device<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
+    .device<float, double, float16, bfloat16, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
       return SumThere<typename decltype(tag)::type>(op);
     });
 

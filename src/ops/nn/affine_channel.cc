@@ -98,7 +98,7 @@ AB_OP(affine_channel)
     })
     .grad_reads({"X", "Scale"})
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); })
-    .device<float, double>([](auto tag, const KernelArgs& op) {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
       return forward_on_device<typename decltype(tag)::type>(op);
     });
 
@@ -111,7 +111,7 @@ AB_GRAD(affine_channel)
       grad_as(c, "Bias@GRAD", "Scale");
     })
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); })
-    .device<float, double>([](auto tag, const KernelArgs& op) {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
       return backward_on_device<typename decltype(tag)::type>(op);
     });
 

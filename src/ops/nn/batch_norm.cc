@@ -17,23 +17,38 @@ int64_t infer_channels(const InferContext& c) {
   return channels_last(c.op()) || x.rank() == 2 ? x[x.rank() - 1] : x[1];
 }
 
+// That of X, but float32 of 16-bit images, whose sums 16 bits do not hold.
+DType dtype_of_statistics(const InferContext& c) {
+  const DType dtype = c.in("X").dtype;
+  if (dtype_size(dtype) > 2) return dtype;
+  const DType given = c.in("Scale").dtype;
+  AB_CHECK(given == DType::kFloat32, InvalidArgument, "Scale must be float32 for X of {}, got {}", dtype_name(dtype),
+           dtype_name(given));
+  return given;
+}
+
+// Whose dtype they have.
+const char* like_statistics(const InferContext& c) { return dtype_size(c.in("X").dtype) > 2 ? "X" : "Scale"; }
+
 void infer(InferContext& c) {
   const int64_t channels = infer_channels(c);
-  for (const char* slot : {"Scale", "Bias", "Mean", "Variance"}) check_vector(c, slot, channels);
+  for (const char* slot : {"Scale", "Bias", "Mean", "Variance"}) check_vector(c, slot, channels, like_statistics(c));
   if (c.has_in("MomentumTensor")) check_numel(c, "MomentumTensor", 1);
   c.same_as("Y", "X");
   const Shape per_channel = c.in("Scale").shape;
+  const DType statistics = dtype_of_statistics(c);
   for (const char* slot : {"MeanOut", "VarianceOut", "SavedMean", "SavedVariance"}) {
-    c.set_out(slot, per_channel, c.in("X").dtype);
+    c.set_out(slot, per_channel, statistics);
   }
-  if (c.has_out("ReserveSpace")) c.set_out("ReserveSpace", Shape{0}, c.in("X").dtype);
+  if (c.has_out("ReserveSpace")) c.set_out("ReserveSpace", Shape{0}, statistics);
 }
 
 void infer_grad(InferContext& c) {
   const int64_t channels = infer_channels(c);
   check_same(c, "X", "Y@GRAD");
+  dtype_of_statistics(c);
   for (const char* slot : {"Scale", "SavedMean", "SavedVariance", "Mean", "Variance"}) {
-    check_vector(c, slot, channels);
+    check_vector(c, slot, channels, like_statistics(c));
   }
   grad_as(c, "X@GRAD", "X");
   grad_as(c, "Scale@GRAD", "Scale");
@@ -131,7 +146,7 @@ AB_OP(batch_norm)
       if (is_blocked(op.op(), kBlocked)) return batch_norm::blocked_forward(op);
       return batch_norm::Forward<typename decltype(tag)::type>(op);
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
       return queued_forward<typename decltype(tag)::type>(op);
     });
 
@@ -154,7 +169,7 @@ AB_GRAD(batch_norm)
       if (is_blocked(op.op(), kBlocked)) return batch_norm::blocked_backward(op);
       return batch_norm::Backward<typename decltype(tag)::type>(op);
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
       return queued_backward<typename decltype(tag)::type>(op);
     });
 

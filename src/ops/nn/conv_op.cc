@@ -132,7 +132,7 @@ std::function<void(OpDef&)> convolution(const ConvForm& form) {
     def.grad_reads(read).grad_to(read);
     def.cpu<float, double>(
         [form](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op, form); });
-    def.device<float, double>(
+    def.device<float, double, float16, bfloat16>(
         [form](auto tag, const KernelArgs& op) { return queued_forward<typename decltype(tag)::type>(op, form); });
   };
 }
@@ -143,7 +143,7 @@ std::function<void(OpDef&)> convolution_gradient(const ConvForm& form) {
     def.grad(second_order::bilinear("Input", "Filter"));
     def.cpu<float, double>(
         [form](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op, form); });
-    def.device<float, double>(
+    def.device<float, double, float16, bfloat16>(
         [form](auto tag, const KernelArgs& op) { return queued_backward<typename decltype(tag)::type>(op, form); });
   };
 }

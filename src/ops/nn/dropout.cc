@@ -127,7 +127,7 @@ AB_OP(dropout)
     .grad_reads({}, {"Mask"})
     .grad_to({"X"})
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); })
-    .device<float, double>([](auto tag, const KernelArgs& op) {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
       return forward_on_device<typename decltype(tag)::type>(op);
     });
 
@@ -158,7 +158,7 @@ AB_GRAD(dropout)
         });
       };
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
       const Options o(op.op());
       return [factor = static_cast<double>(o.is_test ? o.in_test() : o.kept()),
               kernel = device::kernel_of<typename decltype(tag)::type>("dropout_grad"), mask = op.in("Mask"),

@@ -188,7 +188,7 @@ auto forward_of(const Form& form) {
     def.infer([form](InferContext& c) { infer_forward(c, form); });
     def.cpu<float, double>(
         [form](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op, form); });
-    def.device<float, double>(
+    def.device<float, double, float16, bfloat16>(
         [form](auto tag, const KernelArgs& op) { return forward_on_device<typename decltype(tag)::type>(op, form); });
   };
 }
@@ -198,7 +198,7 @@ auto backward_of(const Form& form) {
     def.infer([form](InferContext& c) { infer_backward(c, form); });
     def.cpu<float, double>(
         [form](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op, form); });
-    def.device<float, double>(
+    def.device<float, double, float16, bfloat16>(
         [form](auto tag, const KernelArgs& op) { return backward_on_device<typename decltype(tag)::type>(op, form); });
   };
 }

@@ -163,7 +163,7 @@ template <class T> Kernel forward_on_device(const KernelArgs& op) {
 }
 
 template <class T> Kernel backward_on_device(const KernelArgs& op) {
-  return [kernel = device::kernel_of<T>("layer_norm_grad"), o = Backward<T>(op)](KernelContext& c) {
+  return [kernel = device::kernel_of<T>("layer_norm_grad"), o = Backward<device::Compute<T>>(op)](KernelContext& c) {
     const Dims d(c[o.x].shape(), o.axis);
     device::LayerNormArgs a{};
     a.x = device::operand(c[o.x]);
@@ -197,7 +197,7 @@ AB_OP(layer_norm)
     .infer(infer)
     .grad_reads({"X", "Scale", "Bias"}, {"Mean", "Variance"})
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); })
-    .device<float, double>([](auto tag, const KernelArgs& op) {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
       return forward_on_device<typename decltype(tag)::type>(op);
     });
 
@@ -214,7 +214,7 @@ AB_GRAD(layer_norm)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       return Backward<typename decltype(tag)::type>(op);
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
       return backward_on_device<typename decltype(tag)::type>(op);
     });
 

@@ -140,7 +140,7 @@ AB_OP(lrn)
             });
       };
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
       return [rule = Rule<double>(op), kernel = device::kernel_of<typename decltype(tag)::type>("lrn"), x = op.in("X"),
               out = op.out("Out"), mid = op.out("MidOut")](KernelContext& c) {
         device::LrnArgs a = lrn_args(rule, c[x]);
@@ -174,7 +174,7 @@ AB_GRAD(lrn)
             });
       };
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
       return [rule = Rule<double>(op), kernel = device::kernel_of<typename decltype(tag)::type>("lrn_grad"),
               x = op.in("X"), out = op.in("Out"), mid = op.in("MidOut"), dout = op.in("Out@GRAD"),
               dx = op.out("X@GRAD")](KernelContext& c) {

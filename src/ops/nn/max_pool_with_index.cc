@@ -168,19 +168,27 @@ AB_OP(max_pool2d_with_index)
     .doc("Largest element of each window of an image, and its place.")
     .in("X", "[N, C, H, W] float")
     .with(pool<2>)
-    .device<float, double>([](auto tag, const KernelArgs& op) { return pool_on_device<2>(tag, op); });
-AB_GRAD(max_pool2d_with_index).with(pool_gradient<2>).device<float, double>([](auto tag, const KernelArgs& op) {
-  return pool_gradient_on_device<2>(tag, op);
-});
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
+      return pool_on_device<2>(tag, op);
+    });
+AB_GRAD(max_pool2d_with_index)
+    .with(pool_gradient<2>)
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
+      return pool_gradient_on_device<2>(tag, op);
+    });
 
 AB_OP(max_pool3d_with_index)
     .doc("Largest element of each window of a volume, and its place.")
     .in("X", "[N, C, D, H, W] float")
     .with(pool<3>)
-    .device<float, double>([](auto tag, const KernelArgs& op) { return pool_on_device<3>(tag, op); });
-AB_GRAD(max_pool3d_with_index).with(pool_gradient<3>).device<float, double>([](auto tag, const KernelArgs& op) {
-  return pool_gradient_on_device<3>(tag, op);
-});
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
+      return pool_on_device<3>(tag, op);
+    });
+AB_GRAD(max_pool3d_with_index)
+    .with(pool_gradient<3>)
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
+      return pool_gradient_on_device<3>(tag, op);
+    });
 
 }  // namespace
 }  // namespace anabranch::nn

@@ -61,7 +61,7 @@ AB_OP(maxout)
         });
       };
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
       const int axis = normal_axis(op.attr<int32_t>("axis"), 4, "axis");
       return [=, kernel = device::kernel_of<typename decltype(tag)::type>("maxout"),
               groups = op.attr<int32_t>("groups"), x = op.in("X"), out = op.out("Out")](KernelContext& c) {
@@ -92,7 +92,7 @@ AB_GRAD(maxout)
         });
       };
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
       const int axis = normal_axis(op.attr<int32_t>("axis"), 4, "axis");
       return [=, kernel = device::kernel_of<typename decltype(tag)::type>("maxout_grad"),
               groups = op.attr<int32_t>("groups"), x = op.in("X"), out = op.in("Out"), dout = op.in("Out@GRAD"),

@@ -77,7 +77,7 @@ template <int kAxes> void pool(OpDef& def) {
     using T = typename decltype(tag)::type;
     return is_max(op) ? forward<kAxes, T>(op, MaxPool<kAxes, T>{}) : forward<kAxes, T>(op, AvgPool<kAxes, T>{});
   });
-  def.device<float, double>(
+  def.device<float, double, float16, bfloat16>(
       [](auto tag, const KernelArgs& op) { return queued_forward<kAxes, typename decltype(tag)::type>(op); });
 }
 
@@ -94,7 +94,7 @@ template <int kAxes> void pool_gradient(OpDef& def) {
         using T = typename decltype(tag)::type;
         return is_max(op) ? backward<kAxes, T>(op, MaxPool<kAxes, T>{}) : backward<kAxes, T>(op, AvgPool<kAxes, T>{});
       });
-  def.device<float, double>(
+  def.device<float, double, float16, bfloat16>(
       [](auto tag, const KernelArgs& op) { return queued_backward<kAxes, typename decltype(tag)::type>(op); });
 }
 

@@ -82,7 +82,7 @@ AB_OP(prelu)
         });
       };
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
       return [kernel = device::kernel_of<typename decltype(tag)::type>("prelu"), mode = op.attr<std::string>("mode"),
               x = op.in("X"), alpha = op.in("Alpha"), out = op.out("Out")](KernelContext& c) {
         device::PreluArgs a = prelu_args(c[x], c[alpha], mode);
@@ -121,7 +121,7 @@ AB_GRAD(prelu)
         });
       };
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
       return [kernel = device::kernel_of<typename decltype(tag)::type>("prelu_grad"),
               mode = op.attr<std::string>("mode"), x = op.in("X"), alpha = op.in("Alpha"), dout = op.in("Out@GRAD"),
               dx = op.out("X@GRAD"), dalpha = op.out("Alpha@GRAD")](KernelContext& c) {

@@ -117,7 +117,9 @@ AB_OP(softmax)
       using T = typename decltype(tag)::type;
       return forward<T>(op, softmax_blocks<T>);
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) { return forward_on_device(tag, op); });
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
+      return forward_on_device(tag, op);
+    });
 
 AB_GRAD(softmax)
     .doc("X@GRAD = Out (Out@GRAD - sum(Out Out@GRAD)) over `axis`.")
@@ -132,7 +134,9 @@ AB_GRAD(softmax)
       using T = typename decltype(tag)::type;
       return backward<T>(op, softmax_grad_block<T>);
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) { return backward_on_device(tag, op); });
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
+      return backward_on_device(tag, op);
+    });
 
 AB_OP(log_softmax)
     .doc("Out = X - log(sum(exp(X))) over `axis`, with X limited to 64 below its largest value on the axis.")
@@ -145,7 +149,9 @@ AB_OP(log_softmax)
       using T = typename decltype(tag)::type;
       return forward<T>(op, log_softmax_blocks<T>);
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) { return forward_on_device(tag, op); });
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
+      return forward_on_device(tag, op);
+    });
 
 AB_GRAD(log_softmax)
     .doc("X@GRAD = Out@GRAD - exp(Out) sum(Out@GRAD) over `axis`.")
@@ -159,7 +165,9 @@ AB_GRAD(log_softmax)
       using T = typename decltype(tag)::type;
       return backward<T>(op, log_softmax_grad_block<T>);
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) { return backward_on_device(tag, op); });
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
+      return backward_on_device(tag, op);
+    });
 
 }  // namespace
 }  // namespace anabranch::nn

@@ -23,7 +23,7 @@ AB_OP(l1_norm)
             }));
       };
     })
-    .device<float, double>(device::fold_all("sizes"));
+    .device<float, double, float16, bfloat16>(device::fold_all("sizes"));
 
 AB_GRAD(l1_norm)
     .doc("X@GRAD = Out@GRAD with the sign of X; 0 where X is 0.")
@@ -35,7 +35,7 @@ AB_GRAD(l1_norm)
             [=](T v) { return SizesTerm::of(v, share, share, share); });
       };
     })
-    .device<float, double>(device::fold_all_grad("sizes", true));
+    .device<float, double, float16, bfloat16>(device::fold_all_grad("sizes", true));
 
 }  // namespace
 }  // namespace anabranch::reduce

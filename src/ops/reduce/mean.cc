@@ -24,7 +24,7 @@ AB_OP(mean)
         *c[out].mutable_data<T>() = static_cast<T>(total / static_cast<double>(c[x].numel()));
       };
     })
-    .device<float, double>(device::fold_all("mean"));
+    .device<float, double, float16, bfloat16>(device::fold_all("mean"));
 
 AB_GRAD(mean)
     .doc("X@GRAD = Out@GRAD / number of elements, everywhere.")
@@ -39,7 +39,7 @@ AB_GRAD(mean)
         c.parallel_for(n, kCheapGrain, [=](int64_t begin, int64_t end) { std::fill(to + begin, to + end, share); });
       };
     })
-    .device<float, double>(device::fold_all_grad("mean", false));
+    .device<float, double, float16, bfloat16>(device::fold_all_grad("mean", false));
 
 }  // namespace
 }  // namespace anabranch::reduce

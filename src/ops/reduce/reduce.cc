@@ -42,7 +42,7 @@ template <class... Ts, class Run> OpDef& declare_forward(const Row& row, Run run
   def.attr<bool>("reduce_all", false, "folds all axes whatever dim is");
   def.attr<int32_t>("out_dtype", -1, "that of X, or -1: other ones are not offered");
   def.ignores({"in_dtype"}).infer(infer_reduce);
-  def.template device<Ts...>([row](auto tag, const KernelArgs& op) -> Kernel {
+  device::offer<Ts...>(def, [row](auto tag, const KernelArgs& op) -> Kernel {
     using T = typename decltype(tag)::type;
     return [of_nothing = row.of_nothing, kernel = device::kernel_of<T>(std::string("fold_axes/") + row.fold),
             attrs = Attrs(op.op()), x = op.in("X"), out = op.out("Out")](KernelContext& c) {
@@ -70,7 +70,7 @@ template <class Run> OpDef& of_numbers(const Row& row, Run run) {
 
 // By "fold_axes_grad/<fold>".
 template <class... Ts> void backward_there(OpDef& def, bool with_values, const char* fold) {
-  def.device<Ts...>([with_values, fold](auto tag, const KernelArgs& op) -> Kernel {
+  device::offer<Ts...>(def, [with_values, fold](auto tag, const KernelArgs& op) -> Kernel {
     using T = typename decltype(tag)::type;
     const In x = op.in("X"), out = with_values ? op.in("Out") : In();
     return [kernel = device::kernel_of<T>(std::string("fold_axes_grad/") + fold), attrs = Attrs(op.op()), x, out,

@@ -136,7 +136,7 @@ AB_OP(add_position_encoding)
         });
       };
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
       return queued_forward<typename decltype(tag)::type>(op);
     });
 
@@ -155,7 +155,7 @@ AB_GRAD(add_position_encoding)
         });
       };
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
       return queued_backward<typename decltype(tag)::type>(op);
     });
 

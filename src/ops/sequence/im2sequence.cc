@@ -180,7 +180,7 @@ AB_OP(im2sequence)
         });
       };
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
       return queued<typename decltype(tag)::type>("unfold", op, op.in("X"), op.out("Out"), false);
     });
 
@@ -205,7 +205,7 @@ AB_GRAD(im2sequence)
         });
       };
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
       return queued<typename decltype(tag)::type>("unfold_grad", op, op.in("Out@GRAD"), op.out("X@GRAD"), true);
     });
 

@@ -170,14 +170,14 @@ AB_OP(row_conv)
         slide_all(c, c[x], c[x].data<T>(), c[filter], 1, c[out].template mutable_data<T>());
       };
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
       return queued_forward<typename decltype(tag)::type>(op);
     });
 
 AB_GRAD(row_conv)
     .doc("Gradients of row_conv by X and Filter.")
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); })
-    .device<float, double>([](auto tag, const KernelArgs& op) {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
       return queued_backward<typename decltype(tag)::type>(op);
     });
 

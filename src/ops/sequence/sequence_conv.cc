@@ -192,7 +192,7 @@ AB_OP(sequence_conv)
     })
     .grad_reads({"X", "Filter", "PaddingData"})
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); })
-    .device<float, double>([](auto tag, const KernelArgs& op) {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
       return queued_forward<typename decltype(tag)::type>(op);
     });
 
@@ -206,7 +206,7 @@ AB_GRAD(sequence_conv)
       grad_as(c, "PaddingData@GRAD", "PaddingData");
     })
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); })
-    .device<float, double>([](auto tag, const KernelArgs& op) {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
       return queued_backward<typename decltype(tag)::type>(op);
     });
 

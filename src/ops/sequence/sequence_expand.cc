@@ -186,7 +186,7 @@ template <bool kAs> void gradient(OpDef& def) {
   def.doc("X@GRAD: sums of Out@GRAD over the repetitions.").grad_lod("X@GRAD", "X");
   def.cpu<float, double, int32_t, int64_t>(
       [](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type, kAs>(op); });
-  def.device<float, double, int32_t, int64_t>(
+  def.device<float, double, float16, bfloat16, int32_t, int64_t>(
       [](auto tag, const KernelArgs& op) { return queued_backward<typename decltype(tag)::type, kAs>(op); });
 }
 

@@ -180,7 +180,7 @@ AB_OP(sequence_pool)
     .grad_reads({"X"}, {"MaxIndex"})
     .grad(differentiate)
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); })
-    .device<float, double>([](auto tag, const KernelArgs& op) {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
       return queued_forward<typename decltype(tag)::type>(op);
     });
 
@@ -191,7 +191,7 @@ AB_GRAD(sequence_pool)
     .dtype_of_input("Out@GRAD")
     .infer(infer_grad)
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); })
-    .device<float, double>([](auto tag, const KernelArgs& op) {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
       return queued_backward<typename decltype(tag)::type>(op);
     });
 

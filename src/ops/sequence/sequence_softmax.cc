@@ -71,7 +71,7 @@ AB_OP(sequence_softmax)
                  [&o, from, to](int64_t begin, int64_t end) { softmax_run(o, begin, end, from, to); });
       };
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [kernel = device::kernel_of<T>("sequence_softmax"), upload = device::Upload(), x = op.in("X"),
               out = op.out("Out")](KernelContext& c) mutable {
@@ -99,7 +99,7 @@ AB_GRAD(sequence_softmax)
         });
       };
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [kernel = device::kernel_of<T>("sequence_softmax_grad"), upload = device::Upload(), x = op.in("X"),
               y = op.in("Out"), dy = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) mutable {

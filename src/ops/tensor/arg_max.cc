@@ -114,7 +114,7 @@ template <bool kLargest> void declare_arg(const char* type, const char* doc) {
     c.set_out("Out", out.rank() ? out : scalar_shape(), dtype);
   });
   def.no_grad(kNotDifferentiable);
-  def.device<float, double, int32_t, int64_t>(
+  def.device<float, double, float16, bfloat16, int32_t, int64_t>(
       [](auto tag, const KernelArgs& op) { return arg_there<typename decltype(tag)::type>(op); });
   def.cpu<float, double, int32_t, int64_t, int16_t, uint8_t>([](auto tag, const KernelArgs& op) -> Kernel {
     using T = typename decltype(tag)::type;

@@ -156,13 +156,15 @@ AB_OP(crop)
     .grad_to({"X"})
     .dtype_of_input("X")
     .cpu<float, double>([](auto, const KernelArgs& op) { return take_part<OnHost>(op, false); })
-    .device<float, double>([](auto, const KernelArgs& op) { return take_part<OnDevice>(op, false); });
+    .device<float, double, float16, bfloat16>([](auto, const KernelArgs& op) {
+      return take_part<OnDevice>(op, false);
+    });
 
 AB_GRAD(crop)
     .doc("X@GRAD = Out@GRAD where the part was, else 0.")
     .infer(infer_put_back)
     .cpu<float, double>([](auto, const KernelArgs& op) { return put_back<OnHost>(op, false); })
-    .device<float, double>([](auto, const KernelArgs& op) { return put_back<OnDevice>(op, false); });
+    .device<float, double, float16, bfloat16>([](auto, const KernelArgs& op) { return put_back<OnDevice>(op, false); });
 
 AB_OP(crop_tensor)
     .doc("Out = the part of X that begins at offsets.")
@@ -186,13 +188,17 @@ AB_OP(crop_tensor)
     .grad_to({"X"})
     .dtype_of_input("X")
     .cpu<float, double, int32_t, int64_t>([](auto, const KernelArgs& op) { return take_part<OnHost>(op, true); })
-    .device<float, double, int32_t, int64_t>([](auto, const KernelArgs& op) { return take_part<OnDevice>(op, true); });
+    .device<float, double, float16, bfloat16, int32_t, int64_t>([](auto, const KernelArgs& op) {
+      return take_part<OnDevice>(op, true);
+    });
 
 AB_GRAD(crop_tensor)
     .doc("X@GRAD = Out@GRAD where the part was, else 0.")
     .infer(infer_put_back)
     .cpu<float, double, int32_t, int64_t>([](auto, const KernelArgs& op) { return put_back<OnHost>(op, true); })
-    .device<float, double, int32_t, int64_t>([](auto, const KernelArgs& op) { return put_back<OnDevice>(op, true); });
+    .device<float, double, float16, bfloat16, int32_t, int64_t>([](auto, const KernelArgs& op) {
+      return put_back<OnDevice>(op, true);
+    });
 
 }  // namespace
 }  // namespace anabranch::tensor

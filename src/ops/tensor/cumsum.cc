@@ -52,7 +52,7 @@ AB_OP(cumsum)
                        });
       };
     })
-    .device<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
+    .device<float, double, float16, bfloat16, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       const int32_t flags = (op.attr<bool>("exclusive") ? 1 : 0) | (op.attr<bool>("reverse") ? 2 : 0);
       return [kernel = device::kernel_of<T>("running_sum"), axis = op.attr<int32_t>("axis"), flags, x = op.in("X"),

@@ -27,7 +27,7 @@ AB_OP(diag)
         for (int64_t i = 0; i < n; ++i) to[i * n + i] = from[i];
       };
     })
-    .device<float, double, int32_t, int64_t>([](auto, const KernelArgs& op) -> Kernel {
+    .device<float, double, float16, bfloat16, int32_t, int64_t>([](auto, const KernelArgs& op) -> Kernel {
       return [on = device::OnDevice(op.dtype()), diagonal = op.in("Diagonal"), out = op.out("Out")](KernelContext& c) {
         const int64_t n = c[diagonal].numel();
         NdLoop<2> loop;

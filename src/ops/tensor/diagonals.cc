@@ -118,7 +118,7 @@ AB_OP(trace)
         });
       };
     })
-    .device<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
+    .device<float, double, float16, bfloat16, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [kernel = device::kernel_of<T>("fold_axes/sum"), attrs = DiagonalAttrs(op), x = op.in("Input"),
               out = op.out("Out")](KernelContext& c) {
@@ -141,7 +141,7 @@ AB_GRAD(trace)
         });
       };
     })
-    .device<float, double, int32_t, int64_t>([](auto, const KernelArgs& op) -> Kernel {
+    .device<float, double, float16, bfloat16, int32_t, int64_t>([](auto, const KernelArgs& op) -> Kernel {
       return [on = OnDevice(op.dtype()), attrs = DiagonalAttrs(op), dout = op.in("Out@GRAD"),
               dx = op.out("Input@GRAD")](KernelContext& c) {
         const Diagonal d = attrs.ordered_in(c[dx].shape());
@@ -186,7 +186,7 @@ AB_OP(diag_embed)
     })
     .no_grad("none flows through it in Fluid")
     .cpu<float, double, int32_t, int64_t>([](auto, const KernelArgs& op) { return diag_embed_kernel<OnHost>(op); })
-    .device<float, double, int32_t, int64_t>([](auto, const KernelArgs& op) {
+    .device<float, double, float16, bfloat16, int32_t, int64_t>([](auto, const KernelArgs& op) {
       return diag_embed_kernel<OnDevice>(op);
     });
 

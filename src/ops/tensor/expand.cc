@@ -89,7 +89,7 @@ AB_GRAD(expand)
     .shape_from("ExpandTimes")
     .shape_from("expand_times_tensor")
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return untile_kernel(tag, op); })
-    .device<float, double>([](auto tag, const KernelArgs& op) { return untile_on_device(tag, op); });
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) { return untile_on_device(tag, op); });
 
 AB_OP(expand_as)
     .doc("Out = X repeated until it has the shape of target_tensor.")
@@ -109,7 +109,7 @@ AB_GRAD(expand_as)
     .doc("X@GRAD = the sum of Out@GRAD over the copies.")
     .grad(second_order::linear)
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return untile_kernel(tag, op); })
-    .device<float, double>([](auto tag, const KernelArgs& op) { return untile_on_device(tag, op); });
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) { return untile_on_device(tag, op); });
 
 }  // namespace
 }  // namespace anabranch::tensor

@@ -49,7 +49,7 @@ AB_GRAD(gather)
         for (int64_t i = 0; i < n; ++i) std::copy_n(from + i * width, width, to + at.at(i, rows) * width);
       };
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       const auto mode = op.attr<bool>("overwrite") ? device::kScatterReplace : device::kScatterAdd;
       return [mode, rows = RowsInto<T>(), checked = Positions(), index = op.in("Index"), dout = op.in("Out@GRAD"),
@@ -103,7 +103,7 @@ AB_GRAD(gather_nd)
         put_back<T>(c[dout], nd.n, nd.width, &c[dx], [&](int64_t i) { return nd.position(at, i); });
       };
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [rows = RowsInto<T>(), positions = Positions(), index = op.in("Index"), dout = op.in("Out@GRAD"),
               dx = op.out("X@GRAD")](KernelContext& c) mutable {

@@ -136,14 +136,14 @@ void declare_pick(const char* type, bool own) {
   def.grad_reads({"X", "Index"}).grad_to({"X"});
   def.cpu<float, double, int32_t, int64_t>(
       [own](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op, own); });
-  def.device<float, double, int32_t, int64_t>(
+  def.device<float, double, float16, bfloat16, int32_t, int64_t>(
       [own](auto tag, const KernelArgs& op) { return forward_on_device<typename decltype(tag)::type>(op, own); });
   def.with(device_fault(1, "Index of sample {} must be 0 or more and less than the extent of the axis (<Index>)"));
   declare_gradient(type, __FILE__)
       .doc("X@GRAD: Out@GRAD where it came from, added up.")
       .cpu<float, double>(
           [own](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op, own); })
-      .device<float, double>(
+      .device<float, double, float16, bfloat16>(
           [own](auto tag, const KernelArgs& op) { return backward_on_device<typename decltype(tag)::type>(op, own); });
 }
 

@@ -47,7 +47,9 @@ AB_OP(meshgrid)
     .infer(infer_meshgrid)
     .grad_reads({"X"})
     .cpu<float, double, int32_t, int64_t>([](auto, const KernelArgs& op) { return meshgrid_kernel<OnHost>(op); })
-    .device<float, double, int32_t, int64_t>([](auto, const KernelArgs& op) { return meshgrid_kernel<OnDevice>(op); });
+    .device<float, double, float16, bfloat16, int32_t, int64_t>([](auto, const KernelArgs& op) {
+      return meshgrid_kernel<OnDevice>(op);
+    });
 
 // Operand 0 walks one axis of a grid, operand 1 the grid.
 NdLoop<2> others_folded(const Shape& grid, int axis) {
@@ -70,7 +72,7 @@ AB_GRAD(meshgrid)
         }
       };
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [kernel = device::kernel_of<T>("fold_axes/sum"), douts = op.in("Out@GRAD"),
               dxs = op.out("X@GRAD")](KernelContext& c) {

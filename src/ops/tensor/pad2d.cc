@@ -154,7 +154,7 @@ AB_OP(pad2d)
         });
       };
     })
-    .device<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) {
+    .device<float, double, float16, bfloat16, int32_t, int64_t>([](auto tag, const KernelArgs& op) {
       return pad2d_on_device<typename decltype(tag)::type>(op, "pad2d", "X", "Out");
     });
 
@@ -180,7 +180,7 @@ AB_GRAD(pad2d)
         });
       };
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
       return pad2d_on_device<typename decltype(tag)::type>(op, "pad2d_grad", "Out@GRAD", "X@GRAD");
     });
 

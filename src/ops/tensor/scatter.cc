@@ -50,7 +50,7 @@ AB_OP(scatter)
         if (!overwrite) put_back<T>(c[updates], n, width, &c[out], [&](int64_t i) { return at.at(i, rows); });
       };
     })
-    .device<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
+    .device<float, double, float16, bfloat16, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       const auto mode = op.attr<bool>("overwrite") ? device::kScatterReplace : device::kScatterSum;
       return [mode, rows = RowsInto<T>(), checked = Positions(), x = op.in("X"), ids = op.in("Ids"),
@@ -84,7 +84,7 @@ AB_GRAD(scatter)
         }
       };
     })
-    .device<float, double>([](auto, const KernelArgs& op) -> Kernel {
+    .device<float, double, float16, bfloat16>([](auto, const KernelArgs& op) -> Kernel {
       return [rows = RowsAt(op.dtype()), ids = op.in("Ids"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"),
               dupdates = op.out("Updates@GRAD")](KernelContext& c) {
         if (c.wants(dx)) device::copy_whole(c, c[dout], &c[dx]);
@@ -119,7 +119,7 @@ AB_OP(scatter_nd_add)
             put_back<T>(c[updates], nd.n, nd.width, &c[out], [&](int64_t i) { return nd.position(at, i); });
           };
     })
-    .device<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
+    .device<float, double, float16, bfloat16, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [rows = RowsInto<T>(), positions = Positions(), x = op.in("X"), index = op.in("Index"),
               updates = op.in("Updates"), out = op.out("Out")](KernelContext& c) mutable {
@@ -149,7 +149,7 @@ AB_GRAD(scatter_nd_add)
         pick(c, c[dout], nd.n, nd.width, &c[dupdates], [&](int64_t i) { return nd.position(at, i); });
       };
     })
-    .device<float, double>([](auto, const KernelArgs& op) -> Kernel {
+    .device<float, double, float16, bfloat16>([](auto, const KernelArgs& op) -> Kernel {
       return [rows = RowsAt(op.dtype()), positions = Positions(), index = op.in("Index"), dout = op.in("Out@GRAD"),
               dx = op.out("X@GRAD"), dupdates = op.out("Updates@GRAD")](KernelContext& c) mutable {
         const DeviceContext& queued = DeviceContext::of(c);

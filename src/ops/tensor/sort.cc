@@ -105,7 +105,7 @@ AB_OP(top_k)
                c[indices].mutable_data<int64_t>());
       };
     })
-    .device<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
+    .device<float, double, float16, bfloat16, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
       return [kernel = device::kernel_of<typename decltype(tag)::type>("top_k"), x = op.in("X"), out = op.out("Out"),
               indices = op.out("Indices")](KernelContext& c) {
         const int last = c[x].shape().rank() - 1;
@@ -126,7 +126,9 @@ AB_GRAD(top_k)
     })
     .dtype_of_input("Out@GRAD")
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return gradient_kernel(tag, op, -1); })
-    .device<float, double>([](auto tag, const KernelArgs& op) { return gradient_on_device(tag, op, -1); })
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
+      return gradient_on_device(tag, op, -1);
+    })
     .with(wrong_place());
 
 AB_OP(argsort)
@@ -153,7 +155,7 @@ AB_OP(argsort)
                c[indices].mutable_data<int64_t>());
       };
     })
-    .device<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
+    .device<float, double, float16, bfloat16, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
       return [kernel = device::kernel_of<typename decltype(tag)::type>("argsort"), axis = op.attr<int32_t>("axis"),
               descending = op.attr<bool>("descending"), x = op.in("X"), out = op.out("Out"),
               indices = op.out("Indices")](KernelContext& c) {
@@ -171,7 +173,7 @@ AB_GRAD(argsort)
     .cpu<float, double>([](auto tag, const KernelArgs& op) {
       return gradient_kernel(tag, op, op.attr<int32_t>("axis"));
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
       return gradient_on_device(tag, op, op.attr<int32_t>("axis"));
     })
     .with(wrong_place());

@@ -63,7 +63,7 @@ AB_OP(tril_triu)
     .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) {
       return triangle<typename decltype(tag)::type>(op, "X", "Out");
     })
-    .device<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) {
+    .device<float, double, float16, bfloat16, int32_t, int64_t>([](auto tag, const KernelArgs& op) {
       return triangle_on_device<typename decltype(tag)::type>(op, "X", "Out");
     });
 
@@ -73,7 +73,7 @@ AB_GRAD(tril_triu)
     .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) {
       return triangle<typename decltype(tag)::type>(op, "Out@GRAD", "X@GRAD");
     })
-    .device<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) {
+    .device<float, double, float16, bfloat16, int32_t, int64_t>([](auto tag, const KernelArgs& op) {
       return triangle_on_device<typename decltype(tag)::type>(op, "Out@GRAD", "X@GRAD");
     });
 

@@ -106,7 +106,7 @@ AB_OP(roll)
     .cpu<float, double, int32_t, int64_t>([](auto, const KernelArgs& op) {
       return roll_kernel<OnHost>(op, "X", "Out", 1);
     })
-    .device<float, double, int32_t, int64_t>([](auto, const KernelArgs& op) {
+    .device<float, double, float16, bfloat16, int32_t, int64_t>([](auto, const KernelArgs& op) {
       return roll_kernel<OnDevice>(op, "X", "Out", 1);
     });
 
@@ -115,7 +115,7 @@ AB_GRAD(roll)
     .cpu<float, double, int32_t, int64_t>([](auto, const KernelArgs& op) {
       return roll_kernel<OnHost>(op, "Out@GRAD", "X@GRAD", -1);
     })
-    .device<float, double, int32_t, int64_t>([](auto, const KernelArgs& op) {
+    .device<float, double, float16, bfloat16, int32_t, int64_t>([](auto, const KernelArgs& op) {
       return roll_kernel<OnDevice>(op, "Out@GRAD", "X@GRAD", -1);
     });
 
@@ -161,7 +161,7 @@ AB_OP(flip)
     .infer(infer_flip)
     .grad([](GradContext& g) { g.op("flip").in("X", g.dout("Out")).out("Out", g.din("X")); })
     .cpu<float, double, int32_t, int64_t, bool>([](auto, const KernelArgs& op) { return flip_kernel<OnHost>(op); })
-    .device<float, double, int32_t, int64_t, bool>([](auto, const KernelArgs& op) {
+    .device<float, double, float16, bfloat16, int32_t, int64_t, bool>([](auto, const KernelArgs& op) {
       return flip_kernel<OnDevice>(op);
     });
 

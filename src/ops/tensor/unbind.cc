@@ -55,7 +55,7 @@ AB_OP(unbind)
     .infer(infer_unbind)
     .grad(join_again)
     .cpu<float, double, int32_t, int64_t>([](auto, const KernelArgs& op) { return unbind_kernel<device::OnHost>(op); })
-    .device<float, double, int32_t, int64_t>([](auto, const KernelArgs& op) {
+    .device<float, double, float16, bfloat16, int32_t, int64_t>([](auto, const KernelArgs& op) {
       return unbind_kernel<device::OnDevice>(op);
     });
 

@@ -41,7 +41,7 @@ AB_OP(where)
         });
       };
     })
-    .device<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
+    .device<float, double, float16, bfloat16, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
       return [kernel = where_kernel(tag), condition = op.in("Condition"), x = op.in("X"), y = op.in("Y"),
               out = op.out("Out")](KernelContext& c) {
         const device::WhereArgs a{device::operand(c[condition]), device::operand(c[x]), device::operand(c[y]),
@@ -65,7 +65,7 @@ AB_GRAD(where)
         if (c.wants(dy)) keep(dy, false);
       };
     })
-    .device<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
+    .device<float, double, float16, bfloat16, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
       return [kernel = where_kernel(tag), condition = op.in("Condition"), dout = op.in("Out@GRAD"),
               dx = op.out("X@GRAD"), dy = op.out("Y@GRAD")](KernelContext& c) {
         device::WhereArgs a{device::operand(c[condition]), device::operand(c[dout]), {}, {}, c[dout].numel()};

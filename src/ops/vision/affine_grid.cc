@@ -66,7 +66,7 @@ AB_OP(affine_grid)
         });
       };
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
       return queued<typename decltype(tag)::type>("affine_grid", op.in("Theta"), op.out("Output"), false);
     });
 
@@ -102,7 +102,7 @@ AB_GRAD(affine_grid)
         });
       };
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
       return queued<typename decltype(tag)::type>("affine_grid_grad", op.in("Output@GRAD"), op.out("Theta@GRAD"), true);
     });
 

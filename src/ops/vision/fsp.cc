@@ -103,7 +103,7 @@ AB_OP(fsp)
                           c[out].template mutable_data<T>());
           };
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [means = QueuedMeans<T>(), x = op.in("X"), y = op.in("Y"), out = op.out("Out")](KernelContext& c) mutable {
         const Maps m(c[x].shape(), c[y].shape());
@@ -123,7 +123,7 @@ AB_GRAD(fsp)
         if (T* to = wanted<T>(c, dy)) mean_products(c, m, dims_by_y(m), to_y.get(), d, a, to);
       };
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [to_x = QueuedMeans<T>(), to_y = QueuedMeans<T>(), x = op.in("X"), y = op.in("Y"),
               dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"), dy = op.out("Y@GRAD")](KernelContext& c) mutable {

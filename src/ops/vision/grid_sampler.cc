@@ -94,7 +94,7 @@ AB_OP(grid_sampler)
         });
       };
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [kernel = device::kernel_of<T>("grid_sample"), x = op.in("X"), grid = op.in("Grid"),
               out = op.out("Output")](KernelContext& c) {
@@ -122,7 +122,7 @@ AB_GRAD(grid_sampler)
         });
       };
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [kernel = device::kernel_of<T>("grid_sample_grad"), x = op.in("X"), grid = op.in("Grid"),
               dout = op.in("Output@GRAD"), dx = op.out("X@GRAD"), dgrid = op.out("Grid@GRAD")](KernelContext& c) {

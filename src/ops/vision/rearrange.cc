@@ -146,12 +146,13 @@ template <class... Ts> OpDef& declare(const Rearrangement& row) {
     return copies(op, copy, "Out@GRAD", "X@GRAD", true);
   };
   def.cpu<Ts...>(forward);
-  def.device<Ts...>(
-      [copy = row.copy](auto, const KernelArgs& op) { return queued_copies(op, copy, "X", "Out", false); });
+  device::offer<Ts...>(
+      def, [copy = row.copy](auto, const KernelArgs& op) { return queued_copies(op, copy, "X", "Out", false); });
   OpDef& grad = declare_gradient(row.type, __FILE__);
   grad.doc("X@GRAD = Out@GRAD, each element where that of X was.").template cpu<Ts...>(backward);
-  grad.device<Ts...>(
-      [copy = row.copy](auto, const KernelArgs& op) { return queued_copies(op, copy, "Out@GRAD", "X@GRAD", true); });
+  device::offer<Ts...>(grad, [copy = row.copy](auto, const KernelArgs& op) {
+    return queued_copies(op, copy, "Out@GRAD", "X@GRAD", true);
+  });
   if (row.back) {
     grad.infer([back = row.back](InferContext& c) {
       check_tensor(c, "Out@GRAD");

@@ -83,7 +83,7 @@ AB_OP(temporal_shift)
     .cpu<float, double>([](auto tag, const KernelArgs& op) {
       return shifts<typename decltype(tag)::type>(op, "X", "Out", 1);
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
       return queued_shifts<typename decltype(tag)::type>(op, "X", "Out", 1);
     });
 
@@ -96,7 +96,7 @@ AB_GRAD(temporal_shift)
     .cpu<float, double>([](auto tag, const KernelArgs& op) {
       return shifts<typename decltype(tag)::type>(op, "Out@GRAD", "X@GRAD", -1);
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
       return queued_shifts<typename decltype(tag)::type>(op, "Out@GRAD", "X@GRAD", -1);
     });
 

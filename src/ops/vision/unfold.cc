@@ -135,7 +135,7 @@ AB_OP(unfold)
                        });
       };
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [kernel = device::kernel_of<T>("unfold"), axes = axes_of(op.op()), x = op.in("X"),
               out = op.out("Y")](KernelContext& c) { launch(c, kernel, axes, c[x].shape(), c[x], c[out]); };
@@ -162,7 +162,7 @@ AB_GRAD(unfold)
                        });
       };
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [kernel = device::kernel_of<T>("unfold_grad"), axes = axes_of(op.op()), dout = op.in("Y@GRAD"),
               dx = op.out("X@GRAD")](KernelContext& c) { launch(c, kernel, axes, c[dx].shape(), c[dout], c[dx]); };

@@ -1,4 +1,4 @@
-"""An optimizer that lets products take bfloat16 operands, and scales the loss."""
+"""An optimizer that lets operators take operands of 16 bits, and scales the loss."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ... import layers, unique_name
 from ...described import Described
-from ...errors import InvalidType
+from ...errors import InvalidType, InvalidValue
 from ...framework import Variable, default_main_program, default_startup_program, program_guard
 from .fp16_lists import AutoMixedPrecisionLists
 
@@ -22,8 +22,8 @@ class OptimizerWithMixedPrecision(Described):
 
     def __init__(self, optimizer: Optimizer, amp_lists: AutoMixedPrecisionLists, init_loss_scaling: float,
                  use_dynamic_loss_scaling: bool, incr_every_n_steps: int, decr_every_n_nan_or_inf: int,
-                 incr_ratio: float, decr_ratio: float) -> None:
-        self._optimizer, self._amp_lists = optimizer, amp_lists
+                 incr_ratio: float, decr_ratio: float, dtype: str) -> None:
+        self._optimizer, self._amp_lists, self._dtype = optimizer, amp_lists, dtype
         self._use_dynamic_loss_scaling = bool(use_dynamic_loss_scaling)
         self._incr_ratio, self._decr_ratio = incr_ratio, decr_ratio
         self._scaled_loss: Variable | None = None
@@ -51,14 +51,41 @@ class OptimizerWithMixedPrecision(Described):
 
     def _lowered(self, op):
         kind = op.type[:-len("_grad")] if op.type.endswith("_grad") else op.type
+        return kind in self._amp_lists.white_list and not self._keeps_variables(op)
+
+    def _keeps_variables(self, op):
         names = set(self._amp_lists.black_varnames or ())
-        return kind in self._amp_lists.white_list and not names & set(op.input_arg_names + op.output_arg_names)
+        return bool(names & set(op.input_arg_names + op.output_arg_names))
 
     def _mark(self, program):
-        """White operators round their operands, where the processor has products of bfloat16."""
+        """On the CPU white operators round their operands, where the processor has products of bfloat16."""
         for op in program.global_block().ops:
             if self._lowered(op):
                 op._set_attr("bfloat16", True)
+
+    def _is_low(self, op, lows):
+        """Whether the operator works in 16 bits on a device; ``lows``: variables there are, whether they are low."""
+        lists = self._amp_lists
+        if self._keeps_variables(op):
+            return False
+        if op.type in lists.white_list:
+            return True
+        sources = [lows[name] for name in op.input_arg_names if name in lows]
+        return op.type in lists.gray_list and op.type != "cast" and any(sources) and all(sources)
+
+    def _mark_for_devices(self, program):
+        """Forward operators that work in 16 bits on devices, as 1.8.5 chooses them: white ones, and gray ones behind
+        them. Their gradients, which are appended later, take the mark over; the casts are the device's."""
+        lows = {}  # by variable: whether it is made in 16 bits; of gray operators that follow none, unknown
+        for op in program.global_block().ops:
+            low = self._is_low(op, lows)
+            known = op.type not in self._amp_lists.gray_list or any(n in lows for n in op.input_arg_names)
+            if low:
+                op._set_attr("mixed_precision", self._dtype)
+            for name in op.output_arg_names:
+                lows.pop(name, None)
+                if known:
+                    lows[name] = low
 
     # ---- as an optimizer
 
@@ -72,6 +99,7 @@ class OptimizerWithMixedPrecision(Described):
         """
         program = loss.block.program
         with program_guard(program, startup_program or default_startup_program()):
+            self._mark_for_devices(program)
             self._scaled_loss = loss * self._loss_scaling
             pairs = self._optimizer.backward(self._scaled_loss, startup_program, parameter_list, no_grad_set,
                                              callbacks)
@@ -147,11 +175,16 @@ class OptimizerWithMixedPrecision(Described):
 
 def decorate(optimizer: Optimizer, amp_lists: AutoMixedPrecisionLists | None = None, init_loss_scaling: float = 2**15,
              incr_every_n_steps: int = 1000, decr_every_n_nan_or_inf: int = 2, incr_ratio: float = 2.0,
-             decr_ratio: float = 0.8, use_dynamic_loss_scaling: bool = True) -> OptimizerWithMixedPrecision:
+             decr_ratio: float = 0.8, use_dynamic_loss_scaling: bool = True,
+             dtype: str = "float16") -> OptimizerWithMixedPrecision:
     """An optimizer that trains with operands of lower precision and a scaled loss.
 
-    Where the processor has products of bfloat16, ``mul``, ``matmul`` and ``conv2d`` and their gradients round their
-    operands to it; everything else, sums and parameters among it, stays float32. On other processors all is float32.
+    One program fits both places. On a device the white operators of ``amp_lists``, and gray ones behind them, take and
+    make tensors of ``dtype``, between casts that the device's plan has; ``explain()`` of a compiled program names them
+    in the line of the pass ``mixed_precision``. Parameters, their gradients and updates stay float32. On the CPU
+    variables stay float32: where the processor has products of bfloat16, the white operators and their gradients round
+    their operands to it; on other processors all is float32.
+
     The loss is multiplied before the gradients are computed, and these are divided again. Micikevicius and others,
     Mixed precision training, ICLR 2018 (arXiv:1710.03740). With ``use_dynamic_loss_scaling`` a step with a gradient
     that is not finite updates by zeros. On one replica then.
@@ -165,6 +198,8 @@ def decorate(optimizer: Optimizer, amp_lists: AutoMixedPrecisionLists | None = N
         incr_ratio (float): by what it grows. Default 2.0.
         decr_ratio (float): by what it shrinks. Default 0.8.
         use_dynamic_loss_scaling (bool): the scale changes at all. Default True.
+        dtype (str): "float16", or "bfloat16", of devices; beside 1.8.5. bfloat16 has the range of float32, so it wants
+            no scale: ``init_loss_scaling=1.0, use_dynamic_loss_scaling=False``. Default "float16".
 
     Returns:
         OptimizerWithMixedPrecision: an optimizer with ``backward``, ``apply_gradients``, ``minimize``,
@@ -172,6 +207,7 @@ def decorate(optimizer: Optimizer, amp_lists: AutoMixedPrecisionLists | None = N
 
     Raises:
         TypeError: ``optimizer`` is none.
+        ValueError: ``dtype`` is another one.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -183,6 +219,8 @@ def decorate(optimizer: Optimizer, amp_lists: AutoMixedPrecisionLists | None = N
     """
     if not hasattr(optimizer, "apply_gradients"):
         raise InvalidType("mixed_precision.decorate: optimizer must be an Optimizer, got %s" % type(optimizer).__name__)
+    if dtype not in ("float16", "bfloat16"):
+        raise InvalidValue('mixed_precision.decorate: dtype must be "float16" or "bfloat16", got %r' % (dtype,))
     return OptimizerWithMixedPrecision(optimizer, amp_lists or AutoMixedPrecisionLists(), init_loss_scaling,
                                        use_dynamic_loss_scaling, incr_every_n_steps, decr_every_n_nan_or_inf,
-                                       incr_ratio, decr_ratio)
+                                       incr_ratio, decr_ratio, dtype)
