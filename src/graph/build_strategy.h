@@ -20,7 +20,7 @@ struct BuildStrategy {
   std::optional<bool> fuse_bn_act_ops;
   std::optional<bool> fuse_all_optimizer_ops;
   std::optional<bool> fuse_all_reduce_ops;
-  bool use_bfloat16 = false;  // products and 2-D convolutions take operands rounded to bfloat16
+  bool use_bfloat16 = false;     // products and 2-D convolutions take operands rounded to bfloat16
   bool sync_batch_norm = false;  // on devices, statistics over all replicas
   bool enable_inplace = true;
   bool async_mode = false;  // refused with more than one replica
