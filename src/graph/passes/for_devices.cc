@@ -1,6 +1,8 @@
 #include "graph/passes/for_devices.h"
 
 #include <algorithm>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "graph/edit.h"
@@ -38,7 +40,9 @@ class Describer {
  private:
   void note_produced(const GraphNode& node) {
     const auto reads = graph_.reads(node);
+    const bool runs_block = find_op(node.op->type).has(kRunsBlock);
     for (const int v : graph_.writes(node)) {
+      if (runs_block) in_blocks_.insert(graph_.vars[v].name);
       if (std::find(reads.begin(), reads.end(), v) == reads.end()) produced_[static_cast<size_t>(v)] = 1;
     }
   }
@@ -47,7 +51,7 @@ class Describer {
   bool begin(int v) {
     const GraphVar& var = graph_.vars[v];
     const bool several = var.version > 0 || graph_.find(var.name, var.replica) != v;
-    if (!several || var.desc.kind != VarKind::kRaw) return false;
+    if (!several || var.desc.kind != VarKind::kRaw || in_blocks_.count(var.name) != 0) return false;
     open_[v] = 1;
     const auto declared = block_.find_var_recursive(var.name);
     const bool given = var.version == 0 && (var.fed || var.desc.persistable || !produced_[v]);
@@ -110,6 +114,7 @@ class Describer {
   const ir::Block& block_;
   std::vector<char> open_;  // values of which nothing is known yet
   std::vector<char> produced_;
+  std::set<std::string> in_blocks_;  // variables that sub-blocks write, as they like
 };
 
 }  // namespace
