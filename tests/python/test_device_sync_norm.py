@@ -7,7 +7,7 @@ from test_devices import pytestmark, run  # noqa: F401
 NETS = """
 import re
 
-def made(dtype, layout, momentum):
+def made(dtype, layout, momentum, low):
     main, startup = fluid.Program(), fluid.Program()
     main.random_seed = startup.random_seed = 3
     with fluid.program_guard(main, startup), fluid.unique_name.guard():
@@ -19,11 +19,16 @@ def made(dtype, layout, momentum):
         h = fluid.layers.fc(fluid.layers.tanh(h), 6)
         h = fluid.layers.batch_norm(h, act="tanh", momentum=0.7)
         loss = fluid.layers.mean(fluid.layers.square_error_cost(fluid.layers.fc(h, 1), y))
-        fluid.optimizer.Momentum(0.05, 0.9).minimize(loss)
+        rule = fluid.optimizer.Momentum(0.05, 0.9)
+        if low:
+            rule = fluid.contrib.mixed_precision.decorate(rule, init_loss_scaling=1.0, dtype=low,
+                                                          use_dynamic_loss_scaling=False)
+        rule.minimize(loss)
     return main, startup, loss
 
-def train(places, sync=True, rows=(16, 16, 16), reduce="AllReduce", dtype="float64", layout="NCHW", momentum=0.9):
-    main, startup, loss = made(dtype, layout, momentum)
+def train(places, sync=True, rows=(16, 16, 16), reduce="AllReduce", dtype="float64", layout="NCHW", momentum=0.9,
+          low=None):
+    main, startup, loss = made(dtype, layout, momentum, low)
     exe, scope = fluid.Executor(places[0]), fluid.Scope()
     build = fluid.BuildStrategy()
     build.sync_batch_norm = sync
@@ -109,4 +114,16 @@ def test_one_element_a_channel_passes():
             return [exe.run(compiled, feed={"x": np.ones((n, 3), "float32")}, fetch_list=[loss])[0] for n in (1, 2)]
     one, two = trained(fluid.cuda_places())
     assert one.tolist() == [1.0] and np.abs(two).max() < 1e-6, (one, two)
+    """, simdevice_devices=2)
+
+
+def test_images_of_16_bits_have_float32_statistics():
+    go("""
+    for low, tolerance in (("float16", 0.01), ("bfloat16", 0.05)):
+        expected, got = (train(fluid.cuda_places(), dtype="float32", low=kind) for kind in (None, low))
+        said = re.search("in %s: (.*)" % low, got[2])[1].split(", ")
+        assert {"batch_norm", "batch_norm_grad"} <= set(said), said
+        assert "rounds of sums over 2 replicas" in got[2] and "on the CPU: none" in got[2], got[2]
+        same((got[0], {name: got[1][name] for name in expected[1]}), expected, tolerance)  # but for the scale
+        assert got[0] != expected[0]
     """, simdevice_devices=2)

@@ -133,7 +133,7 @@ AB_OP(batch_norm_sums)
                                       given<T>(c, a.inverse_in), asked<double>(c, a.sums), walk});
       };
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
       return of_sums(op).queued<typename decltype(tag)::type>("batch_norm_sums");
     });
 
@@ -176,7 +176,7 @@ AB_OP(batch_norm_by_sums)
                                         asked<T>(c, a.used), asked<T>(c, a.inverse), walk, a.momentum, a.epsilon});
       };
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
       return of_forward(op).queued<typename decltype(tag)::type>("batch_norm_by_sums");
     });
 
@@ -214,7 +214,7 @@ AB_OP(batch_norm_grad_by_sums)
                                        asked<T>(c, a.dscale), asked<T>(c, a.dbias), walk});
       };
     })
-    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
       return of_backward(op).queued<typename decltype(tag)::type>("batch_norm_grad_by_sums");
     });
 
