@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "base/error.h"
+#include "device/settle.h"
 
 namespace anabranch {
 namespace {
@@ -19,10 +20,7 @@ CaptureQueues& capture_queues() {
 }
 
 void free_graph(const device::Devices& devices, int device, ab_graph* graph) {
-  try {
-    devices.wait(device);
-  } catch (const std::exception&) {  // the devices are lost, and nothing runs there
-  }
+  device::settle(devices, device);  // a queue may still run it
   devices.api().graph_free(graph);
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "device/settle.h"
 #include "exec/run.h"
 
 namespace anabranch {
@@ -169,12 +170,7 @@ void Queues::wait_for(int lane) const {
 }
 
 void Queues::abandon() noexcept {
-  for (int d = 0; d < devices_.count(); ++d) {
-    try {
-      devices_.wait(d);
-    } catch (const std::exception&) {  // the error that ended the run is the one to tell
-    }
-  }
+  for (int d = 0; d < devices_.count(); ++d) device::settle(devices_, d);
 }
 
 int64_t Queues::workspace_bytes() const {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "device/settle.h"
+
 namespace anabranch {
 
 void LibraryCall::plan(const DeviceContext& c, const void* desc, size_t size) {
@@ -13,7 +15,7 @@ void LibraryCall::plan(const DeviceContext& c, const void* desc, size_t size) {
   devices.check(devices.api().library_plan(device, key_.c_str(), desc, size, &made, &room_), "planning a library call");
   desc_.assign(bytes, bytes + size);
   planned_ = {made, [&devices, device](ab_library* old) {
-                devices.wait(device);  // a queue may still use it
+                device::settle(devices, device);  // a queue may still use it
                 devices.api().library_free(old);
               }};
 }

@@ -7,6 +7,8 @@
 #include "device/pool.h"
 #include "exec/memory_plan.h"
 #include "exec/run.h"
+#include "opdef/library_call.h"
+#include "ops/device/args.h"
 
 namespace anabranch {
 namespace {
@@ -52,7 +54,8 @@ struct ThreeNodes {
     return spec;
   }
 
-  Plan plan() {
+  Plan plan() { return Plan(specs()); }
+  std::vector<NodeSpec> specs() {
     std::vector<NodeSpec> specs;
     specs.push_back(fills(&first, 1));
     NodeSpec copies;
@@ -65,7 +68,7 @@ struct ThreeNodes {
     specs[0].writes = specs[1].reads = {0};
     specs[1].writes = {1};
     specs[2].writes = {2};
-    return Plan(std::move(specs));
+    return specs;
   }
 
   std::vector<std::pair<int, int>> edges;
@@ -108,6 +111,44 @@ TEST(DeviceMemoryDeathTest, SharingWithoutItsEdgeIsFound) {
         },
         testing::ExitedWithCode(3), "race");
   }
+}
+
+// Calls the library on the first block before it is filled. It holds what the plug-in has planned for the call.
+NodeSpec multiplies(Value* block) {
+  NodeSpec spec;
+  spec.lane = lane_of(0, QueueKind::kCompute);
+  spec.outs = {block};
+  spec.writes = {0};
+  auto call = std::make_shared<LibraryCall>("gemm");
+  spec.kernel = Kernel([call](KernelContext& c) {
+    device::GemmDesc desc{};
+    desc.dtype = static_cast<int32_t>(DType::kFloat32);
+    desc.m = desc.n = desc.k = desc.row_a = desc.row_b = desc.row_out = desc.batch = 1;
+    Tensor& t = c[Out{0, 1}];
+    call->run(DeviceContext::of(c), desc, {read_by(t), read_by(t), written_by(t)});
+  });
+  return spec;
+}
+
+TEST(DeviceMemoryDeathTest, PlansWithCallsOfALibraryEndOnDevicesThatAreLost) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  if (!open_simulated(0)) GTEST_SKIP() << "the simulated device was not built";
+  const auto loses_devices = [] {
+    open_simulated(0);
+    ThreeNodes nodes;
+    try {
+      std::vector<NodeSpec> specs = nodes.specs();
+      specs.insert(specs.begin(), multiplies(&nodes.first));
+      Plan plan(std::move(specs));
+      RunState state(plan);
+      run_sequential(plan, state, {});
+    } catch (const Error& e) {
+      std::fprintf(stderr, "%s\n", e.what());
+      std::_Exit(3);
+    }
+    std::_Exit(0);
+  };
+  EXPECT_EXIT(loses_devices(), testing::ExitedWithCode(3), "race");
 }
 
 // Ends the process: 0 when the plan ran; else 10 and the node that is said to have failed, 9 for none.
@@ -177,6 +218,23 @@ TEST(DeviceMemory, ShapesAreInferredWithoutMemoryAndBlocksAreKept) {
   memory.drop();
   for (Value& v : values) v.as<Tensor>().release();
   EXPECT_EQ(pool.used(), before);
+}
+
+// A block is given out again while the queue of its last user still has work; another queue writes it then.
+TEST(DeviceMemory, ABlockIsGivenOutAgainAfterWhatWasPutIntoQueues) {
+  NEEDS_DEVICES(0);
+  device::Devices& devices = device::Devices::get();
+  device::Pool& pool = devices.pool(0);
+  constexpr size_t kSize = size_t{26} << 20;  // no other block's
+  const void* first = nullptr;
+  for (int turn = 0; turn < 4; ++turn) {
+    const std::shared_ptr<void> block = pool.allocate(kSize);
+    EXPECT_TRUE(!first || block.get() == first) << "kept for use again";
+    first = block.get();
+    const auto kind = turn % 2 ? QueueKind::kUp : QueueKind::kCompute;
+    devices.check(devices.api().fill(devices.queue(0, kind), block.get(), turn, kSize), "filling");
+  }
+  EXPECT_NO_THROW(devices.wait(0));
 }
 
 }  // namespace

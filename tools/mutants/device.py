@@ -39,8 +39,8 @@ DEFECTS: List[Named] = [
           "for (const Told& t : words_) t.ended.wait();", "if (!MUTANT) for (const Told& t : words_) t.ended.wait();",
           "what a kernel reports is read before it has run", "wrong"),
     Named("a_failed_run_is_not_waited_for", QUEUES,
-          "  for (int d = 0; d < devices_.count(); ++d) {\n    try {",
-          "  for (int d = 0; d < devices_.count(); ++d) {\n    if (MUTANT) break; else try {",
+          "for (int d = 0; d < devices_.count(); ++d) device::settle(devices_, d);",
+          "for (int d = 0; d < devices_.count() && !MUTANT; ++d) device::settle(devices_, d);",
           "behind an error the next run meets the rest of the last one", "wrong"),
     # ---- graphs
     Named("a_graph_does_not_wait", QUEUES,

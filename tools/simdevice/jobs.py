@@ -93,7 +93,7 @@ def ops(job: Job) -> Done:
 
 def cpp(job: Job) -> Done:
     said, status, seconds = "", 0, 0.0
-    for binary, tests in (("plugins/simdevice/simdevice_tests", "*"), ("anabranch_tests", "QueuePlan.*")):
+    for binary, tests in (("plugins/simdevice/simdevice_tests", "*"), ("anabranch_tests", "QueuePlan.*:DeviceMemory*")):
         path = os.path.join(ROOT, "build", "release", *binary.split("/"))
         if not os.path.exists(path):
             return Done(1, "%s was not built" % path, 0)
