@@ -217,7 +217,7 @@ class ExecutionStrategy(Strategy):
     num_threads = Field(
         0, int,
         "int: worker threads, as many as said even above the number of cores. 0 (default): one a core that "
-        "the process may use. Results do not depend on it.")
+        "the process may use. Results do not depend on it. What devices compute one thread launches, that of the run.")
     num_iteration_per_drop_scope = Field(
         100, int,
         "int: runs after which temporaries that stand idle are released. Default 100.", least=1)
