@@ -29,16 +29,18 @@ void read_meta(const Value& value, Meta* m) {
   }
 }
 
+// What stays as it is, is not written: a parameter may be looked at by another program of its scope meanwhile.
 void give_meta(const Meta& m, Place place, Value* value) {
   // Rank 0 does not occur: the shape function left this output to the kernel.
   if (m.kind == VarKind::kLoDTensor && m.shape.rank() > 0) {
     Tensor& t = value->as<Tensor>();
     const bool stays = place.kind == PlaceKind::kCpu && t.place().on_host();  // also in pinned memory
     t.resize(m.shape, {m.dtype, stays ? t.place() : place});
-    t.set_lod(m.lod);
+    if (t.lod_ref() != m.lod) t.set_lod(m.lod);
   } else if (m.kind == VarKind::kSelectedRows) {
     auto& rows = value->as<SelectedRows>();
-    rows.height = m.shape.rank() ? m.shape[0] : 0;
+    const int64_t height = m.shape.rank() ? m.shape[0] : 0;
+    if (rows.height != height) rows.height = height;
     if (!rows.value.initialized() && m.shape.rank()) {  // no rows yet, but a width and a dtype that others can read
       Shape none = m.shape;
       none.set(0, 0);
