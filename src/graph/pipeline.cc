@@ -45,6 +45,7 @@ const std::vector<Pass>& pipeline() {
       kProgramOrder,
       // devices: sums of gradients have their nodes; which ops they run is known
       kSyncBatchNorm,
+      kStraightenBlocks,
       kPlaceOnDevices,
       // memory: every reader is known
       kReuseInput,

@@ -25,6 +25,7 @@ extern const Pass kUpdatesLast;
 extern const Pass kProgramOrder;
 extern const Pass kFuseAllReduce;
 extern const Pass kMixedPrecision;
+extern const Pass kStraightenBlocks;
 extern const Pass kPlaceOnDevices;
 extern const Pass kReuseInput;
 }  // namespace anabranch

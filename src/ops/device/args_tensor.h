@@ -63,6 +63,7 @@ struct WhereArgs {
   DeviceIn condition, x, other;
   DeviceOut y;
   int64_t n;
+  int64_t step;  // from one condition to the next; 0: one for all
 };
 
 static_assert(is_plain_args<FillArgs> && is_plain_args<MatrixArgs> && is_plain_args<SequenceArgs> &&

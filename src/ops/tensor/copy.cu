@@ -54,13 +54,14 @@ struct Where {
     const bool* condition;
     const T *x, *other;
     T* y;
+    int64_t step;
     AB_HD void operator()(int64_t i) const {
-      const T* from = condition[i] ? x : other;
+      const T* from = condition[i * step] ? x : other;
       y[i] = from ? from[i] : T(0);
     }
   };
   template <class T> static int run(const Launch& launch, const Args& a) {
-    return each(launch, a.n, Body<T>{a.condition.get<bool>(), a.x.get<T>(), a.other.get<T>(), a.y.get<T>()});
+    return each(launch, a.n, Body<T>{a.condition.get<bool>(), a.x.get<T>(), a.other.get<T>(), a.y.get<T>(), a.step});
   }
 };
 

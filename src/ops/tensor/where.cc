@@ -45,7 +45,7 @@ AB_OP(where)
       return [kernel = where_kernel(tag), condition = op.in("Condition"), x = op.in("X"), y = op.in("Y"),
               out = op.out("Out")](KernelContext& c) {
         const device::WhereArgs a{device::operand(c[condition]), device::operand(c[x]), device::operand(c[y]),
-                                  device::operand(c[out]), c[out].numel()};
+                                  device::operand(c[out]),       c[out].numel(),        1};
         DeviceContext::of(c).launch(kernel, a);
       };
     });
@@ -68,7 +68,7 @@ AB_GRAD(where)
     .device<float, double, float16, bfloat16, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
       return [kernel = where_kernel(tag), condition = op.in("Condition"), dout = op.in("Out@GRAD"),
               dx = op.out("X@GRAD"), dy = op.out("Y@GRAD")](KernelContext& c) {
-        device::WhereArgs a{device::operand(c[condition]), device::operand(c[dout]), {}, {}, c[dout].numel()};
+        device::WhereArgs a{device::operand(c[condition]), device::operand(c[dout]), {}, {}, c[dout].numel(), 1};
         for (const Out to : {dx, dy}) {
           if (c.wants(to)) {
             a.y = device::operand(c[to]);
@@ -76,6 +76,35 @@ AB_GRAD(where)
           }
           std::swap(a.x, a.other);
         }
+      };
+    });
+
+// What straighten_blocks makes of a block that may leave a variable as it is.
+AB_OP(select)
+    .doc("Out = X when Cond holds, else Y, bit for bit.")
+    .in("Cond", "[1] bool")
+    .in("X", "[...]")
+    .in("Y", "as X")
+    .out("Out", "as X; may be Y")
+    .effects(kEngineOnly)
+    .infer([](InferContext& c) {
+      check_same(c, "X", "Y");
+      c.same_as("Out", "X");
+    })
+    .no_grad("of branches without gradients")
+    .dtype_of_input("X")
+    .cpu_any([](const KernelArgs& op) -> Kernel {
+      return [cond = op.in("Cond"), x = op.in("X"), y = op.in("Y"), out = op.out("Out")](KernelContext& c) {
+        const Tensor& chosen = *c[cond].data<bool>() ? c[x] : c[y];
+        if (&chosen != &c[out]) copy_bytes(c, chosen, &c[out]);
+      };
+    })
+    .device<bool, float, double, float16, bfloat16, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
+      return [kernel = where_kernel(tag), cond = op.in("Cond"), x = op.in("X"), y = op.in("Y"),
+              out = op.out("Out")](KernelContext& c) {
+        const device::WhereArgs a{device::operand(c[cond]), device::operand(c[x]), device::operand(c[y]),
+                                  device::operand(c[out]),  c[out].numel(),        0};
+        DeviceContext::of(c).launch(kernel, a);
       };
     });
 
