@@ -115,7 +115,9 @@ void bring_home(const Graph& graph, const Lowered& lowered) {
 
 void check_finite(const Graph& graph, const Lowered& lowered, int node) {
   if (!(graph.nodes[node].from == graph.nodes[node].place)) return;  // a copy: of who reads it more can be said
-  for (int v : lowered.writes[node]) check_finite(*lowered.values[v], graph.vars[v].name);
+  for (int v : lowered.writes[node]) {
+    if (!graph.vars[v].speculative) check_finite(*lowered.values[v], graph.vars[v].name);
+  }
 }
 
 void check_finite(const Value& value, const std::string& name) {

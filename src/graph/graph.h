@@ -18,8 +18,10 @@ struct GraphVar {
   ir::Var desc;     // kind, dtype, declared shape; persistable: it is the variable of the scope (version 0 only)
   bool fed = false;
   bool fetched = false;
-  bool produced = false;    // its value is made in the graph: some node writes it and does not read it
-  bool dynamic = false;     // its shape depends on values
+  bool produced = false;  // its value is made in the graph: some node writes it and does not read it
+  bool dynamic = false;   // its shape depends on values
+  bool speculative =
+      false;  // made whether the program would have made it or not: numbers that mean nothing are no error
   int same_buffer_as = -1;  // shares the memory of that variable (set by passes)
   Place place;              // where its value lies
 };

@@ -32,7 +32,7 @@ bool is_float_division(const ir::Op& op, const ir::Block& block) {
 }
 
 bool is_fixed(const ir::Var& desc) {
-  return desc.kind == VarKind::kLoDTensor && desc.shape.rank() > 0 && desc.shape.known();
+  return desc.kind == VarKind::kLoDTensor && desc.lod_level == 0 && desc.shape.rank() > 0 && desc.shape.known();
 }
 
 class Straightener {
@@ -137,7 +137,7 @@ class Straightener {
     desc.name = fmt::format("@straight_{}@{}", number_++, name);
     desc.persistable = false;
     const int v = graph_.var(desc.name, replica, desc);
-    graph_.vars[v].produced = true;
+    graph_.vars[v].produced = graph_.vars[v].speculative = true;
     return v;
   }
 
