@@ -27,7 +27,7 @@ def examples():
     """Name -> doctest of everything in the package that has an example."""
     found = {}
     for info in pkgutil.walk_packages(anabranch.__path__, "anabranch."):
-        if info.name.startswith(ELSEWHERE) or info.name.endswith("._core"):
+        if info.name.startswith((*ELSEWHERE, "anabranch.anabranch_")) or info.name.endswith("._core"):  # plug-ins
             continue
         if info.name == "anabranch.legacy":  # changes the process that imports it: test_run.py runs its example
             continue
