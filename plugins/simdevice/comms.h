@@ -47,6 +47,7 @@ struct Round {
   std::string missing() const;  // "rank 1" or "ranks 1 2"
   size_t send_bytes(int rank) const;
   size_t recv_bytes(int rank) const;
+  bool gives(int from, int to) const { return send_bytes(from) && recv_bytes(to); }  // bytes of one reach the other
 };
 
 class Comms {

@@ -151,27 +151,31 @@ void Machine::run_item(Lock& lock, ab_queue& queue) {
   }
 }
 
-// All ranks' parts of a collective at once; afterwards each queue knows what the others knew.
+// All ranks' parts of a collective at once. Afterwards the queue of a rank that was given something knows what those
+// that gave it knew before; that others are through with their part, it does not, as with real ones.
 void Machine::run_round(Lock& lock, Round& round) {
   std::vector<Item> items;
   std::vector<std::unique_ptr<Running>> parts;
   items.reserve(round.parts.size());
-  Clock all;
+  std::vector<Clock> before;
   for (Part& part : round.parts) {
     ab_queue& queue = *part.queue;
     items.push_back(std::move(queue.items.front()));
     queue.items.pop_front();
     queue.clock.join(items.back().host);
+    before.push_back(queue.clock);
     queue.clock.advance(queue.id);
     queue.busy = true;
     parts.push_back(std::make_unique<Running>(*this, queue, items.back()));
-    all.join(queue.clock);
   }
   work(lock, items.front(), [&] { run_parts(round, parts); });
   while (!parts.empty()) parts.pop_back();  // the innermost first
-  for (Part& part : round.parts) {
-    part.queue->busy = false;
-    part.queue->clock.join(all);
+  for (size_t to = 0; to < before.size(); ++to) {
+    ab_queue& queue = *round.parts[to].queue;
+    queue.busy = false;
+    for (size_t from = 0; from < before.size(); ++from) {
+      if (round.gives(static_cast<int>(from), static_cast<int>(to))) queue.clock.join(before[from]);
+    }
   }
 }
 

@@ -87,19 +87,46 @@ TEST(SimdeviceComms, HalvesAreAddedUpInFloat) {
   EXPECT_EQ(static_cast<float>(*static_cast<half*>(down)), 2050.0f);
 }
 
-TEST(SimdeviceComms, ACollectiveOrdersTheQueuesItJoins) {
+// What a rank has put in before is over when another one has its sum; its own part of the collective may not be.
+TEST(SimdeviceComms, ACollectiveOrdersWhatRanksDidBeforeIt) {
   for (const Flags& flags : all_orders()) {
-    for (const bool through_comm : {true, false}) {
-      Ranks r(2, flags);
-      ab_queue* compute = r.sim.queue("compute", 1);
-      r.run_all(AB_ALL_REDUCE_SUM, 3);
-      if (through_comm) {
-        AB_WELL(api.queue_wait(compute, r.sim.recorded(r.queues[0], 0)));
+    for (const int waited_for : {0, 1, -1}) {
+      for (const bool its_sum : {false, true}) {
+        Ranks r(2, flags);
+        ab_queue* compute = r.sim.queue("compute", 1);
+        float* earlier = r.sim.floats(3, 1);
+        AB_WELL(scale(r.queues[1], nullptr, earlier, 3, 1, 7));
+        r.run_all(AB_ALL_REDUCE_SUM, 3);
+        if (waited_for >= 0) {
+          AB_WELL(api.queue_wait(compute, r.sim.recorded(r.queues[static_cast<size_t>(waited_for)], waited_for)));
+        }
+        AB_WELL(scale(compute, its_sum ? r.recv[1] : earlier, r.send[1] + 3, 3, 1, 0));
+        int status = r.sim.finish(compute, 1);
+        if (!status) status = r.sim.finish(r.queues[1], 1);
+        const bool ordered = waited_for == 1 || (waited_for == 0 && !its_sum);
+        EXPECT_EQ(status, ordered ? AB_OK : AB_FAULT) << waited_for << its_sum << last_error();
       }
-      AB_WELL(scale(compute, r.recv[1], r.send[1], 3, 1, 0));
-      int status = r.sim.finish(compute, 1);
-      if (!status) status = r.sim.finish(r.queues[1], 1);
-      EXPECT_EQ(status, through_comm ? AB_OK : AB_FAULT) << last_error();
+    }
+  }
+}
+
+// The root of a broadcast waits for nobody, and the other ranks of a sum for the root are given nothing.
+TEST(SimdeviceComms, ARankKnowsOfThoseThatGaveItSomething) {
+  for (const Flags& flags : all_orders()) {
+    for (const ab_collective what : {AB_BROADCAST, AB_REDUCE_SUM}) {
+      for (const int root : {0, 1}) {
+        Ranks r(2, flags);
+        ab_queue* compute = r.sim.queue("compute", 1);
+        float* earlier = r.sim.floats(3, 1);
+        AB_WELL(scale(r.queues[1], nullptr, earlier, 3, 1, 7));
+        r.run_all(what, 3, root);
+        AB_WELL(api.queue_wait(compute, r.sim.recorded(r.queues[0], 0)));
+        AB_WELL(scale(compute, earlier, r.send[1] + 3, 3, 1, 0));
+        int status = r.sim.finish(compute, 1);
+        if (!status) status = r.sim.finish(r.queues[1], 1);
+        const bool given = what == AB_BROADCAST ? root == 1 : root == 0;
+        EXPECT_EQ(status, given ? AB_OK : AB_FAULT) << what << root << last_error();
+      }
     }
   }
 }
