@@ -344,6 +344,7 @@ Step* Step::run(const Pieces& feeds, uint32_t number, const Hooks& hooks) {
 Step* Step::run_plain(const Pieces& feeds, uint32_t number, const Hooks& hooks) {
   if (!plain_->run(feeds, number, hooks)) return nullptr;
   watched_changed();  // what it creates does not count as a change
+  if (!said_aside_ && compile_.on_devices()) say_aside();
   return plain_.get();
 }
 

@@ -84,6 +84,7 @@ class Step {
   void check_declared() const;
   void drop_own_temporaries();
   void set_passes_aside(const Error& refusal);
+  void say_aside();
   Step* run_plain(const Pieces& feeds, uint32_t number, const Hooks& hooks);
   bool may_run_parallel() const;
   void execute(uint32_t number, const Hooks& hooks, Trace* trace);
@@ -117,6 +118,7 @@ class Step {
   std::unique_ptr<StepProfile> profile_;
   std::unique_ptr<Step> plain_;  // without passes that change ops; made when it is wanted
   bool set_aside_ = false;       // the shapes of the last run are for plain_
+  bool said_aside_ = false;      // that the CPU runs what was meant for devices
 };
 
 }  // namespace anabranch

@@ -1,4 +1,7 @@
 // What a step tells others: fetched values, how it runs, which memory it holds.
+#include <algorithm>
+#include <cstdio>
+
 #include "engine/step.h"
 
 namespace anabranch {
@@ -51,6 +54,17 @@ std::string Step::explain() const {
                         in_blocks.unshared);
   }
   return text;
+}
+
+// Values are right, only later than on a device: without a word nobody would look at what explain() says.
+void Step::say_aside() {
+  said_aside_ = true;
+  const std::vector<Place>& places = compile_.places;
+  const auto device = std::find_if(places.begin(), places.end(), [](Place p) { return !p.on_host(); });
+  const std::string text = fmt::format(
+      "anabranch: the step that fetches {} runs on the CPU, not on {}: with passes its shapes are refused ({})\n",
+      fmt::join(key_.fetches, ", "), device->str(), plain_->options_.set_aside);
+  std::fputs(text.c_str(), stderr);
 }
 
 void Step::drop_own_temporaries() {

@@ -57,6 +57,23 @@ def test_training_gives_the_bits_of_the_cpu_in_every_order_of_queues(order):
     """, simdevice_order=order)
 
 
+def test_a_step_that_passes_refuse_says_once_that_the_cpu_runs_it():
+    said = run("""
+    main, startup, _, loss = net()
+    exe, scope = fluid.Executor(fluid.CUDAPlace(0)), fluid.Scope()
+    with fluid.scope_guard(scope):
+        exe.run(startup)
+        on_device, = exe.run(main, feed=batch(0), fetch_list=[loss])
+        bias = scope.find_var("fc_0.b_0").get_tensor()
+        bias.set(np.zeros((16, 8), "float32"), fluid.CPUPlace())  # elementwise_add takes it; it is declared [8]
+        for step in range(1, 4):
+            exe.run(main, feed=batch(step), fetch_list=[loss])
+        assert "passes are set aside" in list(exe._ready.values())[-1].engine.explain()
+    """)
+    told = [line for line in said.splitlines() if "runs on the CPU, not on CUDAPlace(0)" in line]
+    assert len(told) == 1 and "the step that fetches mean_0.tmp_0" in told[0] and "ShapeMismatch: " in told[0], said
+
+
 def test_ten_seeds_of_the_queues_give_equal_bits():
     text = "print(train(fluid.CUDAPlace(0))[0])"
     assert len({run(text, simdevice_seed=seed) for seed in range(10)}) == 1
