@@ -1,5 +1,5 @@
-// A steady step on devices wastes nothing on the host, either: what the engine does to launch it calls neither the heap
-// nor a lock. The plug-in's own calls are its own.
+// A steady step on devices wastes nothing on the host, either: what the engine does to launch it, node by node or as
+// captured graphs, calls neither the heap nor a lock. The plug-in's own calls are its own.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -55,10 +55,19 @@ Tensor filled(const Shape& shape, float value) {
   return t;
 }
 
-void expect_no_waste(int replicas) {
+// How often graphs were launched, as explain() says it.
+int launches(const CompiledProgram& program) {
+  const std::string text = program.explain(), before = "which were launched ";
+  const size_t at = text.find(before);
+  return at == std::string::npos ? 0 : std::stoi(text.substr(at + before.size()));
+}
+
+void expect_no_waste(int replicas, bool by_graphs) {
   if (!steady::can_count()) GTEST_SKIP() << "a sanitizer counts these calls itself";
   set_flag("FLAGS_device_plugin", std::string("simdevice"));
   if (!device::Devices::offered()) GTEST_SKIP() << "the simulated device was not built";
+  const auto least = get_flag("FLAGS_device_graphs");
+  if (!by_graphs) set_flag("FLAGS_device_graphs", int64_t{0});
   const auto scope = Scope::make();
   scope->var("w")->as<Tensor>().copy_from(filled({kWidth, kWidth}, 0.1f));
   scope->var("rate")->as<Tensor>().copy_from(filled({1}, 0.1f));
@@ -75,6 +84,7 @@ void expect_no_waste(int replicas) {
   run.run(batch, nullptr, read);
   const float first = loss;
   for (int i = 0; i < 3; ++i) run.run(batch, nullptr, read);
+  const int launched = launches(program);
   program.set_plan_hook(&steady::count_here);
   auto& calls = steady::calls();
   calls.allocations = calls.locks = calls.library_allocations = 0;
@@ -83,10 +93,14 @@ void expect_no_waste(int replicas) {
   EXPECT_EQ(calls.locks, 0);
   EXPECT_GT(calls.library_allocations, 0) << "the simulated device keeps what is put into its queues";
   EXPECT_LT(loss, first);
+  EXPECT_EQ(launches(program) >= launched + 5, by_graphs) << program.explain();
+  set_flag("FLAGS_device_graphs", least);
 }
 
-TEST(SteadyDevices, OneReplica) { expect_no_waste(1); }
-TEST(SteadyDevices, TwoReplicas) { expect_no_waste(2); }
+TEST(SteadyDevices, OneReplica) { expect_no_waste(1, false); }
+TEST(SteadyDevices, TwoReplicas) { expect_no_waste(2, false); }
+TEST(SteadyDevices, OneReplicaByGraphs) { expect_no_waste(1, true); }
+TEST(SteadyDevices, TwoReplicasByGraphs) { expect_no_waste(2, true); }
 
 }  // namespace
 }  // namespace anabranch
