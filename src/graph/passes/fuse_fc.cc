@@ -3,6 +3,8 @@
 // and relu, the forward alone: sigmoid and tanh stay behind it, and gradients are ops of their own, which read what
 // the fused op makes, too.
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "graph/edit.h"
 #include "graph/on_device.h"
@@ -80,6 +82,29 @@ Match match_forward(const Graph& graph, const GraphEdit& edit, int i, bool on_de
     }
   }
   return m;
+}
+
+// The pass mixed_precision casts a bias where it is first read, behind the product: it can be cast before that as well.
+void cast_before_products(Graph& graph) {
+  const Uses uses(graph);
+  std::multimap<int, int> before;  // products, casts
+  std::set<int> moved;
+  for (const GraphNode& add : graph.nodes) {
+    if (add.op->type != "elementwise_add") continue;
+    const int out = input_var(add, "X"), bias = input_var(add, "Y");
+    const int product = out < 0 ? -1 : uses.writer(out), cast = bias < 0 ? -1 : uses.writer(bias);
+    if (product < 0 || cast < product || graph.nodes[product].op->type != "mul") continue;
+    if (graph.nodes[cast].op->type != "cast") continue;
+    const auto& writers = uses.writers(input_var(graph.nodes[cast], "X"));
+    if (std::any_of(writers.begin(), writers.end(), [&](int w) { return w >= product && w < cast; })) continue;
+    if (moved.insert(cast).second) before.emplace(product, cast);
+  }
+  std::vector<GraphNode> nodes;
+  for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) {
+    for (auto [at, end] = before.equal_range(i); at != end; ++at) nodes.push_back(graph.nodes[at->second]);
+    if (!moved.count(i)) nodes.push_back(graph.nodes[i]);
+  }
+  graph.nodes = std::move(nodes);
 }
 
 // A device runs the parts, and has what stands for them.
@@ -163,9 +188,10 @@ bool fuse_backward(Graph& graph, GraphEdit& edit, int i) {
 }
 
 int run(Graph& graph, const PassContext& context) {
+  const bool on_cpu = context.places.empty();
+  if (!on_cpu) cast_before_products(graph);
   GraphEdit edit(graph);
   int fused = 0;
-  const bool on_cpu = context.places.empty();
   for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) {
     if (edit.gone(i)) continue;
     fused += fuse_forward(graph, edit, i, context) || (on_cpu && fuse_backward(graph, edit, i));
