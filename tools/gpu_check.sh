@@ -54,12 +54,13 @@ import numpy as np
 import anabranch.fluid as fluid
 print("anabranch", fluid.__version__ if hasattr(fluid, "__version__") else "", "from", fluid.__file__)
 x = fluid.data("x", [3, 4])
-y = fluid.layers.fc(x, 2, param_attr=fluid.initializer.Constant(0.5), bias_attr=False)
+constant = fluid.initializer.Constant
+y = fluid.layers.fc(x, 2, act="relu", param_attr=constant(0.5), bias_attr=constant(-1.0))
 exe = fluid.Executor(fluid.CUDAPlace(0))
 exe.run(fluid.default_startup_program())
-got, = exe.run(feed={"x": np.ones((3, 4), "float32")}, fetch_list=[y])
-assert (got == 2).all(), got
-print("a product on CUDAPlace(0):", got.tolist())
+got, = exe.run(feed={"x": np.array([[1] * 4, [-1] * 4, [np.nan] * 4], "float32")}, fetch_list=[y])
+assert (got[:2] == [[1, 1], [0, 0]]).all(), got
+print("a product on CUDAPlace(0), with a bias and relu, the last row of NaNs:", got.tolist())
 PY
 }
 

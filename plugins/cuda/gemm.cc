@@ -1,6 +1,9 @@
 // "gemm" by cuBLASLt. It counts elements along columns first, the engine along rows: so the transposed product is
-// computed, b' a' = (a b)', whose operands are the same bytes with rows and columns exchanged.
+// computed, b' a' = (a b)', whose operands are the same bytes with rows and columns exchanged. The bias that cuBLASLt
+// adds has a number for each row of what it makes, which all columns share: for each column of the engine's out.
 #include <algorithm>
+#include <iterator>
+#include <mutex>
 #include <optional>
 
 #include "handles.h"
@@ -57,17 +60,25 @@ class Gemm final : public LibraryCall {
   using Algorithm = std::optional<cublasLtMatmulAlgo_t>;
 
   bool empty() const { return desc_.m == 0 || desc_.n == 0 || desc_.batch == 0; }
+  bool biased() const { return (desc_.epilogue & device::kGemmBias) != 0; }
+  int operands() const { return biased() ? 4 : 3; }
   Layout layout(const Stored& stored) const;
-  void set(cublasLtMatmulDescAttributes_t what, bool transposed);
+  template <class T> void set(cublasLtMatmulDescAttributes_t what, T value) const {
+    well(lt_.cublasLtMatmulDescSetAttribute(call_.get(), what, &value, sizeof value), "gemm");
+  }
+  void describe();
   Algorithm choose(uint32_t alignment);
+  cublasStatus_t multiply(const ab_queue& queue, const ab_operand* operands, const cublasLtMatmulAlgo_t& algorithm,
+                          void* workspace) const;
   void scale_only(const ab_queue& queue, void* out) const;
 
   const GemmDesc desc_;
   const Types types_;
-  const Stored stored_[3];  // a, b, out
+  const Stored stored_[4];  // a, b, out, bias
   const CublasLt& lt_;
   const std::shared_ptr<cublasLtContext> handle_;
   Owned<cublasLtMatmulDescOpaque_t> call_;
+  mutable std::mutex mutex_;  // of call_, which holds the address of one run's bias
   Layout layouts_[3];
   size_t room_ = 0;
   Algorithm aligned_, unaligned_;  // for operands that begin at multiples of 16 bytes, and others
@@ -76,13 +87,28 @@ class Gemm final : public LibraryCall {
 constexpr uint32_t kAlignment = 16;                 // of the widest load of a GPU
 constexpr uint64_t kMostRoom = uint64_t{32} << 20;  // what NVIDIA recommends from compute capability 9.0 on
 
+// By the bits of GemmEpilogues: the bias is added first, as there.
+constexpr cublasLtEpilogue_t kEpilogues[] = {CUBLASLT_EPILOGUE_DEFAULT, CUBLASLT_EPILOGUE_BIAS, CUBLASLT_EPILOGUE_RELU,
+                                             CUBLASLT_EPILOGUE_RELU_BIAS};
+
+void check_epilogue(const GemmDesc& desc) {
+  need(desc.epilogue >= 0 && desc.epilogue < std::ssize(kEpilogues), "gemm: epilogue must be from 0 to ",
+       std::ssize(kEpilogues) - 1, ", got ", desc.epilogue);
+  const bool offered = desc.k > 0 && desc.beta == 0 && desc.dtype != AB_FLOAT64;
+  if (desc.epilogue && !offered) {
+    fail(AB_UNSUPPORTED, "gemm: epilogue ", desc.epilogue, " with k ", desc.k, ", beta ", desc.beta, ", dtype ",
+         desc.dtype);
+  }
+}
+
 Gemm::Gemm(Process& process, int device, const GemmDesc& desc)
     : desc_(desc),
       types_(types_of(desc.dtype, process.setting("enable_cublas_tensor_op_math", false))),
       stored_{
           {"a", desc.transposed_a ? desc.k : desc.m, desc.transposed_a ? desc.m : desc.k, desc.row_a, desc.stride_a},
           {"b", desc.transposed_b ? desc.n : desc.k, desc.transposed_b ? desc.k : desc.n, desc.row_b, desc.stride_b},
-          {"out", desc.m, desc.n, desc.row_out, desc.stride_out}},
+          {"out", desc.m, desc.n, desc.row_out, desc.stride_out},
+          {"bias", 1, desc.n, desc.n, 0}},
       lt_(cublas_lt()),
       handle_(cublas_handle(process, device)),
       call_(nullptr, lt_.cublasLtMatmulDescDestroy),
@@ -93,24 +119,25 @@ Gemm::Gemm(Process& process, int device, const GemmDesc& desc)
   for (const Stored& stored : stored_) stored.check(desc.batch);
   if (desc.batch > INT32_MAX) fail(AB_UNSUPPORTED, "gemm: of ", desc.batch, " matrices");
   if (desc.k == 0 && desc.beta != 0 && desc.beta != 1) fail(AB_UNSUPPORTED, "gemm: k 0 with beta ", desc.beta);
+  check_epilogue(desc);
   if (empty() || desc.k == 0) return;
-  cublasLtMatmulDesc_t call = nullptr;
-  well(lt_.cublasLtMatmulDescCreate(&call, types_.compute, types_.scale), "gemm");
-  call_.reset(call);
-  set(CUBLASLT_MATMUL_DESC_TRANSA, desc.transposed_b != 0);
-  set(CUBLASLT_MATMUL_DESC_TRANSB, desc.transposed_a != 0);
+  describe();
   for (int k = 0; k < 3; ++k) layouts_[k] = layout(stored_[k]);
   aligned_ = choose(kAlignment);
   unaligned_ = choose(static_cast<uint32_t>(types_.bytes));
   if (!aligned_ && !unaligned_) {
     fail(AB_UNSUPPORTED, "gemm: cuBLASLt has no algorithm for m ", desc.m, ", n ", desc.n, ", k ", desc.k, ", dtype ",
-         desc.dtype);
+         desc.dtype, ", epilogue ", desc.epilogue);
   }
 }
 
-void Gemm::set(cublasLtMatmulDescAttributes_t what, bool transposed) {
-  const int32_t value = transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
-  well(lt_.cublasLtMatmulDescSetAttribute(call_.get(), what, &value, sizeof value), "gemm");
+void Gemm::describe() {
+  cublasLtMatmulDesc_t call = nullptr;
+  well(lt_.cublasLtMatmulDescCreate(&call, types_.compute, types_.scale), "gemm");
+  call_.reset(call);
+  set(CUBLASLT_MATMUL_DESC_TRANSA, desc_.transposed_b ? CUBLAS_OP_T : CUBLAS_OP_N);
+  set(CUBLASLT_MATMUL_DESC_TRANSB, desc_.transposed_a ? CUBLAS_OP_T : CUBLAS_OP_N);
+  if (desc_.epilogue) set(CUBLASLT_MATMUL_DESC_EPILOGUE, kEpilogues[desc_.epilogue]);
 }
 
 Gemm::Layout Gemm::layout(const Stored& stored) const {
@@ -128,7 +155,9 @@ Gemm::Layout Gemm::layout(const Stored& stored) const {
   return layout;
 }
 
+// The bias is known when the product runs; what is chosen for counts on the alignment of its address alone.
 Gemm::Algorithm Gemm::choose(uint32_t alignment) {
+  if (biased()) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, reinterpret_cast<const void*>(uintptr_t{alignment}));
   cublasLtMatmulPreference_t made = nullptr;
   well(lt_.cublasLtMatmulPreferenceCreate(&made), "gemm");
   const Owned<cublasLtMatmulPreferenceOpaque_t> preference(made, lt_.cublasLtMatmulPreferenceDestroy);
@@ -153,29 +182,39 @@ Gemm::Algorithm Gemm::choose(uint32_t alignment) {
 bool aligned(const ab_operand& operand) { return reinterpret_cast<uintptr_t>(operand.address) % kAlignment == 0; }
 
 void Gemm::run(const ab_queue& queue, const ab_operand* operands, int count, void* workspace) const {
-  need(count == 3, "gemm takes 3 operands, got ", count);
-  for (int k = 0; k < 3; ++k) {
+  need(count == this->operands(), "gemm takes ", this->operands(), " operands, got ", count);
+  for (int k = 0; k < count; ++k) {
     const auto needed = static_cast<uint64_t>(stored_[k].elements(desc_.batch) * types_.bytes);
     if (operands[k].bytes < needed) [[unlikely]] {
       fail(AB_INVALID_ARGUMENT, "gemm: ", stored_[k].name, " must have ", needed, " bytes, got ", operands[k].bytes);
     }
   }
   if (empty()) return;
-  void* out = operands[2].address;
-  if (desc_.k == 0) return scale_only(queue, out);
-  const bool all = aligned(operands[0]) && aligned(operands[1]) && aligned(operands[2]);
+  if (desc_.k == 0) return scale_only(queue, operands[2].address);
+  const bool all = std::all_of(operands, operands + count, aligned);
   const Algorithm& algorithm = all && aligned_ ? aligned_ : unaligned_;
   if (!algorithm) fail(AB_UNSUPPORTED, "gemm: cuBLASLt has no algorithm for operands that are not aligned to 16 bytes");
+  const cublasStatus_t status = multiply(queue, operands, *algorithm, workspace);
+  if (status == CUBLAS_STATUS_SUCCESS) [[likely]]
+    return;
+  library_failed(queue, status_of(status), said("gemm: cuBLASLt: ", lt_.cublasLtGetStatusString(status)));
+}
+
+cublasStatus_t Gemm::multiply(const ab_queue& queue, const ab_operand* operands, const cublasLtMatmulAlgo_t& algorithm,
+                              void* workspace) const {
+  std::unique_lock<std::mutex> lock;
+  if (biased()) {
+    lock = std::unique_lock(mutex_);
+    set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, static_cast<const void*>(operands[3].address));
+  }
   const float alpha = static_cast<float>(desc_.alpha), beta = static_cast<float>(desc_.beta);
   const bool wide = types_.scale == CUDA_R_64F;
   const void* a = wide ? static_cast<const void*>(&desc_.alpha) : &alpha;
   const void* b = wide ? static_cast<const void*>(&desc_.beta) : &beta;
-  const cublasStatus_t status = lt_.cublasLtMatmul(
-      handle_.get(), call_.get(), a, operands[1].address, layouts_[1].get(), operands[0].address, layouts_[0].get(), b,
-      out, layouts_[2].get(), out, layouts_[2].get(), &*algorithm, room_ ? workspace : nullptr, room_, queue.stream);
-  if (status == CUBLAS_STATUS_SUCCESS) [[likely]]
-    return;
-  library_failed(queue, status_of(status), said("gemm: cuBLASLt: ", lt_.cublasLtGetStatusString(status)));
+  void* out = operands[2].address;
+  return lt_.cublasLtMatmul(handle_.get(), call_.get(), a, operands[1].address, layouts_[1].get(), operands[0].address,
+                            layouts_[0].get(), b, out, layouts_[2].get(), out, layouts_[2].get(), &algorithm,
+                            room_ ? workspace : nullptr, room_, queue.stream);
 }
 
 // A sum of nothing is 0.

@@ -277,9 +277,10 @@ def test_the_profiler_shows_what_devices_did(tmp_path):
             exe.run(main, feed=batch(k), fetch_list=[loss])
     report = profiling.take()
     gpu, cpu, both = (report.rows(state=state) for state in ("GPU", "CPU", "All"))
-    assert gpu["mul"].calls == cpu["mul"].calls == both["mul"].calls == 6
-    assert gpu["mul"].total_ns == gpu["mul"].device_ns == both["mul"].device_ns and "feed" not in gpu and "feed" in both
-    assert cpu["mul"].device_ns == 0 and report.on_devices_ns >= 0
+    assert gpu["fused_fc"].calls == cpu["fused_fc"].calls == both["fused_fc"].calls == 6
+    assert gpu["fused_fc"].total_ns == gpu["fused_fc"].device_ns == both["fused_fc"].device_ns
+    assert "feed" not in gpu and "feed" in both
+    assert cpu["fused_fc"].device_ns == 0 and report.on_devices_ns >= 0
     assert [ns for _, ns in report.critical_path()]
     events = report.profile.events()
     lanes = {lane for _, _, lane, kind, _, _ in events if kind == 6}
@@ -291,7 +292,7 @@ def test_the_profiler_shows_what_devices_did(tmp_path):
     trace = json.load(open(path + ".json"))["traceEvents"]
     names = {e["tid"]: e["args"]["name"] for e in trace if e["name"] == "thread_name"}
     assert {"CUDAPlace(0) compute", "CUDAPlace(0) up", "CUDAPlace(0) down"} <= set(names.values())
-    muls = [e for e in trace if e["name"] == "mul" and names[e["tid"]] == "CUDAPlace(0) compute"]
+    muls = [e for e in trace if e["name"] == "fused_fc" and names[e["tid"]] == "CUDAPlace(0) compute"]
     assert len(muls) == 6 and all(e["cat"] == "device" for e in muls)
     report.page(os.path.join(%r, "page.html"))
     assert ">0 compute<" in open(
@@ -313,4 +314,5 @@ def test_the_tables_of_a_profile_say_what_they_show():
     """)
     cpu, gpu, both = said.split("Profiling Report")[1:]
     assert "On devices" in both and "On devices" not in gpu + cpu
-    assert "Place: CUDA" in gpu and "\nmul " in gpu and "\nfeed " not in gpu and "\nfeed " in cpu and "\nfeed " in both
+    assert "Place: CUDA" in gpu and "\nfused_fc " in gpu
+    assert "\nfeed " not in gpu and "\nfeed " in cpu and "\nfeed " in both

@@ -1,8 +1,13 @@
 // mul + elementwise_add of a bias + relu, sigmoid or tanh become fused_fc, and their gradients fused_fc_grad. What is
-// fetched, or read by somebody else, keeps the op that makes it.
+// fetched, or read by somebody else, keeps the op that makes it. On devices, whose libraries of products take in a bias
+// and relu, the forward alone: sigmoid and tanh stay behind it, and gradients are ops of their own, which read what
+// the fused op makes, too.
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "graph/edit.h"
+#include "graph/on_device.h"
 #include "graph/passes/passes.h"
 #include "opdef/op_def.h"
 
@@ -16,17 +21,26 @@ struct Match {
   std::string activation;
 };
 
+// Tensors of one float type: float32, on devices of 16 bits, too.
+bool alike(const Graph& graph, int a, int b) {
+  if (a < 0 || b < 0) return false;
+  const ir::Var &first = graph.vars[a].desc, &second = graph.vars[b].desc;
+  const bool is_float =
+      first.dtype == DType::kFloat32 || first.dtype == DType::kFloat16 || first.dtype == DType::kBFloat16;
+  return is_float && first.dtype == second.dtype && first.kind == VarKind::kLoDTensor && second.kind == first.kind;
+}
+
 // Y is a matrix, so the columns of the product are its last axis.
 bool multiplies(const Graph& graph, const GraphNode& node, const char* type) {
   if (node.op->type != type || !is_plain(node) || node.op->attr<int32_t>("y_num_col_dims") != 1) return false;
   const int x = input_var(node, "X"), y = input_var(node, "Y");
-  return is_float(graph, x) && is_float(graph, y) && graph.vars[y].desc.shape.rank() == 2;
+  return alike(graph, x, y) && graph.vars[y].desc.shape.rank() == 2;
 }
 
 // elementwise_add (or its gradient) of the product and one number for each column.
 bool adds_bias(const Graph& graph, const GraphNode& add, const GraphNode& product, int product_rank) {
   const int bias = input_var(add, "Y"), columns = input_var(product, "Y");
-  if (!is_plain(add) || !is_float(graph, bias) || add.replica != product.replica) return false;
+  if (!is_plain(add) || !alike(graph, bias, columns) || add.replica != product.replica) return false;
   const Shape &b = graph.vars[bias].desc.shape, &y = graph.vars[columns].desc.shape;
   const auto axis = add.op->attr<int32_t>("axis");
   return b.rank() == 1 && b[0] == y[1] && b[0] > 0 && (axis == -1 || axis == product_rank - 1);
@@ -43,10 +57,11 @@ NodeBuilder node_of(const Graph& graph, const char* type, const GraphNode& produ
 
 // ---- forward: from the product down
 
-Match match_forward(const Graph& graph, const GraphEdit& edit, int i) {
+Match match_forward(const Graph& graph, const GraphEdit& edit, int i, bool on_devices) {
   const GraphNode& product = graph.nodes[i];
   Match m{{i}, -1, output_var(product, "Out"), ""};
   if (!multiplies(graph, product, "mul") || m.out < 0) return m;
+  if (!on_devices && !is_float(graph, input_var(product, "X"))) return m;
   const int rank = graph.vars[m.out].desc.shape.rank();
   int next = edit.uses.is_private(m.out) ? edit.uses.reader(m.out) : -1;
   if (next > i && graph.nodes[next].op->type == "elementwise_add") {
@@ -60,6 +75,7 @@ Match match_forward(const Graph& graph, const GraphEdit& edit, int i) {
   }
   if (next > i && graph.nodes[next].replica == product.replica && output_var(graph.nodes[next], "Out") >= 0) {
     m.activation = activation_of(find_op(graph.nodes[next].op->type));
+    if (on_devices && m.activation != "relu") m.activation.clear();
     if (!m.activation.empty()) {
       m.parts.push_back(next);
       m.out = output_var(graph.nodes[next], "Out");
@@ -68,13 +84,46 @@ Match match_forward(const Graph& graph, const GraphEdit& edit, int i) {
   return m;
 }
 
-bool fuse_forward(Graph& graph, GraphEdit& edit, int i) {
-  const Match m = match_forward(graph, edit, i);
+// The pass mixed_precision casts a bias where it is first read, behind the product: it can be cast before that as well.
+void cast_before_products(Graph& graph) {
+  const Uses uses(graph);
+  std::multimap<int, int> before;  // products, casts
+  std::set<int> moved;
+  for (const GraphNode& add : graph.nodes) {
+    if (add.op->type != "elementwise_add") continue;
+    const int out = input_var(add, "X"), bias = input_var(add, "Y");
+    const int product = out < 0 ? -1 : uses.writer(out), cast = bias < 0 ? -1 : uses.writer(bias);
+    if (product < 0 || cast < product || graph.nodes[product].op->type != "mul") continue;
+    if (graph.nodes[cast].op->type != "cast") continue;
+    const auto& writers = uses.writers(input_var(graph.nodes[cast], "X"));
+    if (std::any_of(writers.begin(), writers.end(), [&](int w) { return w >= product && w < cast; })) continue;
+    if (moved.insert(cast).second) before.emplace(product, cast);
+  }
+  std::vector<GraphNode> nodes;
+  for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) {
+    for (auto [at, end] = before.equal_range(i); at != end; ++at) nodes.push_back(graph.nodes[at->second]);
+    if (!moved.count(i)) nodes.push_back(graph.nodes[i]);
+  }
+  graph.nodes = std::move(nodes);
+}
+
+// A device runs the parts, and has what stands for them.
+bool fits_device(const Graph& graph, const PassContext& context, const Match& m, const GraphNode& fused) {
+  const auto runs = [&](const GraphNode& node) { return runs_on_device(graph, node, metas_of(graph, node)); };
+  return !context.places[static_cast<size_t>(fused.replica)].on_host() && runs(fused) &&
+         std::all_of(m.parts.begin(), m.parts.end(), [&](int part) { return runs(graph.nodes[part]); });
+}
+
+bool fuse_forward(Graph& graph, GraphEdit& edit, int i, const PassContext& context) {
+  const bool on_devices = !context.places.empty();
+  const Match m = match_forward(graph, edit, i, on_devices);
   if (m.parts.size() < 2 || !edit.may_gather(m.parts)) return false;
   const GraphNode& product = graph.nodes[i];
   NodeBuilder node = node_of(graph, "fused_fc", product, m.activation);
   node.in("X", input_var(product, "X")).in("Y", input_var(product, "Y")).in("Bias", m.bias).out("Out", m.out);
-  edit.replace(m.parts, node.done());
+  GraphNode fused = node.done();
+  if (on_devices && !fits_device(graph, context, m, fused)) return false;
+  edit.replace(m.parts, std::move(fused));
   return true;
 }
 
@@ -88,7 +137,7 @@ BackwardMatch match_backward(const Graph& graph, const GraphEdit& edit, int i) {
   const GraphNode& product = graph.nodes[i];
   BackwardMatch m;
   m.parts = {i};
-  if (!multiplies(graph, product, "mul_grad")) return m;
+  if (!multiplies(graph, product, "mul_grad") || !is_float(graph, input_var(product, "X"))) return m;
   m.dout = input_var(product, "Out@GRAD");
   if (m.dout < 0) return m;
   const int rank = graph.vars[m.dout].desc.shape.rank();
@@ -138,11 +187,14 @@ bool fuse_backward(Graph& graph, GraphEdit& edit, int i) {
   return true;
 }
 
-int run(Graph& graph, const PassContext&) {
+int run(Graph& graph, const PassContext& context) {
+  const bool on_cpu = context.places.empty();
+  if (!on_cpu) cast_before_products(graph);
   GraphEdit edit(graph);
   int fused = 0;
   for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) {
-    if (!edit.gone(i)) fused += fuse_forward(graph, edit, i) || fuse_backward(graph, edit, i);
+    if (edit.gone(i)) continue;
+    fused += fuse_forward(graph, edit, i, context) || (on_cpu && fuse_backward(graph, edit, i));
   }
   edit.commit();
   return fused;
@@ -152,9 +204,10 @@ int run(Graph& graph, const PassContext&) {
 
 const Pass kFuseFc = {.name = "fuse_fc",
                       .what = "products take in the bias and the activation after them",
-                      .tolerance = "bit-equal",
+                      .tolerance = "bit-equal; on devices 16-bit floats are rounded once",
                       .needs = AB_SWITCH(fuse_elewise_add_act_ops),
                       .in_bodies = true,
+                      .on_devices = true,
                       .run = run};
 
 }  // namespace anabranch

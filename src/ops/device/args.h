@@ -132,14 +132,21 @@ struct DrawArgs {
 
 // What library calls are planned with.
 
-// "gemm": out = alpha * op(a) op(b) + beta * out, row-major, `batch` times with the strides given. Operands: a, b, out.
+// What is done to a product before it is left, in this order; of float32 and 16-bit floats.
+enum GemmEpilogues : int32_t {
+  kGemmBias = 1,  // one number is added to each column: a fourth operand, n elements of the product's type
+  kGemmRelu = 2,
+};
+
+// "gemm": out = alpha * op(a) op(b) + beta * out, row-major, `batch` times with the strides given. Operands: a, b, out,
+// bias. With an epilogue beta must be 0, and k more than 0.
 struct GemmDesc {
   int64_t m, n, k, batch;
   int64_t row_a, row_b, row_out;           // elements from row to row as stored
   int64_t stride_a, stride_b, stride_out;  // from matrix to matrix
   double alpha, beta;
   int32_t transposed_a, transposed_b;
-  int32_t dtype, reserved;  // ab_dtype
+  int32_t dtype, epilogue;  // ab_dtype; GemmEpilogues
 };
 
 template <class T> inline constexpr bool is_plain_args = std::is_trivially_copyable_v<T>&& std::is_standard_layout_v<T>;

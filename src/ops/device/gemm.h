@@ -1,7 +1,11 @@
-// Matrix products by the library of a device, of the dims that those of the CPU have (ops/kernels/gemm.h).
+// Matrix products by the library of a device, of the dims that those of the CPU have (ops/kernels/gemm.h). FcProduct
+// adds a bias and applies relu, too.
 #pragma once
+#include <type_traits>
+#include <utility>
+
 #include "opdef/library_call.h"
-#include "ops/device/args.h"
+#include "ops/device/launch.h"
 #include "ops/kernels/gemm.h"
 
 namespace anabranch::device {
@@ -10,6 +14,19 @@ template <class T> class Gemm {
  public:
   explicit Gemm(double alpha = 1.0) : alpha_(alpha) {}
   void run(const DeviceContext& c, const GemmDims& d, const Tensor& a, const Tensor& b, Tensor& out) {
+    call_.run(c, described(d), {read_by(a), read_by(b), written_by(out)});
+  }
+  // With what GemmDesc allows of epilogues; bias may be missing.
+  void run(const DeviceContext& c, const GemmDims& d, const Tensor& a, const Tensor& b, const Tensor* bias, bool relu,
+           Tensor& out) {
+    GemmDesc desc = described(d);
+    desc.epilogue = (bias ? kGemmBias : 0) | (relu ? kGemmRelu : 0);
+    if (!bias) return call_.run(c, desc, {read_by(a), read_by(b), written_by(out)});
+    call_.run(c, desc, {read_by(a), read_by(b), written_by(out), read_by(*bias)});
+  }
+
+ private:
+  GemmDesc described(const GemmDims& d) const {
     GemmDesc desc{};
     desc.m = d.m;
     desc.n = d.n;
@@ -25,12 +42,36 @@ template <class T> class Gemm {
     desc.transposed_a = d.trans_a;
     desc.transposed_b = d.trans_b;
     desc.dtype = static_cast<int32_t>(dtype_of<T>);
-    call_.run(c, desc, {read_by(a), read_by(b), written_by(out)});
+    return desc;
+  }
+
+  double alpha_;
+  LibraryCall call_{"gemm"};
+};
+
+// out = act(a b + bias), act relu or nothing. The product takes both in as its epilogue; where libraries have none -
+// float64, a bias of one element for all columns, a sum of nothing - kernels behind it do the same.
+template <class T> class FcProduct {
+ public:
+  explicit FcProduct(bool relu)
+      : relu_(relu), add_(kernel_of<T>("binary/add")), cut_(relu ? kernel_of<T>("map/relu") : nullptr) {}
+  void run(const DeviceContext& c, const GemmDims& d, const Tensor& a, const Tensor& b, const Tensor* bias,
+           Tensor& out) {
+    const bool taken_in = !std::is_same_v<T, double> && d.k > 0 && (!bias || bias->numel() == d.n);
+    if (taken_in) return product_.run(c, d, a, b, bias, relu_, out);
+    product_.run(c, d, a, b, out);
+    const DeviceIn made = operand(std::as_const(out));
+    if (bias) {
+      const auto loop = broadcast_loop(Shape{d.m, d.n}, Shape{d.m, d.n}, Shape{bias->numel()}, -1);
+      c.launch(add_, BinaryArgs{made, operand(*bias), operand(out), axes_of(loop), {}});
+    }
+    if (relu_) c.launch(cut_, MapArgs{made, operand(out), d.m * d.n, {}});
   }
 
  private:
-  double alpha_;
-  LibraryCall call_{"gemm"};
+  const bool relu_;
+  const ab_kernel add_, cut_;
+  Gemm<T> product_;
 };
 
 }  // namespace anabranch::device

@@ -7,12 +7,20 @@
 
 #include "ops/device/args.h"
 #include "ops/kernels/gemm.h"
+#include "ops/kernels/simd.h"
 
 namespace anabranch::device {
 namespace {
 
 template <class T> void product(const GemmDesc& desc, void* const* pointers) {
   AB_CHECK(desc.beta == 0, Unsupported, "gemm: beta must be 0, got {}", desc.beta);
+  GemmEpilogue epilogue;
+  if (desc.epilogue != 0) {
+    AB_CHECK((std::is_same_v<T, float> && desc.k > 0), Unsupported,
+             "gemm: epilogue must be 0 of float64 and where k is 0, got {}", desc.epilogue);
+    if (desc.epilogue & kGemmBias) epilogue.row = static_cast<const float*>(pointers[3]);
+    if (desc.epilogue & kGemmRelu) epilogue.act = simd::relu;
+  }
   GemmDims dims;
   dims.m = desc.m;
   dims.n = desc.n;
@@ -28,7 +36,7 @@ template <class T> void product(const GemmDesc& desc, void* const* pointers) {
   dims.ld_c = desc.row_out;
   anabranch::Gemm<T>(desc.alpha)
       .run(KernelContext(), dims, static_cast<const T*>(pointers[0]), static_cast<const T*>(pointers[1]),
-           static_cast<T*>(pointers[2]));
+           static_cast<T*>(pointers[2]), epilogue);
 }
 
 // Elements from the first one of a batch of matrices to the last one.
@@ -36,14 +44,16 @@ int64_t reach(int64_t rows, int64_t columns, int64_t row, int64_t batch, int64_t
   return rows * columns == 0 || batch == 0 ? 0 : (batch - 1) * stride + (rows - 1) * row + columns;
 }
 
-void gemm(const void* desc, void* const* pointers, int) {
+void gemm(const void* desc, void* const* pointers, int count) {
   const auto& d = *static_cast<const GemmDesc*>(desc);
+  const bool biased = (d.epilogue & kGemmBias) != 0;
+  AB_CHECK(count == 3 + biased, InvalidArgument, "gemm takes {} operands, got {}", 3 + biased, count);
   const int64_t rows_a = d.transposed_a ? d.k : d.m, rows_b = d.transposed_b ? d.n : d.k;
-  const std::array<Narrow, 3> operands = {
+  const std::array<Narrow, 4> operands = {
       Narrow{reach(rows_a, d.m * d.k / std::max<int64_t>(rows_a, 1), d.row_a, d.batch, d.stride_a)},
       Narrow{reach(rows_b, d.n * d.k / std::max<int64_t>(rows_b, 1), d.row_b, d.batch, d.stride_b)},
-      Narrow{reach(d.m, d.n, d.row_out, d.batch, d.stride_out), true}};
-  with_operands("gemm", d.dtype, pointers, operands,
+      Narrow{reach(d.m, d.n, d.row_out, d.batch, d.stride_out), true}, Narrow{d.n}};
+  with_operands("gemm", d.dtype, pointers, std::span(operands).first(static_cast<size_t>(count)),
                 [&](auto tag, void* const* p) { product<typename decltype(tag)::type>(d, p); });
 }
 

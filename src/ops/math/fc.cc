@@ -1,9 +1,10 @@
 // A fully connected layer as one op, made of mul, elementwise_add and an activation by the pass fuse_fc: the bias and
 // the activation are applied to a piece of the product while it is in the cache. The same bits as the ops by
-// themselves.
+// themselves. On devices the product of the library takes in the bias and relu.
 #include <memory>
 
 #include "ops/declare/declare.h"
+#include "ops/device/gemm.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/reduce.h"
 #include "ops/kernels/work.h"
@@ -42,7 +43,7 @@ void add_to_all(KernelContext& c, float number, const TileOp* act, int64_t n, fl
 
 AB_OP(fused_fc)
     .doc("Out = activation(X Y + Bias), with X and Y flattened to matrices.")
-    .in("X", "[rows..., columns...] float32")
+    .in("X", "[rows..., columns...] float32; on devices 16-bit floats, too")
     .in("Y", "[rows, columns] as X")
     .in_optional("Bias", "[Y's columns], or [1]")
     .out("Out", "[X's rows..., Y's columns]")
@@ -71,6 +72,16 @@ AB_OP(fused_fc)
         product->run(c, d, c[x].data<float>(), c[y].data<float>(), to,
                      {bias && !one ? c[bias].data<float>() : nullptr, act && !one ? act->unary : nullptr});
         if (one) add_to_all(c, *c[bias].data<float>(), act, d.m * d.n, to);
+      };
+    })
+    .device<float, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      const auto& act = op.attr<std::string>("activation");
+      AB_CHECK(act.empty() || act == "relu", Unsupported, "on devices activation must be relu or none, got {}", act);
+      return [product = device::FcProduct<T>(!act.empty()), flat = Flat(op.op()), x = op.in("X"), y = op.in("Y"),
+              bias = op.in("Bias"), out = op.out("Out")](KernelContext& c) mutable {
+        product.run(DeviceContext::of(c), flat.dims(c[x].shape(), c[y].shape()), c[x], c[y], bias ? &c[bias] : nullptr,
+                    c[out]);
       };
     });
 

@@ -4,7 +4,6 @@
 #include "ops/declare/attr_checks.h"
 #include "ops/declare/declare.h"
 #include "ops/device/gemm.h"
-#include "ops/device/launch.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/gemm.h"
 
@@ -78,22 +77,13 @@ AB_OP(fc)
     })
     .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
-      return [product = device::Gemm<T>(), add = device::kernel_of<T>("binary/add"),
-              relu = device::kernel_of<T>("map/relu"), axes = op.attr<int32_t>("in_num_col_dims"),
-              cuts = !op.attr<std::string>("activation_type").empty(), x = op.in("Input"), w = op.in("W"),
-              bias = op.in("Bias"), out = op.out("Out")](KernelContext& c) mutable {
-        const DeviceContext& queued = DeviceContext::of(c);
+      return [product = device::FcProduct<T>(!op.attr<std::string>("activation_type").empty()),
+              axes = op.attr<int32_t>("in_num_col_dims"), x = op.in("Input"), w = op.in("W"), bias = op.in("Bias"),
+              out = op.out("Out")](KernelContext& c) mutable {
         const Shape& s = c[x].shape();
         const int64_t m = s.numel(0, axes), n = c[out].shape()[axes];
-        product.run(queued, {.m = m, .n = n, .k = s.numel(axes, s.rank()), .ld_b = c[w].shape()[1]}, c[x], c[w],
-                    c[out]);
-        const device::DeviceIn made = device::operand(std::as_const(c[out]));
-        if (bias) {
-          const auto loop = broadcast_loop(Shape{m, n}, Shape{m, n}, Shape{n}, -1);
-          queued.launch(add, device::BinaryArgs{
-                                 made, device::operand(c[bias]), device::operand(c[out]), device::axes_of(loop), {}});
-        }
-        if (cuts) queued.launch(relu, device::MapArgs{made, device::operand(c[out]), c[out].numel(), {}});
+        product.run(DeviceContext::of(c), {.m = m, .n = n, .k = s.numel(axes, s.rank()), .ld_b = c[w].shape()[1]}, c[x],
+                    c[w], bias ? &c[bias] : nullptr, c[out]);
       };
     });
 

@@ -1,5 +1,6 @@
 // A product on device 0, with what it must be.
 #pragma once
+#include <algorithm>
 #include <vector>
 
 #include "harness.h"
@@ -22,12 +23,13 @@ inline GemmDesc desc_of(int64_t m, int64_t n, int64_t k, bool ta = false, bool t
   return d;
 }
 
-// run(begin): with a beginning at that element.
+// run(begin): with a and the bias beginning at that element.
 struct Product {
   Product(Sim& sim, const GemmDesc& d) : d(d), queue(sim.queue("compute")) {
     a = fill(sim, d.transposed_a ? d.k : d.m, d.row_a, d.stride_a, 1);
     b = fill(sim, d.transposed_b ? d.n : d.k, d.row_b, d.stride_b, 2);
     out = fill(sim, d.m, d.row_out, d.stride_out, 3);
+    bias = fill(sim, d.n, 1, 0, 4);
     before.assign(out, out + room(d.m, d.row_out, d.stride_out));
   }
   size_t room(int64_t rows, int64_t row, int64_t stride) const {
@@ -42,11 +44,19 @@ struct Product {
   int plan() { return api.library_plan(0, "gemm", &d, sizeof d, &call, &workspace); }
   int run(size_t begin = 0) {
     const uint64_t bytes = uint64_t{1} << 20;
-    const ab_operand operands[] = {{a + begin, bytes, AB_READ, 0}, {b, bytes, AB_READ, 0}, {out, bytes, AB_WRITE, 0}};
+    const ab_operand operands[] = {{a + begin, bytes, AB_READ, 0},
+                                   {b, bytes, AB_READ, 0},
+                                   {out, bytes, AB_WRITE, 0},
+                                   {bias + begin, bytes, AB_READ, 0}};
     char scratch[64];
-    return api.library_run(queue, call, operands, 3, workspace ? scratch : nullptr, workspace);
+    const int count = d.epilogue & device::kGemmBias ? 4 : 3;
+    return api.library_run(queue, call, operands, count, workspace ? scratch : nullptr, workspace);
   }
   float expected(int64_t matrix, int64_t i, int64_t j) const {
+    const float sum = product(matrix, i, j) + (d.epilogue & device::kGemmBias ? bias[j] : 0);
+    return d.epilogue & device::kGemmRelu ? std::max(sum, 0.0F) : sum;
+  }
+  float product(int64_t matrix, int64_t i, int64_t j) const {
     const auto row = [](const float* p, int64_t row, int64_t r, int64_t c, bool t) {
       return t ? p[c * row + r] : p[r * row + c];
     };
@@ -73,7 +83,7 @@ struct Product {
 
   const GemmDesc d;
   ab_queue* queue;
-  float *a, *b, *out;
+  float *a, *b, *out, *bias;
   std::vector<float> before;
   ab_library* call = nullptr;
   size_t workspace = 0;

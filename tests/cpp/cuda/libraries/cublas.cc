@@ -14,6 +14,10 @@ std::string calls;  // what tests ask for
 struct Call {
   cublasComputeType_t compute;
   int32_t transposed[2] = {CUBLAS_OP_N, CUBLAS_OP_N};
+  cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
+  const void* bias = nullptr;
+
+  bool has(cublasLtEpilogue_t what) const { return (epilogue & what) != 0; }
 };
 
 struct Layout {
@@ -57,6 +61,8 @@ void product(const Call& call, T alpha, const void* a, const Layout& la, const v
         for (int64_t k = 0; k < inner; ++k) sum += at<T>(a, la, matrix, i, k, ta) * at<T>(b, lb, matrix, k, j, tb);
         T& to = static_cast<T*>(d)[matrix * ld.stride + j * ld.leading + i];
         to = alpha * sum + (beta == 0 ? T(0) : beta * to);
+        if (call.has(CUBLASLT_EPILOGUE_BIAS)) to += static_cast<const T*>(call.bias)[i];  // one for each row
+        if (call.has(CUBLASLT_EPILOGUE_RELU)) to = std::max(to, T(0));
       }
     }
   }
@@ -86,8 +92,17 @@ cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* out, cublasCompute
 }
 cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t p) { return destroy<Call>(p); }
 cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t p, cublasLtMatmulDescAttributes_t what,
-                                              const void* value, size_t) {
-  as<Call>(p).transposed[what == CUBLASLT_MATMUL_DESC_TRANSB] = as<int32_t>(value);
+                                              const void* value, size_t bytes) {
+  const bool is_address = what == CUBLASLT_MATMUL_DESC_BIAS_POINTER;
+  if (bytes != (is_address ? sizeof(void*) : sizeof(int32_t))) return CUBLAS_STATUS_INVALID_VALUE;
+  Call& call = as<Call>(p);
+  switch (what) {
+    case CUBLASLT_MATMUL_DESC_TRANSA: call.transposed[0] = as<int32_t>(value); break;
+    case CUBLASLT_MATMUL_DESC_TRANSB: call.transposed[1] = as<int32_t>(value); break;
+    case CUBLASLT_MATMUL_DESC_EPILOGUE: call.epilogue = as<cublasLtEpilogue_t>(value); break;
+    case CUBLASLT_MATMUL_DESC_BIAS_POINTER: call.bias = as<const void*>(value); break;
+    default: return CUBLAS_STATUS_INVALID_VALUE;
+  }
   return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* out, cudaDataType_t type, uint64_t rows,
@@ -114,7 +129,7 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p
   return CUBLAS_STATUS_SUCCESS;
 }
 // The algorithm's number is the alignment that it wants; the aligned one wants 64 bytes of workspace.
-cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t a,
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t call, cublasLtMatrixLayout_t a,
                                               cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
                                               cublasLtMatmulPreference_t p, int, cublasLtMatmulHeuristicResult_t* best,
                                               int* found) {
@@ -122,6 +137,10 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
   *found = as<Layout>(a).rows != 13;  // unlucky
   if (preference.alignments.size() != 4) return CUBLAS_STATUS_INVALID_VALUE;
   const uint32_t alignment = preference.alignments.begin()->second;
+  if (as<Call>(call).epilogue != CUBLASLT_EPILOGUE_DEFAULT) {
+    const auto bias = reinterpret_cast<uintptr_t>(as<Call>(call).bias);
+    calls += "epilogue " + std::to_string(as<Call>(call).epilogue) + " bias at " + std::to_string(bias) + " ";
+  }
   best->algo.data[0] = alignment;
   best->workspaceSize = std::min<uint64_t>(preference.room, alignment == 16 ? 64 : 0);
   return CUBLAS_STATUS_SUCCESS;
@@ -132,6 +151,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t p, const vo
                               const cublasLtMatmulAlgo_t* algorithm, void* workspace, size_t room, cudaStream_t) {
   const Call& call = as<Call>(p);
   calls += "matmul aligned to " + std::to_string(algorithm->data[0]) + " ";
+  if (reinterpret_cast<uintptr_t>(call.bias) % algorithm->data[0]) return CUBLAS_STATUS_INVALID_VALUE;
   if (algorithm->data[0] == 16 && (!workspace || room < 64)) return CUBLAS_STATUS_INVALID_VALUE;
   const Layout &x = as<Layout>(la), &y = as<Layout>(lb), &z = as<Layout>(ld);
   if (z.type == CUDA_R_64F) {
