@@ -8,6 +8,7 @@
 #include "ops/device/args_tensor.h"
 #include "ops/device/launch_index.h"
 #include "ops/device/walk.h"
+#include "ops/device/zeros.h"
 #include "ops/kernels/strided_copy.h"
 
 namespace anabranch::device {
@@ -52,13 +53,6 @@ inline void copy_whole(const KernelContext& c, const Tensor& from, Tensor* to) {
   if (from.raw() != to->raw() && to->bytes() > 0) DeviceContext::of(c).copy(*to, from);
 }
 
-inline void fill_with_zeros(const KernelContext& c, Tensor* to) {
-  const DeviceContext& queued = DeviceContext::of(c);
-  const Devices& devices = queued.devices();
-  if (to->bytes() == 0) return;
-  devices.check(devices.api().fill(queued.queue(), to->mutable_raw(), 0, to->bytes()), "filling with zeros");
-}
-
 class OnDevice {
  public:
   explicit OnDevice(DType dtype)
@@ -73,7 +67,7 @@ class OnDevice {
     DeviceContext::of(c).launch(copy_, a);
   }
   void whole(const KernelContext& c, const Tensor& from, Tensor* to) const { copy_whole(c, from, to); }
-  void zero(const KernelContext& c, Tensor* to) const { fill_with_zeros(c, to); }
+  void zero(const KernelContext& c, Tensor* to) const { fill_zero(DeviceContext::of(c), *to); }
   template <class T> void fill(const KernelContext& c, Tensor* to, T value) const {
     DeviceContext::of(c).launch(fill_, filled(*to, value));
   }
@@ -97,7 +91,7 @@ template <int kOperands> Axes<1> axes_of_one(const Axes<kOperands>& axes, int op
 // added up and otherwise is walked in its order; operand 1 begins at element `first`.
 inline void sum_along(const KernelContext& c, ab_kernel kernel, const NdLoop<2>& loop, const Tensor& from,
                       int64_t first, Tensor* to) {
-  if (loop.total() == 0) return fill_with_zeros(c, to);
+  if (loop.total() == 0) return fill_zero(DeviceContext::of(c), *to);
   const size_t skipped = static_cast<size_t>(first) * dtype_size(from.dtype());
   const auto axes = axes_of(loop);
   const FoldAxesArgs a{{static_cast<const char*>(from.raw()) + skipped, from.bytes() - skipped},

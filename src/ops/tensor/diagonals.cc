@@ -123,7 +123,7 @@ AB_OP(trace)
       return [kernel = device::kernel_of<T>("fold_axes/sum"), attrs = DiagonalAttrs(op), x = op.in("Input"),
               out = op.out("Out")](KernelContext& c) {
         const Diagonal d = attrs.ordered_in(c[x].shape());
-        if (d.length == 0) return device::fill_with_zeros(c, &c[out]);
+        if (d.length == 0) return device::fill_zero(DeviceContext::of(c), c[out]);
         device::sum_along(c, kernel, with_diagonal(c[x].shape(), d), c[x], d.begin, &c[out]);
       };
     });

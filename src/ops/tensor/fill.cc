@@ -139,7 +139,7 @@ AB_OP(fill_zeros_like)
       return fill_kernel(op.dtype(), op.out("Out"), {0.0f, ""});
     })
     .device_any([](const KernelArgs& op) -> Kernel {
-      return [out = op.out("Out")](KernelContext& c) { device::fill_with_zeros(c, &c[out]); };
+      return [out = op.out("Out")](KernelContext& c) { device::fill_zero(DeviceContext::of(c), c[out]); };
     });
 
 AB_OP(fill_zeros_like2)
@@ -156,7 +156,7 @@ AB_OP(fill_zeros_like2)
       return fill_kernel(dtype_attr(op.op()), op.out("Out"), {0.0f, ""});
     })
     .device_any([](const KernelArgs& op) -> Kernel {
-      return [out = op.out("Out")](KernelContext& c) { device::fill_with_zeros(c, &c[out]); };
+      return [out = op.out("Out")](KernelContext& c) { device::fill_zero(DeviceContext::of(c), c[out]); };
     });
 
 AB_OP(fill)

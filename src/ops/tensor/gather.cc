@@ -56,7 +56,7 @@ AB_GRAD(gather)
               dx = op.out("X@GRAD")](KernelContext& c) mutable {
         const DeviceContext& queued = DeviceContext::of(c);
         checked.of(queued, c[index], NdIndex(c[dx].shape(), Shape{c[index].numel(), 1}));
-        device::fill_with_zeros(c, &c[dx]);
+        device::fill_zero(DeviceContext::of(c), c[dx]);
         rows.put(queued, c[dout], c[index], c[dx].row_elems(), mode, c[dx]);
       };
     })
@@ -109,7 +109,7 @@ AB_GRAD(gather_nd)
               dx = op.out("X@GRAD")](KernelContext& c) mutable {
         const DeviceContext& queued = DeviceContext::of(c);
         const NdIndex nd(c[dx].shape(), c[index].shape());
-        device::fill_with_zeros(c, &c[dx]);
+        device::fill_zero(DeviceContext::of(c), c[dx]);
         rows.put(queued, c[dout], positions.of(queued, c[index], nd), nd.width, device::kScatterAdd, c[dx]);
       };
     })
