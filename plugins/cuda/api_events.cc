@@ -59,7 +59,8 @@ int queue_wait(ab_queue* queue, ab_event* event) {
   });
 }
 
-// CUDA has no wait with a deadline. Most waits are short, so it asks again and again at first, then ever more rarely.
+// CUDA has no wait with a deadline. Most waits are for a step, so it asks again and again for that long: a thread that
+// sleeps wakes up 50 microseconds too late, whatever it asked for. Then it asks ever more rarely.
 int event_wait(ab_event* event, int64_t within_ms) {
   return working([&](Process& p) {
     using std::chrono::steady_clock, std::chrono::microseconds;
@@ -72,7 +73,7 @@ int event_wait(ab_event* event, int64_t within_ms) {
       if (within_ms >= 0 && waited >= std::chrono::milliseconds(within_ms)) {
         fail(AB_TIMED_OUT, "an event of device ", e.device, " has not passed after ", within_ms, " ms");
       }
-      if (waited < microseconds(50)) {
+      if (waited < microseconds(2000)) {
         std::this_thread::yield();
       } else {
         rest = std::min(rest + microseconds(5), microseconds(100));

@@ -30,7 +30,10 @@ ab_kernel kernel_of(const char* stem, int32_t dtype) {
 class Norm : public LibraryCall {
  public:
   Norm(Process& process, int device, const BatchNormDesc& desc)
-      : desc_(desc), types_(cudnn_types("batch_norm", desc.dtype)) {
+      : desc_(desc),
+        types_(cudnn_types("batch_norm", desc.dtype)),
+        mode_(process.setting("cudnn_batchnorm_spatial_persistent", false) ? CUDNN_BATCHNORM_SPATIAL_PERSISTENT
+                                                                           : CUDNN_BATCHNORM_SPATIAL) {
     need(desc.outer >= 0 && desc.channels >= 0 && desc.inner >= 0, "batch_norm: extents must be 0 or more");
     if (!measured()) return;
     if (desc.outer * desc.inner > INT32_MAX / std::max<int64_t>(1, desc.channels))
@@ -72,6 +75,7 @@ class Norm : public LibraryCall {
 
   const BatchNormDesc desc_;
   const CudnnTypes types_;
+  const cudnnBatchNormMode_t mode_;
   std::shared_ptr<CudnnHandle> handle_;
   TensorDescriptor tensor_{nullptr, nullptr}, vector_{nullptr, nullptr};
 };
@@ -117,10 +121,9 @@ class Forward final : public Norm {
     const void *one = cudnn_scale(types_, true), *zero = cudnn_scale(types_, false);
     void* variance = static_cast<char*>(workspace) + vector_bytes();
     handle_->put(queue, "batch_norm", [&](cudnnHandle_t h) {
-      return cudnn().cudnnBatchNormalizationForwardTraining(h, CUDNN_BATCHNORM_SPATIAL, one, zero, tensor_.get(),
-                                                            o[0].address, tensor_.get(), o[5].address, vector_.get(),
-                                                            o[1].address, o[2].address, 1.0, workspace, variance,
-                                                            desc_.epsilon, o[8].address, o[9].address);
+      return cudnn().cudnnBatchNormalizationForwardTraining(
+          h, mode_, one, zero, tensor_.get(), o[0].address, tensor_.get(), o[5].address, vector_.get(), o[1].address,
+          o[2].address, 1.0, workspace, variance, desc_.epsilon, o[8].address, o[9].address);
     });
   }
 
@@ -162,10 +165,9 @@ class Backward final : public Norm {
     void* dscale = o[8].address ? o[8].address : workspace;
     void* dbias = o[9].address ? o[9].address : static_cast<char*>(workspace) + vector_bytes();
     handle_->put(queue, "batch_norm_grad", [&](cudnnHandle_t h) {
-      return cudnn().cudnnBatchNormalizationBackward(h, CUDNN_BATCHNORM_SPATIAL, one, zero, one, zero, tensor_.get(),
-                                                     o[0].address, tensor_.get(), o[2].address, tensor_.get(),
-                                                     o[7].address, vector_.get(), o[1].address, dscale, dbias,
-                                                     desc_.epsilon, o[3].address, o[4].address);
+      return cudnn().cudnnBatchNormalizationBackward(
+          h, mode_, one, zero, one, zero, tensor_.get(), o[0].address, tensor_.get(), o[2].address, tensor_.get(),
+          o[7].address, vector_.get(), o[1].address, dscale, dbias, desc_.epsilon, o[3].address, o[4].address);
     });
   }
 

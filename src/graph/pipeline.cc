@@ -30,6 +30,7 @@ const std::vector<Pass>& pipeline() {
       kFuseConv,
       // layouts: before convolutions and normalisations take in what comes after them
       kBlockedLayout,
+      kChannelsLast,
       // several nodes become one
       kFuseAttention,
       kFuseLayerNorm,

@@ -9,6 +9,7 @@ extern const Pass kRemoveCopies;
 extern const Pass kRemoveDead;
 extern const Pass kShapeReads;
 extern const Pass kBlockedLayout;
+extern const Pass kChannelsLast;
 extern const Pass kBfloat16Products;
 extern const Pass kFuseAttention;
 extern const Pass kFuseBnAct;

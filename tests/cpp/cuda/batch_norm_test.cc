@@ -159,6 +159,15 @@ TEST_F(CudaNorm, OfABatchByCudnn) {
   EXPECT_THAT(calls(), HasSubstr("norm; norm back; "));
 }
 
+TEST_F(CudaNorm, ByThePersistentAlgorithmWhereThatIsAsked) {
+  Sim sim(Flags{{"cudnn_batchnorm_spatial_persistent", "true"}});
+  Norm norm(desc_of(3, 4, 5));
+  AB_WELL(norm.forward(sim));
+  AB_WELL(norm.backward(sim));
+  norm.check();
+  EXPECT_EQ(calls(), "persistent norm; persistent norm back; ");
+}
+
 TEST_F(CudaNorm, ByGivenStatistics) {
   check(desc_of(3, 4, 5, true));
   check(desc_of(600, 2, 1, true));

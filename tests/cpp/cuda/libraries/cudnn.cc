@@ -191,8 +191,8 @@ cudnnStatus_t cudnnBatchNormalizationForwardTraining(cudnnHandle_t, cudnnBatchNo
                                                      cudnnTensorDescriptor_t yd, void* y, cudnnTensorDescriptor_t,
                                                      const void* scale, const void* bias, double factor, void* mean,
                                                      void* variance, double epsilon, void* used, void* inverse) {
-  calls += "norm; ";
-  if (mode != CUDNN_BATCHNORM_SPATIAL) return CUDNN_STATUS_BAD_PARAM;
+  calls += mode == CUDNN_BATCHNORM_SPATIAL_PERSISTENT ? "persistent norm; " : "norm; ";
+  if (mode == CUDNN_BATCHNORM_PER_ACTIVATION) return CUDNN_STATUS_BAD_PARAM;
   const View from(x, *xd), to(y, *yd);
   const auto share = static_cast<float>(factor), keep = static_cast<float>(1 - factor);
   for (int k = 0; k < xd->extents[1]; ++k) {
@@ -212,12 +212,12 @@ cudnnStatus_t cudnnBatchNormalizationForwardTraining(cudnnHandle_t, cudnnBatchNo
   }
   return answer();
 }
-cudnnStatus_t cudnnBatchNormalizationBackward(cudnnHandle_t, cudnnBatchNormMode_t, const void*, const void*,
+cudnnStatus_t cudnnBatchNormalizationBackward(cudnnHandle_t, cudnnBatchNormMode_t mode, const void*, const void*,
                                               const void*, const void*, cudnnTensorDescriptor_t xd, const void* x,
                                               cudnnTensorDescriptor_t, const void* dy, cudnnTensorDescriptor_t,
                                               void* dx, cudnnTensorDescriptor_t, const void* scale, void* dscale,
                                               void* dbias, double, const void* used, const void* inverse) {
-  calls += "norm back; ";
+  calls += mode == CUDNN_BATCHNORM_SPATIAL_PERSISTENT ? "persistent norm back; " : "norm back; ";
   const View from(x, *xd), grad(dy, *xd), to(dx, *xd);
   for (int k = 0; k < xd->extents[1]; ++k) {
     const auto at = [k](auto* p) -> auto& { return static_cast<float*>(const_cast<void*>(p))[k]; };
