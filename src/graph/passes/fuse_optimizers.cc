@@ -152,6 +152,7 @@ const Pass kFuseOptimizers = {.name = "fuse_optimizers",
                               .what = "updates of one rule share a node",
                               .tolerance = "bit-equal",
                               .needs = AB_SWITCH(fuse_all_optimizer_ops),
+                              .on_devices = true,
                               .skip = skip,
                               .run = run};
 

@@ -1,6 +1,7 @@
 #include "ops/device/launch_update.h"
 #include "ops/optim/element_rules.h"
 #include "ops/optim/fused.h"
+#include "ops/optim/fused_on_device.h"
 #include "ops/optim/rule_loops.h"
 
 namespace anabranch::optim {
@@ -73,13 +74,18 @@ template <class T> Kernel adam_kernel(const KernelArgs& op) {
   };
 }
 
+template <class T> device::UpdateRule rule_on_device(const KernelArgs& op) {
+  return {.name = "adam",
+          .states = as_slots(kState),
+          .reads = {"Beta1Pow", "Beta2Pow"},
+          .numbers = {device::attribute<T>(op, "beta1"), device::attribute<T>(op, "beta2"),
+                      device::attribute<T>(op, "epsilon")},
+          .rows = op.attr<bool>("lazy_mode") ? Rows::kTouched : Rows::kAll};
+}
+
 template <class T> Kernel adam_on_device(const KernelArgs& op) {
-  const device::UpdateRule rule{.name = "adam",
-                                .states = as_slots(kState),
-                                .reads = {"Beta1Pow", "Beta2Pow", "Beta1Tensor", "Beta2Tensor"},
-                                .numbers = {device::attribute<T>(op, "beta1"), device::attribute<T>(op, "beta2"),
-                                            device::attribute<T>(op, "epsilon")},
-                                .rows = op.attr<bool>("lazy_mode") ? Rows::kTouched : Rows::kAll};
+  device::UpdateRule rule = rule_on_device<T>(op);
+  rule.reads.insert(rule.reads.end(), {"Beta1Tensor", "Beta2Tensor"});
   return [update = device::Update<T>(op, rule), next = device::kernel_of<T>("next_powers"),
           pow1 = op.out("Beta1PowOut"), pow2 = op.out("Beta2PowOut")](KernelContext& c) {
     device::UpdateArgs a = update.launch(c);
@@ -100,6 +106,14 @@ template <class T> Kernel fused_adam(const KernelArgs& op) {
     set_scalar<T>(c.at(pow1_out, k), scalar<T>(c.at(pow1, k)) * rule.beta1);
     set_scalar<T>(c.at(pow2_out, k), scalar<T>(c.at(pow2, k)) * rule.beta2);
   });
+}
+
+template <class T> Kernel fused_on_device(const KernelArgs& op) {
+  return [update = FusedOnDevice<T>(op, rule_on_device<T>(op), {"Beta1PowOut", "Beta2PowOut"}),
+          next = device::kernel_of<T>("next_powers_many")](KernelContext& c) mutable {
+    const device::UpdateManyArgs args = update.launch(c);
+    DeviceContext::of(c).launch(next, args);
+  };
 }
 
 AB_OP(adam)
@@ -135,6 +149,9 @@ AB_OP(fused_adam)
     .with(fused_form_of(ab_op_adam, {"Beta1Pow", "Beta2Pow"}))
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       return fused_adam<typename decltype(tag)::type>(op);
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      return fused_on_device<typename decltype(tag)::type>(op);
     });
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "ops/device/launch_update.h"
 #include "ops/optim/element_rules.h"
 #include "ops/optim/fused.h"
+#include "ops/optim/fused_on_device.h"
 #include "ops/optim/rule_loops.h"
 
 namespace anabranch::optim {
@@ -29,6 +30,13 @@ template <class T> Momentum<T> momentum_of(const KernelArgs& op) {
   return {number<T>(op, "mu"), op.attr<bool>("use_nesterov")};
 }
 
+template <class T> device::UpdateRule rule_on_device(const KernelArgs& op) {
+  return {.name = op.attr<bool>("use_nesterov") ? "nesterov" : "momentum",
+          .states = as_slots(kState),
+          .numbers = {device::attribute<T>(op, "mu")},
+          .rows = Rows::kAll};
+}
+
 AB_OP(momentum)
     .doc(
         "VelocityOut = mu * Velocity + Grad; ParamOut = Param - LearningRate * VelocityOut, or with Nesterov's form "
@@ -44,10 +52,7 @@ AB_OP(momentum)
     })
     .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
-      return device::Update<T>(op, {.name = op.attr<bool>("use_nesterov") ? "nesterov" : "momentum",
-                                    .states = as_slots(kState),
-                                    .numbers = {device::attribute<T>(op, "mu")},
-                                    .rows = Rows::kAll});
+      return device::Update<T>(op, rule_on_device<T>(op));
     });
 
 AB_OP(fused_momentum)
@@ -55,6 +60,10 @@ AB_OP(fused_momentum)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return fused_update<T>(op, kState, momentum_of<T>(op));
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      return FusedOnDevice<T>(op, rule_on_device<T>(op));
     });
 
 }  // namespace

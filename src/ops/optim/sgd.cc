@@ -1,6 +1,7 @@
 #include "ops/device/launch_update.h"
 #include "ops/optim/element_rules.h"
 #include "ops/optim/fused.h"
+#include "ops/optim/fused_on_device.h"
 #include "ops/optim/rule_loops.h"
 
 namespace anabranch::optim {
@@ -27,9 +28,14 @@ AB_OP(sgd)
       return device::Update<typename decltype(tag)::type>(op, {.name = "sgd", .rows = Rows::kTouched});
     });
 
-AB_OP(fused_sgd).with(fused_form_of(ab_op_sgd)).cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-  return fused_update<typename decltype(tag)::type>(op, kNoState, Sgd());
-});
+AB_OP(fused_sgd)
+    .with(fused_form_of(ab_op_sgd))
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      return fused_update<typename decltype(tag)::type>(op, kNoState, Sgd());
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      return FusedOnDevice<typename decltype(tag)::type>(op, {.name = "sgd"});
+    });
 
 }  // namespace
 }  // namespace anabranch::optim

@@ -1,0 +1,65 @@
+// Fused update rules on devices: one launch over the elements of all parameters, "update_many/<rule>". Where they lie
+// stands in a table in device memory, which goes up when it is another one than in the step before.
+#pragma once
+#include <vector>
+
+#include "ops/device/launch_update.h"
+#include "ops/device/upload.h"
+
+namespace anabranch::optim {
+
+template <class T> class FusedOnDevice {
+ public:
+  // rule: as that of one parameter. Its reads go into the args in their order; so do, behind the states, `numbers_out`:
+  // outputs that hold one number, for a kernel behind the update.
+  FusedOnDevice(const KernelArgs& op, const device::UpdateRule& rule, const std::vector<const char*>& numbers_out = {})
+      : kernel_(device::kernel_of<T>("update_many/" + rule.name)),
+        grad_(op.in("Grad")),
+        rate_(op.in("LearningRate")),
+        param_(op.out("ParamOut")),
+        table_(static_cast<size_t>(param_.count)),
+        starts_(table_.size() + 1) {
+    for (const StateSlot& slot : rule.states) states_.push_back(op.out(slot.out));
+    for (const char* slot : numbers_out) states_.push_back(op.out(slot));
+    for (const char* slot : rule.reads) reads_.push_back(op.in(slot));
+    for (device::UpdateArgs& a : table_) std::copy(rule.numbers.begin(), rule.numbers.end(), a.p);
+  }
+
+  void operator()(KernelContext& c) { launch(c); }
+
+  // Returns what the kernel was called with.
+  device::UpdateManyArgs launch(KernelContext& c) {
+    for (int k = 0; k < param_.count; ++k) fill(c, k, table_[static_cast<size_t>(k)]);
+    const DeviceContext& queued = DeviceContext::of(c);
+    const device::UpdateManyArgs args{uploads_.of(queued, table_), starts_there_.of(queued, starts_),
+                                      static_cast<int64_t>(table_.size()), starts_.back()};
+    queued.launch(kernel_, args);
+    return args;
+  }
+
+ private:
+  void fill(KernelContext& c, int k, device::UpdateArgs& a) {
+    a.flags = 0;
+    a.param = device::operand(c.at(param_, k));
+    for (size_t s = 0; s < states_.size(); ++s) a.state[s] = device::operand(c.at(states_[s], k));
+    a.grad = device::operand(std::as_const(c).at(grad_, k));
+    a.rate = device::one_number<T>(c.at(rate_, k), device::kOtherFloat, a);
+    for (size_t r = 0; r < reads_.size(); ++r) {
+      a.reads[r] = device::one_number<T>(c.at(reads_[r], k), device::other_float_read(static_cast<int>(r)), a);
+    }
+    a.n = c.at(param_, k).numel();
+    const int64_t chunks = (a.n + device::kUpdateChunk - 1) / device::kUpdateChunk;
+    starts_[static_cast<size_t>(k) + 1] = starts_[static_cast<size_t>(k)] + chunks;
+  }
+
+  ab_kernel kernel_;
+  In grad_, rate_;
+  Out param_;
+  std::vector<Out> states_;
+  std::vector<In> reads_;
+  std::vector<device::UpdateArgs> table_;
+  std::vector<int64_t> starts_;  // chunks in front of each, and all
+  device::Upload uploads_, starts_there_;
+};
+
+}  // namespace anabranch::optim
