@@ -61,7 +61,10 @@ std::vector<DType> OpDef::kernel_dtypes() const {
 
 std::vector<DType> OpDef::device_dtypes() const {
   std::vector<DType> all;
-  for (const auto& [dtype, factory] : device_kernels_) all.push_back(dtype);
+  for (const DType dtype : {DType::kBool, DType::kUInt8, DType::kInt8, DType::kInt16, DType::kInt32, DType::kInt64,
+                            DType::kFloat16, DType::kBFloat16, DType::kFloat32, DType::kFloat64}) {
+    if (has_device_kernel(dtype)) all.push_back(dtype);
+  }
   return all;
 }
 

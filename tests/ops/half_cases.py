@@ -23,9 +23,12 @@ EPSILON = {"float16": 2.0 ** -10, "bfloat16": 2.0 ** -7}
 #: Operators that jump, whose case compares numbers that rounding makes equal, or that take no mark.
 JUMPS = KINKS | RANDOM | {"arg_max", "arg_min", "isfinite", "sum"}
 LARGEST = 6e4
-#: Cases that the CPU runs, as shapes depend on values; that begin in 16 bits; and whose -FLT_MAX 16 bits do not hold.
+#: Cases that the CPU runs, as shapes depend on values; that begin in 16 bits; whose -FLT_MAX 16 bits do not hold; that
+#: look at the shape of X alone.
 APART = {"im2sequence.sizes", "pad2d.tensor", "crop.offsets", "crop_tensor.tensors", "crop_tensor.lists",
-         "affine_grid.tensor", "cast.of_float16", "max_pool2d_with_index.empty"}
+         "reshape2.tensor", "reshape2.tensors", "concat.4", "concat_grad_parts.0", "slice.5", "strided_slice.strides",
+         "strided_slice.tensors", "expand.tensor",
+         "affine_grid.tensor", "cast.of_float16", "max_pool2d_with_index.empty", "fill_any_like.0"}
 
 
 def rounded(array, dtype):

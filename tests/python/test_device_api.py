@@ -23,7 +23,8 @@ def test_places():
     told("""
     assert fluid.is_compiled_with_cuda() and fluid.core.is_compiled_with_cuda()
     assert fluid.core.get_cuda_device_count() == 3 and fluid.Executor().place == fluid.CUDAPlace(0)
-    assert fluid.core.op_support_gpu("mul") and fluid.core.op_support_gpu("mul_grad")
+    for known in ("mul", "mul_grad", "concat", "transpose2_grad", "fill_constant", "accuracy"):
+        assert fluid.core.op_support_gpu(known), known
     assert not fluid.core.op_support_gpu("while") and not fluid.core.op_support_gpu("no_such_op")
     assert fluid.CUDAPlace(None) == fluid.CUDAPlace() != fluid.CUDAPlace(1) and fluid.CUDAPlace(1).gpu_device_id() == 1
     assert fluid.cuda_places(2) == [fluid.CUDAPlace(2)] and len(fluid.cuda_places()) == 3
