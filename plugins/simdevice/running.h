@@ -27,6 +27,8 @@ class Running {
   void check_zones();  // AB_FAULT when the item wrote beyond a block
 
   const Item& item() const { return item_; }
+  bool has_lanes() const { return machine_.settings.lanes; }
+  uint64_t seed() const { return machine_.settings.seed * 0x100000001b3u + item_.number; }  // of the order within it
 
  private:
   void refuse(const Access& other, const std::string& what);

@@ -65,6 +65,9 @@ Settings read_settings(const ab_host* host) {
   int explain = 1;
   read(host, "simdevice_explain_touches", 0, 1, &explain);
   s.explain_touches = explain;
+  int lanes = 1;
+  read(host, "simdevice_lanes", 0, 1, &lanes);
+  s.lanes = lanes;
   s.order = order_of(value_of(host, "simdevice_order"));
   return s;
 }

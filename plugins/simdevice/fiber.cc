@@ -1,0 +1,96 @@
+#include "fiber.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "failure.h"
+
+// Null where the process has no such sanitizer.
+extern "C" {
+[[gnu::weak]] void __sanitizer_start_switch_fiber(void** fake_stack, const void* stack, size_t bytes);
+[[gnu::weak]] void __sanitizer_finish_switch_fiber(void* fake_stack, const void** stack, size_t* bytes);
+[[gnu::weak]] void* __tsan_get_current_fiber();
+[[gnu::weak]] void* __tsan_create_fiber(unsigned flags);
+[[gnu::weak]] void __tsan_destroy_fiber(void* fiber);
+[[gnu::weak]] void __tsan_switch_to_fiber(void* fiber, unsigned flags);
+}
+
+namespace anabranch::simdevice {
+namespace {
+
+thread_local Fiber* starting = nullptr;
+
+// swapcontext() asks the kernel for the mask of signals at each switch; these do not. They may not stand in one
+// function.
+[[gnu::noinline]] void jump(void** to) { __builtin_longjmp(to, 1); }
+[[gnu::noinline]] void swap(void** from, void** to) {
+  if (__builtin_setjmp(from) == 0) jump(to);
+}
+[[gnu::noinline]] void start(void** from, const ucontext_t* to) {
+  if (__builtin_setjmp(from) == 0) setcontext(to);
+}
+
+}  // namespace
+
+// The page below the stack faults.
+Fiber::Fiber(size_t stack_bytes) {
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  memory_bytes_ = stack_bytes + page;
+  memory_ = mmap(nullptr, memory_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory_ == MAP_FAILED) fail(AB_RESOURCE_EXHAUSTED, "no memory for a stack of ", stack_bytes, " bytes");
+  mprotect(memory_, page, PROT_NONE);
+  getcontext(&start_);
+  start_.uc_stack.ss_sp = static_cast<char*>(memory_) + page;
+  start_.uc_stack.ss_size = stack_bytes;
+  start_.uc_link = nullptr;
+  makecontext(&start_, main, 0);
+  own_.stack = start_.uc_stack.ss_sp;
+  own_.bytes = stack_bytes;
+  if (__tsan_create_fiber) own_.thread = __tsan_create_fiber(0);
+}
+
+Fiber::~Fiber() {
+  if (own_.thread) __tsan_destroy_fiber(own_.thread);
+  munmap(memory_, memory_bytes_);
+}
+
+void Fiber::main() { starting->enter(); }
+
+void Fiber::enter() {
+  arrive(own_, owner_);
+  for (;;) {
+    function_(arg_);
+    pause();
+  }
+}
+
+void Fiber::go_on() {
+  if (__tsan_get_current_fiber) owner_.thread = __tsan_get_current_fiber();
+  leave(owner_, own_);
+  if (started_) {
+    swap(owner_.registers, own_.registers);
+  } else {
+    started_ = true;
+    starting = this;
+    start(owner_.registers, &start_);
+  }
+  Side unused;
+  arrive(owner_, unused);
+}
+
+void Fiber::pause() {
+  leave(own_, owner_);
+  swap(own_.registers, owner_.registers);
+  arrive(own_, owner_);
+}
+
+void Fiber::leave(Side& from, Side& to) {
+  if (__sanitizer_start_switch_fiber) __sanitizer_start_switch_fiber(&from.fake_stack, to.stack, to.bytes);
+  if (__tsan_switch_to_fiber) __tsan_switch_to_fiber(to.thread, 0);
+}
+
+void Fiber::arrive(Side& here, Side& from) {
+  if (__sanitizer_finish_switch_fiber) __sanitizer_finish_switch_fiber(here.fake_stack, &from.stack, &from.bytes);
+}
+
+}  // namespace anabranch::simdevice
