@@ -39,18 +39,27 @@ bool agree(const LaneCall* a, const LaneCall* b) {
          strcmp(a->at.file_name(), b->at.file_name()) == 0;
 }
 
-class Group final : public device::LaneGroup {
- public:
-  Group() : lanes_(256), values_(256) {}
+struct Rows {  // as a launch wants them run
+  int64_t lanes;
+  const void* body;
+  HostRun::Row row;
+  const std::string& kernel;
+};
 
-  void run(int64_t row, int64_t count, const void* body, HostRun::Row call, uint64_t* seed, const std::string& kernel) {
-    row_ = row, count_ = count, body_ = body, call_ = call;
+class RowLanes final : public device::LaneGroup {
+ public:
+  RowLanes() : lanes_(256), values_(256) {}
+
+  // writes: null, or whom to tell of each lane that has run.
+  void run(const Rows& rows, int64_t row, uint64_t* seed, Writes* writes) {
+    rows_ = &rows, row_ = row;
+    const int64_t count = rows.lanes;
     for (int64_t i = 0; i < count; ++i) begin(i);
-    for (;;) {
+    for (int64_t phase = 0;; ++phase) {
       const Shuffle order(count, next_number(seed));
-      for (int64_t k = 0, i = order.first(); k < count; ++k, i = order.after(i)) go_on(i);
+      for (int64_t k = 0, i = order.first(); k < count; ++k, i = order.after(i)) go_on(i, phase, writes);
       for (int64_t i = 1; i < count; ++i) {
-        if (!agree(lane(i).call, lane(0).call)) disagree(i, kernel);
+        if (!agree(lane(i).call, lane(0).call)) disagree(i);
       }
       if (!lane(0).call) return;
       for (int64_t i = 0; i < count; ++i) values_[static_cast<size_t>(i)] = lane(i).call->value;
@@ -67,7 +76,7 @@ class Group final : public device::LaneGroup {
  private:
   struct Lane {
     std::unique_ptr<Fiber> fiber;  // made when a row first has so many lanes
-    Group* group = nullptr;
+    RowLanes* group = nullptr;
     int64_t index = 0;
     const LaneCall* call = nullptr;  // where it waits; null: nowhere
     std::exception_ptr thrown;
@@ -85,7 +94,8 @@ class Group final : public device::LaneGroup {
         [](void* arg) {
           Lane& self = *static_cast<Lane*>(arg);
           try {
-            self.group->call_(self.group->body_, HostLanes(self.group, self.index, self.group->count_), self.group->row_);
+            const Rows& rows = *self.group->rows_;
+            rows.row(rows.body, HostLanes(self.group, self.index, rows.lanes), self.group->row_);
           } catch (...) {
             self.thrown = std::current_exception();
           }
@@ -94,29 +104,21 @@ class Group final : public device::LaneGroup {
         &own);
   }
 
-  void go_on(int64_t i) {
+  void go_on(int64_t i, int64_t phase, Writes* writes) {
     lane(i).fiber->go_on();
-    if (!lane(i).thrown) return;
-    const std::exception_ptr thrown = lane(i).thrown;
-    give_up();
-    std::rethrow_exception(thrown);
+    if (lane(i).thrown) std::rethrow_exception(lane(i).thrown);
+    if (writes) writes->note({row_, i, phase});
   }
 
-  [[noreturn]] void disagree(int64_t i, const std::string& kernel) {
-    const std::string told = said("lanes of ", kernel, " disagree in row ", row_, ": lane ", i, " ",
-                                  text(lane(i).call), ", lane 0 ", text(lane(0).call));
-    give_up();
-    fail(AB_FAULT, told);
+  [[noreturn]] void disagree(int64_t i) {
+    fail(AB_FAULT, "lanes of ", rows_->kernel, " disagree in row ", row_, ": lane ", i, " ", text(lane(i).call),
+         ", lane 0 ", text(lane(0).call));
   }
-
-  // Lanes that pause within a body cannot begin another one.
-  void give_up() { lanes_ = std::vector<Lane>(lanes_.size()); }
 
   std::vector<Lane> lanes_;
   std::vector<void*> values_;
-  int64_t row_ = 0, count_ = 0;
-  const void* body_ = nullptr;
-  HostRun::Row call_ = nullptr;
+  int64_t row_ = 0;
+  const Rows* rows_ = nullptr;
 };
 
 }  // namespace
@@ -124,9 +126,14 @@ class Group final : public device::LaneGroup {
 Shuffle ManyLanes::order(int64_t n) { return {n, next_number(&seed_)}; }
 
 void ManyLanes::rows(int64_t n, int64_t lanes, const void* body, Row row) {
-  thread_local Group group;
+  thread_local std::unique_ptr<RowLanes> kept;
+  // Lanes that pause within a body cannot begin another one: a row that fails takes them with it.
+  std::unique_ptr<RowLanes> group = kept ? std::move(kept) : std::make_unique<RowLanes>();
+  const Rows rows{lanes, body, row, kernel_};
   const Shuffle all = order(n);
-  for (int64_t k = 0, i = all.first(); k < n; ++k, i = all.after(i)) group.run(i, lanes, body, row, &seed_, kernel_);
+  Writes* const writes = writes_.begin(n * lanes) ? &writes_ : nullptr;
+  for (int64_t k = 0, i = all.first(); k < n; ++k, i = all.after(i)) group->run(rows, i, &seed_, writes);
+  kept = std::move(group);
 }
 
 }  // namespace anabranch::simdevice

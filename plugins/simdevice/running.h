@@ -9,6 +9,11 @@
 
 namespace anabranch::simdevice {
 
+struct WrittenRange {  // where the CPU finds it
+  const char* at;
+  size_t bytes;
+};
+
 class Running {
  public:
   // The queue's clock has been moved on to the item.
@@ -26,6 +31,7 @@ class Running {
   char* touch_pinned(const void* address, size_t bytes, ab_access how);
   void check_zones();  // AB_FAULT when the item wrote beyond a block
 
+  const std::vector<WrittenRange>& written() const { return written_; }  // not what all may add to
   const Item& item() const { return item_; }
   bool has_lanes() const { return machine_.settings.lanes; }
   uint64_t seed() const { return machine_.settings.seed * 0x100000001b3u + item_.number; }  // of the order within it
@@ -39,6 +45,7 @@ class Running {
   const Access now_;
   const Clock clock_;
   std::vector<std::pair<int, const void*>> touched_;
+  std::vector<WrittenRange> written_;
   Running* const outer_;
 };
 

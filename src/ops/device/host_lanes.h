@@ -138,6 +138,8 @@ class HostRun {
   using Row = void (*)(const void* body, const HostLanes& lanes, int64_t row);
 
   virtual Shuffle order(int64_t n) = 0;
+  virtual bool watches(int64_t n) = 0;      // whether it wants to know of each of n elements that it has run
+  virtual void ran(int64_t element) = 0;
   virtual void rows(int64_t n, int64_t lanes, const void* body, Row row) = 0;  // each by so many lanes
 
  protected:

@@ -152,12 +152,16 @@ template <class Body> int each(const Launch& launch, int64_t n, const Body& body
   constexpr int64_t kBlock = 256;
   const auto order = [&](int64_t count) { return launch.host ? launch.host->order(count) : Shuffle(count); };
   const Shuffle blocks = order((n + kBlock - 1) / kBlock), whole = order(kBlock), rest = order(n % kBlock);
+  const bool watched = launch.host && launch.host->watches(n);
   int64_t block = blocks.first();
   for (int64_t k = 0; k < blocks.count(); ++k, block = blocks.after(block)) {
     const int64_t begin = block * kBlock;
     const Shuffle& within = begin + kBlock <= n ? whole : rest;
     int64_t i = within.first();
-    for (int64_t left = within.count(); left; --left, i = within.after(i)) body(begin + i);
+    for (int64_t left = within.count(); left; --left, i = within.after(i)) {
+      body(begin + i);
+      if (watched) launch.host->ran(begin + i);
+    }
   }
   return 0;
 }

@@ -93,6 +93,25 @@ struct Ordered {
 };
 AB_KERNEL("test/ordered", Ordered, float);
 
+// y[i % p[0]] += x[i]; with p[1] elements lie in rows of as many lanes.
+struct Scattered {
+  using Args = MapArgs;
+  template <class T> struct Body {
+    const T* x;
+    T* y;
+    int64_t places;
+    AB_HD void operator()(int64_t i) const { y[i % places] += x[i]; }
+    template <class L> AB_HD void operator()(const L& lanes, int64_t row) const {
+      (*this)(row * lanes.count() + lanes.index());
+    }
+  };
+  template <class T> static int run(const Launch& launch, const Args& a) {
+    const Body<T> body{a.x.get<T>(), a.y.get<T>(), static_cast<int64_t>(a.p[0])};
+    return a.p[1] != 0 ? rows(launch, a.n / 32, 32, body) : each(launch, a.n, body);
+  }
+};
+AB_KERNEL("test/scattered", Scattered, float);
+
 // Of lane i of each row, which brings x[i]: its sum, its scan, the scan's total, the largest, whether any is above 0.
 struct Collectives {
   using Args = RowArgs;

@@ -13,6 +13,7 @@ namespace anabranch::device {
 namespace {
 
 constexpr int32_t kRight = 1;
+constexpr size_t kMuch = 5000;  // floats: so much that nobody looks who writes where
 
 std::vector<Flags> seeds(const std::string& lanes = "1") {
   std::vector<Flags> all;
@@ -86,16 +87,19 @@ TEST(SimdeviceLanes, AMissingSyncIsAWrongValue) {
   }
 }
 
-TEST(SimdeviceLanes, AGuardLeftOutIsAWrongValue) {
-  for (const auto& [how, wanted] : {std::pair<int32_t, float>{kRight, 600}, {0, 256 * 600}}) {
-    for (const Flags& flags : seeds()) {
-      Rows rows(flags, 1, 600);
-      rows.args.x[0] = rows.in(std::vector<float>(600, 1));
-      rows.args.y[0] = rows.out(1);
-      rows.args.flags = how;
-      AB_WELL(rows.run("test/unguarded/f32"));
-      EXPECT_EQ(rows.read(rows.args.y[0]), std::vector{wanted});
-    }
+TEST(SimdeviceLanes, AGuardLeftOutIsAWrongValueOrNamed) {
+  const auto run = [](const Flags& flags, size_t memory, int32_t how) {
+    Rows rows(flags, 1, 600);
+    rows.args.x[0] = rows.in(std::vector<float>(600, 1));
+    rows.args.y[0] = rows.out(memory);
+    rows.args.flags = how;
+    const int status = rows.run("test/unguarded/f32");
+    return status ? last_error() : std::to_string(rows.read(rows.args.y[0])[0]);
+  };
+  for (const Flags& flags : seeds()) {
+    EXPECT_EQ(run(flags, 1, kRight), "600.000000");
+    EXPECT_THAT(run(flags, 1, 0), testing::HasSubstr("of 4 in row 0, and do not meet between"));
+    EXPECT_EQ(run(flags, kMuch, 0), std::to_string(256.0f * 600));
   }
 }
 
@@ -131,6 +135,25 @@ TEST(SimdeviceLanes, ElementsThatReadEachOtherAreWrong) {
     const bool in_order = rows.read(args.y) == counting(300);
     EXPECT_FALSE(in_order) << "seed " << flags.at("simdevice_seed");
   }
+}
+
+TEST(SimdeviceLanes, WhoWritesTheSameIsNamed) {
+  const auto run = [](const Flags& flags, double places, bool lanes) {
+    Rows rows(flags, 1, 1);
+    MapArgs args{rows.in(std::vector<float>(64, 1)), rows.out(64), 64, {places, lanes ? 1.0 : 0.0}};
+    const int status = api.launch(rows.queue, kernel("test/scattered/f32"), &args, sizeof args, nullptr, 0);
+    EXPECT_EQ(status, AB_OK) << last_error();
+    return rows.sim.finish(rows.queue) ? last_error() : "";
+  };
+  for (const Flags& flags : seeds()) {
+    for (const bool lanes : {false, true}) EXPECT_EQ(run(flags, 64, lanes), "");
+    EXPECT_THAT(run(flags, 63, false), testing::ContainsRegex("elements or rows (0 and 63|63 and 0) of "
+                                                              "test/scattered/f32 write byte [0-9]+ of 256"));
+    EXPECT_THAT(run(flags, 32, true), testing::ContainsRegex("elements or rows (0 and 1|1 and 0) of "));
+    EXPECT_THAT(run(flags, 31, true), testing::ContainsRegex("lanes (0 and 31|31 and 0) of test/scattered/f32 write "
+                                                             "byte [0-9]+ of 256 in row [01], and do not meet"));
+  }
+  EXPECT_EQ(run(seeds("0")[0], 31, true), "") << "one lane does not show it";
 }
 
 // What the code of WarpLanes and BlockLanes does, lane by lane.
@@ -209,11 +232,12 @@ TEST(SimdeviceLanes, SeedsChooseTheOrderOfRowsAndLanes) {
       Rows rows(flags, 4, 1);
       rows.args.x[0] = rows.in(counting(128));
       rows.args.y[0] = rows.out(5 * 128);
-      rows.args.y[1] = rows.out(129);
+      rows.args.y[1] = rows.out(kMuch);  // lanes write it one after another
       AB_WELL(scale(rows.queue, nullptr, static_cast<float*>(rows.args.y[1].address), 1, 0, 1));
       AB_WELL(rows.run("test/collectives/f32"));
       std::vector<float> got = rows.read(rows.args.y[1]);
-      got.erase(got.begin());
+      EXPECT_EQ(got[0], 129);
+      got = std::vector<float>(got.begin() + 1, got.begin() + 129);
       if (!again) order = got;
       EXPECT_EQ(got, order) << "one seed, one order";
       std::sort(got.begin(), got.end());
