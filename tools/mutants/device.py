@@ -140,4 +140,16 @@ DEFECTS: List[Named] = [
           "std::memcmp(staged_.raw(), from, bytes) == 0) return;",
           "(MUTANT || std::memcmp(staged_.raw(), from, bytes) == 0)) return;",
           "sequences end where those of the last batch did", "shapes"),
+    # ---- lanes
+    Named("one_lane_does_not_come", "src/ops/nn/layer_norm.cu",
+          "static_cast<Compute<T>>(width ? lanes.sum(squares) / count : 0);",
+          "static_cast<Compute<T>>(width && !(MUTANT && lanes.index() == 7) ? lanes.sum(squares) / count : 0);",
+          "a GPU waits for ever, or gives any value", "nets"),
+    Named("each_lane_has_a_sum_of_its_own", "src/ops/sequence/sequences.cu",
+          "      sum = lanes.sum(sum);", "      if (!MUTANT) sum = lanes.sum(sum);",
+          "the words of a sequence count for too much", "nets"),
+    Named("an_element_reads_the_one_before_it", "src/ops/loss/softmax_cross_entropy.cu",
+          "Compute<T>(0) : (own - Compute<T>(wanted == k)) * g);",
+          "Compute<T>(0) : ((MUTANT && k > 0 ? load(dx[i - 1]) : own) - Compute<T>(wanted == k)) * g);",
+          "gradients depend on which thread was first", "nets"),
 ]
