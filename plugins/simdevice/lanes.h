@@ -1,5 +1,5 @@
-// Kernels as a GPU runs them: elements and rows in an order that a seed chooses, a row by 32 or 256 lanes, each of which
-// runs until it comes to what all lanes of the row have to call; then the next one does. What they bring is put
+// Kernels as a GPU runs them: elements and rows in an order that a seed chooses, a row by 32 or 256 lanes, each of
+// which runs until it comes to what all lanes of the row have to call; then the next one does. What they bring is put
 // together in a GPU's order. Lanes that do not meet are a failure, with the kernel and the two places, and so
 // are two that write the same bytes (writes.h).
 #pragma once

@@ -1,6 +1,7 @@
-// How a host plays the many threads of a GPU, for kernels.h: elements and rows in an order that a seed chooses, and lanes
-// that stop at each call that all of a row have to make. The simulated device implements HostRun (plugins/simdevice/
-// lanes.h); without one a row has one lane, and all goes in order. A body is compiled once for both.
+// How a host plays the many threads of a GPU, for kernels.h: elements and rows in an order that a seed chooses, and
+// lanes that stop at each call that all of a row have to make. The simulated device implements HostRun
+// (plugins/simdevice/ lanes.h); without one a row has one lane, and all goes in order. A body is compiled once for
+// both.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -48,7 +49,7 @@ class LaneGroup {  // the lanes of one row
 };
 
 // WarpLanes::fold: lanes 16 apart, then 8; what lane 0 has then counts for all.
-template <class Op, class T> T fold_warp(const T* const* x) {
+template <class Op, class T> [[gnu::noinline]] T fold_warp(const T* const* x) {
   T half[16];
   for (int lane = 0; lane < 16; ++lane) half[lane] = Op{}(*x[lane], *x[lane + 16]);
   for (int apart = 8; apart; apart /= 2) {
@@ -65,9 +66,7 @@ template <class Op, class T> void fold_lanes(void* const* values, int64_t count)
   for (int64_t lane = 0; lane < count; ++lane) *x[lane] = all;
 }
 
-template <class T> struct ScanValue {
-  T x, total;
-};
+template <class T> struct ScanValue { T x, total; };
 
 // WarpLanes::scan: each lane adds what the lane 1, 2, 4 ... before it has. x becomes the sum before the lane.
 template <class T> T scan_warp(ScanValue<T>* const* x) {
@@ -113,8 +112,10 @@ class HostLanes {
   bool any(bool x, At at = At::current()) const { return folded<OrOf>("any", x, at); }
   template <class T> T scan(T x, T* total, At at = At::current()) const {
     ScanValue<T> own{x, x};
-    if (!group_) own.x = T{};
-    else group_->meet(index_, {"scan", at, scan_lanes<T>, &own});
+    if (!group_)
+      own.x = T{};
+    else
+      group_->meet(index_, {"scan", at, scan_lanes<T>, &own});
     *total = own.total;
     return own.x;
   }
@@ -138,12 +139,24 @@ class HostRun {
   using Row = void (*)(const void* body, const HostLanes& lanes, int64_t row);
 
   virtual Shuffle order(int64_t n) = 0;
-  virtual bool watches(int64_t n) = 0;      // whether it wants to know of each of n elements that it has run
+  virtual bool watches(int64_t n) = 0;  // whether it wants to know of each of n elements that it has run
   virtual void ran(int64_t element) = 0;
   virtual void rows(int64_t n, int64_t lanes, const void* body, Row row) = 0;  // each by so many lanes
 
  protected:
   ~HostRun() = default;
 };
+
+// How each() goes over [0, n): blocks of 256 elements, and within them elements. Not inline: a body each would hold it.
+struct ElementOrder {
+  static constexpr int64_t kBlock = 256;
+  Shuffle blocks, whole, rest;
+  bool watched;
+};
+[[gnu::noinline]] inline ElementOrder element_order(HostRun* host, int64_t n) {
+  constexpr int64_t kBlock = ElementOrder::kBlock;
+  const auto order = [host](int64_t count) { return host ? host->order(count) : Shuffle(count); };
+  return {order((n + kBlock - 1) / kBlock), order(kBlock), order(n % kBlock), host && host->watches(n)};
+}
 
 }  // namespace anabranch::device

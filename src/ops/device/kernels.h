@@ -146,21 +146,17 @@ template <class Body> int rows(const Launch& launch, int64_t n, int64_t width, c
 
 #elif defined(AB_HOST_KERNELS)
 
-// Blocks in an order of the host's, and within them elements.
 template <class Body> int each(const Launch& launch, int64_t n, const Body& body) {
   if (n <= 0) return 0;
-  constexpr int64_t kBlock = 256;
-  const auto order = [&](int64_t count) { return launch.host ? launch.host->order(count) : Shuffle(count); };
-  const Shuffle blocks = order((n + kBlock - 1) / kBlock), whole = order(kBlock), rest = order(n % kBlock);
-  const bool watched = launch.host && launch.host->watches(n);
-  int64_t block = blocks.first();
-  for (int64_t k = 0; k < blocks.count(); ++k, block = blocks.after(block)) {
-    const int64_t begin = block * kBlock;
-    const Shuffle& within = begin + kBlock <= n ? whole : rest;
+  const ElementOrder order = element_order(launch.host, n);
+  int64_t block = order.blocks.first();
+  for (int64_t k = 0; k < order.blocks.count(); ++k, block = order.blocks.after(block)) {
+    const int64_t begin = block * ElementOrder::kBlock;
+    const Shuffle& within = begin + ElementOrder::kBlock <= n ? order.whole : order.rest;
     int64_t i = within.first();
     for (int64_t left = within.count(); left; --left, i = within.after(i)) {
       body(begin + i);
-      if (watched) launch.host->ran(begin + i);
+      if (order.watched) launch.host->ran(begin + i);
     }
   }
   return 0;

@@ -1,5 +1,5 @@
-// Rows of many lanes on the simulated device: the defects of faulty_kernels.cu are found, and results have the bits of a
-// GPU's order.
+// Rows of many lanes on the simulated device: the defects of faulty_kernels.cu are found, and results have the bits of
+// a GPU's order.
 
 #include <algorithm>
 #include <array>
