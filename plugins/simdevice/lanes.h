@@ -14,8 +14,8 @@ namespace anabranch::simdevice {
 // One launch, on one thread. Seeds give orders; what comes out does not depend on them.
 class ManyLanes final : public device::HostRun {
  public:
-  ManyLanes(const Running& running, const std::string& kernel)
-      : seed_(running.seed()), kernel_(kernel), writes_(running, kernel) {}
+  ManyLanes(uint64_t seed, const std::vector<WrittenRange>& written, const std::string& kernel)
+      : seed_(seed), kernel_(kernel), writes_(written, kernel) {}
 
   device::Shuffle order(int64_t n) override;
   bool watches(int64_t n) override { return writes_.begin(n); }

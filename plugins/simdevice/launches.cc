@@ -15,7 +15,7 @@ class KernelWork final : public Work {
   }
   std::string what() const override { return kernel_->key; }
   void run(Running& running) const override {
-    ManyLanes many(running, kernel_->key);
+    ManyLanes many(running.seed(), running.written(), kernel_->key);
     kernel_->run({workspace_, running.has_lanes() ? &many : nullptr}, args_.data());
   }
 

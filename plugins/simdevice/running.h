@@ -6,13 +6,9 @@
 
 #include "audit.h"
 #include "machine.h"
+#include "writes.h"
 
 namespace anabranch::simdevice {
-
-struct WrittenRange {  // where the CPU finds it
-  const char* at;
-  size_t bytes;
-};
 
 class Running {
  public:

@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "failure.h"
+
 namespace anabranch::simdevice {
 namespace {
 
@@ -13,18 +15,17 @@ constexpr uint64_t kMostCompared = uint64_t{1} << 21;  // bytes
 bool Writes::begin(int64_t writers) {
   shadows_.clear();
   size_t bytes = 0;
-  for (const WrittenRange& range : running_.written()) bytes += range.bytes;
+  for (const WrittenRange& range : ranges_) bytes += range.bytes;
   if (bytes > kMostBytes || bytes * static_cast<uint64_t>(writers) > kMostCompared) return false;
-  for (const WrittenRange& range : running_.written()) {
+  for (const WrittenRange& range : ranges_) {
     shadows_.push_back({{range.at, range.at + range.bytes}, std::vector<Writer>(range.bytes)});
   }
   return true;
 }
 
 void Writes::note(const Writer& writer) {
-  const std::vector<WrittenRange>& ranges = running_.written();
   for (size_t k = 0; k < shadows_.size(); ++k) {
-    const WrittenRange& range = ranges[k];
+    const WrittenRange& range = ranges_[k];
     Shadow& shadow = shadows_[k];
     if (memcmp(shadow.bytes.data(), range.at, range.bytes) == 0) continue;
     for (size_t i = 0; i < range.bytes; ++i) {
