@@ -9,6 +9,7 @@
 extern "C" {
 [[gnu::weak]] void __sanitizer_start_switch_fiber(void** fake_stack, const void* stack, size_t bytes);
 [[gnu::weak]] void __sanitizer_finish_switch_fiber(void* fake_stack, const void** stack, size_t* bytes);
+[[gnu::weak]] void __asan_unpoison_memory_region(const volatile void* from, size_t bytes);
 [[gnu::weak]] void* __tsan_get_current_fiber();
 [[gnu::weak]] void* __tsan_create_fiber(unsigned flags);
 [[gnu::weak]] void __tsan_destroy_fiber(void* fiber);
@@ -39,14 +40,21 @@ Fiber::Fiber(size_t stack_bytes) {
   memory_ = mmap(nullptr, memory_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory_ == MAP_FAILED) fail(AB_RESOURCE_EXHAUSTED, "no memory for a stack of ", stack_bytes, " bytes");
   mprotect(memory_, page, PROT_NONE);
-  getcontext(&start_);
-  start_.uc_stack.ss_sp = static_cast<char*>(memory_) + page;
-  start_.uc_stack.ss_size = stack_bytes;
-  start_.uc_link = nullptr;
-  makecontext(&start_, main, 0);
-  own_.stack = start_.uc_stack.ss_sp;
+  own_.stack = static_cast<char*>(memory_) + page;
   own_.bytes = stack_bytes;
   if (__tsan_create_fiber) own_.thread = __tsan_create_fiber(0);
+  give_up();
+}
+
+void Fiber::give_up() {
+  if (__asan_unpoison_memory_region) __asan_unpoison_memory_region(own_.stack, own_.bytes);
+  getcontext(&start_);
+  start_.uc_stack.ss_sp = const_cast<void*>(own_.stack);
+  start_.uc_stack.ss_size = own_.bytes;
+  start_.uc_link = nullptr;
+  makecontext(&start_, main, 0);
+  own_.fake_stack = nullptr;
+  started_ = false;
 }
 
 Fiber::~Fiber() {

@@ -1,6 +1,6 @@
 // A function with a stack of its own, which pauses and goes on. All of one fiber happens on one thread. Its stack is
-// kept for the next function. What is thrown must not leave the function. A fiber that is destroyed while it pauses
-// runs no destructors of what lies on its stack.
+// kept for the next function. What is thrown must not leave the function. What lies on the stack of one that is given
+// up while it pauses is not destroyed.
 #pragma once
 #include <ucontext.h>
 
@@ -18,6 +18,7 @@ class Fiber {
   Fiber& operator=(const Fiber&) = delete;
 
   void begin(Function function, void* arg) { function_ = function, arg_ = arg; }  // the next go_on() calls it
+  void give_up();                                                                 // what it does, while it pauses
   void go_on();                                                                   // until it pauses, or has returned
   void pause();                                                                   // called on the fiber
 

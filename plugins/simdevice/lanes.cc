@@ -79,6 +79,7 @@ class RowLanes final : public device::LaneGroup {
     RowLanes* group = nullptr;
     int64_t index = 0;
     const LaneCall* call = nullptr;  // where it waits; null: nowhere
+    bool within = false;             // a body
     std::exception_ptr thrown;
   };
 
@@ -87,9 +88,12 @@ class RowLanes final : public device::LaneGroup {
   void begin(int64_t i) {
     Lane& own = lane(i);
     if (!own.fiber) own.fiber = std::make_unique<Fiber>(kStackBytes);
+    if (own.within) own.fiber->give_up();  // the last row has failed
     own.group = this;
     own.index = i;
     own.call = nullptr;
+    own.within = true;
+    own.thrown = nullptr;
     own.fiber->begin(
         [](void* arg) {
           Lane& self = *static_cast<Lane*>(arg);
@@ -100,6 +104,7 @@ class RowLanes final : public device::LaneGroup {
             self.thrown = std::current_exception();
           }
           self.call = nullptr;
+          self.within = false;
         },
         &own);
   }
@@ -126,14 +131,11 @@ class RowLanes final : public device::LaneGroup {
 Shuffle ManyLanes::order(int64_t n) { return {n, next_number(&seed_)}; }
 
 void ManyLanes::rows(int64_t n, int64_t lanes, const void* body, Row row) {
-  thread_local std::unique_ptr<RowLanes> kept;
-  // Lanes that pause within a body cannot begin another one: a row that fails takes them with it.
-  std::unique_ptr<RowLanes> group = kept ? std::move(kept) : std::make_unique<RowLanes>();
+  thread_local RowLanes group;
   const Rows rows{lanes, body, row, kernel_};
   const Shuffle all = order(n);
   Writes* const writes = writes_.begin(n * lanes) ? &writes_ : nullptr;
-  for (int64_t k = 0, i = all.first(); k < n; ++k, i = all.after(i)) group->run(rows, i, &seed_, writes);
-  kept = std::move(group);
+  for (int64_t k = 0, i = all.first(); k < n; ++k, i = all.after(i)) group.run(rows, i, &seed_, writes);
 }
 
 }  // namespace anabranch::simdevice
