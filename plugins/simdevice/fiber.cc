@@ -10,10 +10,7 @@ extern "C" {
 [[gnu::weak]] void __sanitizer_start_switch_fiber(void** fake_stack, const void* stack, size_t bytes);
 [[gnu::weak]] void __sanitizer_finish_switch_fiber(void* fake_stack, const void** stack, size_t* bytes);
 [[gnu::weak]] void __asan_unpoison_memory_region(const volatile void* from, size_t bytes);
-[[gnu::weak]] void* __tsan_get_current_fiber();
-[[gnu::weak]] void* __tsan_create_fiber(unsigned flags);
-[[gnu::weak]] void __tsan_destroy_fiber(void* fiber);
-[[gnu::weak]] void __tsan_switch_to_fiber(void* fiber, unsigned flags);
+[[gnu::weak]] void __tsan_init();
 }
 
 namespace anabranch::simdevice {
@@ -42,7 +39,6 @@ Fiber::Fiber(size_t stack_bytes) {
   mprotect(memory_, page, PROT_NONE);
   own_.stack = static_cast<char*>(memory_) + page;
   own_.bytes = stack_bytes;
-  if (__tsan_create_fiber) own_.thread = __tsan_create_fiber(0);
   give_up();
 }
 
@@ -57,10 +53,9 @@ void Fiber::give_up() {
   started_ = false;
 }
 
-Fiber::~Fiber() {
-  if (own_.thread) __tsan_destroy_fiber(own_.thread);
-  munmap(memory_, memory_bytes_);
-}
+Fiber::~Fiber() { munmap(memory_, memory_bytes_); }
+
+bool Fiber::work_here() { return !__tsan_init; }
 
 void Fiber::main() { starting->enter(); }
 
@@ -73,7 +68,6 @@ void Fiber::enter() {
 }
 
 void Fiber::go_on() {
-  if (__tsan_get_current_fiber) owner_.thread = __tsan_get_current_fiber();
   leave(owner_, own_);
   if (started_) {
     swap(owner_.registers, own_.registers);
@@ -94,7 +88,6 @@ void Fiber::pause() {
 
 void Fiber::leave(Side& from, Side& to) {
   if (__sanitizer_start_switch_fiber) __sanitizer_start_switch_fiber(&from.fake_stack, to.stack, to.bytes);
-  if (__tsan_switch_to_fiber) __tsan_switch_to_fiber(to.thread, 0);
 }
 
 void Fiber::arrive(Side& here, Side& from) {

@@ -9,8 +9,16 @@
 
 #include "harness.h"
 
+extern "C" [[gnu::weak]] void __tsan_init();
+
 namespace anabranch::device {
 namespace {
+
+class SimdeviceLanes : public testing::Test {
+  void SetUp() override {
+    if (__tsan_init) GTEST_SKIP() << "rows have one lane under ThreadSanitizer";
+  }
+};
 
 constexpr int32_t kRight = 1;
 constexpr size_t kMuch = 5000;  // floats: so much that nobody looks who writes where
@@ -74,7 +82,7 @@ std::vector<float> unsynced(const Flags& flags, int64_t width, int32_t how) {
   return rows.read(rows.args.y[1]);
 }
 
-TEST(SimdeviceLanes, AMissingSyncIsAWrongValue) {
+TEST_F(SimdeviceLanes, AMissingSyncIsAWrongValue) {
   for (const int64_t width : {40, 700}) {
     std::vector<float> wanted = counting(static_cast<size_t>(2 * width));
     std::rotate(wanted.begin(), wanted.begin() + 1, wanted.begin() + width);
@@ -87,7 +95,7 @@ TEST(SimdeviceLanes, AMissingSyncIsAWrongValue) {
   }
 }
 
-TEST(SimdeviceLanes, AGuardLeftOutIsAWrongValueOrNamed) {
+TEST_F(SimdeviceLanes, AGuardLeftOutIsAWrongValueOrNamed) {
   const auto run = [](const Flags& flags, size_t memory, int32_t how) {
     Rows rows(flags, 1, 600);
     rows.args.x[0] = rows.in(std::vector<float>(600, 1));
@@ -103,7 +111,7 @@ TEST(SimdeviceLanes, AGuardLeftOutIsAWrongValueOrNamed) {
   }
 }
 
-TEST(SimdeviceLanes, LanesThatDoNotMeetAreNamed) {
+TEST_F(SimdeviceLanes, LanesThatDoNotMeetAreNamed) {
   const auto run = [](const Flags& flags, int64_t width, int32_t how) {
     Rows rows(flags, 1, width);
     rows.args.y[0] = rows.out(1);
@@ -126,7 +134,7 @@ TEST(SimdeviceLanes, LanesThatDoNotMeetAreNamed) {
   }
 }
 
-TEST(SimdeviceLanes, ElementsThatReadEachOtherAreWrong) {
+TEST_F(SimdeviceLanes, ElementsThatReadEachOtherAreWrong) {
   for (const Flags& flags : seeds()) {
     Rows rows(flags, 1, 300);
     MapArgs args{rows.in(std::vector<float>(300, 1)), rows.out(300), 300, {}};
@@ -137,7 +145,7 @@ TEST(SimdeviceLanes, ElementsThatReadEachOtherAreWrong) {
   }
 }
 
-TEST(SimdeviceLanes, WhoWritesTheSameIsNamed) {
+TEST_F(SimdeviceLanes, WhoWritesTheSameIsNamed) {
   const auto run = [](const Flags& flags, double places, bool lanes) {
     Rows rows(flags, 1, 1);
     MapArgs args{rows.in(std::vector<float>(64, 1)), rows.out(64), 64, {places, lanes ? 1.0 : 0.0}};
@@ -194,7 +202,7 @@ struct Expected {  // of a row of one warp or several
   std::vector<float> before;
 };
 
-TEST(SimdeviceLanes, ResultsHaveTheBitsOfAGpusOrder) {
+TEST_F(SimdeviceLanes, ResultsHaveTheBitsOfAGpusOrder) {
   std::mt19937 random(1);
   std::uniform_real_distribution<float> draw(-1, 1);
   for (const size_t count : {32, 256}) {
@@ -224,7 +232,7 @@ TEST(SimdeviceLanes, ResultsHaveTheBitsOfAGpusOrder) {
   }
 }
 
-TEST(SimdeviceLanes, SeedsChooseTheOrderOfRowsAndLanes) {
+TEST_F(SimdeviceLanes, SeedsChooseTheOrderOfRowsAndLanes) {
   std::set<std::vector<float>> orders;
   for (const Flags& flags : seeds()) {
     std::vector<float> order;

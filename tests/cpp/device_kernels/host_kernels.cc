@@ -2,6 +2,7 @@
 
 #include <stdexcept>
 
+#include "simdevice/fiber.h"
 #include "simdevice/lanes.h"
 
 namespace anabranch::device {
@@ -26,7 +27,7 @@ int run_by_lanes(const ab_kernel_entry& kernel, Launch how, const void* args) {
   static uint64_t seed = static_cast<uint64_t>(testing::UnitTest::GetInstance()->random_seed()) << 32;
   written.clear();
   simdevice::ManyLanes lanes(++seed, written, kernel.key);
-  how.host = &lanes;
+  if (simdevice::Fiber::work_here()) how.host = &lanes;
   return kernel.run(how, args);
 }
 
