@@ -1,6 +1,7 @@
 // Kernels, library calls and collectives as work.
 #include <cstring>
 
+#include "lanes.h"
 #include "put.h"
 
 namespace anabranch::simdevice {
@@ -13,7 +14,10 @@ class KernelWork final : public Work {
     memcpy(args_.data(), args, size);
   }
   std::string what() const override { return kernel_->key; }
-  void run(Running&) const override { kernel_->run({workspace_}, args_.data()); }
+  void run(Running& running) const override {
+    ManyLanes many(running.seed(), running.written(), kernel_->key);
+    kernel_->run({workspace_, running.has_lanes() ? &many : nullptr}, args_.data());
+  }
 
  private:
   const ab_kernel kernel_;

@@ -47,8 +47,10 @@ char* Running::touch(int device, const void* address, size_t bytes, ab_access ho
   if (other.queue >= 0) {
     refuse(other, said("bytes ", within, " to ", within + bytes, " of block ", block.number, " of device ", device));
   }
+  char* const at = machine_.mapping().host(device, machine_.mapping().offset_of(address));
   if (how != AB_READ) touched_.emplace_back(device, address);
-  return machine_.mapping().host(device, machine_.mapping().offset_of(address));
+  if (how == AB_WRITE || how == AB_READ_WRITE) written_.push_back({at, bytes});
+  return at;
 }
 
 char* Running::touch_pinned(const void* address, size_t bytes, ab_access how) {

@@ -6,6 +6,7 @@
 
 #include "audit.h"
 #include "machine.h"
+#include "writes.h"
 
 namespace anabranch::simdevice {
 
@@ -26,7 +27,10 @@ class Running {
   char* touch_pinned(const void* address, size_t bytes, ab_access how);
   void check_zones();  // AB_FAULT when the item wrote beyond a block
 
+  const std::vector<WrittenRange>& written() const { return written_; }  // not what all may add to
   const Item& item() const { return item_; }
+  bool has_lanes() const { return machine_.settings.lanes; }
+  uint64_t seed() const { return machine_.settings.seed * 0x100000001b3u + item_.number; }  // of the order within it
 
  private:
   void refuse(const Access& other, const std::string& what);
@@ -37,6 +41,7 @@ class Running {
   const Access now_;
   const Clock clock_;
   std::vector<std::pair<int, const void*>> touched_;
+  std::vector<WrittenRange> written_;
   Running* const outer_;
 };
 

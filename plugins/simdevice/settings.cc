@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "failure.h"
+#include "fiber.h"
 
 namespace anabranch::simdevice {
 namespace {
@@ -65,6 +66,9 @@ Settings read_settings(const ab_host* host) {
   int explain = 1;
   read(host, "simdevice_explain_touches", 0, 1, &explain);
   s.explain_touches = explain;
+  int lanes = 1;
+  read(host, "simdevice_lanes", 0, 1, &lanes);
+  s.lanes = lanes && Fiber::work_here();
   s.order = order_of(value_of(host, "simdevice_order"));
   return s;
 }

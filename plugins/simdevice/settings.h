@@ -20,6 +20,7 @@ struct Settings {
   uint64_t seed = 0;
   Order order = Order::kRandom;
   int64_t patience_ms = 10000;  // how long a wait without a deadline stands still before it is a fault
+  bool lanes = true;            // many for a row of a kernel, in an order of the seed; else one
   bool explain_touches = true;  // a CPU that touches device memory prints what it touched before it dies
 };
 

@@ -93,6 +93,9 @@ std::vector<FlagInfo> make_table() {
       flag("simdevice_seed", int64_t{0}, "of the simulated device: seed of the order in which queues run"),
       flag("simdevice_order", S("random"),
            "of the simulated device: which queue runs next: random, earliest, latest or starved"),
+      flag(
+          "simdevice_lanes", int64_t{1},
+          "of the simulated device: 1: a row of a kernel has many lanes, as on a GPU, in an order of the seed; 0: one"),
       flag("simdevice_patience_ms", int64_t{10000},
            "of the simulated device: how long one thread waits for work that another one has to put into a queue"),
       flag("simdevice_explain_touches", int64_t{1},

@@ -74,9 +74,10 @@ def test_a_step_that_passes_refuse_says_once_that_the_cpu_runs_it():
     assert len(told) == 1 and "the step that fetches mean_0.tmp_0" in told[0] and "ShapeMismatch: " in told[0], said
 
 
-def test_ten_seeds_of_the_queues_give_equal_bits():
+@pytest.mark.parametrize("lanes", [0, 1])
+def test_ten_seeds_of_the_queues_give_equal_bits(lanes):
     text = "print(train(fluid.CUDAPlace(0))[0])"
-    assert len({run(text, simdevice_seed=seed) for seed in range(10)}) == 1
+    assert len({run(text, simdevice_seed=seed, simdevice_lanes=lanes) for seed in range(10)}) == 1
 
 
 def test_explain_names_what_is_copied():

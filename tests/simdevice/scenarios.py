@@ -44,7 +44,18 @@ def trained_in_modes(name: str, devices: int, rows: Sequence[int]) -> Values:
 def nets(devices: int) -> Values:
     """Layers, images, sequences and sparse tables, trained."""
     rows = [5 * devices] * 3
-    return [value for name in NETS if name not in BLOCKS for value in trained_in_modes(name, devices, rows)]
+    out = [value for name in NETS if name not in BLOCKS for value in trained_in_modes(name, devices, rows)]
+    return out + (synced(devices, rows) if devices > 1 else [])
+
+
+def synced(devices: int, rows: Sequence[int]) -> Values:
+    """Replicas whose batch norms take the statistics of the whole batch train as one that has all of it."""
+    there = Trained("images", fluid.cuda_places(list(range(devices))), MODES[0], sync_norms=True)
+    alone = Trained("images", fluid.cpu_places(1))
+    there.steps(rows)
+    alone.steps(rows)
+    compare(there.kept(), alone.kept(), "batch norms of the whole batch")
+    return there.kept()
 
 
 @scenario

@@ -13,7 +13,8 @@ MODES = ("AllReduce", "Reduce")
 class Trained:
     """A net in a scope of its own. `mode`: of replicas on all of `places`; without it the net runs on the first."""
 
-    def __init__(self, name: str, places: Sequence, mode: Optional[str] = None, fetch_gradients: bool = False) -> None:
+    def __init__(self, name: str, places: Sequence, mode: Optional[str] = None, fetch_gradients: bool = False,
+                 sync_norms: bool = False) -> None:
         self.net, self.places, self.scope = NETS[name], places, fluid.Scope()
         self.main, startup = fluid.Program(), fluid.Program()
         self.main.random_seed = startup.random_seed = 5
@@ -35,6 +36,7 @@ class Trained:
         if mode:
             build = fluid.BuildStrategy()
             build.reduce_strategy = getattr(fluid.BuildStrategy.ReduceStrategy, mode)
+            build.sync_batch_norm = sync_norms
             self.target = fluid.CompiledProgram(self.main).with_data_parallel(self.loss.name, build, places=places)
 
     def run(self, feed, fetches: Optional[List[str]] = None) -> List[np.ndarray]:

@@ -5,8 +5,10 @@
     python tools/simdevice --seed 7 --devices 2 4 --what values wrong
     python tools/simdevice --faults            plants defects of the engine; each has to be found
 
-A seed chooses the order of the queues, too: of ten three let one queue starve, or take the last item first. What a
-program computes has to have the same bits for all seeds. Ends with 1 when anything fails; logs lie in build/simdevice.
+A seed chooses the order of the queues, too: of ten three let one queue starve, or take the last item first. For two of
+ten a row of a kernel has one lane, for the others as many as on a GPU, in an order of the seed. What a program computes
+has to have the same bits for all seeds with as many lanes. Ends with 1 when anything fails; logs lie in
+build/simdevice.
 """
 import argparse
 import datetime

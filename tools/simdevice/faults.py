@@ -9,7 +9,7 @@ import sys
 import threading
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
-from jobs import ROOT, SCENARIOS, Job, scenario
+from jobs import ROOT, SCENARIOS, Job, alike, scenario
 
 sys.path.insert(0, os.path.join(ROOT, "tools", "mutants"))
 
@@ -25,7 +25,7 @@ SEEDS = (0, 3, 6)                       # at random, the last item first, one qu
 SWITCH = b'#include "base/mutant.h"\n#line 1\n'
 
 
-Bits = Dict[tuple, str]                 # by number of devices and scenario
+Bits = Dict[tuple, str]                 # of jobs that are alike
 
 
 class Found(NamedTuple):
@@ -52,9 +52,11 @@ def plant() -> None:
     for path in tree.files():
         data = tree.read(path)
         write(path, SWITCH + tree.mutated(data, planted[path]) if path in planted else data)
-    for name in ("mutant.h", "mutant.cc"):
+    for name, folders in (("mutant.h", ["src/base"]), ("mutant.cc", ["src/base", "plugins/simdevice"])):
         with open(os.path.join(tree.RUNTIME, name), "rb") as file:
-            write(os.path.join("src/base", name), file.read())
+            switch = file.read()
+        for folder in folders:          # a plug-in has a switch of its own
+            write(os.path.join(folder, name), switch)
 
 
 def build(jobs: int) -> None:
@@ -84,7 +86,7 @@ def bits_without() -> Bits:
         done = scenario(forks, job)
         if done.status:
             raise SystemExit("%s fails without a defect:\n%s" % (job, done.said[-2000:]))
-        if bits.setdefault(job[::2], done.said) != done.said:
+        if bits.setdefault(alike(job), done.said) != done.said:
             raise SystemExit("%s has other bits than with another seed" % (job,))
     forks.close()
     return bits
@@ -97,7 +99,7 @@ def search(number: int, defect: Named, bits: Bits) -> Optional[Found]:
             done = scenario(forks, job)
             if done.status:
                 return Found(job, told(done.said) or "ended with status %d" % done.status)
-            if done.said != bits[job[::2]]:
+            if done.said != bits[alike(job)]:
                 return Found(job, "other bits")
         return None
     finally:

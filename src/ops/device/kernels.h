@@ -21,6 +21,10 @@
 #include "ops/device/args.h"
 #include "ops/device/lanes.h"
 
+#if defined(AB_HOST_KERNELS)
+#include "ops/device/host_lanes.h"
+#endif
+
 namespace anabranch::device {
 
 struct Launch {
@@ -28,6 +32,9 @@ struct Launch {
   cudaStream_t stream;
 #endif
   DeviceOut workspace;
+#if defined(AB_HOST_KERNELS)
+  HostRun* host = nullptr;  // null: one lane a row, and all in order
+#endif
 };
 
 template <class... T> struct Types {};
@@ -139,14 +146,31 @@ template <class Body> int rows(const Launch& launch, int64_t n, int64_t width, c
 
 #elif defined(AB_HOST_KERNELS)
 
-template <class Body> int each(const Launch&, int64_t n, const Body& body) {
-  for (int64_t i = 0; i < n; ++i) body(i);
+template <class Body> int each(const Launch& launch, int64_t n, const Body& body) {
+  if (n <= 0) return 0;
+  const ElementOrder order = element_order(launch.host, n);
+  int64_t block = order.blocks.first();
+  for (int64_t k = 0; k < order.blocks.count(); ++k, block = order.blocks.after(block)) {
+    const int64_t begin = block * ElementOrder::kBlock;
+    const Shuffle& within = begin + ElementOrder::kBlock <= n ? order.whole : order.rest;
+    int64_t i = within.first();
+    for (int64_t left = within.count(); left; --left, i = within.after(i)) {
+      body(begin + i);
+      if (order.watched) launch.host->ran(begin + i);
+    }
+  }
   return 0;
 }
 
-template <class Body> int rows(const Launch&, int64_t n, int64_t, const Body& body) {
-  const OneLane lanes;
-  for (int64_t row = 0; row < n; ++row) body(lanes, row);
+template <class Body> int rows(const Launch& launch, int64_t n, int64_t width, const Body& body) {
+  const HostRun::Row one = [](const void* of, const HostLanes& lanes, int64_t row) {
+    (*static_cast<const Body*>(of))(lanes, row);
+  };
+  if (launch.host) {
+    launch.host->rows(n, width <= 512 ? 32 : 256, &body, one);
+  } else {
+    for (int64_t row = 0; row < n; ++row) one(&body, HostLanes(), row);
+  }
   return 0;
 }
 

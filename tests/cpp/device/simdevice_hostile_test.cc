@@ -33,6 +33,8 @@ TEST(SimdeviceHostile, SettingsAreChecked) {
   AB_FAILS(open_with("simdevice_devices", "9"), AB_INVALID_ARGUMENT,
            "FLAGS_simdevice_devices must be a number from 1 to 8, got \"9\"");
   AB_FAILS(open_with("simdevice_seed", "x1"), AB_INVALID_ARGUMENT, "FLAGS_simdevice_seed must be a number");
+  AB_FAILS(open_with("simdevice_lanes", "2"), AB_INVALID_ARGUMENT,
+           "FLAGS_simdevice_lanes must be a number from 0 to 1, got \"2\"");
   AB_FAILS(open_with("simdevice_order", "any"), AB_INVALID_ARGUMENT, "must be random, earliest, latest or starved");
   AB_WELL(open_with("none", ""));
   int devices = 0;

@@ -2,16 +2,33 @@
 
 #include <stdexcept>
 
+#include "simdevice/fiber.h"
+#include "simdevice/lanes.h"
+
 namespace anabranch::device {
+namespace {
+
+std::vector<simdevice::WrittenRange> written;  // by the kernel that runs
+
+}  // namespace
 
 Blocks& Blocks::all() {
   static Blocks blocks;
   return blocks;
 }
 
-void* host_address(const void* address, size_t bytes, ab_access) {
+void* host_address(const void* address, size_t bytes, ab_access access) {
   if (!Blocks::all().holds(address, bytes)) throw std::out_of_range("a kernel works outside of its operands");
+  if (access == AB_READ_WRITE) written.push_back({static_cast<const char*>(address), bytes});
   return const_cast<void*>(address);
+}
+
+int run_by_lanes(const ab_kernel_entry& kernel, Launch how, const void* args) {
+  static uint64_t seed = static_cast<uint64_t>(testing::UnitTest::GetInstance()->random_seed()) << 32;
+  written.clear();
+  simdevice::ManyLanes lanes(++seed, written, kernel.key);
+  if (simdevice::Fiber::work_here()) how.host = &lanes;
+  return kernel.run(how, args);
 }
 
 }  // namespace anabranch::device
