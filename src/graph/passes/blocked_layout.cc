@@ -34,7 +34,8 @@ class Blocked final : public ImageLayouts {
     const bool convolves = node.op->type.starts_with("conv");
     for (const ImageGroup& rule : find_op(node.op->type).images()) {
       const auto vars = in_slots(node, rule.slots);
-      if (obeys(rule, vars)) found.push_back({.vars = vars, .saves = convolves ? std::ssize(vars) : 0, .attr = rule.attr});
+      const int64_t saves = convolves ? std::ssize(vars) : 0;
+      if (obeys(rule, vars)) found.push_back({.vars = vars, .saves = saves, .attr = rule.attr});
     }
     return found;
   }
