@@ -1,5 +1,6 @@
 // The simulated devices of the process: their memory, queues and events, and the one thread at a time that runs items.
-// Nothing runs until somebody waits or asks; then the schedule chooses among all queues whose first item may run.
+// Nothing runs until somebody waits or asks, in another process too (attendant.h); then the schedule chooses among all
+// queues whose first item may run.
 #pragma once
 #include <chrono>
 #include <condition_variable>
