@@ -116,6 +116,16 @@ DEFECTS: List[Named] = [
           "for (const Rank& rank : ranks_) first->begun->hold(rank.queue);",
           "for (const Rank& rank : ranks_) if (!MUTANT) first->begun->hold(rank.queue);",
           "devices add up gradients that are not there yet", "nets on 2 devices"),
+    # ---- workers
+    Named("workers_do_not_agree", "src/comm/device_ring.cc",
+          "collective_.agree(peers, what_, &mine, sizeof(mine));", "collective_.agree(peers, MUTANT ? What() : what_, &mine, sizeof(mine));",
+          "sums of other shapes are found out by the devices, or never", "workers"),
+    Named("nobody_looks_whether_the_others_live", "src/device/event.cc",
+          "for (Lookout* lookout : lookouts) lookout->look();", "for (Lookout* lookout : lookouts) if (!MUTANT) lookout->look();",
+          "the worker that dies in the middle of a step is waited for until the deadline", "workers"),
+    Named("a_sum_that_cannot_end_stays_in_its_queue", "src/comm/device_ring.cc",
+          "  } catch (const Error& e) {\n    communicator_->abort();", "  } catch (const Error& e) {\n    if (!MUTANT) communicator_->abort();",
+          "behind the death of a worker the devices of the others never work again", "workers"),
     # ---- place
     Named("another_device_counts_as_here", PLACE,
           "return place.on_host() ? var.place.on_host() : var.place == place;",
