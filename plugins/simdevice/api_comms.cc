@@ -9,7 +9,7 @@ constexpr size_t kIdBytes = 128;
 
 int comm_id(char id[128]) {
   return locked([&](Machine& m, Lock&) {
-    const std::string made = m.comms.new_id();
+    const std::string made = m.comms.new_id(m.settings.bytes);
     memset(&given(id, "id"), 0, kIdBytes);
     memcpy(id, made.data(), made.size());
   });
@@ -40,12 +40,14 @@ int comm_run(ab_comm* comm, ab_queue* queue, ab_collective what, const void* sen
     const int ranks = static_cast<int>(c.group->members.size());
     need(!rooted || (root >= 0 && root < ranks), "root must be from 0 to ", ranks - 1, ", got ", root);
     m.put(q, collective_item(c, {what, count, dtype, rooted ? root : 0}, send, recv));
+    if (c.group->shared) m.attend();
   });
 }
 
 int comm_check(ab_comm* comm, int* failed_rank) {
   return locked([&](Machine& m, Lock&) {
-    const Group& group = *m.comms.handles.check(comm).group;
+    Group& group = *m.comms.handles.check(comm).group;
+    m.comms.look(group);
     if (failed_rank) *failed_rank = group.failed_rank;
     if (!group.failure.empty()) fail(AB_UNAVAILABLE, group.failure);
   });
@@ -70,6 +72,7 @@ int comm_free(ab_comm* comm, int abort) {
     need(abort || !waits(m, c), "rank ", c.rank, " of communicator ", c.group->id,
          " is freed before its collectives have passed");
     m.comms.leave(c, abort != 0);
+    m.wake();
   });
 }
 

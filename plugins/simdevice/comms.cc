@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "failure.h"
+#include "peer.h"
 
 namespace anabranch::simdevice {
 namespace {
@@ -17,11 +18,6 @@ struct Bracket {
 thread_local Bracket bracket;
 std::atomic<uint64_t> brackets{0};
 
-const char* const kNames[] = {"all_reduce_sum", "all_reduce_max", "all_reduce_min", "all_reduce_prod",
-                              "reduce_sum",     "broadcast",      "all_gather",     "reduce_scatter"};
-
-bool rooted(ab_collective what) { return what == AB_REDUCE_SUM || what == AB_BROADCAST; }
-
 // A thread that makes the calls of several ranks one after another would wait for itself on real devices.
 void check_thread(const Round& round, const ab_comm& comm) {
   const auto here = std::this_thread::get_id();
@@ -33,61 +29,54 @@ void check_thread(const Round& round, const ab_comm& comm) {
   }
 }
 
+void check_room(const Group& group, const Spec& spec) {
+  if (!group.shared) return;
+  const size_t parts = spec.what == AB_REDUCE_SCATTER ? group.members.size() : 1;
+  const size_t room = group.shared->room(), bytes = parts * spec.count * dtype_bytes(spec.dtype);
+  need(bytes <= room, "a rank of communicator ", group.id, " gives up to ", room,
+       " bytes, the memory of a device where it was named, got ", bytes);
+}
+
 }  // namespace
 
-std::string Spec::text() const {
-  const std::string root_text = rooted(what) ? said(", root ", root) : "";
-  return said(kNames[what], " of ", count, " ", dtype_text(dtype), root_text);
+std::string Comms::new_id(size_t device_bytes) {
+  constexpr size_t kPage = 4096;
+  const size_t side = (device_bytes + kPage - 1) / kPage * kPage;
+  CommName name{++ids_, getpid(), start_of(getpid())};
+  Descriptor file = make_comm_memory(name, side, SharedComm::file_bytes(side));
+  groups_[name.id()].file = std::move(file);
+  return name.id();
 }
 
-std::string Round::missing() const {
-  std::string ranks;
-  int count = 0;
-  for (size_t rank = 0; rank < parts.size(); ++rank) {
-    if (!parts[rank].queue) ranks += said(" ", rank), ++count;
-  }
-  return (count == 1 ? "rank" : "ranks") + ranks;
-}
-
-size_t Round::send_bytes(int rank) const {
-  const size_t one = spec.count * dtype_bytes(spec.dtype);
-  if (spec.what == AB_BROADCAST && rank != spec.root) return 0;
-  return spec.what == AB_REDUCE_SCATTER ? one * parts.size() : one;
-}
-
-size_t Round::recv_bytes(int rank) const {
-  const size_t one = spec.count * dtype_bytes(spec.dtype);
-  if (spec.what == AB_REDUCE_SUM && rank != spec.root) return 0;
-  return spec.what == AB_ALL_GATHER ? one * parts.size() : one;
-}
-
-std::string Comms::new_id() {
-  std::string id = said("simulated ", ++ids_);
-  groups_[id];
-  return id;
+std::shared_ptr<Group> Comms::group_of(const CommName& name, int ranks) const {
+  const auto found = groups_.find(name.id());
+  if (found != groups_.end() && found->second.group) return found->second.group;
+  auto group = std::make_shared<Group>();
+  group->name = name;
+  group->id = name.shown();
+  group->members.resize(static_cast<size_t>(ranks));
+  const int own = found == groups_.end() ? -1 : found->second.file.number();
+  group->shared = std::make_unique<SharedComm>(name, own, ranks);
+  return group;
 }
 
 ab_comm* Comms::join(int device, const std::string& id, int rank, int ranks) {
-  const auto found = groups_.find(id);
-  if (found == groups_.end()) {
-    fail(AB_UNSUPPORTED, "communicator \"", id.substr(0, 40),
-         "\" was not named by comm_id() of this process: ", "communicators of several processes are not simulated");
-  }
-  need(ranks >= 1 && ranks <= 8, "ranks must be from 1 to 8, got ", ranks);
+  const CommName name = CommName::read(id);
+  need(ranks >= 1 && ranks <= SharedComm::kMost, "ranks must be from 1 to ", SharedComm::kMost, ", got ", ranks);
   need(rank >= 0 && rank < ranks, "rank must be from 0 to ", ranks - 1, ", got ", rank);
-  std::shared_ptr<Group>& group = found->second;
-  if (!group) {
-    group = std::make_shared<Group>();
-    group->id = id;
-    group->members.resize(static_cast<size_t>(ranks));
-  }
-  need(group->members.size() == static_cast<size_t>(ranks), "rank ", rank, " says that communicator ", id, " has ",
-       ranks, " ranks, another one said ", group->members.size());
+  const std::shared_ptr<Group> group = group_of(name, ranks);
+  need(group->members.size() == static_cast<size_t>(ranks), "rank ", rank, " says that communicator ", group->id,
+       " has ", ranks, " ranks, another one said ", group->members.size());
   for (const ab_comm* other : group->members) {
-    need(!other || other->rank != rank, "communicator ", id, " has a rank ", rank, " already");
-    need(!other || other->device != device, "ranks ", rank, " and ", other ? other->rank : 0, " of communicator ", id,
-         " are both on device ", device);
+    need(!other || other->rank != rank, "communicator ", group->id, " has a rank ", rank, " already");
+    need(!other || other->device != device, "ranks ", rank, " and ", other ? other->rank : 0, " of communicator ",
+         group->id, " are both on device ", device);
   }
+  need(group->shared != nullptr, "communicator ", group->id, " has a rank ", rank, " already");
+  group->shared->join(rank);
+  groups_[id].group = group;
+  if (++group->here == ranks) group->shared = nullptr;
+  if (!group->shared || group->shared->joined()) completed(*group);
   auto comm = std::make_unique<ab_comm>();
   comm->group = group;
   comm->rank = rank;
@@ -95,9 +84,17 @@ ab_comm* Comms::join(int device, const std::string& id, int rank, int ranks) {
   return group->members[static_cast<size_t>(rank)] = handles.add(std::move(comm));
 }
 
+void Comms::completed(Group& group) {
+  group.complete = true;
+  groups_[group.name.id()].file = Descriptor();
+}
+
 void Comms::post(Item& item, ab_comm& comm, ab_queue& queue, const Spec& spec, const void* send, void* recv) {
   Group& group = *comm.group;
+  group.wanted = std::max(group.wanted, comm.next + 1);
+  look(group);
   if (!group.failure.empty()) fail(AB_UNAVAILABLE, group.failure);
+  check_room(group, spec);
   auto& round = group.open[comm.next];
   if (!round) {
     round = std::make_shared<Round>();
@@ -110,42 +107,86 @@ void Comms::post(Item& item, ab_comm& comm, ab_queue& queue, const Spec& spec, c
   if (round->spec != spec) {
     size_t other = 0;
     while (!round->parts[other].queue) ++other;
-    const std::string why = said("ranks of communicator ", group.id, " disagree on collective ", comm.next, ": rank ",
-                                 other, " runs ", round->spec.text(), ", rank ", comm.rank, " runs ", spec.text());
-    fail_group(group, comm.rank, why);
-    fail(AB_INVALID_ARGUMENT, why);
+    const Trouble trouble{
+        comm.rank, said("ranks of communicator ", group.id, " disagree on collective ", comm.next, ": rank ", other,
+                        " runs ", round->spec.text(), ", rank ", comm.rank, " runs ", spec.text())};
+    fail_group(group, trouble);
+    if (group.shared) group.shared->tell(trouble);
+    group.over = true;
+    fail(AB_INVALID_ARGUMENT, trouble.why);
   }
   round->parts[static_cast<size_t>(comm.rank)] = {&queue, send, recv, std::this_thread::get_id(), bracket.number};
   ++round->posted;
   ++comm.next;
   item.round = round;
-  if (round->posted == static_cast<int>(round->parts.size())) group.open.erase(round->number);
+  if (round->whole()) group.open.erase(round->number);
 }
 
-void Comms::fail_group(Group& group, int rank, const std::string& why) {
+void Comms::fail_group(Group& group, const Trouble& trouble) {
   if (!group.failure.empty()) return;
-  group.failed_rank = rank;
-  group.failure = why;
+  group.failed_rank = trouble.rank;
+  group.failure = trouble.why;
   group.open.clear();
+}
+
+void Comms::look(Group& group) {
+  if (!group.shared) return;
+  if (!group.complete && group.shared->joined()) completed(group);
+  if (!group.failure.empty()) return;
+  Trouble trouble = group.shared->trouble(group.wanted);
+  if (!trouble && !group.open.empty() && group.open.begin()->second->begun) {
+    trouble = group.open.begin()->second->disagreement();
+    if (trouble) group.shared->tell(trouble);
+  }
+  if (trouble) fail_group(group, trouble);
+}
+
+void Comms::look() {
+  for (const auto& [id, named] : groups_) {
+    if (named.group) look(*named.group);
+  }
+}
+
+bool Comms::awaited() const {
+  return std::any_of(groups_.begin(), groups_.end(), [](const auto& entry) {
+    const Group* group = entry.second.group.get();
+    if (!group || !group->shared || group->open.empty() || !group->shared->joined()) return false;
+    const Round& round = *group->open.begin()->second;
+    for (int rank = 0; rank < static_cast<int>(round.parts.size()); ++rank) {
+      if (!group->shared->mine(rank) && round.begun_by(rank)) return true;
+    }
+    return false;
+  });
 }
 
 void Comms::leave(ab_comm& comm, bool abort) {
   Group& group = *comm.group;
   group.members[static_cast<size_t>(comm.rank)] = nullptr;
   const bool others = std::any_of(group.members.begin(), group.members.end(), [](const ab_comm* c) { return c; });
-  if (others) {
-    fail_group(group, comm.rank,
-               said("rank ", comm.rank, " has ", abort ? "aborted" : "left", " communicator ", group.id));
-  } else {
+  if (group.shared) {
+    group.shared->leave(comm.rank, abort);
+    group.over |= abort;
+  } else if (others) {
+    fail_group(group,
+               {comm.rank, said("rank ", comm.rank, " has ", abort ? "aborted" : "left", " communicator ", group.id)});
+    group.over = true;
+  }
+  if (!others) {
     group.open.clear();
-    groups_.erase(group.id);
+    Named& named = groups_[group.name.id()];
+    named.group = nullptr;
+    if (!named.file) groups_.erase(group.name.id());
   }
   handles.remove(comm);
 }
 
 void Comms::clear() {
-  for (const auto& [id, group] : groups_) {
-    if (group) group->open.clear();
+  for (const auto& [id, named] : groups_) {
+    if (!named.group) continue;
+    named.group->open.clear();
+    for (const ab_comm* comm : named.group->members) {
+      if (comm && named.group->shared) named.group->shared->leave(comm->rank, true);
+    }
   }
   groups_.clear();
 }

@@ -1,5 +1,7 @@
 // Communicators of simulated devices. A collective runs when each rank's queue has come to it; two ranks that do not
-// mean the same one are told so, where real ones would hang or mix up bytes.
+// mean the same one are told so, where real ones would hang or mix up bytes. Ranks may live in several processes: then
+// those of one process begin a collective together, and it runs in each process when all have begun it. What goes wrong
+// elsewhere is told by comm_check(), and what is under way stays so until this process gives up, as with real ones.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -9,24 +11,24 @@
 #include <vector>
 
 #include "handles.h"
+#include "shared_comm.h"
 #include "work.h"
 
 namespace anabranch::simdevice {
 
-struct Spec {  // what all ranks have to agree on
-  ab_collective what;
-  size_t count;
-  int dtype, root;
-  bool operator==(const Spec&) const = default;
-  std::string text() const;  // "all_reduce_sum of 4 float32"
-};
-
 struct Group {
-  std::string id;
-  std::vector<ab_comm*> members;                    // by rank; null: not there yet, or gone
+  CommName name;
+  std::string id;                                   // as texts show it
+  std::vector<ab_comm*> members;                    // by rank; null: not there yet, gone, or of another process
   std::map<uint64_t, std::shared_ptr<Round>> open;  // rounds that have not run, by number
   int failed_rank = -1;
   std::string failure;  // empty: none
+  bool over = false;    // what is under way ends with any values
+
+  std::unique_ptr<SharedComm> shared;  // null once all ranks have joined in this process
+  bool complete = false;               // all ranks have joined somewhere
+  int here = 0;                        // ranks that have joined in this process
+  uint64_t wanted = 0, turn = 0;       // rounds that ranks of this process have asked for; that have run here
 };
 
 struct Part {  // of one rank
@@ -44,21 +46,37 @@ struct Round {
   std::vector<Part> parts;  // by rank; no queue: not posted
   int posted = 0;
 
-  std::string missing() const;  // "rank 1" or "ranks 1 2"
+  bool begun = false;  // other processes can read the parts of this one
+
+  enum class Next : uint8_t { kNothing, kGiveUp, kBegin, kRun };
+  Next next() const;
+  bool waits_elsewhere() const;                                            // for parts of other processes alone
+  std::string standing() const;                                            // what it waits for
+  bool whole() const { return posted == static_cast<int>(parts.size()); }  // all ranks are of this process
+  bool begun_by(int rank) const;                                           // as far as this process sees
+  // Of the ranks that have begun it the first that does not mean the same as those before it.
+  Trouble disagreement() const;
   size_t send_bytes(int rank) const;
   size_t recv_bytes(int rank) const;
   bool gives(int from, int to) const { return send_bytes(from) && recv_bytes(to); }  // bytes of one reach the other
+
+ private:
+  bool all_in_front() const;    // the queues of this process have come to it
+  std::string missing() const;  // "rank 1" or "ranks 1 2"
 };
 
 class Comms {
  public:
   Handles<ab_comm> handles{"a communicator"};
 
-  std::string new_id();
+  std::string new_id(size_t device_bytes);
   ab_comm* join(int device, const std::string& id, int rank, int ranks);
   void post(Item& item, ab_comm& comm, ab_queue& queue, const Spec& spec, const void* send, void* recv);
   void leave(ab_comm& comm, bool abort);
-  void clear();  // groups and the rounds that they wait for, which own each other
+  void look(Group& group);  // whether something has gone wrong elsewhere
+  void look();
+  bool awaited() const;  // another process has begun a collective that is to run here, too
+  void clear();          // groups and the rounds that they wait for, which own each other
 
   static void group(bool begin);  // of this thread
   static bool in_group();
@@ -69,13 +87,20 @@ class Comms {
   };
 
  private:
-  static void fail_group(Group& group, int rank, const std::string& why);
+  struct Named {
+    Descriptor file;               // of an id of this process, until all ranks have joined
+    std::shared_ptr<Group> group;  // null: no rank of this process
+  };
+  std::shared_ptr<Group> group_of(const CommName& name, int ranks) const;
+  void completed(Group& group);
+  static void fail_group(Group& group, const Trouble& trouble);
 
-  std::map<std::string, std::shared_ptr<Group>> groups_;
+  std::map<std::string, Named> groups_;  // by id
   uint64_t ids_ = 0;
 };
 
-// Host addresses of each rank's operands -> what recv holds afterwards. AB_UNSUPPORTED for sums of what has none.
+// Host addresses of each rank's operands -> what recv holds afterwards; null for those of other processes.
+// AB_UNSUPPORTED for sums of what has none.
 void reduce_round(const Round& round, const std::vector<const char*>& send, const std::vector<char*>& recv);
 size_t dtype_bytes(int dtype);  // 0: none such
 const char* dtype_text(int dtype);

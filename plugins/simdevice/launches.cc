@@ -103,17 +103,33 @@ Item collective_item(ab_comm& comm, const Spec& spec, const void* send, void* re
   return item;
 }
 
+void begin_parts(Round& round, const std::vector<std::unique_ptr<Running>>& parts) {
+  SharedComm& shared = *round.group->shared;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (!parts[i]) continue;
+    const int rank = static_cast<int>(i);
+    const size_t out = round.send_bytes(rank);
+    if (out) memcpy(shared.payload(rank, round.number), parts[i]->touch(round.parts[i].send, out, AB_READ), out);
+  }
+  for (size_t i = 0; i < parts.size(); ++i) {  // of one process all together
+    if (parts[i]) shared.begin(static_cast<int>(i), round.number, round.spec);
+  }
+}
+
 void run_parts(const Round& round, const std::vector<std::unique_ptr<Running>>& parts) {
   std::vector<const char*> send(parts.size());
   std::vector<char*> recv(parts.size());
   for (size_t i = 0; i < parts.size(); ++i) {
     const int rank = static_cast<int>(i);
     const size_t out = round.send_bytes(rank), in = round.recv_bytes(rank);
-    if (out) send[i] = parts[i]->touch(round.parts[i].send, out, AB_READ);
-    if (in) recv[i] = parts[i]->touch(round.parts[i].recv, in, AB_WRITE);
+    if (out && round.begun) send[i] = round.group->shared->payload(rank, round.number);
+    if (out && !round.begun) send[i] = parts[i]->touch(round.parts[i].send, out, AB_READ);
+    if (in && parts[i]) recv[i] = parts[i]->touch(round.parts[i].recv, in, AB_WRITE);
   }
   reduce_round(round, send, recv);
-  for (const auto& part : parts) part->check_zones();
+  for (const auto& part : parts) {
+    if (part) part->check_zones();
+  }
 }
 
 }  // namespace anabranch::simdevice

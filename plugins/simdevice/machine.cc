@@ -25,7 +25,14 @@ Machine::Machine(const ab_host* the_host, const Settings& the_settings)
   }
 }
 
-Machine::~Machine() { comms.clear(); }
+Machine::~Machine() {
+  attendant_ = nullptr;
+  comms.clear();
+}
+
+void Machine::attend() {
+  if (!attendant_) attendant_ = std::make_unique<Attendant>(*this);
+}
 
 void Machine::check_device(int device) const {
   need(device >= 0 && device < settings.devices, "device must be from 0 to ", settings.devices - 1, ", got ", device);
@@ -76,19 +83,51 @@ void Machine::run_until(Lock& lock, const std::function<bool()>& there, int64_t 
   const bool forever = within_ms < 0;
   const auto span = std::chrono::milliseconds(std::min(forever ? settings.patience_ms : within_ms, int64_t{1} << 40));
   auto limit = Time::now() + span;
+  int naps = 0;
   for (uint64_t seen = ns_;;) {
     check_fault();
     if (there()) break;
-    if (driven_ || !step(lock)) changed_.wait_until(lock, limit);
-    if (forever && (driven_ || ns_ != seen)) {
+    bool alive = false;
+    if (!driven_ && step(lock)) {
+      naps = 0;
+    } else {
+      alive = rest(lock, limit, naps++);
+    }
+    if (forever && (driven_ || ns_ != seen || alive)) {
       seen = ns_;
       limit = Time::now() + span;
     }
     if (Time::now() < limit || there()) continue;
+    comms.look();
     if (!forever) fail(AB_TIMED_OUT, "the event has not passed within ", within_ms, " ms: ", standing());
     lose(lock, Failure(AB_FAULT, "nothing can go on: " + standing()));
   }
   for (int more = schedule_.surplus(); more && !driven_ && step(lock);) --more;
+}
+
+// Other processes ring no bell here: who waits for them looks again, at once at first and then more and more rarely.
+bool Machine::rest(Lock& lock, std::chrono::steady_clock::time_point limit, int nap) {
+  constexpr int kYields = 20, kDoublings = 4;
+  bool elsewhere = false, alive = false;
+  for (const auto& queue : queues.all()) {
+    const Round* round = queue->items.empty() ? nullptr : queue->items.front().round.get();
+    if (driven_ || !round || !round->waits_elsewhere()) continue;
+    elsewhere = true;
+    alive |= round->group->failure.empty();
+  }
+  if (!elsewhere) {
+    changed_.wait_until(lock, limit);
+    return false;
+  }
+  comms.look();
+  if (nap < kYields) {
+    lock.unlock();
+    std::this_thread::yield();
+    lock.lock();
+  } else {
+    changed_.wait_for(lock, std::chrono::microseconds(50) * (1 << std::min(nap - kYields, kDoublings)));
+  }
+  return alive;
 }
 
 void Machine::run_some(Lock& lock) {
@@ -102,11 +141,7 @@ bool Machine::ready(const ab_queue& queue) const {
   const Item& item = queue.items.front();
   if (item.kind == Item::Kind::kWait) return item.record->passed;
   if (item.kind != Item::Kind::kCollective) return true;
-  const Round& round = *item.round;
-  if (round.posted < static_cast<int>(round.parts.size())) return !round.group->failure.empty();
-  return std::all_of(round.parts.begin(), round.parts.end(), [&](const Part& part) {
-    return !part.queue->items.empty() && part.queue->items.front().round.get() == &round;
-  });
+  return item.round->next() != Round::Next::kNothing;
 }
 
 bool Machine::step(Lock& lock) {
@@ -122,7 +157,10 @@ bool Machine::step(Lock& lock) {
   const std::shared_ptr<Round> round = queue.items.front().round;
   driven_ = true;
   ns_ += kNsPerItem;
-  if (round && round->posted == static_cast<int>(round->parts.size())) {
+  const auto next = round ? round->next() : Round::Next::kGiveUp;
+  if (next == Round::Next::kBegin) {
+    begin_round(lock, *round);
+  } else if (next == Round::Next::kRun) {
     run_round(lock, *round);
   } else {
     run_item(lock, queue);
@@ -148,34 +186,6 @@ void Machine::run_item(Lock& lock, ab_queue& queue) {
     queue.busy = true;
     work(lock, item, [&] { item.work->run(running), running.check_zones(); });
     queue.busy = false;
-  }
-}
-
-// All ranks' parts of a collective at once. Afterwards the queue of a rank that was given something knows what those
-// that gave it knew before; that others are through with their part, it does not, as with real ones.
-void Machine::run_round(Lock& lock, Round& round) {
-  std::vector<Item> items;
-  std::vector<std::unique_ptr<Running>> parts;
-  items.reserve(round.parts.size());
-  std::vector<Clock> before;
-  for (Part& part : round.parts) {
-    ab_queue& queue = *part.queue;
-    items.push_back(std::move(queue.items.front()));
-    queue.items.pop_front();
-    queue.clock.join(items.back().host);
-    before.push_back(queue.clock);
-    queue.clock.advance(queue.id);
-    queue.busy = true;
-    parts.push_back(std::make_unique<Running>(*this, queue, items.back()));
-  }
-  work(lock, items.front(), [&] { run_parts(round, parts); });
-  while (!parts.empty()) parts.pop_back();  // the innermost first
-  for (size_t to = 0; to < before.size(); ++to) {
-    ab_queue& queue = *round.parts[to].queue;
-    queue.busy = false;
-    for (size_t from = 0; from < before.size(); ++from) {
-      if (round.gives(static_cast<int>(from), static_cast<int>(to))) queue.clock.join(before[from]);
-    }
   }
 }
 

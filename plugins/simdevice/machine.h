@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "attendant.h"
 #include "capture.h"
 #include "comms.h"
 #include "failure.h"
@@ -58,8 +59,12 @@ class Machine {
 
   // Runs items until there() or the deadline, in milliseconds from now. AB_FAULT, AB_TIMED_OUT.
   void run_until(Lock& lock, const std::function<bool()>& there, int64_t within_ms);
-  void run_some(Lock& lock);                  // at least one item, if there is one
+  void run_some(Lock& lock);                                            // at least one item, if there is one
+  bool go_on(Lock& lock) { return !driven_ && !fault_ && step(lock); }  // one item. false: none, or not now
+  uint64_t steps() const { return ns_; }                                // rises with each item
+  void attend();                              // from now on, when other processes wait for this one
   void lose(Lock& lock, const Failure& why);  // nothing that is in a queue runs any more
+  void wake() { changed_.notify_all(); }      // what waits looks again
   void check_fault() const;
   bool faulted() const { return fault_ != nullptr; }
   bool idle(const ab_queue& queue) const { return queue.items.empty() && !queue.busy; }
@@ -67,8 +72,10 @@ class Machine {
 
  private:
   bool ready(const ab_queue& queue) const;
-  bool step(Lock& lock);  // false: nothing can run
+  bool step(Lock& lock);                                                        // false: nothing can run
+  bool rest(Lock& lock, std::chrono::steady_clock::time_point limit, int nap);  // true: for processes that live
   void run_item(Lock& lock, ab_queue& queue);
+  void begin_round(Lock& lock, Round& round);
   void run_round(Lock& lock, Round& round);
   void work(Lock& lock, Item& item, const std::function<void()>& run);  // runs without the lock
   std::string standing() const;
@@ -82,6 +89,7 @@ class Machine {
   std::unique_ptr<Failure> fault_;
   uint64_t number_ = 0, ns_ = 0;
   int queue_count_ = 0;
+  std::unique_ptr<Attendant> attendant_;
 };
 
 }  // namespace anabranch::simdevice

@@ -9,11 +9,9 @@ std::string Machine::standing() const {
     if (queue->items.empty()) continue;
     const Item& item = queue->items.front();
     text += (text.empty() ? "" : "; ") + queue->text();
-    if (item.kind == Item::Kind::kCollective && item.round->posted < static_cast<int>(item.round->parts.size())) {
-      text += said(" waits for ", item.round->missing(), " of communicator ", item.round->group->id, " in collective ",
-                   item.round->number, " (", *item.who, ")");
-    } else if (item.kind == Item::Kind::kCollective) {
-      text += said(" waits for the queues of the other ranks of communicator ", item.round->group->id);
+    if (item.kind == Item::Kind::kCollective) {
+      text += said(" ", item.round->standing(), " (", *item.who, ")");
+      if (!item.round->group->failure.empty()) text += ": " + item.round->group->failure;
     } else {
       text += item.kind == Item::Kind::kWait ? " waits for an event" : " has not been let run";
     }

@@ -27,6 +27,9 @@ Item library_item(const ab_host& host, const ab_library& library, const ab_opera
                   void* workspace, size_t room);
 Item collective_item(ab_comm& comm, const Spec& spec, const void* send, void* recv);
 
-void run_parts(const Round& round, const std::vector<std::unique_ptr<Running>>& parts);  // all ranks at once
+// All ranks of this process at once; parts by rank, null for those of other processes. Those of several processes begin
+// before they run: what they give is copied to where the others read it.
+void begin_parts(Round& round, const std::vector<std::unique_ptr<Running>>& parts);
+void run_parts(const Round& round, const std::vector<std::unique_ptr<Running>>& parts);
 
 }  // namespace anabranch::simdevice

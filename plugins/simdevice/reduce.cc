@@ -1,4 +1,5 @@
 // What collectives compute: always in the order of ranks, so that a reduction to one rank has the bits of one to all.
+// Ranks of other processes are given nothing here: no recv.
 #include <cstring>
 
 #include "comms.h"
@@ -50,7 +51,9 @@ void reduce(const Round& round, const std::vector<const char*>& send, const std:
 void gather(const std::vector<const char*>& send, const std::vector<char*>& recv, size_t bytes) {
   std::vector<char> all(send.size() * bytes);
   for (size_t rank = 0; rank < send.size(); ++rank) memcpy(all.data() + rank * bytes, send[rank], bytes);
-  for (char* to : recv) memcpy(to, all.data(), all.size());
+  for (char* to : recv) {
+    if (to) memcpy(to, all.data(), all.size());
+  }
 }
 
 }  // namespace

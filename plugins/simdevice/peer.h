@@ -1,0 +1,26 @@
+// Another process, and whether it has ended: by its descriptor, or, where the kernel gives none, by its number and the
+// time it was started, so that another process with its number is not taken for it.
+#pragma once
+#include <cstdint>
+
+#include "descriptor.h"
+
+namespace anabranch::simdevice {
+
+uint64_t start_of(int64_t process);  // in ticks since the machine was started; 0: there is no such process
+
+class Peer {
+ public:
+  Peer() = default;
+  Peer(int64_t process, uint64_t start, bool by_descriptor = true);
+  int64_t process() const { return process_; }  // 0: none
+  bool ended() const;                           // one call of the system or two, no wait
+
+ private:
+  int64_t process_ = 0;
+  uint64_t start_ = 0;
+  bool gone_ = false;
+  Descriptor descriptor_;
+};
+
+}  // namespace anabranch::simdevice

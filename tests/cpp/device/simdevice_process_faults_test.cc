@@ -1,0 +1,255 @@
+// What is said, and how work goes on, when ranks of other processes die, give up, do not mean the same or do not come.
+#include "processes.h"
+
+namespace anabranch::device {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+constexpr int64_t kSoon = 100;  // milliseconds until the death of a process is known
+
+// Asks until comm_check() fails. Its text is in last_error().
+struct Told {
+  int status = AB_OK, rank = 9;
+  int64_t after_ms = 0;
+};
+Told told_by(ab_comm* comm, int64_t since) {
+  Told told;
+  while (!told.status && now_ms() - since < 10000) {
+    told.status = api.comm_check(comm, &told.rank);
+    told.after_ms = now_ms() - since;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return told;
+}
+
+// Giving up ends what is under way; then those that are left make another communicator, and it works.
+void give_up_and_work_on(Members& m, Page& page, int first, int ranks) {
+  EXPECT_EQ(m.run(AB_ALL_REDUCE_SUM, 1), AB_UNAVAILABLE) << "after a failure";
+  m.leave(m.comms, 1);
+  AB_WELL(m.finish());
+  if (first == 0) page.name(1);
+  m.comms = m.join(page.id(1), first, ranks);
+  EXPECT_EQ(m.sum_of(2), 2 * static_cast<float>(ranks));
+}
+
+enum class Death { kBeforeTheFirst, kBetweenTwo, kBehindItsPart };
+
+// Rank 1 of 3 dies. The others have begun a collective by then, except where it alone has begun one.
+void expect_that_death_is_told(Death when) {
+  const auto body = [&](int process, Page& page) {
+    Members m(page, process, 1, 3);
+    if (when == Death::kBetweenTwo) {
+      EXPECT_EQ(m.sum_of(1), 3);
+    }
+    page.meet(0, 3);
+    if (process == 1) {
+      if (when == Death::kBehindItsPart) {
+        AB_WELL(m.run(AB_ALL_REDUCE_SUM, 1));
+        EXPECT_EQ(m.finish(0, 30), AB_TIMED_OUT);
+      }
+      page.meet(1, when == Death::kBehindItsPart ? 1 : 3);
+      page.times[0] = now_ms();
+      die();
+    }
+    if (when != Death::kBehindItsPart) {
+      AB_WELL(m.run(AB_ALL_REDUCE_SUM, 1));
+      EXPECT_EQ(m.finish(0, 10), AB_TIMED_OUT);
+      page.meet(1, 3);
+    }
+    while (!page.times[0]) std::this_thread::yield();
+    const Told told = told_by(m.comms[0], page.times[0]);
+    EXPECT_EQ(told.status, AB_UNAVAILABLE);
+    EXPECT_EQ(told.rank, 1);
+    EXPECT_LE(told.after_ms, kSoon);
+    EXPECT_THAT(last_error(),
+                AllOf(HasSubstr("rank 1 of communicator simulated 1 of process"), HasSubstr("has ended (process ")));
+    if (when != Death::kBehindItsPart) {
+      AB_FAILS(m.finish(0, 20), AB_TIMED_OUT, "waits for rank 1 of communicator");
+      EXPECT_THAT(last_error(), HasSubstr("has ended (process ")) << "under way stays under way";
+    }
+    page.meet(2, 2);
+    give_up_and_work_on(m, page, process / 2, 2);
+  };
+  in_processes(3, body, {1});
+}
+
+TEST(SimdeviceProcessFaults, ADeathBeforeTheFirstCollectiveIsTold) {
+  expect_that_death_is_told(Death::kBeforeTheFirst);
+}
+TEST(SimdeviceProcessFaults, ADeathBetweenTwoCollectivesIsTold) { expect_that_death_is_told(Death::kBetweenTwo); }
+TEST(SimdeviceProcessFaults, ADeathBehindItsPartIsTold) { expect_that_death_is_told(Death::kBehindItsPart); }
+
+// Nobody knows who would have come: the wait says for whom.
+TEST(SimdeviceProcessFaults, ADeathBeforeJoiningShowsAtTheDeadline) {
+  const auto body = [](int process, Page& page) {
+    if (process == 1) die();
+    Members m(page, process, 1, 2);
+    AB_WELL(m.run(AB_ALL_REDUCE_SUM, 1));
+    AB_FAILS(m.finish(0, 200), AB_TIMED_OUT, "waits for rank 1 of communicator simulated 1");
+    EXPECT_EQ(api.comm_check(m.comms[0], nullptr), AB_OK);
+    m.leave(m.comms, 1);
+    AB_WELL(m.finish());
+  };
+  in_processes(2, body, {1});
+}
+
+TEST(SimdeviceProcessFaults, WithoutWhoNamedItNobodyJoins) {
+  const auto body = [](int process, Page& page) {
+    if (process == 0) {
+      const Sim sim({}, 1);
+      page.name(0);
+      page.meet(0, 2);
+      page.times[0] = now_ms();
+      die();
+    }
+    Members m(page, process, 1, 3);
+    AB_WELL(m.run(AB_ALL_REDUCE_SUM, 1));
+    EXPECT_EQ(m.finish(0, 10), AB_TIMED_OUT);
+    page.meet(0, 2);
+    while (!page.times[0]) std::this_thread::yield();
+    const Told told = told_by(m.comms[0], page.times[0]);
+    EXPECT_EQ(told.rank, -1) << "ranks 0 and 2 are missing";
+    EXPECT_LE(told.after_ms, kSoon);
+    EXPECT_THAT(last_error(), AllOf(HasSubstr(", which has named communicator simulated 1 of process "),
+                                    HasSubstr("has ended before ranks 0 2 came")));
+    m.leave(m.comms, 1);
+    AB_WELL(m.finish());
+    ab_comm* late = nullptr;
+    AB_FAILS(api.comm_new(0, page.id(0), 2, 3, &late), AB_UNAVAILABLE, "which has named communicator simulated 1");
+  };
+  in_processes(2, body, {0});
+}
+
+TEST(SimdeviceProcessFaults, AWaitForADeadProcessIsAFaultThatNamesIt) {
+  const auto body = [](int process, Page& page) {
+    Members m(page, process, 1, 2);
+    page.meet(0, 2);
+    if (process == 1) die();
+    AB_WELL(m.run(AB_ALL_REDUCE_SUM, 1));
+    AB_FAILS(m.finish(), AB_FAULT, "nothing can go on: queue comm of device 0 waits for rank 1 of communicator");
+    EXPECT_THAT(last_error(), HasSubstr("has ended (process "));
+  };
+  in_processes(2, body, {1});
+}
+
+TEST(SimdeviceProcessFaults, ARankThatGivesUpIsSeenInOtherProcesses) {
+  in_processes(2, [](int process, Page& page) {
+    Members m(page, 2 * process, 2, 4);
+    AB_WELL(m.run(AB_ALL_REDUCE_SUM, 1));
+    AB_WELL(m.finish());
+    if (process == 1) {
+      page.meet(0, 2);
+      page.times[0] = now_ms();
+      m.leave(m.comms, 1);
+    } else {
+      AB_WELL(m.run(AB_ALL_REDUCE_SUM, 1));
+      EXPECT_EQ(m.finish(1, 10), AB_TIMED_OUT);
+      page.meet(0, 2);
+      while (!page.times[0]) std::this_thread::yield();
+      const Told told = told_by(m.comms[1], page.times[0]);
+      EXPECT_EQ(told.rank, 2);
+      EXPECT_LE(told.after_ms, kSoon);
+      EXPECT_THAT(last_error(), HasSubstr("rank 2 has aborted communicator simulated 1"));
+      AB_FAILS(m.finish(0, 10), AB_TIMED_OUT, "waits for ranks 2 3 of communicator simulated 1");
+    }
+    page.meet(1, 2);
+    if (process == 0) m.leave(m.comms, 1);
+    AB_WELL(m.finish(0));
+    AB_WELL(m.finish(1));
+  });
+}
+
+// What a queue waited for in vain holds any values, and what comes behind it runs.
+TEST(SimdeviceProcessFaults, GivingUpWakesAThreadThatWaits) {
+  in_processes(2, [](int process, Page& page) {
+    Members m(page, process, 1, 2);
+    if (process == 1) return page.meet(0, 2);
+    AB_WELL(m.run(AB_ALL_REDUCE_SUM, 1));
+    std::thread waits([&] { EXPECT_EQ(m.finish(0, 60000), AB_OK) << last_error(); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    const auto begun = now_ms();
+    m.leave(m.comms, 1);
+    waits.join();
+    EXPECT_LT(now_ms() - begun, 10000);
+    page.meet(0, 2);
+  });
+}
+
+TEST(SimdeviceProcessFaults, ADisagreementIsToldInAllProcesses) {
+  struct Case {
+    ab_collective what;
+    size_t n;
+    int dtype, root;
+    const char* text;
+  };
+  for (const Case& c : {Case{AB_ALL_REDUCE_SUM, 4, AB_FLOAT32, 0, "all_reduce_sum of 4 float32"},
+                        Case{AB_BROADCAST, 3, AB_FLOAT32, 1, "broadcast of 3 float32, root 1"},
+                        Case{AB_ALL_REDUCE_SUM, 3, AB_INT32, 0, "all_reduce_sum of 3 int32"}}) {
+    in_processes(3, [&](int process, Page& page) {
+      Members m(page, process, 1, 3);
+      EXPECT_EQ(m.sum_of(1), 3);
+      AB_WELL(process == 2 ? m.run(c.what, c.n, c.dtype, c.root) : m.run(AB_ALL_REDUCE_SUM, 3));
+      page.meet(1, 3);
+      EXPECT_EQ(m.finish(0, 300), AB_TIMED_OUT);
+      EXPECT_THAT(last_error(), HasSubstr("disagree on collective 1: "));
+      int failed = 9;
+      AB_FAILS(api.comm_check(m.comms[0], &failed), AB_UNAVAILABLE, "ranks of communicator simulated 1 of process");
+      EXPECT_THAT(last_error(), AllOf(HasSubstr("runs all_reduce_sum of 3 float32"), HasSubstr(c.text)));
+      EXPECT_EQ(failed, 2);
+      page.meet(0, 3);
+      give_up_and_work_on(m, page, process, 3);
+    });
+  }
+}
+
+// Ranks 0 and 1 live in one process, which is told by the call; the other one hears of it, too.
+TEST(SimdeviceProcessFaults, ADisagreementWithinAProcessIsToldElsewhere) {
+  in_processes(2, [](int process, Page& page) {
+    Members m(page, 2 * process, 2 - process, 3);
+    if (process == 0) {
+      AB_WELL(api.comm_group(1));
+      AB_WELL(api.comm_run(m.comms[0], m.queues[0], AB_ALL_REDUCE_SUM, m.send[0], m.recv[0], 1, AB_FLOAT32, 0));
+      AB_FAILS(api.comm_run(m.comms[1], m.queues[1], AB_ALL_REDUCE_MAX, m.send[1], m.recv[1], 1, AB_FLOAT32, 0),
+               AB_INVALID_ARGUMENT, "disagree on collective 0: rank 0 runs all_reduce_sum");
+      AB_WELL(api.comm_group(0));
+      AB_WELL(m.finish()) << "rank 0 does not wait for ever";
+    } else {
+      const Told told = told_by(m.comms[0], now_ms());
+      EXPECT_EQ(told.rank, 1);
+      EXPECT_THAT(last_error(), HasSubstr("rank 1 runs all_reduce_max of 1 float32"));
+    }
+    page.meet(0, 2);
+  });
+}
+
+TEST(SimdeviceProcessFaults, NobodyGivesMoreThanADeviceOfWhoNamedItHolds) {
+  in_processes(2, [](int process, Page& page) {
+    Members m(page, process, 1, 2, {{"simdevice_bytes", process == 0 ? "1048576" : "2097152"}});
+    const size_t most = size_t{1048576} / sizeof(float);
+    EXPECT_EQ(m.run(AB_ALL_REDUCE_SUM, most + 1), AB_INVALID_ARGUMENT);
+    EXPECT_THAT(m.last, HasSubstr("gives up to 1048576 bytes, the memory of a device where it was named, got 1048580"));
+    EXPECT_EQ(m.sum_of(1), 2);
+  });
+}
+
+TEST(SimdeviceProcessFaults, RanksOfSeveralProcessesFitTogether) {
+  in_processes(2, [](int process, Page& page) {
+    Members m(page, process, 1, 3);
+    page.meet(0, 2);
+    if (process == 1) {
+      ab_comm* c = nullptr;
+      AB_FAILS(api.comm_new(0, page.id(0), 2, 3, &c), AB_INVALID_ARGUMENT, "are both on device 0");
+      m.leave(m.comms, 0);
+      AB_FAILS(api.comm_new(0, page.id(0), 0, 3, &c), AB_INVALID_ARGUMENT, "has a rank 0 already");
+      AB_FAILS(api.comm_new(0, page.id(0), 2, 4, &c), AB_INVALID_ARGUMENT, "has 4 ranks, another one said 3");
+      AB_WELL(api.comm_new(0, page.id(0), 2, 3, &c));
+      AB_WELL(api.comm_free(c, 0));
+    }
+    page.meet(1, 2);
+  });
+}
+
+}  // namespace
+}  // namespace anabranch::device
