@@ -59,7 +59,8 @@ def flags() -> Dict[str, str]:
 
 def parameters(trained: Trained) -> List[np.ndarray]:
     """Without what forward operators keep of their own worker's batches."""
-    return [np.array(trained.scope.find_var(name).get_tensor()) for name in trained.parameters]
+    names = sorted(p.name for p in trained.main.all_parameters() if p.trainable)
+    return [np.array(trained.scope.find_var(name).get_tensor()) for name in names]
 
 
 def values_of(file: str) -> List[np.ndarray]:
