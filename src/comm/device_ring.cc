@@ -190,7 +190,6 @@ void DeviceRing::look() {
     const std::string why = communicator_->failure(&rank);
     AB_CHECK(why.empty(), Unavailable, "{}{}", rank < 0 ? "" : group_->name(rank) + ": ", why);
   } catch (const Error& e) {
-    communicator_->abort();
     AB_THROW(Unavailable, "{}; ring {} was computing {}", e.message(), ring_.number(), what_.str());
   }
 }

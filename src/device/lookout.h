@@ -7,9 +7,9 @@ namespace anabranch::device {
 class Lookout {
  public:
   virtual ~Lookout() = default;
-  // Throws when it can end no more, and has ended it by then: queues go on, with any values.
-  virtual void look() = 0;
-  virtual void give_up() noexcept = 0;  // ends it
+  virtual void look() = 0;  // throws when it can end no more
+  // Ends it: queues go on, with any values. Whoever gives a run up does so before it waits for queues (settle.h).
+  virtual void give_up() noexcept = 0;
 };
 
 }  // namespace anabranch::device

@@ -9,6 +9,7 @@
 #include "comm/device_ring.h"
 #include "core/tensor.h"
 #include "device/pool.h"
+#include "device/settle.h"
 
 namespace anabranch::comm {
 namespace {
@@ -104,7 +105,12 @@ struct Node {
     device::Lookout* const lookout = ring.get();
     device::Event passed(Devices::get(), rank);
     passed.record(queue());
-    passed.wait({&lookout, 1});
+    try {
+      passed.wait({&lookout, 1});
+    } catch (const Error&) {
+      device::settle(Devices::get(), rank, {&lookout, 1});
+      throw;
+    }
   }
 
   const int rank;

@@ -123,8 +123,8 @@ DEFECTS: List[Named] = [
     Named("nobody_looks_whether_the_others_live", "src/device/event.cc",
           "for (Lookout* lookout : lookouts) lookout->look();", "for (Lookout* lookout : lookouts) if (!MUTANT) lookout->look();",
           "the worker that dies in the middle of a step is waited for until the deadline", "workers"),
-    Named("a_sum_that_cannot_end_stays_in_its_queue", "src/comm/device_ring.cc",
-          "  } catch (const Error& e) {\n    communicator_->abort();", "  } catch (const Error& e) {\n    if (!MUTANT) communicator_->abort();",
+    Named("a_sum_that_cannot_end_stays_in_its_queue", "src/device/settle.cc",
+          "for (Lookout* lookout : lookouts) lookout->give_up();", "for (Lookout* lookout : lookouts) if (!MUTANT) lookout->give_up();",
           "behind the death of a worker the devices of the others never work again", "workers"),
     # ---- place
     Named("another_device_counts_as_here", PLACE,
