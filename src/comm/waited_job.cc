@@ -13,13 +13,11 @@ void WaitedJob::run(Group& group) {
   AB_CHECK(under_way_.load(std::memory_order_acquire) == 0, Unavailable,
            "rank {} of {} is still in the meeting that an earlier run has given up", group.rank(), group.size());
   error_ = nullptr;
-  held_ = shared_from_this();
   under_way_.store(1, std::memory_order_relaxed);
   try {
     group.begin(*this);
   } catch (...) {
     under_way_.store(0, std::memory_order_relaxed);
-    held_ = nullptr;
     throw;
   }
   // Meetings have a deadline; what is done between them, such as joining devices, may have none.
@@ -29,9 +27,10 @@ void WaitedJob::run(Group& group) {
   const auto begun = std::chrono::steady_clock::now();
   while (under_way_.load(std::memory_order_acquire) != 0) {
     futex_wait(under_way_, 1, kLookMs);
-    const bool late = most >= 0 && std::chrono::steady_clock::now() - begun > Milliseconds(most);
-    AB_CHECK(
-        !late, Unavailable,
+    if (most < 0 || std::chrono::steady_clock::now() - begun < Milliseconds(most)) continue;
+    new std::shared_ptr<WaitedJob>(shared_from_this());  // for good: the group's thread is inside, who knows how long
+    AB_THROW(
+        Unavailable,
         "rank {} of {} waits for the others for more than {} ms (FLAGS_device_deadline, FLAGS_collective_deadline)",
         group.rank(), group.size(), most);
   }
@@ -39,10 +38,9 @@ void WaitedJob::run(Group& group) {
 }
 
 void WaitedJob::ended(std::exception_ptr error) noexcept {
-  const auto held = std::move(held_);
   error_ = std::move(error);
   under_way_.store(0, std::memory_order_release);
-  futex_wake_all(under_way_);
+  futex_wake_all(under_way_);  // of which the address alone is looked at: whoever has waited may have gone on
 }
 
 }  // namespace anabranch::comm

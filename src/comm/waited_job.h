@@ -1,5 +1,5 @@
 // A job that the thread which begins it waits for: the meeting before a node of a device goes into its queue. Memory
-// of a node that stays from step to step; kept by whoever begins it, and by the group's thread while it is under way.
+// of a node that stays from step to step. The group's thread never keeps it, so that it never ends its own group.
 #pragma once
 #include <atomic>
 #include <memory>
@@ -17,7 +17,6 @@ class WaitedJob : public Job, public std::enable_shared_from_this<WaitedJob> {
  private:
   std::atomic<uint32_t> under_way_{0};
   std::exception_ptr error_;
-  std::shared_ptr<WaitedJob> held_;
 };
 
 }  // namespace anabranch::comm
