@@ -87,13 +87,13 @@ void Machine::run_until(Lock& lock, const std::function<bool()>& there, int64_t 
   for (uint64_t seen = ns_;;) {
     check_fault();
     if (there()) break;
-    bool alive = false;
+    bool moves = driven_;  // also where another thread's item ends just when this one's wait does
     if (!driven_ && step(lock)) {
       naps = 0;
     } else {
-      alive = rest(lock, limit, naps++);
+      moves |= rest(lock, limit, naps++);
     }
-    if (forever && (driven_ || ns_ != seen || alive)) {
+    if (forever && (moves || driven_ || ns_ != seen)) {
       seen = ns_;
       limit = Time::now() + span;
     }

@@ -186,4 +186,31 @@ class Members {
   void* host_ = nullptr;
 };
 
+inline constexpr int64_t kSoon = 100;  // milliseconds until the death of a process is known
+
+// Asks until comm_check() fails. Its text is in last_error().
+struct Told {
+  int status = AB_OK, rank = 9;
+  int64_t after_ms = 0;
+};
+inline Told told_by(ab_comm* comm, int64_t since) {
+  Told told;
+  while (!told.status && now_ms() - since < 10000) {
+    told.status = api.comm_check(comm, &told.rank);
+    told.after_ms = now_ms() - since;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return told;
+}
+
+// Giving up ends what is under way; then those that are left make another communicator, and it works.
+inline void give_up_and_work_on(Members& m, Page& page, int first, int ranks) {
+  EXPECT_EQ(m.run(AB_ALL_REDUCE_SUM, 1), AB_UNAVAILABLE) << "after a failure";
+  m.leave(m.comms, 1);
+  AB_WELL(m.finish());
+  if (first == 0) page.name(1);
+  m.comms = m.join(page.id(1), first, ranks);
+  EXPECT_EQ(m.sum_of(2), 2 * static_cast<float>(ranks));
+}
+
 }  // namespace anabranch::device

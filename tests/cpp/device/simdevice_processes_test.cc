@@ -77,6 +77,26 @@ TEST(SimdeviceProcesses, ManyRoundsOfTwoCommunicators) {
   });
 }
 
+// What this process has put in around its part is ordered as in any other collective.
+TEST(SimdeviceProcesses, AnAccessThatNothingOrdersWithItsPartIsFound) {
+  for (const bool ordered : {true, false}) {
+    in_processes(2, [&](int process, Page& page) {
+      Members m(page, process, 1, 2, seeded(static_cast<uint64_t>(process)));
+      ab_queue* other = m.sim.queue("other");
+      AB_WELL(m.run(AB_ALL_REDUCE_SUM, 1));
+      if (ordered) {
+        AB_WELL(api.queue_wait(other, m.sim.recorded(m.queues[0])));
+      }
+      AB_WELL(scale(other, nullptr, static_cast<float*>(m.send[0]), 1, 1, 5));
+      int status = m.sim.finish(other);
+      if (!status) status = m.finish(0, 10000);
+      EXPECT_EQ(status, ordered ? AB_OK : AB_FAULT) << last_error();
+      EXPECT_TRUE(ordered || last_error().starts_with("race: ")) << last_error();
+      page.meet(0, 2);
+    });
+  }
+}
+
 // As devices do: a process whose threads wait for something else does not keep the others waiting.
 TEST(SimdeviceProcesses, NobodyHasToWaitForTheDevice) {
   in_processes(3, [](int process, Page& page) {

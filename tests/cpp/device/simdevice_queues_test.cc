@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <numeric>
 #include <set>
@@ -214,6 +215,31 @@ TEST(SimdeviceQueues, AForkedProcessHasNoDevices) {
       },
       testing::ExitedWithCode(3), "");
   AB_WELL(sim.finish(q));
+}
+
+// The item lasts about as long as the patience, so that it ends when the other thread loses its own.
+TEST(SimdeviceQueues, AnItemThatAnotherThreadRunsIsNoStandstill) {
+  struct Long {
+    std::atomic<bool> begun{false};
+    int us;
+  };
+  Sim sim(seeded(0, "earliest"));  // whose patience is 50 ms
+  ab_queue* q = sim.queue("compute");
+  for (int turn = 0; turn < 30; ++turn) {
+    Long item;
+    item.us = 49800 + 20 * turn;
+    const auto lasts = [](void* arg, int) {
+      static_cast<Long*>(arg)->begun = true;
+      std::this_thread::sleep_for(std::chrono::microseconds(static_cast<Long*>(arg)->us));
+    };
+    AB_WELL(api.queue_call(q, lasts, &item));
+    ab_event* end = sim.recorded(q);
+    int passed = 0;
+    std::thread asks([&] { EXPECT_EQ(api.event_query(end, &passed, nullptr), AB_OK) << last_error(); });
+    while (!item.begun) std::this_thread::yield();
+    EXPECT_EQ(api.event_wait(end, AB_FOREVER), AB_OK) << last_error();
+    asks.join();
+  }
 }
 
 }  // namespace
