@@ -30,8 +30,8 @@ void What::add(const Shape& shape) {
 }
 
 bool What::agrees_with(const What& other) const {
-  return magic == other.magic && verb == other.verb && how == other.how && dtype == other.dtype && root == other.root &&
-         elems == other.elems && shapes == other.shapes;
+  return magic == other.magic && verb == other.verb && how == other.how && dtype == other.dtype &&
+         on_devices == other.on_devices && root == other.root && elems == other.elems && shapes == other.shapes;
 }
 
 std::string What::str() const {
@@ -41,9 +41,9 @@ std::string What::str() const {
   if (verb == Verb::kBarrier) return "barrier";
   const bool known = dtype <= static_cast<uint8_t>(DType::kBFloat16);
   const bool combines = verb <= Verb::kReduceScatter && how <= Combine::kMin;
-  return fmt::format("{}{}{} of {} numbers {}, {}, root {}", kVerbs[static_cast<int>(verb)], combines ? " " : "",
+  return fmt::format("{}{}{} of {} numbers {}, {}, root {}{}", kVerbs[static_cast<int>(verb)], combines ? " " : "",
                      combines ? combine_name(how) : "", elems, known ? dtype_name(static_cast<DType>(dtype)) : "?",
-                     std::string_view(text, strnlen(text, kText)), root);
+                     std::string_view(text, strnlen(text, kText)), root, on_devices ? ", on devices" : "");
 }
 
 Region& Strip::over(Wire& wire, void* memory, size_t bytes) {

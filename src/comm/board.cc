@@ -50,6 +50,13 @@ bool Board::is_gone(int rank) const {
   return place(rank).left.load() || poll(&process, 1, 0) > 0;
 }
 
+int Board::gone() const {
+  for (int r = 0; r < size_; ++r) {
+    if (r != rank_ && is_gone(r)) return r;
+  }
+  return -1;
+}
+
 void Board::ring() {
   if (head().sleepers.load() == 0) return;
   head().bell.fetch_add(1);

@@ -1,7 +1,7 @@
 // Memory that all processes of a group see, where they are on one machine: each writes its own part and reads those of
 // the others, turn by turn. A part has two sides: while the others read one, its owner may write the other one. Waits
 // end with a deadline, when the process that is waited for is gone, or by abort(); as those of a wire they tell
-// failures as text. For one thread, but for abort().
+// failures as text. For one thread, but for gone() and abort().
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -30,7 +30,8 @@ class Board {
   // What this process has written can be read by all, and it waits until it can read theirs. `missing`: for whom it
   // has waited in vain.
   std::string turn(int64_t within_ms, int* missing);
-  void abort();  // from any thread: ends a wait, and all that follow
+  int gone() const;  // the first process that is; -1: none. From any thread
+  void abort();      // from any thread: ends a wait, and all that follow
 
  private:
   struct Place;

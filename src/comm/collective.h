@@ -25,7 +25,7 @@ struct What {
   Verb verb = Verb::kBarrier;
   Combine how = Combine::kSum;
   uint8_t dtype = 0;
-  uint8_t reserved = 0;
+  uint8_t on_devices = 0;  // bytes travel between devices, not through here
   int32_t root = 0;
   int64_t elems = 0;
   uint64_t shapes = 0;  // of several tensors, mixed

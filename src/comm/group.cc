@@ -127,6 +127,14 @@ std::shared_ptr<Group> ring(int ring) {
 
 uint64_t rings_joined() { return rings().count.load(std::memory_order_acquire); }
 
+const std::shared_ptr<Group>& FoundRing::get() {
+  if (const uint64_t now = rings_joined(); !group_ || seen_ != now) {
+    group_ = ring(ring_);
+    seen_ = now;
+  }
+  return group_;
+}
+
 void forget_rings() {
   std::map<int, std::shared_ptr<Group>> gone;
   const std::lock_guard lock(rings().mutex);

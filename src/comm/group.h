@@ -36,6 +36,9 @@ class Group {
   const std::vector<std::string>& endpoints() const { return peers_->endpoints(); }
   int processes_here() const;  // of the group, at the address of this machine
   void fail(const std::string& why) { peers_->fail(why); }
+  void look() { peers_->look(); }
+  Milliseconds deadline() const { return peers_->deadline(); }  // of each meeting
+  std::string name(int rank) const { return peers_->name(rank); }
   std::string failure() const { return peers_->failure(); }
   bool of_parent() const;  // a fork lies between: its thread and its connections are in the parent of this process
 
@@ -66,5 +69,18 @@ std::shared_ptr<Group> ring(int ring);       // Unavailable: not joined
 void forget_rings();
 // Rises when rings are joined or forgotten: who has looked one up before looks again.
 uint64_t rings_joined();
+
+// The group of a ring, looked up again only when rings were joined or forgotten. For one thread.
+class FoundRing {
+ public:
+  explicit FoundRing(int ring) : ring_(ring) {}
+  int number() const { return ring_; }
+  const std::shared_ptr<Group>& get();  // Unavailable: not joined
+
+ private:
+  const int ring_;
+  uint64_t seen_ = 0;
+  std::shared_ptr<Group> group_;
+};
 
 }  // namespace anabranch::comm

@@ -17,12 +17,12 @@ void Peers::begin(const char* what) {
 
 void Peers::send(Region& from, int to, int phase, size_t offset, size_t bytes) {
   check();
-  if (std::string why = from.send(to, tag(phase), offset, bytes); !why.empty()) lost(to, why, false);
+  if (std::string why = from.send(to, tag(phase), offset, bytes); !why.empty()) lost(what_, to, why, false);
 }
 
 void Peers::receive(Region& into, int from, int phase, size_t offset, size_t bytes) {
   check();
-  if (std::string why = into.receive(from, tag(phase), offset, bytes); !why.empty()) lost(from, why, false);
+  if (std::string why = into.receive(from, tag(phase), offset, bytes); !why.empty()) lost(what_, from, why, false);
 }
 
 void Peers::wait_sent(Region& region, int to) { wait(region, to, false); }
@@ -40,7 +40,7 @@ void Peers::wait(Region& region, int other, bool receives) {
     const std::lock_guard lock(mutex_);
     waiting_ = nullptr;
   }
-  if (!why.empty()) lost(other, why, std::chrono::steady_clock::now() - begun >= deadline_);
+  if (!why.empty()) lost(what_, other, why, std::chrono::steady_clock::now() - begun >= deadline_);
 }
 
 void Peers::use(std::unique_ptr<Board> board) {
@@ -53,15 +53,15 @@ void Peers::turn() {
   const auto begun = std::chrono::steady_clock::now();
   int other = rank_;
   const std::string why = board_->turn(deadline_.count(), &other);
-  if (!why.empty()) lost(other, why, std::chrono::steady_clock::now() - begun >= deadline_);
+  if (!why.empty()) lost(what_, other, why, std::chrono::steady_clock::now() - begun >= deadline_);
 }
 
-void Peers::lost(int other, const std::string& why, bool late) {
+void Peers::lost(const char* doing, int other, const std::string& why, bool late) {
   if (std::string earlier = failure(); !earlier.empty()) AB_THROW(Unavailable, "{}", earlier);
   std::string reason =
-      late ? fmt::format("{} of {}: {} has not come to it for {:.1f} s (FLAGS_collective_deadline)", what_, name(rank_),
+      late ? fmt::format("{} of {}: {} has not come to it for {:.1f} s (FLAGS_collective_deadline)", doing, name(rank_),
                          name(other), std::chrono::duration<double>(deadline_).count())
-           : fmt::format("{} of {}: {} is gone: {}", what_, name(rank_), name(other), why);
+           : fmt::format("{} of {}: {} is gone: {}", doing, name(rank_), name(other), why);
   if (witness_) reason = witness_->report(reason);
   fail(reason);
   AB_THROW(Unavailable, "{}", failure());
@@ -77,6 +77,12 @@ void Peers::fail(const std::string& why) {
 std::string Peers::failure() const {
   const std::lock_guard lock(mutex_);
   return failure_;
+}
+
+void Peers::look() {
+  check();
+  const int gone = board_ ? board_->gone() : -1;
+  if (gone >= 0) lost("collective on devices", gone, "its process has left", false);
 }
 
 void Peers::check() {

@@ -1,6 +1,6 @@
 // A process among those of its group: sends and receives that name the other side where they fail. All waits end: with
 // the message, with the deadline, or because somebody has left the group. A failure is final, and each later call
-// repeats it. For one thread, but for fail().
+// repeats it. For one thread, but for fail() and look().
 #pragma once
 #include <chrono>
 #include <memory>
@@ -31,6 +31,7 @@ class Peers {
   int size() const { return static_cast<int>(endpoints_.size()); }
   const std::vector<std::string>& endpoints() const { return endpoints_; }
   Wire& wire() { return *wire_; }
+  Milliseconds deadline() const { return deadline_; }
   std::string name(int rank) const;  // "rank 2 (10.0.0.3:6170)"
 
   // A new number for messages, the same in all processes: they run the same collectives in the same order.
@@ -49,11 +50,14 @@ class Peers {
   void listen_to(std::shared_ptr<Witness> witness) { witness_ = std::move(witness); }
   void fail(const std::string& why);
   std::string failure() const;  // empty: the group works
+  // Throws when the group has failed, or somebody is gone, without a meeting. Only a board shows who is gone; of those
+  // behind a wire the next meeting tells.
+  void look();
 
  private:
   uint64_t tag(int phase) const { return number_ * 8 + static_cast<uint64_t>(phase); }
   void wait(Region& region, int other, bool receives);
-  [[noreturn]] void lost(int other, const std::string& why, bool late);
+  [[noreturn]] void lost(const char* doing, int other, const std::string& why, bool late);
   void check();
 
   const int rank_;

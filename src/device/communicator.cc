@@ -52,8 +52,31 @@ class Together {
 std::shared_ptr<Communicator> Communicator::of(const std::vector<int>& devices, int number) {
   const std::lock_guard lock(turn);
   std::shared_ptr<Communicator>& found = known().communicators[{devices, number}];
-  if (!found || !found->works()) found.reset(new Communicator(devices, number));
-  return found;
+  if (found && found->works()) return found;
+  const std::shared_ptr<Communicator> made(new Communicator(devices, number));
+  made->join_all(new_id(), 0, static_cast<int>(devices.size()));
+  return found = made;
+}
+
+Communicator::Id Communicator::new_id() {
+  Id id;
+  const Devices& devices = Devices::get();
+  devices.check(devices.api().comm_id(id.bytes), "naming a communicator");
+  return id;
+}
+
+void Communicator::check_there() { Together(Devices::get()).end(); }
+
+// Not under the lock: the others may come late, and runs of other communicators go on.
+std::shared_ptr<Communicator> Communicator::join(const std::vector<int>& devices, int number, const Id& id, int first,
+                                                 int total) {
+  std::shared_ptr<Communicator> made;
+  {
+    const std::lock_guard lock(turn);
+    made.reset(new Communicator(devices, number));
+  }
+  made->join_all(id, first, total);
+  return made;
 }
 
 Communicator::Communicator(const std::vector<int>& devices, int number)
@@ -67,34 +90,35 @@ Communicator::Communicator(const std::vector<int>& devices, int number)
     rank.begun = std::make_unique<Event>(devices_, rank.device);
     rank.ended = std::make_unique<Event>(devices_, rank.device);
   }
-  try {
-    join_all();
-  } catch (...) {
-    give_up();
-    throw;
-  }
 }
 
-void Communicator::join_all() {
-  const ab_device_api& api = devices_.api();
-  const int count = static_cast<int>(ranks_.size());
-  char id[128];
-  devices_.check(api.comm_id(id), "naming a communicator");
+void Communicator::join_all(const Id& id, int first, int total) {
   Together together(devices_);
-  for (int r = 0; r < count; ++r) {
-    devices_.check(api.comm_new(ranks_[r].device, id, r, count, &ranks_[r].comm), "joining devices");
+  for (size_t r = 0; r < ranks_.size(); ++r) {
+    const int rank = first + static_cast<int>(r);
+    devices_.check(devices_.api().comm_new(ranks_[r].device, id.bytes, rank, total, &ranks_[r].comm),
+                   "joining devices");
   }
   together.end();
 }
 
 Communicator::~Communicator() { give_up(); }
 
-// Ranks that have begun would wait for the others for ever. Returns when nothing is under way any more.
-void Communicator::give_up() noexcept {
+void Communicator::leave() noexcept {
   works_ = false;
   for (Rank& rank : ranks_) {
     if (rank.comm) devices_.api().comm_free(std::exchange(rank.comm, nullptr), 1);
   }
+}
+
+void Communicator::abort() noexcept {
+  const std::lock_guard lock(turn);
+  leave();
+}
+
+// Ranks that have begun would wait for the others for ever. Returns when nothing is under way any more.
+void Communicator::give_up() noexcept {
+  leave();
   for (const Rank& rank : ranks_) {
     if (!rank.ended) continue;
     try {
@@ -160,8 +184,25 @@ void Communicator::run(ab_queue* queue, int device, std::span<const Call> calls)
   }
 }
 
-void Communicator::wait() const {
-  for (const Rank& rank : ranks_) rank.ended->wait();
+void Communicator::wait(std::span<Lookout* const> lookouts) const {
+  for (const Rank& rank : ranks_) rank.ended->wait(lookouts);
+}
+
+bool Communicator::passed() const {
+  return std::all_of(ranks_.begin(), ranks_.end(), [](const Rank& rank) { return rank.ended->passed(); });
+}
+
+std::string Communicator::failure(int* rank) {
+  const std::lock_guard lock(turn);
+  for (const Rank& own : ranks_) {
+    *rank = -1;
+    if (own.comm && devices_.api().comm_check(own.comm, rank) != AB_OK) {
+      char text[512];
+      devices_.api().last_error(text, sizeof(text));
+      return text;
+    }
+  }
+  return {};
 }
 
 }  // namespace anabranch::device

@@ -1,10 +1,18 @@
 #include "device/event.h"
 
+#include <algorithm>
+#include <chrono>
 #include <utility>
 
+#include "base/error.h"
 #include "base/flags.h"
 
 namespace anabranch::device {
+namespace {
+
+constexpr int64_t kLookMs = 5;
+
+}  // namespace
 
 Event::Event(const Devices& devices, int device, bool timed) : devices_(&devices) {
   devices.check(devices.api().event_new(device, timed, &event_), "making an event");
@@ -18,6 +26,28 @@ Event::~Event() {
 
 void Event::wait() const {
   devices_->check(devices_->api().event_wait(event_, Flags::device_deadline()), "waiting for the device");
+}
+
+void Event::wait(std::span<Lookout* const> lookouts) const {
+  using std::chrono::steady_clock, std::chrono::milliseconds;
+  if (lookouts.empty()) return wait();
+  const int64_t deadline = std::min(Flags::device_deadline(), int64_t{1} << 40);
+  const auto end = steady_clock::now() + milliseconds(deadline);
+  while (true) {
+    const int status = devices_->api().event_wait(event_, kLookMs);
+    if (status != AB_TIMED_OUT) return devices_->check(status, "waiting for the device");
+    for (Lookout* lookout : lookouts) lookout->look();
+    if (deadline < 0 || steady_clock::now() < end) continue;
+    for (Lookout* lookout : lookouts) lookout->give_up();
+    AB_THROW(Unavailable, "{}: waiting for the device and other processes: not passed within {} ms",
+             devices_->api().name, deadline);
+  }
+}
+
+bool Event::passed() const {
+  int passed = 0;
+  devices_->check(devices_->api().event_query(event_, &passed, nullptr), "asking for an event");
+  return passed != 0;
 }
 
 uint64_t Event::ns() const {

@@ -1,8 +1,10 @@
 // A point in a queue of a device, for as long as this object lives.
 #pragma once
 #include <cstdint>
+#include <span>
 
 #include "device/devices.h"
+#include "device/lookout.h"
 
 namespace anabranch::device {
 
@@ -22,6 +24,9 @@ class Event {
   }
   // The calling thread waits. Unavailable after FLAGS_device_deadline.
   void wait() const;
+  // Likewise, and looks at these again and again; what they throw ends the wait.
+  void wait(std::span<Lookout* const> lookouts) const;
+  bool passed() const;  // at once; also where it was never recorded
   // Of a timed one that has passed: nanoseconds since some moment of its device.
   uint64_t ns() const;
 

@@ -2,12 +2,20 @@
 
 #include <exception>
 
+#include "device/event.h"
+
 namespace anabranch::device {
 
-void settle(const Devices& devices, int device) noexcept {
+void settle(const Devices& devices, int device, std::span<Lookout* const> lookouts) noexcept {
   try {
-    devices.wait(device);
+    for (const QueueKind kind : {QueueKind::kCompute, QueueKind::kUp, QueueKind::kDown}) {
+      const Event passed(devices, device);
+      passed.record(devices.queue(device, kind));
+      passed.wait(lookouts);
+    }
   } catch (const std::exception&) {  // told to whoever runs something there
+    for (Lookout* lookout : lookouts) lookout->give_up();
+    if (!lookouts.empty()) settle(devices, device);
   }
 }
 

@@ -151,7 +151,9 @@ class Lowerer {
   int lane_of(const GraphNode& node) const {
     using device::QueueKind;
     if (!node.on_device()) return kHost;
-    if (joins_devices(node)) return anabranch::lane_of(node.place.id, QueueKind::kUp);  // as copies between devices
+    // As copies between devices: what computes goes on meanwhile.
+    const bool meets = find_op(node.op->type).has(kCompletesLater);
+    if (meets || joins_devices(node)) return anabranch::lane_of(node.place.id, QueueKind::kUp);
     if (node.from.on_host()) return anabranch::lane_of(node.place.id, QueueKind::kUp);
     if (node.place.on_host()) return anabranch::lane_of(node.from.id, QueueKind::kDown);
     if (!(node.from == node.place)) return anabranch::lane_of(node.place.id, QueueKind::kUp);
@@ -162,6 +164,7 @@ class Lowerer {
   const char* why_apart(const GraphNode& node, const NodeSpec& spec) const {
     if (spec.dynamic) return "whose shapes depend on values";
     if (joins_devices(node)) return "of several devices at once";
+    if (find_op(node.op->type).has(kCompletesLater)) return "that meet other processes";
     if (find_op(node.op->type).has(kOrdered)) return "that keep an order of their own";
     const auto on_host = [&](int v) { return v >= 0 && graph_.vars[v].place.on_host(); };
     const bool reads_host = std::any_of(node.ins.begin(), node.ins.end(), on_host);
@@ -192,8 +195,8 @@ class Lowerer {
     out_.has_dynamic |= spec.dynamic;
     spec.tokens = node.tokens;
     add_block_tokens(node, &spec.tokens);
-    spec.later = def.has(kCompletesLater);
     spec.lane = lane_of(node);
+    spec.later = spec.lane == kHost && def.has(kCompletesLater);
     spec.words = spec.lane != kHost && (def.has(kRandom) || reports_faults(node.op->type));
     NodeFactory factory{.def = &def,
                         .op = node.op,

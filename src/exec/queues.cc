@@ -34,6 +34,7 @@ void Queues::add_words(int lane, int node) {
 }
 
 void Queues::begin(const Plan& plan) {
+  lookouts_.clear();
   for (Told& t : words_) t.words.begin(devices_, queue_of(t.lane), plan.step(t.node));
 }
 
@@ -81,7 +82,7 @@ void Queues::put(Plan& plan, int i, ab_queue* queue, const Describe* describe) {
     const auto told = std::find_if(words_.begin(), words_.end(), [&](const Told& t) { return t.lane == lane; });
     words = {told->words.fault_word(), told->words.step_word(), static_cast<uint32_t>(i)};
   }
-  DeviceContext context(node.context, devices_, queue, &workspaces_[lane], words);
+  MeetingContext context({node.context, devices_, queue, &workspaces_[lane], words}, &lookouts_);
   node.kernel(context);
 }
 
@@ -157,20 +158,22 @@ std::string Queues::explain_graphs() const {
 }
 
 void Queues::wait_all() {
-  for (const Told& t : words_) t.ended.wait();
+  for (const Told& t : words_) t.ended.wait(lookouts_);
   for (const int i : order_.last()) {
-    if (i >= 0) events_[i]->wait();
+    if (i >= 0) events_[i]->wait(lookouts_);
   }
+  lookouts_.clear();
 }
 
 void Queues::wait_for(int lane) const {
   const device::Event passed(devices_, device_of(lane));
   passed.record(queue_of(lane));
-  passed.wait();
+  passed.wait(lookouts_);
 }
 
 void Queues::abandon() noexcept {
-  for (int d = 0; d < devices_.count(); ++d) device::settle(devices_, d);
+  for (int d = 0; d < devices_.count(); ++d) device::settle(devices_, d, lookouts_);
+  lookouts_.clear();
 }
 
 int64_t Queues::workspace_bytes() const {

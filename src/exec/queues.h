@@ -13,6 +13,7 @@
 #include "exec/stages.h"
 #include "opdef/device_context.h"
 #include "opdef/device_words.h"
+#include "opdef/meeting_context.h"
 
 namespace anabranch {
 
@@ -60,7 +61,7 @@ class Queues {
   }
   // What node i, which the host runs, waits for.
   void wait_before(int i) {
-    for (const int at : order_.waits(i)) events_[at]->wait();
+    for (const int at : order_.waits(i)) events_[at]->wait(lookouts_);
   }
   // What was launched into this lane has passed; throws what went wrong.
   void wait_for(int lane) const;
@@ -90,10 +91,11 @@ class Queues {
     device::Event ended;
   };
   FaultText fault_text_;
-  std::unique_ptr<DeviceTimes> times_;  // null until a run is traced
-  std::vector<Told> words_;             // of the devices where some node uses them
-  std::vector<Capturable> capturable_;  // by node; none where nothing is captured
-  size_t least_ = 0;                    // of nodes in a graph
+  std::unique_ptr<DeviceTimes> times_;      // null until a run is traced
+  std::vector<Told> words_;                 // of the devices where some node uses them
+  std::vector<Capturable> capturable_;      // by node; none where nothing is captured
+  size_t least_ = 0;                        // of nodes in a graph
+  std::vector<device::Lookout*> lookouts_;  // of the nodes that this run has launched
   std::vector<Stage> stages_;
 };
 

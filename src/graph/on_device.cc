@@ -42,7 +42,7 @@ std::vector<Meta> metas_of(const Graph& graph, const GraphNode& node) {
 bool runs_on_device(const Graph& graph, const GraphNode& node, const std::vector<Meta>& ins) {
   if (guarded(*node.op)) return false;
   const OpDef& def = find_op(node.op->type);
-  if (!is_plain(node) || def.is_dynamic(*node.op) || def.has(kRunsBlock) || def.has(kCompletesLater)) return false;
+  if (!is_plain(node) || def.is_dynamic(*node.op) || def.has(kRunsBlock)) return false;
   for (const int v : graph.reads(node)) {
     if (!fits(graph.vars[v], node) || graph.vars[v].dynamic) return false;
   }

@@ -197,7 +197,7 @@ def test_what_is_injected_into_any_node_is_told_and_the_next_run_goes_on():
 
 
 @pytest.mark.parametrize("devices", [1, 2])
-@pytest.mark.parametrize("name", ["nets", "shapes", "blocks", "values", "in_flight", "wrong"])
+@pytest.mark.parametrize("name", ["nets", "shapes", "blocks", "values", "in_flight", "workers", "wrong"])
 def test_a_scenario_has_the_same_bits_in_two_orders(name, devices):
     text = "import scenarios, training; print(training.digest(scenarios.SCENARIOS[%r](%d)))" % (name, devices)
     assert len({run(text, simdevice_devices=devices, simdevice_order=order) for order in ("random", "latest")}) == 1

@@ -10,12 +10,13 @@ import numpy as np
 from in_flight import in_flight
 from nets import BLOCKS, NETS
 from training import MODES, Trained, compare, digest, same_bits
+from workers import workers
 from wrong import wrong
 
 import anabranch.fluid as fluid
 
 Values = List[np.ndarray]
-SCENARIOS: Dict[str, Callable[[int], Values]] = {"in_flight": in_flight, "wrong": wrong}
+SCENARIOS: Dict[str, Callable[[int], Values]] = {"in_flight": in_flight, "workers": workers, "wrong": wrong}
 
 
 def scenario(function: Callable[[int], Values]) -> Callable[[int], Values]:

@@ -65,8 +65,8 @@ def build(jobs: int) -> None:
     if not os.path.exists(os.path.join(OUT, "build.ninja")):
         subprocess.run(["cmake", "--preset", "release", "-DPython_EXECUTABLE=" + sys.executable], cwd=COPY, check=True,
                        stdout=subprocess.DEVNULL)
-    subprocess.run(["ninja", "-C", OUT, "-j", str(jobs), "--quiet", "_core", "anabranch_simdevice"], env=environment,
-                   check=True)
+    targets = ["_core", "anabranch_simdevice", "anabranch_grpc", "anabranch_gloo"]
+    subprocess.run(["ninja", "-C", OUT, "-j", str(jobs), "--quiet", *targets], env=environment, check=True)
     package = os.path.join(COPY, "python", "anabranch")
     for name in os.listdir(os.path.join(OUT, "python")):
         link = os.path.join(package, name)

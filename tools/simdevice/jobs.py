@@ -13,7 +13,7 @@ sys.path.insert(0, os.path.join(ROOT, "tests"))
 
 from forks import Done, Forks  # noqa: E402
 
-SCENARIOS = ("nets", "shapes", "blocks", "values", "in_flight", "wrong")
+SCENARIOS = ("nets", "shapes", "blocks", "values", "in_flight", "workers", "wrong")
 #: ops: cases of all operators, by graphs, each program on the last device. With one device each seed takes all cases;
 #: with more, whose others then stand idle, a tenth, the one of its last digit: ten seeds take all. cpp: devices' own
 #: tests and those of the engine's queues, which go through seeds and numbers of devices by themselves: once.

@@ -129,12 +129,13 @@ class BuildStrategy(Strategy):
         [], list, "list of str: host:port of every process, to connect them where no startup program does; otherwise "
         "nothing to do. Default [].", inert=True)
     nccl_comm_num = Field(
-        1, int, "int: communicators of devices, used in turn by sums of gradients; nothing to do on CPU. Default 1.",
+        1, int, "int: communicators of devices, of one process and of several, used in turn by sums of gradients; the "
+        "same in all processes; nothing to do on CPU. Default 1.",
         least=1)
     use_hierarchical_allreduce = Field(
         False, bool,
         "bool: nothing to do: sums of several processes with devices always have two levels, first over the devices of "
-        "a process, then over processes. Default False.", inert=True)
+        "a process, then over processes, from device to device. Default False.", inert=True)
     hierarchical_allreduce_inter_nranks = Field(
         0, int,
         "int: nothing to do: the lower level is a process. Default 0.", least=0, inert=True)

@@ -85,6 +85,14 @@ class Placer {
     ++together_;
   }
 
+  // Communicators of the devices that add up between processes take turns, in the same order in all of these.
+  void join_processes(GraphNode& node) {
+    if (node.op->type != "ring_sum") return;
+    auto op = std::make_shared<ir::Op>(*node.op);
+    op->attrs["communicator"] = int32_t{between_++ % context_.build.nccl_comm_num};
+    node.op = std::move(op);
+  }
+
   Place place_of(const GraphNode& node, int v) const {
     const bool own = node.on_device() && is_together(node);
     return own ? context_.places[static_cast<size_t>(graph_.vars[v].replica)] : node.place;
@@ -99,6 +107,7 @@ class Placer {
     }
     if (place.on_host() || !runs_there(node)) return false;
     node.from = node.place = place;
+    join_processes(node);
     return true;
   }
 
@@ -169,7 +178,7 @@ class Placer {
 
   // The counted inputs of a replica's weight: what reads no value of them takes them wherever they lie.
   static bool only_counts(const GraphNode& node, int v) {
-    if (node.op->type != "replica_weight") return false;
+    if (node.op->type != "replica_weight" && node.op->type != "ring_weight") return false;
     return std::find(node.only_shapes.begin(), node.only_shapes.end(), v) != node.only_shapes.end();
   }
 
@@ -252,8 +261,21 @@ class Placer {
     if (!context_.notes) return;
     context_.notes->push_back(fmt::format("{} of {} ops run on a device; on the CPU: {}", placed, ops_,
                                           on_cpu_.empty() ? "none" : fmt::format("{}", fmt::join(on_cpu_, ", "))));
+    note_meetings();
     for (const auto& [what, count] : copies_) {
       context_.notes->push_back(fmt::format("{} {} for {}", count, what.first, what.second));
+    }
+  }
+
+  // What meets other processes, and whether bytes come to the host for it.
+  void note_meetings() const {
+    std::map<std::pair<std::string, bool>, int> found;
+    for (const GraphNode& node : graph_.nodes) {
+      if (find_op(node.op->type).has(kCompletesLater)) ++found[{node.op->type, node.on_device()}];
+    }
+    for (const auto& [what, count] : found) {
+      context_.notes->push_back(fmt::format("{} {} between processes, {}", count, what.first,
+                                            what.second ? "device to device" : "through the CPU"));
     }
   }
 
@@ -261,6 +283,7 @@ class Placer {
   const PassContext& context_;
   std::vector<int32_t> devices_;
   int together_ = 0;  // nodes of all devices so far
+  int between_ = 0;   // nodes of processes that add up on devices
   size_t ops_ = 0;
   std::set<std::string> on_cpu_;  // types of ops that stay there
   std::set<int> made_on_cpu_;     // sparse rows

@@ -5,9 +5,9 @@
 #include "opdef/device_rows.h"
 #include "ops/collective/over_devices.h"
 #include "ops/declare/loss_weight.h"
-#include "ops/device/launch_math.h"
 #include "ops/device/launch_rows.h"
 #include "ops/device/launch_tensor.h"
+#include "ops/device/weigh.h"
 
 namespace anabranch::collective {
 namespace {
@@ -205,16 +205,9 @@ AB_OP(replica_weight)
     })
     .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
-      return [scale = device::kernel_of<T>("scalar/scale"), fill = device::kernel_of_size("fill", sizeof(T)),
-              counted = op.in("Counted"), x = op.in("X"), out = op.out("Out"), replica = op.attr<int32_t>("replica"),
+      return [weigh = device::Weigh<T>(op), counted = op.in("Counted"), replica = op.attr<int32_t>("replica"),
               active = op.attr<int32_t>("active")](KernelContext& c) {
-        const DeviceContext& queued = DeviceContext::of(c);
-        const T w = static_cast<T>(share_of(c, counted, replica, active));
-        if (!x) return queued.launch(fill, device::filled(c[out], w));
-        device::ScalarArgs a{};
-        device::put(a, 0, w);
-        a.flags = 1;
-        device::launch_scalar(queued, scale, a, c[x], c[out]);
+        weigh(DeviceContext::of(c), share_of(c, counted, replica, active));
       };
     });
 

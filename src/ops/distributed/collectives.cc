@@ -3,6 +3,7 @@
 
 #include "ops/declare/attr_checks.h"
 #include "ops/declare/declare.h"
+#include "ops/distributed/on_devices.h"
 #include "ops/distributed/reduce_work.h"
 
 namespace anabranch::distributed {
@@ -21,10 +22,7 @@ struct BroadcastWork {
   int root;
   std::string name;
 
-  void check(const KernelContext&, const comm::Group& group) const {
-    AB_CHECK(root < group.size(), InvalidArgument, "root must be below the number of processes ({}), got {}",
-             group.size(), root);
-  }
+  void check(const KernelContext&, const comm::Group& group) const { check_root(root, group); }
   void run(const KernelContext& c, Peers& peers, Collective& collective) const {
     const Tensor& in = c[x];
     Tensor& to = c[out];
@@ -32,11 +30,6 @@ struct BroadcastWork {
     collective.broadcast(peers, about(Verb::kBroadcast, in, name), root, piece_of(to));
   }
 };
-
-void check_ranks(int nranks, const comm::Group& group) {
-  AB_CHECK(nranks == group.size(), InvalidArgument, "nranks must be the number of processes ({}), got {}", group.size(),
-           nranks);
-}
 
 struct GatherWork {
   In x;
@@ -79,6 +72,18 @@ Kernel broadcast_kernel(const KernelArgs& op) {
   return together(ring_of(op), BroadcastWork{op.in("X"), op.out("Out"), op.attr<int32_t>("root"), name_of(op)});
 }
 
+// Numbers of these types are computed with where devices compute together.
+template <class Kind> auto on_numbers(Kind kind) {
+  return [kind](OpDef& def) {
+    def.device<float, double, int32_t, int64_t, float16, bfloat16>(
+        [kind](auto, const KernelArgs& op) { return on_devices(op, kind(op)); });
+  };
+}
+
+OnDevices::Kind broadcast_kind(const KernelArgs& op) {
+  return {.ring = ring_of(op), .verb = Verb::kBroadcast, .root = op.attr<int32_t>("root")};
+}
+
 void in_ring(OpDef& def) {
   def.attr<int32_t>("ring_id", 0, "the group of processes", at_least<int32_t>("ring_id", 0))
       .ignores("use_calc_stream", false);
@@ -95,7 +100,8 @@ void declare_reduce(const char* type, const char* doc, Combine how) {
       .infer([](InferContext& c) { c.same_as("Out", "X"); })
       .may_share("X", "Out")
       .no_grad("used on gradients")
-      .cpu_any(reduce_kernel(how));
+      .cpu_any(reduce_kernel(how))
+      .with(on_numbers([how](const KernelArgs& op) { return OnDevices::Kind{.ring = ring_of(op), .how = how}; }));
 }
 
 void reductions() {
@@ -117,7 +123,8 @@ AB_OP(c_broadcast)
     .effects(kOrdered | kCompletesLater)
     .infer([](InferContext& c) { c.same_as("Out", "X"); })
     .no_grad("used on parameters")
-    .cpu_any(broadcast_kernel);
+    .cpu_any(broadcast_kernel)
+    .with(on_numbers(broadcast_kind));
 
 AB_OP(c_allgather)
     .doc("Out = the X of all processes of the ring, one behind the other.")
@@ -137,7 +144,10 @@ AB_OP(c_allgather)
     .no_grad("used on gradients")
     .cpu_any([](const KernelArgs& op) {
       return together(ring_of(op), GatherWork{op.in("X"), op.out("Out"), op.attr<int32_t>("nranks"), name_of(op)});
-    });
+    })
+    .with(on_numbers([](const KernelArgs& op) {
+      return OnDevices::Kind{.ring = ring_of(op), .verb = Verb::kAllGather, .ranks = op.attr<int32_t>("nranks")};
+    }));
 
 AB_OP(c_reducescatter)
     .doc("Out = this process's part of the rows of the sum of X over all processes of the ring.")
@@ -158,7 +168,10 @@ AB_OP(c_reducescatter)
     .no_grad("used on gradients")
     .cpu_any([](const KernelArgs& op) {
       return together(ring_of(op), ScatterWork{op.in("X"), op.out("Out"), op.attr<int32_t>("nranks"), name_of(op)});
-    });
+    })
+    .with(on_numbers([](const KernelArgs& op) {
+      return OnDevices::Kind{.ring = ring_of(op), .verb = Verb::kReduceScatter, .ranks = op.attr<int32_t>("nranks")};
+    }));
 
 // ---- those of programs before there were rings
 
@@ -173,7 +186,10 @@ AB_OP(allreduce)
     .no_grad("used on gradients")
     .cpu_any([](const KernelArgs& op) {
       return reduce_kernel(static_cast<Combine>(op.attr<int32_t>("reduce_type")))(op);
-    });
+    })
+    .with(on_numbers([](const KernelArgs& op) {
+      return OnDevices::Kind{.ring = 0, .how = static_cast<Combine>(op.attr<int32_t>("reduce_type"))};
+    }));
 
 AB_OP(broadcast)
     .doc("Out = X of the process `root`.")
@@ -184,7 +200,8 @@ AB_OP(broadcast)
     .effects(kOrdered | kCompletesLater)
     .infer([](InferContext& c) { c.same_as("Out", "X"); })
     .no_grad("used on parameters")
-    .cpu_any(broadcast_kernel);
+    .cpu_any(broadcast_kernel)
+    .with(on_numbers(broadcast_kind));
 
 }  // namespace
 }  // namespace anabranch::distributed

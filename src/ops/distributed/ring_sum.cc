@@ -2,6 +2,8 @@
 #include <cstring>
 
 #include "ops/declare/loss_weight.h"
+#include "ops/device/weigh.h"
+#include "ops/distributed/on_devices.h"
 #include "ops/distributed/reduce_work.h"
 
 namespace anabranch::distributed {
@@ -39,7 +41,7 @@ struct WeightWork {
   int replica, active;
 
   void check(const KernelContext&, const comm::Group&) const {}
-  void run(const KernelContext& c, Peers& peers, Collective& collective) const {
+  double share(const KernelContext& c, Peers& peers, Collective& collective) const {
     double mine[2] = {0, static_cast<double>(active)};
     for (int r = 0; r < counted.count; ++r) mine[0] += static_cast<double>(c.at(counted, r).numel());
     collective.agree(peers, What(Verb::kAllGatherRows, DType::kFloat64, "rows"), mine, sizeof(mine));
@@ -50,9 +52,11 @@ struct WeightWork {
       all[0] += theirs[0];
       all[1] += theirs[1];
     }
-    const double share = !counted     ? 1 / all[1]
-                         : all[0] > 0 ? static_cast<double>(c.at(counted, replica).numel()) / all[0]
-                                      : 0;
+    if (!counted) return 1 / all[1];
+    return all[0] > 0 ? static_cast<double>(c.at(counted, replica).numel()) / all[0] : 0;
+  }
+  void run(const KernelContext& c, Peers& peers, Collective& collective) const {
+    const double share = this->share(c, peers, collective);
     visit_dtype(c[out].dtype(), [&](auto tag) {
       using T = typename decltype(tag)::type;
       if constexpr (std::is_floating_point_v<T>) {
@@ -64,6 +68,37 @@ struct WeightWork {
   }
 };
 
+// The share is made on the host, where the others are met; the number goes into the launch.
+class WeightThere final : public comm::WaitedJob {
+ public:
+  explicit WeightThere(WeightWork work) : work_(work) {}
+  double share(const KernelContext& c) {
+    values_ = c;
+    WaitedJob::run(*ring_.get());
+    return share_;
+  }
+
+ private:
+  void work(Peers& peers) override {
+    try {
+      share_ = work_.share(values_, peers, collective_);
+    } catch (...) {
+      if (!peers.failure().empty()) collective_ = Collective();  // what is under way finds no memory of this step
+      throw;
+    }
+  }
+
+  comm::FoundRing ring_{0};
+  const WeightWork work_;
+  KernelContext values_;
+  Collective collective_;
+  double share_ = 0;
+};
+
+WeightWork weight_work(const KernelArgs& op) {
+  return {op.in("Counted"), op.in("X"), op.out("Out"), op.attr<int32_t>("replica"), op.attr<int32_t>("active")};
+}
+
 }  // namespace
 
 AB_OP(ring_sum)
@@ -72,6 +107,7 @@ AB_OP(ring_sum)
     .takes("X", Holds::kTensorOrRows)
     .out_list("Out", "the same variables")
     .attr<int32_t>("groups", 1, "gradients in this node")
+    .with(communicator_attr)
     .effects(kEngineOnly | kCompletesLater)
     .infer([](InferContext& c) {
       for (int i = 0; i < c.n_in("X"); ++i) c.out("Out", i) = c.in("X", i);
@@ -81,6 +117,9 @@ AB_OP(ring_sum)
       const In x = op.in("X");
       const ReduceWork one{x, op.out("Out"), comm::Combine::kSum, op.op().input("X").at(0)};
       return together(0, SumWork{one, x.count, std::vector<Piece>(x.count)});
+    })
+    .device<float, double, int32_t, int64_t, float16, bfloat16>([](auto, const KernelArgs& op) {
+      return on_devices(op, {});
     });
 
 AB_OP(ring_weight)
@@ -90,9 +129,12 @@ AB_OP(ring_weight)
     .with(loss_weight)
     .effects(kEngineOnly | kCompletesLater)
     .dtype_of_input("X")
-    .cpu<float, double>([](auto, const KernelArgs& op) {
-      return together(0, WeightWork{op.in("Counted"), op.in("X"), op.out("Out"), op.attr<int32_t>("replica"),
-                                    op.attr<int32_t>("active")});
+    .cpu<float, double>([](auto, const KernelArgs& op) { return together(0, weight_work(op)); })
+    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      using T = typename decltype(tag)::type;
+      const auto meeting = std::make_shared<WeightThere>(weight_work(op));
+      return
+          [meeting, weigh = device::Weigh<T>(op)](KernelContext& c) { weigh(DeviceContext::of(c), meeting->share(c)); };
     });
 
 }  // namespace anabranch::distributed

@@ -1,4 +1,5 @@
 // Waiting for streams of a device. The executor orders what a program computes, so the value passes through.
+#include "opdef/device_context.h"
 #include "ops/declare/attr_checks.h"
 #include "ops/declare/declare.h"
 #include "ops/kernels/copy.h"
@@ -14,6 +15,12 @@ Kernel pass(const KernelArgs& op) {
   };
 }
 
+Kernel pass_there(const KernelArgs& op) {
+  return [x = op.in("X"), out = op.out("Out")](KernelContext& c) {
+    if (c[x].raw() != c[out].raw()) DeviceContext::of(c).copy(c[out], c[x]);
+  };
+}
+
 AB_OP(c_sync_calc_stream)
     .doc("Out = X, once it has been computed.")
     .in("X", "[...], or sparse rows")
@@ -22,7 +29,8 @@ AB_OP(c_sync_calc_stream)
     .may_share("X", "Out")
     .infer([](InferContext& c) { c.same_as("Out", "X"); })
     .no_grad("used on gradients")
-    .cpu_any(pass);
+    .cpu_any(pass)
+    .device_any(pass_there);
 
 AB_OP(c_sync_comm_stream)
     .doc("Out = X, once the processes of the ring have computed it.")
@@ -33,7 +41,8 @@ AB_OP(c_sync_comm_stream)
     .attr<int32_t>("ring_id", 0, "the group of processes", at_least<int32_t>("ring_id", 0))
     .infer([](InferContext& c) { c.same_as("Out", "X"); })
     .no_grad("used on gradients")
-    .cpu_any(pass);
+    .cpu_any(pass)
+    .device_any(pass_there);
 
 }  // namespace
 }  // namespace anabranch::distributed

@@ -17,16 +17,13 @@ template <class Work> class Together final : public comm::Job, public std::enabl
   Together(int ring, Work work) : ring_(ring), work_(std::move(work)) {}
 
   void begin(KernelContext& c) {
-    if (const uint64_t now = comm::rings_joined(); !group_ || seen_ != now) {
-      group_ = comm::ring(ring_);
-      seen_ = now;
-    }
+    const std::shared_ptr<comm::Group>& group = ring_.get();
     values_ = c;
-    work_.check(values_, *group_);
+    work_.check(values_, *group);
     held_ = this->shared_from_this();
     completion_ = LaterContext::of(c).take();
     try {
-      group_->begin(*this);
+      group->begin(*this);
     } catch (...) {
       ended(std::current_exception());  // nobody else would
     }
@@ -47,12 +44,10 @@ template <class Work> class Together final : public comm::Job, public std::enabl
   }
 
  private:
-  const int ring_;
+  comm::FoundRing ring_;
   Work work_;
   KernelContext values_;
   comm::Collective collective_;
-  std::shared_ptr<comm::Group> group_;
-  uint64_t seen_ = 0;               // rings_joined() when it was looked up
   std::shared_ptr<Together> held_;  // while it is under way
   Completion completion_;
 };

@@ -1,0 +1,25 @@
+// What the kernel of a node on a device is called with, for those that compute together with other processes.
+#pragma once
+#include <vector>
+
+#include "device/lookout.h"
+#include "opdef/device_context.h"
+
+namespace anabranch {
+
+class MeetingContext final : public DeviceContext {
+ public:
+  using Lookouts = std::vector<device::Lookout*>;
+  MeetingContext(const DeviceContext& of_node, Lookouts* lookouts) : DeviceContext(of_node), lookouts_(*lookouts) {}
+  // Internal when the node has no queue.
+  static const MeetingContext& of(const KernelContext& c) {
+    return static_cast<const MeetingContext&>(DeviceContext::of(c));
+  }
+  // What was launched ends only when others do their part: the run looks at this wherever it waits, until it ends.
+  void look_at(device::Lookout& lookout) const { lookouts_.push_back(&lookout); }
+
+ private:
+  Lookouts& lookouts_;
+};
+
+}  // namespace anabranch
