@@ -213,6 +213,7 @@ const Pass kFuseRecurrent = {
         "gradient",
     .tolerance = kCellTolerance,
     .needs_flag = "FLAGS_fuse_recurrent",
+    .on_devices = true,
     .skip = skip_cells,
     .run = run};
 

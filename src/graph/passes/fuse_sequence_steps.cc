@@ -143,6 +143,7 @@ const Pass kFuseSequenceSteps = {
         "one op, and so does its gradient",
     .tolerance = kCellTolerance,
     .needs_flag = "FLAGS_fuse_recurrent",
+    .on_devices = true,
     .skip = skip_cells,
     .run = run};
 

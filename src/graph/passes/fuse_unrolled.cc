@@ -220,6 +220,7 @@ const Pass kFuseUnrolled = {
         "their gradients",
     .tolerance = kCellTolerance,
     .needs_flag = "FLAGS_fuse_recurrent",
+    .on_devices = true,
     .skip = skip_cells,
     .run = run};
 

@@ -12,6 +12,7 @@ namespace {
 NodeBuilder node_of(const char* type, const Graph& graph, const GraphNode& like, const RecurrentCell& cell,
                     const CellVars& vars) {
   NodeBuilder node(graph, type, like);
+  node.copy({"op_device"});
   for (const auto& [name, value] : cell.attrs) node.attr(name, value);
   node.in("X", vars.x).in("Mask", vars.mask);
   for (size_t s = 0; s < cell.first_states.size(); ++s) node.in(cell.first_states[s], vars.first_states[s]);

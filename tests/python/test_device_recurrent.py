@@ -1,0 +1,225 @@
+"""Recurrences on a simulated device: the layers, and the loops that passes make such ops of, learn what they learn on
+the CPU, and no recurrent operator is left there."""
+import os
+
+import forks
+import pytest
+from test_devices import pytestmark, run  # noqa: F401
+
+PASSES = os.path.join(os.path.dirname(forks.HERE), "tests", "passes")
+LEARN = f"""
+import re, sys
+sys.path.insert(0, {PASSES!r})
+layers = fluid.layers
+CELLS = ("lstm", "lstmp", "lstm_unit", "lstm_steps", "gru", "gru_unit", "gru_steps", "simple_steps", "cudnn_lstm",
+         "recurrent", "while")
+
+# What a model that returns (loss, feed) gives on a place: losses, gradients, state, and explain().
+def learn(model, place, steps=6, fetch=(), feeds=None):
+    main, startup = fluid.Program(), fluid.Program()
+    main.random_seed = startup.random_seed = 5
+    with fluid.program_guard(main, startup), fluid.unique_name.guard():
+        loss, feed = model()
+    fetch = [loss, *(v.name for v in main.list_vars() if v.name in fetch)]
+    exe, scope, rng, out = fluid.Executor(place), fluid.Scope(), np.random.RandomState(7), []
+    with fluid.scope_guard(scope):
+        exe.run(startup)
+        compiled = fluid.CompiledProgram(main)
+        for k in range(steps):
+            values = feeds[k] if feeds else feed(rng)
+            out += [np.array(t) for t in exe.run(compiled, feed=values, fetch_list=fetch, return_numpy=False)]
+        out += [np.array(scope.find_var(v.name).get_tensor()) for v in main.list_vars() if v.persistable]
+    return out, compiled.explain()
+
+def same(model, device_ops=(), near=1e-5, **options):
+    got, said = learn(model, fluid.CUDAPlace(0), **options)
+    want, _ = learn(model, fluid.CPUPlace(), **options)
+    assert len(got) == len(want) > 6
+    for a, b in zip(want, got):
+        np.testing.assert_allclose(b, a, rtol=1e-4, atol=near * max(1.0, np.abs(a).max(initial=0)))
+    on_cpu = re.search("ops run on a device; on the CPU: (.*)", said)[1].split(", ")
+    for op in CELLS:
+        assert op not in on_cpu and op + "_grad" not in on_cpu, said
+    return said
+
+def ragged(rng, width, most=6, rows=5):
+    lengths = rng.randint(0, most, rows)
+    lengths[rng.randint(rows)] = most
+    values = rng.normal(0, 1, (lengths.sum(), width)).astype("float32")
+    return fluid.create_lod_tensor(values, [lengths.tolist()], fluid.CPUPlace())
+
+# A layer over sequences of changing lengths.
+def over_sequences(net, width=6):
+    def model():
+        x = fluid.data("x", [None, width], lod_level=1)
+        loss = layers.mean(layers.square(net(x)))
+        fluid.optimizer.Adam(0.02, epsilon=1e-3).minimize(loss)
+        return loss, lambda rng: {{"x": ragged(rng, width)}}
+    return model
+"""
+
+
+def check(text, **flags):
+    run(LEARN + text, **flags)
+
+
+LAYERS = """
+# Both directions, one upon the other.
+def lstms(x):
+    for depth, peepholes in enumerate((True, False)):
+        sums = layers.fc(x, 4 * 5)
+        ahead = layers.dynamic_lstm(sums, 4 * 5, use_peepholes=peepholes)
+        back, cells = layers.dynamic_lstm(sums, 4 * 5, is_reverse=True, use_peepholes=peepholes,
+                                          candidate_activation="relu", cell_activation="identity")
+        x = layers.concat([ahead[0], back, cells], axis=1)
+    return x
+
+def grus(x):
+    for origin in (False, True):
+        sums = layers.fc(x, 3 * 5)
+        ahead = layers.dynamic_gru(sums, 5, origin_mode=origin)
+        back = layers.dynamic_gru(sums, 5, is_reverse=True, candidate_activation="relu", bias_attr=False)
+        x = layers.concat([ahead, back], axis=1)
+    return x
+
+# The last state of an encoder is the first one of a decoder.
+def handed_on(x):
+    last = layers.sequence_last_step(layers.dynamic_gru(layers.fc(x, 3 * 5), 5))
+    first = layers.fc(last, 5, act="tanh")
+    hidden, _ = layers.dynamic_lstm(layers.fc(x, 4 * 5), 4 * 5, h_0=first, c_0=layers.fc(last, 5))
+    return layers.concat([hidden, layers.dynamic_gru(layers.fc(x, 3 * 5), 5, h_0=first)], axis=1)
+
+def projected(x):
+    sums = layers.fc(x, 4 * 5)
+    plain, cells = layers.dynamic_lstmp(sums, 4 * 5, 3, proj_activation="identity")
+    cut, _ = layers.dynamic_lstmp(sums, 4 * 5, 7, is_reverse=True, use_peepholes=False, cell_clip=0.3, proj_clip=0.2)
+    return layers.concat([plain, cells, cut], axis=1)
+"""
+
+
+@pytest.mark.parametrize("order", ["random", "starved"])
+@pytest.mark.parametrize("net", ["lstms", "grus", "handed_on", "projected"])
+def test_layers_over_sequences_learn_what_they_learn_on_the_cpu(net, order):
+    check(LAYERS + f"same(over_sequences({net}))", simdevice_order=order)
+
+
+def test_the_smallest_batches():
+    check(LAYERS + """
+def feeds(*all_lengths):
+    r = np.random.RandomState(2)
+    return [{"x": fluid.create_lod_tensor(r.rand(sum(lengths), 6).astype("float32"), [lengths], fluid.CPUPlace())}
+            for lengths in all_lengths]
+for net in (lstms, grus):
+    same(over_sequences(net), steps=5, feeds=feeds([1], [1, 1], [3], [0, 2, 0], [9, 1]))
+""")
+
+
+@pytest.mark.parametrize("options", [{"is_bidirec": True}, {}, {"dropout_prob": 0.5, "is_test": True}])
+def test_a_stacked_lstm_of_a_dense_batch(options):
+    check(f"""
+def model():
+    x = fluid.data("x", [4, 3, 6])
+    ways = {2 if options.get("is_bidirec") else 1}
+    h, c = (layers.fc(fluid.data(name, [3, 6]), 2 * ways * 5) for name in ("h", "c"))
+    h, c = (layers.transpose(layers.reshape(v, [3, 2 * ways, 5]), [1, 0, 2]) for v in (h, c))
+    made = layers.lstm(layers.fc(x, 6, num_flatten_dims=2), h, c, 4, 5, 2, **{options!r})
+    loss = layers.sums([layers.mean(layers.square(value)) for value in made])
+    fluid.optimizer.SGD(0.2).minimize(loss)
+    rows = lambda rng, *shape: rng.normal(0, 1, shape).astype("float32")
+    return loss, lambda rng: {{"x": rows(rng, 4, 3, 6), "h": rows(rng, 3, 6), "c": rows(rng, 3, 6)}}
+same(model)
+""")
+
+
+def test_a_stacked_lstm_that_drops_inputs_runs_on_the_cpu():
+    check("""
+def model():
+    x, state = fluid.data("x", [4, 3, 6]), fluid.data("h", [2, 3, 5])
+    loss = layers.mean(layers.square(layers.lstm(x, state, state, 4, 5, 2, dropout_prob=0.5)[0]))
+    fluid.optimizer.SGD(0.2).minimize(loss)
+    return loss, lambda rng: {"x": rng.rand(4, 3, 6).astype("float32"), "h": rng.rand(2, 3, 5).astype("float32")}
+_, said = learn(model, fluid.CUDAPlace(0), steps=1)
+assert "cudnn_lstm, cudnn_lstm_grad" in said, said
+""")
+
+
+GRADIENTS = 'fetch=("x@GRAD", "h0@GRAD", "c0@GRAD")'
+
+
+@pytest.mark.parametrize("step,states,op", [("apart", 1, "gru"), ("unit_kept", 1, "gru"), ("lstm_by_unit", 2, "lstm"),
+                                            ("lstm_apart", 2, "lstm"), ("simple", 1, "simple")])
+@pytest.mark.parametrize("first", ['"init"', '"reordered"', "0.25"])
+def test_a_loop_of_dynamic_rnn_is_one_op_of_the_device(step, states, op, first):
+    check(f"""
+from sequence_loops import in_dynamic
+from test_fuse_cells import {step}
+said = same(in_dynamic({step}, {states}, first={first}), {GRADIENTS})
+assert re.search(r"fuse_sequence_steps +applied, 1 changes", said), said
+assert "{op}_steps" not in re.search("on the CPU: (.*)", said)[1]
+""")
+
+
+@pytest.mark.parametrize("step,states,width", [("split_inputs", 1, "WIDTH"), ("unit_of_sums", 1, "3 * HIDDEN"),
+                                               ("lstm_of_sums", 2, "4 * HIDDEN"), ("lstm_by_unit", 2, "WIDTH"),
+                                               ("simple_joined", 1, "WIDTH")])
+def test_a_static_rnn_is_one_op_of_the_device(step, states, width):
+    check(f"""
+from test_fuse_cells import HIDDEN, WIDTH, in_static, {step}
+said = same(in_static({step}, {states}, {width}), {GRADIENTS})
+assert re.search(r"fuse_recurrent +applied, 1 changes", said), said
+""")
+
+
+@pytest.mark.parametrize("cell", ["layers.GRUCell", "layers.LSTMCell", "SimpleCell"])
+@pytest.mark.parametrize("options", ["", ", is_reverse=True", ", lengths=False"])
+def test_cells_of_rnn_with_masks(cell, options):
+    check(f"""
+from test_fuse_cells import SimpleCell, in_rnn
+said = same(in_rnn({cell}{options}), {GRADIENTS})
+assert re.search(r"fuse_recurrent +applied, 1 changes", said), said
+""")
+
+
+@pytest.mark.parametrize("step,states", [("gru_unit", 1), ("lstm_of_unit", 2), ("lstm_of_two", 2)])
+def test_steps_one_after_another_are_one_op_and_units_alone(step, states):
+    check(f"""
+from test_fuse_unrolled import {step}, unrolled
+said = same(unrolled({step}, {states}), {GRADIENTS})
+assert re.search(r"fuse_unrolled +applied, 1 changes", said), said
+fluid.set_flags({{"FLAGS_fuse_recurrent": False}})
+said = same(unrolled({step}, {states}), {GRADIENTS})
+assert "fuse_unrolled    skipped" in said
+""")
+
+
+def test_a_guard_keeps_what_passes_make_of_a_loop_on_the_cpu():
+    check("""
+from test_fuse_unrolled import lstm_of_two, unrolled
+def model():
+    with fluid.device_guard("cpu"):
+        return unrolled(lstm_of_two)()
+_, said = learn(model, fluid.CUDAPlace(0), steps=1)
+assert re.search(r"fuse_unrolled +applied, 1 changes", said), said
+on_cpu = re.search("on the CPU: (.*)", said)
+assert on_cpu is None or "lstm_steps, lstm_steps_grad" in on_cpu[1], said
+""")
+
+
+@pytest.mark.parametrize("net", ["lstms", "grus", "handed_on", "projected"])
+def test_batches_of_equal_lengths_are_captured_in_graphs(net):
+    check(LAYERS + f"""
+def feeds(seed, lengths, count):
+    r = np.random.RandomState(seed)
+    return [{{"x": fluid.create_lod_tensor(r.rand(sum(lengths), 6).astype("float32"), [lengths], fluid.CPUPlace())}}
+            for _ in range(count)]
+batches = feeds(1, [3, 1, 4], 5) + feeds(2, [2, 6, 5, 1], 3) + feeds(3, [3, 1, 4], 4)
+launched, outs = [], []
+for graphs in (2, 0):
+    fluid.set_flags({{"FLAGS_device_graphs": graphs}})
+    out, said = learn(over_sequences({net}), fluid.CUDAPlace(0), steps=len(batches), feeds=batches)
+    outs.append(out)
+    launched.append(re.search("in (\\\\d+) graphs, which were launched (\\\\d+) times", said))
+assert int(launched[0][2]) >= 7 and not launched[1], said
+for a, b in zip(*outs):
+    np.testing.assert_array_equal(a, b)
+""")
