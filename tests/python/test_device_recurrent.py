@@ -254,3 +254,42 @@ assert none is None
 for a, b in zip(by_graphs, by_nodes):
     np.testing.assert_array_equal(a, b)
 """)
+
+
+@pytest.mark.parametrize("mode", ["AllReduce", "Reduce"])
+def test_replicas_of_a_loop_run_on_their_devices(mode):
+    """What the passes make of a loop has shapes that are known before it runs, and so have the sums over replicas."""
+    check(f"""
+from test_fuse_cells import lstm_by_unit
+def loops(x):
+    below, rnn = layers.dynamic_gru(layers.fc(x, 3 * 6), 6), layers.DynamicRNN()
+    with rnn.block():
+        now = rnn.step_input(below)
+        states = [rnn.memory(shape=[6], value=value) for value in (0.0, 0.5)]
+        for memory, value in zip(states, lstm_by_unit(now, *states)):
+            rnn.update_memory(memory, value)
+            rnn.output(value)
+    return layers.concat(rnn(), axis=1)
+
+def learned(places):
+    main, startup = fluid.Program(), fluid.Program()
+    main.random_seed = startup.random_seed = 5
+    with fluid.program_guard(main, startup), fluid.unique_name.guard():
+        loss, feed = over_sequences(loops)()
+    exe, scope, rng = fluid.Executor(places[0]), fluid.Scope(), np.random.RandomState(7)
+    build = fluid.BuildStrategy()
+    build.reduce_strategy = fluid.BuildStrategy.ReduceStrategy.{mode}
+    with fluid.scope_guard(scope):
+        exe.run(startup)
+        compiled = fluid.CompiledProgram(main).with_data_parallel(loss.name, build, places=places)
+        out = [exe.run(compiled, feed=feed(rng), fetch_list=[loss])[0] for _ in range(5)]
+        out += [np.array(scope.find_var(p.name).get_tensor()) for p in main.all_parameters()]
+    return out, compiled.explain()
+
+got, said = learned(fluid.cuda_places([0, 1]))
+want, _ = learned(fluid.cpu_places(2))
+assert re.search("ops run on a device; on the CPU: (.*)", said)[1] == "none", said
+assert len(got) == len(want) > 10
+for a, b in zip(want, got):
+    np.testing.assert_allclose(b, a, rtol=1e-4, atol=1e-5)
+""")
