@@ -293,3 +293,49 @@ assert len(got) == len(want) > 10
 for a, b in zip(want, got):
     np.testing.assert_allclose(b, a, rtol=1e-4, atol=1e-5)
 """)
+
+
+PLUGIN_API = os.path.join(os.path.dirname(forks.HERE), "src", "device", "plugin_api.h")
+PLANS = f"""
+import ctypes
+
+# Counts the calls of one of the plug-in's functions from now on.
+class Counted:
+    def __init__(self, name, *types):
+        text = open({PLUGIN_API!r}).read()
+        members = re.findall(r"^  (?:int|size_t) \\(\\*(\\w+)\\)\\(", text.split("typedef struct ab_device_api")[1], re.M)
+        plugin = ctypes.CDLL({forks.plugin()!r})
+        plugin.anabranch_device_1.restype = ctypes.c_void_p
+        at = plugin.anabranch_device_1() + 16 + 8 * members.index(name)  # behind size, flags and name
+        kind = ctypes.CFUNCTYPE(ctypes.c_int, *types)
+        place = ctypes.c_void_p.from_address(at)
+        self.calls, function = 0, kind(place.value)
+        def count(*arguments):
+            self.calls += 1
+            return function(*arguments)
+        self.kept = kind(count)
+        place.value = ctypes.cast(self.kept, ctypes.c_void_p).value
+"""
+
+
+@pytest.mark.parametrize("net", ["lstms", "grus", "projected"])
+def test_products_are_planned_once_for_each_number_of_rows(net):
+    """The steps of the third batch have numbers of rows that are new behind the first step; those of no later one."""
+    check(LAYERS + PLANS + f"""
+fluid.set_flags({{"FLAGS_device_graphs": 0}})
+pointer = ctypes.c_void_p
+plans = Counted("library_plan", ctypes.c_int, pointer, pointer, ctypes.c_size_t, pointer, pointer)
+class Lazy:
+    def __init__(self, values):
+        self.values = values
+    def __getitem__(self, _):
+        return next(self.values)
+seen, r = [], np.random.RandomState(2)
+def feeds():
+    for lengths in ([4, 3, 1], [1, 3, 4], [4, 2, 2], [6, 1, 1], [4, 4], [2, 2, 4], [8]):
+        seen.append(plans.calls)
+        yield {{"x": fluid.create_lod_tensor(r.rand(8, 6).astype("float32"), [lengths], fluid.CPUPlace())}}
+learn(over_sequences({net}), fluid.CUDAPlace(0), steps=7, feeds=Lazy(feeds()))
+seen.append(plans.calls)
+assert 0 < seen[1] == seen[2] < seen[3] and len(set(seen[3:])) == 1, seen
+""")
