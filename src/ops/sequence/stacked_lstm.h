@@ -52,7 +52,7 @@ struct StackedLstm {
 };
 
 template <class T> Kernel stacked_lstm_backward(const KernelArgs& op);
-// On devices. Unsupported where inputs are dropped.
+// On devices.
 template <class T> Kernel queued_stacked_lstm(const KernelArgs& op);
 template <class T> Kernel queued_stacked_lstm_backward(const KernelArgs& op);
 
