@@ -90,6 +90,14 @@ bool Uses::is_private(int var) const {
 
 void settle_dynamic(Graph& graph) {
   const Uses uses(graph);
+  // One node makes the value; others change it in its place, as sums over replicas do.
+  const auto made_once = [&](int v) {
+    const auto& writers = uses.writers(v);
+    return !writers.empty() && std::all_of(writers.begin() + 1, writers.end(), [&](int at) {
+      const auto reads = graph.reads(graph.nodes[at]);
+      return std::find(reads.begin(), reads.end(), v) != reads.end();
+    });
+  };
   for (const GraphNode& node : graph.nodes) {
     const OpDef& def = find_op(node.op->type);
     const auto reads = graph.reads(node);
@@ -98,7 +106,7 @@ void settle_dynamic(Graph& graph) {
     if (dynamic) continue;
     for (const int v : graph.writes(node)) {
       const bool changes = std::find(reads.begin(), reads.end(), v) != reads.end();
-      if (!changes && uses.writer(v) >= 0 && !graph.vars[v].desc.persistable) graph.vars[v].dynamic = false;
+      if (!changes && made_once(v) && !graph.vars[v].desc.persistable) graph.vars[v].dynamic = false;
     }
   }
 }

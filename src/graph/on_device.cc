@@ -13,11 +13,6 @@ bool fits(const GraphVar& var, const GraphNode& node) {
          (var.desc.kind == VarKind::kSelectedRows && takes_rows_on_devices(node.op->type));
 }
 
-// device_guard("cpu") around the layer.
-bool guarded(const ir::Op& op) {
-  return op.has_attr("op_device") && op.attr<std::string>("op_device").rfind("cpu", 0) == 0;
-}
-
 // The plug-in has what the op's kernel launches.
 bool has_kernels(const OpDef& def, const GraphNode& node, DType dtype) {
   try {
@@ -31,6 +26,10 @@ bool has_kernels(const OpDef& def, const GraphNode& node, DType dtype) {
 
 }  // namespace
 
+bool is_guarded(const ir::Op& op) {
+  return op.has_attr("op_device") && op.attr<std::string>("op_device").rfind("cpu", 0) == 0;
+}
+
 std::vector<Meta> metas_of(const Graph& graph, const GraphNode& node) {
   std::vector<Meta> ins(node.ins.size());
   for (size_t i = 0; i < ins.size(); ++i) {
@@ -40,7 +39,7 @@ std::vector<Meta> metas_of(const Graph& graph, const GraphNode& node) {
 }
 
 bool runs_on_device(const Graph& graph, const GraphNode& node, const std::vector<Meta>& ins) {
-  if (guarded(*node.op)) return false;
+  if (is_guarded(*node.op)) return false;
   const OpDef& def = find_op(node.op->type);
   if (!is_plain(node) || def.is_dynamic(*node.op) || def.has(kRunsBlock)) return false;
   for (const int v : graph.reads(node)) {

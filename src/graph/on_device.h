@@ -7,6 +7,9 @@
 
 namespace anabranch {
 
+// device_guard("cpu") is around the layer.
+bool is_guarded(const ir::Op& op);
+
 // The dtypes of the node's inputs, as far as graphs know them; nothing else is filled.
 std::vector<Meta> metas_of(const Graph& graph, const GraphNode& node);
 

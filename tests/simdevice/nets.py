@@ -156,6 +156,23 @@ def steps_batch(rng, rows):
     return {"x": rng.normal(0, 1, (rows, 5, 4)).astype("float32"), "y": rows_of(rng, rows, 1)}
 
 
+# ---- recurrences that are one op each: both directions over sequences, and a loop that a pass makes one
+
+
+def cells():
+    x, y = fluid.data("x", [None, 4], lod_level=1), fluid.data("y", [None, 1])
+    ahead, _ = layers.dynamic_lstm(layers.fc(x, 4 * 5), 4 * 5)
+    back = layers.dynamic_gru(layers.fc(ahead, 3 * 5), 5, is_reverse=True)
+    rnn = layers.DynamicRNN()
+    with rnn.block():
+        step, state, cell = rnn.step_input(back), rnn.memory(shape=[5], value=0.0), rnn.memory(shape=[5], value=0.5)
+        new, kept = layers.lstm_unit(step, state, cell)
+        rnn.update_memory(state, new)
+        rnn.update_memory(cell, kept)
+        rnn.output(new)
+    return mean_square(layers.fc(layers.sequence_pool(rnn(), "average"), 1), y)
+
+
 def adam():
     """With an epsilon beside which rounding of a gradient that ought to be 0 is nothing."""
     return fluid.optimizer.Adam(0.02, epsilon=1e-3)
@@ -182,6 +199,7 @@ NETS: Dict[str, Net] = {
     "words": Net(words, words_batch, sgd),
     "decayed": Net(words, words_batch, decayed, bits_of_modes=False),
     "clicks": Net(clicks, clicks_batch, lambda: fluid.optimizer.Adagrad(0.05)),
+    "cells": Net(cells, recurrent_batch, momentum),
     "branches": Net(branches, branches_batch, lambda: fluid.optimizer.SGD(0.01)),
     "recurrent": Net(recurrent, recurrent_batch, momentum),
     "steps": Net(steps, steps_batch, sgd),

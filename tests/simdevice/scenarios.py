@@ -64,7 +64,7 @@ def shapes(devices: int) -> Values:
     """Batches of other sizes from step to step: larger ones, smaller ones behind equal ones, of which graphs are
     captured, fewer rows than devices, sequences of other lengths whose sum is the same."""
     rows = [devices * k for k in (2, 2, 7, 3, 3, 2)] + [max(1, devices - 1), 40, 2 * devices]
-    out = trained_in_modes("words", devices, rows)
+    out = trained_in_modes("words", devices, rows) + trained_in_modes("cells", devices, rows)
     out += trained_in_modes("clicks", devices, [4 * devices] * 5)  # the last sees what replicas made of graphs
     return out + trained_in_modes("mlp", devices, [k * devices for k in (5, 9, 4)]) + other_lengths(devices)
 

@@ -80,6 +80,7 @@ class RecurrentFuser {
   std::string gather(const GraphNode& forward) {
     const RecurrentCell& cell = found_.cell;
     CellVars& vars = found_.vars;
+    vars.guarded = is_guarded(forward, *context_.program);
     const auto outer = [&](const char* slot, const std::string& name) {
       return var_named(input_vars(forward, slot), forward.op->input(slot), name);
     };
@@ -213,6 +214,7 @@ const Pass kFuseRecurrent = {
         "gradient",
     .tolerance = kCellTolerance,
     .needs_flag = "FLAGS_fuse_recurrent",
+    .on_devices = true,
     .skip = skip_cells,
     .run = run};
 

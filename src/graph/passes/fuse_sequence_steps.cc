@@ -21,6 +21,7 @@ class SequenceFuser {
     SequenceLoop found = find_sequence_loop(graph_, edit_.uses, program, at);
     if (!found.why.empty()) return found.why;
     const GraphNode forward = node(at);
+    found.vars.guarded = is_guarded(forward, program);
     add_values(graph_, found.cell, forward.replica, found.shown, &found.vars);
     for (const auto& [name, value] : found.states) found.named[name] = found.vars.values[value];
     put_rows(found.tail, program.block(block_of(forward)), forward, at, &found);
@@ -143,6 +144,7 @@ const Pass kFuseSequenceSteps = {
         "one op, and so does its gradient",
     .tolerance = kCellTolerance,
     .needs_flag = "FLAGS_fuse_recurrent",
+    .on_devices = true,
     .skip = skip_cells,
     .run = run};
 

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "graph/on_device.h"
 #include "graph/passes/passes.h"
 #include "graph/passes/patterns/chain_backward.h"
 #include "graph/passes/patterns/recurrent_cell.h"
@@ -85,6 +86,7 @@ class ChainFuser {
       std::vector<int>& all = states_.emplace_back();
       for (const UnrolledStep& step : chain_.steps) all.push_back(graph_.find(step.after[s], replica_));
     }
+    vars_.guarded = std::any_of(nodes_.begin(), nodes_.end(), [&](int at) { return is_guarded(*node(at).op); });
     vars_.weights = vars_of(cell_.weights);
     vars_.biases = vars_of(cell_.biases);
     vars_.first_states = vars_of(chain_.steps[0].before);
@@ -220,6 +222,7 @@ const Pass kFuseUnrolled = {
         "their gradients",
     .tolerance = kCellTolerance,
     .needs_flag = "FLAGS_fuse_recurrent",
+    .on_devices = true,
     .skip = skip_cells,
     .run = run};
 

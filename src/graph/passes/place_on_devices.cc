@@ -154,6 +154,7 @@ class Placer {
     twin.desc = var.desc;
     twin.desc.persistable = false;
     twin.produced = true;
+    twin.dynamic = var.dynamic;
     twin.place = place.on_host() && !var.place.on_host() ? Place::pinned() : place;
     graph_.vars.push_back(std::move(twin));
     return static_cast<int>(graph_.vars.size()) - 1;

@@ -10,6 +10,25 @@
 
 namespace anabranch::device {
 
+template <class T> GemmDesc described_gemm(const GemmDims& d, double alpha) {
+  GemmDesc desc{};
+  desc.m = d.m;
+  desc.n = d.n;
+  desc.k = d.k;
+  desc.batch = d.batch;
+  desc.row_a = d.ld_a ? d.ld_a : d.trans_a ? d.m : d.k;
+  desc.row_b = d.ld_b ? d.ld_b : d.trans_b ? d.k : d.n;
+  desc.row_out = d.ld_c ? d.ld_c : d.n;
+  desc.stride_a = d.batch_stride_a;
+  desc.stride_b = d.batch_stride_b;
+  desc.stride_out = d.batch_stride_c;
+  desc.alpha = alpha;
+  desc.transposed_a = d.trans_a;
+  desc.transposed_b = d.trans_b;
+  desc.dtype = static_cast<int32_t>(dtype_of<T>);
+  return desc;
+}
+
 template <class T> class Gemm {
  public:
   explicit Gemm(double alpha = 1.0) : alpha_(alpha) {}
@@ -26,24 +45,7 @@ template <class T> class Gemm {
   }
 
  private:
-  GemmDesc described(const GemmDims& d) const {
-    GemmDesc desc{};
-    desc.m = d.m;
-    desc.n = d.n;
-    desc.k = d.k;
-    desc.batch = d.batch;
-    desc.row_a = d.ld_a ? d.ld_a : d.trans_a ? d.m : d.k;
-    desc.row_b = d.ld_b ? d.ld_b : d.trans_b ? d.k : d.n;
-    desc.row_out = d.ld_c ? d.ld_c : d.n;
-    desc.stride_a = d.batch_stride_a;
-    desc.stride_b = d.batch_stride_b;
-    desc.stride_out = d.batch_stride_c;
-    desc.alpha = alpha_;
-    desc.transposed_a = d.trans_a;
-    desc.transposed_b = d.trans_b;
-    desc.dtype = static_cast<int32_t>(dtype_of<T>);
-    return desc;
-  }
+  GemmDesc described(const GemmDims& d) const { return described_gemm<T>(d, alpha_); }
 
   double alpha_;
   LibraryCall call_{"gemm"};

@@ -12,8 +12,7 @@
 namespace anabranch::device {
 namespace {
 
-template <class T> void product(const GemmDesc& desc, void* const* pointers) {
-  AB_CHECK(desc.beta == 0, Unsupported, "gemm: beta must be 0, got {}", desc.beta);
+template <class T> void product(const GemmDesc& desc, void* const* pointers, T* out) {
   GemmEpilogue epilogue;
   if (desc.epilogue != 0) {
     AB_CHECK((std::is_same_v<T, float> && desc.k > 0), Unsupported,
@@ -35,8 +34,22 @@ template <class T> void product(const GemmDesc& desc, void* const* pointers) {
   dims.ld_b = desc.row_b;
   dims.ld_c = desc.row_out;
   anabranch::Gemm<T>(desc.alpha)
-      .run(KernelContext(), dims, static_cast<const T*>(pointers[0]), static_cast<const T*>(pointers[1]),
-           static_cast<T*>(pointers[2]), epilogue);
+      .run(KernelContext(), dims, static_cast<const T*>(pointers[0]), static_cast<const T*>(pointers[1]), out,
+           epilogue);
+}
+
+// The CPU's products do not add to what there is: they are made elsewhere.
+template <class T> void added(const GemmDesc& desc, void* const* pointers) {
+  AB_CHECK(desc.beta == 1 && desc.batch == 1 && desc.epilogue == 0, Unsupported,
+           "gemm: beta must be 0, or 1 of one matrix without an epilogue, got {} of {}", desc.beta, desc.batch);
+  GemmDesc alone = desc;
+  alone.row_out = desc.n;
+  std::vector<T> made(static_cast<size_t>(desc.m * desc.n));
+  product(alone, pointers, made.data());
+  auto* out = static_cast<T*>(pointers[2]);
+  for (int64_t i = 0; i < desc.m * desc.n; ++i) {
+    out[i / desc.n * desc.row_out + i % desc.n] += made[static_cast<size_t>(i)];
+  }
 }
 
 // Elements from the first one of a batch of matrices to the last one.
@@ -54,7 +67,10 @@ void gemm(const void* desc, void* const* pointers, int count) {
       Narrow{reach(rows_b, d.n * d.k / std::max<int64_t>(rows_b, 1), d.row_b, d.batch, d.stride_b)},
       Narrow{reach(d.m, d.n, d.row_out, d.batch, d.stride_out), true}, Narrow{d.n}};
   with_operands("gemm", d.dtype, pointers, std::span(operands).first(static_cast<size_t>(count)),
-                [&](auto tag, void* const* p) { product<typename decltype(tag)::type>(d, p); });
+                [&](auto tag, void* const* p) {
+                  using T = typename decltype(tag)::type;
+                  d.beta == 0 ? product(d, p, static_cast<T*>(p[2])) : added<T>(d, p);
+                });
 }
 
 [[maybe_unused]] const bool offered = offer_library("gemm", {sizeof(GemmDesc), gemm});

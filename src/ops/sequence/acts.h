@@ -1,9 +1,14 @@
-// The activations of recurrent layers, by which their attributes name them.
+// The activations of recurrent layers, by which their attributes name them, and those of gated recurrent units.
 #pragma once
 #include <cstdint>
 
 namespace anabranch::sequence {
 
 enum class Act : int32_t { kIdentity = 0, kSigmoid = 1, kTanh = 2, kRelu = 3 };
+
+struct GruOptions {
+  Act gate, candidate;
+  bool origin;  // the update gate is the share of the old state instead of the candidate's
+};
 
 }  // namespace anabranch::sequence

@@ -6,6 +6,7 @@
 
 #include "ops/kernels/gemm.h"
 #include "ops/kernels/outputs.h"
+#include "ops/kernels/workspace.h"
 #include "ops/sequence/cell_weights.h"
 #include "ops/sequence/recurrent.h"
 #include "ops/sequence/state_mask.h"

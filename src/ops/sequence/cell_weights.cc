@@ -38,28 +38,12 @@ int64_t begin_of(const WeightPart& weight, bool of_x, int64_t wide, int64_t d) {
 // fn(of one gate in the weight, of it among all gates, elements), row by row.
 template <class Fn>
 void each_run(const WeightPart& weight, int gates, bool of_x, int64_t rows, int64_t wide, int64_t d, Fn&& fn) {
-  const auto n = static_cast<int64_t>(weight.places.size());
-  const bool unit = weight.rows == WeightRows::kGruUnit;
-  const int64_t begin = begin_of(weight, of_x, wide, d);
   for (int64_t r = 0; r < rows; ++r) {
-    for (int64_t g = 0; g < n; ++g) {
-      const int64_t own = !unit ? begin + (r * n + g) * d : g < 2 ? (r * 2 + g) * d : 2 * d * d + r * d;
-      fn(own, (r * gates + weight.places[static_cast<size_t>(g)]) * d, d);
+    for (size_t g = 0; g < weight.places.size(); ++g) {
+      const GateBlock block = gate_block(weight, g, gates, of_x, wide, d);
+      fn(block.own + r * block.row_own, block.all + r * block.row_all, d);
     }
   }
-}
-
-bool has(const WeightPart& weight, bool of_x) { return of_x ? weight.has_x() : weight.has_state(); }
-
-// The only weight with such rows, when it has all gates where they belong; -1 otherwise.
-int whole(const std::vector<WeightPart>& weights, bool of_x, int gates) {
-  int found = -1;
-  for (size_t i = 0; i < weights.size(); ++i) {
-    if (!has(weights[i], of_x)) continue;
-    if (found >= 0 || weights[i].rows == WeightRows::kGruUnit || !weights[i].is_whole(gates)) return -1;
-    found = static_cast<int>(i);
-  }
-  return found;
 }
 
 }  // namespace
@@ -69,6 +53,24 @@ bool WeightPart::is_whole(int gates) const {
     if (static_cast<int>(places.size()) != gates || places[static_cast<size_t>(g)] != g) return false;
   }
   return true;
+}
+
+GateBlock gate_block(const WeightPart& weight, size_t gate, int gates, bool of_x, int64_t wide, int64_t d) {
+  const auto g = static_cast<int64_t>(gate), n = static_cast<int64_t>(weight.places.size());
+  const int64_t all = weight.places[gate] * d, row_all = gates * d;
+  if (weight.rows != WeightRows::kGruUnit) return {begin_of(weight, of_x, wide, d) + g * d, n * d, all, row_all};
+  return g < 2 ? GateBlock{g * d, 2 * d, all, row_all} : GateBlock{2 * d * d, d, all, row_all};
+}
+
+int whole_weight(const CellLayout& layout, bool of_x, int gates) {
+  int found = -1;
+  for (size_t i = 0; i < layout.weights.size(); ++i) {
+    const WeightPart& weight = layout.weights[i];
+    if (!weight.has(of_x)) continue;
+    if (found >= 0 || weight.rows == WeightRows::kGruUnit || !weight.is_whole(gates)) return -1;
+    found = static_cast<int>(i);
+  }
+  return found;
 }
 
 CellLayout layout_of(const ir::Op& op, int gates) {
@@ -137,13 +139,14 @@ void CellWeights::gather(const KernelContext& c, int64_t wide, int64_t d) {
 
 const float* CellWeights::part(const KernelContext& c, bool of_x, int64_t rows, int64_t wide, int64_t d,
                                const std::shared_ptr<Tensor>& memory) {
-  if (const int i = whole(layout_.weights, of_x, gates_); i >= 0) {
-    return c.at(weights_, i).data<float>() + begin_of(layout_.weights[static_cast<size_t>(i)], of_x, wide, d);
+  if (const int i = whole_weight(layout_, of_x, gates_); i >= 0) {
+    return c.at(weights_, i).data<float>() +
+           gate_block(layout_.weights[static_cast<size_t>(i)], 0, gates_, of_x, wide, d).own;
   }
   float* all = sized<float>(memory, rows, gates_ * d);
   std::fill_n(all, rows * gates_ * d, 0.0f);
   for (size_t i = 0; i < layout_.weights.size(); ++i) {
-    if (!has(layout_.weights[i], of_x)) continue;
+    if (!layout_.weights[i].has(of_x)) continue;
     const auto* from = c.at(weights_, static_cast<int>(i)).data<float>();
     each_run(layout_.weights[i], gates_, of_x, rows, wide, d,
              [&](int64_t own, int64_t to, int64_t n) { add_to(from + own, n, all + to); });
@@ -188,8 +191,9 @@ bool CellWeightGradients::wants_biases(const KernelContext& c) const {
 }
 
 float* CellWeightGradients::part(const KernelContext& c, bool of_x, int64_t rows, int64_t wide, int64_t d) const {
-  if (const int i = whole(layout_.weights, of_x, gates_); i >= 0 && c.wants(weights_, i)) {
-    return c.at(weights_, i).mutable_data<float>() + begin_of(layout_.weights[static_cast<size_t>(i)], of_x, wide, d);
+  if (const int i = whole_weight(layout_, of_x, gates_); i >= 0 && c.wants(weights_, i)) {
+    return c.at(weights_, i).mutable_data<float>() +
+           gate_block(layout_.weights[static_cast<size_t>(i)], 0, gates_, of_x, wide, d).own;
   }
   return sized<float>(of_x ? x_memory_ : state_memory_, rows, gates_ * d);
 }
@@ -202,10 +206,10 @@ void CellWeightGradients::give_weights(const KernelContext& c, int64_t wide, int
 }
 
 void CellWeightGradients::give_part(const KernelContext& c, bool of_x, int64_t rows, int64_t wide, int64_t d) const {
-  if (whole(layout_.weights, of_x, gates_) >= 0) return;  // they are there
+  if (whole_weight(layout_, of_x, gates_) >= 0) return;  // they are there
   const auto* all = (of_x ? x_memory_ : state_memory_)->data<float>();
   for (size_t i = 0; i < layout_.weights.size(); ++i) {
-    if (!has(layout_.weights[i], of_x) || !c.wants(weights_, static_cast<int>(i))) continue;
+    if (!layout_.weights[i].has(of_x) || !c.wants(weights_, static_cast<int>(i))) continue;
     auto* to = c.at(weights_, static_cast<int>(i)).mutable_data<float>();
     each_run(layout_.weights[i], gates_, of_x, rows, wide, d,
              [&](int64_t own, int64_t from, int64_t n) { std::copy_n(all + from, n, to + own); });

@@ -19,6 +19,7 @@ struct WeightPart {
   std::vector<int> places;  // of its gates, in the order of its columns
   bool has_x() const { return rows != WeightRows::kState && rows != WeightRows::kGruUnit; }
   bool has_state() const { return rows != WeightRows::kX; }
+  bool has(bool of_x) const { return of_x ? has_x() : has_state(); }
   bool is_whole(int gates) const;  // all gates, each at its place
 };
 
@@ -29,6 +30,14 @@ struct CellLayout {
 };
 // Of the attributes weight_places and bias_places, for a cell of so many gates; InvalidArgument when they say no cell.
 CellLayout layout_of(const ir::Op& op, int gates);
+// One gate of a weight: where its rows of x, or of the state, begin there and in the matrix of all gates, and how far
+// they are apart.
+struct GateBlock {
+  int64_t own, row_own, all, row_all;
+};
+GateBlock gate_block(const WeightPart& weight, size_t gate, int gates, bool of_x, int64_t wide, int64_t d);
+// The only weight with such rows, when it has all gates where they belong; -1 otherwise.
+int whole_weight(const CellLayout& layout, bool of_x, int gates);
 // Declares the slots Weights and Biases and those attributes.
 void cell_weight_slots(OpDef& def);
 // Checks Weights and Biases for x of this width and a state of d.

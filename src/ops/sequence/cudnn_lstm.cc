@@ -168,6 +168,9 @@ AB_OP(cudnn_lstm)
     .grad_to({"Input", "InitH", "InitC", "W"})
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       return Forward<typename decltype(tag)::type>(op);
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) {
+      return queued_stacked_lstm<typename decltype(tag)::type>(op);
     });
 
 AB_GRAD(cudnn_lstm)
@@ -198,6 +201,9 @@ AB_GRAD(cudnn_lstm)
     })
     .cpu<float, double>([](auto tag, const KernelArgs& op) {
       return stacked_lstm_backward<typename decltype(tag)::type>(op);
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) {
+      return queued_stacked_lstm_backward<typename decltype(tag)::type>(op);
     });
 
 }  // namespace

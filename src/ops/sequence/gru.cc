@@ -3,6 +3,8 @@
 #include <type_traits>
 
 #include "ops/kernels/work.h"
+#include "ops/kernels/workspace.h"
+#include "ops/sequence/gru.h"
 #include "ops/sequence/gru_panels.h"
 #include "ops/sequence/gru_step.h"
 
@@ -205,11 +207,18 @@ AB_OP(gru)
     .grad_reads({"Input", "H0", "Weight", "Bias"}, {"BatchGate", "BatchResetHiddenPrev", "BatchHidden", "Hidden"})
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       return Forward<typename decltype(tag)::type>(op);
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) {
+      return queued_gru_forward<typename decltype(tag)::type>(op);
     });
 
-AB_GRAD(gru).cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
-  return Backward<typename decltype(tag)::type>(op);
-});
+AB_GRAD(gru)
+    .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      return Backward<typename decltype(tag)::type>(op);
+    })
+    .device<float, double>([](auto tag, const KernelArgs& op) {
+      return queued_gru_backward<typename decltype(tag)::type>(op);
+    });
 
 }  // namespace
 }  // namespace anabranch::sequence

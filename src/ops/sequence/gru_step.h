@@ -8,11 +8,6 @@
 
 namespace anabranch::sequence {
 
-struct GruOptions {
-  Act gate, candidate;
-  bool origin;  // the update gate is the share of the old state instead of the candidate's
-};
-
 template <class T> class GruStep {
  public:
   explicit GruStep(const GruOptions& with) : with_(with) {}

@@ -6,6 +6,7 @@
 #include "ops/declare/attr_checks.h"
 #include "ops/sequence/cell_steps.h"
 #include "ops/sequence/gru_panels.h"
+#include "ops/sequence/steps_on_device.h"
 
 namespace anabranch::sequence {
 namespace {
@@ -161,7 +162,8 @@ AB_OP(gru_steps)
       c.set_out("Gates", steps_shape(c, kGates), c.in("X").dtype);
     })
     .no_grad("made when gradients are there already")
-    .cpu<float>([](auto, const KernelArgs& op) -> Kernel { return Forward(op); });
+    .cpu<float>([](auto, const KernelArgs& op) -> Kernel { return Forward(op); })
+    .device<float>([](auto, const KernelArgs& op) { return queued_gru_steps(op); });
 
 AB_GRAD(gru_steps)
     .doc("Gradients of gru_steps; those of X and of the weights are one product over all steps each.")
@@ -181,7 +183,8 @@ AB_GRAD(gru_steps)
       check_shape(c, "Gates", steps_shape(c, kGates));
       infer_step_gradients(c, {"H0"});
     })
-    .cpu<float>([](auto, const KernelArgs& op) -> Kernel { return Backward(op); });
+    .cpu<float>([](auto, const KernelArgs& op) -> Kernel { return Backward(op); })
+    .device<float>([](auto, const KernelArgs& op) { return queued_gru_steps_grad(op); });
 
 }  // namespace
 }  // namespace anabranch::sequence

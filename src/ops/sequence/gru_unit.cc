@@ -1,5 +1,6 @@
 // One step of a gated recurrent unit.
 #include "ops/sequence/gru_step.h"
+#include "ops/sequence/queued_gru.h"
 
 namespace anabranch::sequence {
 namespace {
@@ -72,6 +73,82 @@ template <class T> Kernel backward(const KernelArgs& op) {
   };
 }
 
+// ---- on devices, as gru of one step
+
+template <class T> class QueuedForward {
+ public:
+  explicit QueuedForward(const KernelArgs& op)
+      : x_(op.in("Input")),
+        before_(op.in("HiddenPrev")),
+        weight_(op.in("Weight")),
+        bias_(op.in("Bias")),
+        gate_(op.out("Gate")),
+        reset_(op.out("ResetHiddenPrev")),
+        hidden_(op.out("Hidden")),
+        gru_(options_of(op.op())) {}
+
+  void operator()(KernelContext& context) {
+    const DeviceContext& c = DeviceContext::of(context);
+    const int64_t n = c[before_].rows(), d = c[before_].row_elems();
+    steps_.cut_dense(1, n);
+    const Slab<T> gates = slab<T>(c[gate_]);
+    steps_.gather(c, slab<T>(c, x_), 3 * d, gates, slab<T>(c, bias_));
+    gru_.forward(c, d, GruWeights<T>::apart(slab<T>(c, weight_), d),
+                 {steps_.order(), gates, slab<T>(c[reset_]), slab<T>(c[hidden_]), slab<T>(c, before_)});
+  }
+
+ private:
+  In x_, before_, weight_, bias_;
+  Out gate_, reset_, hidden_;
+  QueuedSteps<T> steps_;
+  QueuedGru<T> gru_;
+};
+
+template <class T> class QueuedBackward {
+ public:
+  explicit QueuedBackward(const KernelArgs& op)
+      : before_(op.in("HiddenPrev")),
+        weight_(op.in("Weight")),
+        gate_(op.in("Gate")),
+        reset_(op.in("ResetHiddenPrev")),
+        dhidden_(op.in("Hidden@GRAD")),
+        dx_(op.out("Input@GRAD")),
+        dbefore_(op.out("HiddenPrev@GRAD")),
+        dweight_(op.out("Weight@GRAD")),
+        dbias_(op.out("Bias@GRAD")),
+        gru_(options_of(op.op())) {}
+
+  void operator()(KernelContext& context) {
+    const DeviceContext& c = DeviceContext::of(context);
+    const int64_t n = c[before_].rows(), d = c[before_].row_elems();
+    steps_.cut_dense(1, n);
+    const Slab<T> dgates = c.wants(dx_) ? slab<T>(c, dx_) : room_for<T>(c, gate_rows_, n, 3 * d);
+    const Slab<T> dbefore = c.wants(dbefore_) ? slab<T>(c, dbefore_) : room_for<T>(c, before_rows_, n, d);
+    const Slab<T> dstate = room_for<T>(c, state_rows_, n, d);
+    const Slab<const T> before = slab<T>(c, before_);
+    steps_.gather(c, slab<T>(c, dhidden_), d, dstate);
+    fill_zero(c, dbefore);
+    const auto w = GruWeights<T>::apart(slab<T>(c, weight_), d);
+    gru_.backward(c, d, w,
+                  {.order = steps_.order(),
+                   .gates = slab<T>(c, gate_),
+                   .before = before,
+                   .dstates = dstate,
+                   .dgates = dgates,
+                   .dfirst = dbefore});
+    if (c.wants(dbias_)) steps_.column_sums(c, dgates, 3 * d, 3 * d, slab<T>(c, dbias_));
+    if (!c.wants(dweight_)) return;
+    gru_.backward_weight(c, n, d, before, slab<T>(c, reset_), dgates, w, slab<T>(c, dweight_));
+  }
+
+ private:
+  In before_, weight_, gate_, reset_, dhidden_;
+  Out dx_, dbefore_, dweight_, dbias_;
+  QueuedSteps<T> steps_;
+  QueuedGru<T> gru_;
+  device::Scratch gate_rows_, before_rows_, state_rows_;
+};
+
 AB_OP(gru_unit)
     .doc("One step of gru for each row: Hidden from HiddenPrev and Input.")
     .in("Input", "[N, 3 D] float: of the update gate, of the reset gate, of the candidate")
@@ -89,11 +166,16 @@ AB_OP(gru_unit)
       for (const char* slot : {"ResetHiddenPrev", "Hidden"}) c.set_out(slot, Shape{c.in("Input").shape[0], d}, dtype);
     })
     .grad_reads({"Input", "HiddenPrev", "Weight", "Bias"}, {"Gate", "ResetHiddenPrev"})
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
+    .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); })
+    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      return QueuedForward<typename decltype(tag)::type>(op);
+    });
 
-AB_GRAD(gru_unit).cpu<float, double>([](auto tag, const KernelArgs& op) {
-  return backward<typename decltype(tag)::type>(op);
-});
+AB_GRAD(gru_unit)
+    .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); })
+    .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
+      return QueuedBackward<typename decltype(tag)::type>(op);
+    });
 
 }  // namespace
 }  // namespace anabranch::sequence

@@ -132,13 +132,17 @@ void declare_lstm(bool projected) {
   }
   def.grad(make_grad).cpu<float, double>(
       [](auto tag, const KernelArgs& op) { return lstm_forward<typename decltype(tag)::type>(op); });
+  def.device<float, double>(
+      [](auto tag, const KernelArgs& op) { return queued_lstm_forward<typename decltype(tag)::type>(op); });
   OpDef& back = declare_gradient(def.type().c_str(), __FILE__);
   if (!projected) back.in_optional("Input", "not read");
   back.in_optional("Cell@GRAD", "as Cell; zeros when absent")
       .dtype_of_input("Weight")
       .infer(infer_backward)
       .cpu<float, double>(
-          [](auto tag, const KernelArgs& op) { return lstm_backward<typename decltype(tag)::type>(op); });
+          [](auto tag, const KernelArgs& op) { return lstm_backward<typename decltype(tag)::type>(op); })
+      .device<float, double>(
+          [](auto tag, const KernelArgs& op) { return queued_lstm_backward<typename decltype(tag)::type>(op); });
 }
 
 void declare_both() {

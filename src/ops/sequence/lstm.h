@@ -51,5 +51,8 @@ LstmDims check_lstm(const InferContext& c);
 
 template <class T> Kernel lstm_forward(const KernelArgs& op);
 template <class T> Kernel lstm_backward(const KernelArgs& op);
+// On devices.
+template <class T> Kernel queued_lstm_forward(const KernelArgs& op);
+template <class T> Kernel queued_lstm_backward(const KernelArgs& op);
 
 }  // namespace anabranch::sequence

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <type_traits>
 
+#include "ops/kernels/workspace.h"
 #include "ops/sequence/lstm.h"
 
 namespace anabranch::sequence {

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "ops/kernels/workspace.h"
 #include "ops/sequence/lstm_step.h"
 
 namespace anabranch::sequence {

@@ -4,6 +4,7 @@
 
 #include "ops/sequence/cell_steps.h"
 #include "ops/sequence/lstm_panels.h"
+#include "ops/sequence/steps_on_device.h"
 
 namespace anabranch::sequence {
 namespace {
@@ -25,6 +26,11 @@ GateOrder order_of(const ir::Op& op) {
     order[g] = place;
   }
   return order;
+}
+
+Order places_of(const ir::Op& op) {
+  const GateOrder order = order_of(op);
+  return {order.begin(), order.end()};
 }
 
 LstmPanels::Weights weights_of(const float* state, int64_t d, const GateOrder& order) {
@@ -178,7 +184,8 @@ AB_OP(lstm_steps)
       c.set_out("Gates", steps_shape(c, kGates), c.in("X").dtype);
     })
     .no_grad("made when gradients are there already")
-    .cpu<float>([](auto, const KernelArgs& op) -> Kernel { return Forward(op); });
+    .cpu<float>([](auto, const KernelArgs& op) -> Kernel { return Forward(op); })
+    .device<float>([](auto, const KernelArgs& op) { return queued_lstm_steps(op, places_of(op.op())); });
 
 AB_GRAD(lstm_steps)
     .doc("Gradients of lstm_steps; those of X and of the weights are one product over all steps each.")
@@ -205,7 +212,8 @@ AB_GRAD(lstm_steps)
       check_shape(c, "Gates", steps_shape(c, kGates));
       infer_step_gradients(c, {"H0", "C0"});
     })
-    .cpu<float>([](auto, const KernelArgs& op) -> Kernel { return Backward(op); });
+    .cpu<float>([](auto, const KernelArgs& op) -> Kernel { return Backward(op); })
+    .device<float>([](auto, const KernelArgs& op) { return queued_lstm_steps_grad(op, places_of(op.op())); });
 
 }  // namespace
 }  // namespace anabranch::sequence

@@ -1,6 +1,8 @@
 // One step of long short-term memory, without weights.
 #include <algorithm>
 
+#include "ops/device/args_recurrent.h"
+#include "ops/device/zeros.h"
 #include "ops/kernels/outputs.h"
 #include "ops/sequence/recurrent.h"
 
@@ -128,6 +130,31 @@ template <class T> Kernel backward(const KernelArgs& op) {
   };
 }
 
+// ---- on devices
+
+template <class T> Kernel queued_forward(const KernelArgs& op) {
+  return [kernel = device::kernel_of<T>("lstm_unit"), x = op.in("X"), before = op.in("C_prev"), cell = op.out("C"),
+          hidden = op.out("H"), bias = op.attr<float>("forget_bias")](KernelContext& c) {
+    const int64_t n = c[before].rows(), d = c[before].row_elems();
+    DeviceContext::of(c).launch(
+        kernel, device::LstmUnitArgs{device::operand(c[x]), device::operand(c[before]), device::operand(c[cell]),
+                                     device::operand(c[hidden]), n, d, bias});
+  };
+}
+
+template <class T> Kernel queued_backward(const KernelArgs& op) {
+  return [kernel = device::kernel_of<T>("lstm_unit_grad"), x = op.in("X"), before = op.in("C_prev"), cell = op.in("C"),
+          dcell = op.in("C@GRAD"), dhidden = op.in("H@GRAD"), dx = op.out("X@GRAD"), dbefore = op.out("C_prev@GRAD"),
+          bias = op.attr<float>("forget_bias")](KernelContext& c) {
+    const int64_t n = c[before].rows(), d = c[before].row_elems();
+    DeviceContext::of(c).launch(
+        kernel,
+        device::LstmUnitGradArgs{device::operand(c[x]), device::operand(c[before]), device::operand(c[cell]),
+                                 device::given_operand(c, dcell), device::given_operand(c, dhidden),
+                                 device::wanted_operand(c, dx), device::wanted_operand(c, dbefore), n, d, bias});
+  };
+}
+
 AB_OP(lstm_unit)
     .doc("With [i, f, o, g] = X: C = C_prev sigmoid(f + forget_bias) + sigmoid(i) tanh(g), H = sigmoid(o) tanh(C).")
     .in("X", "[N, 4 D] float")
@@ -141,12 +168,18 @@ AB_OP(lstm_unit)
       c.set_out("H", shape, c.in("X").dtype);
     })
     .grad_reads({"X", "C_prev"}, {"C"})
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
+    .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); })
+    .device<float, double>([](auto tag, const KernelArgs& op) {
+      return queued_forward<typename decltype(tag)::type>(op);
+    });
 
 AB_GRAD(lstm_unit)
     .in_optional("C@GRAD", "as C; zeros when absent")
     .in_optional("H@GRAD", "as H; zeros when absent")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); });
+    .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); })
+    .device<float, double>([](auto tag, const KernelArgs& op) {
+      return queued_backward<typename decltype(tag)::type>(op);
+    });
 
 }  // namespace
 }  // namespace anabranch::sequence

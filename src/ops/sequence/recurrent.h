@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "ops/kernels/gemm.h"
-#include "ops/kernels/workspace.h"
 #include "ops/sequence/acts.h"
 #include "ops/sequence/offsets.h"
 
@@ -36,6 +35,9 @@ class Steps {
   int64_t widest() const { return count() > 0 ? rows(0) : 0; }
   // Where the row at a place in the order of steps lies in the tensor.
   int64_t row(int64_t place) const { return rows_[static_cast<size_t>(place)]; }
+  const std::vector<int64_t>& all_rows() const { return rows_; }
+  // The sequence of each row of step 0.
+  const std::vector<int64_t>& sequences() const { return sequences_; }
 
   // Rows of a tensor with sequences, in the order of steps, and back.
   template <class T> void gather(KernelContext& c, const T* from, int64_t width, T* to) const {

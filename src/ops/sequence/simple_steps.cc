@@ -3,6 +3,7 @@
 // are the gradients of x and of the weights.
 #include "ops/sequence/cell_steps.h"
 #include "ops/sequence/simple_panels.h"
+#include "ops/sequence/steps_on_device.h"
 
 namespace anabranch::sequence {
 namespace {
@@ -114,7 +115,8 @@ AB_OP(simple_steps)
                "KeptHidden must be given with Mask, and only then");
     })
     .no_grad("made when gradients are there already")
-    .cpu<float>([](auto, const KernelArgs& op) -> Kernel { return Forward(op); });
+    .cpu<float>([](auto, const KernelArgs& op) -> Kernel { return Forward(op); })
+    .device<float>([](auto, const KernelArgs& op) { return queued_simple_steps(op); });
 
 AB_GRAD(simple_steps)
     .doc("Gradients of simple_steps; those of X and of the weights are one product over all steps each.")
@@ -131,7 +133,8 @@ AB_GRAD(simple_steps)
       check_state_gradients(c, {"Hidden", "KeptHidden", "Hidden@GRAD", "KeptHidden@GRAD"});
       infer_step_gradients(c, {"H0"});
     })
-    .cpu<float>([](auto, const KernelArgs& op) -> Kernel { return Backward(op); });
+    .cpu<float>([](auto, const KernelArgs& op) -> Kernel { return Backward(op); })
+    .device<float>([](auto, const KernelArgs& op) { return queued_simple_steps_grad(op); });
 
 }  // namespace
 }  // namespace anabranch::sequence

@@ -52,5 +52,8 @@ struct StackedLstm {
 };
 
 template <class T> Kernel stacked_lstm_backward(const KernelArgs& op);
+// On devices.
+template <class T> Kernel queued_stacked_lstm(const KernelArgs& op);
+template <class T> Kernel queued_stacked_lstm_backward(const KernelArgs& op);
 
 }  // namespace anabranch::sequence

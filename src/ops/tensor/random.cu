@@ -1,5 +1,5 @@
 // Random numbers on devices: "draw/uniform", "draw/gaussian", "draw/truncated", "draw/randint", the same numbers as on
-// the CPU; "draw/dropout" and "dropout_grad". `step` holds one uint32_t.
+// the CPU; "draw/dropout", "draw/factors" and "dropout_grad". `step` holds one uint32_t.
 #include "ops/device/kernels.h"
 #include "ops/kernels/philox_rounds.h"
 #include "ops/tensor/random_functions.h"
@@ -101,6 +101,29 @@ struct Dropout {
   }
 };
 
+// y = x mask, where the mask, of x's type, holds 0 or what kept elements are multiplied by. p: rate, that factor, the
+// number of the first draw.
+struct DropFactors {
+  using Args = DrawArgs;
+  template <class T> struct Body {
+    DrawOf draw;
+    const T* x;
+    T *y, *factors;
+    uint64_t first;
+    float rate;
+    T kept;
+    AB_HD void operator()(int64_t i) const {
+      factors[i] = draw.get().uniform(first + static_cast<uint64_t>(i)) >= rate ? kept : T(0);
+      y[i] = factors[i] * x[i];
+    }
+  };
+  template <class T> static int run(const Launch& launch, const Args& a) {
+    return each(launch, a.n,
+                Body<T>{DrawOf(a), a.x.get<T>(), a.y.get<T>(), a.mask.get<T>(), static_cast<uint64_t>(a.p[2]),
+                        static_cast<float>(a.p[0]), static_cast<T>(a.p[1])});
+  }
+};
+
 // x: the mask, dy: Out@GRAD; p: what a kept element is multiplied by.
 struct DropoutGrad {
   using Args = MapGradArgs;
@@ -122,6 +145,7 @@ AB_KERNEL("draw/gaussian", DrawPairs<Gaussian>, float, double);
 AB_KERNEL("draw/truncated", DrawPairs<Truncated>, float, double);
 AB_KERNEL("draw/randint", DrawPairs<RandInt>, int32_t, int64_t);
 AB_KERNEL("draw/dropout", Dropout, float, double, half, bfloat16);
+AB_KERNEL("draw/factors", DropFactors, float, double);
 AB_KERNEL("dropout_grad", DropoutGrad, float, double, half, bfloat16);
 
 }  // namespace anabranch::device

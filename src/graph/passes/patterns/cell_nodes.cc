@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "graph/on_device.h"
 #include "opdef/sums_of_turns.h"
 
 namespace anabranch {
@@ -12,6 +13,7 @@ namespace {
 NodeBuilder node_of(const char* type, const Graph& graph, const GraphNode& like, const RecurrentCell& cell,
                     const CellVars& vars) {
   NodeBuilder node(graph, type, like);
+  if (vars.guarded) node.attr("op_device", std::string("cpu"));
   for (const auto& [name, value] : cell.attrs) node.attr(name, value);
   node.in("X", vars.x).in("Mask", vars.mask);
   for (size_t s = 0; s < cell.first_states.size(); ++s) node.in(cell.first_states[s], vars.first_states[s]);
@@ -27,6 +29,11 @@ bool is_row(const Shape& shape) {
 }
 
 }  // namespace
+
+bool is_guarded(const GraphNode& node, const ir::Program& program) {
+  const auto& ops = program.block(block_of(node)).ops();
+  return is_guarded(*node.op) || std::any_of(ops.begin(), ops.end(), [](const auto& op) { return is_guarded(*op); });
+}
 
 std::string misfit(const Graph& graph, const CellVars& vars) {
   std::vector<int> all = {vars.x};

@@ -11,6 +11,7 @@ namespace anabranch {
 struct CellVars {
   int x = -1, mask = -1;
   bool sequences = false;  // x holds them: [rows, I]
+  bool guarded = false;    // some of the ops it takes the place of are to run on the CPU
   std::vector<int> first_states, weights, biases;
   std::vector<int> values, for_gradient;  // what the op makes, as in RecurrentCell
 };
@@ -21,6 +22,8 @@ struct CellGradients {
   std::vector<int> first_states, weights, biases;
 };
 
+// device_guard("cpu") is around the node that runs a block, or around some of the ops of that.
+bool is_guarded(const GraphNode& node, const ir::Program& program);
 // Why these variables do not fit; empty when they do.
 std::string misfit(const Graph& graph, const CellVars& vars);
 // Values that are not there yet, and those for the gradient, as new variables. like: one with that replica and kind.

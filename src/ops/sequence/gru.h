@@ -1,0 +1,10 @@
+// What gru has on devices.
+#pragma once
+#include "opdef/op_def.h"
+
+namespace anabranch::sequence {
+
+template <class T> Kernel queued_gru_forward(const KernelArgs& op);
+template <class T> Kernel queued_gru_backward(const KernelArgs& op);
+
+}  // namespace anabranch::sequence

@@ -1,0 +1,67 @@
+// Steps of recurrences on devices: rows are brought to the order of steps and back by kernels, which read from index
+// arrays where they lie. What is launched depends on shapes and LoD alone. One object belongs to one kernel.
+#pragma once
+#include "ops/device/args_recurrent.h"
+#include "ops/device/scratch.h"
+#include "ops/device/slab.h"
+#include "ops/device/upload.h"
+#include "ops/device/zeros.h"
+#include "ops/sequence/recurrent.h"
+
+namespace anabranch::sequence {
+
+using device::Slab, device::slab;
+
+// Memory of a device for rows of a kernel.
+template <class T> Slab<T> room_for(const DeviceContext& c, device::Scratch& memory, int64_t rows, int64_t width) {
+  return slab<T>(memory.of(c, Shape{rows, width}, dtype_of<T>));
+}
+
+template <class T> void fill_zero(const DeviceContext& c, Slab<T> to) {
+  if (to.count == 0) return;
+  c.devices().check(c.devices().api().fill(c.queue(), to.at, 0, to.bytes()), "filling with zeros");
+}
+
+template <class T> class QueuedSteps {
+ public:
+  // Sequences, or [steps, batch] as they lie.
+  void cut(const Offsets& o, bool reverse);
+  void cut_dense(int64_t steps, int64_t batch);
+  const Steps& order() const { return order_; }
+  int64_t rows() const { return static_cast<int64_t>(order_.all_rows().size()); }
+
+  // Rows that lie as in the tensor in the order of steps, with `bias` (missing: none); or added to what there is.
+  void gather(const DeviceContext& c, Slab<const T> from, int64_t width, Slab<T> to, Slab<const T> bias = {});
+  void gather_sum(const DeviceContext& c, Slab<const T> from, int64_t width, Slab<T> to);
+  void scatter(const DeviceContext& c, Slab<const T> from, int64_t width, Slab<T> to);
+  // One row for each sequence, in the order of step 0: of an optional state, missing when it is not given.
+  Slab<const T> first(const DeviceContext& c, In state, int64_t width, device::Scratch& memory);
+  // And back. Empty sequences get zeros. `to` may be missing.
+  void scatter_first(const DeviceContext& c, Slab<const T> from, int64_t width, Slab<T> to);
+  // The row before each row, in the order of steps; `first` (missing: zeros) before step 0. rows: in the order of
+  // steps; of gather_previous as they lie in the tensor.
+  void previous(const DeviceContext& c, Slab<const T> rows, Slab<const T> first, int64_t width, Slab<T> to);
+  void gather_previous(const DeviceContext& c, Slab<const T> rows, Slab<const T> first, int64_t width, Slab<T> to);
+  // to[j] = the sum of column j of x; of x by `by` where it is given.
+  void column_sums(const DeviceContext& c, Slab<const T> x, int64_t row_x, int64_t width, Slab<T> to,
+                   Slab<const T> by = {}) const;
+
+ private:
+  // places: missing of rows that lie in the order of steps.
+  void launch_gather(const DeviceContext& c, Slab<const T> from, device::DeviceIn places, int64_t n, int64_t width,
+                     Slab<T> to, Slab<const T> first, Slab<const T> bias, bool add) const;
+  device::DeviceIn places(const DeviceContext& c);
+  template <class Fn> const std::vector<int64_t>& places_before(Fn&& row);
+
+  Steps order_;
+  bool dense_ = false;
+  std::vector<int64_t> before_;
+  device::Upload rows_, sequences_, previous_, gathered_previous_;
+  ab_kernel gather_ = device::kernel_of<T>("gather_rows"), scatter_ = device::kernel_of<T>("scatter_rows"),
+            sums_ = device::kernel_of<T>("column_sums");
+};
+
+extern template class QueuedSteps<float>;
+extern template class QueuedSteps<double>;
+
+}  // namespace anabranch::sequence

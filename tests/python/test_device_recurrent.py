@@ -1,0 +1,203 @@
+"""Recurrent layers on a simulated device learn what they learn on the CPU, and no recurrent operator is left there."""
+import os
+
+import forks
+import pytest
+from test_devices import pytestmark, run  # noqa: F401
+
+PASSES = os.path.join(os.path.dirname(forks.HERE), "tests", "passes")
+LEARN = f"""
+import re, sys
+sys.path.insert(0, {PASSES!r})
+layers = fluid.layers
+CELLS = ("lstm", "lstmp", "lstm_unit", "lstm_steps", "gru", "gru_unit", "gru_steps", "simple_steps", "cudnn_lstm",
+         "recurrent", "while")
+
+# What a model that returns (loss, feed) gives on a place: losses, gradients, state, and explain().
+def learn(model, place, steps=6, fetch=(), feeds=None):
+    main, startup = fluid.Program(), fluid.Program()
+    main.random_seed = startup.random_seed = 5
+    with fluid.program_guard(main, startup), fluid.unique_name.guard():
+        loss, feed = model()
+    fetch = [loss, *(v.name for v in main.list_vars() if v.name in fetch)]
+    exe, scope, rng, out = fluid.Executor(place), fluid.Scope(), np.random.RandomState(7), []
+    with fluid.scope_guard(scope):
+        exe.run(startup)
+        compiled = fluid.CompiledProgram(main)
+        for k in range(steps):
+            values = feeds[k] if feeds else feed(rng)
+            out += [np.array(t) for t in exe.run(compiled, feed=values, fetch_list=fetch, return_numpy=False)]
+        out += [np.array(scope.find_var(v.name).get_tensor()) for v in main.list_vars() if v.persistable]
+    return out, compiled.explain()
+
+def same(model, device_ops=(), near=1e-5, **options):
+    got, said = learn(model, fluid.CUDAPlace(0), **options)
+    want, _ = learn(model, fluid.CPUPlace(), **options)
+    assert len(got) == len(want) > 6
+    for a, b in zip(want, got):
+        np.testing.assert_allclose(b, a, rtol=1e-4, atol=near * max(1.0, np.abs(a).max(initial=0)))
+    on_cpu = re.search("ops run on a device; on the CPU: (.*)", said)[1].split(", ")
+    for op in CELLS:
+        assert op not in on_cpu and op + "_grad" not in on_cpu, said
+    return said
+
+def ragged(rng, width, most=6, rows=5):
+    lengths = rng.randint(0, most, rows)
+    lengths[rng.randint(rows)] = most
+    values = rng.normal(0, 1, (lengths.sum(), width)).astype("float32")
+    return fluid.create_lod_tensor(values, [lengths.tolist()], fluid.CPUPlace())
+
+# A layer over sequences of changing lengths.
+def over_sequences(net, width=6):
+    def model():
+        x = fluid.data("x", [None, width], lod_level=1)
+        loss = layers.mean(layers.square(net(x)))
+        fluid.optimizer.Adam(0.02, epsilon=1e-3).minimize(loss)
+        return loss, lambda rng: {{"x": ragged(rng, width)}}
+    return model
+"""
+
+
+def check(text, **flags):
+    run(LEARN + text, **flags)
+
+
+LAYERS = """
+# Both directions, one upon the other.
+def lstms(x):
+    for depth, peepholes in enumerate((True, False)):
+        sums = layers.fc(x, 4 * 5)
+        ahead = layers.dynamic_lstm(sums, 4 * 5, use_peepholes=peepholes)
+        back, cells = layers.dynamic_lstm(sums, 4 * 5, is_reverse=True, use_peepholes=peepholes,
+                                          candidate_activation="relu", cell_activation="identity")
+        x = layers.concat([ahead[0], back, cells], axis=1)
+    return x
+
+def grus(x):
+    for origin in (False, True):
+        sums = layers.fc(x, 3 * 5)
+        ahead = layers.dynamic_gru(sums, 5, origin_mode=origin)
+        back = layers.dynamic_gru(sums, 5, is_reverse=True, candidate_activation="relu", bias_attr=False)
+        x = layers.concat([ahead, back], axis=1)
+    return x
+
+# The last state of an encoder is the first one of a decoder.
+def handed_on(x):
+    last = layers.sequence_last_step(layers.dynamic_gru(layers.fc(x, 3 * 5), 5))
+    first = layers.fc(last, 5, act="tanh")
+    hidden, _ = layers.dynamic_lstm(layers.fc(x, 4 * 5), 4 * 5, h_0=first, c_0=layers.fc(last, 5))
+    return layers.concat([hidden, layers.dynamic_gru(layers.fc(x, 3 * 5), 5, h_0=first)], axis=1)
+
+def projected(x):
+    sums = layers.fc(x, 4 * 5)
+    plain, cells = layers.dynamic_lstmp(sums, 4 * 5, 3, proj_activation="identity")
+    cut, _ = layers.dynamic_lstmp(sums, 4 * 5, 7, is_reverse=True, use_peepholes=False, cell_clip=0.3, proj_clip=0.2)
+    return layers.concat([plain, cells, cut], axis=1)
+"""
+
+
+@pytest.mark.parametrize("order", ["random", "starved"])
+@pytest.mark.parametrize("net", ["lstms", "grus", "handed_on", "projected"])
+def test_layers_over_sequences_learn_what_they_learn_on_the_cpu(net, order):
+    check(LAYERS + f"same(over_sequences({net}))", simdevice_order=order)
+
+
+def test_the_smallest_batches():
+    check(LAYERS + """
+def feeds(*all_lengths):
+    r = np.random.RandomState(2)
+    return [{"x": fluid.create_lod_tensor(r.rand(sum(lengths), 6).astype("float32"), [lengths], fluid.CPUPlace())}
+            for lengths in all_lengths]
+for net in (lstms, grus):
+    same(over_sequences(net), steps=5, feeds=feeds([1], [1, 1], [3], [0, 2, 0], [9, 1]))
+""")
+
+
+@pytest.mark.parametrize("options", [{"is_bidirec": True}, {}, {"is_bidirec": True, "dropout_prob": 0.4},
+                                     {"dropout_prob": 1.0}])
+def test_a_stacked_lstm_of_a_dense_batch(options):
+    check(f"""
+def model():
+    x = fluid.data("x", [4, 3, 6])
+    ways = {2 if options.get("is_bidirec") else 1}
+    h, c = (layers.fc(fluid.data(name, [3, 6]), 3 * ways * 5) for name in ("h", "c"))
+    h, c = (layers.transpose(layers.reshape(v, [3, 3 * ways, 5]), [1, 0, 2]) for v in (h, c))
+    made = layers.lstm(layers.fc(x, 6, num_flatten_dims=2), h, c, 4, 5, 3, **{options!r})
+    loss = layers.sums([layers.mean(layers.square(value)) for value in made])
+    fluid.optimizer.SGD(0.2).minimize(loss)
+    rows = lambda rng, *shape: rng.normal(0, 1, shape).astype("float32")
+    return loss, lambda rng: {{"x": rows(rng, 4, 3, 6), "h": rows(rng, 3, 6), "c": rows(rng, 3, 6)}}
+same(model)
+""")
+
+
+@pytest.mark.parametrize("net", ["lstms", "grus", "handed_on", "projected"])
+def test_batches_of_equal_lengths_are_captured_in_graphs(net):
+    check(LAYERS + f"""
+def feeds(seed, lengths, count=5):
+    r = np.random.RandomState(seed)
+    return [{{"x": fluid.create_lod_tensor(r.rand(sum(lengths), 6).astype("float32"), [lengths], fluid.CPUPlace())}}
+            for _ in range(count)]
+
+def launched(batches):
+    out, said = learn(over_sequences({net}), fluid.CUDAPlace(0), steps=len(batches), feeds=batches)
+    found = re.search(r"in (\\d+) graphs, which were launched (\\d+) times", said)
+    return out, found and tuple(map(int, found.groups()))
+
+assert launched(feeds(1, [3, 1, 4]))[1] == (1, 4)  # the first run goes node by node
+batches = feeds(1, [3, 1, 4]) + feeds(2, [2, 6, 5, 1]) + feeds(3, [3, 1, 4])
+by_graphs, graphs = launched(batches)
+assert graphs[1] >= 8, graphs
+fluid.set_flags({{"FLAGS_device_graphs": 0}})
+by_nodes, none = launched(batches)
+assert none is None
+for a, b in zip(by_graphs, by_nodes):
+    np.testing.assert_array_equal(a, b)
+""")
+
+
+PLUGIN_API = os.path.join(os.path.dirname(forks.HERE), "src", "device", "plugin_api.h")
+PLANS = f"""
+import ctypes
+
+# Counts the calls of one of the plug-in's functions from now on.
+class Counted:
+    def __init__(self, name, *types):
+        text = open({PLUGIN_API!r}).read()
+        table = text.split("typedef struct ab_device_api")[1]
+        members = re.findall(r"^  (?:int|size_t) \\(\\*(\\w+)\\)\\(", table, re.M)
+        plugin = ctypes.CDLL({forks.plugin()!r})
+        plugin.anabranch_device_1.restype = ctypes.c_void_p
+        at = plugin.anabranch_device_1() + 16 + 8 * members.index(name)  # behind size, flags and name
+        kind = ctypes.CFUNCTYPE(ctypes.c_int, *types)
+        place = ctypes.c_void_p.from_address(at)
+        self.calls, function = 0, kind(place.value)
+        def count(*arguments):
+            self.calls += 1
+            return function(*arguments)
+        self.kept = kind(count)
+        place.value = ctypes.cast(self.kept, ctypes.c_void_p).value
+"""
+
+
+@pytest.mark.parametrize("net", ["lstms", "grus", "projected"])
+def test_products_are_planned_once_for_each_number_of_rows(net):
+    """The steps of the third batch have numbers of rows that are new behind the first step; those of no later one."""
+    check(LAYERS + PLANS + f"""
+fluid.set_flags({{"FLAGS_device_graphs": 0}})
+pointer = ctypes.c_void_p
+plans = Counted("library_plan", ctypes.c_int, pointer, pointer, ctypes.c_size_t, pointer, pointer)
+class Lazy:
+    def __init__(self, values):
+        self.values = values
+    def __getitem__(self, _):
+        return next(self.values)
+seen, r = [], np.random.RandomState(2)
+def feeds():
+    for lengths in ([4, 3, 1], [1, 3, 4], [4, 2, 2], [6, 1, 1], [4, 4], [2, 2, 4], [8]):
+        seen.append(plans.calls)
+        yield {{"x": fluid.create_lod_tensor(r.rand(8, 6).astype("float32"), [lengths], fluid.CPUPlace())}}
+learn(over_sequences({net}), fluid.CUDAPlace(0), steps=7, feeds=Lazy(feeds()))
+seen.append(plans.calls)
+assert 0 < seen[1] == seen[2] < seen[3] and len(set(seen[3:])) == 1, seen
+""")
