@@ -108,6 +108,7 @@ def summed_on_devices(text, ops="ring_sum"):
     assert "through the CPU" not in text and not re.search("copies for (ring_sum|ring_weight)", text), text
 
 
+@pytest.mark.slow
 @needs_wires
 @pytest.mark.parametrize("workers,per_worker", [(2, 1), (3, 1), (2, 2)])
 def test_workers_add_up_on_their_devices_in_both_modes(workers, per_worker, tmp_path):
@@ -125,6 +126,7 @@ def test_workers_add_up_on_their_devices_in_both_modes(workers, per_worker, tmp_
     equal(there[1][0], there[3][0])
 
 
+@pytest.mark.slow
 @needs_wires
 def test_seeds_orders_communicators_and_groups_give_equal_bits(tmp_path):
     cases = [{"net": "plain", "reduce": reduce, "strategy": {"nccl_comm_num": comms, "fuse_all_reduce_ops": fuse}}
@@ -139,6 +141,7 @@ def test_seeds_orders_communicators_and_groups_give_equal_bits(tmp_path):
     equal(made[5], made[4])
 
 
+@pytest.mark.slow
 @needs_wires
 def test_sparse_rows_are_joined_on_the_cpu_and_dense_gradients_are_not(tmp_path):
     cases = [{"net": "sparse", "reduce": reduce} for reduce in ("AllReduce", "Reduce")]
@@ -175,6 +178,7 @@ for number, is_sparse in enumerate((False, True)):
 """
 
 
+@pytest.mark.slow
 @needs_wires
 @pytest.mark.parametrize("workers", [2, 3])
 def test_operators_of_the_transpiler_run_on_the_devices(workers, tmp_path):
@@ -274,6 +278,7 @@ def survivors(workers, *args, killed=1, per_worker=1, within=20, **flags):
     return said
 
 
+@pytest.mark.slow
 @needs_wires
 @pytest.mark.parametrize("when,shared", [("between", 1), ("before", 1), ("behind", 1), ("before", 0), ("behind", 0)])
 def test_a_worker_that_is_killed_is_named_and_the_devices_of_the_others_work_on(when, shared):
@@ -290,6 +295,7 @@ def test_a_worker_that_is_killed_while_several_devices_wait_is_named():
         assert "Unavailable" in text and "rank 1 (127.0.0.1:" in text and "was computing" in text, text
 
 
+@pytest.mark.slow
 @needs_wires
 def test_a_worker_that_stands_still_is_an_error_by_the_deadlines():
     for text in survivors(2, "AllReduce", "stands before", collective_deadline=2000):
