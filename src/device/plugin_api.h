@@ -218,7 +218,7 @@ typedef struct ab_device_api {
   int (*comm_run)(ab_comm* comm, ab_queue* queue, ab_collective what, const void* send, void* recv, size_t count,
                   int dtype, int root);
   /* AB_OK, or AB_UNAVAILABLE after a rank is gone or has given up; *failed_rank: which one, -1 when it is not known.
-     What was under way ends then, with any values. */
+     What is under way may never end; comm_free(abort 1) ends it, with any values. */
   int (*comm_check)(ab_comm* comm, int* failed_rank);
   /* abort 0: all its collectives have passed. abort 1: at any time; the other ranks see it in comm_check(). */
   int (*comm_free)(ab_comm* comm, int abort);

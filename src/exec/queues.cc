@@ -110,7 +110,7 @@ void Queues::put_all(Plan& plan, const Stage& stage, ab_queue* queue, RunState& 
 
 void Queues::launch(Plan& plan, Stage& stage, RunState& state, const Describe* describe) {
   ab_queue* queue = queue_of(stage.lane);
-  Workspace& workspace = workspaces_[static_cast<size_t>(stage.lane)];
+  LaneWorkspace& workspace = workspaces_[static_cast<size_t>(stage.lane)];
   for (const int before : stage.waits) events_[before]->hold(queue);
   StageGraph& graph = stage.graph;
   const auto capture_it = [&] {
@@ -178,7 +178,7 @@ void Queues::abandon() noexcept {
 
 int64_t Queues::workspace_bytes() const {
   int64_t bytes = 0;
-  for (const Workspace& w : workspaces_) bytes += static_cast<int64_t>(w.bytes());
+  for (const LaneWorkspace& w : workspaces_) bytes += static_cast<int64_t>(w.bytes());
   return bytes;
 }
 

@@ -5,7 +5,7 @@
 
 namespace anabranch {
 
-void* Workspace::of(size_t bytes) {
+void* LaneWorkspace::of(size_t bytes) {
   if (bytes > bytes_) {
     memory_ = device::allocate(Place::cuda(device_), bytes);
     bytes_ = bytes;

@@ -9,9 +9,9 @@
 namespace anabranch {
 
 // Memory that launches of one queue use one after the other.
-class Workspace {
+class LaneWorkspace {
  public:
-  explicit Workspace(int device) : device_(device) {}
+  explicit LaneWorkspace(int device) : device_(device) {}
   // At least so much; it grows, and what is under way keeps the memory it has.
   void* of(size_t bytes);
   size_t bytes() const { return bytes_; }
@@ -32,7 +32,7 @@ struct NodeWords {
 
 class DeviceContext : public KernelContext {
  public:
-  DeviceContext(const KernelContext& of_node, const device::Devices& devices, ab_queue* queue, Workspace* workspace,
+  DeviceContext(const KernelContext& of_node, const device::Devices& devices, ab_queue* queue, LaneWorkspace* workspace,
                 const NodeWords& words)
       : KernelContext(of_node), devices_(devices), queue_(queue), workspace_(*workspace), words_(words) {}
   // Internal when the node has no queue.
@@ -52,7 +52,7 @@ class DeviceContext : public KernelContext {
  private:
   const device::Devices& devices_;
   ab_queue* queue_;
-  Workspace& workspace_;
+  LaneWorkspace& workspace_;
   const NodeWords words_;
 };
 
