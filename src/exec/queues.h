@@ -83,7 +83,7 @@ class Queues {
   const device::Devices& devices_;
   QueuePlan order_;
   std::vector<std::optional<device::Event>> events_;  // by node
-  std::vector<LaneWorkspace> workspaces_;                 // by lane
+  std::vector<LaneWorkspace> workspaces_;             // by lane
   std::vector<std::string> marks_;                    // by node; empty until it was launched
   struct Told {
     int lane, node;  // of the kernels, and one of those that want the words
