@@ -1,4 +1,8 @@
 """What users see of devices: places, tensors, flags, memory, profiles. On the simulated device; one process a test."""
+import os
+import re
+import subprocess
+import sys
 import textwrap
 
 import pytest
@@ -317,3 +321,20 @@ def test_the_tables_of_a_profile_say_what_they_show():
     assert "On devices" in both and "On devices" not in gpu + cpu
     assert "Place: CUDA" in gpu and "\nfused_fc " in gpu
     assert "\nfeed " not in gpu and "\nfeed " in cpu and "\nfeed " in both
+
+
+def test_training_on_the_cpu_opens_no_library_of_devices():
+    done = subprocess.run([sys.executable, "-c", """
+import numpy as np
+import anabranch.fluid as fluid
+x = fluid.data("x", [None, 3])
+loss = fluid.layers.mean(fluid.layers.fc(x, 2))
+fluid.optimizer.SGD(0.1).minimize(loss)
+exe = fluid.Executor(fluid.CPUPlace())
+exe.run(fluid.default_startup_program())
+exe.run(feed={"x": np.ones((2, 3), "float32")}, fetch_list=[loss])
+print("\\n".join(line.split()[-1] for line in open("/proc/self/maps") if ".so" in line))
+"""], stdout=subprocess.PIPE, universal_newlines=True, check=True)
+    opened = set(map(os.path.basename, done.stdout.split()))
+    assert any(name.startswith("_core") for name in opened), opened
+    assert not [name for name in opened if re.search("cuda|simdevice|cublas|cudnn|nccl", name)], opened
