@@ -8,6 +8,8 @@ import textwrap
 import pytest
 from test_devices import pytestmark, run  # noqa: F401
 
+import anabranch
+
 RAISES = """
 def raises(error, words, call):
     try:
@@ -324,6 +326,7 @@ def test_the_tables_of_a_profile_say_what_they_show():
 
 
 def test_training_on_the_cpu_opens_no_library_of_devices():
+    package = os.path.dirname(os.path.dirname(anabranch.__file__))
     done = subprocess.run([sys.executable, "-c", """
 import numpy as np
 import anabranch.fluid as fluid
@@ -334,7 +337,7 @@ exe = fluid.Executor(fluid.CPUPlace())
 exe.run(fluid.default_startup_program())
 exe.run(feed={"x": np.ones((2, 3), "float32")}, fetch_list=[loss])
 print("\\n".join(line.split()[-1] for line in open("/proc/self/maps") if ".so" in line))
-"""], stdout=subprocess.PIPE, universal_newlines=True, check=True)
+"""], env=dict(os.environ, PYTHONPATH=package), stdout=subprocess.PIPE, universal_newlines=True, check=True)
     opened = set(map(os.path.basename, done.stdout.split()))
     assert any(name.startswith("_core") for name in opened), opened
     assert not [name for name in opened if re.search("cuda|simdevice|cublas|cudnn|nccl", name)], opened
