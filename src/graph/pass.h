@@ -20,6 +20,11 @@ struct PassContext {
   std::vector<std::string>* notes = nullptr;  // lines for explain(): what was found in one place or another
 };
 
+// Of passes for devices alone.
+inline const char* skip_on_cpu(const PassContext& context) {
+  return context.places.empty() ? "the program runs on the CPU" : nullptr;
+}
+
 // A field of BuildStrategy that must not be False. One that is not set does not stand in the way.
 struct Switch {
   const char* field = nullptr;

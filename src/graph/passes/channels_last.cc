@@ -143,10 +143,6 @@ class ChannelsLast final : public ImageLayouts {
   const bool tf32_;  // products of float32, too
 };
 
-const char* skip(const PassContext& context) {
-  return context.places.empty() ? "the program runs on the CPU" : nullptr;
-}
-
 int run(Graph& graph, const PassContext& context) {
   ChannelsLast layouts(graph, std::get<bool>(get_flag("FLAGS_enable_cublas_tensor_op_math")));
   const int changes = layouts.run();
@@ -160,7 +156,7 @@ const Pass kChannelsLast = {.name = "channels_last",
                             .what = "images between convolutions have their channels last on devices",
                             .tolerance = "sums over channels and pixels in another order: 1e-5 of their size",
                             .on_devices = true,
-                            .skip = skip,
+                            .skip = skip_on_cpu,
                             .run = run};
 
 }  // namespace anabranch

@@ -113,7 +113,7 @@ void ImageLayouts::rewrite() {
   other_ = plain_;
   std::vector<GraphNode> before;
   before.swap(graph_.nodes);
-  for (GraphNode& node : before) {
+  for (const GraphNode& node : before) {
     const std::vector<int> plain = plain_uses(node);
     std::vector<int> written;
     for (const int v : plain) {
@@ -125,15 +125,14 @@ void ImageLayouts::rewrite() {
         add_reorder(node, v, to, false);
       }
     }
-    const GraphNode before_change = node;
-    copy_outside(before_change, false);
-    change(node, plain);
-    graph_.nodes.push_back(std::move(node));
-    copy_outside(before_change, true);
-    const GraphNode done = before_change;
+    copy_outside(node, false);
+    GraphNode changed = node;
+    change(changed, plain);
+    graph_.nodes.push_back(std::move(changed));
+    copy_outside(node, true);
     for (const int v : written) {
       const int from = plain_of(v);
-      add_reorder(done, from, v, true);
+      add_reorder(node, from, v, true);
     }
   }
   for (size_t v = 0; v < chosen_.size(); ++v) {

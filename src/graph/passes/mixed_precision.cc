@@ -186,10 +186,6 @@ class Lowering {
   int casts_ = 0, lowered_ = 0;
 };
 
-const char* skip(const PassContext& context) {
-  return context.places.empty() ? "the program runs on the CPU" : nullptr;
-}
-
 int run(Graph& graph, const PassContext& context) {
   const auto& nodes = graph.nodes;
   if (std::none_of(nodes.begin(), nodes.end(), [](const GraphNode& n) { return marked(*n.op).has_value(); })) return 0;
@@ -202,7 +198,7 @@ const Pass kMixedPrecision = {.name = "mixed_precision",
                               .what = "ops that mixed_precision.decorate marked take and make 16-bit floats",
                               .tolerance = "relative 2^-11 an operand in float16, 2^-8 in bfloat16",
                               .on_devices = true,
-                              .skip = skip,
+                              .skip = skip_on_cpu,
                               .run = run};
 
 }  // namespace anabranch

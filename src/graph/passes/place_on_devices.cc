@@ -293,10 +293,6 @@ class Placer {
   std::map<std::pair<std::string, std::string>, int> copies_;  // (way, op that wants it) -> how many
 };
 
-const char* skip(const PassContext& context) {
-  return context.places.empty() ? "the program runs on the CPU" : nullptr;
-}
-
 int run(Graph& graph, const PassContext& context) {
   describe_versions(graph, context.program->block(0));
   settle_copies(graph);
@@ -310,7 +306,7 @@ const Pass kPlaceOnDevices = {.name = "place_on_devices",
                               .what = "ops run on the device that has kernels for them, with copies at the borders",
                               .tolerance = "within the rounding of the device's functions and sums",
                               .on_devices = true,
-                              .skip = skip,
+                              .skip = skip_on_cpu,
                               .run = run};
 
 }  // namespace anabranch

@@ -216,10 +216,6 @@ class Straightener {
   int number_ = 0, done_ = 0;
 };
 
-const char* skip(const PassContext& context) {
-  return context.places.empty() ? "the program runs on the CPU" : nullptr;
-}
-
 int run(Graph& graph, const PassContext& context) { return Straightener(graph, context).run(); }
 
 }  // namespace
@@ -229,7 +225,7 @@ const Pass kStraightenBlocks = {.name = "straighten_blocks",
                                 .tolerance = "bit-equal",
                                 .trusts_shapes = true,
                                 .on_devices = true,
-                                .skip = skip,
+                                .skip = skip_on_cpu,
                                 .run = run};
 
 }  // namespace anabranch

@@ -127,10 +127,6 @@ class Splitter {
   int64_t bytes_ = 0;
 };
 
-const char* skip(const PassContext& context) {
-  return context.places.empty() ? "the program runs on the CPU" : nullptr;
-}
-
 int run(Graph& graph, const PassContext& context) { return Splitter(graph).run(context); }
 
 }  // namespace
@@ -140,7 +136,7 @@ const Pass kSyncBatchNorm = {.name = "sync_batch_norm",
                              .tolerance = "as batch_norm of the whole batch",
                              .needs = AB_SWITCH(sync_batch_norm),
                              .on_devices = true,
-                             .skip = skip,
+                             .skip = skip_on_cpu,
                              .run = run};
 
 }  // namespace anabranch
