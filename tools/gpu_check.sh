@@ -1,28 +1,33 @@
 #!/usr/bin/env bash
 # What has to be seen on a machine with a GPU, in stages of at most eight minutes each:
 #
-#   tools/gpu_check.sh [--dry] [info] [ops] [nets] [sanitizer] [speed]      without a stage: all of them
+#   tools/gpu_check.sh [--dry] [info] [ops] [nets] [scenarios] [sanitizer] [speed]      without a stage: all of them
 #
 #   info       the GPU, the driver, the versions of what is installed; one product there
 #   ops        all cases of tests/ops, outputs and gradients, on CUDAPlace(0), against float64
 #   nets       equal bits from run to run, golden groups engine, ctr and dense, 100,000 steps of an MLP without growth
+#   scenarios  what tests/simdevice tries with simulated devices: nets, shapes, blocks, values, errors, beside the CPU
 #   sanitizer  compute-sanitizer over the smallest case of each operator
 #   speed      G1-G4 beside torch.compile(mode="max-autotune") and jax.jit, five windows in turn (benchmarks/gpu)
 #
 # It takes anabranch from wheels in dist/ (./dev wheels; ./dev cuda wheel), which it installs into a folder of its own,
 # else the build in this tree. Needed besides: numpy, pytest; for speed torch and jax. PYTHON names the interpreter.
-# Logs go to GPU_CHECK_OUT, build/gpu_check where nothing is said. --dry plays the device by the CPU (simdevice), with
-# tiny extents: it tries this script and says nothing about a GPU.
+# Logs go to GPU_CHECK_OUT, build/gpu_check where nothing is said. GPU_CHECK_SECONDS bounds a stage, GPU_CHECK_PROCESSES how
+# many share the GPU in tests. --dry plays the device by the CPU (simdevice), with tiny extents: it tries this script and
+# says nothing about a GPU.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 root=$PWD python=${PYTHON:-python3} out=${GPU_CHECK_OUT:-$PWD/build/gpu_check} dry='' failed=()
 mkdir -p "$out"
+processes=${GPU_CHECK_PROCESSES:-$(($(nproc) > 4 ? $(nproc) - 2 : 2))}
 
 say() { printf '== %s\n' "$*"; }
 
-# The wheel that serves this interpreter; pip chooses it.
+# The wheel that serves this interpreter; pip chooses it. The libraries of NVIDIA are those beside torch, if there are any.
 install() {
-  local site=$out/site
+  local site=$out/site libraries
+  libraries=$("$python" -c 'import glob, sys; print(":".join(d for p in sys.path[1:] for d in glob.glob(p + "/nvidia/*/lib")))')
+  [ -n "$dry" ] || export LD_LIBRARY_PATH=$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
   export PYTHONPATH=$root/python
   compgen -G 'dist/anabranch-*.whl' >/dev/null && [ -z "$dry" ] || return 0
   rm -rf "$site"
@@ -35,16 +40,19 @@ stage() {
   local name=$1 rc
   shift
   say "$name"
-  timeout -k 5 480 "$@" 2>&1 | tee "$out/$name.log"
+  timeout -k 5 "${GPU_CHECK_SECONDS:-480}" "$@" 2>&1 | tee "$out/$name.log"
   rc=${PIPESTATUS[0]}
   [ "$rc" = 0 ] || failed+=("$name ($rc)")
 }
 
+# ops_tests [COMMAND...] -- ARGS...: tests of operators, below a command such as compute-sanitizer.
 ops_tests() {
-  local workers=()
-  "$python" -c 'import xdist' 2>/dev/null && [ -z "$dry" ] && workers=(-n 4)
-  cd tests/ops && PYTHONPATH=$PYTHONPATH:$root/tests/gpu:. ANABRANCH_TEST_PLACE=device \
-    "$python" -m pytest -q -p no:cacheprovider -p gpu_cases "${workers[@]}" "$@" test_ops.py
+  local above=() workers=()
+  while [ "$1" != -- ]; do above+=("$1"); shift; done
+  shift
+  "$python" -c 'import xdist' 2>/dev/null && [ -z "$dry" ] && workers=(-n "$processes" --max-worker-restart 1000)
+  cd tests/ops && PYTHONPATH=$PYTHONPATH:$root/tests/gpu:. ANABRANCH_TEST_PLACE=device ANABRANCH_TEST_RUNS=3 FLAGS_device_graphs=1 "${above[@]}" \
+    "$python" -m pytest -q -p no:cacheprovider -o "pythonpath=${PYTHONPATH%%:*}" -p gpu_cases "${workers[@]}" "$@" test_ops.py
 }
 
 info() {
@@ -67,7 +75,7 @@ PY
 ops() {
   local only=(-k "test_output or test_float32_gradient")
   [ -z "$dry" ] || only=(-k "(relu or pool2d or softmax) and (test_output or test_float32_gradient)")
-  ops_tests "${only[@]}" --maxfail=200
+  ops_tests -- "${only[@]}"
 }
 
 nets() {
@@ -77,10 +85,22 @@ nets() {
   "$python" tests/gpu/nets.py flat ${dry:+100} || rc=1
   for group in "${groups[@]}"; do
     PYTHONPATH=$PYTHONPATH:tests/golden "$python" tests/golden/golden.py check --fluid fluid_on_device --group "$group" \
-      --expected tests/golden/expected_failures.json -j 4 || rc=1
+      --expected tests/golden/expected_failures.json -j "$processes" || rc=1
   done
   [ -z "$dry" ] || PYTHONPATH=$PYTHONPATH:tests/golden "$python" tests/golden/golden.py check --fluid fluid_on_device \
     --expected tests/golden/expected_failures.json fit_a_line || rc=1
+  return $rc
+}
+
+scenarios() {
+  local name all=(nets shapes blocks values in_flight workers wrong) pids=() rc=0
+  for name in "${all[@]}"; do
+    PYTHONPATH=$PYTHONPATH:tests:tests/simdevice "$python" tests/simdevice/scenarios.py "$name" 1 >"$out/$name.txt" 2>&1 &
+    pids+=($!)
+  done
+  for name in "${!all[@]}"; do
+    if wait "${pids[name]}"; then echo "${all[name]}: passed"; else rc=1; echo "${all[name]}: failed"; tail -n 12 "$out/${all[name]}.txt"; fi
+  done
   return $rc
 }
 
@@ -93,8 +113,7 @@ sanitizer() {
   export GPU_SMALLEST=1
   local only=()
   [ -z "$dry" ] || only=(-k "relu or pool2d")
-  cd tests/ops && PYTHONPATH=$PYTHONPATH:$root/tests/gpu:. ANABRANCH_TEST_PLACE=device \
-    "${checked[@]}" "$python" -m pytest -q -p no:cacheprovider -p gpu_cases "${only[@]}" test_ops.py
+  ops_tests "${checked[@]}" -- "${only[@]}"
 }
 
 speed() {
@@ -109,15 +128,15 @@ stages=()
 for word in "$@"; do
   case $word in
     --dry) dry=1 ;;
-    info | ops | nets | sanitizer | speed) stages+=("$word") ;;
-    *) sed -n '2,18s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
+    info | ops | nets | scenarios | sanitizer | speed) stages+=("$word") ;;
+    *) sed -n '2,20s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
   esac
 done
-[ ${#stages[@]} -gt 0 ] || stages=(info ops nets sanitizer speed)
+[ ${#stages[@]} -gt 0 ] || stages=(info ops nets scenarios sanitizer speed)
 [ -z "$dry" ] || export FLAGS_device_plugin=simdevice
 install || { say "installing failed"; exit 1; }
 export -f ops_tests say "${stages[@]}"
-export root python out dry
+export root python processes out dry
 for name in "${stages[@]}"; do stage "$name" bash -c "$name"; done
 say "${#stages[@]} stages, failed: ${failed[*]:-none}"
 [ ${#failed[@]} -eq 0 ]

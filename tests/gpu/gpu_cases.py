@@ -1,7 +1,9 @@
 """A pytest plugin (-p gpu_cases) for tests/ops on a GPU, which rounds elsewhere than the CPU: outputs in float32 need
 not be nearer to their float64 references than GPU_RTOL (3e-5 where nothing is said). With GPU_SMALLEST=1 one test runs
-for each operator, that of the case with the fewest elements, for tools that are slow."""
+for each operator, that of the case with the fewest elements, for tools that are slow. A worker of xdist whose device was
+lost by a test ends, and the next tests have a new one."""
 import os
+import time
 
 import numpy as np
 
@@ -38,3 +40,17 @@ def pytest_collection_modifyitems(config, items):
         chosen = smallest(items)
         config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
         items[:] = chosen
+
+
+lost = []
+
+
+def pytest_runtest_logreport(report):
+    if report.failed and "cudaError" in str(report.longrepr):
+        lost.append(report.nodeid)
+
+
+def pytest_runtest_logfinish():
+    if lost and "PYTEST_XDIST_WORKER" in os.environ:
+        time.sleep(0.5)  # until the report has gone
+        os._exit(1)

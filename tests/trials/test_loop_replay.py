@@ -40,12 +40,12 @@ def test_threaded_runs_give_the_bits_of_sequential_ones(programs):
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-@pytest.mark.skipif(SANITIZED, reason="./dev test runs it")
+@pytest.mark.skipif(SANITIZED, reason="./dev sanitize tsan runs it")
 def test_thread_sanitizer_is_content(programs):
     replayed(programs, "tsan")
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.skipif(not SANITIZED, reason="./dev sanitize runs it")
+@pytest.mark.skipif(not SANITIZED, reason="./dev sanitize asan runs it")
 def test_address_sanitizer_is_content(programs):
     replayed(programs, "asan")
