@@ -14,19 +14,24 @@ namespace anabranch::device {
 // What neighbouring lanes are to take: elements of one row, or, where those lie apart in memory, rows.
 enum class Neighbours { kElements, kRows };
 
+// How rows are cut: pieces of a row by the lanes of a group each, or by one thread each, whose neighbours then have the
+// same piece of the next rows.
 struct Cut {
+  bool lanes;
   int64_t pieces, length;  // of a row
 };
 
 inline Cut cut_of(int64_t rows, int64_t width, Neighbours neighbours) {
-  const bool lanes = neighbours == Neighbours::kElements;
-  const int64_t wanted = lanes ? 1024 : 65536, least = lanes ? 4096 : 64;  // pieces in all; elements of each
+  // What lies apart comes from the cache all the same where there is little, and many lanes wait less for it.
+  constexpr int64_t kLittle = int64_t{1} << 18;
+  const bool lanes = neighbours == Neighbours::kElements || rows * width <= kLittle;
+  const int64_t wanted = lanes ? 1024 : 262144, least = lanes ? 4096 : 32;  // pieces in all; elements of each
   const int64_t most = (width + least - 1) / least;
   int64_t pieces = rows > 0 ? wanted / rows : 1;
   if (pieces > most) pieces = most;
   if (pieces < 1) pieces = 1;
   const int64_t length = (width + pieces - 1) / pieces;
-  return {pieces, length};
+  return {lanes, pieces, length};
 }
 
 template <class Wide> size_t fold_room(int64_t rows, int64_t width, Neighbours neighbours) {
@@ -41,19 +46,21 @@ template <class B> struct JoinOf {
 template <class B> struct FoldPieces {
   using Wide = typename B::Wide;
   B body;
-  int64_t width;
+  int64_t rows, width;
   Cut cut;
-  Wide* parts;  // null: there is one piece a row
+  Wide* parts;  // [piece of a row, row]; null: there is one piece a row
 
-  template <class L> AB_HD void operator()(const L& lanes, int64_t piece) const {
-    const int64_t row = piece / cut.pieces, begin = piece % cut.pieces * cut.length;
+  template <class L> AB_HD void operator()(const L& lanes, int64_t n) const {
+    const int64_t row = n % rows, begin = n / rows * cut.length;
     const int64_t end = begin + cut.length < width ? begin + cut.length : width;
     Wide total = B::start();
-    for (int64_t i = begin + lanes.index(); i < end; i += lanes.count()) total = B::join(total, body.at(row, i));
+    AB_UNROLL for (int64_t i = begin + lanes.index(); i < end; i += lanes.count()) {
+      total = B::join(total, body.at(row, i));
+    }
     total = lanes.fold(total, JoinOf<B>{});
     if (lanes.index() != 0) return;
     if (parts) {
-      parts[piece] = total;
+      parts[n] = total;
     } else {
       body.put(row, total);
     }
@@ -62,17 +69,18 @@ template <class B> struct FoldPieces {
 
 template <class B> struct FoldPiecesAlone {  // a piece for each thread
   FoldPieces<B> fold;
-  AB_HD void operator()(int64_t piece) const { fold(OneLane{}, piece); }
+  AB_HD void operator()(int64_t n) const { fold(OneLane{}, n); }
 };
 
 template <class B> struct JoinPieces {
   B body;
-  int64_t pieces;
+  int64_t rows, pieces;
   const typename B::Wide* parts;
-  AB_HD void operator()(int64_t row) const {
+  template <class L> AB_HD void operator()(const L& lanes, int64_t row) const {
     typename B::Wide total = B::start();
-    for (int64_t k = 0; k < pieces; ++k) total = B::join(total, parts[row * pieces + k]);
-    body.put(row, total);
+    for (int64_t k = lanes.index(); k < pieces; k += lanes.count()) total = B::join(total, parts[k * rows + row]);
+    total = lanes.fold(total, JoinOf<B>{});
+    if (lanes.index() == 0) body.put(row, total);
   }
 };
 
@@ -81,11 +89,11 @@ template <class B>
 int fold_rows(const Launch& launch, int64_t n, int64_t width, Neighbours neighbours, const B& body,
               typename B::Wide* parts) {
   const Cut cut = cut_of(n, width, neighbours);
-  const FoldPieces<B> fold{body, width, cut, cut.pieces > 1 ? parts : nullptr};
-  const int failed = neighbours == Neighbours::kElements ? rows(launch, n * cut.pieces, cut.length, fold)
-                                                         : each(launch, n * cut.pieces, FoldPiecesAlone<B>{fold});
+  const FoldPieces<B> fold{body, n, width, cut, cut.pieces > 1 ? parts : nullptr};
+  const int failed = cut.lanes ? rows(launch, n * cut.pieces, cut.length, fold)
+                               : each(launch, n * cut.pieces, FoldPiecesAlone<B>{fold});
   if (failed || cut.pieces == 1) return failed;
-  return each(launch, n, JoinPieces<B>{body, cut.pieces, parts});
+  return rows(launch, n, cut.pieces, JoinPieces<B>{body, n, cut.pieces, parts});
 }
 
 }  // namespace anabranch::device

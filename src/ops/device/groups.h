@@ -1,6 +1,7 @@
 // RowGroups with the pointers looked up, as bodies hold them.
 #pragma once
 #include "ops/device/args_update.h"
+#include "ops/device/lanes.h"
 
 namespace anabranch::device {
 
@@ -31,6 +32,31 @@ struct Groups {
     Compute<T> total = load(values[order[starts[k]] * width + j]);
     for (int64_t i = starts[k] + 1; i < starts[k + 1]; ++i) total = sum_of(total, load(values[order[i] * width + j]));
     return total;
+  }
+  // Groups of many values are summed up by many lanes: long_group(n) is, for some n of [0, long_groups(values)), each
+  // of them once, and else -1.
+  static constexpr int64_t kLong = 128;
+  static int64_t long_groups(int64_t values) { return values / kLong + 1; }
+  AB_HD bool is_long(int64_t k) const { return starts[k + 1] - starts[k] > kLong; }
+  AB_HD int64_t long_group(int64_t n) const {
+    const int64_t place = n * kLong;  // a long group holds one such place at least, and is found by the first
+    int64_t from = 0, to = *count;
+    while (from < to) {
+      const int64_t middle = (from + to) / 2;
+      if (starts[middle + 1] <= place)
+        from = middle + 1;
+      else
+        to = middle;
+    }
+    return from < *count && is_long(from) && starts[from] <= place && place - kLong < starts[from] ? from : -1;
+  }
+  template <class T, class L>
+  AB_HD Compute<T> sum(const L& lanes, const T* values, int64_t k, int64_t j, int64_t width) const {
+    Compute<T> total = 0;
+    AB_UNROLL for (int64_t i = starts[k] + lanes.index(); i < starts[k + 1]; i += lanes.count()) {
+      total = sum_of(total, load(values[order[i] * width + j]));
+    }
+    return lanes.sum(total);
   }
   // The group of a row, or -1.
   AB_HD int64_t find(int64_t row) const {

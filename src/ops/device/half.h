@@ -11,6 +11,13 @@
 #define AB_HD
 #endif
 
+// Ahead of a loop that waits for memory: several of its loads are under way at once.
+#if defined(__CUDA_ARCH__)
+#define AB_UNROLL _Pragma("unroll 4")
+#else
+#define AB_UNROLL
+#endif
+
 namespace anabranch::device {
 
 AB_HD inline uint32_t bits_of(float x) {

@@ -20,12 +20,14 @@ template <int kOperands> class Walk {
   static constexpr int64_t kMostNarrow = 0x7fffffff;
 
   template <class Index> AB_HD void take(Index i, int64_t (&place)[kOperands]) const {
-    for (int axis = axes_.rank - 1; axis >= 0; --axis) {
+    for (int axis = axes_.rank - 1; axis > 0; --axis) {
       const Index extent = static_cast<Index>(axes_.extent[axis]), rest = i / extent;
       const auto index = static_cast<int64_t>(i - rest * extent);
       for (int k = 0; k < kOperands; ++k) place[k] += index * axes_.stride[k][axis];
       i = rest;
     }
+    if (axes_.rank == 0) return;
+    for (int k = 0; k < kOperands; ++k) place[k] += static_cast<int64_t>(i) * axes_.stride[k][0];
   }
 
   Axes<kOperands> axes_;

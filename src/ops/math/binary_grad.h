@@ -5,6 +5,7 @@
 #pragma once
 #include "ops/device/args_math.h"
 #include "ops/device/fold_rows.h"
+#include "ops/device/pack.h"
 #include "ops/device/walk.h"
 #include "ops/kernels/folds.h"
 #include "ops/math/arithmetic_functions.h"
@@ -99,6 +100,16 @@ template <class F, bool kOfX> constexpr int passes_on() {
 template <class F, bool kDivides = false> struct BinaryGradOf {
   template <bool kOfX> static constexpr bool kDense = passes_on<F, kOfX>() == 0;
 
+  // Whether dx has an element for each of dout, in its order.
+  static bool laid_as_dout(const Axes<3>& axes) {
+    int64_t step = 1;
+    for (int axis = axes.rank - 1; axis >= 0; --axis) {
+      if (axes.stride[0][axis] != step || axes.stride[1][axis] != step) return false;
+      step *= axes.extent[axis];
+    }
+    return true;
+  }
+
   // Bytes of an operand's terms in the workspace.
   template <class T, bool kOfX> static size_t kept(const BinaryGradArgs& a, const GradParts& parts) {
     if (!kDense<kOfX> || !(kOfX ? a.dx : a.dy).there() || !parts.sums()) return 0;
@@ -125,6 +136,9 @@ template <class F, bool kDivides = false> struct BinaryGradOf {
     // What reads dout comes first.
     if (y_passes) failed = sum_terms<T, T>(launch, of_y, dout, passes_on<F, false>() < 0, dy, rest);
     if (x_passes && !failed) failed = sum_terms<T, T>(launch, of_x, dout, passes_on<F, true>() < 0, dx, rest);
+    if (dx && !failed && (!dy || y_passes) && passes_on<F, true>() > 0 && laid_as_dout(a.axes)) {
+      return dx == dout ? 0 : copy_dense(launch, dout, dx, a.axes.count());
+    }
     Terms<F, T, kDivides> terms{Walk<3>(a.axes),
                                 a.x.get<T>(),
                                 a.y.get<T>(),

@@ -84,20 +84,23 @@ void differentiate_twice(second_order::Ops& o) {
 
 template <class T> Kernel queued_forward(const KernelArgs& op) {
   AB_CHECK(!op.in("MomentumTensor"), Unsupported, "the library calls of devices take momentum as an attribute");
-  return [call = device::BatchNormCall<T>("batch_norm", op, batch_norm::fixed_statistics(op.op())), x = op.in("X"),
-          scale = op.in("Scale"), bias = op.in("Bias"), mean = op.in("Mean"), variance = op.in("Variance"),
-          y = op.out("Y"), mean_out = op.out("MeanOut"), variance_out = op.out("VarianceOut"),
-          own_mean = op.out("SavedMean"), own_variance = op.out("SavedVariance")](KernelContext& c) mutable {
-    call.run(DeviceContext::of(c), c[x].shape(),
-             {read_by(c[x]), read_by(c[scale]), read_by(c[bias]), read_by(c[mean]), read_by(c[variance]),
-              written_by(c[y]), device::wanted_by(c, mean_out), device::wanted_by(c, variance_out),
-              written_by(c[own_mean]), written_by(c[own_variance])});
-  };
+  return
+      [call = device::BatchNormCall<T, device::BatchNormArgs>("batch_norm", "batch_norm_last", op,
+                                                              batch_norm::fixed_statistics(op.op())),
+       x = op.in("X"), scale = op.in("Scale"), bias = op.in("Bias"), mean = op.in("Mean"), variance = op.in("Variance"),
+       y = op.out("Y"), mean_out = op.out("MeanOut"), variance_out = op.out("VarianceOut"),
+       own_mean = op.out("SavedMean"), own_variance = op.out("SavedVariance")](KernelContext& c) mutable {
+        call.run(DeviceContext::of(c), c[x].shape(),
+                 {read_by(c[x]), read_by(c[scale]), read_by(c[bias]), read_by(c[mean]), read_by(c[variance]),
+                  written_by(c[y]), device::wanted_by(c, mean_out), device::wanted_by(c, variance_out),
+                  written_by(c[own_mean]), written_by(c[own_variance])});
+      };
 }
 
 template <class T> Kernel queued_backward(const KernelArgs& op) {
-  return [call = device::BatchNormCall<T>("batch_norm_grad", op, batch_norm::fixed_statistics(op.op())), x = op.in("X"),
-          scale = op.in("Scale"), dy = op.in("Y@GRAD"), own_mean = op.in("SavedMean"),
+  return [call = device::BatchNormCall<T, device::BatchNormGradArgs>("batch_norm_grad", "batch_norm_last_grad", op,
+                                                                     batch_norm::fixed_statistics(op.op())),
+          x = op.in("X"), scale = op.in("Scale"), dy = op.in("Y@GRAD"), own_mean = op.in("SavedMean"),
           own_variance = op.in("SavedVariance"), mean = op.in("Mean"), variance = op.in("Variance"),
           dx = op.out("X@GRAD"), dscale = op.out("Scale@GRAD"), dbias = op.out("Bias@GRAD")](KernelContext& c) mutable {
     call.run(DeviceContext::of(c), c[x].shape(),

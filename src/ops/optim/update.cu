@@ -26,13 +26,32 @@ template <template <class> class Rule> struct UpdateTouched {
     int64_t width;
     AB_HD void operator()(int64_t i) const {
       const int64_t k = i / width, j = i % width;
-      if (k >= *groups.count) return;
+      if (k >= *groups.count || groups.is_long(k)) return;
       rule(groups.rows[k] * width + j, groups.sum(values, k, j, width));
+    }
+  };
+  template <class T> struct Long {  // a row that very many values are for
+    Rule<T> rule;
+    Groups groups;
+    const T* values;
+    int64_t width;
+    template <class L> AB_HD void operator()(const L& lanes, int64_t n) const {
+      const int64_t k = groups.long_group(n);
+      if (k < 0) return;
+      for (int64_t j = 0; j < width; ++j) {
+        const T total = groups.sum(lanes, values, k, j, width);
+        if (lanes.index() == 0) rule(groups.rows[k] * width + j, total);
+      }
     }
   };
   template <class T> static int run(const Launch& launch, const Args& a) {
     const UpdateArgs& u = a.update;
-    return each(launch, a.ids * a.width, Body<T>{Rule<T>(u), Groups(a.groups), u.grad.get<T>(), a.width});
+    const Rule<T> rule(u);
+    const Groups groups(a.groups);
+    const T* values = u.grad.get<T>();
+    if (const int failed = each(launch, a.ids * a.width, Body<T>{rule, groups, values, a.width})) return failed;
+    if (a.ids <= Groups::kLong) return 0;
+    return rows(launch, Groups::long_groups(a.ids), 8 * Groups::kLong, Long<T>{rule, groups, values, a.width});
   }
 };
 

@@ -2,6 +2,7 @@
 // "where/<integer>", "fill/<integer>".
 #include "ops/device/args_tensor.h"
 #include "ops/device/kernels.h"
+#include "ops/device/pack.h"
 #include "ops/device/walk.h"
 
 namespace anabranch::device {
@@ -25,13 +26,36 @@ struct Copy {
     T* out;
     AB_HD void operator()(int64_t i) const { out[i * out_step] = x[i * x_step]; }
   };
+  template <class T> static int elements(const Launch& launch, const Axes<2>& axes, const T* x, T* out) {
+    const int64_t n = axes.count();
+    if (axes.rank <= 1) return each(launch, n, Line<T>{axes.stride[0][0], axes.stride[1][0], x, out});
+    return each(launch, n, Body<T>{Walk<2>(axes), x, out});
+  }
+  // Whether elements lie by so many beside each other, and at their multiples; `axes` are those of packs then.
+  static bool pack(int64_t count, Axes<2>* axes) {
+    const int last = axes->rank - 1;
+    if (last < 0 || axes->extent[last] % count != 0) return false;
+    for (int k = 0; k < 2; ++k) {
+      for (int axis = 0; axis < last; ++axis) {
+        if (axes->stride[k][axis] % count != 0) return false;
+      }
+      if (axes->stride[k][last] != 1) return false;
+    }
+    axes->extent[last] /= count;
+    for (int k = 0; k < 2; ++k) {
+      for (int axis = 0; axis < last; ++axis) axes->stride[k][axis] /= count;
+    }
+    return true;
+  }
   template <class T> static int run(const Launch& launch, const Args& a) {
-    const int64_t n = a.axes.count();
-    if (n == 0) return 0;  // and the first elements may lie nowhere
+    if (a.axes.count() == 0) return 0;  // and the first elements may lie nowhere
     const T* x = a.x.get<T>() + a.x_first;
     T* out = a.out.get<T>() + a.out_first;
-    if (a.axes.rank <= 1) return each(launch, n, Line<T>{a.axes.stride[0][0], a.axes.stride[1][0], x, out});
-    return each(launch, n, Body<T>{Walk<2>(a.axes), x, out});
+    using Packed = Pack<uint64_t, 2>;
+    Axes<2> packs = a.axes;
+    if (packed<Packed>(x) && packed<Packed>(out) && pack(sizeof(Packed) / sizeof(T), &packs))
+      return elements(launch, packs, reinterpret_cast<const Packed*>(x), reinterpret_cast<Packed*>(out));
+    return elements(launch, a.axes, x, out);
   }
 };
 
