@@ -5,7 +5,8 @@
 #
 #   info       the GPU, the driver, the versions of what is installed; one product there
 #   ops        all cases of tests/ops, outputs and gradients, on CUDAPlace(0), against float64
-#   nets       equal bits from run to run, golden groups engine, ctr and dense, 100,000 steps of an MLP without growth
+#   nets       equal bits from run to run, golden groups engine, ctr and dense (four times their tolerances: sums have another
+#              order), 100,000 steps of an MLP without growth
 #   scenarios  what tests/simdevice tries with simulated devices: nets, shapes, blocks, values, errors, beside the CPU
 #   sanitizer  compute-sanitizer over the smallest case of each operator
 #   speed      G1-G4 beside torch.compile(mode="max-autotune") and jax.jit, five windows in turn (benchmarks/gpu)
@@ -85,7 +86,7 @@ nets() {
   "$python" tests/gpu/nets.py flat ${dry:+100} || rc=1
   for group in "${groups[@]}"; do
     PYTHONPATH=$PYTHONPATH:tests/golden "$python" tests/golden/golden.py check --fluid fluid_on_device --group "$group" \
-      --expected tests/golden/expected_failures.json -j "$processes" || rc=1
+      --looser 4 --expected tests/golden/expected_failures.json -j "$processes" || rc=1
   done
   [ -z "$dry" ] || PYTHONPATH=$PYTHONPATH:tests/golden "$python" tests/golden/golden.py check --fluid fluid_on_device \
     --expected tests/golden/expected_failures.json fit_a_line || rc=1
@@ -93,7 +94,8 @@ nets() {
 }
 
 scenarios() {
-  local name all=(nets shapes blocks values in_flight workers wrong) pids=() rc=0
+  local name all=(nets shapes blocks values in_flight wrong) pids=() rc=0
+  [ "$(nvidia-smi -L 2>/dev/null | wc -l)" = 1 ] || all+=(workers)  # NCCL gives a GPU to one worker alone
   for name in "${all[@]}"; do
     PYTHONPATH=$PYTHONPATH:tests:tests/simdevice "$python" tests/simdevice/scenarios.py "$name" 1 >"$out/$name.txt" 2>&1 &
     pids+=($!)
@@ -129,7 +131,7 @@ for word in "$@"; do
   case $word in
     --dry) dry=1 ;;
     info | ops | nets | scenarios | sanitizer | speed) stages+=("$word") ;;
-    *) sed -n '2,20s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
+    *) sed -n '2,21s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
   esac
 done
 [ ${#stages[@]} -gt 0 ] || stages=(info ops nets scenarios sanitizer speed)

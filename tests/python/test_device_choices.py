@@ -185,3 +185,30 @@ got, expected = tripled(fluid.CUDAPlace(0)), tripled(fluid.CPUPlace())
 equal(got, expected)
 assert got[3][0].tolist() == [0, 3, 6, 9, 12], got
 """)
+
+
+def test_a_block_that_makes_another_dtype_than_declared_stays_a_block():
+    """The average's rate is float32, and as the original does it one of its cases gives it whole numbers."""
+    run("""
+def averaged(place):
+    main, startup = fluid.Program(), fluid.Program()
+    with fluid.program_guard(main, startup), fluid.unique_name.guard():
+        x = fluid.data("x", [None, 3])
+        loss = fluid.layers.mean(fluid.layers.fc(x, 2, param_attr=fluid.initializer.Constant(0.5)))
+        fluid.optimizer.SGD(0.1).minimize(loss)
+        steps = fluid.layers.autoincreased_step_counter()
+        average = fluid.optimizer.ExponentialMovingAverage(0.9, thres_steps=steps)
+        average.update()
+    exe, scope = fluid.Executor(place), fluid.Scope()
+    with fluid.scope_guard(scope):
+        exe.run(startup)
+        for _ in range(4):
+            exe.run(main, feed={"x": np.ones((2, 3), "float32")}, fetch_list=[loss])
+        text = list(exe._ready.values())[-1].engine.explain()
+        with average.apply(exe):
+            return [np.array(scope.find_var(p.name).get_tensor()) for p in main.all_parameters()], text
+(got, text), (expected, _) = averaged(fluid.CUDAPlace(0)), averaged(fluid.CPUPlace())
+assert "a block stays one: assign makes another dtype than declared" in text, text
+for a, b in zip(got, expected):
+    np.testing.assert_allclose(a, b, rtol=1e-6)
+""", fluid_exact="1.8.5")

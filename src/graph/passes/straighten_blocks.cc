@@ -12,6 +12,8 @@
 #include "graph/edit.h"
 #include "graph/passes/for_devices.h"
 #include "graph/passes/passes.h"
+#include "opdef/infer_context.h"
+#include "opdef/op_def.h"
 
 namespace anabranch {
 namespace {
@@ -33,6 +35,26 @@ bool is_float_division(const ir::Op& op, const ir::Block& block) {
 
 bool is_fixed(const ir::Var& desc) {
   return desc.kind == VarKind::kLoDTensor && desc.lod_level == 0 && desc.shape.rank() > 0 && desc.shape.known();
+}
+
+// Whether it makes the dtypes that its outputs are declared with: what it is chosen against has those.
+bool makes_declared_dtypes(const ir::Op& op, const ir::Block& block) {
+  InferContext c(find_op(op.type), op, false);
+  const auto ins = op.input_args(), outs = op.output_args();
+  for (size_t k = 0; k < ins.size(); ++k) {
+    const auto desc = block.find_var_recursive(ins[k]);
+    c.ins[k].shape = desc->shape;
+    c.ins[k].dtype = desc->dtype;
+  }
+  try {
+    find_op(op.type).run_infer(c);
+  } catch (const Error&) {
+    return false;
+  }
+  for (size_t k = 0; k < outs.size(); ++k) {
+    if (c.outs[k].dtype != block.find_var_recursive(outs[k])->dtype) return false;
+  }
+  return true;
 }
 
 class Straightener {
@@ -101,6 +123,8 @@ class Straightener {
           if (!scope && (!desc || !is_fixed(*desc))) return name + " is no tensor of a fixed shape";
         }
       }
+      if (each->type != kBranch && !makes_declared_dtypes(*each, inner))
+        return fmt::format("{} makes another dtype than declared", each->type);
     }
     return "";
   }
