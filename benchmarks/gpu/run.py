@@ -4,7 +4,8 @@ best of the others.
     run.py [--rows G1 G2 ...] [--sides fluid torch jax] [--windows 5] [--seconds 5] [--tiny] [--out FILE]
 
 Every engine is a process of its own, by the interpreter that GPU_FLUID_PYTHON, GPU_TORCH_PYTHON or GPU_JAX_PYTHON names,
-else this one; it waits while another one is measured. A side that cannot run a row says why and is left out of it.
+else this one; all of a row get ready at once, and each waits while another one is measured. Products of float32 may round
+their operands to TF32 on all sides, as JAX does where nothing is said. A side that cannot run a row says why and is left out of it.
 --tiny with FLAGS_device_plugin=simdevice tries the scripts where there is no GPU; its numbers mean nothing.
 """
 import argparse
@@ -42,11 +43,12 @@ class Side:
         python = os.environ.get("GPU_%s_PYTHON" % side.upper(), sys.executable)
         words = ["--serve", side, "--rows", name] + ["--" + flag for flag in ("tiny", "float32", "eager")
                                                      if getattr(options, flag)]
+        environment = dict(os.environ, XLA_PYTHON_CLIENT_PREALLOCATE="false", FLAGS_enable_cublas_tensor_op_math="1")
         self.process = subprocess.Popen([python, os.path.join(HERE, "run.py")] + words, stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True,
+                                        env=environment)
         self.steps = 1
         self.first = self.last = None
-        self.answer("first")
 
     def answer(self, field):
         line = self.process.stdout.readline()
@@ -76,6 +78,8 @@ class Side:
 
 def measure(name, options):
     sides = [Side(side, name, options) for side in options.sides]
+    for side in sides:
+        side.answer("first")  # when it is ready
     for seconds in (options.seconds / 4, options.seconds):
         for side in sides:
             side.window(seconds)

@@ -83,6 +83,7 @@ def prepare(case, options):
     compiled = (lambda fn: fn) if options.eager else lambda fn: torch.compile(fn, mode="max-autotune")
     if case["name"] == "G3b":
         return chain(case, device, compiled)
+    torch.set_float32_matmul_precision("high")  # TF32, as on the other sides
     torch.manual_seed(1)
     model, logits, how = MODELS[case["name"]](case)
     model.to(device)

@@ -44,6 +44,13 @@ void Event::wait(std::span<Lookout* const> lookouts) const {
   }
 }
 
+bool Event::passes_within(int64_t ms) const {
+  const int status = devices_->api().event_wait(event_, ms);
+  if (status == AB_TIMED_OUT) return false;
+  devices_->check(status, "waiting for the device");
+  return true;
+}
+
 bool Event::passed() const {
   int passed = 0;
   devices_->check(devices_->api().event_query(event_, &passed, nullptr), "asking for an event");

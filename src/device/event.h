@@ -27,6 +27,7 @@ class Event {
   // Likewise, and looks at these again and again; what they throw ends the wait.
   void wait(std::span<Lookout* const> lookouts) const;
   bool passed() const;  // at once; also where it was never recorded
+  bool passes_within(int64_t ms) const;
   // Of a timed one that has passed: nanoseconds since some moment of its device.
   uint64_t ns() const;
 

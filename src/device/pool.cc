@@ -1,16 +1,19 @@
 #include "device/pool.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
 #include "base/error.h"
 #include "device/devices.h"
+#include "device/event.h"
 #include "device/limit.h"
 #include "device/purpose.h"
 
 namespace anabranch::device {
 namespace {
 
+constexpr int64_t kIdleMs = 1;  // what an idle device takes at most to say so
 constexpr size_t kLeast = 512, kLarge = size_t{1} << 20, kStep = size_t{2} << 20;
 
 size_t rounded_up(size_t bytes) {
@@ -32,9 +35,12 @@ std::shared_ptr<void> Pool::allocate(size_t bytes) {
 
 void* Pool::take(size_t rounded) {
   if (void* block = take_free(rounded)) return block;
-  if (!resting_.empty()) {
+  // What a run that goes on has given back is not waited for while the device has other memory: the wait would be for
+  // other processes, too, where the run adds up with them.
+  const bool rests = std::any_of(resting_.begin(), resting_.end(), [&](auto& block) { return block.first == rounded; });
+  if (rests && idle()) {
     settle();
-    if (void* block = take_free(rounded)) return block;
+    return take_free(rounded);
   }
   return make(rounded);
 }
@@ -58,7 +64,9 @@ void* Pool::make(size_t rounded) {
   };
   int status = ask();
   const int64_t kept = kept_;
-  if (status == AB_RESOURCE_EXHAUSTED && !free_.empty()) {
+  if (status == AB_RESOURCE_EXHAUSTED && !(free_.empty() && resting_.empty())) {
+    if (!resting_.empty()) settle();
+    if (void* rested = take_free(rounded)) return rested;
     release_free();
     status = ask();
   }
@@ -86,8 +94,25 @@ void Pool::give_back(void* block, size_t rounded) noexcept {
 }
 
 // Any device may copy from or to pinned memory.
+std::pair<int, int> Pool::users() const {
+  if (place_.on_host()) return {0, devices_.count()};
+  return {place_.id, place_.id + 1};
+}
+
+bool Pool::idle() const {
+  const auto [first, end] = users();
+  for (int d = first; d < end; ++d) {
+    for (const QueueKind kind : {QueueKind::kCompute, QueueKind::kUp, QueueKind::kDown}) {
+      Event event(devices_, d);
+      event.record(devices_.queue(d, kind));
+      if (!event.passes_within(kIdleMs)) return false;
+    }
+  }
+  return true;
+}
+
 void Pool::settle() {
-  const int first = place_.on_host() ? 0 : place_.id, end = place_.on_host() ? devices_.count() : first + 1;
+  const auto [first, end] = users();
   for (int d = first; d < end; ++d) devices_.wait(d);
   free_.insert(resting_.begin(), resting_.end());
   resting_.clear();

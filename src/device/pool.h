@@ -34,6 +34,8 @@ class Pool {
   void* make(size_t rounded);
   [[noreturn]] void tell_full(size_t rounded, const std::string& limit, int64_t given_back) const;
   void give_back(void* block, size_t rounded) noexcept;
+  std::pair<int, int> users() const;  // devices [first, end) whose queues may name the memory
+  bool idle() const;                  // they
   void settle();
   void release_free();
 

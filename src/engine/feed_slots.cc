@@ -18,7 +18,9 @@ bool FeedSlots::bind(const Pieces& feeds) {
       if (slot.keeps) {
         t.copy_from(fed, t.initialized() ? t.place() : Place());
       } else {
-        t.view(const_cast<void*>(fed.raw()), fed.shape(), fed.dtype(), nullptr, fed.row_stride());
+        // From pinned memory devices copy by themselves; what lies on a device has been brought here.
+        const Place place = fed.place().on_host() ? fed.place() : Place();
+        t.view(const_cast<void*>(fed.raw()), fed.shape(), {fed.dtype(), place}, nullptr, fed.row_stride());
         t.set_lod(fed.lod_ref());
       }
       const bool same_lod = slot.lod == fed.lod_ref() || (slot.lod && fed.lod_ref() && *slot.lod == *fed.lod_ref());

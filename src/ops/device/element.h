@@ -52,6 +52,13 @@ template <> struct ComputeOf<half> { using type = float; };
 template <> struct ComputeOf<bfloat16> { using type = float; };
 template <class T> using Compute = typename ComputeOf<T>::type;
 
+// a / b of numbers that are not negative: a GPU divides those of 32 bits several times as fast.
+AB_HD inline int64_t quotient(int64_t a, int64_t b) {
+  const bool narrow = (static_cast<uint64_t>(a | b) >> 32) == 0;
+  return narrow ? static_cast<int64_t>(static_cast<uint32_t>(a) / static_cast<uint32_t>(b)) : a / b;
+}
+AB_HD inline int64_t remainder(int64_t a, int64_t b) { return a - quotient(a, b) * b; }
+
 template <class T> AB_HD Compute<T> load(const T& x) { return static_cast<Compute<T>>(x); }
 template <class T> AB_HD void store(T* to, Compute<T> x) { *to = static_cast<T>(x); }
 

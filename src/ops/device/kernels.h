@@ -100,6 +100,9 @@ template <class K, class... Each> bool add_kernels(const char* stem) {
   [[maybe_unused]] static const bool AB_KERNEL_NAME(ab_kernel_added_, __COUNTER__) = \
       ::anabranch::device::add_kernels<__VA_ARGS__>(stem)
 
+// Whether few lanes do for a row: for a short one, and for a longer one where there are rows enough for all.
+inline bool by_warps(int64_t n, int64_t width) { return width <= 512 || (width <= 1024 && n >= 4096); }
+
 #if defined(__CUDACC__)
 
 inline constexpr int kBlock = 256;
@@ -136,7 +139,7 @@ template <class Body> int each(const Launch& launch, int64_t n, const Body& body
 // are 32 or 256.
 template <class Body> int rows(const Launch& launch, int64_t n, int64_t width, const Body& body) {
   if (n <= 0) return 0;
-  if (width <= 512) {
+  if (by_warps(n, width)) {
     warp_rows_kernel<<<blocks_for((n + kBlock / 32 - 1) / (kBlock / 32)), kBlock, 0, launch.stream>>>(n, body);
   } else {
     block_rows_kernel<<<blocks_for(n), kBlock, 0, launch.stream>>>(n, body);
@@ -167,7 +170,7 @@ template <class Body> int rows(const Launch& launch, int64_t n, int64_t width, c
     (*static_cast<const Body*>(of))(lanes, row);
   };
   if (launch.host) {
-    launch.host->rows(n, width <= 512 ? 32 : 256, &body, one);
+    launch.host->rows(n, by_warps(n, width) ? 32 : 256, &body, one);
   } else {
     for (int64_t row = 0; row < n; ++row) one(&body, HostLanes(), row);
   }

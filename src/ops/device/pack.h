@@ -1,6 +1,7 @@
 // Neighbours in memory that a thread reads and writes at once: 16 bytes are as much as one instruction of a GPU moves.
 #pragma once
 #include <cstdint>
+#include <type_traits>
 
 #include "ops/device/kernels.h"
 
@@ -8,8 +9,46 @@ namespace anabranch::device {
 
 template <class T, int kCount> struct alignas(sizeof(T) * kCount) Pack { T at[kCount]; };
 
+// Fewer are not too many for a thread each.
+constexpr int64_t kManyElements = 1 << 18;
+
 // Whether a pack may begin there.
 template <class P> bool packed(const void* p) { return reinterpret_cast<uintptr_t>(p) % alignof(P) == 0; }
+
+// y[i] = fn(x[0][i], x[1][i], ...) of elements of one type, by as many at once as 16 bytes hold where they have 16
+// bits: threads that move two bytes each leave half of a GPU's bandwidth unused. y may be one of x.
+template <class T, int kIns, int kCount, class Fn> struct DensePacks {
+  using P = Pack<T, kCount>;
+  Fn fn;
+  const T* x[kIns];
+  T* y;
+  AB_HD void operator()(int64_t i) const {
+    P in[kIns], out;
+    for (int k = 0; k < kIns; ++k) in[k] = reinterpret_cast<const P*>(x[k])[i];
+    for (int e = 0; e < kCount; ++e) {
+      if constexpr (kIns == 1)
+        store(&out.at[e], fn(load(in[0].at[e])));
+      else
+        store(&out.at[e], fn(load(in[0].at[e]), load(in[1].at[e])));
+    }
+    reinterpret_cast<P*>(y)[i] = out;
+  }
+};
+template <class T, int kIns, class Fn>
+int each_dense(const Launch& launch, int64_t n, const T* const (&x)[kIns], T* y, const Fn& fn) {
+  const auto run = [&](auto count) {
+    DensePacks<T, kIns, decltype(count)::value, Fn> body{fn, {}, y};
+    for (int k = 0; k < kIns; ++k) body.x[k] = x[k];
+    return each(launch, n / decltype(count)::value, body);
+  };
+  if constexpr (sizeof(T) == 2) {
+    constexpr int kCount = 8;
+    bool wide = n % kCount == 0 && n >= kManyElements && packed<Pack<T, kCount>>(y);
+    for (const T* p : x) wide = wide && packed<Pack<T, kCount>>(p);
+    if (wide) return run(std::integral_constant<int, kCount>{});
+  }
+  return run(std::integral_constant<int, 1>{});
+}
 
 // n elements to another place.
 template <class T> struct CopyDense {

@@ -1,6 +1,6 @@
 // Binary arithmetic with broadcasting on devices: "binary/<op>".
 #include "ops/device/args_math.h"
-#include "ops/device/kernels.h"
+#include "ops/device/pack.h"
 #include "ops/device/walk.h"
 #include "ops/math/arithmetic_functions.h"
 
@@ -27,9 +27,15 @@ template <class F> struct Binary {
       store(out + i * step[0], F::of(load(x[i * step[1]]), load(y[i * step[2]])));
     }
   };
+  template <class T> struct Of {
+    AB_HD Compute<T> operator()(Compute<T> x, Compute<T> y) const { return F::of(x, y); }
+  };
   template <class T> static int run(const Launch& launch, const Args& a) {
     const T *x = a.x.get<T>(), *y = a.y.get<T>();
     T* out = a.out.get<T>();
+    const auto dense = [&](int k) { return a.axes.rank == 1 && a.axes.stride[k][0] == 1; };
+    if (sizeof(T) == 2 && dense(0) && dense(1) && dense(2))
+      return each_dense<T, 2>(launch, a.axes.count(), {x, y}, out, Of<T>{});
     if (a.axes.rank <= 1) {
       const Line<T> line{{a.axes.stride[0][0], a.axes.stride[1][0], a.axes.stride[2][0]}, x, y, out};
       return each(launch, a.axes.count(), line);

@@ -60,6 +60,7 @@ template <class F, class T, bool kDivides> struct Terms {
 struct GradParts {
   Walk<2> kept, folded;  // over where terms lie, and the operand
   Neighbours neighbours;
+  int64_t row = 0;  // the terms of a matrix whose columns are summed up: elements from row to row; 0: others
   // `dense`: terms lie in the order of the loop; else as dout does.
   GradParts(const Axes<3>& axes, int own, bool dense) : GradParts(terms_and(axes, own, dense)) {}
   bool sums() const { return folded.count() != 1; }
@@ -72,6 +73,8 @@ struct GradParts {
       : kept(axes_where(axes, 1, false)), folded(axes_where(axes, 1, true)), neighbours(Neighbours::kElements) {
     // Where the innermost axis is kept, neighbours in memory belong to different results.
     if (axes.rank && axes.stride[1][axes.rank - 1] != 0) neighbours = Neighbours::kRows;
+    const bool matrix = axes.rank == 2 && axes.stride[1][0] == 0 && axes.stride[1][1] == 1 && axes.stride[0][1] == 1;
+    if (matrix) row = axes.stride[0][0];
   }
   static Axes<2> terms_and(const Axes<3>& axes, int own, bool dense) {
     Axes<2> both = {};
@@ -100,14 +103,19 @@ template <class F, bool kOfX> constexpr int passes_on() {
 template <class F, bool kDivides = false> struct BinaryGradOf {
   template <bool kOfX> static constexpr bool kDense = passes_on<F, kOfX>() == 0;
 
-  // Whether dx has an element for each of dout, in its order.
-  static bool laid_as_dout(const Axes<3>& axes) {
+  // Whether a gradient is dout, element by element in its order.
+  template <bool kOfX> static bool hands_on(const Axes<3>& axes) {
+    constexpr int kOwn = kOfX ? 1 : 2;
+    if (passes_on<F, kOfX>() <= 0) return false;
     int64_t step = 1;
     for (int axis = axes.rank - 1; axis >= 0; --axis) {
-      if (axes.stride[0][axis] != step || axes.stride[1][axis] != step) return false;
+      if (axes.stride[0][axis] != step || axes.stride[kOwn][axis] != step) return false;
       step *= axes.extent[axis];
     }
     return true;
+  }
+  template <class T> static int hand_on(const Launch& launch, const T* dout, T* to, const Axes<3>& axes) {
+    return to == dout ? 0 : copy_dense(launch, dout, to, axes.count());
   }
 
   // Bytes of an operand's terms in the workspace.
@@ -136,8 +144,10 @@ template <class F, bool kDivides = false> struct BinaryGradOf {
     // What reads dout comes first.
     if (y_passes) failed = sum_terms<T, T>(launch, of_y, dout, passes_on<F, false>() < 0, dy, rest);
     if (x_passes && !failed) failed = sum_terms<T, T>(launch, of_x, dout, passes_on<F, true>() < 0, dx, rest);
-    if (dx && !failed && (!dy || y_passes) && passes_on<F, true>() > 0 && laid_as_dout(a.axes)) {
-      return dx == dout ? 0 : copy_dense(launch, dout, dx, a.axes.count());
+    if (dx && !failed && (!dy || y_passes) && hands_on<true>(a.axes)) return hand_on(launch, dout, dx, a.axes);
+    if (dx && dy && !failed && hands_on<true>(a.axes) && hands_on<false>(a.axes)) {
+      failed = hand_on(launch, dout, dy, a.axes);
+      return failed ? failed : hand_on(launch, dout, dx, a.axes);
     }
     Terms<F, T, kDivides> terms{Walk<3>(a.axes),
                                 a.x.get<T>(),

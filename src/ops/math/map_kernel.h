@@ -1,6 +1,6 @@
 // Kernels of unary functions and of their gradients, by the structs of activation_functions.h.
 #pragma once
-#include "ops/device/kernels.h"
+#include "ops/device/pack.h"
 
 namespace anabranch::device {
 
@@ -15,29 +15,25 @@ template <class T> struct Numbers {
 // y[i] = F::forward(x[i], p); x and y may be the same array.
 template <class F> struct Map {
   using Args = MapArgs;
-  template <class T> struct Body {
-    const T* x;
-    T* y;
+  template <class T> struct Of {
     Numbers<T> numbers;
-    AB_HD void operator()(int64_t i) const { store(y + i, F::forward(load(x[i]), numbers.p)); }
+    AB_HD Compute<T> operator()(Compute<T> x) const { return F::forward(x, numbers.p); }
   };
   template <class T> static int run(const Launch& launch, const Args& a) {
-    return each(launch, a.n, Body<T>{a.x.get<T>(), a.y.get<T>(), Numbers<T>(a.p)});
+    return each_dense<T, 1>(launch, a.n, {a.x.get<T>()}, a.y.get<T>(), Of<T>{Numbers<T>(a.p)});
   }
 };
 
 // dx[i] = F::backward(v[i], dy[i], p), v being the one of x and y that is there; dx may be any of them.
 template <class F> struct MapGrad {
   using Args = MapGradArgs;
-  template <class T> struct Body {
-    const T *v, *dy;
-    T* dx;
+  template <class T> struct Of {
     Numbers<T> numbers;
-    AB_HD void operator()(int64_t i) const { store(dx + i, F::backward(load(v[i]), load(dy[i]), numbers.p)); }
+    AB_HD Compute<T> operator()(Compute<T> v, Compute<T> dy) const { return F::backward(v, dy, numbers.p); }
   };
   template <class T> static int run(const Launch& launch, const Args& a) {
     const DeviceIn v = a.x.there() ? a.x : a.y.there() ? a.y : a.dy;
-    return each(launch, a.n, Body<T>{v.get<T>(), a.dy.get<T>(), a.dx.get<T>(), Numbers<T>(a.p)});
+    return each_dense<T, 2>(launch, a.n, {v.get<T>(), a.dy.get<T>()}, a.dx.get<T>(), Of<T>{Numbers<T>(a.p)});
   }
 };
 

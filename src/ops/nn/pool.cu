@@ -23,9 +23,10 @@ struct PoolPlanes {
   AB_HD int64_t step() const { return last ? channels : 1; }
   // Of element i of a tensor with `elems` elements a plane: its place in its plane, and where that plane begins in a
   // tensor with `others` a plane.
-  AB_HD int64_t place(int64_t i, int64_t elems) const { return last ? i / channels % elems : i % elems; }
+  AB_HD int64_t place(int64_t i, int64_t elems) const { return remainder(last ? quotient(i, channels) : i, elems); }
   AB_HD int64_t begin(int64_t i, int64_t elems, int64_t others) const {
-    return last ? i / (channels * elems) * channels * others + i % channels : i / elems * others;
+    if (!last) return quotient(i, elems) * others;
+    return quotient(i, channels * elems) * channels * others + remainder(i, channels);
   }
 };
 
@@ -34,9 +35,10 @@ struct PoolRange {
   int64_t begin[3], end[3];
 
   AB_HD PoolRange(const PoolWindows& w, int64_t o) {
-    w.range(0, o / (w.out[1] * w.out[2]), begin, end);
-    w.range(1, o / w.out[2] % w.out[1], begin + 1, end + 1);
-    w.range(2, o % w.out[2], begin + 2, end + 2);
+    const int64_t row = quotient(o, w.out[2]), plane = quotient(row, w.out[1]);
+    w.range(0, plane, begin, end);
+    w.range(1, row - plane * w.out[1], begin + 1, end + 1);
+    w.range(2, o - row * w.out[2], begin + 2, end + 2);
   }
   // fn(place in the plane) until it returns true.
   template <class Fn> AB_HD void each_until(const PoolWindows& w, Fn&& fn) const {
@@ -70,6 +72,7 @@ struct MaxOfWindow {
   AB_HD static Compute<T> share(const PoolPlanes& p, const PoolRange& range, int64_t own, const T* x, const T* out,
                                 const T* dout) {
     const Compute<T> top = load(*out);
+    if (!(load(x[own * p.step()]) == top)) return Compute<T>{0};
     int64_t first = -1;
     range.each_until(p.w, [&](int64_t i) {
       const bool equal = load(x[i * p.step()]) == top;
@@ -122,7 +125,8 @@ template <class Kind> struct PoolGrad {
     AB_HD void operator()(int64_t i) const {
       const PoolWindows& w = p.w;
       const int64_t own = p.place(i, w.ins()), from = p.begin(i, w.ins(), w.ins()), to = p.begin(i, w.ins(), w.outs());
-      const int64_t at[3] = {own / (w.in[1] * w.in[2]), own / w.in[2] % w.in[1], own % w.in[2]};
+      const int64_t row = quotient(own, w.in[2]), plane = quotient(row, w.in[1]);
+      const int64_t at[3] = {plane, row - plane * w.in[1], own - row * w.in[2]};
       int64_t first[3], last[3];
       for (int d = 0; d < 3; ++d) w.windows_of(d, at[d], first + d, last + d);
       Compute<T> sum = 0;

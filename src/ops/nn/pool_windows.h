@@ -19,8 +19,8 @@ struct PoolWindows {
   // The elements of window k on axis d.
   AB_HD void range(int d, int64_t k, int64_t* begin, int64_t* end) const {
     if (adaptive) {
-      *begin = k * in[d] / out[d];
-      *end = ((k + 1) * in[d] + out[d] - 1) / out[d];
+      *begin = quotient(k * in[d], out[d]);
+      *end = quotient((k + 1) * in[d] + out[d] - 1, out[d]);
       return;
     }
     const int64_t first = k * stride[d] - before[d], last = first + kernel[d];
@@ -29,8 +29,9 @@ struct PoolWindows {
   }
   // Windows that may hold element i of axis d: [*first, *last].
   AB_HD void windows_of(int d, int64_t i, int64_t* first, int64_t* last) const {
-    const int64_t low = adaptive ? i * out[d] / in[d] - 1 : (i + before[d] - kernel[d] + stride[d]) / stride[d];
-    const int64_t high = adaptive ? (i + 1) * out[d] / in[d] + 1 : (i + before[d]) / stride[d];
+    const int64_t past = i + before[d] - kernel[d] + stride[d];  // below 0: all windows before i hold it
+    const int64_t low = adaptive ? quotient(i * out[d], in[d]) - 1 : past > 0 ? quotient(past, stride[d]) : 0;
+    const int64_t high = adaptive ? quotient((i + 1) * out[d], in[d]) + 1 : quotient(i + before[d], stride[d]);
     *first = low > 0 ? low : 0;
     *last = high < out[d] - 1 ? high : out[d] - 1;
   }

@@ -1,6 +1,6 @@
 // Random numbers on devices: "draw/uniform", "draw/gaussian", "draw/truncated", "draw/randint", the same numbers as on
 // the CPU; "draw/dropout", "draw/factors" and "dropout_grad". `step` holds one uint32_t.
-#include "ops/device/kernels.h"
+#include "ops/device/pack.h"
 #include "ops/kernels/philox_rounds.h"
 #include "ops/tensor/random_functions.h"
 
@@ -83,8 +83,20 @@ struct Dropout {
     int64_t n;
     float rate;
     Compute<T> factor;
+    bool packs;  // a block's elements are read and written at once
+    AB_HD void whole(int64_t block, const philox::Block& bits) const {
+      auto p = reinterpret_cast<const Pack<T, 4>*>(x)[block];
+      Pack<uint8_t, 4> flags;
+      for (int k = 0; k < 4; ++k) {
+        flags.at[k] = philox::to_unit(bits[static_cast<size_t>(k)]) >= rate;
+        store(&p.at[k], flags.at[k] ? load(p.at[k]) * factor : Compute<T>(0));
+      }
+      if (mask) reinterpret_cast<Pack<uint8_t, 4>*>(mask)[block] = flags;
+      reinterpret_cast<Pack<T, 4>*>(y)[block] = p;
+    }
     AB_HD void operator()(int64_t block) const {
       const philox::Block bits = draw.get().block(static_cast<uint64_t>(block));
+      if (packs) return whole(block, bits);
       for (int k = 0; k < 4; ++k) {
         const int64_t i = 4 * block + k;
         if (i >= n) return;
@@ -95,9 +107,13 @@ struct Dropout {
     }
   };
   template <class T> static int run(const Launch& launch, const Args& a) {
-    return each(launch, (a.n + 3) / 4,
-                Body<T>{DrawOf(a), a.x.get<T>(), a.y.get<T>(), a.mask.get<uint8_t>(), a.n, static_cast<float>(a.p[0]),
-                        static_cast<Compute<T>>(a.p[1])});
+    const T* x = a.x.get<T>();
+    T* y = a.y.get<T>();
+    auto* mask = a.mask.get<uint8_t>();
+    const bool packs = a.n % 4 == 0 && packed<Pack<T, 4>>(x) && packed<Pack<T, 4>>(y) && packed<Pack<uint8_t, 4>>(mask);
+    return each(
+        launch, (a.n + 3) / 4,
+        Body<T>{DrawOf(a), x, y, mask, a.n, static_cast<float>(a.p[0]), static_cast<Compute<T>>(a.p[1]), packs});
   }
 };
 
@@ -134,9 +150,31 @@ struct DropoutGrad {
     Compute<T> factor;
     AB_HD void operator()(int64_t i) const { store(dx + i, mask[i] ? load(dy[i]) * factor : Compute<T>(0)); }
   };
+  template <class T> struct Packed {  // by eights
+    const Pack<uint8_t, 8>* mask;
+    const Pack<T, 8>* dy;
+    Pack<T, 8>* dx;
+    Compute<T> factor;
+    AB_HD void operator()(int64_t i) const {
+      const auto kept = mask[i];
+      auto p = dy[i];
+      for (int k = 0; k < 8; ++k) store(&p.at[k], kept.at[k] ? load(p.at[k]) * factor : Compute<T>(0));
+      dx[i] = p;
+    }
+  };
   template <class T> static int run(const Launch& launch, const Args& a) {
-    return each(launch, a.n,
-                Body<T>{a.x.get<uint8_t>(), a.dy.get<T>(), a.dx.get<T>(), static_cast<Compute<T>>(a.p[0])});
+    const auto* mask = a.x.get<uint8_t>();
+    const T* dy = a.dy.get<T>();
+    T* dx = a.dx.get<T>();
+    const auto factor = static_cast<Compute<T>>(a.p[0]);
+    using Flags = Pack<uint8_t, 8>;
+    using Eight = Pack<T, 8>;
+    const bool packs = sizeof(T) == 2 && a.n % 8 == 0 && a.n >= kManyElements && packed<Flags>(mask) &&
+                       packed<Eight>(dy) && packed<Eight>(dx);
+    if (!packs) return each(launch, a.n, Body<T>{mask, dy, dx, factor});
+    return each(launch, a.n / 8,
+                Packed<T>{reinterpret_cast<const Flags*>(mask), reinterpret_cast<const Eight*>(dy),
+                          reinterpret_cast<Eight*>(dx), factor});
   }
 };
 
