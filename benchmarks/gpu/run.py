@@ -12,9 +12,11 @@ import argparse
 import importlib
 import json
 import os
+import select
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 import cases
@@ -43,12 +45,21 @@ class Side:
         python = os.environ.get("GPU_%s_PYTHON" % side.upper(), sys.executable)
         words = ["--serve", side, "--rows", name] + ["--" + flag for flag in ("tiny", "float32", "eager")
                                                      if getattr(options, flag)]
+        self.said = tempfile.TemporaryFile("w+")  # not a pipe: what autotuning prints would fill it
         environment = dict(os.environ, XLA_PYTHON_CLIENT_PREALLOCATE="false", FLAGS_enable_cublas_tensor_op_math="1")
         self.process = subprocess.Popen([python, os.path.join(HERE, "run.py")] + words, stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True,
+                                        stdout=subprocess.PIPE, stderr=self.said, universal_newlines=True,
                                         env=environment)
         self.steps = 1
         self.first = self.last = None
+
+    def ready(self, until=None):
+        """Waits for its first steps; one that has not made them by then is left out."""
+        if until is not None and not select.select([self.process.stdout], [], [], max(0, until - time.monotonic()))[0]:
+            self.process.kill()
+            self.why = "not ready in time"
+        if not self.why:
+            self.answer("first")
 
     def answer(self, field):
         line = self.process.stdout.readline()
@@ -56,7 +67,9 @@ class Side:
             told = json.loads(line)
             setattr(self, field, told.get(field))
             return told
-        self.why = (self.process.communicate()[1].strip().splitlines() or ["it ended"])[-1]
+        self.process.communicate()
+        self.said.seek(0)
+        self.why = (self.said.read().strip().splitlines() or ["it ended"])[-1]
         return None
 
     def window(self, seconds=None):
@@ -76,10 +89,12 @@ class Side:
             self.process.communicate("end\n")
 
 
-def measure(name, options):
-    sides = [Side(side, name, options) for side in options.sides]
+def measure(name, options, ahead=()):
+    """`ahead`: sides that are ready already."""
+    sides = [Side(side, name, options) for side in options.sides[:len(options.sides) - len(ahead)]]
     for side in sides:
-        side.answer("first")  # when it is ready
+        side.ready()
+    sides += ahead
     for seconds in (options.seconds / 4, options.seconds):
         for side in sides:
             side.window(seconds)
@@ -107,6 +122,8 @@ def main():
     parser.add_argument("--sides", nargs="+", default=["fluid", "torch", "jax"], choices=["fluid", "torch", "jax"])
     parser.add_argument("--windows", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=5.0)
+    parser.add_argument("--together", type=float, metavar="SECONDS", help="all sides but the first get ready for all rows "
+                        "at once; those that are not by then are left out")
     parser.add_argument("--out")
     parser.add_argument("--tiny", action="store_true", help="small extents")
     parser.add_argument("--float32", action="store_true", help="no mixed precision")
@@ -117,8 +134,15 @@ def main():
         serve(options.serve, options.rows[0], options)
         return 0
     good = True
+    ahead = {name: [] for name in options.rows}
+    if options.together:
+        until = time.monotonic() + options.together
+        ahead = {name: [Side(side, name, options) for side in options.sides[1:]] for name in options.rows}
+        for sides in ahead.values():
+            for side in sides:
+                side.ready(until)
     for name in options.rows:
-        measured = measure(name, options)
+        measured = measure(name, options, ahead[name])
         good = good and "median" in measured["sides"][options.sides[0]]
         row = json.dumps(measured)
         print(row, flush=True)

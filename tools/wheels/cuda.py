@@ -33,7 +33,7 @@ Requires-Dist: anabranch=={version}
 
 With this package `fluid.CUDAPlace(0)` is a GPU of compute capability 9.0 or later, with a driver of CUDA 13 or later.
 cuBLASLt 13, cuDNN 9 and NCCL 2 are opened by name when they are first needed; `pip install "anabranch-cuda[libraries]"`
-installs them. Compiled, and never run on a GPU so far.
+installs them. It has run on one H100, never on several GPUs.
 """
 WHEEL = "Wheel-Version: 1.0\nGenerator: anabranch\nRoot-Is-Purelib: false\nTag: py3-none-linux_x86_64\n"
 PACKAGE = '"""The plug-in of anabranch for GPUs of NVIDIA, which anabranch loads when a program asks for a GPU."""\n' \
