@@ -106,14 +106,21 @@ template <class T> struct AdamRule : RuleBase<T> {
         tensor1(number_read<T>(a, 2)),
         tensor2(number_read<T>(a, 3)),
         next_powers((a.flags & kNextPowers) != 0) {}
-  AB_HD void operator()(int64_t i, const T& g) const {
+  // What is the same for all elements of a step: a thread that updates many finds it out once.
+  struct Step {
+    T keep1, keep2, lr;
+  };
+  AB_HD Step step() const {
     const T keep1 = tensor1.get_or(beta1), keep2 = tensor2.get_or(beta2);
     const T p1 = next_powers ? power1.get() * keep1 : power1.get(),
             p2 = next_powers ? power2.get() * keep2 : power2.get();
-    const T lr = optim::rules::corrected_rate(this->rate.get(), p1, p2);
-    optim::rules::adam(this->p[i], this->state[0][i], this->state[1][i], g, keep1, T(1 - keep1), keep2, T(1 - keep2),
-                       epsilon, lr);
+    return {keep1, keep2, optim::rules::corrected_rate(this->rate.get(), p1, p2)};
   }
+  AB_HD void operator()(int64_t i, const T& g, const Step& s) const {
+    optim::rules::adam(this->p[i], this->state[0][i], this->state[1][i], g, s.keep1, T(1 - s.keep1), s.keep2,
+                       T(1 - s.keep2), epsilon, s.lr);
+  }
+  AB_HD void operator()(int64_t i, const T& g) const { (*this)(i, g, step()); }
 };
 
 template <class T> struct AdamaxRule : RuleBase<T> {  // state: Moment, InfNorm; reads: Beta1Pow; p: as of adam

@@ -23,7 +23,12 @@ template <template <class> class Rule> struct UpdateMany {
       const T* grad = own.grad.template get<T>();
       const int64_t first = (chunk - starts[from]) * kUpdateChunk;
       const int64_t last = first + kUpdateChunk < own.n ? first + kUpdateChunk : own.n;
-      for (int64_t i = first + lanes.index(); i < last; i += lanes.count()) rule(i, grad[i]);
+      if constexpr (requires { rule.step(); }) {
+        const auto step = rule.step();
+        for (int64_t i = first + lanes.index(); i < last; i += lanes.count()) rule(i, grad[i], step);
+      } else {
+        for (int64_t i = first + lanes.index(); i < last; i += lanes.count()) rule(i, grad[i]);
+      }
     }
   };
   template <class T> static int run(const Launch& launch, const Args& a) {
