@@ -201,13 +201,14 @@ class Fuser {
 
 }  // namespace
 
-const Pass kFuseElementwise = {.name = "fuse_elementwise",
-                               .what = "elementwise ops on one shape work piece by piece in the cache",
-                               .tolerance = "bit-equal",
-                               .needs = AB_SWITCH(fuse_elewise_add_act_ops),
-                               .needs_flag = "FLAGS_fuse_elementwise",
-                               .in_bodies = true,
-                               .on_devices = true,
-                               .run = [](Graph& g, const PassContext& c) { return Fuser(g, c).run(); }};
+const Pass kFuseElementwise = {
+    .name = "fuse_elementwise",
+    .what = "elementwise ops on one shape work piece by piece in the cache, on devices as one launch",
+    .tolerance = "bit-equal",
+    .needs = AB_SWITCH(fuse_elewise_add_act_ops),
+    .needs_flag = "FLAGS_fuse_elementwise",
+    .in_bodies = true,
+    .on_devices = true,
+    .run = [](Graph& g, const PassContext& c) { return Fuser(g, c).run(); }};
 
 }  // namespace anabranch

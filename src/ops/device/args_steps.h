@@ -5,18 +5,18 @@
 
 namespace anabranch::device {
 
-// Operands of steps: the inputs by their number, behind them the places where results are kept.
-inline constexpr uint8_t kPreviousResult = 255, kNowhere = 255;
+inline constexpr uint8_t kNowhere = 255;
 
-// As it lies in device memory.
+// As it lies in device memory. Operands: the inputs by their number, behind them the places where results are kept.
+// What a step keeps, the next one does not read from there, but as the result of the step before.
 struct alignas(16) ElementStep {
-  uint8_t code;  // math::StepCode
-  uint8_t kept;  // the operand as which later steps read the result
-  uint8_t out;   // the output that it is
-  uint8_t reserved;
+  uint8_t code;      // math::StepCode
+  uint8_t kept;      // the operand as which later steps read the result
+  uint8_t out;       // the output that it is
+  uint8_t previous;  // bit k: operand k is the result of the step before
   uint8_t operands[4];
   float p[4];
-  uint32_t more[2];
+  uint32_t reserved[2];
 };
 static_assert(sizeof(ElementStep) == 32);
 

@@ -93,9 +93,11 @@ class Lines {
     const std::vector<int>& operands = lines_[static_cast<size_t>(i)].operands;
     for (size_t k = 0; k < operands.size(); ++k) {
       const int value = operands[k];
-      int& at = (*operand_of)[static_cast<size_t>(value)];
-      const bool previous = value >= inputs_ && value == inputs_ + i - 1;
-      step.operands[k] = previous ? device::kPreviousResult : static_cast<uint8_t>(at);
+      if (value >= inputs_ && value == inputs_ + i - 1) {
+        step.previous |= static_cast<uint8_t>(1 << k);
+      } else {
+        step.operands[k] = static_cast<uint8_t>((*operand_of)[static_cast<size_t>(value)]);
+      }
     }
     for (const int value : operands) {
       int& at = (*operand_of)[static_cast<size_t>(value)];

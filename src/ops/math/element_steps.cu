@@ -12,30 +12,39 @@ namespace anabranch::math {
 
 using device::ElementStep;
 
-// of(k): operand k.
-template <class Operand> AB_HD float result_of(const ElementStep& s, const Operand& of) {
-  const float x = of(0);
+// Of the operands x and y, and those that of(2) and of(3) look up.
+template <class Operand> AB_HD float result_of(const ElementStep& s, float x, float y, const Operand& of) {
   switch (static_cast<StepCode>(s.code)) {
 #define AB_CASES(name, F)                         \
   case StepCode::k##F: return F::forward(x, s.p); \
-  case StepCode::k##F##Grad: return F::backward(x, of(1), s.p);
+  case StepCode::k##F##Grad: return F::backward(x, y, s.p);
     AB_WAVES(AB_CASES)
     AB_GATES(AB_CASES)
 #undef AB_CASES
-#define AB_CASES(name, F)                                        \
-  case StepCode::k##F: return F::of(x, of(1));                   \
-  case StepCode::k##F##Dx: return F::dx(of(1), of(2), of(3), x); \
-  case StepCode::k##F##Dy: return F::dy(of(1), of(2), of(3), x);
+#define AB_CASES(name, F)                                    \
+  case StepCode::k##F: return F::of(x, y);                   \
+  case StepCode::k##F##Dx: return F::dx(y, of(2), of(3), x); \
+  case StepCode::k##F##Dy: return F::dy(y, of(2), of(3), x);
     AB_PAIRS(AB_CASES)
 #undef AB_CASES
-    case StepCode::kHardSwishAsFluidGrad: return HardSwishAsFluid::backward(x, of(1), s.p);
-    case StepCode::kMod: return Mod::of(x, of(1));
+    case StepCode::kHardSwishAsFluidGrad: return HardSwishAsFluid::backward(x, y, s.p);
+    case StepCode::kMod: return Mod::of(x, y);
     case StepCode::kScale: return Affine<float>{s.p[0], s.p[1], s.p[2] != 0}(x);
     case StepCode::kClip: return clipped(x, s.p[0], s.p[1]);
-    case StepCode::kClipGrad: return clipped_grad(x, of(1), s.p[0], s.p[1]);
+    case StepCode::kClipGrad: return clipped_grad(x, y, s.p[0], s.p[1]);
     case StepCode::kCopy: break;
   }
   return x;
+}
+
+// Likewise of the codes up to kLastOfMost.
+AB_HD inline float result_of_most(const ElementStep& s, float x, float y) {
+  switch (static_cast<StepCode>(s.code)) {
+    case StepCode::kScale: return Affine<float>{s.p[0], s.p[1], s.p[2] != 0}(x);
+    case StepCode::kAdd: return Add::of(x, y);
+    case StepCode::kSub: return Sub::of(x, y);
+    default: return Mul::of(x, y);
+  }
 }
 
 struct ElementSteps {
@@ -63,14 +72,23 @@ struct ElementSteps {
       float values[fused::kMaxInputs + fused::kMaxKept];
       for (int k = 0; k < inputs; ++k) values[k] = in[k].at(i, narrow);
       float last = 0;
-      ElementStep next = steps[0];
+      ElementStep step = steps[0], next = steps[count > 1 ? 1 : 0];
+      float x = values[step.operands[0]], y = values[step.operands[1]];
       for (int s = 0; s < count; ++s) {
-        const ElementStep step = next;
-        if (s + 1 < count) next = steps[s + 1];  // on its way while this one is computed
-        last = result_of(
-            step, [&](int k) { return step.operands[k] == device::kPreviousResult ? last : values[step.operands[k]]; });
+        // What comes next is on its way while this step is computed.
+        const ElementStep after = steps[s + 2 < count ? s + 2 : s];
+        const float next_x = values[next.operands[0]], next_y = values[next.operands[1]];
+        const auto of = [&](int k) { return step.previous >> k & 1 ? last : values[step.operands[k]]; };
+        if (step.previous & 1) x = last;
+        if (step.previous & 2) y = last;
+        const bool is_of_most = step.code <= static_cast<uint8_t>(kLastOfMost);
+        last = is_of_most ? result_of_most(step, x, y) : result_of(step, x, y, of);
         if (step.kept != device::kNowhere) values[step.kept] = last;
         if (step.out != device::kNowhere) out[step.out][i] = last;
+        step = next;
+        next = after;
+        x = next_x;
+        y = next_y;
       }
     }
   };

@@ -66,20 +66,23 @@
 namespace anabranch::math {
 
 // What a step of fused_elementwise does. Operands: x; a gradient those of Map::backward, or d, x, y and the result.
+// Those that programs have most of come first: a GPU finds them by fewer comparisons.
+// clang-format off
 enum class StepCode : uint8_t {
-#define AB_CODES(name, F) k##F, k##F##Grad,
-  AB_WAVES(AB_CODES) AB_GATES(AB_CODES)
-#undef AB_CODES
-#define AB_CODES(name, F) k##F, k##F##Dx, k##F##Dy,
-      AB_PAIRS(AB_CODES)
-#undef AB_CODES
-          kHardSwishAsFluidGrad,
-  kMod,
   kScale,
-  kClip,
-  kClipGrad,
-  kCopy,
+#define AB_CODES(name, F) k##F,
+  AB_PAIRS(AB_CODES) AB_GATES(AB_CODES) AB_WAVES(AB_CODES)
+#undef AB_CODES
+#define AB_CODES(name, F) k##F##Grad,
+  AB_GATES(AB_CODES) AB_WAVES(AB_CODES)
+#undef AB_CODES
+#define AB_CODES(name, F) k##F##Dx, k##F##Dy,
+  AB_PAIRS(AB_CODES)
+#undef AB_CODES
+  kHardSwishAsFluidGrad, kMod, kClip, kClipGrad, kCopy,
 };
+// clang-format on
+inline constexpr StepCode kLastOfMost = StepCode::kMul;
 
 struct NamedStep {
   std::string_view name;
@@ -87,18 +90,20 @@ struct NamedStep {
 };
 
 // "relu", "relu_grad"; "add", "add_dx", "add_dy".
+// clang-format off
 inline constexpr NamedStep kSteps[] = {
 #define AB_NAMES(name, F) {name, StepCode::k##F}, {name "_grad", StepCode::k##F##Grad},
-    AB_WAVES(AB_NAMES) AB_GATES(AB_NAMES)
+  AB_WAVES(AB_NAMES) AB_GATES(AB_NAMES)
 #undef AB_NAMES
 #define AB_NAMES(name, F) {name, StepCode::k##F}, {name "_dx", StepCode::k##F##Dx}, {name "_dy", StepCode::k##F##Dy},
-        AB_PAIRS(AB_NAMES)
+  AB_PAIRS(AB_NAMES)
 #undef AB_NAMES
-            {"hard_swish_as_fluid_grad", StepCode::kHardSwishAsFluidGrad},
-    {"mod", StepCode::kMod},
-    {"scale", StepCode::kScale},
-    {"clip", StepCode::kClip},
-    {"clip_grad", StepCode::kClipGrad},
+  {"hard_swish_as_fluid_grad", StepCode::kHardSwishAsFluidGrad},
+  {"mod", StepCode::kMod},
+  {"scale", StepCode::kScale},
+  {"clip", StepCode::kClip},
+  {"clip_grad", StepCode::kClipGrad},
 };
+// clang-format on
 
 }  // namespace anabranch::math
