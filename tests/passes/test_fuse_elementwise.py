@@ -295,24 +295,6 @@ def test_attributes_that_make_no_program_are_refused(attrs):
             fluid.Executor().run(main, feed={"x": np.ones((1, 2), "float32")}, fetch_list=[out])
 
 
-def test_nodes_too_long_for_tiles_run_step_by_step():
-    """Passes make them for devices alone."""
-    count = 40
-    main = fluid.Program()
-    with fluid.program_guard(main, fluid.Program()):
-        x = fluid.data("x", [None, 2], "float32")
-        block = main.global_block()
-        out = block.create_var(name="out", dtype="float32", shape=[-1, 2])
-        attrs = dict(plan=[k for i in range(count) for k in (0, -1, 0, 1, i)], types=["tanh"] * count,
-                     results=["Out"] * count, slots=["X"] * count, outs=[count - 1], lods=[0] * count)
-        block.append_op(type="fused_elementwise", inputs={"X": [x]}, outputs={"Out": [], "Result": [out]}, attrs=attrs)
-    want = values = np.array([[0.5, -0.25], [3, 0]], "float32")
-    got, = fluid.Executor().run(main, feed={"x": values}, fetch_list=[out])
-    for _ in range(count):
-        want = np.tanh(want)
-    np.testing.assert_allclose(got, want, rtol=1e-5)
-
-
 def test_declared_shapes_that_do_not_meet_are_left_to_the_run():
     main = fluid.Program()
     with fluid.program_guard(main, fluid.Program()):
