@@ -194,6 +194,21 @@ for rows in 1, 300:
 """, simdevice_lanes=lanes)
 
 
+def test_large_tensors_have_several_elements_a_lane():
+    run(CHAINS + """
+def make(x, b):
+    h = L.elementwise_mul(L.elementwise_add(L.relu(x), b), x)
+    return [h, L.reduce_mean(L.gelu(L.elementwise_div(L.elementwise_sub(L.tanh(h), x), L.exp(h))))]
+for rows, width in (100001, 3), (1 << 17, 2), (2, 1 << 17):
+    text = compare(make, None, None, {"x": random(rows, width), "b": random(width)},
+                   shapes={"x": [None, width], "b": [width]})
+    assert fused(text) > 0, text
+def loss(x):
+    return [L.reduce_mean(L.square(L.elementwise_mul(L.sigmoid(x), L.scale(x, 0.3, 0.1))))]
+compare(lambda x: loss(x) + fluid.gradients(loss(x), [x]), None, None, {"x": random(100001, 3)})
+""")
+
+
 def test_results_that_many_steps_wait_for_are_cut():
     """Of a node's results, 16 can wait for later steps; more of them make another node."""
     run(CHAINS + """
