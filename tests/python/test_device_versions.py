@@ -46,7 +46,7 @@ def train(places, reduce="AllReduce", sparse=False, **wanted):
 def all_there(explained):
     assert "ops run on a device; on the CPU: none" in explained, explained
     copied = set(re.findall("((?:up|down) copies for [a-z0-9_]+)", explained))
-    feeds = {"up copies for " + op for op in ("fused_fc", "elementwise_sub", "lookup_table_v2")}
+    feeds = {"up copies for " + op for op in ("fused_fc", "fused_elementwise", "elementwise_sub", "lookup_table_v2")}
     assert copied <= feeds | {"down copies for mean"}, copied
 
 def same(got, expected):

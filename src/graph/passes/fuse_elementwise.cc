@@ -1,142 +1,50 @@
 // Elementwise ops that read each other's results become fused_elementwise: a value that nobody else reads never leaves
-// the cache, and what several of them read is read once. Results that somebody else reads, or that are fetched, are
-// left in memory as before.
+// the cache, and what several of them read is read once; on devices they are one launch. Results that somebody else
+// reads, or that are fetched, are left in memory as before.
 #include <algorithm>
 #include <map>
 
 #include "graph/edit.h"
+#include "graph/passes/elementwise_parts.h"
 #include "graph/passes/passes.h"
 #include "graph/row_sources.h"
-#include "opdef/fused_ops.h"
-#include "opdef/infer_context.h"
 #include "opdef/op_def.h"
 
 namespace anabranch {
 namespace {
 
+using Part = ElementwisePart;
+using Arg = ElementwisePart::Arg;
+
 constexpr int kFar = 512;  // keeps the pass linear in the number of nodes
-constexpr const char* kInSlots[] = {"X", "Y", "Out", "Out@GRAD"};
-constexpr const char* kOutSlots[] = {"Out", "X@GRAD", "Y@GRAD"};
-
-// A use of a variable in a slot.
-struct Arg {
-  const char* slot;
-  int var;
-};
-
-// The variables in slots of these names, in the order of the names; false when there are other ones.
-template <size_t kCount>
-bool gather(const std::vector<ir::Slot>& slots, const std::vector<int>& ids, const char* const (&names)[kCount],
-            std::vector<Arg>* out) {
-  size_t at = 0;
-  std::vector<Arg> found[kCount];
-  for (const ir::Slot& s : slots) {
-    const auto name = std::find_if(std::begin(names), std::end(names), [&](const char* n) { return s.name == n; });
-    for (size_t i = 0; i < s.args.size(); ++i, ++at) {
-      if (ids[at] < 0) continue;
-      if (name == std::end(names)) return false;
-      found[name - std::begin(names)].push_back({*name, ids[at]});
-    }
-  }
-  for (const auto& args : found) out->insert(out->end(), args.begin(), args.end());
-  return true;
-}
-
-bool laid_as_a_whole(const Shape& s) {  // no ones between its other extents
-  int first = 0, last = s.rank() - 1;
-  while (first < s.rank() && s[first] == 1) ++first;
-  while (last > first && s[last] == 1) --last;
-  for (int i = first; i <= last; ++i) {
-    if (s[i] == 1) return false;
-  }
-  return true;
-}
 
 class Fuser {
  public:
-  explicit Fuser(Graph& graph) : graph_(graph), edit_(graph), rows_(graph), group_of_(graph.nodes.size(), -1) {}
+  Fuser(Graph& graph, const PassContext& context)
+      : graph_(graph), edit_(graph), rows_(graph), parts_(graph, edit_, context), group_of_(graph.nodes.size(), -1) {}
 
   int run() {
     int made = 0;
     for (int i = 0; i < static_cast<int>(graph_.nodes.size()); ++i) {
-      if (edit_.gone(i) || group_of_[i] >= 0 || !fits(i)) continue;
+      if (edit_.gone(i) || group_of_[i] >= 0 || !parts_.fits(i)) continue;
       const std::vector<int> parts = grow(i);
       for (int p : parts) group_of_[p] = i;
       if (parts.size() < 2) continue;
-      replace(parts);
-      ++made;
+      made += replace(parts);
     }
     edit_.commit();
     return made;
   }
 
  private:
-  struct Part {  // a node that can be part of a group
-    std::vector<Arg> ins, outs;
-    Shape shape;
-  };
-
-  bool is_steady(int var) const { return is_float(graph_, var) && !graph_.vars[var].dynamic; }
-
-  // Made by this node alone, for this run alone.
-  bool is_result(int var) const {
-    const GraphVar& v = graph_.vars[var];
-    return is_steady(var) && !v.desc.persistable && !v.fed && edit_.uses.writers(var).size() == 1;
-  }
-
-  // The shape function on declared shapes, where the number of levels of sequences says which input it is.
-  InferContext inferred(const GraphNode& node) const {
-    InferContext c(find_op(node.op->type), *node.op, false);
-    for (size_t i = 0; i < node.ins.size(); ++i) {
-      if (node.ins[i] < 0) continue;
-      c.ins[i].shape = graph_.vars[node.ins[i]].desc.shape;
-      c.ins[i].lod_level = static_cast<int>(i) + 1;
-    }
-    find_op(node.op->type).run_infer(c);
-    return c;
-  }
-
-  // Programs may declare what they do not feed.
-  bool declared_shapes_fit(const GraphNode& node) const {
-    try {
-      inferred(node);
-      return true;
-    } catch (const Error&) {
-      return false;
-    }
-  }
-
-  bool fits(int i, Part* part = nullptr) const {
-    const GraphNode& node = graph_.nodes[i];
-    Part p;
-    if (!find_op(node.op->type).tile() || !is_plain(node) || !node.tokens.empty() ||
-        !gather(node.op->inputs, node.ins, kInSlots, &p.ins) ||
-        !gather(node.op->outputs, node.outs, kOutSlots, &p.outs)) {
-      return false;
-    }
-    if (p.ins.empty() || p.ins.size() > fused::kMaxArgs || p.outs.empty()) return false;
-    p.shape = graph_.vars[p.outs[0].var].desc.shape;
-    const bool joins = node.op->has_attr("axis");
-    for (const Arg& out : p.outs) {
-      if (!is_result(out.var) || !(graph_.vars[out.var].desc.shape == p.shape)) return false;
-    }
-    for (const Arg& in : p.ins) {
-      const Shape& shape = graph_.vars[in.var].desc.shape;
-      const bool spreads = joins && in.slot == kInSlots[1] && shape.rank() <= p.shape.rank() && laid_as_a_whole(shape);
-      if (!is_steady(in.var) || !(shape == p.shape || spreads)) return false;
-    }
-    if (p.shape.rank() == 0 || (joins && !declared_shapes_fit(node))) return false;
-    if (part) *part = std::move(p);
-    return true;
-  }
-
   // Nodes after `first` that read what the group makes, as long as all of them can run in the place of the first.
   std::vector<int> grow(int first) const {
     std::vector<int> parts = {first}, waiting;
     Part p;
-    fits(first, &p);
+    parts_.fits(first, &p);
     const Shape shape = p.shape;
-    size_t inputs = p.ins.size(), steps = p.outs.size();
+    ElementwiseRoom room(parts_.on_device(graph_.nodes[first]));
+    room.take(p);
     const auto add_readers = [&](const Part& part) {
       for (const Arg& out : part.outs) {
         for (int r : edit_.uses.readers(out.var)) {
@@ -153,15 +61,12 @@ class Fuser {
       const int i = waiting[tried];
       const GraphNode &node = graph_.nodes[i], &head = graph_.nodes[first];
       if (i < parts.back() || edit_.gone(i) || group_of_[i] >= 0 || node.replica != head.replica) continue;
-      if (node.role() != head.role() || !fits(i, &p) || !(p.shape == shape)) continue;
-      if (inputs + p.ins.size() > fused::kMaxInputs || steps + p.outs.size() > fused::kMaxSteps) continue;
+      if (node.role() != head.role() || !parts_.fits(i, &p) || !(p.shape == shape)) continue;
       parts.push_back(i);
-      if (!edit_.may_gather(parts)) {
+      if (!edit_.may_gather(parts) || !room.take(p)) {
         parts.pop_back();
         continue;
       }
-      inputs += p.ins.size() - 1;  // it reads one result at least
-      steps += p.outs.size();
       add_readers(p);
     }
     return parts;
@@ -187,7 +92,7 @@ class Fuser {
 
   // The input whose sequences the result carries.
   int carried(const GraphNode& node, const Part& part, const Arg& out) const {
-    const int source = inferred(node).out(out.slot).lod_level - 1;
+    const int source = parts_.inferred(node).out(out.slot).lod_level - 1;
     for (size_t k = 0; source >= 0 && k < part.ins.size(); ++k) {
       if (part.ins[k].var == node.ins[static_cast<size_t>(source)]) return static_cast<int>(k);
     }
@@ -196,10 +101,11 @@ class Fuser {
 
   void add_step(Made& made, const GraphNode& node, const Part& part, const Arg& out) const {
     const ir::Op& op = *node.op;
-    const bool joins = op.has_attr("axis"), grad = out.slot != kOutSlots[0];
+    const bool joins = op.has_attr("axis"), grad = out.slot != kElementwiseOuts[0];
     const auto step = std::to_string(made.results.size());
-    made.plan.insert(made.plan.end(), {joins ? 1 + grad : 0, joins ? op.attr<int32_t>("axis") : -1,
-                                       joins && out.slot == kOutSlots[2] ? 1 : 0, static_cast<int>(part.ins.size())});
+    made.plan.insert(made.plan.end(),
+                     {joins ? 1 + grad : 0, joins ? op.attr<int32_t>("axis") : -1,
+                      joins && out.slot == kElementwiseOuts[2] ? 1 : 0, static_cast<int>(part.ins.size())});
     made.lods.push_back(carried(node, part, out));
     for (const Arg& in : part.ins) {
       made.plan.push_back(made.operand.at(in.var));
@@ -214,11 +120,11 @@ class Fuser {
     }
   }
 
-  void replace(const std::vector<int>& parts) {
+  bool replace(const std::vector<int>& parts) {
     std::vector<Part> all(parts.size());
     Made made{.node = NodeBuilder(graph_, "fused_elementwise", graph_.nodes[parts[0]])};
     std::vector<int> inputs;
-    for (size_t k = 0; k < parts.size(); ++k) fits(parts[k], &all[k]);
+    for (size_t k = 0; k < parts.size(); ++k) parts_.fits(parts[k], &all[k]);
     const auto made_here = [&](int var) {
       return std::any_of(all.begin(), all.end(), [var](const Part& p) {
         return std::any_of(p.outs.begin(), p.outs.end(), [var](const Arg& a) { return a.var == var; });
@@ -240,7 +146,10 @@ class Fuser {
         made.operand[out.var] = static_cast<int>(inputs.size()) + static_cast<int>(at);
       }
     }
-    edit_.replace(parts, finish(std::move(made), parts, std::move(inputs)));
+    GraphNode node = finish(std::move(made), parts, std::move(inputs));
+    if (parts_.on_device(node) && !parts_.device_runs(node)) return false;
+    edit_.replace(parts, std::move(node));
+    return true;
   }
 
   // An input that nobody needs after this node: the last result may take its memory.
@@ -286,17 +195,20 @@ class Fuser {
   Graph& graph_;
   GraphEdit edit_;
   const RowSources rows_;
+  const ElementwiseParts parts_;
   std::vector<int> group_of_;  // of nodes that were looked at
 };
 
 }  // namespace
 
-const Pass kFuseElementwise = {.name = "fuse_elementwise",
-                               .what = "elementwise ops on one shape work piece by piece in the cache",
-                               .tolerance = "bit-equal",
-                               .needs = AB_SWITCH(fuse_elewise_add_act_ops),
-                               .needs_flag = "FLAGS_fuse_elementwise",
-                               .in_bodies = true,
-                               .run = [](Graph& g, const PassContext&) { return Fuser(g).run(); }};
+const Pass kFuseElementwise = {
+    .name = "fuse_elementwise",
+    .what = "elementwise ops on one shape work piece by piece in the cache, on devices as one launch",
+    .tolerance = "bit-equal",
+    .needs = AB_SWITCH(fuse_elewise_add_act_ops),
+    .needs_flag = "FLAGS_fuse_elementwise",
+    .in_bodies = true,
+    .on_devices = true,
+    .run = [](Graph& g, const PassContext& c) { return Fuser(g, c).run(); }};
 
 }  // namespace anabranch

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/flags.h"
+#include "opdef/device_steps.h"
 #include "ops/declare/declare.h"
 #include "ops/declare/second_order.h"
 #include "ops/device/launch.h"
@@ -51,6 +52,20 @@ inline device::NumbersOf numbers_of(const Activation& row) {
   device::NumbersOf numbers;
   for (size_t i = 0; i < row.attrs.size(); ++i) numbers.names[i] = row.attrs[i].name;
   return numbers;
+}
+
+// Whether the gradient's kernel for devices is another one now.
+inline bool slopes_as_fluid(const Activation& row) { return row.fluid_slope && Flags::exact_fluid(); }
+
+// As a step on devices: a function of these inputs.
+template <class Name> auto activation_step(const Activation& row, std::vector<const char*> from, Name name) {
+  return device_step([row, from, name](const KernelArgs& op, const std::string&) {
+    DeviceStep step{name(row), {}};
+    for (const char* slot : from) step.operands.push_back(op.in(slot).first);
+    const Params<float> params(row, op);
+    std::copy_n(params.p, kMaxParams, step.numbers.begin());
+    return step;
+  });
 }
 
 template <class Forward> TileOp activation_tile(const Activation& row, Forward forward) {
@@ -107,6 +122,7 @@ template <class Forward> OpDef& declare_activation(const Activation& row, Forwar
     };
   });
   def.device<float, double, float16, bfloat16>(device::map(row.type, numbers_of(row)));
+  def.with(activation_step(row, {"X"}, [](const Activation& r) { return std::string(r.type); }));
   return def;
 }
 
@@ -156,9 +172,12 @@ template <class Backward> void declare_activation_gradient(const Activation& row
     };
   });
   def.device<float, double, float16, bfloat16>([row](auto tag, const KernelArgs& op) -> Kernel {
-    const bool as_fluid = row.fluid_slope && Flags::exact_fluid();
-    return device::map_grad(as_fluid ? std::string(row.type) + "_as_fluid" : row.type, numbers_of(row))(tag, op);
+    const std::string function = slopes_as_fluid(row) ? std::string(row.type) + "_as_fluid" : row.type;
+    return device::map_grad(function, numbers_of(row))(tag, op);
   });
+  def.with(activation_step(row, {from, "Out@GRAD"}, [](const Activation& r) {
+    return std::string(r.type) + (slopes_as_fluid(r) ? "_as_fluid_grad" : "_grad");
+  }));
 }
 
 template <class Forward, class Backward> OpDef& activation(const Activation& row, Forward forward, Backward backward) {

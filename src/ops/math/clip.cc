@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "opdef/device_rows.h"
+#include "opdef/device_steps.h"
 #include "ops/declare/declare.h"
 #include "ops/declare/second_order.h"
 #include "ops/device/launch_fold.h"
@@ -160,7 +161,11 @@ AB_OP(clip)
             c, [&](const Tensor& x, Tensor& out) { device::launch_scalar(DeviceContext::of(c), kernel, a, x, out); });
       };
     })
-    .with(rows_on_devices);
+    .with(rows_on_devices)
+    .with(device_step([](const KernelArgs& op, const std::string&) {
+      const Bounds<float> b(op);
+      return DeviceStep{"clip", {op.in("X").first}, {b.min, b.max}};
+    }));
 
 AB_GRAD(clip)
     .doc("X@GRAD = Out@GRAD where min < X < max, else 0.")
@@ -185,7 +190,11 @@ AB_GRAD(clip)
         a.dy = device::operand(c[dout]);
       };
       return device::scalar<T>("clip_grad", op.in("X"), op.out("X@GRAD"), numbers);
-    });
+    })
+    .with(device_step([](const KernelArgs& op, const std::string&) {
+      const Bounds<float> b(op);
+      return DeviceStep{"clip_grad", {op.in("X").first, op.in("Out@GRAD").first}, {b.min, b.max}};
+    }));
 
 AB_OP(clip_by_norm)
     .doc("Out = X, shortened to the norm max_norm when its Euclidean norm is above it.")

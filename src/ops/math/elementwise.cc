@@ -53,7 +53,9 @@ template <class T> T remainder(T x, T y) {
 }
 
 template <class Fn> OpDef& arithmetic(const Row& row, Fn fn) {
-  return declare_forward<float, double, int32_t, int64_t>(row, fn).tile(forward_tile(row, fn));
+  OpDef& def = declare_forward<float, double, int32_t, int64_t>(row, fn).tile(forward_tile(row, fn));
+  forward_as_step(def);
+  return def;
 }
 
 void declare_sums_and_products() {

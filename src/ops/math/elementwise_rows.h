@@ -5,6 +5,7 @@
 #include <string>
 
 #include "opdef/device_rows.h"
+#include "opdef/device_steps.h"
 #include "ops/declare/declare.h"
 #include "ops/declare/second_order.h"
 #include "ops/device/launch_division.h"
@@ -142,6 +143,13 @@ template <class Fn> TileOp forward_tile(const Row& row, Fn fn) {
   return {.make = make, .grain = kMathGrain};
 }
 
+// As a step on devices.
+inline void forward_as_step(OpDef& def) {
+  def.with(device_step([function = function_of(def)](const KernelArgs& op, const std::string&) {
+    return DeviceStep{function, {op.in("X").first, op.in("Y").first}};
+  }));
+}
+
 // ---- backward
 
 template <class T> struct GradArgs { const T *x, *y, *out, *dout; };
@@ -225,6 +233,11 @@ void declare_backward(OpDef& forward, bool needs_out, DX dx_term, DY dy_term, se
     };
   });
   backward_on_device(def, function_of(forward), divides);
+  def.with(device_step([function = std::string(function_of(forward)), needs_out](const KernelArgs& op,
+                                                                                 const std::string& result) {
+    const int dout = op.in("Out@GRAD").first, out = needs_out ? op.in("Out").first : dout;
+    return DeviceStep{function + (result == "X@GRAD" ? "_dx" : "_dy"), {dout, op.in("X").first, op.in("Y").first, out}};
+  }));
   const auto make = [=](const KernelArgs& op, const std::string& result) {
     return result == "X@GRAD" ? grad_tile(op, needs_out, dx_term) : grad_tile(op, needs_out, dy_term);
   };

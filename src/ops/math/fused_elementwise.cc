@@ -1,60 +1,15 @@
 // A chain of elementwise ops as one, made by the pass fuse_elementwise: all of it is done to a piece of the tensors
-// while that is in the cache. The same bits as the ops by themselves, whose loops it calls.
-#include <algorithm>
+// while that is in the cache, on devices to an element in one launch. The same bits as the ops by themselves, whose
+// loops and functions it calls.
 #include <memory>
 
-#include "opdef/runtime.h"
 #include "ops/declare/declare.h"
+#include "ops/math/element_steps.h"
+#include "ops/math/step_by_step.h"
 #include "ops/math/tiles.h"
 
 namespace anabranch::math {
 namespace {
-
-// Steps one after another, on whole tensors: for shapes that tiles do not fit.
-class StepByStep {
- public:
-  explicit StepByStep(const TileProgram& program)
-      : inputs_(program.inputs()), outs_(program.outs()), results_(program.steps().size()) {
-    for (size_t i = 0; i < program.steps().size(); ++i) {
-      const ir::OpRef op = program.op(static_cast<int>(i));
-      const OpDef& def = find_op(op->type);
-      const auto& args = program.steps()[i].args;
-      steps_.push_back({RuntimeShapes(def, op),
-                        def.kernel(DType::kFloat32)(KernelArgs(def, *op, DType::kFloat32, {})),
-                        {args.begin(), args.end()}});
-    }
-  }
-
-  void run(const KernelContext& outer) {
-    for (size_t i = 0; i < steps_.size(); ++i) {
-      Value* ins[fused::kMaxArgs];
-      for (size_t k = 0; k < steps_[i].args.size(); ++k) {
-        const int a = steps_[i].args[k];
-        ins[k] = a < inputs_ ? outer.ins[a] : &results_[static_cast<size_t>(a - inputs_)];
-      }
-      Value* out = &results_[i];
-      KernelContext c = outer;
-      c.ins = ins;
-      c.outs = &out;
-      steps_[i].shapes.refresh(ins, &out);
-      steps_[i].kernel(c);
-    }
-    for (size_t k = 0; k < outs_.size(); ++k) {
-      outer.outs[k]->as<Tensor>().copy_from(results_[static_cast<size_t>(outs_[k])].tensor());
-    }
-  }
-
- private:
-  struct Step {
-    RuntimeShapes shapes;
-    Kernel kernel;
-    std::vector<int> args;
-  };
-  int inputs_;
-  std::vector<int32_t> outs_;
-  std::vector<Value> results_;
-  std::vector<Step> steps_;
-};
 
 // Inputs stand in X, one of them may stand in Base behind these; results in Out, the last one in Result.
 void infer(InferContext& c) {
@@ -87,6 +42,20 @@ void infer(InferContext& c) {
 
 int count_inputs(const ir::Op& op) { return static_cast<int>(op.input("X").size() + op.input("Base").size()); }
 
+// Few programs ever need it: made when one does.
+class StepsApart {
+ public:
+  explicit StepsApart(const ir::Op& op) : op_(std::make_shared<const ir::Op>(op)) {}
+  void run(const KernelContext& c, Place place) {
+    if (!steps_) steps_ = std::make_shared<StepByStep>(TileProgram(*op_, count_inputs(*op_)), place);
+    steps_->run(c);
+  }
+
+ private:
+  std::shared_ptr<const ir::Op> op_;
+  std::shared_ptr<StepByStep> steps_;
+};
+
 void check_types(const std::vector<std::string>& types) {
   for (const std::string& type : types) {
     AB_CHECK(find_op(type).tile() != nullptr, InvalidArgument, "types must work element by element, got {}", type);
@@ -112,13 +81,17 @@ AB_OP(fused_elementwise)
     .no_grad("made when gradients are there already")
     .cpu<float>([](auto, const KernelArgs& op) -> Kernel {
       const TileProgram program(op.op(), count_inputs(op.op()));
-      const auto tiles = std::make_shared<Tiles>(program);
-      // Few programs ever need it: made when one does.
-      return [tiles, fused = std::make_shared<const ir::Op>(op.op()),
-              steps = std::shared_ptr<StepByStep>()](KernelContext& c) mutable {
-        if (tiles->run(c)) return;
-        if (!steps) steps = std::make_shared<StepByStep>(TileProgram(*fused, count_inputs(*fused)));
-        steps->run(c);
+      const bool is_short = program.steps().size() <= fused::kMaxSteps;
+      const auto tiles = is_short ? std::make_shared<Tiles>(program) : nullptr;
+      return [tiles, apart = StepsApart(op.op())](KernelContext& c) mutable {
+        if (!tiles || !tiles->run(c)) apart.run(c, Place());
+      };
+    })
+    .device<float>([](auto, const KernelArgs& op) -> Kernel {
+      const auto steps = std::make_shared<ElementSteps>(TileProgram(op.op(), count_inputs(op.op())));
+      return [steps, apart = StepsApart(op.op())](KernelContext& c) mutable {
+        const DeviceContext& queued = DeviceContext::of(c);
+        if (!steps->run(queued)) apart.run(c, Place::cuda(queued.device()));
       };
     });
 

@@ -2,6 +2,7 @@
 #include <numbers>
 #include <type_traits>
 
+#include "opdef/device_steps.h"
 #include "ops/declare/declare.h"
 #include "ops/declare/second_order.h"
 #include "ops/device/launch.h"
@@ -63,7 +64,10 @@ AB_OP(gelu)
     })
     .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
       return device::map(function_of(op))(tag, op);
-    });
+    })
+    .with(device_step([](const KernelArgs& op, const std::string&) {
+      return DeviceStep{function_of(op), {op.in("X").first}};
+    }));
 
 // The derivative as ops.
 std::string slope(second_order::Ops& o, const std::string& x) {
@@ -105,7 +109,10 @@ AB_GRAD(gelu)
     })
     .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
       return device::map_grad(function_of(op))(tag, op);
-    });
+    })
+    .with(device_step([](const KernelArgs& op, const std::string&) {
+      return DeviceStep{std::string(function_of(op)) + "_grad", {op.in("X").first, op.in("Out@GRAD").first}};
+    }));
 
 }  // namespace
 }  // namespace anabranch::math

@@ -1,4 +1,5 @@
 // Out = max(X, 0), elementwise.
+#include "opdef/device_steps.h"
 #include "opdef/op_def.h"
 #include "ops/declare/second_order.h"
 #include "ops/device/launch.h"
@@ -40,7 +41,10 @@ AB_OP(relu)
         relu(c, c[x].data<T>(), c[out].mutable_data<T>(), c[x].numel());
       };
     })
-    .device<float, double, float16, bfloat16>(device::map("relu"));
+    .device<float, double, float16, bfloat16>(device::map("relu"))
+    .with(device_step([](const KernelArgs& op, const std::string&) {
+      return DeviceStep{"relu", {op.in("X").first}};
+    }));
 
 AB_GRAD(relu)
     .doc("X@GRAD = Out@GRAD where Out > 0, else 0 (NaN where Out@GRAD is no finite number).")
@@ -54,7 +58,10 @@ AB_GRAD(relu)
         relu_grad(c, c[out].data<T>(), c[dout].data<T>(), c[dx].mutable_data<T>(), c[out].numel());
       };
     })
-    .device<float, double, float16, bfloat16>(device::map_grad("relu"));
+    .device<float, double, float16, bfloat16>(device::map_grad("relu"))
+    .with(device_step([](const KernelArgs& op, const std::string&) {
+      return DeviceStep{"relu_grad", {op.in("Out").first, op.in("Out@GRAD").first}};
+    }));
 
 }  // namespace
 }  // namespace anabranch::math

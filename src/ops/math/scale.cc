@@ -1,5 +1,6 @@
 // Out = scale X + bias, or scale (X + bias).
 #include "opdef/device_rows.h"
+#include "opdef/device_steps.h"
 #include "ops/declare/declare.h"
 #include "ops/device/launch_math.h"
 #include "ops/device/launch_rows.h"
@@ -101,7 +102,11 @@ AB_OP(scale)
             device::launch_scalar(queued, kernel, a, rows->value, to.value);
           };
         })
-    .with(rows_on_devices);
+    .with(rows_on_devices)
+    .with(device_step([](const KernelArgs& op, const std::string&) {
+      const auto f = fixed_affine<float>(op);
+      return DeviceStep{"scale", {op.in("X").first}, {f.scale, f.bias, f.bias_last ? 1.0f : 0.0f}};
+    }));
 
 }  // namespace
 }  // namespace anabranch::math

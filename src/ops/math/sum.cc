@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "opdef/device_rows.h"
+#include "opdef/device_steps.h"
 #include "ops/declare/declare.h"
 #include "ops/device/launch_math.h"
 #include "ops/device/launch_rows.h"
@@ -231,7 +232,12 @@ AB_OP(sum)
     .with(rows_on_devices)
     .device<float, double, float16, bfloat16, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
       return SumThere<typename decltype(tag)::type>(op);
-    });
+    })
+    .with(device_step([](const KernelArgs& op, const std::string&) {
+      DeviceStep step{"sum", {}};
+      for (int i = 0; i < op.in("X").count; ++i) step.operands.push_back(op.in("X").first + i);
+      return step;
+    }));
 
 }  // namespace
 }  // namespace anabranch::math

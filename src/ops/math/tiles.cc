@@ -33,7 +33,8 @@ void repeat_whole(const float* data, int64_t period, int64_t at, int64_t n, floa
 
 }  // namespace
 
-Tiles::Tiles(const TileProgram& program) : inputs_(program.inputs()), outs_(program.outs()) {
+Tiles::Tiles(const TileProgram& program) : inputs_(program.inputs()), outs_(program.outs()), forms_(program) {
+  AB_CHECK(program.steps().size() <= fused::kMaxSteps, Internal, "tiles go through {} steps at most", fused::kMaxSteps);
   double work = 0;
   for (size_t i = 0; i < program.steps().size(); ++i) {
     const TileStep& step = program.steps()[i];
@@ -47,7 +48,6 @@ Tiles::Tiles(const TileProgram& program) : inputs_(program.inputs()), outs_(prog
     made.count = static_cast<int>(step.args.size());
     std::copy(step.args.begin(), step.args.end(), made.args);
     work += static_cast<double>(kCheapGrain) / static_cast<double>(tile->grain);
-    for (size_t a = 0; a < step.args.size(); ++a) note_use(step, a);
   }
   grain_ = std::max(kLeastGrain, static_cast<int64_t>(static_cast<double>(kCheapGrain) / work));
   for (size_t i = 0; i < steps_.size(); ++i) {
@@ -74,14 +74,6 @@ void Tiles::put_chain_in_result() {
   }
 }
 
-void Tiles::note_use(const TileStep& step, size_t arg) {
-  if (step.args[arg] >= inputs_) return;
-  Input& in = input_[step.args[arg]];
-  in.whole_only |= !step.may_spread(arg) || (in.used && in.axis != step.axis);
-  in.axis = step.axis;
-  in.used = true;
-}
-
 // Results that are not left in memory share buffers: one is free again behind its last reader.
 void Tiles::assign_buffers() {
   std::fill_n(buffer_of_, kOperands, -1);
@@ -103,33 +95,14 @@ void Tiles::assign_buffers() {
 
 bool Tiles::run(const KernelContext& c) {
   const Tensor& first = c.outs[0]->tensor();
-  if (!fits(c, first.shape())) return false;
+  if (!forms_.lay(c)) return false;
   c.parallel_for(first.numel(), grain_, [&](int64_t begin, int64_t end) { run_piece(c, begin, end); });
-  return true;
-}
-
-// Where every first operand has the shape of the results, all results have one shape: see note_use.
-bool Tiles::fits(const KernelContext& c, const Shape& whole) {
-  smaller_ = 0;
-  for (size_t k = 1; k < outs_.size(); ++k) {
-    if (!(c.outs[k]->tensor().shape() == whole)) return false;
-  }
-  for (int i = 0; i < inputs_; ++i) {
-    Input& in = input_[i];
-    const Shape& shape = c.ins[i]->tensor().shape();
-    in.smaller = !(shape == whole);
-    if (!in.smaller) continue;
-    if (in.whole_only) return false;
-    in.form = spread_of(whole, shape, in.axis);
-    if (in.form.period == 0) return false;
-    ++smaller_;
-  }
   return true;
 }
 
 void Tiles::run_piece(const KernelContext& c, int64_t begin, int64_t end) const {
   alignas(64) float room[kRoom];
-  const int count = buffers_ + 2 * smaller_;  // see lay_inputs
+  const int count = buffers_ + 2 * forms_.smaller();  // see lay_inputs
   const int64_t size = count == 0 ? kLongestTile : std::min(kLongestTile, kRoom / count / kLanes * kLanes);
   const Piece piece{begin, end, size, room + buffers_ * size};
   const float* from[kOperands];
@@ -163,17 +136,17 @@ void Tiles::lay_inputs(const KernelContext& c, const Piece& piece, int64_t at, i
   float* room = piece.room;
   for (int i = 0; i < inputs_; ++i) {
     const float* data = c.ins[i]->tensor().data<float>();
-    const Input& in = input_[i];
+    const InputForms::Form& in = forms_[i];
     if (!in.smaller) {
       from[i] = data + at;
       continue;
     }
     float* buffer = room;
     room += 2 * piece.tile;
-    const int64_t period = in.form.period, phase = at % period;
+    const int64_t period = in.spread.period, phase = at % period;
     from[i] = buffer;
-    if (in.form.repeat > 1) {
-      repeat_runs(data, in.form, at, n, buffer);
+    if (in.spread.repeat > 1) {
+      repeat_runs(data, in.spread, at, n, buffer);
     } else if (period <= piece.tile) {
       if (at == piece.begin) repeat_whole(data, period, 0, std::min(piece.tile, piece.end - at) + period, buffer);
       from[i] = buffer + phase;

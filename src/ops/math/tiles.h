@@ -4,13 +4,15 @@
 #include <vector>
 
 #include "opdef/op_def.h"
+#include "ops/math/input_forms.h"
 #include "ops/math/tile_program.h"
 
 namespace anabranch::math {
 
 class Tiles {
  public:
-  explicit Tiles(const TileProgram& program);  // Unsupported for a step that has no tile loop
+  // Of kMaxSteps at most. Unsupported for a step that has no tile loop.
+  explicit Tiles(const TileProgram& program);
 
   // False, with nothing done, when a tensor is laid on another one in a way that tiles do not know.
   bool run(const KernelContext& c);
@@ -23,30 +25,21 @@ class Tiles {
     int count = 0;
     int args[fused::kMaxArgs] = {};
   };
-  struct Input {
-    bool used = false;
-    bool whole_only = false;  // a step wants it in the shape of the results
-    int axis = -1;            // where it is laid when it is smaller
-    bool smaller = false;     // at present
-    Spread form;
-  };
   struct Piece {
     int64_t begin, end, tile;
     float* room;  // of the inputs that are repeated
   };
 
-  void note_use(const TileStep& step, size_t arg);
   void put_chain_in_result();
   void assign_buffers();
-  bool fits(const KernelContext& c, const Shape& whole);
   void run_piece(const KernelContext& c, int64_t begin, int64_t end) const;
   void lay_inputs(const KernelContext& c, const Piece& piece, int64_t at, int64_t n, const float** from) const;
 
-  int inputs_, buffers_ = 0, smaller_ = 0;
+  int inputs_, buffers_ = 0;
   int64_t grain_ = 0;
   std::vector<int32_t> outs_;
   std::vector<Step> steps_;
-  Input input_[fused::kMaxInputs];
+  InputForms forms_;
   int buffer_of_[kOperands];         // of results that are not left in memory; -1: none
   int last_reader_[kOperands] = {};  // step
   bool in_result_[kOperands] = {};   // made where the last output will be

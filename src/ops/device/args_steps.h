@@ -1,0 +1,38 @@
+// Arguments of "element_steps": what fused_elementwise launches.
+#pragma once
+#include "opdef/fused_ops.h"
+#include "ops/device/args.h"
+
+namespace anabranch::device {
+
+inline constexpr uint8_t kNowhere = 255;
+
+// As it lies in device memory. Operands: the inputs by their number, behind them the places where results are kept.
+// What a step keeps, the next one does not read from there, but as the result of the step before.
+struct alignas(16) ElementStep {
+  uint8_t code;      // math::StepCode
+  uint8_t kept;      // the operand as which later steps read the result
+  uint8_t out;       // the output that it is
+  uint8_t previous;  // bit k: operand k is the result of the step before
+  uint8_t operands[4];
+  float p[4];
+  uint32_t reserved[2];
+};
+static_assert(sizeof(ElementStep) == 32);
+
+// Element i of the results meets element i / repeat % period; period 0: element i.
+struct StepInput {
+  DeviceIn x;
+  int64_t repeat, period;
+};
+
+struct ElementStepsArgs {
+  StepInput in[fused::kMaxInputs];
+  DeviceOut out[fused::kMaxStepsOnDevices];
+  DeviceIn steps;
+  int64_t n;
+  int32_t inputs, outs, count, reserved;
+};
+static_assert(is_plain_args<ElementStepsArgs> && sizeof(ElementStepsArgs) <= 4096);
+
+}  // namespace anabranch::device

@@ -1,0 +1,33 @@
+// The steps of a TileProgram one after another, on whole tensors, each by the kernel of its op: for shapes and lengths
+// that neither tiles nor kernels of devices fit.
+#pragma once
+#include <vector>
+
+#include "opdef/device_context.h"
+#include "opdef/runtime.h"
+#include "ops/math/tile_program.h"
+
+namespace anabranch::math {
+
+class StepByStep {
+ public:
+  // `place`: where all tensors lie, and the steps run.
+  StepByStep(const TileProgram& program, Place place);
+  void run(const KernelContext& outer);
+
+ private:
+  struct Step {
+    RuntimeShapes shapes;
+    Kernel kernel;
+    std::vector<int> args;
+  };
+  // `c`: as outer, with arguments of its own.
+  void run_steps(const KernelContext& outer, KernelContext& c);
+
+  int inputs_;
+  std::vector<int32_t> outs_;
+  std::vector<Value> results_;
+  std::vector<Step> steps_;
+};
+
+}  // namespace anabranch::math

@@ -1,0 +1,109 @@
+// THE list of functions of one element that devices have: their kernels ("map/<name>", "binary/<name>" and their
+// gradients) and the steps of fused_elementwise are made of it. The name, which is that of the op where one op alone
+// has the function, and the struct of activation_functions.h, rectifier_functions.h, gelu_functions.h or
+// arithmetic_functions.h.
+#pragma once
+#include <cstdint>
+#include <string_view>
+
+// ---- of one number, with gradients
+
+#define AB_WAVES(M)            \
+  M("sigmoid", Sigmoid)        \
+  M("tanh", Tanh)              \
+  M("exp", Exp)                \
+  M("log", Log)                \
+  M("log1p", Log1p)            \
+  M("mish", Mish)              \
+  M("softplus", Softplus)      \
+  M("logsigmoid", LogSigmoid)  \
+  M("tanh_shrink", TanhShrink) \
+  M("stanh", Stanh)            \
+  M("sqrt", Sqrt)              \
+  M("rsqrt", Rsqrt)            \
+  M("square", Square)          \
+  M("reciprocal", Reciprocal)  \
+  M("abs", Abs)                \
+  M("sin", Sin)                \
+  M("cos", Cos)                \
+  M("acos", Acos)              \
+  M("asin", Asin)              \
+  M("atan", Atan)              \
+  M("erf", Erf)                \
+  M("ceil", Ceil)              \
+  M("floor", Floor)            \
+  M("round", Round)
+
+#define AB_GATES(M)                      \
+  M("relu", Relu)                        \
+  M("relu6", Relu6)                      \
+  M("brelu", Brelu)                      \
+  M("leaky_relu", LeakyRelu)             \
+  M("elu", Elu)                          \
+  M("selu", Selu)                        \
+  M("thresholded_relu", ThresholdedRelu) \
+  M("hard_shrink", HardShrink)           \
+  M("softshrink", SoftShrink)            \
+  M("softsign", Softsign)                \
+  M("swish", Swish)                      \
+  M("hard_sigmoid", HardSigmoid)         \
+  M("hard_swish", HardSwish)             \
+  M("soft_relu", SoftRelu)               \
+  M("gelu", Gelu)                        \
+  M("gelu_tanh", GeluTanh)
+
+// ---- of two numbers, with gradients
+
+#define AB_PAIRS(M) \
+  M("add", Add)     \
+  M("sub", Sub)     \
+  M("mul", Mul)     \
+  M("div", Div)     \
+  M("pow", Pow)     \
+  M("max", Max)     \
+  M("min", Min)
+
+namespace anabranch::math {
+
+// What a step of fused_elementwise does. Operands: x; a gradient those of Map::backward, or d, x, y and the result.
+// Those that programs have most of come first: a GPU finds them by fewer comparisons.
+// clang-format off
+enum class StepCode : uint8_t {
+  kScale,
+#define AB_CODES(name, F) k##F,
+  AB_PAIRS(AB_CODES) AB_GATES(AB_CODES) AB_WAVES(AB_CODES)
+#undef AB_CODES
+#define AB_CODES(name, F) k##F##Grad,
+  AB_GATES(AB_CODES) AB_WAVES(AB_CODES)
+#undef AB_CODES
+#define AB_CODES(name, F) k##F##Dx, k##F##Dy,
+  AB_PAIRS(AB_CODES)
+#undef AB_CODES
+  kHardSwishAsFluidGrad, kMod, kClip, kClipGrad, kCopy,
+};
+// clang-format on
+inline constexpr StepCode kLastOfMost = StepCode::kMul;
+
+struct NamedStep {
+  std::string_view name;
+  StepCode code;
+};
+
+// "relu", "relu_grad"; "add", "add_dx", "add_dy".
+// clang-format off
+inline constexpr NamedStep kSteps[] = {
+#define AB_NAMES(name, F) {name, StepCode::k##F}, {name "_grad", StepCode::k##F##Grad},
+  AB_WAVES(AB_NAMES) AB_GATES(AB_NAMES)
+#undef AB_NAMES
+#define AB_NAMES(name, F) {name, StepCode::k##F}, {name "_dx", StepCode::k##F##Dx}, {name "_dy", StepCode::k##F##Dy},
+  AB_PAIRS(AB_NAMES)
+#undef AB_NAMES
+  {"hard_swish_as_fluid_grad", StepCode::kHardSwishAsFluidGrad},
+  {"mod", StepCode::kMod},
+  {"scale", StepCode::kScale},
+  {"clip", StepCode::kClip},
+  {"clip_grad", StepCode::kClipGrad},
+};
+// clang-format on
+
+}  // namespace anabranch::math
