@@ -66,7 +66,7 @@ def test_a_killed_run_ends_like_one_that_was_not(tmp_path, kind, replicas):
     kills(tmp_path, kind, replicas, KILLS)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(7)
 @pytest.mark.parametrize("kind,replicas", KINDS)
 def test_killed_at_many_moments(tmp_path, kind, replicas):
     kills(tmp_path, kind, replicas, MANY_KILLS)

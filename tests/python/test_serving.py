@@ -272,7 +272,7 @@ def test_bad_arguments(tmp_path, capsys):
     assert "none" in capsys.readouterr().err
 
 
-@pytest.mark.slow
+@pytest.mark.slow(20)
 def test_two_hundred_connections(tmp_path):
     """200 connections for ANABRANCH_LOAD_S seconds: no error, and memory that does not grow."""
     import asyncio
