@@ -156,9 +156,9 @@ def test_some_kills(tmp_path, mode, level):
     killed(tmp_path, mode == "sync", level, 4)
 
 
-@pytest.mark.slow(20)
+@pytest.mark.slow(12)
 @pytest.mark.timeout(3600)
 @pytest.mark.skipif(not networked(), reason="built without gRPC")
 @pytest.mark.parametrize("mode, level", [("async", 1), ("async", 2), ("sync", 1)])
 def test_many_kills(tmp_path, mode, level):
-    killed(tmp_path, mode == "sync", level, int(os.environ.get("ANABRANCH_KILLS", "36")) // 3)
+    killed(tmp_path, mode == "sync", level, int(os.environ.get("ANABRANCH_KILLS", "24")) // 3)
