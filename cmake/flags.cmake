@@ -33,6 +33,11 @@ if(ANABRANCH_SANITIZE)
   add_compile_options(-O1 -g1 -fno-omit-frame-pointer -fsanitize=${ANABRANCH_SANITIZE} -fno-sanitize-recover=all
                       -fno-sanitize=null,object-size,vptr,alignment,pointer-overflow)
   add_link_options(-fsanitize=${ANABRANCH_SANITIZE})
+  # gcc: in functions of more than 30 accesses checks are calls, and uses of a name whose block has ended are not looked
+  # for, which compiles up to a third faster. With calls everywhere, short loops would run at a third of their speed.
+  if(ANABRANCH_SANITIZE MATCHES address AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    add_compile_options(--param=asan-instrumentation-with-call-threshold=30 -fno-sanitize-address-use-after-scope)
+  endif()
 endif()
 
 # ab_compile_small(<target>): short machine code rather than fast loops, in builds for use.

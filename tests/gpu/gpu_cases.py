@@ -1,7 +1,7 @@
 """A pytest plugin (-p gpu_cases) for tests/ops on a GPU, which rounds elsewhere than the CPU: outputs in float32 need
 not be nearer to their float64 references than GPU_RTOL (3e-5 where nothing is said). With GPU_SMALLEST=1 one test runs
-for each operator, that of the case with the fewest elements, for tools that are slow. A worker of xdist whose device was
-lost by a test ends, and the next tests have a new one."""
+for each operator, that of the case with the fewest elements, for tools that are slow. A worker of xdist whose device
+was lost by a test ends, and the next tests have a new one."""
 import os
 import time
 

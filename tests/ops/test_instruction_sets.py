@@ -17,7 +17,7 @@ def run_capped(name, *arguments):
                           env=env, capture_output=True, text=True, timeout=900)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(12)
 @pytest.mark.skipif(capped.libraries() is None, reason="the kernel libraries are not where the system keeps them")
 @pytest.mark.parametrize("name", sorted(capped.SETS))
 def test_values_on_an_older_processor(name):

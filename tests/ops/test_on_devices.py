@@ -33,7 +33,7 @@ def test_half_of_the_operators_are_near_in_16_bits(monkeypatch):
     assert int(re.search(r"(\d+) passed", said).group(1)) > 50, said[-500:]
 
 
-@pytest.mark.slow
+@pytest.mark.slow(7)
 @pytest.mark.parametrize("chosen", ["bfloat16", "not bfloat16"])
 def test_every_case_is_near_in_16_bits(chosen):
     said = on_a_device("-k", chosen, os.path.join(HERE, "half_cases.py"))

@@ -62,7 +62,8 @@ def test_many_runs_leave_everything_as_it_was(runs):
         assert seen[fetch + "time, last over first"] < 2.5, "a busy machine explains some"
 
 
-@pytest.mark.parametrize("runs", ["8000", pytest.param("100000", marks=pytest.mark.slow)])
+# With 40000, bytes that each run leaves behind are more than the bound, however few malloc gave it.
+@pytest.mark.parametrize("runs", ["8000", pytest.param("40000", marks=pytest.mark.slow(10))])
 def test_loops_and_carried_state_leave_everything_as_it_was(runs):
     lines = run("soak.py", "--fluid", "anabranch.fluid", "--runs", runs)
     assert len(lines) == 6

@@ -17,7 +17,7 @@ from anabranch.checkpoints import folders
 PROGRAM = os.path.join(os.path.dirname(__file__), "resumed_runs.py")
 KINDS = [("dense", 1), ("dense", 2), ("sparse", 1)]
 KILLS = 2        # of each kind in the fast test
-MANY_KILLS = int(os.environ.get("ANABRANCH_KILLS", "6"))
+MANY_KILLS = int(os.environ.get("ANABRANCH_KILLS", "4"))
 
 
 def start(kind, replicas, run, result):
@@ -66,7 +66,7 @@ def test_a_killed_run_ends_like_one_that_was_not(tmp_path, kind, replicas):
     kills(tmp_path, kind, replicas, KILLS)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(5)
 @pytest.mark.parametrize("kind,replicas", KINDS)
 def test_killed_at_many_moments(tmp_path, kind, replicas):
     kills(tmp_path, kind, replicas, MANY_KILLS)

@@ -6,7 +6,7 @@ import pytest
 from test_examples import ROOT, numbers, run
 
 DECODE = os.path.join(ROOT, "build", "release", "decode")
-SIZES = [pytest.param("--fast", id="fast"), pytest.param("", id="full", marks=pytest.mark.slow)]
+SIZES = [pytest.param("--fast", id="fast"), pytest.param("", id="full", marks=pytest.mark.slow(25))]
 
 
 def trained(name, size, tmp_path):

@@ -20,7 +20,7 @@ def check(tmp_path, *stages, **changed):
 
 
 @played
-@pytest.mark.slow
+@pytest.mark.slow(20)
 def test_every_stage_but_the_speed_in_small(tmp_path):
     done = check(tmp_path, "--dry", "info", "ops", "nets", "sanitizer")
     assert done.returncode == 0, done.stdout[-3000:]
