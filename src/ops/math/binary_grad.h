@@ -105,11 +105,11 @@ template <class F, bool kDivides = false> struct BinaryGradOf {
 
   // Whether a gradient is dout, element by element in its order.
   template <bool kOfX> static bool hands_on(const Axes<3>& axes) {
-    constexpr int kOwn = kOfX ? 1 : 2;
+    constexpr int kOperand = kOfX ? 1 : 2;
     if (passes_on<F, kOfX>() <= 0) return false;
     int64_t step = 1;
     for (int axis = axes.rank - 1; axis >= 0; --axis) {
-      if (axes.stride[0][axis] != step || axes.stride[kOwn][axis] != step) return false;
+      if (axes.stride[0][axis] != step || axes.stride[kOperand][axis] != step) return false;
       step *= axes.extent[axis];
     }
     return true;
