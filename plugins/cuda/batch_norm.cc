@@ -6,7 +6,7 @@
 #include "handles.h"
 #include "kernels.h"
 #include "open_cudnn.h"
-#include "ops/device/args_library.h"
+#include "ops/device/batch_norm_operands.h"
 #include "process.h"
 
 namespace anabranch::cuda {
@@ -15,8 +15,6 @@ namespace {
 using device::BatchNormArgs;
 using device::BatchNormDesc;
 using device::BatchNormGradArgs;
-using device::DeviceIn;
-using device::DeviceOut;
 
 ab_kernel kernel_of(const char* stem, int32_t dtype) {
   const char* type = dtype == AB_FLOAT32 ? "f32" : dtype == AB_FLOAT64 ? "f64" : dtype == AB_FLOAT16 ? "f16" : "bf16";
@@ -80,9 +78,6 @@ class Norm : public LibraryCall {
   TensorDescriptor tensor_{nullptr, nullptr}, vector_{nullptr, nullptr};
 };
 
-DeviceIn read(const ab_operand& o) { return {o.address, o.bytes}; }
-DeviceOut write(const ab_operand& o) { return {o.address, o.bytes}; }
-
 class Forward final : public Norm {
  public:
   Forward(Process& process, int device, const BatchNormDesc& desc)
@@ -95,16 +90,7 @@ class Forward final : public Norm {
   void run(const ab_queue& queue, const ab_operand* o, int count, void* workspace) const override {
     check(o, count, 10, 1u << 0 | 1u << 5, 1u << 6 | 1u << 7);
     BatchNormArgs a{};
-    a.x = read(o[0]);
-    a.scale = read(o[1]);
-    a.bias = read(o[2]);
-    a.mean = read(o[3]);
-    a.variance = read(o[4]);
-    a.y = write(o[5]);
-    a.mean_out = write(o[6]);
-    a.variance_out = write(o[7]);
-    a.used = write(o[8]);
-    a.inverse = write(o[9]);
+    take(a, o);
     a.momentum = desc_.momentum;
     a.pass = passes();
     if (!measured()) return launch(queue, apply_, a);
@@ -141,18 +127,11 @@ class Backward final : public Norm {
     check(o, count, 10, 1u << 0 | 1u << 2 | 1u << 7, 0x3e0u);
     if (measured() && o[7].address) return by_cudnn(queue, o, workspace);
     BatchNormGradArgs a{};
-    a.x = read(o[0]);
-    a.scale = read(o[1]);
-    a.dy = read(o[2]);
-    a.used = read(o[3]);
-    a.inverse = read(o[4]);
+    take(a, o);
     if (desc_.fixed) {
-      a.mean = read(o[5]);
-      a.variance = read(o[6]);
+      a.mean = device::read(o[5]);
+      a.variance = device::read(o[6]);
     }
-    a.dx = write(o[7]);
-    a.dscale = write(o[8]);
-    a.dbias = write(o[9]);
     a.fixed = desc_.fixed;
     a.pass = passes();
     launch(queue, grad_, a);

@@ -22,11 +22,11 @@ def check(tmp_path, *stages, **changed):
 @played
 @pytest.mark.slow(20)
 def test_every_stage_but_the_speed_in_small(tmp_path):
-    done = check(tmp_path, "--dry", "info", "ops", "nets", "sanitizer")
+    done = check(tmp_path, "--dry", "info", "ops", "nets", "scenarios", "sanitizer")
     assert done.returncode == 0, done.stdout[-3000:]
-    assert "4 stages, failed: none" in done.stdout
+    assert "5 stages, failed: none" in done.stdout
     for part in ("NaNs: [[1.0, 1.0], [0.0, 0.0], [nan, nan]]", "conv_net: 3 steps, equal bits", "MB of the process",
-                 "7 of 7 passed"):
+                 "7 of 7 passed", "in_flight: passed"):
         assert part in done.stdout, part
     assert "passed" in (tmp_path / "sanitizer.log").read_text()
 

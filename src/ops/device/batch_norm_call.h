@@ -1,41 +1,14 @@
 // Normalisation of channels on a device: by its library, but by kernels of ours where channels lie last and statistics
 // are those of the batch, for which libraries take many times as long.
 #pragma once
-#include "ops/device/args_library.h"
+#include "ops/device/batch_norm_operands.h"
 #include "ops/device/launch.h"
 #include "ops/device/operands.h"
 #include "ops/nn/channels.h"
 
 namespace anabranch::device {
 
-inline DeviceIn read(const ab_operand& o) { return {o.address, o.bytes}; }
-inline DeviceOut write(const ab_operand& o) { return {o.address, o.bytes}; }
-
-// The operands of the library calls, for the kernels of ops/nn/batch_norm_last.cu.
-inline void take(BatchNormArgs& a, const ab_operand* o) {
-  a.x = read(o[0]);
-  a.scale = read(o[1]);
-  a.bias = read(o[2]);
-  a.mean = read(o[3]);
-  a.variance = read(o[4]);
-  a.y = write(o[5]);
-  a.mean_out = write(o[6]);
-  a.variance_out = write(o[7]);
-  a.used = write(o[8]);
-  a.inverse = write(o[9]);
-}
-inline void take(BatchNormGradArgs& a, const ab_operand* o) {
-  a.x = read(o[0]);
-  a.scale = read(o[1]);
-  a.dy = read(o[2]);
-  a.used = read(o[3]);
-  a.inverse = read(o[4]);
-  a.dx = write(o[7]);
-  a.dscale = write(o[8]);
-  a.dbias = write(o[9]);
-}
-
-// Args: those of the kernel.
+// Args: those of the kernel of ops/nn/batch_norm_last.cu.
 template <class T, class Args> class BatchNormCall {
  public:
   BatchNormCall(const char* key, const char* last_kernel, const KernelArgs& op, bool fixed)

@@ -144,9 +144,9 @@ template <class F, bool kDivides = false> struct BinaryGradOf {
     // What reads dout comes first.
     if (y_passes) failed = sum_terms<T, T>(launch, of_y, dout, passes_on<F, false>() < 0, dy, rest);
     if (x_passes && !failed) failed = sum_terms<T, T>(launch, of_x, dout, passes_on<F, true>() < 0, dx, rest);
-    if (dx && !failed && (!dy || y_passes) && hands_on<true>(a.axes)) return hand_on(launch, dout, dx, a.axes);
-    if (dx && dy && !failed && hands_on<true>(a.axes) && hands_on<false>(a.axes)) {
-      failed = hand_on(launch, dout, dy, a.axes);
+    const bool dy_left = dy && !y_passes;
+    if (dx && !failed && hands_on<true>(a.axes) && (!dy_left || hands_on<false>(a.axes))) {
+      if (dy_left) failed = hand_on(launch, dout, dy, a.axes);
       return failed ? failed : hand_on(launch, dout, dx, a.axes);
     }
     Terms<F, T, kDivides> terms{Walk<3>(a.axes),

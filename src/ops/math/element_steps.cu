@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "ops/device/args_steps.h"
-#include "ops/device/kernels.h"
+#include "ops/device/pack.h"
 #include "ops/math/arithmetic_functions.h"
 #include "ops/math/element_functions.h"
 #include "ops/math/gelu_functions.h"
@@ -15,7 +15,7 @@ namespace anabranch::math {
 using device::ElementStep;
 
 // A value of the elements that a lane has at once.
-template <int N> struct alignas(N * sizeof(float)) Pack { float of[N]; };
+template <int N> using Pack = device::Pack<float, N>;
 
 // fn(k) for each of them, unrolled: they stay in registers.
 template <int N, class Fn> AB_HD Pack<N> each_of(const Fn& fn) {
@@ -30,22 +30,22 @@ AB_HD Pack<N> result_of(const ElementStep& s, const Pack<N>& x, const Pack<N>& y
   case StepCode::k##code: return each_of<N>([&](int k) { return result; });
   switch (static_cast<StepCode>(s.code)) {
 #define AB_CASES(name, F)              \
-  AB_EACH(F, F::forward(x.of[k], s.p)) \
-  AB_EACH(F##Grad, F::backward(x.of[k], y.of[k], s.p))
+  AB_EACH(F, F::forward(x.at[k], s.p)) \
+  AB_EACH(F##Grad, F::backward(x.at[k], y.at[k], s.p))
     AB_WAVES(AB_CASES)
     AB_GATES(AB_CASES)
 #undef AB_CASES
 #define AB_CASES(name, F)                                           \
-  AB_EACH(F, F::of(x.of[k], y.of[k]))                               \
-  AB_EACH(F##Dx, F::dx(y.of[k], of(2).of[k], of(3).of[k], x.of[k])) \
-  AB_EACH(F##Dy, F::dy(y.of[k], of(2).of[k], of(3).of[k], x.of[k]))
+  AB_EACH(F, F::of(x.at[k], y.at[k]))                               \
+  AB_EACH(F##Dx, F::dx(y.at[k], of(2).at[k], of(3).at[k], x.at[k])) \
+  AB_EACH(F##Dy, F::dy(y.at[k], of(2).at[k], of(3).at[k], x.at[k]))
     AB_PAIRS(AB_CASES)
 #undef AB_CASES
-    AB_EACH(HardSwishAsFluidGrad, HardSwishAsFluid::backward(x.of[k], y.of[k], s.p))
-    AB_EACH(Mod, Mod::of(x.of[k], y.of[k]))
-    AB_EACH(Scale, (Affine<float>{s.p[0], s.p[1], s.p[2] != 0}(x.of[k])))
-    AB_EACH(Clip, clipped(x.of[k], s.p[0], s.p[1]))
-    AB_EACH(ClipGrad, clipped_grad(x.of[k], y.of[k], s.p[0], s.p[1]))
+    AB_EACH(HardSwishAsFluidGrad, HardSwishAsFluid::backward(x.at[k], y.at[k], s.p))
+    AB_EACH(Mod, Mod::of(x.at[k], y.at[k]))
+    AB_EACH(Scale, (Affine<float>{s.p[0], s.p[1], s.p[2] != 0}(x.at[k])))
+    AB_EACH(Clip, clipped(x.at[k], s.p[0], s.p[1]))
+    AB_EACH(ClipGrad, clipped_grad(x.at[k], y.at[k], s.p[0], s.p[1]))
     case StepCode::kCopy: break;
   }
   return x;
@@ -54,10 +54,10 @@ AB_HD Pack<N> result_of(const ElementStep& s, const Pack<N>& x, const Pack<N>& y
 // Likewise of the codes up to kLastOfMost.
 template <int N> AB_HD Pack<N> result_of_most(const ElementStep& s, const Pack<N>& x, const Pack<N>& y) {
   switch (static_cast<StepCode>(s.code)) {
-    AB_EACH(Scale, (Affine<float>{s.p[0], s.p[1], s.p[2] != 0}(x.of[k])))
-    AB_EACH(Add, Add::of(x.of[k], y.of[k]))
-    AB_EACH(Sub, Sub::of(x.of[k], y.of[k]))
-    default: return each_of<N>([&](int k) { return Mul::of(x.of[k], y.of[k]); });
+    AB_EACH(Scale, (Affine<float>{s.p[0], s.p[1], s.p[2] != 0}(x.at[k])))
+    AB_EACH(Add, Add::of(x.at[k], y.at[k]))
+    AB_EACH(Sub, Sub::of(x.at[k], y.at[k]))
+    default: return each_of<N>([&](int k) { return Mul::of(x.at[k], y.at[k]); });
   }
 #undef AB_EACH
 }
@@ -120,7 +120,7 @@ struct ElementSteps {
 
     AB_HD void leave(const Pack<N>& value, int64_t i, T* to) const {
       for (int k = 0; k < N; ++k) {
-        if (there(i, k)) to[i + k * apart] = value.of[k];
+        if (there(i, k)) to[i + k * apart] = value.at[k];
       }
     }
   };
