@@ -43,12 +43,26 @@ macro(ab_try_nvcc nvcc)
   unset(ab_cudart)
 endmacro()
 
+function(ab_cuda_options variable)
+  set(${variable} -std=c++20 -arch=sm_${ANABRANCH_CUDA_ARCHITECTURE} -O3 --expt-relaxed-constexpr -DNDEBUG
+                  -DCCCL_DISABLE_NVTX -DAB_CUDA_OLDEST=${ANABRANCH_CUDA_ARCHITECTURE} -I${ab_cuda_root}/src PARENT_SCOPE)
+endfunction()
+
+# ab_cuda_text(<file.cu> <file.ptx>): compiles functions to text, which kernels are made of while a program runs.
+function(ab_cuda_text source text)
+  ab_cuda_options(options)
+  add_custom_command(
+    OUTPUT ${text}
+    COMMAND ${ANABRANCH_NVCC} ${options} -rdc=true -MD -MF ${text}.d -ptx ${source} -o ${text}
+    DEPENDS ${source} DEPFILE ${text}.d
+    COMMENT "Compiling ${source} to PTX" VERBATIM)
+endfunction()
+
 # ab_cuda_kernels(<variable> <file.cu>...): compiles them; the variable gets the object files.
 # --compress-mode=size: a seventh of the size, unpacked by the driver when a kernel is first used.
 function(ab_cuda_kernels variable)
-  set(options -std=c++20 -arch=sm_${ANABRANCH_CUDA_ARCHITECTURE} -O3 --expt-relaxed-constexpr --compress-mode=size
-              -Xcompiler=-fPIC,-Wall,-Wextra,-fvisibility=hidden -DNDEBUG -DCCCL_DISABLE_NVTX
-              -DAB_CUDA_OLDEST=${ANABRANCH_CUDA_ARCHITECTURE} -I${ab_cuda_root}/src)
+  ab_cuda_options(options)
+  list(APPEND options --compress-mode=size -Xcompiler=-fPIC,-Wall,-Wextra,-fvisibility=hidden)
   set(launcher)
   if(ANABRANCH_CCACHE)
     set(launcher env CCACHE_BASEDIR=${ab_cuda_root} ${ANABRANCH_CCACHE})

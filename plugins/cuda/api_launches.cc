@@ -1,6 +1,7 @@
 #include "handles.h"
 #include "kernels.h"
 #include "process.h"
+#include "step_kernels.h"
 
 namespace anabranch::cuda {
 namespace {
@@ -37,6 +38,25 @@ int launch(ab_queue* queue, ab_kernel kernel, const void* args, size_t size, voi
            workspace ? room : 0);
     }
     well(run_kernel(kernel, q.stream, args, workspace, room), "kernel ", key_of(kernel));
+  });
+}
+
+int kernel_make(ab_kernel kernel, const void* table, size_t size, ab_kernel* out) {
+  return called([&](Process& p) {
+    given(kernel, "kernel");
+    need(table != nullptr, "table must not be null");
+    given(out, "out") = nullptr;
+    if (!p.setting("device_compile", true)) fail(AB_UNSUPPORTED, "FLAGS_device_compile is off");
+    *out = new_kernel(kernel, make_step_kernel(key_of(kernel), table, size));
+    p.made(Thing::kKernels);
+  });
+}
+
+int kernel_free(ab_kernel kernel) {
+  return called([&](Process& p) {
+    given(kernel, "kernel");
+    need(free_kernel(kernel), "kernel ", key_of(kernel), " was not made by kernel_make()");
+    p.freed(Thing::kKernels, cudaSuccess, "freeing a kernel");
   });
 }
 
@@ -83,6 +103,8 @@ void fill_launches(ab_device_api& api) {
   api.kernel_find = kernel_find;
   api.kernel_room = kernel_room;
   api.launch = launch;
+  api.kernel_make = kernel_make;
+  api.kernel_free = kernel_free;
   api.library_plan = library_plan;
   api.library_run = library_run;
   api.library_free = library_free;

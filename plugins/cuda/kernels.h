@@ -3,6 +3,7 @@
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
+#include <memory>
 
 #include "device/plugin_api.h"
 
@@ -15,6 +16,16 @@ ab_kernel find_kernel_of(const char* key);  // null: there is none
 const char* key_of(ab_kernel kernel);
 size_t args_size_of(ab_kernel kernel);
 size_t room_of(ab_kernel kernel, const void* args);
+// A kernel that was not there when the plug-in was compiled.
+class MadeKernel {
+ public:
+  virtual ~MadeKernel() = default;
+  virtual cudaError_t launch(cudaStream_t stream, const void* args) const = 0;
+};
+ab_kernel new_kernel(ab_kernel like,
+                     std::shared_ptr<const MadeKernel> made);  // takes the same args, needs no workspace
+bool free_kernel(ab_kernel kernel);                            // false: it is not one of new_kernel()
+
 cudaError_t run_kernel(ab_kernel kernel, cudaStream_t stream, const void* args, void* workspace, size_t room);
 
 }  // namespace anabranch::cuda

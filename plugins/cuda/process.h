@@ -17,11 +17,12 @@
 namespace anabranch::cuda {
 
 // What has been made and not freed. Names are those of errors.
-enum class Thing : uint8_t { kMemory, kPinned, kQueues, kEvents, kLibraries, kGraphs, kComms };
-inline constexpr std::array<const char*, 7> kThingNames{"blocks of device memory",
+enum class Thing : uint8_t { kMemory, kPinned, kQueues, kEvents, kKernels, kLibraries, kGraphs, kComms };
+inline constexpr std::array<const char*, 8> kThingNames{"blocks of device memory",
                                                         "blocks of pinned memory",
                                                         "queues",
                                                         "events",
+                                                        "made kernels",
                                                         "library calls",
                                                         "graphs",
                                                         "communicators"};

@@ -38,6 +38,23 @@ int launch(ab_queue* queue, ab_kernel kernel, const void* args, size_t size, voi
   });
 }
 
+// It has no compiler: what it makes reads the table as before, under a name of its own.
+int kernel_make(ab_kernel kernel, const void* table, size_t size, ab_kernel* out) {
+  return locked([&](Machine& m, Lock&) {
+    const ab_kernel_entry& k = given(kernel, "kernel");
+    need(table != nullptr, "table must not be null");
+    need(size > 0, "a table must not be empty");
+    given(out, "out");
+    auto made = std::make_unique<ab_kernel_entry>(k);
+    made->key += " for its table";
+    *out = m.kernels.add(std::move(made));
+  });
+}
+
+int kernel_free(ab_kernel kernel) {
+  return locked([&](Machine& m, Lock&) { m.kernels.remove(m.kernels.check(const_cast<ab_kernel_entry*>(kernel))); });
+}
+
 int library_plan(int device, const char* key, const void* desc, size_t size, ab_library** out, size_t* workspace) {
   return locked([&](Machine& m, Lock& lock) {
     m.check_device(device);
@@ -76,6 +93,8 @@ void fill_launches(ab_device_api& api) {
   api.kernel_find = kernel_find;
   api.kernel_room = kernel_room;
   api.launch = launch;
+  api.kernel_make = kernel_make;
+  api.kernel_free = kernel_free;
   api.library_plan = library_plan;
   api.library_run = library_run;
   api.library_free = library_free;

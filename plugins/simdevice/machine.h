@@ -19,6 +19,7 @@
 #include "handles.h"
 #include "mapping.h"
 #include "memory.h"
+#include "ops/device/kernels.h"
 #include "pinned.h"
 #include "schedule.h"
 #include "settings.h"
@@ -38,6 +39,7 @@ class Machine {
   const Settings settings;
   Handles<ab_queue> queues{"a queue"};
   Handles<ab_event> events{"an event"};
+  Handles<ab_kernel_entry> kernels{"a made kernel"};
   Handles<ab_library> libraries{"a library call"};
   Handles<ab_graph> graphs{"a graph"};
   Comms comms;

@@ -27,7 +27,7 @@ std::string Machine::left() const {
   const auto count = [&](const auto& handles) {
     if (!handles.all().empty()) add(said(handles.all().size(), " times ", handles.what()));
   };
-  count(queues), count(events), count(libraries), count(graphs), count(comms.handles);
+  count(queues), count(events), count(kernels), count(libraries), count(graphs), count(comms.handles);
   return text;
 }
 

@@ -80,6 +80,9 @@ std::vector<FlagInfo> make_table() {
       in_plans(flag("device_graphs", int64_t{2},
                     "so many operators and more in a row, which a plan puts into a device's queue in every run, are "
                     "captured as a graph and launched at once; 0: none are")),
+      in_plans(flag("device_compile", true,
+                    "chains of elementwise operators on GPUs are compiled by the driver when a plan first runs; false: "
+                    "their steps are read from a table")),
       flag("cudnn_deterministic", false, "convolutions on GPUs take algorithms that give the same bits in every run"),
       flag("conv_workspace_size_limit", int64_t{512}, "megabytes that a convolution on GPUs may work in"),
       flag("cudnn_exhaustive_search", false,

@@ -222,6 +222,13 @@ typedef struct ab_device_api {
   int (*comm_check)(ab_comm* comm, int* failed_rank);
   /* abort 0: all its collectives have passed. abort 1: at any time; the other ranks see it in comm_check(). */
   int (*comm_free)(ab_comm* comm, int abort);
+
+  /* ---- kernels that are made for a program */
+  /* A kernel that does what `kernel` does where the table that its args name holds these bytes, in the same bits; it is
+     launched with the same args. The bytes are read during the call only. It may take long: the device's compiler runs.
+     AB_UNSUPPORTED: there is none, take the kernel itself. */
+  int (*kernel_make)(ab_kernel kernel, const void* table, size_t size, ab_kernel* out);
+  int (*kernel_free)(ab_kernel kernel); /* of kernel_make(); no queue uses it any more, and no graph */
 } ab_device_api;
 
 typedef const ab_device_api* (*ab_device_entry)(void);
@@ -230,7 +237,7 @@ typedef const ab_device_api* (*ab_device_entry)(void);
 } /* extern "C" */
 static_assert(sizeof(ab_operand) == 24 && sizeof(ab_device_info) == 408 && sizeof(ab_kernel) == 8,
               "both sides of the interface have to agree on lay-outs");
-static_assert(sizeof(ab_device_api) == 16 + 37 * sizeof(void (*)(void)) && offsetof(ab_device_api, open) == 16,
+static_assert(sizeof(ab_device_api) == 16 + 39 * sizeof(void (*)(void)) && offsetof(ab_device_api, open) == 16,
               "functions are added at the end");
 #endif
 #endif

@@ -21,7 +21,7 @@ def nodes(text):
 def random(*shape):
     return np.random.RandomState(len(shape)).uniform(-0.9, 0.9, shape).astype("float32")
 
-def step(feed, make, place, shapes=None, lr=None):
+def step(feed, make, place, shapes=None, lr=None, low=None):
     "What make(*fed) gives, and what is said of the plan; with lr its last value is trained to be small, twice."
     shapes = shapes or {name: [None] + list(x.shape[1:]) for name, x in feed.items()}
     main, startup = fluid.Program(), fluid.Program()
@@ -33,6 +33,8 @@ def step(feed, make, place, shapes=None, lr=None):
         out = make(*fed)
         if lr:
             fluid.optimizer.SGD(lr).minimize(out[-1])
+    for op in main.global_block().ops if low else ():
+        op._set_attr("mixed_precision", low)
     exe, scope = fluid.Executor(place), fluid.Scope()
     with fluid.scope_guard(scope):
         exe.run(startup)
@@ -207,6 +209,29 @@ def loss(x):
     return [L.reduce_mean(L.square(L.elementwise_mul(L.sigmoid(x), L.scale(x, 0.3, 0.1))))]
 compare(lambda x: loss(x) + fluid.gradients(loss(x), [x]), None, None, {"x": random(100001, 3)})
 """)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_16_bit_floats_are_rounded_after_each_step(dtype):
+    run(CHAINS + """
+def make(x, b):
+    y = L.relu(L.elementwise_add(L.elementwise_mul(L.scale(x, 1.7, 0.3), x), b))
+    s = L.sum([y, x, L.gelu(y), L.tanh(x), L.elementwise_div(x, L.exp(y))])
+    z = L.clip(L.elementwise_sub(s, y), -0.7, 2.1)
+    return [z, fluid.gradients(L.reduce_mean(z), [x])[0]]
+
+for rows, width in (1, 1), (7, 5), (100001, 3), (1 << 15, 8):
+    how = dict(shapes={"x": [None, width], "b": [width]}, low="%s")
+    feed = {"x": random(rows, width), "b": random(width)}
+    got, text = step(feed, make, fluid.CUDAPlace(0), **how)
+    fluid.set_flags({"FLAGS_disable_passes": "fuse_elementwise"})
+    apart, plain = step(feed, make, fluid.CUDAPlace(0), **how)
+    fluid.set_flags({"FLAGS_disable_passes": ""})
+    assert fused(text) >= 2 and nodes(plain) - nodes(text) >= 10, text
+    assert "on the CPU: none" in text and "%s" in text, text
+    for a, b in zip(got, apart):
+        assert a.tobytes() == b.tobytes(), (a, b)
+""" % (dtype, dtype))
 
 
 def test_results_that_many_steps_wait_for_are_cut():

@@ -43,10 +43,15 @@ bool laid_as_a_whole(const Shape& s) {  // no ones between its other extents
 
 }  // namespace
 
-// Made by this node alone, for this run alone.
-bool ElementwiseParts::is_result(int var) const {
+bool ElementwiseParts::is_steady(int var, DType dtype) const {
   const GraphVar& v = graph_.vars[var];
-  return is_steady(var) && !v.desc.persistable && !v.fed && edit_.uses.writers(var).size() == 1;
+  return v.desc.kind == VarKind::kLoDTensor && v.desc.dtype == dtype && !v.dynamic;
+}
+
+// Made by this node alone, for this run alone.
+bool ElementwiseParts::is_result(int var, DType dtype) const {
+  const GraphVar& v = graph_.vars[var];
+  return is_steady(var, dtype) && !v.desc.persistable && !v.fed && edit_.uses.writers(var).size() == 1;
 }
 
 InferContext ElementwiseParts::inferred(const GraphNode& node) const {
@@ -81,6 +86,9 @@ bool ElementwiseParts::fits(int i, ElementwisePart* part) const {
   }
   if (p.ins.empty() || p.ins.size() > fused::kMaxArgs || p.outs.empty()) return false;
   p.shape = graph_.vars[p.outs[0].var].desc.shape;
+  p.dtype = graph_.vars[p.outs[0].var].desc.dtype;
+  const bool narrow = p.dtype == DType::kFloat16 || p.dtype == DType::kBFloat16;
+  if (p.dtype != DType::kFloat32 && !(narrow && on_device(node))) return false;
   if (!shapes_fit(node, p)) return false;
   if (part) *part = std::move(p);
   return true;
@@ -89,12 +97,12 @@ bool ElementwiseParts::fits(int i, ElementwisePart* part) const {
 bool ElementwiseParts::shapes_fit(const GraphNode& node, const ElementwisePart& p) const {
   const bool joins = node.op->has_attr("axis");
   for (const Arg& out : p.outs) {
-    if (!is_result(out.var) || !(graph_.vars[out.var].desc.shape == p.shape)) return false;
+    if (!is_result(out.var, p.dtype) || !(graph_.vars[out.var].desc.shape == p.shape)) return false;
   }
   for (const Arg& in : p.ins) {
     const Shape& shape = graph_.vars[in.var].desc.shape;
     const bool spreads = joins && in.slot == kInSlots[1] && shape.rank() <= p.shape.rank() && laid_as_a_whole(shape);
-    if (!is_steady(in.var) || !(shape == p.shape || spreads)) return false;
+    if (!is_steady(in.var, p.dtype) || !(shape == p.shape || spreads)) return false;
   }
   if (p.shape.rank() == 0) return false;
   if (!joins) return true;

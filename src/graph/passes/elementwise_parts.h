@@ -18,6 +18,7 @@ struct ElementwisePart {  // a node that can be part of a group
   };
   std::vector<Arg> ins, outs;
   Shape shape;
+  DType dtype = DType::kFloat32;  // of all of its tensors
 };
 
 inline constexpr std::string_view kElementwiseOuts[] = {"Out", "X@GRAD", "Y@GRAD"};
@@ -37,8 +38,8 @@ class ElementwiseParts {
   bool device_runs(const GraphNode& node) const;
 
  private:
-  bool is_steady(int var) const { return is_float(graph_, var) && !graph_.vars[var].dynamic; }
-  bool is_result(int var) const;
+  bool is_steady(int var, DType dtype) const;
+  bool is_result(int var, DType dtype) const;
   bool is_step(int node) const;
   bool shapes_fit(const GraphNode& node, const ElementwisePart& part) const;
 

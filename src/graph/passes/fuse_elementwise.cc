@@ -43,6 +43,7 @@ class Fuser {
     Part p;
     parts_.fits(first, &p);
     const Shape shape = p.shape;
+    const DType dtype = p.dtype;
     ElementwiseRoom room(parts_.on_device(graph_.nodes[first]));
     room.take(p);
     const auto add_readers = [&](const Part& part) {
@@ -61,7 +62,7 @@ class Fuser {
       const int i = waiting[tried];
       const GraphNode &node = graph_.nodes[i], &head = graph_.nodes[first];
       if (i < parts.back() || edit_.gone(i) || group_of_[i] >= 0 || node.replica != head.replica) continue;
-      if (node.role() != head.role() || !parts_.fits(i, &p) || !(p.shape == shape)) continue;
+      if (node.role() != head.role() || !parts_.fits(i, &p) || !(p.shape == shape) || p.dtype != dtype) continue;
       parts.push_back(i);
       if (!edit_.may_gather(parts) || !room.take(p)) {
         parts.pop_back();

@@ -16,7 +16,9 @@ struct alignas(16) ElementStep {
   uint8_t previous;  // bit k: operand k is the result of the step before
   uint8_t operands[4];
   float p[4];
-  uint32_t reserved[2];
+  uint8_t count;  // of operands
+  uint8_t exact;  // 1: of 16-bit floats the result is not rounded, as that of a sum so far
+  uint8_t reserved[6];
 };
 static_assert(sizeof(ElementStep) == 32);
 

@@ -20,10 +20,16 @@ StepCode code_of(const std::string& function) {
   return found->code;
 }
 
+ab_kernel kernel_of(DType dtype) {
+  if (dtype == DType::kFloat16) return device::kernel_of<float16>("element_steps");
+  if (dtype == DType::kBFloat16) return device::kernel_of<bfloat16>("element_steps");
+  return device::kernel_of<float>("element_steps");
+}
+
 // The table of a program. Values are numbered: inputs, then what each line of the table makes.
 class Lines {
  public:
-  Lines(const TileProgram& program) : inputs_(program.inputs()) {
+  Lines(const TileProgram& program, DType dtype) : inputs_(program.inputs()), dtype_(dtype) {
     for (int k = 0; k < inputs_; ++k) value_of_.push_back(k);
     for (size_t i = 0; i < program.steps().size(); ++i) add(program, i);
     for (size_t k = 0; k < program.outs().size(); ++k) {
@@ -59,7 +65,7 @@ class Lines {
     AB_CHECK(make != nullptr, Unsupported, "{} is no step on devices", op->type);
     check_op(*op);
     const DeviceStep step =
-        (*make)(KernelArgs(find_op(op->type), *op, DType::kFloat32, {}), program.result(static_cast<int>(i)));
+        (*make)(KernelArgs(find_op(op->type), *op, dtype_, {}), program.result(static_cast<int>(i)));
     std::vector<int> operands;
     for (const int k : step.operands) operands.push_back(value_of_[static_cast<size_t>(program.steps()[i].args[k])]);
     if (step.function == "sum") {
@@ -70,12 +76,13 @@ class Lines {
     value_of_.push_back(inputs_ + static_cast<int>(lines_.size()) - 1);
   }
 
-  // In the order of the kernel "sum".
+  // In the order of the kernel "sum", which rounds once.
   void add_sum(const std::vector<int>& values) {
     if (values.size() == 1) return add_line(StepCode::kCopy, {}, values);
     for (size_t k = 1; k < values.size(); ++k) {
       const int so_far = k == 1 ? values[0] : inputs_ + static_cast<int>(lines_.size()) - 1;
       add_line(StepCode::kAdd, {}, {so_far, values[k]});
+      lines_.back().step.exact = k + 1 < values.size();
     }
   }
 
@@ -83,6 +90,7 @@ class Lines {
     Line line{{}, operands};
     line.step.code = static_cast<uint8_t>(code);
     line.step.kept = line.step.out = device::kNowhere;
+    line.step.count = static_cast<uint8_t>(operands.size());
     std::copy(numbers.begin(), numbers.end(), line.step.p);
     lines_.push_back(std::move(line));
   }
@@ -116,18 +124,19 @@ class Lines {
   }
 
   const int inputs_;
+  const DType dtype_;
   std::vector<int> value_of_;  // of the program's operands
   std::vector<Line> lines_;
 };
 
 }  // namespace
 
-ElementSteps::ElementSteps(const TileProgram& program)
+ElementSteps::ElementSteps(const TileProgram& program, DType dtype)
     : inputs_(program.inputs()),
       outs_(program.outs().size()),
       forms_(program),
-      kernel_(device::kernel_of<float>("element_steps")),
-      steps_(Lines(program).table()) {}
+      kernel_(kernel_of(dtype)),
+      steps_(Lines(program, dtype).table()) {}
 
 bool ElementSteps::run(const DeviceContext& c) {
   if (!forms_.lay(c)) return false;
@@ -142,7 +151,7 @@ bool ElementSteps::run(const DeviceContext& c) {
   a.inputs = inputs_;
   a.outs = static_cast<int32_t>(outs_);
   a.count = static_cast<int32_t>(steps_.size());
-  c.launch(kernel_, a);
+  c.launch(kernel_.of(c, steps_), a);
   return true;
 }
 

@@ -1,66 +1,8 @@
 // fused_elementwise on devices: "element_steps". Each lane takes an element, or several of a large tensor, through all
 // steps, which it reads from a table; the functions are those of the ops' own kernels, so results have the same bits.
-#include <utility>
-
-#include "ops/device/args_steps.h"
-#include "ops/device/pack.h"
-#include "ops/math/arithmetic_functions.h"
-#include "ops/math/element_functions.h"
-#include "ops/math/gelu_functions.h"
-#include "ops/math/rectifier_functions.h"
-#include "ops/math/step_functions.h"
+#include "ops/math/step_result.h"
 
 namespace anabranch::math {
-
-using device::ElementStep;
-
-// A value of the elements that a lane has at once.
-template <int N> using Pack = device::Pack<float, N>;
-
-// fn(k) for each of them, unrolled: they stay in registers.
-template <int N, class Fn> AB_HD Pack<N> each_of(const Fn& fn) {
-  const auto all = [&]<int... k>(std::integer_sequence<int, k...>) { return Pack<N>{{fn(k)...}}; };
-  return all(std::make_integer_sequence<int, N>());
-}
-
-// Of the operands x and y, and those that of(2) and of(3) look up.
-template <int N, class Operand>
-AB_HD Pack<N> result_of(const ElementStep& s, const Pack<N>& x, const Pack<N>& y, const Operand& of) {
-#define AB_EACH(code, result) \
-  case StepCode::k##code: return each_of<N>([&](int k) { return result; });
-  switch (static_cast<StepCode>(s.code)) {
-#define AB_CASES(name, F)              \
-  AB_EACH(F, F::forward(x.at[k], s.p)) \
-  AB_EACH(F##Grad, F::backward(x.at[k], y.at[k], s.p))
-    AB_WAVES(AB_CASES)
-    AB_GATES(AB_CASES)
-#undef AB_CASES
-#define AB_CASES(name, F)                                           \
-  AB_EACH(F, F::of(x.at[k], y.at[k]))                               \
-  AB_EACH(F##Dx, F::dx(y.at[k], of(2).at[k], of(3).at[k], x.at[k])) \
-  AB_EACH(F##Dy, F::dy(y.at[k], of(2).at[k], of(3).at[k], x.at[k]))
-    AB_PAIRS(AB_CASES)
-#undef AB_CASES
-    AB_EACH(HardSwishAsFluidGrad, HardSwishAsFluid::backward(x.at[k], y.at[k], s.p))
-    AB_EACH(Mod, Mod::of(x.at[k], y.at[k]))
-    AB_EACH(Scale, (Affine<float>{s.p[0], s.p[1], s.p[2] != 0}(x.at[k])))
-    AB_EACH(Clip, clipped(x.at[k], s.p[0], s.p[1]))
-    AB_EACH(ClipGrad, clipped_grad(x.at[k], y.at[k], s.p[0], s.p[1]))
-    case StepCode::kCopy: break;
-  }
-  return x;
-}
-
-// Likewise of the codes up to kLastOfMost.
-template <int N> AB_HD Pack<N> result_of_most(const ElementStep& s, const Pack<N>& x, const Pack<N>& y) {
-  switch (static_cast<StepCode>(s.code)) {
-    AB_EACH(Scale, (Affine<float>{s.p[0], s.p[1], s.p[2] != 0}(x.at[k])))
-    AB_EACH(Add, Add::of(x.at[k], y.at[k]))
-    AB_EACH(Sub, Sub::of(x.at[k], y.at[k]))
-    default: return each_of<N>([&](int k) { return Mul::of(x.at[k], y.at[k]); });
-  }
-#undef AB_EACH
-}
 
 struct ElementSteps {
   using Args = device::ElementStepsArgs;
@@ -68,18 +10,18 @@ struct ElementSteps {
   static constexpr int64_t kLarge = 1 << 18;
   static constexpr int kSeveral = 4;
 
-  struct Input {
-    const float* x;
+  template <class T> struct Input {
+    const T* x;
     int64_t repeat, period;
     AB_HD float at(int64_t i, bool narrow) const {
-      if (period == 0) return x[i];
-      if (!narrow) return x[i / repeat % period];
-      return x[static_cast<uint32_t>(i) / static_cast<uint32_t>(repeat) % static_cast<uint32_t>(period)];
+      if (period == 0) return device::load(x[i]);
+      if (!narrow) return device::load(x[i / repeat % period]);
+      return device::load(x[static_cast<uint32_t>(i) / static_cast<uint32_t>(repeat) % static_cast<uint32_t>(period)]);
     }
   };
 
   template <class T, int N> struct Body {
-    Input in[fused::kMaxInputs];
+    Input<T> in[fused::kMaxInputs];
     T* out[fused::kMaxStepsOnDevices];
     const ElementStep* steps;
     int64_t n, apart;  // from one element of a lane to its next
@@ -109,6 +51,7 @@ struct ElementSteps {
         if (step.previous & 2) y = last;
         const bool is_of_most = step.code <= static_cast<uint8_t>(kLastOfMost);
         last = is_of_most ? result_of_most(step, x, y) : result_of(step, x, y, of);
+        if (!step.exact) last = each_of<N>([&](int k) { return device::load(static_cast<T>(last.at[k])); });
         if (step.kept != device::kNowhere) values[step.kept] = last;
         if (step.out != device::kNowhere) leave(last, i, out[step.out]);
         step = next;
@@ -120,7 +63,7 @@ struct ElementSteps {
 
     AB_HD void leave(const Pack<N>& value, int64_t i, T* to) const {
       for (int k = 0; k < N; ++k) {
-        if (there(i, k)) to[i + k * apart] = value.at[k];
+        if (there(i, k)) device::store(to + i + k * apart, value.at[k]);
       }
     }
   };
@@ -143,6 +86,6 @@ struct ElementSteps {
   }
 };
 
-AB_KERNEL("element_steps", ElementSteps, float);
+AB_KERNEL("element_steps", ElementSteps, float, device::half, device::bfloat16);
 
 }  // namespace anabranch::math

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "opdef/device_context.h"
+#include "opdef/made_kernel.h"
 #include "ops/device/args_steps.h"
 #include "ops/device/upload.h"
 #include "ops/math/input_forms.h"
@@ -11,8 +12,9 @@ namespace anabranch::math {
 
 class ElementSteps {
  public:
-  // Unsupported for a step that devices do not have, and where more than kMaxKept results wait for their readers.
-  explicit ElementSteps(const TileProgram& program);
+  // `dtype`: of all tensors. Unsupported for a step that devices do not have, and where more than kMaxKept results wait
+  // for their readers.
+  ElementSteps(const TileProgram& program, DType dtype);
 
   // False, with nothing done, when a tensor is laid on another one in a way that the kernel does not know.
   bool run(const DeviceContext& c);
@@ -21,7 +23,7 @@ class ElementSteps {
   int inputs_;
   size_t outs_;
   InputForms forms_;
-  ab_kernel kernel_;
+  MadeKernel kernel_;
   std::vector<device::ElementStep> steps_;
   device::Upload table_;
 };

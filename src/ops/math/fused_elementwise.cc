@@ -27,7 +27,7 @@ void infer(InferContext& c) {
     Meta& target = c.outs[k];
     target.kind = VarKind::kLoDTensor;
     target.shape = shapes[operand];
-    target.dtype = DType::kFloat32;
+    target.dtype = c.ins[0].dtype;
     target.lod_level = 0;
     target.lod = nullptr;
     if (lods[operand] < 0) continue;
@@ -46,8 +46,8 @@ int count_inputs(const ir::Op& op) { return static_cast<int>(op.input("X").size(
 class StepsApart {
  public:
   explicit StepsApart(const ir::Op& op) : op_(std::make_shared<const ir::Op>(op)) {}
-  void run(const KernelContext& c, Place place) {
-    if (!steps_) steps_ = std::make_shared<StepByStep>(TileProgram(*op_, count_inputs(*op_)), place);
+  void run(const KernelContext& c, DType dtype, Place place) {
+    if (!steps_) steps_ = std::make_shared<StepByStep>(TileProgram(*op_, count_inputs(*op_)), dtype, place);
     steps_->run(c);
   }
 
@@ -64,7 +64,7 @@ void check_types(const std::vector<std::string>& types) {
 
 AB_OP(fused_elementwise)
     .doc("Out = results of elementwise steps on X; made by a pass from ops whose results nobody else reads.")
-    .in_optional_list("X", "float32 tensors, one of them at least of the shape of the results")
+    .in_optional_list("X", "tensors of one type, one of them at least of the shape of the results")
     .in_optional("Base", "another one, of the shape of the results")
     .out_list("Out", "the results that are wanted, but for the last one")
     .out("Result", "the last one that is wanted")
@@ -84,14 +84,15 @@ AB_OP(fused_elementwise)
       const bool is_short = program.steps().size() <= fused::kMaxSteps;
       const auto tiles = is_short ? std::make_shared<Tiles>(program) : nullptr;
       return [tiles, apart = StepsApart(op.op())](KernelContext& c) mutable {
-        if (!tiles || !tiles->run(c)) apart.run(c, Place());
+        if (!tiles || !tiles->run(c)) apart.run(c, DType::kFloat32, Place());
       };
     })
-    .device<float>([](auto, const KernelArgs& op) -> Kernel {
-      const auto steps = std::make_shared<ElementSteps>(TileProgram(op.op(), count_inputs(op.op())));
-      return [steps, apart = StepsApart(op.op())](KernelContext& c) mutable {
+    .device<float, float16, bfloat16>([](auto, const KernelArgs& op) -> Kernel {
+      const DType dtype = op.dtype();
+      const auto steps = std::make_shared<ElementSteps>(TileProgram(op.op(), count_inputs(op.op())), dtype);
+      return [steps, dtype, apart = StepsApart(op.op())](KernelContext& c) mutable {
         const DeviceContext& queued = DeviceContext::of(c);
-        if (!steps->run(queued)) apart.run(c, Place::cuda(queued.device()));
+        if (!steps->run(queued)) apart.run(c, dtype, Place::cuda(queued.device()));
       };
     });
 

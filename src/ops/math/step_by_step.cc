@@ -4,15 +4,15 @@
 
 namespace anabranch::math {
 
-StepByStep::StepByStep(const TileProgram& program, Place place)
+StepByStep::StepByStep(const TileProgram& program, DType dtype, Place place)
     : inputs_(program.inputs()), outs_(program.outs()), results_(program.steps().size()) {
   for (size_t i = 0; i < program.steps().size(); ++i) {
     const ir::OpRef op = program.op(static_cast<int>(i));
     const OpDef& def = find_op(op->type);
     const auto& args = program.steps()[i].args;
-    const KernelFactory& kernel = place.on_host() ? def.kernel(DType::kFloat32) : def.device_kernel(DType::kFloat32);
+    const KernelFactory& kernel = place.on_host() ? def.kernel(dtype) : def.device_kernel(dtype);
     steps_.push_back({RuntimeShapes(def, op, {.from = place, .to = place}),
-                      kernel(KernelArgs(def, *op, DType::kFloat32, {})),
+                      kernel(KernelArgs(def, *op, dtype, {})),
                       {args.begin(), args.end()}});
   }
 }

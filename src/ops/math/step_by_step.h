@@ -11,8 +11,8 @@ namespace anabranch::math {
 
 class StepByStep {
  public:
-  // `place`: where all tensors lie, and the steps run.
-  StepByStep(const TileProgram& program, Place place);
+  // `dtype`: of all tensors; `place`: where they lie, and the steps run.
+  StepByStep(const TileProgram& program, DType dtype, Place place);
   void run(const KernelContext& outer);
 
  private:

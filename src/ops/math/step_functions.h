@@ -63,23 +63,33 @@
   M("max", Max)     \
   M("min", Min)
 
+// ---- steps of fused_elementwise
+
+// What a step does: One(F), Named(name, F) of the functions above, Grad(name, F) and Grads(name, F) of the gradients of
+// functions of one and of two numbers. Those that programs have most of come first: a GPU finds them by fewer
+// comparisons.
+// clang-format off
+#define AB_STEP_CODES(One, Named, Grad, Grads)             \
+  One(Scale)                                               \
+  AB_PAIRS(Named) AB_GATES(Named) AB_WAVES(Named)          \
+  AB_GATES(Grad) AB_WAVES(Grad) AB_PAIRS(Grads)            \
+  One(HardSwishAsFluidGrad) One(Mod) One(Clip) One(ClipGrad) One(Copy)
+// clang-format on
+
 namespace anabranch::math {
 
-// What a step of fused_elementwise does. Operands: x; a gradient those of Map::backward, or d, x, y and the result.
-// Those that programs have most of come first: a GPU finds them by fewer comparisons.
+// Operands: x; a gradient those of Map::backward, or d, x, y and the result.
 // clang-format off
 enum class StepCode : uint8_t {
-  kScale,
-#define AB_CODES(name, F) k##F,
-  AB_PAIRS(AB_CODES) AB_GATES(AB_CODES) AB_WAVES(AB_CODES)
-#undef AB_CODES
-#define AB_CODES(name, F) k##F##Grad,
-  AB_GATES(AB_CODES) AB_WAVES(AB_CODES)
-#undef AB_CODES
-#define AB_CODES(name, F) k##F##Dx, k##F##Dy,
-  AB_PAIRS(AB_CODES)
-#undef AB_CODES
-  kHardSwishAsFluidGrad, kMod, kClip, kClipGrad, kCopy,
+#define AB_ONE(F) k##F,
+#define AB_NAMED(name, F) k##F,
+#define AB_OF_ONE(name, F) k##F##Grad,
+#define AB_OF_TWO(name, F) k##F##Dx, k##F##Dy,
+  AB_STEP_CODES(AB_ONE, AB_NAMED, AB_OF_ONE, AB_OF_TWO)
+#undef AB_ONE
+#undef AB_NAMED
+#undef AB_OF_ONE
+#undef AB_OF_TWO
 };
 // clang-format on
 inline constexpr StepCode kLastOfMost = StepCode::kMul;

@@ -22,6 +22,9 @@ struct State {
   double now_ns = 1e9;                          // a recorded event's time
   int current = 0;                              // the device
   std::vector<std::string> calls;               // functions, with what tests ask for
+  int libraries = 0;                            // loaded and not unloaded
+  std::string text;                             // of the last one
+  std::function<void(const std::string& entry, unsigned blocks, void** args)> launched;  // of one of them
 };
 
 State& state();

@@ -93,6 +93,22 @@ TEST(SimdeviceHostile, AQueueWithWorkIsNotFreed) {
   AB_WELL(api.queue_free(q));
 }
 
+TEST(SimdeviceHostile, KernelsMadeForATableDoWhatTheOthersDoUntilTheyAreFreed) {
+  Sim sim;
+  ab_queue* q = sim.queue("compute");
+  const int table = 1;
+  ab_kernel made = nullptr;
+  AB_WELL(api.kernel_make(kernel("test/scale/f32"), &table, sizeof table, &made));
+  float* y = sim.floats(2);
+  const MapArgs args{{}, {y, 8}, 2, {0, 7}};
+  AB_WELL(api.launch(q, made, &args, sizeof args, nullptr, 0));
+  EXPECT_THAT(sim.read(y, 2), testing::Each(7));
+  AB_FAILS(api.kernel_make(made, &table, 0, &made), AB_INVALID_ARGUMENT, "a table must not be empty");
+  AB_FAILS(api.kernel_free(kernel("test/scale/f32")), AB_INVALID_ARGUMENT, "this is not a made kernel");
+  AB_WELL(api.kernel_free(made));
+  AB_FAILS(api.kernel_free(made), AB_INVALID_ARGUMENT, "this is not a made kernel, or it was freed");
+}
+
 TEST(SimdeviceHostile, KernelsAreChecked) {
   Sim sim;
   ab_queue* q = sim.queue("compute");

@@ -1,0 +1,32 @@
+// Functions that nvcc has written as PTX, as parts of kernels that are written when a program is known. They are put in
+// as text: the driver's compiler does not move calls into their caller.
+#pragma once
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "../failure.h"
+
+namespace anabranch::cuda {
+
+using namespace plugin;
+
+class PtxFunctions {
+ public:
+  // Internal where the text is not as expected of nvcc.
+  explicit PtxFunctions(std::string_view text);
+
+  // What a module begins with: version, GPUs, and constants of the functions.
+  const std::string& head() const { return head_; }
+  // A block that computes the function of `operands`, registers or numbers, into the register `result`. Multiplications
+  // and sums stay apart, as they are in kernels of one function each.
+  std::string call(const std::string& name, const std::vector<std::string>& operands, const std::string& result) const;
+
+ private:
+  std::string head_;
+  std::map<std::string, std::vector<std::string>, std::less<>> bodies_;  // lines, from { to }
+};
+
+}  // namespace anabranch::cuda

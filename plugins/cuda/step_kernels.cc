@@ -1,0 +1,109 @@
+#include "step_kernels.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "errors.h"
+#include "step_text.h"
+
+// The text of step_functions.cu, as nvcc has compiled it.
+asm(".section .rodata\n"
+    ".hidden anabranch_step_functions, anabranch_step_functions_end\n"
+    ".global anabranch_step_functions, anabranch_step_functions_end\n"
+    "anabranch_step_functions:\n"
+    ".incbin \"" AB_STEP_FUNCTIONS
+    "\"\n"
+    "anabranch_step_functions_end:\n"
+    ".previous\n");
+extern "C" const char anabranch_step_functions[], anabranch_step_functions_end[];
+
+namespace anabranch::cuda {
+namespace {
+
+using device::ElementStep;
+using device::ElementStepsArgs;
+
+constexpr const char* kStem = "element_steps/";
+
+class StepKernel final : public MadeKernel {
+ public:
+  StepKernel(const std::string& text, const StepType& type) : type_(type) {
+    char log[1024] = "";
+    cudaJitOption options[] = {cudaJitErrorLogBuffer, cudaJitErrorLogBufferSizeBytes};
+    void* values[] = {log, reinterpret_cast<void*>(sizeof log)};
+    cudaLibrary_t loaded = nullptr;
+    check(cudaLibraryLoadData(&loaded, text.c_str(), options, values, 2, nullptr, nullptr, 0), log);
+    library_.reset(loaded);
+    check(cudaLibraryGetKernel(&one_, loaded, kOneEntry), log);
+    check(cudaLibraryGetKernel(&pack_, loaded, kPackEntry), log);
+  }
+
+  cudaError_t launch(cudaStream_t stream, const void* args) const override {
+    ElementStepsArgs a;
+    memcpy(&a, args, sizeof a);
+    if (a.n <= 0) return cudaSuccess;
+    const bool packs = takes_packs(a);
+    const auto blocks = static_cast<unsigned>(
+        std::min<int64_t>(kMostBlocks, ((packs ? a.n / type_.pack() : a.n) + kBlock - 1) / kBlock));
+    void* parameters[] = {&a};
+    return cudaLaunchKernel(reinterpret_cast<const void*>(packs ? pack_ : one_), dim3(blocks), dim3(kBlock), parameters,
+                            0, stream);
+  }
+
+ private:
+  // Few elements are taken by as many lanes as there are.
+  static constexpr int64_t kManyElements = 1 << 18, kMostBlocks = 132 * 32;
+  static constexpr int kBlock = 256;
+
+  struct Unload {
+    void operator()(cudaLibrary_t library) const { (void)cudaLibraryUnload(library); }
+  };
+
+  static void check(cudaError_t error, const char* log) {
+    if (error == cudaSuccess) return;
+    (void)cudaGetLastError();
+    if (status_of(error) == AB_FAULT) raise(error, "compiling a kernel");
+    fail(AB_UNSUPPORTED, "the driver does not compile a kernel: ", cudaGetErrorString(error), *log ? ": " : "", log);
+  }
+
+  bool takes_packs(const ElementStepsArgs& a) const {
+    const auto fits = [](const void* p) { return reinterpret_cast<uintptr_t>(p) % 16 == 0; };
+    const auto whole = [&](const device::StepInput& in) { return in.period == 0 && fits(in.x.address); };
+    return a.n >= kManyElements && a.n % type_.pack() == 0 && std::all_of(a.in, a.in + a.inputs, whole) &&
+           std::all_of(a.out, a.out + a.outs, [&](const device::DeviceOut& out) { return fits(out.address); });
+  }
+
+  const StepType type_;
+  std::unique_ptr<std::remove_pointer_t<cudaLibrary_t>, Unload> library_;
+  cudaKernel_t one_ = nullptr, pack_ = nullptr;
+};
+
+}  // namespace
+
+const PtxFunctions& step_functions() {
+  static const PtxFunctions all({anabranch_step_functions, anabranch_step_functions_end});
+  return all;
+}
+
+std::shared_ptr<const MadeKernel> make_step_kernel(const std::string& key, const void* table, size_t size) {
+  if (key.compare(0, strlen(kStem), kStem) != 0) fail(AB_UNSUPPORTED, "kernel ", key, " is not made for a table");
+  need(size > 0 && size % sizeof(ElementStep) == 0, "a table of steps must have whole steps, got ", size, " bytes");
+  static std::mutex mutex;
+  static std::map<std::string, std::weak_ptr<const MadeKernel>> made;
+  const std::lock_guard lock(mutex);
+  std::erase_if(made, [](const auto& one) { return one.second.expired(); });
+  std::weak_ptr<const MadeKernel>& known = made[key + std::string(static_cast<const char*>(table), size)];
+  if (auto kernel = known.lock()) return kernel;
+  std::vector<ElementStep> steps(size / sizeof(ElementStep));
+  memcpy(steps.data(), table, size);
+  const StepType type{key.substr(strlen(kStem))};
+  auto kernel = std::make_shared<const StepKernel>(step_text(step_functions(), steps, type), type);
+  known = kernel;
+  return kernel;
+}
+
+}  // namespace anabranch::cuda

@@ -1,0 +1,27 @@
+// The kernel of one table of steps ("element_steps", args_steps.h), written as PTX without the table: a number that a
+// step has is a number of its instructions, what it reads is a register.
+#pragma once
+#include <span>
+#include <string>
+
+#include "ops/device/args_steps.h"
+#include "ptx_functions.h"
+
+namespace anabranch::cuda {
+
+inline constexpr const char *kOneEntry = "element_steps_one", *kPackEntry = "element_steps_pack";
+
+// 16 bytes are what a lane reads and writes at once.
+struct StepType {
+  std::string name;  // "f32", "f16", "bf16"
+  bool is_narrow() const { return name != "f32"; }
+  int bytes() const { return is_narrow() ? 2 : 4; }
+  int pack() const { return 16 / bytes(); }
+};
+
+// A module with two entries, whose parameter is ElementStepsArgs: kOneEntry takes an element a lane, kPackEntry a pack,
+// where all inputs have as many elements as the results, begin at a multiple of 16 bytes, and make whole packs.
+// Internal for steps that read what is not there.
+std::string step_text(const PtxFunctions& functions, std::span<const device::ElementStep> steps, const StepType& type);
+
+}  // namespace anabranch::cuda
