@@ -102,6 +102,7 @@ TEST(SimdeviceHostile, KernelsMadeForATableDoWhatTheOthersDoUntilTheyAreFreed) {
   float* y = sim.floats(2);
   const MapArgs args{{}, {y, 8}, 2, {0, 7}};
   AB_WELL(api.launch(q, made, &args, sizeof args, nullptr, 0));
+  AB_WELL(sim.finish(q));
   EXPECT_THAT(sim.read(y, 2), testing::Each(7));
   AB_FAILS(api.kernel_make(made, &table, 0, &made), AB_INVALID_ARGUMENT, "a table must not be empty");
   AB_FAILS(api.kernel_free(kernel("test/scale/f32")), AB_INVALID_ARGUMENT, "this is not a made kernel");
