@@ -61,8 +61,9 @@ struct BatchNormArgs {
 };
 
 // "batch_norm/grad": the gradients that are not missing. Statistics: `mean`, else `used`; `variance`, else `inverse`.
+// Of "batch_norm_last_relu_grad" alone: bias, or where that is missing y.
 struct BatchNormGradArgs {
-  DeviceIn x, scale, dy, used, inverse, mean, variance;
+  DeviceIn x, scale, dy, used, inverse, mean, variance, bias, y;
   DeviceOut dx, dscale, dbias;
   int64_t outer, channels, inner;
   double epsilon;

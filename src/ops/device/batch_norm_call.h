@@ -8,7 +8,7 @@
 
 namespace anabranch::device {
 
-// Args: those of the kernel of ops/nn/batch_norm_last.cu.
+// Args: those of the kernel `last_kernel` of ops/nn/batch_norm_last.cu or batch_norm_last_grad.cu.
 template <class T, class Args> class BatchNormCall {
  public:
   BatchNormCall(const char* key, const char* last_kernel, const KernelArgs& op, bool fixed)
@@ -18,21 +18,31 @@ template <class T, class Args> class BatchNormCall {
     desc_.fixed = fixed;
     desc_.dtype = static_cast<int32_t>(dtype_of<T>);
   }
-  void run(const DeviceContext& c, const Shape& x, std::initializer_list<ab_operand> operands) {
+  // Whether the kernel runs for this shape, not the library.
+  bool by_kernel(const Shape& x) const {
+    const nn::Channels d(x, last_);
+    return !desc_.fixed && d.inner == 1 && d.outer > 1 && d.channels > 0;
+  }
+  // add(args): what the kernel wants beside the operands of the library.
+  template <class Add>
+  void run(const DeviceContext& c, const Shape& x, std::initializer_list<ab_operand> operands, Add&& add) {
     const nn::Channels d(x, last_);
     desc_.outer = d.outer;
     desc_.channels = d.channels;
     desc_.inner = d.inner;
-    const bool last = d.inner == 1 && d.outer > 1 && d.channels > 0;
-    if (desc_.fixed || !last) return call_.run(c, desc_, operands);
+    if (!by_kernel(x)) return call_.run(c, desc_, operands);
     Args a{};
     take(a, operands.begin());
+    add(a);
     a.outer = d.outer;
     a.channels = d.channels;
     a.inner = 1;
     a.epsilon = desc_.epsilon;
     if constexpr (requires { a.momentum; }) a.momentum = desc_.momentum;
     c.launch(kernel_, a);
+  }
+  void run(const DeviceContext& c, const Shape& x, std::initializer_list<ab_operand> operands) {
+    run(c, x, operands, [](Args&) {});
   }
 
  private:

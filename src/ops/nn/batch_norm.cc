@@ -178,24 +178,46 @@ AB_GRAD(batch_norm)
 
 // ---- with relu behind it, made by the pass fuse_bn_act
 
+// Kernels of devices rely on it that the axis of the channels is the last one.
+void check_matrix(const InferContext& c) {
+  if (c.op().attr<bool>(batch_norm::kMatrix)) check_rank(c, "X", 2, 2);
+}
+void matrix_attr(OpDef& def) { def.attr<bool>(batch_norm::kMatrix, false, "X is a matrix"); }
+
 AB_OP(fused_batch_norm_act)
     .like(ab_op_batch_norm)
     .doc("batch_norm, and Y = max(Y, 0).")
+    .with(matrix_attr)
     .effects(kEngineOnly)
+    .infer([](InferContext& c) {
+      check_matrix(c);
+      infer(c);
+    })
     .no_grad("made when gradients are there already")
-    .cpu<float>([](auto, const KernelArgs& op) { return batch_norm::relu_forward(op); });
+    .cpu<float>([](auto, const KernelArgs& op) { return batch_norm::relu_forward(op); })
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
+      return batch_norm::queued_relu_forward<typename decltype(tag)::type>(op);
+    });
 
 AB_OP(fused_batch_norm_act_grad)
     .like(ab_op_batch_norm_grad)
-    .doc("Gradients of fused_batch_norm_act by X, Scale and Bias.")
+    .doc(
+        "Gradients of fused_batch_norm_act by X, Scale and Bias. On devices Bias, if given, and Scale are those that Y "
+        "was made with.")
     .in("Y", "as X: the forward op's result")
+    .with(matrix_attr)
     .effects(kEngineOnly)
     .infer([](InferContext& c) {
+      check_matrix(c);
       check_same(c, "X", "Y");
       infer_grad(c);
+      check_vector(c, "Bias", infer_channels(c), like_statistics(c));
     })
     .no_grad(kNoSecondOrder)
-    .cpu<float>([](auto, const KernelArgs& op) { return batch_norm::relu_backward(op); });
+    .cpu<float>([](auto, const KernelArgs& op) { return batch_norm::relu_backward(op); })
+    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
+      return batch_norm::queued_relu_backward<typename decltype(tag)::type>(op);
+    });
 
 }  // namespace
 }  // namespace anabranch::nn

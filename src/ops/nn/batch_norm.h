@@ -224,4 +224,9 @@ Kernel blocked_backward(const KernelArgs& op, bool relu = false);
 Kernel relu_forward(const KernelArgs& op);
 Kernel relu_backward(const KernelArgs& op);
 
+// On devices, of a matrix or with channels last, by the statistics of the batch; Unsupported otherwise.
+inline constexpr const char* kMatrix = "matrix";  // the attribute: X is a matrix, whose channels are last in any layout
+template <class T> Kernel queued_relu_forward(const KernelArgs& op);
+template <class T> Kernel queued_relu_backward(const KernelArgs& op);
+
 }  // namespace anabranch::nn::batch_norm

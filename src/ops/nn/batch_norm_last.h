@@ -1,0 +1,120 @@
+// What the kernels of channels that lie last have in common: how rows are cut into pieces, and sums of channels.
+// Threads that are neighbours take neighbouring channels, each a piece of the rows; what a piece adds up lies in the
+// workspace until one group of lanes a channel joins the pieces. For .cu files alone.
+#pragma once
+#include <initializer_list>
+#include <type_traits>
+
+#include "ops/device/args_library.h"
+#include "ops/device/pack.h"
+
+namespace anabranch::device {
+
+// [rows, channels], cut into pieces of rows for packs of channels.
+struct LastLay {
+  int64_t rows, channels, packs, pieces, length;
+
+  LastLay(int64_t rows, int64_t channels, int64_t pack, int64_t threads)
+      : rows(rows), channels(channels), packs(channels / pack) {
+    constexpr int64_t kLeast = 8;  // rows of a piece, for which it is worth to read what belongs to the channels
+    const int64_t most = (rows + kLeast - 1) / kLeast;
+    pieces = threads / packs;
+    if (pieces > most) pieces = most;
+    if (pieces < 1) pieces = 1;
+    length = (rows + pieces - 1) / pieces;
+  }
+  AB_HD int64_t threads() const { return packs * pieces; }
+  AB_HD int64_t begin(int64_t piece) const { return piece * length; }
+  AB_HD int64_t end(int64_t piece) const { return begin(piece) + length < rows ? begin(piece) + length : rows; }
+};
+
+constexpr int64_t kSumThreads = 65536, kApplyThreads = 1048576;
+
+template <class T> constexpr int kPackOf = static_cast<int>(16 / sizeof(T));
+
+// Bytes of two sums of each channel and piece, [piece, 2, channels]: with packs there are more pieces.
+template <class T> size_t last_parts(int64_t rows, int64_t channels) {
+  const LastLay lay(rows, channels, channels % kPackOf<T> == 0 ? kPackOf<T> : 1, kSumThreads);
+  return static_cast<size_t>(2 * lay.pieces * channels) * sizeof(Compute<T>);
+}
+
+// fn(std::integral_constant<int, elements of a pack>).
+template <class T, class Fn> int by_packs(int64_t channels, std::initializer_list<const void*> tensors, Fn fn) {
+  constexpr int kPack = kPackOf<T>;
+  bool wide = channels % kPack == 0;
+  for (const void* p : tensors) wide = wide && packed<Pack<T, kPack>>(p);
+  return wide ? fn(std::integral_constant<int, kPack>{}) : fn(std::integral_constant<int, 1>{});
+}
+
+// y = x factor + offset. The forward kernel and the gradient of a relu behind it, which asks whether y > 0, have to get
+// the same bits, so the compiler has no choice of what it contracts.
+template <class P> AB_HD P multiply_add(P a, P b, P c) {
+#if defined(__CUDA_ARCH__)
+  return fma(a, b, c);
+#else
+  return a * b + c;
+#endif
+}
+template <class P> struct ChannelLine {
+  P factor, offset;
+  AB_HD void begin(P scale, P bias, P used, P inverse) {
+    factor = scale * inverse;
+    offset = multiply_add(-used, factor, bias);
+  }
+  AB_HD P at(P x) const { return multiply_add(x, factor, offset); }
+};
+
+// What of dy counts: everything, or what a relu behind y lets through. begin(): of the channels from this one on.
+template <class T> struct WholeGradient {
+  AB_HD void begin(int64_t) {}
+  AB_HD Compute<T> operator()(int, int64_t, Compute<T>, Compute<T> dy) const { return dy; }
+};
+
+// Adds up dy, and dy times what Term makes of x; where dy is missing that takes its place.
+template <class T, int kPack, class Term, class Gradient = WholeGradient<T>> struct LastSums {
+  using P = Compute<T>;
+  LastLay lay;
+  const T *x, *dy;
+  Term term;
+  P* parts;
+  Gradient gradient = {};
+
+  AB_HD void operator()(int64_t n) const {
+    const int64_t first = n % lay.packs * kPack, piece = n / lay.packs;
+    P base[kPack], scale[kPack], sums[2][kPack] = {};
+    for (int k = 0; k < kPack; ++k) term.begin(first + k, base[k], scale[k]);
+    Gradient of = gradient;
+    of.begin(first);
+    AB_UNROLL for (int64_t row = lay.begin(piece); row < lay.end(piece); ++row) {
+      const int64_t at = row * lay.channels + first;
+      const auto px = *reinterpret_cast<const Pack<T, kPack>*>(x + at);
+      Pack<T, kPack> pg = px;
+      if (dy) pg = *reinterpret_cast<const Pack<T, kPack>*>(dy + at);
+      for (int k = 0; k < kPack; ++k) {
+        const P d = (load(px.at[k]) - base[k]) * scale[k], g = dy ? of(k, at, load(px.at[k]), load(pg.at[k])) : d;
+        sums[0][k] += g;
+        sums[1][k] += g * d;
+      }
+    }
+    P* to = parts + piece * 2 * lay.channels + first;
+    for (int k = 0; k < kPack; ++k) to[k] = sums[0][k];
+    for (int k = 0; k < kPack; ++k) to[lay.channels + k] = sums[1][k];
+  }
+};
+
+template <class P> struct LastParts {
+  LastLay lay;
+  const P* parts;
+  template <class L> AB_HD void joined(const L& lanes, int64_t channel, double* first, double* second) const {
+    double sums[2] = {};
+    for (int64_t piece = lanes.index(); piece < lay.pieces; piece += lanes.count()) {
+      const P* from = parts + piece * 2 * lay.channels + channel;
+      sums[0] += static_cast<double>(from[0]);
+      sums[1] += static_cast<double>(from[lay.channels]);
+    }
+    *first = lanes.sum(sums[0]);
+    *second = lanes.sum(sums[1]);
+  }
+};
+
+}  // namespace anabranch::device
