@@ -1,6 +1,7 @@
 #include "step_text.h"
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <iomanip>
 #include <set>
@@ -75,7 +76,7 @@ class Entry {
     return said("mov.u32 %b0, %ctaid.x;\nmov.u32 %b1, %ntid.x;\nmov.u32 %b2, %tid.x;\nmov.u32 %b3, %nctaid.x;\n",
                 "mul.wide.u32 %i, %b0, %b1;\ncvt.u64.u32 %q0, %b2;\nadd.s64 %i, %i, %q0;\n",
                 "mul.wide.u32 %apart, %b3, %b1;\nld.param.s64 %n, [args+", offsetof(ElementStepsArgs, n),
-                "];\ndiv.s64 %n, %n, ", elements_, ";\n");
+                "];\nshr.u64 %n, %n, ", std::countr_zero(static_cast<unsigned>(elements_)), ";\n");
   }
 
   std::string value(int id, int element) const { return said("%v", id * elements_ + element); }
