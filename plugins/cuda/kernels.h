@@ -16,15 +16,16 @@ ab_kernel find_kernel_of(const char* key);  // null: there is none
 const char* key_of(ab_kernel kernel);
 size_t args_size_of(ab_kernel kernel);
 size_t room_of(ab_kernel kernel, const void* args);
+
 // A kernel that was not there when the plug-in was compiled.
 class MadeKernel {
  public:
   virtual ~MadeKernel() = default;
   virtual cudaError_t launch(cudaStream_t stream, const void* args) const = 0;
 };
-ab_kernel new_kernel(ab_kernel like,
-                     std::shared_ptr<const MadeKernel> made);  // takes the same args, needs no workspace
-bool free_kernel(ab_kernel kernel);                            // false: it is not one of new_kernel()
+// Takes the args that `like` takes, and needs no workspace.
+ab_kernel new_kernel(ab_kernel like, std::shared_ptr<const MadeKernel> made);
+bool free_kernel(ab_kernel kernel);  // false: it is not one of new_kernel()
 
 cudaError_t run_kernel(ab_kernel kernel, cudaStream_t stream, const void* args, void* workspace, size_t room);
 

@@ -1,6 +1,5 @@
 #include "ptx_functions.h"
 
-#include <array>
 #include <charconv>
 #include <sstream>
 

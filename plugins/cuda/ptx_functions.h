@@ -1,7 +1,6 @@
 // Functions that nvcc has written as PTX, as parts of kernels that are written when a program is known. They are put in
 // as text: the driver's compiler does not move calls into their caller.
 #pragma once
-#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
