@@ -11,8 +11,9 @@
 
 namespace anabranch::distributed {
 
-// The work of one node: memory that stays from step to step, and what the group's thread calls.
-template <class Work> class Together final : public comm::Job, public std::enable_shared_from_this<Together<Work>> {
+// The work of one node: memory that stays from step to step, and what the group's thread calls. A run waits for its
+// nodes, so its plan keeps this; the group's thread never does, so that it never ends its own group.
+template <class Work> class Together final : public comm::Job {
  public:
   Together(int ring, Work work) : ring_(ring), work_(std::move(work)) {}
 
@@ -20,7 +21,6 @@ template <class Work> class Together final : public comm::Job, public std::enabl
     const std::shared_ptr<comm::Group>& group = ring_.get();
     values_ = c;
     work_.check(values_, *group);
-    held_ = this->shared_from_this();
     completion_ = LaterContext::of(c).take();
     try {
       group->begin(*this);
@@ -38,7 +38,6 @@ template <class Work> class Together final : public comm::Job, public std::enabl
     }
   }
   void ended(std::exception_ptr error) noexcept override {
-    const auto held = std::move(held_);
     Completion completion = std::move(completion_);
     error ? completion.fail(std::move(error)) : completion.done();
   }
@@ -48,7 +47,6 @@ template <class Work> class Together final : public comm::Job, public std::enabl
   Work work_;
   KernelContext values_;
   comm::Collective collective_;
-  std::shared_ptr<Together> held_;  // while it is under way
   Completion completion_;
 };
 
