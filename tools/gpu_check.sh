@@ -5,8 +5,8 @@
 #
 #   info       the GPU, the driver, the versions of what is installed; one product there
 #   ops        all cases of tests/ops, outputs and gradients, on CUDAPlace(0), against float64
-#   nets       equal bits from run to run, and of chains of operators however they are run; golden groups engine, ctr and
-#              dense (four times their tolerances: sums have another order), 100,000 steps of an MLP without growth
+#   nets       equal bits from run to run, and of chains of operators however they are run; NCCL with one rank; golden groups
+#              engine, ctr and dense (four times their tolerances: sums have another order), 100,000 steps of an MLP without growth
 #   scenarios  what tests/simdevice tries with simulated devices: nets, shapes, blocks, values, errors, beside the CPU
 #   sanitizer  compute-sanitizer over the smallest case of each operator
 #   speed      G1-G4 beside torch.compile(mode="max-autotune") and jax.jit, five windows in turn (benchmarks/gpu)
@@ -85,6 +85,7 @@ nets() {
   "$python" tests/gpu/nets.py bits ${dry:+3} || rc=1
   "$python" tests/gpu/nets.py flat ${dry:+100} || rc=1
   "$python" tests/gpu/chains.py ${dry:+20} || rc=1
+  "$python" tests/gpu/one_rank.py || rc=1
   for group in "${groups[@]}"; do
     PYTHONPATH=$PYTHONPATH:tests/golden "$python" tests/golden/golden.py check --fluid fluid_on_device --group "$group" \
       --looser 4 --expected tests/golden/expected_failures.json -j "$processes" || rc=1

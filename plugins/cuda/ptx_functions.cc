@@ -85,12 +85,22 @@ PtxFunctions::PtxFunctions(std::string_view text) {
   if (head_.empty() || bodies_.empty()) fail(AB_INTERNAL, "the text of PTX holds no functions");
 }
 
-std::string PtxFunctions::call(const std::string& name, const std::vector<std::string>& operands,
-                               const std::string& result) const {
+const std::vector<std::string>& PtxFunctions::body(const std::string& name) const {
   const auto found = bodies_.find(name);
   if (found == bodies_.end()) fail(AB_INTERNAL, "there is no function ", name, " in PTX");
+  return found->second;
+}
+
+size_t PtxFunctions::length(const std::string& name) const {
+  size_t sum = 0;
+  for (const std::string& line : body(name)) sum += line.size() + 1;
+  return sum;
+}
+
+std::string PtxFunctions::call(const std::string& name, const std::vector<std::string>& operands,
+                               const std::string& result) const {
   std::string text;
-  for (const std::string& line : found->second) {
+  for (const std::string& line : body(name)) {
     if (begins(line, "ld.param.")) {
       const Move m = move_in(line, "ld.param.");
       text += moved(m.type, m.to, operands.at(parameter_in(m.from)));

@@ -17,6 +17,7 @@ class PtxFunctions {
   // Internal where the text is not as expected of nvcc.
   explicit PtxFunctions(std::string_view text);
 
+  size_t length(const std::string& name) const;  // of the function's text, nearly
   // What a module begins with: version, GPUs, and constants of the functions.
   const std::string& head() const { return head_; }
   // A block that computes the function of `operands`, registers or numbers, into the register `result`. Multiplications
@@ -24,6 +25,8 @@ class PtxFunctions {
   std::string call(const std::string& name, const std::vector<std::string>& operands, const std::string& result) const;
 
  private:
+  const std::vector<std::string>& body(const std::string& name) const;
+
   std::string head_;
   std::map<std::string, std::vector<std::string>, std::less<>> bodies_;  // lines, from { to }
 };

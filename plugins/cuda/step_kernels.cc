@@ -31,15 +31,15 @@ constexpr const char* kStem = "element_steps/";
 
 class StepKernel final : public MadeKernel {
  public:
-  StepKernel(const std::string& text, const StepType& type) : type_(type) {
+  StepKernel(const std::string& text, int pack, int bytes) : pack_(pack), pack_bytes_(pack * bytes) {
     char log[1024] = "";
     cudaJitOption options[] = {cudaJitErrorLogBuffer, cudaJitErrorLogBufferSizeBytes};
     void* values[] = {log, reinterpret_cast<void*>(sizeof log)};
     cudaLibrary_t loaded = nullptr;
     check(cudaLibraryLoadData(&loaded, text.c_str(), options, values, 2, nullptr, nullptr, 0), log);
     library_.reset(loaded);
-    check(cudaLibraryGetKernel(&one_, loaded, kOneEntry), log);
-    check(cudaLibraryGetKernel(&pack_, loaded, kPackEntry), log);
+    check(cudaLibraryGetKernel(&by_one_, loaded, kOneEntry), log);
+    if (pack_ > 1) check(cudaLibraryGetKernel(&by_pack_, loaded, kPackEntry), log);
   }
 
   cudaError_t launch(cudaStream_t stream, const void* args) const override {
@@ -47,11 +47,11 @@ class StepKernel final : public MadeKernel {
     memcpy(&a, args, sizeof a);
     if (a.n <= 0) return cudaSuccess;
     const bool packs = takes_packs(a);
-    const auto blocks = static_cast<unsigned>(
-        std::min<int64_t>(kMostBlocks, ((packs ? a.n / type_.pack() : a.n) + kBlock - 1) / kBlock));
+    const auto blocks =
+        static_cast<unsigned>(std::min<int64_t>(kMostBlocks, ((packs ? a.n / pack_ : a.n) + kBlock - 1) / kBlock));
     void* parameters[] = {&a};
-    return cudaLaunchKernel(reinterpret_cast<const void*>(packs ? pack_ : one_), dim3(blocks), dim3(kBlock), parameters,
-                            0, stream);
+    return cudaLaunchKernel(reinterpret_cast<const void*>(packs ? by_pack_ : by_one_), dim3(blocks), dim3(kBlock),
+                            parameters, 0, stream);
   }
 
  private:
@@ -71,15 +71,16 @@ class StepKernel final : public MadeKernel {
   }
 
   bool takes_packs(const ElementStepsArgs& a) const {
-    const auto fits = [](const void* p) { return reinterpret_cast<uintptr_t>(p) % 16 == 0; };
+    const auto fits = [&](const void* p) { return reinterpret_cast<uintptr_t>(p) % pack_bytes_ == 0; };
     const auto whole = [&](const device::StepInput& in) { return in.period == 0 && fits(in.x.address); };
-    return a.n >= kManyElements && a.n % type_.pack() == 0 && std::all_of(a.in, a.in + a.inputs, whole) &&
+    return pack_ > 1 && a.n >= kManyElements && a.n % pack_ == 0 && std::all_of(a.in, a.in + a.inputs, whole) &&
            std::all_of(a.out, a.out + a.outs, [&](const device::DeviceOut& out) { return fits(out.address); });
   }
 
-  const StepType type_;
+  const int pack_;  // elements
+  const uintptr_t pack_bytes_;
   std::unique_ptr<std::remove_pointer_t<cudaLibrary_t>, Unload> library_;
-  cudaKernel_t one_ = nullptr, pack_ = nullptr;
+  cudaKernel_t by_one_ = nullptr, by_pack_ = nullptr;
 };
 
 }  // namespace
@@ -101,7 +102,8 @@ std::shared_ptr<const MadeKernel> make_step_kernel(const std::string& key, const
   std::vector<ElementStep> steps(size / sizeof(ElementStep));
   memcpy(steps.data(), table, size);
   const StepType type{key.substr(strlen(kStem))};
-  auto kernel = std::make_shared<const StepKernel>(step_text(step_functions(), steps, type), type);
+  auto kernel = std::make_shared<const StepKernel>(step_text(step_functions(), steps, type),
+                                                   elements_of_pack(step_functions(), steps, type), type.bytes());
   known = kernel;
   return kernel;
 }

@@ -24,6 +24,12 @@ constexpr const char* kFunctions[] = {
 #define AB_OF_TWO(name, F) AB_ONE(F##Dx) AB_ONE(F##Dy)
     AB_STEP_CODES(AB_ONE, AB_NAMED, AB_OF_ONE, AB_OF_TWO)};
 
+const char* function_of(const ElementStep& s) {
+  if (s.code >= std::size(kFunctions)) fail(AB_INTERNAL, "there is no step of code ", int{s.code});
+  return kFunctions[s.code];
+}
+bool rounds(const ElementStep& s, const StepType& type) { return type.is_narrow() && !s.exact; }
+
 // "0f3F800000", as PTX has numbers.
 std::string number(float x) {
   std::ostringstream text;
@@ -97,9 +103,10 @@ class Entry {
 
   std::string read_pack(int k) const {
     const int id = value_of_[static_cast<size_t>(k)];
-    std::string text = said("ld.param.b64 %q0, ", of_input(k, 0), ";\nmad.lo.s64 %q0, %i, 16, %q0;\n");
-    if (!type_.is_narrow()) return text + said("ld.global.v4.f32 {", list(id), "}, [%q0];\n");
-    text += "ld.global.v4.b32 {%b4, %b5, %b6, %b7}, [%q0];\n";
+    std::string text =
+        said("ld.param.b64 %q0, ", of_input(k, 0), ";\nmad.lo.s64 %q0, %i, ", type_.bytes() * elements_, ", %q0;\n");
+    if (!type_.is_narrow()) return text + said("ld.global", vector(elements_), ".f32 {", list(id), "}, [%q0];\n");
+    text += said("ld.global", vector(elements_ / 2), ".b32 {", words(), "}, [%q0];\n");
     for (int e = 0; e < elements_; e += 2) {
       const int from = 4 + e / 2;
       text += said("and.b32 %b8, ", word(from), ", 65535;\nshr.u32 %b9, ", word(from), ", 16;\n");
@@ -108,6 +115,12 @@ class Entry {
     return text;
   }
 
+  static std::string vector(int count) { return count == 1 ? "" : said(".v", count); }
+  std::string words() const {
+    std::string text = word(4);
+    for (int k = 1; k < elements_ / 2; ++k) text += ", " + word(4 + k);
+    return text;
+  }
   std::string list(int id) const {
     std::string text = value(id, 0);
     for (int e = 1; e < elements_; ++e) text += ", " + value(id, e);
@@ -123,16 +136,14 @@ class Entry {
   }
 
   std::string step(const ElementStep& s) {
-    if (s.code >= std::size(kFunctions)) fail(AB_INTERNAL, "there is no step of code ", int{s.code});
     const int id = values_++;
     std::string text;
     for (int e = 0; e < elements_; ++e) {
       std::vector<std::string> operands;
       for (int k = 0; k < 4; ++k) operands.push_back(value(operand(s, k), e));
       for (const float p : s.p) operands.push_back(number(p));
-      text += functions_.call(kFunctions[s.code], operands, value(id, e));
-      if (type_.is_narrow() && !s.exact)
-        text += functions_.call("ab_step_round_" + type_.name, {value(id, e)}, value(id, e));
+      text += functions_.call(function_of(s), operands, value(id, e));
+      if (rounds(s, type_)) text += functions_.call("ab_step_round_" + type_.name, {value(id, e)}, value(id, e));
     }
     last_ = id;
     if (s.kept != kNowhere) value_of_[s.kept] = id;
@@ -143,8 +154,7 @@ class Entry {
     std::string text = said("ld.param.b64 %q0, [args+",
                             offsetof(ElementStepsArgs, out) + static_cast<size_t>(out) * sizeof(device::DeviceOut),
                             "];\nmad.lo.s64 %q0, %i, ", type_.bytes() * elements_, ", %q0;\n");
-    if (!type_.is_narrow())
-      return text + said("st.global", elements_ == 1 ? "" : ".v4", ".f32 [%q0], {", list(id), "};\n");
+    if (!type_.is_narrow()) return text + said("st.global", vector(elements_), ".f32 [%q0], {", list(id), "};\n");
     const auto narrow = [&](int e, int to) {
       return functions_.call("ab_step_narrow_" + type_.name, {value(id, e)}, word(to));
     };
@@ -153,7 +163,7 @@ class Entry {
       text += narrow(e, 8) + narrow(e + 1, 9);
       text += said("shl.b32 %b9, %b9, 16;\nor.b32 ", word(4 + e / 2), ", %b8, %b9;\n");
     }
-    return text + "st.global.v4.b32 [%q0], {%b4, %b5, %b6, %b7};\n";
+    return text + said("st.global", vector(elements_ / 2), ".b32 [%q0], {", words(), "};\n");
   }
 
   const PtxFunctions& functions_;
@@ -166,9 +176,23 @@ class Entry {
 
 }  // namespace
 
+int elements_of_pack(const PtxFunctions& functions, std::span<const ElementStep> steps, const StepType& type) {
+  constexpr size_t kLongText = 100000;
+  size_t length = 0;  // for one element
+  for (const ElementStep& s : steps) {
+    length += functions.length(function_of(s));
+    if (rounds(s, type)) length += functions.length("ab_step_round_" + type.name);
+  }
+  int elements = 16 / type.bytes();
+  while (elements > 1 && length * static_cast<size_t>(elements) > kLongText) elements /= 2;
+  return elements * type.bytes() < 4 ? 1 : elements;
+}
+
 std::string step_text(const PtxFunctions& functions, std::span<const ElementStep> steps, const StepType& type) {
-  return functions.head() + Entry(functions, steps, type, 1).text(kOneEntry) +
-         Entry(functions, steps, type, type.pack()).text(kPackEntry);
+  const int pack = elements_of_pack(functions, steps, type);
+  std::string text = functions.head() + Entry(functions, steps, type, 1).text(kOneEntry);
+  if (pack > 1) text += Entry(functions, steps, type, pack).text(kPackEntry);
+  return text;
 }
 
 }  // namespace anabranch::cuda

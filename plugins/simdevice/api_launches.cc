@@ -45,6 +45,7 @@ int kernel_make(ab_kernel kernel, const void* table, size_t size, ab_kernel* out
     need(table != nullptr, "table must not be null");
     need(size > 0, "a table must not be empty");
     given(out, "out");
+    if (!m.settings.compiles) fail(AB_UNSUPPORTED, "it has been told to make no kernels");
     auto made = std::make_unique<ab_kernel_entry>(k);
     made->key += " for its table";
     *out = m.kernels.add(std::move(made));

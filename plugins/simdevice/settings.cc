@@ -66,6 +66,9 @@ Settings read_settings(const ab_host* host) {
   int explain = 1;
   read(host, "simdevice_explain_touches", 0, 1, &explain);
   s.explain_touches = explain;
+  int compiles = 1;
+  read(host, "simdevice_compiles", 0, 1, &compiles);
+  s.compiles = compiles;
   int lanes = 1;
   read(host, "simdevice_lanes", 0, 1, &lanes);
   s.lanes = lanes && Fiber::work_here();

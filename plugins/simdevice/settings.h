@@ -21,6 +21,7 @@ struct Settings {
   Order order = Order::kRandom;
   int64_t patience_ms = 10000;  // how long a wait without a deadline stands still before it is a fault
   bool lanes = true;            // many for a row of a kernel, in an order of the seed; else one
+  bool compiles = true;         // makes kernels for tables
   bool explain_touches = true;  // a CPU that touches device memory prints what it touched before it dies
 };
 

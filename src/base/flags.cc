@@ -99,6 +99,8 @@ std::vector<FlagInfo> make_table() {
       flag(
           "simdevice_lanes", int64_t{1},
           "of the simulated device: 1: a row of a kernel has many lanes, as on a GPU, in an order of the seed; 0: one"),
+      flag("simdevice_compiles", int64_t{1},
+           "of the simulated device: 0: it makes no kernels for chains, as a driver that refuses to compile"),
       flag("simdevice_patience_ms", int64_t{10000},
            "of the simulated device: how long one thread waits for work that another one has to put into a queue"),
       flag("simdevice_explain_touches", int64_t{1},

@@ -41,11 +41,11 @@ class Devices {
     if (status != AB_OK) [[unlikely]]
       fail(status, doing);
   }
+  std::string last_error() const;  // of the last call of this thread
 
  private:
   Devices();
   [[noreturn]] void fail(int status, const char* doing) const;
-  std::string last_error() const;
 
   const ab_device_api* api_ = nullptr;
   ab_host host_{};

@@ -9,7 +9,7 @@ namespace anabranch::fused {
 inline constexpr int kMaxSteps = 24, kMaxInputs = 24;
 inline constexpr int kMaxArgs = 8;  // of one step
 // On devices, where results that later steps read are kept for one element at a time.
-inline constexpr int kMaxStepsOnDevices = 128, kMaxKept = 16;
+inline constexpr int kMaxStepsOnDevices = 512, kMaxOutsOnDevices = 128, kMaxKept = 16;
 
 // ---- fused_embedding_concat, _grad and _update: how the rows of a sequence become one
 enum class Pool : int32_t { kNone = 0, kSum = 1, kAverage = 2, kSqrt = 3 };

@@ -26,9 +26,9 @@ class SlowSink final : public CompletionSink {
 };
 
 TEST(TogetherTest, TheGroupsThreadNeverEndsItsOwnGroup) {
-  comm::keep_ring(0, std::make_shared<comm::Group>(std::make_unique<comm::Peers>(
-                         0, std::vector<std::string>{"127.0.0.1:1"}, std::move(comm::local_wires(1)[0]),
-                         comm::Milliseconds(1000))));
+  comm::keep_ring(0, std::make_shared<comm::Group>(
+                         std::make_unique<comm::Peers>(0, std::vector<std::string>{"127.0.0.1:1"},
+                                                       std::move(comm::local_wires(1)[0]), comm::Milliseconds(1000))));
   const auto sink = std::make_shared<SlowSink>();
   Kernel kernel = together(0, NoWork{});
   LaterContext context(KernelContext{}, Completion(sink, 0));

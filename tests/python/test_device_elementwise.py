@@ -191,7 +191,7 @@ def make(x):
         y = L.elementwise_add(L.scale(y, 0.5), x)
     return [y]
 for rows in 1, 300:
-    text = compare(make, 8, 992, {"x": random(rows, 1)})
+    text = compare(make, 2, 998, {"x": random(rows, 1)})
     assert "graphs" in text, text
 """, simdevice_lanes=lanes)
 
@@ -253,6 +253,39 @@ def inputs(x):
     return [y]
 compare(inputs, 3, None, {"x": random(3, 4)})
 """)
+
+
+def test_results_that_stay_in_memory_are_cut():
+    """A launch leaves at most 128 results in memory, here those of tanh, of a chain that may be longer."""
+    run(CHAINS + """
+for many, changes in (64, 1), (65, 1), (127, 1), (129, 2), (200, 2):
+    def make(x):
+        kept, y = [], x
+        for k in range(many):
+            y = L.tanh(L.scale(y, 1.0 + 0.1 * k))
+            kept.append(y)
+        return kept
+    text = compare(make, changes, None, {"x": random(3, 4)})
+def alternating(x):
+    "Those that another kernel reads stay there, too; what the launch itself reads does not."
+    kept, y = [], x
+    for k in range(150):
+        y = L.scale(y, 0.9, 0.01)
+        kept.append(L.reduce_sum(L.tanh(y)))
+    return kept
+compare(alternating, 2, None, {"x": random(3, 4)})
+""")
+
+
+def test_kernels_that_are_not_made_are_told_once():
+    text = CHAINS + """
+for k in range(3):
+    compare(lambda x: [L.tanh(L.scale(x, 0.5 + k))], 1, 1, {"x": random(3, 4)})
+"""
+    told = "anabranch: simdevice compiles no kernels for chains of operators, which read their steps from tables: "
+    assert run(text, simdevice_compiles=0).count(told) == 1
+    assert told not in run(text)
+    assert told not in run(text, simdevice_compiles=0, device_compile=0)
 
 
 @pytest.mark.parametrize("reduce", ["AllReduce", "Reduce"])

@@ -8,6 +8,7 @@
 #include "graph/passes/elementwise_parts.h"
 #include "graph/passes/passes.h"
 #include "graph/row_sources.h"
+#include "opdef/fused_ops.h"
 #include "opdef/op_def.h"
 
 namespace anabranch {
@@ -27,7 +28,8 @@ class Fuser {
     int made = 0;
     for (int i = 0; i < static_cast<int>(graph_.nodes.size()); ++i) {
       if (edit_.gone(i) || group_of_[i] >= 0 || !parts_.fits(i)) continue;
-      const std::vector<int> parts = grow(i);
+      std::vector<int> parts = grow(i);
+      if (parts_.on_device(graph_.nodes[i])) cut(&parts);
       for (int p : parts) group_of_[p] = i;
       if (parts.size() < 2) continue;
       made += replace(parts);
@@ -71,6 +73,33 @@ class Fuser {
       add_readers(p);
     }
     return parts;
+  }
+
+  // Leaves as many of a group's first nodes as write no more results into memory than a launch has room for.
+  void cut(std::vector<int>* parts) const {
+    std::vector<std::pair<size_t, size_t>> in_memory;  // results: from this length on, and up to this one
+    for (size_t k = 0; k < parts->size(); ++k) {
+      Part p;
+      parts_.fits((*parts)[k], &p);
+      for (const Arg& out : p.outs) in_memory.emplace_back(k + 1, enough_for(out.var, *parts));
+    }
+    const auto room_for = [&](size_t length) {
+      return std::count_if(in_memory.begin(), in_memory.end(), [length](const auto& result) {
+               return result.first <= length && length < result.second;
+             }) <= fused::kMaxOutsOnDevices;
+    };
+    while (!room_for(parts->size())) parts->pop_back();
+  }
+
+  // How many of the nodes hold all readers of a result.
+  size_t enough_for(int var, const std::vector<int>& parts) const {
+    size_t enough = 0;
+    for (const int r : edit_.uses.readers(var)) {
+      const auto at = std::lower_bound(parts.begin(), parts.end(), r);
+      if (at == parts.end() || *at != r) return parts.size() + 1;
+      enough = std::max(enough, static_cast<size_t>(at - parts.begin()) + 1);
+    }
+    return graph_.vars[var].fetched ? parts.size() + 1 : enough;
   }
 
   bool wanted(int var, const std::vector<int>& parts) const {

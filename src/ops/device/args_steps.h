@@ -30,7 +30,7 @@ struct StepInput {
 
 struct ElementStepsArgs {
   StepInput in[fused::kMaxInputs];
-  DeviceOut out[fused::kMaxStepsOnDevices];
+  DeviceOut out[fused::kMaxOutsOnDevices];
   DeviceIn steps;
   int64_t n;
   int32_t inputs, outs, count, reserved;

@@ -136,7 +136,10 @@ ElementSteps::ElementSteps(const TileProgram& program, DType dtype)
       outs_(program.outs().size()),
       forms_(program),
       kernel_(kernel_of(dtype)),
-      steps_(Lines(program, dtype).table()) {}
+      steps_(Lines(program, dtype).table()) {
+  AB_CHECK(outs_ <= fused::kMaxOutsOnDevices, Unsupported, "at most {} results, got {}", fused::kMaxOutsOnDevices,
+           outs_);
+}
 
 bool ElementSteps::run(const DeviceContext& c) {
   if (!forms_.lay(c)) return false;

@@ -22,7 +22,7 @@ struct ElementSteps {
 
   template <class T, int N> struct Body {
     Input<T> in[fused::kMaxInputs];
-    T* out[fused::kMaxStepsOnDevices];
+    T* out[fused::kMaxOutsOnDevices];
     const ElementStep* steps;
     int64_t n, apart;  // from one element of a lane to its next
     int32_t inputs, count;

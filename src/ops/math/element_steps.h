@@ -12,8 +12,8 @@ namespace anabranch::math {
 
 class ElementSteps {
  public:
-  // `dtype`: of all tensors. Unsupported for a step that devices do not have, and where more than kMaxKept results wait
-  // for their readers.
+  // `dtype`: of all tensors. Unsupported for a step that devices do not have, for more than kMaxOutsOnDevices results,
+  // and where more than kMaxKept results wait for their readers.
   ElementSteps(const TileProgram& program, DType dtype);
 
   // False, with nothing done, when a tensor is laid on another one in a way that the kernel does not know.

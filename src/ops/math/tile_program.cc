@@ -25,7 +25,7 @@ const Shape& alike(const TileStep& s, const std::vector<Shape>& shapes) {
 TileProgram::TileProgram(const ir::Op& op, int inputs) : op_(op), inputs_(inputs) {
   const auto& plan = op.attr<std::vector<int32_t>>("plan");
   const auto& types = op.attr<std::vector<std::string>>("types");
-  demand(inputs <= fused::kMaxInputs && types.size() <= fused::kMaxStepsOnDevices, "at most 24 inputs and 128 steps");
+  demand(inputs <= fused::kMaxInputs && types.size() <= fused::kMaxStepsOnDevices, "at most 24 inputs and 512 steps");
   demand(op.attr<std::vector<std::string>>("results").size() == types.size(), "one result a step");
   const auto& lods = op.attr<std::vector<int32_t>>("lods");
   demand(lods.size() == types.size(), "sequences for each step");

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "cuda/step_text.h"
 #include "harness.h"
@@ -79,21 +80,50 @@ std::string assembled(const std::string& text) {
   return status == 0 ? said_of_it : said("failed: ", said_of_it);
 }
 
+// Steps of the codes from `begin` up to `end`, of which some are kept, read again or stored.
+std::vector<ElementStep> steps_of(int begin, int end) {
+  std::vector<ElementStep> steps;
+  for (int k = 0; k < end - begin; ++k) {
+    steps.push_back(step_of(static_cast<StepCode>(begin + k), k > 0));
+    if (k % 7 == 3) steps.back().kept = 3, steps.back().exact = 1;
+    if (k > 7) steps.back().operands[3] = 3;
+    if (k % 10 == 0) steps.back().out = static_cast<uint8_t>(k / 10);
+  }
+  return steps;
+}
+
 TEST_F(CudaSteps, EveryStepOfEveryTypeIsAssembled) {
   Sim sim;
+  constexpr int kCodes = static_cast<int>(StepCode::kCopy) + 1, kAtOnce = 12;
   for (const char* type : {"f32", "f16", "bf16"}) {
-    std::vector<ElementStep> steps;
-    for (int code = 0; code <= static_cast<int>(StepCode::kCopy); ++code) {
-      steps.push_back(step_of(static_cast<StepCode>(code), code > 0));
-      if (code % 7 == 3) steps.back().kept = 3, steps.back().exact = 1;
-      if (code > 7) steps.back().operands[3] = 3;
-      if (code % 10 == 0) steps.back().out = static_cast<uint8_t>(code / 10);
+    for (int begin = 0; begin < kCodes; begin += kAtOnce) {
+      const auto steps = steps_of(begin, std::min(kCodes, begin + kAtOnce));
+      const std::string text = step_text(step_functions(), steps, {type});
+      EXPECT_EQ(assembled(text), "") << type << " from " << begin;
+      EXPECT_THAT(text, HasSubstr(said(".entry ", kOneEntry)));
+      EXPECT_THAT(text, HasSubstr(said(".entry ", kPackEntry)));
     }
-    const std::string text = step_text(step_functions(), steps, {type});
-    EXPECT_EQ(assembled(text), "") << type;
-    EXPECT_THAT(text, HasSubstr(said(".entry ", kOneEntry)));
-    EXPECT_THAT(text, HasSubstr(said(".entry ", kPackEntry)));
   }
+}
+
+TEST_F(CudaSteps, PacksOfLongChainsAreSmaller) {
+  const auto elements_of = [](int steps, const char* type) {
+    std::vector<ElementStep> all = chain({StepCode::kTanh});
+    for (int k = 1; k < steps; ++k) all.insert(all.begin(), step_of(StepCode::kTanh, steps - k > 1));
+    all.back().previous = steps > 1;
+    const StepType of{type};
+    const int elements = elements_of_pack(step_functions(), all, of);
+    const std::string text = step_text(step_functions(), all, of);
+    EXPECT_EQ(text.find(kPackEntry) == std::string::npos, elements == 1);
+    EXPECT_LT(text.size(), 300000u);
+    if (steps > 8) EXPECT_EQ(assembled(text), "");
+    return elements;
+  };
+  EXPECT_EQ(elements_of(1, "f32"), 4);
+  EXPECT_EQ(elements_of(1, "bf16"), 8);
+  std::set<int> seen;
+  for (const int steps : {8, 16, 32, 64, 128}) seen.insert(elements_of(steps, "bf16"));
+  EXPECT_THAT(seen, testing::ElementsAre(1, 2, 4, 8));
 }
 
 TEST_F(CudaSteps, SumsAndProductsOfStepsAreRoundedApart) {
