@@ -27,9 +27,10 @@ Numbers of_both_signs(std::initializer_list<float> sizes) {
 
 // Zeros, ordinary numbers, numbers that are large, small and denormal in one type or the other, and what is no number.
 Numbers values() {
-  Numbers all = of_both_signs({0,    1e-45f, 1e-40f, 0x1p-126f, 6e-8f, 1e-6f, 1e-3f, 0.1f,          0.3f,
-                               0.5f, 0.6f,   1,      1.5f,      2,     3,     7.25f, 9.1f,          20,
-                               25,   88,     100,    65504,     1e10f, 1e30f, 3e38f, 3.4028235e38f, kInfinite});
+  Numbers all = of_both_signs(
+      {0,     1e-45f,    1e-40f, 0x1p-126f, 6e-8f, 1e-6f, 1e-3f, 0.1f,          0.3f,     0.5f, 0.58f, 0.6f,
+       1,     1.03f,     1.5f,   2,         2.5f,  3,     7.25f, 9.1f,          20,       25,   88,    100,
+       65504, 123456.7f, 7.7e8f, 1e10f,     5e20f, 1e30f, 3e38f, 3.4028235e38f, kInfinite});
   all.push_back(std::numeric_limits<float>::quiet_NaN());
   return all;
 }
@@ -80,8 +81,9 @@ StepRun run_of(StepCode code) { return run_of("f32", static_cast<int>(code), of_
 int64_t places_of(int code) {
   switch (static_cast<StepCode>(code)) {
     case StepCode::kTanhShrink: return 512;  // what is left of x, which is near tanh x
-    case StepCode::kPowDy: return 16;        // a product of three functions' results
-    case StepCode::kMishGrad: return 8;
+    case StepCode::kSwishGrad:               // sums of terms of both signs
+    case StepCode::kMishGrad:
+    case StepCode::kPowDy: return 16;  // a product of three functions' results
     default: return 4;
   }
 }
