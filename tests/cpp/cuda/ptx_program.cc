@@ -220,10 +220,10 @@ class Parser {
                                                        {"f32", 4}, {"s64", 8}, {"u64", 8}, {"b64", 8}};
     made.kind = words[0] == "ld" ? Kind::kLoad : Kind::kStore;
     std::erase(words, "nc");
-    const bool four = words.size() == 4 && words[2] == "v4";
-    if (four) words.erase(words.begin() + 2);
-    if (words.size() != 3 || !spaces.count(words[1]) || !sizes.count(words[2]) ||
-        made.operands.size() != (four ? 5 : 2))
+    const bool many = words.size() == 4 && (words[2] == "v2" || words[2] == "v4");
+    const size_t count = !many ? 1 : words[2] == "v2" ? 2 : 4;
+    if (many) words.erase(words.begin() + 2);
+    if (words.size() != 3 || !spaces.count(words[1]) || !sizes.count(words[2]) || made.operands.size() != count + 1)
       fail("an access to memory that is known here", said(made.name, " of ", made.operands.size(), " operands"));
     made.space = spaces.at(words[1]);
     made.bytes = sizes.at(words[2]);
