@@ -5,6 +5,7 @@
 #include <map>
 
 #include "device/purpose.h"
+#include "graph/edit.h"
 #include "opdef/op_def.h"
 
 namespace anabranch {
@@ -53,6 +54,38 @@ int64_t touched_elems(const Graph& graph, const Lowered& lowered) {
   return touched;
 }
 
+namespace {
+
+// Of an op that hands on the elements of its operand in another shape, the result lies where the operand does if no
+// other node reads that: then nothing has to be copied.
+void lay_on_operands(const Graph& graph, const Lowered& lowered, std::vector<Temporary>* temporaries) {
+  std::map<const Value*, int> number;
+  for (const Temporary& t : *temporaries) number.emplace(t.value, static_cast<int>(number.size()));
+  std::vector<int> readers(graph.vars.size(), 0);
+  for (const GraphNode& node : graph.nodes) {
+    for (const int v : graph.reads(node)) ++readers[static_cast<size_t>(v)];
+  }
+  const auto number_of = [&](int v) {
+    const auto it = v < 0 ? number.end() : number.find(lowered.values[static_cast<size_t>(v)]);
+    return it == number.end() ? -1 : it->second;
+  };
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    const GraphNode& node = graph.nodes[i];
+    const OpDef& def = find_op(node.op->type);
+    if (!def.is(kKeepsElements)) continue;
+    for (const auto& [in_slot, out_slot] : def.shares()) {
+      const int in = input_var(node, in_slot), operand = number_of(in), result = number_of(output_var(node, out_slot));
+      if (operand < 0 || result < 0 || readers[static_cast<size_t>(in)] != 1) continue;
+      const Temporary& below = (*temporaries)[static_cast<size_t>(operand)];
+      Temporary& above = (*temporaries)[static_cast<size_t>(result)];
+      const auto at = static_cast<int>(i);
+      if (below.last == at && above.first == at && below.place == above.place) above.within = operand;
+    }
+  }
+}
+
+}  // namespace
+
 std::vector<Temporary> find_temporaries(const Graph& graph, const Lowered& lowered) {
   std::map<const Value*, Temporary> found;
   std::set<const Value*> kept;
@@ -78,6 +111,7 @@ std::vector<Temporary> find_temporaries(const Graph& graph, const Lowered& lower
   for (auto& [value, t] : found) {
     if (!kept.count(value)) shareable.push_back(std::move(t));
   }
+  lay_on_operands(graph, lowered, &shareable);
   return shareable;
 }
 

@@ -1,6 +1,7 @@
 #include "exec/memory_plan.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 namespace anabranch {
@@ -107,22 +108,46 @@ MemoryPlan::Arena& MemoryPlan::arena_at(Place place) {
   return arenas_.emplace_back(Arena{place, 0, nullptr});
 }
 
+// One lies within another where both have as many bytes.
+std::vector<MemoryPlan::Pile> MemoryPlan::piles_at(Place place, const std::vector<Temporary>& temporaries) {
+  const auto lies = [&](size_t i) {  // an op may leave what it names without a value
+    return temporaries[i].place == place && shaped(temporaries[i].value->get<Tensor>());
+  };
+  const auto bytes_of = [&](size_t i) { return static_cast<int64_t>(temporaries[i].value->tensor().bytes()); };
+  const auto bottom = [&](size_t i) {
+    for (int below = temporaries[i].within; below >= 0; below = temporaries[i].within) {
+      const auto at = static_cast<size_t>(below);
+      if (!lies(at) || bytes_of(at) != bytes_of(i)) break;
+      i = at;
+    }
+    return i;
+  };
+  std::vector<Pile> piles;
+  std::map<size_t, size_t> pile_of;  // by the first one
+  for (size_t i = 0; i < temporaries.size(); ++i) {
+    if (!lies(i)) continue;
+    const size_t first = bottom(i);
+    const auto [it, fresh] = pile_of.try_emplace(first, piles.size());
+    if (fresh) piles.push_back({{first}, {bytes_of(first), temporaries[first].first, temporaries[first].last}});
+    Pile& pile = piles[it->second];
+    pile.life.last = std::max(pile.life.last, temporaries[i].last);
+    if (i != first) pile.held.push_back(i);
+  }
+  return piles;
+}
+
 void MemoryPlan::fill_arena(Place place, bool parallel, const std::vector<Temporary>& temporaries,
                             std::vector<std::pair<int, int>>* edges) {
   const bool on_cpu = place.kind == PlaceKind::kCpu, ordered = parallel || !on_cpu;
   Arena& arena = arena_at(place);
   // What had to be placed again has new shapes: leave room, for the next ones are likely to differ as well.
   const bool again = arena.memory != nullptr;
-  std::vector<size_t> held;
+  const std::vector<Pile> piles = piles_at(place, temporaries);
   std::vector<Lifetime> lifetimes;
-  for (size_t i = 0; i < temporaries.size(); ++i) {
-    const Temporary& t = temporaries[i];
-    const Tensor* tensor = t.value->get<Tensor>();
-    if (!(t.place == place) || !shaped(tensor)) continue;  // an op may leave what it names without a value
-    const auto own = static_cast<int64_t>(tensor->bytes());
-    const int64_t wanted = again ? own + own / 4 : own, line = on_cpu ? kLine : kDeviceLine;
-    held.push_back(i);
-    lifetimes.push_back({rounded(wanted, line), t.first, t.last});
+  for (const Pile& pile : piles) {
+    const int64_t own = pile.life.bytes, wanted = again ? own + own / 4 : own, line = on_cpu ? kLine : kDeviceLine;
+    lifetimes.push_back({rounded(wanted, line), pile.life.first, pile.life.last});
+    unshared_bytes_ += rounded(wanted, line) * static_cast<int64_t>(pile.held.size() - 1);
   }
   const MemoryLayout layout = lay_out_memory(lifetimes, on_cpu && parallel ? kParallelGap : 0);
   unshared_bytes_ += layout.unshared_bytes;
@@ -130,13 +155,17 @@ void MemoryPlan::fill_arena(Place place, bool parallel, const std::vector<Tempor
   if (!on_cpu) arena = {place, 0, nullptr};  // nothing lies there: a device need not have room for both
   arena.memory = allocate_buffer(static_cast<size_t>(std::max<int64_t>(layout.bytes, 1)), place);
   arena.bytes = layout.bytes;
-  for (size_t k = 0; k < held.size(); ++k) {
-    const Temporary& t = temporaries[held[k]];
-    Block& block = blocks_[held[k]];
-    block = {static_cast<char*>(arena.memory.get()) + layout.offsets[k], static_cast<size_t>(layout.capacities[k])};
-    t.value->as<Tensor>().place(block.begin, block.capacity, arena.memory);
+  for (size_t k = 0; k < piles.size(); ++k) {
+    const Block block = {static_cast<char*>(arena.memory.get()) + layout.offsets[k],
+                         static_cast<size_t>(layout.capacities[k])};
+    for (const size_t i : piles[k].held) {
+      blocks_[i] = block;
+      temporaries[i].value->as<Tensor>().place(block.begin, block.capacity, arena.memory);
+    }
     if (!ordered || layout.after[k] < 0) continue;
-    for (int user : temporaries[held[static_cast<size_t>(layout.after[k])]].users) edges->emplace_back(user, t.first);
+    for (const size_t before : piles[static_cast<size_t>(layout.after[k])].held) {
+      for (const int user : temporaries[before].users) edges->emplace_back(user, piles[k].life.first);
+    }
   }
 }
 

@@ -34,6 +34,7 @@ struct Temporary {
   int first = -1, last = -1;  // nodes that touch it first (a writer) and last
   std::vector<int> users;     // all nodes that touch it
   Place place = {};           // where the graph has it
+  int within = -1;            // the one, by its number, of which its first user hands on the elements as they lie
 };
 
 class MemoryPlan {
@@ -81,6 +82,12 @@ class MemoryPlan {
     void* begin = nullptr;
     size_t capacity = 0;
   };
+  // Temporaries that lie on each other: the first of them takes a block.
+  struct Pile {
+    std::vector<size_t> held;
+    Lifetime life;
+  };
+  static std::vector<Pile> piles_at(Place place, const std::vector<Temporary>& temporaries);
   Arena& arena_at(Place place);
   void fill_arena(Place place, bool parallel, const std::vector<Temporary>& temporaries,
                   std::vector<std::pair<int, int>>* edges);

@@ -39,6 +39,7 @@ enum Trait : unsigned {
   kSends = 1u << 12,          // gives servers what a trainer has computed; who that is, the ops below say
   kEndsStep = 1u << 13,       // the last of these in a step of the trainer of attribute trainer_id
   kReceives = 1u << 14,       // takes for that trainer what servers have
+  kKeepsElements = 1u << 15,  // of two arguments that may share memory one has the other's elements in their order
   kOnlyComputes = 1u << 10,   // turns inputs into outputs and does nothing else, whatever its family and effects say
 };
 

@@ -172,7 +172,11 @@ void infer_gradient_of(InferContext& c, const Shape& x) {
 }
 
 void declare_forward(OpDef& def, const Row& row) {
-  def.doc(row.doc).traits(kView | row.traits).in("X", "[...] any").out("Out", "X's elements").may_share("X", "Out");
+  def.doc(row.doc)
+      .traits(kView | kKeepsElements | row.traits)
+      .in("X", "[...] any")
+      .out("Out", "X's elements")
+      .may_share("X", "Out");
   def.with(row.arguments).grad_to({"X"});
   def.dtype_of_input("X").cpu_any(copy_kernel<OnHost>("X", "Out")).device_any(copy_kernel<OnDevice>("X", "Out"));
 }
@@ -181,6 +185,7 @@ OpDef& declare_backward(const std::string& type) {
   return declare_gradient(type.c_str(), __FILE__)
       .doc("X@GRAD = Out@GRAD in X's shape.")
       .grad(second_order::reshaped)
+      .traits(kKeepsElements)
       .may_share("Out@GRAD", "X@GRAD")
       .dtype_of_input("Out@GRAD")
       .cpu_any(copy_kernel<OnHost>("Out@GRAD", "X@GRAD"))
