@@ -1,20 +1,24 @@
-// batch_norm and the relu after it become fused_batch_norm_act, and their gradients fused_batch_norm_act_grad. A
-// normalised value that is fetched, or that somebody else reads, keeps the ops apart. On devices so does what the
-// library computes: channels that do not lie last, and statistics that are not those of the batch.
+// batch_norm and the relu after it become fused_batch_norm_act, and their gradients fused_batch_norm_act_grad; on
+// devices with the elementwise_add of one shape between them, as a residual block has it, and with the sum of the
+// gradients that come back to it. A value between that is fetched, or that somebody else reads, keeps the ops apart. On
+// devices so does what the library computes: channels that do not lie last, and statistics that are not those of the
+// batch.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "graph/edit.h"
 #include "graph/on_device.h"
 #include "graph/passes/passes.h"
+#include "graph/row_sources.h"
 
 namespace anabranch {
 namespace {
 
 class BnAct {
  public:
-  BnAct(Graph& graph, const PassContext& context) : graph_(graph), edit_(graph), context_(context) {}
+  BnAct(Graph& graph, const PassContext& context) : graph_(graph), edit_(graph), rows_(graph), context_(context) {}
 
   int run() {
     int fused = 0;
@@ -22,10 +26,7 @@ class BnAct {
       if (!edit_.gone(i)) fused += forward(i) || backward(i);
     }
     edit_.commit();
-    if (context_.notes && from_x_ + from_y_ > 0) {
-      context_.notes->push_back(
-          fmt::format("{} gradients of relu by X, {} by Y, which is read again", from_x_, from_y_));
-    }
+    if (context_.notes) note();
     return fused;
   }
 
@@ -50,48 +51,145 @@ class BnAct {
     return node;
   }
 
-  // Both nodes are of one replica, the value between them is theirs alone, and the second can run in the first's place.
-  bool join(int first, int second, int between) const {
-    return edit_.uses.is_private(between) && first < second && !edit_.gone(second) &&
-           graph_.nodes[first].replica == graph_.nodes[second].replica && is_plain(graph_.nodes[first]) &&
-           is_plain(graph_.nodes[second]) && edit_.may_gather({first, second});
+  // The nodes are of one replica, the values between them are theirs alone, and all can run in the first's place.
+  bool join(const std::vector<int>& parts, std::initializer_list<int> between) const {
+    const auto fits = [&](int i) {
+      const GraphNode& node = graph_.nodes[i];
+      return !edit_.gone(i) && node.replica == graph_.nodes[parts[0]].replica && is_plain(node);
+    };
+    return std::all_of(between.begin(), between.end(), [&](int v) { return edit_.uses.is_private(v); }) &&
+           std::adjacent_find(parts.begin(), parts.end(), std::greater_equal<>()) == parts.end() &&
+           std::all_of(parts.begin(), parts.end(), fits) && edit_.may_gather(parts);
   }
 
   // The place of the nodes has kernels for what would stand for them. The CPU runs bodies of loops in any case, and
   // statistics of all replicas are a matter of batch_norm.
-  bool has_kernels(const GraphNode& first, const GraphNode& second, const GraphNode& fused, int between) const {
+  bool has_kernels(const std::vector<int>& parts, const GraphNode& fused, int between) const {
     if (!on_device(fused)) return is_float(graph_, between);
     const bool of_all_replicas = context_.build.sync_batch_norm && graph_.replicas > 1;
-    return context_.block == 0 && !of_all_replicas && runs(first) && runs(second) && runs(fused);
+    return context_.block == 0 && !of_all_replicas && runs(fused) &&
+           std::all_of(parts.begin(), parts.end(), [&](int i) { return runs(graph_.nodes[i]); });
+  }
+
+  bool put(const std::vector<int>& parts, NodeBuilder fused, int between) {
+    if (auto pairs = role_vars_of(graph_, parts); !pairs.empty()) fused.attr("op_role_var", std::move(pairs));
+    GraphNode node = fused.done();
+    if (!has_kernels(parts, node, between)) return false;
+    edit_.replace(parts, std::move(node));
+    return true;
   }
 
   bool forward(int i) {
     const GraphNode& norm = graph_.nodes[i];
     const int y = output_var(norm, "Y");
     if (norm.op->type != "batch_norm" || y < 0) return false;
-    const int next = edit_.uses.reader(y);
-    if (next < 0 || graph_.nodes[next].op->type != "relu") return false;
-    const int out = output_var(graph_.nodes[next], "Out");
-    if (out < 0 || !join(i, next, y)) return false;
-    GraphNode fused = retyped("fused_batch_norm_act", norm, "Y", out).done();
-    if (!has_kernels(norm, graph_.nodes[next], fused, y)) return false;
-    edit_.replace({i, next}, std::move(fused));
+    if (on_device(norm) && forward_added(i, y)) return true;
+    const int next = edit_.uses.reader(y), out = result_of("relu", next);
+    return out >= 0 && join({i, next}, {y}) && put({i, next}, retyped("fused_batch_norm_act", norm, "Y", out), y);
+  }
+
+  int result_of(const char* type, int at) const {
+    return at >= 0 && graph_.nodes[at].op->type == type ? output_var(graph_.nodes[at], "Out") : -1;
+  }
+
+  // Tensors without sequences that have one dtype and, whatever is fed, one shape.
+  bool alike(int a, int b) const {
+    const ir::Var &v = graph_.vars[a].desc, &w = graph_.vars[b].desc;
+    return v.kind == VarKind::kLoDTensor && w.kind == v.kind && v.dtype == w.dtype && v.lod_level == 0 &&
+           w.lod_level == 0 && rows_.same_shape(a, b);
+  }
+
+  // The result of the `i`th node, y, is added to z, and relu comes behind. A gradient that reads y, too, does so for
+  // its shape, which Out@GRAD has as well.
+  bool forward_added(int i, int y) {
+    int add = -1, grad = -1;
+    for (const int r : edit_.uses.readers(y)) {
+      (graph_.nodes[r].op->type == "elementwise_add_grad" && grad < 0 ? grad : add) = r;
+    }
+    const int sum = result_of("elementwise_add", add);
+    if (sum < 0 || edit_.uses.readers(y).size() > (grad < 0 ? 1 : 2) || !edit_.uses.is_inner(y)) return false;
+    const int left = input_var(graph_.nodes[add], "X"), right = input_var(graph_.nodes[add], "Y");
+    const int z = left == y ? right : left, next = edit_.uses.reader(sum), out = result_of("relu", next);
+    if (out < 0 || z < 0 || z == y || !alike(y, z) || !alike(y, sum) || !join({i, add, next}, {sum})) return false;
+    const int dsum = grad < 0 ? -1 : input_var(graph_.nodes[grad], "Out@GRAD");
+    if (grad >= 0 && !is_gradient_of(grad, left, right)) return false;
+    NodeBuilder fused = retyped("fused_batch_norm_act", graph_.nodes[i], "Y", out);
+    if (!put({i, add, next}, fused.in("Z", z), y)) return false;
+    if (grad >= 0 && !edit_.gone(grad)) read_instead(graph_, graph_.nodes[grad], y, dsum);
+    ++sums_;
     return true;
   }
 
+  // Where it does not read an operand, it reads Out@GRAD instead.
+  bool is_gradient_of(int grad, int left, int right) const {
+    const GraphNode& node = graph_.nodes[grad];
+    const int dsum = input_var(node, "Out@GRAD"), x = input_var(node, "X"), y = input_var(node, "Y");
+    if (dsum < 0 || (x != left && x != dsum) || (y != right && y != dsum) || !is_plain(node)) return false;
+    const ir::Var &v = graph_.vars[dsum].desc, &w = graph_.vars[left].desc;
+    return dsum != left && dsum != right && v.kind == w.kind && v.dtype == w.dtype && v.shape == w.shape;
+  }
+
   bool backward(int i) {
-    const GraphNode& act = graph_.nodes[i];
-    if (act.op->type != "relu_grad") return false;
-    const int out = input_var(act, "Out"), dout = input_var(act, "Out@GRAD"), dy = output_var(act, "X@GRAD");
+    const GraphNode& first = graph_.nodes[i];
+    if (first.op->type == "sum") return backward_of_two(i);
+    if (first.op->type != "relu_grad") return false;
+    const int out = input_var(first, "Out"), dout = input_var(first, "Out@GRAD"), dy = output_var(first, "X@GRAD");
     const int next = dy < 0 ? -1 : edit_.uses.reader(dy);
-    if (out < 0 || dout < 0 || next < 0 || graph_.nodes[next].op->type != "batch_norm_grad") return false;
+    if (out < 0 || dout < 0 || next < 0) return false;
     const GraphNode& norm = graph_.nodes[next];
-    if (input_var(norm, "Y@GRAD") != dy || !join(i, next, dy)) return false;
+    if (norm.op->type == "elementwise_add_grad") return backward_added({i}, dout, -1);
+    if (norm.op->type != "batch_norm_grad" || input_var(norm, "Y@GRAD") != dy || !join({i, next}, {dy})) return false;
     const bool by_x = on_device(norm) && computes_again(norm, next, out), bias = by_x || !on_device(norm);
-    GraphNode fused = retyped("fused_batch_norm_act_grad", norm, "Y@GRAD", dout, bias).in("Y", out).done();
-    if (!has_kernels(act, norm, fused, dy)) return false;
+    NodeBuilder fused = retyped("fused_batch_norm_act_grad", norm, "Y@GRAD", dout, bias);
+    if (!put({i, next}, fused.in("Y", out), dy)) return false;
     if (on_device(norm)) ++(by_x ? from_x_ : from_y_);
-    edit_.replace({i, next}, std::move(fused));
+    return true;
+  }
+
+  // The `i`th node adds up the gradients of two readers of what relu has made.
+  bool backward_of_two(int i) {
+    const auto both = input_vars(graph_.nodes[i], "X");
+    const int dout = output_var(graph_.nodes[i], "Out"), next = dout < 0 ? -1 : edit_.uses.reader(dout);
+    if (both.size() != 2 || next < 0 || graph_.nodes[next].op->type != "relu_grad") return false;
+    const auto fits = [&](int v) {
+      if (v < 0) return false;
+      const ir::Var &part = graph_.vars[v].desc, &whole = graph_.vars[dout].desc;
+      return part.kind == VarKind::kLoDTensor && part.dtype == whole.dtype && part.shape == whole.shape;
+    };
+    return input_var(graph_.nodes[next], "Out@GRAD") == dout && edit_.uses.is_private(dout) && fits(both[0]) &&
+           fits(both[1]) && backward_added({i, next}, both[0], both[1]);
+  }
+
+  // The gradients of relu - the last of the parts - and of y + z. Both operands have one gradient, which is written
+  // where somebody wants that of z.
+  bool backward_added(std::vector<int> parts, int dout, int more) {
+    const GraphNode& act = graph_.nodes[parts.back()];
+    const int out = input_var(act, "Out"), dsum = output_var(act, "X@GRAD");
+    const int add = out < 0 || dsum < 0 ? -1 : edit_.uses.reader(dsum);
+    if (add < 0 || !on_device(act) || graph_.nodes[add].op->type != "elementwise_add_grad") return false;
+    const GraphNode& node = graph_.nodes[add];
+    const auto whole = [&](const char* slot) {
+      const int v = input_var(node, slot);
+      return v >= 0 && (v == dsum || alike(v, out));
+    };
+    if (input_var(node, "Out@GRAD") != dsum || !whole("X") || !whole("Y")) return false;
+    parts.push_back(add);
+    const int dx = output_var(node, "X@GRAD"), dy = output_var(node, "Y@GRAD");
+    return normalised(parts, dsum, dx, dy, dout, more) || normalised(parts, dsum, dy, dx, dout, more);
+  }
+
+  // dy is that of what a batch_norm has made, dz the other one.
+  bool normalised(std::vector<int> parts, int dsum, int dy, int dz, int dout, int more) {
+    const int next = dy < 0 ? -1 : edit_.uses.reader(dy);
+    if (next < 0 || graph_.nodes[next].op->type != "batch_norm_grad" || (dz < 0 && more >= 0)) return false;
+    const GraphNode& norm = graph_.nodes[next];
+    const int out = input_var(graph_.nodes[parts[parts.size() - 2]], "Out");
+    parts.push_back(next);
+    if (input_var(norm, "Y@GRAD") != dy || !join(parts, {dsum, dy})) return false;
+    NodeBuilder fused = retyped("fused_batch_norm_act_grad", norm, "Y@GRAD", dout, false);
+    if (!put(parts, fused.in("Y", out).in("MoreY@GRAD", more).out("Z@GRAD", dz), dy)) return false;
+    dz < 0 ? ++from_y_ : ++sum_grads_;
+    two_ += more >= 0;
     return true;
   }
 
@@ -116,10 +214,24 @@ class BnAct {
            runs(retyped("fused_batch_norm_act", norm, "Y", out).done());
   }
 
+  void note() const {
+    if (from_x_ + from_y_ > 0) {
+      context_.notes->push_back(
+          fmt::format("{} gradients of relu by X, {} by Y, which is read again", from_x_, from_y_));
+    }
+    if (sums_ + sum_grads_ > 0) {
+      context_.notes->push_back(
+          fmt::format("{} with a sum before relu; {} gradients of such, {} of two readers", sums_, sum_grads_, two_));
+    }
+  }
+
   Graph& graph_;
   GraphEdit edit_;
+  const RowSources rows_;
   const PassContext& context_;
-  int from_x_ = 0, from_y_ = 0;  // gradients on devices
+  // on devices
+  int from_x_ = 0, from_y_ = 0;  // gradients
+  int sums_ = 0, sum_grads_ = 0, two_ = 0;
 };
 
 int run(Graph& graph, const PassContext& context) { return BnAct(graph, context).run(); }
@@ -127,7 +239,7 @@ int run(Graph& graph, const PassContext& context) { return BnAct(graph, context)
 }  // namespace
 
 const Pass kFuseBnAct = {.name = "fuse_bn_act",
-                         .what = "batch_norm takes in the relu after it",
+                         .what = "batch_norm takes in the relu after it, on devices also what is added before",
                          .tolerance = "bit-equal",
                          .needs = AB_SWITCH(fuse_bn_act_ops),
                          .in_bodies = true,

@@ -52,8 +52,9 @@ struct BatchNormDesc {
 // and variance_out are mean and variance.
 // "batch_norm/move": mean_out and variance_out of the moving statistics, of those of the batch in `used` and `unbiased`
 // (by the elements of a channel less one).
+// Of "batch_norm_last_add_relu" alone: z, which is added to y before relu.
 struct BatchNormArgs {
-  DeviceIn x, scale, bias, mean, variance, unbiased;
+  DeviceIn x, scale, bias, mean, variance, unbiased, z;
   DeviceOut y, mean_out, variance_out, used, inverse;
   int64_t outer, channels, inner;
   double epsilon, momentum;
@@ -61,10 +62,11 @@ struct BatchNormArgs {
 };
 
 // "batch_norm/grad": the gradients that are not missing. Statistics: `mean`, else `used`; `variance`, else `inverse`.
-// Of "batch_norm_last_relu_grad" alone: bias, or where that is missing y.
+// Of "batch_norm_last_relu_grad" alone: bias, or where that is missing y. Of "batch_norm_last_add_relu_grad": y; dz,
+// the gradient of what was added, which may lie in the memory of dy; more, which may be missing, is added to dy.
 struct BatchNormGradArgs {
-  DeviceIn x, scale, dy, used, inverse, mean, variance, bias, y;
-  DeviceOut dx, dscale, dbias;
+  DeviceIn x, scale, dy, used, inverse, mean, variance, bias, y, more;
+  DeviceOut dx, dscale, dbias, dz;
   int64_t outer, channels, inner;
   double epsilon;
   int32_t fixed, pass;

@@ -186,11 +186,13 @@ void matrix_attr(OpDef& def) { def.attr<bool>(batch_norm::kMatrix, false, "X is 
 
 AB_OP(fused_batch_norm_act)
     .like(ab_op_batch_norm)
-    .doc("batch_norm, and Y = max(Y, 0).")
+    .doc("batch_norm, and Y = max(Y + Z, 0), or max(Y, 0) where there is no Z.")
+    .in_optional("Z", "as X, on devices alone")
     .with(matrix_attr)
     .effects(kEngineOnly)
     .infer([](InferContext& c) {
       check_matrix(c);
+      if (c.has_in("Z")) check_same(c, "X", "Z");
       infer(c);
     })
     .no_grad("made when gradients are there already")
@@ -202,14 +204,19 @@ AB_OP(fused_batch_norm_act)
 AB_OP(fused_batch_norm_act_grad)
     .like(ab_op_batch_norm_grad)
     .doc(
-        "Gradients of fused_batch_norm_act by X, Scale and Bias. On devices Bias, if given, and Scale are those that Y "
-        "was made with.")
+        "Gradients of fused_batch_norm_act by X, Scale, Bias and Z. On devices Bias, if given, and Scale are those of "
+        "the forward op; with Z@GRAD Y is read in any case.")
     .in("Y", "as X: the forward op's result")
+    .in_optional("MoreY@GRAD", "as X, with Z@GRAD: is added to Y@GRAD")
+    .out_optional("Z@GRAD", "as X, on devices alone")
+    .may_share("Y@GRAD", "Z@GRAD")
     .with(matrix_attr)
     .effects(kEngineOnly)
     .infer([](InferContext& c) {
       check_matrix(c);
       check_same(c, "X", "Y");
+      if (c.has_in("MoreY@GRAD")) check_same(c, "X", "MoreY@GRAD");
+      grad_as(c, "Z@GRAD", "X");
       infer_grad(c);
       check_vector(c, "Bias", infer_channels(c), like_statistics(c));
     })

@@ -1,5 +1,9 @@
 // batch_norm with relu behind it: each piece of Y is cut off while it is in the cache, and the gradient takes relu's
-// derivative, which follows from Y, in its first reading of Y@GRAD. The same bits as the two ops by themselves.
+// derivative, which follows from Y, in its first reading of Y@GRAD. On devices something may be added before relu. The
+// same bits as the ops by themselves.
+#include <utility>
+
+#include "ops/device/args_math.h"
 #include "ops/device/batch_norm_call.h"
 #include "ops/kernels/simd.h"
 #include "ops/nn/batch_norm.h"
@@ -25,9 +29,11 @@ struct ReluBackward : Backward<float> {
 }  // namespace
 
 Kernel relu_forward(const KernelArgs& op) {
+  AB_CHECK(!op.in("Z"), Unsupported, "{}: devices alone take in what is added", op.op().type);
   return is_blocked(op.op(), kBlocked) ? blocked_forward(op, true) : Kernel(ReluForward(op));
 }
 Kernel relu_backward(const KernelArgs& op) {
+  AB_CHECK(!op.out("Z@GRAD"), Unsupported, "{}: devices alone take in what is added", op.op().type);
   return is_blocked(op.op(), kBlocked) ? blocked_backward(op, true) : Kernel(ReluBackward(op));
 }
 
@@ -35,55 +41,130 @@ Kernel relu_backward(const KernelArgs& op) {
 
 namespace {
 
+using device::operand;
+
 void check_for_device(const KernelArgs& op) {
   AB_CHECK(channels_last(op.op()) || op.attr<bool>(kMatrix), Unsupported, "devices take in relu with channels last");
   AB_CHECK(!fixed_statistics(op.op()), Unsupported, "devices take in relu with statistics of the batch");
 }
 
-}  // namespace
+// to = a + b, where a may lie in the memory of `to`.
+void add_up(const DeviceContext& there, ab_kernel sum, const Tensor& a, const Tensor& b, Tensor& to) {
+  device::SumArgs args{};
+  args.x[0] = operand(a);
+  args.x[1] = operand(b);
+  args.y = operand(to);
+  args.n = a.numel();
+  args.count = 2;
+  there.launch(sum, args);
+}
 
-// Of one element a channel relu goes over what the library's call has left in Y.
-template <class T> Kernel queued_relu_forward(const KernelArgs& op) {
-  check_for_device(op);
-  AB_CHECK(!op.in("MomentumTensor"), Unsupported, "the library calls of devices take momentum as an attribute");
-  using device::wanted_by;
-  return [call = device::BatchNormCall<T, device::BatchNormArgs>("batch_norm", "batch_norm_last_relu", op, false),
-          relu = device::kernel_of<T>("map/relu"), x = op.in("X"), scale = op.in("Scale"), bias = op.in("Bias"),
-          mean = op.in("Mean"), variance = op.in("Variance"), y = op.out("Y"), mean_out = op.out("MeanOut"),
-          variance_out = op.out("VarianceOut"), own_mean = op.out("SavedMean"),
-          own_variance = op.out("SavedVariance")](KernelContext& c) mutable {
+template <class T> struct QueuedForward {
+  In x, scale, bias, mean, variance, z;
+  Out y, mean_out, variance_out, own_mean, own_variance;
+  device::BatchNormCall<T, device::BatchNormArgs> call;
+  ab_kernel relu = device::kernel_of<T>("map/relu"), sum = device::kernel_of<T>("sum");
+
+  explicit QueuedForward(const KernelArgs& op)
+      : x(op.in("X")),
+        scale(op.in("Scale")),
+        bias(op.in("Bias")),
+        mean(op.in("Mean")),
+        variance(op.in("Variance")),
+        z(op.in("Z")),
+        y(op.out("Y")),
+        mean_out(op.out("MeanOut")),
+        variance_out(op.out("VarianceOut")),
+        own_mean(op.out("SavedMean")),
+        own_variance(op.out("SavedVariance")),
+        call("batch_norm", z ? "batch_norm_last_add_relu" : "batch_norm_last_relu", op, false) {}
+
+  void operator()(KernelContext& c) {
+    using device::wanted_by;
     const DeviceContext& there = DeviceContext::of(c);
     call.run(
         there, c[x].shape(),
         {read_by(c[x]), read_by(c[scale]), read_by(c[bias]), read_by(c[mean]), read_by(c[variance]), written_by(c[y]),
-         wanted_by(c, mean_out), wanted_by(c, variance_out), written_by(c[own_mean]), written_by(c[own_variance])});
-    if (call.by_kernel(c[x].shape())) return;
+         wanted_by(c, mean_out), wanted_by(c, variance_out), written_by(c[own_mean]), written_by(c[own_variance])},
+        [&](device::BatchNormArgs& a) {
+          if (z) a.z = operand(c[z]);
+        });
+    if (!call.by_kernel(c[x].shape())) finish(c, there);
+  }
+
+  // Of one element a channel the others go over what the library's call has left in Y.
+  void finish(KernelContext& c, const DeviceContext& there) const {
     const Tensor& made = c[y];
-    there.launch(relu, device::MapArgs{device::operand(made), device::operand(c[y]), made.numel(), {}});
-  };
+    if (z) add_up(there, sum, made, c[z], c[y]);
+    there.launch(relu, device::MapArgs{operand(made), operand(c[y]), made.numel(), {}});
+  }
+};
+
+template <class T> struct QueuedBackward {
+  In x, scale, bias, y, dy, more, own_mean, own_variance;
+  Out dx, dscale, dbias, dz;
+  device::BatchNormCall<T, device::BatchNormGradArgs> call;
+  ab_kernel relu = device::kernel_of<T>("map_grad/relu"), sum = device::kernel_of<T>("sum");
+
+  explicit QueuedBackward(const KernelArgs& op)
+      : x(op.in("X")),
+        scale(op.in("Scale")),
+        bias(op.in("Bias")),
+        y(op.in("Y")),
+        dy(op.in("Y@GRAD")),
+        more(op.in("MoreY@GRAD")),
+        own_mean(op.in("SavedMean")),
+        own_variance(op.in("SavedVariance")),
+        dx(op.out("X@GRAD")),
+        dscale(op.out("Scale@GRAD")),
+        dbias(op.out("Bias@GRAD")),
+        dz(op.out("Z@GRAD")),
+        call("batch_norm_grad", dz ? "batch_norm_last_add_relu_grad" : "batch_norm_last_relu_grad", op, false) {}
+
+  void operator()(KernelContext& c) {
+    using device::wanted_by;
+    const DeviceContext& there = DeviceContext::of(c);
+    const bool by_kernel = call.by_kernel(c[x].shape());
+    const ab_operand none = {nullptr, 0, AB_READ, 0};
+    call.run(
+        there, c[x].shape(),
+        {read_by(c[x]), read_by(c[scale]), by_kernel ? read_by(c[dy]) : let_through(c, there), read_by(c[own_mean]),
+         read_by(c[own_variance]), none, none, wanted_by(c, dx), wanted_by(c, dscale), wanted_by(c, dbias)},
+        [&](device::BatchNormGradArgs& a) { add_operands(c, a); });
+  }
+
+  void add_operands(KernelContext& c, device::BatchNormGradArgs& a) const {
+    if (bias && !dz) {
+      a.bias = operand(c[bias]);
+    } else {
+      a.y = operand(c[y]);
+    }
+    if (more) a.more = operand(c[more]);
+    if (dz) a.dz = operand(c[dz]);
+  }
+
+  // Of one element a channel: what the library's call hands on, which has left relu in Z@GRAD or X@GRAD.
+  ab_operand let_through(KernelContext& c, const DeviceContext& there) const {
+    if (!dz && !c.wants(dx)) return read_by(c[dy]);
+    Tensor& to = c[dz ? dz : dx];
+    if (more) add_up(there, sum, c[dy], c[more], to);
+    const Tensor& whole = more ? std::as_const(to) : c[dy];
+    there.launch(relu, device::MapGradArgs{{}, operand(c[y]), operand(whole), operand(to), whole.numel(), {}});
+    return read_by(to);
+  }
+};
+
+}  // namespace
+
+template <class T> Kernel queued_relu_forward(const KernelArgs& op) {
+  check_for_device(op);
+  AB_CHECK(!op.in("MomentumTensor"), Unsupported, "the library calls of devices take momentum as an attribute");
+  return QueuedForward<T>(op);
 }
 
-// Of one element a channel the library's call hands on in X@GRAD what relu has let through.
 template <class T> Kernel queued_relu_backward(const KernelArgs& op) {
   check_for_device(op);
-  using device::operand, device::wanted_by;
-  return [call = device::BatchNormCall<T, device::BatchNormGradArgs>("batch_norm_grad", "batch_norm_last_relu_grad", op,
-                                                                     false),
-          relu = device::kernel_of<T>("map_grad/relu"), x = op.in("X"), scale = op.in("Scale"), bias = op.in("Bias"),
-          y = op.in("Y"), dy = op.in("Y@GRAD"), own_mean = op.in("SavedMean"), own_variance = op.in("SavedVariance"),
-          dx = op.out("X@GRAD"), dscale = op.out("Scale@GRAD"), dbias = op.out("Bias@GRAD")](KernelContext& c) mutable {
-    const DeviceContext& there = DeviceContext::of(c);
-    ab_operand gradient = read_by(c[dy]);
-    if (!call.by_kernel(c[x].shape()) && c.wants(dx)) {
-      there.launch(relu, device::MapGradArgs{{}, operand(c[y]), operand(c[dy]), operand(c[dx]), c[dy].numel(), {}});
-      gradient = read_by(c[dx]);
-    }
-    const ab_operand none = {nullptr, 0, AB_READ, 0};
-    call.run(there, c[x].shape(),
-             {read_by(c[x]), read_by(c[scale]), gradient, read_by(c[own_mean]), read_by(c[own_variance]), none, none,
-              wanted_by(c, dx), wanted_by(c, dscale), wanted_by(c, dbias)},
-             [&](device::BatchNormGradArgs& a) { bias ? a.bias = operand(c[bias]) : a.y = operand(c[y]); });
-  };
+  return QueuedBackward<T>(op);
 }
 
 template Kernel queued_relu_forward<float>(const KernelArgs&);

@@ -1,5 +1,6 @@
-// Normalisation of channels that lie last, by the statistics of the batch: "batch_norm_last", and with relu behind it
-// "batch_norm_last_relu". Libraries take many times as long for that layout.
+// Normalisation of channels that lie last, by the statistics of the batch: "batch_norm_last", with relu behind it
+// "batch_norm_last_relu", with something added before that "batch_norm_last_add_relu". Libraries take many times as
+// long for that layout.
 #include "ops/nn/batch_norm_last.h"
 
 #include <cmath>
@@ -37,13 +38,37 @@ template <class T> struct LastStatistics {
   }
 };
 
-// With relu, which sees the rounded value: a NaN is not below 0 and stays.
-template <class T, int kPack, bool kRelu> struct LastApply {
+// What happens to the pack at this place of y, which is rounded.
+template <class T, int kPack> struct AsItIs {
+  AB_HD void operator()(int64_t, Pack<T, kPack>&) const {}
+};
+
+// A NaN is not below 0 and stays.
+template <class T, int kPack> struct CutOff {
+  AB_HD void operator()(int64_t, Pack<T, kPack>& p) const {
+    for (int k = 0; k < kPack; ++k) {
+      if (load(p.at[k]) < 0) store(&p.at[k], Compute<T>{0});
+    }
+  }
+};
+
+// relu sees the sum rounded, too.
+template <class T, int kPack> struct AddedAndCutOff {
+  const T* z;
+  AB_HD void operator()(int64_t at, Pack<T, kPack>& p) const {
+    const Pack<T, kPack> added = pack_at<T, kPack>(z, at);
+    for (int k = 0; k < kPack; ++k) store(&p.at[k], load(p.at[k]) + load(added.at[k]));
+    CutOff<T, kPack>{}(at, p);
+  }
+};
+
+template <class T, int kPack, class Then> struct LastApply {
   using P = Compute<T>;
   LastLay lay;
   const T* x;
   const P *scale, *bias, *used, *inverse;
   T* y;
+  Then then;
   AB_HD void operator()(int64_t n) const {
     const int64_t first = n % lay.packs * kPack, piece = n / lay.packs;
     ChannelLine<P> line[kPack];
@@ -51,27 +76,34 @@ template <class T, int kPack, bool kRelu> struct LastApply {
       line[k].begin(scale[first + k], bias[first + k], used[first + k], inverse[first + k]);
     }
     AB_UNROLL for (int64_t row = lay.begin(piece); row < lay.end(piece); ++row) {
-      auto p = *reinterpret_cast<const Pack<T, kPack>*>(x + row * lay.channels + first);
-      for (int k = 0; k < kPack; ++k) {
-        store(&p.at[k], line[k].at(load(p.at[k])));
-        if (kRelu && load(p.at[k]) < 0) store(&p.at[k], P{0});
-      }
-      *reinterpret_cast<Pack<T, kPack>*>(y + row * lay.channels + first) = p;
+      const int64_t at = row * lay.channels + first;
+      Pack<T, kPack> p = pack_at<T, kPack>(x, at);
+      for (int k = 0; k < kPack; ++k) store(&p.at[k], line[k].at(load(p.at[k])));
+      then(at, p);
+      store_pack(y, at, p);
     }
   }
 };
 
-template <bool kRelu> struct BatchNormLast {
+enum class Behind { kNothing, kRelu, kAddRelu };
+
+template <Behind kBehind> struct BatchNormLast {
   using Args = BatchNormArgs;
   template <class T> static size_t room(const Args& a) { return last_parts<T>(a.outer, a.channels); }
   template <class T> static int run(const Launch& launch, const Args& a) {
-    const T* x = a.x.get<T>();
+    const T *x = a.x.get<T>(), *z = a.z.get<T>();
     T* y = a.y.get<T>();
-    return by_packs<T>(a.channels, {x, y}, [&](auto pack) { return run<T, decltype(pack)::value>(launch, a, x, y); });
+    return by_packs<T>(a.channels, {x, y, z}, [&](auto pack) {
+      constexpr int kPack = decltype(pack)::value;
+      if constexpr (kBehind == Behind::kNothing) return run<T, kPack>(launch, a, x, y, AsItIs<T, kPack>{});
+      if constexpr (kBehind == Behind::kRelu) return run<T, kPack>(launch, a, x, y, CutOff<T, kPack>{});
+      if constexpr (kBehind == Behind::kAddRelu) return run<T, kPack>(launch, a, x, y, AddedAndCutOff<T, kPack>{z});
+    });
   }
 
  private:
-  template <class T, int kPack> static int run(const Launch& launch, const Args& a, const T* x, T* y) {
+  template <class T, int kPack, class Then>
+  static int run(const Launch& launch, const Args& a, const T* x, T* y, const Then& then) {
     using P = Compute<T>;
     const LastLay lay(a.outer, a.channels, kPack, kSumThreads);
     P* parts = launch.workspace.get<P>();
@@ -84,13 +116,15 @@ template <bool kRelu> struct BatchNormLast {
     if (const int failed = rows(launch, a.channels, lay.pieces, statistics)) return failed;
     const LastLay whole(a.outer, a.channels, kPack, kApplyThreads);
     return each(launch, whole.threads(),
-                LastApply<T, kPack, kRelu>{whole, x, a.scale.get<P>(), a.bias.get<P>(), used, inverse, y});
+                LastApply<T, kPack, Then>{whole, x, a.scale.get<P>(), a.bias.get<P>(), used, inverse, y, then});
   }
 };
 
-using BatchNormLastPlain = BatchNormLast<false>;
-using BatchNormLastRelu = BatchNormLast<true>;
+using BatchNormLastPlain = BatchNormLast<Behind::kNothing>;
+using BatchNormLastRelu = BatchNormLast<Behind::kRelu>;
+using BatchNormLastAddRelu = BatchNormLast<Behind::kAddRelu>;
 AB_KERNEL("batch_norm_last", BatchNormLastPlain, float, double, half, bfloat16);
 AB_KERNEL("batch_norm_last_relu", BatchNormLastRelu, float, double, half, bfloat16);
+AB_KERNEL("batch_norm_last_add_relu", BatchNormLastAddRelu, float, double, half, bfloat16);
 
 }  // namespace anabranch::device

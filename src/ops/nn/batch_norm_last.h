@@ -64,14 +64,23 @@ template <class P> struct ChannelLine {
   AB_HD P at(P x) const { return multiply_add(x, factor, offset); }
 };
 
+template <class T, int kPack> AB_HD Pack<T, kPack> pack_at(const T* from, int64_t at) {
+  return *reinterpret_cast<const Pack<T, kPack>*>(from + at);
+}
+template <class T, int kPack> AB_HD void store_pack(T* to, int64_t at, const Pack<T, kPack>& p) {
+  *reinterpret_cast<Pack<T, kPack>*>(to + at) = p;
+}
+
 // What of dy counts: everything, or what a relu behind y lets through. begin(): of the channels from this one on.
-template <class T> struct WholeGradient {
+// take(): of the pack that lies there.
+template <class T, int kPack> struct WholeGradient {
   AB_HD void begin(int64_t) {}
-  AB_HD Compute<T> operator()(int, int64_t, Compute<T>, Compute<T> dy) const { return dy; }
+  AB_HD void take(int64_t, Pack<T, kPack>&) {}
+  AB_HD Compute<T> operator()(int, Compute<T>, Compute<T> dy) const { return dy; }
 };
 
 // Adds up dy, and dy times what Term makes of x; where dy is missing that takes its place.
-template <class T, int kPack, class Term, class Gradient = WholeGradient<T>> struct LastSums {
+template <class T, int kPack, class Term, class Gradient = WholeGradient<T, kPack>> struct LastSums {
   using P = Compute<T>;
   LastLay lay;
   const T *x, *dy;
@@ -87,11 +96,14 @@ template <class T, int kPack, class Term, class Gradient = WholeGradient<T>> str
     of.begin(first);
     AB_UNROLL for (int64_t row = lay.begin(piece); row < lay.end(piece); ++row) {
       const int64_t at = row * lay.channels + first;
-      const auto px = *reinterpret_cast<const Pack<T, kPack>*>(x + at);
+      const Pack<T, kPack> px = pack_at<T, kPack>(x, at);
       Pack<T, kPack> pg = px;
-      if (dy) pg = *reinterpret_cast<const Pack<T, kPack>*>(dy + at);
+      if (dy) {
+        pg = pack_at<T, kPack>(dy, at);
+        of.take(at, pg);
+      }
       for (int k = 0; k < kPack; ++k) {
-        const P d = (load(px.at[k]) - base[k]) * scale[k], g = dy ? of(k, at, load(px.at[k]), load(pg.at[k])) : d;
+        const P d = (load(px.at[k]) - base[k]) * scale[k], g = dy ? of(k, load(px.at[k]), load(pg.at[k])) : d;
         sums[0][k] += g;
         sums[1][k] += g * d;
       }

@@ -1,5 +1,5 @@
-// Gradients of channels that lie last, by the statistics of the batch: "batch_norm_last_grad", and with relu behind y
-// "batch_norm_last_relu_grad".
+// Gradients of channels that lie last, by the statistics of the batch: "batch_norm_last_grad", with relu behind y
+// "batch_norm_last_relu_grad", with something added before that "batch_norm_last_add_relu_grad".
 #include "ops/nn/batch_norm_last.h"
 
 namespace anabranch::device {
@@ -44,15 +44,35 @@ template <class T, int kPack> struct WhereXGivesMore {
       line[k].begin(scale[first + k], bias[first + k], used[first + k], inverse[first + k]);
     }
   }
-  AB_HD P operator()(int k, int64_t, P x, P dy) const { return dy * slope_of_relu<T>(line[k].at(x)); }
+  AB_HD void take(int64_t, Pack<T, kPack>&) {}
+  AB_HD P operator()(int k, P x, P dy) const { return dy * slope_of_relu<T>(line[k].at(x)); }
 };
 
-template <class T> struct WhereYIsMore {
+template <class T, int kPack> struct WhereYIsMore {
   const T* y;
+  Pack<T, kPack> here;
   AB_HD void begin(int64_t) {}
-  AB_HD Compute<T> operator()(int k, int64_t at, Compute<T>, Compute<T> dy) const {
-    return dy * slope_of_relu<T>(load(y[at + k]));
+  AB_HD void take(int64_t at, Pack<T, kPack>&) { here = pack_at<T, kPack>(y, at); }
+  AB_HD Compute<T> operator()(int k, Compute<T>, Compute<T> dy) const {
+    return dy * slope_of_relu<T>(load(here.at[k]));
   }
+};
+
+// As above, and it goes to dz, too, which is the gradient of what was added. kMore: dy is a sum, rounded, with `more`.
+template <class T, int kPack, bool kMore> struct HandedOn {
+  const T *y, *more;
+  T* dz;
+  AB_HD void begin(int64_t) {}
+  AB_HD void take(int64_t at, Pack<T, kPack>& pg) {
+    const Pack<T, kPack> py = pack_at<T, kPack>(y, at);
+    if constexpr (kMore) {
+      const Pack<T, kPack> pm = pack_at<T, kPack>(more, at);
+      for (int k = 0; k < kPack; ++k) store(&pg.at[k], load(pg.at[k]) + load(pm.at[k]));
+    }
+    for (int k = 0; k < kPack; ++k) store(&pg.at[k], load(pg.at[k]) * slope_of_relu<T>(load(py.at[k])));
+    store_pack(dz, at, pg);
+  }
+  AB_HD Compute<T> operator()(int, Compute<T>, Compute<T> dy) const { return dy; }
 };
 
 template <class T, int kPack, class Gradient> struct LastApplyGrad {
@@ -75,18 +95,48 @@ template <class T, int kPack, class Gradient> struct LastApplyGrad {
     of.begin(first);
     AB_UNROLL for (int64_t row = lay.begin(piece); row < lay.end(piece); ++row) {
       const int64_t at = row * lay.channels + first;
-      const auto px = *reinterpret_cast<const Pack<T, kPack>*>(x + at);
-      auto pg = *reinterpret_cast<const Pack<T, kPack>*>(dy + at);
+      const Pack<T, kPack> px = pack_at<T, kPack>(x, at);
+      Pack<T, kPack> pg = pack_at<T, kPack>(dy, at);
+      of.take(at, pg);
       for (int k = 0; k < kPack; ++k) {
-        const P value = load(px.at[k]), g = of(k, at, value, load(pg.at[k]));
+        const P value = load(px.at[k]), g = of(k, value, load(pg.at[k]));
         store(&pg.at[k], factor[k] * (g - mean_g[k] - (value - mean[k]) * slope[k]));
       }
-      *reinterpret_cast<Pack<T, kPack>*>(dx + at) = pg;
+      store_pack(dx, at, pg);
     }
   }
 };
 
-template <bool kRelu> struct BatchNormLastGrad {
+template <class T, int kPack> struct LastGrad {
+  using P = Compute<T>;
+  const Launch& launch;
+  const BatchNormGradArgs& a;
+  const T* x;
+  T* dx;
+  const P *used = a.used.get<P>(), *inverse = a.inverse.get<P>(), *scale = a.scale.get<P>();
+  P* kept = launch.workspace.get<P>();
+
+  template <class Gradient> int add_up(const T* dy, const Gradient& gradient) const {
+    const LastLay lay(a.outer, a.channels, kPack, kSumThreads);
+    P* parts = kept + 2 * a.channels;
+    const LastSums<T, kPack, Normalised<T>, Gradient> sums{lay, x, dy, {used, inverse}, parts, gradient};
+    if (const int failed = each(launch, lay.threads(), sums)) return failed;
+    const LastGradients<P> gradients{{lay, parts}, a.dscale.get<P>(), a.dbias.get<P>(), kept};
+    return rows(launch, a.channels, lay.pieces, gradients);
+  }
+  template <class Gradient> int apply(const T* dy, const Gradient& gradient) const {
+    if (!dx) return 0;
+    const LastLay whole(a.outer, a.channels, kPack, kApplyThreads);
+    return each(launch, whole.threads(),
+                LastApplyGrad<T, kPack, Gradient>{whole, x, dy, scale, used, inverse, kept, dx, gradient});
+  }
+  template <class Gradient> int both(const T* dy, const Gradient& gradient) const {
+    const int failed = add_up(dy, gradient);
+    return failed ? failed : apply(dy, gradient);
+  }
+};
+
+struct BatchNormLastGrad {
   using Args = BatchNormGradArgs;
   template <class T> static size_t room(const Args& a) {
     return last_parts<T>(a.outer, a.channels) + static_cast<size_t>(2 * a.channels) * sizeof(Compute<T>);
@@ -94,44 +144,43 @@ template <bool kRelu> struct BatchNormLastGrad {
   template <class T> static int run(const Launch& launch, const Args& a) {
     const T *x = a.x.get<T>(), *dy = a.dy.get<T>();
     T* dx = a.dx.get<T>();
-    return by_packs<T>(a.channels, {x, dy, dx},
-                       [&](auto pack) { return with_relu<T, decltype(pack)::value>(launch, a, x, dy, dx); });
-  }
-
- private:
-  template <class T, int kPack>
-  static int with_relu(const Launch& launch, const Args& a, const T* x, const T* dy, T* dx) {
-    using P = Compute<T>;
-    if constexpr (!kRelu) {
-      return run<T, kPack>(launch, a, x, dy, dx, WholeGradient<T>{});
-    } else if (a.bias.there()) {
-      const WhereXGivesMore<T, kPack> relu{a.scale.get<P>(), a.bias.get<P>(), a.used.get<P>(), a.inverse.get<P>(), {}};
-      return run<T, kPack>(launch, a, x, dy, dx, relu);
-    } else {
-      return run<T, kPack>(launch, a, x, dy, dx, WhereYIsMore<T>{a.y.get<T>()});
-    }
-  }
-  template <class T, int kPack, class Gradient>
-  static int run(const Launch& launch, const Args& a, const T* x, const T* dy, T* dx, const Gradient& gradient) {
-    using P = Compute<T>;
-    const LastLay lay(a.outer, a.channels, kPack, kSumThreads);
-    P* kept = launch.workspace.get<P>();
-    P* parts = kept + 2 * a.channels;
-    const P *used = a.used.get<P>(), *inverse = a.inverse.get<P>();
-    const LastSums<T, kPack, Normalised<T>, Gradient> sums{lay, x, dy, {used, inverse}, parts, gradient};
-    if (const int failed = each(launch, lay.threads(), sums)) return failed;
-    const LastGradients<P> gradients{{lay, parts}, a.dscale.get<P>(), a.dbias.get<P>(), kept};
-    if (const int failed = rows(launch, a.channels, lay.pieces, gradients)) return failed;
-    if (!dx) return 0;
-    const LastLay whole(a.outer, a.channels, kPack, kApplyThreads);
-    return each(launch, whole.threads(),
-                LastApplyGrad<T, kPack, Gradient>{whole, x, dy, a.scale.get<P>(), used, inverse, kept, dx, gradient});
+    return by_packs<T>(a.channels, {x, dy, dx}, [&](auto pack) {
+      constexpr int kPack = decltype(pack)::value;
+      return LastGrad<T, kPack>{launch, a, x, dx}.both(dy, WholeGradient<T, kPack>{});
+    });
   }
 };
 
-using BatchNormLastGradPlain = BatchNormLastGrad<false>;
-using BatchNormLastGradRelu = BatchNormLastGrad<true>;
-AB_KERNEL("batch_norm_last_grad", BatchNormLastGradPlain, float, double, half, bfloat16);
-AB_KERNEL("batch_norm_last_relu_grad", BatchNormLastGradRelu, float, double, half, bfloat16);
+struct BatchNormLastReluGrad : BatchNormLastGrad {
+  template <class T> static int run(const Launch& launch, const Args& a) {
+    const T *x = a.x.get<T>(), *dy = a.dy.get<T>(), *y = a.y.get<T>();
+    T* dx = a.dx.get<T>();
+    return by_packs<T>(a.channels, {x, dy, dx, y}, [&](auto pack) {
+      constexpr int kPack = decltype(pack)::value;
+      const LastGrad<T, kPack> grad{launch, a, x, dx};
+      if (!a.bias.there()) return grad.both(dy, WhereYIsMore<T, kPack>{y, {}});
+      const auto* bias = a.bias.get<Compute<T>>();
+      return grad.both(dy, WhereXGivesMore<T, kPack>{grad.scale, bias, grad.used, grad.inverse, {}});
+    });
+  }
+};
+
+struct BatchNormLastAddReluGrad : BatchNormLastGrad {
+  template <class T> static int run(const Launch& launch, const Args& a) {
+    const T *x = a.x.get<T>(), *dy = a.dy.get<T>(), *y = a.y.get<T>(), *more = a.more.get<T>();
+    T *dx = a.dx.get<T>(), *dz = a.dz.get<T>();
+    return by_packs<T>(a.channels, {x, dy, dx, y, more, dz}, [&](auto pack) {
+      constexpr int kPack = decltype(pack)::value;
+      const LastGrad<T, kPack> grad{launch, a, x, dx};
+      const int failed = more ? grad.add_up(dy, HandedOn<T, kPack, true>{y, more, dz})
+                              : grad.add_up(dy, HandedOn<T, kPack, false>{y, more, dz});
+      return failed ? failed : grad.apply(dz, WholeGradient<T, kPack>{});
+    });
+  }
+};
+
+AB_KERNEL("batch_norm_last_grad", BatchNormLastGrad, float, double, half, bfloat16);
+AB_KERNEL("batch_norm_last_relu_grad", BatchNormLastReluGrad, float, double, half, bfloat16);
+AB_KERNEL("batch_norm_last_add_relu_grad", BatchNormLastAddReluGrad, float, double, half, bfloat16);
 
 }  // namespace anabranch::device
