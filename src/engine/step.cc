@@ -65,7 +65,7 @@ Step::Step(const StepKey& key, const StepOptions& options)
   note_outside();
   make_feed_slots();
   for (const auto& name : key_.fetches) add_fetch(name);
-  shareable_ = find_temporaries(graph_, lowered_);
+  shareable_ = find_temporaries(graph_, lowered_, compile_.build.enable_inplace);
 }
 
 void Step::make_graph(const StepOptions& options) {

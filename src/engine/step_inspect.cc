@@ -35,6 +35,9 @@ std::string Step::explain() const {
                   key_.active, team_->workers(), lowered_.plan->is_chain() ? "a chain: run in order" : "a graph");
   text +=
       fmt::format("  memory of temporaries: {} bytes, {} without sharing\n", memory_.bytes(), memory_.unshared_bytes());
+  const auto laid =
+      std::count_if(shareable_.begin(), shareable_.end(), [](const Temporary& t) { return t.within >= 0; });
+  if (laid > 0) text += fmt::format("  {} results of reshapes lie where their operands do: nothing is copied\n", laid);
   if (!options_.set_aside.empty()) {
     text += fmt::format("  passes are set aside: with them, these shapes are refused ({})\n", options_.set_aside);
     if (compile_.on_devices()) text += "  place_on_devices is one of them: the CPU runs all ops\n";

@@ -86,7 +86,7 @@ void lay_on_operands(const Graph& graph, const Lowered& lowered, std::vector<Tem
 
 }  // namespace
 
-std::vector<Temporary> find_temporaries(const Graph& graph, const Lowered& lowered) {
+std::vector<Temporary> find_temporaries(const Graph& graph, const Lowered& lowered, bool in_place) {
   std::map<const Value*, Temporary> found;
   std::set<const Value*> kept;
   for (size_t v = 0; v < graph.vars.size(); ++v) {
@@ -111,7 +111,7 @@ std::vector<Temporary> find_temporaries(const Graph& graph, const Lowered& lower
   for (auto& [value, t] : found) {
     if (!kept.count(value)) shareable.push_back(std::move(t));
   }
-  lay_on_operands(graph, lowered, &shareable);
+  if (in_place) lay_on_operands(graph, lowered, &shareable);
   return shareable;
 }
 

@@ -19,8 +19,9 @@ std::set<int> changed_vars(const Graph& graph);
 int users_of(const Graph& graph, int var);
 // Elements that the nodes read and write, each as often as it is.
 int64_t touched_elems(const Graph& graph, const Lowered& lowered);
-// What only nodes of the plan itself look at, and only after one of them has written it.
-std::vector<Temporary> find_temporaries(const Graph& graph, const Lowered& lowered);
+// What only nodes of the plan itself look at, and only after one of them has written it. `in_place`: results may lie
+// where their operands do.
+std::vector<Temporary> find_temporaries(const Graph& graph, const Lowered& lowered, bool in_place);
 
 // What persists lies where the graph has it, and moving it there.
 bool is_home(const Graph& graph, const Lowered& lowered);

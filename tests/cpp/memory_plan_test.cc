@@ -141,5 +141,34 @@ TEST(MemoryPlan, SaysWhatIsTakenAndWhenItIsOutgrown) {
   EXPECT_EQ(plan.bytes(), 0);
 }
 
+// A third one may not lie there before all of them are over, and waits for the users of all.
+TEST(MemoryPlan, ResultsLieWithinTheirOperands) {
+  for (const bool parallel : {false, true}) {
+    Lives lives;
+    lives.add(100, {0, 1});
+    lives.add(100, {1, 2, 3});
+    lives.add(100, {3, 9});
+    lives.add(100, {4, 5});
+    lives.add(100, {27, 28});
+    lives.all[1].within = 0;
+    lives.all[2].within = 1;
+    MemoryPlan plan;
+    const auto edges = plan.place(lives.all, parallel);
+    for (const int above : {1, 2}) EXPECT_EQ(begin_of(lives.all[static_cast<size_t>(above)]), begin_of(lives.all[0]));
+    EXPECT_FALSE(touch(lives.all[3], lives.all[0])) << "the last of the three is there up to node 9";
+    EXPECT_TRUE(touch(lives.all[4], lives.all[3]) || touch(lives.all[4], lives.all[0]));
+    EXPECT_EQ(plan.bytes(), 2 * 128);
+    EXPECT_EQ(plan.unshared_bytes(), 5 * 128);
+    if (parallel && touch(lives.all[4], lives.all[0])) {
+      for (const int user : {0, 1, 2, 3, 9}) EXPECT_TRUE(std::count(edges.begin(), edges.end(), std::pair(user, 27)));
+    }
+    lives.values[1].as<Tensor>().resize(Shape{64}, DType::kUInt8);  // another number of bytes: it lies by itself
+    plan.drop();
+    plan.place(lives.all, parallel);
+    EXPECT_FALSE(touch(lives.all[0], lives.all[1]));
+    EXPECT_FALSE(touch(lives.all[1], lives.all[2]));
+  }
+}
+
 }  // namespace
 }  // namespace anabranch
