@@ -14,9 +14,9 @@ void say_not_made(const device::Devices& devices) {
   if (!std::get<bool>(get_flag("FLAGS_device_compile"))) return;
   static std::once_flag said;
   std::call_once(said, [&] {
-    const std::string text =
-        fmt::format("anabranch: {} compiles no kernels for chains of operators, which read their steps from tables: {}\n",
-                    devices.api().name, devices.last_error());
+    const std::string text = fmt::format(
+        "anabranch: {} compiles no kernels for chains of operators, which read their steps from tables: {}\n",
+        devices.api().name, devices.last_error());
     std::fputs(text.c_str(), stderr);
   });
 }

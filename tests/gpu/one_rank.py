@@ -45,4 +45,4 @@ if __name__ == "__main__":
         check(type_of)
     with open("/proc/self/maps") as maps:
         assert SIMULATED or "libnccl" in maps.read(), "NCCL was not opened"
-    print("%d operators of %d types, one rank%s" % (len(KINDS), len(TYPES), ": the CPU plays" if SIMULATED else " of NCCL"))
+    print("%d operators of %d types, one rank of %s" % (len(KINDS), len(TYPES), "the CPU" if SIMULATED else "NCCL"))

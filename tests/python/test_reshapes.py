@@ -53,9 +53,9 @@ def learn(body, place, in_place, threads=1, batches=(3, 3, 5, 2, 5)):
 @pytest.mark.parametrize("place", ["CPUPlace()", "CUDAPlace(0)"])
 @pytest.mark.parametrize("body,laid", [("heads", 7), ("flat", 4), ("also_read", 2), ("nothing", 2)])
 def test_bits_are_those_of_copies(place, body, laid):
-    """Of each reshape and its gradient, but not where the operand is read again: by tanh's gradient, or by a product."""
+    """Of each reshape and its gradient, not where the operand is read again: by tanh's gradient, or by a product."""
     run(HEADS + f"""
-(got, here), (copied, none) = (learn({body}, fluid.{place}, in_place) for in_place in (True, False))
+(got, here), (copied, none) = (learn({body}, fluid.{place}, yes) for yes in (True, False))
 assert got == copied and none == 0 and here == {laid}, (here, none)
 """)
 
