@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "errors.h"
+#include "ops/device/launch_size.h"
 #include "step_text.h"
 
 // The text of step_functions.cu, as nvcc has compiled it.
@@ -47,18 +48,13 @@ class StepKernel final : public MadeKernel {
     memcpy(&a, args, sizeof a);
     if (a.n <= 0) return cudaSuccess;
     const bool packs = takes_packs(a);
-    const auto blocks =
-        static_cast<unsigned>(std::min<int64_t>(kMostBlocks, ((packs ? a.n / pack_ : a.n) + kBlock - 1) / kBlock));
+    const unsigned blocks = device::blocks_of(packs ? a.n / pack_ : a.n);
     void* parameters[] = {&a};
-    return cudaLaunchKernel(reinterpret_cast<const void*>(packs ? by_pack_ : by_one_), dim3(blocks), dim3(kBlock),
-                            parameters, 0, stream);
+    return cudaLaunchKernel(reinterpret_cast<const void*>(packs ? by_pack_ : by_one_), dim3(blocks),
+                            dim3(device::kBlock), parameters, 0, stream);
   }
 
  private:
-  // Few elements are taken by as many lanes as there are.
-  static constexpr int64_t kManyElements = 1 << 18, kMostBlocks = 132 * 32;
-  static constexpr int kBlock = 256;
-
   struct Unload {
     void operator()(cudaLibrary_t library) const { (void)cudaLibraryUnload(library); }
   };
@@ -73,7 +69,7 @@ class StepKernel final : public MadeKernel {
   bool takes_packs(const ElementStepsArgs& a) const {
     const auto fits = [&](const void* p) { return reinterpret_cast<uintptr_t>(p) % pack_bytes_ == 0; };
     const auto whole = [&](const device::StepInput& in) { return in.period == 0 && fits(in.x.address); };
-    return pack_ > 1 && a.n >= kManyElements && a.n % pack_ == 0 && std::all_of(a.in, a.in + a.inputs, whole) &&
+    return pack_ > 1 && a.n >= device::kManyElements && a.n % pack_ == 0 && std::all_of(a.in, a.in + a.inputs, whole) &&
            std::all_of(a.out, a.out + a.outs, [&](const device::DeviceOut& out) { return fits(out.address); });
   }
 

@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "ops/device/lanes.h"
+#include "ops/device/launch_size.h"
 
 namespace anabranch::device {
 
@@ -147,14 +148,12 @@ class HostRun {
   ~HostRun() = default;
 };
 
-// How each() goes over [0, n): blocks of 256 elements, and within them elements. Not inline: a body each would hold it.
+// How each() goes over [0, n): blocks of elements, and within them elements. Not inline: a body each would hold it.
 struct ElementOrder {
-  static constexpr int64_t kBlock = 256;
   Shuffle blocks, whole, rest;
   bool watched;
 };
 [[gnu::noinline]] inline ElementOrder element_order(HostRun* host, int64_t n) {
-  constexpr int64_t kBlock = ElementOrder::kBlock;
   const auto order = [host](int64_t count) { return host ? host->order(count) : Shuffle(count); };
   return {order((n + kBlock - 1) / kBlock), order(kBlock), order(n % kBlock), host && host->watches(n)};
 }

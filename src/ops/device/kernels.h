@@ -20,6 +20,7 @@
 #include "device/plugin_api.h"
 #include "ops/device/args.h"
 #include "ops/device/lanes.h"
+#include "ops/device/launch_size.h"
 
 #if defined(AB_HOST_KERNELS)
 #include "ops/device/host_lanes.h"
@@ -105,13 +106,6 @@ inline bool by_warps(int64_t n, int64_t width) { return width <= 512 || (width <
 
 #if defined(__CUDACC__)
 
-inline constexpr int kBlock = 256;
-inline constexpr int64_t kMostBlocks = 132 * 32;
-
-inline unsigned blocks_for(int64_t pieces) {
-  return static_cast<unsigned>(pieces < kMostBlocks ? pieces : kMostBlocks);
-}
-
 template <class Body> __global__ void each_kernel(int64_t n, Body body) {
   const int64_t step = int64_t{gridDim.x} * blockDim.x;
   for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += step) body(i);
@@ -131,7 +125,7 @@ template <class Body> __global__ void block_rows_kernel(int64_t n, Body body) {
 // body(i) for each i of [0, n), in any order and at once.
 template <class Body> int each(const Launch& launch, int64_t n, const Body& body) {
   if (n <= 0) return 0;
-  each_kernel<<<blocks_for((n + kBlock - 1) / kBlock), kBlock, 0, launch.stream>>>(n, body);
+  each_kernel<<<blocks_of(n), kBlock, 0, launch.stream>>>(n, body);
   return static_cast<int>(cudaGetLastError());
 }
 
@@ -154,8 +148,8 @@ template <class Body> int each(const Launch& launch, int64_t n, const Body& body
   const ElementOrder order = element_order(launch.host, n);
   int64_t block = order.blocks.first();
   for (int64_t k = 0; k < order.blocks.count(); ++k, block = order.blocks.after(block)) {
-    const int64_t begin = block * ElementOrder::kBlock;
-    const Shuffle& within = begin + ElementOrder::kBlock <= n ? order.whole : order.rest;
+    const int64_t begin = block * kBlock;
+    const Shuffle& within = begin + kBlock <= n ? order.whole : order.rest;
     int64_t i = within.first();
     for (int64_t left = within.count(); left; --left, i = within.after(i)) {
       body(begin + i);

@@ -9,9 +9,6 @@ namespace anabranch::device {
 
 template <class T, int kCount> struct alignas(sizeof(T) * kCount) Pack { T at[kCount]; };
 
-// Fewer are not too many for a thread each.
-constexpr int64_t kManyElements = 1 << 18;
-
 // Whether a pack may begin there.
 template <class P> bool packed(const void* p) { return reinterpret_cast<uintptr_t>(p) % alignof(P) == 0; }
 

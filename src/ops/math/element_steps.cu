@@ -7,7 +7,6 @@ namespace anabranch::math {
 struct ElementSteps {
   using Args = device::ElementStepsArgs;
   // Of tensors that keep all lanes of a GPU busy each lane has several elements, so that it reads a step once for them.
-  static constexpr int64_t kLarge = 1 << 18;
   static constexpr int kSeveral = 4;
 
   template <class T> struct Input {
@@ -69,7 +68,7 @@ struct ElementSteps {
   };
 
   template <class T> static int run(const device::Launch& launch, const Args& a) {
-    return a.n < kLarge ? run_by<T, 1>(launch, a) : run_by<T, kSeveral>(launch, a);
+    return a.n < device::kManyElements ? run_by<T, 1>(launch, a) : run_by<T, kSeveral>(launch, a);
   }
 
   template <class T, int N> static int run_by(const device::Launch& launch, const Args& a) {
