@@ -12,6 +12,7 @@
 #include "device/purpose.h"
 #include "engine/step_memory.h"
 #include "engine/step_values.h"
+#include "graph/passes/passes.h"
 #include "graph/replicate.h"
 #include "opdef/device_words.h"
 #include "opdef/op_def.h"
@@ -65,7 +66,9 @@ Step::Step(const StepKey& key, const StepOptions& options)
   note_outside();
   make_feed_slots();
   for (const auto& name : key_.fetches) add_fetch(name);
-  shareable_ = find_temporaries(graph_, lowered_, compile_.build.enable_inplace);
+  const bool in_place = std::any_of(passes_.begin(), passes_.end(),
+                                    [](const PassReport& p) { return p.applied && p.name == kReuseInput.name; });
+  shareable_ = find_temporaries(graph_, lowered_, in_place);
 }
 
 void Step::make_graph(const StepOptions& options) {

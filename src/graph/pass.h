@@ -57,6 +57,7 @@ const std::vector<Pass>& pipeline();
 
 struct PassReport {
   std::string name, outcome;
+  bool applied = false;      // not skipped
   double milliseconds = 0;   // of the pass, without the check after it
   bool changed_ops = false;  // other shapes may be refused than the program's own ops refuse
   int changes = 0;

@@ -137,7 +137,8 @@ std::vector<PassReport> run_passes(Graph& graph, const PassContext& context) {
     const bool changed_ops = changes > 0 && !pass.keeps_ops;
     std::string outcome = fmt::format("{} ({}; {})", did, pass.what, pass.tolerance);
     for (const auto& note : notes) outcome += "\n      " + note;
-    reports.push_back({pass.name, std::move(outcome), ms, changed_ops, changes, changes > 0 && pass.trusts_shapes});
+    reports.push_back(
+        {pass.name, std::move(outcome), true, ms, changed_ops, changes, changes > 0 && pass.trusts_shapes});
   }
   return reports;
 }

@@ -31,6 +31,7 @@ NOT_IN_PLACE = {
     **dict.fromkeys(("c_allreduce_max", "c_allreduce_min", "c_allreduce_prod", "c_allreduce_sum"),
                     "run over processes: tests/python/test_collective_processes.py"),
     "fused_elementwise": "made by a pass: tests/passes", "fused_fc_grad": "made by a pass: tests/passes",
+    "fused_batch_norm_act_grad": "on devices alone: tests/python/test_device_bn_add.py",
 }
 #: Functions with jumps, and those whose slope changes with the order of elements: in a large input some step always
 #: meets one.
