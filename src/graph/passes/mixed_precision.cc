@@ -28,10 +28,10 @@ std::optional<DType> marked(const ir::Op& op) {
   return DType::kBFloat16;
 }
 
-// What the library takes in float32 beside images of 16 bits, and makes so: all but the images and their gradients.
+// Of norms, what belongs to a channel or a row stays float32 beside what is normalised.
 bool keeps_float32(const ir::Op& op, const std::string& slot) {
-  const bool of_channels = op.type == "batch_norm" || op.type == "batch_norm_grad";
-  return of_channels && slot != "X" && slot != "Y" && slot != "X@GRAD" && slot != "Y@GRAD";
+  const bool norm = op.type.starts_with("batch_norm") || op.type.starts_with("layer_norm");
+  return norm && slot != "X" && slot != "Y" && slot != "X@GRAD" && slot != "Y@GRAD";
 }
 
 // Per flattened argument, whether it is in a slot that keeps float32.

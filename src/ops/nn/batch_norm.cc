@@ -17,22 +17,9 @@ int64_t infer_channels(const InferContext& c) {
   return channels_last(c.op()) || x.rank() == 2 ? x[x.rank() - 1] : x[1];
 }
 
-// That of X, but float32 of 16-bit images, whose sums 16 bits do not hold.
-DType dtype_of_statistics(const InferContext& c) {
-  const DType dtype = c.in("X").dtype;
-  if (dtype_size(dtype) > 2) return dtype;
-  const DType given = c.in("Scale").dtype;
-  AB_CHECK(given == DType::kFloat32, InvalidArgument, "Scale must be float32 for X of {}, got {}", dtype_name(dtype),
-           dtype_name(given));
-  return given;
-}
-
-// Whose dtype they have.
-const char* like_statistics(const InferContext& c) { return dtype_size(c.in("X").dtype) > 2 ? "X" : "Scale"; }
-
 void infer(InferContext& c) {
   const int64_t channels = infer_channels(c);
-  for (const char* slot : {"Scale", "Bias", "Mean", "Variance"}) check_vector(c, slot, channels, like_statistics(c));
+  for (const char* slot : {"Scale", "Bias", "Mean", "Variance"}) check_statistics(c, slot, channels);
   if (c.has_in("MomentumTensor")) check_numel(c, "MomentumTensor", 1);
   c.same_as("Y", "X");
   const Shape per_channel = c.in("Scale").shape;
@@ -46,9 +33,8 @@ void infer(InferContext& c) {
 void infer_grad(InferContext& c) {
   const int64_t channels = infer_channels(c);
   check_same(c, "X", "Y@GRAD");
-  dtype_of_statistics(c);
   for (const char* slot : {"Scale", "SavedMean", "SavedVariance", "Mean", "Variance"}) {
-    check_vector(c, slot, channels, like_statistics(c));
+    check_statistics(c, slot, channels);
   }
   grad_as(c, "X@GRAD", "X");
   grad_as(c, "Scale@GRAD", "Scale");
@@ -218,7 +204,7 @@ AB_OP(fused_batch_norm_act_grad)
       if (c.has_in("MoreY@GRAD")) check_same(c, "X", "MoreY@GRAD");
       grad_as(c, "Z@GRAD", "X");
       infer_grad(c);
-      check_vector(c, "Bias", infer_channels(c), like_statistics(c));
+      check_statistics(c, "Bias", infer_channels(c));
     })
     .no_grad(kNoSecondOrder)
     .cpu<float>([](auto, const KernelArgs& op) { return batch_norm::relu_backward(op); })

@@ -35,4 +35,18 @@ inline void check_vector(const InferContext& c, const char* slot, int64_t count,
   check_same_dtype(c, slot, like);
 }
 
+// That of what belongs to a channel or a row of X: X's, but float32 of 16-bit floats, which do not hold sums.
+inline DType dtype_of_statistics(const InferContext& c) {
+  const DType dtype = c.in("X").dtype;
+  return dtype_size(dtype) > 2 ? dtype : DType::kFloat32;
+}
+
+inline void check_statistics(const InferContext& c, const char* slot, int64_t count) {
+  const DType dtype = c.in("X").dtype;
+  if (!c.has_in(slot) || dtype_size(dtype) > 2) return check_vector(c, slot, count);
+  check_vector(c, slot, count, slot);
+  AB_CHECK(c.in(slot).dtype == DType::kFloat32, InvalidArgument, "{} must be float32 for X of {}, got {}", slot,
+           dtype_name(dtype), dtype_name(c.in(slot).dtype));
+}
+
 }  // namespace anabranch::nn

@@ -38,9 +38,9 @@ int64_t product(const Shape& s, int first, int last) { return s.slice(first, las
 void infer(InferContext& c) {
   const int axis = begin_axis(c);
   const Shape& x = c.in("X").shape;
-  for (const char* slot : {"Scale", "Bias"}) check_vector(c, slot, product(x, axis, x.rank()));
+  for (const char* slot : {"Scale", "Bias"}) check_statistics(c, slot, product(x, axis, x.rank()));
   c.same_as("Y", "X");
-  for (const char* slot : {"Mean", "Variance"}) c.set_out(slot, Shape{product(x, 0, axis)}, c.in("X").dtype);
+  for (const char* slot : {"Mean", "Variance"}) c.set_out(slot, Shape{product(x, 0, axis)}, dtype_of_statistics(c));
 }
 
 void infer_grad(InferContext& c) {
@@ -48,12 +48,12 @@ void infer_grad(InferContext& c) {
   const Shape& x = c.in("X").shape;
   const int64_t rows = product(x, 0, axis), width = product(x, axis, x.rank());
   check_same(c, "X", "Y@GRAD");
-  for (const char* slot : {"Scale", "Bias"}) check_vector(c, slot, width);
-  for (const char* slot : {"Mean", "Variance"}) check_vector(c, slot, rows);
+  for (const char* slot : {"Scale", "Bias"}) check_statistics(c, slot, width);
+  for (const char* slot : {"Mean", "Variance"}) check_statistics(c, slot, rows);
   grad_as(c, "X@GRAD", "X");
   for (const std::string slot : {"Scale", "Bias"}) {  // which have a gradient where they are not given, too
     if (c.has_out(slot + "@GRAD"))
-      c.set_out(slot + "@GRAD", c.has_in(slot) ? c.in(slot).shape : Shape{width}, c.in("X").dtype);
+      c.set_out(slot + "@GRAD", c.has_in(slot) ? c.in(slot).shape : Shape{width}, dtype_of_statistics(c));
   }
 }
 

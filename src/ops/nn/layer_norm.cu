@@ -9,8 +9,10 @@ namespace anabranch::device {
 struct LayerNorm {
   using Args = LayerNormArgs;
   template <class T> struct Body {
-    const T *x, *scale, *bias;
-    T *y, *mean, *variance;
+    const T* x;
+    const Compute<T>*scale, *bias;
+    T* y;
+    Compute<T>*mean, *variance;
     int64_t width;
     Compute<T> epsilon;
     template <class L> AB_HD void operator()(const L& lanes, int64_t row) const {
@@ -27,18 +29,19 @@ struct LayerNorm {
       const auto v = static_cast<Compute<T>>(width ? lanes.sum(squares) / count : 0);
       const Compute<T> inv = 1 / std::sqrt(v + epsilon);
       for (int64_t i = lanes.index(); i < width; i += lanes.count()) {
-        const Compute<T> hat = (load(from[i]) - m) * inv, scaled = scale ? hat * load(scale[i]) : hat;
-        store(y + row * width + i, bias ? scaled + load(bias[i]) : scaled);
+        const Compute<T> hat = (load(from[i]) - m) * inv, scaled = scale ? hat * scale[i] : hat;
+        store(y + row * width + i, bias ? scaled + bias[i] : scaled);
       }
       if (lanes.index() != 0) return;
-      store(mean + row, m);
-      store(variance + row, v);
+      mean[row] = m;
+      variance[row] = v;
     }
   };
   template <class T> static int run(const Launch& launch, const Args& a) {
+    using P = Compute<T>;
     return rows(launch, a.rows, a.width,
-                Body<T>{a.x.get<T>(), a.scale.get<T>(), a.bias.get<T>(), a.y.get<T>(), a.mean.get<T>(),
-                        a.variance.get<T>(), a.width, static_cast<Compute<T>>(a.epsilon)});
+                Body<T>{a.x.get<T>(), a.scale.get<P>(), a.bias.get<P>(), a.y.get<T>(), a.mean.get<P>(),
+                        a.variance.get<P>(), a.width, static_cast<P>(a.epsilon)});
   }
 };
 
@@ -46,24 +49,25 @@ struct LayerNorm {
 struct LayerNormGrad {
   using Args = LayerNormArgs;
   template <class T> struct Operands {
-    const T *x, *dy, *scale, *mean, *variance;
+    const T *x, *dy;
+    const Compute<T>*scale, *mean, *variance;
     int64_t width;
     Compute<T> epsilon;
     explicit Operands(const Args& a)
         : x(a.x.get<T>()),
           dy(a.dy.get<T>()),
-          scale(a.scale.get<T>()),
-          mean(a.mean_in.get<T>()),
-          variance(a.variance_in.get<T>()),
+          scale(a.scale.get<Compute<T>>()),
+          mean(a.mean_in.get<Compute<T>>()),
+          variance(a.variance_in.get<Compute<T>>()),
           width(a.width),
           epsilon(static_cast<Compute<T>>(a.epsilon)) {}
-    AB_HD Compute<T> inverse(int64_t row) const { return 1 / std::sqrt(load(variance[row]) + epsilon); }
+    AB_HD Compute<T> inverse(int64_t row) const { return 1 / std::sqrt(variance[row] + epsilon); }
     AB_HD Compute<T> hat(int64_t row, int64_t i, Compute<T> inv) const {
-      return (load(x[row * width + i]) - load(mean[row])) * inv;
+      return (load(x[row * width + i]) - mean[row]) * inv;
     }
     AB_HD Compute<T> h(int64_t row, int64_t i) const {
       const Compute<T> d = load(dy[row * width + i]);
-      return scale ? d * load(scale[i]) : d;
+      return scale ? d * scale[i] : d;
     }
   };
   template <class T> struct Rows {
@@ -88,14 +92,14 @@ struct LayerNormGrad {
   template <class T, bool kOfScale> struct Columns {
     using Wide = double;
     Operands<T> o;
-    T* to;
+    Compute<T>* to;
     AB_HD static Wide start() { return 0; }
     AB_HD static Wide join(Wide a, Wide b) { return a + b; }
     AB_HD Wide at(int64_t column, int64_t row) const {
       const Compute<T> d = load(o.dy[row * o.width + column]);
       return static_cast<double>(kOfScale ? d * o.hat(row, column, o.inverse(row)) : d);
     }
-    AB_HD void put(int64_t column, Wide total) const { store(to + column, static_cast<Compute<T>>(total)); }
+    AB_HD void put(int64_t column, Wide total) const { to[column] = static_cast<Compute<T>>(total); }
   };
   template <class T> static size_t room(const Args& a) {
     return a.mean.there() || a.variance.there() ? fold_room<double>(a.width, a.rows, Neighbours::kRows) : 0;
@@ -103,8 +107,8 @@ struct LayerNormGrad {
   template <class T, bool kOfScale> static int columns(const Launch& launch, const Args& a) {
     const DeviceOut to = kOfScale ? a.mean : a.variance;
     if (!to.there()) return 0;
-    return fold_rows(launch, a.width, a.rows, Neighbours::kRows, Columns<T, kOfScale>{Operands<T>(a), to.get<T>()},
-                     launch.workspace.get<double>());
+    return fold_rows(launch, a.width, a.rows, Neighbours::kRows,
+                     Columns<T, kOfScale>{Operands<T>(a), to.get<Compute<T>>()}, launch.workspace.get<double>());
   }
   template <class T> static int run(const Launch& launch, const Args& a) {
     if (a.y.there()) {

@@ -10,8 +10,10 @@ template <class T> class DeviceNorms : public ::testing::Test {};
 TYPED_TEST_SUITE(DeviceNorms, Floats);
 
 template <class T>
-Values layer_norm(const Values& x, const Values& scale, const Values& bias, Array<T>* mean, Array<T>* variance) {
-  Array<T> in(x), s(scale), b(bias), y(x.size());
+Values layer_norm(const Values& x, const Values& scale, const Values& bias, Array<Compute<T>>* mean,
+                  Array<Compute<T>>* variance) {
+  Array<T> in(x), y(x.size());
+  Array<Compute<T>> s(scale), b(bias);
   launch(key_of<T>("layer_norm"), LayerNormArgs{in.in(),
                                                 s.in(),
                                                 b.in(),
@@ -32,7 +34,8 @@ TYPED_TEST(DeviceNorms, LayerNorm) {
   constexpr size_t kRows = 3, kWidth = 6;
   const auto xs = held<T>(random_values(18, -2, 2)), ss = held<T>(random_values(6, 0.5, 2, 2));
   const auto bs = held<T>(random_values(6, -1, 1, 3)), ds = held<T>(random_values(18, -1, 1, 4));
-  Array<T> mean(kRows), variance(kRows), x(xs), s(ss), d(ds), dx(18), dscale(6), dbias(6);
+  Array<T> x(xs), d(ds), dx(18);
+  Array<Compute<T>> mean(kRows), variance(kRows), s(ss), dscale(6), dbias(6);
   const Values y = layer_norm<T>(xs, ss, bs, &mean, &variance);
   for (size_t r = 0; r < kRows; ++r) {
     double m = 0, v = 0;
