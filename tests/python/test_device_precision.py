@@ -148,3 +148,32 @@ with fluid.program_guard(fluid.Program(), fluid.Program()):
     text = next(iter(there._ready.values())).engine.explain()
     assert "4 casts for 4 ops" in text, text
 """)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_statistics_of_rows_far_from_zero_stay_float32(dtype):
+    """Mean, variance, Scale and Bias of layer_norm in 16 bits: rounded, the mean would be off by 0.06."""
+    run(f"""
+main, startup = fluid.Program(), fluid.Program()
+with fluid.program_guard(main, startup), fluid.unique_name.guard():
+    x, w = fluid.data("x", [6, 32]), fluid.data("w", [6, 32])
+    x.stop_gradient = False
+    y = fluid.layers.layer_norm(x)
+    norm = main.global_block().ops[-1]
+    norm._set_attr("mixed_precision", "{dtype}")
+    grads = fluid.gradients([fluid.layers.reduce_sum(y * w)], [x] + main.all_parameters())
+r = np.random.RandomState(3)
+feed = {{"x": (30 + r.randint(-7, 7, (6, 32)) / 4).astype("float32"), "w": r.randint(-4, 5, (6, 32)).astype("float32")}}
+fetch = [norm.output("Mean")[0], norm.output("Variance")[0], y] + grads
+def outcome(place):
+    exe, scope = fluid.Executor(place), fluid.Scope()
+    with fluid.scope_guard(scope):
+        exe.run(startup)
+        got = [exe.run(main, feed=feed, fetch_list=fetch) for _ in range(3)][-1]
+    return got, list(exe._ready.values())[-1].engine.explain()
+(got, text), (expected, _) = outcome(fluid.CUDAPlace(0)), outcome(fluid.CPUPlace())
+assert "in {dtype}: layer_norm, layer_norm_grad" in text and "4 casts for 2 ops" in text, text
+for k, (a, b) in enumerate(zip(got, expected)):
+    rounded = k in (2, 3)           # y and the gradient of x
+    assert a.dtype == "float32" and np.abs(a - b).max() <= (2.0 ** -8 if rounded else 2e-5) * np.abs(b).max(), k
+""")
