@@ -69,7 +69,9 @@ class CudaSteps : public Cuda {
 
 // What ptxas says of it, "" when nothing.
 std::string assembled(const std::string& text) {
-  const auto folder = std::filesystem::path(testing::TempDir());
+  const std::string own = testing::UnitTest::GetInstance()->current_test_info()->name();  // tests run side by side
+  const auto folder = std::filesystem::path(testing::TempDir()) / ("steps_" + own);
+  std::filesystem::create_directories(folder);
   std::ofstream(folder / "steps.ptx") << text;
   const auto log = folder / "steps.log";
   const std::string command = said(AB_PTXAS, " -arch=sm_", kOldestGeneration, " -o ", folder / "steps.cubin", " ",
