@@ -91,7 +91,9 @@ int expect_both_entries(const StepRun& run, const std::vector<Stored>& expected)
   const PtxMachine machine(run.text());
   const int elements = elements_of_pack(step_functions(), run.steps, run.type);
   EXPECT_EQ(difference(expected, run.by_machine(machine, kOneEntry, {2, 3})), "");
-  if (elements > 1) EXPECT_EQ(difference(expected, run.by_machine(machine, kPackEntry, {2, 3})), "");
+  if (elements > 1) {
+    EXPECT_EQ(difference(expected, run.by_machine(machine, kPackEntry, {2, 3})), "");
+  }
   return elements;
 }
 

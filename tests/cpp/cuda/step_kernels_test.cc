@@ -118,7 +118,9 @@ TEST_F(CudaSteps, PacksOfLongChainsAreSmaller) {
     const std::string text = step_text(step_functions(), all, of);
     EXPECT_EQ(text.find(kPackEntry) == std::string::npos, elements == 1);
     EXPECT_LT(text.size(), 300000u);
-    if (steps > 8) EXPECT_EQ(assembled(text), "");
+    if (steps > 8) {
+      EXPECT_EQ(assembled(text), "");
+    }
     return elements;
   };
   EXPECT_EQ(elements_of(1, "f32"), 4);
