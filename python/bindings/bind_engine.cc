@@ -113,7 +113,7 @@ Tensor feed_tensor(const std::string& name, nb::handle value) {
   TensorRef* t = nullptr;
   if (nb::try_cast<TensorRef*>(value, t) && t) {
     AB_CHECK(t->get().initialized(), InvalidArgument, "the LoDTensor fed as {} was never set", name);
-    return on_host(t->get());
+    return t->get();
   }
   try {
     return borrow_array(value);

@@ -3,6 +3,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "bind.h"
+#include "core/host_copy.h"
 #include "engine/predictor.h"
 #include "fetched_array.h"
 
@@ -22,7 +23,8 @@ class Caller {
     const auto& names = predictor_->model().feeds;
     std::vector<Tensor> inputs(nb::len(values));
     for (size_t i = 0; i < inputs.size(); ++i) {
-      if (!view_array(values[i], &inputs[i])) inputs[i] = feed_tensor(i < names.size() ? names[i] : "", values[i]);
+      if (view_array(values[i], &inputs[i])) continue;
+      inputs[i] = on_host(feed_tensor(i < names.size() ? names[i] : "", values[i]));
     }
     nb::list out;
     {

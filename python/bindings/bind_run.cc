@@ -113,7 +113,7 @@ class PreparedCall {
   static bool tensor_over(nb::handle value, Tensor* out) {
     if (value.type().is(nb::type<TensorRef>())) {
       Tensor& t = nb::inst_ptr<TensorRef>(value)->get();
-      if (!t.initialized() || !t.place().on_host()) return false;
+      if (!t.initialized()) return false;
       *out = t;
       return true;
     }

@@ -2,9 +2,9 @@
 
 namespace anabranch {
 
-void FeedSlots::add(size_t replica, Value* value, bool keeps) {
+void FeedSlots::add(size_t replica, Value* value, bool keeps, Place wanted) {
   if (slots_.size() <= replica) slots_.resize(replica + 1);
-  slots_[replica].push_back({.value = value, .keeps = keeps});
+  slots_[replica].push_back({.value = value, .keeps = keeps, .wanted = wanted});
 }
 
 bool FeedSlots::bind(const Pieces& feeds) {
@@ -18,9 +18,12 @@ bool FeedSlots::bind(const Pieces& feeds) {
       if (slot.keeps) {
         t.copy_from(fed, t.initialized() ? t.place() : Place());
       } else {
-        // From pinned memory devices copy by themselves; what lies on a device has been brought here.
-        const Place place = fed.place().on_host() ? fed.place() : Place();
-        t.view(const_cast<void*>(fed.raw()), fed.shape(), {fed.dtype(), place}, nullptr, fed.row_stride());
+        // From pinned memory, and their own, devices copy by themselves.
+        if (fed.place().on_host() || fed.place() == slot.wanted) {
+          t.view(const_cast<void*>(fed.raw()), fed.shape(), {fed.dtype(), fed.place()}, nullptr, fed.row_stride());
+        } else {
+          t.copy_from(fed, Place());
+        }
         t.set_lod(fed.lod_ref());
       }
       const bool same_lod = slot.lod == fed.lod_ref() || (slot.lod && fed.lod_ref() && *slot.lod == *fed.lod_ref());

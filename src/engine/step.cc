@@ -1,6 +1,7 @@
 #include "engine/step.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "base/cpu.h"
@@ -120,6 +121,19 @@ void Step::note_outside() {
   }
 }
 
+// Where the readers of variable v want it: the host, or the device that all of them copy it to.
+Place Step::wanted_at(int v) const {
+  std::optional<Place> wanted;
+  for (const GraphNode& node : graph_.nodes) {
+    const std::vector<int> reads = graph_.reads(node);
+    if (std::find(reads.begin(), reads.end(), v) == reads.end()) continue;
+    const bool copies = node.from.on_host() && !node.place.on_host();
+    if (!copies || (wanted && !(*wanted == node.place))) return Place();
+    wanted = node.place;
+  }
+  return wanted && !graph_.vars[static_cast<size_t>(v)].fetched ? *wanted : Place();
+}
+
 void Step::make_feed_slots() {
   std::set<int> writes;
   for (const auto& w : lowered_.writes) writes.insert(w.begin(), w.end());
@@ -128,7 +142,8 @@ void Step::make_feed_slots() {
       const int v = graph_.first(name, r);
       const bool used = v >= 0;
       const bool stays = used && graph_.vars[v].desc.persistable;
-      feeds_.add(r, used ? lowered_.values[v] : nullptr, stays || writes.count(v) != 0);
+      feeds_.add(r, used ? lowered_.values[v] : nullptr, stays || writes.count(v) != 0,
+                 used && compile_.on_devices() ? wanted_at(v) : Place());
       if (stays && r == 0 && !graph_.vars[v].produced) written_.push_back(lowered_.values[v]);
     }
   }

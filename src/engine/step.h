@@ -73,6 +73,7 @@ class Step {
   void make_graph(const StepOptions& options);
   Value* hold(std::shared_ptr<Value> value);
   void note_outside();
+  Place wanted_at(int v) const;
   void make_feed_slots();
   void add_fetch(const std::string& name);
   bool watched_changed();

@@ -75,7 +75,8 @@ RuntimeShapes::RuntimeShapes(const OpDef& def, ir::OpRef op, Places places)
 
 void RuntimeShapes::check_place(const Tensor& tensor, size_t in) const {
   const Place lies = tensor.place(), from = places_.each_from.empty() ? places_.from : places_.each_from[in];
-  const bool fits = from.on_host() ? lies.on_host() : lies == from;
+  // What is fed may lie already where it is copied to.
+  const bool fits = from.on_host() ? lies.on_host() || lies == places_.to : lies == from;
   AB_CHECK(fits, Internal, "{}: variable {} must lie at {}, got {}", op_->type, arg_of(op_->inputs, in).name,
            from.str(), lies.str());
 }

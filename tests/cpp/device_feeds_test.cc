@@ -1,0 +1,56 @@
+// Fed tensors that lie on a device: borrowed where they lie if the plan wants them there, else brought to the host.
+#include <gtest/gtest.h>
+
+#include "base/flags.h"
+#include "device/devices.h"
+#include "engine/feed_slots.h"
+
+namespace anabranch {
+namespace {
+
+class DeviceFeeds : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    set_flag("FLAGS_device_plugin", std::string("simdevice"));
+    if (!device::Devices::offered()) GTEST_SKIP() << "the simulated device was not built";
+    Tensor host;
+    host.resize(Shape{2, 3}, DType::kFloat32);
+    for (int i = 0; i < 6; ++i) host.mutable_data<float>()[i] = static_cast<float>(i);
+    fed_.copy_from(host, Place::cuda(0));
+  }
+  // The value of a plan that wants it at this place.
+  const Tensor& bound(FeedSlots& slots, Place wanted, bool keeps = false) {
+    slots.add(0, &value_, keeps, wanted);
+    slots.bind({{fed_}});
+    return value_.tensor();
+  }
+
+  Tensor fed_;
+  Value value_;
+};
+
+TEST_F(DeviceFeeds, StayWhereTheyAreWanted) {
+  FeedSlots slots;
+  const Tensor& t = bound(slots, Place::cuda(0));
+  EXPECT_EQ(t.raw(), fed_.raw());
+  EXPECT_EQ(t.place(), Place::cuda(0));
+  EXPECT_EQ(t.shape(), Shape({2, 3}));
+  slots.release();
+  EXPECT_FALSE(t.initialized());
+}
+
+TEST_F(DeviceFeeds, ComeToTheHostForWhoeverElseWantsThem) {
+  for (const Place wanted : {Place(), Place::cuda(1)}) {
+    for (const bool keeps : {false, true}) {
+      FeedSlots slots;
+      value_.as<Tensor>() = Tensor();
+      const Tensor& t = bound(slots, wanted, keeps);
+      EXPECT_EQ(t.place(), Place());
+      ASSERT_EQ(t.shape(), Shape({2, 3}));
+      for (int i = 0; i < 6; ++i) EXPECT_EQ(t.data<float>()[i], static_cast<float>(i));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace anabranch
