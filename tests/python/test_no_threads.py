@@ -55,10 +55,10 @@ def refused(call):
 
 
 def run(body, folder):
-    """The body, in a process of its own."""
+    """The body, in a process of its own. Threads share one heap: each with its own would use up the room by itself."""
     path = os.pathsep.join(p for p in sys.path if p)
     done = subprocess.run([sys.executable, "-c", HEAD + textwrap.dedent(body)], cwd=folder, capture_output=True,
-                          text=True, timeout=120, env=dict(os.environ, PYTHONPATH=path))
+                          text=True, timeout=120, env=dict(os.environ, PYTHONPATH=path, MALLOC_ARENA_MAX="1"))
     assert done.returncode == 0, done.stdout + done.stderr
 
 
