@@ -185,7 +185,7 @@ int elements_of_pack(const PtxFunctions& functions, std::span<const ElementStep>
   }
   int elements = 16 / type.bytes();
   while (elements > 1 && length * static_cast<size_t>(elements) > kLongText) elements /= 2;
-  return elements * type.bytes() < 4 ? 1 : elements;
+  return elements;
 }
 
 std::string step_text(const PtxFunctions& functions, std::span<const ElementStep> steps, const StepType& type) {
