@@ -43,8 +43,10 @@ macro(ab_try_nvcc nvcc)
   unset(ab_cudart)
 endmacro()
 
+# -fmad=false: a product and a sum that become one instruction are rounded once, where a compiler sees fit. So the bits of
+# an operator would depend on the kernel that it is a part of.
 function(ab_cuda_options variable)
-  set(${variable} -std=c++20 -arch=sm_${ANABRANCH_CUDA_ARCHITECTURE} -O3 --expt-relaxed-constexpr -DNDEBUG
+  set(${variable} -std=c++20 -arch=sm_${ANABRANCH_CUDA_ARCHITECTURE} -O3 -fmad=false --expt-relaxed-constexpr -DNDEBUG
                   -DCCCL_DISABLE_NVTX -DAB_CUDA_OLDEST=${ANABRANCH_CUDA_ARCHITECTURE} -I${ab_cuda_root}/src PARENT_SCOPE)
 endfunction()
 

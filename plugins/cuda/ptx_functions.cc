@@ -21,18 +21,6 @@ std::string name_in(std::string_view declaration) {
   return std::string(declaration.substr(begin + 1, end - begin - 1));
 }
 
-// A product and a sum without a rounding of their own may become one instruction, which rounds once.
-std::string rounded(std::string_view line) {
-  std::string text(line);
-  for (const std::string_view op : {"add", "sub", "mul"}) {
-    const std::string plain = said(op, ".f32");
-    const size_t at = text.find(plain);
-    if (at != std::string::npos && (at == 0 || text[at - 1] == ' '))
-      text.replace(at, plain.size(), said(op, ".rn.f32"));
-  }
-  return text;
-}
-
 // The type and the two operands of "ld.param.f32 \t%f1, [...]", where `kind` is "ld.param.".
 struct Move {
   std::string_view type, to, from;
@@ -77,7 +65,7 @@ PtxFunctions::PtxFunctions(std::string_view text) {
     inside = inside || part == "{";
     const bool ends = line[0] == '}';
     if (ends) body->push_back("RETURNED:");
-    if (inside) body->push_back(rounded(part));
+    if (inside) body->emplace_back(part);
     if (!ends) continue;
     inside = false;
     body = nullptr;

@@ -20,8 +20,7 @@ class PtxFunctions {
   size_t length(const std::string& name) const;  // of the function's text, nearly
   // What a module begins with: version, GPUs, and constants of the functions.
   const std::string& head() const { return head_; }
-  // A block that computes the function of `operands`, registers or numbers, into the register `result`. Multiplications
-  // and sums stay apart, as they are in kernels of one function each.
+  // A block that computes the function of `operands`, registers or numbers, into the register `result`.
   std::string call(const std::string& name, const std::vector<std::string>& operands, const std::string& result) const;
 
  private:

@@ -112,9 +112,9 @@ template <class T> T right(T x, uint32_t by) { return by < 8 * sizeof x ? static
 void add_floats(Table& t) {
   const PtxOp add = op([](float a, float b) { return a + b; }), sub = op([](float a, float b) { return a - b; }),
               mul = op([](float a, float b) { return a * b; });
-  t["add.f32"] = t["add.rn.f32"] = add;
-  t["sub.f32"] = t["sub.rn.f32"] = sub;
-  t["mul.f32"] = t["mul.rn.f32"] = mul;
+  t["add.rn.f32"] = add;
+  t["sub.rn.f32"] = sub;
+  t["mul.rn.f32"] = mul;
   t["add.rz.f32"] = op([](float a, float b) { return rounded_sum(a, b, FE_TOWARDZERO); });
   t["fma.rn.f32"] = op([](float a, float b, float c) { return std::fma(a, b, c); });
   t["fma.rm.f32"] = op([](float a, float b, float c) { return rounded_fma(a, b, c, FE_DOWNWARD); });
@@ -122,7 +122,7 @@ void add_floats(Table& t) {
   t["div.rn.f32"] = op([](float a, float b) { return a / b; });
   t["rcp.rn.f32"] = op([](float a) { return 1 / a; });
   t["sqrt.rn.f32"] = op([](float a) { return std::sqrt(a); });
-  t["mul.f64"] = op([](double a, double b) { return a * b; });
+  t["mul.rn.f64"] = op([](double a, double b) { return a * b; });
   t["abs.f32"] = op([](uint32_t a) { return a & 0x7fffffff; });
   t["neg.f32"] = op([](uint32_t a) { return a ^ 0x80000000; });
   t["copysign.f32"] = op([](uint32_t sign, uint32_t size) { return (sign & 0x80000000) | (size & 0x7fffffff); });

@@ -143,8 +143,8 @@ inline ElementStep step_of_two(math::StepCode code, uint8_t out = kNowhere) {
   return step_of(static_cast<int>(code), out, 2);
 }
 
-// Whether no instruction rounds but as C++ says: then a GPU's results are those of the host. nvcc makes one of a
-// product and a sum within a function, and its library's functions are others than the host's.
+// Whether no instruction rounds but as C++ says: then a GPU's results are those of the host. The functions of nvcc's
+// library are others than the host's.
 inline bool is_exact(const std::string& text) {
   return text.find("fma.") == std::string::npos && text.find(".approx") == std::string::npos;
 }
