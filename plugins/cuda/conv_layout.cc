@@ -55,12 +55,20 @@ Padded pad(const device::WindowDesc& w, int d) {
   return {0, w.before[d], extent};
 }
 
+// Whether both strides lead to the same places: an axis of one element has none to go to.
+bool same_places(const Extents& extents, const Extents& a, const Extents& b) {
+  for (size_t axis = 0; axis < extents.size(); ++axis) {
+    if (extents[axis] > 1 && a[axis] != b[axis]) return false;
+  }
+  return true;
+}
+
 ConvOperand operand_of(Extents extents, bool stored_last, bool seen_last) {
   ConvOperand o;
   o.strides = strides_of(extents, stored_last);
   o.seen_strides = strides_of(extents, seen_last);
+  o.staged = !same_places(extents, o.strides, o.seen_strides);  // a filter of one element a channel is not
   o.seen = o.extents = std::move(extents);
-  o.staged = stored_last != seen_last;
   return o;
 }
 

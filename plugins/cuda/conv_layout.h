@@ -1,5 +1,6 @@
-// A convolution's operands as cuDNN sees them. It knows paddings that are the same on both sides, and volumes with
-// their channels first: where an operand is stored otherwise, it is copied into the workspace, or out of it.
+// A convolution's operands as cuDNN sees them. It knows paddings that are the same on both sides, filters that lie as
+// images do, and volumes with their channels first: where an operand is stored otherwise, it is copied into the
+// workspace, or out of it.
 #pragma once
 #include <array>
 #include <cstdint>

@@ -59,6 +59,19 @@ TEST_F(CudaConv, WhatCudnnPadsItselfIsNotCopied) {
   EXPECT_EQ(odd.workspace, (size_t{3} << 20) + 512);  // 2 * 2 * 6 * 5 floats
 }
 
+// Filters have their channels in front; one of a single element a channel lies as if they came last.
+TEST_F(CudaConv, FiltersOfOneElementAChannelAreNotCopied) {
+  Sim sim;
+  Convolution one(sim, desc_of(kConvForward, {{5, 1}, {6, 1}}, 1, true));
+  AB_WELL(one.plan());
+  EXPECT_EQ(one.workspace, size_t{3} << 20);
+  AB_WELL(one.run());
+  EXPECT_EQ(one.found, one.expected);
+  Convolution several(sim, desc_of(kConvForward, {{5, 1}, {6, 2}}, 1, true));
+  AB_WELL(several.plan());
+  EXPECT_EQ(several.workspace, (size_t{3} << 20) + 256);
+}
+
 TEST_F(CudaConv, ChannelsComeFirstWhereCudnnHasNothingElse) {
   library().function<void()>("fake_cudnn_lack_nhwc")();
   check_all({{5, 3, 1, 1, 1, 1}, {4, 2}});
