@@ -3,21 +3,22 @@
 #include <limits>
 
 #include "ops/device/args_library.h"
-#include "ops/device/kernels.h"
+#include "ops/device/pack.h"
 #include "ops/nn/pool_windows.h"
 
 namespace anabranch::device {
 
-// Planes of images in either layout: those of one channel, whose elements are step() apart.
+// Planes of images in either layout: those of one channel, whose elements are step() apart. With the channels last a
+// plane may be of `pack` neighbouring channels, which lie in memory as one element of that width.
 struct PoolPlanes {
   PoolWindows w;
   int64_t channels, count;
   bool last, count_padding;
 
-  explicit PoolPlanes(const PoolArgs& a)
+  PoolPlanes(const PoolArgs& a, int64_t pack)
       : w(a.window, a.adaptive != 0),
-        channels(a.channels),
-        count(a.batch * a.channels),
+        channels(a.channels / pack),
+        count(a.batch * channels),
         last(a.window.channels_last != 0),
         count_padding(a.count_padding != 0) {}
   AB_HD int64_t step() const { return last ? channels : 1; }
@@ -30,15 +31,28 @@ struct PoolPlanes {
   }
 };
 
+// Where an element stands in a plane of these extents.
+struct PoolPlace {
+  int64_t at[3];
+  AB_HD PoolPlace(int64_t i, const int64_t (&extent)[3]) {
+    const int64_t row = quotient(i, extent[2]), plane = quotient(row, extent[1]);
+    at[0] = plane, at[1] = row - plane * extent[1], at[2] = i - row * extent[2];
+  }
+  AB_HD PoolPlace(int64_t a, int64_t b, int64_t c) : at{a, b, c} {}
+};
+
 // What one window sees.
 struct PoolRange {
   int64_t begin[3], end[3];
 
-  AB_HD PoolRange(const PoolWindows& w, int64_t o) {
-    const int64_t row = quotient(o, w.out[2]), plane = quotient(row, w.out[1]);
-    w.range(0, plane, begin, end);
-    w.range(1, row - plane * w.out[1], begin + 1, end + 1);
-    w.range(2, o - row * w.out[2], begin + 2, end + 2);
+  AB_HD PoolRange(const PoolWindows& w, const PoolPlace& window) {
+    for (int d = 0; d < 3; ++d) w.range(d, window.at[d], begin + d, end + d);
+  }
+  AB_HD bool holds(const PoolPlace& p) const {
+    for (int d = 0; d < 3; ++d) {
+      if (p.at[d] < begin[d] || p.at[d] >= end[d]) return false;
+    }
+    return true;
   }
   // fn(place in the plane) until it returns true.
   template <class Fn> AB_HD void each_until(const PoolWindows& w, Fn&& fn) const {
@@ -57,99 +71,136 @@ struct PoolRange {
   }
 };
 
+// Numbers of neighbouring channels, which a thread has at once.
+template <class T, int kCount> struct PoolNumbers {
+  Compute<T> at[kCount];
+  AB_HD explicit PoolNumbers(Compute<T> x) {
+    for (Compute<T>& number : at) number = x;
+  }
+  AB_HD explicit PoolNumbers(const Pack<T, kCount>& pack) {
+    for (int e = 0; e < kCount; ++e) at[e] = load(pack.at[e]);
+  }
+  AB_HD void leave(Pack<T, kCount>* to) const {
+    Pack<T, kCount> pack;
+    for (int e = 0; e < kCount; ++e) store(pack.at + e, at[e]);
+    *to = pack;
+  }
+};
+
 struct MaxOfWindow {
-  template <class T> AB_HD static Compute<T> of(const PoolPlanes& p, const PoolRange& range, const T* x) {
-    auto top = static_cast<Compute<T>>(std::numeric_limits<float>::lowest());  // of a window without elements
+  template <class T, int kCount>
+  AB_HD static PoolNumbers<T, kCount> of(const PoolPlanes& p, const PoolRange& range, const Pack<T, kCount>* x) {
+    // Of a window without elements.
+    PoolNumbers<T, kCount> top(static_cast<Compute<T>>(std::numeric_limits<float>::lowest()));
     range.each_until(p.w, [&](int64_t i) {
-      const Compute<T> value = load(x[i * p.step()]);
-      if (value > top || value != value) top = value;  // a NaN is the result
+      const PoolNumbers<T, kCount> value(x[i * p.step()]);
+      for (int e = 0; e < kCount; ++e) {
+        if (value.at[e] > top.at[e] || value.at[e] != value.at[e]) top.at[e] = value.at[e];  // a NaN is the result
+      }
       return false;
     });
     return top;
   }
-  // What window `o` gives to element `own`: all of it when that is the first that equals the result.
-  template <class T>
-  AB_HD static Compute<T> share(const PoolPlanes& p, const PoolRange& range, int64_t own, const T* x, const T* out,
-                                const T* dout) {
-    const Compute<T> top = load(*out);
-    if (!(load(x[own * p.step()]) == top)) return Compute<T>{0};
-    int64_t first = -1;
+  // Adds what a window gives to element `own`: all of it when that is the first that equals the result.
+  template <class T, int kCount>
+  AB_HD static void share(const PoolPlanes& p, const PoolRange& range, int64_t own, const Pack<T, kCount>* x,
+                          const Pack<T, kCount>& out, const Pack<T, kCount>& dout, PoolNumbers<T, kCount>* sum) {
+    const PoolNumbers<T, kCount> top(out), mine(x[own * p.step()]);
+    bool first[kCount], any = false;
+    for (int e = 0; e < kCount; ++e) any |= first[e] = mine.at[e] == top.at[e];
+    if (!any) return;
     range.each_until(p.w, [&](int64_t i) {
-      const bool equal = load(x[i * p.step()]) == top;
-      if (equal) first = i;
-      return equal || i >= own;
+      if (i >= own) return true;
+      const PoolNumbers<T, kCount> value(x[i * p.step()]);
+      for (int e = 0; e < kCount; ++e) first[e] = first[e] && !(value.at[e] == top.at[e]);
+      return false;
     });
-    return first == own ? load(*dout) : Compute<T>{0};
+    const PoolNumbers<T, kCount> d(dout);
+    for (int e = 0; e < kCount; ++e) sum->at[e] += first[e] ? d.at[e] : Compute<T>{0};
   }
 };
 
 struct MeanOfWindow {
-  template <class T> AB_HD static Compute<T> of(const PoolPlanes& p, const PoolRange& range, const T* x) {
-    Compute<T> sum = 0;
+  template <class T, int kCount>
+  AB_HD static PoolNumbers<T, kCount> of(const PoolPlanes& p, const PoolRange& range, const Pack<T, kCount>* x) {
+    PoolNumbers<T, kCount> sum(Compute<T>{0});
     range.each_until(p.w, [&](int64_t i) {
-      sum += load(x[i * p.step()]);
+      const PoolNumbers<T, kCount> value(x[i * p.step()]);
+      for (int e = 0; e < kCount; ++e) sum.at[e] += value.at[e];
       return false;
     });
-    return sum / static_cast<Compute<T>>(range.divisor(p));
+    for (Compute<T>& number : sum.at) number = number / static_cast<Compute<T>>(range.divisor(p));
+    return sum;
   }
-  template <class T>
-  AB_HD static Compute<T> share(const PoolPlanes& p, const PoolRange& range, int64_t, const T*, const T*,
-                                const T* dout) {
-    return load(*dout) / static_cast<Compute<T>>(range.divisor(p));
+  template <class T, int kCount>
+  AB_HD static void share(const PoolPlanes& p, const PoolRange& range, int64_t, const Pack<T, kCount>*,
+                          const Pack<T, kCount>&, const Pack<T, kCount>& dout, PoolNumbers<T, kCount>* sum) {
+    const PoolNumbers<T, kCount> d(dout);
+    for (int e = 0; e < kCount; ++e) sum->at[e] += d.at[e] / static_cast<Compute<T>>(range.divisor(p));
   }
 };
 
+// fn(the number of channels that a thread takes at once): of 16 bytes where all operands have them side by side.
+template <class T, class Fn> int by_channels(const PoolArgs& a, const Fn& fn) {
+  constexpr int kCount = 16 / sizeof(T);
+  const auto fits = [](const auto& operand) { return packed<Pack<T, kCount>>(operand.template get<T>()); };
+  if (a.window.channels_last && a.channels % kCount == 0 && fits(a.x) && fits(a.out) && fits(a.dout) && fits(a.result))
+    return fn(std::integral_constant<int, kCount>{});
+  return fn(std::integral_constant<int, 1>{});
+}
+
 template <class Kind> struct Pool {
   using Args = PoolArgs;
-  template <class T> struct Body {
+  template <class T, int kCount> struct Body {
     PoolPlanes p;
-    const T* x;
-    T* out;
+    const Pack<T, kCount>* x;
+    Pack<T, kCount>* out;
     AB_HD void operator()(int64_t i) const {
-      const PoolRange range(p.w, p.place(i, p.w.outs()));
-      store(out + i, Kind::template of<T>(p, range, x + p.begin(i, p.w.outs(), p.w.ins())));
+      const PoolRange range(p.w, PoolPlace(p.place(i, p.w.outs()), p.w.out));
+      Kind::template of<T, kCount>(p, range, x + p.begin(i, p.w.outs(), p.w.ins())).leave(out + i);
     }
   };
   template <class T> static int run(const Launch& launch, const Args& a) {
-    const PoolPlanes p(a);
-    return each(launch, p.count * p.w.outs(), Body<T>{p, a.x.get<T>(), a.result.get<T>()});
+    return by_channels<T>(a, [&](auto count) {
+      using P = Pack<T, decltype(count)::value>;
+      const PoolPlanes p(a, decltype(count)::value);
+      return each(launch, p.count * p.w.outs(), Body<T, decltype(count)::value>{p, a.x.get<P>(), a.result.get<P>()});
+    });
   }
 };
 
 template <class Kind> struct PoolGrad {
   using Args = PoolArgs;
-  template <class T> struct Body {
+  template <class T, int kCount> struct Body {
     PoolPlanes p;
-    const T *x, *out, *dout;
-    T* dx;
+    const Pack<T, kCount>*x, *out, *dout;
+    Pack<T, kCount>* dx;
     AB_HD void operator()(int64_t i) const {
       const PoolWindows& w = p.w;
       const int64_t own = p.place(i, w.ins()), from = p.begin(i, w.ins(), w.ins()), to = p.begin(i, w.ins(), w.outs());
-      const int64_t row = quotient(own, w.in[2]), plane = quotient(row, w.in[1]);
-      const int64_t at[3] = {plane, row - plane * w.in[1], own - row * w.in[2]};
+      const PoolPlace place(own, w.in);
       int64_t first[3], last[3];
-      for (int d = 0; d < 3; ++d) w.windows_of(d, at[d], first + d, last + d);
-      Compute<T> sum = 0;
+      for (int d = 0; d < 3; ++d) w.windows_of(d, place.at[d], first + d, last + d);
+      PoolNumbers<T, kCount> sum(Compute<T>{0});
       for (int64_t a = first[0]; a <= last[0]; ++a) {
         for (int64_t b = first[1]; b <= last[1]; ++b) {
-          for (int64_t c = first[2]; c <= last[2]; ++c) sum += of(at, own, from, to, (a * w.out[1] + b) * w.out[2] + c);
+          for (int64_t c = first[2]; c <= last[2]; ++c) {
+            const PoolRange range(w, PoolPlace(a, b, c));
+            const int64_t k = to + ((a * w.out[1] + b) * w.out[2] + c) * p.step();
+            if (range.holds(place)) Kind::template share<T, kCount>(p, range, own, x + from, out[k], dout[k], &sum);
+          }
         }
       }
-      store(dx + i, sum);
-    }
-    AB_HD Compute<T> of(const int64_t (&at)[3], int64_t own, int64_t from, int64_t to, int64_t o) const {
-      const PoolRange range(p.w, o);
-      for (int d = 0; d < 3; ++d) {
-        if (at[d] < range.begin[d] || at[d] >= range.end[d]) return 0;
-      }
-      const int64_t k = to + o * p.step();
-      return Kind::template share<T>(p, range, own, x + from, out + k, dout + k);
+      sum.leave(dx + i);
     }
   };
   template <class T> static int run(const Launch& launch, const Args& a) {
-    const PoolPlanes p(a);
-    const Body<T> body{p, a.x.get<T>(), a.out.get<T>(), a.dout.get<T>(), a.result.get<T>()};
-    return each(launch, p.count * p.w.ins(), body);
+    return by_channels<T>(a, [&](auto count) {
+      using P = Pack<T, decltype(count)::value>;
+      const PoolPlanes p(a, decltype(count)::value);
+      return each(launch, p.count * p.w.ins(),
+                  Body<T, decltype(count)::value>{p, a.x.get<P>(), a.out.get<P>(), a.dout.get<P>(), a.result.get<P>()});
+    });
   }
 };
 
