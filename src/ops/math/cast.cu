@@ -1,5 +1,5 @@
 // Conversion of numbers on devices: "cast/<from>/<to>".
-#include "ops/device/kernels.h"
+#include "ops/device/pack.h"
 #include "ops/math/element_functions.h"
 
 namespace anabranch::device {
@@ -11,7 +11,31 @@ struct Cast {
     To* y;
     AB_HD void operator()(int64_t i) const { store(y + i, math::converted_number<Compute<To>>(load(x[i]))); }
   };
+  // As many at once as 16 bytes of the narrower type hold.
+  template <class From, class To, int kCount> struct Packs {
+    const Pack<From, kCount>* x;
+    Pack<To, kCount>* y;
+    AB_HD void operator()(int64_t i) const {
+      const Pack<From, kCount> from = x[i];
+      Pack<To, kCount> to;
+      for (int e = 0; e < kCount; ++e) store(to.at + e, math::converted_number<Compute<To>>(load(from.at[e])));
+      y[i] = to;
+    }
+  };
+  // Those of mixed precision, which move whole parameters.
+  template <class From, class To>
+  static constexpr bool kOfManyElements =
+      sizeof(From) + sizeof(To) == 6 && std::is_same_v<Compute<From>, float>&& std::is_same_v<Compute<To>, float>;
+
   template <class From, class To> static int run(const Launch& launch, const Args& a) {
+    if constexpr (kOfManyElements<From, To>) {
+      constexpr int kCount = 8;
+      using FromPack = Pack<From, kCount>;
+      using ToPack = Pack<To, kCount>;
+      if (a.n >= kManyElements && a.n % kCount == 0 && packed<FromPack>(a.x.get<From>()) &&
+          packed<ToPack>(a.y.get<To>()))
+        return each(launch, a.n / kCount, Packs<From, To, kCount>{a.x.get<FromPack>(), a.y.get<ToPack>()});
+    }
     return each(launch, a.n, Body<From, To>{a.x.get<From>(), a.y.get<To>()});
   }
 };

@@ -176,5 +176,22 @@ TEST(DeviceCast, BetweenAllTypes) {
   EXPECT_EQ(out.values(), (std::vector<double>{0, 1, 0, 0, 0, 0}));
 }
 
+template <class From, class To> void check_many_casts() {
+  constexpr int64_t kMany = kManyElements;
+  const Array<From> x(held<From>(random_values(kMany + 1, -70000, 70000)));
+  Array<To> together(kMany), apart(kMany + 1);
+  const std::string key = std::string("cast/") + type_name<From> + "/" + type_name<To>;
+  EXPECT_EQ(launch_counted(key, MapArgs{x.in(), together.out(), kMany, {}}), kMany / 8);
+  EXPECT_EQ(launch_counted(key, MapArgs{x.in(), apart.out(), kMany + 1, {}}), kMany + 1);
+  for (size_t i = 0; i < kMany; ++i) ASSERT_EQ(together[i], apart[i]) << key << " at " << i;
+}
+
+TEST(DeviceCast, ManyNumbersBetweenFloatsOf16And32BitsGoByEights) {
+  check_many_casts<float, half>();
+  check_many_casts<float, bfloat16>();
+  check_many_casts<half, float>();
+  check_many_casts<bfloat16, float>();
+}
+
 }  // namespace
 }  // namespace anabranch::device

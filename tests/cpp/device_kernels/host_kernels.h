@@ -7,6 +7,7 @@
 #include <cstring>
 #include <functional>
 #include <random>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -92,6 +93,23 @@ template <class Args> void launch(const std::string& key, const Args& args) {
   Launch how = {};
   if (room) how.workspace = workspace.out();
   ASSERT_EQ(run_by_lanes(*kernel, how, &args), 0) << key;
+}
+
+// Launches a kernel without workspace over elements, in order; how many threads it took.
+template <class Args> int64_t launch_counted(const std::string& key, const Args& args) {
+  struct Counts final : HostRun {
+    Shuffle order(int64_t n) override { return Shuffle(n); }
+    bool watches(int64_t) override { return true; }
+    void ran(int64_t) override { ++count; }
+    void rows(int64_t, int64_t, const void*, Row) override { ADD_FAILURE() << "a kernel of elements runs rows"; }
+    int64_t count = 0;
+  } counts;
+  Launch how = {};
+  how.host = &counts;
+  const ab_kernel kernel = find_kernel(key.c_str());
+  if (!kernel) throw std::out_of_range("there is no kernel " + key);
+  EXPECT_EQ(kernel->run(how, &args), 0) << key;
+  return counts.count;
 }
 
 template <class T> std::string key_of(const std::string& stem) { return stem + "/" + type_name<T>; }

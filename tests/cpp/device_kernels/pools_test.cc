@@ -8,15 +8,6 @@
 namespace anabranch::device {
 namespace {
 
-class CountsElements final : public HostRun {
- public:
-  Shuffle order(int64_t n) override { return Shuffle(n); }
-  bool watches(int64_t) override { return true; }
-  void ran(int64_t) override { ++count; }
-  void rows(int64_t, int64_t, const void*, Row) override { FAIL() << "pools have no rows"; }
-  int64_t count = 0;
-};
-
 struct Axis {
   int64_t in, kernel, stride, before, after;
 };
@@ -44,15 +35,6 @@ size_t size_of(const PoolArgs& a, const int64_t (&e)[3]) {
   return static_cast<size_t>(a.batch * a.channels * e[0] * e[1] * e[2]);
 }
 
-int64_t run_counted(const std::string& key, const PoolArgs& a) {
-  CountsElements counts;
-  Launch how = {};
-  how.host = &counts;
-  const ab_kernel kernel = find_kernel(key.c_str());
-  EXPECT_EQ(kernel->run(how, &a), 0) << key;
-  return counts.count;
-}
-
 // Channel c of many.
 std::vector<double> channel(const std::vector<double>& all, size_t channels, size_t c) {
   std::vector<double> one;
@@ -72,11 +54,11 @@ Pools pools(const std::string& kind, PoolArgs a, const std::vector<double>& x, c
   Pools found;
   a.x = images.in();
   a.result = out.out();
-  found.windows = run_counted(key_of<T>("pool/" + kind), a);
+  found.windows = launch_counted(key_of<T>("pool/" + kind), a);
   a.out = out.in();
   a.dout = given.in();
   a.result = dx.out();
-  found.elements = run_counted(key_of<T>("pool_grad/" + kind), a);
+  found.elements = launch_counted(key_of<T>("pool_grad/" + kind), a);
   found.out = out.values();
   found.dx = dx.values();
   return found;
