@@ -77,7 +77,7 @@ template <class T, int kCount> struct PoolNumbers {
   AB_HD explicit PoolNumbers(Compute<T> x) {
     for (Compute<T>& number : at) number = x;
   }
-  AB_HD explicit PoolNumbers(const Pack<T, kCount>& pack) {
+  AB_HD explicit PoolNumbers(Pack<T, kCount> pack) {
     for (int e = 0; e < kCount; ++e) at[e] = load(pack.at[e]);
   }
   AB_HD void leave(Pack<T, kCount>* to) const {
