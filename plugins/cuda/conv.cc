@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "conv_algorithms.h"
 #include "conv_layout.h"
 #include "handles.h"
 #include "open_cudnn.h"
@@ -12,31 +13,22 @@ namespace {
 
 using device::ConvDesc;
 
-struct Limits {
-  bool deterministic;
-  int64_t room;  // bytes of workspace, below 0: any
-};
-
-// What cuDNN is told of one layout, with the algorithm it proposes.
+// What cuDNN is told of one layout, with the algorithm that was chosen.
 struct Told {
   Told(const ConvDesc& desc, const CudnnTypes& types, cudnnMathType_t math, bool channels_last);
-  bool choose(int32_t pass, CudnnHandle& handle, const Limits& limits);
+  bool choose(Process& process, int device, const ConvDesc& desc, CudnnHandle& handle, const ConvLimits& limits);
 
   ConvLayout layout;
   TensorDescriptor image, output;
   CudnnOwned<cudnnFilterStruct> filter;
   CudnnOwned<cudnnConvolutionStruct> conv;
-  int algorithm = -1;
-  size_t room = 0;  // the algorithm's
-
- private:
-  template <class Perf, class Ask> bool take_first(CudnnHandle& handle, const Limits& limits, Ask&& ask);
+  ConvAlgorithm algorithm;
 };
 
 class Conv final : public LibraryCall {
  public:
   Conv(Process& process, int device, const ConvDesc& desc);
-  size_t room() const override { return told_ ? told_->layout.room + told_->room : 0; }
+  size_t room() const override { return told_ ? told_->layout.room + told_->algorithm.room : 0; }
   void run(const ab_queue& queue, const ab_operand* operands, int count, void* workspace) const override;
 
  private:
@@ -87,46 +79,15 @@ Told::Told(const ConvDesc& desc, const CudnnTypes& types, cudnnMathType_t math, 
       filter(describe_filter(types, layout.operands[kFilter], channels_last)),
       conv(describe_windows(layout, types, desc.groups, math)) {}
 
-// Proposals come with the fastest first.
-template <class Perf, class Ask> bool Told::take_first(CudnnHandle& handle, const Limits& limits, Ask&& ask) {
-  Perf found[16];
-  int count = 0;
-  const cudnnStatus_t status = handle.ask([&](cudnnHandle_t h) { return ask(h, 16, &count, found); });
-  if (CUDNN_STATUS_CATEGORY(status) == CUDNN_STATUS_NOT_SUPPORTED) return false;
-  well(status, "conv");
-  for (const Perf& perf : std::vector<Perf>(found, found + count)) {
-    if (perf.status != CUDNN_STATUS_SUCCESS) continue;
-    if (limits.deterministic && perf.determinism != CUDNN_DETERMINISTIC) continue;
-    if (limits.room >= 0 && perf.memory > static_cast<size_t>(limits.room)) continue;
-    well(cudnn().cudnnSetConvolutionMathType(conv.get(), perf.mathType), "conv");
-    algorithm = perf.algo;
-    room = perf.memory;
-    return true;
-  }
-  return false;
-}
-
-bool Told::choose(int32_t pass, CudnnHandle& handle, const Limits& limits) {
-  const Cudnn& dnn = cudnn();
-  switch (pass) {
-    case device::kConvForward:
-      return take_first<cudnnConvolutionFwdAlgoPerf_t>(handle, limits, [&](auto h, int most, int* count, auto* found) {
-        return dnn.cudnnGetConvolutionForwardAlgorithm_v7(h, image.get(), filter.get(), conv.get(), output.get(), most,
-                                                          count, found);
-      });
-    case device::kConvBackwardData:
-      return take_first<cudnnConvolutionBwdDataAlgoPerf_t>(
-          handle, limits, [&](auto h, int most, int* count, auto* found) {
-            return dnn.cudnnGetConvolutionBackwardDataAlgorithm_v7(h, filter.get(), output.get(), conv.get(),
-                                                                   image.get(), most, count, found);
-          });
-    default:
-      return take_first<cudnnConvolutionBwdFilterAlgoPerf_t>(
-          handle, limits, [&](auto h, int most, int* count, auto* found) {
-            return dnn.cudnnGetConvolutionBackwardFilterAlgorithm_v7(h, image.get(), output.get(), conv.get(),
-                                                                     filter.get(), most, count, found);
-          });
-  }
+bool Told::choose(Process& process, int device, const ConvDesc& desc, CudnnHandle& handle, const ConvLimits& limits) {
+  const ConvDescriptors told{image.get(), filter.get(), conv.get(), output.get()};
+  const auto choice = [&] { return choose_algorithm(desc.pass, handle, told, limits); };
+  const std::optional<ConvAlgorithm> chosen =
+      limits.timed ? kept_choice(process, device, desc, layout.channels_last, limits, choice) : choice();
+  if (!chosen) return false;
+  well(cudnn().cudnnSetConvolutionMathType(conv.get(), chosen->math), "conv");
+  algorithm = *chosen;
+  return true;
 }
 
 // TF32 where products may be rounded: the mode that allows bfloat16 allows float16 as well, whose range is smaller.
@@ -158,8 +119,9 @@ void check(const ConvDesc& desc) {
 Conv::Conv(Process& process, int device, const ConvDesc& desc)
     : desc_(desc), types_(cudnn_types("conv", desc.dtype)), roles_(roles_of(desc.pass)) {
   check(desc);
-  const Limits limits{process.setting("cudnn_deterministic", false),
-                      process.number("conv_workspace_size_limit", 512) * (int64_t{1} << 20)};
+  const ConvLimits limits{process.setting("cudnn_deterministic", false),
+                          process.setting("cudnn_exhaustive_search", false),
+                          process.number("conv_workspace_size_limit", 512) * (int64_t{1} << 20)};
   const ConvLayout stored(desc, desc.window.channels_last != 0, types_.bytes);
   bool empty = false;
   for (size_t k = 0; k < 3; ++k) {
@@ -172,7 +134,7 @@ Conv::Conv(Process& process, int device, const ConvDesc& desc)
   const cudnnMathType_t math = math_of(desc, process.setting("enable_cublas_tensor_op_math", false));
   for (const bool last : layouts_of(desc)) {
     told_.emplace(desc, types_, math, last);
-    if (told_->choose(desc.pass, *handle_, limits)) return;
+    if (told_->choose(process, device, desc, *handle_, limits)) return;
   }
   const device::WindowDesc& w = desc.window;
   fail(AB_UNSUPPORTED, "conv: cuDNN has no ", limits.deterministic ? "deterministic " : "", "algorithm for ",
@@ -217,22 +179,24 @@ void Conv::put(const ab_queue& queue, const std::array<void*, 3>& p, void* scrat
   const Cudnn& dnn = cudnn();
   const Told& t = *told_;
   const void *one = cudnn_scale(types_, true), *zero = cudnn_scale(types_, false);
-  if (!t.room) scratch = nullptr;
+  const size_t room = t.algorithm.room;
+  if (!room) scratch = nullptr;
   handle_->put(queue, "conv", [&](cudnnHandle_t h) {
     switch (desc_.pass) {
       case device::kConvForward:
         return dnn.cudnnConvolutionForward(h, one, t.image.get(), p[kImage], t.filter.get(), p[kFilter], t.conv.get(),
-                                           static_cast<cudnnConvolutionFwdAlgo_t>(t.algorithm), scratch, t.room, zero,
-                                           t.output.get(), p[kOutput]);
+                                           static_cast<cudnnConvolutionFwdAlgo_t>(t.algorithm.number), scratch, room,
+                                           zero, t.output.get(), p[kOutput]);
       case device::kConvBackwardData:
         return dnn.cudnnConvolutionBackwardData(h, one, t.filter.get(), p[kFilter], t.output.get(), p[kOutput],
-                                                t.conv.get(), static_cast<cudnnConvolutionBwdDataAlgo_t>(t.algorithm),
-                                                scratch, t.room, zero, t.image.get(), p[kImage]);
+                                                t.conv.get(),
+                                                static_cast<cudnnConvolutionBwdDataAlgo_t>(t.algorithm.number), scratch,
+                                                room, zero, t.image.get(), p[kImage]);
       default:
         return dnn.cudnnConvolutionBackwardFilter(h, one, t.image.get(), p[kImage], t.output.get(), p[kOutput],
                                                   t.conv.get(),
-                                                  static_cast<cudnnConvolutionBwdFilterAlgo_t>(t.algorithm), scratch,
-                                                  t.room, zero, t.filter.get(), p[kFilter]);
+                                                  static_cast<cudnnConvolutionBwdFilterAlgo_t>(t.algorithm.number),
+                                                  scratch, room, zero, t.filter.get(), p[kFilter]);
     }
   });
 }

@@ -29,8 +29,11 @@ struct Cudnn {
   decltype(&::cudnnSetConvolutionMathType) cudnnSetConvolutionMathType;
   decltype(&::cudnnDestroyConvolutionDescriptor) cudnnDestroyConvolutionDescriptor;
   decltype(&::cudnnGetConvolutionForwardAlgorithm_v7) cudnnGetConvolutionForwardAlgorithm_v7;
+  decltype(&::cudnnFindConvolutionForwardAlgorithm) cudnnFindConvolutionForwardAlgorithm;
   decltype(&::cudnnGetConvolutionBackwardDataAlgorithm_v7) cudnnGetConvolutionBackwardDataAlgorithm_v7;
+  decltype(&::cudnnFindConvolutionBackwardDataAlgorithm) cudnnFindConvolutionBackwardDataAlgorithm;
   decltype(&::cudnnGetConvolutionBackwardFilterAlgorithm_v7) cudnnGetConvolutionBackwardFilterAlgorithm_v7;
+  decltype(&::cudnnFindConvolutionBackwardFilterAlgorithm) cudnnFindConvolutionBackwardFilterAlgorithm;
   decltype(&::cudnnConvolutionForward) cudnnConvolutionForward;
   decltype(&::cudnnConvolutionBackwardData) cudnnConvolutionBackwardData;
   decltype(&::cudnnConvolutionBackwardFilter) cudnnConvolutionBackwardFilter;

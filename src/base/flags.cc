@@ -85,8 +85,9 @@ std::vector<FlagInfo> make_table() {
                     "their steps are read from a table")),
       flag("cudnn_deterministic", false, "convolutions on GPUs take algorithms that give the same bits in every run"),
       flag("conv_workspace_size_limit", int64_t{512}, "megabytes that a convolution on GPUs may work in"),
-      flag("cudnn_exhaustive_search", false,
-           "accepted, without effect: the library's first choice of an algorithm is taken, nothing is timed"),
+      flag(
+          "cudnn_exhaustive_search", false,
+          "convolutions on GPUs take the fastest of the library's algorithms, which it times when a shape first comes"),
       flag("cudnn_batchnorm_spatial_persistent", false,
            "batch_norm on GPUs may take algorithms that are faster and overflow earlier"),
       in_plans(flag("enable_cublas_tensor_op_math", false,

@@ -97,6 +97,31 @@ TEST_F(CudaConv, TakesADeterministicAlgorithmWhereThatIsAsked) {
   EXPECT_THAT(calls(), Not(HasSubstr("by 0")));
 }
 
+TEST_F(CudaConv, TimesAlgorithmsOnceForAShapeWhereThatIsAsked) {
+  Sim sim(Flags{{"cudnn_exhaustive_search", "true"}});
+  for (const int32_t pass : kPasses) {
+    for (int turn = 0; turn < 2; ++turn) {
+      library().function<void()>("fake_cudnn_reset")();
+      Convolution c(sim, desc_of(pass, {{4, 2}, {4, 2}}));
+      AB_WELL(c.plan());
+      AB_WELL(c.run());
+      EXPECT_EQ(c.found, c.expected);
+      EXPECT_THAT(calls(), HasSubstr("by 1"));
+      EXPECT_EQ(calls().find("timed") != std::string::npos, turn == 0);
+    }
+  }
+}
+
+TEST_F(CudaConv, TakesWhatIsProposedWhereTimingFails) {
+  Sim sim(Flags{{"cudnn_exhaustive_search", "true"}});
+  library().function<void()>("fake_cudnn_lack_memory")();
+  Convolution c(sim, desc_of(kConvForward, {{4, 2}, {4, 2}}));
+  AB_WELL(c.plan());
+  AB_WELL(c.run());
+  EXPECT_THAT(calls(), HasSubstr("timed; math"));
+  EXPECT_THAT(calls(), HasSubstr("forward by 0"));
+}
+
 TEST_F(CudaConv, SaysWhatHasNoAlgorithm) {
   Sim sim(Flags{{"conv_workspace_size_limit", "0"}, {"cudnn_deterministic", "1"}});
   AB_FAILS(Convolution(sim, desc_of(kConvForward, {{4, 2}, {4, 2}})).plan(), AB_UNSUPPORTED,

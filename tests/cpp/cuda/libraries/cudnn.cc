@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "cudnn_views.h"
 
@@ -10,7 +11,7 @@ namespace {
 
 std::string calls;  // what tests ask for
 cudnnStatus_t next = CUDNN_STATUS_SUCCESS;
-bool lacks_nhwc = false;
+bool lacks_nhwc = false, lacks_memory = false;
 
 cudnnStatus_t answer() {
   const cudnnStatus_t status = next;
@@ -33,6 +34,17 @@ cudnnStatus_t propose(const cudnnConvolutionStruct& c, const cudnnTensorStruct& 
   return CUDNN_STATUS_SUCCESS;
 }
 
+// Timed, algorithm 1 is the faster one. Memory to time it in may be missing.
+template <class Perf>
+cudnnStatus_t time(const cudnnConvolutionStruct& c, const cudnnTensorStruct& x, const cudnnFilterStruct& w,
+                   const cudnnTensorStruct& y, int* count, Perf* found) {
+  calls += "timed; ";
+  if (lacks_memory) return CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED;
+  const cudnnStatus_t status = propose(c, x, w, y, count, found);
+  if (status == CUDNN_STATUS_SUCCESS) std::swap(found[1], found[2]);
+  return status;
+}
+
 cudnnStatus_t begin(const char* what, int algorithm, const void* workspace, size_t room, const cudnnTensorStruct& x) {
   calls += std::string(what) + " by " + std::to_string(algorithm) + "; ";
   const size_t wanted = algorithm == 0 ? 3 << 20 : 64;
@@ -51,11 +63,12 @@ extern "C" {
 const char* fake_cudnn_calls() { return calls.c_str(); }
 void fake_cudnn_reset() {
   calls.clear();
-  lacks_nhwc = false;
+  lacks_nhwc = lacks_memory = false;
   next = CUDNN_STATUS_SUCCESS;
 }
 void fake_cudnn_fail(int status) { next = static_cast<cudnnStatus_t>(status); }
 void fake_cudnn_lack_nhwc() { lacks_nhwc = true; }
+void fake_cudnn_lack_memory() { lacks_memory = true; }
 
 size_t cudnnGetVersion() { return 91900; }
 const char* cudnnGetErrorString(cudnnStatus_t) { return "a fake status"; }
@@ -144,6 +157,24 @@ cudnnStatus_t cudnnGetConvolutionBackwardFilterAlgorithm_v7(cudnnHandle_t, cudnn
                                                             cudnnFilterDescriptor_t w, int, int* count,
                                                             cudnnConvolutionBwdFilterAlgoPerf_t* found) {
   return propose(*c, *x, *w, *y, count, found);
+}
+
+cudnnStatus_t cudnnFindConvolutionForwardAlgorithm(cudnnHandle_t, cudnnTensorDescriptor_t x, cudnnFilterDescriptor_t w,
+                                                   cudnnConvolutionDescriptor_t c, cudnnTensorDescriptor_t y, int,
+                                                   int* count, cudnnConvolutionFwdAlgoPerf_t* found) {
+  return time(*c, *x, *w, *y, count, found);
+}
+cudnnStatus_t cudnnFindConvolutionBackwardDataAlgorithm(cudnnHandle_t, cudnnFilterDescriptor_t w,
+                                                        cudnnTensorDescriptor_t y, cudnnConvolutionDescriptor_t c,
+                                                        cudnnTensorDescriptor_t x, int, int* count,
+                                                        cudnnConvolutionBwdDataAlgoPerf_t* found) {
+  return time(*c, *x, *w, *y, count, found);
+}
+cudnnStatus_t cudnnFindConvolutionBackwardFilterAlgorithm(cudnnHandle_t, cudnnTensorDescriptor_t x,
+                                                          cudnnTensorDescriptor_t y, cudnnConvolutionDescriptor_t c,
+                                                          cudnnFilterDescriptor_t w, int, int* count,
+                                                          cudnnConvolutionBwdFilterAlgoPerf_t* found) {
+  return time(*c, *x, *w, *y, count, found);
 }
 
 cudnnStatus_t cudnnConvolutionForward(cudnnHandle_t, const void* alpha, cudnnTensorDescriptor_t xd, const void* x,
