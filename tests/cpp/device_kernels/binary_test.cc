@@ -155,6 +155,39 @@ TYPED_TEST(DeviceBinary, NumbersInArgsOrInTensors) {
   expect_all(b, {111, 222, 333}, "sum into an operand");
 }
 
+template <class T> class DeviceSums : public ::testing::Test {};
+TYPED_TEST_SUITE(DeviceSums, Floats);
+
+// By eights of 16 bits where there are many and all begin where packs do: the same sums, also where one takes them.
+TYPED_TEST(DeviceSums, OfManyElements) {
+  using T = TypeParam;
+  for (const int32_t count : {3, 4, 5, 9}) {
+    const size_t n = static_cast<size_t>(kManyElements) + 8;
+    Array<T> y(n), apart(n + 1);
+    std::vector<std::unique_ptr<Array<T>>> x;
+    SumArgs a = {{}, y.out(), static_cast<int64_t>(n), count, 0};
+    for (uint32_t k = 0; k < static_cast<uint32_t>(count); ++k) {
+      x.push_back(std::make_unique<Array<T>>(random_values(n, -1, 2, k)));
+      a.x[k] = x.back()->in();
+    }
+    launch(key_of<T>("sum"), a);
+    const bool packs = sizeof(T) == 2;
+    for (const Launched& l : last_launched()) EXPECT_EQ(l.rows, static_cast<int64_t>(packs ? n / 8 : n)) << count;
+    for (size_t i = 0; i < n; i += 997) {
+      Compute<T> sum = load(x[0]->at(i));
+      for (size_t k = 1; k < x.size(); ++k) sum += load(x[k]->at(i));
+      EXPECT_EQ(y[i], Array<T>::number(static_cast<T>(sum))) << count << " at " << i;
+    }
+    a.y = out_from(apart, 1);
+    launch(key_of<T>("sum"), a);
+    for (const Launched& l : last_launched()) EXPECT_EQ(l.rows, static_cast<int64_t>(n));
+    expect_same_bits(apart, y, "where no pack begins", 1);
+    a.y = x[2]->out();
+    launch(key_of<T>("sum"), a);
+    expect_same_bits(*x[2], y, "into an operand");
+  }
+}
+
 TEST(DeviceCast, BetweenAllTypes) {
   Array<float> x({-2.7, 0, 3.9, 1e20, NAN, 300});
   Array<int32_t> whole(6);

@@ -6,12 +6,13 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <memory>
 #include <random>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
-#include "ops/device/kernels.h"
+#include "ops/device/row_in_lanes.h"
 
 namespace anabranch::device {
 
@@ -79,6 +80,14 @@ template <class T> class Array {
   Buffer data_;
 };
 
+// What the kernel that ran last has launched: so many rows by so many lanes each, elements by one. Nothing where no
+// lanes can be played.
+struct Launched {
+  int64_t rows, lanes;
+  bool operator==(const Launched&) const = default;
+};
+const std::vector<Launched>& last_launched();
+
 // As a GPU does, in an order that --gtest_random_seed chooses with --gtest_shuffle.
 int run_by_lanes(const ab_kernel_entry& kernel, Launch how, const void* args);
 
@@ -139,6 +148,27 @@ void expect_all(const Array<T>& got, const std::vector<double>& wanted, const st
     expect_near(got[i], std::is_integral_v<T> ? as_t : wanted[i], factor * rounding<T>(),
                 what + " at " + std::to_string(i));
   }
+}
+
+// By what lanes a kernel's first launch takes rows: those that lanes hold by 32, whatever their number is.
+template <class T> void expect_lanes(int64_t rows, int64_t width) {
+  const bool holds = by_share<T>(
+                         width, [](auto) { return true; }, [] { return false; }) != 0;
+  EXPECT_EQ(holds, sizeof(T) <= 4 && width <= 1024 && width % (sizeof(T) == 2 && width > 128 ? 8 : 4) == 0) << width;
+  if (last_launched().empty()) return;
+  EXPECT_EQ(last_launched()[0], (Launched{rows, holds || by_warps(rows, width) ? 32 : 256})) << width;
+}
+
+// Elements from this one on, which may lie where no pack begins.
+template <class T> DeviceIn in_from(Array<T>& x, size_t first) {
+  return {&x.at(first), (x.size() - first) * sizeof(T)};
+}
+template <class T> DeviceOut out_from(Array<T>& x, size_t first) {
+  return {&x.at(first), (x.size() - first) * sizeof(T)};
+}
+template <class T> void expect_same_bits(Array<T>& got, Array<T>& wanted, const std::string& what, size_t first = 0) {
+  ASSERT_EQ(got.size(), wanted.size() + first) << what;
+  EXPECT_EQ(memcmp(&got.at(first), &wanted.at(0), wanted.size() * sizeof(T)), 0) << what;
 }
 
 // Values that T holds exactly, so that a reference starts from the same numbers.
