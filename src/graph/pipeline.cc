@@ -41,6 +41,7 @@ const std::vector<Pass>& pipeline() {
       kFuseElementwise,
       kFuseAllReduce,
       kFuseOptimizers,
+      kRawGradients,
       // order
       kUpdatesLast,
       kProgramOrder,

@@ -22,12 +22,13 @@ bool one_argument_each(const std::vector<ir::Slot>& slots, const std::vector<Slo
   const auto is_wanted = [&](const ir::Slot& s) {
     return std::any_of(wanted.begin(), wanted.end(), [&](const SlotDef& d) { return d.name == s.name; });
   };
+  const auto optional = std::count_if(wanted.begin(), wanted.end(), [](const SlotDef& d) { return d.optional; });
   size_t found = 0;
   for (const ir::Slot& s : slots) {
     if (is_wanted(s) ? s.args.size() != 1 || !given(s) : given(s)) return false;
     found += is_wanted(s);
   }
-  return found == wanted.size();
+  return found == wanted.size() - static_cast<size_t>(optional);
 }
 
 // Dense float32 throughout, one argument a slot, every output in the memory of its input.
@@ -62,6 +63,7 @@ GraphNode merge(const Graph& graph, const std::vector<GraphNode>& members, const
   builder.copy_all();
   for (const bool input : {true, false}) {
     for (const SlotDef& slot : input ? fused.inputs() : fused.outputs()) {
+      if (slot.optional) continue;
       std::vector<int> vars;
       for (const GraphNode& m : members) vars.push_back((input ? input_var : output_var)(m, slot.name));
       input ? builder.in(slot.name, std::move(vars)) : builder.out(slot.name, std::move(vars));

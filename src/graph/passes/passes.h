@@ -21,6 +21,7 @@ extern const Pass kFuseSequenceSteps;
 extern const Pass kFuseUnrolled;
 extern const Pass kFuseElementwise;
 extern const Pass kFuseOptimizers;
+extern const Pass kRawGradients;
 extern const Pass kSyncBatchNorm;
 extern const Pass kUpdatesLast;
 extern const Pass kProgramOrder;

@@ -7,7 +7,9 @@ namespace anabranch::device {
 // Bits of UpdateArgs.flags.
 inline constexpr int32_t kOtherFloat = 1;  // rate holds float64 where param holds float32, or the reverse
 inline constexpr int32_t kNextPowers = 2;  // of "update.../adam": the rate is corrected by the next powers
-AB_HD constexpr int32_t other_float_read(int k) { return 4 << k; }  // kOtherFloat of reads[k]
+AB_HD constexpr int32_t other_float_read(int k) { return 4 << k; }  // kOtherFloat of reads[k], 4 of them
+inline constexpr int32_t kHalfGrad = 64;       // of "update_many/..." in float32: grad holds float16,
+inline constexpr int32_t kBfloat16Grad = 128;  // or bfloat16
 
 // Equal ids of sparse rows brought together by "group_rows": `count` (one int64) distinct rows, ascending; the places
 // of row k, in the order in which they stand, are order[starts[k]] up to order[starts[k + 1] - 1].
@@ -25,8 +27,14 @@ struct UpdateRowsArgs {
 
 inline constexpr int64_t kUpdateChunk = 1024;  // elements
 
-// "update_many/<rule>": one rule over many parameters. table: UpdateArgs of each, in device memory; starts: count + 1
-// int64, the chunks of kUpdateChunk elements that lie in front of each, and all of them. "next_powers_many" likewise.
+struct UpdateManyEntry {
+  UpdateArgs update;
+  DeviceIn scale;  // one number of the parameter's type, by which each gradient is divided first; may be missing
+};
+
+// "update_many/<rule>": one rule over many parameters. table: an UpdateManyEntry of each, in device memory; starts:
+// count + 1 int64, the chunks of kUpdateChunk elements that lie in front of each, and all of them. "next_powers_many"
+// likewise.
 struct UpdateManyArgs {
   DeviceIn table, starts;
   int64_t count, chunks;
@@ -41,7 +49,7 @@ struct AverageArgs {
   double p[kMaxNumbers];
 };
 
-static_assert(is_plain_args<RowGroups> && is_plain_args<UpdateRowsArgs> && is_plain_args<UpdateManyArgs> &&
-              is_plain_args<AverageArgs>);
+static_assert(is_plain_args<RowGroups> && is_plain_args<UpdateRowsArgs> && is_plain_args<UpdateManyEntry> &&
+              is_plain_args<UpdateManyArgs> && is_plain_args<AverageArgs>);
 
 }  // namespace anabranch::device

@@ -12,7 +12,7 @@ template <class T, int kCount> struct alignas(sizeof(T) * kCount < 16 ? sizeof(T
 };
 
 // Whether a pack may begin there.
-template <class P> bool packed(const void* p) { return reinterpret_cast<uintptr_t>(p) % alignof(P) == 0; }
+template <class P> AB_HD bool packed(const void* p) { return reinterpret_cast<uintptr_t>(p) % alignof(P) == 0; }
 
 // y[i] = fn(x[0][i], x[1][i], ...) of elements of one type, by as many at once as 16 bytes hold where they have 16
 // bits: threads that move two bytes each leave half of a GPU's bandwidth unused. y may be one of x.

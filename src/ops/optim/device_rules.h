@@ -1,5 +1,6 @@
 // The rules of element_rules.h as kernels hold them: made from UpdateArgs, called with the number of an element and its
 // gradient. Which state, numbers and flags a rule takes stands at each; `rate` is LearningRate unless said otherwise.
+// kStates, of rules for many parameters: how many states it has.
 #pragma once
 #include "ops/device/args_update.h"
 #include "ops/device/kernels.h"
@@ -56,10 +57,12 @@ template <class T> struct NextPower {
 
 template <class T> struct SgdRule : RuleBase<T> {
   using RuleBase<T>::RuleBase;
+  static constexpr int kStates = 0;
   AB_HD void operator()(int64_t i, const T& g) const { optim::rules::sgd(this->p[i], g, this->rate.get()); }
 };
 
 template <class T, bool kNesterov> struct MomentumRuleOf : RuleBase<T> {  // state: Velocity; p: mu
+  static constexpr int kStates = 1;
   T mu;
   AB_HD explicit MomentumRuleOf(const UpdateArgs& a) : RuleBase<T>(a), mu(static_cast<T>(a.p[0])) {}
   AB_HD void operator()(int64_t i, const T& g) const {
@@ -93,6 +96,7 @@ template <class T> struct AdadeltaRule : RuleBase<T> {  // state: AvgSquaredGrad
 
 // state: Moment1, Moment2; reads: Beta1Pow, Beta2Pow and, instead of p, beta1 and beta2; p: beta1, beta2, epsilon.
 template <class T> struct AdamRule : RuleBase<T> {
+  static constexpr int kStates = 2;
   T beta1, beta2, epsilon;
   DeviceNumber<T> power1, power2, tensor1, tensor2;
   bool next_powers;

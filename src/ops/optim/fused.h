@@ -2,6 +2,8 @@
 // parameter, and the same attributes. Elements are numbered through all parameters and the loop is cut by that number,
 // so that small parameters cost no hand-off and large ones share it. Dense gradients, updated in place. Made by the
 // pass fuse_optimizers, not by layers.
+// On devices gradients of float32 parameters may also be taken as they come, in a 16-bit float and before they are
+// divided by the loss's scale: the pass raw_gradients says so by `scale_of`.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -17,9 +19,13 @@ namespace anabranch::optim {
 // State is as its parameter but for the slots `numbers`, which hold one number.
 std::function<void(OpDef&)> fused_form_of(const OpDef& single, std::set<std::string> numbers = {});
 
+// Unsupported where gradients are to be taken as they come: the CPU has no kernels for that.
+void check_plain_gradients(const KernelArgs& op);
+
 // rule: as of elementwise.h. rate_of(c, k): the rate of parameter k. finish(c, k): once, after the update.
 template <class T, size_t N, class Rule, class RateOf, class Finish>
 Kernel fused_update(const KernelArgs& op, const StateTable<N>& table, Rule rule, RateOf rate_of, Finish finish) {
+  check_plain_gradients(op);
   const In grad = op.in("Grad");
   const Out param = op.out("ParamOut");
   std::array<Out, N> state;

@@ -1,5 +1,6 @@
 // Fused update rules on devices: one launch over the elements of all parameters, "update_many/<rule>". Where they lie
-// stands in a table in device memory, which goes up when it is another one than in the step before.
+// stands in a table in device memory, which goes up when it is another one than in the step before. Gradients are taken
+// as they come (fused.h).
 #pragma once
 #include <vector>
 
@@ -16,13 +17,15 @@ template <class T> class FusedOnDevice {
       : kernel_(device::kernel_of<T>("update_many/" + rule.name)),
         grad_(op.in("Grad")),
         rate_(op.in("LearningRate")),
+        scale_(op.in("Scale")),
+        scale_of_(op.attr<std::vector<int32_t>>("scale_of")),
         param_(op.out("ParamOut")),
         table_(static_cast<size_t>(param_.count)),
         starts_(table_.size() + 1) {
     for (const StateSlot& slot : rule.states) states_.push_back(op.out(slot.out));
     for (const char* slot : numbers_out) states_.push_back(op.out(slot));
     for (const char* slot : rule.reads) reads_.push_back(op.in(slot));
-    for (device::UpdateArgs& a : table_) std::copy(rule.numbers.begin(), rule.numbers.end(), a.p);
+    for (device::UpdateManyEntry& own : table_) std::copy(rule.numbers.begin(), rule.numbers.end(), own.update.p);
   }
 
   void operator()(KernelContext& c) { launch(c); }
@@ -38,11 +41,12 @@ template <class T> class FusedOnDevice {
   }
 
  private:
-  void fill(KernelContext& c, int k, device::UpdateArgs& a) {
+  void fill(KernelContext& c, int k, device::UpdateManyEntry& own) {
+    device::UpdateArgs& a = own.update;
     a.flags = 0;
     a.param = device::operand(c.at(param_, k));
     for (size_t s = 0; s < states_.size(); ++s) a.state[s] = device::operand(c.at(states_[s], k));
-    a.grad = device::operand(std::as_const(c).at(grad_, k));
+    take_gradient(c, k, own);
     a.rate = device::one_number<T>(c.at(rate_, k), device::kOtherFloat, a);
     for (size_t r = 0; r < reads_.size(); ++r) {
       a.reads[r] = device::one_number<T>(c.at(reads_[r], k), device::other_float_read(static_cast<int>(r)), a);
@@ -52,12 +56,23 @@ template <class T> class FusedOnDevice {
     starts_[static_cast<size_t>(k) + 1] = starts_[static_cast<size_t>(k)] + chunks;
   }
 
+  // As it comes: of another float type than the parameter, and not yet divided.
+  void take_gradient(KernelContext& c, int k, device::UpdateManyEntry& own) {
+    const Tensor& grad = std::as_const(c).at(grad_, k);
+    own.update.grad = device::operand(grad);
+    if (grad.dtype() == DType::kFloat16) own.update.flags |= device::kHalfGrad;
+    if (grad.dtype() == DType::kBFloat16) own.update.flags |= device::kBfloat16Grad;
+    const int32_t scale = scale_of_.empty() ? -1 : scale_of_[static_cast<size_t>(k)];
+    own.scale = scale < 0 ? device::DeviceIn{} : device::operand(std::as_const(c).at(scale_, scale));
+  }
+
   ab_kernel kernel_;
-  In grad_, rate_;
+  In grad_, rate_, scale_;
+  std::vector<int32_t> scale_of_;
   Out param_;
   std::vector<Out> states_;
   std::vector<In> reads_;
-  std::vector<device::UpdateArgs> table_;
+  std::vector<device::UpdateManyEntry> table_;
   std::vector<int64_t> starts_;  // chunks in front of each, and all
   device::Upload uploads_, starts_there_;
 };

@@ -106,7 +106,7 @@ TYPED_TEST(DeviceUpdate, ManyParametersInOneLaunch) {
       return held_arrays.back().get();
     };
     Parameter<T> own;
-    Plain<UpdateArgs> table(std::size(kSizes));
+    Plain<UpdateManyEntry> table(std::size(kSizes));
     Array<int64_t> starts(std::size(kSizes) + 1);
     std::vector<std::array<Array<T>*, 4>> arrays;
     int64_t chunks = 0;
@@ -117,7 +117,7 @@ TYPED_TEST(DeviceUpdate, ManyParametersInOneLaunch) {
       UpdateArgs a = own.args(*rule, arrays.back()[3]->in());
       a.param = arrays.back()[0]->out(), a.n = static_cast<int64_t>(n);
       for (size_t s = 0; s < 2; ++s) a.state[s] = arrays.back()[s + 1]->out();
-      table.at(k) = a;
+      table.at(k) = {a, {}};
       starts.at(k) = chunks;
       chunks += (a.n + kUpdateChunk - 1) / kUpdateChunk;
     }
