@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "ops/device/kernels.h"
+#include "ops/device/row_in_lanes.h"
 
 namespace anabranch::device {
 
@@ -130,6 +130,15 @@ void expect_all(const Array<T>& got, const std::vector<double>& wanted, const st
     expect_near(got[i], std::is_integral_v<T> ? as_t : wanted[i], factor * rounding<T>(),
                 what + " at " + std::to_string(i));
   }
+}
+
+// By what lanes a kernel's first launch takes rows: those that lanes hold by 32, whatever their number is.
+template <class T> void expect_lanes(int64_t rows, int64_t width) {
+  const bool holds = by_share<T>(
+                         width, [](auto) { return true; }, [] { return false; }) != 0;
+  EXPECT_EQ(holds, sizeof(T) <= 4 && width <= 1024 && width % (sizeof(T) == 2 && width > 128 ? 8 : 4) == 0) << width;
+  if (last_launched().empty()) return;
+  EXPECT_EQ(last_launched()[0], (Launched{rows, holds || by_warps(rows, width) ? 32 : 256})) << width;
 }
 
 // Elements from this one on, which may lie where no pack begins.

@@ -24,7 +24,8 @@ struct Classes {
   }
 };
 
-const Classes kShapes[] = {{4, 5, 1}, {2, 3, 4}, {1, 700, 1}, {0, 3, 1}};
+const Classes kShapes[] = {{4, 5, 1},   {2, 3, 4},   {1, 700, 1}, {0, 3, 1},    {5, 7, 1},   {3, 128, 1},
+                           {2, 128, 2}, {3, 130, 1}, {2, 264, 1}, {2, 1024, 1}, {2, 1032, 1}};
 
 std::vector<double> softmax_of(const Classes& c, const std::vector<double>& x) {
   std::vector<double> p(x.size());
@@ -66,6 +67,42 @@ TYPED_TEST(DeviceRows, SoftmaxAndItsLogarithm) {
     a.x = log.in();
     launch(key_of<T>("log_softmax_grad"), a);
     expect_all(dx, log_slope, "log_softmax_grad", 20);
+  }
+}
+
+// A row gives the same bits wherever it lies, by itself and with others; rows of infinities and of what is no number
+// are told apart from those that have a softmax.
+TYPED_TEST(DeviceRows, SoftmaxOfRowsThatLanesHold) {
+  using T = TypeParam;
+  for (const size_t width : {4u, 7u, 128u, 130u, 136u, 512u, 520u, 1024u, 1032u}) {
+    const Classes c{6, width, 1}, one{1, width, 1};
+    auto xs = held<T>(random_values(c.n(), -3, 3));
+    const auto ds = held<T>(random_values(c.n(), -1, 1, 2));
+    for (size_t k = 0; k < width; ++k) xs[width + k] = -INFINITY;
+    xs[2 * width + width - 1] = NAN, xs[3 * width] = INFINITY, xs[4 * width + width / 2] = -INFINITY;
+    Array<T> x(xs), y(c.n()), alone(width), apart(c.n() + 1), d(ds), dx(c.n()), x_apart(c.n() + 1), d_apart(c.n() + 1);
+    for (size_t i = 0; i < c.n(); ++i) x_apart.at(i + 1) = x.at(i), d_apart.at(i + 1) = d.at(i);
+    for (const std::string op : {"softmax", "log_softmax"}) {
+      ClassArgs a = c.args();
+      a.x = x.in(), a.y = y.out();
+      launch(key_of<T>(op), a);
+      expect_lanes<T>(6, static_cast<int64_t>(width));
+      for (size_t i = 0; i < c.n(); ++i) {
+        EXPECT_EQ(std::isnan(y[i]), i / width >= 1 && i / width <= 3) << op << " of " << width << " at " << i;
+      }
+      a.x = in_from(x_apart, 1), a.y = out_from(apart, 1);
+      launch(key_of<T>(op), a);
+      expect_same_bits(apart, y, op + " where no pack begins", 1);
+      a.x = x.in(), a.dy = d.in(), a.y = dx.out();
+      launch(key_of<T>(op + "_grad"), a);
+      expect_lanes<T>(6, static_cast<int64_t>(width));
+      a.x = in_from(x_apart, 1), a.dy = in_from(d_apart, 1), a.y = out_from(apart, 1);
+      launch(key_of<T>(op + "_grad"), a);
+      expect_same_bits(apart, dx, op + "_grad where no pack begins", 1);
+      a = one.args(), a.x = {&x.at(5 * width), width * sizeof(T)}, a.y = alone.out();
+      launch(key_of<T>(op), a);
+      EXPECT_EQ(memcmp(&alone.at(0), &y.at(5 * width), width * sizeof(T)), 0) << op << " of one row of " << width;
+    }
   }
 }
 
