@@ -83,20 +83,8 @@ struct Dropout {
     int64_t n;
     float rate;
     Compute<T> factor;
-    bool packs;  // a block's elements are read and written at once
-    AB_HD void whole(int64_t block, const philox::Block& bits) const {
-      auto p = reinterpret_cast<const Pack<T, 4>*>(x)[block];
-      Pack<uint8_t, 4> flags;
-      for (int k = 0; k < 4; ++k) {
-        flags.at[k] = philox::to_unit(bits[static_cast<size_t>(k)]) >= rate;
-        store(&p.at[k], flags.at[k] ? load(p.at[k]) * factor : Compute<T>(0));
-      }
-      if (mask) reinterpret_cast<Pack<uint8_t, 4>*>(mask)[block] = flags;
-      reinterpret_cast<Pack<T, 4>*>(y)[block] = p;
-    }
     AB_HD void operator()(int64_t block) const {
       const philox::Block bits = draw.get().block(static_cast<uint64_t>(block));
-      if (packs) return whole(block, bits);
       for (int k = 0; k < 4; ++k) {
         const int64_t i = 4 * block + k;
         if (i >= n) return;
@@ -106,14 +94,48 @@ struct Dropout {
       }
     }
   };
+  // The elements of kBlocks blocks of numbers, read and written at once; they are under way while numbers are made.
+  template <class T, int kBlocks> struct Packs {
+    static constexpr int kCount = 4 * kBlocks;
+    using Elements = Pack<T, kCount>;
+    using Flags = Pack<uint8_t, kCount>;
+    Body<T> o;
+    bool fit() const {
+      return o.n % kCount == 0 && packed<Elements>(o.x) && packed<Elements>(o.y) && packed<Flags>(o.mask);
+    }
+    int64_t count() const { return o.n / kCount; }
+    AB_HD void operator()(int64_t i) const {
+      auto p = reinterpret_cast<const Elements*>(o.x)[i];
+      Flags flags;
+      const philox::Draw draw = o.draw.get();
+      for (int b = 0; b < kBlocks; ++b) {
+        const philox::Block bits = draw.block(static_cast<uint64_t>(i * kBlocks + b));
+        for (int k = 0; k < 4; ++k) {
+          T& own = p.at[4 * b + k];
+          const bool kept = philox::to_unit(bits[static_cast<size_t>(k)]) >= o.rate;
+          flags.at[4 * b + k] = kept;
+          store(&own, kept ? load(own) * o.factor : Compute<T>(0));
+        }
+      }
+      if (o.mask) reinterpret_cast<Flags*>(o.mask)[i] = flags;
+      reinterpret_cast<Elements*>(o.y)[i] = p;
+    }
+  };
   template <class T> static int run(const Launch& launch, const Args& a) {
-    const T* x = a.x.get<T>();
-    T* y = a.y.get<T>();
-    auto* mask = a.mask.get<uint8_t>();
-    const bool packs = a.n % 4 == 0 && packed<Pack<T, 4>>(x) && packed<Pack<T, 4>>(y) && packed<Pack<uint8_t, 4>>(mask);
-    return each(
-        launch, (a.n + 3) / 4,
-        Body<T>{DrawOf(a), x, y, mask, a.n, static_cast<float>(a.p[0]), static_cast<Compute<T>>(a.p[1]), packs});
+    const Body<T> body{DrawOf(a),
+                       a.x.get<T>(),
+                       a.y.get<T>(),
+                       a.mask.get<uint8_t>(),
+                       a.n,
+                       static_cast<float>(a.p[0]),
+                       static_cast<Compute<T>>(a.p[1])};
+    if constexpr (sizeof(T) == 2) {
+      const Packs<T, 2> eights{body};
+      if (a.n >= kManyElements && eights.fit()) return each(launch, eights.count(), eights);
+    }
+    const Packs<T, 1> fours{body};
+    if (fours.fit()) return each(launch, fours.count(), fours);
+    return each(launch, (a.n + 3) / 4, body);
   }
 };
 

@@ -91,21 +91,32 @@ TEST(DeviceDraw, Integers) {
 template <class T> class DeviceDropout : public ::testing::Test {};
 TYPED_TEST_SUITE(DeviceDropout, Floats);
 
+// The numbers are those of the elements, whether they are taken one by one, by fours, or by eights of 16 bits.
 TYPED_TEST(DeviceDropout, MasksAndGradients) {
   using T = TypeParam;
   const Stream own;
-  const auto xs = held<T>(random_values(203, 1, 2));
-  Array<T> x(xs), d(xs), dx(203);
-  Array<uint8_t> mask(203);
-  DrawArgs a = own.args();
-  a.x = x.in(), a.y = x.out(), a.mask = mask.out(), a.n = 203, a.p[0] = 0.25, a.p[1] = 2;
-  launch(key_of<T>("draw/dropout"), a);
-  launch(key_of<T>("dropout_grad"), MapGradArgs{mask.in(), {}, d.in(), dx.out(), 203, {2}});
-  for (size_t i = 0; i < 203; ++i) {
-    const bool kept = own.uniform(i) >= 0.25f;
-    EXPECT_EQ(mask[i], kept);
-    EXPECT_EQ(x[i], kept ? 2 * xs[i] : 0);
-    EXPECT_EQ(dx[i], x[i]);
+  const auto many = static_cast<size_t>(kManyElements);
+  for (const size_t n : {size_t{203}, size_t{204}, many + 8, many + 4}) {
+    const auto xs = held<T>(random_values(n, 1, 2));
+    Array<T> x(xs), d(xs), dx(n), apart(n + 1);
+    Array<uint8_t> mask(n);
+    for (size_t i = 0; i < n; ++i) apart.at(i + 1) = x.at(i);
+    DrawArgs a = own.args();
+    a.x = x.in(), a.y = x.out(), a.mask = mask.out(), a.n = static_cast<int64_t>(n), a.p[0] = 0.25, a.p[1] = 2;
+    launch(key_of<T>("draw/dropout"), a);
+    const bool eights = sizeof(T) == 2 && n == many + 8;
+    for (const Launched& l : last_launched()) EXPECT_EQ(l.rows, static_cast<int64_t>(eights ? n / 8 : (n + 3) / 4));
+    launch(key_of<T>("dropout_grad"), MapGradArgs{mask.in(), {}, d.in(), dx.out(), a.n, {2}});
+    for (size_t i = 0; i < n; ++i) {
+      const bool kept = own.uniform(i) >= 0.25f;
+      ASSERT_EQ(mask[i], kept) << i << " of " << n;
+      ASSERT_EQ(x[i], kept ? 2 * xs[i] : 0) << i << " of " << n;
+      ASSERT_EQ(dx[i], x[i]) << i << " of " << n;
+    }
+    a.x = in_from(apart, 1), a.y = out_from(apart, 1), a.mask = {};
+    launch(key_of<T>("draw/dropout"), a);
+    for (const Launched& l : last_launched()) EXPECT_EQ(l.rows, static_cast<int64_t>((n + 3) / 4));
+    expect_same_bits(apart, x, "where no pack begins", 1);
   }
 }
 
