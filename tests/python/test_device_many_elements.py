@@ -33,7 +33,7 @@ def test_sixteen_bits_by_eights_are_those_one_by_one():
     run(NARROW + """
 def make(x):
     y = L.gelu(L.relu(x))
-    return [L.elementwise_add(L.elementwise_mul(y, x), y), L.sums([y, x]), L.sigmoid(x)]
+    return [L.elementwise_add(L.elementwise_mul(y, x), y), L.sums([y, x]), L.sums([y, x, y, x, x]), L.sigmoid(x)]
 rows = MANY // 128 + 64
 feed = np.random.RandomState(0).normal(0, 1, (rows, 128)).astype("float32")
 whole = outcome(make, feed, fluid.CUDAPlace(0))
@@ -45,6 +45,21 @@ exact = outcome(make, feed, fluid.CPUPlace())
 assert not np.array_equal(whole[0], exact[0])  # the device rounded to 16 bits
 for a, b in zip(whole, exact):
     np.testing.assert_allclose(a, b, atol=0.06, rtol=0.03)
+""")
+
+
+def test_rows_that_lanes_hold_are_the_same_with_others_and_alone():
+    run(NARROW + """
+def make(x):
+    h = L.layer_norm(x, begin_norm_axis=1)
+    return [L.square(L.softmax(h)), h]
+for width in (128, 768, 130, 1032):  # the last two are not held
+    feed = np.random.RandomState(width).normal(0, 2, (50, width)).astype("float32")
+    whole, exact = (outcome(make, feed, place) for place in (fluid.CUDAPlace(0), fluid.CPUPlace()))
+    for a, b in zip(whole, outcome(make, feed[7:8], fluid.CUDAPlace(0))):
+        assert np.array_equal(a[7:8], b), width
+    for a, b in zip(whole, exact):
+        np.testing.assert_allclose(a, b, atol=0.01 * np.abs(b).max(), rtol=0.03)
 """)
 
 

@@ -61,7 +61,10 @@ template <int kElements, int kPacks> class RowShare {
     }
 
    private:
-    using Words = Pack<uint32_t, kPack * sizeof(T) / 4>;
+    static constexpr int kWords = kPack * static_cast<int>(sizeof(T)) / 4;
+    struct [[gnu::may_alias]] alignas(4 * kWords) Words {
+      uint32_t at[kWords];
+    };
     AB_HD static Words one_by_one(const T* from) {
       Words words;
       if constexpr (sizeof(T) == 4) {
@@ -106,7 +109,7 @@ template <int kElements, int kPacks> class RowShare {
       }
     });
   }
-  // One pack of what belongs to all rows, and may be wider than they are.
+  // One pack of what belongs to all rows, whose elements may be wider than theirs.
   template <class T> AB_HD Packed<T> pack(const T* from) const {
     Packed<T> p;
     if (!packs_) {

@@ -1,7 +1,7 @@
 // Columns of a matrix added up, to one sum each or to several of the same elements, which are read once. The order is
 // that of fold_rows() for neighbours that are rows, whatever number of columns a thread takes. A body:
 //   using Wide = ...;                                       what is added up in
-//   static constexpr int kPack, kSums, kAtOnce;             columns of a thread; sums of a column; loads under way
+//   static constexpr int kPack, kSums, kAtOnce;             columns of a thread; sums of a column; rows read at once
 //   struct Read;                                            kPack elements, and what belongs to their row
 //   AB_HD Read read(int64_t row, int64_t first) const;      of the columns from `first` on
 //   AB_HD void add(const Read& in, Wide (&sums)[kSums][kPack]) const;
@@ -26,6 +26,10 @@ template <class B> struct ColumnPieces {
     int64_t row = begin + lanes.index();
     for (; row + (kAtOnce - 1) * lanes.count() < end; row += kAtOnce * lanes.count())
       add<kAtOnce>(lanes, row, first, sums);
+    if (row + (kAtOnce / 2 - 1) * lanes.count() < end) {
+      add<kAtOnce / 2>(lanes, row, first, sums);
+      row += kAtOnce / 2 * lanes.count();
+    }
     for (; row < end; row += lanes.count()) add<1>(lanes, row, first, sums);
     for (int s = 0; s < kSums; ++s) {
       for (int k = 0; k < kPack; ++k) sums[s][k] = lanes.sum(sums[s][k]);
@@ -59,6 +63,25 @@ template <class B> struct ColumnPiecesAlone {  // a piece for each thread
   AB_HD void operator()(int64_t n) const { pieces(OneLane{}, n); }
 };
 
+// Few threads with many loads under way: registers for these are worth more than further threads, of which the compiler
+// thinks first.
+#if defined(__CUDACC__)
+template <class B>
+__global__ void __launch_bounds__(kBlock, 2) column_pieces_kernel(int64_t n, ColumnPiecesAlone<B> body) {
+  const int64_t step = int64_t{gridDim.x} * blockDim.x;
+  for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += step) body(i);
+}
+#endif
+template <class B> int each_column_piece(const Launch& launch, int64_t n, const ColumnPiecesAlone<B>& body) {
+#if defined(__CUDACC__)
+  if (n <= 0) return 0;
+  column_pieces_kernel<<<blocks_of(n), kBlock, 0, launch.stream>>>(n, body);
+  return static_cast<int>(cudaGetLastError());
+#else
+  return each(launch, n, body);
+#endif
+}
+
 template <class B> struct JoinColumns {
   using Wide = typename B::Wide;
   B body;
@@ -79,28 +102,31 @@ template <class Wide, int kSums> size_t sum_columns_room(int64_t rows, int64_t c
   return kSums * fold_room<Wide>(columns, rows, Neighbours::kRows);
 }
 
+// The sums of pieces, or of columns that have one piece. A body of one column is for lanes, too.
+template <class B>
+int sum_column_pieces(const Launch& launch, int64_t rows, int64_t columns, const Cut& cut, const B& body,
+                      typename B::Wide* parts) {
+  const ColumnPieces<B> pieces{body, rows, columns, cut, cut.pieces > 1 ? parts : nullptr};
+  if constexpr (B::kPack == 1) {
+    if (cut.lanes) return device::rows(launch, columns * cut.pieces, cut.length, pieces);
+  }
+  return each_column_piece(launch, columns / B::kPack * cut.pieces, ColumnPiecesAlone<B>{pieces});
+}
+
+template <class B>
+int join_columns(const Launch& launch, int64_t columns, const Cut& cut, const B& body, const typename B::Wide* parts) {
+  if (cut.pieces == 1) return 0;
+  return rows(launch, columns, cut.pieces, JoinColumns<B>{body, columns, cut.pieces, parts});
+}
+
 // make(std::integral_constant<int, kPack>) gives a body: of kPack columns where packs are allowed, else of one.
 template <int kPack, class Wide, class Make>
 int sum_columns(const Launch& launch, int64_t rows, int64_t columns, bool packs, const Make& make, Wide* parts) {
   const Cut cut = cut_of(columns, rows, Neighbours::kRows);
-  if (cut.pieces == 1) parts = nullptr;
   const auto one = make(std::integral_constant<int, 1>{});
-  const auto pieces_of = [&](const auto& body) {
-    return ColumnPieces<std::decay_t<decltype(body)>>{body, rows, columns, cut, parts};
-  };
-  const auto alone = [&](auto pack) {
-    const auto body = make(pack);
-    return each(launch, columns / decltype(pack)::value * cut.pieces,
-                ColumnPiecesAlone<std::decay_t<decltype(body)>>{pieces_of(body)});
-  };
-  int failed = 0;
-  if (cut.lanes)
-    failed = device::rows(launch, columns * cut.pieces, cut.length, pieces_of(one));
-  else
-    failed = packs ? alone(std::integral_constant<int, kPack>{}) : alone(std::integral_constant<int, 1>{});
-  if (failed || cut.pieces == 1) return failed;
-  return device::rows(launch, columns, cut.pieces,
-                      JoinColumns<std::decay_t<decltype(one)>>{one, columns, cut.pieces, parts});
+  const auto in_pieces = [&](const auto& body) { return sum_column_pieces(launch, rows, columns, cut, body, parts); };
+  const int failed = packs && !cut.lanes ? in_pieces(make(std::integral_constant<int, kPack>{})) : in_pieces(one);
+  return failed ? failed : join_columns(launch, columns, cut, one, parts);
 }
 
 }  // namespace anabranch::device

@@ -1,4 +1,5 @@
 // The sums of the gradients of binary arithmetic, of operands that were repeated.
+#include "ops/device/sum_columns.h"
 #include "ops/math/binary_grad.h"
 
 namespace anabranch::device {
@@ -29,26 +30,23 @@ template <class Term, class T> struct SumTerms {
 // Columns of a matrix, as many for each thread as 16 bytes hold, of a piece of the rows.
 template <class Term, class T> struct PackedColumns {
   using Wide = typename SumTerms<Term, T>::Wide;
-  static constexpr int kPack = 16 / sizeof(Term);
+  static constexpr int kPack = 16 / sizeof(Term), kSums = 1, kAtOnce = 8;
+  using Read = Pack<Term, kPack>;
   const Term* terms;
-  int64_t columns, rows, row;
-  Cut cut;
+  int64_t row;
+  T* to;
   bool negative;
-  Wide* parts;
 
   static bool fit(const GradParts& parts, const Cut& cut, const Term* terms) {
     return parts.row > 0 && parts.row % kPack == 0 && parts.kept.count() % kPack == 0 && !cut.lanes && cut.pieces > 1 &&
-           packed<Pack<Term, kPack>>(terms);
+           packed<Read>(terms);
   }
-  AB_HD void operator()(int64_t n) const {
-    const int64_t packs = columns / kPack, first = n % packs * kPack, piece = n / packs;
-    const int64_t begin = piece * cut.length, end = begin + cut.length < rows ? begin + cut.length : rows;
-    Wide sums[kPack] = {};
-    AB_UNROLL for (int64_t i = begin; i < end; ++i) {
-      const auto p = *reinterpret_cast<const Pack<Term, kPack>*>(terms + i * row + first);
-      for (int k = 0; k < kPack; ++k) sums[k] = SumTerms<Term, T>::join(sums[k], static_cast<Wide>(load(p.at[k])));
-    }
-    for (int k = 0; k < kPack; ++k) parts[piece * columns + first + k] = negative ? -sums[k] : sums[k];
+  AB_HD Read read(int64_t i, int64_t first) const { return *reinterpret_cast<const Read*>(terms + i * row + first); }
+  AB_HD void add(const Read& in, Wide (&sums)[kSums][kPack]) const {
+    for (int k = 0; k < kPack; ++k) sums[0][k] += static_cast<Wide>(load(in.at[k]));
+  }
+  AB_HD void put(int64_t column, const Wide (&totals)[kSums]) const {
+    store(to + column, static_cast<Compute<T>>(negative ? 0 - totals[0] : totals[0]));
   }
 };
 
@@ -62,9 +60,9 @@ int sum_terms(const Launch& launch, const GradParts& parts, const Term* terms, b
     const Cut cut = cut_of(n, width, parts.neighbours);
     using Columns = PackedColumns<Term, T>;
     if (Columns::fit(parts, cut, terms)) {
-      const Columns columns{terms, n, width, parts.row, cut, negative, pieces};
-      if (const int failed = each(launch, n / Columns::kPack * cut.pieces, columns)) return failed;
-      return rows(launch, n, cut.pieces, JoinPieces<Body>{body, n, cut.pieces, pieces});
+      const Columns columns{terms, parts.row, to, negative};
+      if (const int failed = sum_column_pieces(launch, width, n, cut, columns, pieces)) return failed;
+      return join_columns(launch, n, cut, columns, pieces);
     }
   }
   return fold_rows(launch, n, width, parts.neighbours, body, pieces);

@@ -1,6 +1,7 @@
 // Kernels of two operands that meet element by element, and their gradients.
 #include "host_kernels.h"
 #include "ops/device/args_math.h"
+#include "ops/device/fold_rows.h"
 
 namespace anabranch::device {
 namespace {
@@ -82,6 +83,35 @@ TYPED_TEST(DeviceBinary, ValuesAndGradients) {
         EXPECT_NEAR(dx[i], of_x[i], 4 * rounding<T>() * size_x[i]) << f.name << " x " << i;
       for (size_t i = 0; i < m.y; ++i)
         EXPECT_NEAR(dy[i], of_y[i], 4 * rounding<T>() * size_y[i]) << f.name << " y " << i;
+    }
+  }
+}
+
+// Of an operand that all rows of a matrix had: by as many columns a thread as 16 bytes hold, or by one, in one order.
+TYPED_TEST(DeviceBinary, SumsOfColumns) {
+  using T = TypeParam;
+  constexpr size_t kRows = 2101;
+  for (const size_t columns : {128u, 130u}) {
+    const size_t n = kRows * columns;
+    const auto ds = held<T>(random_values(n, -1, 2));
+    std::vector<double> sums(columns), negative(columns);
+    for (size_t i = 0; i < n; ++i) sums[i % columns] += ds[i], negative[i % columns] -= ds[i];
+    Array<T> dout(ds), apart(n + 1), x(n), y(columns), dy(columns), dy_apart(columns);
+    for (size_t i = 0; i < n; ++i) apart.at(i + 1) = dout.at(i);
+    const auto wide = static_cast<int64_t>(columns);
+    const auto axes = axes_of<3>({kRows, wide}, {{wide, 1}, {wide, 1}, {0, 1}});
+    for (const char* name : {"add", "sub"}) {
+      BinaryGradArgs a = {x.in(), y.in(), {}, dout.in(), {}, dy.out(), axes, {}};
+      launch(key_of<T>(std::string("binary_grad/") + name), a);
+      expect_all(dy, *name == 'a' ? sums : negative, name, 4);
+      const int64_t packs = sizeof(T) < 8 && columns == 128 ? 16 / static_cast<int64_t>(sizeof(T)) : 1;
+      const int64_t pieces = cut_of(wide, kRows, Neighbours::kRows).pieces;
+      if (!last_launched().empty()) {
+        EXPECT_EQ(last_launched()[0], (Launched{wide / packs * pieces, 1})) << name;
+      }
+      a.dout = in_from(apart, 1), a.dy = dy_apart.out();
+      launch(key_of<T>(std::string("binary_grad/") + name), a);
+      expect_same_bits(dy_apart, dy, "where no pack begins");
     }
   }
 }
