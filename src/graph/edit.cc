@@ -22,6 +22,8 @@ void note(std::vector<int>& nodes, size_t i) {
   if (nodes.empty() || nodes.back() != static_cast<int>(i)) nodes.push_back(static_cast<int>(i));
 }
 
+bool holds_rows(const ir::Var& desc) { return desc.kind == VarKind::kLoDTensor || desc.kind == VarKind::kSelectedRows; }
+
 bool meet(const std::vector<int>& a, const std::vector<int>& b) {
   return std::any_of(a.begin(), a.end(), [&](int v) { return std::find(b.begin(), b.end(), v) != b.end(); });
 }
@@ -86,6 +88,16 @@ bool Uses::is_inner(int var) const {
 
 bool Uses::is_private(int var) const {
   return is_inner(var) && reader(var) >= 0 && graph_.vars[var].desc.kind == VarKind::kLoDTensor;
+}
+
+bool may_read_instead(const Graph& graph, const Uses& uses, int i, int x, int out) {
+  const GraphVar &from = graph.vars[x], &to = graph.vars[out];
+  if (x == out || to.desc.persistable || to.fed || to.fetched || from.replica != to.replica) return false;
+  if (from.desc.kind != to.desc.kind || !holds_rows(to.desc) || uses.writer(out) != i) return false;
+  const auto& writers = uses.writers(x);
+  if (!writers.empty() && writers.back() >= i) return false;
+  return std::none_of(uses.readers(out).begin(), uses.readers(out).end(),
+                      [&](int r) { return r < i || find_op(graph.nodes[r].op->type).has(kRunsBlock); });
 }
 
 void settle_dynamic(Graph& graph) {

@@ -58,6 +58,9 @@ class Uses {
   std::vector<std::vector<int>> readers_, writers_;
 };
 
+// Whether everybody who reads `out`, which node i makes with the value of `x`, may read `x` instead.
+bool may_read_instead(const Graph& graph, const Uses& uses, int i, int x, int out);
+
 // Makes a node, slot by slot. Slots that are not given are empty, attributes that are not set get their defaults.
 class NodeBuilder {
  public:

@@ -39,6 +39,7 @@ const std::vector<Pass>& pipeline() {
       kBfloat16Products,
       kFuseBnAct,
       kFuseElementwise,
+      kHandOnGradients,
       kFuseAllReduce,
       kFuseOptimizers,
       kRawGradients,

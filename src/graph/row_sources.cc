@@ -1,7 +1,9 @@
 #include "graph/row_sources.h"
 
+#include <algorithm>
 #include <numeric>
 
+#include "graph/edit.h"
 #include "opdef/op_def.h"
 
 namespace anabranch {
@@ -9,6 +11,26 @@ namespace {
 
 bool unknown_rows(const GraphVar& v) {
   return v.desc.kind == VarKind::kLoDTensor && v.desc.shape.rank() > 0 && v.desc.shape[0] == kUnknown;
+}
+
+bool stays_first(const GraphNode& node, const char* attr, int first) {
+  if (!node.op->has_attr(attr)) return false;
+  const auto& extents = node.op->attr<std::vector<int32_t>>(attr);
+  return !extents.empty() && extents[0] == first;
+}
+
+// Whether Out has a row for each row of the inputs of which the rows are unknown.
+bool keeps_rows(const Graph& graph, const GraphNode& node) {
+  const std::string& type = node.op->type;
+  if (type == "transpose" || type == "transpose2") return stays_first(node, "axis", 0);
+  if (type == "reshape" || type == "reshape2") {  // 0: the input's extent
+    return stays_first(node, "shape", 0) && input_vars(node, "Shape").empty() &&
+           input_vars(node, "ShapeTensor").empty();
+  }
+  if (type != "matmul") return find_op(type).is(kRowWise);
+  return std::all_of(node.ins.begin(), node.ins.end(), [&](int v) {  // of batches of matrices
+    return v >= 0 && unknown_rows(graph.vars[v]) && graph.vars[v].desc.shape.rank() > 2;
+  });
 }
 
 }  // namespace
@@ -25,19 +47,29 @@ RowSources::RowSources(const Graph& graph) : graph_(graph), source_(graph.vars.s
       const int forward = of_gradient(v);
       source_[v] = forward >= 0 ? forward : of_inputs(node, v);
     }
+    for (int v : node.outs) {
+      if (v < 0) continue;
+      const auto [known, added] = of_name_.try_emplace({graph.vars[v].name, graph.vars[v].replica}, source_[v]);
+      if (!added && known->second != source_[v]) known->second = -1;
+    }
   }
 }
 
-// A gradient has the shape of what it is the gradient of.
+// A gradient has the shape of what it is the gradient of, in whatever type that is: which has versions of one name
+// then.
 int RowSources::of_gradient(int var) const {
   const GraphVar& v = graph_.vars[var];
   const size_t at = v.name.find("@GRAD");
-  const int forward = at == std::string::npos ? -1 : graph_.find(v.name.substr(0, at), v.replica);
-  return forward >= 0 && graph_.vars[forward].desc.shape == v.desc.shape ? source_[forward] : -1;
+  if (at == std::string::npos) return -1;
+  const std::string name = v.name.substr(0, at);
+  const int forward = graph_.find(name, v.replica);
+  if (forward < 0 || !(graph_.vars[forward].desc.shape == v.desc.shape)) return -1;
+  const auto written = of_name_.find({name, v.replica});
+  return written == of_name_.end() ? source_[forward] : written->second;
 }
 
 int RowSources::of_inputs(const GraphNode& node, int out) const {
-  if (!find_op(node.op->type).is(kRowWise)) return out;
+  if (!keeps_rows(graph_, node)) return out;
   int source = -1;
   for (int v : node.ins) {
     if (v < 0 || !unknown_rows(graph_.vars[v])) continue;

@@ -2,6 +2,9 @@
 // in every run. For passes that rely on shapes being equal at run time, and not in the declaration alone, where an
 // extent that is unknown stands for any number.
 #pragma once
+#include <map>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "graph/graph.h"
@@ -19,7 +22,8 @@ class RowSources {
   int of_inputs(const GraphNode& node, int out) const;
 
   const Graph& graph_;
-  std::vector<int> source_;  // by variable: the one that it has its rows from
+  std::vector<int> source_;                             // by variable: the one that it has its rows from
+  std::map<std::pair<std::string, int>, int> of_name_;  // and by name and replica, -1 where its versions differ
 };
 
 }  // namespace anabranch

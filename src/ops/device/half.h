@@ -5,6 +5,7 @@
 #include <cstring>
 
 #if defined(__CUDACC__)
+#include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #define AB_HD __host__ __device__
 #else
@@ -61,9 +62,13 @@ AB_HD inline uint16_t float_to_half(float x) {
 }
 
 AB_HD inline uint16_t float_to_bfloat16(float x) {
+#if defined(__CUDA_ARCH__)
+  return __bfloat16_as_ushort(__float2bfloat16_rn(x));  // one instruction; a NaN loses its bits
+#else
   const uint32_t bits = bits_of(x);
   if ((bits & 0x7fffffffu) > 0x7f800000u) return static_cast<uint16_t>((bits >> 16) | 0x40u);  // stays a NaN
   return static_cast<uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
+#endif
 }
 
 struct half {

@@ -10,6 +10,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "ops/device/half.h"
+
 namespace anabranch::cuda {
 namespace {
 
@@ -146,6 +148,7 @@ void add_conversions(Table& t) {
   t["cvt.rn.f32.u32"] = op([](uint32_t a) { return static_cast<float>(a); });
   t["cvt.rn.f64.s64"] = op([](int64_t a) { return static_cast<double>(a); });
   t["cvt.rn.f16.f32"] = op([](float a) { return half_bits(with_bits(a, 11, -24, 65504)); });
+  t["cvt.rn.bf16.f32"] = op([](float a) { return device::float_to_bfloat16(a); });
   t["cvt.f32.f16"] = op([](uint16_t a) { return of_half(a); });
   t["cvt.u16.u32"] = op([](uint32_t a) { return static_cast<uint16_t>(a); });
   t["cvt.u32.u16"] = op([](uint16_t a) { return uint32_t{a}; });

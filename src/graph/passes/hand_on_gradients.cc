@@ -1,0 +1,64 @@
+// hand_on_gradients: the terms of a sum of one shape have the sum's gradient. Whoever reads that of a term reads that
+// of the sum instead, and nothing copies it - where every gradient that the op makes is such a one, is not kept or
+// fetched, and the sum's is not written again.
+#include <algorithm>
+#include <vector>
+
+#include "graph/edit.h"
+#include "graph/passes/passes.h"
+#include "graph/row_sources.h"
+
+namespace anabranch {
+namespace {
+
+// Tensors without sequences that have one dtype and, whatever is fed, one shape.
+bool alike(const Graph& graph, const RowSources& rows, int a, int b) {
+  const ir::Var &v = graph.vars[a].desc, &w = graph.vars[b].desc;
+  return v.kind == VarKind::kLoDTensor && w.kind == v.kind && v.dtype == w.dtype && v.lod_level == 0 &&
+         w.lod_level == 0 && rows.same_shape(a, b);
+}
+
+// What the node makes, if all of it is the gradient of the sum; else nothing.
+std::vector<int> handed_on(const Graph& graph, const Uses& uses, const RowSources& rows, int i) {
+  const GraphNode& node = graph.nodes[i];
+  if (node.op->type != "elementwise_add_grad" || !is_plain(node)) return {};
+  const int dsum = input_var(node, "Out@GRAD");
+  std::vector<int> gradients;
+  for (const char* slot : {"X@GRAD", "Y@GRAD"}) {
+    if (const int v = output_var(node, slot); v >= 0) gradients.push_back(v);
+  }
+  const bool all = std::all_of(gradients.begin(), gradients.end(), [&](int v) {
+    return dsum >= 0 && alike(graph, rows, dsum, v) && may_read_instead(graph, uses, i, dsum, v);
+  });
+  return all ? gradients : std::vector<int>();
+}
+
+int run(Graph& graph, const PassContext&) {
+  int removed = 0;
+  GraphEdit edit(graph);
+  const RowSources rows(graph);
+  std::vector<int> sum_of(graph.vars.size(), -1);  // of gradients of terms: the gradient to read
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    GraphNode& node = graph.nodes[i];
+    for (int v : std::vector<int>(node.ins)) {
+      if (v >= 0 && sum_of[v] >= 0) read_instead(graph, node, v, sum_of[v]);
+    }
+    const auto gradients = handed_on(graph, edit.uses, rows, static_cast<int>(i));
+    if (gradients.empty()) continue;
+    for (const int v : gradients) sum_of[v] = input_var(node, "Out@GRAD");
+    edit.remove(static_cast<int>(i));
+    ++removed;
+  }
+  edit.commit();
+  return removed;
+}
+
+}  // namespace
+
+const Pass kHandOnGradients = {.name = "hand_on_gradients",
+                               .what = "gradients of a sum's terms are the sum's",
+                               .tolerance = "bit-equal",
+                               .on_devices = true,
+                               .run = run};
+
+}  // namespace anabranch
