@@ -10,63 +10,63 @@ namespace anabranch::device {
 
 // Planes of images in either layout: those of one channel, whose elements are step() apart. With the channels last a
 // plane may be of `pack` neighbouring channels, which lie in memory as one element of that width.
-struct PoolPlanes {
-  PoolWindows w;
-  int64_t channels, count;
+template <class I> struct PoolPlanes {
+  PoolWindowsOf<I> w;
+  I channels, count;
   bool last, count_padding;
 
-  PoolPlanes(const PoolArgs& a, int64_t pack)
+  PoolPlanes(const PoolArgs& a, int pack)
       : w(a.window, a.adaptive != 0),
-        channels(a.channels / pack),
-        count(a.batch * channels),
+        channels(static_cast<I>(a.channels / pack)),
+        count(static_cast<I>(a.batch) * channels),
         last(a.window.channels_last != 0),
         count_padding(a.count_padding != 0) {}
-  AB_HD int64_t step() const { return last ? channels : 1; }
+  AB_HD I step() const { return last ? channels : 1; }
   // Of element i of a tensor with `elems` elements a plane: its place in its plane, and where that plane begins in a
   // tensor with `others` a plane.
-  AB_HD int64_t place(int64_t i, int64_t elems) const { return remainder(last ? quotient(i, channels) : i, elems); }
-  AB_HD int64_t begin(int64_t i, int64_t elems, int64_t others) const {
+  AB_HD I place(I i, I elems) const { return remainder(last ? quotient(i, channels) : i, elems); }
+  AB_HD I begin(I i, I elems, I others) const {
     if (!last) return quotient(i, elems) * others;
     return quotient(i, channels * elems) * channels * others + remainder(i, channels);
   }
 };
 
 // Where an element stands in a plane of these extents.
-struct PoolPlace {
-  int64_t at[3];
-  AB_HD PoolPlace(int64_t i, const int64_t (&extent)[3]) {
-    const int64_t row = quotient(i, extent[2]), plane = quotient(row, extent[1]);
+template <class I> struct PoolPlace {
+  I at[3];
+  AB_HD PoolPlace(I i, const I (&extent)[3]) {
+    const I row = quotient(i, extent[2]), plane = quotient(row, extent[1]);
     at[0] = plane, at[1] = row - plane * extent[1], at[2] = i - row * extent[2];
   }
-  AB_HD PoolPlace(int64_t a, int64_t b, int64_t c) : at{a, b, c} {}
+  AB_HD PoolPlace(I a, I b, I c) : at{a, b, c} {}
 };
 
 // What one window sees.
-struct PoolRange {
-  int64_t begin[3], end[3];
+template <class I> struct PoolRange {
+  I begin[3], end[3];
 
-  AB_HD PoolRange(const PoolWindows& w, const PoolPlace& window) {
+  AB_HD PoolRange(const PoolWindowsOf<I>& w, const PoolPlace<I>& window) {
     for (int d = 0; d < 3; ++d) w.range(d, window.at[d], begin + d, end + d);
   }
-  AB_HD bool holds(const PoolPlace& p) const {
+  AB_HD bool holds(const PoolPlace<I>& p) const {
     for (int d = 0; d < 3; ++d) {
       if (p.at[d] < begin[d] || p.at[d] >= end[d]) return false;
     }
     return true;
   }
   // fn(place in the plane) until it returns true.
-  template <class Fn> AB_HD void each_until(const PoolWindows& w, Fn&& fn) const {
-    for (int64_t a = begin[0]; a < end[0]; ++a) {
-      for (int64_t b = begin[1]; b < end[1]; ++b) {
-        for (int64_t c = begin[2]; c < end[2]; ++c) {
+  template <class Fn> AB_HD void each_until(const PoolWindowsOf<I>& w, Fn&& fn) const {
+    for (I a = begin[0]; a < end[0]; ++a) {
+      for (I b = begin[1]; b < end[1]; ++b) {
+        for (I c = begin[2]; c < end[2]; ++c) {
           if (fn((a * w.in[1] + b) * w.in[2] + c)) return;
         }
       }
     }
   }
-  AB_HD int64_t divisor(const PoolPlanes& p) const {
+  AB_HD I divisor(const PoolPlanes<I>& p) const {
     if (p.count_padding && !p.w.adaptive) return p.w.kernel[0] * p.w.kernel[1] * p.w.kernel[2];
-    const int64_t seen = (end[0] - begin[0]) * (end[1] - begin[1]) * (end[2] - begin[2]);
+    const I seen = (end[0] - begin[0]) * (end[1] - begin[1]) * (end[2] - begin[2]);
     return seen > 1 ? seen : 1;
   }
 };
@@ -88,11 +88,11 @@ template <class T, int kCount> struct PoolNumbers {
 };
 
 struct MaxOfWindow {
-  template <class T, int kCount>
-  AB_HD static PoolNumbers<T, kCount> of(const PoolPlanes& p, const PoolRange& range, const Pack<T, kCount>* x) {
+  template <class T, int kCount, class I>
+  AB_HD static PoolNumbers<T, kCount> of(const PoolPlanes<I>& p, const PoolRange<I>& range, const Pack<T, kCount>* x) {
     // Of a window without elements.
     PoolNumbers<T, kCount> top(static_cast<Compute<T>>(std::numeric_limits<float>::lowest()));
-    range.each_until(p.w, [&](int64_t i) {
+    range.each_until(p.w, [&](I i) {
       const PoolNumbers<T, kCount> value(x[i * p.step()]);
       for (int e = 0; e < kCount; ++e) {
         if (value.at[e] > top.at[e] || value.at[e] != value.at[e]) top.at[e] = value.at[e];  // a NaN is the result
@@ -102,14 +102,14 @@ struct MaxOfWindow {
     return top;
   }
   // Adds what a window gives to element `own`: all of it when that is the first that equals the result.
-  template <class T, int kCount>
-  AB_HD static void share(const PoolPlanes& p, const PoolRange& range, int64_t own, const Pack<T, kCount>* x,
+  template <class T, int kCount, class I>
+  AB_HD static void share(const PoolPlanes<I>& p, const PoolRange<I>& range, I own, const Pack<T, kCount>* x,
                           const Pack<T, kCount>& out, const Pack<T, kCount>& dout, PoolNumbers<T, kCount>* sum) {
     const PoolNumbers<T, kCount> top(out), mine(x[own * p.step()]);
     bool first[kCount], any = false;
     for (int e = 0; e < kCount; ++e) any |= first[e] = mine.at[e] == top.at[e];
     if (!any) return;
-    range.each_until(p.w, [&](int64_t i) {
+    range.each_until(p.w, [&](I i) {
       if (i >= own) return true;
       const PoolNumbers<T, kCount> value(x[i * p.step()]);
       for (int e = 0; e < kCount; ++e) first[e] = first[e] && !(value.at[e] == top.at[e]);
@@ -121,10 +121,10 @@ struct MaxOfWindow {
 };
 
 struct MeanOfWindow {
-  template <class T, int kCount>
-  AB_HD static PoolNumbers<T, kCount> of(const PoolPlanes& p, const PoolRange& range, const Pack<T, kCount>* x) {
+  template <class T, int kCount, class I>
+  AB_HD static PoolNumbers<T, kCount> of(const PoolPlanes<I>& p, const PoolRange<I>& range, const Pack<T, kCount>* x) {
     PoolNumbers<T, kCount> sum(Compute<T>{0});
-    range.each_until(p.w, [&](int64_t i) {
+    range.each_until(p.w, [&](I i) {
       const PoolNumbers<T, kCount> value(x[i * p.step()]);
       for (int e = 0; e < kCount; ++e) sum.at[e] += value.at[e];
       return false;
@@ -132,61 +132,81 @@ struct MeanOfWindow {
     for (Compute<T>& number : sum.at) number = number / static_cast<Compute<T>>(range.divisor(p));
     return sum;
   }
-  template <class T, int kCount>
-  AB_HD static void share(const PoolPlanes& p, const PoolRange& range, int64_t, const Pack<T, kCount>*,
+  template <class T, int kCount, class I>
+  AB_HD static void share(const PoolPlanes<I>& p, const PoolRange<I>& range, I, const Pack<T, kCount>*,
                           const Pack<T, kCount>&, const Pack<T, kCount>& dout, PoolNumbers<T, kCount>* sum) {
     const PoolNumbers<T, kCount> d(dout);
     for (int e = 0; e < kCount; ++e) sum->at[e] += d.at[e] / static_cast<Compute<T>>(range.divisor(p));
   }
 };
 
-// fn(the number of channels that a thread takes at once): of 16 bytes where all operands have them side by side.
+// Whether 32 bits hold every index.
+inline bool is_narrow(const PoolArgs& a) {
+  const WindowDesc& w = a.window;
+  int64_t ins = a.batch * a.channels, outs = ins;
+  bool narrow = true;
+  for (int d = 0; d < 3; ++d) {
+    ins *= w.in[d], outs *= w.out[d];
+    for (const int64_t extent : {w.in[d], w.out[d], w.kernel[d], w.stride[d], w.before[d]}) {
+      narrow = narrow && extent < (int64_t{1} << 15);  // so that products of two are
+    }
+  }
+  return narrow && ins < (int64_t{1} << 31) && outs < (int64_t{1} << 31);
+}
+
+// fn(planes, the number of channels that a thread takes at once): of 16 bytes where all operands have them side by
+// side.
 template <class T, class Fn> int by_channels(const PoolArgs& a, const Fn& fn) {
   constexpr int kCount = 16 / sizeof(T);
   const auto fits = [](const auto& operand) { return packed<Pack<T, kCount>>(operand.template get<T>()); };
-  if (a.window.channels_last && a.channels % kCount == 0 && fits(a.x) && fits(a.out) && fits(a.dout) && fits(a.result))
-    return fn(std::integral_constant<int, kCount>{});
-  return fn(std::integral_constant<int, 1>{});
+  const bool packs =
+      a.window.channels_last && a.channels % kCount == 0 && fits(a.x) && fits(a.out) && fits(a.dout) && fits(a.result);
+  const auto run = [&](auto count) {
+    if (is_narrow(a)) return fn(PoolPlanes<int32_t>(a, decltype(count)::value), count);
+    return fn(PoolPlanes<int64_t>(a, decltype(count)::value), count);
+  };
+  return packs ? run(std::integral_constant<int, kCount>{}) : run(std::integral_constant<int, 1>{});
 }
 
 template <class Kind> struct Pool {
   using Args = PoolArgs;
-  template <class T, int kCount> struct Body {
-    PoolPlanes p;
+  template <class T, int kCount, class I> struct Body {
+    PoolPlanes<I> p;
     const Pack<T, kCount>* x;
     Pack<T, kCount>* out;
-    AB_HD void operator()(int64_t i) const {
-      const PoolRange range(p.w, PoolPlace(p.place(i, p.w.outs()), p.w.out));
+    AB_HD void operator()(int64_t n) const {
+      const I i = static_cast<I>(n);
+      const PoolRange<I> range(p.w, PoolPlace<I>(p.place(i, p.w.outs()), p.w.out));
       Kind::template of<T, kCount>(p, range, x + p.begin(i, p.w.outs(), p.w.ins())).leave(out + i);
     }
   };
   template <class T> static int run(const Launch& launch, const Args& a) {
-    return by_channels<T>(a, [&](auto count) {
+    return by_channels<T>(a, [&]<class I>(const PoolPlanes<I>& p, auto count) {
       using P = Pack<T, decltype(count)::value>;
-      const PoolPlanes p(a, decltype(count)::value);
-      return each(launch, p.count * p.w.outs(), Body<T, decltype(count)::value>{p, a.x.get<P>(), a.result.get<P>()});
+      return each(launch, p.count * p.w.outs(), Body<T, decltype(count)::value, I>{p, a.x.get<P>(), a.result.get<P>()});
     });
   }
 };
 
 template <class Kind> struct PoolGrad {
   using Args = PoolArgs;
-  template <class T, int kCount> struct Body {
-    PoolPlanes p;
+  template <class T, int kCount, class I> struct Body {
+    PoolPlanes<I> p;
     const Pack<T, kCount>*x, *out, *dout;
     Pack<T, kCount>* dx;
-    AB_HD void operator()(int64_t i) const {
-      const PoolWindows& w = p.w;
-      const int64_t own = p.place(i, w.ins()), from = p.begin(i, w.ins(), w.ins()), to = p.begin(i, w.ins(), w.outs());
-      const PoolPlace place(own, w.in);
-      int64_t first[3], last[3];
+    AB_HD void operator()(int64_t n) const {
+      const PoolWindowsOf<I>& w = p.w;
+      const I i = static_cast<I>(n);
+      const I own = p.place(i, w.ins()), from = p.begin(i, w.ins(), w.ins()), to = p.begin(i, w.ins(), w.outs());
+      const PoolPlace<I> place(own, w.in);
+      I first[3], last[3];
       for (int d = 0; d < 3; ++d) w.windows_of(d, place.at[d], first + d, last + d);
       PoolNumbers<T, kCount> sum(Compute<T>{0});
-      for (int64_t a = first[0]; a <= last[0]; ++a) {
-        for (int64_t b = first[1]; b <= last[1]; ++b) {
-          for (int64_t c = first[2]; c <= last[2]; ++c) {
-            const PoolRange range(w, PoolPlace(a, b, c));
-            const int64_t k = to + ((a * w.out[1] + b) * w.out[2] + c) * p.step();
+      for (I a = first[0]; a <= last[0]; ++a) {
+        for (I b = first[1]; b <= last[1]; ++b) {
+          for (I c = first[2]; c <= last[2]; ++c) {
+            const PoolRange<I> range(w, PoolPlace<I>(a, b, c));
+            const I k = to + ((a * w.out[1] + b) * w.out[2] + c) * p.step();
             if (range.holds(place)) Kind::template share<T, kCount>(p, range, own, x + from, out[k], dout[k], &sum);
           }
         }
@@ -195,11 +215,11 @@ template <class Kind> struct PoolGrad {
     }
   };
   template <class T> static int run(const Launch& launch, const Args& a) {
-    return by_channels<T>(a, [&](auto count) {
+    return by_channels<T>(a, [&]<class I>(const PoolPlanes<I>& p, auto count) {
       using P = Pack<T, decltype(count)::value>;
-      const PoolPlanes p(a, decltype(count)::value);
-      return each(launch, p.count * p.w.ins(),
-                  Body<T, decltype(count)::value>{p, a.x.get<P>(), a.out.get<P>(), a.dout.get<P>(), a.result.get<P>()});
+      return each(
+          launch, p.count * p.w.ins(),
+          Body<T, decltype(count)::value, I>{p, a.x.get<P>(), a.out.get<P>(), a.dout.get<P>(), a.result.get<P>()});
     });
   }
 };

@@ -97,6 +97,19 @@ TYPED_TEST(DevicePools, OtherChannelsAreTakenOneByOne) {
   for (const std::string kind : {"max", "avg"}) check<TypeParam>(kind, {{5, 3, 2, 1, 1}, {4, 2, 2, 0, 0}}, false, 7);
 }
 
+TYPED_TEST(DevicePools, ExtentsThat32BitsMayNotHoldGiveTheSame) {
+  for (const std::string kind : {"max", "avg"}) {
+    const auto pool = [&](int64_t stride) {  // of an axis with one window
+      const PoolArgs a = pool_of(8, {{7, 3, 2, 1, 1}, {4, 4, stride, 0, 0}}, false);
+      const std::vector<double> x = random_values(size_of(a, a.window.in), -3, 3);
+      return pools<TypeParam>(kind, a, x, held<TypeParam>(random_values(size_of(a, a.window.out), -1, 1, 2)));
+    };
+    const Pools narrow = pool(1), wide = pool(40000);
+    EXPECT_EQ(narrow.out, wide.out) << kind;
+    EXPECT_EQ(narrow.dx, wide.dx) << kind;
+  }
+}
+
 TYPED_TEST(DevicePools, ANumberThatIsNoneIsTheLargestOfItsWindowAndGetsNothing) {
   const PoolArgs a = pool_of(8, {{2, 2, 2, 0, 0}, {2, 2, 2, 0, 0}}, false);
   std::vector<double> x(size_of(a, a.window.in), 1), dout(size_of(a, a.window.out), 1);
