@@ -1,7 +1,7 @@
 """G1-G4 on one GPU, engines side by side: windows of each in turn, medians, and the first engine as a multiple of the
 best of the others.
 
-    run.py [--rows G1 G2 ...] [--sides fluid torch jax] [--windows 5] [--seconds 5] [--tiny] [--out FILE]
+    run.py [--rows G1 G2 ...] [--sides fluid torch jax] [--mode MODE] [--windows 5] [--seconds 5] [--tiny] [--out FILE]
 
 Every engine is a process of its own, by the interpreter that GPU_FLUID_PYTHON, GPU_TORCH_PYTHON or GPU_JAX_PYTHON names,
 else this one; all of a row get ready at once, and each waits while another one is measured. Products of float32 may round
@@ -24,9 +24,16 @@ import cases
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
+def mode_of(name, options):
+    """What torch.compile is told for a row: by ROW=MODE, or else by the MODE that names no row."""
+    modes = dict(word.split("=", 1) if "=" in word else ("", word) for word in options.mode)
+    return modes.get(name, modes.get("", "max-autotune"))
+
+
 def serve(side, name, options):
     """Prepares a row; then a line of standard input, the number of steps or `end`, gets one with their seconds."""
     case = cases.case_of(name, options.tiny)
+    options.mode = mode_of(name, options)
     steps = importlib.import_module("side_" + side).prepare(case, options)
     first = steps(2)  # plans, compiles, captures
     steps(3)
@@ -43,8 +50,9 @@ class Side:
     def __init__(self, side, name, options):
         self.side, self.per_step, self.rates, self.why = side, cases.units(cases.case_of(name, options.tiny)), [], ""
         python = os.environ.get("GPU_%s_PYTHON" % side.upper(), sys.executable)
-        words = ["--serve", side, "--rows", name] + ["--" + flag for flag in ("tiny", "float32", "eager")
-                                                     if getattr(options, flag)]
+        self.mode = mode_of(name, options) if side == "torch" else None
+        words = ["--serve", side, "--rows", name, "--mode", mode_of(name, options)]
+        words += ["--" + flag for flag in ("tiny", "float32") if getattr(options, flag)]
         self.said = tempfile.TemporaryFile("w+")  # not a pipe: what autotuning prints would fill it
         environment = dict(os.environ, XLA_PYTHON_CLIENT_PREALLOCATE="false", FLAGS_enable_cublas_tensor_op_math="1")
         self.process = subprocess.Popen([python, os.path.join(HERE, "run.py")] + words, stdin=subprocess.PIPE,
@@ -108,8 +116,8 @@ def measure(name, options, ahead=()):
                tiny=options.tiny, sides={})
     for side in sides:
         row["sides"][side.side] = dict(why=side.why) if side.why else dict(
-            median=statistics.median(side.rates), lowest=min(side.rates), highest=max(side.rates), first_loss=side.first,
-            last_loss=side.last)
+            mode=side.mode, median=statistics.median(side.rates), lowest=min(side.rates), highest=max(side.rates),
+            first_loss=side.first, last_loss=side.last)
     medians = [row["sides"][s.side].get("median") for s in sides]
     rivals = [m for m in medians[1:] if m]
     row["ratio"] = medians[0] / max(rivals) if medians[0] and rivals else None
@@ -127,7 +135,8 @@ def main():
     parser.add_argument("--out")
     parser.add_argument("--tiny", action="store_true", help="small extents")
     parser.add_argument("--float32", action="store_true", help="no mixed precision")
-    parser.add_argument("--eager", action="store_true", help="PyTorch without torch.compile")
+    parser.add_argument("--mode", nargs="+", default=["max-autotune"], metavar="[ROW=]MODE", help="of torch.compile, for "
+                        "all rows or for one; eager: PyTorch without it")
     parser.add_argument("--serve", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve:

@@ -53,6 +53,8 @@ def chain(case):
 def prepare(case, options):
     if case["name"] == "G3b":
         return chain(case)
+    if "rows" not in case and case["name"] != "G3a":
+        raise NotImplementedError("%s is not written in JAX" % case["name"])
     params, logits = model(case, np.random.RandomState(1))
     zeros = jax.tree_util.tree_map(jnp.zeros_like, params)
     state = [params, zeros, jax.tree_util.tree_map(jnp.zeros_like, params), jnp.zeros(())]

@@ -1,4 +1,5 @@
-"""G1-G4 in PyTorch, by torch.compile(mode="max-autotune"); bfloat16 by autocast, where the others have mixed precision."""
+"""G1-G4 in PyTorch, by torch.compile, its mode "max-autotune" where no other is given; bfloat16 by autocast, where the
+others have mixed precision."""
 import itertools
 
 import cases
@@ -80,7 +81,7 @@ def chain(case, device, compiled):
 
 def prepare(case, options):
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    compiled = (lambda fn: fn) if options.eager else lambda fn: torch.compile(fn, mode="max-autotune")
+    compiled = (lambda fn: fn) if options.mode == "eager" else lambda fn: torch.compile(fn, mode=options.mode)
     if case["name"] == "G3b":
         return chain(case, device, compiled)
     torch.set_float32_matmul_precision("high")  # TF32, as on the other sides

@@ -11,7 +11,7 @@
 #include "graph/edit.h"
 #include "graph/on_device.h"
 #include "graph/passes/passes.h"
-#include "graph/row_sources.h"
+#include "graph/passes/row_sources.h"
 
 namespace anabranch {
 namespace {

@@ -7,7 +7,7 @@
 #include "graph/edit.h"
 #include "graph/passes/elementwise_parts.h"
 #include "graph/passes/passes.h"
-#include "graph/row_sources.h"
+#include "graph/passes/row_sources.h"
 #include "opdef/fused_ops.h"
 #include "opdef/op_def.h"
 

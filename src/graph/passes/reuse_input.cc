@@ -2,7 +2,7 @@
 // (OpDef::may_share). The edges that keep other readers before the writer follow from the shared buffer by themselves.
 #include "graph/edit.h"
 #include "graph/passes/passes.h"
-#include "graph/row_sources.h"
+#include "graph/passes/row_sources.h"
 #include "opdef/op_def.h"
 
 namespace anabranch {

@@ -1,4 +1,4 @@
-#include "graph/row_sources.h"
+#include "graph/passes/row_sources.h"
 
 #include <algorithm>
 #include <numeric>
