@@ -7,9 +7,7 @@
 
 namespace anabranch::device {
 
-template <class T, int kCount> struct alignas(sizeof(T) * kCount < 16 ? sizeof(T) * kCount : 16) Pack {
-  T at[kCount];
-};
+template <class T, int kCount> struct alignas(sizeof(T) * kCount < 16 ? sizeof(T) * kCount : 16) Pack { T at[kCount]; };
 
 // Whether a pack may begin there.
 template <class P> AB_HD bool packed(const void* p) { return reinterpret_cast<uintptr_t>(p) % alignof(P) == 0; }
