@@ -64,6 +64,16 @@ def test_a_gradient_that_is_fetched_is_made():
     assert changes(told_of(trained, fetch=add.output("Y@GRAD")), "hand_on_gradients") == 0
 
 
+def test_the_gradient_of_a_parameter_keeps_its_name():
+    def model():
+        x = fluid.data("x", [4, 6], "float32")
+        weight = layers.create_parameter([4, 6], "float32", name="weight")
+        loss = layers.mean(layers.softmax(layers.elementwise_add(layers.fc(x, 6, act="softmax"), weight)))
+        fluid.optimizer.SGD(0.1).minimize(loss)
+        return loss, batch
+    assert changes(told_of(Trained(model)), "hand_on_gradients") == 0
+
+
 @pytest.mark.parametrize("rows", [4, 1])
 def test_rows_that_may_be_others_are_added_up(rows):
     """The number of rows of `more` is fed, and may be one."""

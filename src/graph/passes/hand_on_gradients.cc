@@ -18,6 +18,12 @@ bool alike(const Graph& graph, const RowSources& rows, int a, int b) {
          w.lod_level == 0 && rows.same_shape(a, b);
 }
 
+bool is_of_parameter(const Graph& graph, int gradient) {
+  const GraphVar& v = graph.vars[gradient];
+  const int forward = graph.find(v.name.substr(0, v.name.find("@GRAD")), v.replica);
+  return forward >= 0 && graph.vars[forward].desc.persistable;
+}
+
 // What the node makes, if all of it is the gradient of the sum; else nothing.
 std::vector<int> handed_on(const Graph& graph, const Uses& uses, const RowSources& rows, int i) {
   const GraphNode& node = graph.nodes[i];
@@ -28,7 +34,8 @@ std::vector<int> handed_on(const Graph& graph, const Uses& uses, const RowSource
     if (const int v = output_var(node, slot); v >= 0) gradients.push_back(v);
   }
   const bool all = std::all_of(gradients.begin(), gradients.end(), [&](int v) {
-    return dsum >= 0 && alike(graph, rows, dsum, v) && may_read_instead(graph, uses, i, dsum, v);
+    return dsum >= 0 && alike(graph, rows, dsum, v) && !is_of_parameter(graph, v) &&
+           may_read_instead(graph, uses, i, dsum, v);
   });
   return all ? gradients : std::vector<int>();
 }
