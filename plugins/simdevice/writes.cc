@@ -27,7 +27,7 @@ void Writes::note(const Writer& writer) {
   for (size_t k = 0; k < shadows_.size(); ++k) {
     const WrittenRange& range = ranges_[k];
     Shadow& shadow = shadows_[k];
-    if (memcmp(shadow.bytes.data(), range.at, range.bytes) == 0) continue;
+    if (range.bytes == 0 || memcmp(shadow.bytes.data(), range.at, range.bytes) == 0) continue;
     for (size_t i = 0; i < range.bytes; ++i) {
       if (shadow.bytes[i] == range.at[i]) continue;
       Writer& by = shadow.by[i];
