@@ -92,13 +92,6 @@ class BnAct {
     return at >= 0 && graph_.nodes[at].op->type == type ? output_var(graph_.nodes[at], "Out") : -1;
   }
 
-  // Tensors without sequences that have one dtype and, whatever is fed, one shape.
-  bool alike(int a, int b) const {
-    const ir::Var &v = graph_.vars[a].desc, &w = graph_.vars[b].desc;
-    return v.kind == VarKind::kLoDTensor && w.kind == v.kind && v.dtype == w.dtype && v.lod_level == 0 &&
-           w.lod_level == 0 && rows_.same_shape(a, b);
-  }
-
   // The result of the `i`th node, y, is added to z, and relu comes behind. A gradient that reads y, too, does so for
   // its shape, which Out@GRAD has as well.
   bool forward_added(int i, int y) {
@@ -110,7 +103,8 @@ class BnAct {
     if (sum < 0 || edit_.uses.readers(y).size() > (grad < 0 ? 1 : 2) || !edit_.uses.is_inner(y)) return false;
     const int left = input_var(graph_.nodes[add], "X"), right = input_var(graph_.nodes[add], "Y");
     const int z = left == y ? right : left, next = edit_.uses.reader(sum), out = result_of("relu", next);
-    if (out < 0 || z < 0 || z == y || !alike(y, z) || !alike(y, sum) || !join({i, add, next}, {sum})) return false;
+    if (out < 0 || z < 0 || z == y || !rows_.alike(y, z) || !rows_.alike(y, sum) || !join({i, add, next}, {sum}))
+      return false;
     const int dsum = grad < 0 ? -1 : input_var(graph_.nodes[grad], "Out@GRAD");
     if (grad >= 0 && !is_gradient_of(grad, left, right)) return false;
     NodeBuilder fused = retyped("fused_batch_norm_act", graph_.nodes[i], "Y", out);
@@ -170,7 +164,7 @@ class BnAct {
     const GraphNode& node = graph_.nodes[add];
     const auto whole = [&](const char* slot) {
       const int v = input_var(node, slot);
-      return v >= 0 && (v == dsum || alike(v, out));
+      return v >= 0 && (v == dsum || rows_.alike(v, out));
     };
     if (input_var(node, "Out@GRAD") != dsum || !whole("X") || !whole("Y")) return false;
     parts.push_back(add);

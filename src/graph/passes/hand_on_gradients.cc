@@ -1,6 +1,6 @@
 // hand_on_gradients: the terms of a sum of one shape have the sum's gradient. Whoever reads that of a term reads that
 // of the sum instead, and nothing copies it - where every gradient that the op makes is such a one, is not kept or
-// fetched, and the sum's is not written again.
+// fetched, and the sum's is not written again. Gradients of parameters keep their names, by which servers know them.
 #include <algorithm>
 #include <vector>
 
@@ -10,13 +10,6 @@
 
 namespace anabranch {
 namespace {
-
-// Tensors without sequences that have one dtype and, whatever is fed, one shape.
-bool alike(const Graph& graph, const RowSources& rows, int a, int b) {
-  const ir::Var &v = graph.vars[a].desc, &w = graph.vars[b].desc;
-  return v.kind == VarKind::kLoDTensor && w.kind == v.kind && v.dtype == w.dtype && v.lod_level == 0 &&
-         w.lod_level == 0 && rows.same_shape(a, b);
-}
 
 bool is_of_parameter(const Graph& graph, int gradient) {
   const GraphVar& v = graph.vars[gradient];
@@ -34,8 +27,7 @@ std::vector<int> handed_on(const Graph& graph, const Uses& uses, const RowSource
     if (const int v = output_var(node, slot); v >= 0) gradients.push_back(v);
   }
   const bool all = std::all_of(gradients.begin(), gradients.end(), [&](int v) {
-    return dsum >= 0 && alike(graph, rows, dsum, v) && !is_of_parameter(graph, v) &&
-           may_read_instead(graph, uses, i, dsum, v);
+    return dsum >= 0 && rows.alike(dsum, v) && !is_of_parameter(graph, v) && may_read_instead(graph, uses, i, dsum, v);
   });
   return all ? gradients : std::vector<int>();
 }

@@ -85,4 +85,10 @@ bool RowSources::same_shape(int a, int b) const {
   return s[0] != kUnknown || source_[a] == source_[b];
 }
 
+bool RowSources::alike(int a, int b) const {
+  const ir::Var &v = graph_.vars[a].desc, &w = graph_.vars[b].desc;
+  return v.kind == VarKind::kLoDTensor && w.kind == v.kind && v.dtype == w.dtype && v.lod_level == 0 &&
+         w.lod_level == 0 && same_shape(a, b);
+}
+
 }  // namespace anabranch

@@ -16,6 +16,8 @@ class RowSources {
   explicit RowSources(const Graph& graph);
   // Equal declared shapes that stay equal whatever is fed.
   bool same_shape(int a, int b) const;
+  // Tensors without sequences that have one dtype and, whatever is fed, one shape.
+  bool alike(int a, int b) const;
 
  private:
   int of_gradient(int var) const;

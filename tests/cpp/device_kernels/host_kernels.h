@@ -8,7 +8,6 @@
 #include <functional>
 #include <memory>
 #include <random>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -87,6 +86,10 @@ struct Launched {
   bool operator==(const Launched&) const = default;
 };
 const std::vector<Launched>& last_launched();
+// That it has taken so many threads, one for each element or pack.
+inline void expect_threads(int64_t count, const std::string& what) {
+  for (const Launched& l : last_launched()) EXPECT_EQ(l, (Launched{count, 1})) << what;
+}
 
 // As a GPU does, in an order that --gtest_random_seed chooses with --gtest_shuffle.
 int run_by_lanes(const ab_kernel_entry& kernel, Launch how, const void* args);
@@ -102,23 +105,6 @@ template <class Args> void launch(const std::string& key, const Args& args) {
   Launch how = {};
   if (room) how.workspace = workspace.out();
   ASSERT_EQ(run_by_lanes(*kernel, how, &args), 0) << key;
-}
-
-// Launches a kernel without workspace over elements, in order; how many threads it took.
-template <class Args> int64_t launch_counted(const std::string& key, const Args& args) {
-  struct Counts final : HostRun {
-    Shuffle order(int64_t n) override { return Shuffle(n); }
-    bool watches(int64_t) override { return true; }
-    void ran(int64_t) override { ++count; }
-    void rows(int64_t, int64_t, const void*, Row) override { ADD_FAILURE() << "a kernel of elements runs rows"; }
-    int64_t count = 0;
-  } counts;
-  Launch how = {};
-  how.host = &counts;
-  const ab_kernel kernel = find_kernel(key.c_str());
-  if (!kernel) throw std::out_of_range("there is no kernel " + key);
-  EXPECT_EQ(kernel->run(how, &args), 0) << key;
-  return counts.count;
 }
 
 template <class T> std::string key_of(const std::string& stem) { return stem + "/" + type_name<T>; }
