@@ -6,6 +6,7 @@
 
 #include "bind.h"
 #include "core/host_copy.h"
+#include "core/uploads.h"
 
 namespace anabranch::python {
 
@@ -263,6 +264,24 @@ void bind_array(nb::module_& m) {
           nb::arg("index"), nb::arg("tensor"));
 }
 
+std::vector<TensorRef> bring(Uploads& self, const nb::list& batch) {
+  std::vector<Tensor> tensors;
+  for (nb::handle value : batch) tensors.push_back(nb::cast<TensorRef&>(value).get());
+  {
+    const Unlocked unlocked;
+    tensors = self.bring(tensors);
+  }
+  std::vector<TensorRef> brought(tensors.size());
+  for (size_t i = 0; i < tensors.size(); ++i) brought[i].own = std::move(tensors[i]);
+  return brought;
+}
+
+void bind_uploads(nb::module_& m) {
+  nb::class_<Uploads>(m, "Uploads", "Brings batches to a device while its runs go on.")
+      .def(nb::init<int, std::string>(), nb::arg("device"), nb::arg("what"))
+      .def("bring", &bring, nb::arg("batch"), "Copies of these LoDTensors at the device; what lies there is shared.");
+}
+
 }  // namespace
 
 void bind_core(nb::module_& m) {
@@ -276,6 +295,7 @@ void bind_core(nb::module_& m) {
   bind_tensor(m);
   bind_rows(m);
   bind_array(m);
+  bind_uploads(m);
   m.def("place_of_device", [](int device) { return Place::cuda(device); });
   m.def("pinned_place", [] { return Place::pinned(); });
   m.def("resident_buffer_bytes", &resident_buffer_bytes, "Bytes held by live tensors of this process.");

@@ -43,6 +43,8 @@ class BatchQueue:
         items (callable): returns the iterable; called in the thread.
         capacity (int): items kept ready, at least 1.
         name (str): what is read, for reports.
+        behind (BatchQueue, optional): the queue that ``items`` takes from: it is closed with this one, its items count
+            as ready, too, and reports name the line that its thread is at.
 
     Examples:
         >>> queue = BatchQueue(lambda: [1, 2], 4, "two numbers")
@@ -54,20 +56,24 @@ class BatchQueue:
     #: What ``get`` returns after the last item.
     END = type("End", (), {"__repr__": lambda self: "END"})()
 
-    def __init__(self, items: Callable[..., Any], capacity: int, name: str) -> None:
+    def __init__(self, items: Callable[..., Any], capacity: int, name: str, behind: BatchQueue | None = None) -> None:
         self._shared = _Shared(capacity)
-        self._name = name
+        self.name, self._behind = name, behind
         self._thread = threading.Thread(target=_fill, args=(items, self._shared), name="anabranch reader", daemon=True)
         _alive.add(self)
         self._thread.start()
 
-    def get(self) -> Any:
-        """The next item, or END. Raises what the iterable raised, with its traceback, whenever it is called then."""
+    def get(self, reports: bool = True) -> Any:
+        """The next item, or END. Raises what the iterable raised, with its traceback, whenever it is called then.
+
+        Args:
+            reports (bool): a long wait is reported. Default True.
+        """
         shared = self._shared
-        report_s = stall_report_s()
+        report_s: Any = stall_report_s() if reports else None
         waited_s = 0.0
         with shared.changed:
-            while not shared.items and shared.running:
+            while not shared.items and shared.running and not shared.closed:
                 if not shared.changed.wait(report_s):
                     waited_s += report_s
                     self._report(waited_s)
@@ -81,24 +87,27 @@ class BatchQueue:
 
     def size(self) -> int:
         """int: items that are ready now."""
-        return len(self._shared.items)
+        return len(self._shared.items) + (self._behind.size() if self._behind else 0)
 
     @property
     def capacity(self) -> int:
         """int: items kept ready at most."""
-        return self._shared.capacity
+        return self._shared.capacity + (self._behind.capacity if self._behind else 0)
 
     def is_running(self) -> bool:
         """bool: the thread has more to give, or items are left."""
         return self._shared.running or bool(self._shared.items)
 
     def _report(self, waited_s):
+        makes = self._behind if self._behind and self._behind.is_running() else self
         sys.stderr.write("anabranch: waited %.0f s for a batch of %s; its thread is at %s\n"
-                         % (waited_s, self._name, place_of(self._thread)))
+                         % (waited_s, self.name, place_of(makes._thread)))
         sys.stderr.flush()
 
     def close(self) -> None:
         """Drops what is left and ends the thread, which closes the iterable."""
+        if self._behind:
+            self._behind.close()
         shared = self._shared
         with shared.changed:
             shared.closed = True
@@ -109,7 +118,7 @@ class BatchQueue:
         self._thread.join(_JOIN_S)
         if self._thread.is_alive():
             sys.stderr.write("anabranch: the thread that reads %s goes on after it was told to end; it is at %s\n"
-                             % (self._name, place_of(self._thread)))
+                             % (self.name, place_of(self._thread)))
 
     def __del__(self) -> None:
         if not sys.is_finalizing() and self._shared.running:

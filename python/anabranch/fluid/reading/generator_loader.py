@@ -13,6 +13,7 @@ from ..described import Described
 from ..errors import InvalidType, InvalidValue, require
 from ..framework import Variable, default_main_program
 from ..framework.places import check_places
+from .ahead import ahead_on_devices
 from .batch_queue import BatchQueue
 from .data_feeder import DataFeeder
 from .decorators import batch as batched
@@ -72,6 +73,7 @@ class GeneratorLoader(Described):
         self._iterable = iterable
         self._return_list = return_list
         self._drop_last = drop_last
+        self._double_buffer = use_double_buffer
         self._label = label
         self._batches = None
         self._places = None
@@ -79,15 +81,15 @@ class GeneratorLoader(Described):
         self._own_pass: Any = None
         self._source: Any = None
         if not iterable:
-            self._put_into_program(use_double_buffer)
+            self._put_into_program()
 
-    def _put_into_program(self, use_double_buffer):
+    def _put_into_program(self):
         program = self._feed_list[0].block.program if self._feed_list else default_main_program()
         block = program.global_block()
         self._source = ReaderSource(self._names, self._capacity, self._drop_last, self._label)
         queue, name, buffer = (_reader_names(key) for key in
                                ("lod_tensor_blocking_queue", "create_py_reader", "double_buffer"))
-        reader = append_reader(block, self._feed_list, queue, name, buffer if use_double_buffer else None)
+        reader = append_reader(block, self._feed_list, queue, name, buffer if self._double_buffer else None)
         program._readers = dict(program._readers, **{reader.name: self._source})
         read_into(block, reader, self._feed_list, self._drop_last)
 
@@ -102,7 +104,7 @@ class GeneratorLoader(Described):
             batch_size (int): samples of a batch, at least 1.
             drop_last (bool): leaves out a last batch that is smaller. Default True.
             places (list of CPUPlace|list of CUDAPlace|CPUPlace|CUDAPlace): needed by an
-                iterable loader: one batch a place at a time, in main memory.
+                iterable loader: one batch a place at a time, at a device with ``use_double_buffer``.
 
         Returns:
             GeneratorLoader: this one.
@@ -139,7 +141,7 @@ class GeneratorLoader(Described):
         Args:
             reader (callable): returns an iterable of batches.
             places (list of CPUPlace|list of CUDAPlace|CPUPlace|CUDAPlace): needed by an
-                iterable loader: one batch a place at a time, in main memory.
+                iterable loader: one batch a place at a time, at a device with ``use_double_buffer``.
 
         Returns:
             GeneratorLoader: this one.
@@ -234,7 +236,8 @@ class _Pass:
         self._names = None if loader._return_list else loader._names
         self._places, self._drop_last = len(loader._places), loader._drop_last
         name = "%s of %s" % (loader._label, ", ".join(loader._names))
-        self.queue = BatchQueue(loader._batches, loader._capacity, name)
+        queue = BatchQueue(loader._batches, loader._capacity, name)
+        self.queue: Any = ahead_on_devices(queue, loader._places) if loader._double_buffer else queue
 
     def __iter__(self):
         return self

@@ -49,7 +49,8 @@ class MapLoader(Described):
         self._batch_size, self._shuffle, self._drop_last = batch_size, shuffle, drop_last
         self._collate = collate_fn or default_collate_fn
         self._num_workers, self._worker_init = num_workers, worker_init_fn
-        self._loader = GeneratorLoader(feed_list, max(_AHEAD, num_workers), True, True, return_list, drop_last=False)
+        self._loader = GeneratorLoader(feed_list, max(_AHEAD, num_workers), use_buffer_reader, True, return_list,
+                                       drop_last=False)
         self._loader.set_batch_generator(self._batches, places)
 
     def _index_lists(self):

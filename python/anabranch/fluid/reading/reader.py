@@ -59,7 +59,8 @@ class DataLoader(MapLoader):
         Args:
             feed_list (list of Variable): what a batch fills, in order.
             capacity (int): batches made ahead, at least 1.
-            use_double_buffer (bool): accepted: batches are always made ahead as tensors. Default True.
+            use_double_buffer (bool): where batches are for a CUDAPlace, a thread brings them there while the device
+                computes; a loader that is not iterable leaves them in main memory. Default True.
             iterable (bool): the loader is an iterator of feeds. Else the program reads: ``start()``, ``exe.run``
                 without feed until EOFException, ``reset()``. Default True.
             return_list (bool): an iterable loader gives a list of lists, not of dicts. Default False.
