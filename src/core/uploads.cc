@@ -1,7 +1,6 @@
 #include "core/uploads.h"
 
 #include <algorithm>
-#include <bit>
 #include <exception>
 #include <utility>
 
@@ -14,18 +13,11 @@ namespace anabranch {
 namespace {
 
 constexpr int64_t kKeptBatches = 16;  // memory that no batch has used for so long is given back
-constexpr size_t kLeastBytes = 512;
 
 device::Devices& with_device(int device) {
   device::Devices& devices = device::Devices::get();
   devices.check_device(device);
   return devices;
-}
-
-// A quarter of a power of two: batches of sequences, all a little different, use the same memory.
-size_t rounded_up(size_t bytes) {
-  const size_t step = std::bit_floor(std::max(bytes, kLeastBytes)) / 4;
-  return std::max((bytes + step - 1) / step * step, kLeastBytes);
 }
 
 }  // namespace
@@ -83,7 +75,7 @@ Tensor Uploads::put(const Tensor& from, size_t i) {
 }
 
 const std::shared_ptr<void>& Uploads::block_of(size_t bytes) {
-  const size_t wanted = rounded_up(bytes);
+  const size_t wanted = device::block_bytes(bytes);
   const auto found = std::find_if(blocks_.begin(), blocks_.end(), [&](const Block& block) {
     return block.bytes == wanted && block.memory.use_count() == 1;
   });

@@ -16,15 +16,15 @@ namespace {
 constexpr int64_t kIdleMs = 1;  // what an idle device takes at most to say so
 constexpr size_t kLeast = 512, kLarge = size_t{1} << 20, kStep = size_t{2} << 20;
 
-size_t rounded_up(size_t bytes) {
+}  // namespace
+
+size_t block_bytes(size_t bytes) {
   if (bytes > kLarge) return (bytes + kStep - 1) / kStep * kStep;
   return std::bit_ceil(std::max(bytes, kLeast));
 }
 
-}  // namespace
-
 std::shared_ptr<void> Pool::allocate(size_t bytes) {
-  const size_t rounded = rounded_up(bytes);
+  const size_t rounded = block_bytes(bytes);
   std::string purpose = Purpose::now();
   const std::lock_guard lock(mutex_);
   void* block = take(rounded);

@@ -17,6 +17,8 @@ namespace anabranch::device {
 
 class Devices;
 
+size_t block_bytes(size_t bytes);  // of the block that is given to whoever asks for this much
+
 // Of one device, or pinned memory of the host. Any thread.
 class Pool {
  public:

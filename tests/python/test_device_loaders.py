@@ -41,6 +41,13 @@ lists = next(iter(loader(return_list=True)))
 assert [t._place() for t in lists[0]] == [place(0)] * 2
 assert next(iter(loader(use_double_buffer=False)))[0]["x"]._place() == fluid.CPUPlace()
 assert next(iter(loader(places=fluid.CPUPlace())))[0]["x"]._place() == fluid.CPUPlace()
+reader = fluid.io.PyReader([x, y], capacity=2)
+reader.decorate_batch_generator(batches, places=place(1))
+assert next(iter(reader))[0]["x"]._place() == place(1)
+samples = [(np.ones(4, "float32"), np.ones(1, "float32"))] * 4
+for ahead in (True, False):
+    made = fluid.io.DataLoader(samples, [x, y], place(1), batch_size=2, use_buffer_reader=ahead)
+    assert next(iter(made))[0]["x"]._place() == (place(1) if ahead else fluid.CPUPlace())
 """)
 
 

@@ -99,7 +99,8 @@ class BatchQueue:
         return self._shared.running or bool(self._shared.items)
 
     def _report(self, waited_s):
-        makes = self._behind if self._behind and self._behind.is_running() else self
+        behind = self._behind
+        makes = behind if behind and not behind.size() and behind.is_running() else self
         sys.stderr.write("anabranch: waited %.0f s for a batch of %s; its thread is at %s\n"
                          % (waited_s, self.name, place_of(makes._thread)))
         sys.stderr.flush()

@@ -30,7 +30,8 @@ class DataLoader(MapLoader):
         drop_last (bool): leaves out a last batch that is smaller. Default False.
         collate_fn (callable, optional): makes a list of arrays from a list of samples.
         num_workers (int): threads that work ahead. Default 0: one.
-        use_buffer_reader (bool), use_shared_memory (bool): accepted: threads work ahead and share memory anyway.
+        use_buffer_reader (bool): as ``use_double_buffer`` of :meth:`from_generator`. Default True.
+        use_shared_memory (bool): accepted: threads share memory anyway.
         timeout (int): accepted: a wait is reported after ``FLAGS_stall_report_s``. Default 0.
         worker_init_fn (callable, optional): called with 0 when a pass begins.
 
