@@ -18,13 +18,14 @@ namespace anabranch::ceiling {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// As many chains as hide the latency of a multiply-add (4 to 5 cycles, two a cycle) and fit into sixteen registers.
+// Enough chains to hide the latency of a multiply-add (4 to 5 cycles, two per cycle) while fitting into sixteen
+// registers.
 constexpr int kChains = 12;
 
 int64_t MultiplyAdds(int64_t rounds, float factor, float* out) {
   const hn::ScalableTag<float> d;
   const auto f = hn::Set(d, factor);
-  const auto start = [&](float x) HWY_ATTR { return hn::Set(d, x); };  // equal chains would be computed once
+  const auto start = [&](float x) HWY_ATTR { return hn::Set(d, x); };  // equal chains would be merged by the compiler
   auto a0 = start(0), a1 = start(1), a2 = start(2), a3 = start(3), a4 = start(4), a5 = start(5), a6 = start(6),
        a7 = start(7), a8 = start(8), a9 = start(9), a10 = start(10), a11 = start(11);
   for (int64_t i = 0; i < rounds; ++i) {
@@ -78,7 +79,7 @@ double measure_flops() {
   volatile float factor = 0.5f;  // unknown to the compiler; the chains converge to 1
   float out = 0;
   double best = 0;
-  for (int i = 0; i < 12; ++i) {  // the first ones bring the core to its clock
+  for (int i = 0; i < 12; ++i) {  // the first rounds bring the core to its clock
     const auto begin = std::chrono::steady_clock::now();
     const int64_t flops = HWY_DYNAMIC_DISPATCH(ceiling::MultiplyAdds)(500'000, factor, &out);
     best = std::max(best, static_cast<double>(flops) / seconds_since(begin));

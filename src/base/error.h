@@ -30,16 +30,16 @@ class Error : public std::exception {
   const std::string& message() const { return message_; }
   const std::string& op_line() const { return op_line_; }
 
-  // Puts "mul: " before the text. The first op wins, and a text that begins with its name already stays.
+  // Prefixes the text with "mul: ". The first op wins; a text that already starts with the name is unchanged.
   Error& in_op(const std::string& type);
-  // Each adds one line to what(). The first op and the first activity win: they are nearest to the fault.
+  // Each adds one line to what(). The first op and the first activity win because they are closest to the fault.
   Error& with_op(std::string op_line);      // "#12 mul -> fc_0.tmp_0 (forward, block 0)  made at train.py:41 ..."
   Error& with_while(std::string activity);  // "inferring shapes"
   Error& with_hint(std::string hint);       // "Y.shape[0] must be 784"
   Error& with_note(std::string note);       // further lines, in order
 
   const char* what() const noexcept override { return what_.c_str(); }
-  const std::string& text() const { return what_; }  // all of it, should a name with a zero byte be quoted
+  const std::string& text() const { return what_; }  // the whole text, even if a quoted name contains a zero byte
 
  private:
   void compose();
@@ -51,7 +51,7 @@ class Error : public std::exception {
 
 #define AB_THROW(kind, ...) throw ::anabranch::Error(::anabranch::ErrorKind::k##kind, ::fmt::format(__VA_ARGS__))
 
-// Stays on in release builds: most of these guard memory.
+// Also active in release builds: most of these checks guard memory.
 #define AB_CHECK(condition, kind, ...) \
   do {                                 \
     if (!(condition)) [[unlikely]] {   \

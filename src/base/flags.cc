@@ -23,119 +23,134 @@ std::vector<FlagInfo> make_table() {
     row.in_plans = true;
     return row;
   };
-  const char* memory = "accepted for Fluid's scripts; memory is taken as needed here and never reserved up front";
-  const char* gpu = "accepted, without effect on devices: memory is taken as needed, and what is free is kept";
+  const char* memory = "Accepted for Fluid's scripts, without effect: memory is allocated when it is needed.";
+  const char* gpu =
+      "Accepted, without effect on devices: memory is allocated when it is needed, and freed blocks are reused.";
   return {
-      flag("check_nan_inf", false, "stop at the first op whose output holds NaN or infinity, naming it"),
-      in_plans(
-          flag("fluid_exact", S(""), "\"1.8.5\": behave as Paddle 1.8.5 where another behaviour is the default here")),
+      flag("check_nan_inf", false, "Stop at the first operator whose output holds NaN or infinity, and name it."),
+      in_plans(flag("fluid_exact", S(""),
+                    "\"1.8.5\": behave exactly as Fluid 1.8.5 where the default here differs; empty: the defaults.")),
       flag("cpu_num_default", S(""),
-           "replicas where CPU_NUM is not set: \"cores\": one for each core that the process may use; \"\": one"),
-      flag("stall_report_s", 30.0, "seconds after which a wait inside the process is reported, again and again"),
+           "Number of replicas when CPU_NUM is not set: \"cores\" for one per usable core, empty for one."),
+      flag("stall_report_s", 30.0,
+           "Seconds after which a wait inside the process is reported, and again at each interval."),
       flag("measure_threads", true,
-           "a plan uses its threads when its first runs were faster with them; false: whenever it was given any"),
+           "Use several threads for a plan only if its first runs were faster with them; false: always use them."),
       flag("spin_us", int64_t{100},
-           "microseconds for which a thread of the pool that has nothing to do looks for work before it sleeps: what "
-           "begins within them has its threads at once, later it waits some 30 microseconds for them to wake"),
-      in_plans(flag("fuse_attention", true, "products with a softmax between them become one operation")),
-      in_plans(flag("fuse_layer_norm", true, "a sum and the layer_norm after it become one operation")),
-      in_plans(flag("fuse_recurrent", true, "steps of an LSTM, a GRU or a simple cell become one operation")),
-      in_plans(flag("fuse_elementwise", true, "elementwise operations that read each other's results become one")),
+           "Microseconds an idle thread of the pool polls for work before it sleeps. Waking a sleeping thread takes "
+           "about "
+           "30 microseconds."),
+      in_plans(flag("fuse_attention", true, "Fuse two products with a softmax between them into one operator.")),
+      in_plans(flag("fuse_layer_norm", true, "Fuse layer_norm with the sum before it.")),
+      in_plans(flag("fuse_recurrent", true, "Fuse the steps of an LSTM, a GRU or a simple cell into one operator.")),
+      in_plans(flag("fuse_elementwise", true, "Fuse chains of elementwise operators.")),
       in_plans(flag("disable_passes", S(""),
-                    "graph passes to leave out, by name, separated by commas; \"all\" for all of them")),
+                    "Names of graph passes to disable, separated by commas; \"all\" disables every pass.")),
       flag("memory_limit_mb", int64_t{0},
-           "tensors and tables of this process may take so many megabytes, more is an error; 0: no limit"),
+           "Limit of the memory for tensors and tables of this process in megabytes; 0: no limit. An allocation beyond "
+           "it "
+           "raises ResourceExhausted."),
       flag("max_loop_turns", int64_t{0},
-           "a loop of a program may have so many turns in a step, more is an error; 0: no limit"),
+           "Maximum number of iterations of a loop of the program in one step; 0: no limit. More raise an error."),
       flag("max_loop_turns_untrusted", int64_t{1000000},
-           "the same for each loop of a model that load_inference_model was not told to trust"),
-      flag("plan_cache_size", int64_t{64}, "plans kept per compiled program"),
-      flag("cpu_deterministic", false, "sums are always taken in a fixed order here; both values give the same bits"),
+           "Maximum number of iterations of a loop in a model that load_inference_model was not told to trust."),
+      flag("plan_cache_size", int64_t{64}, "Number of plans kept per compiled program."),
+      flag("cpu_deterministic", false, "Accepted: sums always have a fixed order, so both values give the same bits."),
       flag("benchmark", false,
-           "wait for each op that runs on a device, so that an error of the device names its op; slow, and there is "
-           "nothing to wait for on the CPU"),
-      flag("eager_delete_tensor_gb", 0.0, "temporaries keep their memory for the next step whatever the value"),
+           "Wait for each operator that runs on a device, so that a device error names its operator. Slow; without "
+           "effect "
+           "on the CPU."),
+      flag("eager_delete_tensor_gb", 0.0, "Accepted, without effect: temporaries keep their memory for the next step."),
       flag("memory_fraction_of_eager_deletion", 1.0, memory),
       flag("fast_eager_deletion_mode", true, memory),
       flag("eager_delete_scope", true, memory),
       flag("allocator_strategy", S("auto_growth"), memory),
       flag("fraction_of_cpu_memory_to_use", 1.0, memory),
       flag("fraction_of_gpu_memory_to_use", 0.92,
-           "programs may take that part of a device's memory, more is an error; 0: all of it"),
+           "Share of a device's memory that programs may use; 0: all of it. An allocation beyond it raises "
+           "ResourceExhausted."),
       flag("fraction_of_cuda_pinned_memory_to_use", 0.5, gpu),
       flag("initial_cpu_memory_in_mb", int64_t{500}, memory),
       flag("gpu_memory_limit_mb", int64_t{0},
-           "programs may take so many megabytes of a device's memory, more is an error; 0: no limit but "
-           "FLAGS_fraction_of_gpu_memory_to_use"),
+           "Limit of a device's memory for programs in megabytes; 0: only FLAGS_fraction_of_gpu_memory_to_use limits "
+           "it."),
       flag("initial_gpu_memory_in_mb", int64_t{0}, gpu),
       flag("reallocate_gpu_memory_in_mb", int64_t{0}, gpu),
       flag("use_pinned_memory", true, memory),
-      flag("inner_op_parallelism", int64_t{0}, "loops inside ops are split over the executor's own threads"),
-      flag("paddle_num_threads", int64_t{1}, "math libraries are called single-threaded inside the executor's threads"),
+      flag("inner_op_parallelism", int64_t{0},
+           "Accepted, without effect: loops inside operators are split over the executor's own threads."),
+      flag("paddle_num_threads", int64_t{1},
+           "Accepted, without effect: math libraries run single-threaded inside the executor's threads."),
       flag("selected_gpus", S(""),
-           "devices that cuda_places() gives, \"0,2\"; empty: all that CUDA_VISIBLE_DEVICES leaves"),
+           "Devices that cuda_places() returns, such as \"0,2\"; empty: all that CUDA_VISIBLE_DEVICES leaves."),
       flag("device_plugin", S("cuda"),
-           "the library that CUDAPlace stands for: anabranch_<name>.so, loaded when devices are first asked for"),
-      flag("device_deadline", int64_t{600000}, "milliseconds for which a thread waits for a device"),
-      in_plans(flag("device_graphs", int64_t{2},
-                    "so many operators and more in a row, which a plan puts into a device's queue in every run, are "
-                    "captured as a graph and launched at once; 0: none are")),
+           "Name of the plug-in that CUDAPlace uses: anabranch_<name>.so, loaded at the first use of a device."),
+      flag("device_deadline", int64_t{600000}, "Milliseconds a thread waits for a device before it raises an error."),
+      in_plans(
+          flag("device_graphs", int64_t{2},
+               "Minimum number of consecutive operators of a device queue that are captured as a graph and launched at "
+               "once; 0: capture nothing.")),
       in_plans(flag("device_compile", true,
-                    "chains of elementwise operators on GPUs are compiled by the driver when a plan first runs; false: "
-                    "their steps are read from a table")),
-      flag("cudnn_deterministic", false, "convolutions on GPUs take algorithms that give the same bits in every run"),
-      flag("conv_workspace_size_limit", int64_t{512}, "megabytes that a convolution on GPUs may work in"),
-      flag(
-          "cudnn_exhaustive_search", false,
-          "convolutions on GPUs take the fastest of the library's algorithms, which it times when a shape first comes"),
+                    "Compile chains of elementwise operators for the GPU when a plan first runs; false: interpret them "
+                    "from a table.")),
+      flag("cudnn_deterministic", false, "Use only convolution algorithms that give the same bits in every run."),
+      flag("conv_workspace_size_limit", int64_t{512}, "Limit of the workspace of a convolution on GPUs in megabytes."),
+      flag("cudnn_exhaustive_search", false,
+           "Time all of cuDNN's convolution algorithms at the first use of a shape, and use the fastest."),
       flag("cudnn_batchnorm_spatial_persistent", false,
-           "batch_norm on GPUs may take algorithms that are faster and overflow earlier"),
+           "Allow batch_norm algorithms on GPUs that are faster and overflow earlier."),
       in_plans(flag("enable_cublas_tensor_op_math", false,
-                    "products of float32 on GPUs are rounded to 10 bits (TF32) and faster")),
-      flag("simdevice_devices", int64_t{2}, "of the simulated device: how many there are, 1 to 8"),
-      flag("simdevice_bytes", int64_t{1} << 34, "of the simulated device: memory of each"),
-      flag("simdevice_seed", int64_t{0}, "of the simulated device: seed of the order in which queues run"),
+                    "Allow TF32 for float32 products on GPUs: faster, with operands rounded to 10 bits of mantissa.")),
+      flag("simdevice_devices", int64_t{2}, "Simulated device: number of devices, 1 to 8."),
+      flag("simdevice_bytes", int64_t{1} << 34, "Simulated device: memory of each device in bytes."),
+      flag("simdevice_seed", int64_t{0}, "Simulated device: seed of the order in which queues run."),
       flag("simdevice_order", S("random"),
-           "of the simulated device: which queue runs next: random, earliest, latest or starved"),
-      flag(
-          "simdevice_lanes", int64_t{1},
-          "of the simulated device: 1: a row of a kernel has many lanes, as on a GPU, in an order of the seed; 0: one"),
+           "Simulated device: queue that runs next, one of random, earliest, latest and starved."),
+      flag("simdevice_lanes", int64_t{1},
+           "Simulated device: 1 runs each row of a kernel with many lanes, as a GPU does, in an order of the seed; 0 "
+           "with one."),
       flag("simdevice_compiles", int64_t{1},
-           "of the simulated device: 0: it makes no kernels for chains, as a driver that refuses to compile"),
+           "Simulated device: 0 compiles no kernels for chains of operators, as a driver that refuses to compile."),
       flag("simdevice_patience_ms", int64_t{10000},
-           "of the simulated device: how long one thread waits for work that another one has to put into a queue"),
+           "Simulated device: milliseconds one thread waits for work that another thread must put into a queue."),
       flag("simdevice_explain_touches", int64_t{1},
-           "of the simulated device: 1 prints which memory the CPU touched before the process ends by it"),
-      flag("enable_parallel_graph", false, "accepted, without effect: one plan launches the work of all devices"),
-      in_plans(flag("sync_nccl_allreduce", false,
-                    "the thread that launches waits for each sum over devices; without it events keep their order, so "
-                    "the default is another one than the original's")),
+           "Simulated device: 1 prints which device memory the CPU touched before the process ends because of it."),
+      flag("enable_parallel_graph", false, "Accepted, without effect: one plan launches the work of all devices."),
+      in_plans(flag(
+          "sync_nccl_allreduce", false,
+          "Make the launching thread wait for each AllReduce over devices. Events keep the order without it, so the "
+          "default differs from Fluid 1.8.5.")),
       flag("fuse_parameter_memory_size", -1.0,
-           "accepted, without effect: all-reduces are fused by number, see FLAGS_fuse_parameter_groups_size"),
-      in_plans(flag("fuse_parameter_groups_size", int64_t{3}, "gradients in one fused all-reduce; -1: all in one")),
-      flag("use_mkldnn", false, "the kernel library serves every op it can whatever the value"),
-      flag("use_ngraph", false, "accepted for Fluid's scripts; there is no such backend"),
-      flag("reader_queue_speed_test_mode", false,
-           "accepted, without effect: reader queues always give each batch once"),
-      flag("rpc_deadline", int64_t{180000}, "milliseconds after which a request to a parameter server is given up"),
+           "Accepted, without effect: all-reduces are fused by number, see FLAGS_fuse_parameter_groups_size."),
+      in_plans(flag("fuse_parameter_groups_size", int64_t{3},
+                    "Number of gradients in one fused all-reduce; -1: all in one.")),
+      flag("use_mkldnn", false, "Accepted, without effect: oneDNN serves every operator that it can."),
+      flag("use_ngraph", false, "Accepted for Fluid's scripts, without effect: there is no such backend."),
+      flag("reader_queue_speed_test_mode", false, "Accepted, without effect: a reader queue returns each batch once."),
+      flag("rpc_deadline", int64_t{180000}, "Milliseconds until a request to a parameter server is given up."),
       flag("collective_deadline", int64_t{60000},
-           "milliseconds for which a process waits in a sum or copy over several processes for another one"),
-      flag("collective_shared_memory", true,
-           "processes of one machine add up in memory that they share; else, and between machines, by messages"),
-      flag("ps_state_dir", S(""), "folder in which parameter servers keep what survives them; empty: nothing is kept"),
+           "Milliseconds a process waits for another one in a collective operation."),
+      flag(
+          "collective_shared_memory", true,
+          "Use shared memory for collectives between processes of one machine; false, and between machines: messages."),
+      flag("ps_state_dir", S(""),
+           "Folder in which parameter servers store what must survive them; empty: they store nothing."),
       flag("ps_durability", int64_t{1},
-           "what survives a server: 0 the last snapshot, 1 all that was acknowledged, 2 that and the loss of power"),
-      flag("ps_snapshot_every", int64_t{1000}, "updates of a server between two snapshots of it"),
+           "Durability of acknowledged updates: 0 = only what the last snapshot holds, 1 = survives a process crash, "
+           "2 = also survives a power failure."),
+      flag("ps_snapshot_every", int64_t{1000}, "Number of updates of a server between two snapshots."),
       flag("ps_file_lease", int64_t{60000},
-           "milliseconds after which the files of a trainer that says nothing go back to their queue; at least 100"),
-      flag("rpc_certificates", S(""), "folder with ca.pem, cert.pem and key.pem: servers and trainers show them"),
+           "Milliseconds until the files of a silent worker return to their queue; at least 100."),
+      flag("rpc_certificates", S(""),
+           "Folder with ca.pem, cert.pem and key.pem, which servers and workers use for mutual TLS."),
       flag("rpc_insecure", false,
-           "servers may listen beyond this machine without certificates: the network is trusted"),
+           "Allow servers to listen beyond this machine without certificates, on a network that is trusted."),
       flag("rpc_message_limit_mb", int64_t{16384},
-           "messages to and from parameter servers that are larger are refused"),
-      flag("rpc_retry_times", int64_t{3}, "accepted, without effect: a request is repeated until FLAGS_rpc_deadline"),
-      flag("print_sub_graph_dir", S(""), "accepted for Fluid's scripts; see BuildStrategy.debug_graphviz_path"),
-      flag("pe_profile_fname", S(""), "accepted for Fluid's scripts; see fluid.profiler"),
+           "Size limit of messages to and from parameter servers in megabytes; larger ones are refused."),
+      flag("rpc_retry_times", int64_t{3}, "Accepted, without effect: a request is repeated until FLAGS_rpc_deadline."),
+      flag("print_sub_graph_dir", S(""),
+           "Accepted for Fluid's scripts, without effect; see BuildStrategy.debug_graphviz_path."),
+      flag("pe_profile_fname", S(""), "Accepted for Fluid's scripts, without effect; see fluid.profiler."),
   };
 }
 
@@ -165,7 +180,7 @@ FlagValue parse(const FlagInfo& flag, const std::string& text) {
   return text;
 }
 
-// What a run reads, without a lock.
+// The flags that a run reads without a lock.
 struct Typed {
   std::atomic<bool> benchmark, check_nan_inf, exact_fluid, measure_threads;
   std::atomic<double> stall_report_s;
@@ -174,8 +189,8 @@ struct Typed {
 };
 
 struct Table {
-  // Of the values; names and types never change. Held over a fork, so no lock that knows its owner: the child, which is
-  // another thread, opens it.
+  // Guards the values; names and types never change. It is held across a fork and unlocked in the child by another
+  // thread, so it must not be a mutex that checks its owner.
   std::mutex mutex;
   std::vector<FlagInfo> flags = make_table();
   std::vector<std::string> warnings;
@@ -193,7 +208,7 @@ struct Table {
     AB_THROW(InvalidArgument, "there is no flag {}", name);
   }
 
-  // A text that is no value must not end the process while it starts: the default stays, and a warning says so.
+  // A malformed value must not end the process at start-up: the default stays, with a warning.
   void read_environment() {
     for (char** e = environ; e && *e; ++e) {
       const std::string entry = *e;

@@ -1,5 +1,6 @@
-// Process flags: one table with name, type, default and meaning, read once from the environment (FLAGS_<name>), set
-// later by set_flags, from any thread. What the engine reads in a run is one relaxed load; the others take a lock.
+// Process flags: one table with name, type, default and meaning, read once from the environment (FLAGS_<name>) and
+// changed later by set_flags, from any thread. Flags that the engine reads in a run cost one relaxed load; the others
+// take a lock.
 #pragma once
 #include <string>
 #include <variant>
@@ -18,14 +19,14 @@ struct FlagInfo {
 };
 
 std::vector<FlagInfo> all_flags();
-// InvalidArgument for an unknown name or a text that is no value of the flag's type.
+// InvalidArgument for an unknown name or a text that does not parse as the flag's type.
 FlagValue get_flag(const std::string& name);
 void set_flag(const std::string& name, const FlagValue& value);
 void set_flag_text(const std::string& name, const std::string& text);
-// A sentence for each FLAGS_* of the environment that no flag has, or whose text is no value of its type.
+// One sentence for each FLAGS_* of the environment that names no flag or does not parse.
 const std::vector<std::string>& environment_flag_warnings();
 
-struct Flags {  // the ones the engine reads, typed
+struct Flags {  // the flags that the engine reads, typed
   static bool check_nan_inf();
   static bool benchmark();
   static bool exact_fluid();  // FLAGS_fluid_exact == "1.8.5"
@@ -36,7 +37,7 @@ struct Flags {  // the ones the engine reads, typed
   static int64_t plan_cache_size();
   static int64_t spin_us();
   static int64_t device_deadline();
-  static uint64_t plan_epoch();  // rises when a flag that plans are made by gets another value: older ones are old
+  static uint64_t plan_epoch();  // increases when a flag that plans depend on changes; older plans are rebuilt
 };
 
 }  // namespace anabranch

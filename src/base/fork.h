@@ -1,22 +1,23 @@
-// What a child of fork() needs to work: only the thread that forked is in it, and memory is as the others left it. Who
-// owns a lock of the whole process holds it over the fork, and what threads stood behind is made anew in the child.
+// Prepares children of fork(), in which only the forking thread exists and memory is as the other threads left it. The
+// owner of a process-wide lock holds it across the fork, and state that depended on other threads is rebuilt in the
+// child.
 #pragma once
 #include <cstdint>
 
 namespace anabranch {
 
 struct ForkHooks {
-  void (*before)() = nullptr;  // in the thread that forks
-  void (*parent)() = nullptr;  // then, there
-  void (*child)() = nullptr;   // and in the child
+  void (*before)() = nullptr;  // in the forking thread
+  void (*parent)() = nullptr;  // afterwards, in the parent
+  void (*child)() = nullptr;   // afterwards, in the child
 };
 
-// `before` is called in this order and the others backwards: who waits for steps to end comes before the locks that a
-// step takes.
+// `before` hooks run in this order, the others in reverse: waiting for steps to end comes before taking the locks that
+// a step needs.
 enum class ForkStage { kRuns, kTeams, kScopes, kRows, kFlags, kWatch, kInterpreter, kCount };
 
-void at_fork(ForkStage stage, const ForkHooks& hooks);  // one for each stage, before main
-// Forks between the start of the first process and this one: what holds another number was made by a parent.
+void at_fork(ForkStage stage, const ForkHooks& hooks);  // one per stage, before main
+// Number of forks between the first process and this one; an object with another number was made by a parent process.
 uint32_t forks();
 
 }  // namespace anabranch

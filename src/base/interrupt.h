@@ -1,15 +1,15 @@
-// How the user ends an op that would run for long, such as a loop that does not end. Whoever hosts the engine installs
-// the question; ops ask it. The answer yes is an exception that passes through the run as it is.
+// Lets the user interrupt an op that runs for long, such as an endless loop. The host of the engine installs a callback
+// that ops poll. An interrupt is an exception that passes through the run unchanged.
 #pragma once
 #include <exception>
 
 namespace anabranch {
 
 struct Interrupted {
-  std::exception_ptr why;  // what the host throws to its own caller
+  std::exception_ptr why;  // the exception that the host throws to its caller
 };
 
-// `ask` throws Interrupted; it is called in any thread, at most every 50 ms in each. Null: nobody interrupts.
+// `ask` throws Interrupted. It is called from any thread, at most every 50 ms in each. Null disables interrupts.
 void set_interrupt_question(void (*ask)());
 void check_interrupt();
 

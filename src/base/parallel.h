@@ -1,4 +1,4 @@
-// Splitting one loop over idle workers. The interface only: the pool behind it is exec's.
+// Interface for splitting one loop over idle workers. The thread pool that runs it is base/thread_pool.h.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -10,12 +10,12 @@ class Parallel {
  public:
   using Body = void (*)(void* fn, int64_t begin, int64_t end);
   virtual ~Parallel() = default;
-  // Calls body(fn, begin, end) for pieces of `piece` items (the last may be shorter) until [0, n) is covered.
+  // Calls body(fn, begin, end) for chunks of `chunk` items (the last may be shorter) until [0, n) is covered.
   virtual void run(int64_t n, int64_t piece, Body body, void* fn) = 0;
 };
 
-// Pieces are a function of n and grain alone: at most 64 of them, at least `grain` items each, so that results do not
-// depend on who runs them. parallel == nullptr: in this thread, the same pieces one after another.
+// Chunks depend on n and grain alone: at most 64, of at least `grain` items each, so that results do not depend on
+// which threads run them. parallel == nullptr: this thread runs the same chunks in order.
 template <class Fn> void parallel_for(Parallel* parallel, int64_t n, int64_t grain, Fn&& fn) {
   if (n <= 0) return;
   if (grain < 1) grain = 1;

@@ -19,7 +19,7 @@ std::string folder_of(const std::string& path) {
 std::string find_plugin(const std::string& file) {
   Dl_info here{};
   if (!dladdr(reinterpret_cast<void*>(&load_plugin), &here) || !here.dli_fname) return {};
-  const std::string package = file.substr(0, file.rfind('.'));  // of a wheel of its own
+  const std::string package = file.substr(0, file.rfind('.'));  // name of a wheel that ships the plug-in separately
   char real[PATH_MAX];
   for (const std::string& code :
        {std::string(here.dli_fname), std::string(realpath(here.dli_fname, real) ? real : "")}) {

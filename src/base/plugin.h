@@ -1,15 +1,15 @@
-// Shared libraries that the package loads when they are wanted. They lie beside the file that this code is in, as an
-// installation has it, in the folder of a build, or in a package of their name beside this one.
+// Shared libraries that the package loads on demand. They are in the same folder as this library - as installed, or in
+// a build folder - or in a Python package of their name next to this one.
 #pragma once
 #include <string>
 
 namespace anabranch {
 
-// What the library `file` exports under `symbol`. Unsupported, which says what `without` it is missing, when it is not
-// there, cannot be loaded or is of another version.
+// The symbol that the library `file` exports. Unsupported, with what is missing `without` it, if the file does not
+// exist, cannot be loaded or has another version.
 void* load_plugin(const std::string& file, const char* symbol, const std::string& without);
 
-// The file is there; it is not loaded.
+// Whether the file exists; it is not loaded.
 bool has_plugin(const std::string& file);
 
 }  // namespace anabranch

@@ -91,7 +91,7 @@ void RunGate::end_change() {
   one_change_.unlock();
 }
 
-// Steps end before a fork, so that the child finds whole values; steps that take long are not waited for.
+// Steps end before a fork so that the child sees complete values; long steps are not waited for.
 struct RunGatesAtFork {
   static void before() {
     constexpr auto kPatience = std::chrono::seconds(1);

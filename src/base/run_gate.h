@@ -1,7 +1,6 @@
-// Keeps changes from outside - a set, a clear, a load, a fork - away from the values of a scope while a step uses them.
-// Any number of runs are inside at once, and beginning one is a single atomic; a change waits until they have left and
-// holds up those that come meanwhile. Any thread. What a run itself calls passes freely: it cannot wait for its own
-// end.
+// Keeps outside changes - a set, a clear, a load, a fork - away from the values of a scope while a step uses them. Any
+// number of runs may be inside, and entering is a single atomic. A change waits until they have left and blocks new
+// ones meanwhile. Any thread. Calls made by a run itself pass freely, because a run cannot wait for its own end.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -17,7 +16,7 @@ class RunGate {
   ~RunGate();
   RunGate(const RunGate&) = delete;
 
-  // The calling thread takes part in a run: it must not wait for what may wait for the end of that run.
+  // The calling thread takes part in a run, so it must not wait for anything that may wait for the end of that run.
   static bool inside_run();
 
   // A step that reads and writes the values.
@@ -32,7 +31,7 @@ class RunGate {
     uint32_t forks_;
   };
 
-  // A change of the values; null: nobody else sees them.
+  // A change of the values; null: no other thread sees them.
   class Change {
    public:
     explicit Change(RunGate* gate);
@@ -42,18 +41,18 @@ class RunGate {
    private:
     RunGate* gate_;
   };
-  // Its parts, for who has something to let go of before waiting. Nothing is begun where a run is what calls.
+  // Its two phases, for callers that must release something before they wait. No change starts if the caller is a run.
   enum class Begun { kYes, kBusy, kInsideRun };
   Begun try_begin_change();
   void begin_change();  // waits
   void end_change();
 
-  // In a child of fork(): no step was under way when it was made.
+  // In a child of fork(): no step was running when it was made.
   bool was_quiet_at_fork() const { return quiet_at_fork_; }
 
  private:
   friend struct RunGatesAtFork;
-  static constexpr uint32_t kChange = 1u << 31;  // wanted or under way; the other bits count runs
+  static constexpr uint32_t kChange = 1u << 31;  // requested or active; the other bits count runs
 
   void leave();
   bool wait_for_runs(const std::chrono::steady_clock::time_point* deadline);

@@ -15,7 +15,7 @@
 namespace anabranch {
 namespace {
 
-constexpr int kSpins = 4000;  // some 100 us of pauses
+constexpr int kSpins = 4000;  // about 100 us of pauses
 
 thread_local Team* current_team = nullptr;
 thread_local int current_worker = 0;
@@ -36,7 +36,7 @@ Teams& teams() {
 }  // namespace
 
 Team::Team(int workers) : slots_(static_cast<size_t>(workers) + 1) {
-  // More workers than cores: whoever spins keeps the core from whoever works.
+  // More workers than cores: a spinning worker would take the core from a working one.
   spins_ = workers <= usable_cores();
   start_threads();
   const std::lock_guard lock(teams().live_mutex);
@@ -86,7 +86,7 @@ void Team::pause() const {
 
 // ---- forks
 
-// A child that never runs a step, or becomes another program at once, starts no threads: the first loop or job does.
+// A child that never runs a step, or calls exec at once, starts no threads: the first loop or job does.
 struct TeamsAtFork {
   static void before() {
     teams().mutex.lock();
@@ -127,7 +127,7 @@ void Team::start_again() {
   if (!lost_threads_.exchange(false)) return;
   try {
     start_threads();
-  } catch (const Error&) {  // the caller does all by itself
+  } catch (const Error&) {  // the caller does all of the work
     stop_.store(false);
   }
 }

@@ -1,4 +1,4 @@
-// How workers wait: spinning, looking now and then, parked in the kernel.
+// How workers wait: spinning, checking now and then, parked in the kernel.
 #include <immintrin.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace anabranch {
 namespace {
 
-constexpr auto kWatch = std::chrono::microseconds(200);  // a node longer than this is worth a wake-up behind it
+constexpr auto kWatch = std::chrono::microseconds(200);  // a node longer than this is worth a wake-up afterwards
 constexpr int kLooks = 16;                               // between two readings of the clock
 constexpr int64_t kLongestSpinUs = int64_t{1} << 40;     // the clock can still count it
 
@@ -21,9 +21,10 @@ constexpr int64_t kLongestSpinUs = int64_t{1} << 40;     // the clock can still 
 
 void Team::signal() {
   signal_.fetch_add(1);
-  // Whoever clears the mark wakes: signals that follow before the sleepers run again need no second call.
+  // The thread that clears the mark wakes the others: signals before they run again need no second call.
   if (!parked_.load() || !parked_.exchange(false)) return;
-  // Once more: who set the mark before it was cleared, and is not asleep yet, finds another value and stays awake.
+  // Once more: a thread that set the mark before it was cleared and is not yet asleep sees another value and stays
+  // awake.
   signal_.fetch_add(1);
   futex_wake_all(signal_);
 }

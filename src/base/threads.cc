@@ -28,7 +28,7 @@ void Threads::join() {
 
 void Threads::forget() {
   for (std::thread& t : threads_) {
-    if (t.joinable()) new (&t) std::thread();  // neither joined nor detached: there is nothing behind it
+    if (t.joinable()) new (&t) std::thread();  // neither joined nor detached: the thread does not exist in this process
   }
   threads_.clear();
 }

@@ -1,5 +1,5 @@
-// A futex mutex. Waiting callers sleep in the kernel, which decides who wakes next. Without contention, lock and unlock
-// are one atomic operation each and no system call.
+// A futex mutex. Waiting callers sleep in the kernel, which decides which one wakes next. Without contention, lock and
+// unlock are one atomic operation each, without a system call.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -23,10 +23,10 @@ class TurnLock {
     if (state_.exchange(kFree, std::memory_order_release) == kWanted) futex_wake_all(state_);
   }
   bool held() const { return state_.load(std::memory_order_relaxed) != kFree; }
-  void reset() { state_.store(kFree); }  // in the child of a fork: the thread that held it is not there
+  void reset() { state_.store(kFree); }  // in the child of a fork: the thread that held it does not exist
 
  private:
-  static constexpr uint32_t kFree = 0, kHeld = 1, kWanted = 2;  // kWanted: held, and somebody may be parked
+  static constexpr uint32_t kFree = 0, kHeld = 1, kWanted = 2;  // kNeeded: held, and a thread may be parked
   std::atomic<uint32_t> state_{kFree};
 };
 

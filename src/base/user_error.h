@@ -1,5 +1,4 @@
-// The failure of a function that a user gave to the engine, in whatever form its language throws: it comes out of the
-// engine as it went in.
+// A failure of a user's callback, in any form that its language throws: it leaves the engine unchanged.
 #pragma once
 #include <exception>
 #include <utility>

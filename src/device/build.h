@@ -1,5 +1,5 @@
-// For which version of the engine a plug-in of devices was built: it exports this function beside its table. Kernels
-// take structs of ops/device/args.h, which are no part of the interface and change with every version.
+// Version of the engine that a device plug-in was built for: the plug-in exports this function next to its table.
+// Kernels take structs of ops/device/args.h, which are not part of the plug-in interface and change with every version.
 #pragma once
 
 #define AB_DEVICE_BUILD "anabranch_device_build"

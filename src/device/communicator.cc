@@ -14,10 +14,10 @@ namespace {
 
 constexpr const char* kDoing = "computing over devices";
 
-// Taken for each run of any communicator, and by who makes or ends one. Without others who want it, it is no call.
+// Held for each run of any communicator and while one is created or destroyed. Uncontended, it needs no system call.
 TurnLock turn;
 
-// Never ended: the devices are not, either.
+// Never destroyed, like the devices.
 struct Known {
   std::map<std::pair<std::vector<int>, int>, std::shared_ptr<Communicator>> communicators;
   std::map<std::pair<int, int>, ab_queue*> queues;  // by device and number
@@ -67,7 +67,7 @@ Communicator::Id Communicator::new_id() {
 
 void Communicator::check_there() { Together(Devices::get()).end(); }
 
-// Not under the lock: the others may come late, and runs of other communicators go on.
+// Not under the lock: other ranks may be late, and runs of other communicators go on.
 std::shared_ptr<Communicator> Communicator::join(const std::vector<int>& devices, int number, const Id& id, int first,
                                                  int total) {
   std::shared_ptr<Communicator> made;
@@ -116,7 +116,7 @@ void Communicator::abort() noexcept {
   leave();
 }
 
-// Ranks that have begun would wait for the others for ever. Returns when nothing is under way any more.
+// Ranks that have started would wait for the others for ever. Returns when no call is running any more.
 void Communicator::give_up() noexcept {
   leave();
   for (const Rank& rank : ranks_) {
@@ -124,12 +124,12 @@ void Communicator::give_up() noexcept {
     try {
       rank.ended->record(rank.queue);
       rank.ended->wait();
-    } catch (const std::exception&) {  // what led here is the error to tell
+    } catch (const std::exception&) {  // the error that led here is the one to report
     }
   }
 }
 
-// Ranks that have nothing to give take part with zeros: in place, or from memory that nobody writes.
+// Ranks without data contribute zeros: in place, or from memory that is never written.
 void Communicator::prepare(const Call& call) {
   if (call.what == AB_BROADCAST) return;
   for (size_t r = 0; r < ranks_.size(); ++r) {

@@ -1,7 +1,7 @@
-// Devices that compute together, one rank a device: all of this process, in the order in which they are listed, or some
-// of this process and the rest of others. All calls of the process are put into queues one after the other, in the same
-// order on all devices, whatever threads they come from and however many communicators there are: so none can wait for
-// another one that waits for it. Of several processes that is up to the callers, who call in one order in all of them.
+// Devices that compute together, one rank per device: all of this process, in the order given, or some of this process
+// and the rest of others. All calls of a process are enqueued one after the other, in the same order on all devices,
+// for any number of threads and communicators, so that no two can wait for each other. With several processes the
+// callers must use one order in all of them.
 #pragma once
 #include <atomic>
 #include <memory>
@@ -15,22 +15,22 @@ namespace anabranch::device {
 
 class Communicator {
  public:
-  // Of these devices; several with the same ones have numbers. Made when it is first asked for, and kept.
+  // For these devices; several communicators of the same devices are numbered. Created at first use, and kept.
   static std::shared_ptr<Communicator> of(const std::vector<int>& devices, int number);
-  // With ranks of other processes. One of these makes the id and tells the others; then all of them join, and each
-  // waits for the others. These devices are the ranks from `first` on.
+  // With ranks of other processes. One process creates the id and sends it to the others; then all of them join, and
+  // each waits for the others. These devices are the ranks from `first` on.
   struct Id {
     char bytes[128] = {};
   };
   static Id new_id();
-  static void check_there();  // Unavailable without what communicators are made of
+  static void check_there();  // Unavailable if the plug-in has no communicators
   static std::shared_ptr<Communicator> join(const std::vector<int>& devices, int number, const Id& id, int first,
                                             int total);
   ~Communicator();
   Communicator(const Communicator&) = delete;
 
   struct Part {
-    const void* send = nullptr;  // null: this rank gives zeros, or nothing where the root alone sends
+    const void* send = nullptr;  // null: this rank contributes zeros, or nothing where only the root sends
     void* recv = nullptr;
   };
   struct Call {
@@ -40,15 +40,16 @@ class Communicator {
     int root = 0;             // among all ranks
     std::vector<Part> parts;  // of the ranks of this process
   };
-  // One after the other, behind everything in `queue` of one of the devices; what follows in `queue` comes behind them
-  // on all devices. After a failure this communicator works no more, and of() makes another one.
+  // One after the other, after everything in `queue` of one of the devices; later work in `queue` follows them on all
+  // devices. After a failure this communicator is unusable, and of() creates another one.
   void run(ab_queue* queue, int device, std::span<const Call> calls);
   bool works() const { return works_.load(std::memory_order_relaxed); }
-  void wait(std::span<Lookout* const> lookouts = {}) const;  // the calling thread, for the last run
+  void wait(std::span<Lookout* const> lookouts = {}) const;  // blocks the calling thread until the last run has ended
   bool passed() const;                                       // all runs have
-  // Another rank is gone or has given up: why, and which one, -1 where that is not known. Empty: none.
+  // Another rank is gone or has given up: the reason, and its rank (-1 if unknown). Empty: none.
   std::string failure(int* rank);
-  // Ranks of other processes may never come: what is under way ends with any values, and this works no more.
+  // Ranks of other processes may never arrive: pending work ends with undefined values, and the communicator is
+  // unusable.
   void abort() noexcept;
 
  private:

@@ -1,6 +1,5 @@
-// The devices of a process: the plug-in that FLAGS_device_plugin names, opened when it is first asked for, with the
-// queues of each device and the memory that is kept for use again. Plans of all threads put their work into the same
-// queues. Any thread.
+// The devices of a process: the plug-in that FLAGS_device_plugin names, opened at first use, with the queues of each
+// device and its memory pools. Plans of all threads share these queues. Any thread.
 #pragma once
 #include <memory>
 #include <string>
@@ -18,11 +17,11 @@ class Pool;
 
 class Devices {
  public:
-  // The plug-in's file is there; nothing is opened.
+  // Whether the plug-in's file exists; nothing is opened.
   static bool offered();
-  // Unsupported without a plug-in, Unavailable without a driver: says what is missing.
+  // Unsupported without a plug-in, Unavailable without a driver; the message says what is missing.
   static Devices& get();
-  static Devices* opened();  // null: nobody has asked for devices yet
+  static Devices* opened();  // null: devices have not been used yet
 
   int count() const { return count_; }
   const ab_device_api& api() const { return *api_; }
@@ -34,9 +33,9 @@ class Devices {
   }
   Pool& pool(int device) { return *pools_[static_cast<size_t>(device)]; }
   Pool& pinned_pool() { return *pinned_; }
-  // Waits for everything that has been put into the device's queues.
+  // Waits for all work in the device's queues.
   void wait(int device) const;
-  // Throws unless status is AB_OK; `doing` says what was asked for.
+  // Throws unless status is AB_OK; `doing` names the operation.
   void check(int status, const char* doing) const {
     if (status != AB_OK) [[unlikely]]
       fail(status, doing);

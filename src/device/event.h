@@ -18,17 +18,17 @@ class Event {
   void record(ab_queue* queue) const {
     devices_->check(devices_->api().event_record(event_, queue), "recording an event");
   }
-  // What is put into the queue from here on comes after the last record.
+  // Work that is enqueued from here on follows the last record.
   void hold(ab_queue* queue) const {
     devices_->check(devices_->api().queue_wait(queue, event_), "waiting for an event");
   }
   // The calling thread waits. Unavailable after FLAGS_device_deadline.
   void wait() const;
-  // Likewise, and looks at these again and again; what they throw ends the wait.
+  // Likewise, polling these; an exception of theirs ends the wait.
   void wait(std::span<Lookout* const> lookouts) const;
-  bool passed() const;  // at once; also where it was never recorded
+  bool passed() const;  // does not block; true if it was never recorded
   bool passes_within(int64_t ms) const;
-  // Of a timed one that has passed: nanoseconds since some moment of its device.
+  // Of a timed event that has passed: nanoseconds since an arbitrary origin of its device.
   uint64_t ns() const;
 
  private:

@@ -1,4 +1,4 @@
-// Who holds memory of a device, for the error of one that is full. Guarded by the pool that it belongs to.
+// Records which purposes hold memory of a device, for the error of a full one. Guarded by the pool that it belongs to.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -15,7 +15,7 @@ class Holders {
  public:
   void add(const void* block, int64_t bytes, std::string purpose) { held_[block] = {bytes, std::move(purpose)}; }
   void remove(const void* block) { held_.erase(block); }
-  // A line each for those that hold most, blocks of one purpose together, and one for all others.
+  // One line for each of the largest purposes, and one for all others.
   void tell(Error* error) const;
 
  private:

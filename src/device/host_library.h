@@ -1,4 +1,4 @@
-// CPU kernels behind the keys of library calls (plugin_api.h), for devices without libraries of their own.
+// CPU kernels for the keys of library calls (plugin_api.h), for devices without such libraries.
 #pragma once
 #include <cstddef>
 
@@ -11,6 +11,6 @@ struct HostLibrary {
 
 // Before main().
 bool offer_library(const char* key, HostLibrary library);
-const HostLibrary* find_library(const char* key);  // null when there is none
+const HostLibrary* find_library(const char* key);  // null if there is none
 
 }  // namespace anabranch::device

@@ -13,7 +13,7 @@ struct Limit {
 };
 
 // FLAGS_gpu_memory_limit_mb, or FLAGS_fraction_of_gpu_memory_to_use of what the device has, whichever is less.
-// InvalidArgument when they are no limits.
+// InvalidArgument if the flags are out of range.
 Limit limit_of(const Devices& devices, int device);
 
 }  // namespace anabranch::device

@@ -1,5 +1,4 @@
-// What a run has put into queues may end only when others do their part: whoever waits for it looks whether they still
-// can.
+// Work in queues may depend on other processes. A thread that waits for such work polls whether they are still alive.
 #pragma once
 
 namespace anabranch::device {
@@ -7,8 +6,8 @@ namespace anabranch::device {
 class Lookout {
  public:
   virtual ~Lookout() = default;
-  virtual void look() = 0;  // throws when it can end no more
-  // Ends it: queues go on, with any values. Whoever gives a run up does so before it waits for queues (settle.h).
+  virtual void look() = 0;  // throws if it can no longer end
+  // Aborts it: queues go on, with undefined values. To give up a run, abort before waiting for queues (settle.h).
   virtual void give_up() noexcept = 0;
 };
 

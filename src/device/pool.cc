@@ -13,7 +13,7 @@
 namespace anabranch::device {
 namespace {
 
-constexpr int64_t kIdleMs = 1;  // what an idle device takes at most to say so
+constexpr int64_t kIdleMs = 1;  // poll interval for an idle device
 constexpr size_t kLeast = 512, kLarge = size_t{1} << 20, kStep = size_t{2} << 20;
 
 }  // namespace
@@ -35,8 +35,8 @@ std::shared_ptr<void> Pool::allocate(size_t bytes) {
 
 void* Pool::take(size_t rounded) {
   if (void* block = take_free(rounded)) return block;
-  // What a run that goes on has given back is not waited for while the device has other memory: the wait would be for
-  // other processes, too, where the run adds up with them.
+  // Blocks released by a run in progress are not waited for while the device has other memory: such a wait could depend
+  // on other processes, if the run adds up with them.
   const bool rests = std::any_of(resting_.begin(), resting_.end(), [&](auto& block) { return block.first == rounded; });
   if (rests && idle()) {
     settle();
@@ -77,9 +77,9 @@ void* Pool::make(size_t rounded) {
 
 void Pool::tell_full(size_t rounded, const std::string& limit, int64_t given_back) const {
   Error error(ErrorKind::kResourceExhausted,
-              fmt::format("{}: cannot allocate {} bytes beside {} that are in use{}{}", place_.str(), rounded, used_,
+              fmt::format("{}: cannot allocate {} bytes: {} are in use{}{}", place_.str(), rounded, used_,
                           limit.empty() ? "" : "; ", limit));
-  error.with_note("wanted for " + Purpose::now());
+  error.with_note("requested for " + Purpose::now());
   holders_.tell(&error);
   error.with_note(fmt::format("kept   {:>12} bytes, after {} were given back to the device", kept_, given_back));
   throw error;
@@ -148,9 +148,9 @@ void copy_bytes(void* to, Place to_place, const void* from, Place from_place, si
   if (bytes == 0) return;
   Devices& devices = Devices::get();
   const int device = from_place.on_host() ? to_place.id : from_place.id;
-  devices.wait(device);  // whatever is in the queues may still write or read the memory
+  devices.wait(device);  // work in the queues may still use the memory
   ab_queue* queue = devices.queue(device, QueueKind::kCompute);
-  // Copies name pinned memory alone.
+  // Only copies use pinned memory.
   std::shared_ptr<void> staged;
   if (from_place.on_host() || to_place.on_host()) staged = devices.pinned_pool().allocate(bytes);
   if (from_place.on_host()) std::memcpy(staged.get(), from, bytes);

@@ -1,4 +1,4 @@
-// What memory of devices is taken for: when a device is full, the error says who holds what.
+// Names the purpose of a device allocation, so that an out-of-memory error can list the largest users.
 #pragma once
 #include <functional>
 #include <string>
@@ -6,7 +6,8 @@
 
 namespace anabranch::device {
 
-// Of what this thread takes while the object lives. The text is asked for when something is taken.
+// Applies to allocations of this thread during the object's lifetime. The text is built only when an allocation needs
+// it.
 class Purpose {
  public:
   explicit Purpose(std::function<std::string()> text);

@@ -13,7 +13,7 @@ void settle(const Devices& devices, int device, std::span<Lookout* const> lookou
       passed.record(devices.queue(device, kind));
       passed.wait(lookouts);
     }
-  } catch (const std::exception&) {  // told to whoever runs something there
+  } catch (const std::exception&) {  // reported to the next caller that runs something there
     for (Lookout* lookout : lookouts) lookout->give_up();
     if (!lookouts.empty()) settle(devices, device);
   }
