@@ -14,7 +14,7 @@ struct Registry {
 };
 
 Registry& registry() {
-  static auto* const made = new Registry;  // never destroyed: its functions belong to an interpreter that ends earlier
+  static auto* const made = new Registry;  // never destroyed: its functions belong to an interpreter that exits earlier
   return *made;
 }
 

@@ -1,6 +1,6 @@
-// Functions of the process that programs call by number: what a user gave to the op py_func. A program that names one
-// runs in the process that made it. Any thread may use these functions; entries stay until the process ends, because a
-// program may be run at any time.
+// Functions of the process that programs call by number, such as the callback of the op py_func. A program that names
+// one runs in the process that created it. Any thread may use these functions; entries stay until the process exits,
+// because a program may run at any time.
 #pragma once
 #include <functional>
 #include <vector>
@@ -9,10 +9,10 @@
 
 namespace anabranch {
 
-// Inputs may be null: no value was made. Outputs may be null: nobody wants them. Others are filled, in any shape.
+// Inputs may be null: they have no value. Outputs may be null: they are not requested. Others are filled, in any shape.
 using Callable = std::function<void(const std::vector<const Tensor*>& ins, const std::vector<Tensor*>& outs)>;
 
 int add_callable(Callable callable);    // its number, from 0
-const Callable& find_callable(int id);  // NotFound when this process has none of that number
+const Callable& find_callable(int id);  // NotFound if this process has none of that number
 
 }  // namespace anabranch

@@ -20,7 +20,7 @@ enum class DType : int32_t {
   kBFloat16 = 22,
 };
 
-// Storage only: the CPU converts the 16-bit floats and has no arithmetic on them.
+// Storage only: the CPU converts 16-bit floats and does no arithmetic on them.
 struct float16 {
   uint16_t bits;
 };
@@ -31,7 +31,7 @@ struct bfloat16 {
 size_t dtype_size(DType dtype);       // bytes of one element
 const char* dtype_name(DType dtype);  // "float32", numpy's spelling
 bool dtype_is_float(DType dtype);
-DType dtype_from_number(int64_t number);  // InvalidArgument when it is no element type
+DType dtype_from_number(int64_t number);  // InvalidArgument if it is not an element type
 
 template <class T> struct DTypeOf;
 template <> struct DTypeOf<bool> { static constexpr DType value = DType::kBool; };

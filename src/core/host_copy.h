@@ -1,10 +1,10 @@
-// What the CPU reads of a tensor, wherever that lies.
+// Tensors for the CPU to read, wherever they are stored.
 #pragma once
 #include "core/tensor.h"
 
 namespace anabranch {
 
-// The tensor itself, or a copy of one that lies on a device: waits for what the device has under way.
+// The tensor itself, or a copy of one that is on a device; waits for the device's pending work.
 inline Tensor on_host(const Tensor& tensor) {
   if (tensor.place().on_host()) return tensor;
   Tensor copy;
@@ -12,8 +12,7 @@ inline Tensor on_host(const Tensor& tensor) {
   return copy;
 }
 
-// From now on the tensor lies where the CPU reads and writes it. A program that has it on a device moves it there again
-// before its next step.
+// Moves the tensor to host memory. A program that uses it on a device moves it back before its next step.
 inline void bring_to_host(Tensor& tensor) {
   if (!tensor.place().on_host()) tensor = on_host(tensor);
 }

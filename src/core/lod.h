@@ -11,7 +11,7 @@ namespace anabranch {
 using LoD = std::vector<std::vector<int64_t>>;  // offsets, outermost level first
 using LoDRef = std::shared_ptr<const LoD>;      // null means "no sequences"; shared by the ops that carry it
 
-// InvalidArgument unless every level begins with 0, does not decrease, has two offsets, agrees with the level below,
+// InvalidArgument unless every level starts with 0, does not decrease, has two offsets, agrees with the level below,
 // and the last one ends at `rows` (rows < 0: not compared).
 void check_lod(const LoD& lod, int64_t rows);
 LoD lod_from_lengths(const std::vector<std::vector<int64_t>>& lengths);
@@ -20,7 +20,7 @@ std::string lod_str(const LoD& lod);
 
 // Sequences [begin, end) of the top level, offsets starting at 0 again; *first_row and *last_row are its rows.
 LoD slice_lod(const LoD& lod, int64_t begin, int64_t end, int64_t* first_row, int64_t* last_row);
-// Appends the sequences of `tail` behind those of `lod`; both have the same number of levels.
+// Appends the sequences of `tail` to those of `lod`; both must have the same number of levels.
 void append_lod(LoD* lod, const LoD& tail);
 
 }  // namespace anabranch

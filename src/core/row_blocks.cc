@@ -7,7 +7,7 @@ namespace anabranch {
 
 namespace {
 
-// Where ids begin behind so many bytes of values.
+// Offset of the ids, after this number of bytes of values.
 size_t ids_behind(size_t bytes) { return (bytes + sizeof(int64_t) - 1) / sizeof(int64_t) * sizeof(int64_t); }
 
 }  // namespace
@@ -24,7 +24,7 @@ void lay_out_block(SelectedRows* rows, int64_t height, const Shape& values, Kind
   rows->rows.clear();
   const size_t of_values = static_cast<size_t>(values.numel()) * dtype_size(kind.dtype);
   const size_t bytes = ids_behind(of_values) + static_cast<size_t>(values[0]) * sizeof(int64_t);
-  // A tensor keeps the memory that it has had for more.
+  // A tensor keeps the capacity it has.
   rows->value.resize(Shape{static_cast<int64_t>(bytes)}, {DType::kUInt8, kind.place});
   rows->value.resize(values, kind);
 }

@@ -9,7 +9,7 @@ namespace anabranch {
 std::atomic<int> RowLocks::sharing_;
 std::atomic<uint8_t> RowLocks::bits_[1 << RowLocks::kBits];
 
-// Trainers, and what they held, stay behind in the parent.
+// Training threads, and the locks that they held, exist in the parent only.
 struct RowLocksAtFork {
   static void child() {
     if (RowLocks::sharing_.exchange(0) == 0) return;
@@ -23,7 +23,7 @@ namespace {
 
 RowLocks::HoldAll::HoldAll(bool on) : on_(on) {
   if (!on_) return;
-  for (auto& bit : bits_) take(bit);  // always in this order, so that two of them do not wait for each other
+  for (auto& bit : bits_) take(bit);  // always in this order, so that two callers cannot deadlock
 }
 
 RowLocks::HoldAll::~HoldAll() {

@@ -1,7 +1,7 @@
-// Spin bits over the rows of all tables of the process. While several trainers update the rows of one table without
-// order (Sharing), reading or writing a row means holding its bit, so that no reader in any thread sees a half-updated
-// row. Without such trainers nothing is locked: the executors keep conflicting ops apart by themselves. A reader that
-// started before the trainers takes no locks.
+// Spin bits over the rows of all tables of the process. While several training threads update the rows of one table
+// without order (Sharing), a thread holds a row's bit to read or write it, so that no reader sees a half-updated row.
+// Without such threads nothing is locked: the executors keep conflicting ops apart. A reader that started before them
+// takes no locks.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace anabranch {
 
 class RowLocks {
  public:
-  // While it lives, rows are held.
+  // Rows are held during its lifetime.
   class Sharing {
    public:
     explicit Sharing(bool on = true) : on_(on) { sharing_ += on_; }
@@ -20,7 +20,7 @@ class RowLocks {
    private:
     bool on_;
   };
-  // Read once per kernel call; all its pieces use that answer.
+  // Read once per kernel call; all its chunks use that answer.
   static bool shared() { return sharing_.load(std::memory_order_relaxed) > 0; }
 
   // The bit of one row; `table` is the address of the table's first element. Does nothing unless `on`.
@@ -51,7 +51,7 @@ class RowLocks {
 
  private:
   friend struct RowLocksAtFork;
-  static constexpr int kBits = 16;  // 64 KiB of bytes: two trainers rarely meet at one
+  static constexpr int kBits = 16;  // 64 KiB of bytes: two threads rarely contend for one
 
   static std::atomic<uint8_t>& bit_of(const void* table, int64_t row) {
     const auto key = reinterpret_cast<uint64_t>(table) / 64 + static_cast<uint64_t>(row);
@@ -60,7 +60,7 @@ class RowLocks {
   static void take(std::atomic<uint8_t>& bit) {
     while (bit.exchange(1, std::memory_order_acquire) != 0) wait_for(bit);
   }
-  static void wait_for(const std::atomic<uint8_t>& bit);  // until it looks free; yields when its holder sleeps
+  static void wait_for(const std::atomic<uint8_t>& bit);  // until it appears free; yields when its holder sleeps
 
   static std::atomic<int> sharing_;
   static std::atomic<uint8_t> bits_[1 << kBits];

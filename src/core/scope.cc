@@ -11,8 +11,8 @@ namespace {
 
 std::atomic<uint64_t> next_id{1};
 
-// One for the names of all scopes: they are looked up when plans are made, and held over a fork. No lock that knows its
-// owner: the child of a fork, which is another thread, opens it.
+// One for the names of all scopes: names are looked up when plans are made, and it is held across a fork. It must not
+// check its owner: another thread unlocks it in the child.
 std::mutex& names() {
   static auto& mutex = *new std::mutex();
   return mutex;
@@ -54,7 +54,7 @@ std::shared_ptr<Value> Scope::find_shared(const std::string& name) const {
 }
 
 void Scope::erase(const std::string& name) {
-  std::shared_ptr<Value> erased;  // goes when the lock is free
+  std::shared_ptr<Value> erased;  // destroyed when the lock is free
   const std::lock_guard lock(names());
   const auto it = vars_.find(name);
   if (it == vars_.end()) return;

@@ -13,7 +13,7 @@ namespace {
 constexpr int kDigitBits = 11;
 constexpr size_t kWorthDigits = 512;  // ids; fewer are sorted by comparing
 
-// Stable, digit by digit, of numbers whose lowest `index_bits` are carried along.
+// Stable radix sort of numbers whose lowest `index_bits` are carried along.
 void sort_by_digits(std::vector<uint64_t>* numbers, std::vector<uint64_t>* scratch, int index_bits, int bits) {
   scratch->resize(numbers->size());
   for (int shift = index_bits; shift < bits; shift += kDigitBits) {
@@ -26,7 +26,7 @@ void sort_by_digits(std::vector<uint64_t>* numbers, std::vector<uint64_t>* scrat
   }
 }
 
-// Places of the ids, ascending by id, equal ids in the order in which they stand.
+// Positions of the ids, ascending by id, equal ids in their original order.
 void order_by_id(const std::vector<int64_t>& ids, std::vector<int64_t>* order) {
   const size_t n = ids.size();
   order->resize(n);
@@ -87,8 +87,8 @@ void merge_rows(const SelectedRows& in, SelectedRows* out) {
   AB_CHECK(&in != out, Internal, "merge_rows in place");
   check_rows(in);
   const size_t n = in.rows.size();
-  // The output's ids hold the order of the input's rows until an id takes their place. Equal ids keep their order, so
-  // the sum of an id is always taken in the same order.
+  // The output's ids hold the order of the input's rows until ids replace them. Equal ids keep their order, so the sum
+  // of an id always has the same order.
   std::vector<int64_t>& order = out->rows;
   order_by_id(in.rows, &order);
   size_t distinct = 0;

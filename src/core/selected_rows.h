@@ -1,5 +1,5 @@
-// A sparse gradient: rows of a table of `height` rows (kUnknown: of a table that grows). Row ids may repeat (their
-// values add up) and are in no particular order, but always in a fixed one.
+// A sparse gradient: rows of a table of `height` rows (kUnknown: of a growable table). Row ids may repeat (their values
+// add up) and have no particular order, but always a fixed one.
 #pragma once
 #include <vector>
 
@@ -13,7 +13,7 @@ struct SelectedRows {
   Tensor value;  // [rows.size(), ...]
 };
 
-// InvalidArgument unless there is a row of values for each id, and the height is one: users set these one by one.
+// InvalidArgument unless there is one row of values per id and the height is valid: users set these separately.
 void check_rows(const SelectedRows& rows);
 
 // One entry per distinct id, ascending; entries of one id are added in their order of appearance.

@@ -31,7 +31,7 @@ class Shape {
   std::vector<int64_t> to_vector() const { return {begin(), end()}; }
 
   bool known() const;                        // no extent is -1
-  int64_t numel() const;                     // product; ResourceExhausted on overflow; -1 when not known
+  int64_t numel() const;                     // product; ResourceExhausted on overflow; -1 if unknown
   int64_t numel(int first, int last) const;  // product of axes [first, last)
   Shape slice(int first, int last) const;    // axes [first, last)
   std::string str() const;                   // "[32, 784]"
@@ -45,7 +45,7 @@ class Shape {
 // Equal, treating -1 on either side as "any".
 bool compatible(const Shape& a, const Shape& b);
 
-// Turns axis in [-rank, rank) into [0, rank); InvalidArgument names `what` otherwise.
+// Maps an axis in [-rank, rank) to [0, rank); otherwise InvalidArgument, which names `what`.
 int normal_axis(int64_t axis, int rank, const char* what);
 
 }  // namespace anabranch

@@ -28,7 +28,7 @@ bool fits(size_t bytes, int64_t limit_mb) {
   return taken <= limit && bytes <= limit - taken;
 }
 
-// Of smaller buffers only those of which the last page is nearly full.
+// Of smaller buffers only those whose last page is nearly full.
 bool in_huge_pages(size_t bytes) {
   const size_t unused = (kHugePage - bytes % kHugePage) % kHugePage;
   return bytes >= 2 * kHugePage || (bytes > 0 && unused <= bytes / 8);
@@ -68,7 +68,7 @@ void Tensor::swap(Tensor& other) noexcept {
 }
 
 void Tensor::resize(const Shape& shape, Kind kind) {
-  if (data_ && shape == shape_ && kind == kind_) return;  // a view stays a view: its memory is somebody's record
+  if (data_ && shape == shape_ && kind == kind_) return;  // a view stays a view: its memory belongs to another record
   const int64_t numel = shape.numel();
   AB_CHECK(numel >= 0, Internal, "resize to unknown shape {}", shape.str());
   const size_t bytes = static_cast<size_t>(numel) * dtype_size(kind.dtype);

@@ -16,13 +16,13 @@
 
 namespace anabranch {
 
-// Bytes held by live buffers of this process, for memory reports and tests.
+// Bytes in live buffers of this process, for memory reports and tests.
 int64_t resident_buffer_bytes();
-// Memory for tensors: aligned to a cache line, in huge pages when it is large; of a device when that is the place.
-// ResourceExhausted when there is none.
+// Memory for tensors: aligned to a cache line, in huge pages if it is large; on a device if that is the place.
+// ResourceExhausted if there is none.
 std::shared_ptr<void> allocate_buffer(size_t bytes, Place place = {});
 
-// What the elements are and where they lie: eight bytes, compared as one word.
+// Element type and location: eight bytes, compared as one integer.
 struct Kind {
   DType dtype = DType::kFloat32;
   Place place = {};
@@ -41,7 +41,7 @@ class Tensor {
   Tensor(const Shape& shape, Kind kind) { resize(shape, kind); }
   Tensor(const Tensor&) = default;
   Tensor& operator=(const Tensor&) = default;
-  Tensor(Tensor&& other) noexcept { swap(other); }  // what is moved from holds nothing
+  Tensor(Tensor&& other) noexcept { swap(other); }  // a moved-from tensor holds nothing
   Tensor& operator=(Tensor&& other) noexcept {
     Tensor taken(std::move(other));
     swap(taken);
@@ -57,26 +57,26 @@ class Tensor {
   int64_t numel() const { return numel_; }
   int64_t rows() const { return shape_.rank() ? shape_[0] : 0; }
   int64_t row_elems() const { return shape_.numel(1, shape_.rank()); }
-  int64_t row_stride() const { return row_stride_; }  // elements between the begins of two rows
+  int64_t row_stride() const { return row_stride_; }  // elements between the starts of two rows
   bool contiguous() const { return row_stride_ == row_elems() || rows() <= 1; }
   size_t bytes() const { return static_cast<size_t>(numel_) * dtype_size(kind_.dtype); }
 
-  // Gives the tensor this shape, dtype and place; the contents are unspecified afterwards when the memory moved.
+  // Gives the tensor this shape, dtype and place; the contents are unspecified if the memory moved.
   void resize(const Shape& shape, Kind kind);
-  // Views memory that somebody else keeps alive (owner may be null: the caller guarantees it).
+  // Views memory that its owner keeps alive (owner may be null: the caller guarantees it).
   void view(void* data, const Shape& shape, Kind kind, std::shared_ptr<void> owner, int64_t row_stride = 0);
-  // Same memory under another shape with as many elements. Contiguous tensors only.
+  // Same memory under another shape with equally many elements. Contiguous tensors only.
   Tensor reshaped(const Shape& shape) const;
   // Rows [begin, end), sharing memory, without LoD.
   Tensor row_range(int64_t begin, int64_t end) const;
-  // Takes this memory, of which `owner` keeps capacity_bytes alive, as its own: shape and dtype stay, the contents are
-  // whatever is there. A resize() beyond the capacity leaves it again.
+  // Adopts this memory, of which `owner` keeps capacity_bytes alive: shape and dtype stay, the contents are what the
+  // memory holds. A resize() beyond the capacity abandons it.
   void place(void* data, size_t capacity_bytes, std::shared_ptr<void> owner);
-  // Somebody else holds the memory, too.
+  // Whether the memory is shared with another owner.
   bool is_shared() const { return owner_.use_count() > 1; }
-  // Drops the memory; shape and dtype stay.
+  // Frees the memory; shape and dtype stay.
   void release();
-  // Copies shape, dtype, LoD and elements (streams through strides), from wherever they lie to this place.
+  // Copies shape, dtype, LoD and elements (through strides), from wherever they are to this place.
   void copy_from(const Tensor& other, Place to = {});
 
   template <class T> const T* data() const {
@@ -91,7 +91,7 @@ class Tensor {
   void* mutable_raw() { return data_; }
 
   const LoDRef& lod_ref() const { return lod_; }
-  const LoD& lod() const;                              // an empty one when there are no sequences
+  const LoD& lod() const;                              // empty if there are no sequences
   void set_lod(LoDRef lod) { lod_ = std::move(lod); }  // unchecked: infer functions derive it
   void set_lod(LoD lod);                               // checked against rows()
 
@@ -103,7 +103,7 @@ class Tensor {
   [[noreturn]] void wrong_dtype(DType wanted) const;
   void copy_rows(const Tensor& other);
 
-  // What kernels ask for comes last, in one cache line (core/value.h).
+  // The members that kernels read come last, in one cache line (core/value.h).
   std::shared_ptr<void> owner_;
   LoDRef lod_;
   size_t capacity_bytes_ = 0;  // 0 for views: they are never written past nor grown in place

@@ -12,7 +12,7 @@
 namespace anabranch {
 namespace {
 
-constexpr int64_t kKeptBatches = 16;  // memory that no batch has used for so long is given back
+constexpr int64_t kKeptBatches = 16;  // memory that this number of batches has not used is freed
 
 device::Devices& with_device(int device) {
   device::Devices& devices = device::Devices::get();
@@ -27,7 +27,7 @@ Uploads::Uploads(int device, std::string what)
   devices_.check(devices_.api().queue_new(device, 0, "ahead", &queue_), "making a queue");
 }
 
-// A queue that has not passed is left to the process.
+// A queue that has not passed is leaked.
 Uploads::~Uploads() { devices_.api().queue_free(queue_); }
 
 std::vector<Tensor> Uploads::bring(std::span<const Tensor> batch) {
@@ -51,11 +51,11 @@ void Uploads::wait() {
   there_.wait();
 }
 
-// Where that fails, too, the devices are lost, and nothing is under way.
+// If that fails, too, the devices are lost and no work is pending.
 void Uploads::wait_quietly() noexcept {
   try {
     wait();
-  } catch (const std::exception&) {  // the first error is the one that is told
+  } catch (const std::exception&) {  // the first error is the one to report
   }
 }
 

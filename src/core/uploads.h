@@ -1,5 +1,5 @@
-// Batches that are brought to a device while its runs go on: through a queue of their own, into memory that is used
-// again once nobody holds it.
+// Copies batches to a device while its runs go on: through a separate queue, into memory that is reused once no tensor
+// holds it.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -15,20 +15,21 @@ namespace anabranch {
 
 class Uploads {
  public:
-  // device: its number. what: as which its memory is listed. InvalidArgument when there is no such device.
+  // `device` is its number, `what` the purpose under which its memory is listed. InvalidArgument if there is no such
+  // device.
   Uploads(int device, std::string what);
   ~Uploads();
   Uploads(const Uploads&) = delete;
 
-  // Copies at the device, with their LoD, whose bytes are there. One thread at a time. Whoever drops such a tensor is
-  // sure that the device does not read it any more, as after a run that was fed with it.
+  // Copies on the device, with their LoD, complete on return. One thread at a time. A tensor may be dropped only when
+  // the device no longer reads it, such as after a run that was fed with it.
   std::vector<Tensor> bring(std::span<const Tensor> batch);
 
  private:
   struct Block {
     std::shared_ptr<void> memory;
     size_t bytes;
-    int64_t used;  // the number of the last batch in it
+    int64_t used;  // number of the last batch in it
   };
 
   Tensor put(const Tensor& from, size_t i);
@@ -42,7 +43,7 @@ class Uploads {
   const std::string what_;
   ab_queue* queue_ = nullptr;
   device::Event there_;
-  std::vector<Tensor> staged_;  // in pinned memory, by place in the batch
+  std::vector<Tensor> staged_;  // in pinned memory, by position in the batch
   std::vector<Block> blocks_;
   int64_t batches_ = 0;
 };

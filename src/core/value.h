@@ -32,8 +32,8 @@ const char* var_kind_name(VarKind kind);  // "LOD_TENSOR"
 
 using TensorArray = std::vector<Tensor>;
 
-// A step touches thousands of them, a few words each: aligned so that the words of a tensor that kernels ask for
-// (memory, count, dtype) lie in one cache line with the mark of what is held.
+// A step touches thousands of them, a few fields each: aligned so that the fields of a tensor that kernels read
+// (memory, count, dtype) share a cache line with the kind of the value.
 class alignas(64) Value {
  public:
   Value() = default;
@@ -43,7 +43,7 @@ class alignas(64) Value {
 
   template <class T> bool is() const { return std::holds_alternative<Stored<T>>(held_); }
   bool empty() const { return is<std::monostate>(); }
-  // Holds what an op may read: an initialized tensor, or anything that is no tensor.
+  // Holds a value that an op may read: an initialized tensor, or anything that is not a tensor.
   bool initialized() const;
 
   // The held T; an empty or other Value becomes a fresh T first.
@@ -52,7 +52,7 @@ class alignas(64) Value {
       return *p;
     return fresh<T>();
   }
-  // Stands for every argument that an op was not given: it holds nothing, and writing to it is an error.
+  // Stands for every argument that an op does not have: it holds nothing, and writing to it is an error.
   static Value* nothing() { return &nothing_; }
   // The held T, or null.
   template <class T> const T* get() const { return const_cast<Value*>(this)->get<T>(); }
@@ -76,16 +76,16 @@ class alignas(64) Value {
     wrong_kind("sparse rows");  // NOLINT(clang-analyzer-core.CallAndMessage): likewise
   }
   void clear() { held_ = std::monostate{}; }
-  // Deep, but for opaque objects and for the tensors of arrays, which are shared: who changes one of an array takes
-  // memory of its own first (Tensor::is_shared).
+  // Deep, except for opaque objects and for the tensors of arrays, which are shared: to change one, allocate new memory
+  // first (Tensor::is_shared).
   void copy_from(const Value& other);
 
-  // Raised by every writer outside a plan (set, load, another executor's run): executors that hold copies of this
-  // value compare it to notice that theirs are old.
+  // Increased by every writer outside a plan (set, load, another executor's run): executors that hold copies of this
+  // value compare it to see whether theirs are outdated.
   uint64_t version() const { return version_.load(std::memory_order_relaxed); }
-  void touch() { version_.store(version() + 1, std::memory_order_relaxed); }  // writers take turns at the gate
+  void touch() { version_.store(version() + 1, std::memory_order_relaxed); }  // writers are serialized by the gate
 
-  // What a change from outside has to pass while steps may use this value; null: no other thread sees it.
+  // The gate for changes from outside while steps may use this value; null: no other thread sees it.
   const std::shared_ptr<RunGate>& gate() const { return gate_; }
 
  private:
@@ -100,7 +100,7 @@ class alignas(64) Value {
     }
   }
 
-  // Sparse rows are larger than a tensor and rare: they live apart.
+  // Sparse rows are larger than a tensor and rare, so they are allocated separately.
   template <class T>
   using Stored = std::conditional_t<std::is_same_v<T, SelectedRows>, std::unique_ptr<SelectedRows>, T>;
 
@@ -112,7 +112,7 @@ class alignas(64) Value {
 };
 static_assert(sizeof(Value) == 192);
 
-// What a value looks like to those who prepare to work on it: kind, shape, dtype, place, LoD and whether there is
+// Signature of a value for code that prepares to work on it: kind, shape, dtype, place, LoD and whether there is
 // memory.
 class Form {
  public:

@@ -104,7 +104,7 @@ std::vector<Loaded> read_one_file(const Scope& scope, const std::vector<std::str
   return loaded;
 }
 
-// Into the memory that is there where it fits, for others share it (views of records, replicas).
+// Reads into the existing memory if it fits, because it may be shared (views of records, replicas).
 void assign(Value* value, Loaded loaded) {
   const RunGate::Change change(value->gate().get());
   if (auto* rows = std::get_if<SelectedRows>(&loaded)) {
@@ -126,7 +126,8 @@ void assign(Value* value, Loaded loaded) {
 std::string read_file(const std::string& path) {
   RegularFile file(path);
   std::string bytes(file.size(), '\0');
-  bytes.resize(file.read(bytes.data(), bytes.size()));  // became shorter meanwhile: what is missing shows later
+  // the file became shorter meanwhile: the missing part is reported later
+  bytes.resize(file.read(bytes.data(), bytes.size()));
   return bytes;
 }
 
@@ -142,7 +143,7 @@ std::string read_file_of(const std::string& folder, const std::string& path) {
 void save_vars(const Scope& scope, const std::vector<std::string>& names, const std::string& folder,
                const std::string& filename, FileSet* files) {
   const std::string root = folder.empty() ? "." : folder;
-  const RunGate::Run reading(scope.gate());  // nobody clears or resizes a value while it is written out
+  const RunGate::Run reading(scope.gate());  // values are neither cleared nor resized while they are written
   for (const auto& name : names) {
     const auto value = value_to_save(scope, name);
     AB_CHECK(filename.empty() || !value->is<SelectedRows>(), InvalidArgument,

@@ -10,7 +10,7 @@
 
 namespace anabranch::io {
 
-std::string read_file(const std::string& path);  // NotFound, Unavailable; InvalidArgument: no regular file
+std::string read_file(const std::string& path);  // NotFound, Unavailable; InvalidArgument: not a regular file
 // The same for a file that a folder is expected to hold; InvalidArgument when a link leads out of the folder.
 std::string read_file_of(const std::string& folder, const std::string& path);
 // InvalidArgument when a link leads out of the folder.

@@ -1,4 +1,4 @@
-// A file that is open for reading, and is a regular one: opening a named pipe would wait for a writer that may never
+// A file that is open for reading and is a regular file: opening a named pipe would wait for a writer that may never
 // come.
 #pragma once
 #include <cstdint>
@@ -8,7 +8,7 @@ namespace anabranch::io {
 
 class RegularFile {
  public:
-  // NotFound; Unavailable when it cannot be opened; InvalidArgument when it is no regular file.
+  // NotFound; Unavailable if it cannot be opened; InvalidArgument if it is not a regular file.
   explicit RegularFile(const std::string& path);
   ~RegularFile();
   RegularFile(const RegularFile&) = delete;

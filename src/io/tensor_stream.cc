@@ -45,7 +45,7 @@ void put_elements(const Tensor& tensor, std::string* out) {
   for (int64_t r = 0; r < tensor.rows(); ++r, row += stride_bytes) out->append(row, row_bytes);
 }
 
-// What both streams end with: version, description, elements.
+// The end of both streams: version, description, elements.
 void put_body(const Tensor& from, std::string* out) {
   AB_CHECK(from.initialized(), InvalidArgument, "a tensor that was never written cannot be saved");
   const Tensor tensor = on_host(from);
@@ -93,7 +93,7 @@ Tensor get_body(ByteReader* in) {
   const std::string_view elements = in->take(bytes, "elements");
   Tensor tensor(shape, dtype);
   if (!elements.empty()) std::memcpy(tensor.mutable_raw(), elements.data(), elements.size());
-  if (dtype == DType::kBool) {  // any other byte than 0 and 1 is no bool to the compiler
+  if (dtype == DType::kBool) {  // bytes other than 0 and 1 are not valid bools for the compiler
     auto* raw = static_cast<uint8_t*>(tensor.mutable_raw());
     for (size_t i = 0; i < elements.size(); ++i) raw[i] = raw[i] != 0;
   }

@@ -12,7 +12,7 @@ namespace anabranch::io {
 void write_tensor(const Tensor& tensor, std::string* out);  // appended; streams through row strides
 void write_selected_rows(const SelectedRows& rows, std::string* out);
 
-// Reads one tensor from the front of *in and moves *in behind it. `what` names the variable and file in errors.
+// Reads one tensor from the front of *in and moves *in past it. `what` names the variable and file in errors.
 Tensor read_tensor(std::string_view* in, const std::string& what);
 SelectedRows read_selected_rows(std::string_view* in, const std::string& what);
 

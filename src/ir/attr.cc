@@ -32,7 +32,7 @@ std::string item_str(bool v) { return v ? "true" : "false"; }
 std::string item_str(const std::string& v) { return quoted(v); }
 std::string item_str(const BlockRef& v) { return fmt::format("block {}", v.idx); }
 
-// Number to number; false where the value would change.
+// Number to number; false if the value would change.
 template <class To, class From> bool convert_item(const From& from, To* to) {
   if constexpr (std::is_same_v<To, From>) {
     *to = from;
@@ -56,7 +56,7 @@ template <class To, class From> bool convert_value(const From& from, To* to) {
   if constexpr (IsList<To>::value && IsList<From>::value) {
     to->clear();
     for (const auto& x : from) {
-      // The item types are spelled out: vector<bool> hands out proxies.
+      // The item types are spelled out: vector<bool> returns proxies.
       typename To::value_type item{};
       if (!convert_item(static_cast<const typename From::value_type&>(x), &item)) return false;
       to->push_back(item);

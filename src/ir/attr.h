@@ -40,8 +40,8 @@ inline AttrType attr_type(const Attr& attr) { return static_cast<AttrType>(attr.
 const char* attr_type_name(AttrType type);  // "INT", "FLOATS", ...
 std::string attr_str(const Attr& attr);
 
-// The attribute as `type` where no information is lost (an int given for a long, an empty list for any list, an int
-// for a float ...); InvalidArgument otherwise. `name` is for the message.
+// The attribute as `type` if no information is lost (an int for a long, an empty list for any list, an int for a float
+// ...); otherwise InvalidArgument. `name` is for the message.
 Attr convert_attr(const std::string& name, const Attr& attr, AttrType type);
 
 template <class T> const T& attr_as(const std::string& name, const Attr& attr) {

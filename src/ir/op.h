@@ -1,5 +1,5 @@
-// An operation of a block: type, arguments by slot, attributes, and where the user made it. An Op is data; what its
-// type means is in opdef/.
+// An operation of a block: type, arguments by slot, attributes, and the user's line that created it. An Op is data;
+// opdef/ defines what its type means.
 #pragma once
 #include <memory>
 #include <string>
@@ -23,8 +23,8 @@ inline constexpr int kLoss = 0x0100;  // or-ed
 inline constexpr int kNotSpecified = 0x1000;
 }  // namespace role
 
-// Of an op that draws random numbers without a seed of its own: its number among those of its program, from 1. An
-// attribute that Fluid passes over; with it the op keeps its numbers when others are removed.
+// Number of an op that draws random numbers without a seed, among those of its program, from 1. Fluid ignores this
+// attribute; it preserves the op's random numbers when other ops are removed.
 inline constexpr const char* kDrawNumber = "op_draw_number";
 
 struct Slot {

@@ -12,8 +12,8 @@ struct OuterNames {
   std::set<std::string> reads, writes;
 };
 
-// Names that a block, or a block below it, reads and writes and that belong to none of them. Each block of the program
-// is looked at once.
+// Names that a block, or a block inside it, reads and writes and that none of them declares. Each block of the program
+// is visited once.
 class OuterNamesOf {
  public:
   explicit OuterNamesOf(const ir::Program& program) : program_(program) {}
@@ -22,7 +22,7 @@ class OuterNamesOf {
  private:
   const ir::Program& program_;
   std::map<int, OuterNames> known_;
-  std::set<int> open_;  // blocks at work: one that is met again contains itself
+  std::set<int> open_;  // blocks being visited: one that is met again contains itself
 };
 
 }  // namespace anabranch

@@ -1,4 +1,4 @@
-// Bytes to Program. Whatever the bytes are, the outcome is a program whose structure is sound or InvalidArgument.
+// Bytes to Program. For any bytes, the outcome is a program with a sound structure or InvalidArgument.
 #include <algorithm>
 #include <charconv>
 #include <climits>
@@ -16,7 +16,7 @@ namespace pb = framework::proto;
 
 constexpr int64_t kFirstUnknownVersion = 1009000;  // 1.9.0: never released, 2.0 changed the format
 
-// Python has to be able to show every text of a program.
+// Python must be able to show every text of a program.
 const std::string& text(const std::string& s, const char* what) {
   AB_CHECK(is_utf8(s), InvalidArgument, "{} is not UTF-8 text", what);
   return s;
@@ -72,7 +72,7 @@ void get_slots(const std::string& type, const google::protobuf::RepeatedPtrField
   }
 }
 
-// Which payload fields of the message are there, as a set of attribute types.
+// The payload fields of the message that are present, as a set of attribute types.
 unsigned payloads(const pb::OpDesc::Attr& a) {
   unsigned mask = 0;
   const auto add = [&](bool there, AttrType type) { mask |= there ? 1u << static_cast<int>(type) : 0u; };
@@ -172,7 +172,7 @@ OpRef get_op(const pb::OpDesc& desc) {
     op->made_at = loc_from_stack(attr_as<std::vector<std::string>>(stack->first, stack->second));
     op->attrs.erase(stack);
   }
-  // Every consumer asks for the role, so a file cannot be allowed to give it another type.
+  // Every consumer queries the role, so a file must not give it another type.
   if (op->has_attr("op_role")) op->role();
   op->role_vars();
   return op;

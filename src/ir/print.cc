@@ -29,7 +29,7 @@ class Printer {
   Printer(const Program& program, bool with_details) : program_(program), with_details_(with_details) {}
 
   std::string run() {
-    // Blocks that no op refers to follow behind; each block is printed once, whatever refers to it.
+    // Blocks that no op refers to follow at the end; each block is printed once.
     for (int i = 0; i < program_.num_blocks(); ++i) print(program_.block(i), 0);
     return std::move(text_);
   }
@@ -53,7 +53,7 @@ class Printer {
     }
   }
 
-  static constexpr int kMaxDepth = 100;  // deeper blocks are printed behind, not inside
+  static constexpr int kMaxDepth = 100;  // deeper blocks are printed at the end, not inside
 
   const Program& program_;
   const bool with_details_;

@@ -167,7 +167,7 @@ void Program::drop_unused_blocks() {
     for (const int idx : std::vector<int>(kept.begin(), kept.end())) {
       const Block& b = block(idx);
       add_sub_blocks(b, &kept);
-      // Whoever stays needs the blocks through which its names are seen.
+      // A block that stays needs the blocks through which its names are visible.
       for (const int up : {b.parent(), b.forward_block}) {
         if (up >= 0) kept.insert(up);
       }

@@ -1,6 +1,6 @@
 // A Program: blocks of variables and ops. It is data that layers append to, append_backward extends, files hold and
 // the engine compiles. Block 0 is the global block; the others are bodies of control flow.
-// Every change raises version(), so that whoever compiled the program can see that it moved on. Not thread-safe.
+// Every change increases version(), so that owners of a compiled program see that it is outdated. Not thread-safe.
 #pragma once
 #include <deque>
 #include <memory>
@@ -32,8 +32,8 @@ class Block {
   const std::vector<VarRef>& vars() const { return vars_; }
   VarRef find_var(const std::string& name) const;            // here; null when absent
   VarRef find_var_recursive(const std::string& name) const;  // here, in the forward block, in the parents
-  // Makes the variable, or returns the one of that name when it is alike; InvalidArgument when it differs in kind,
-  // dtype, lod_level or (known) shape.
+  // Creates the variable, or returns the one of that name if it is equal; InvalidArgument if it differs in kind, dtype,
+  // lod_level or (known) shape.
   VarRef create_var(const Var& var);
   void remove_var(const std::string& name);
   void rename_var(const std::string& from, const std::string& to);  // in ops of this block too
@@ -46,14 +46,14 @@ class Block {
   void remove_ops(size_t first, size_t last);
 
  private:
-  friend class Program;  // numbers blocks anew
+  friend class Program;  // renumbers blocks
 
   Program* program_;
   int idx_, parent_;
   std::vector<VarRef> vars_;
   std::unordered_map<std::string, VarRef> by_name_;
   std::vector<OpRef> ops_;
-  bool reads_versions_ = false;  // some op has been added that does (ir/versions.h)
+  bool reads_versions_ = false;  // an op that reads versions has been added (ir/versions.h)
 };
 
 class Program : public std::enable_shared_from_this<Program> {
@@ -62,14 +62,14 @@ class Program : public std::enable_shared_from_this<Program> {
   std::shared_ptr<Program> clone() const;  // deep
 
   Block& global_block() const { return *blocks_[0]; }
-  Block& block(int idx) const;  // InvalidArgument when there is none
+  Block& block(int idx) const;  // InvalidArgument if there is none
   int num_blocks() const { return static_cast<int>(blocks_.size()); }
   Block& create_block(int parent);
-  // Drops blocks that no op refers to and numbers the rest anew.
+  // Drops blocks that no op refers to and renumbers the rest.
   void drop_unused_blocks();
 
   int64_t random_seed = 0;              // 0: drawn at random
-  int draws = 0;                        // largest kDrawNumber that was given
+  int draws = 0;                        // largest kDrawNumber in use
   int64_t file_version = kFileVersion;  // ProgramDesc.version
   // The file it was read from and what we would have written then: an unchanged program is written as it was read, with
   // the order and the fields that other writers give theirs.

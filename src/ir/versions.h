@@ -33,8 +33,8 @@ std::optional<int> version_read(const Op& op, std::string_view slot, size_t arg)
 // How many of the ops [0, end) of the block write the variable.
 int writes_before(const Block& block, const std::string& name, size_t end);
 
-// Keeps the versions right when `op` comes to stand at `index` (by = 1), or goes from there (by = -1): of the ops from
-// `first` on, those that read a version behind it.
+// Keeps the versions right when `op` is inserted at `index` (by = 1) or removed from it (by = -1), for the ops from
+// `first` on that read a later version.
 void shift_version_reads(Block& block, const Op& op, size_t index, size_t first, int by);
 
 }  // namespace anabranch::ir

@@ -9,7 +9,7 @@
 namespace anabranch::ir {
 namespace {
 
-// One rule: what it demands of an op in its block. The op is added to the message by the caller.
+// One rule: its requirement on an op in its block. The caller adds the op to the message.
 using Rule = std::function<void(const Block&, const Op&)>;
 
 void has_type(const Block&, const Op& op) { AB_CHECK(!op.type.empty(), InvalidArgument, "an op has no type"); }
@@ -26,10 +26,10 @@ void arguments_can_be_seen(const Block& block, const Op& op) {
   }
 }
 
-// How deep a block lies. Everybody who walks over blocks relies on these limits, and on a block having one user: a walk
-// that follows sub-blocks takes no more steps than there are blocks.
+// How deeply a block is nested. All code that walks over blocks relies on these limits, and on a block having one user:
+// a walk that follows sub-blocks takes no more steps than there are blocks.
 struct Depths {
-  std::vector<int> above;    // blocks on the longest way up, by parents and forward blocks
+  std::vector<int> above;    // blocks on the longest path up, by parents and forward blocks
   std::vector<int> running;  // blocks that run around it
   std::vector<const Op*> user;
 };
@@ -37,7 +37,7 @@ struct Depths {
 constexpr int kMostNested = 64;
 constexpr int kMostAbove = 2 * kMostNested;  // a gradient has its own way up, and that of its forward block
 
-// Sub-blocks were created after the block that uses them, so references lead forward and cannot form a cycle.
+// Sub-blocks are created after the block that uses them, so references point forward and cannot form a cycle.
 void check_sub_blocks(const Block& block, const Op& op, Depths* depths) {
   const int count = block.program().num_blocks();
   for (const int sub : op.sub_blocks()) {

@@ -69,7 +69,7 @@ assert after < first and exe.run(other, feed=small, fetch_list=[twice])[0] < 2 *
     assert held["bytes: wide_w"] == 256 * 256 * 4, said
     arena, = (count for purpose, count in held.items() if "temporaries of the step that fetches twice" in purpose)
     assert arena >= 600 * 256 * 4 and [int(h[1]) for h in holds] == sorted(held.values(), reverse=True), said
-    assert any("wanted for temporaries of the step that fetches mean" in line for line in lines), said
+    assert any("requested for temporaries of the step that fetches mean" in line for line in lines), said
     assert any(line.startswith("  kept   ") for line in lines), said
     needs = [line for line in lines if line.startswith("  needs")]
     assert needs and "4194304 bytes: " in needs[0] and "[4096, 256] float32" in needs[0], said
@@ -85,7 +85,7 @@ _, startup, _ = net_of(64, lambda loss: loss)
 exe.run(startup)
 there = np.zeros((2048, 1024), "float32")
 said = refused(lambda: fluid.LoDTensor().set(there, fluid.CUDAPlace(0)))
-assert "wanted for tensors outside of programs" in said and "bytes: wide_w" in said, said
+assert "requested for tensors outside of programs" in said and "bytes: wide_w" in said, said
 main, _, loss = net_of(64, lambda loss: loss)
 exe.run(main, feed={"x": np.ones((4, 64), "float32")}, fetch_list=[loss])
 """, simdevice_bytes=1 << 22)
