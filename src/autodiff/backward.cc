@@ -9,7 +9,7 @@
 namespace anabranch {
 namespace {
 
-// Takes back what a failed differentiation has added to the global block.
+// Undoes what a failed differentiation has added to the global block.
 class Undo {
  public:
   explicit Undo(ir::Block& block) : block_(block), ops_(block.ops().size()), vars_(block.vars().size()) {}
@@ -39,7 +39,7 @@ ir::VarRef global_var(const ir::Block& block, const std::string& name, const cha
   return var;
 }
 
-// One behind the last op that writes the variable; 0 when none does.
+// One past the last op that writes the variable; 0 if none does.
 size_t end_of(const ir::Block& block, const std::string& name) {
   for (size_t i = block.ops().size(); i-- > 0;) {
     const auto outs = block.ops()[i]->output_args();
@@ -48,14 +48,14 @@ size_t end_of(const ir::Block& block, const std::string& name) {
   return 0;
 }
 
-// The op from `first` on that begins a backward pass: the gradient of the loss.
+// The first op from `first` on that starts a backward pass: the gradient of the loss.
 size_t backward_begin(const ir::Block& block, size_t first) {
   const int wanted = ir::role::kBackward | ir::role::kLoss;
   while (first < block.ops().size() && (block.ops()[first]->role() & wanted) != wanted) ++first;
   return first;
 }
 
-// Free name for the gradient of a target.
+// A free name for the gradient of a target.
 std::string seed_name(const ir::Block& block, const std::string& target) {
   const std::string name = ir::grad_name(target);
   if (!block.find_var(name)) return name;
@@ -85,7 +85,7 @@ ir::OpRef shape_of(const std::string& var, const std::string& out) {
   return op;
 }
 
-// Ones in the shape that the target has at run time.
+// Ones in the shape of the target at run time.
 void seed_with_ones(BlockGradients& gradients, ir::Block& block, const ir::Var& target) {
   const std::string name = seed_name(block, target.name);
   ir::OpRef fill = fill_with_one(target, name, ir::role::kBackward);
@@ -115,7 +115,7 @@ std::map<std::string, ir::Op*> last_writers(const ir::Block& block, size_t first
   return writers;
 }
 
-// The op that makes the final gradient of a parameter says so: updates, reductions and servers go by it.
+// Marks the op that computes the final gradient of a parameter: updates, reductions and servers rely on the mark.
 void mark_gradient(ir::Op& op, const std::string& parameter, const std::string& gradient) {
   Attr& attr = op.attrs["op_role_var"];
   auto* names = std::get_if<std::vector<std::string>>(&attr);

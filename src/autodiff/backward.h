@@ -12,9 +12,9 @@ namespace anabranch {
 
 struct BackwardOptions {
   std::vector<std::string> parameters;   // empty: every trainable parameter, in program order
-  std::set<std::string> no_grad;         // variables whose gradient is not wanted, beside those with stop_gradient
-  std::vector<std::string> checkpoints;  // what lies between them is computed again (recompute.h); empty: nothing is
-  // Called after each gradient op is appended (error clip), except the op that begins with the gradient of the loss.
+  std::set<std::string> no_grad;         // variables without gradients, in addition to those with stop_gradient
+  std::vector<std::string> checkpoints;  // ops between them are recomputed (recompute.h); empty: none
+  // Called after each gradient op is appended (error clip), except the op that starts with the gradient of the loss.
   std::function<void(ir::Block&, const ir::Op&)> after_op;
 };
 
@@ -23,7 +23,8 @@ struct BackwardOptions {
 std::vector<std::pair<std::string, std::string>> append_backward(ir::Program& program, const std::string& loss,
                                                                  const BackwardOptions& options);
 
-// Gradients of targets (weighted by target_grads; "" = ones) by each input: names, "" where there is no influence.
+// Gradients of targets (weighted by target_grads; "" = ones) with respect to each input: names, "" for independent
+// ones.
 std::vector<std::string> gradients(ir::Program& program, const std::vector<std::string>& targets,
                                    const std::vector<std::string>& inputs, const std::vector<std::string>& target_grads,
                                    const std::set<std::string>& no_grad);

@@ -1,4 +1,4 @@
-// An op of the backward part that no gradient function makes.
+// An op of the backward part that does not come from a gradient function.
 #pragma once
 #include <memory>
 #include <string>

@@ -20,8 +20,8 @@ bool any_in(const std::vector<std::string>& names, const std::set<std::string>& 
   return std::any_of(names.begin(), names.end(), [&](const auto& n) { return set.count(n) != 0; });
 }
 
-// Where a slot takes one variable whose gradient is not wanted, Fluid leaves the slot empty; in lists it keeps the
-// place with kEmptyVar.
+// If a slot has a single variable whose gradient is not requested, Fluid leaves the slot empty; in lists it keeps the
+// position with kEmptyVar.
 void tidy_outputs(ir::Op& op) {
   for (auto& slot : op.outputs) {
     if (slot.args.size() == 1 && slot.args[0] == ir::kEmptyVar) slot.args.clear();
@@ -35,15 +35,15 @@ void set_roles(ir::Op& op) {
   if (op.has_attr("op_role_var")) op.attrs["op_role_var"] = std::vector<std::string>{};
 }
 
-// Attributes of an op whose block has memories: which variables are memories, and what makes them. The input slot that
-// begins them.
+// Attributes of an op whose block has memories: the memory variables, their sources, and the input slot with their
+// initial values.
 constexpr const char *kMemories = "ex_states", *kMemoriesMadeBy = "states", *kMemoriesBegunBy = "initial_states";
 
-// Memories of a block, which attributes of its op name: variables of the block that hold what another one of its
-// variables held at the end of the turn before, and what an input of the op holds in the first turn.
+// Memories of a block, named by attributes of its op: variables that hold what another variable of the block held at
+// the end of the previous iteration, and what an input of the op holds in the first one.
 struct Memories {
-  std::map<std::string, std::string> made_by;  // memory -> the variable that the turn before has made
-  std::vector<std::string> names;              // in the order of the inputs that begin them
+  std::map<std::string, std::string> made_by;  // memory -> the variable of the previous iteration
+  std::vector<std::string> names;              // in the order of the inputs that initialize them
 };
 
 Memories memories_of(const ir::Op& op) {
@@ -115,7 +115,7 @@ BlockGradients::Path BlockGradients::find_path(size_t end, const std::set<std::s
     for (const auto& in : ops[i]->input_args()) {
       if (wants(in)) needed.insert(in);
     }
-    // A block may read what it writes now and then only, or in part: then it reads what was there before.
+    // A block may write a variable only sometimes, or in part: then it reads the earlier value.
     for (const int sub : ops[i]->sub_blocks()) {
       const auto& reads = outer_names.of(sub).reads;
       for (const auto& out : ops[i]->output_args()) {
@@ -127,8 +127,8 @@ BlockGradients::Path BlockGradients::find_path(size_t end, const std::set<std::s
   return path;
 }
 
-// An op whose block writes a variable of an outer block, and does not list it as an output, hands on no gradient of it:
-// an op of the path must not meet such a variable.
+// An op whose block writes a variable of an outer block without listing it as an output passes on no gradient of it: an
+// op of the path must not use such a variable.
 void BlockGradients::refuse_hidden_writes(const Path& path, size_t end, const std::set<std::string>& targets) const {
   OuterNamesOf outer_names(forward_.program());
   for (size_t i = 0; i < end; ++i) {
@@ -172,7 +172,7 @@ void BlockGradients::run(size_t end, const std::set<std::string>& targets, const
   if (forward_.idx() > 0) settle_names();
 }
 
-// What makes the gradient of a gradient op leaves out what nothing flows into.
+// Gradients of gradient ops omit arguments without incoming gradients.
 ir::Op BlockGradients::without_unreached(const ir::Op& op) const {
   ir::Op seen = op;
   for (auto& slot : seen.outputs) {
@@ -215,8 +215,8 @@ void BlockGradients::differentiate(size_t index) {
   emit(wanted);
 }
 
-// Gives every gradient that the op reads and nobody makes a value of zeros; an op with a block makes its own zeros.
-// False: it reads gradients, and there are none of them at all.
+// Fills gradients that the op reads and no op computes with zeros; an op with a block makes its own zeros. False: the
+// op reads gradients, and none of them exists.
 bool BlockGradients::fill_missing(size_t index, ir::Op& grad) {
   const ir::Op& forward = *forward_.ops()[index];
   std::map<std::string, std::string> missing;
@@ -253,13 +253,13 @@ bool BlockGradients::fill_missing(size_t index, ir::Op& grad) {
   return true;
 }
 
-// A variable of the gradient block holds the gradient of the target when a turn begins: the op puts it there.
+// A variable of the gradient block holds the gradient of the target at the start of an iteration: the op puts it there.
 void BlockGradients::hand_in(const std::string& target) {
   seed(target, gradient_name(target), nullptr);
   handed_in_.insert(target);
 }
 
-// What one turn makes for the next is a target, too, when a target depends on it.
+// A value that one iteration passes to the next is also a target if a target depends on it.
 std::set<std::string> BlockGradients::close_over_turns(const std::map<std::string, std::string>& made_by_turn_before,
                                                        std::set<std::string> targets) const {
   for (size_t known = 0; known != targets.size();) {
@@ -274,7 +274,7 @@ std::set<std::string> BlockGradients::close_over_turns(const std::map<std::strin
   return targets;
 }
 
-// Whether a variable may hold something before the op.
+// Whether a variable may hold a value before the op.
 bool BlockGradients::had_value(size_t index, const std::string& name) const {
   const ir::VarRef var = forward_.find_var(name);
   if (!var || var->persistable || var->is_data) return true;
@@ -283,7 +283,7 @@ bool BlockGradients::had_value(size_t index, const std::string& name) const {
                      [&](const ir::OpRef& op) { return contains(op->output_args(), name); });
 }
 
-// Arrays that the op of the block reads, and whose gradients are made by other ops than such as add to elements.
+// Arrays that the op of the block reads and whose gradients other ops compute than those that add to elements.
 std::vector<std::string> BlockGradients::whole_arrays(const ir::Op& op, const std::set<std::string>& targets) const {
   std::vector<std::string> found;
   for (const auto& name : op.input_args()) {
@@ -299,10 +299,10 @@ std::vector<std::string> BlockGradients::whole_arrays(const ir::Op& op, const st
   return found;
 }
 
-// A gradient op that was given the forward op's sub-block gets that block's gradient block instead. Inside, the
-// gradients of outer variables have their plain names x@GRAD and are local. For what the block writes, such a variable
-// holds the gradient of what the turn has left before the ops of the gradient block, and behind them the gradient of
-// what the turn has found: the op carries it from turn to turn.
+// A gradient op that was given the forward op's sub-block gets that block's gradient block instead. Inside it, the
+// gradients of outer variables have their plain names x@GRAD and are local. For a variable that the block writes,
+// x@GRAD holds the gradient of the iteration's final value before the ops of the gradient block, and the gradient of
+// its initial value after them: the op carries it from iteration to iteration.
 void BlockGradients::add_sub_block(size_t index, ir::Op& grad) {
   const ir::Op& forward = *forward_.ops()[index];
   const auto subs = forward.sub_blocks();
@@ -325,8 +325,8 @@ void BlockGradients::add_sub_block(size_t index, ir::Op& grad) {
   for (const auto& target : targets) inner->hand_in(target);
   hand_in_sums(index, *inner);
   inner->run(body.ops().size(), targets, {});
-  std::set<std::string> given;    // a variable may be listed twice, its gradient flows once
-  std::vector<std::string> ends;  // the gradient of what the turn has found is zero
+  std::set<std::string> given;    // a variable may be listed twice; its gradient flows once
+  std::vector<std::string> ends;  // the gradient of the iteration's initial value is zero
   for (const auto& target : targets) {
     if (!inner->partials_.count(gradient_name(target))) ends.push_back(target);
   }
@@ -336,7 +336,8 @@ void BlockGradients::add_sub_block(size_t index, ir::Op& grad) {
     const bool carried = targets.count(name) && !body.find_var(name);
     return (carried ? had_value(index, name) : inner->partials_.count(gradient) != 0) && given.insert(gradient).second;
   };
-  // What begins a memory may begin another one, and be read by the block, too: each of them is a part of its gradient.
+  // The initial value of a memory may initialize another one and be read by the block: each use contributes to its
+  // gradient.
   const auto memory_flows = [&](size_t i) {
     return i < memories.names.size() && inner->partials_.count(gradient_name(memories.names[i])) != 0;
   };

@@ -14,7 +14,7 @@
 namespace anabranch {
 
 struct GradientRequest {
-  std::set<std::string> no_grad;  // beside variables with stop_gradient and parameters that are not trained
+  std::set<std::string> no_grad;  // in addition to stop_gradient variables and frozen parameters
   std::function<void(ir::Block&, const ir::Op&)> after_op;
 };
 
@@ -24,12 +24,12 @@ class BlockGradients {
   BlockGradients(const ir::Block& forward, const GradientRequest& request)
       : BlockGradients(forward, request, {forward, {}}) {}
 
-  // Gradient of a target. `op` makes it and is put in front of all; null: it exists under this name.
+  // Gradient of a target. `op` computes it and is inserted first; null: it exists under this name.
   void seed(const std::string& target, const std::string& name, ir::OpRef op);
-  void prepend(ir::OpRef op) { ops_.push_back(std::move(op)); }  // what a seed op needs; before run()
+  void prepend(ir::OpRef op) { ops_.push_back(std::move(op)); }  // inputs of a seed op; before run()
   // Differentiates ops [0, end) that lie between `inputs` (empty: anything) and `targets`.
   void run(size_t end, const std::set<std::string>& targets, const std::set<std::string>& inputs);
-  // Name of the gradient of a variable, "" when there is none. It is final after commit().
+  // Name of the gradient of a variable, "" if there is none. It is final after commit().
   std::string gradient_of(const std::string& var) const;
   // Appends the ops to a block, with checks and shape inference.
   void commit(ir::Block& into);
@@ -78,17 +78,17 @@ class BlockGradients {
   const ir::Block& forward_;
   const GradientRequest& request_;
   std::vector<ir::OpRef> ops_;
-  std::set<const ir::Op*> begins_;  // those of ops_ that make the gradient of a target from nothing
+  std::set<const ir::Op*> begins_;  // those of ops_ that create the gradient of a target
   // Here, names of gradients end with kGradientMark (opdef/grad_context.h), also as arguments of ops_.
   std::map<std::string, Partials> partials_;  // by gradient name
   std::vector<std::string> order_;            // gradient names in order of their first part
   std::map<std::string, int> rename_count_;
-  std::map<std::string, std::string> forward_var_;  // name of a gradient or of a part -> the variable it belongs to
+  std::map<std::string, std::string> forward_var_;  // name of a gradient or of a term -> its variable
   std::map<std::string, std::string> finished_;     // gradients of variables that an op of the path made
   std::map<const ir::Op*, std::unique_ptr<BlockGradients>> inner_;
-  std::set<std::string> outside_;    // gradients that exist before the ops: of targets, and those that a turn is given
-  std::set<std::string> handed_in_;  // of a block inside another: variables whose gradients its variables x@GRAD hold
-  std::set<std::string> sums_;       // of those: gradients that turns add to
+  std::set<std::string> outside_;    // gradients that exist before the ops: of targets, and inputs of an iteration
+  std::set<std::string> handed_in_;  // of a nested block: variables whose gradients its variables x@GRAD hold
+  std::set<std::string> sums_;       // of those: gradients that iterations add to
   ForwardReads reads_;
 };
 

@@ -1,4 +1,4 @@
-// Gradient ops go into a block: names are settled, variables declared, shapes inferred.
+// Inserts gradient ops into a block: names are settled, variables declared, shapes inferred.
 #include <algorithm>
 
 #include "autodiff/block_gradients.h"
@@ -28,7 +28,7 @@ void BlockGradients::avoid_existing(const ir::Block& into) {
   }
 }
 
-// What the op's names stand for has been settled: they become names of the program.
+// The variables that the op's names stand for are settled: they become names of the program.
 void BlockGradients::strip_marks(ir::Op& op) {
   for (auto* slots : {&op.inputs, &op.outputs}) {
     for (auto& slot : *slots) {
@@ -39,7 +39,7 @@ void BlockGradients::strip_marks(ir::Op& op) {
 
 void BlockGradients::declare_outputs(ir::Block& into, const ir::Op& op) const {
   for (const auto& name : op.output_args()) {
-    // A gradient that goes by the same name outside is another one.
+    // A gradient of the same name outside is a different variable.
     if (is_gradient(name) ? into.find_var(plain(name)) : into.find_var_recursive(name)) continue;
     ir::Var var;
     auto it = forward_var_.find(name);

@@ -49,7 +49,8 @@ void ForwardReads::note(size_t index, ir::Op& grad) {
   }
 }
 
-// An op with a gradient block of its own reads, like that block, what the forward op has read: the graph sees to that.
+// An op with its own gradient block reads, like that block, the values that the forward op read: the graph ensures
+// that.
 void ForwardReads::bind(ir::Op& op, bool same_block) {
   if (!op.sub_blocks().empty()) return;
   std::vector<ir::VersionRead> bound;
@@ -68,7 +69,7 @@ void ForwardReads::bind(ir::Op& op, bool same_block) {
   if (!bound.empty()) ir::set_version_reads(op, bound);
 }
 
-// In block 0 the graph keeps the values that blocks have read; a block in a block has to copy them.
+// In block 0 the graph keeps the values that blocks have read; a block inside a block must copy them.
 std::set<std::string> ForwardReads::passing_for_block_of(size_t index) const {
   const ir::Op& op = *forward_.ops()[index];
   std::set<std::string> passing = passing_;

@@ -1,6 +1,6 @@
-// What gradient ops read of the forward part. A gradient op needs the value that its forward op saw, or made. Where the
-// variable is written again, ops in the same block say which version they read (ir/versions.h); those of a gradient
-// block read a copy, which the forward block takes in time.
+// Forward values that gradient ops read. A gradient op needs the value that its forward op read or computed. If the
+// variable is written again, ops in the same block record the version they read (ir/versions.h); those of a gradient
+// block read a copy, which the forward block makes in time.
 #pragma once
 #include <map>
 #include <optional>
@@ -17,30 +17,31 @@ namespace anabranch {
 class ForwardReads {
  public:
   using Versions = std::map<std::string, int>;
-  // `outer`: versions of the variables of outer blocks that the forward ops read. `passing`: those of them that
-  // somebody writes before the gradient ops run - a later turn of the loop, say.
+  // `outer`: versions of the variables of outer blocks that the forward ops read. `passing`: those of them that are
+  // overwritten before the gradient ops run, for instance by a later iteration of the loop.
   ForwardReads(const ir::Block& forward, Versions outer, std::set<std::string> passing = {});
 
-  // Notes what the gradient op of forward op `index` reads, and takes the mark of written outputs from its arguments.
+  // Records what the gradient op of forward op `index` reads, and removes the mark of written outputs from its
+  // arguments.
   void note(size_t index, ir::Op& grad);
-  // Binds the reads of a gradient op. same_block: it stands behind the forward ops.
+  // Binds the reads of a gradient op. same_block: it follows the forward ops.
   void bind(ir::Op& op, bool same_block);
-  // The copies that bound ops read; after all are bound.
+  // The copies that bound ops read; call it after all are bound.
   void insert_copies(ir::Block& forward) const;
 
   // The variables around the block of forward op `index` that have other values when its gradient runs.
   std::set<std::string> passing_for_block_of(size_t index) const;
-  // The versions that the block of forward op `index` reads of the variables around it.
+  // The versions of outer variables that the block of forward op `index` reads.
   Versions seen_by_block_of(size_t index) const;
-  // Which version of a variable a gradient op means that does not say so itself: one that reads outer variables, or
-  // that has a gradient block. Absent: the latest.
+  // The version of a variable for a gradient op without its own record: one that reads outer variables, or that has a
+  // gradient block. Absent: the latest.
   std::optional<int> version_meant(const ir::Op& op, const std::string& name) const;
 
  private:
   struct Read {
     std::string slot;
     size_t arg;
-    int version;  // by the ops in front of `at`
+    int version;  // by the ops before `at`
     size_t at;
   };
   struct Copy {

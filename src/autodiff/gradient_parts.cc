@@ -1,4 +1,4 @@
-// The parts of gradients, how they are named and added up.
+// Partial gradients: their names and sums.
 #include <algorithm>
 
 #include "autodiff/backward_op.h"
@@ -8,9 +8,9 @@
 
 namespace anabranch {
 
-// The gradient ops of one forward op. Reads first: partial gradients are joined before their first reader. Then the
-// outputs get their names. The gradient of an op that worked in place is the next version of what it has read, no
-// further part of it.
+// The gradient ops of one forward op. Reads first: partial gradients are summed before their first reader. Then the
+// outputs get their names. The gradient of an op that worked in place is the next version of the gradient it reads, not
+// another term.
 void BlockGradients::emit(const std::vector<ir::OpRef>& ops) {
   std::set<std::string> read;
   for (const auto& op : ops) {
@@ -37,14 +37,14 @@ void BlockGradients::emit(const std::vector<ir::OpRef>& ops) {
         *arg = partials_.at(gradient).names[0];
         continue;
       }
-      // What a later one of the ops still reads keeps its name.
+      // An output that a later one of the ops still reads keeps its name.
       produce(gradient, arg, ops.size() > 1 && replaced.count(gradient) != 0);
     }
   }
 }
 
-// Outputs that are gradients, by slot, with what they are gradients of. They are emptied until their turn comes, so
-// that renaming the first part does not touch the second of the same op.
+// Outputs that are gradients, by slot, with the variables they belong to. They stay empty until they are named, so that
+// renaming the first term does not affect the second one of the same op.
 std::vector<std::pair<std::string*, std::string>> BlockGradients::take_outputs(ir::Op& op) {
   std::vector<ir::Slot*> slots;
   for (auto& slot : op.outputs) slots.push_back(&slot);
@@ -68,7 +68,7 @@ void BlockGradients::join_partials(const std::string& gradient) {
     names.resize(1);
     return;
   }
-  // A gradient that existed before goes by the name that the sum would have.
+  // A gradient that existed before has the name that the sum would get.
   const std::string sum = outside_.count(gradient) ? part_name(gradient) : gradient;
   ops_.push_back(backward_op("sum", {{"X", it->second.names}}, {{"Out", {sum}}}));
   it->second.names = {sum};
@@ -109,7 +109,7 @@ void BlockGradients::rename_reads(const std::string& from, const std::string& to
   for (size_t i = first_op; i < ops_.size(); ++i) ops_[i]->rename_input(from, to);
 }
 
-// An op that adds to elements of an array makes no further part of the array's gradient: it changes the one there is.
+// An op that adds to elements of an array contributes no separate term: it changes the array's gradient in place.
 bool BlockGradients::adds_to_array(const ir::Op& op, const std::string& gradient) const {
   if (!find_op(op.type).has(kKeepsOutputs) || !op.sub_blocks().empty() || !partials_.count(gradient)) return false;
   const auto var = forward_var_.find(gradient);
@@ -117,7 +117,7 @@ bool BlockGradients::adds_to_array(const ir::Op& op, const std::string& gradient
   return of && of->kind == VarKind::kLoDTensorArray;
 }
 
-// The op that runs a gradient block finds the gradients that it made by their plain names.
+// The op that runs a gradient block finds the gradients by their plain names.
 void BlockGradients::settle_names() {
   for (const auto& gradient : std::set<std::string>(order_.begin(), order_.end())) {
     const auto it = partials_.find(gradient);
@@ -127,9 +127,9 @@ void BlockGradients::settle_names() {
   }
 }
 
-// An op that makes a variable anew ends the life of its gradient: earlier ops made another version of the variable.
-// One in place does so when it passes no gradient on. Ops with sub-blocks may not have run, and arrays are written in
-// part: those do not end it.
+// An op that overwrites a variable ends the lifetime of its gradient: earlier ops computed another version of the
+// variable. An op that works in place does so if it passes no gradient on. Ops with sub-blocks may not have run, and
+// arrays are written in part: those do not end it.
 void BlockGradients::finish_versions(const ir::Op& op, bool passes_on) {
   if (!op.sub_blocks().empty()) return;
   const auto ins = op.input_args();

@@ -1,4 +1,4 @@
-// Names of gradients inside autodiff: marked at their end (opdef/grad_context.h) until they get into the program.
+// Names of gradients inside autodiff: they carry a mark at the end (opdef/grad_context.h) until they enter the program.
 #pragma once
 #include <string>
 

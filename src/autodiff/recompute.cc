@@ -10,11 +10,11 @@
 namespace anabranch {
 namespace {
 
-// One part between checkpoints, and what has been made again of it.
+// One segment between checkpoints, and the variables that have been recomputed.
 struct Part {
-  std::vector<ir::OpRef> ops;                // those that are copied
-  std::map<std::string, std::string> again;  // variable -> its copy; the copy has a name once it is made
-  std::set<std::string> gradients;           // of what its ops make
+  std::vector<ir::OpRef> ops;                // the ops that are copied
+  std::map<std::string, std::string> again;  // variable -> its copy, which has a name once it is made
+  std::set<std::string> gradients;           // gradients of the segment's variables
 };
 
 class Recompute {
@@ -49,7 +49,7 @@ class Recompute {
     parts_.resize(ends_.size());
   }
 
-  // The part that op i belongs to; parts_.size() behind the last checkpoint.
+  // The segment of op i; parts_.size() after the last checkpoint.
   size_t part_of(size_t i) const {
     return static_cast<size_t>(std::lower_bound(ends_.begin(), ends_.end(), i) - ends_.begin());
   }
@@ -63,21 +63,21 @@ class Recompute {
       if (i >= backward_) continue;
       for (const auto& in : op.input_args()) readers_[in].insert(part_of(i));
     }
-    for (int b = 1; b < block_.program().num_blocks(); ++b) {  // blocks name what they use of this one
+    for (int b = 1; b < block_.program().num_blocks(); ++b) {  // blocks name the variables of this one that they use
       for (const auto& op : block_.program().block(b).ops()) {
         for (const auto& args : {op->input_args(), op->output_args()}) kept_.insert(args.begin(), args.end());
       }
     }
   }
 
-  // Numbers with a number of their own, or a seed, come again.
+  // Ops with a seed or a draw number give the same random numbers again.
   static bool draws_again(const ir::Op& op) {
     auto seed = op.attrs.find("seed");
     const auto* own = seed == op.attrs.end() ? nullptr : std::get_if<int32_t>(&seed->second);
     return op.has_attr(ir::kDrawNumber) || (own && *own != 0);
   }
 
-  // Whether the op, run once more in the backward pass, gives what it gave.
+  // Whether the op gives the same result when it runs again in the backward pass.
   bool repeatable(const ir::Op& op, size_t index) const {
     const OpDef& def = find_op(op.type);
     if (!op.sub_blocks().empty() || op.has_attr(ir::kReadVersions)) return false;
@@ -90,7 +90,7 @@ class Recompute {
     });
   }
 
-  // Whether a result of a part is not kept.
+  // Whether a result of a segment is dropped.
   bool dropped(const std::string& name, size_t part) const {
     if (kept_.count(name) || writers_.at(name).size() != 1) return false;
     const ir::VarRef var = block_.find_var(name);
@@ -129,7 +129,7 @@ class Recompute {
     return copy;
   }
 
-  // The copy of a variable that the part makes again, or of one beside it that must not be written twice.
+  // The copy of a variable that is recomputed, or of an output of the same op that must not be written twice.
   std::string declare_copy(const std::string& name) {
     ir::Var var = *block_.find_var(name);
     var.name = free_name(name);

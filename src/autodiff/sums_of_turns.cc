@@ -1,5 +1,5 @@
-// Gradients of what a block only reads are added up in the order in which those of the program written out are: one
-// part after another, whichever turn of whichever block it comes from.
+// Gradients of variables that a block only reads are summed in the order of the unrolled program: one term after
+// another, whichever iteration of whichever block it comes from.
 #include "opdef/sums_of_turns.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace anabranch {
 namespace {
 
-// Whether a turn makes one part of the gradient at most.
+// Whether an iteration contributes at most one term of the gradient.
 bool has_one_part(const ir::Block& body, const std::string& name) {
   std::ptrdiff_t uses = 0;
   for (const auto& op : body.ops()) {
@@ -25,7 +25,8 @@ bool has_one_part(const ir::Block& body, const std::string& name) {
 
 }  // namespace
 
-// Where a turn makes several parts, or a block in it does, the variable x@GRAD of the gradient block holds the sum.
+// If an iteration contributes several terms, or a block inside it does, the variable x@GRAD of the gradient block holds
+// the sum.
 void BlockGradients::hand_in_sums(size_t index, BlockGradients& inner) const {
   const ir::Op& op = *forward_.ops()[index];
   const ir::Block& body = inner.forward_;
@@ -41,7 +42,7 @@ void BlockGradients::hand_in_sums(size_t index, BlockGradients& inner) const {
   }
 }
 
-// No op has added to them: the block makes no gradient of these variables.
+// No op has added to them: the block computes no gradient of these variables.
 void BlockGradients::drop_empty_sums() {
   std::set<std::string> made;
   for (const auto& op : ops_) {
@@ -58,7 +59,7 @@ void BlockGradients::drop_empty_sums() {
   }
 }
 
-// The op of the block gets what there is of such gradients already, and makes the whole of it.
+// The op of the block reads the existing terms of such gradients and computes the total.
 void BlockGradients::give_sums(const BlockGradients& inner, bool repeats, ir::Op& grad) const {
   const ir::Op& op = grad;
   std::vector<std::string> of, sums, inside;
@@ -66,7 +67,7 @@ void BlockGradients::give_sums(const BlockGradients& inner, bool repeats, ir::Op
     if (!is_gradient(gradient)) continue;
     const auto var = forward_var_.find(gradient);
     if (var == forward_var_.end() || std::find(of.begin(), of.end(), var->second) != of.end()) continue;
-    if (!repeats && !inner.sums_.count(gradient)) continue;  // one part is added behind the branch, as in Fluid
+    if (!repeats && !inner.sums_.count(gradient)) continue;  // one term is added after the branch, as in Fluid
     const std::string& name = var->second;
     if (inner.sums_.count(gradient)) inside.push_back(name);
     const bool reads = !inner.forward_.find_var(name) && inner.partials_.count(gradient) != 0;

@@ -15,7 +15,7 @@ size_t dtype_size(DType dtype) {
     case DType::kInt64:
     case DType::kFloat64: return 8;
   }
-  AB_THROW(InvalidArgument, "{} is no element type", static_cast<int>(dtype));
+  AB_THROW(InvalidArgument, "{} is not an element type", static_cast<int>(dtype));
 }
 
 const char* dtype_name(DType dtype) {
@@ -40,7 +40,7 @@ bool dtype_is_float(DType dtype) {
 
 DType dtype_from_number(int64_t number) {
   const bool known = (number >= 0 && number <= 6) || (number >= 20 && number <= 22);
-  AB_CHECK(known, InvalidArgument, "{} is no element type (0-6 and 20-22 are)", number);
+  AB_CHECK(known, InvalidArgument, "the element type must be 0 to 6 or 20 to 22, got {}", number);
   return static_cast<DType>(number);
 }
 

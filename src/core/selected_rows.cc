@@ -73,7 +73,7 @@ void check_rows(const SelectedRows& rows) {
   AB_CHECK(rows.height >= kUnknown, InvalidArgument,
            "sparse rows must have a height of at least 0, or -1 where it is not known, got {}", rows.height);
   if (in_block(rows)) {
-    AB_CHECK(rows.rows.empty() && values.rank() > 0, Internal, "sparse rows in a block {} have ids beside it",
+    AB_CHECK(rows.rows.empty() && values.rank() > 0, Internal, "sparse rows in a block {} have separate ids",
              values.str());
     return;
   }

@@ -24,7 +24,7 @@ int64_t Shape::numel(int first, int last) const {
   for (int i = first; i < last; ++i) {
     if (dims_[i] == kUnknown) return kUnknown;
   }
-  // One zero extent makes the product zero, whatever the others are.
+  // One zero extent makes the product zero for any other extents.
   for (int i = first; i < last; ++i) {
     if (dims_[i] == 0) return 0;
   }

@@ -42,7 +42,7 @@ std::shared_ptr<void> allocate_buffer(size_t bytes, Place place) {
   const size_t rounded = (bytes + alignment - 1) / alignment * alignment;
   const int64_t limit = Flags::memory_limit_mb();
   AB_CHECK(fits(rounded, limit), ResourceExhausted,
-           "FLAGS_memory_limit_mb is {}: there is no room for {} bytes beside {}", limit, bytes,
+           "FLAGS_memory_limit_mb is {}: there is no room for {} more bytes; {} are in use", limit, bytes,
            resident_buffer_bytes());
   void* p = std::aligned_alloc(alignment, rounded);
   AB_CHECK(p != nullptr, ResourceExhausted, "cannot allocate {} bytes", bytes);

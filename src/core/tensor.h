@@ -1,7 +1,7 @@
 // A typed, dense block of rows: shape, dtype, memory, and the LoD that groups its rows. Copying a Tensor shares the
 // memory. Memory only grows: resize() within capacity moves nothing, so a steady step allocates nothing.
-// A tensor may be a row-strided view (row i begins row_stride elements after row i-1); kernels that do not declare
-// that they take views are given contiguous tensors only (opdef/runtime.cc refuses others). Not thread-safe.
+// A tensor may be a row-strided view (row i starts row_stride elements after row i-1); kernels that do not declare
+// support for views get contiguous tensors only (opdef/runtime.cc refuses others). Not thread-safe.
 #pragma once
 #include <bit>
 #include <cstddef>

@@ -24,7 +24,7 @@ class PlainFile final : public ByteSource {
     struct stat info {};
     const bool regular = fstat(fd_, &info) == 0 && S_ISREG(info.st_mode);
     if (!regular) close(fd_);
-    AB_CHECK(regular, InvalidArgument, "{} is no regular file", path_);
+    AB_CHECK(regular, InvalidArgument, "{} is not a regular file", path_);
     posix_fadvise(fd_, 0, 0, POSIX_FADV_SEQUENTIAL);
   }
   ~PlainFile() override { close(fd_); }

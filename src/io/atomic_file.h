@@ -1,6 +1,6 @@
-// A file that appears as a whole or not at all: written under a temporary name beside its place, flushed to disk,
-// renamed. Until commit() the old file is untouched; an AtomicFile that is dropped leaves nothing behind. What a
-// process that was killed left behind goes with the next FileSet that writes to the folder.
+// A file that appears whole or not at all: written under a temporary name in the same folder, flushed to disk, renamed.
+// Until commit() the old file is untouched; an AtomicFile that is destroyed before that leaves no file. Temporary files
+// of a killed process are removed by the next FileSet that writes to the folder.
 #pragma once
 #include <deque>
 #include <set>
@@ -19,7 +19,7 @@ class AtomicFile {
   void write(std::string_view data);
   void write_at_begin(std::string_view data);  // over what stands there: what was not known before the rest
   void finish();                               // all is written: to disk with it
-  void commit();                               // takes the place of the old file
+  void commit();                               // replaces the old file
   void keep_old();  // so that restore() can give the old file, or its absence, back after commit()
   void restore() noexcept;
 
@@ -50,7 +50,7 @@ class FileSet {
   std::set<std::string> paths_, folders_;
 };
 
-// What processes that were killed have left in a folder.
+// Removes temporary files of killed processes from a folder.
 void remove_stale(const std::string& folder);
 
 }  // namespace anabranch::io

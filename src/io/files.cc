@@ -78,7 +78,7 @@ Loaded read_own_file(const Scope& scope, const std::string& name, const std::str
   } else {
     loaded = read_tensor(&rest, what);
   }
-  AB_CHECK(rest.empty(), InvalidArgument, "{}: {} extra bytes behind it (at byte {})", what, rest.size(),
+  AB_CHECK(rest.empty(), InvalidArgument, "{}: {} extra bytes after it (at byte {})", what, rest.size(),
            bytes.size() - rest.size());
   return loaded;
 }
@@ -95,11 +95,11 @@ std::vector<Loaded> read_one_file(const Scope& scope, const std::vector<std::str
     try {
       loaded.emplace_back(read_tensor(&rest, label(name, path)));
     } catch (Error& e) {
-      throw e.with_note(fmt::format("its part begins at byte {} of the file", begin));
+      throw e.with_note(fmt::format("its part starts at byte {} of the file", begin));
     }
   }
   AB_CHECK(rest.empty(), InvalidArgument,
-           "file {}: {} extra bytes behind the last variable, {} (at byte {}); it holds other variables than these {}",
+           "file {}: {} extra bytes after the last variable, {} (at byte {}); it holds other variables than these {}",
            path, rest.size(), names.empty() ? "none" : names.back(), bytes.size() - rest.size(), names.size());
   return loaded;
 }

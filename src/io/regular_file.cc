@@ -19,7 +19,7 @@ RegularFile::RegularFile(const std::string& path) : path_(path) {
   struct stat info {};
   const bool regular = fstat(fd_, &info) == 0 && S_ISREG(info.st_mode);
   if (!regular) close(fd_);
-  AB_CHECK(regular, InvalidArgument, "{} is no regular file", path);
+  AB_CHECK(regular, InvalidArgument, "{} is not a regular file", path);
   size_ = static_cast<uint64_t>(info.st_size);
 }
 

@@ -73,7 +73,7 @@ template <size_t I = 0> Attr empty_attr(size_t index) {
   if constexpr (I < std::variant_size_v<Attr>) {
     return index == I ? Attr(std::in_place_index<I>) : empty_attr<I + 1>(index);
   } else {
-    AB_THROW(InvalidArgument, "{} is no attribute type", index);
+    AB_THROW(InvalidArgument, "{} is not an attribute type", index);
   }
 }
 

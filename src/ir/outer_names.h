@@ -1,4 +1,4 @@
-// What the ops of a block read and write outside of it.
+// Names that the ops of a block read and write outside of it.
 #pragma once
 #include <map>
 #include <set>

@@ -214,7 +214,7 @@ ProgramRef parse_program(std::string_view bytes) {
   pb::ProgramDesc desc;
   // In two steps, for the one that does both writes to stderr when a required field is missing.
   const bool whole = desc.ParsePartialFromArray(bytes.data(), static_cast<int>(bytes.size())) && desc.IsInitialized();
-  AB_CHECK(whole, InvalidArgument, "these {} bytes are no program: they are damaged or cut off", bytes.size());
+  AB_CHECK(whole, InvalidArgument, "these {} bytes are not a program: they are damaged or cut off", bytes.size());
   try {
     ProgramRef program = to_program(desc);
     program->read_canonical = serialize_canonical(*program);

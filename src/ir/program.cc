@@ -53,8 +53,8 @@ VarRef Block::find_var_recursive(const std::string& name) const {
     if (VarRef var = block->find_var(name)) return var;
     if (block->parent_ < 0) return nullptr;
   }
-  // Two ways lead up from here, so the blocks above form a net, not a chain: each is visited once. The forward block
-  // comes first: where it has a variable of its own by the name of an outer one, its gradient means that.
+  // Two paths lead up from here, so the blocks above form a net, not a chain: each is visited once. The forward block
+  // comes first: if it has a local variable with the name of an outer one, its gradient refers to the local one.
   std::vector<bool> known(static_cast<size_t>(program_->num_blocks()));
   std::vector<int> queue{block->idx_};
   for (size_t i = 0; i < queue.size(); ++i) {
@@ -96,7 +96,7 @@ void Block::rename_var(const std::string& from, const std::string& to) {
   const VarRef var = find_var(from);
   AB_CHECK(var != nullptr, NotFound, "block {} has no variable {} to rename", idx_, from);
   if (from == to) return;
-  AB_CHECK(!to.empty() && to != kEmptyVar, InvalidArgument, "\"{}\" is no name for a variable", to);
+  AB_CHECK(!to.empty() && to != kEmptyVar, InvalidArgument, "\"{}\" is not a valid name for a variable", to);
   AB_CHECK(!find_var(to), InvalidArgument, "variable {} cannot be renamed to {}: block {} has one of that name", from,
            to, idx_);
   by_name_.erase(from);

@@ -26,7 +26,7 @@ struct Var {
   bool is_data = false;
   bool is_parameter = false;
   bool trainable = true;  // of a parameter
-  // What the variable was declared as before an op wrote it with another shape or dtype (ir/versions.h): up to that
+  // The original declaration, before an op wrote the variable with another shape or dtype (ir/versions.h): up to that
   // version, oldest first.
   struct Earlier {
     int version;

@@ -1,6 +1,6 @@
-// Which version of a variable an op reads. A variable that is written again has several values in one run, and an op
-// reads the latest one before it. A gradient op needs the one that its forward op saw; where that is another one, the
-// gradient op says so in an attribute that Fluid does not know and passes over. Elsewhere the attribute is absent.
+// Versions of variables that ops read. A variable that is written several times has several values in one run, and an
+// op reads the latest one before it. A gradient op needs the value of its forward op; if that is an earlier one, the
+// gradient op records it in an attribute that Fluid ignores. Otherwise the attribute is absent.
 //
 // A version is the number of ops of the block, before the reader, that had written the variable when the value was
 // made: 0 is what it held before the block. An op that lists a variable among its outputs writes it once, whether or

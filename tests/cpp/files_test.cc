@@ -257,10 +257,10 @@ TEST_F(Files, LinksDoNotLeadOutOnLoading) {
 
 TEST_F(Files, OnlyRegularFilesAreRead) {
   EXPECT_THAT(error_of([&] { read_file(folder_ + "/none"); }), HasSubstr("NotFound"));
-  EXPECT_THAT(error_of([&] { read_file(folder_); }), HasSubstr("no regular file"));
+  EXPECT_THAT(error_of([&] { read_file(folder_); }), HasSubstr("not a regular file"));
   const std::string pipe = folder_ + "/pipe";
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
-  EXPECT_THAT(error_of([&] { read_file(pipe); }), HasSubstr("no regular file"));
+  EXPECT_THAT(error_of([&] { read_file(pipe); }), HasSubstr("not a regular file"));
 }
 
 }  // namespace

@@ -106,7 +106,7 @@ TEST(TensorStream, DamagedHeadersAreErrors) {
   EXPECT_THAT(read_error(with(11, 0x7f)), HasSubstr("LoD levels"));
   EXPECT_THAT(read_error(with(12, 9)), HasSubstr("tensor version 9"));
   EXPECT_THAT(read_error(with(19, '\xff')), HasSubstr("the description has -"));
-  EXPECT_THAT(read_error(with(21, 9)), HasSubstr("no element type"));
+  EXPECT_THAT(read_error(with(21, 9)), HasSubstr("element type must be"));
   EXPECT_THAT(read_error(with(22, 9)), HasSubstr("unknown field"));
 }
 

@@ -291,7 +291,7 @@ def test_missing_files_and_folders(tmp_path):
     for kind in KINDS:
         with pytest.raises(LookupError, match="nowhere does not exist"):
             list(_load(dataset(kind, [good, tmp_path / "nowhere"]))._batches())
-        with pytest.raises(ValueError, match="no regular file"):
+        with pytest.raises(ValueError, match="not a regular file"):
             list(_load(dataset(kind, [good, tmp_path]))._batches())
     made = dataset("QueueDataset", [good, tmp_path / "nowhere"])
     got = []
