@@ -19,7 +19,7 @@ ENDS = (".h", ".cc", ".cu", ".py", ".pyi", ".md", ".proto", "dev")
 SKIPPED = re.compile(r"^(docs/understand/glossary\.md|python/anabranch/_core\.pyi|docs/.*\.svg)$")
 
 # SIMD lanes are the field's word; so are the lanes of a row in the kernels for devices.
-_KERNELS = re.compile(r"^(src/ops/|plugins/simdevice/|plugins/cuda/)")
+_KERNELS = re.compile(r"^(src/ops/|plugins/simdevice/|plugins/cuda/|src/base/(ceiling|flags)|src/sparse/record_loops)")
 # Data of an example, or an operator, that counts words of a language.
 _LANGUAGE = re.compile(r"word2vec|skip_gram|wordwindow|word_window|imdb|lesson|/05_|datasets?/|dataset_|text|criteo")
 
@@ -30,7 +30,7 @@ WORDS = [
     (r"\bbeside\b", "with, compared with, next to", None),
     (r"\banew\b", "again", None),
     (r"\bbut for\b", "except", None),
-    (r"\b(so|as) many\b(?! as)", "N", None),
+    (r"\b(so|as) many\b(?! (\w+ )?as)", "N", None),
     (r"(?<!there )\b(is|are|was|were|be) no\b(?! (longer|more|less|later|earlier|worse|better|slower|faster|larger|smaller|"
      r"different|other))", "is not a", None),
     (r"\bof (its|their|his|our|your) own\b", "its own", None),
@@ -49,7 +49,7 @@ WORDS = [
     (r"\bteams?\b", "thread pool", re.compile(r"\.md$")),
     (r"\baside\b", "disabled for this step", None),
     (r"\bhand(s|ed|ing)? (out|on|in|over)\b", "broadcast, forward, pass on", None),
-    (r"\b(takes?|took|taken|taking) in\b", "fuse", None),
+    (r"\b(takes?|took|taken|taking) in\b(?! (the |a |their |this |that |any |program |plan )?(order|place|turn))", "fuse", None),
     (r"\bshall\b", "must, will", None),
     (r"\bwants?\b|\bwanted\b", "requires, needs, is requested", None),
     (r"\bbegins?\b(?= (a |the )?(thread|server|process|worker))|\bbegins\b", "starts", None),

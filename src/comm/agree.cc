@@ -1,4 +1,4 @@
-// The first meeting of each collective: what every process is about to do.
+// The first meeting of each collective: every process announces its next operation.
 #include <algorithm>
 #include <cstring>
 
@@ -10,7 +10,7 @@ namespace anabranch::comm {
 
 What::What(Verb verb, DType dtype, std::string_view name) : verb(verb), dtype(static_cast<uint8_t>(dtype)) {
   const size_t n = std::min(name.size(), kText / 2);
-  std::copy_n(name.end() - static_cast<ptrdiff_t>(n), n, text);  // of a long name the end tells most
+  std::copy_n(name.end() - static_cast<ptrdiff_t>(n), n, text);  // the end of a long name is the most specific part
 }
 
 void What::add(const Shape& shape) {
@@ -105,7 +105,7 @@ void Collective::agree(Peers& peers, const What& what, const void* note, size_t 
   compare(peers);
 }
 
-// Of what lies at from_. All processes find the same pair, and give the same text.
+// For the data at from_. All processes find the same pair, and format the same text.
 void Collective::compare(const Peers& peers) {
   const auto of = [&](int r) { return reinterpret_cast<const Hello*>(from_[r]); };
   for (int r = 0; r < peers.size(); ++r) {

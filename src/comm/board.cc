@@ -11,20 +11,20 @@
 namespace anabranch::comm {
 namespace {
 
-constexpr int kLooks = 64, kPauses = 64;  // about 100 us: those who compute alike come at nearly the same time
-constexpr int64_t kLook = 20;             // milliseconds of sleep, then a look whether the other one is alive
+constexpr int kLooks = 64, kPauses = 64;  // about 100 us: processes with equal work arrive at nearly the same time
+constexpr int64_t kLook = 20;             // milliseconds of sleep between checks that the other process is alive
 
 }  // namespace
 
-// A line of the cache each, so that who writes one disturbs nobody who reads another one.
+// One cache line each, so that a writer does not disturb readers of the others.
 struct alignas(64) Board::Place {
-  std::atomic<uint64_t> turns;  // it has begun
+  std::atomic<uint64_t> turns;  // number of meetings started
   std::atomic<uint32_t> left;
 };
 static_assert(std::atomic<uint64_t>::is_always_lock_free, "processes share no lock");
 struct alignas(64) Board::Head {
-  std::atomic<uint32_t> bell;      // rises when those that sleep shall look again
-  std::atomic<uint32_t> sleepers;  // too many where one was killed in its sleep: then the bell is rung for nobody
+  std::atomic<uint32_t> bell;      // increases when sleepers must check again
+  std::atomic<uint32_t> sleepers;  // too high if a process was killed while asleep: then a signal is wasted
 };
 
 size_t Board::bytes(int processes) { return sizeof(Head) + processes * (sizeof(Place) + 2 * kSide); }
@@ -92,12 +92,12 @@ std::string Board::wait(int rank, Clock::time_point end) {
     if (aborted_) return "ended";
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now()).count();
     head().sleepers.fetch_add(1);
-    // The bell before the look: whoever comes behind the look sees a sleeper, and rings.
+    // The bell before the check: a process that arrives after the check sees a sleeper, and rings.
     const uint32_t seen = head().bell.load();
     if (!has_come(rank) && !aborted_) shared_futex_wait(head().bell, seen, std::clamp<int64_t>(left, 1, kLook));
     head().sleepers.fetch_sub(1);
     if (has_come(rank)) return {};
-    // Once more, behind it: it may have come, and then gone.
+    // Check once more: it may have arrived, and then exited.
     if (is_gone(rank)) return has_come(rank) ? std::string() : "its process has left";
     if (left <= 0) return "no message in time";
   }

@@ -1,7 +1,7 @@
-// Memory that all processes of a group see, where they are on one machine: each writes its own part and reads those of
-// the others, turn by turn. A part has two sides: while the others read one, its owner may write the other one. Waits
-// end with a deadline, when the process that is waited for is gone, or by abort(); as those of a wire they tell
-// failures as text. For one thread, but for gone() and abort().
+// Memory shared by all processes of a group on one machine. Each process writes its own part and reads the others',
+// meeting by meeting. A part has two sides: while the others read one, its owner may write the other. A wait ends with
+// a deadline, when the awaited process is gone, or by abort(); like those of a wire, failures are returned as text. For
+// one thread, except gone() and abort().
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -16,22 +16,22 @@ namespace anabranch::comm {
 
 class Board {
  public:
-  static constexpr size_t kSide = size_t{1} << 18;  // bytes of a side: what is written there is read from the cache
-  static constexpr int kMost = 64;                  // processes
-  static size_t bytes(int processes);               // of the memory of all
+  static constexpr size_t kSide = size_t{1} << 18;  // bytes of a side, small enough to be read from the cache
+  static constexpr int kMost = 64;                  // maximum number of processes
+  static size_t bytes(int processes);               // size of the memory for all of them
 
-  // `memory`: of bytes(alive.size()), zero at first. `alive`: of each other process what tells that it has ended.
+  // `memory`: bytes(alive.size()) bytes, initially zero. `alive`: for each other process, an object that tells whether
+  // it runs.
   Board(int rank, Mapping memory, std::vector<File> alive);
-  ~Board();  // the others hear that this process has left
+  ~Board();  // notifies the others that this process has left
   Board(const Board&) = delete;
 
-  char* mine() { return side(rank_, turn_ + 1); }               // to be written before the next turn()
-  const char* of(int rank) const { return side(rank, turn_); }  // as it was at the last turn(); until the next one
-  // What this process has written can be read by all, and it waits until it can read theirs. `missing`: for whom it
-  // has waited in vain.
+  char* mine() { return side(rank_, turn_ + 1); }               // to be written before the next meeting
+  const char* of(int rank) const { return side(rank, turn_); }  // as of the last meeting, until the next one
+  // Publishes this process's side and waits until it can read the others'. `missing`: the process that did not arrive.
   std::string turn(int64_t within_ms, int* missing);
-  int gone() const;  // the first process that is; -1: none. From any thread
-  void abort();      // from any thread: ends a wait, and all that follow
+  int gone() const;  // the first process that is gone; -1: none. From any thread
+  void abort();      // from any thread: ends the current wait and all later ones
 
  private:
   struct Place;

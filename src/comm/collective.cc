@@ -8,8 +8,8 @@
 namespace anabranch::comm {
 namespace {
 
-constexpr int64_t kBlock = 2048;                  // numbers that are added up at a time, in the cache
-constexpr size_t kDirectBytes = size_t{1} << 16;  // below it a second meeting costs more than the bytes that it saves
+constexpr int64_t kBlock = 2048;                  // numbers that are added at a time, in the cache
+constexpr size_t kDirectBytes = size_t{1} << 16;  // below it a second meeting costs more than the bytes it saves
 constexpr int kData = 1, kResult = 2;             // phases
 
 struct Part {
@@ -23,7 +23,8 @@ template <class Fn> void for_others(const Peers& peers, Fn&& fn) {
   }
 }
 
-// fn(memory, bytes behind `begin`, numbers) of what `n` numbers of all pieces together, from `begin` on, have in each.
+// Calls fn(memory, bytes after `begin`, numbers) for the parts of `n` consecutive numbers, from `begin` on, in each
+// range.
 template <class Fn> void over(std::span<const Piece> pieces, int64_t begin, int64_t n, size_t size, Fn&& fn) {
   int64_t at = 0;
   for (const Piece& p : pieces) {
@@ -39,7 +40,7 @@ void Collective::use_theirs(const Peers& peers, const char* mine) {
   for (int r = 0; r < peers.size(); ++r) from_[r] = r == peers.rank() ? mine : theirs_[r].memory();
 }
 
-// *to = what is made of the numbers `skip` bytes behind from_, in the order of ranks. One of them may be `to`.
+// *to = the combination of the numbers `skip` bytes after from_, in the order of ranks. One of them may be `to`.
 void Collective::add_up(Combine how, DType dtype, size_t skip, char* to, int64_t elems) const {
   const size_t size = dtype_size(dtype);
   alignas(64) char block[kBlock * sizeof(double)];
@@ -57,7 +58,7 @@ void Collective::add_up(Combine how, DType dtype, size_t skip, char* to, int64_t
   }
 }
 
-// Everybody sends everything to everybody: one meeting.
+// Every process sends everything to all others: one meeting.
 void Collective::direct(Peers& peers, Combine how, DType dtype, const Piece& piece) {
   const size_t bytes = piece.elems * dtype_size(dtype);
   Region& mine = mine_.over(peers.wire(), piece.data, bytes);
@@ -72,8 +73,8 @@ void Collective::direct(Peers& peers, Combine how, DType dtype, const Piece& pie
   add_up(how, dtype, 0, data, piece.elems);
 }
 
-// Each process adds up its part of the numbers, then gives it to the others: each byte travels twice, however many
-// processes there are.
+// Each process adds up its part of the numbers and sends it to the others: each byte travels twice, for any number of
+// processes.
 void Collective::by_owners(Peers& peers, Combine how, DType dtype, const Piece& piece) {
   const size_t size = dtype_size(dtype), bytes = piece.elems * size;
   char* data = static_cast<char*>(piece.data);
@@ -99,8 +100,8 @@ void Collective::by_owners(Peers& peers, Combine how, DType dtype, const Piece& 
   for_others(peers, [&](int r) { peers.wait_sent(mine, r); });
 }
 
-// Everybody adds up what all have written: two processes need no more. Of several each adds up its part, and they read
-// it from there.
+// Every process adds up what all have written, if there are two. If there are more, each adds up its part, and the
+// others read it from there.
 void Collective::on_board(Peers& peers, Combine how, DType dtype, std::span<const Piece> pieces) {
   const size_t size = dtype_size(dtype);
   const auto block = static_cast<int64_t>(Board::kSide / size);

@@ -1,8 +1,8 @@
-// What the processes of a group compute together. Each of them calls the same function, in the same order; the first
-// thing they tell each other is what they are about to do, so that those that disagree hear so, all of them, before any
-// data has travelled, and the group still works. Sums are taken in the order of ranks, whatever came first: they have
-// the bits of the same sums over replicas of one process. A Collective is the memory of one place in a program: of a
-// call with the same sizes as the last one none is allocated.
+// Collective operations of the processes of a group. All processes call the same function in the same order. They first
+// exchange what they are about to do, so that processes that disagree get an error, all of them, before any data is
+// sent, and the group still works. Sums are taken in the order of ranks for any order of arrival: they have the bits of
+// the same sums over replicas of one process. A Collective holds the buffers of one call site: a call with the sizes of
+// the previous one allocates nothing.
 #pragma once
 #include <memory>
 #include <span>
@@ -18,14 +18,14 @@ namespace anabranch::comm {
 
 enum class Verb : uint8_t { kAllReduce, kReduce, kReduceScatter, kBroadcast, kAllGather, kAllGatherRows, kBarrier };
 
-// What all processes must agree on. Only `text` may differ: it names what is meant, in errors.
+// Parameters on which all processes must agree. Only `text`, a name for errors, may differ.
 struct What {
   static constexpr size_t kText = 96;
   uint64_t magic = 0x31474241;  // "ABG1"
   Verb verb = Verb::kBarrier;
   Combine how = Combine::kSum;
   uint8_t dtype = 0;
-  uint8_t on_devices = 0;  // bytes travel between devices, not through here
+  uint8_t on_devices = 0;  // data is exchanged between devices, not by this class
   int32_t root = 0;
   int64_t elems = 0;
   uint64_t shapes = 0;  // of several tensors, mixed
@@ -33,16 +33,16 @@ struct What {
 
   What() = default;
   What(Verb verb, DType dtype, std::string_view name);
-  void add(const Shape& shape);  // of one more tensor; the first is named in the text
+  void add(const Shape& shape);  // of another tensor; the text names the first
   bool agrees_with(const What& other) const;
   std::string str() const;
 };
 
-// Memory that is sent or received, and its region, made anew when it is elsewhere.
+// Memory that is sent or received, and its region, which is recreated when the memory moves.
 class Strip {
  public:
   Region& over(Wire& wire, void* memory, size_t bytes);
-  Region& room(Wire& wire, size_t bytes);  // in memory of its own
+  Region& room(Wire& wire, size_t bytes);  // in memory that it owns
   char* memory() { return static_cast<char*>(own_.get()); }
   Region& region() { return *region_; }
 
@@ -60,23 +60,24 @@ struct Piece {
 
 class Collective {
  public:
-  static constexpr size_t kNote = 64;  // bytes that travel with the agreement
+  static constexpr size_t kNote = 64;  // bytes that accompany the agreement
 
-  // Each of these is one meeting of all processes. Numbers in `pieces` become those that are made of all processes'.
+  // Each of these is one meeting of all processes. The numbers in `ranges` are replaced by their combination over
+  // processes.
   void all_reduce(Peers& peers, What what, Combine how, std::span<const Piece> pieces);
-  void reduce(Peers& peers, What what, Combine how, int root, const Piece& piece);  // elsewhere than at root: unchanged
-  // `in`: size() times as many numbers as `out`, which becomes this process's part.
+  void reduce(Peers& peers, What what, Combine how, int root, const Piece& piece);  // unchanged except at root
+  // `in`: size() times as many numbers as `out`, which gets this process's part.
   void reduce_scatter(Peers& peers, What what, Combine how, const Piece& in, const Piece& out);
   void broadcast(Peers& peers, What what, int root, const Piece& piece);
-  // `out`: size() times as many as `in`, which may lie in it at this process's place.
+  // `out`: size() times as many as `in`, which may be this process's part of `out`.
   void all_gather(Peers& peers, What what, const Piece& in, const Piece& out);
   void barrier(Peers& peers);
 
-  // Gives each process a part, and returns what each has given to this one.
+  // Sends a part to each process, and returns the part from each.
   std::vector<std::string> exchange(Peers& peers, const std::vector<std::string_view>& parts);
 
-  // In two parts, for what is of another size in each process: agree() tells all a note of at most kNote bytes, and
-  // gather() lets this process's bytes be followed by those of the next, `bytes` each.
+  // In two steps, if sizes differ between processes: agree() exchanges notes of at most kNote bytes, and gather()
+  // concatenates the bytes of all processes, `bytes` each.
   void agree(Peers& peers, const What& what, const void* note = nullptr, size_t bytes = 0);
   const void* note(int rank) const { return notes_.data() + rank * kNote; }
   void gather(Peers& peers, const void* in, char* out, std::span<const size_t> bytes, int phase);
@@ -93,7 +94,7 @@ class Collective {
   void add_up(Combine how, DType dtype, size_t skip, char* to, int64_t elems) const;
 
   std::vector<char> notes_;
-  std::vector<const char*> from_;  // by rank: what is read
+  std::vector<const char*> from_;  // by rank: the source of each
   Strip hello_, mine_, packed_;
   std::vector<Strip> hellos_, theirs_, into_;  // by rank
 };

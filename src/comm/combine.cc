@@ -5,7 +5,7 @@
 namespace anabranch::comm {
 namespace {
 
-// Numbers without sign, so that a sum beyond the range wraps.
+// Unsigned, so that a sum beyond the range wraps around.
 template <class T, bool = std::is_integral_v<T>> struct Wrapping { using type = T; };
 template <class T> struct Wrapping<T, true> { using type = std::make_unsigned_t<T>; };
 

@@ -1,4 +1,4 @@
-// What is made of the numbers of two processes.
+// Elementwise combination of the numbers of two processes.
 #pragma once
 #include <cstdint>
 
@@ -9,7 +9,7 @@ namespace anabranch::comm {
 enum class Combine : uint8_t { kSum, kProd, kMax, kMin };  // by Fluid's numbers (reduce_type)
 const char* combine_name(Combine how);
 
-// Unsupported where there is no arithmetic on such elements.
+// Unsupported if there is no arithmetic on such elements.
 void check_combines(Combine how, DType dtype);
 // acc[i] = acc[i] `how` x[i]. The largest and the smallest of numbers of which one is NaN is NaN.
 void combine(Combine how, DType dtype, void* acc, const void* x, int64_t n);

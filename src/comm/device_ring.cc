@@ -11,17 +11,17 @@ namespace anabranch::comm {
 
 using device::Communicator;
 
-// What each process tells the others.
+// The message that processes exchange.
 struct DeviceRing::Note {
-  uint64_t serial = 0;  // of the communicator that it has; 0: none that works
+  uint64_t serial = 0;  // of its communicator; 0: none that works
   int32_t device = 0;
   int32_t failed = 0;
 };
 
 namespace {
 
-// Communicators of this process, by the group, the devices of all its processes, and the number. All processes have
-// the same ones, for they are made in meetings.
+// Communicators of this process, by group, devices of all its processes, and number. All processes have the same ones,
+// because they are created in meetings.
 struct Known {
   std::weak_ptr<Group> group;
   std::vector<int> devices;
@@ -34,11 +34,11 @@ struct Table {
   std::vector<Known> known;
 };
 Table& table() {
-  static auto* all = new Table();  // never ended: the devices are not, either
+  static auto* all = new Table();  // never destroyed, like the devices
   return *all;
 }
 
-// Those that nobody can use any more.
+// Communicators that can no longer be used.
 void drop_old() {
   std::vector<Known> gone;
   const std::lock_guard lock(table().mutex);
@@ -72,13 +72,13 @@ void DeviceRing::work(Peers& peers) {
   try {
     meet(peers);
   } catch (...) {
-    // What is still under way must find no memory of this step.
+    // Pending work must not use memory of this step.
     if (!peers.failure().empty()) collective_ = Collective();
     throw;
   }
 }
 
-// What is decided from notes is decided alike in all processes.
+// All processes decide alike from the same notes.
 void DeviceRing::meet(Peers& peers) {
   const Note mine{serial(), device_, 0};
   collective_.agree(peers, what_, &mine, sizeof(mine));
@@ -118,7 +118,7 @@ std::vector<int> DeviceRing::devices_of_all(const Peers& peers) const {
   return devices;
 }
 
-// One more meeting. Throws where some process has failed, in all of them.
+// One more meeting. Throws in all processes if one has failed.
 void DeviceRing::agree_on(Peers& peers, const char* step, const Note& note) {
   What what(Verb::kAllGatherRows, DType::kUInt8, step);
   what.root = number_;
@@ -131,7 +131,7 @@ void DeviceRing::agree_on(Peers& peers, const char* step, const Note& note) {
   }
 }
 
-// Joining waits for all on the device's side, so whoever cannot says so before that.
+// Joining waits for all processes on the device, so a process that cannot join must say so before.
 void DeviceRing::join(Peers& peers, const std::vector<int>& devices) {
   drop_old();
   Communicator::Id id;
@@ -176,12 +176,12 @@ void DeviceRing::wait() {
 bool DeviceRing::under_way() const noexcept {
   try {
     return communicator_ && communicator_->works() && !communicator_->passed();
-  } catch (const std::exception&) {  // the device is lost, and whoever waits for it is told
+  } catch (const std::exception&) {  // the device is lost, and its waiters get an error
     return false;
   }
 }
 
-// Who has left when all is done has done its part.
+// A process that leaves after the last operation has done its part.
 void DeviceRing::look() {
   if (!under_way()) return;
   int rank = -1;

@@ -1,7 +1,6 @@
-// A node of a device among the same nodes of other processes: it is there that they add up, not here. The processes of
-// a ring first agree, as those without devices do, on what they are about to compute, so that those that disagree or do
-// not come are told before anything waits on a device; then each puts its part into a queue. Of one node of a plan; one
-// thread at a time, but for what WaitedJob says.
+// A node of a device that adds up with the same nodes of other processes, on the devices. The processes of a ring first
+// agree on the host, as those without devices do, so that disagreement or absence is reported before any device waits;
+// then each enqueues its part. Belongs to one node of a plan; one thread at a time, except for WaitedJob's functions.
 #pragma once
 #include <memory>
 #include <span>
@@ -15,15 +14,15 @@ namespace anabranch::comm {
 
 class DeviceRing final : public WaitedJob, public device::Lookout {
  public:
-  // Several communicators of one ring have numbers.
+  // Several communicators of one ring are numbered.
   DeviceRing(int ring, int number) : ring_(ring), number_(number) {}
 
   Group& group() { return *ring_.get(); }  // Unavailable: not joined
-  // All processes are about to do this, each on a device of its own, and the communicator is there.
+  // All processes are about to do this, each on its device, and the communicator exists.
   void agree(What what, int device);
-  // Of what was agreed on: behind everything in `queue` of that device. parts: one.
+  // Enqueues the agreed operation after everything in `queue` of that device. parts: one.
   void run(ab_queue* queue, std::span<const device::Communicator::Call> calls);
-  void wait();  // the calling thread, for the end of it
+  void wait();  // blocks the calling thread until it has ended
 
   void look() override;
   void give_up() noexcept override;
@@ -41,7 +40,7 @@ class DeviceRing final : public WaitedJob, public device::Lookout {
 
   FoundRing ring_;
   const int number_;
-  std::shared_ptr<Group> group_;  // that the communicator is of
+  std::shared_ptr<Group> group_;  // the group of the communicator
   Collective collective_;
   What what_;
   int device_ = -1;

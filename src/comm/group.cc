@@ -33,7 +33,7 @@ Group::~Group() {
 
 void Group::begin(Job& job) {
   AB_CHECK(!of_parent(), Unavailable,
-           "the group of processes belongs to the parent of this process: join one of its own");
+           "the group of processes belongs to the parent of this process: join a new one");
   {
     const std::lock_guard lock(mutex_);
     job.next_ = nullptr;
@@ -94,7 +94,7 @@ struct Rings {
   std::map<int, std::shared_ptr<Group>> joined;
 };
 Rings& rings() {
-  static auto& all = *new Rings();  // groups may be at work when the process ends
+  static auto& all = *new Rings();  // never destroyed: groups may be active at exit
   return all;
 }
 
@@ -140,7 +140,8 @@ void forget_rings() {
   const std::lock_guard lock(rings().mutex);
   gone.swap(rings().joined);
   for (auto& [number, group] : gone) {
-    if (group && group->of_parent()) new std::shared_ptr<Group>(std::move(group));  // it cannot be ended here
+    // it cannot be destroyed in this process
+    if (group && group->of_parent()) new std::shared_ptr<Group>(std::move(group));
   }
   rings().count.fetch_add(1);
 }

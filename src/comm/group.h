@@ -1,5 +1,5 @@
-// A group of processes, as one of them has it: the thread that meets the others, and the jobs that wait for it, one
-// after the other. Any thread may begin jobs; all processes must begin the same ones in the same order.
+// A group of processes, as seen by one of them: the thread that meets the others, and its queue of jobs. Any thread may
+// start jobs; all processes must start the same ones in the same order.
 #pragma once
 #include <condition_variable>
 #include <exception>
@@ -12,12 +12,13 @@
 
 namespace anabranch::comm {
 
-// Stays where it is from begin() to ended().
+// Must stay alive from begin() to ended().
 class Job {
  public:
   virtual ~Job() = default;
-  virtual void work(Peers& peers) = 0;                        // in the group's thread
-  virtual void ended(std::exception_ptr error) noexcept = 0;  // once; nobody touches the job afterwards
+  virtual void work(Peers& peers) = 0;  // in the group's thread
+  // called once; the group does not touch the job afterwards
+  virtual void ended(std::exception_ptr error) noexcept = 0;
 
  private:
   friend class Group;
@@ -26,9 +27,9 @@ class Job {
 
 class Group {
  public:
-  // `held`: what has to live as long as the group does.
+  // `held` stays alive as long as the group.
   explicit Group(std::unique_ptr<Peers> peers, std::shared_ptr<void> held = nullptr);
-  ~Group();  // jobs that have not begun end with an error
+  ~Group();  // jobs that have not started end with an error
   Group(const Group&) = delete;
 
   int rank() const { return peers_->rank(); }
@@ -40,7 +41,7 @@ class Group {
   Milliseconds deadline() const { return peers_->deadline(); }  // of each meeting
   std::string name(int rank) const { return peers_->name(rank); }
   std::string failure() const { return peers_->failure(); }
-  bool of_parent() const;  // a fork lies between: its thread and its connections are in the parent of this process
+  bool of_parent() const;  // after a fork its thread and connections exist in the parent only
 
   void begin(Job& job);
   // Runs `what` in the group's thread and waits for it.
@@ -62,15 +63,15 @@ class Group {
 
 // ---- the groups of this process, by the number that programs name (ring_id)
 
-// InvalidArgument when there is one that works.
+// InvalidArgument if there is one that works.
 void keep_ring(int ring, std::shared_ptr<Group> group);
 std::shared_ptr<Group> find_ring(int ring);  // null: not joined
 std::shared_ptr<Group> ring(int ring);       // Unavailable: not joined
 void forget_rings();
-// Rises when rings are joined or forgotten: who has looked one up before looks again.
+// Increases when rings are joined or removed: cached lookups are then outdated.
 uint64_t rings_joined();
 
-// The group of a ring, looked up again only when rings were joined or forgotten. For one thread.
+// The group of a ring, looked up again only after rings were joined or removed. For one thread.
 class FoundRing {
  public:
   explicit FoundRing(int ring) : ring_(ring) {}

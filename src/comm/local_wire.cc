@@ -1,4 +1,4 @@
-// A wire between threads: what is sent waits until it is received, and the sender until then.
+// A wire between threads: a message and its sender wait until it is received.
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
@@ -19,7 +19,7 @@ struct Parcel {
   class LocalRegion* owner;
 };
 
-// What has been begun and has found no other side.
+// Operations whose other side has not started.
 struct Office {
   std::mutex mutex;
   std::condition_variable changed;
@@ -58,7 +58,7 @@ class LocalRegion final : public Region {
   }
 
  private:
-  // Delivers what has both sides. Under the lock.
+  // Delivers messages that have both sides. The lock is held.
   std::string meet() {
     for (auto s = office_->sends.begin(); s != office_->sends.end();) {
       const auto same = [&](const Parcel& r) { return r.from == s->from && r.to == s->to && r.tag == s->tag; };

@@ -1,4 +1,4 @@
-// What the system has given this process and gets back: a file's number, and memory of a file.
+// Owners of system resources: a file descriptor, and mapped memory.
 #pragma once
 #include <cstddef>
 #include <utility>
@@ -19,11 +19,11 @@ class File {
   int number_;
 };
 
-// Pages that whoever has the file open shares.
+// Pages shared with every process that has the file open.
 class Mapping {
  public:
   Mapping() = default;
-  Mapping(const File& file, size_t bytes);  // empty where the system refuses
+  Mapping(const File& file, size_t bytes);  // empty if the system refuses
   Mapping(Mapping&& other) noexcept
       : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
   Mapping& operator=(Mapping&& other) noexcept;

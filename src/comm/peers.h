@@ -1,6 +1,6 @@
-// A process among those of its group: sends and receives that name the other side where they fail. All waits end: with
-// the message, with the deadline, or because somebody has left the group. A failure is final, and each later call
-// repeats it. For one thread, but for fail() and look().
+// A process of a group: sends and receives with errors that name the other side. Every wait ends: with the message,
+// with the deadline, or because a process has left the group. A failure is final, and each later call repeats it. For
+// one thread, except fail() and look().
 #pragma once
 #include <chrono>
 #include <memory>
@@ -15,11 +15,12 @@ namespace anabranch::comm {
 
 using Milliseconds = std::chrono::milliseconds;
 
-// Where processes tell each other why a group has ended: who notices first tells all, so that all give one reason.
+// Where processes exchange the reason for the end of a group: the first to notice publishes it, so that all report one
+// reason.
 class Witness {
  public:
   virtual ~Witness() = default;
-  // What was reported first, which may be this.
+  // The reason that was published first, possibly this one.
   virtual std::string report(const std::string& why) = 0;
 };
 
@@ -34,7 +35,7 @@ class Peers {
   Milliseconds deadline() const { return deadline_; }
   std::string name(int rank) const;  // "rank 2 (10.0.0.3:6170)"
 
-  // A new number for messages, the same in all processes: they run the same collectives in the same order.
+  // A new message number, the same in all processes: they run the same collectives in the same order.
   void begin(const char* what);
   // `phase`: of this collective, below 8.
   void send(Region& from, int to, int phase, size_t offset, size_t bytes);
@@ -42,16 +43,16 @@ class Peers {
   void wait_sent(Region& region, int to);
   void wait_received(Region& region, int from);
 
-  // Memory that all of them share; null: there is none.
+  // Memory that all of them share; null: none.
   Board* board() const { return board_.get(); }
   void use(std::unique_ptr<Board> board);
-  void turn();  // of the board
+  void turn();  // a meeting at the board
 
   void listen_to(std::shared_ptr<Witness> witness) { witness_ = std::move(witness); }
   void fail(const std::string& why);
   std::string failure() const;  // empty: the group works
-  // Throws when the group has failed, or somebody is gone, without a meeting. Only a board shows who is gone; of those
-  // behind a wire the next meeting tells.
+  // Throws without a meeting if the group has failed or a process is gone. Only a board shows which process is gone; with a wire
+  // the next meeting does.
   void look();
 
  private:

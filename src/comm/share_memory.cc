@@ -18,12 +18,12 @@ namespace {
 
 using Token = std::array<uint64_t, 2>;
 
-// What a process says of itself. Numbers of processes mean the same in one namespace of them only; that it is the same
-// machine is seen by the token, which who opens the memory finds there.
+// Identity of a process. Process ids are comparable within one namespace only; the token, which is verified in the
+// shared memory, proves that it is the same machine.
 struct Card {
   uint64_t processes = 0;  // the namespace
   int64_t process = 0;
-  int64_t file = -1;  // of the first one: the memory
+  int64_t file = -1;  // of the first process: the shared memory
   Token token{};
   bool wanted = false;
 };
@@ -33,7 +33,7 @@ uint64_t process_namespace() {
   return stat("/proc/self/ns/pid", &found) == 0 ? found.st_ino : 0;
 }
 
-// Memory whose pages are there: a full machine says so now, not with a signal in the middle of a step.
+// Memory with allocated pages: a full machine is reported now, not by a signal in the middle of a step.
 File make_memory(size_t bytes) {
   File file(memfd_create("anabranch_board", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!file || posix_fallocate(file.number(), 0, static_cast<off_t>(bytes)) != 0) return File();
@@ -71,7 +71,7 @@ std::unique_ptr<Board> open_board(const Peers& peers, const std::vector<Card>& c
   return mapping ? std::make_unique<Board>(peers.rank(), std::move(mapping), std::move(alive)) : nullptr;
 }
 
-// Of each process what it tells all others.
+// The identity that each process sends to all others.
 template <class T> std::vector<T> told_by_all(Peers& peers, const T& mine) {
   static_assert(std::is_trivially_copyable_v<T>);
   const std::string_view bytes(reinterpret_cast<const char*>(&mine), sizeof(T));

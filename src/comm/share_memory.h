@@ -1,12 +1,12 @@
-// Processes of a group that are on one machine get memory that all of them see (comm/board.h). They find it through the
-// group itself; it has no name in the file system, so nothing is left behind whoever dies.
+// Creates memory shared by the processes of a group on one machine (comm/board.h). They find it through the group
+// itself; it has no name in the file system, so a process that dies leaves no file.
 #pragma once
 #include "comm/peers.h"
 
 namespace anabranch::comm {
 
-// All processes call it. Where one of them does not want to, or cannot - it is on another machine, or in a
-// container of its own - the group works as before. True: from now on there is peers.board().
+// All processes call it. If one of them refuses, or cannot - it is on another machine, or in another container - the
+// group works as before. True: peers.board() is available from now on.
 bool share_memory(Peers& peers, bool wanted);
 
 }  // namespace anabranch::comm

@@ -20,7 +20,7 @@ void WaitedJob::run(Group& group) {
     under_way_.store(0, std::memory_order_relaxed);
     throw;
   }
-  // Meetings have a deadline; what is done between them, such as joining devices, may have none.
+  // Meetings have a deadline; work between them, such as joining devices, may have none.
   constexpr int64_t kMeetings = 8, kLookMs = 1000;
   const int64_t most =
       Flags::device_deadline() < 0 ? -1 : Flags::device_deadline() + kMeetings * group.deadline().count();
@@ -28,7 +28,7 @@ void WaitedJob::run(Group& group) {
   while (under_way_.load(std::memory_order_acquire) != 0) {
     futex_wait(under_way_, 1, kLookMs);
     if (most < 0 || std::chrono::steady_clock::now() - begun < Milliseconds(most)) continue;
-    new std::shared_ptr<WaitedJob>(shared_from_this());  // for good: the group's thread is inside, who knows how long
+    new std::shared_ptr<WaitedJob>(shared_from_this());  // leaked: the group's thread is inside for an unknown time
     AB_THROW(
         Unavailable,
         "rank {} of {} waits for the others for more than {} ms (FLAGS_device_deadline, FLAGS_collective_deadline)",
@@ -40,7 +40,7 @@ void WaitedJob::run(Group& group) {
 void WaitedJob::ended(std::exception_ptr error) noexcept {
   error_ = std::move(error);
   under_way_.store(0, std::memory_order_release);
-  futex_wake_all(under_way_);  // of which the address alone is looked at: whoever has waited may have gone on
+  futex_wake_all(under_way_);  // only the address is used: the waiter may have returned already
 }
 
 }  // namespace anabranch::comm

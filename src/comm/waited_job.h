@@ -1,5 +1,5 @@
-// A job that the thread which begins it waits for: the meeting before a node of a device goes into its queue. Memory
-// of a node that stays from step to step. The group's thread never keeps it, so that it never ends its own group.
+// A job that its caller waits for: the meeting before a node of a device is enqueued. Part of a node, kept from step to
+// step. The group's thread never owns it, so that it never destroys its own group.
 #pragma once
 #include <atomic>
 #include <memory>
@@ -10,7 +10,7 @@ namespace anabranch::comm {
 
 class WaitedJob : public Job, public std::enable_shared_from_this<WaitedJob> {
  public:
-  // Returns when work() has; throws what it has thrown. The others have the group's deadline for each meeting.
+  // Returns when work() has; rethrows its exception. Each meeting has the group's deadline.
   void run(Group& group);
   void ended(std::exception_ptr error) noexcept final;
 

@@ -1,5 +1,5 @@
-// The border to what carries bytes between the processes of a group: the types of the standard library, nothing of
-// ours, so that a plug-in needs no symbol of the library that loads it. Failures are told as text; empty: it went well.
+// Interface of the transport between the processes of a group. It uses only standard types, so that a plug-in needs no
+// symbol of the library that loads it. Failures are returned as text; empty: success.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace anabranch::comm {
 
-// Memory that bytes are sent from or received into. One thread uses it, but for abort().
+// Memory that bytes are sent from or received into. For one thread, except abort().
 class Region {
  public:
   virtual ~Region() = default;
-  // Begin, and return at once. Both sides name the same tag, and the same number of bytes.
+  // Start, without blocking. Both sides name the same tag, and the same number of bytes.
   virtual std::string send(int to, uint64_t tag, size_t offset, size_t bytes) = 0;
   virtual std::string receive(int from, uint64_t tag, size_t offset, size_t bytes) = 0;
-  // Wait for the end of one of them.
+  // Wait for the end of one operation.
   virtual std::string wait_sent(int64_t within_ms) = 0;
   virtual std::string wait_received(int64_t within_ms) = 0;
   virtual void abort() = 0;  // from any thread: ends a wait, if there is one
@@ -27,26 +27,26 @@ class Region {
 class Wire {
  public:
   virtual ~Wire() = default;
-  // The memory stays where it is as long as the region is there.
+  // The memory must stay valid as long as the region.
   virtual std::unique_ptr<Region> region(void* memory, size_t bytes) = 0;
 };
 
-// Gives the others `mine`, and returns what all of them gave, by rank; nothing when that failed.
+// Sends `mine` to the others, and returns the values of all, by rank; nothing if that failed.
 using Swap = std::function<std::vector<std::string>(const std::string& mine)>;
 
 class WireMaker {
  public:
   virtual ~WireMaker() = default;
-  // `host`: the address of this machine at which the others reach it. Null and a failure when they cannot be connected.
+  // `host`: the address at which the others reach this machine. Null and a failure if they cannot be connected.
   virtual std::unique_ptr<Wire> connect(int rank, int size, const std::string& host, int64_t within_ms,
                                         const Swap& swap, std::string* failure) = 0;
 };
 
-// What a plug-in exports under this name.
+// The symbol that a plug-in exports.
 inline constexpr const char* kWireSymbol = "anabranch_wire_1";
 using WireMakerFn = WireMaker* (*)();
 
-// Between threads of this process that stand for processes, in tests: all of them have to connect.
+// Between threads that stand for processes, in tests: all of them must connect.
 std::vector<std::unique_ptr<Wire>> local_wires(int size);
 
 }  // namespace anabranch::comm

@@ -10,10 +10,10 @@
 namespace anabranch::sparse {
 namespace {
 
-constexpr int64_t kLargeLimit = 256 << 20;  // from here on a block of records does not matter
+constexpr int64_t kLargeLimit = 256 << 20;  // beyond it the size of a block of records is negligible
 constexpr int64_t kBlockBytes = 4 << 20;
 
-// What an opaque variable holds a table by: the type of its deleter tells tables from other objects.
+// The form in which an opaque variable holds a table: its deleter's type identifies it.
 struct Holder {
   std::shared_ptr<GrowableTable> table;
   void operator()(void*) const {}
@@ -130,7 +130,7 @@ std::vector<int64_t> GrowableTable::keys() {
   return all;
 }
 
-// A line at the first key, and each time that ten times as many were dropped.
+// One line for the first dropped key, and again at each power of ten.
 void GrowableTable::tell_what_was_dropped() {
   int64_t dropped = 0;
   for (Part& part : parts_) {

@@ -1,4 +1,4 @@
-// The hash of row ids: its high bits are the best ones. Ids that differ in a few bits, low or high, spread evenly.
+// The hash of row ids: its high bits are the best. Ids that differ in a few bits, low or high, spread evenly.
 #pragma once
 #include <cstdint>
 
@@ -10,7 +10,7 @@ inline uint64_t hash_id(int64_t id) {
   return h * 0xd6e8feb86659fd93u;
 }
 
-// All bits depend on all bits. splitmix64, Steele et al., OOPSLA 2014
+// Every bit depends on every bit. splitmix64, Steele et al., OOPSLA 2014
 inline uint64_t scramble(uint64_t x) {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
@@ -25,7 +25,7 @@ inline uint64_t in_range(uint64_t hash, uint64_t n) {
   return static_cast<uint64_t>((static_cast<unsigned __int128>(hash) * n) >> 64);
 }
 
-// Which of n servers has a key: other bits than those that choose its shard and its place there.
+// The server of a key among n: uses other bits than those for its shard and its slot.
 inline uint64_t server_of(int64_t key, uint64_t n) {
   const uint64_t h = hash_id(key);
   return in_range((h ^ h >> 32) * 0x9e3779b97f4a7c15u, n);

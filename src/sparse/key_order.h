@@ -1,4 +1,4 @@
-// The keys of a batch, shard after shard, in their order within a shard. Memory is kept between batches.
+// The keys of a batch grouped by shard, in their order within a shard. Memory is reused between batches.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -9,7 +9,7 @@ namespace anabranch::sparse {
 
 struct KeyAt {
   int64_t key;
-  int32_t place;  // in the batch
+  int32_t place;  // position in the batch
 };
 
 class KeyOrder {

@@ -11,7 +11,7 @@ namespace {
 constexpr int64_t kPieceIds = 1024;  // about ten microseconds
 constexpr int kMaxBits = 6;
 
-// Slots of a table that holds up to n ids: at most half of them are taken.
+// Number of slots of a table for up to n ids: at most half of them are used.
 int64_t slots_for(int64_t n) {
   int64_t slots = 4;
   while (slots < 2 * n) slots *= 2;
@@ -59,13 +59,13 @@ RowGroups::Piece RowGroups::group(int64_t piece) {
   const int shift = 64 - std::countr_zero(static_cast<uint64_t>(slots));
   std::fill(table, table + slots, -1);
   int64_t* const all = rows_.data() + begin;
-  int64_t* const rows = all;  // the distinct ones take the places of those that were read
+  int64_t* const rows = all;  // distinct ids overwrite those that were read
   int32_t *first = first_.data() + begin, *last = last_.data() + begin;
   int32_t count = 0;
   for (int64_t k = begin; k < end; ++k) {
     const int32_t place = order_[k];
     const int64_t id = all[k - begin];
-    // the high bits chose the piece: the table goes by the ones below
+    // the high bits chose the chunk: the table uses the lower ones
     auto slot = static_cast<int64_t>(hash_id(id) << bits_ >> shift);
     while (table[slot] >= 0 && rows[table[slot]] != id) slot = (slot + 1) & (slots - 1);
     if (const int32_t known = table[slot]; known >= 0) {

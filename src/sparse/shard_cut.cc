@@ -29,9 +29,9 @@ void TableShard::keep_for_cut(int64_t key, uint32_t seen, uint32_t row) {
   if (cut_->owes(TableIndex::hash_within(key), row)) cut_->keep(key, seen, row, record(row));
 }
 
-// All lines of the slice are asked for before the first one is read.
+// Prefetches all lines of the slice before the first one is read.
 bool TableShard::cut_slice(std::vector<Entry>* scratch, std::string* rows) {
-  AB_CHECK(cut_, Unavailable, "a table was loaded anew while it was saved");
+  AB_CHECK(cut_, Unavailable, "a table was loaded again while it was saved");
   if (cut_->over()) return false;
   scratch->clear();
   const int64_t floats = options_.width * (1 + options_.moments);

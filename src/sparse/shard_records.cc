@@ -1,4 +1,4 @@
-// Where a shard keeps its rows: records, and the index that finds them.
+// Storage of a shard's rows: records, and the index that finds them.
 #include <algorithm>
 
 #include "core/tensor.h"
@@ -9,10 +9,10 @@ namespace anabranch::sparse {
 namespace {
 
 constexpr int64_t kLineFloats = 16;
-constexpr int64_t kFreeBytes = sizeof(uint32_t);  // of a row that may be on the list of free ones
+constexpr int64_t kFreeBytes = sizeof(uint32_t);  // of a row that may be on the free list
 constexpr int64_t kChunkBytes = 256 << 10;        // of records
 constexpr uint64_t kFirstBuckets = 16;
-constexpr uint64_t kFirstOfLimited = 4096;  // buckets that a table with a limit begins with
+constexpr uint64_t kFirstOfLimited = 4096;  // initial number of buckets of a table with a limit
 constexpr size_t kCounters = 1 << 16;
 
 }  // namespace
@@ -70,13 +70,13 @@ void TableShard::begin_index(uint64_t buckets, uint64_t most) {
   reserve_free();
 }
 
-// Nobody waits on the list while the index grows: it is full because all records are taken.
+// No caller depends on the list while the index grows: it is full because all records are in use.
 void TableShard::reserve_free() {
   if (options_.max_bytes) free_.reserve(static_cast<size_t>(std::min(max_rows_, index_.rows() + 1)));
 }
 
-// With a limit it doubles up to an eighth of its last size and then takes that: both have room where the records that
-// are still to come will be. From a file, whose limit may be a lie, it grows with the rows.
+// With a limit the index doubles up to an eighth of its final size and then jumps to it: both have room where future
+// records will be. When it is loaded from a file, whose limit may be wrong, it grows with the rows.
 void TableShard::grow_index(bool from_file) {
   index_.grow(options_.max_bytes && !from_file);
   hand_ = 0;

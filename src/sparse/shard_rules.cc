@@ -1,4 +1,4 @@
-// Which keys get a row of a shard, and which rows go again.
+// Admission of keys to a shard, and eviction of rows.
 #include <algorithm>
 
 #include "sparse/table_shard.h"
@@ -7,7 +7,7 @@ namespace anabranch::sparse {
 namespace {
 
 constexpr int kCandidates = 8;  // rows of which the oldest is evicted
-constexpr int kTired = 64;      // when as many are of the running step, so are nearly all
+constexpr int kTired = 64;      // if this number of rows belong to the running step, nearly all do
 
 }  // namespace
 
@@ -21,7 +21,7 @@ uint64_t TableShard::draw() {
 bool TableShard::admitted(int64_t key) {
   if (options_.admit_probability < 1 && unit(draw()) >= options_.admit_probability) return false;
   if (options_.admit_count <= 1) return true;
-  // Two counters a key, which it may share with others: the smaller one is an estimate from above.
+  // Two counters per key, possibly shared with others: the smaller one is an upper estimate.
   const uint64_t h = hash_id(key) << KeyOrder::kBits;
   uint8_t& a = counters_[in_range(h, counters_.size())];
   uint8_t& b = counters_[in_range(scramble(h), counters_.size())];
@@ -32,7 +32,7 @@ bool TableShard::admitted(int64_t key) {
   return false;
 }
 
-// The oldest of a few rows from a random place on goes. Rows of the running step stay.
+// Evicts the oldest of a few rows from a random position on. Rows of the running step stay.
 bool TableShard::evict_one() {
   if (stats_.rows == 0) return false;
   Place p{in_range(draw(), index_.buckets()), 0}, oldest{};

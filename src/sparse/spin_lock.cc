@@ -39,7 +39,7 @@ void SpinLock::lock() {
   --waiting_;
 }
 
-// Those who come between the look and the exchange wait for this turn.
+// Callers that arrive between the check and the exchange wait for one holder.
 void SpinLock::lock_after_others() {
   for (int spins = 0; waiting_ > 0 || taken_.exchange(true, std::memory_order_acquire);) rest(&spins);
 }

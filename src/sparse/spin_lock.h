@@ -1,6 +1,6 @@
-// A lock for work of microseconds that threads rarely meet at. Who waits gives its core away after a while. Who comes
-// again and again, to whom others are more important, lets those go first that wait: they wait for one turn of it, not
-// for as many as there is luck.
+// A lock for microseconds of work with rare contention. A waiting thread yields its core after a while. A caller that
+// takes the lock repeatedly, but has lower priority, lets waiting threads go first, so that they wait for one of its
+// critical sections and not for several.
 #pragma once
 #include <atomic>
 
@@ -10,7 +10,7 @@ class SpinLock {
  public:
   void lock();
   void lock_after_others();
-  int waiting() const { return waiting_.load(); }  // in lock()
+  int waiting() const { return waiting_.load(); }  // threads in lock()
   void unlock() { taken_.store(false, std::memory_order_release); }
 
  private:

@@ -5,7 +5,7 @@
 namespace anabranch::sparse {
 namespace {
 
-// Lets those go first that wait for a shard.
+// Lets threads that wait for a shard go first.
 class LastInLine {
  public:
   explicit LastInLine(SpinLock& lock) : lock_(lock) { lock_.lock_after_others(); }
@@ -43,7 +43,7 @@ GrowableTable::Cut::~Cut() {
   }
 }
 
-// With each slice go the rows that have changed before their turn, of all shards, so that they are not many.
+// Each slice includes the rows of all shards that have changed before they were written, so that few accumulate.
 bool GrowableTable::Cut::next(std::string* rows) {
   if (shard_ == table_->parts_.size()) return false;
   for (size_t s = shard_; s < table_->parts_.size(); ++s) {

@@ -54,7 +54,7 @@ TableOptions options_of(const TableHeader& h) {
 }
 
 void check_header(const TableHeader& h, const std::string& where) {
-  AB_CHECK(std::memcmp(h.magic, kMagic, sizeof(kMagic)) == 0, InvalidArgument, "{} is no file of a growable table",
+  AB_CHECK(std::memcmp(h.magic, kMagic, sizeof(kMagic)) == 0, InvalidArgument, "{} is not a file of a growable table",
            where);
   AB_CHECK(h.width > 0 && h.width <= 65536 && h.moments >= 0 && h.moments <= 2 && h.clock > 0 && h.clock <= INT32_MAX &&
                h.rows >= 0 && h.admit_count >= 1 && h.admit_count <= 255,
@@ -91,7 +91,7 @@ class Reader {
     rows_.resize(std::max(kReadBytes / row_bytes_, size_t{1}) * row_bytes_);
   }
   const TableHeader& header() const { return header_; }
-  // The numbers of the next row, in place: not aligned.
+  // The numbers of the next row, in place: unaligned.
   const char* next(int64_t* key, uint32_t* seen) {
     if (at_ == have_) {
       have_ = file_.read(rows_.data(), rows_.size()) / row_bytes_ * row_bytes_;
@@ -143,7 +143,7 @@ void GrowableTable::append_rows(uint64_t part, int bits, std::string* to) {
   for (const Entry& e : entries) append_row(to, e, options_.width * (1 + options_.moments));
 }
 
-// Shards have about as many rows each.
+// Shards have about equally many rows.
 void GrowableTable::reserve(int64_t rows) {
   const int64_t each = rows / kShards, more = each / 64 + 64;
   for (Part& p : parts_) {
@@ -154,7 +154,7 @@ void GrowableTable::reserve(int64_t rows) {
 
 void GrowableTable::add_rows(const char* rows, size_t bytes) {
   const size_t row_bytes = header_of(options_, options_.moments, 0, 1).row_bytes();
-  AB_CHECK(bytes % row_bytes == 0, ShapeMismatch, "{} bytes are no rows of table {}, of {} each", bytes, name_,
+  AB_CHECK(bytes % row_bytes == 0, ShapeMismatch, "{} bytes are not whole rows of table {}, which have {} bytes each", bytes, name_,
            row_bytes);
   for (const char* row = rows; row < rows + bytes; row += row_bytes) {
     int64_t key = 0;

@@ -1,5 +1,5 @@
-// The file of a growable table, little endian: the header below, then its rows: key (int64), when it was last seen
-// (uint32), its numbers (float32), row and moments. A table writes them by ascending key.
+// The file of a growable table, little endian: the header below, then its rows: key (int64), time it was last seen
+// (uint32), numbers (float32), row and moments. Tables write them by ascending key.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -13,14 +13,14 @@ struct TableHeader {
   int64_t width, moments, rows, clock, seed, max_bytes, expire_after, admit_count, evict;
   float low, high, moment_start, admit_probability;
 
-  int64_t floats() const { return width * (1 + moments); }  // of a row
+  int64_t floats() const { return width * (1 + moments); }  // per row
   size_t row_bytes() const;
 };
 static_assert(sizeof(TableHeader) == 96);
 
 TableHeader header_of(const TableOptions& options, int64_t moments, int64_t rows, int64_t clock);
 TableOptions options_of(const TableHeader& header);
-// InvalidArgument unless it may be the header of a table; `where` names the file.
+// InvalidArgument unless it is a plausible header of a table; `where` names the file.
 void check_header(const TableHeader& header, const std::string& where);
 
 }  // namespace anabranch::sparse

@@ -8,7 +8,7 @@
 namespace anabranch::sparse {
 namespace {
 
-constexpr uint64_t kSmall = 64;  // buckets up to which it doubles; then it grows by an eighth
+constexpr uint64_t kSmall = 64;  // up to this number of buckets it doubles; then it grows by an eighth
 
 }  // namespace
 
@@ -59,7 +59,7 @@ void TableIndex::insert(uint64_t key, uint32_t row, uint32_t seen) {
   index_[p.bucket].seen[p.slot] = seen;
 }
 
-// Entries behind the gap move up, unless that would put one before its home.
+// Entries after the gap move up, unless that would put one before its first slot.
 void TableIndex::erase(Place gap) {
   const auto number = [](Place p) { return p.bucket * kSlots + static_cast<uint64_t>(p.slot); };
   for (Place p = next(gap); index_[p.bucket].row[p.slot]; p = next(p)) {

@@ -1,5 +1,5 @@
-// Which record a key has, and when it was last seen: linear probing, slot after slot from the first one of the key's
-// bucket. A bucket is a cache line, and buckets stand in the order of the keys' hashes.
+// Maps keys to records and to the time they were last seen: linear probing, slot after slot from the first one of the
+// key's bucket. A bucket is a cache line, and buckets are in the order of the keys' hashes.
 #pragma once
 #include <bit>
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace anabranch::sparse {
 class TableIndex {
  public:
   static constexpr int kSlots = 4;
-  static constexpr double kFull = 0.79;  // share of slots that may be taken
+  static constexpr double kFull = 0.79;  // maximum share of used slots
   struct alignas(64) Bucket {            // one cache line
     uint64_t key[kSlots];
     uint32_t row[kSlots];  // number of the record, from 1 on; 0: the slot is empty
@@ -30,12 +30,12 @@ class TableIndex {
   // Empty, with room for `buckets`; it grows up to `most` of them.
   void begin(uint64_t buckets, uint64_t most);
   bool may_grow() const { return buckets_ < most_; }
-  // doubles: up to an eighth of its last size, which it then takes; else by an eighth, once it is not small.
+  // doubles: up to an eighth of its final size, and then to it; else by an eighth, once it is not small.
   void grow(bool doubles);
-  // Room for `rows`, however their hashes come: those that come in order fill one place after another, which is slow
-  // where the index grows with them.
+  // Reserves room for `rows` in any order of hashes: ascending hashes fill consecutive slots, which is slow in an index
+  // that grows with them.
   void reserve(int64_t rows);
-  int64_t rows() const;  // for which there is room
+  int64_t rows() const;  // the number of rows it has room for
 
   uint64_t buckets() const { return buckets_; }
   Bucket& operator[](uint64_t bucket) { return index_[bucket]; }
@@ -48,8 +48,8 @@ class TableIndex {
     return {next(p.bucket), 0};
   }
   void prefetch(int64_t key) const { __builtin_prefetch(&index_[home(key)]); }
-  // The slot of a key, false when it has none. All slots of a bucket are compared at once: which of them holds a key
-  // cannot be guessed.
+  // The slot of a key, false if it has none. All slots of a bucket are compared at once, because the right one cannot
+  // be predicted.
   bool find(int64_t key, Place* at) const {
     for (uint64_t b = home(key);; b = next(b)) {
       const unsigned taken = kAllSlots & ~equal_slots(index_[b].row, uint32_t{0});
@@ -61,7 +61,7 @@ class TableIndex {
       if (taken != kAllSlots) return false;
     }
   }
-  // Of a key that is not there, where there is room.
+  // Inserts a key that is absent; there must be room.
   void insert(uint64_t key, uint32_t row, uint32_t seen);
   void erase(Place at);
 
@@ -73,8 +73,7 @@ class TableIndex {
       }
     }
   }
-  // The same for those whose hash, without the bits that choose the shard, is from `low` to `high`: they stand next to
-  // each other.
+  // The same for keys whose hash, without the bits that choose the shard, is from `low` to `high`: they are adjacent.
   template <class Fn> void each_between(uint64_t low, uint64_t high, Fn&& fn) const {
     const uint64_t first = in_range(low, buckets_), last = in_range(high, buckets_);
     for (uint64_t k = 0, b = first; k < buckets_; ++k, b = next(b)) {
@@ -85,15 +84,14 @@ class TableIndex {
         if (!index_[b].row[s] || hash < low || hash > high) continue;
         fn(static_cast<int64_t>(index_[b].key[s]), index_[b].seen[s], index_[b].row[s]);
       }
-      if (gap && first + k >= last) return;  // none was pushed on from there
+      if (gap && first + k >= last) return;  // no entry was pushed on from there
     }
   }
 
  private:
   static constexpr unsigned kAllSlots = 15;
 
-  // Bits of the slots of a bucket that hold a key, of those that hold any: sums of comparisons, so that nothing is
-  // guessed.
+  // Bits of the slots of a bucket that hold a key, and of those in use: sums of comparisons, without branches.
   template <class T> static unsigned equal_slots(const T* slots, T wanted) {
     const auto bit = [&](int s) { return static_cast<unsigned>(slots[s] == wanted) << s; };
     return bit(0) | bit(1) | bit(2) | bit(3);

@@ -1,4 +1,4 @@
-// Work on many keys: the line of the index is asked for first, then that of the record, then it is read.
+// Work on many keys: prefetch the line of the index, then that of the record, then read it.
 #include "sparse/table_shard.h"
 
 #include <algorithm>
@@ -9,11 +9,11 @@ namespace anabranch::sparse {
 namespace {
 
 constexpr int64_t kLineFloats = 16;
-constexpr int64_t kAhead = 32;  // keys between asking for a line and needing it
+constexpr int64_t kAhead = 32;  // keys between prefetch and use
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Faster than a call for the few lines of a row.
+// Faster than a call for the few cache lines of a row.
 void copy_floats(const float* from, int64_t n, float* to) {
   const hn::FixedTag<float, 4> d;
   int64_t j = 0;
@@ -39,7 +39,7 @@ float* TableShard::look_up(int64_t key, bool train) {
   return train ? add(key) : nullptr;
 }
 
-// Requests go out one by one: more than a few at once would be dropped.
+// Prefetches are issued one by one: more than a few at once would be dropped.
 void TableShard::pull(const KeyAt* keys, int64_t count, const Pull& how, float* out) {
   float* rows[kAhead];
   const int64_t width = options_.width;
@@ -63,8 +63,8 @@ void TableShard::pull(const KeyAt* keys, int64_t count, const Pull& how, float* 
   }
 }
 
-// Gradients of one row find each other in the index: while they are collected, the row's age gives way to the number of
-// its group.
+// Gradients of one row find each other in the index: while they are collected, the row's age is replaced by the number
+// of its group.
 int64_t TableShard::collect(const KeyAt* keys, int64_t count, RecordGroup* groups, int32_t* next) {
   int64_t found = 0;
   for (int64_t i = 0; i < count; ++i) {
@@ -88,7 +88,7 @@ int64_t TableShard::collect(const KeyAt* keys, int64_t count, RecordGroup* group
   return found;
 }
 
-// Before gradients are collected: rows that are new may move the index.
+// Before gradients are collected, because new rows may move the index.
 void TableShard::make_rows(const KeyAt* keys, int64_t count) {
   for (int64_t i = 0; i < count; ++i) {
     if (i + kAhead < count) index_.prefetch(keys[i + kAhead].key);
