@@ -43,7 +43,7 @@ int BlockCode::find(const std::string& name) {
   return it->second;
 }
 
-// What a turn finds in it is looked at before the turn, from now on.
+// From now on the value's signature is checked before each iteration.
 void BlockCode::show(int var) {
   if (shown_[static_cast<size_t>(var)]) return;
   shown_[static_cast<size_t>(var)] = 1;
@@ -53,7 +53,7 @@ void BlockCode::show(int var) {
 
 BlockCode::Arg BlockCode::own(const std::string& name) { return {this, vars_.at(name), nullptr}; }
 
-// This block, then what surrounds it; the block that this one is the gradient of comes before the parents.
+// This block, then its surroundings; the forward block of a gradient block comes before the parents.
 BlockCode::Arg BlockCode::resolve(const std::string& name) {
   for (BlockCode* code = this; code; code = code->around_) {
     if (code->vars_.count(name)) return code->own(name);
@@ -93,7 +93,7 @@ void BlockCode::prepare() {
   if (keeps_) note_shapes();
 }
 
-// The gradient block has a variable x@GRAD for each outer x to which a gradient may have to be made of nothing.
+// The gradient block has a variable x@GRAD for each outer x whose gradient may have to be created from nothing.
 void BlockCode::note_shapes() {
   std::set<std::string> names;
   for (int gradient : set_.gradients_of(block_.idx())) {
@@ -125,7 +125,7 @@ size_t BlockCode::add_args(const ir::Op& op, const std::vector<ir::Slot>& slots)
   for (const auto& s : slots) {
     for (const auto& a : s.args) args_.push_back(place(find_arg(op, a), a));
   }
-  args_.push_back(place({nullptr, 0, Value::nothing()}));  // where handles of missing arguments point
+  args_.push_back(place({nullptr, 0, Value::nothing()}));  // target of handles for missing arguments
   return begin;
 }
 
@@ -180,7 +180,7 @@ bool updates(const ir::Op& op, const OpDef& def, const ir::Slot& out, size_t i) 
   });
 }
 
-// The op reads the value through this one slot, and may make the output in its place.
+// The op reads the value through this slot only, and may compute the output in place.
 bool makes_in_place(const ir::Op& op, const OpDef& def, const ir::Slot& out, const std::string& name) {
   const auto args = op.input_args();
   if (out.args.size() != 1 || std::count(args.begin(), args.end(), name) != 1) return false;
@@ -193,7 +193,7 @@ bool makes_in_place(const ir::Op& op, const OpDef& def, const ir::Slot& out, con
 
 }  // namespace
 
-// Ops that run a block read and write outer variables in their place, and a copy of a variable to itself does nothing.
+// Ops that run a block read and write outer variables in place, and copying a variable to itself does nothing.
 void BlockCode::set_aside(const ir::Op& op, const OpDef& def, Node& node) {
   if (def.has(kKeepsOutputs) || !op.sub_blocks().empty() || def.copies(op)) return;
   size_t at = node.outs;

@@ -1,6 +1,6 @@
-// The ops of one sub-block with their kernels, apart from the values that they work on (exec/block_frame.h). An
-// argument is a variable of this block, of one around it or of the forward block - a block and a number - or a value of
-// block 0.
+// The ops of one sub-block with their kernels, separate from the values they work on (exec/block_frame.h). An argument
+// is a variable of this block, of an outer block or of the forward block - a block and a number - or a value of block
+// 0.
 #pragma once
 #include <atomic>
 #include <deque>
@@ -33,45 +33,46 @@ class BlockCode final : public BlockRunner {
   int turns() override { return forward_ ? forward_->stack().turns : 0; }
   void run_back(const KernelContext& caller, int turn) override;
   bool keeps_array(int var) override;
-  // Of a block that an op of block 0 runs: its variables in all frames, and those of the blocks in it.
+  // For a block that an op of block 0 runs: its variables in all frames, and those of nested blocks.
   void each_value(const BlockSet::Visit& visit) const { each_value(root_, visit); }
   const BlockMemory& memory() const { return memory_; }
   void drop();  // frees all frames; between runs
   bool is_outermost() const { return around_ == nullptr; }
-  // For stall reports, from any thread: the turn and the op at work, and those of blocks that it runs.
+  // For stall reports, from any thread: the current iteration and op, and those of nested blocks.
   std::string where() const;
   int find_shaped(const std::string& name) override;
   void make_zeros(int shaped, int turn, Value& out) override;
 
  private:
   struct Arg {
-    BlockCode* block = nullptr;  // null: `value` it is
+    BlockCode* block = nullptr;  // null: `value` is the argument
     int var = 0;
     Value* value = nullptr;
     bool operator==(const Arg&) const = default;
   };
-  // Made for an output that is an input as well, and copied into its place when the op has read the input.
+  // Created for an output that is also an input; copied to its destination after the op has read the input.
   struct Aside {
     size_t arg;        // the output
-    int made, target;  // places
-    bool in_place;     // where the output looks like the input, the op may make it in its place
+    int made, target;  // positions
+    bool in_place;     // if the output has the input's signature, the op may compute it in place
   };
   struct Node {
     Kernel kernel;
     ShapeFn shape;
-    size_t ins = 0, outs = 0;  // where they begin in a frame's args
+    size_t ins = 0, outs = 0;  // their offsets in a frame's args
     std::vector<Aside> asides;
-    std::vector<int> touches;  // places of what it reads, then of what it or a block below it writes
-    size_t reads = 0;          // of these
+    std::vector<int> touches;  // positions of the values it reads, then of those that it or a nested block writes
+    size_t reads = 0;          // number of values it reads
     bool later = false;
-    bool dynamic = false;  // its shape function runs in each turn
-    // Of an op that a pass made of several: they run instead of it where it refuses the shapes.
+    bool dynamic = false;  // its shape function runs in each iteration
+    // If a pass fused several ops into this one: the original ops, which run instead if it refuses the shapes.
     size_t first_part = 0, parts = 0;
     std::string type, text;  // for errors and reports
     int number = -1;         // in traces
     std::vector<const BlockCode*> runs;
-    size_t group = 1;     // with so many from here on, each of which runs a block: they do not wait for each other
-    int64_t took_ns = 0;  // of one of a group: the last time
+    // number of consecutive ops, from this one on, that run blocks and are independent of each other
+    size_t group = 1;
+    int64_t took_ns = 0;  // last duration of a member of a group
   };
 
   void each_value(const FrameStack& stack, const BlockSet::Visit& visit) const;
@@ -128,32 +129,33 @@ class BlockCode final : public BlockRunner {
   const ir::Block& block_;
   const BlockSet::Outer outer_;
   BlockCode* const around_;
-  size_t place_ = 0;               // among the blocks that ops of the block around run
+  size_t place_ = 0;               // among the blocks that ops of the outer block run
   std::vector<BlockCode*> inner_;  // the blocks that ops of this one run
   BlockCode* forward_ = nullptr;   // of a gradient block
   bool sees_forward_ = false;      // some argument is a variable of a forward block
-  const bool keeps_;               // each turn has a frame of its own
+  const bool keeps_;               // each iteration has its own frame
   std::unordered_map<std::string, int> vars_;
   std::vector<Node> nodes_, spare_;
-  std::vector<Arg> places_;         // each value that the nodes see, once
-  std::vector<std::string> names_;  // of places; empty where nobody else sees the value
-  std::vector<int> args_;           // of nodes, as places
+  std::vector<Arg> places_;         // each value that the nodes use, once
+  std::vector<std::string> names_;  // of places; empty if only this block sees the value
+  std::vector<int> args_;           // of nodes, as positions
   std::vector<Arg> writes_outside_;
   std::deque<Value> made_aside_;
-  std::vector<int> arrays_;                          // variables that are empty at the begin of a turn
-  std::vector<std::pair<std::string, Arg>> shaped_;  // of which shapes are noted
-  std::vector<char> shown_;                          // by variable: others than the nodes may change it
-  std::vector<int> watched_;                         // places that may look otherwise when a turn begins
+  std::vector<int> arrays_;                          // variables that are empty at the start of an iteration
+  std::vector<std::pair<std::string, Arg>> shaped_;  // variables whose shapes are recorded
+  std::vector<char> shown_;                          // by variable: other code than the nodes may change it
+  // positions whose signature may differ at the start of an iteration
+  std::vector<int> watched_;
   bool found_watched_ = false;
-  uint32_t choices_ = 0;                  // of kernels; changes with what is shown, too
-  std::atomic<int64_t> turn_{-1};         // -1: the op has not begun one
-  std::atomic<const Node*> at_{nullptr};  // null between turns
+  uint32_t choices_ = 0;                  // of kernels; also changes with what is shown
+  std::atomic<int64_t> turn_{-1};         // -1: not started
+  std::atomic<const Node*> at_{nullptr};  // null between iterations
   std::atomic<const Node*> at_group_{nullptr};
   BlockMemory memory_;
   FrameStack root_;
   BlockFrame* current_ = nullptr;
   bool entered_ = false;
-  const RunOptions* hooks_ = nullptr;  // of the turn under way
+  const RunOptions* hooks_ = nullptr;  // of the current iteration
 };
 
 }  // namespace anabranch

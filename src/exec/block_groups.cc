@@ -1,5 +1,5 @@
-// Ops of a sub-block that run blocks of their own and do not wait for each other: where they take long, idle workers
-// run them at once. Whether they do is measured, for a tiny branch costs less than waking a thread.
+// Independent neighbours in a sub-block that run blocks: if they take long, idle workers run them in parallel. The
+// decision is measured, because a tiny branch costs less than waking a thread.
 #include <algorithm>
 #include <chrono>
 #include <set>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kLong = 50'000;  // nanoseconds
 
-// What a node touches, with the blocks that it runs and those they are gradients of: a block and its gradient share
+// Values that a node uses, including the blocks that it runs and their forward blocks: a block and its gradient share
 // frames.
 struct Touched {
   std::set<int> reads, writes, blocks;
@@ -26,7 +26,7 @@ bool waits(const Touched& a, const Touched& b) {
   return meet(a.writes, b.reads) || meet(a.writes, b.writes) || meet(a.reads, b.writes) || meet(a.blocks, b.blocks);
 }
 
-// Prints, files and the like keep the order of the program.
+// Printing, file access and similar effects keep the order of the program.
 bool is_ordered(const ir::Program& program, int block) {
   const auto& ops = program.block(block).ops();
   return std::any_of(ops.begin(), ops.end(), [&](const ir::OpRef& op) {
@@ -50,7 +50,7 @@ Touched touched_by(const ir::Program& program, const Graph& graph, const GraphNo
 }  // namespace
 
 void BlockCode::find_groups(const Graph& graph) {
-  std::vector<Touched> group;  // the one that ends here
+  std::vector<Touched> group;  // the group that ends here
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     const GraphNode& node = graph.nodes[i];
     const auto subs = node.op->sub_blocks();
@@ -65,7 +65,7 @@ void BlockCode::find_groups(const Graph& graph) {
   }
 }
 
-// Two of them at least take long.
+// Whether at least two of them take long.
 bool BlockCode::pays(size_t first) const {
   const Node* begin = &nodes_[first];
   return std::count_if(begin, begin + begin->group, [](const Node& n) { return n.took_ns > kLong; }) > 1;

@@ -1,4 +1,4 @@
-// Which turns of a sub-block need no shape functions: those that find all values as the turn before on this frame did.
+// Finds iterations of a sub-block that need no shape functions: all values have the signatures of the frame's last one.
 #include <algorithm>
 #include <utility>
 
@@ -6,8 +6,8 @@
 
 namespace anabranch {
 
-// A variable of the block that its own nodes write before anybody reads it looks as they left it. All others may have
-// changed since.
+// A variable that the block's own nodes write before reading it has the signature they left. All others may have
+// changed.
 void BlockCode::find_watched() {
   watched_.clear();
   std::vector<char> touched(places_.size(), 0);
@@ -51,7 +51,7 @@ void BlockCode::begin_notes(BlockFrame& frame) {
   }
 }
 
-// A node's outputs look otherwise than in the turn before, what was there before it does not.
+// If a node's outputs have another signature than in the last iteration, the earlier record is invalid.
 void BlockCode::resume_notes(BlockFrame& frame, size_t at) {
   FrameLooks& last = frame.last;
   set_in_place(frame, false);
@@ -79,8 +79,8 @@ void BlockCode::note(BlockFrame& frame, Node& node) {
   last.alike = false;
 }
 
-// What shape functions make of an object depends on more than how it looks. They give outputs that are made aside other
-// shapes than the inputs have.
+// Shape functions of opaque objects depend on more than their signature. They may give discarded outputs other shapes
+// than the inputs have.
 void BlockCode::make_dynamic(Node& node) {
   node.dynamic = true;
   for (Aside& aside : node.asides) {

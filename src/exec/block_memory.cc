@@ -5,7 +5,7 @@
 namespace anabranch {
 namespace {
 
-// Memory of its own or of the arena; not what an op has made it a view of.
+// Its own memory or a part of the arena; not a view created by an op.
 Tensor* own_tensor(const BlockFrame& frame, size_t place) {
   Tensor* t = frame.places[place]->get<Tensor>();
   return t && t->initialized() && t->contiguous() ? t : nullptr;
@@ -24,7 +24,7 @@ bool BlockMemory::outgrown(const BlockFrame& frame) const {
                      [&](const Use& use) { return std::any_of(use.places.begin(), use.places.end(), is_outside); });
 }
 
-// Frees what the turn has used, and says whether all of it fits into the layout that there is.
+// Frees the memory of the iteration; returns whether all of it fits into the current layout.
 bool BlockMemory::release(BlockFrame& frame) {
   bool fits = true;
   for (size_t i = 0; i < uses_.size(); ++i) {
@@ -69,7 +69,7 @@ void BlockMemory::place(BlockFrame& frame) const {
       if (!value.empty() && !value.get<Tensor>()) continue;
       auto& t = value.as<Tensor>();
       const bool fits = t.contiguous() && static_cast<int64_t>(t.bytes()) <= layout_.capacities[i];
-      if (!fits) continue;  // a view, or of a turn that has failed
+      if (!fits) continue;  // a view, or from an iteration that failed
       t.place(static_cast<char*>(arena_.get()) + layout_.offsets[i], static_cast<size_t>(layout_.capacities[i]),
               arena_);
     }

@@ -1,7 +1,7 @@
-// Memory of what the ops of a sub-block alone see and no turn hands to the next one. Turns of a block never run at the
-// same time, so those values of all its frames lie in one arena, and in it those that do not live at the same time in
-// one place: a frame that stays for a gradient holds memory for what others read, and for nothing else. Not
-// thread-safe: used by the thread that runs the turn.
+// Memory of values that only the ops of a sub-block use and that no iteration passes to the next. Iterations of a block
+// never run concurrently, so these values share one arena across all frames, and values with disjoint lifetimes share
+// its blocks: a frame that is kept for a gradient holds memory only for values that others read. Not thread-safe: used
+// by the thread that runs the iteration.
 #pragma once
 #include <memory>
 #include <utility>
@@ -14,23 +14,23 @@ namespace anabranch {
 
 class BlockMemory {
  public:
-  // What takes the memory of another one's (the pass reuse_input) is one use with it.
+  // A value that takes the memory of another one (pass reuse_input) shares its entry.
   struct Use {
     std::vector<size_t> places;  // block_code.h
-    int first, last;             // nodes that touch it first (a writer) and last
+    int first, last;             // first (a writer) and last node that use it
   };
   void set_uses(std::vector<Use> uses) {
     uses_ = std::move(uses);
     wanted_.assign(uses_.size(), 0);
   }
-  // Before a turn on this frame: what is known to be needed lies in the arena.
+  // Before an iteration on this frame: places values of known size in the arena.
   void lend(BlockFrame& frame) const {
     if (frame.lent != arenas_) [[unlikely]]
       place(frame);
   }
-  // After a turn that made shapes: what has outgrown its place gets a larger one.
+  // After an iteration that computed shapes: enlarges blocks that were too small.
   void settle(BlockFrame& frame);
-  void drop();  // no frame is used again
+  void drop();  // all frames are unused from now on
 
   int64_t bytes() const { return arena_bytes_; }
   int64_t unshared_bytes() const { return layout_.unshared_bytes; }
@@ -41,11 +41,11 @@ class BlockMemory {
   void place(BlockFrame& frame) const;
 
   std::vector<Use> uses_;
-  std::vector<int64_t> wanted_;  // bytes, by use; 0: no turn has needed memory for it
+  std::vector<int64_t> wanted_;  // bytes, by use; 0: no iteration has needed memory for it
   MemoryLayout layout_;
   std::shared_ptr<void> arena_;
   int64_t arena_bytes_ = 0;
-  int arenas_ = 0;  // made so far, and other layouts of one
+  int arenas_ = 0;  // arenas created, and new layouts of one
 };
 
 }  // namespace anabranch

@@ -1,6 +1,6 @@
-// Sub-blocks of control flow, made ready to run inside the kernel of the op that owns them. Everything in a sub-block
-// is dynamic: shapes are inferred as it runs. All that depends on the program is made when the plan is: a run only
-// reads the set.
+// Sub-blocks of control flow, prepared to run inside the kernel of the op that owns them. Everything in a sub-block is
+// dynamic: shapes are inferred while it runs. Everything that depends on the program is created with the plan: a run
+// only reads the set.
 #pragma once
 #include <functional>
 #include <map>
@@ -25,9 +25,9 @@ struct InnerNode {
 // The blocks of one replica of one plan.
 class BlockSet {
  public:
-  // A variable of block 0, as the op that runs the block sees it; null when there is none.
+  // A variable of block 0, as the op that runs the block sees it; null if there is none.
   using Outer = std::function<Value*(const std::string&)>;
-  // nodes: gets what ops of these blocks there are; the first one has this number in traces. Borrowed by prepare().
+  // nodes: receives the ops of these blocks; the first one gets this number in traces. Borrowed by prepare().
   struct Options {
     std::shared_ptr<BodyGraphs> bodies;
     uint64_t seed = 0;
@@ -36,21 +36,21 @@ class BlockSet {
   };
   BlockSet(const ir::Program& program, Options options);
   ~BlockSet();
-  // Makes a block of an op of block 0 ready, with those that its ops name.
+  // Prepares a block of an op of block 0, and the blocks that its ops name.
   void prepare(int block, const Outer& outer) { make(block, outer, nullptr); }
   std::shared_ptr<BlockRunner> runner(int block) const;
-  // For stall reports, from any thread: lines that say where in this block a run is; empty: it has not begun.
+  // For stall reports, from any thread: lines that describe the position of a run in this block; empty: not started.
   std::string where(int block) const;
-  // The variables of all frames that there are, and freeing these; between runs.
+  // The variables of all existing frames, and a way to free them; between runs.
   using Visit = std::function<void(const std::string& name, const Value& value)>;
   void each_value(const Visit& visit) const;
   void drop();
   struct Bytes {
     int64_t held = 0, unshared = 0;
   };
-  // Of what the ops of single blocks alone see (exec/block_memory.h), and what it would take without sharing in a turn.
+  // Of values private to single blocks (exec/block_memory.h), and the size without sharing within an iteration.
   Bytes private_bytes() const;
-  // The blocks that are gradients of this one in the program.
+  // The blocks of the program that are gradients of this one.
   const std::vector<int>& gradients_of(int block) const;
 
  private:

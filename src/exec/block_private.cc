@@ -1,6 +1,6 @@
-// Which values of a sub-block lie in the memory that all its turns share (block_memory.h): tensors of which nobody
-// outside of the block sees more than the shape and no turn hands on, and whose makers give them their shapes. What a
-// kernel makes as it likes, or may leave unset, keeps memory of its own.
+// Values of a sub-block that use the memory shared by all iterations (block_memory.h): tensors of which code outside of
+// the block sees at most the shape, that no iteration passes on, and whose producers set their shapes. Outputs that a
+// kernel allocates itself, or may leave unset, keep their own memory.
 #include <map>
 #include <set>
 
@@ -33,9 +33,9 @@ void BlockCode::find_private(const Graph& graph) {
   const auto vars = private_vars(graph);
   std::vector<BlockMemory::Use> uses;
   std::map<int, size_t> use_of;  // by root
-  std::set<int> known;           // places
+  std::set<int> known;           // positions
   for (size_t i = 0, group = 0; i < nodes_.size(); ++i) {
-    if (i == group + nodes_[group].group || nodes_[i].group > 1) group = i;  // nodes of a group run at one time
+    if (i == group + nodes_[group].group || nodes_[i].group > 1) group = i;  // nodes of a group run concurrently
     for (const int p : nodes_[i].touches) {
       const Arg& arg = places_[static_cast<size_t>(p)];
       const auto root = arg.block == this ? vars.find(arg.var) : vars.end();

@@ -1,4 +1,4 @@
-// Turns of sub-blocks.
+// Iterations of sub-blocks.
 #include <fmt/format.h>
 
 #include <utility>
@@ -56,7 +56,7 @@ void BlockCode::run_turn(const KernelContext& caller, int64_t turn) {
   for (size_t i = 0; i < shaped_.size(); ++i) frame.after[i].take(*value_of(shaped_[i].second));
 }
 
-// The forward block is put back into the frame of that turn, so that the blocks in it find theirs, too.
+// The forward block returns to the frame of that iteration, so that nested blocks find theirs, too.
 void BlockCode::run_back(const KernelContext& caller, int turn) {
   forward_->current_ = forward_->stack().frames[static_cast<size_t>(turn)].get();
   run_turn(caller, turn);
@@ -72,7 +72,7 @@ void BlockCode::make_zeros(int shaped, int turn, Value& out) {
   }
 }
 
-// The frames of the blocks around stay for as long as this one does, those of the forward block change.
+// The frames of outer blocks stay as long as this one does; those of the forward block change.
 void BlockCode::bind(BlockFrame& frame) {
   if (!frame.args.empty() && !sees_forward_) return;
   AB_CHECK(!forward_ || forward_->current_, InvalidArgument,
@@ -101,8 +101,8 @@ void BlockCode::execute(BlockFrame& frame, const KernelContext& caller) {
 void BlockCode::run_nodes(BlockFrame& frame, TurnContext& c) {
   bool steady = is_steady(frame);
   if (!steady) begin_notes(frame);
-  frame.last.steady = false;  // until the turn has ended
-  size_t done = 0;            // nodes that a group has run already
+  frame.last.steady = false;  // until the iteration has ended
+  size_t done = 0;            // nodes already run by a group
   for (size_t i = 0; i < nodes_.size(); ++i) {
     Node& node = nodes_[i];
     if (i >= done) {
@@ -128,7 +128,7 @@ void BlockCode::run_alone(BlockFrame& frame, TurnContext& c, Node& node, bool in
   run_node(frame, c, node);
 }
 
-// False: an op that a pass made refuses the shapes. The user's own ops decide, and word the error.
+// False: a fused op refuses the shapes. The user's own ops run instead, and format the error.
 bool BlockCode::lay_out(BlockFrame& frame, TurnContext& c, Node& node) {
   c.ins = frame.args.data() + node.ins;
   c.outs = frame.args.data() + node.outs;
@@ -176,7 +176,7 @@ void BlockCode::run_parts(BlockFrame& frame, TurnContext& c, const Node& whole) 
 std::string BlockCode::where() const {
   const int64_t turn = turn_.load(std::memory_order_relaxed);
   if (turn < 0) return {};
-  std::string text = fmt::format("\n    block {}, turn {} (counted from 0)", block_.idx(), turn);
+  std::string text = fmt::format("\n    block {}, iteration {} (counted from 0)", block_.idx(), turn);
   const auto add = [&](const Node& at) {
     text += ": " + at.text;
     for (const BlockCode* inner : at.runs) text += inner->where();

@@ -15,7 +15,7 @@ struct CaptureQueues {
   std::map<int, ab_queue*> of_device;
 };
 CaptureQueues& capture_queues() {
-  static auto& all = *new CaptureQueues();  // as devices, never closed
+  static auto& all = *new CaptureQueues();  // never destroyed, like the devices
   return all;
 }
 

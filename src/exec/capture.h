@@ -1,4 +1,4 @@
-// Captures what some code puts into a queue of a device as a graph.
+// Captures work enqueued on a device as a graph.
 #pragma once
 #include <functional>
 #include <memory>
@@ -8,8 +8,8 @@
 
 namespace anabranch {
 
-// `put` is given a queue of its own, for others use the device's meanwhile; nothing of it runs. Null when the plug-in
-// refuses what is put there, or `put` throws: *why says so.
+// `put` gets a separate queue, because others use the device's meanwhile; nothing runs. Null if the plug-in refuses the
+// work, or `put` throws: *why has the reason.
 std::shared_ptr<ab_graph> capture(const device::Devices& devices, int device,
                                   const std::function<void(ab_queue* queue)>& put, std::string* why);
 

@@ -1,4 +1,4 @@
-// When nodes were at work on their devices, of a run that is traced: an event before and behind each of them.
+// Device timestamps of nodes in a traced run: an event before and after each of them.
 #pragma once
 #include <memory>
 #include <optional>
@@ -11,24 +11,24 @@
 
 namespace anabranch {
 
-// "CUDAPlace(0) compute": the queue that a lane of a plan is.
+// "CUDAPlace(0) compute": the name of a queue of the plan.
 std::string name_of_lane(int lane);
 
 class DeviceTimes {
  public:
   DeviceTimes(const Plan& plan, const device::Devices& devices);
 
-  // Before the first node: finds what the devices' clocks say now. Waits for the devices.
+  // Before the first node: reads the devices' clocks. Waits for the devices.
   void begin();
   void before(int node, ab_queue* queue);
   void behind(int node, ab_queue* queue);
-  // Waits for what was launched, and adds it, in the time of the host.
+  // Waits for the launched work, and records its times on the host's clock.
   void add_to(Trace& trace) const;
 
  private:
   struct Span {
     device::Event begin, end;
-    bool open = false, closed = false;  // of this run
+    bool open = false, closed = false;  // in this run
   };
   uint64_t time_of(const device::Event& event) const;
 
@@ -38,7 +38,7 @@ class DeviceTimes {
   struct Clock {
     int device;
     device::Event event;
-    int64_t to_host = 0;  // what to add to a time of the device
+    int64_t to_host = 0;  // offset to add to a time of the device
   };
   std::vector<Clock> clocks_;  // of the devices that the plan uses
 };

@@ -21,7 +21,7 @@ bool LaterNodes::start(Plan& plan, int i) {
   try {
     node.kernel(context);
   } catch (...) {
-    if (context.taken()) {  // who has it ends the node; the error is the run's all the same
+    if (context.taken()) {  // the owner of the completion ends the node; the error still belongs to the run
       state_->keep_error(i, std::current_exception());
       return false;
     }
@@ -41,7 +41,7 @@ void LaterNodes::complete(int node, std::exception_ptr error) noexcept {
   const Listener listener = listener_;
   status_[node].store(kIdle, std::memory_order_release);
   if (listener.ended) listener.ended(listener.self, node, well);
-  // From here on the run may be over; this object is shared with the caller.
+  // From here on the run may have ended; this object is shared with the caller.
   ended_.fetch_add(1);
   if (parked_.load()) futex_wake_all(ended_);
 }

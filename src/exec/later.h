@@ -1,4 +1,4 @@
-// Nodes of a run that end later than their kernels return.
+// Nodes of a run that complete asynchronously, after their kernels return.
 #pragma once
 #include <atomic>
 #include <memory>
@@ -14,7 +14,7 @@ class LaterNodes final : public CompletionSink, public std::enable_shared_from_t
  public:
   explicit LaterNodes(int nodes);
 
-  // Told, in the thread that completes, of each node that has ended: the threaded executor counts down successors.
+  // Called, in the completing thread, for each node that has ended: the threaded executor counts down successors.
   struct Listener {
     void* self = nullptr;
     void (*ended)(void* self, int node, bool well) = nullptr;
@@ -39,9 +39,9 @@ class LaterNodes final : public CompletionSink, public std::enable_shared_from_t
   std::atomic<bool> parked_{false};
 };
 
-// Node i from begin to end, in this thread: for blocks and watched runs.
+// Runs node i to its completion, in this thread: for blocks and watched runs.
 void run_to_end(Plan& plan, int i);
-// The same, of a node of no plan.
+// The same, for a node outside of plans.
 void run_to_end(const Kernel& kernel, const KernelContext& of_node);
 
 }  // namespace anabranch

@@ -1,5 +1,5 @@
-// What a value looks like to shape functions: kind, shape, dtype, LoD, whether there is memory and whether its rows lie
-// close. While all that a node sees looks as it did, its shape function has nothing new to say.
+// Signature of a value for shape functions: kind, shape, dtype, LoD, whether there is memory and whether its rows are
+// contiguous. While all values of a node keep their signatures, its shape function has the same result.
 #pragma once
 #include "core/value.h"
 
@@ -17,7 +17,7 @@ class Look {
            shape_ == t->shape() && (lod_ == t->lod_ref() || same_lod(t->lod_ref()));
   }
   bool operator==(const Look& other) const;
-  // Arrays and objects: more than a look decides what shape functions make of them.
+  // Arrays and objects: shape functions depend on more than a signature.
   bool is_opaque() const { return held_ == Held::kArray || held_ == Held::kObject; }
 
  private:

@@ -71,7 +71,7 @@ class Lowerer {
     }
   }
 
-  // What the sub-blocks of a node see of block 0: the versions of variables that the node reads and writes.
+  // Block 0 as the sub-blocks of a node see it: the versions of variables that the node reads and writes.
   BlockSet::Outer outer_of(const GraphNode& node) const {
     auto by_name = std::make_shared<std::unordered_map<std::string, Value*>>();
     for (const auto* ids : {&node.more_writes, &node.more_reads, &node.ins, &node.outs}) {
@@ -85,7 +85,7 @@ class Lowerer {
     };
   }
 
-  // A block and its gradient share frames: whatever their ops name, they do not run at the same time.
+  // A block and its gradient share frames: they never run concurrently, for any variables that their ops name.
   void add_block_tokens(const GraphNode& node, std::vector<int>* tokens) const {
     if (block_sets_.empty()) return;
     for (int sub : node.op->sub_blocks()) {
@@ -119,7 +119,7 @@ class Lowerer {
                        [&](int v) { return v < 0 || graph_.vars[v].desc.persistable; });
   }
 
-  // What it touches lies at several devices, each at that of its replica.
+  // Its values are on several devices, each on that of its replica.
   bool joins_devices(const GraphNode& node) const {
     if (!node.on_device() || !(node.from == node.place)) return false;
     const auto& shapes = node.only_shapes;
@@ -131,7 +131,7 @@ class Lowerer {
            std::any_of(node.outs.begin(), node.outs.end(), elsewhere);
   }
 
-  // Of some input only the shape is read, wherever its value lies.
+  // Only the shape of some input is read, for any location of its value.
   bool counts_elsewhere(const GraphNode& node) const {
     return std::any_of(node.only_shapes.begin(), node.only_shapes.end(), [&](int v) {
       const Place lies = graph_.vars[v].place;
@@ -151,7 +151,7 @@ class Lowerer {
   int lane_of(const GraphNode& node) const {
     using device::QueueKind;
     if (!node.on_device()) return kHost;
-    // As copies between devices: what computes goes on meanwhile.
+    // Like copies between devices: compute queues go on meanwhile.
     const bool meets = find_op(node.op->type).has(kCompletesLater);
     if (meets || joins_devices(node)) return anabranch::lane_of(node.place.id, QueueKind::kUp);
     if (node.from.on_host()) return anabranch::lane_of(node.place.id, QueueKind::kUp);
@@ -160,12 +160,12 @@ class Lowerer {
     return anabranch::lane_of(node.place.id, QueueKind::kCompute);
   }
 
-  // What is launched for it may be another thing in the next run.
+  // Its launch may differ in the next run.
   const char* why_apart(const GraphNode& node, const NodeSpec& spec) const {
     if (spec.dynamic) return "whose shapes depend on values";
     if (joins_devices(node)) return "of several devices at once";
     if (find_op(node.op->type).has(kCompletesLater)) return "that meet other processes";
-    if (find_op(node.op->type).has(kOrdered)) return "that keep an order of their own";
+    if (find_op(node.op->type).has(kOrdered)) return "that must keep their order";
     const auto on_host = [&](int v) { return v >= 0 && graph_.vars[v].place.on_host(); };
     const bool reads_host = std::any_of(node.ins.begin(), node.ins.end(), on_host);
     return reads_host ? "that read memory of the host" : nullptr;
@@ -208,7 +208,7 @@ class Lowerer {
                         .initializes = options_.seeded && initializes(node)};
     if (def.has(kRunsBlock) && !block_sets_.empty()) {
       for (int sub : node.op->sub_blocks()) block_sets_[node.replica]->prepare(sub, outer_of(node));
-      // The set travels inside the factory, so that it lives as long as the plan does.
+      // The factory owns the set, so that it lives as long as the plan does.
       factory.blocks = [set = block_sets_[node.replica]](int block) { return set->runner(block); };
     }
     spec.shape = make_shape_fn(factory);

@@ -20,7 +20,7 @@ struct Block {
 
 constexpr int kLargeGap = 2;
 
-// The free block that fits best: the smallest that is large enough, else the largest.
+// The best free block: the smallest that is large enough, else the largest.
 int best_block(const std::vector<Block>& blocks, int first, int gap, int64_t bytes) {
   int best = -1;
   for (size_t b = 0; b < blocks.size(); ++b) {
@@ -36,7 +36,7 @@ int best_block(const std::vector<Block>& blocks, int first, int gap, int64_t byt
   return best;
 }
 
-// With more than this many blocks, each temporary gets a new one: placing stays linear in the number of temporaries.
+// Beyond this number of blocks each temporary gets a new one, so that placement stays linear in their number.
 constexpr size_t kSearched = 256;
 
 }  // namespace
@@ -74,13 +74,13 @@ MemoryLayout lay_out_memory(const std::vector<Lifetime>& lifetimes, int gap) {
 
 namespace {
 
-constexpr int64_t kDeviceLine = 256;  // as memory of devices is aligned
+constexpr int64_t kDeviceLine = 256;  // alignment of device memory
 
-char nowhere;  // where temporaries of devices lie that have a shape and no memory yet
+char nowhere;  // address of device temporaries that have a shape and no memory yet
 
 bool apart(const Temporary& t) { return t.place.kind != PlaceKind::kCpu; }
 
-// Of a tensor that some shape function has given a shape. Rank 0 does not occur.
+// A tensor that a shape function has given a shape. Rank 0 does not occur.
 bool shaped(const Tensor* t) { return t && (t->shape().rank() > 0 || t->raw() != &nowhere); }
 
 }  // namespace
@@ -108,9 +108,9 @@ MemoryPlan::Arena& MemoryPlan::arena_at(Place place) {
   return arenas_.emplace_back(Arena{place, 0, nullptr});
 }
 
-// One lies within another where both have as many bytes.
+// A temporary aliases another one of equal size.
 std::vector<MemoryPlan::Pile> MemoryPlan::piles_at(Place place, const std::vector<Temporary>& temporaries) {
-  const auto lies = [&](size_t i) {  // an op may leave what it names without a value
+  const auto lies = [&](size_t i) {  // an op may leave a named output without a value
     return temporaries[i].place == place && shaped(temporaries[i].value->get<Tensor>());
   };
   const auto bytes_of = [&](size_t i) { return static_cast<int64_t>(temporaries[i].value->tensor().bytes()); };
@@ -140,7 +140,7 @@ void MemoryPlan::fill_arena(Place place, bool parallel, const std::vector<Tempor
                             std::vector<std::pair<int, int>>* edges) {
   const bool on_cpu = place.kind == PlaceKind::kCpu, ordered = parallel || !on_cpu;
   Arena& arena = arena_at(place);
-  // What had to be placed again has new shapes: leave room, for the next ones are likely to differ as well.
+  // A temporary that was placed again has a new shape: leave room, because the next ones are likely to differ, too.
   const bool again = arena.memory != nullptr;
   const std::vector<Pile> piles = piles_at(place, temporaries);
   std::vector<Lifetime> lifetimes;
@@ -152,7 +152,7 @@ void MemoryPlan::fill_arena(Place place, bool parallel, const std::vector<Tempor
   const MemoryLayout layout = lay_out_memory(lifetimes, on_cpu && parallel ? kParallelGap : 0);
   unshared_bytes_ += layout.unshared_bytes;
   placing_ = place;
-  if (!on_cpu) arena = {place, 0, nullptr};  // nothing lies there: a device need not have room for both
+  if (!on_cpu) arena = {place, 0, nullptr};  // it is empty: a device need not have room for both
   arena.memory = allocate_buffer(static_cast<size_t>(std::max<int64_t>(layout.bytes, 1)), place);
   arena.bytes = layout.bytes;
   for (size_t k = 0; k < piles.size(); ++k) {

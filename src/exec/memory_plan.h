@@ -1,8 +1,8 @@
-// Memory of temporaries: one arena, cut into blocks. Temporaries that do not live at the same time take the same block:
-// those of a plan (here) as those of the turns of a sub-block (exec/block_memory.h). Where nodes may run in parallel a
-// block is handed on only after a gap of nodes, and the new writer waits for the old readers by edges of its own, so
-// that sharing neither races nor costs parallelism. Each place has an arena of its own. On devices, where the order of
-// a queue costs nothing, blocks are handed on at once.
+// Memory of temporaries: one arena, cut into blocks. Temporaries with disjoint lifetimes share a block, both in a plan
+// (here) and in the iterations of a sub-block (exec/block_memory.h). Where nodes may run in parallel, a block is reused
+// only after a gap of nodes, and added edges make the new writer wait for the old readers, so that sharing neither
+// races nor costs parallelism. Each place has its own arena. On devices, where the order of a queue is free, blocks are
+// reused at once.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -16,48 +16,48 @@ namespace anabranch {
 
 struct Lifetime {
   int64_t bytes = 0;
-  int first = -1, last = -1;  // nodes that touch it first (a writer) and last
+  int first = -1, last = -1;  // first (a writer) and last node that use it
 };
 
-// Where in an arena each of them lies. Those whose lives are more than `gap` nodes apart may lie in one place; of large
-// ones (kLargeBytes) a few nodes are enough: their memory costs more than the nodes that would rather not wait.
+// Offsets in an arena. Temporaries whose lifetimes are more than `gap` nodes apart may share a block; for large ones
+// (kLargeBytes) a few nodes suffice, because their memory costs more than some lost parallelism.
 struct MemoryLayout {
   std::vector<int64_t> offsets, capacities;  // by lifetime
-  std::vector<int> after;                    // by lifetime: who lay there before; -1: nobody
-  int64_t bytes = 0, unshared_bytes = 0;     // of the arena, and what they would take without sharing
+  std::vector<int> after;                    // by lifetime: previous user of the block; -1: none
+  int64_t bytes = 0, unshared_bytes = 0;     // of the arena, and the total without sharing
 };
 inline constexpr int64_t kLargeBytes = int64_t{4} << 20;
 MemoryLayout lay_out_memory(const std::vector<Lifetime>& lifetimes, int gap);
 
 struct Temporary {
   Value* value = nullptr;
-  int first = -1, last = -1;  // nodes that touch it first (a writer) and last
-  std::vector<int> users;     // all nodes that touch it
-  Place place = {};           // where the graph has it
-  int within = -1;            // the one, by its number, of which its first user hands on the elements as they lie
+  int first = -1, last = -1;  // first (a writer) and last node that use it
+  std::vector<int> users;     // all nodes that use it
+  Place place = {};           // its location in the graph
+  int within = -1;            // number of the temporary whose elements its first user passes on unchanged
 };
 
 class MemoryPlan {
  public:
-  // While shape functions run, temporaries of devices and pinned ones take shapes and no memory: all of them side by
-  // side may be more than there is.
+  // While shape functions run, device and pinned temporaries get shapes but no memory, because the sum of their sizes
+  // may exceed it.
   class Shaping {
    public:
     explicit Shaping(const std::vector<Temporary>& temporaries);
-    ~Shaping();  // those that were not placed hold nothing
+    ~Shaping();  // those without a block hold nothing
     Shaping(const Shaping&) = delete;
 
    private:
     const std::vector<Temporary>& temporaries_;
   };
 
-  // Places the tensors, whose shapes are known, in new arenas. `parallel`: nodes may run at the same time.
-  // Returns edges (from, to) that the plan needs in addition. Where there is no room, placing() says at which place.
+  // Places the tensors, whose shapes are known, in new arenas. `parallel`: nodes may run concurrently. Returns
+  // additional edges (from, to) for the plan. If there is no room, placing() names the place.
   std::vector<std::pair<int, int>> place(const std::vector<Temporary>& temporaries, bool parallel);
   Place placing() const { return placing_; }
   // Some temporary has outgrown its block, or none was placed yet.
   bool outgrown(const std::vector<Temporary>& temporaries) const;
-  // None has: after shapes were inferred, those of devices take their blocks again.
+  // None has: after shape inference, device temporaries get their blocks again.
   void take_blocks(const std::vector<Temporary>& temporaries) const;
   void drop();
 
@@ -66,7 +66,7 @@ class MemoryPlan {
   }
   int64_t bytes() const;  // of all places
   int64_t bytes(Place place) const;
-  int64_t unshared_bytes() const { return unshared_bytes_; }  // what the temporaries would take without sharing
+  int64_t unshared_bytes() const { return unshared_bytes_; }  // total of the temporaries without sharing
 
  private:
   struct Arena {
@@ -82,7 +82,7 @@ class MemoryPlan {
     void* begin = nullptr;
     size_t capacity = 0;
   };
-  // Temporaries that lie on each other: the first of them takes a block.
+  // Aliased temporaries: the first of them gets a block.
   struct Pile {
     std::vector<size_t> held;
     Lifetime life;

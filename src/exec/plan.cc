@@ -6,7 +6,7 @@
 namespace anabranch {
 namespace {
 
-// Who wrote a buffer last, and who read it since.
+// The last writer of a buffer, and its readers since.
 struct BufferState {
   int writer = -1;
   std::vector<int> readers;
@@ -69,7 +69,7 @@ Plan::Plan(std::vector<NodeSpec> specs) {
     words_.push_back(spec.words);
     node.context.ins = args_.data() + args_.size();
     args_.insert(args_.end(), spec.ins.begin(), spec.ins.end());
-    args_.push_back(Value::nothing());  // where handles of missing arguments point
+    args_.push_back(Value::nothing());  // target of handles for missing arguments
     node.context.outs = args_.data() + args_.size();
     args_.insert(args_.end(), spec.outs.begin(), spec.outs.end());
     args_.push_back(Value::nothing());
@@ -115,7 +115,7 @@ void Plan::flatten(const std::vector<std::vector<int>>& successors) {
   roots_.clear();
   first_successor_.clear();
   predecessors_.assign(n, 0);
-  int width = 0;  // most nodes that wait for the same number of steps: 1 means a chain
+  int width = 0;  // largest number of nodes at the same depth: 1 means a chain
   std::vector<int> depth(n, 0), at_depth(n + 1, 0);
   for (int i = 0; i < n; ++i) {
     first_successor_.push_back(static_cast<int>(successors_.size()));

@@ -1,6 +1,6 @@
-// A Plan is a program ready to run: a flat array of nodes in a legal order, the edges between them, and nothing that
-// changes from run to run but the buffers it points at. It knows function pointers and values, no names, no op types:
-// whoever built it keeps a table for error messages.
+// A Plan is a program ready to run: a flat array of nodes in a legal order and the edges between them. Nothing in it
+// changes from run to run except the buffers it points at. It knows function pointers and values, but no names and no
+// op types: its builder keeps a table for error messages.
 //
 // Nodes declare what they read and write and which tokens they hold; the edges (read after write, write after read,
 // write after write, same token) are derived from that once. A buffer that is used again is one more
@@ -16,7 +16,7 @@
 
 namespace anabranch {
 
-// Gives the outputs shape and memory; chooses the kernel when there is none for these dtypes yet. True: it has chosen.
+// Gives the outputs shape and memory; chooses a kernel if there is none for these dtypes yet. True: it has chosen.
 using ShapeFn = std::function<bool(KernelContext&, Kernel&)>;
 
 // Of a node that the CPU runs.
@@ -26,12 +26,13 @@ struct NodeSpec {
   Kernel kernel;
   ShapeFn shape;                   // may be empty
   bool dynamic = false;            // shapes depend on values: `shape` runs right before the kernel, every time
-  std::vector<Value*> ins, outs;   // what the kernel sees through its handles; null for "none"
+  std::vector<Value*> ins, outs;   // the targets of the kernel's handles; null for "none"
   std::vector<int> reads, writes;  // effects, as ids of buffers
-  std::vector<int> tokens;         // nodes that hold one token keep their order
+  std::vector<int> tokens;         // nodes that hold the same token keep their order
   bool later = false;              // the kernel may return before the node has ended
-  int lane = kHost;                // the queue of devices that it goes into (queue_plan.h); no `later` then
-  bool words = false;              // its kernel uses the words of the run (device_words.h)
+  // the device queue that the node uses (queue_plan.h); such a node is never asynchronous
+  int lane = kHost;
+  bool words = false;  // its kernel uses the status flags of the run (device_status.h)
   int replica = 0;
 };
 
@@ -39,14 +40,14 @@ class Plan {
  public:
   explicit Plan(std::vector<NodeSpec> specs);
 
-  struct alignas(64) Node {  // all that a run of the node needs
+  struct alignas(64) Node {  // everything that a run of the node needs
     Kernel kernel;
     KernelContext context;
   };
 
   int size() const { return static_cast<int>(nodes_.size()); }
   Node& node(int i) { return nodes_[i]; }
-  // The kernel of node i, after its shape function where shapes depend on values.
+  // The kernel of node i, after its shape function if shapes depend on values.
   void run(int i) {
     if (is_dynamic_[i]) [[unlikely]]
       infer(i);
@@ -56,9 +57,9 @@ class Plan {
   bool is_later(int i) const { return nodes_[i].context.call == KernelContext::Call::kLater; }
   bool has_later() const { return !first_later_.empty(); }
   int lane(int i) const { return lanes_.empty() ? kHost : lanes_[i]; }
-  int lanes() const;  // one more than the highest; 0: the CPU runs all
+  int lanes() const;  // one more than the highest; 0: the CPU runs all nodes
   bool uses_words(int i) const { return !lanes_.empty() && words_[i] != 0; }
-  // Of those that end later than their kernels, the ones that node i waits for; only in plans that have some.
+  // The asynchronous nodes that node i waits for; only in plans that have some.
   std::span<const int> later_before(int i) const {
     return {later_before_.data() + first_later_[i], later_before_.data() + first_later_[i + 1]};
   }
@@ -70,15 +71,16 @@ class Plan {
   }
   int predecessors(int i) const { return predecessors_[i]; }
   uint32_t step(int i) const { return nodes_[i].context.step; }
-  const std::vector<int>& roots() const { return roots_; }  // nodes that wait for nobody
-  // No two nodes can ever run at the same time: running in parallel cannot pay.
+  const std::vector<int>& roots() const { return roots_; }  // nodes without predecessors
+  // No two nodes can run concurrently: parallel execution cannot pay.
   bool is_chain() const { return is_chain_; }
 
-  // Edges beside those derived from effects, each from an earlier to a later node; they replace earlier additions.
+  // Edges in addition to those derived from effects, each from an earlier to a later node; they replace earlier
+  // additions.
   void order(const std::vector<std::pair<int, int>>& edges);
 
-  // Runs the shape functions of all nodes that are not dynamic, in order: after compiling, and when fed shapes change.
-  // `at` holds the node at work, for error messages.
+  // Runs the shape functions of all static nodes, in order: after compiling, and when fed shapes change. `at` is the
+  // current node, for error messages.
   void lay_out(int* at);
 
  private:
@@ -87,13 +89,13 @@ class Plan {
 
   std::vector<Node> nodes_;
   std::vector<char> is_dynamic_;
-  std::vector<int> lanes_;  // by node; none where the CPU runs all
+  std::vector<int> lanes_;  // by node; empty if the CPU runs all
   std::vector<char> words_;
   std::vector<ShapeFn> shapes_;
-  std::vector<std::vector<int>> derived_;  // successors by node, from effects alone
+  std::vector<std::vector<int>> derived_;  // successors by node, from effects only
   std::vector<int> successors_, roots_;
   std::vector<int> first_successor_;  // by node, and the end of the last one's
-  std::vector<int> predecessors_;     // by node: how many
+  std::vector<int> predecessors_;     // by node: their number
   std::vector<int> later_before_, first_later_;
   std::vector<Value*> args_;  // all ins and outs, contiguous: contexts point into it
   bool is_chain_ = false;

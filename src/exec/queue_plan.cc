@@ -5,7 +5,7 @@
 namespace anabranch {
 namespace {
 
-// By lane: the last node that is known to have passed; -1: none.
+// By queue: the last node that is known to have passed; -1: none.
 using Clock = std::vector<int>;
 
 void join(Clock* to, const Clock& from) {
@@ -17,7 +17,7 @@ void join(Clock* to, const Clock& from) {
 QueuePlan::QueuePlan(const Plan& plan)
     : records_(static_cast<size_t>(plan.size()), 0), last_(static_cast<size_t>(plan.lanes()), -1) {
   const int n = plan.size();
-  std::vector<std::vector<int>> before(static_cast<size_t>(n));  // on other lanes than the node itself
+  std::vector<std::vector<int>> before(static_cast<size_t>(n));  // in other queues than the node itself
   for (int i = 0; i < n; ++i) {
     if (plan.lane(i) == kHost) continue;
     for (const int next : plan.successors(i)) {
@@ -25,15 +25,15 @@ QueuePlan::QueuePlan(const Plan& plan)
     }
   }
   const Clock nothing(last_.size(), -1);
-  std::vector<Clock> behind(static_cast<size_t>(n), nothing);  // what has passed when a node has
-  std::vector<Clock> of_lane(last_.size(), nothing);           // and when what comes next in a queue begins
+  std::vector<Clock> behind(static_cast<size_t>(n), nothing);  // nodes known to have passed once a node has
+  std::vector<Clock> of_lane(last_.size(), nothing);           // and once the next node of a queue starts
   Clock of_host = nothing;
   for (int i = 0; i < n; ++i) {
     first_wait_.push_back(static_cast<int>(waits_.size()));
     const int lane = plan.lane(i);
     Clock& known = lane == kHost ? of_host : of_lane[lane];
     if (lane != kHost) join(&known, of_host);
-    // The newest first: what it waited for may tell of the others.
+    // The newest first: its wait may imply the others.
     for (auto at = before[i].rbegin(); at != before[i].rend(); ++at) {
       if (known[plan.lane(*at)] >= *at) continue;
       waits_.push_back(*at);

@@ -1,7 +1,7 @@
-// Which queue waits for which: of a plan with nodes on devices, the few events that keep its edges. The launching
-// thread goes through the nodes in plan order. What a queue holds runs in its order, so an edge within one costs
-// nothing; an edge from the host costs nothing either, for the host's part is done when the launch comes. Every other
-// edge is an event, unless what the queue, or the host, has waited for before says already that the node has passed.
+// Waits between queues: for a plan with nodes on devices, the few events that enforce its edges. The launching thread
+// visits the nodes in plan order. A queue runs its work in order, so an edge within one costs nothing; an edge from the
+// host costs nothing either, because the host's part is done before the launch. Every other edge becomes an event,
+// unless an earlier wait of the queue, or of the host, already implies that the node has passed.
 #pragma once
 #include <span>
 #include <vector>
@@ -15,12 +15,12 @@ class QueuePlan {
   QueuePlan() = default;
   explicit QueuePlan(const Plan& plan);
 
-  // Nodes behind which events stand that node i waits for: its queue, or the host where that runs it.
+  // Nodes whose events node i waits for: its queue, or the host if the host runs it.
   std::span<const int> waits(int i) const {
     return {waits_.data() + first_wait_[i], waits_.data() + first_wait_[i + 1]};
   }
-  bool records(int i) const { return records_[i] != 0; }  // somebody waits for an event behind node i
-  // The last node of each lane, -1 where it has none: when these have passed, all have.
+  bool records(int i) const { return records_[i] != 0; }  // an event after node i is waited for
+  // The last node of each queue, -1 if it has none: when these have passed, all have.
   const std::vector<int>& last() const { return last_; }
 
  private:

@@ -49,7 +49,7 @@ Queues::Reported Queues::reported() const {
   for (const Told& t : words_) {
     const uint64_t word = t.words.fault();
     if (word == DeviceWords::kNoFault) continue;
-    const auto detail = static_cast<int64_t>(word << 24) >> 24;  // as ops/device/element.h puts it together
+    const auto detail = static_cast<int64_t>(word << 24) >> 24;  // the layout is that of ops/device/element.h
     const int node = static_cast<int>(word >> 44);
     return {node, fault_text_(node, static_cast<int>(word >> 40 & 0xf), detail)};
   }

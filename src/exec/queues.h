@@ -1,4 +1,4 @@
-// What a plan with nodes on devices needs to run again and again: its events, and memory for each queue.
+// State that a plan with nodes on devices keeps between runs: its events, and a workspace for each queue.
 #pragma once
 #include <functional>
 #include <memory>
@@ -17,7 +17,7 @@
 
 namespace anabranch {
 
-// A lane is a queue of a device.
+// Queues of all devices are numbered.
 inline int lane_of(int device, device::QueueKind kind) { return device * device::kQueueKinds + static_cast<int>(kind); }
 
 class RunState;
@@ -33,7 +33,7 @@ class Queues {
   // Before the first node of a run, and after the last one.
   void begin(const Plan& plan);
   void end();
-  // What a kernel has reported in the run that has passed: the node, -1 for none, and the words for it.
+  // A fault that a kernel has reported in the run that has passed: the node, -1 for none, and its status.
   struct Reported {
     int node = -1;
     std::string text;
@@ -41,17 +41,18 @@ class Queues {
   Reported reported() const;
   using FaultText = std::function<std::string(int node, int code, int64_t detail)>;
   void word_faults(FaultText text) { fault_text_ = std::move(text); }
-  // Puts node i into its queue, behind what it waits for.
+  // Enqueues node i after the nodes it waits for.
   void launch(Plan& plan, int i, const Describe* describe);
-  // From now on runs go by stages, and graphs of at least so many nodes are captured. nodes: of the plan, by number.
+  // From now on runs go by stages, and graphs of at least this number of nodes are captured. nodes: of the plan, by
+  // number.
   void capture(std::vector<Capturable> nodes, size_t least);
   std::vector<Stage>& stages() { return stages_; }  // none: nodes are launched one by one
-  // Puts a stage that is captured into its queue.
+  // Enqueues a captured stage.
   void launch(Plan& plan, Stage& stage, RunState& state, const Describe* describe);
-  // Where values lie, or how they look, is about to change.
+  // The addresses or signatures of values are about to change.
   void drop_graphs();
   std::string explain_graphs() const;  // a line, or nothing
-  // When nodes of a traced run are at work.
+  // Execution times of nodes in a traced run.
   DeviceTimes& times() {
     if (!times_) times_ = std::make_unique<DeviceTimes>(plan_, devices_);
     return *times_;
@@ -59,15 +60,15 @@ class Queues {
   ab_queue* queue_of(int lane) const {
     return devices_.queue(device_of(lane), static_cast<device::QueueKind>(lane % device::kQueueKinds));
   }
-  // What node i, which the host runs, waits for.
+  // The nodes that node i, which the host runs, waits for.
   void wait_before(int i) {
     for (const int at : order_.waits(i)) events_[at]->wait(lookouts_);
   }
-  // What was launched into this lane has passed; throws what went wrong.
+  // All work in this queue has passed; rethrows its errors.
   void wait_for(int lane) const;
-  // Everything that was launched has passed; throws what went wrong.
+  // All launched work has passed; rethrows its errors.
   void wait_all();
-  // The same, of a run that has failed: what else goes wrong does not matter.
+  // The same for a run that has failed: further errors are ignored.
   void abandon() noexcept;
   int64_t workspace_bytes() const;
 
@@ -83,19 +84,19 @@ class Queues {
   const device::Devices& devices_;
   QueuePlan order_;
   std::vector<std::optional<device::Event>> events_;  // by node
-  std::vector<LaneWorkspace> workspaces_;             // by lane
+  std::vector<LaneWorkspace> workspaces_;             // by queue
   std::vector<std::string> marks_;                    // by node; empty until it was launched
   struct Told {
-    int lane, node;  // of the kernels, and one of those that want the words
+    int lane, node;  // of the kernels, and one node that needs the status
     DeviceWords words;
     device::Event ended;
   };
   FaultText fault_text_;
   std::unique_ptr<DeviceTimes> times_;      // null until a run is traced
-  std::vector<Told> words_;                 // of the devices where some node uses them
-  std::vector<Capturable> capturable_;      // by node; none where nothing is captured
-  size_t least_ = 0;                        // of nodes in a graph
-  std::vector<device::Lookout*> lookouts_;  // of the nodes that this run has launched
+  std::vector<Told> words_;                 // of the devices with nodes that use them
+  std::vector<Capturable> capturable_;      // by node; empty if nothing is captured
+  size_t least_ = 0;                        // minimum number of nodes in a graph
+  std::vector<device::Lookout*> lookouts_;  // of the nodes launched in this run
   std::vector<Stage> stages_;
 };
 

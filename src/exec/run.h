@@ -1,5 +1,5 @@
-// One run of a plan. All state that changes during a run is in a RunState, made once per plan and used again.
-// The first error wins: no further kernel starts, the rest of the graph drains, and the error is thrown to the caller.
+// One run of a plan. All state that changes during a run is in a RunState, created once per plan and reused. The first
+// error wins: no further kernel starts, the rest of the graph drains, and the error is thrown to the caller.
 #pragma once
 #include <atomic>
 #include <exception>
@@ -22,19 +22,19 @@ struct RunOptions {
   bool dry_run = false;                                       // everything but the kernels
   const std::function<void(int)>* probe = nullptr;            // called before each kernel with the node; may throw
   const std::function<void(int)>* after = nullptr;            // called after each kernel with the node; may throw
-  const CheckValue* check = nullptr;                          // called with what ops of sub-blocks have written
+  const CheckValue* check = nullptr;                          // called with the outputs of ops of sub-blocks
   const std::function<std::string(int)>* describe = nullptr;  // names a node in stall reports
   double stall_report_s = 30;
   Trace* trace = nullptr;  // records when each node ran, and on which thread
 
-  // Nothing but kernels is asked for.
+  // No hooks: only kernels run.
   bool plain() const { return !dry_run && !probe && !after && !trace; }
 };
 
-// One node with whatever the options ask for around its kernel.
+// Runs one node with the hooks of the options.
 void run_watched(Plan& plan, int i, const RunOptions& options);
-// What the options ask for of the ops in the block that a node runs: known to the thread that runs the node while this
-// object lives.
+// Provides the hooks of the options for the ops in the block that a node runs, to the thread that runs the node, during
+// this object's lifetime.
 class Watching {
  public:
   explicit Watching(const RunOptions* options);
@@ -44,7 +44,7 @@ class Watching {
  private:
   const RunOptions* around_;
 };
-const RunOptions* watched_run();  // null where nothing but kernels is asked for
+const RunOptions* watched_run();  // null if there are no hooks
 
 class RunState {
  public:
@@ -52,25 +52,25 @@ class RunState {
   ~RunState();
   RunState(const RunState&) = delete;
 
-  // From now on a sequential run that lasts too long is reported, by a thread that looks once a second; `describe`
-  // names a node. Threaded runs report by themselves.
+  // From now on a sequential run that takes too long is reported, by a thread that checks once a second; `describe`
+  // names a node. Threaded runs report themselves.
   void watch_for_stalls(std::function<std::string(int)> describe);
 
-  // A sequential run: its begin, the node at work, and its end: nodes before that one have finished.
+  // A sequential run: its start, the current node, and its end: earlier nodes have finished.
   void begin_sequential(const RunOptions& options);
   void at(int node) { at_.store(node, std::memory_order_relaxed); }
   int at() const { return at_.load(std::memory_order_relaxed); }
   void end_sequential(bool failed);
-  // Nodes that end later than their kernels; null when the plan has none.
+  // Asynchronous nodes; null if the plan has none.
   LaterNodes* later() const { return later_.get(); }
-  // Queues of devices; null when the CPU runs the whole plan.
+  // Queues of devices; null if the CPU runs the whole plan.
   Queues* queues() const { return queues_.get(); }
-  // The loop of a plan that the CPU runs to its end, node by node, does not serve.
+  // The simple loop of a plan that the CPU runs to its end, node by node, does not suffice.
   bool special() const { return special_; }
 
   // Before a threaded run.
   void reset(const Plan& plan);
-  // Runs one node unless the run has failed already; keeps the first error. False: it ends later.
+  // Runs one node unless the run has failed; keeps the first error. False: it completes asynchronously.
   bool run_node(Plan& plan, int node, const RunOptions& options);
   void keep_error(int node, std::exception_ptr error);  // unless there is one
   void mark_done(int node) { done_[node].store(1, std::memory_order_relaxed); }
@@ -84,8 +84,8 @@ class RunState {
   int failed_node() const { return failed_node_.load(std::memory_order_relaxed); }
 
   // Used by the threaded executor.
-  std::unique_ptr<std::atomic<int>[]> current;  // node at work, per worker; -1 when idle
-  std::unique_ptr<std::atomic<int>[]> waiting;  // predecessors still to come, per node
+  std::unique_ptr<std::atomic<int>[]> current;  // current node of each worker; -1 when idle
+  std::unique_ptr<std::atomic<int>[]> waiting;  // unfinished predecessors of each node
   std::unique_ptr<std::atomic<int>[]> ready;    // nodes in the order in which they became ready; -1: not yet
   std::atomic<int> ready_head{0}, ready_tail{0}, left{0};
 
@@ -94,9 +94,9 @@ class RunState {
   bool sequential_ = true;
   friend class StallWatch;
   std::atomic<int> at_{0};
-  std::atomic<uint32_t> sequential_runs_{0};  // odd: one is under way
+  std::atomic<uint32_t> sequential_runs_{0};  // odd: a run is in progress
   std::atomic<double> report_s_{0};
-  std::function<std::string(int)> describe_;  // set: StallWatch looks at this
+  std::function<std::string(int)> describe_;  // set: StallWatch checks this run
   std::unique_ptr<std::atomic<char>[]> done_;
   std::atomic<int> failed_node_{-1};
   std::exception_ptr error_;
@@ -105,11 +105,11 @@ class RunState {
   bool special_ = false;
 };
 
-// In plan order, in this thread; kernels may still split loops over a team. The oracle of the threaded executor.
+// In plan order, in this thread; kernels may still split loops over a pool. The oracle of the threaded executor.
 void run_sequential(Plan& plan, RunState& state, const RunOptions& options);
-// Where there are devices: puts their nodes into queues, in plan order, and returns when all has passed.
+// For devices: enqueues their nodes in plan order, and returns when all have passed.
 void run_queued(Plan& plan, RunState& state, const RunOptions& options);
-// Nodes run as soon as their predecessors have finished, on all workers of the team.
+// Nodes run as soon as their predecessors have finished, on all workers of the pool.
 void run_threaded(Plan& plan, RunState& state, Team& team, const RunOptions& options);
 
 }  // namespace anabranch

@@ -20,7 +20,7 @@ void launch_watched(Plan& plan, int i, Queues& queues, const RunOptions& options
   if (options.after) (*options.after)(i);
 }
 
-// What was launched fails later, when nobody knows any more which node it was of.
+// Launched work fails later, when its node is no longer known.
 void wait_for_all(Queues& queues) {
   try {
     queues.wait_all();

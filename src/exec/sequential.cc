@@ -3,7 +3,7 @@
 namespace anabranch {
 namespace {
 
-// The loop of a steady step: everything that is not a kernel has to justify its instructions.
+// The loop of a steady step: every instruction outside of kernels must be justified.
 void run_plain(Plan& plan, RunState& state) {
   for (int i = 0, n = plan.size(); i < n; ++i) {
     state.at(i);
@@ -11,7 +11,7 @@ void run_plain(Plan& plan, RunState& state) {
   }
 }
 
-// Nodes that end later run beside those that do not wait for them.
+// Asynchronous nodes overlap with nodes that do not depend on them.
 void run_with_later(Plan& plan, RunState& state, const RunOptions& options) {
   LaterNodes& later = *state.later();
   later.begin(&state, {});
@@ -35,7 +35,7 @@ void run_with_later(Plan& plan, RunState& state, const RunOptions& options) {
 
 }  // namespace
 
-// Kernels reach the team through their context; nobody else has to know about it here.
+// Kernels reach the pool through their context; nothing else here needs to know about it.
 void run_sequential(Plan& plan, RunState& state, const RunOptions& options) {
   state.begin_sequential(options);
   try {

@@ -1,5 +1,5 @@
-// The graph of a stage. It was captured with the addresses and shapes of one run, so it serves runs that find all its
-// nodes' values as that one did; who finds others launches the nodes one by one, and looks again.
+// The graph of a stage. It was captured with the addresses and shapes of one run, so it serves runs in which its nodes'
+// values are unchanged; otherwise the nodes are launched one by one, and their values are recorded again.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -12,27 +12,28 @@
 
 namespace anabranch {
 
-// Of a node on a device.
+// A node on a device.
 struct Capturable {
-  const char* apart = nullptr;        // why no graph may hold it: "... an op"; null: one may
+  const char* apart = nullptr;        // why no graph may contain it: "... an op"; null: it may
   std::vector<const Value*> touches;  // null for "none"
 };
 
 class StageGraph {
  public:
-  // After a run node by node: so its values lie and look, and there the workspace of its queue is.
+  // After a run node by node: records the addresses and signatures of its values, and the address of its queue's
+  // workspace.
   void look(const std::vector<const Value*>& values, const void* workspace);
-  // They still do, and have done so for long enough that capturing will pay.
+  // They are unchanged, and have been for long enough that capturing pays.
   bool fits(const void* workspace);
-  // There is a graph now; false: the plug-in refuses to make one.
+  // There is a graph now; false: the plug-in refuses to create one.
   bool capture(const device::Devices& devices, int device, const std::function<void(ab_queue*)>& put);
   void launch(const device::Devices& devices, ab_queue* queue);
-  // Whoever changes what the nodes are or use drops it before.
+  // Call it before changing the nodes or the values they use.
   void drop();
 
   bool captured() const { return graph_ != nullptr; }
-  int64_t launches() const { return launches_; }           // of all graphs that there were
-  const std::string& refused() const { return refused_; }  // why; empty: it is not
+  int64_t launches() const { return launches_; }           // of all graphs so far
+  const std::string& refused() const { return refused_; }  // the reason; empty: not refused
 
  private:
   struct Seen {
@@ -42,7 +43,7 @@ class StageGraph {
 
     const Value* value;
     const void* at;
-    int64_t rows;  // of sparse ones, which kernels decide when they are called: a look does not tell of them
+    int64_t rows;  // of sparse ones; kernels choose them when they run, so a signature does not include them
     Look look;
   };
   static constexpr int kPays = 4, kMostPatience = 64;
@@ -54,8 +55,8 @@ class StageGraph {
   std::shared_ptr<ab_graph> graph_;
   std::string refused_;
   int64_t launches_ = 0;
-  int calm_ = 0;      // runs in a row that have found what was seen
-  int patience_ = 1;  // how many it takes: the double after a graph that was launched too few times
+  int calm_ = 0;      // consecutive runs with unchanged values
+  int patience_ = 1;  // how many are required: doubled after a graph with too few launches
   int of_this_ = 0;   // launches of this graph, up to kPays
 };
 

@@ -14,7 +14,7 @@ class Stager {
 
   void add(int i, bool captured) {
     const int lane = plan_.lane(i);
-    // The host may work for long: what comes before it begins meanwhile.
+    // The host may take long: earlier work starts meanwhile.
     if (lane == kHost) return end_all(), add_alone(i);
     for (const int before : queues_.waits(i)) end_with(before);
     if (!captured) return end(lane), add_alone(i);
@@ -31,7 +31,7 @@ class Stager {
 
  private:
   void add_alone(int i) { stages_.push_back({.lane = plan_.lane(i), .nodes = {i}}); }
-  // Of one queue the newest is enough.
+  // For one queue the newest suffices.
   void wait_for(std::vector<int>* waits, int node) const {
     const auto known =
         std::find_if(waits->begin(), waits->end(), [&](int w) { return plan_.lane(w) == plan_.lane(node); });
@@ -58,14 +58,14 @@ class Stager {
   const Plan& plan_;
   const QueuePlan& queues_;
   const size_t least_;
-  std::vector<Stage> open_;  // by lane
+  std::vector<Stage> open_;  // by queue
   std::vector<Stage> stages_;
 };
 
 }  // namespace
 
-// What is put off until its stage ends comes behind nodes of other queues that do not wait for it, and before all that
-// do: whoever knows by what it has waited for that a node has passed has ended that node's stage by the same wait.
+// Work deferred until its stage ends comes after nodes of other queues that do not depend on it, and before all that
+// do: a wait that implies that a node has passed has also ended that node's stage.
 std::vector<Stage> make_stages(const Plan& plan, const QueuePlan& queues, const std::vector<Capturable>& nodes,
                                size_t least) {
   Stager stager(plan, queues, std::max<size_t>(least, 1));

@@ -1,7 +1,7 @@
-// How a plan with nodes on devices is launched when stretches of it are captured as graphs: a stage is one node, or
-// neighbours in a queue that become one graph. A graph waits before its first node for what any of its nodes waits for,
-// and events behind its nodes stand behind all of it; so a stage ends before a node of another queue, or of the host,
-// that waits for one of its nodes.
+// Launch order of a plan with nodes on devices when parts of it are captured as graphs: a stage is one node, or
+// neighbours in a queue that become one graph. A graph waits, before its first node, for all that any of its nodes
+// waits for, and events after its nodes come after all of it; so a stage ends before a node of another queue, or of the
+// host, that depends on one of its nodes.
 #pragma once
 #include <vector>
 
@@ -15,7 +15,7 @@ struct Stage {
   bool captured = false;  // as a graph; false: one node
   std::vector<int> nodes = {};
   std::vector<int> waits = {};            // of a graph: the nodes of other queues that it waits for
-  std::vector<const Value*> values = {};  // of a graph: what its nodes touch, each once
+  std::vector<const Value*> values = {};  // of a graph: the values that its nodes use, each once
   StageGraph graph = {};
 };
 

@@ -20,7 +20,7 @@ constexpr auto kPeriod = std::chrono::seconds(1);
 }  // namespace
 
 struct StallWatch::Seen {
-  uint32_t run = 0;  // under way when it was looked at last
+  uint32_t run = 0;  // in progress at the last check
   Clock::time_point since;
   int reports = 0;
 };
@@ -32,12 +32,12 @@ struct StallWatch::Watch {
 };
 
 StallWatch::Watch& StallWatch::watch() {
-  static auto& made = *new Watch();  // never destroyed: the thread looks until the process ends
+  static auto& made = *new Watch();  // never destroyed: the thread runs until the process exits
   [[maybe_unused]] static const bool hooked = [] {
     const auto unlock = [] { made.mutex.unlock(); };
     at_fork(ForkStage::kWatch, {[] { made.mutex.lock(); }, unlock,
                                 [] {
-                                  made.started = false;  // the thread is in the parent
+                                  made.started = false;  // the thread exists in the parent only
                                   made.mutex.unlock();
                                 }});
     return true;
@@ -53,7 +53,7 @@ void StallWatch::add(RunState* state) {
   try {
     std::thread(look).detach();
     w.started = true;
-  } catch (const std::system_error&) {  // no thread is left for it: work goes on without reports
+  } catch (const std::system_error&) {  // no thread is available: work goes on without reports
   }
 }
 

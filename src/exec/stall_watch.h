@@ -1,5 +1,5 @@
-// Looks once a second at the runs that are under way in one thread each, and reports those that last too long: who is
-// stuck in a kernel cannot say so. It never ends anything: the user may be in a debugger. One thread a process, begun
+// Checks once a second the runs that use one thread each, and reports those that take too long: a thread that hangs in
+// a kernel cannot report itself. It never stops a run: the user may be in a debugger. One thread per process, started
 // with the first plan. Any thread may call.
 #pragma once
 #include "exec/run.h"
@@ -9,7 +9,7 @@ namespace anabranch {
 class StallWatch {
  public:
   static void add(RunState* state);
-  static void remove(RunState* state);  // returns when nobody looks at it
+  static void remove(RunState* state);  // returns when the watch no longer uses it
 
  private:
   struct Seen;

@@ -1,5 +1,5 @@
-// Whether a plan runs on one thread or on many is measured: its first runs alternate between the two, and the faster
-// way stays, until the work has changed a lot or many runs have passed. Values do not depend on the choice.
+// Measures whether a plan is faster on one thread or on many: its first runs alternate between the two, and the faster
+// way stays, until the work has changed much or many runs have passed. Values do not depend on the choice.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -8,11 +8,11 @@ namespace anabranch {
 
 class ThreadTrial {
  public:
-  void set_work(int64_t elems);  // elements that a run touches; after the shapes have changed
-  // Threads for the next run? `asked`: the user wants some; taken at his word when FLAGS_measure_threads is off.
+  void set_work(int64_t elems);  // elements that a run touches; call it after shapes have changed
+  // Threads for the next run? `asked`: the user requested some, which decides if FLAGS_measure_threads is off.
   bool choose(bool asked);
 
-  // Times one run; a lap that does not count (errors, hooks around nodes) leaves the trial where it was.
+  // Times one run; a lap that does not count (errors, hooks around nodes) leaves the trial as it was.
   class Lap {
    public:
     Lap(ThreadTrial& trial, bool counts);
@@ -33,7 +33,7 @@ class ThreadTrial {
   int64_t work_ = -1;
   int laps_ = 0;           // of this trial
   int64_t best_ns_[2]{};   // on one thread, on many
-  bool threaded_ = false;  // of the lap at hand
+  bool threaded_ = false;  // in the current lap
   bool decided_ = false;
   bool winner_ = false;
   int64_t runs_left_ = 0;  // until the next trial

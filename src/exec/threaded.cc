@@ -1,6 +1,6 @@
 // Dependency counting: a node is ready when its counter of unfinished predecessors reaches zero. Every node becomes
-// ready exactly once in a run, so the ready queue is a plain array with two cursors: appending claims a place, taking
-// one advances the head. A worker runs one of the successors it made ready itself, and puts the others into the queue.
+// ready exactly once in a run, so the ready queue is a plain array with two cursors: appending claims a slot, taking
+// one advances the head. A worker runs one of the successors it made ready itself, and enqueues the others.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -54,22 +54,22 @@ struct Job {
     return ended ? count_down(node) : -1;
   }
 
-  // In whatever thread a node ends that its kernel only began.
+  // In the thread in which an asynchronous node ends.
   void end_later(int node, bool well) {
     if (well) state.mark_done(node);
     const int next = count_down(node);
-    if (next < 0) return;  // the run may be over
+    if (next < 0) return;  // the run may have ended
     offer(next);
     team.signal();
   }
 
   // Counts down the successors of a node that has ended; returns one that became ready, or -1.
   int count_down(int node) {
-    Team& all = team;  // outlives the job, which may be over with the last node
+    Team& all = team;  // outlives the job, which may end with the last node
     int mine = -1;
     bool offered = false;
     for (int next : plan.successors(node)) {
-      // release: what this node wrote; acquire by whoever counts to zero: what all predecessors wrote
+      // release: what this node wrote; the thread that counts to zero acquires the writes of all predecessors
       if (state.waiting[next].fetch_sub(1, std::memory_order_acq_rel) != 1) continue;
       if (mine >= 0) {
         offer(mine);
@@ -82,7 +82,7 @@ struct Job {
     return mine;
   }
 
-  // Runs nodes as long as there are any to take; false when there was none.
+  // Runs ready nodes as long as there are any; false if there was none.
   bool work(int worker) {
     int node = take();
     if (node < 0) return false;
@@ -93,7 +93,7 @@ struct Job {
     return true;
   }
 
-  // The caller's part: until every node has finished, wherever it ran.
+  // The caller's part: until every node has finished, on any thread.
   void run() {
     Team::Idle idle(team);
     while (state.left.load(std::memory_order_acquire) > 0) {
@@ -103,7 +103,8 @@ struct Job {
     }
   }
 
-  // Whoever has waited for long says who keeps the run from ending. Never aborts: the user may be in a debugger.
+  // A thread that has waited for long reports the nodes that keep the run from ending. Never aborts: the user may be in
+  // a debugger.
   void report_stall() {
     const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begin).count();
     int64_t due = next_report_ms.load();

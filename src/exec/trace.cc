@@ -42,7 +42,7 @@ void Trace::add_on_device(int node, int lane, int64_t begin_ns, int64_t end_ns) 
   if (place < capacity_) events_[place] = {node, -1 - lane, TraceEvent::kDevice, begin_ns, end_ns};
 }
 
-// Adds up what has no room.
+// Adds up events that do not fit.
 bool Trace::missed(int node, TraceEvent::Kind kind, int64_t begin_ns, int64_t end_ns, int64_t turn) {
   if (kind == TraceEvent::kPiece) {
     if (of_pieces_.fetch_add(1, std::memory_order_relaxed) < for_pieces_) return false;
@@ -97,7 +97,7 @@ void TracedLoops::run(int64_t n, int64_t piece, Body body, void* fn) {
   } loop{body, fn, trace_, node_at_work, Trace::lane()};
   const Body recorded = [](void* self, int64_t begin, int64_t end) {
     const Loop& l = *static_cast<Loop*>(self);
-    const bool helping = Trace::lane() != l.lane;  // the caller's own pieces lie inside the node's event
+    const bool helping = Trace::lane() != l.lane;  // the caller's own chunks lie inside the node's event
     const int64_t begin_ns = helping ? Trace::now_ns() : 0;
     l.body(l.fn, begin, end);
     if (helping) l.trace->add(l.node, TraceEvent::kPiece, begin_ns, Trace::now_ns());

@@ -1,6 +1,6 @@
-// What ran on which thread and when: one fixed array of events, filled while a plan runs. A run without a Trace pays
-// one pointer test a node. Writing takes no lock and no memory; what does not fit is counted and dropped.
-// add() may be called from any thread; clear() and events() only between runs.
+// Records which node ran on which thread and when: one fixed array of events, filled while a plan runs. A run without a
+// Trace pays one pointer test per node. Recording takes no lock and allocates nothing; events that do not fit are
+// counted and dropped. add() may be called from any thread; clear() and events() only between runs.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -14,30 +14,30 @@ namespace anabranch {
 
 struct TraceEvent {
   enum Kind : int8_t { kNode, kPiece, kRun, kFeed, kShapes, kFetch, kDevice };
-  int32_t node = -1;  // of the plan; -1 for what the engine does around it
-  int32_t lane = 0;   // the thread; of a device's queue: -1 - its lane in the plan
-  Kind kind = kNode;  // kPiece: part of a node's loop, done for another thread; kRun: the whole run;
-                      // kDevice: the node at work on its device, while kNode is its launch
+  int32_t node = -1;  // of the plan; -1 for the engine's own work
+  int32_t lane = 0;   // the thread; -1 - queue index for a device's queue
+  Kind kind = kNode;  // kChunk: part of a node's loop, run by another thread; kRun: the whole run;
+                      // kDevice: the node's execution on its device, while kNode is its launch
   int64_t begin_ns = 0, end_ns = 0;
-  int64_t turn = -1;  // of the op of a sub-block: which turn of that; its node follows behind those of the plan
+  int64_t turn = -1;  // of the op of a sub-block: the iteration; its node numbers follow those of the plan
 };
 
-// What the events of an op of a sub-block add up to that a trace had no room for.
+// Sum over the events of an op of a sub-block for which the trace had no room.
 struct MissedTurns {
   int64_t calls = 0, total_ns = 0, min_ns = 0, max_ns = 0, first_end_ns = 0;
   void add(int64_t ns, int64_t end_ns);
 };
 
-// Room for each kind of events by itself, so that neither a long loop nor many pieces take that of the nodes. What has
-// no room is added up for its node.
+// Separate room for each kind of event, so that neither a long loop nor many chunks displace the nodes. Events that do
+// not fit are added up per node.
 struct TraceRoom {
   int nodes, pieces, turns;
-  size_t plan_nodes, inner;  // nodes of the plan, and behind them the ops of sub-blocks
+  size_t plan_nodes, inner;  // nodes of the plan, followed by the ops of sub-blocks
 };
 
 class Trace {
  public:
-  // For any events, and without sums of what has no room.
+  // For any events, without sums of those that do not fit.
   explicit Trace(int capacity)
       : events_(std::make_unique<TraceEvent[]>(capacity)), capacity_(capacity), for_pieces_(capacity) {}
   explicit Trace(const TraceRoom& room) : Trace(room.nodes + room.pieces + room.turns) {
@@ -50,16 +50,16 @@ class Trace {
 
   void clear();
   void add(int node, TraceEvent::Kind kind, int64_t begin_ns, int64_t end_ns, int64_t turn = -1);
-  void add_on_device(int node, int lane, int64_t begin_ns, int64_t end_ns);  // in the time of the host
+  void add_on_device(int node, int lane, int64_t begin_ns, int64_t end_ns);  // on the host's clock
   std::span<const TraceEvent> events() const;
   int dropped() const;
   const std::vector<MissedTurns>& missed() const { return missed_; }
-  // Per node, what the pieces add up to that had no room.
+  // Per node, the sum of the chunks that did not fit.
   const std::vector<std::atomic<int64_t>>& missed_help() const { return missed_help_; }
   int first_inner() const { return first_inner_; }
 
   static int64_t now_ns();
-  static int lane();  // a small number of the calling thread, the same for as long as it lives
+  static int lane();  // a small number of the calling thread, constant for its lifetime
 
  private:
   std::unique_ptr<TraceEvent[]> events_;
@@ -71,7 +71,7 @@ class Trace {
   std::atomic<int> used_{0}, of_turns_{0}, of_pieces_{0};
 };
 
-// Records its own life; nothing when `trace` is null. While a node is recorded its loops know it (see TracedLoops).
+// Records its own lifetime; nothing if `trace` is null. While a node is recorded its loops know it (see TracedLoops).
 class TraceSpan {
  public:
   TraceSpan(Trace* trace, int node, TraceEvent::Kind kind = TraceEvent::kNode, int64_t turn = -1) : trace_(trace) {
@@ -94,7 +94,7 @@ class TraceSpan {
   int64_t begin_ns_ = 0, turn_ = -1;
 };
 
-// Stands between the kernels of a traced run and the pool: pieces of a loop that other threads take are recorded.
+// Between the kernels of a traced run and the pool: records the chunks of a loop that other threads run.
 class TracedLoops final : public Parallel {
  public:
   TracedLoops(Parallel* loops, Trace* trace) : loops_(loops), trace_(trace) {}

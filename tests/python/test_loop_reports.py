@@ -34,7 +34,7 @@ def test_a_loop_that_does_not_end_is_reported(tmp_path):
         assert child.stdout.readline() == b"begun\n"
         until = time.monotonic() + 60
         # A report that comes between two operators names none.
-        while not re.search("block 2, turn .*endless.py:", report.read_text()) and time.monotonic() < until:
+        while not re.search("block 2, iteration .*endless.py:", report.read_text()) and time.monotonic() < until:
             time.sleep(0.2)
         text = report.read_text()
         child.send_signal(signal.SIGINT)
@@ -45,8 +45,8 @@ def test_a_loop_that_does_not_end_is_reported(tmp_path):
         child.stdout.close()
     lines = [line.strip() for line in text.splitlines()]
     assert any(line.startswith("#") and " while " in line and "endless.py:" in line for line in lines), text
-    outer = next(line for line in lines if line.startswith("block 1, turn 0 (counted from 0): #"))
+    outer = next(line for line in lines if line.startswith("block 1, iteration 0 (counted from 0): #"))
     assert " while " in outer and "endless.py:9" in outer
-    turn = next(line for line in lines if re.match("block 2, turn .*endless.py:", line))
+    turn = next(line for line in lines if re.match("block 2, iteration .*endless.py:", line))
     assert int(turn.split()[3]) > 1000
     assert "KeyboardInterrupt" in report.read_text()
