@@ -16,7 +16,7 @@
 namespace anabranch {
 namespace {
 
-// Seed of random ops that were given none: another one for each compiled program of each process.
+// Seed of random ops without one: different for each compiled program of each process.
 uint64_t fresh_seed() {
   static std::atomic<uint64_t> drawn{0};
   static const uint64_t of_process = [] {
@@ -50,7 +50,7 @@ CompiledProgram::Impl::Turn::Turn(Impl& impl) : impl_(impl) {
            "a compiled program is used while it runs, from inside its own run");
   if (impl.forks.load(std::memory_order_relaxed) != anabranch::forks()) [[unlikely]]
     impl.after_fork();
-  // Whoever has that program may be waiting for the run that this is part of.
+  // The owner of that program may be waiting for the run that this is part of.
   if (RunGate::inside_run()) {
     AB_CHECK(impl.in_use.try_lock(), Unavailable,
              "a program that another thread is running cannot be waited for from inside the run of another one");
@@ -100,7 +100,7 @@ void CompiledProgram::Impl::drop_plans() {
   ++generation;
 }
 
-// Trainers of a ring begin with what the first one has.
+// Workers of a ring start with the values of the first one.
 void CompiledProgram::Impl::begin_alike() {
   if (alike != 0 && alike == comm::rings_joined()) return;
   const auto group = comm::ring(0);
@@ -130,7 +130,7 @@ Step& CompiledProgram::Impl::step_for(const StepKey& key) {
 
 Step* CompiledProgram::Impl::run_once(Step& step, const Pieces& pieces, uint32_t number, InScope* inside) {
   Scope* lender = options.share_vars_from ? options.share_vars_from->impl_->scope.get() : nullptr;
-  constexpr int kPlaces = 4;  // the plan with passes and the one without may have values at different places
+  constexpr int kPlaces = 4;  // the plan with passes and the one without may need values at different places
   for (int turn = 0; turn < kPlaces; ++turn) {
     turn == 0 ? inside->enter(*scope, lender) : inside->bring_home(*scope, lender, step);
     if (Step* ran = step.run(pieces, number, {probe, plan_hook})) [[likely]]
@@ -153,13 +153,13 @@ void CompiledProgram::Impl::run_step(Step& step, const Pieces& pieces, const std
     if (options.data_parallel && options.build.num_trainers > 1) begin_alike();
     ran = run_once(step, pieces, run_number++, &inside);
   }
-  if (!device::Devices::opened()) inside.leave();  // else somebody may move what is fetched to another place
+  if (!device::Devices::opened()) inside.leave();  // otherwise another thread may move fetched values to another place
   {
     const StepProfile::Fetching fetching(ran->profile());
     use(*ran);
   }
   inside.leave();
-  // Memory of temporaries is used again by the next run, so only plans that stand idle hold more than is needed.
+  // The next run reuses the memory of temporaries, so only idle plans hold more than is needed.
   if (++since_drop < options.execution.num_iteration_per_drop_scope) return;
   for (Step& s : steps) {
     if (&s == &step) {
@@ -183,7 +183,7 @@ CompiledProgram::~CompiledProgram() = default;
 
 namespace {
 
-// Names that the program does not have are left out: Fluid's users feed more than one program from one dict.
+// Names that the program does not have are ignored: Fluid's users feed several programs from one dict.
 std::pair<std::vector<std::string>, std::vector<Tensor>> relevant(const ir::Program& program, const FeedMap& feed) {
   std::pair<std::vector<std::string>, std::vector<Tensor>> out;
   for (const auto& [name, tensor] : feed) {
@@ -208,7 +208,7 @@ std::vector<Fetched> CompiledProgram::run(const RunRequest& request) {
   return out;
 }
 
-// A feed for each replica.
+// A feed per replica.
 void CompiledProgram::run_pieces(const RunRequest& request, std::vector<Fetched>* out) {
   Impl& m = *impl_;
   AB_CHECK(static_cast<int>(request.feeds.size()) == m.options.replicas, InvalidArgument,

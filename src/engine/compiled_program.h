@@ -1,7 +1,7 @@
 // A program bound to a scope and a number of replicas, ready to run. The plain Executor is one with one replica; there
-// is no second way to run a program. Plans are made at the first run of a (feed names, fetch names, active replicas)
-// combination and kept; new feed shapes only redo shapes. One caller at a time; several CompiledPrograms may share a
-// scope and run one after another.
+// is no second way to run a program. Plans are created at the first run of a (feed names, fetch names, active replicas)
+// combination and kept; new feed shapes only repeat shape inference. One caller at a time; several CompiledPrograms may
+// share a scope and run one after another.
 #pragma once
 #include <algorithm>
 #include <functional>
@@ -20,16 +20,16 @@ namespace anabranch {
 
 struct ExecutionStrategy {
   int num_threads = 0;                     // 0: the pool's own size; n: n real workers
-  int num_iteration_per_drop_scope = 100;  // runs after which idle plans give up their memory
-  int num_iteration_per_run = 1;           // how often one run() repeats the plan
+  int num_iteration_per_drop_scope = 100;  // runs after which idle plans release their memory
+  int num_iteration_per_run = 1;           // how many times one run() executes the plan
   bool dry_run = false;                    // everything but the kernels
 };
 
 struct CompileOptions {
   int replicas = 1;
-  bool data_parallel = false;  // with_data_parallel: fetches carry one piece a replica even when there is one replica
+  bool data_parallel = false;  // with_data_parallel: fetches have one slice per replica, even with one replica
   std::string loss_name;       // empty: no training
-  std::vector<Place> places;   // by replica; none: the CPU
+  std::vector<Place> places;   // by replica; empty: the CPU
   BuildStrategy build;
   ExecutionStrategy execution;
   // Replicas are on devices, and share no memory.
@@ -42,15 +42,15 @@ struct CompileOptions {
 using FeedMap = std::vector<std::pair<std::string, Tensor>>;  // the memory is borrowed for the run
 
 struct RunRequest {
-  std::vector<FeedMap> feeds;  // one: a whole batch, split over the replicas; else one a replica
+  std::vector<FeedMap> feeds;  // one: a whole batch, split over the replicas; otherwise one per replica
   std::vector<std::string> fetch;
   std::function<void()> between = {};  // called between iterations (num_iteration_per_run); may throw
 };
 
-// Values of one fetched variable, one a replica that has it. Owned copies.
+// Values of one fetched variable, one per replica that has it. Owned copies.
 using FetchedValue = std::variant<Tensor, TensorArray>;
 using Fetched = std::vector<FetchedValue>;
-// Joins the pieces along axis 0 (LoD appended); InvalidArgument when they do not fit, naming the variable.
+// Joins the slices along axis 0 (LoD appended); InvalidArgument, which names the variable, if they do not fit.
 FetchedValue merge_fetched(const Fetched& pieces, const std::string& name);
 
 class CompiledProgram {
@@ -61,17 +61,17 @@ class CompiledProgram {
   std::vector<Fetched> run(const RunRequest& request);
 
   int replicas() const;
-  // Text: passes applied and skipped, and why; of the most recent plan.
+  // Text: passes applied and skipped, and the reasons; of the most recent plan.
   std::string explain() const;
   std::string graph_dot() const;
-  // The next run draws the random numbers that it draws in a program with the same state.
+  // Makes the next run draw the random numbers of a program with the same state.
   struct RandomState {
-    uint64_t seed;  // of random ops without a seed of their own, where the program has none
-    uint32_t runs;  // that there were
+    uint64_t seed;  // of random ops without a seed, if the program has none
+    uint32_t runs;  // number of runs so far
   };
   RandomState random_state() const;
   void set_random_state(RandomState state);
-  // What replicas but the first keep for themselves: state that forward ops write.
+  // Private state of all replicas except the first: variables that forward ops write.
   struct ReplicaState {
     std::string name;
     int replica;
@@ -81,12 +81,12 @@ class CompiledProgram {
   void set_replica_states(const std::vector<ReplicaState>& states);
   void drop_temporaries();  // releases the memory of everything that is not persistable
   int64_t temporary_bytes() const;
-  std::vector<MemoryUse> memory() const;  // of the variables of all plans; what replicas share is listed for each
+  std::vector<MemoryUse> memory() const;  // of the variables of all plans; memory shared by replicas is listed for each
 
   // For tests: called before every node of a run with the op's type, replica and node index; may throw.
   using Probe = std::function<void(const std::string& op_type, int replica, int node)>;
   void set_probe(Probe probe);
-  // For tests: called when a run enters its plan, and when it has left it.
+  // For tests: called when a run enters its plan, and after it has left it.
   using PlanHook = void (*)(bool entered);
   void set_plan_hook(PlanHook hook);
 

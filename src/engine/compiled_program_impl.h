@@ -1,4 +1,4 @@
-// What a CompiledProgram keeps between runs: the replicas' variables and the plans made so far.
+// State that a CompiledProgram keeps between runs: the replicas' variables and the plans created so far.
 #pragma once
 #include <atomic>
 #include <functional>
@@ -16,7 +16,7 @@
 namespace anabranch {
 
 struct CompiledProgram::Impl {
-  // The calling thread's turn with this program.
+  // The calling thread's exclusive use of this program.
   class Turn {
    public:
     explicit Turn(Impl& impl);
@@ -31,20 +31,22 @@ struct CompiledProgram::Impl {
 
   // Replicas of one process update parameters and optimizer state once for all of them.
   bool shares_parameters() const { return options.data_parallel && options.replicas > 1 && !options.on_devices(); }
-  // By how much the declared rows of a fed variable are multiplied.
+  // Factor on the declared rows of a fed variable.
   int feed_devices() const { return options.data_parallel ? options.replicas : 1; }
-  // Drops all plans when the program was edited, names of the scope mean other values than they did, or a flag that
-  // plans follow was set.
+  // Drops all plans if the program was edited, names of the scope refer to other values than before, or a flag that
+  // plans depend on changed.
   void drop_old_plans();
-  // In a child of fork(): a turn that a thread of the parent had is over, unless its step was not.
+  // In a child of fork(): a thread that used the program exists in the parent only, and its step had ended.
   void after_fork();
   void drop_plans();
-  // The plan for these feeds and fetches, made when there is none.
+  // The plan for these feeds and fetches, created if there is none.
   Step& step_for(const StepKey& key);
-  // Runs it as often as the strategy says and hands it to `use`; releases the memory of idle plans when that is due.
+  // Runs it as many times as the strategy says and passes it to `use`; releases the memory of idle plans when that is
+  // due.
   void run_step(Step& step, const Pieces& pieces, const std::function<void()>& between,
                 const std::function<void(const Step&)>& use);
-  // Once, with its values where its plan has them, which stay there while *inside lives. The step that ran.
+  // Runs it once, with its values where the plan needs them; they stay there during the lifetime of *inside. Returns
+  // the step that ran.
   Step* run_once(Step& step, const Pieces& pieces, uint32_t number, InScope* inside);
   void drop_temporaries();
   void begin_alike();
@@ -53,18 +55,18 @@ struct CompiledProgram::Impl {
   std::shared_ptr<Scope> scope;
   CompileOptions options;
   ReplicaValues values;
-  std::list<Step> steps;    // the most recently looked up one first
-  uint64_t generation = 0;  // raised when a plan goes: pointers to plans are old
+  std::list<Step> steps;    // most recently used first
+  uint64_t generation = 0;  // increased when a plan is dropped: pointers to plans are then invalid
   uint64_t version;
-  uint64_t moves = 0, flags = 0;  // of `values` and Flags::plan_epoch(), when the plans were made
+  uint64_t moves = 0, flags = 0;  // of `values` and Flags::plan_epoch(), when the plans were created
   uint32_t run_number = 0;
   int since_drop = 0;
-  uint64_t alike = 0;  // rings_joined() when trainers last began alike
+  uint64_t alike = 0;  // rings_joined() when workers last synchronized their initial values
   uint64_t drawn_seed;
   Probe probe;
   PlanHook plan_hook = nullptr;
-  std::atomic<uint32_t> forks;  // of the process, when this was made or last used
-  mutable TurnLock in_use;      // taken once a run: callers from several threads take turns
+  std::atomic<uint32_t> forks;  // of the process, when this was created or last used
+  mutable TurnLock in_use;      // taken once per run: callers from several threads are serialized
   std::atomic<std::thread::id> user{};
 };
 

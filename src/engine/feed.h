@@ -1,4 +1,4 @@
-// Fed batches: cut into one piece a replica.
+// Fed batches, split into one slice per replica.
 #pragma once
 #include <span>
 #include <string>
@@ -8,21 +8,21 @@
 
 namespace anabranch {
 
-// What each replica is fed: pieces[replica][i] belongs to the i-th fed variable.
+// The feed of each replica: slices[replica][i] belongs to the i-th fed variable.
 using Pieces = std::vector<std::vector<Tensor>>;
 
 struct FeedSplit {
   const std::vector<std::string>* names;  // of the fed variables, for messages
-  const std::vector<char>* whole;         // by variable: goes to every replica as it is
+  const std::vector<char>* whole;         // by variable: passed unchanged to every replica
   int replicas = 1;
-  bool refuse_idle = false;  // fewer pieces than replicas are an error
+  bool refuse_idle = false;  // fewer slices than replicas are an error
 };
 
-// A fed tensor holds a value with at least one axis and, where it has sequences, with all of its rows in them.
+// A fed tensor holds a value with at least one axis, and its sequences, if any, cover all of its rows.
 void check_fed(const std::string& name, const Tensor& value);
 
-// Pieces of ceil(rows / replicas) rows each, by sequence where there are sequences; returns how many replicas have
-// rows. `pieces` is used again. ShapeMismatch when two feeds give work to different numbers of replicas.
+// Slices of ceil(rows / replicas) rows each, or sequences if there are any; returns the number of replicas that have
+// rows. `slices` is reused. ShapeMismatch if two feeds give rows to different numbers of replicas.
 int split_feed(std::span<const Tensor> batch, const FeedSplit& how, Pieces* pieces);
 
 }  // namespace anabranch

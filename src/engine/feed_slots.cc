@@ -18,7 +18,7 @@ bool FeedSlots::bind(const Pieces& feeds) {
       if (slot.keeps) {
         t.copy_from(fed, t.initialized() ? t.place() : Place());
       } else {
-        // From pinned memory, and their own, devices copy by themselves.
+        // Devices copy from pinned memory, and from their own, by themselves.
         if (fed.place().on_host() || fed.place() == slot.wanted) {
           t.view(const_cast<void*>(fed.raw()), fed.shape(), {fed.dtype(), fed.place()}, nullptr, fed.row_stride());
         } else {

@@ -1,6 +1,6 @@
-// Where the feeds of a step go, and what they looked like when its plan was laid out. A fed tensor's memory is borrowed
-// until release(), except where the value outlives the run or some op writes it: there it is copied. What lies on a
-// device stays there where only copies to that device read it; otherwise it is brought to the host.
+// Destinations of a step's feeds, and the signatures for which its plan was laid out. A fed tensor's memory is borrowed
+// until release(), unless the value outlives the run or some op writes it: then it is copied. A tensor on a device
+// stays there if only copies to that device read it; otherwise it is copied to the host.
 #pragma once
 #include <string>
 #include <vector>
@@ -13,10 +13,10 @@ namespace anabranch {
 
 class FeedSlots {
  public:
-  // The next variable of this replica; null when no op uses it. `keeps`: the caller's memory must not be borrowed.
-  // `wanted`: the only place where somebody wants it.
+  // Adds the next variable of this replica; null if no op uses it. `keeps`: the caller's memory must not be borrowed.
+  // `needed`: the only place where it is used.
   void add(size_t replica, Value* value, bool keeps, Place wanted);
-  bool bind(const Pieces& feeds);  // true when shapes changed
+  bool bind(const Pieces& feeds);  // true if shapes changed
   void release();
   void add_memory(const std::vector<std::string>& names, std::vector<MemoryUse>* out) const;  // of the last batch
 
@@ -25,7 +25,7 @@ class FeedSlots {
     Value* value;
     bool keeps;
     Place wanted;
-    Shape shape = {};  // what the plan was laid out for
+    Shape shape = {};  // for which the plan was laid out
     DType dtype = {};
     LoDRef lod = {};
     bool laid_out = false;

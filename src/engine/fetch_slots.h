@@ -1,4 +1,4 @@
-// Where the fetches of a step come from: the values of each fetched variable, on the replicas that have it.
+// Sources of a step's fetches: the values of each fetched variable, on the replicas that have it.
 #pragma once
 #include <string>
 #include <vector>
@@ -10,10 +10,10 @@ namespace anabranch {
 
 class FetchSlots {
  public:
-  // The next fetched variable. `kept`: a parameter or other state, which trainers may share.
+  // Adds the next fetched variable. `kept`: a parameter or other state, which training threads may share.
   void add(std::string name, std::vector<Value*> values, bool kept);
   const std::vector<std::vector<Value*>>& values() const { return values_; }  // by fetch, then replica
-  Fetched collect(size_t fetch) const;                                        // copies of one
+  Fetched collect(size_t fetch) const;                                        // copies of one fetch
 
  private:
   std::vector<std::string> names_;

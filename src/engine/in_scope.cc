@@ -19,8 +19,8 @@ void InScope::pass(Scope& scope, Scope* lender) {
   if (lender) there_.emplace(lender->gate());
 }
 
-// Whoever waits at the gates gets in after the run that the values were moved for: two programs that want them at
-// different places would take them from each other without ever running.
+// Threads that wait at the gates enter after the run for which the values were moved: otherwise two programs that need
+// them at different places would take them from each other without ever running.
 void InScope::bring_home(Scope& scope, Scope* lender, Step& step) {
   leave();
   const RunGate::Change change(&scope.gate());
@@ -28,7 +28,7 @@ void InScope::bring_home(Scope& scope, Scope* lender, Step& step) {
   if (lender && &lender->gate() != &scope.gate()) change_there.emplace(&lender->gate());
   step.bring_home();
   static auto& of_movers = *new RunGate();
-  const RunGate::Run mover(of_movers);  // what is inside a run does not wait for the change, which is its own
+  const RunGate::Run mover(of_movers);  // callers inside a run do not wait for the change, which is part of that run
   pass(scope, lender);
 }
 

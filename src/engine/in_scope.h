@@ -1,5 +1,5 @@
-// While a step runs it is inside the gates of the scopes whose values it uses. Another program may have left them at
-// another place than its plan has them.
+// Keeps a running step inside the gates of the scopes whose values it uses. Another program may have left them at
+// another place than the step's plan needs.
 #pragma once
 #include <optional>
 
@@ -11,9 +11,9 @@ class Step;
 
 class InScope {
  public:
-  // `lender`: whose values the step uses besides, or null. Waits for a change of values that is under way.
+  // `lender`: another scope whose values the step uses, or null. Waits for a change of values that is in progress.
   void enter(Scope& scope, Scope* lender);
-  // And moves the values to where the step's plan has them, for which it waits for the runs of others.
+  // Also moves the values to where the step's plan needs them, waiting for the runs of others.
   void bring_home(Scope& scope, Scope* lender, Step& step);
   void leave();
 

@@ -1,5 +1,5 @@
-// Which memory holds what: one entry for each tensor that a program or a scope keeps. Entries may overlap, for memory
-// is handed on inside a plan; whoever adds them up looks at the addresses.
+// Lists the owners of memory: one entry per tensor that a program or a scope keeps. Entries may overlap, because a plan
+// reuses memory; a sum must compare the addresses.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -10,7 +10,7 @@
 namespace anabranch {
 
 struct MemoryUse {
-  enum Kind { kKept, kTemporary, kFed };  // kept: in a scope, or a replica's copy of what is
+  enum Kind { kKept, kTemporary, kFed };  // kept: in a scope, or a replica's copy of such a value
   std::string name;
   int replica = 0;
   Kind kind = kKept;
@@ -19,7 +19,7 @@ struct MemoryUse {
   Place place = {};
 };
 
-// Appends what a value holds: nothing, a tensor, sparse rows, each tensor of an array.
+// Appends the contents of a value: nothing, a tensor, sparse rows, each tensor of an array.
 void add_memory(const Value& value, const std::string& name, int replica, MemoryUse::Kind kind,
                 std::vector<MemoryUse>* out);
 std::vector<MemoryUse> memory_of(const Scope& scope);  // without its parent

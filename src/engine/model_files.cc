@@ -38,7 +38,7 @@ void check_ops(const ir::Program& program) {
   }
 }
 
-// A table without a height (docs/tables.md): rows of keys in a file of their own.
+// A growable table (docs/tables.md): rows of keys in a separate file.
 bool is_table(const ir::Var& var) {
   return var.kind == VarKind::kSelectedRows && var.shape.rank() > 0 && var.shape[0] < 0;
 }

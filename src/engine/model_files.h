@@ -1,5 +1,5 @@
-// A model that fluid.io.save_inference_model wrote, or that Fluid 1.x did: the program, its parameters in a scope, and
-// what goes in and out.
+// A model saved by fluid.io.save_inference_model, of Anabranch or Fluid 1.x: the program, its parameters in a scope,
+// and its inputs and outputs.
 #pragma once
 #include <memory>
 #include <string>
@@ -13,8 +13,8 @@ namespace anabranch {
 struct ModelFiles {
   std::string folder;
   std::string program = "__model__";  // in the folder
-  std::string parameters = {};        // one file in the folder; empty: a file each
-  bool trusted = false;               // also ops that do more than compute
+  std::string parameters = {};        // one file in the folder; empty: one file per variable
+  bool trusted = false;               // also allows ops that do more than compute
 };
 
 struct Model {
@@ -23,8 +23,7 @@ struct Model {
   std::vector<std::string> feeds, fetches;  // in the order of their columns
 };
 
-// NotFound, InvalidArgument: files that are missing or damaged, or a model that is not trusted and does more than
-// compute.
+// NotFound, InvalidArgument: files are missing or damaged, or the model is not trusted and does more than compute.
 Model load_model(const ModelFiles& files);
 
 }  // namespace anabranch

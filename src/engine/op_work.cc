@@ -7,7 +7,7 @@
 namespace anabranch {
 namespace {
 
-// Rows that an op touches of a table: those of its sparse gradient, or those that its ids ask for.
+// Rows of a table that an op uses: those of its sparse gradient, or those of its ids.
 double rows_touched(bool looks_up, std::span<Value* const> ins, const WorkContext& c) {
   for (const Value* v : ins) {
     if (v && v->get<SelectedRows>()) return static_cast<double>(v->get<SelectedRows>()->rows.size());

@@ -1,6 +1,6 @@
-// How much arithmetic and memory traffic an op's mathematics asks for, from the shapes of its arguments: what measured
-// times are divided into. Multiplications and additions are counted for products and convolutions, which are all that
-// can be bound by arithmetic; bytes are each argument once, sparse ones by their rows.
+// Arithmetic and memory traffic of an op's mathematics, from the shapes of its arguments, for comparison with measured
+// times. Multiplications and additions are counted for products and convolutions, the only ops that can be bound by
+// arithmetic; bytes are each argument once, sparse ones by their rows.
 #pragma once
 #include <span>
 

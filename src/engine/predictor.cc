@@ -6,7 +6,7 @@ namespace anabranch {
 
 namespace {
 
-// Ops would find it out, too, and name what the user has never written.
+// Ops would also detect it, and name a variable that the user has never written.
 void check_input(const PreparedRun::Fed& fed, const Tensor& value) {
   AB_CHECK(value.dtype() == fed.dtype, InvalidArgument, "input {} must be {}, got {}", fed.name, dtype_name(fed.dtype),
            dtype_name(value.dtype()));
@@ -53,7 +53,7 @@ void Predictor::run_and_show(std::span<const Tensor> inputs, const std::function
   run_->run(inputs, between, [&](const Step& step) {
     for (size_t i = 0; i < shown_.size(); ++i) {
       shown_[i] = step.fetched()[i][0]->get<Tensor>();
-      AB_CHECK(shown_[i] && shown_[i]->initialized(), Unsupported, "output {} is no tensor", model_.fetches[i]);
+      AB_CHECK(shown_[i] && shown_[i]->initialized(), Unsupported, "output {} is not a tensor", model_.fetches[i]);
     }
     use(shown_);
   });

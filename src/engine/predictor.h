@@ -1,5 +1,5 @@
-// Runs a model again and again: one thread at a time, and a clone for each thread more. Clones share the parameters;
-// plans and temporaries are their own, so they run at the same time.
+// Runs a model repeatedly: one thread at a time, and a clone for each further thread. Clones share the parameters;
+// plans and temporaries are separate, so clones run concurrently.
 #pragma once
 #include <functional>
 #include <memory>
@@ -14,7 +14,7 @@ namespace anabranch {
 
 class Predictor {
  public:
-  // threads: that ops of one run share; 0: as many as there are cores.
+  // threads: shared by the ops of one run; 0: one per core.
   explicit Predictor(Model model, int threads = 1);
   ~Predictor();
   Predictor(const Predictor&) = delete;
@@ -24,12 +24,12 @@ class Predictor {
   CompiledProgram& program() { return *program_; }
 
   // Inputs in the order of model().feeds, whose memory is borrowed for the run; outputs in that of model().fetches,
-  // good until the next run. `between` is called now and then, and may throw.
+  // valid until the next run. `between` is called now and then, and may throw.
   const std::vector<Tensor>& run(std::span<const Tensor> inputs, const std::function<void()>& between = {});
-  // The same without a copy: `use` sees the outputs in the memory of the run, which keeps until it returns.
+  // The same without a copy: `use` gets the outputs in the memory of the run, which is valid until it returns.
   using Use = std::function<void(const std::vector<const Tensor*>&)>;
   void run_and_show(std::span<const Tensor> inputs, const std::function<void()>& between, const Use& use);
-  // The same into tensors of the caller, one for each output.
+  // The same into tensors of the caller, one per output.
   void run_into(std::span<const Tensor> inputs, std::span<Tensor> outputs, const std::function<void()>& between = {});
 
  private:

@@ -40,7 +40,7 @@ bool PreparedRun::fits(size_t i, const Tensor& batch) const {
   return true;
 }
 
-// Checks what every run must, and brings the batch into the order of the key.
+// Validates the batch, and puts it into the order of the key.
 void PreparedRun::take(std::span<const Tensor> batch) {
   AB_CHECK(batch.size() == fed_.size(), InvalidArgument, "{} values must be fed, got {}", fed_.size(), batch.size());
   for (size_t k = 0; k < key_order_.size(); ++k) {

@@ -1,6 +1,6 @@
-// One way of calling a compiled program, resolved once: which variables are fed, which are fetched. Calling it again
-// looks nothing up by name. Made for one CompiledProgram, which must outlive it; when the program has been edited
-// since, it is stale and must be made again.
+// One way of calling a compiled program, resolved once: its fed and fetched variables. Calling it again looks up no
+// name. Created for one CompiledProgram, which must outlive it; after the program was edited it is stale and must be
+// created again.
 #pragma once
 #include <functional>
 #include <span>
@@ -19,8 +19,8 @@ class PreparedRun {
     std::string name;
     DType dtype;
     Shape declared;
-    bool checked;      // made by fluid.data, which promises to check what is fed
-    bool persistable;  // fed whole to every replica, unless there is exactly one whole a replica
+    bool checked;      // created by fluid.data, which promises to check fed values
+    bool persistable;  // fed whole to every replica, unless there is exactly one whole per replica
   };
 
   // NotFound for a fed name that the program does not have.
@@ -29,11 +29,11 @@ class PreparedRun {
   bool stale() const;
   const std::vector<Fed>& fed() const { return fed_; }
   const std::vector<std::string>& fetches() const { return key_.fetches; }
-  // What fluid.data promises holds for this batch of the i-th fed variable.
+  // Checks the promise of fluid.data for the i-th fed variable of this batch.
   bool fits(size_t i, const Tensor& batch) const;
 
   // `batch`, in the order of the constructor's names, is one whole batch. `between` is called between iterations; `use`
-  // with the plan that ran, whose fetched values keep until it returns.
+  // with the plan that ran, whose fetched values are valid until it returns.
   void run(std::span<const Tensor> batch, const std::function<void()>& between,
            const std::function<void(const Step&)>& use);
 

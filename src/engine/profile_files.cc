@@ -36,13 +36,13 @@ std::string quoted(std::string_view text) {
   return out + '"';
 }
 
-// Queues of devices are threads to viewers, behind those of the process.
+// Viewers show queues of devices as threads, after those of the process.
 int thread_id(int lane) { return lane < 0 ? 1'000'000 - 1 - lane : lane; }
 
-// What a viewer shows beside the event that is selected.
+// Details of the selected event in a viewer.
 std::string details(const ProfiledNode& node, const TraceEvent& e) {
   std::string args = fmt::format("\"op\":{},\"replica\":{}", quoted(node.place), node.replica);
-  if (e.turn >= 0) args += fmt::format(",\"turn\":{}", e.turn);
+  if (e.turn >= 0) args += fmt::format(",\"iteration\":{}", e.turn);
   const auto ns = static_cast<double>(e.end_ns - e.begin_ns);
   if (ns > 0) {
     if (node.work.flops > 0) args += fmt::format(",\"GFLOP/s\":{:.4g}", node.work.flops / ns);

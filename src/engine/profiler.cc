@@ -7,7 +7,7 @@
 namespace anabranch {
 namespace {
 
-// Time in which at least one of the intervals is open.
+// Time covered by at least one of the intervals.
 int64_t covered_ns(std::vector<std::pair<int64_t, int64_t>> intervals) {
   std::sort(intervals.begin(), intervals.end());
   int64_t sum = 0, until = 0;
@@ -65,7 +65,7 @@ std::vector<std::pair<int, int64_t>> ProfiledPlan::critical_path() const {
 }
 
 Profiler& Profiler::instance() {
-  static auto& profiler = *new Profiler();  // never destroyed: programs may run while the process ends
+  static auto& profiler = *new Profiler();  // never destroyed: programs may run while the process exits
   return profiler;
 }
 

@@ -1,6 +1,6 @@
-// Measures every run of every compiled program of the process while it is on: how often each op ran, for how long, on
-// which thread. When off, it costs one branch per run. Statistics are kept per plan node, so a million runs need no
-// more memory than one; single events are kept up to a bound. Any thread; results are copies.
+// Measures every run of every compiled program of the process while it is on: how many times each op ran, for how long,
+// on which thread. When off, it costs one branch per run. Statistics are kept per plan node, so a million runs need no
+// more memory than one; single events are kept up to a limit. Any thread; results are copies.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -15,10 +15,10 @@
 
 namespace anabranch {
 
-// What was measured of one node, or of one of the engine's own phases.
+// Measurements of one node, or of one of the engine's own phases.
 struct Measured {
   int64_t calls = 0, total_ns = 0, min_ns = 0, max_ns = 0;
-  int64_t helped_ns = 0;     // what other threads did for its loops
+  int64_t helped_ns = 0;     // time other threads spent in its loops
   int64_t first_end_ns = 0;  // 0: never ran
   double flops = 0, bytes = 0;
 
@@ -29,21 +29,21 @@ struct Measured {
 struct ProfiledNode {
   std::string type, place;  // "mul"; "#12 mul -> fc_0.tmp_0 ... made at train.py:41"
   int replica = 0;
-  bool inner = false;  // of a sub-block: its time is part of that of the node that runs the block
+  bool inner = false;  // in a sub-block: its time is part of that of the node that runs the block
   OpWork work;         // of one call, from the shapes of the last run
   Measured measured;   // of a node on a device: its launches
-  Measured on_device;  // what the device did for it
+  Measured on_device;  // its execution on the device
 };
 
 struct ProfiledPlan {
-  std::vector<ProfiledNode> nodes;               // in an order in which they may run
+  std::vector<ProfiledNode> nodes;               // in a legal order of execution
   std::vector<int> successors, first_successor;  // of node i: [first_successor[i], first_successor[i + 1])
   int64_t runs = 0, run_ns = 0;
-  int64_t computing_ns = 0;      // of run_ns: at least one node was at work
-  int64_t on_devices_ns = 0;     // at least one node was at work on a device
+  int64_t computing_ns = 0;      // part of run_ns with at least one node running
+  int64_t on_devices_ns = 0;     // with at least one node running on a device
   Measured feed, shapes, fetch;  // the engine's own phases
 
-  // The chain of nodes that no number of threads could shorten, with their mean times.
+  // The critical path: the chain of nodes that no number of threads could shorten, with their mean times.
   std::vector<std::pair<int, int64_t>> critical_path() const;
 };
 
@@ -54,7 +54,7 @@ struct ProfiledEvent {
 
 struct Profile {
   int64_t begin_ns = 0, end_ns = 0;
-  int64_t wall_clock_offset_ns = 0;  // what to add for nanoseconds since 1970
+  int64_t wall_clock_offset_ns = 0;  // offset to nanoseconds since 1970
   std::vector<ProfiledPlan> plans;
   std::vector<ProfiledEvent> events;
   int64_t dropped_events = 0;
@@ -67,15 +67,15 @@ class Profiler {
   static Profiler& instance();
   static bool on() { return on_.load(std::memory_order_relaxed); }
 
-  void start();  // nothing when it is on
-  void stop();   // what was measured stays until reset() or the next start()
-  void reset();  // forgets what was measured
+  void start();  // does nothing if it is on
+  void stop();   // measurements stay until reset() or the next start()
+  void reset();  // discards the measurements
   Profile snapshot() const;
 
-  // For Step: plans are made anew after a reset, which raises the generation.
+  // For Step: plans are created again after a reset, which increases the generation.
   uint64_t generation() const { return generation_.load(std::memory_order_relaxed); }
   int add_plan(ProfiledPlan plan);
-  // Events of one run of a plan; `works` by node. Nothing when the generation is an old one.
+  // Events of one run of a plan; `works` by node. Ignored if the generation is outdated.
   void add_run(uint64_t generation, int plan, const Trace& trace, const std::vector<OpWork>& works);
   void add_fetch(uint64_t generation, int plan, const TraceEvent& event);
 

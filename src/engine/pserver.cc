@@ -8,7 +8,7 @@ namespace {
 
 template <class T> T flag(const char* name) { return std::get<T>(get_flag(name)); }
 
-// Where flags name a folder, each server has one of its own in it.
+// If flags name a folder, each server uses a subfolder.
 ps::HistoryOptions history_of(const std::string& who) {
   ps::HistoryOptions o;
   const auto folder = flag<std::string>("FLAGS_ps_state_dir");

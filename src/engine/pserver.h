@@ -1,5 +1,5 @@
-// A parameter server that runs: a served program, its server, and where it listens - to trainers of this process
-// always, to others when the network transport is there.
+// A running parameter server: a served program, its server, and its endpoint - always for workers of this process, and
+// for others if the network transport is available.
 #pragma once
 #include <functional>
 #include <memory>
@@ -11,12 +11,12 @@ namespace anabranch {
 
 class PServer {
  public:
-  // Listens when it is made. Endpoints "local:<anything>" are for this process only; port 0 is any free one.
+  // Listens from construction on. Endpoints "local:<anything>" are for this process only; port 0 is any free one.
   PServer(ir::ProgramRef program, std::shared_ptr<Scope> scope);
-  ~PServer();  // a snapshot that is being written is written to its end
+  ~PServer();  // a snapshot in progress is completed
 
   const std::string& endpoint() const { return endpoint_; }
-  // Serves until every trainer is complete, or `stop`, which is asked ten times a second, says so. True: complete.
+  // Serves until every worker is complete, or `stop`, polled ten times a second, returns true. True: complete.
   bool run(const std::function<bool()>& stop);
   ps::ServerStats stats() const { return server_->stats(); }
 

@@ -86,9 +86,9 @@ std::vector<ReplicaValues::Copy> ReplicaValues::copies() {
 }
 
 void ReplicaValues::set_copy(const std::string& name, int replica, const Tensor& value) {
-  if (shared_.count(name)) return;  // the first replica's is there already
+  if (shared_.count(name)) return;  // the first replica's exists already
   const std::shared_ptr<Value> copy = get(name, replica);
-  refresh_copies();  // which would overwrite it before the next run
+  refresh_copies();  // otherwise the next run would overwrite it
   copy->as<Tensor>().copy_from(value);
 }
 
@@ -97,7 +97,7 @@ void ReplicaValues::mark_written(const std::vector<Value*>& written, bool comple
   if (complete) keep_up();
 }
 
-// A copy that was up to date before the run is up to date after it: the run updated copy and original alike.
+// A copy that was current before the run is current after it: the run updated copy and source alike.
 void ReplicaValues::keep_up() {
   if (lender_) lender_->keep_up();
   const std::lock_guard turn(in_use_);

@@ -11,7 +11,7 @@ void share_first_values(const ir::Program& program, ReplicaValues& values, comm:
     auto value = values.get(var->name, 0);
     if (value && value->is<Tensor>() && value->initialized()) kept.emplace(var->name, std::move(value));
   }
-  // The network reaches no device.
+  // The network cannot access device memory.
   std::map<std::string, Tensor> on_host;
   for (const auto& [name, value] : kept) {
     const Tensor& t = value->tensor();
@@ -27,7 +27,7 @@ void share_first_values(const ir::Program& program, ReplicaValues& values, comm:
       what.add(t.shape());
       copies.broadcast(peers, what, 0, {t.mutable_raw(), t.numel()});
     }
-    copies.barrier(peers);  // somebody who has more of them disagrees here
+    copies.barrier(peers);  // a process with more of them disagrees here
   });
   for (const auto& [name, brought] : on_host) {
     Tensor& t = kept.at(name)->as<Tensor>();

@@ -1,4 +1,4 @@
-// Trainers that add up their gradients have the same parameters as long as they begin with the same.
+// Workers that add up their gradients keep equal parameters if they start with equal ones.
 #pragma once
 #include "comm/group.h"
 #include "engine/replica_values.h"
@@ -6,7 +6,7 @@
 
 namespace anabranch {
 
-// What the program keeps between steps becomes, in all processes of the group, what the first one has.
+// Copies the program's persistent values from the first process to all others of the group.
 void share_first_values(const ir::Program& program, ReplicaValues& values, comm::Group& group);
 
 }  // namespace anabranch

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kTrainer = ".trainer_";
 
-// Trainers call what they send by names of their own: "w@GRAD.trainer_1".
+// Workers number their messages by name: "w@GRAD.trainer_1".
 std::string_view without_trainer(std::string_view name) { return name.substr(0, name.rfind(kTrainer)); }
 
 bool of_trainers(const std::vector<std::string>& names) {
@@ -111,7 +111,7 @@ uint32_t ServedProgram::number(std::string_view name) const {
            listen_->attr<std::string>("endpoint"), name);
 }
 
-// Gradients, and what trainers keep a copy of each: counters of their steps.
+// Gradients, and variables of which workers keep a copy: their step counters.
 bool ServedProgram::is_taken(const Entry& entry) {
   return entry.block >= 0 || entry.name.find(kTrainer) != std::string::npos;
 }
@@ -125,7 +125,7 @@ void ServedProgram::apply(std::span<const ps::Change> changes) {
   Shapes what;
   for (const ps::Change& c : changes) {
     AB_CHECK(c.variable < entries_.size() && is_taken(entries_[c.variable]), InvalidArgument,
-             "a trainer sends {}, which is no gradient that this server updates by",
+             "a worker sends {}, which is not a gradient for an update of this server",
              c.variable < entries_.size() ? entries_[c.variable].name : "an unknown variable");
     if (entries_[c.variable].block >= 0) what.emplace_back(c.variable, c.rows != nullptr);
   }
@@ -139,7 +139,7 @@ void ServedProgram::apply(std::span<const ps::Change> changes) {
     } else if (entries_[c.variable].block >= 0) {
       value.as<Tensor>() = c.dense;
     } else {
-      value.as<Tensor>().copy_from(c.dense);  // it stays
+      value.as<Tensor>().copy_from(c.dense);  // the memory stays
     }
   }
   updates(what).run({});
@@ -149,7 +149,7 @@ CompiledProgram& ServedProgram::updates(const Shapes& what) {
   auto& made = updates_[what];
   if (!made) {
     CompileOptions options;
-    options.execution.num_threads = 1;  // trainers of this process may hold its workers while they wait for the answer
+    options.execution.num_threads = 1;  // workers of this process may occupy its threads while they wait for the answer
     made = std::make_unique<CompiledProgram>(make_updates(what), scope_, options);
   }
   return *made;
@@ -169,8 +169,8 @@ ir::ProgramRef ServedProgram::make_updates(const Shapes& what) const {
   return out;
 }
 
-// Without the ops that add up and average what trainers sent: the server has done the one in the order of trainers, and
-// trainers have done the other by weighing their losses.
+// Without the ops that add up and average gradients of workers: the server has summed them in the order of workers, and
+// workers have averaged them by weighting their losses.
 void ServedProgram::add_ops(const ir::Block& from, ir::Block& to, const Shapes& what) const {
   std::string summed;
   for (const auto& op : from.ops()) {

@@ -1,5 +1,5 @@
-// What a parameter server serves: the variables of a scope, updated by the blocks of a server program (the ops that
-// listen_and_serv names). Gradients that come together are applied by one program, made when such a set comes first.
+// The state of a parameter server: the variables of a scope, updated by the blocks of a server program (the ops that
+// listen_and_serv names). Gradients that arrive together are applied by one program, created at the first such set.
 #pragma once
 #include <map>
 #include <memory>
@@ -16,12 +16,12 @@ namespace anabranch {
 
 class ServedProgram final : public ps::Store {
  public:
-  // InvalidArgument when block 0 of the program has no listen_and_serv, or names blocks that there are not.
+  // InvalidArgument if block 0 of the program has no listen_and_serv, or names missing blocks.
   ServedProgram(ir::ProgramRef program, std::shared_ptr<Scope> scope);
 
-  ps::ServerOptions options() const;  // endpoint, mode and trainers, as listen_and_serv says
+  ps::ServerOptions options() const;  // endpoint, mode and workers, from listen_and_serv
   std::map<std::string, ps::Durability> table_durability() const;
-  std::string server_name() const;  // for files: the same in each start of it
+  std::string server_name() const;  // for files: the same at each start
 
   uint32_t number(std::string_view name) const override;
   std::string name(uint32_t number) const override { return entries_.at(number).name; }
@@ -33,7 +33,7 @@ class ServedProgram final : public ps::Store {
   void read_rows(uint32_t variable, std::span<const int64_t> ids, ps::Message* into) const override;
   void train_rows(uint32_t variable, std::span<const int64_t> ids, ps::Message* into) override;
   void read_table(uint32_t variable, uint64_t part, int bits, ps::Message* into) const override;
-  // All that the program keeps from step to step: parameters, the state of their rules, counters.
+  // Everything the program keeps from step to step: parameters, the state of their rules, counters.
   std::vector<std::string> kept() const override;
   std::unique_ptr<ps::Saving> begin_save() const override;
   void load(const std::string& name, const Tensor& value) override;
@@ -41,17 +41,17 @@ class ServedProgram final : public ps::Store {
  private:
   struct Entry {
     std::string name;
-    int block = -1;  // that this gradient is for; -1: a variable
+    int block = -1;  // of this gradient; -1: a variable
     std::shared_ptr<Value> value;
   };
-  using Shapes = std::vector<std::pair<uint32_t, bool>>;  // variables that change, and which of them are sparse
+  using Shapes = std::vector<std::pair<uint32_t, bool>>;  // changed variables, and whether each is sparse
 
   template <class Fn> void each_kept(Fn&& fn) const;
   uint32_t add(const std::string& name, int block);
   static bool is_taken(const Entry& entry);
   bool is_gradient(const std::string& name) const;
   const Tensor& tensor_of(uint32_t variable) const;
-  std::shared_ptr<sparse::GrowableTable> table_at(uint32_t variable) const;  // null when it is none that grows
+  std::shared_ptr<sparse::GrowableTable> table_at(uint32_t variable) const;  // null if it is not a growable table
   void find_rows(sparse::GrowableTable& table, uint32_t variable, std::span<const int64_t> ids, bool train,
                  ps::Message* into) const;
   CompiledProgram& updates(const Shapes& what);
@@ -63,7 +63,7 @@ class ServedProgram final : public ps::Store {
   ir::OpRef listen_;
   int schedule_block_ = -1;
   std::vector<Entry> entries_;
-  std::map<uint32_t, uint32_t> tables_;  // by the gradient that brings rows of it
+  std::map<uint32_t, uint32_t> tables_;  // by their gradient
   mutable std::map<std::string, uint32_t, std::less<>> numbers_;
   std::map<Shapes, std::unique_ptr<CompiledProgram>> updates_;
 };

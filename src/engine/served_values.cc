@@ -1,4 +1,4 @@
-// What servers are asked of their variables, and what they keep of them on disk.
+// Queries of a server's variables, and their storage on disk.
 #include <cstring>
 #include <deque>
 
@@ -7,7 +7,7 @@
 namespace anabranch {
 namespace {
 
-constexpr size_t kRecordBytes = 1 << 20;   // of a table that grows, in one record of a snapshot
+constexpr size_t kRecordBytes = 1 << 20;   // of a growable table, in one record of a snapshot
 constexpr int64_t kSliceBytes = 64 << 10;  // of its rows, for which a push waits: about a tenth of a millisecond
 
 void add_bytes(uint32_t variable, std::string_view bytes, ps::Message* into) {
@@ -15,7 +15,7 @@ void add_bytes(uint32_t variable, std::string_view bytes, ps::Message* into) {
   if (!bytes.empty()) std::memcpy(to, bytes.data(), bytes.size());
 }
 
-// Tensors are copied, tables that grow are cut: a record with the number of rows, about, then rows.
+// Tensors are copied, growable tables are cut: a record with the approximate number of rows, then rows.
 class SavedValues final : public ps::Saving {
  public:
   void add(const std::string& name, const Tensor& value) { copies_.add(name, value); }
@@ -77,7 +77,7 @@ ps::Extent ServedProgram::extent(uint32_t variable) const {
 
 void ServedProgram::read(uint32_t variable, ps::Message* into) const { into->add(variable, tensor_of(variable)); }
 
-// fn(name, tensor, table) for what the program keeps from step to step, one of the two null.
+// fn(name, tensor, table) for the program's persistent variables; tensor or table is null.
 template <class Fn> void ServedProgram::each_kept(Fn&& fn) const {
   for (const auto& v : program_->global_block().vars()) {
     if (!v->persistable || is_gradient(v->name)) continue;
@@ -116,7 +116,7 @@ void ServedProgram::load(const std::string& name, const Tensor& value) {
   if (const auto table = sparse::GrowableTable::of(mine)) {
     if (value.dtype() == DType::kInt64 && value.numel() == 1) return table->reserve(*value.data<int64_t>());
     AB_CHECK(value.dtype() == DType::kUInt8, ShapeMismatch,
-             "{} is a table that grows at this server, {} {} in the "
+             "{} is a growable table at this server, {} {} in the "
              "saved state",
              name, dtype_name(value.dtype()), value.shape().str());
     return table->add_rows(static_cast<const char*>(value.raw()), value.bytes());
@@ -145,7 +145,7 @@ void ServedProgram::read_rows(uint32_t variable, std::span<const int64_t> ids, p
     std::memcpy(to + i * bytes, rows + static_cast<size_t>(ids[i]) * bytes, bytes);
 }
 
-// ---- tables that grow
+// ---- growable tables
 
 std::shared_ptr<sparse::GrowableTable> ServedProgram::table_at(uint32_t variable) const {
   return variable < entries_.size() ? sparse::GrowableTable::of(*entries_[variable].value) : nullptr;
@@ -153,7 +153,7 @@ std::shared_ptr<sparse::GrowableTable> ServedProgram::table_at(uint32_t variable
 
 void ServedProgram::find_rows(sparse::GrowableTable& table, uint32_t variable, std::span<const int64_t> ids, bool train,
                               ps::Message* into) const {
-  thread_local sparse::KeyOrder scratch;  // several threads ask at once, each again and again
+  thread_local sparse::KeyOrder scratch;  // several threads query concurrently and repeatedly
   const auto n = static_cast<int64_t>(ids.size());
   void* to = into->add_room(variable, Shape{n, table.options().width}, DType::kFloat32);
   table.pull(ids.data(), n, {.train = train}, static_cast<float*>(to), &scratch, nullptr);
@@ -166,7 +166,7 @@ void ServedProgram::train_rows(uint32_t variable, std::span<const int64_t> ids, 
 
 void ServedProgram::read_table(uint32_t variable, uint64_t part, int bits, ps::Message* into) const {
   const auto table = table_at(variable);
-  AB_CHECK(table != nullptr, InvalidArgument, "variable {} at this server is no table that grows", variable);
+  AB_CHECK(table != nullptr, InvalidArgument, "variable {} at this server is not a growable table", variable);
   sparse::TableHeader head = table->header();
   std::string rows;
   if (bits > 0) {

@@ -21,8 +21,8 @@
 namespace anabranch {
 namespace {
 
-// Processes of one machine that compute together share its cores: with all of them for each, threads would wait for
-// each other's processes.
+// Processes of one machine that compute together share its cores: if each used all of them, threads would wait for
+// threads of other processes.
 int threads_of(const CompileOptions& o) {
   if (o.execution.num_threads > 0) return o.execution.num_threads;
   const auto group = comm::find_ring(0);
@@ -48,9 +48,9 @@ Step::Step(const StepKey& key, const StepOptions& options)
   }
   lowering.seeded = options.program->random_seed != 0;
   lowering.outside = [&](const GraphVar& v) -> Value* {
-    if (v.fed && v.replica > 0) return nullptr;  // fed anew in every run
+    if (v.fed && v.replica > 0) return nullptr;  // fed in every run
     if (v.desc.persistable) return hold(values_->get(v.name, v.replica));
-    // A temporary that nobody makes may have been put into the scope by hand.
+    // A temporary that no op computes may have been set in the scope by the user.
     return v.produced || v.fed ? nullptr : hold(values_->find(v.name));
   };
   lowered_ = lower(graph_, lowering);
@@ -111,7 +111,7 @@ void Step::note_outside() {
     if (!var.dynamic) {
       watched_.push_back({value, {}});
     } else {
-      unwatched_.emplace_back(value, var.place);  // who reads a dynamic one looks at its shape in every run
+      unwatched_.emplace_back(value, var.place);  // readers of a dynamic value check its shape in every run
     }
   }
   for (size_t i = 0; i < graph_.nodes.size(); ++i) {
@@ -121,7 +121,7 @@ void Step::note_outside() {
   }
 }
 
-// Where the readers of variable v want it: the host, or the device that all of them copy it to.
+// The place at which the readers of variable v use it: the host, or the device to which all of them copy it.
 Place Step::wanted_at(int v) const {
   std::optional<Place> wanted;
   for (const GraphNode& node : graph_.nodes) {
@@ -162,7 +162,7 @@ void Step::add_fetch(const std::string& name) {
       values.push_back(lowered_.values[v]);
     }
   }
-  // A parameter exists once: every active replica that uses it shows the same one.
+  // A parameter exists once: every active replica that uses it returns the same one.
   if (kept && values.size() == 1) values.resize(std::max(1, users_of(graph_, first)), values[0]);
   if (values.empty()) {
     if (Value* v = hold(values_->find(name))) values.push_back(v);
@@ -191,7 +191,7 @@ bool Step::unwatched_moved() const {
 void Step::bring_home() {
   if (!set_aside_) return anabranch::bring_home(graph_, lowered_);
   plain_->bring_home();
-  watched_changed();  // another place is no reason to try again with passes
+  watched_changed();  // the passes are not tried again only because of another place
 }
 
 bool Step::lay_out() {
@@ -211,7 +211,7 @@ bool Step::lay_out() {
   } catch (const std::bad_alloc&) {
     throw Error(ErrorKind::kResourceExhausted, "out of memory").with_op(lowered_.describe[at]);
   }
-  watched_changed();  // what this plan itself creates does not count as a change
+  watched_changed();  // values created by this plan do not count as changed
   trial_.set_work(touched_elems(graph_, lowered_));
   if (memory_.outgrown(shareable_)) {
     const bool at_once = may_run_parallel() || lowered_.plan->has_later() || lowered_.plan->lanes() > 0;
@@ -233,7 +233,7 @@ void Step::place_temporaries(bool at_once) {
   }
 }
 
-// Sub-blocks cannot be laid out before they run: what passes made of them must not find other shapes than declared.
+// Sub-blocks cannot be laid out before they run: their fused ops must not meet other shapes than declared.
 void Step::check_declared() const {
   for (const int v : declared_) {
     const ir::Var& desc = graph_.vars[v].desc;
@@ -243,15 +243,15 @@ void Step::check_declared() const {
   }
 }
 
-// What refuses the shapes may be an op that passes made, or one that they gave other arguments. Without them the user's
-// own ops decide, and word the error.
+// The shapes may be refused by an op that passes created or changed. Without passes the user's own ops decide, and
+// format the error.
 void Step::set_passes_aside(const Error& refusal) {
   const bool by_passes = lowered_.trusts_shapes ||
                          std::any_of(passes_.begin(), passes_.end(), [](const auto& p) { return p.changed_ops; });
-  // The CPU has more memory than a device, but nobody has asked for it.
+  // The CPU has more memory than a device, but using it was not requested.
   const bool full = refusal.kind() == ErrorKind::kResourceExhausted && compile_.on_devices();
   if (!by_passes || full || refusal.kind() == ErrorKind::kInternal) throw refusal;
-  // Nor do shapes have a part in it where a flag is wrong: this throws its error.
+  // Shapes do not matter if a flag is wrong: this throws its error.
   for (const Place place : compile_.places) {
     if (!place.on_host()) device::limit_of(device::Devices::get(), place.id);
   }
@@ -260,7 +260,7 @@ void Step::set_passes_aside(const Error& refusal) {
     options.set_aside = fmt::format("{}: {}", error_kind_name(refusal.kind()), refusal.message());
     plain_ = std::make_unique<Step>(key_, options);
   }
-  watched_changed();  // as they are, they were refused
+  watched_changed();  // these shapes were refused
   set_aside_ = true;
 }
 
@@ -285,7 +285,7 @@ void Step::execute(uint32_t number, const Hooks& hooks, Trace* trace) {
     options.after = &after;
     options.check = &check;
   }
-  // A step that waits for others must not keep the workers of the process, which these may need to answer.
+  // A step that waits for others must not occupy the process's workers, which they may need to answer.
   const bool possible = !Team::inside() && may_run_parallel() && !plan.has_later() && plan.lanes() == 0;
   const bool parallel = possible && trial_.choose(asked_for_threads());
   const ThreadTrial::Lap lap(trial_, possible && options.plain());
@@ -315,7 +315,7 @@ void Step::fail(Error error) const {
   throw describe_failure(std::move(error), state_->failed_node(), graph_, lowered_, *state_);
 }
 
-// Asking for several replicas, or setting num_threads, counts as asking for threads.
+// Using several replicas, or setting num_threads, counts as a request for threads.
 bool Step::asked_for_threads() const { return compile_.replicas > 1 || compile_.execution.num_threads > 1; }
 
 bool Step::feed(const Pieces& feeds, Trace* trace) {
@@ -325,7 +325,7 @@ bool Step::feed(const Pieces& feeds, Trace* trace) {
   return watched_changed() || fed_changed;
 }
 
-// Whether the shapes are those of the last run, which passes did not fit.
+// Whether the shapes are those of the last run, which the passes refused.
 bool Step::stays_aside(const Pieces& feeds) {
   if (!set_aside_) [[likely]]
     return false;
@@ -361,7 +361,7 @@ Step* Step::run(const Pieces& feeds, uint32_t number, const Hooks& hooks) {
 
 Step* Step::run_plain(const Pieces& feeds, uint32_t number, const Hooks& hooks) {
   if (!plain_->run(feeds, number, hooks)) return nullptr;
-  watched_changed();  // what it creates does not count as a change
+  watched_changed();  // values it creates do not count as changed
   if (!said_aside_ && compile_.on_devices()) say_aside();
   return plain_.get();
 }

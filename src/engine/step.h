@@ -1,5 +1,5 @@
-// One plan with what is needed to run it again and again: where feeds go, where fetches come from, which shapes it was
-// laid out for.
+// One plan with everything to run it repeatedly: the destinations of feeds, the sources of fetches, and the shapes for
+// which it was laid out.
 #pragma once
 #include <functional>
 #include <memory>
@@ -32,27 +32,27 @@ struct StepOptions {
   const CompileOptions* compile;
   ReplicaValues* values;
   uint64_t seed;
-  std::string set_aside = {};  // why passes that change ops stay off; empty: they do not
+  std::string set_aside = {};  // why passes that change ops are disabled; empty: they are not
 };
 
 class Step {
  public:
   Step(const StepKey& key, const StepOptions& options);
 
-  // `feeds` by replica, in the order of the key; their memory is borrowed until release_feeds(). The fetched values
-  // keep until then.
+  // `feeds` by replica, in the order of the key; their memory is borrowed until release_feeds(). The fetched values are
+  // valid until then.
   struct Hooks {
     const CompiledProgram::Probe& probe;
     CompiledProgram::PlanHook plan;
   };
-  // Passes never change what is accepted: when nodes that they made refuse the shapes, before anything has run, the
-  // same program runs without them. The step that ran is returned: this one, or the one without. Null: nothing has
-  // run, because a value lies elsewhere than the plan has it; bring_home() and run again.
+  // Passes never change what is accepted: if nodes that they created refuse the shapes, before anything has run, the
+  // same program runs without them. Returns the step that ran: this one, or the one without passes. Null: nothing has
+  // run, because a value is not where the plan needs it; call copy_home() and run again.
   Step* run(const Pieces& feeds, uint32_t number, const Hooks& hooks);
-  void bring_home();  // what persists, to where the plan has it; while nobody else uses the values
+  void bring_home();  // moves persistent values to where the plan needs them, while no other thread uses them
   void release_feeds();
   const std::vector<std::vector<Value*>>& fetched() const { return fetches_.values(); }  // by fetch, then replica
-  Fetched collect(size_t fetch) const { return fetches_.collect(fetch); }                // copies of one
+  Fetched collect(size_t fetch) const { return fetches_.collect(fetch); }                // copies of one fetch
   std::vector<Fetched> collect() const;                                                  // and of all
   const StepProfile* profile() const { return profile_.get(); }                          // null: never profiled
 
@@ -60,14 +60,14 @@ class Step {
   std::string explain() const;
   std::string dot() const { return set_aside_ ? plain_->dot() : to_dot(graph_); }
   void drop_temporaries();
-  void drop_idle();  // temporaries of the one with passes or the one without: of the one that did not run last
+  void drop_idle();  // releases temporaries of the variant (with or without passes) that did not run last
   int64_t temporary_bytes() const;
   void add_memory(std::vector<MemoryUse>* out) const;  // of its variables, and the size of the last batch
 
  private:
   struct Watched {  // a value outside of the plan: others may change it between runs
     Value* value;
-    Form form;  // what the plan was laid out for
+    Form form;  // for which the plan was laid out
   };
 
   void make_graph(const StepOptions& options);
@@ -78,9 +78,9 @@ class Step {
   void add_fetch(const std::string& name);
   bool watched_changed();
   bool unwatched_moved() const;
-  bool feed(const Pieces& feeds, Trace* trace);  // true when shapes are others than in the run before
+  bool feed(const Pieces& feeds, Trace* trace);  // true if shapes differ from those of the last run
   bool stays_aside(const Pieces& feeds);
-  bool lay_out();  // false: a value lies elsewhere
+  bool lay_out();  // false: a value is at another place
   void place_temporaries(bool at_once);
   void check_declared() const;
   void drop_own_temporaries();
@@ -98,7 +98,7 @@ class Step {
   const StepOptions options_;
   CompileOptions compile_;
   ReplicaValues* values_;
-  std::vector<std::shared_ptr<Value>> outside_;  // of the plan: they stay whatever becomes of their names
+  std::vector<std::shared_ptr<Value>> outside_;  // of the plan: they stay alive even if their names are erased
   Graph graph_;
   std::vector<PassReport> passes_;
   Lowered lowered_;
@@ -107,19 +107,19 @@ class Step {
   FeedSlots feeds_;
   FetchSlots fetches_;
   std::vector<Watched> watched_;
-  std::vector<int> declared_;    // variables from outside that must look as declared, because passes rely on it
+  std::vector<int> declared_;    // outside variables that must match their declaration, because passes rely on it
   std::vector<Value*> written_;  // values of the user's scope that a run changes
-  std::vector<int> numbered_;    // nodes whose kernels look at the number of the step: random ones, sub-blocks, words
-  std::vector<std::pair<const Value*, Place>> unwatched_;  // other values outside, and where the plan has them
+  std::vector<int> numbered_;    // nodes whose kernels use the step number or status: random ones, sub-blocks
+  std::vector<std::pair<const Value*, Place>> unwatched_;  // other outside values, and their places in the plan
   bool laid_out_ = false;
   ThreadTrial trial_;
   std::vector<Temporary> shareable_;
   MemoryPlan memory_;
   std::function<std::string(int)> describe_;
   std::unique_ptr<StepProfile> profile_;
-  std::unique_ptr<Step> plain_;  // without passes that change ops; made when it is wanted
+  std::unique_ptr<Step> plain_;  // without passes that change ops; created on demand
   bool set_aside_ = false;       // the shapes of the last run are for plain_
-  bool said_aside_ = false;      // that the CPU runs what was meant for devices
+  bool said_aside_ = false;      // that the CPU runs a plan meant for devices
 };
 
 }  // namespace anabranch

@@ -1,4 +1,4 @@
-// What a step tells others: fetched values, how it runs, which memory it holds.
+// Queries of a step: fetched values, how it runs, its memory.
 #include <algorithm>
 #include <cstdio>
 
@@ -59,7 +59,7 @@ std::string Step::explain() const {
   return text;
 }
 
-// Values are right, only later than on a device: without a word nobody would look at what explain() says.
+// Values are right, only slower than on a device: without a message the user would not look at explain().
 void Step::say_aside() {
   said_aside_ = true;
   const std::vector<Place>& places = compile_.places;

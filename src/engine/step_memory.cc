@@ -11,7 +11,7 @@ int64_t bytes_of(const Temporary& t) {
   return tensor ? static_cast<int64_t>(tensor->bytes()) : 0;
 }
 
-// The first node at which most bytes are alive; -1 when there are no nodes.
+// The first node at which the most bytes are alive; -1 if there are no nodes.
 int peak_of(const std::vector<const Temporary*>& temporaries, size_t nodes) {
   std::vector<int64_t> change(nodes + 1, 0);
   for (const Temporary* t : temporaries) {

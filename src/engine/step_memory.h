@@ -1,4 +1,4 @@
-// What a step says of its memory when there is no room for it.
+// Errors of a step for which there is not enough memory.
 #pragma once
 #include <string>
 #include <vector>
@@ -10,10 +10,10 @@
 
 namespace anabranch {
 
-// The variables that node i makes: "fc_0.w_0".
+// The outputs of node i: "fc_0.w_0".
 std::string made_by(const Graph& graph, int node);
-// The error of an arena for which there was no room at `place`: names the node at which most temporaries are alive
-// there, and the largest of them.
+// The error of an arena that did not fit at `place`: names the node with the largest total of live temporaries there,
+// and the largest of them.
 Error without_room(Error error, Place place, const Graph& graph, const Lowered& lowered,
                    const std::vector<Temporary>& temporaries);
 

@@ -6,9 +6,9 @@
 namespace anabranch {
 namespace {
 
-// A node is one event, and one that waits for others or goes to a device two; the engine adds some around them.
+// A node is one event, or two if it is asynchronous or runs on a device; the engine adds some around them.
 TraceRoom room_for(size_t nodes, size_t inner) {
-  constexpr int kForTurns = 1 << 14;  // events of ops of sub-blocks that are kept of one run
+  constexpr int kForTurns = 1 << 14;  // maximum number of events of ops of sub-blocks per run
   const int pieces = static_cast<int>(std::min<size_t>(nodes * 16 + 1024, 1 << 20));
   return {static_cast<int>(2 * nodes + 64), pieces, inner ? kForTurns : 0, nodes, inner};
 }

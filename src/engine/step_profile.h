@@ -1,5 +1,5 @@
-// What a Step keeps for the profiler: made at its first recorded run, so that a process which never profiles pays one
-// test a run.
+// A Step's data for the profiler: created at its first recorded run, so that a process which never profiles pays one
+// test per run.
 #pragma once
 #include <memory>
 #include <vector>
@@ -15,7 +15,7 @@ class StepProfile {
  public:
   StepProfile(const Graph& graph, Lowered& lowered);
 
-  // One run, from entering the step to leaving it, whether it fails or not. trace() is null while nothing is profiled.
+  // One run, from entering the step to leaving it, whether it fails or not. trace() is null unless profiling is on.
   class Run {
    public:
     Run(std::unique_ptr<StepProfile>& slot, const Graph& graph, Lowered& lowered);
@@ -28,7 +28,7 @@ class StepProfile {
     int64_t begin_ns_ = 0;
   };
 
-  // Taking the fetched values out of a run that has ended.
+  // Copying the fetched values after a run.
   class Fetching {
    public:
     explicit Fetching(const StepProfile* profile);

@@ -56,8 +56,8 @@ int64_t touched_elems(const Graph& graph, const Lowered& lowered) {
 
 namespace {
 
-// Of an op that hands on the elements of its operand in another shape, the result lies where the operand does if no
-// other node reads that: then nothing has to be copied.
+// An op that passes on the elements of its operand in another shape shares the operand's memory if no other node reads
+// the operand: then nothing is copied.
 void lay_on_operands(const Graph& graph, const Lowered& lowered, std::vector<Temporary>* temporaries) {
   std::map<const Value*, int> number;
   for (const Temporary& t : *temporaries) number.emplace(t.value, static_cast<int>(number.size()));
@@ -117,7 +117,7 @@ std::vector<Temporary> find_temporaries(const Graph& graph, const Lowered& lower
 
 namespace {
 
-// What variable v of the graph has outside of the plan, at another place than the graph has it; else null.
+// The value of variable v of the graph outside of the plan if it is at another place than the graph has it; else null.
 Tensor* away(const Graph& graph, const Lowered& lowered, size_t v) {
   auto* t = lowered.is_outside[v] ? lowered.values[v]->get<Tensor>() : nullptr;
   return t && t->initialized() && !(t->place() == graph.vars[v].place) ? t : nullptr;
@@ -148,7 +148,7 @@ void bring_home(const Graph& graph, const Lowered& lowered) {
 }
 
 void check_finite(const Graph& graph, const Lowered& lowered, int node) {
-  if (!(graph.nodes[node].from == graph.nodes[node].place)) return;  // a copy: of who reads it more can be said
+  if (!(graph.nodes[node].from == graph.nodes[node].place)) return;  // a copy: other readers tell more about it
   for (int v : lowered.writes[node]) {
     if (!graph.vars[v].speculative) check_finite(*lowered.values[v], graph.vars[v].name);
   }

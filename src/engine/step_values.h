@@ -1,5 +1,5 @@
-// What a step wants to know of the values that its graph uses: which of them a run may change, which may share memory,
-// and what to say of them in errors.
+// Properties of the values that a step's graph uses: which of them a run may change, which may share memory, and their
+// description in errors.
 #pragma once
 #include <set>
 #include <string>
@@ -13,21 +13,21 @@
 
 namespace anabranch {
 
-// Variables that a run may change: ops list as outputs, too, what they leave alone (statistics while testing).
+// Variables that a run may change: ops also list outputs that they leave unchanged (statistics while testing).
 std::set<int> changed_vars(const Graph& graph);
-// Replicas whose nodes touch a variable.
+// Replicas whose nodes use a variable.
 int users_of(const Graph& graph, int var);
-// Elements that the nodes read and write, each as often as it is.
+// Number of elements that the nodes read and write, counted for each use.
 int64_t touched_elems(const Graph& graph, const Lowered& lowered);
-// What only nodes of the plan itself look at, and only after one of them has written it. `in_place`: results may lie
-// where their operands do.
+// Values that only nodes of the plan use, after one of them has written them. `in_place`: results may share their
+// operands' memory.
 std::vector<Temporary> find_temporaries(const Graph& graph, const Lowered& lowered, bool in_place);
 
-// What persists lies where the graph has it, and moving it there.
+// Whether persistent values are where the graph has them, and moving them there.
 bool is_home(const Graph& graph, const Lowered& lowered);
 void bring_home(const Graph& graph, const Lowered& lowered);
 
-// InvalidArgument when a float that the node has written is not finite.
+// InvalidArgument if a float that the node has written is not finite.
 void check_finite(const Graph& graph, const Lowered& lowered, int node);
 void check_finite(const Value& value, const std::string& name);
 // The error of a run, with the op that failed (-1: none did) and the persistable variables that had changed before.

@@ -23,13 +23,13 @@ constexpr auto kTick = std::chrono::milliseconds(100);
 
 double since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
-constexpr size_t kShownAhead = 64;  // values that wait for the caller's thread before the trainer does
+constexpr size_t kShownAhead = 64;  // values that may wait for the caller's thread before the training thread blocks
 
-// Trainers merge after every batch where that is cheap, else so seldom that it costs a sixteenth of their time, but at
-// least once in this many batches of all trainers: the farther they drift apart, the worse they learn.
+// Training threads merge after every batch if that is cheap, otherwise so rarely that it costs a sixteenth of their
+// time, but at least once in this number of batches of all threads: the farther they drift apart, the worse they learn.
 constexpr int64_t kApart = 32, kMergeShare = 16;
 
-// A trainer's own program: other trainers draw other random numbers.
+// A training thread's own program: each draws different random numbers.
 ir::ProgramRef program_of(const ir::ProgramRef& program, int trainer) {
   ir::ProgramRef own = program->clone();
   if (own->random_seed != 0) own->random_seed += trainer * 7919;
@@ -43,7 +43,7 @@ struct TrainLoop::Impl {
     std::unique_ptr<CompiledProgram> own;
     CompiledProgram* program = nullptr;
     std::unique_ptr<PreparedRun> prepared;
-    std::vector<size_t> columns;  // of a batch, that the program is fed with
+    std::vector<size_t> columns;  // of a batch, with which the program is fed
     std::vector<Tensor> fed;
     data::Batch batch;
     int64_t until_merge = 1;                               // batches
@@ -53,23 +53,23 @@ struct TrainLoop::Impl {
 
   ir::ProgramRef program;
   TrainLoopOptions options;
-  std::unique_ptr<TrainerStates> states;  // null: one trainer
+  std::unique_ptr<TrainerStates> states;  // null: one training thread
   std::vector<std::unique_ptr<Trainer>> trainers;
 
-  // Of the present pass.
+  // State of the current pass.
   data::BatchStream* stream = nullptr;
   Clock::time_point begun;
   std::mutex mutex;
-  std::condition_variable changed;  // a trainer has ended or shows values
+  std::condition_variable changed;  // a training thread has ended or shows values
   std::condition_variable taken;    // values were taken
-  int running = 0;                  // trainers
+  int running = 0;                  // number of training threads
   std::exception_ptr error;         // the first one
   struct Shown {
     int64_t batch;
     std::vector<Fetched> values;
   };
-  std::deque<Shown> shown;  // waits for the caller's thread
-  // Values are shown by the first trainer: the others begin when it has a batch, or every batch might be theirs.
+  std::deque<Shown> shown;  // waiting for the caller's thread
+  // The first training thread shows values: the others start when it has a batch, or they might take all of them.
   std::optional<std::latch> first_batch;
   std::atomic<bool> asked{false}, stop{false};
 
@@ -85,7 +85,7 @@ struct TrainLoop::Impl {
   TrainProgress progress() const;
 };
 
-// The program is fed with the columns that it has; others are left out.
+// The program is fed with the columns that it has; others are ignored.
 void TrainLoop::Impl::prepare(Trainer& t) {
   if (t.prepared && !t.prepared->stale()) return;
   const auto slots = stream->schema().used();
@@ -117,7 +117,7 @@ void TrainLoop::Impl::fail(std::exception_ptr e) {
   end();
 }
 
-// Waits for the caller's thread, which may want to run the program itself: never called while the program is in use.
+// Waits for the caller's thread, which may run the program itself: never called while the program is in use.
 void TrainLoop::Impl::keep_values(Shown values) {
   std::unique_lock<std::mutex> lock(mutex);
   taken.wait(lock, [&] { return shown.size() < kShownAhead || stop; });
@@ -220,7 +220,7 @@ void TrainLoop::Impl::watch(const TrainCallbacks& callbacks) {
       changed.wait_for(lock, kTick, [&] { return running == 0 || !shown.empty(); });
       left = running > 0;
     }
-    if (stop) continue;  // it ends by an error, which is what the caller is to hear of
+    if (stop) continue;  // it ends with an error, which the caller must get
     try {
       report(callbacks);
     } catch (...) {

@@ -52,7 +52,7 @@ class Classifier {
   }
 
   static Merging merging_of(const ir::Block& block, const ir::Op& op, const std::string& name) {
-    const OpDef* def = find_op_or_null(op.type);  // feeds and fetches are no ops of the registry
+    const OpDef* def = find_op_or_null(op.type);  // feeds and fetches are not in the registry
     const StateMerge declared = def ? def->merges(op) : StateMerge::kUnsaid;
     if (declared != StateMerge::kUnsaid) return declared == StateMerge::kSum ? Merging::kSum : Merging::kFirst;
     const auto var = block.find_var_recursive(name);
@@ -60,7 +60,7 @@ class Classifier {
     return counts ? Merging::kSum : Merging::kMean;
   }
 
-  // The parameter, and the state that has an element for each of its own.
+  // The parameter, and state with one element for each of its elements.
   void read_update(const ir::Block& block, const ir::Op& op) {
     const std::string& param = op.input("Param")[0];
     const auto grad = block.find_var_recursive(op.input("Grad")[0]);
@@ -80,7 +80,7 @@ class Classifier {
 
   const ir::Program& program_;
   std::set<std::string> touched_, rows_;
-  std::map<std::string, Merging> merging_;  // of what is written
+  std::map<std::string, Merging> merging_;  // of variables that are written
 };
 
 // to += copy - base; copy = base = to.
@@ -143,7 +143,7 @@ std::shared_ptr<Value> TrainerStates::original_of(const std::string& name) const
 
 bool TrainerStates::shares_rows() const { return shares_rows_ && scopes_.size() > 1; }
 
-// Trainers run on the CPU, and share memory with the scope.
+// Training threads run on the CPU, and share memory with the scope.
 void TrainerStates::bring_home() {
   const RunGate::Change change(&user_->gate());
   for (const auto& name : shared_) {
@@ -169,7 +169,7 @@ void TrainerStates::begin() {
     }
   }
   for (Copied& c : copied_) {
-    c.original = original_of(c.name);  // a name may have been erased, and given another value, since the last pass
+    c.original = original_of(c.name);  // a name may have been erased and reused since the last pass
     take_original(c);
   }
 }
@@ -198,9 +198,9 @@ void TrainerStates::merge_one(Copied& c, int trainer) {
 }
 
 void TrainerStates::merge(int trainer) {
-  const RunGate::Run running(user_->gate());  // as a step: what is merged into does not change its memory meanwhile
+  const RunGate::Run running(user_->gate());  // as a step does: the target's memory must not change meanwhile
   const size_t n = copied_.size(), first = n * trainer / scopes_.size();
-  for (size_t k = 0; k < n; ++k) {  // trainers begin at different places, so that they do not meet
+  for (size_t k = 0; k < n; ++k) {  // threads start at different positions to avoid contention
     Copied& c = copied_[(first + k) % n];
     if (c.merging == Merging::kSum) merge_one(c, trainer);
   }
@@ -221,7 +221,7 @@ void TrainerStates::close_one(Copied& c) {
       for (int64_t i = 0; i < to.numel(); ++i) {
         T sum = 0, count = 0;
         for (const Value* copy : c.copies) {
-          if (!copy->initialized()) continue;  // of a trainer that had no batch
+          if (!copy->initialized()) continue;  // of a thread without a batch
           sum += copy->tensor().data<T>()[i];
           ++count;
         }

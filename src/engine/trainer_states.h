@@ -1,9 +1,8 @@
-// The persistable variables of trainers that work side by side, each on batches of its own. Every trainer has a scope:
-// - rows of tables with sparse gradients, their state where the rule goes row by row, and what the program only reads:
-//   the memory of the user's scope itself, shared by all;
-// - everything else the program writes: a copy. merge() adds what one trainer changed in its parameters to those of the
-//   user's scope, and takes over what the others have added.
-// A program whose tables are shared must run under RowLocks::Sharing (core/row_locks.h), so that no row is torn.
+// The persistable variables of training threads that run concurrently on different batches. Every thread has a scope:
+// rows of tables with sparse gradients, their state if the rule goes row by row, and read-only variables are the memory
+// of the user's scope, shared by all. Every other variable that the program writes is a copy: merge() adds the changes
+// of one thread's parameters to the user's scope, and takes over the changes of the others. A program with shared
+// tables must run under RowLocks::Sharing (core/row_locks.h), so that no row is torn.
 #pragma once
 #include <deque>
 #include <memory>
@@ -16,19 +15,19 @@
 
 namespace anabranch {
 
-// How the copies of a variable become one.
+// How the copies of a variable are combined.
 enum class Merging {
   kNone,   // not copied
-  kSum,    // parameters, sums of squared gradients, counters: what each trainer added
+  kSum,    // parameters, sums of squared gradients, counters: sum of the changes
   kMean,   // moving averages: their mean, at the end
-  kFirst,  // the first trainer's, at the end
+  kFirst,  // the first thread's value, at the end
 };
 
 struct StateVar {
   std::string name;
   Merging merging;
 };
-// The persistable variables that ops of the program touch, by name.
+// The persistable variables that ops of the program use, by name.
 std::vector<StateVar> state_of(const ir::Program& program);
 
 class TrainerStates {
@@ -36,22 +35,22 @@ class TrainerStates {
   TrainerStates(const ir::Program& program, std::shared_ptr<Scope> scope, int trainers);
 
   const std::shared_ptr<Scope>& scope(int trainer) const { return scopes_[trainer]; }
-  bool shares_rows() const;  // some table is written by all trainers
+  bool shares_rows() const;  // all threads write some table
 
-  void begin();             // the trainers' values become those of the scope. Before they start
-  void merge(int trainer);  // in the trainer's thread, between two batches
-  void finish();            // after the trainers have ended: the scope has what all of them learned
+  void begin();             // copies the scope's values to the threads; before they start
+  void merge(int trainer);  // in the training thread, between two batches
+  void finish();            // after the threads have ended: the scope gets the combined values
 
  private:
   struct Copied {
     std::string name;
     Merging merging;
     std::shared_ptr<Value> original;
-    std::vector<Value*> copies;  // of each trainer
-    std::vector<Tensor> bases;   // kSum: what each trainer's copy was after the last merge
-    std::mutex one_at_a_time;    // who merges
+    std::vector<Value*> copies;  // of each thread
+    std::vector<Tensor> bases;   // kSum: each thread's copy after the last merge
+    std::mutex one_at_a_time;    // serializes merges
   };
-  std::shared_ptr<Value> original_of(const std::string& name) const;  // made where it is absent
+  std::shared_ptr<Value> original_of(const std::string& name) const;  // created if absent
   void bring_home();
   void take_original(Copied& c);
   static void merge_one(Copied& c, int trainer);
