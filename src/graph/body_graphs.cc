@@ -27,8 +27,8 @@ BodyGraphs::BodyGraphs(const ir::Program& program, const BuildStrategy& build, s
   }
 }
 
-// Ops that run a block look for variables of it by the names of their arguments, by those of the gradients of these,
-// and by what attributes say.
+// Ops that run a block refer to its variables by the names of their arguments, by those of the arguments' gradients,
+// and by attributes.
 void BodyGraphs::note_mentions(const ir::Op& op, int block, const std::set<std::string>& only_shapes) {
   const auto mention = [&](const std::string& name) {
     Mentions& by = mentioned_[name];
@@ -51,8 +51,7 @@ void BodyGraphs::note_mentions(const ir::Op& op, int block, const std::set<std::
   }
 }
 
-// What passes have left of a block decides what the blocks around it and the one that it is the gradient of keep for
-// it.
+// The ops that passes leave in a block determine what outer blocks and its forward block must keep for it.
 void BodyGraphs::note_mentions_again(int block, const Graph& graph) {
   for (auto& [name, by] : mentioned_) {
     by.blocks.erase(block);
@@ -80,7 +79,7 @@ bool BodyGraphs::keeps_elements(int block, const std::string& name) const {
 }
 
 int BodyGraphs::var(const ir::Block& block, const std::string& name, Graph& graph) const {
-  if (is_discarded(name)) {  // each a variable of its own
+  if (is_discarded(name)) {  // each a separate variable
     const int known = graph.find(name, 0);
     return known < 0 ? graph.var(name, 0, {}) : graph.add_version(known);
   }
@@ -113,7 +112,7 @@ void BodyGraphs::add_node(const ir::Block& block, int index, Graph& graph) {
 
 namespace {
 
-// What is written twice, or read before it is written, a turn hands to the next one.
+// A variable that is written twice, or read before it is written, passes from one iteration to the next.
 void keep_carried(Graph& graph) {
   std::vector<char> written(graph.vars.size(), 0);
   for (const GraphNode& node : graph.nodes) {

@@ -1,6 +1,6 @@
-// The graphs of sub-blocks, after passes. The ops of a block write outer variables in their place, and a turn finds
-// what the one before has left, so a name is one variable here: those that somebody outside of the block may see, and
-// those that a turn hands to the next one, are kept as the scope's are. Made once for all replicas.
+// The graphs of sub-blocks, after passes. The ops of a block write outer variables in place, and an iteration sees the
+// results of the previous one, so a name is one variable here: variables that code outside of the block may use, and
+// those that pass from one iteration to the next, are kept as the scope's are. Created once for all replicas.
 #pragma once
 #include <map>
 #include <set>
@@ -16,23 +16,23 @@ namespace anabranch {
 
 class BodyGraphs {
  public:
-  // Borrows the program. set_aside: as of PassContext.
+  // Borrows the program. disabled: as in PassContext.
   BodyGraphs(const ir::Program& program, const BuildStrategy& build, std::string set_aside, int replicas);
 
-  // Makes those of the gradient of the block and of the blocks in it first.
+  // Creates those of the block's gradient and of nested blocks first.
   const Graph& of(int block);
-  // Variables of the block that its ops alone see, as far as passes have left ops in others: passes may have left them
-  // without a value.
+  // Variables of the block that only its ops use, as far as passes have left ops in other blocks; they may have no
+  // value.
   bool is_private(int block, const std::string& name) const;
-  // Others want more of a variable of the block than its shape.
+  // Other blocks need more of a variable of the block than its shape.
   bool keeps_elements(int block, const std::string& name) const;
-  bool trusts_shapes() const { return trusts_shapes_; }  // as PassReport says of one of them
-  std::string explain() const;  // a line for each block that was made, and what passes have done in it
+  bool trusts_shapes() const { return trusts_shapes_; }  // as PassReport says for one of them
+  std::string explain() const;                           // a line per block: what passes have done in it
 
  private:
   struct Mentions {
-    std::set<int> blocks;    // whose ops name it,
-    std::set<int> elements;  // and those of them that want more than its shape
+    std::set<int> blocks;    // blocks whose ops name it,
+    std::set<int> elements;  // and those of them that need more than its shape
   };
   void note_mentions(const ir::Op& op, int block, const std::set<std::string>& only_shapes);
   void note_mentions_again(int block, const Graph& graph);

@@ -1,5 +1,5 @@
 // How a program is turned into a graph: the fields of Fluid's BuildStrategy that passes and the engine read. The
-// others, for which nothing is left to do, are in fluid/strategies.py alone.
+// others, which have no effect, exist only in fluid/strategies.py.
 #pragma once
 #include <optional>
 #include <set>
@@ -13,10 +13,10 @@ enum class GradientScale { kCoeffNumDevice = 0, kOne = 1, kCustomized = 2 };
 struct BuildStrategy {
   ReduceMode reduce_strategy = ReduceMode::kAllReduce;
   GradientScale gradient_scale_strategy = GradientScale::kCoeffNumDevice;
-  std::string debug_graphviz_path;                // graphs after every pass are written as <path>_<pass>.dot
+  std::string debug_graphviz_path;                // graphs after every pass are written to <path>_<pass>.dot
   bool enable_sequential_execution = false;       // nodes keep program order
   bool enable_backward_optimizer_op_deps = true;  // updates wait for the whole backward part
-  std::optional<bool> fuse_elewise_add_act_ops;   // these: empty means that the engine decides
+  std::optional<bool> fuse_elewise_add_act_ops;   // for these, empty means that the engine decides
   std::optional<bool> fuse_bn_act_ops;
   std::optional<bool> fuse_all_optimizer_ops;
   std::optional<bool> fuse_all_reduce_ops;
@@ -26,8 +26,8 @@ struct BuildStrategy {
   bool async_mode = false;  // refused with more than one replica
   int num_trainers = 1;     // processes of ring 0 that add up their gradients
   int trainer_id = 0;
-  int nccl_comm_num = 1;                  // communicators of devices, used in turn
-  std::set<std::string> disabled_passes;  // by name, beside the switches above
+  int nccl_comm_num = 1;                  // communicators of devices, used in rotation
+  std::set<std::string> disabled_passes;  // by name, in addition to the switches above
 };
 
 }  // namespace anabranch

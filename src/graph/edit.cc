@@ -102,7 +102,7 @@ bool may_read_instead(const Graph& graph, const Uses& uses, int i, int x, int ou
 
 void settle_dynamic(Graph& graph) {
   const Uses uses(graph);
-  // One node makes the value; others change it in its place, as sums over replicas do.
+  // One node computes the value; others change it in place, as sums over replicas do.
   const auto made_once = [&](int v) {
     const auto& writers = uses.writers(v);
     return !writers.empty() && std::all_of(writers.begin() + 1, writers.end(), [&](int at) {
@@ -190,7 +190,7 @@ GraphNode NodeBuilder::done() {
 bool GraphEdit::may_gather(const std::vector<int>& parts) const {
   constexpr int kFar = 512;  // keeps the passes linear in the number of nodes
   if (parts.back() - parts.front() > kFar) return false;
-  std::vector<int> reads, writes;  // of the parts that would move, from the last one up
+  std::vector<int> reads, writes;  // of the parts that would move, last part first
   for (int i = parts.back(); i > parts.front(); --i) {
     if (gone_[i] && !std::count(parts.begin(), parts.end(), i)) continue;
     const auto r = graph_.reads(graph_.nodes[i]), w = graph_.writes(graph_.nodes[i]);
@@ -204,7 +204,7 @@ bool GraphEdit::may_gather(const std::vector<int>& parts) const {
   return true;
 }
 
-// What every part that reads it reads for its shape alone.
+// Variables that every part reads only for their shape.
 std::vector<int> GraphEdit::shapes_read_by(const std::vector<int>& parts) const {
   std::vector<int> found;
   for (int i : parts) {

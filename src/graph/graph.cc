@@ -93,7 +93,7 @@ std::string to_dot(const Graph& graph, const std::string& title) {
   };
   std::string s = fmt::format("digraph \"{}\" {{\n", escaped(title));
   s += "  rankdir=TB;\n  node [fontname=\"Helvetica\", fontsize=10];\n";
-  std::unordered_map<int, int> version;       // of a buffer; grows with each write
+  std::unordered_map<int, int> version;       // of a buffer; increases with each write
   std::unordered_map<int, std::string> last;  // the dot node of a buffer's newest version
   const auto var_node = [&](int var) {
     const int buffer = graph.buffer(var);

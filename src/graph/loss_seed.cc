@@ -19,7 +19,7 @@ bool writes(const ir::Op& op, const std::string& name) {
   return std::find(outs.begin(), outs.end(), name) != outs.end();
 }
 
-// The forward ops in front of the seed op that one loss depends on.
+// The forward ops before the seed op on which one loss depends.
 class LossPath {
  public:
   LossPath(const ir::Block& block, size_t end, const std::string& loss) : block_(block) {
@@ -35,7 +35,7 @@ class LossPath {
     }
   }
 
-  // False when a value on the way is used more than once: its gradient has parts that must not be weighted twice.
+  // False if a value on the path is used more than once: its gradient has terms that must not be weighted twice.
   bool walk(const std::string& var, std::vector<Mean>* out, int depth = 0) const {
     if (depth > 256) return false;
     const ir::Op* op = producer(var);
@@ -72,16 +72,17 @@ class LossPath {
   }
 
   const ir::Block& block_;
-  std::vector<const ir::Op*> ops_;  // last first
+  std::vector<const ir::Op*> ops_;  // last one first
 };
 
-// The variable that a gradient belongs to: a second differentiation gives names a prefix or a number.
+// The variable of a gradient: a second differentiation adds a prefix or a number to names.
 std::string variable_of(std::string gradient) {
   while (gradient.starts_with("grad/")) gradient.erase(0, 5);
   return gradient.substr(0, gradient.find(ir::kGradSuffix));
 }
 
-// Finds the gradient of the mean's result among what ops [first, last) write: the whole, not its parts. False: there
+// Finds the total gradient of the mean's result, not its terms, among the outputs of ops [first, last). False: there
+// are only terms. Without any, no trained variable precedes it.
 // are parts only. Without any, nothing that is trained lies before it.
 bool find_gradient(const ir::Block& block, size_t first, size_t last, const Mean& mean, LossBranch* branch) {
   bool parts = false;

@@ -7,13 +7,13 @@
 namespace anabranch {
 namespace {
 
-// Devices have values of its kind, where the op is one whose kernels take them.
+// Devices support values of its kind if the op's kernels accept them.
 bool fits(const GraphVar& var, const GraphNode& node) {
   return var.desc.kind == VarKind::kLoDTensor ||
          (var.desc.kind == VarKind::kSelectedRows && takes_rows_on_devices(node.op->type));
 }
 
-// The plug-in has what the op's kernel launches.
+// The plug-in has the kernels that the op launches.
 bool has_kernels(const OpDef& def, const GraphNode& node, DType dtype) {
   try {
     def.device_kernel(dtype)(KernelArgs(def, *node.op, dtype, {}));

@@ -1,4 +1,4 @@
-// Which nodes a device runs: what place_on_devices decides, and passes before it ask.
+// Which nodes run on a device: decided by place_on_devices, and queried by earlier passes.
 #pragma once
 #include <vector>
 
@@ -7,14 +7,14 @@
 
 namespace anabranch {
 
-// device_guard("cpu") is around the layer.
+// The layer is inside device_guard("cpu").
 bool is_guarded(const ir::Op& op);
 
-// The dtypes of the node's inputs, as far as graphs know them; nothing else is filled.
+// The dtypes of the node's inputs, as far as graphs know them; nothing else is set.
 std::vector<Meta> metas_of(const Graph& graph, const GraphNode& node);
 
-// The plug-in has kernels for the node, with inputs of these dtypes, and nothing about it asks for the host: sparse
-// rows that its kernels do not take, shapes that depend on values, blocks, another machine, device_guard("cpu").
+// The plug-in has kernels for the node with these input dtypes, and nothing forces it to the host: sparse rows that its
+// kernels do not accept, shapes that depend on values, blocks, another machine, device_guard("cpu").
 bool runs_on_device(const Graph& graph, const GraphNode& node, const std::vector<Meta>& ins);
 
 }  // namespace anabranch

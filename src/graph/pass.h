@@ -12,20 +12,20 @@ namespace anabranch {
 
 struct PassContext {
   const BuildStrategy& build;
-  std::string set_aside = {};                 // why passes that change ops stay off; empty: they do not
+  std::string set_aside = {};                 // why passes that change ops are disabled; empty: they are not
   const ir::Program* program = nullptr;       // the graph is of one of its blocks; null: no pass may look into others
-  int block = 0;                              // the block that the graph is made of
-  int replicas = 1;                           // that the blocks run on
-  std::vector<Place> places = {};             // by replica; none: the CPU
-  std::vector<std::string>* notes = nullptr;  // lines for explain(): what was found in one place or another
+  int block = 0;                              // the block of the graph
+  int replicas = 1;                           // of the blocks
+  std::vector<Place> places = {};             // by replica; empty: the CPU
+  std::vector<std::string>* notes = nullptr;  // lines for explain(): findings at single places
 };
 
-// Of passes for devices alone.
+// Passes for devices only.
 inline const char* skip_on_cpu(const PassContext& context) {
   return context.places.empty() ? "the program runs on the CPU" : nullptr;
 }
 
-// A field of BuildStrategy that must not be False. One that is not set does not stand in the way.
+// A field of BuildStrategy that must not be False. An unset field does not disable the pass.
 struct Switch {
   const char* field = nullptr;
   bool BuildStrategy::*plain = nullptr;
@@ -42,15 +42,15 @@ struct Switch {
 struct Pass {
   const char* name;
   const char* what;                                   // one line for explain()
-  const char* tolerance;                              // "bit-equal", or by how much values may differ
-  Switch needs = {};                                  // what switches it off,
+  const char* tolerance;                              // "bit-equal", or the possible difference of values
+  Switch needs = {};                                  // the switch that disables it,
   const char* needs_flag = nullptr;                   // and a flag that does so
-  bool keeps_ops = false;                             // ops that are left stay as they are, and so do their checks
-  bool in_bodies = false;                             // fits the graphs of sub-blocks, too (body_graphs.h)
-  bool trusts_shapes = false;                         // relies on it that values from outside look as declared
-  bool on_devices = false;                            // makes no ops that devices have no kernels for
-  const char* (*skip)(const PassContext&) = nullptr;  // any other reason why it does not apply; null: it does
-  int (*run)(Graph&, const PassContext&) = nullptr;   // how many places it changed
+  bool keeps_ops = false;                             // remaining ops are unchanged, and so are their checks
+  bool in_bodies = false;                             // applies to the graphs of sub-blocks, too (body_graphs.h)
+  bool trusts_shapes = false;                         // relies on declared shapes of values from outside
+  bool on_devices = false;                            // creates no ops without kernels for devices
+  const char* (*skip)(const PassContext&) = nullptr;  // any other reason not to apply; null: it applies
+  int (*run)(Graph&, const PassContext&) = nullptr;   // returns the number of changes
 };
 
 const std::vector<Pass>& pipeline();
@@ -58,8 +58,8 @@ const std::vector<Pass>& pipeline();
 struct PassReport {
   std::string name, outcome;
   bool applied = false;      // not skipped
-  double milliseconds = 0;   // of the pass, without the check after it
-  bool changed_ops = false;  // other shapes may be refused than the program's own ops refuse
+  double milliseconds = 0;   // duration of the pass, without the check after it
+  bool changed_ops = false;  // the new ops may refuse other shapes than the program's own ops
   int changes = 0;
   bool trusts_shapes = false;  // it changed something that holds only while values from outside look as declared
 };

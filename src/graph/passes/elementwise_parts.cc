@@ -13,7 +13,7 @@ namespace {
 using Arg = ElementwisePart::Arg;
 constexpr std::string_view kInSlots[] = {"X", "Y", "Out", "Out@GRAD"};
 
-// The variables in slots of these names, in the order of the names; false when there are other ones.
+// The variables in slots of these names, in the order of the names; false if there are other slots.
 template <size_t kCount>
 bool gather(const std::vector<ir::Slot>& slots, const std::vector<int>& ids, const std::string_view (&names)[kCount],
             std::vector<Arg>* out) {
@@ -31,7 +31,7 @@ bool gather(const std::vector<ir::Slot>& slots, const std::vector<int>& ids, con
   return true;
 }
 
-bool laid_as_a_whole(const Shape& s) {  // no ones between its other extents
+bool laid_as_a_whole(const Shape& s) {  // no extents of 1 between its other extents
   int first = 0, last = s.rank() - 1;
   while (first < s.rank() && s[first] == 1) ++first;
   while (last > first && s[last] == 1) --last;
@@ -48,7 +48,7 @@ bool ElementwiseParts::is_steady(int var, DType dtype) const {
   return v.desc.kind == VarKind::kLoDTensor && v.desc.dtype == dtype && !v.dynamic;
 }
 
-// Made by this node alone, for this run alone.
+// Computed by this node only, for this run only.
 bool ElementwiseParts::is_result(int var, DType dtype) const {
   const GraphVar& v = graph_.vars[var];
   return is_steady(var, dtype) && !v.desc.persistable && !v.fed && edit_.uses.writers(var).size() == 1;
@@ -109,12 +109,12 @@ bool ElementwiseParts::shapes_fit(const GraphNode& node, const ElementwisePart& 
   try {
     inferred(node);
     return true;
-  } catch (const Error&) {  // programs may declare what they do not feed
+  } catch (const Error&) {  // programs may declare variables that they do not feed
     return false;
   }
 }
 
-// Whether too many results wait for a reader at once, if a step behind the others reads these.
+// Whether too many results are live at once if a step after the others reads these.
 bool ElementwiseRoom::keeps_too_much(const std::vector<int>& reads, int step) const {
   std::vector<int> kept = kept_;
   kept.resize(static_cast<size_t>(step), 0);
@@ -128,7 +128,7 @@ bool ElementwiseRoom::keeps_too_much(const std::vector<int>& reads, int step) co
 }
 
 bool ElementwiseRoom::take(const ElementwisePart& part) {
-  const int count = static_cast<int>(part.outs.size()), step = steps_ + count - 1;  // the last one that reads
+  const int count = static_cast<int>(part.outs.size()), step = steps_ + count - 1;  // the last step that reads it
   if (steps_ + count > (on_device_ ? fused::kMaxStepsOnDevices : fused::kMaxSteps)) return false;
   std::vector<int> reads;
   std::set<int> fresh;

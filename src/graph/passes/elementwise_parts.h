@@ -1,4 +1,4 @@
-// What fuse_elementwise makes nodes of: which ops can be part of one, and how many fit into one.
+// The nodes that fuse_elementwise can fuse, and the limits of a group.
 #pragma once
 #include <map>
 #include <set>
@@ -18,7 +18,7 @@ struct ElementwisePart {  // a node that can be part of a group
   };
   std::vector<Arg> ins, outs;
   Shape shape;
-  DType dtype = DType::kFloat32;  // of all of its tensors
+  DType dtype = DType::kFloat32;  // of all its tensors
 };
 
 inline constexpr std::string_view kElementwiseOuts[] = {"Out", "X@GRAD", "Y@GRAD"};
@@ -29,9 +29,9 @@ class ElementwiseParts {
       : graph_(graph), edit_(edit), context_(context), there_(graph.nodes.size(), -1) {}
 
   bool fits(int node, ElementwisePart* part = nullptr) const;
-  // The shape function on declared shapes, where the number of levels of sequences says which input it is.
+  // The shape function on declared shapes; the number of LoD levels tells which input an output follows.
   InferContext inferred(const GraphNode& node) const;
-  // The replica is one of a device.
+  // The replica is on a device.
   bool on_device(const GraphNode& node) const {
     return !context_.places.empty() && !context_.places[static_cast<size_t>(node.replica)].on_host();
   }
@@ -46,19 +46,19 @@ class ElementwiseParts {
   const Graph& graph_;
   const GraphEdit& edit_;
   const PassContext& context_;
-  mutable std::vector<signed char> there_;  // by node: whether devices have it as a step; -1: not asked yet
+  mutable std::vector<signed char> there_;  // by node: whether devices support it as a step; -1: not queried yet
 };
 
-// Counts what a node is made of as it grows.
+// Counts the resources of a group as it grows.
 class ElementwiseRoom {
  public:
   explicit ElementwiseRoom(bool on_device) : on_device_(on_device) {}
-  // False, with nothing changed, where this part would be too much.
+  // False, with nothing changed, if this part would exceed the limits.
   bool take(const ElementwisePart& part);
 
  private:
   struct Value {
-    int made, last;  // steps: by which it is made, and which reads it last
+    int made, last;  // steps: the one that computes it, and its last reader
   };
   bool keeps_too_much(const std::vector<int>& reads, int step) const;
 
@@ -66,7 +66,7 @@ class ElementwiseRoom {
   int steps_ = 0;
   std::set<int> inputs_;
   std::map<int, Value> values_;  // by variable
-  std::vector<int> kept_;        // by step: results of it and steps before that later ones read
+  std::vector<int> kept_;        // by step: results of it and earlier steps that later ones read
 };
 
 }  // namespace anabranch

@@ -1,5 +1,5 @@
-// scale of a fill_constant becomes a fill_constant of the result. Rates and other numbers that live in the
-// scope are no constants: a program may set them between two steps.
+// scale of a fill_constant becomes a fill_constant of the result. Learning rates and other numbers in the scope are not
+// constants: a program may set them between two steps.
 #include <cstdlib>
 #include <optional>
 
@@ -9,7 +9,8 @@
 namespace anabranch {
 namespace {
 
-// What a float32 fill_constant writes, when its attributes say it all. The text goes before the number.
+// The value that a float32 fill_constant writes, if its attributes determine it. The text takes precedence over the
+// number.
 std::optional<float> constant_of(const GraphNode& node) {
   const ir::Op& op = *node.op;
   if (op.type != "fill_constant" || !node.ins.empty()) return {};
@@ -22,7 +23,7 @@ std::optional<float> constant_of(const GraphNode& node) {
   return static_cast<float>(number);
 }
 
-// By the kernel's own operations, in float32.
+// With the kernel's own operations, in float32.
 float scaled(const ir::Op& op, float x) {
   const float scale = op.attr<float>("scale"), bias = op.attr<float>("bias");
   const float product = op.attr<bool>("bias_after_scale") || bias == 0 ? x * scale : x + bias;

@@ -47,7 +47,7 @@ class Describer {
     }
   }
 
-  // Of a variable with several values, what it holds before the program is as it was declared then.
+  // The first of several versions has the declaration from before the program.
   bool begin(int v) {
     const GraphVar& var = graph_.vars[v];
     const bool several = var.version > 0 || graph_.find(var.name, var.replica) != v;
@@ -100,7 +100,7 @@ class Describer {
     try {
       def.run_infer(c);
     } catch (const Error&) {
-      return;  // where the op runs, it is worded
+      return;  // the op reports the error where it runs
     }
     settle_outputs(node, c.outs);
   }
@@ -114,7 +114,7 @@ class Describer {
   const ir::Block& block_;
   std::vector<char> open_;  // values of which nothing is known yet
   std::vector<char> produced_;
-  std::set<std::string> in_blocks_;  // variables that sub-blocks write, as they like
+  std::set<std::string> in_blocks_;  // variables that sub-blocks write in any form
 };
 
 }  // namespace
@@ -153,7 +153,7 @@ void fuse_squares_of_rows(Graph& graph) {
     const int values = input_var(graph.nodes[square], "X"), taken = made_by(values, "get_tensor_from_selected_rows");
     if (taken < 0 || !edit.uses.is_private(values)) continue;
     const int rows = input_var(graph.nodes[taken], "X");
-    // Pads behind merged rows are zeros; others may be anything.
+    // Padding after merged rows is zero; other padding may be anything.
     if (made_by(rows, "merge_selected_rows") < 0 || !edit.may_gather({taken, square, i})) continue;
     edit.replace({taken, square, i}, NodeBuilder(graph, "squares_of_rows", sum).in("X", rows).out("Out", out).done());
   }

@@ -1,5 +1,6 @@
-// fuse_all_reduce_ops: the collectives of consecutive gradients become one node, so that small gradients do not cost a
-// hand-off each. A bucket never mixes sparse and dense gradients and ends at the first op that reads one of its sums.
+// fuse_all_reduce_ops: the collectives of consecutive gradients become one node, so that small gradients do not each
+// cost a hand-off. A bucket never mixes sparse and dense gradients, and ends at the first op that reads one of its
+// sums.
 #include <algorithm>
 #include <cstdint>
 #include <set>
@@ -12,8 +13,8 @@
 namespace anabranch {
 namespace {
 
-constexpr int64_t kSmallElems = 1 << 14;    // a larger gradient is worth a node, and a thread, of its own
-constexpr int64_t kMeetingElems = 1 << 22;  // between processes: below it a meeting costs as much as what it carries
+constexpr int64_t kSmallElems = 1 << 14;    // a larger gradient deserves its own node and thread
+constexpr int64_t kMeetingElems = 1 << 22;  // between processes: below it a meeting costs as much as its data
 
 bool is_small_dense(const Graph& graph, const GraphNode& node) {
   const std::string& type = node.op->type;
@@ -32,7 +33,7 @@ bool touches(const Graph& graph, const GraphNode& node, const std::set<int>& sum
 // Collectives that may become one node.
 struct Bucket {
   std::vector<int> members;
-  std::set<int> sums;  // what they write, and what they add up
+  std::set<int> sums;  // their outputs, and their inputs
 
   void add(int i, const GraphNode& node) {
     members.push_back(i);
@@ -60,7 +61,7 @@ GraphNode merged(const Graph& graph, const std::vector<int>& members) {
   return node;
 }
 
-// The node stands where its last member stood: what it sums is complete there, and nobody has read it yet.
+// The node takes the position of its last member: its inputs are complete there, and no node has read the sums yet.
 int close(const Graph& graph, const Bucket& bucket, GraphEdit* edit) {
   if (bucket.members.size() < 2) return 0;
   edit->put(bucket.members.back(), merged(graph, bucket.members));

@@ -1,6 +1,6 @@
 // matmul + elementwise_add of a mask + softmax + dropout + matmul become fused_attention, and their gradients
-// fused_attention_grad, which reads the probabilities and which of them were dropped. Then both take in transposes that
-// bring the heads before the rows. A value that somebody else reads, or that is fetched, keeps the ops apart.
+// fused_attention_grad, which reads the probabilities and the dropout mask. Then both absorb transposes that move the
+// heads before the rows. A value that other nodes read, or that is fetched, keeps the ops separate.
 #include <algorithm>
 
 #include "graph/edit.h"
@@ -37,8 +37,7 @@ class Attention {
  private:
   const GraphNode& node(int i) const { return graph_.nodes[i]; }
 
-  // The next part: the reader of `var` that stands behind the last part and is a forward op; -1 when there is none, or
-  // another one.
+  // The next part: the forward op that reads `var` after the last part; -1 if there is none, or it has another type.
   int next(int var, std::initializer_list<const char*> types) const {
     if (!is_float(graph_, var) || !edit_.uses.is_inner(var)) return -1;
     int found = -1;
@@ -75,7 +74,7 @@ class Attention {
     return match_means();
   }
 
-  // A mask of the scores' rank; -1 when it is laid otherwise.
+  // A mask of the scores' rank; -1 for any other layout.
   int match_mask(int add, int value) {
     bias_ = input_var(node(add), "Y");
     const auto axis = node(add).op->attr<int32_t>("axis");
@@ -110,16 +109,16 @@ class Attention {
     return is_float(graph_, v_) && out_ >= 0 && same_batches(graph_.vars[q_].desc.shape, graph_.vars[v_].desc.shape);
   }
 
-  // ---- backward: from the gradient of the means down to that of the scores
+  // ---- backward: from the gradient of the output down to that of the scores
 
-  // The one reader of `var`, a part of this type that is not the forward op's.
+  // The only reader of `var` of this type that is not a forward op.
   int back_reader(int var, const char* type) const {
     if (!is_float(graph_, var) || !edit_.uses.is_private(var)) return -1;
     const int r = edit_.uses.reader(var);
     return !edit_.gone(r) && is_type(node(r), {type}) && node(r).replica == node(parts_[0]).replica ? r : -1;
   }
 
-  // All that reads what is inside is a part; no gradient at all is fine, too.
+  // All readers of internal values must be parts; no gradient at all is fine, too.
   bool match_backward() {
     const int means = gradient_of(parts_.back());
     if (means == kNone) return only_parts_read();
@@ -152,7 +151,7 @@ class Attention {
     return only_parts_read();
   }
 
-  // The mask itself gets no gradient; where nobody wants one, the gradient of the sum is the sum's.
+  // The mask itself has no gradient; if none is needed, the gradient of the sum is the sum's.
   bool match_mask_gradient(int* value) {
     const int at = edit_.uses.is_private(*value) ? edit_.uses.reader(*value) : -1;
     if (at < 0 || !is_type(node(at), {"elementwise_add_grad"})) return at >= 0;
@@ -163,7 +162,7 @@ class Attention {
   }
 
   static constexpr int kNone = -2;
-  // The gradient op that reads what this node read; kNone: there is none.
+  // The gradient op that reads this node's inputs; kNone: there is none.
   int gradient_of(int means) const {
     const std::string type = node(means).op->type + "_grad";
     int found = kNone;
@@ -217,7 +216,7 @@ class Attention {
   const Graph& graph_;
   GraphEdit& edit_;
   std::vector<int> parts_, back_;  // nodes
-  int add_ = -1, drop_ = -1;       // among them
+  int add_ = -1, drop_ = -1;       // indices of optional parts
   int q_ = -1, k_ = -1, v_ = -1, bias_ = -1, out_ = -1, scores_ = -1, probabilities_ = -1, weights_ = -1, mask_ = -1,
       dq_ = -1, dk_ = -1, dv_ = -1, dout_ = -1;  // variables
 };

@@ -1,8 +1,8 @@
 // batch_norm and the relu after it become fused_batch_norm_act, and their gradients fused_batch_norm_act_grad; on
-// devices with the elementwise_add of one shape between them, as a residual block has it, and with the sum of the
-// gradients that come back to it. A value between that is fetched, or that somebody else reads, keeps the ops apart. On
-// devices so does what the library computes: channels that do not lie last, and statistics that are not those of the
-// batch.
+// devices also with an elementwise_add of equal shapes between them, as in a residual block, and with the sum of the
+// gradients that flow back to it. An intermediate value that is fetched, or that other nodes read, keeps the ops
+// separate. On devices so do the cases that the library computes: channels that are not last, and statistics other than
+// those of the batch.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -51,7 +51,8 @@ class BnAct {
     return node;
   }
 
-  // The nodes are of one replica, the values between them are theirs alone, and all can run in the first's place.
+  // The nodes belong to one replica, use the intermediate values exclusively, and can all run at the first one's
+  // position.
   bool join(const std::vector<int>& parts, std::initializer_list<int> between) const {
     const auto fits = [&](int i) {
       const GraphNode& node = graph_.nodes[i];
@@ -62,8 +63,8 @@ class BnAct {
            std::all_of(parts.begin(), parts.end(), fits) && edit_.may_gather(parts);
   }
 
-  // The place of the nodes has kernels for what would stand for them. The CPU runs bodies of loops in any case, and
-  // statistics of all replicas are a matter of batch_norm.
+  // The nodes' place has kernels for the fused op. Bodies of loops always run on the CPU, and statistics of all
+  // replicas are left to batch_norm.
   bool has_kernels(const std::vector<int>& parts, const GraphNode& fused, int between) const {
     if (!on_device(fused)) return is_float(graph_, between);
     const bool of_all_replicas = context_.build.sync_batch_norm && graph_.replicas > 1;
@@ -92,8 +93,8 @@ class BnAct {
     return at >= 0 && graph_.nodes[at].op->type == type ? output_var(graph_.nodes[at], "Out") : -1;
   }
 
-  // The result of the `i`th node, y, is added to z, and relu comes behind. A gradient that reads y, too, does so for
-  // its shape, which Out@GRAD has as well.
+  // The result of the `i`th node, y, is added to z, and relu follows. A gradient that also reads y does so for its
+  // shape, which Out@GRAD has as well.
   bool forward_added(int i, int y) {
     int add = -1, grad = -1;
     for (const int r : edit_.uses.readers(y)) {
@@ -114,7 +115,7 @@ class BnAct {
     return true;
   }
 
-  // Where it does not read an operand, it reads Out@GRAD instead.
+  // If it does not read an operand, it reads Out@GRAD instead.
   bool is_gradient_of(int grad, int left, int right) const {
     const GraphNode& node = graph_.nodes[grad];
     const int dsum = input_var(node, "Out@GRAD"), x = input_var(node, "X"), y = input_var(node, "Y");
@@ -140,7 +141,7 @@ class BnAct {
     return true;
   }
 
-  // The `i`th node adds up the gradients of two readers of what relu has made.
+  // The `i`th node adds the gradients of two readers of relu's output.
   bool backward_of_two(int i) {
     const auto both = input_vars(graph_.nodes[i], "X");
     const int dout = output_var(graph_.nodes[i], "Out"), next = dout < 0 ? -1 : edit_.uses.reader(dout);
@@ -154,8 +155,8 @@ class BnAct {
            fits(both[1]) && backward_added({i, next}, both[0], both[1]);
   }
 
-  // The gradients of relu - the last of the parts - and of y + z. Both operands have one gradient, which is written
-  // where somebody wants that of z.
+  // The gradients of relu - the last of the parts - and of y + z. Both operands have the same gradient, which is
+  // written if that of z is needed.
   bool backward_added(std::vector<int> parts, int dout, int more) {
     const GraphNode& act = graph_.nodes[parts.back()];
     const int out = input_var(act, "Out"), dsum = output_var(act, "X@GRAD");
@@ -172,7 +173,7 @@ class BnAct {
     return normalised(parts, dsum, dx, dy, dout, more) || normalised(parts, dsum, dy, dx, dout, more);
   }
 
-  // dy is that of what a batch_norm has made, dz the other one.
+  // dy belongs to the output of a batch_norm, dz to the other operand.
   bool normalised(std::vector<int> parts, int dsum, int dy, int dz, int dout, int more) {
     const int next = dy < 0 ? -1 : edit_.uses.reader(dy);
     if (next < 0 || graph_.nodes[next].op->type != "batch_norm_grad" || (dz < 0 && more >= 0)) return false;
@@ -187,14 +188,14 @@ class BnAct {
     return true;
   }
 
-  // The gradient's node, the `at`th, reads what the forward op read and made, as it was then, and the forward op is one
-  // of a device's kernels that has the same arithmetic. So Bias tells where Y > 0; otherwise Y itself is read.
+  // The gradient's node, number `at`, reads the forward op's arguments of that time, and the forward op is a device
+  // kernel with the same arithmetic. So Bias determines where Y > 0; otherwise Y itself is read.
   bool computes_again(const GraphNode& grad, int at, int out) const {
     const int relu = edit_.uses.writer(out);
     if (relu < 0 || graph_.nodes[relu].op->type != "relu") return false;
     const int y = input_var(graph_.nodes[relu], "X"), from = y < 0 ? -1 : edit_.uses.writer(y);
     if (from < 0) return false;
-    const GraphNode& norm = graph_.nodes[from];  // may have taken in the relu already
+    const GraphNode& norm = graph_.nodes[from];  // may include the relu already
     if (norm.op->type != "batch_norm" && norm.op->type != "fused_batch_norm_act") return false;
     const auto as_then = [&](const char* slot, int var) {
       const int v = input_var(grad, slot);

@@ -1,5 +1,5 @@
-// A convolution takes in what comes after it: the sum with a bias, the sum with another image, relu; it becomes
-// conv2d_fusion. Where nobody in the program writes the filter, it is brought into the kernels' layout once.
+// A convolution absorbs the ops after it: the sum with a bias, the sum with another image, relu; it becomes
+// conv2d_fusion. If the program never writes the filter, it is packed into the kernels' layout once.
 #include <algorithm>
 
 #include "graph/edit.h"
@@ -37,7 +37,7 @@ class Fuser {
            is_image(graph_, input_var(node, "Filter"));
   }
 
-  // The one node that reads the private variable `out`, when it can follow the parts.
+  // The only node that reads the private variable `out`, if it can follow the parts.
   int next(const Match& m, const char* type) const {
     if (!edit_.uses.is_private(m.out)) return -1;
     const int i = edit_.uses.reader(m.out);
@@ -73,7 +73,7 @@ class Fuser {
     return true;
   }
 
-  // The variable that `var` has its number of samples from.
+  // The variable from which `var` has its number of samples.
   int batch_of(int var) const {
     constexpr int kFar = 64;
     for (int steps = 0; steps < kFar; ++steps) {
@@ -89,7 +89,7 @@ class Fuser {
     return -1;
   }
 
-  // Images of one declared shape are of one shape when they have their samples from one place.
+  // Images of one declared shape have equal shapes if their samples come from the same source.
   bool take_residual(Match& m) const {
     const int i = next(m, "elementwise_add");
     if (i < 0) return false;
@@ -121,14 +121,14 @@ class Fuser {
     return true;
   }
 
-  // A copy on another replica does not tell when it was renewed.
+  // A copy on another replica does not tell when it was refreshed.
   bool is_constant(int var) const {
     if (std::max(graph_.replicas, context_.replicas) > 1 || !edit_.uses.writers(var).empty()) return false;
     if (context_.block == 0) return graph_.vars[var].desc.persistable;
     return context_.program && is_constant(*context_.program, graph_.vars[var].name);
   }
 
-  // For a block, all outer variables are persistable, and others may write them.
+  // Within a block all outer variables are persistable, and others may write them.
   bool is_constant(const ir::Program& program, const std::string& name) const {
     const auto known = program.block(context_.block).find_var_recursive(name);
     if (!known || !known->persistable) return false;

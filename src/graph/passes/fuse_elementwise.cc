@@ -1,6 +1,6 @@
-// Elementwise ops that read each other's results become fused_elementwise: a value that nobody else reads never leaves
-// the cache, and what several of them read is read once; on devices they are one launch. Results that somebody else
-// reads, or that are fetched, are left in memory as before.
+// Elementwise ops that read each other's results become fused_elementwise: a value without other readers never leaves
+// the cache, and shared inputs are read once; on devices they are one launch. Results that other nodes read, or that
+// are fetched, are still written to memory.
 #include <algorithm>
 #include <map>
 
@@ -39,7 +39,7 @@ class Fuser {
   }
 
  private:
-  // Nodes after `first` that read what the group makes, as long as all of them can run in the place of the first.
+  // Nodes after `first` that read the group's results, as long as all of them can run at the position of the first.
   std::vector<int> grow(int first) const {
     std::vector<int> parts = {first}, waiting;
     Part p;
@@ -58,7 +58,7 @@ class Fuser {
     };
     add_readers(p);
     for (size_t tried = 0; tried < waiting.size(); ++tried) {
-      // the earliest first: it may be read by the others
+      // the earliest first: the others may read it
       std::iter_swap(waiting.begin() + static_cast<std::ptrdiff_t>(tried),
                      std::min_element(waiting.begin() + static_cast<std::ptrdiff_t>(tried), waiting.end()));
       const int i = waiting[tried];
@@ -75,9 +75,9 @@ class Fuser {
     return parts;
   }
 
-  // Leaves as many of a group's first nodes as write no more results into memory than a launch has room for.
+  // Keeps the longest prefix of a group that writes no more results to memory than a launch has room for.
   void cut(std::vector<int>* parts) const {
-    std::vector<std::pair<size_t, size_t>> in_memory;  // results: from this length on, and up to this one
+    std::vector<std::pair<size_t, size_t>> in_memory;  // results: from this length on, up to this one
     for (size_t k = 0; k < parts->size(); ++k) {
       Part p;
       parts_.fits((*parts)[k], &p);
@@ -91,7 +91,7 @@ class Fuser {
     while (!room_for(parts->size())) parts->pop_back();
   }
 
-  // How many of the nodes hold all readers of a result.
+  // The length of the prefix that contains all readers of a result.
   size_t enough_for(int var, const std::vector<int>& parts) const {
     size_t enough = 0;
     for (const int r : edit_.uses.readers(var)) {
@@ -120,7 +120,7 @@ class Fuser {
     bool has_base = false;
   };
 
-  // The input whose sequences the result carries.
+  // The input whose sequences the result has.
   int carried(const GraphNode& node, const Part& part, const Arg& out) const {
     const int source = parts_.inferred(node).out(out.slot).lod_level - 1;
     for (size_t k = 0; source >= 0 && k < part.ins.size(); ++k) {
@@ -169,7 +169,7 @@ class Fuser {
     made.has_base = put_base_last(parts, all.back().outs.back().var, &inputs);
     for (size_t k = 0; k < inputs.size(); ++k) made.operand[inputs[k]] = static_cast<int>(k);
     for (size_t k = 0; k < parts.size(); ++k) {
-      // all steps of a node read what was there before it
+      // all steps of a node read the earlier value
       for (const Arg& out : all[k].outs) add_step(made, graph_.nodes[parts[k]], all[k], out);
       for (const Arg& out : all[k].outs) {
         const auto at = std::find(made.results.begin(), made.results.end(), out.var) - made.results.begin();
@@ -182,7 +182,7 @@ class Fuser {
     return true;
   }
 
-  // An input that nobody needs after this node: the last result may take its memory.
+  // An input without later readers: the last result may take its memory.
   bool put_base_last(const std::vector<int>& parts, int result, std::vector<int>* inputs) const {
     for (auto v = inputs->begin(); v != inputs->end(); ++v) {
       const GraphVar& var = graph_.vars[*v];
@@ -226,7 +226,7 @@ class Fuser {
   GraphEdit edit_;
   const RowSources rows_;
   const ElementwiseParts parts_;
-  std::vector<int> group_of_;  // of nodes that were looked at
+  std::vector<int> group_of_;  // of the nodes visited so far
 };
 
 }  // namespace

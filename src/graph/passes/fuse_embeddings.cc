@@ -1,7 +1,8 @@
-// fuse_embeddings: the look-ups of many slots and their concatenation become one op, so that time follows ids and not
-// slots; likewise their gradients, and the update of the table, which then needs no sparse gradient in between. A
-// gradient that is fetched, clipped, regularized or summed over replicas is still made. Rows of a result are gathered
-// from the same table rows, gradients of a row are added in the same order: the bits are those of the single ops.
+// fuse_embeddings: the lookups of many slots and their concatenation become one op, so that the time depends on the
+// number of ids and not of slots; likewise their gradients, and the update of the table, which then needs no
+// intermediate sparse gradient. A gradient that is fetched, clipped, regularized or summed over replicas is still
+// computed. Results are gathered from the same table rows, and gradients of a row are added in the same order: the bits
+// are those of the single ops.
 #include <algorithm>
 #include <map>
 
@@ -34,7 +35,7 @@ class Fuser {
 
  private:
   // ---- gradients
-  // The update op that is the only reader of a table's gradient, when it can take its place; -1: none.
+  // The update op that is the only reader of a table's gradient, if it can be fused; -1: none.
   int update_of(const TableGrad& t) const {
     const int at = edit_.uses.is_inner(t.var) ? edit_.uses.reader(t.var) : -1;
     if (at < 0) return -1;
@@ -46,7 +47,7 @@ class Fuser {
     return own && edit_.uses.writer(t.table) == at ? at : -1;
   }
 
-  // A table with one look-up, nothing to skip on the way back and no update to take over stays as it is.
+  // A table with one lookup, nothing to skip on the way back and no update to fuse stays unchanged.
   void choose(TableGrad& t) {
     const bool shorter = t.sources.size() > 1 || !t.sources[0].nodes.empty() || t.sources[0].concat_grad >= 0;
     if (!shorter && update_of(t) < 0) {
@@ -111,7 +112,7 @@ class Fuser {
     builder->attr("rule", old.op->type).copy({"beta1", "beta2", "epsilon"});
   }
 
-  // Parts of a concat's gradient that nobody needs any more are not cut out.
+  // Parts of a concat's gradient without readers are no longer cut out.
   void rewrite_concat_grad(int at, const std::set<int>& absorbed) {
     const GraphNode& old = graph_.nodes[at];
     const Columns columns = *find_columns(graph_, old);
@@ -132,8 +133,8 @@ class Fuser {
     put(at, builder.done());
   }
 
-  // ---- look-ups
-  // Everybody who reads what the look-up's nodes make is gone after the pass, but for `concat` and its gradient.
+  // ---- lookups
+  // After the pass, the lookup's nodes have no readers left except `concat` and its gradient.
   bool can_go(const Lookup& lookup, int part, int concat, int grad) const {
     const int made = input_vars(graph_.nodes[concat], "X")[static_cast<size_t>(part)];
     for (int v : lookup.vars) {
@@ -187,7 +188,7 @@ class Fuser {
       lookups.push_back(std::move(found));
     }
     if (std::none_of(lookups.begin(), lookups.end(), [](const auto& l) { return l.has_value(); })) return;
-    if (grad >= 0) cut_[grad];  // it must not ask for the shapes of parts that are gone
+    if (grad >= 0) cut_[grad];  // it must not read the shapes of removed parts
     for (const auto& l : lookups) {
       if (!l) continue;
       removed_.insert(l->nodes.begin(), l->nodes.end());
@@ -247,7 +248,7 @@ class Fuser {
     made_[at] = std::move(node);
   }
 
-  // For messages: the op, with its place in the program and the user's line.
+  // For messages: the op, with its position in the program and the user's line.
   void add_part(int at, GraphNode* node) const {
     const GraphNode& part = graph_.nodes[at];
     const bool known = !node->parts.empty() && node->parts.back().op == part.op;
@@ -257,10 +258,10 @@ class Fuser {
   Graph& graph_;
   GraphEdit edit_;
   std::vector<TableGrad> tables_;
-  std::map<int, std::set<int>> cut_;  // concat_grads, and the parts that are not cut out any more
+  std::map<int, std::set<int>> cut_;  // concat_grads, and the parts that are no longer cut out
   std::set<int> removed_;             // nodes, unless they are replaced
   std::set<int> read_;                // variables that fused nodes read
-  std::map<int, GraphNode> made_;     // what stands in the place of a node
+  std::map<int, GraphNode> made_;     // replacement of a node
   int changes_ = 0;
 };
 

@@ -1,7 +1,7 @@
-// mul + elementwise_add of a bias + relu, sigmoid or tanh become fused_fc, and their gradients fused_fc_grad. What is
-// fetched, or read by somebody else, keeps the op that makes it. On devices, whose libraries of products take in a bias
-// and relu, the forward alone: sigmoid and tanh stay behind it, and gradients are ops of their own, which read what
-// the fused op makes, too.
+// mul + elementwise_add of a bias + relu, sigmoid or tanh become fused_fc, and their gradients fused_fc_grad. An op
+// whose result is fetched, or has other readers, is kept. On devices, whose product libraries fuse a bias and relu,
+// only the forward ops are fused: sigmoid and tanh follow separately, and gradients are separate ops, which also read
+// the fused op's results.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -21,7 +21,7 @@ struct Match {
   std::string activation;
 };
 
-// Tensors of one float type: float32, on devices of 16 bits, too.
+// Tensors of one float type: float32, and on devices also 16-bit floats.
 bool alike(const Graph& graph, int a, int b) {
   if (a < 0 || b < 0) return false;
   const ir::Var &first = graph.vars[a].desc, &second = graph.vars[b].desc;
@@ -84,7 +84,7 @@ Match match_forward(const Graph& graph, const GraphEdit& edit, int i, bool on_de
   return m;
 }
 
-// The pass mixed_precision casts a bias where it is first read, behind the product: it can be cast before that as well.
+// The pass mixed_precision casts a bias at its first reader, after the product: the cast can also come before it.
 void cast_before_products(Graph& graph) {
   const Uses uses(graph);
   std::multimap<int, int> before;  // products, casts
@@ -107,7 +107,7 @@ void cast_before_products(Graph& graph) {
   graph.nodes = std::move(nodes);
 }
 
-// A device runs the parts, and has what stands for them.
+// The device runs the parts, and has a kernel for the fused op.
 bool fits_device(const Graph& graph, const PassContext& context, const Match& m, const GraphNode& fused) {
   const auto runs = [&](const GraphNode& node) { return runs_on_device(graph, node, metas_of(graph, node)); };
   return !context.places[static_cast<size_t>(fused.replica)].on_host() && runs(fused) &&
@@ -145,7 +145,7 @@ BackwardMatch match_backward(const Graph& graph, const GraphEdit& edit, int i) {
   if (before >= 0 && graph.nodes[before].op->type == "elementwise_add_grad") {
     const GraphNode& add = graph.nodes[before];
     const int dout = input_var(add, "Out@GRAD");
-    // X is read as Out@GRAD when its shape is: see the pass shape_reads.
+    // X is read as Out@GRAD if only its shape is read: see the pass shape_reads.
     const bool fits = output_var(add, "X@GRAD") == m.dout && dout >= 0 && input_var(add, "X") == dout;
     if (!fits || !adds_bias(graph, add, product, rank)) return m;
     m.parts.insert(m.parts.begin(), before);

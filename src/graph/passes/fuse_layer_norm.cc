@@ -1,5 +1,5 @@
-// elementwise_add, with a dropout of one of its sides, and layer_norm of the sum become fused_add_layer_norm, and their
-// gradients fused_add_layer_norm_grad. A sum that somebody else reads, or that is fetched, keeps the ops apart.
+// elementwise_add, with a dropout of one of its operands, and layer_norm of the sum become fused_add_layer_norm, and
+// their gradients fused_add_layer_norm_grad. A sum that other nodes read, or that is fetched, keeps the ops separate.
 #include <algorithm>
 
 #include "graph/edit.h"
@@ -55,7 +55,7 @@ class ResidualNorm {
 
   bool no_sequences(int var) const { return graph_.vars[var].desc.lod_level == 0; }
 
-  // Either side of the sum may be what a dropout makes for it alone, and for its gradient's shape.
+  // Either operand may come from a dropout that has no other reader than its gradient's shape.
   void match_dropout() {
     for (const char* slot : {"Y", "X"}) {
       const int var = input_var(node(add_), slot);

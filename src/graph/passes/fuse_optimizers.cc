@@ -1,6 +1,6 @@
-// fuse_all_optimizer_ops: updates of one rule with the same numbers become one node, which loops over all of their
-// elements: a small parameter costs no hand-off, a large one is shared by all threads. A rule takes part when an op
-// `fused_<rule>` is declared: it has the slots of the rule as lists. Sparse gradients and float64 keep their nodes.
+// fuse_all_optimizer_ops: updates with the same rule and numbers become one node, which loops over all of their
+// elements: a small parameter costs no hand-off, a large one is shared by all threads. A rule participates if an op
+// `fused_<rule>` is declared, which has the slots of the rule as lists. Sparse gradients and float64 keep their nodes.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -31,7 +31,7 @@ bool one_argument_each(const std::vector<ir::Slot>& slots, const std::vector<Slo
   return found == wanted.size() - static_cast<size_t>(optional);
 }
 
-// Dense float32 throughout, one argument a slot, every output in the memory of its input.
+// Dense float32 throughout, one argument per slot, every output in the memory of its input.
 bool fits(const Graph& graph, const GraphNode& node, const OpDef& fused) {
   if (!one_argument_each(node.op->inputs, fused.inputs()) || !one_argument_each(node.op->outputs, fused.outputs())) {
     return false;
@@ -44,7 +44,7 @@ bool fits(const Graph& graph, const GraphNode& node, const OpDef& fused) {
                      [&](int v) { return std::count(node.ins.begin(), node.ins.end(), v) == 1; });
 }
 
-// Updates that may share a node, and what they touch.
+// Updates that may share a node, and the variables they use.
 struct Group {
   std::vector<GraphNode> members;
   std::set<int> reads, writes;
@@ -81,7 +81,7 @@ GraphNode merge(const Graph& graph, const std::vector<GraphNode>& members, const
   return node;
 }
 
-// What nodes of one group have in common: replica, rule, and the values of the rule's attributes.
+// The common properties of a group: replica, rule, and the values of the rule's attributes.
 std::string key_of(const GraphNode& node, const OpDef& fused) {
   std::string key = fmt::format("{} {}", node.replica, fused.type());
   for (const AttrDef& attr : fused.attrs()) {
@@ -99,7 +99,7 @@ class Fuser {
       const OpDef* fused = fused_form(node);
       const bool joins = fused && fits(graph_, node, *fused);
       const std::string key = joins ? key_of(node, *fused) : "";
-      // A group ends before the first node that reads what it writes, or writes what it touches.
+      // A group ends before the first node that reads its outputs or writes its variables.
       for (auto it = open_.begin(); it != open_.end();) {
         it = disturbs(graph_, node, it->second) ? close(it) : std::next(it);
       }
@@ -142,7 +142,7 @@ class Fuser {
 
 int run(Graph& graph, const PassContext&) { return Fuser(graph).run(); }
 
-// Updates that need not wait for the backward part would wait for each other's gradients.
+// Updates that do not wait for the backward part would wait for each other's gradients.
 const char* skip(const PassContext& c) {
   const bool wanted = c.build.fuse_all_optimizer_ops.has_value();
   return wanted || c.build.enable_backward_optimizer_op_deps ? nullptr : "enable_backward_optimizer_op_deps is False";

@@ -1,7 +1,7 @@
-// A block that is run for each step and is an LSTM, a GRU or a simple cell becomes one op, and so does its gradient
-// block: the products of all steps are one, weights stay packed, gates are one pass. What the block computes is read
-// off its ops; the gradient block must be what append_backward makes of it. Anything else stays as it is, and explain()
-// says why.
+// A block that runs for each step and is an LSTM, a GRU or a simple cell becomes one op, and so does its gradient
+// block: one product covers all steps, weights stay packed, gates take one pass. The computation is derived from the
+// block's ops; the gradient block must be the one that append_backward creates. Other blocks stay unchanged, and
+// explain() gives the reason.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -50,7 +50,7 @@ class RecurrentFuser {
   struct Found {
     RecurrentCell cell;
     CellVars vars;
-    std::vector<std::pair<int, int>> instead = {};  // variables that are no longer made, and what is read instead
+    std::vector<std::pair<int, int>> instead = {};  // variables that are no longer computed, and their replacements
   };
 
   std::string fuse(int at) {
@@ -94,8 +94,8 @@ class RecurrentFuser {
     return misfit(graph_, vars);
   }
 
-  // One variable for each value of the cell. Another one that shows the same is no longer made: who reads it reads the
-  // chosen one.
+  // One variable for each value of the cell. Another one with the same value is no longer computed: its readers read
+  // the chosen one.
   std::string choose(const GraphNode& forward) {
     const auto shown = output_vars(forward, "outputs");
     auto& values = found_.vars.values;
@@ -131,7 +131,7 @@ class RecurrentFuser {
     });
   }
 
-  // Gradients that come from outside: of outputs, and from the step after.
+  // Gradients from outside: of outputs, and from the next step.
   std::string check_gradient(const GraphNode& forward, const GraphNode& node) const {
     const ir::Op &made = *forward.op, &back = *node.op;
     for (const char* slot : {"inputs", "initial_states", "parameters"}) {

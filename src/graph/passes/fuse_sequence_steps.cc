@@ -1,6 +1,6 @@
-// A loop over the steps of sequences, as DynamicRNN makes it, whose block is an LSTM, a GRU or a simple cell becomes
-// one op, and so does its gradient: no arrays, the products of all steps are one, weights stay packed. What the block
-// computes is read off its ops; anything else stays as it is, and explain() says why.
+// A loop over the steps of sequences, as DynamicRNN creates it, whose block is an LSTM, a GRU or a simple cell becomes
+// one op, and so does its gradient: no arrays, one product for all steps, packed weights. The computation is derived
+// from the block's ops; other loops stay unchanged, and explain() gives the reason.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ class SequenceFuser {
  public:
   explicit SequenceFuser(Graph& graph) : graph_(graph), edit_(graph) {}
 
-  // Changes the graph when the loop at this place can be one op; says why when it cannot. what: the cell.
+  // Changes the graph if the loop at this position can be one op; otherwise returns the reason. what: the cell.
   std::string run(const ir::Program& program, int at, const char** what) {
     SequenceLoop found = find_sequence_loop(graph_, edit_.uses, program, at);
     if (!found.why.empty()) return found.why;
@@ -38,7 +38,7 @@ class SequenceFuser {
  private:
   const GraphNode& node(int at) const { return graph_.nodes[static_cast<size_t>(at)]; }
 
-  // The ops of a block on all rows, behind a node.
+  // The ops of a block applied to all rows, after a node.
   void put_rows(const std::vector<ir::OpRef>& ops, const ir::Block& block, const GraphNode& like, int behind,
                 SequenceLoop* found) {
     for (const auto& op : ops) {
@@ -53,7 +53,7 @@ class SequenceFuser {
   int all_rows(const ir::Block& block, const std::string& name, int replica, int like) {
     ir::Var desc;
     if (const ir::VarRef var = block.find_var_recursive(name)) desc = *var;
-    desc.name = fmt::format("{}@rows{}", name, block.idx());  // blocks may have names in common
+    desc.name = fmt::format("{}@rows{}", name, block.idx());  // blocks may share names
     desc.kind = VarKind::kLoDTensor;
     desc.dtype = DType::kFloat32;
     const int var = graph_.var(desc.name, replica, desc);
@@ -84,7 +84,7 @@ class SequenceFuser {
         {at}, cell_gradient_node(graph_, back, found->cell, found->vars, found->gradients, role_vars_of(graph_, {at})));
   }
 
-  // Those whose readers have gone; the last ones first, for they read what others make.
+  // Nodes whose readers are gone; the last ones first, because they read the others' results.
   void remove_unread(const std::set<int>& nodes) {
     for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) {
       const auto& outs = node(*it).outs;
@@ -106,7 +106,7 @@ class SequenceFuser {
   GraphEdit edit_;
 };
 
-// Loops by their ops, for places change.
+// Loops by their ops, because positions change.
 std::vector<std::pair<ir::OpRef, int>> find_loops(const Graph& graph) {
   std::vector<std::pair<ir::OpRef, int>> found;
   const Uses uses(graph);

@@ -1,6 +1,6 @@
-// Steps of an LSTM, a GRU or a simple cell that stand one after another in block 0 become the op of fuse_recurrent, and
-// so do their gradients, which must be what append_backward makes of them. What each step has its own of is stacked
-// before, unless it comes out of one tensor already, and what each gives is taken apart, unless it is stacked anyway.
+// Steps of an LSTM, a GRU or a simple cell that follow each other in block 0 become the op of fuse_recurrent, and so do
+// their gradients, which must be those of append_backward. Inputs of single steps are stacked first, unless they come
+// from one tensor, and outputs are unstacked, unless they are stacked anyway.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace anabranch {
 namespace {
 
-// So many of these places, behind one node and before another one; none when they are too few.
+// The required number of these positions, after one node and before another; none if there are too few.
 std::vector<int> places(const std::set<int>& nodes, int after, int before, size_t count) {
   std::vector<int> all;
   for (const int at : nodes) {
@@ -35,7 +35,7 @@ class ChainFuser {
         replica_(replica),
         stacks_(graph, edit_.uses, replica, cell_.op) {}
 
-  // Why it stays as it is; empty when it has been fused.
+  // Why it stays unchanged; empty if it has been fused.
   std::string run() {
     std::string why = fuse();
     if (why.empty()) {
@@ -92,7 +92,7 @@ class ChainFuser {
     vars_.first_states = vars_of(chain_.steps[0].before);
   }
 
-  // What is within a step is nobody else's.
+  // Internal values of a step have no other readers.
   std::string check_readers() const {
     for (const int at : nodes_) {
       for (const int out : node(at).outs) {
@@ -128,7 +128,7 @@ class ChainFuser {
     return "";
   }
 
-  // They are made before the steps end, and not again before that.
+  // They are computed before the steps end, and not written again before that.
   std::string check_arguments() {
     std::vector<int> all = xs_;
     for (const auto* some : {&vars_.first_states, &vars_.weights, &vars_.biases}) {
@@ -146,7 +146,7 @@ class ChainFuser {
     return "";
   }
 
-  // The variable of all steps of a state; and the node behind, when single steps are read.
+  // The variable of all steps of a state; and the unstacking node, if single steps are read.
   int value_of(const std::vector<int>& state, const GraphNode& like, std::vector<GraphNode>* behind) {
     for (const int var : state) {
       for (const int reader : edit_.uses.readers(var)) {
@@ -166,7 +166,7 @@ class ChainFuser {
     return value;
   }
 
-  // The new nodes stand at those places of what goes away.
+  // The new nodes take the positions of removed ones.
   void put(const std::set<int>& gone, const std::vector<int>& at, std::vector<GraphNode> made) {
     for (const int one : gone) edit_.remove(one);
     for (size_t i = 0; i < made.size(); ++i) edit_.put(at[i], std::move(made[i]));
@@ -179,7 +179,7 @@ class ChainFuser {
   const int replica_;
   Stacks stacks_;
   std::set<int> nodes_, inside_;  // of the steps; and of their gradients
-  std::set<int> gone_;            // nodes that put together or take apart what is whole then
+  std::set<int> gone_;            // nodes that stack or unstack values that are whole afterwards
   std::vector<int> xs_;
   std::vector<std::vector<int>> states_;
   CellVars vars_;
@@ -187,7 +187,7 @@ class ChainFuser {
   int after_ = -1, before_ = 0;
 };
 
-// Fuses one chain; false when none can be. told: of each chain, by its first op.
+// Fuses one chain; false if there is none. told: of each chain, by its first op.
 bool fuse_one(Graph& graph, int replica, std::map<std::string, std::string>* told) {
   const Uses uses(graph);
   for (const UnrolledChain& chain : find_unrolled(graph, uses, replica)) {

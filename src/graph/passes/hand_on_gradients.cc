@@ -1,6 +1,7 @@
-// hand_on_gradients: the terms of a sum of one shape have the sum's gradient. Whoever reads that of a term reads that
-// of the sum instead, and nothing copies it - where every gradient that the op makes is such a one, is not kept or
-// fetched, and the sum's is not written again. Gradients of parameters keep their names, by which servers know them.
+// share_sum_gradients: the terms of a sum that have its shape have its gradient, too. Readers of a term's gradient read
+// the sum's instead, and it is not copied - if every gradient that the op computes is such a one, is not kept or
+// fetched, and the sum's gradient is not written again. Gradients of parameters keep their names, by which servers
+// identify them.
 #include <algorithm>
 #include <vector>
 
@@ -17,7 +18,7 @@ bool is_of_parameter(const Graph& graph, int gradient) {
   return forward >= 0 && graph.vars[forward].desc.persistable;
 }
 
-// What the node makes, if all of it is the gradient of the sum; else nothing.
+// The node's outputs, if all of them equal the gradient of the sum; else nothing.
 std::vector<int> handed_on(const Graph& graph, const Uses& uses, const RowSources& rows, int i) {
   const GraphNode& node = graph.nodes[i];
   if (node.op->type != "elementwise_add_grad" || !is_plain(node)) return {};

@@ -76,7 +76,7 @@ int ImageLayouts::root(int var) {
   return var;
 }
 
-// Images that this node touches in the plain layout only.
+// Images that this node uses in the plain layout only.
 std::vector<int> ImageLayouts::plain_uses(const GraphNode& node) const {
   std::vector<int> known, plain;
   for (const AlikeImages& images : alike(node)) known.insert(known.end(), images.vars.begin(), images.vars.end());
@@ -99,7 +99,7 @@ void ImageLayouts::choose() {
       for (const int v : images.outside) of_class -= std::exchange(copied[v], 1) ? 0 : price(v);
     }
     for (const int v : plain_uses(node)) {
-      const bool first = has(node.outs, v) || !read_plain[v];  // readers share what one of them needed
+      const bool first = has(node.outs, v) || !read_plain[v];  // readers share a copy that one of them needed
       saved[root(v)] -= first ? price(v) : 0;
       read_plain[v] |= !has(node.outs, v);
     }
@@ -140,7 +140,7 @@ void ImageLayouts::rewrite() {
   }
 }
 
-// Not by its name: values of other element types have the same.
+// Not by its name: values of other element types have the same one.
 int ImageLayouts::copy_of(int var, const char* suffix) {
   GraphVar copy;
   const GraphVar& of = graph_.vars[var];
@@ -167,7 +167,7 @@ int ImageLayouts::other_of(int var) {
   return other_[var];
 }
 
-// The copies that a node reads of images which keep their layout; or, behind it, those of what it has written.
+// The copies that a node reads of images in the other layout; or, after it, those of its outputs.
 void ImageLayouts::copy_outside(const GraphNode& node, bool behind) {
   for (const AlikeImages& images : alike(node)) {
     if (!chosen_[images.vars[0]]) continue;
@@ -185,7 +185,7 @@ void ImageLayouts::add_reorder(const GraphNode& beside, int from, int to, bool t
   ++changes_;
 }
 
-// Tells the op about the layout of its images, or gives it their plain copies.
+// Sets the layout attribute of the op, or gives it plain copies.
 void ImageLayouts::change(GraphNode& node, const std::vector<int>& plain) {
   std::vector<AlikeImages> told;
   for (AlikeImages& images : alike(node)) {

@@ -1,7 +1,7 @@
-// What passes share that let images between convolutions keep another layout than the program's. Images that must agree
-// form a class; a class changes its layout when that saves more than the reorders cost that ops need which know the
-// plain layout alone. The pass says which images may change, which of a node's go together, what that saves, and how an
-// op is told.
+// Common base of passes that give images between convolutions another layout than the program's. Images that must agree
+// form a class; a class changes its layout if that saves more than the reorders for ops that need the plain layout
+// cost. The pass decides which images may change, which of a node's images go together, how much a change saves, and
+// how an op is told.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -11,12 +11,13 @@
 
 namespace anabranch {
 
-// Images of a node that have to have one layout, which may be either.
+// Images of a node that must have one layout, either of the two.
 struct AlikeImages {
   std::vector<int> vars;
-  std::vector<int> outside = {};  // beside them: images that keep their layout, of which the node gets or makes copies
-  int64_t saves = 0;              // what the node saves where they have the other layout
-  std::string attr;               // by which the op is told; empty: it does the same, wherever elements lie
+  // images of the node that keep their layout, so that it reads or writes copies of them
+  std::vector<int> outside = {};
+  int64_t saves = 0;  // what the node saves with the other layout
+  std::string attr;   // attribute that sets the layout of the op; empty: the op is independent of it
 };
 
 class ImageLayouts {
@@ -24,22 +25,22 @@ class ImageLayouts {
   explicit ImageLayouts(Graph& graph);
   virtual ~ImageLayouts() = default;
   ImageLayouts(const ImageLayouts&) = delete;
-  int run();  // the changes
+  int run();  // returns the number of changes
   std::string summary() const;
 
  protected:
-  // Temporaries of four axes that exactly one node writes and nobody outside looks at are asked for.
+  // Called for temporaries with four axes and one writer that are not visible outside.
   virtual bool may_change(int var) const = 0;
   virtual std::vector<AlikeImages> alike(const GraphNode& node) const = 0;
   virtual int64_t price(int var) const = 0;  // of a reorder
   virtual GraphNode reorder(const GraphNode& beside, int from, int to, bool to_other) const = 0;
   virtual void tell(ir::Op& op, const AlikeImages& images) const = 0;
   virtual void describe(GraphVar&) const {}  // of an image that has changed its layout
-  // Inputs of which only the shape is read have to be as the program declares them.
+  // Inputs of which only the shape is read must have their declared layout.
   virtual bool shapes_change() const { return false; }
 
   bool may(int var) const { return may_[static_cast<size_t>(var)] != 0; }
-  // It keeps its layout, as what is fed or fetched does, and has one value in a step.
+  // It keeps its layout, as fed and fetched images do, and has one value in a step.
   bool may_be_copied(int var) const { return copied_[static_cast<size_t>(var)] != 0; }
   // The variables of these slots; without those of which only the shape is read, unless shapes change, too.
   std::vector<int> in_slots(const GraphNode& node, const std::vector<std::string>& slots) const;
@@ -61,7 +62,7 @@ class ImageLayouts {
 
   std::vector<int> class_;  // union-find over variables
   std::vector<char> may_, copied_, chosen_;
-  std::vector<int> plain_, other_;  // the copy of a variable in that layout, -1 when nobody has needed one
+  std::vector<int> plain_, other_;  // the copy of a variable in that layout, -1 if it was not needed yet
   int changes_ = 0, reorders_ = 0;
 };
 

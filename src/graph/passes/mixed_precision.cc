@@ -1,6 +1,6 @@
-// mixed_precision: ops that contrib.mixed_precision.decorate has marked take and make 16-bit floats where a device runs
-// them; parameters, what is fed and fetched, and all other ops keep float32. A value is cast once for all its readers,
-// and back only where somebody reads it as float32. On the CPU, which has no arithmetic of 16 bits, nothing changes.
+// mixed_precision: ops marked by contrib.mixed_precision.decorate read and write 16-bit floats if a device runs them;
+// parameters, fed and fetched values, and all other ops keep float32. A value is cast once for all its readers, and
+// back only if a node reads it as float32. On the CPU, which has no 16-bit arithmetic, nothing changes.
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -28,13 +28,13 @@ std::optional<DType> marked(const ir::Op& op) {
   return DType::kBFloat16;
 }
 
-// Of norms, what belongs to a channel or a row stays float32 beside what is normalised.
+// In norms, per-channel and per-row values stay float32 while the normalised values do not.
 bool keeps_float32(const ir::Op& op, const std::string& slot) {
   const bool norm = op.type.starts_with("batch_norm") || op.type.starts_with("layer_norm");
   return norm && slot != "X" && slot != "Y" && slot != "X@GRAD" && slot != "Y@GRAD";
 }
 
-// Per flattened argument, whether it is in a slot that keeps float32.
+// Per flattened argument: whether it is in a slot that keeps float32.
 std::vector<char> kept(const ir::Op& op, const std::vector<ir::Slot>& slots) {
   std::vector<char> flags;
   for (const ir::Slot& slot : slots) flags.insert(flags.end(), slot.args.size(), keeps_float32(op, slot.name));
@@ -56,7 +56,7 @@ class Lowering {
   }
 
  private:
-  // Of the gradients of a value's readers, where all are there in 16 bits, the sum is made in 16 bits, too.
+  // If all gradients of a value's readers are 16-bit floats, so is their sum.
   std::optional<DType> of_sum(const GraphNode& node) const {
     if (node.op->type != "sum" || !(node.role() & ir::role::kBackward) || node.ins.empty()) return std::nullopt;
     std::optional<DType> dtype;
@@ -67,7 +67,7 @@ class Lowering {
     return dtype;
   }
 
-  // The 16-bit float of which a device runs the node.
+  // The 16-bit float type with which a device runs the node.
   std::optional<DType> lower_dtype(const GraphNode& node) const {
     const auto dtype = node.op->type == "sum" ? of_sum(node) : marked(*node.op);
     if (!dtype || context_.places[static_cast<size_t>(node.replica)].on_host()) return std::nullopt;
@@ -180,8 +180,8 @@ class Lowering {
   Graph& graph_;
   const PassContext& context_;
   std::vector<GraphNode> out_;
-  std::vector<int> narrow_;  // by variable: the one that holds its value in 16 bits; -1: none does
-  std::vector<char> stale_;  // by variable: only that one holds it
+  std::vector<int> narrow_;  // by variable: its 16-bit version; -1: none
+  std::vector<char> stale_;  // by variable: only the 16-bit version is valid
   std::map<std::string, std::set<std::string>> types_;
   int casts_ = 0, lowered_ = 0;
 };
