@@ -1,4 +1,4 @@
-// Which nodes run on a device: decided by place_on_devices, and queried by earlier passes.
+// The nodes that run on a device: decided by place_on_devices, and queried by earlier passes.
 #pragma once
 #include <vector>
 

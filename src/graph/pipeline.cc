@@ -1,4 +1,4 @@
-// THE list of passes, in the order in which they run.
+// The list of all passes, in order of execution.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,23 +15,23 @@ namespace anabranch {
 
 const std::vector<Pass>& pipeline() {
   static const std::vector<Pass> passes = {
-      // what the next ones look at
+      // simplifications for later passes
       kFoldConstants,
       kRemoveCopies,
       kShapeReads,
       kRemoveDead,
-      // element types: before nodes become others
+      // element types: before fusion
       kMixedPrecision,
       // loops: before the ops around them change
       kFuseRecurrent,
       kFuseSequenceSteps,
       kFuseUnrolled,
-      // convolutions with what comes after them: before images get their layouts
+      // convolutions with the ops after them: before images get their layouts
       kFuseConv,
-      // layouts: before convolutions and normalisations take in what comes after them
+      // layouts: before convolutions and normalisations absorb later ops
       kBlockedLayout,
       kChannelsLast,
-      // several nodes become one
+      // fusion
       kFuseAttention,
       kFuseLayerNorm,
       kFuseEmbeddings,
@@ -46,7 +46,7 @@ const std::vector<Pass>& pipeline() {
       // order
       kUpdatesLast,
       kProgramOrder,
-      // devices: sums of gradients have their nodes; which ops they run is known
+      // devices: sums of gradients have their nodes, and their ops are known
       kSyncBatchNorm,
       kStraightenBlocks,
       kPlaceOnDevices,
@@ -65,7 +65,7 @@ void write_dot(const Graph& graph, const std::string& path, size_t number, const
   AB_CHECK(out.good(), Unavailable, "debug_graphviz_path: cannot write {}", file);
 }
 
-// What FLAGS_disable_passes names. A name that is none would be taken for a pass that is off.
+// Names in FLAGS_disable_passes. An unknown name would be mistaken for a disabled pass.
 std::set<std::string> disabled_by_flag() {
   std::set<std::string> names;
   std::istringstream listed(std::get<std::string>(get_flag("FLAGS_disable_passes")));
@@ -84,7 +84,7 @@ std::set<std::string> disabled_by_flag() {
   return names;
 }
 
-// Why a pass does not run; empty when it does.
+// Why a pass does not run; empty if it does.
 std::string reason_to_skip(const Pass& pass, const PassContext& context, const std::set<std::string>& by_flag) {
   if (context.block > 0 && !pass.in_bodies) return "not in sub-blocks";
   if (context.build.disabled_passes.count(pass.name) != 0) return "disabled by name";

@@ -1,5 +1,6 @@
-// Which replica has a variable: parameters and optimizer state exist once, for all; what an update op computes is found
-// where it was computed; of everything else each replica has its own. Also who updates a parameter: its owner.
+// Ownership of variables by replicas: parameters and optimizer state exist once, for all; the result of an update op is
+// on the replica that computed it; every replica has its own copy of everything else. Also the replica that updates a
+// parameter: its owner.
 #pragma once
 #include <map>
 #include <set>
@@ -21,18 +22,18 @@ class Placement {
   Placement(int replicas, std::set<std::string> shared) : shared_(std::move(shared)), owned_bytes_(replicas, 0) {}
 
   bool is_shared(const std::string& name) const { return shared_.count(name) != 0; }
-  // The replica whose variable `name` means to a node of `replica`, which is an update op's or not.
+  // The replica whose variable `name` a node of `replica` refers to, for update ops and others.
   int place_of(const std::string& name, int replica, bool update) const;
-  // What an update op of this replica writes is there.
+  // Records that an update op of this replica writes the variable.
   void note_outputs(const ir::Op& update, int replica);
-  // The replica that shall have the gradient of a parameter: the one whose gradients are the fewest bytes so far.
+  // The replica that gets the gradient of a parameter: the one whose gradients have the fewest bytes so far.
   int choose_owner(const std::string& gradient, int64_t bytes);
   // The replica on which an update op runs.
   int owner_of(const ir::Op& update) const;
 
  private:
   std::set<std::string> shared_;
-  std::map<std::string, int> home_;  // replica on which an update op's result, or a reduced gradient, is
+  std::map<std::string, int> home_;  // replica that has an update op's result, or a reduced gradient
   std::vector<int64_t> owned_bytes_;
 };
 

@@ -91,8 +91,8 @@ void ReplicaGradients::push_weight(int index, const ir::OpRef& near, const LossB
   nodes_.push(std::move(node));
 }
 
-// The gradient of a parameter becomes the sum over the replicas, on its owner, who alone updates the parameter; in
-// AllReduce mode also on the others, where somebody looks at it.
+// The gradient of a parameter becomes the sum over the replicas, on its owner, the only replica that updates the
+// parameter; in AllReduce mode also on the others, if it has readers there.
 void ReplicaGradients::add_sum(int index, const ir::OpRef& op, const std::string& param, const std::string& grad) {
   const auto outs = op->output_args();
   if (std::find(outs.begin(), outs.end(), grad) == outs.end()) return;
@@ -106,7 +106,7 @@ void ReplicaGradients::add_sum(int index, const ir::OpRef& op, const std::string
     if (everywhere || r == owner) sums.push_back(nodes_.var(grad, r));
   }
   const std::vector<std::string> pair{param, grad};
-  // Where all get the sum nobody is at its head, so that sums of any parameters fit into one node.
+  // If all replicas get the sum no argument comes first, so that sums of any parameters fit into one node.
   const int at = options_.apart && everywhere ? 0 : owner;
   const auto add_up = [&](const std::vector<int>& x, const std::vector<int>& out) {
     NodeBuilder node(graph_, "all_reduce", op, index, at);
@@ -122,7 +122,7 @@ void ReplicaGradients::add_sum(int index, const ir::OpRef& op, const std::string
   hand_out(op, index, grad, owner);
 }
 
-// What is on the owner's device, on all.
+// Copies a variable from the owner's device to all.
 void ReplicaGradients::hand_out(const ir::OpRef& near, int index, const std::string& name, int owner) {
   std::vector<int> all;
   for (int r = 0; r < options_.replicas; ++r) all.push_back(nodes_.var(name, r));
@@ -131,7 +131,7 @@ void ReplicaGradients::hand_out(const ir::OpRef& near, int index, const std::str
   nodes_.push(node.in("X", nodes_.var(name, owner)).out("Out", all).done());
 }
 
-// Each process adds up its replicas; then the processes add up what they have.
+// Each process sums its replicas; then the processes sum their results.
 void ReplicaGradients::add_ring_sum(int index, const ir::OpRef& op, const std::vector<std::string>& pair, int owner) {
   const std::vector<int> mine{nodes_.var(pair[1], owner)};
   NodeBuilder node(graph_, "ring_sum", op, index, owner);

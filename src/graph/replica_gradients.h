@@ -1,5 +1,5 @@
-// What is added to the program's ops where replicas train together: the loss gradient that each replica begins with,
-// weighted by the rows that it counted (loss_seed.h), and the sum of each parameter's gradients over the replicas.
+// Additions to the program's ops for data-parallel training: the initial loss gradient of each replica, weighted by the
+// rows it counted (loss_seed.h), and the sum of each parameter's gradients over the replicas.
 #pragma once
 #include <map>
 #include <set>
@@ -18,13 +18,13 @@ class ReplicaGradients {
   ReplicaGradients(const ir::Block& block, const ReplicateOptions& options, const std::set<std::string>& looked_at,
                    Placement& placement, Graph& graph, ReplicaNodes& nodes);
 
-  // In the place of an op that is_loss_seed().
+  // Replaces an op that is_loss_seed().
   void add_seed(int index, const ir::OpRef& op);
-  // After the nodes of an op: weights of the gradients that it has made, and sums of those of parameters.
+  // After the nodes of an op: weights of the gradients it computed, and sums of those of parameters.
   void add_after(int index, const ir::OpRef& op);
 
  private:
-  // Other trainers share the step: weights are taken over all of them.
+  // Other workers share the step: weights are computed over all of them.
   bool with_others() const { return in_ring() || (options_.trainer && options_.trainer->in_step); }
   bool in_ring() const { return options_.trainers > 1; }
   void weight_branches(int index);

@@ -47,7 +47,7 @@ void ReplicaNodes::find_old_reads() {
   }
 }
 
-// The gradient of a block reads what the block has read (see read()), which somebody may have written since.
+// The gradient of a block reads the values that the block read (see read()), which may have been overwritten since.
 void ReplicaNodes::find_old_reads_of_block(int gradient, size_t forward, size_t end) {
   std::set<std::string> written;
   for (size_t i = forward; i < end; ++i) {
@@ -66,7 +66,7 @@ int ReplicaNodes::place_of(const Site& at, const std::string& name) const {
   return placement_.place_of(name, at.replica, at.updates);
 }
 
-// The gradient of a block reads what the block has read, whatever was written since.
+// The gradient of a block reads the values that the block read, even if they were overwritten since.
 int ReplicaNodes::read(const Site& at, const std::string& name) {
   for (int sub : at.op.sub_blocks()) {
     const auto seen = seen_.find({program_.block(sub).forward_block, at.replica});
@@ -76,7 +76,7 @@ int ReplicaNodes::read(const Site& at, const std::string& name) {
   return versions_.read(name, place_of(at, name), describe(name));
 }
 
-// A gradient op may say that it reads an older value than the current one.
+// A gradient op may declare that it reads an older value than the current one.
 int ReplicaNodes::read_arg(const Site& at, const ir::Slot& slot, size_t i) {
   const std::string& name = slot.args[i];
   const auto writes = ir::version_read(at.op, slot.name, i);
@@ -84,7 +84,7 @@ int ReplicaNodes::read_arg(const Site& at, const ir::Slot& slot, size_t i) {
   return versions_.read_after(*writes, name, place_of(at, name), describe(name));
 }
 
-// An output that is an input, changed, keeps its variable.
+// An output that is an updated input keeps its variable.
 int ReplicaNodes::updated_input(const Site& at, const GraphNode& node, const std::string& slot, size_t i) const {
   const std::string& name = at.op.output(slot)[i];
   if (versions_.must_stay(name, place_of(at, name))) return -1;
@@ -111,8 +111,8 @@ void ReplicaNodes::read_args(const Site& at, GraphNode& node) {
   }
 }
 
-// Outputs that may keep what they held, and what sub-blocks write. Before the arguments are read: an op that reads
-// such a variable, too, works on the copy.
+// Outputs that may keep their previous value, and variables that sub-blocks write. Before the arguments are read: an op
+// that also reads such a variable works on the copy.
 void ReplicaNodes::keep_outputs(const Site& at, GraphNode& node) {
   const auto keep = [&](const std::string& name) {
     int copied = -1;
@@ -162,7 +162,7 @@ void ReplicaNodes::add(int index, const ir::OpRef& op, int replica, bool updates
   push(std::move(node));
 }
 
-// A node's shapes depend on values when its op says so, or when it reads what has such a shape. A variable that the
+// A node's shapes depend on values if its op says so, or if it reads a value with such a shape. A variable that the
 // node changes in place keeps its shape.
 void ReplicaNodes::push(GraphNode node) {
   const OpDef& def = find_op(node.op->type);
@@ -186,7 +186,7 @@ void ReplicaNodes::push_copy(const GraphNode& beside, int from, int to) {
   push(std::move(node));
 }
 
-// An array that nothing has written yet in this run: ops write it element by element.
+// An array that has not been written in this run: ops write it element by element.
 bool ReplicaNodes::begins_array(const Site& at, const std::string& name) {
   const ir::Var& desc = describe(name);
   if (desc.kind != VarKind::kLoDTensorArray || desc.persistable) return false;
@@ -206,7 +206,7 @@ void ReplicaNodes::keep_last_versions() {
     const int writer = last_node_that_writes(last);
     const bool dynamic = graph_.vars[first].dynamic;
     push_copy(graph_.nodes[writer], last, first);
-    graph_.vars[first].dynamic = dynamic;  // nobody reads it after the copy
+    graph_.vars[first].dynamic = dynamic;  // it has no reader after the copy
   }
 }
 

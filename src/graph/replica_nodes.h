@@ -1,5 +1,5 @@
-// Ops of the program become nodes of the graph: which version (versions.h) of which replica's variable (placement.h)
-// each argument means, and what sub-blocks touch beside the arguments.
+// Converts ops of the program to nodes of the graph: the version (versions.h) and replica (placement.h) of each
+// argument, and the variables that sub-blocks use in addition to the arguments.
 #pragma once
 #include <map>
 #include <string>
@@ -18,13 +18,13 @@ class ReplicaNodes {
   // Appends to `graph`. All are borrowed.
   ReplicaNodes(const ir::Program& program, OuterNamesOf& outer_names, Placement& placement, Graph& graph);
 
-  // A node on this replica for the op at `index` of block 0: `op`, which is that op or a changed copy of it. To a node
-  // that `updates` a parameter, variables that update ops made are found on the replica that made them.
+  // A node on this replica for the op at `index` of block 0: `op`, which is that op or a modified copy. For a node that
+  // `updates` a parameter, variables computed by update ops are those of the replica that computed them.
   void add(int index, const ir::OpRef& op, int replica, bool updates);
-  // A node that the engine makes; its variables are those that read() and write() gave.
+  // A node created by the engine; its variables come from read() and write().
   void push(GraphNode node);
 
-  // The variable that an op of this replica reads now, and the one for an op that writes the whole value.
+  // The variable that an op of this replica reads now, and the one for an op that overwrites it.
   int read(const std::string& name, int replica) { return versions_.read(name, replica, describe(name)); }
   int write(const std::string& name, int replica) { return versions_.write(name, replica, describe(name)); }
   int var(const std::string& name, int replica) { return graph_.var(name, replica, describe(name)); }
@@ -32,11 +32,11 @@ class ReplicaNodes {
   void has_value(int var) { versions_.touch(var); }
   const ir::Var& describe(const std::string& name) const;
 
-  // After the last op: the scope sees the last version of a persistable variable.
+  // After the last op: copies the last version of a persistable variable to the scope.
   void keep_last_versions();
 
  private:
-  struct Site {  // what building a node needs to know about its op
+  struct Site {  // properties of the op that building a node needs
     const ir::Op& op;
     const OpDef& def;
     int replica;
@@ -63,7 +63,7 @@ class ReplicaNodes {
   Placement& placement_;
   Graph& graph_;
   Versions versions_;
-  std::map<std::pair<int, int>, std::map<std::string, int>> seen_;  // by block and replica: what it read from outside
+  std::map<std::pair<int, int>, std::map<std::string, int>> seen_;  // by block and replica: outer variables it read
 };
 
 }  // namespace anabranch

@@ -13,7 +13,7 @@
 namespace anabranch {
 namespace {
 
-// Every replica may be fed a value of its own.
+// Every replica may be fed a different value.
 std::set<std::string> shared_names(const ir::Program& program, const ReplicateOptions& options) {
   std::set<std::string> shared;
   if (options.data_parallel && options.replicas > 1 && !options.apart) shared = shared_persistables(program);
@@ -70,7 +70,7 @@ class Replicator {
     }
   }
 
-  // Feeds, fetches and readers are served by the caller of the run: a read whose variables are fed is done.
+  // The caller of the run serves feeds, fetches and readers: a read whose variables are fed is done.
   bool is_done_outside(const ir::Op& op) const {
     if (ir::is_interface(op)) return true;
     const OpDef* def = find_op_or_null(op.type);
@@ -80,7 +80,7 @@ class Replicator {
     });
   }
 
-  // Programs of Fluid do not say whose gradients an op sends.
+  // Programs of Fluid do not record whose gradients an op sends.
   ir::OpRef of_trainer(const ir::OpRef& op) const {
     const OpDef* def = find_op_or_null(op->type);
     if (!options_.trainer || !def || !def->is(kSends)) return op;
@@ -108,8 +108,8 @@ class Replicator {
 
   bool updates_everywhere() const { return options_.apart && options_.build.reduce_strategy == ReduceMode::kAllReduce; }
 
-  // What an owner has updated on its device: parameters for all replicas, their state for the scope, which is the first
-  // replica's.
+  // Results of an owner's updates on its device: parameters for all replicas, their state for the scope, which belongs
+  // to the first replica.
   void hand_out(const ir::Op& update, int owner) {
     std::set<std::string> parameters;
     for (const auto& pair : update.role_vars()) parameters.insert(pair.first);
@@ -153,8 +153,8 @@ class Replicator {
     }
   }
 
-  // True when the op works on rows of the batch (or is part of the backward pass), so that a replica without rows has
-  // nothing to do for it.
+  // True if the op works on rows of the batch (or is part of the backward pass), so that a replica without rows can
+  // skip it.
   bool note_batch_dependence(const ir::Op& op) {
     const auto ins = op.input_args();
     bool depends = (op.role() & ir::role::kBackward) != 0 && training_;
@@ -171,17 +171,17 @@ class Replicator {
     return depends;
   }
 
-  // What is fed or fetched may be used by no op.
+  // A fed or fetched variable may be used by no op.
   void mention(const std::string& name, bool fed) {
     const auto desc = block_.find_var_recursive(name);
-    if (!desc || !(desc->persistable || options_.fed.count(name))) return;  // the caller reports what is missing
+    if (!desc || !(desc->persistable || options_.fed.count(name))) return;  // the caller reports missing variables
     for (int r = 0; r < options_.replicas; ++r) {
       if (graph_.find(name, r) < 0 && !(r > 0 && placement_.is_shared(name))) graph_.var(name, r, *desc);
       if (fed) nodes_.has_value(graph_.find(name, r));
     }
   }
 
-  // A count that is known only at run time has to be waited for.
+  // A count that is known only at run time must be waited for.
   void drop_unknown_counts() {
     for (GraphNode& node : graph_.nodes) {
       std::erase_if(node.only_shapes, [&](int v) { return graph_.vars[v].dynamic; });
@@ -196,7 +196,7 @@ class Replicator {
   Placement placement_;
   Graph graph_;
   ReplicaNodes nodes_;
-  std::optional<ReplicaGradients> training_;  // none where replicas do not train together
+  std::optional<ReplicaGradients> training_;  // none if replicas do not train together
   std::set<std::string> batch_dependent_, looked_at_;
 };
 

@@ -9,7 +9,7 @@ namespace anabranch {
 
 namespace {
 
-// In sync training a trainer's gradients have names of its own at the servers: "w@GRAD.trainer_1". Counters have them
+// In sync training each worker's gradients have distinct names at the servers: "w@GRAD.trainer_1". Counters have them
 // in every mode.
 bool sends_for_a_step(const ir::Op& op) {
   const auto& given = op.attr<std::vector<std::string>>("send_varnames");
@@ -33,7 +33,7 @@ std::optional<TrainerOf> trainer_of(const ir::Program& program) {
         if (std::find(servers.begin(), servers.end(), server) == servers.end()) servers.push_back(server);
       }
     }
-    // What computes together with the processes of a ring ends when they have come.
+    // Operations with the processes of a ring end when all have arrived.
     if (!out && def->has(kCompletesLater) && op->has_attr("ring_id")) {
       if (const auto group = comm::find_ring(op->attr<int32_t>("ring_id"))) out.emplace().number = group->rank();
     }

@@ -67,7 +67,7 @@ class Check {
     }
   }
 
-  // In the order of the nodes; edges keep it whatever runs at once, for they follow from buffers.
+  // In the order of the nodes; edges keep it in parallel execution, because they follow from buffers.
   void check_order(const GraphNode& node) {
     const bool may_miss = find_op(node.op->type).has(kMaybeUnset);
     for (int v : graph_.reads(node)) {
@@ -83,7 +83,8 @@ class Check {
     for (int v : graph_.writes(node)) check_write(node, v);
   }
 
-  // Written more than once: values of the scope, what branches change in its place, and sums for replicas without rows.
+  // Written more than once: values of the scope, variables that branches change in place, and sums for replicas without
+  // rows.
   void check_write(const GraphNode& node, int v) {
     demand(v >= 0 && v < size(), "there are {} variables, got number {}", size(), v);
     const auto reads = graph_.reads(node);
@@ -124,7 +125,7 @@ class Check {
   std::unordered_set<std::string>& named_;
   const bool first_;
   std::vector<char> written_;
-  std::vector<int> holds_;  // by buffer: the variable whose value lies there; -1 before the first node
+  std::vector<int> holds_;  // by buffer: the variable whose value it holds; -1 before the first node
   size_t at_ = 0;
 };
 

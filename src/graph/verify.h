@@ -1,4 +1,4 @@
-// What holds for every graph, before the passes and after each of them. Internal, with the node, when it does not.
+// Invariants of every graph, before the passes and after each of them. Internal, with the node, if one is violated.
 #pragma once
 #include <string>
 #include <unordered_set>
@@ -7,12 +7,12 @@
 
 namespace anabranch {
 
-// - Each op fits its declaration: slots with as many arguments as they take, those that are required, attributes with
-//   their types and checks; each argument has a variable. op_role_var of an op that a pass made names variables of the
-//   graph, or what the program names there.
-// - A value that the graph makes is made by one node, before it is read, and read before its memory takes another.
-// - Variables that share memory are of one kind, dtype and declared shape, and are temporaries.
-// One object serves all checks of a compilation: an op that it has seen is not looked at again.
+// - Each op matches its declaration: slots with a legal number of arguments, the required ones, attributes with their
+// types and checks; each argument has a variable. op_role_var of an op created by a pass names variables of the graph,
+// or names that the program uses there.
+// - A value of the graph is computed by one node, before it is read, and read before its memory holds another.
+// - Variables that share memory have one kind, dtype and declared shape, and are temporaries.
+// One object serves all checks of a compilation: an op that it has checked is not checked again.
 class Verifier {
  public:
   void verify(const Graph& graph);

@@ -57,8 +57,8 @@ void Versions::written(const std::string& name, int replica) {
 
 int Versions::next(int var) {
   const int made = graph_.add_version(var);
-  // The program describes a name once, so which version that description fits is not known. Passes leave variables of
-  // an unknown kind alone.
+  // The program describes a name once, so it is unknown which version that description fits. Passes ignore variables of
+  // an unknown kind.
   for (int v : {var, made}) {
     graph_.vars[v].desc.kind = VarKind::kRaw;
     graph_.vars[v].desc.shape = Shape{};

@@ -259,7 +259,7 @@ def test_what_is_no_gru_stays_and_says_why(step):
     trained = Trained(in_static(step))
     want, _ = trained.run([])
     got, told = trained.run(WITHOUT_DEAD)
-    assert found(told) == (0, ["left as it is: its memory is no state of a GRU or of a simple cell"])
+    assert found(told) == (0, ["left as it is: its memory is not a state of a GRU or of a simple cell"])
     for a, b in zip(want, got):
         np.testing.assert_array_equal(a, b)
 

@@ -112,11 +112,11 @@ def more_outside(x, h, c):
 
 
 @pytest.mark.parametrize("step,why", [
-    (other_gate, "its memories are no cell and state of an LSTM"),
-    (with_memory_read, "its memories are no cell and state of an LSTM"),
-    (one_gate_twice, "its memories are no cell and state of an LSTM"),
-    (without_x, "its memories are no cell and state of an LSTM"),
-    (more_outside, "its memories are no cell and state of an LSTM")])
+    (other_gate, "its memories are not the cell and state of an LSTM"),
+    (with_memory_read, "its memories are not the cell and state of an LSTM"),
+    (one_gate_twice, "its memories are not the cell and state of an LSTM"),
+    (without_x, "its memories are not the cell and state of an LSTM"),
+    (more_outside, "its memories are not the cell and state of an LSTM")])
 def test_what_is_no_lstm_stays_and_says_why(step, why):
     trained = Trained(static(step))
     want, _ = trained.run([])
@@ -171,7 +171,7 @@ def test_what_is_wanted_twice_stays():
     assert found(told)[0] == 1
     np.testing.assert_allclose(want[0], got[0], rtol=2e-6, atol=2e-7)
     got, told = trained.run(ALONE, fetch=outputs)
-    assert found(told) == (0, ["left as it is: one state is given out twice, and both are wanted after the run"])
+    assert found(told) == (0, ["left as it is: one state is an output twice, and both are needed after the run"])
     np.testing.assert_array_equal(want[0], got[0])
 
 

@@ -8,7 +8,7 @@ from test_fuse_cells import HIDDEN, WIDTH, reset_after, together
 import anabranch.fluid as fluid
 
 layers = fluid.layers
-NO_STATE = "its memory is no state of a GRU or of a simple cell"
+NO_STATE = "its memory is not a state of a GRU or of a simple cell"
 
 
 def without_state(x, h):

@@ -144,7 +144,7 @@ except fluid.core.EnforceNotMet as e:
 
 @pytest.mark.parametrize("what, why", [
     ("L.assign(L.uniform_random([1]), out)", "it has the op uniform_random"),
-    ("L.assign(L.scale(many, 2.0), out)", "many is no tensor of a fixed shape"),
+    ("L.assign(L.scale(many, 2.0), out)", "many is not a tensor of a fixed shape"),
 ])
 def test_other_blocks_stay_blocks_and_say_why(what, why):
     run(SWITCH + f"""

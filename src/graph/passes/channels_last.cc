@@ -1,7 +1,7 @@
-// channels_last: on devices, images that convolutions multiply in 16 bits - or in TF32 - lie with their channels last
-// from one convolution to the next, as the units that multiply read them. With channels first the library would turn
-// every image around before each convolution and back behind it. Filters, what belongs to a channel, and images that
-// the program, a fetch or another operator touches keep their layout.
+// channels_last: on devices, images of 16-bit (or TF32) convolutions have their channels last from one convolution to
+// the next, the layout of the matrix units. With channels first the library would transpose every image before and
+// after each convolution. Filters, per-channel values, and images that the program, a fetch or another operator uses
+// keep their layout.
 #include <algorithm>
 #include <iterator>
 #include <set>
@@ -28,7 +28,7 @@ const Told kTold[] = {
     {"batch_norm", "data_layout", {"X", "Y", "Y@GRAD", "X@GRAD"}},
 };
 
-// Those that do the same to each element. What is added may have a number for each channel.
+// Elementwise operators. The added operand may have one number per channel.
 const std::set<std::string_view> kSamePlace = {"cast",           "scale", "sum", "elementwise_add", "elementwise_sub",
                                                "elementwise_mul"};
 

@@ -164,7 +164,7 @@ class Fuser {
 }  // namespace
 
 const Pass kFuseConv = {.name = "fuse_conv",
-                        .what = "convolutions take in bias, sum and relu after them; constant filters are packed once",
+                        .what = "convolutions fuse the bias, sum and relu after them; constant filters are packed once",
                         .tolerance = "bit-equal",
                         .needs = AB_SWITCH(fuse_elewise_add_act_ops),
                         .in_bodies = true,

@@ -233,7 +233,7 @@ class Fuser {
 
 const Pass kFuseElementwise = {
     .name = "fuse_elementwise",
-    .what = "elementwise ops on one shape work piece by piece in the cache, on devices as one launch",
+    .what = "elementwise ops on one shape run tile by tile in the cache, on devices as one launch",
     .tolerance = "bit-equal",
     .needs = AB_SWITCH(fuse_elewise_add_act_ops),
     .needs_flag = "FLAGS_fuse_elementwise",

@@ -270,7 +270,7 @@ int run(Graph& graph, const PassContext&) { return Fuser(graph).run(); }
 }  // namespace
 
 const Pass kFuseEmbeddings = {.name = "fuse_embeddings",
-                              .what = "look-ups of many slots share a node, and so do their gradients",
+                              .what = "lookups of many slots share a node, and so do their gradients",
                               .tolerance = "bit-equal",
                               .on_devices = true,
                               .run = run};

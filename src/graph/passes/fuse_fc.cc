@@ -203,7 +203,7 @@ int run(Graph& graph, const PassContext& context) {
 }  // namespace
 
 const Pass kFuseFc = {.name = "fuse_fc",
-                      .what = "products take in the bias and the activation after them",
+                      .what = "products fuse the bias and the activation after them",
                       .tolerance = "bit-equal; on devices 16-bit floats are rounded once",
                       .needs = AB_SWITCH(fuse_elewise_add_act_ops),
                       .in_bodies = true,

@@ -163,7 +163,7 @@ int run(Graph& graph, const PassContext&) {
 }  // namespace
 
 const Pass kFuseLayerNorm = {.name = "fuse_layer_norm",
-                             .what = "layer_norm takes in the sum and the dropout before it",
+                             .what = "layer_norm fuses the sum and the dropout before it",
                              .tolerance = "bit-equal",
                              .needs_flag = "FLAGS_fuse_layer_norm",
                              .run = run};

@@ -113,7 +113,7 @@ class RecurrentFuser {
         found_.instead.emplace_back(chosen, var);
         chosen = var;
       } else {
-        return "one state is given out twice, and both are wanted after the run";
+        return "one state is an output twice, and both are needed after the run";
       }
     }
     for (const auto& [from, to] : found_.instead) {

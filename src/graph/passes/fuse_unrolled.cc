@@ -141,7 +141,7 @@ class ChainFuser {
       }
     }
     for (const int x : xs_) {
-      if (graph_.vars[x].desc.shape.rank() != 2) return "a step of x is no matrix";
+      if (graph_.vars[x].desc.shape.rank() != 2) return "a step of x is not a matrix";
     }
     return "";
   }

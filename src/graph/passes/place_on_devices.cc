@@ -1,7 +1,7 @@
-// place_on_devices: what a device has kernels for runs there; the other ops run on the CPU, and copies are made where
-// one reads what the other has made. A value is copied once for all its readers. What persists lies where a node of a
-// device touches it, so that parameters stay there from step to step; what is fed and fetched lies on the host. Sparse
-// rows go down to be read on the CPU; what the CPU has made of them it goes on with.
+// place_on_devices: ops with kernels for a device run there, the others on the CPU, and copies connect them. A value is
+// copied once for all its readers. Persistent values are where a device node uses them, so that parameters stay on the
+// device from step to step; fed and fetched values are on the host. Sparse rows are copied to the host to be read on
+// the CPU; rows computed on the CPU stay there.
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -56,7 +56,7 @@ class Placer {
            runs_on_device(graph_, node, metas_of(graph_, node));
   }
 
-  // Of the replicas; none where some are on the CPU or share a device.
+  // Of the replicas; empty if some are on the CPU or share a device.
   void list_devices() {
     for (const Place place : context_.places) devices_.push_back(place.id);
     const bool on_host =
@@ -65,13 +65,13 @@ class Placer {
     if (on_host || different.size() < devices_.size() || different.size() < 2) devices_.clear();
   }
 
-  // All devices do it at once, each with what is its replica's. Sparse rows, whose numbers differ, are joined at one.
+  // All devices run it at once, each with its replica's values. Sparse rows, whose numbers differ, are joined on one.
   bool is_together(const GraphNode& node) const {
     if (devices_.empty() || !(node.op->type == "all_reduce" || node.op->type == "hand_out")) return false;
     return !is_rows(graph_.vars[node.ins[0]]);
   }
 
-  // Communicators take turns, and each gathers at another device.
+  // Communicators are used in rotation, and each gathers on another device.
   void join_devices(GraphNode& node) {
     const int number = together_ % context_.build.nccl_comm_num;
     auto op = std::make_shared<ir::Op>(*node.op);
@@ -85,7 +85,7 @@ class Placer {
     ++together_;
   }
 
-  // Communicators of the devices that add up between processes take turns, in the same order in all of these.
+  // Communicators between processes are used in rotation, in the same order in all processes.
   void join_processes(GraphNode& node) {
     if (node.op->type != "ring_sum") return;
     auto op = std::make_shared<ir::Op>(*node.op);
@@ -129,7 +129,7 @@ class Placer {
     choose_homes_of_copies();
   }
 
-  // What one replica hands out may be touched by nothing else on another one: it lies on that one's device, too.
+  // A variable that one replica broadcasts is used by no other node on another replica: it is on that one's device.
   void choose_homes_of_copies() {
     for (const GraphNode& node : graph_.nodes) {
       if (node.op->type != kCopy || graph_.vars[node.ins[0]].place.on_host()) continue;
@@ -141,7 +141,7 @@ class Placer {
   static bool lies(const GraphVar& var, Place place) {
     return place.on_host() ? var.place.on_host() : var.place == place;
   }
-  using Twin = std::pair<int, int>;  // variable, and the device where its value lies, too; -1: the host
+  using Twin = std::pair<int, int>;  // variable, and the device that has a copy; -1: the host
   static Twin twin(int v, Place place) { return {v, place.on_host() ? -1 : place.id}; }
 
   // Another variable for the same value, at another place.
@@ -172,18 +172,18 @@ class Placer {
     out_.push_back(std::move(node));
   }
 
-  // Sparse rows of a device, copied into the pinned memory of `from`, as the CPU reads them.
+  // Sparse rows of a device, copied into the pinned memory of `from`, for the CPU to read.
   void add_unpacking(int from, int to, const GraphNode& beside) {
     out_.push_back(NodeBuilder(graph_, "rows_of_block", beside).in("X", from).out("Out", to).done());
   }
 
-  // The counted inputs of a replica's weight: what reads no value of them takes them wherever they lie.
+  // The counted inputs of a replica's weight: an op that reads no values accepts any location.
   static bool only_counts(const GraphNode& node, int v) {
     if (node.op->type != "replica_weight" && node.op->type != "ring_weight") return false;
     return std::find(node.only_shapes.begin(), node.only_shapes.end(), v) != node.only_shapes.end();
   }
 
-  // The variable at this place that holds the value of v now.
+  // The variable at this place that holds the current value of v.
   int at(int v, Place place, const GraphNode& reader) {
     if (v < 0 || lies(graph_.vars[v], place)) return v;
     const auto [it, fresh] = twins_.try_emplace(twin(v, place), -1);
@@ -198,7 +198,7 @@ class Placer {
     return it->second;
   }
 
-  // What the node writes in the place of v; *changed: what has to be copied back behind it.
+  // The node's output in place of v; *changed: variables to copy back afterwards.
   int target_of(int v, Place place, const std::vector<int>& reads, const GraphNode& node,
                 std::vector<std::pair<int, int>>* changed) {
     if (v < 0 || lies(graph_.vars[v], place)) return v;
@@ -208,7 +208,7 @@ class Placer {
     return twin;
   }
 
-  // Between replicas: from where the one lies to where the other does.
+  // Between replicas: from one location to the other.
   void add_between(GraphNode node) {
     node.from = graph_.vars[node.ins[0]].place;
     node.place = graph_.vars[node.outs[0]].place;
@@ -221,7 +221,7 @@ class Placer {
     if (node.op->type == kCopy) return add_between(std::move(node));
     const auto reads = graph_.reads(node), writes = graph_.writes(node);
     const GraphNode original = node;
-    const bool together = node.on_device() && is_together(node);  // all arguments are given
+    const bool together = node.on_device() && is_together(node);  // all arguments are present
     std::vector<std::pair<int, int>> changed;
     for (auto* list : {&node.ins, &node.more_reads, &node.only_shapes}) {
       for (int& v : *list) {
@@ -229,7 +229,7 @@ class Placer {
       }
     }
     for (int& v : node.outs) v = target_of(v, together ? place_of(original, v) : node.place, reads, original, &changed);
-    // A block may leave what it may write as it is.
+    // A block may leave its outputs unchanged.
     for (int& v : node.more_writes) v = target_of(v, node.place, writes, original, &changed);
     out_.push_back(std::move(node));
     for (const int v : writes) twins_.erase(twins_.lower_bound({v, -1}), twins_.lower_bound({v + 1, -1}));
@@ -268,7 +268,7 @@ class Placer {
     }
   }
 
-  // What meets other processes, and whether bytes come to the host for it.
+  // Nodes that meet other processes, and whether their data passes through the host.
   void note_meetings() const {
     std::map<std::pair<std::string, bool>, int> found;
     for (const GraphNode& node : graph_.nodes) {
@@ -283,14 +283,14 @@ class Placer {
   Graph& graph_;
   const PassContext& context_;
   std::vector<int32_t> devices_;
-  int together_ = 0;  // nodes of all devices so far
+  int together_ = 0;  // nodes on all devices so far
   int between_ = 0;   // nodes of processes that add up on devices
   size_t ops_ = 0;
   std::set<std::string> on_cpu_;  // types of ops that stay there
   std::set<int> made_on_cpu_;     // sparse rows
   std::vector<GraphNode> out_;
   std::map<Twin, int> twins_;
-  std::map<std::pair<std::string, std::string>, int> copies_;  // (way, op that wants it) -> how many
+  std::map<std::pair<std::string, std::string>, int> copies_;  // (direction, reading op) -> number of copies
 };
 
 int run(Graph& graph, const PassContext& context) {

@@ -1,7 +1,7 @@
-// raw_gradients: on devices an update of many parameters takes gradients as the backward part leaves them: in 16 bits,
-// where a cast to float32 is all that is between, and not yet divided by the scale of the loss. So nothing goes over
-// all gradients once more before the update does. A result that is fetched, or that somebody else reads or writes,
-// keeps the op that makes it; so does an operand that is written again before the update.
+// raw_gradients: on devices a fused update reads gradients as the backward part computes them: in 16 bits, if only a
+// cast to float32 is between, and before the division by the loss scale. This saves a pass over all gradients before
+// the update. An op is kept if its result is fetched, or if other nodes read or write it; so is an op whose operand is
+// written again before the update.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr const char *kGrad = "Grad", *kScale = "Scale", *kScaleOf = "scale_of";
 
-// Variables that an update reads instead of a gradient, and the nodes that it does without.
+// Variables that an update reads instead of a gradient, and the nodes that become unnecessary.
 struct Raw {
   int grad, scale = -1;
   int division = -1, cast = -1;
@@ -50,7 +50,7 @@ class Taker {
     return def.find_attr(kScaleOf) && def.find_input(kScale) && input_vars(node, kScale).empty() && runs(node);
   }
 
-  // The node of this type that makes v for a slot of the node `reader`, and for nobody else; -1: there is none.
+  // The node of this type that computes v only for a slot of the node `reader`; -1: there is none.
   int maker(const char* type, int v, int reader, const char* slot) const {
     if (!edit_.uses.is_private(v) || edit_.uses.reader(v) != reader) return -1;
     const GraphNode& node = graph_.nodes[reader];
@@ -62,7 +62,7 @@ class Taker {
     return fits ? at : -1;
   }
 
-  // v holds at `to` what it held at `from`, and while the node there runs.
+  // v still holds at `to` the value it had at `from`, also while that node runs.
   bool stays(int v, int from, int to) const {
     const auto& writers = edit_.uses.writers(v);
     return std::none_of(writers.begin(), writers.end(), [&](int w) { return w > from && w <= to; });
@@ -109,7 +109,7 @@ class Taker {
     return builder.in(kGrad, std::move(grads)).in(kScale, std::move(scales)).attr(kScaleOf, std::move(scale_of)).done();
   }
 
-  // How many gradients the update takes as they are.
+  // Number of gradients that the update reads unconverted.
   int take_in(int update) {
     const GraphNode& node = graph_.nodes[update];
     std::vector<Raw> raws;

@@ -1,7 +1,7 @@
-// Ops that only copy - assign, scale by 1 - vanish: readers of the copy read the original instead. Not when the
-// original is written later, or the copy is kept, fetched or read by a sub-block, or by the op of one, which may know
-// variables of the block by the names of its arguments. A cast is none: what is fed, and what is made of it, may have
-// another dtype than it is declared with.
+// Removes ops that only copy - assign, scale by 1: readers of the copy read the source instead. Not if the source is
+// written later, or the copy is kept, fetched or read by a sub-block, or by the op that runs one, which may refer to
+// variables of the block by the names of its arguments. A cast is not a copy: a fed value, and values computed from it,
+// may have another dtype than declared.
 #include "graph/edit.h"
 #include "graph/passes/passes.h"
 #include "opdef/op_def.h"

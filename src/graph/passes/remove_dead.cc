@@ -1,5 +1,5 @@
-// Ops whose results nobody reads, fetches or keeps are left out: the accuracy that a step does not fetch, say. A run
-// that wants nothing at all is run as it is.
+// Removes ops whose results are neither read nor fetched nor kept, for instance an accuracy that a step does not fetch.
+// A run without any result is left as it is.
 #include <algorithm>
 
 #include "graph/edit.h"
@@ -53,7 +53,7 @@ int run(Graph& graph, const PassContext&) {
 }  // namespace
 
 const Pass kRemoveDead = {.name = "remove_dead",
-                          .what = "ops whose results nobody wants are left out",
+                          .what = "ops without needed results are removed",
                           .tolerance = "bit-equal",
                           .keeps_ops = true,
                           .in_bodies = true,

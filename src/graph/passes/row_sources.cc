@@ -19,7 +19,7 @@ bool stays_first(const GraphNode& node, const char* attr, int first) {
   return !extents.empty() && extents[0] == first;
 }
 
-// Whether Out has a row for each row of the inputs of which the rows are unknown.
+// Whether Out has a row for each row of the inputs with an unknown number of rows.
 bool keeps_rows(const Graph& graph, const GraphNode& node) {
   const std::string& type = node.op->type;
   if (type == "transpose" || type == "transpose2") return stays_first(node, "axis", 0);
@@ -55,8 +55,7 @@ RowSources::RowSources(const Graph& graph) : graph_(graph), source_(graph.vars.s
   }
 }
 
-// A gradient has the shape of what it is the gradient of, in whatever type that is: which has versions of one name
-// then.
+// A gradient has the shape of its variable, in any dtype: if the dtypes differ, there are versions of one name.
 int RowSources::of_gradient(int var) const {
   const GraphVar& v = graph_.vars[var];
   const size_t at = v.name.find("@GRAD");

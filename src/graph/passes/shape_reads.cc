@@ -1,8 +1,8 @@
-// Gradients of sums and differences read the forward operands for their shapes alone. Where Out@GRAD has the operand's
-// shape, it is read instead: the operand's memory is free earlier - of a loop, no turn keeps it for the gradient -, and
-// the op that makes it may be fused away. What comes from outside has memory anyway and is read as it is; and where it
-// has another shape than its declaration, so that a sum may have more rows than what it is made of, the step runs
-// without passes (Pass::trusts_shapes).
+// Gradients of sums and differences read the forward operands only for their shapes. If Out@GRAD has the operand's
+// shape, it is read instead: the operand's memory is freed earlier - in a loop, no iteration keeps it for the gradient
+// -, and its op may be fused. Values from outside have memory anyway and are read as before; if one has another shape
+// than declared, so that a sum may have more rows than its operands, the step runs without passes
+// (Pass::trusts_shapes).
 #include <set>
 
 #include "graph/edit.h"
@@ -18,7 +18,7 @@ bool known(const Shape& s) {
   return true;
 }
 
-// The gradient of the operand has its sequences; nobody looks at them: only a product takes it, which goes by shapes.
+// The gradient of the operand has its sequences, which have no reader: only a product uses it, by shape.
 bool without_sequences(const Graph& graph, const Uses& uses, const GraphNode& node) {
   const int dx = output_var(node, "X@GRAD");
   if (dx < 0 || !uses.is_private(dx)) return false;
@@ -26,14 +26,14 @@ bool without_sequences(const Graph& graph, const Uses& uses, const GraphNode& no
   return reader.op->type == "mul_grad" && input_var(reader, "Out@GRAD") == dx;
 }
 
-// With an extent unknown on one side alone, equal shapes at compile time are equal at run time.
+// With an extent unknown on one side only, equal shapes at compile time are equal at run time.
 bool stands_for(const ir::Var& dout, const ir::Var& operand, const ir::Var& other, bool any_sequences) {
   return operand.kind == VarKind::kLoDTensor && dout.kind == operand.kind && dout.dtype == operand.dtype &&
          dout.shape == operand.shape && dout.shape.rank() > 0 && known(other.shape) &&
          (operand.lod_level == 0 || any_sequences);
 }
 
-// Tensors that ops of the forward block have made.
+// Tensors computed by ops of the forward block.
 std::set<std::string> made_by_forward(const PassContext& context) {
   std::set<std::string> names;
   if (!context.program || context.block == 0) return names;
@@ -48,7 +48,7 @@ std::set<std::string> made_by_forward(const PassContext& context) {
   return names;
 }
 
-// The forward block keeps the shape of the variable, and uses its memory again.
+// The forward block keeps the shape of the variable, and reuses its memory.
 bool note_shape(const Graph& graph, const Uses& uses, const std::set<std::string>& made, GraphNode& node, int var) {
   if (!uses.writers(var).empty() || !made.count(graph.vars[var].name)) return false;
   node.only_shapes.push_back(var);

@@ -1,7 +1,6 @@
-// straighten_blocks: a block that a condition runs, of a few cheap ops, becomes these ops, and a choice for each
-// variable that it writes: what they make when the condition holds, else what the variable held. So it stays on a
-// device, which never asks the host for the condition. Blocks that have other ops, other shapes or gradients stay
-// blocks.
+// straighten_blocks: a conditional block of a few cheap ops becomes these ops, and a select for each variable that it
+// writes: the ops' result if the condition holds, else the previous value. So it stays on a device, which never asks
+// the host for the condition. Blocks with other ops, other shapes or gradients stay blocks.
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -37,7 +36,7 @@ bool is_fixed(const ir::Var& desc) {
   return desc.kind == VarKind::kLoDTensor && desc.lod_level == 0 && desc.shape.rank() > 0 && desc.shape.known();
 }
 
-// Whether it makes the dtypes that its outputs are declared with: what it is chosen against has those.
+// Whether its outputs have their declared dtypes: the previous values have those.
 bool makes_declared_dtypes(const ir::Op& op, const ir::Block& block) {
   InferContext c(find_op(op.type), op, false);
   const auto ins = op.input_args(), outs = op.output_args();
@@ -103,12 +102,12 @@ class Straightener {
       if (v == scope) continue;
       if (!var.desc.persistable && !var.fed && !set_.count(v)) return var.name + " may hold nothing before it";
     }
-    if (input_vars(node, "Cond").size() != 1) return "its condition is no scalar";
+    if (input_vars(node, "Cond").size() != 1) return "its condition is not a scalar";
     return reason_in(*node.op);
   }
 
   std::string reason_in(const ir::Op& op) const {
-    if (!op.attr<bool>("is_scalar_condition")) return "its condition is no scalar";
+    if (!op.attr<bool>("is_scalar_condition")) return "its condition is not a scalar";
     const ir::Block& inner = block(op);
     for (const auto& each : inner.ops()) {
       if (each->type == kBranch) {
@@ -120,7 +119,7 @@ class Straightener {
         for (const auto& name : names) {
           const auto desc = inner.find_var_recursive(name);
           const bool scope = desc && desc->kind == VarKind::kStepScopes;
-          if (!scope && (!desc || !is_fixed(*desc))) return name + " is no tensor of a fixed shape";
+          if (!scope && (!desc || !is_fixed(*desc))) return name + " is not a tensor of a fixed shape";
         }
       }
       if (each->type != kBranch && !makes_declared_dtypes(*each, inner))
@@ -137,7 +136,7 @@ class Straightener {
     const Values before = values;
     add_block(node, block(*node.op), values);
     const int cond = input_var(node, "Cond");
-    // The condition may be written, too: last, for the other choices read it.
+    // The condition may be written, too: last, because the other selects read it.
     const auto all = graph_.writes(node);
     std::vector<int> written;
     for (const int v : std::set<int>(all.begin(), all.end())) {
@@ -209,8 +208,8 @@ class Straightener {
     for (const auto& [name, v] : made) values[name] = v;
   }
 
-  // Shapes of what only such blocks wrote depend on values no more, and what is copied before and behind them is a
-  // tensor.
+  // Shapes of variables written only by such blocks no longer depend on values, and copies before and after them are
+  // tensors.
   void settle() {
     describe_versions(graph_, context_.program->block(0));
     for (GraphNode& node : graph_.nodes) {

@@ -1,6 +1,6 @@
-// sync_batch_norm: batch norms of replicas on devices take the statistics of the whole batch. Each becomes the sums of
-// its channels and what is made of the sums over all replicas; so does its gradient, whose sums are another round.
-// Replicas of the CPU keep statistics of their own, as those of Fluid do.
+// sync_batch_norm: batch norms of replicas on devices use the statistics of the whole batch. Each becomes sums of its
+// channels and an op on the sums over all replicas; so does its gradient, with another round of sums. Replicas on the
+// CPU keep separate statistics, as in Fluid.
 #include <algorithm>
 #include <string>
 
@@ -14,7 +14,7 @@ constexpr const char *kForward = "batch_norm", *kBackward = "batch_norm_grad";
 
 bool is_true(const ir::Op& op, const char* attr) { return op.has_attr(attr) && op.attr<bool>(attr); }
 
-// A gradient that nobody wants by X is a matter of this replica alone.
+// A gradient that is not needed for X stays within this replica.
 bool takes_part(const GraphNode& node) {
   const ir::Op& op = *node.op;
   if (op.type != kForward && op.type != kBackward) return false;
@@ -46,7 +46,7 @@ class Splitter {
   }
 
  private:
-  // The nodes of one op stand side by side, one for each replica with rows.
+  // The nodes of one op are adjacent, one for each replica with rows.
   static size_t end_of_op(const std::vector<GraphNode>& nodes, size_t i) {
     size_t end = i + 1;
     while (takes_part(nodes[i]) && end < nodes.size() && nodes[end].index == nodes[i].index && nodes[i].index >= 0 &&
@@ -106,7 +106,7 @@ class Splitter {
       own.push_back(add_sums(part, part.replica, "sums"));
       out_.push_back(sums_of(part, own.back()));
     }
-    // Those without rows take part in the sum, too.
+    // Replicas without rows take part in the sum, too.
     for (int r = 0; r < graph_.replicas; ++r) all.push_back(add_sums(parts[0], r, "sums_of_all"));
     NodeBuilder sum(graph_, "all_reduce", parts[0]);
     out_.push_back(sum.attr("op_role_var", std::vector<std::string>()).in("X", own).out("Out", all).done());

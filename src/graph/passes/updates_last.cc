@@ -1,6 +1,6 @@
 // enable_backward_optimizer_op_deps: update ops wait for the whole backward part. Without it an update may start as
-// soon as its own gradient is there, while other gradients are still computed. Values are the same either way; a failed
-// step has changed fewer parameters with it.
+// soon as its gradient is complete, while other gradients are still computed. Values are the same either way; with it a
+// failed step has changed fewer parameters.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -26,7 +26,7 @@ GraphNode barrier(Graph& graph, const GraphNode& update, std::vector<int> gradie
   return node;
 }
 
-// The gradients of parameters among what a node writes. A barrier that read all it writes would keep the memory of the
+// The gradients of parameters among a node's outputs. A barrier that read all outputs would keep the memory of the
 // other gradients until the end.
 void add_gradients(const Graph& graph, const GraphNode& node, std::vector<int>* gradients) {
   const auto pairs = node.op->role_vars();
@@ -40,7 +40,7 @@ void add_gradients(const Graph& graph, const GraphNode& node, std::vector<int>* 
   }
 }
 
-// One barrier before each run of updates: it reads every gradient written so far, the updates read it.
+// One barrier before each run of updates: it reads every gradient written so far, and the updates depend on it.
 int run(Graph& graph, const PassContext&) {
   std::vector<GraphNode> nodes;
   std::vector<int> gradients;

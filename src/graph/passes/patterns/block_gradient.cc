@@ -10,7 +10,7 @@ namespace {
 bool is_gradient_slot(const std::string& slot) { return slot.ends_with("@GRAD"); }
 std::string without_grad(const std::string& slot) { return slot.substr(0, slot.size() - 5); }
 
-// What a gradient op repeats of its forward op must be equal; roles and places in the user's code may differ.
+// Attributes that a gradient op copies from its forward op must be equal; roles and source lines may differ.
 bool same_attributes(const ir::Op& forward, const ir::Op& gradient) {
   return std::all_of(gradient.attrs.begin(), gradient.attrs.end(), [&](const auto& attr) {
     const auto it = forward.attrs.find(attr.first);
@@ -23,7 +23,7 @@ std::string sole_output(const ir::Op& op) {
   return outs.size() == 1 ? outs[0] : "";
 }
 
-// Gradients of sums want the shape of X alone, and may read it off Out@GRAD (the pass shape_reads).
+// Gradients of sums need only the shape of X, and may read it from Out@GRAD (the pass shape_reads).
 bool reads_shape_alone(const ir::Op& gradient, const ir::Slot& slot) {
   const bool adds = gradient.type == "elementwise_add_grad" || gradient.type == "elementwise_sub_grad";
   return adds && slot.name == "X" && slot.args == gradient.input("Out@GRAD");
@@ -71,7 +71,7 @@ std::set<BlockGradient::Share> BlockGradient::shares_of(const std::string& var) 
 
 bool BlockGradient::counts(int op) const {
   if (const auto it = counts_.find(op); it != counts_.end()) return it->second;
-  counts_[op] = false;  // of an op that reads what it makes
+  counts_[op] = false;  // of an op that reads its own output
   const auto outs = forward_[static_cast<size_t>(op)]->output_args();
   const bool found = std::any_of(outs.begin(), outs.end(), [&](const auto& out) { return !shares_of(out).empty(); });
   return counts_[op] = found;
@@ -82,7 +82,7 @@ bool BlockGradient::is_whole(const std::string& name, const std::string& of) con
   if (it == known_.end()) return false;
   const std::set<Share> shares = shares_of(of);
   if (it->second.of == of) return it->second.shares == shares;
-  // The gradient of a sum is that of each value in it, and need not be copied (the pass remove_copies).
+  // The gradient of a sum is that of each term, and need not be copied (the pass remove_copies).
   if (shares.size() != 1 || std::get<0>(*shares.begin()) < 0) return false;
   const ir::Op& sum = *forward_[static_cast<size_t>(std::get<0>(*shares.begin()))];
   return sum.type == "sum" && sole_output(sum) == it->second.of && is_whole(name, it->second.of);
@@ -143,7 +143,7 @@ bool BlockGradient::take_concat(const ir::Op& op) {
   return false;
 }
 
-// The gradient of a scale, or of one of the values of a sum.
+// The gradient of a scale, or of one of the terms of a sum.
 bool BlockGradient::take_scale(const ir::Op& op) {
   if (op.attr<float>("bias") != 0.0f || !op.input("ScaleTensor").empty() || op.input("X").size() != 1) return false;
   const auto share = next_share(op.input("X")[0], op.attr<float>("scale"));
@@ -154,7 +154,7 @@ bool BlockGradient::take_scale(const ir::Op& op) {
   return keep(op.output("Out")[0], {var, {*share}});
 }
 
-// A use that no gradient was made of, by an op that `whole` is the gradient of, and that scales by this much.
+// A use without a gradient, by an op that `whole` is the gradient of, with this scale factor.
 std::optional<BlockGradient::Share> BlockGradient::next_share(const std::string& whole, float factor) const {
   for (size_t i = 0; i < forward_.size(); ++i) {
     const ir::Op& forward = *forward_[i];

@@ -1,5 +1,5 @@
-// Does a block compute the gradient of another one, and nothing else? What a pass must know before it puts an op in the
-// place of both.
+// Checks that a block computes the gradient of another one, and nothing else: the condition for replacing both by an
+// op.
 #pragma once
 #include <map>
 #include <optional>
@@ -16,21 +16,21 @@ namespace anabranch {
 class BlockGradient {
  public:
   using Ops = std::vector<ir::OpRef>;
-  // Variables of the forward ops whose gradients come from outside, in whole or in part, and the names of these.
+  // Variables of the forward ops whose gradients come from outside, in whole or in part, and the gradients' names.
   using Seeds = std::vector<std::pair<std::string, std::string>>;
   BlockGradient(const Ops& forward, const Ops& gradient, const Seeds& seeds);
 
-  // Why it does not; empty when it does.
+  // The reason why it does not; empty if it does.
   const std::string& why() const { return why_; }
   // Whether the variable `name` of the gradient block is the whole gradient of `of` in the end.
   bool is_gradient(const std::string& name, const std::string& of) const;
-  // What a variable of the gradient block is a gradient of, in whole or in part; empty when it is none.
+  // The variable of which a variable of the gradient block is a (partial) gradient; empty if there is none.
   std::string of(const std::string& name) const;
-  // The place of the forward op whose gradient it is alone; -1 when there is none, or several.
+  // The position of the forward op whose gradient it exclusively is; -1 if there is none, or several.
   int made_by(const std::string& name) const;
 
  private:
-  // Where a share of a gradient comes from: a use of the variable, by op, slot and place; op -1: from outside, by name.
+  // The origin of a partial gradient: a use of the variable, by op, slot and position; op -1: from outside, by name.
   using Share = std::tuple<int, std::string, size_t>;
   struct Partial {
     std::string of;
@@ -38,7 +38,7 @@ class BlockGradient {
   };
 
   std::set<Share> shares_of(const std::string& var) const;
-  bool counts(int op) const;  // a gradient comes back to it
+  bool counts(int op) const;  // a gradient flows back to it
   bool is_whole(const std::string& name, const std::string& of) const;
   bool take(const ir::Op& op);
   bool take_sum(const ir::Op& op);
@@ -54,7 +54,7 @@ class BlockGradient {
   std::map<std::string, std::vector<Share>> uses_;
   mutable std::map<int, bool> counts_;
   std::map<std::string, Partial> known_;
-  std::set<Share> scaled_;  // uses whose gradient a scale has made
+  std::set<Share> scaled_;  // uses whose gradient was computed by a scale
   std::string why_;
 };
 

@@ -45,9 +45,9 @@ std::string misfit(const Graph& graph, const CellVars& vars) {
     if (!is_float(graph, var)) return "an argument is not float32";
   }
   for (const int bias : vars.biases) {
-    if (!is_row(graph.vars[bias].desc.shape)) return fmt::format("{} is no row", graph.vars[bias].name);
+    if (!is_row(graph.vars[bias].desc.shape)) return fmt::format("{} is not a row", graph.vars[bias].name);
   }
-  return graph.vars[vars.x].desc.shape.rank() == (vars.sequences ? 2 : 3) ? "" : "a step of x is no matrix";
+  return graph.vars[vars.x].desc.shape.rank() == (vars.sequences ? 2 : 3) ? "" : "a step of x is not a matrix";
 }
 
 void add_values(Graph& graph, const RecurrentCell& cell, int replica, int like, CellVars* vars) {
@@ -110,7 +110,7 @@ std::string find_block_gradient(const Graph& graph, const Uses& uses, const ir::
   if (scopes < 0) return "";
   const auto& readers = uses.readers(scopes);
   const bool alone = std::all_of(readers.begin(), readers.end(), [&](int reader) { return reader == *gradient; });
-  return alone && uses.is_inner(scopes) ? "" : "somebody else reads what it keeps";
+  return alone && uses.is_inner(scopes) ? "" : "its saved values have other readers";
 }
 
 int part_of_gradient(Graph& graph, GraphEdit& edit, int at, const std::string& of, int made) {

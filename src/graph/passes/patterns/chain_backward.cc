@@ -52,7 +52,7 @@ class Planner {
     }
   }
 
-  // Gradients of all steps of a state: those that come out of a stack as a whole, and the others stacked.
+  // Gradients of all steps of a state: those that come stacked, and the others, which are stacked here.
   std::vector<int> given_to(const std::vector<int>& state) {
     OfSteps of_step(state.size());
     for (const auto& [of, name] : gradient_.seeds) {
@@ -68,7 +68,7 @@ class Planner {
     return all;
   }
 
-  // One gradient for each step, of a stack_grad that nobody else reads.
+  // One gradient per step, from a stack_grad without other readers.
   std::vector<int> whole(OfSteps* of_step) {
     for (const int first : of_step->front()) {
       const int at = uses_.writer(first);

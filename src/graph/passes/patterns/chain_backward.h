@@ -1,4 +1,4 @@
-// What takes the place of the gradients of steps that stand one after another.
+// Replaces the gradients of consecutive steps.
 #pragma once
 #include <set>
 #include <string>
@@ -11,12 +11,12 @@
 namespace anabranch {
 
 struct ChainBackward {
-  std::vector<GraphNode> nodes;  // in their order
-  std::set<int> gone;            // nodes that put together or took apart what is whole then
-  int after = -1, before = 0;    // the places between which they must stand
+  std::vector<GraphNode> nodes;  // in order
+  std::set<int> gone;            // nodes that stack or unstack values that are whole afterwards
+  int after = -1, before = 0;    // the positions between which they must be
 };
 
-// states: variables of all steps, for each state; xs: of x. vars: of the op that takes the place of the steps.
+// states: variables of all steps, for each state; xs: of x. vars: of the op that replaces the steps.
 ChainBackward plan_backward(const Graph& graph, const Uses& uses, Stacks& stacks, const UnrolledChain& chain,
                             const ChainGradient& gradient, const std::vector<std::vector<int>>& states,
                             const std::vector<int>& xs, const CellVars& vars);

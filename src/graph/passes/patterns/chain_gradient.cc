@@ -35,7 +35,7 @@ class Finder {
  private:
   const GraphNode& node(int at) const { return graph_.nodes[static_cast<size_t>(at)]; }
 
-  // Nodes that read gradients of what the steps make, and the sums of the shares that they give.
+  // Nodes that read gradients of the steps' results, and the sums of their partial gradients.
   void find_nodes() {
     std::set<std::string> made;
     for (const int at : nodes_) {
@@ -54,7 +54,7 @@ class Finder {
     }
   }
 
-  // Gradients of states that come from elsewhere.
+  // Gradients of states from outside.
   std::string find_seeds(const BlockGradient::Ops& backward) {
     std::set<std::string> states;
     for (const UnrolledStep& step : chain_.steps) states.insert(step.after.begin(), step.after.end());
@@ -70,7 +70,7 @@ class Finder {
     return "";
   }
 
-  // Gradients that somebody reads behind those nodes.
+  // Gradients with readers after those nodes.
   std::string find_wanted(const BlockGradient& check) {
     const RecurrentCell& cell = chain_.cell;
     Names known = cell.weights;
@@ -95,7 +95,7 @@ class Finder {
   const UnrolledChain& chain_;
   const int replica_;
   const std::set<int>& nodes_;
-  std::set<std::string> given_;  // what those nodes make
+  std::set<std::string> given_;  // outputs of those nodes
   ChainGradient found_;
 };
 

@@ -1,5 +1,5 @@
-// The gradient of steps that stand one after another: which nodes compute it, what comes to them from outside, and what
-// others read of them.
+// The gradient of consecutive steps: the nodes that compute it, its inputs from outside, and the outputs with other
+// readers.
 #pragma once
 #include <map>
 #include <set>
@@ -11,7 +11,7 @@
 namespace anabranch {
 
 struct ChainGradient {
-  std::string why;  // why it is not what append_backward makes; empty when it is, or when there is none
+  std::string why;  // why it is not that of append_backward; empty if it is, or if there is none
   std::set<int> nodes;
   BlockGradient::Seeds seeds;         // of states
   std::map<std::string, int> wanted;  // of x, first states, weights and biases: the variable that others read
@@ -26,7 +26,7 @@ struct ChainGradient {
 ChainGradient find_gradient(const Graph& graph, const Uses& uses, const UnrolledChain& chain, int replica,
                             const std::set<int>& nodes);
 
-// By a node that is not among these, or by somebody outside of the graph.
+// By a node that is not among these, or from outside of the graph.
 bool is_read_outside(const Uses& uses, int var, const std::set<int>& inside);
 
 }  // namespace anabranch

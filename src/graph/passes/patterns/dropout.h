@@ -1,17 +1,17 @@
-// Dropout that becomes a part of another op.
+// Dropout that is fused into another op.
 #pragma once
 #include "graph/edit.h"
 
 namespace anabranch {
 
-// Whether another op in another place would draw the same numbers: the op's own number or seed says which.
+// Whether another op at another position would draw the same numbers: its draw number or seed decides.
 inline bool draws_anywhere(const GraphNode& drop) {
   const ir::Op& op = *drop.op;
   const bool keyed = op.has_attr(ir::kDrawNumber) || op.attr<int32_t>("seed") != 0;
   return input_vars(drop, "Seed").empty() && (keyed || op.attr<bool>("is_test"));
 }
 
-// What the other op is told of it; null where nothing is dropped.
+// The attributes for the other op; null if nothing is dropped.
 inline void tell_dropout(NodeBuilder& made, const GraphNode* drop) {
   made.attr("drops", drop != nullptr);
   if (!drop) return;

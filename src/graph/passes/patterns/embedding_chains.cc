@@ -10,7 +10,7 @@ namespace {
 bool is_lookup(const ir::Op& op) { return op.type == "lookup_table" || op.type == "lookup_table_v2"; }
 bool is_lookup_grad(const ir::Op& op) { return op.type == "lookup_table_grad" || op.type == "lookup_table_v2_grad"; }
 
-// Ops that leave all elements where they are, by attributes alone.
+// Ops that keep all elements in order, by attributes alone.
 bool is_view(const GraphNode& node) { return find_op(node.op->type).is(kView) && node.ins.size() == 1; }
 bool is_view_grad(const GraphNode& node) {
   const OpDef* forward = find_op(node.op->type).forward();
@@ -25,7 +25,7 @@ int64_t columns_of(const Graph& graph, int var) {
   return s.rank() == 2 ? s[1] : kUnknown;
 }
 
-// A look-up in a trained table by ids that do not change.
+// A lookup in a trained table with ids that do not change.
 bool takes_part(const Graph& graph, const Uses& uses, const GraphNode& node) {
   const int table = input_var(node, "W"), ids = input_var(node, "Ids");
   if (table < 0 || ids < 0) return false;
@@ -34,7 +34,7 @@ bool takes_part(const Graph& graph, const Uses& uses, const GraphNode& node) {
          dtype_is_float(graph.vars[table].desc.dtype) && graph.vars[table].desc.dtype != DType::kFloat16;
 }
 
-// From the gradient of a look-up's result one node back: a reshape or a pooling that nobody else needs.
+// One node back from the gradient of a lookup's result: a reshape or a pooling without other readers.
 void step_back(const Graph& graph, const Uses& uses, Source* s) {
   if (!uses.is_inner(s->grad) || uses.reader(s->grad) != s->lookup_grad) return;
   const int at = uses.writer(s->grad);
@@ -54,7 +54,7 @@ void step_back(const Graph& graph, const Uses& uses, Source* s) {
   s->nodes.push_back(at);
 }
 
-// The part of a concat is what a look-up by these ids made: it has a row for each of them.
+// The operand of a concat is the result of a lookup with these ids: it has a row for each of them.
 bool is_made_by(const Graph& graph, const Uses& uses, int part, int ids) {
   int var = part;
   for (int steps = 0; steps < 2 && var >= 0; ++steps) {
@@ -138,7 +138,7 @@ std::optional<Lookup> find_lookup(const Graph& graph, const Uses& uses, int part
   found.padding = lookup.op->attr<int64_t>("padding_idx");
   found.last_is_one = lookup.op->type == "lookup_table";
   take(at);
-  if (!viewed && graph.vars[found.ids].desc.shape.rank() != 1 + found.last_is_one) return {};  // no matrix
+  if (!viewed && graph.vars[found.ids].desc.shape.rank() != 1 + found.last_is_one) return {};  // not a matrix
   const bool all_private = std::all_of(found.vars.begin(), found.vars.end(), [&](int v) { return uses.is_inner(v); });
   return all_private ? std::optional(found) : std::nullopt;
 }
@@ -178,7 +178,7 @@ std::vector<TableGrad> find_table_grads(const Graph& graph, const Uses& uses) {
     t.var = node.outs.empty() ? -1 : node.outs[0];
     if (t.var >= 0) found.push_back(std::move(t));
   }
-  // A look-up whose gradient is summed shows twice: by itself, and in the sum.
+  // A lookup whose gradient is summed is found twice: by itself, and in the sum.
   std::set<int> summed;
   for (const TableGrad& t : found) {
     for (const Source& s : t.sources) {

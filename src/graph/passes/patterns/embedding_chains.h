@@ -1,5 +1,5 @@
-// What the pass fuse_embeddings looks for: look-ups in a table on their way into a concat, and the gradients on their
-// way back. Recognises, changes nothing.
+// Finds lookups in a table that end in a concat, and their gradients on the way back, for the pass fuse_embeddings.
+// Does not change the graph.
 #pragma once
 #include <optional>
 #include <set>
@@ -13,10 +13,10 @@ namespace anabranch::embeddings {
 
 using fused::Pool;
 
-// A part of a concat that comes from a table: lookup -> [reshape or sequence_pool] -> concat.
+// An operand of a concat that comes from a table: lookup -> [reshape or sequence_pool] -> concat.
 struct Lookup {
-  std::vector<int> nodes;  // which make it
-  std::vector<int> vars;   // which they write
+  std::vector<int> nodes;  // that compute it
+  std::vector<int> vars;   // that they write
   int table = -1, ids = -1;
   Pool pool = Pool::kNone;
   float empty = 0;
@@ -25,24 +25,24 @@ struct Lookup {
 };
 std::optional<Lookup> find_lookup(const Graph& graph, const Uses& uses, int part);
 
-// Matrices put side by side, all of known width: the only concats (and concat_grads) that are looked at.
+// Matrices of known width joined side by side: the only concats (and concat_grads) that are considered.
 struct Columns {
   std::vector<int> parts, widths, begins;
 };
 std::optional<Columns> find_columns(const Graph& graph, const GraphNode& concat);
 
-// The gradient of one look-up of a table: where the gradients of its rows lie.
+// The gradient of one lookup of a table: where the gradients of its rows are.
 struct Source {
   int lookup_grad = -1;
   int ids = -1, grad = -1;  // variables
   int column = 0, per_row = 1;
-  int columns = 0;  // of the tensor that holds them; 0: they are all of it
+  int columns = 0;  // of the tensor that holds them; 0: the whole tensor
   Pool pool = Pool::kNone;
   int64_t padding = -1;
-  std::vector<int> nodes;  // on the way back, not needed any more
+  std::vector<int> nodes;  // on the way back, no longer needed
   int concat_grad = -1, part = -1;
 };
-// The sparse gradient of a table: by one lookup_table_grad, or the sum of several.
+// The sparse gradient of a table: from one lookup_table_grad, or the sum of several.
 struct TableGrad {
   int var = -1, table = -1;
   int node = -1;  // the one that writes var

@@ -25,7 +25,7 @@ bool GateSums::joint(const std::string& name, std::vector<int> places, const std
   return true;
 }
 
-// One of several equal parts of sums, or (act) of act(sums).
+// One of several equal slices of sums, or (act) of act(sums).
 bool GateSums::part(const std::string& name, const char* act, int place, const std::string& state) {
   const ir::Op* split = ops_->made(name, "split");
   if (!split || !split->attr<std::vector<int32_t>>("sections").empty()) return false;
@@ -40,7 +40,7 @@ bool GateSums::part(const std::string& name, const char* act, int place, const s
     it = joints_.insert(it, {sum, state, std::vector<int>(parts.size(), -1)});
   }
   if (it->gates.size() != parts.size() || it->gates[at] >= 0) return false;
-  // A product with the state must be with the same one for all parts; what x makes is for any.
+  // A product with the state must use the same one in all slices; products with x may differ.
   if (it->state != state) it->state.clear();
   it->gates[at] = place;
   return true;

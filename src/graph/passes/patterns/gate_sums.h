@@ -1,5 +1,5 @@
-// The sums of the gates of a cell: what weights and biases they are made of, whichever way the program writes them -
-// one product for all gates or one for each, of x and the state joined or apart, split before or after the activation.
+// The sums of the gates of a cell: their weights and biases, for any way of writing them - one product for all gates or
+// one each, with x and the state joined or separate, split before or after the activation.
 #pragma once
 #include <array>
 #include <string>
@@ -11,17 +11,17 @@ namespace anabranch {
 
 class GateSums {
  public:
-  // x: what each step has its own of.
+  // x: the input that differs between steps.
   GateSums(StepOps& ops, std::string x, int gates) : ops_(&ops), x_(std::move(x)), gates_(gates) {}
 
-  // `name` is act(the sum of a gate), and the gate has this place. Products with x and with `state` are met.
+  // `name` is act(the sum of a gate), and the gate has this position. Visits products with x and with `state`.
   bool activated(const std::string& name, const char* act, int place, const std::string& state);
   // `name` holds the sums of these gates side by side.
   bool joint(const std::string& name, std::vector<int> places, const std::string& state);
   // A weight [D, 3 D] as of gru_unit.
   bool unit_weight(const std::string& name);
   bool bias(const std::string& name, const std::vector<int>& places);
-  // fn(a, b) or fn(b, a); what a failed attempt has found is forgotten.
+  // fn(a, b) or fn(b, a); the findings of a failed attempt are discarded.
   template <class Fn> bool either(const std::optional<std::pair<std::string, std::string>>& two, Fn&& fn) {
     return ops_->either(two, [&](const auto& a, const auto& b) {
       const GateSums before = *this;
@@ -30,15 +30,15 @@ class GateSums {
       return false;
     });
   }
-  // To be called when all gates are known: the places of the whole sum that they are parts of.
+  // Call it when all gates are known: their positions in the whole sum.
   bool finish();
 
-  // Of the op that takes the place of the cell, in the order of `places`, which says where a gate has its columns.
+  // Attributes of the fused op, in the order of `places`, the columns of each gate.
   std::vector<int32_t> weight_places(const std::vector<int>& places) const;
   std::vector<int32_t> bias_places(const std::vector<int>& places) const;
-  // Where gates stand in the first weight that has them all; each at its own place when there is none.
+  // Positions of gates in the first weight that has all of them; each gate's default position if there is none.
   std::vector<int> widest() const;
-  // Without a weight of its own x is the sums: are they in this order?
+  // Without a weight x itself holds the sums: whether they are in this order.
   bool fits_x(const std::vector<int>& places) const;
   // Some weight has rows for the state.
   bool has_state() const;
@@ -68,7 +68,7 @@ class GateSums {
   std::vector<Weight> weights_;
   std::vector<std::pair<std::string, std::vector<int>>> biases_;
   std::vector<Joint> joints_;
-  std::vector<int> of_x_;  // gates of the columns of x when it is the sums
+  std::vector<int> of_x_;  // gates of the columns of x if x is the sums
 };
 
 }  // namespace anabranch

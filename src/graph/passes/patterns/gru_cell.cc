@@ -51,7 +51,7 @@ class GruMatcher {
            sums_.joint(sole(op->input("Input")), {kUpdate, kReset, kCandidate}, "");
   }
 
-  // Two shares that add up to 1.
+  // Two factors that add up to 1.
   bool weighted() {
     return sums_.either(ops_.operands(hidden_, "elementwise_add"), [&](const auto& old, const auto& fresh) {
       return sums_.either(ops_.operands(old, "elementwise_mul"), [&](const auto& share, const auto& h) {
@@ -99,7 +99,7 @@ class GruMatcher {
     });
   }
 
-  // fn(name) for what may be r h among what the sum is made of.
+  // fn(name) for candidates of r h among the operands of the sum.
   template <class Fn> bool with_left(const std::string& sum, Fn&& fn) {
     for (const std::string& name : operands_below(sum, 4)) {
       if (ops_.attempt([&] { return fn(name); })) return true;

@@ -13,13 +13,13 @@ struct Kind {
   std::vector<const char*> first_states, values, kept, for_gradient;
 };
 
-constexpr const char* kNoState = "its memory is no state of a GRU or of a simple cell";
+constexpr const char* kNoState = "its memory is not a state of a GRU or of a simple cell";
 
 const std::vector<Kind>& kinds() {
   static const std::vector<Kind> all = {
       {.what = "an LSTM",
        .op = "lstm_steps",
-       .refusal = "its memories are no cell and state of an LSTM",
+       .refusal = "its memories are not the cell and state of an LSTM",
        .match = match_lstm,
        .first_states = {"H0", "C0"},
        .values = {"Hidden", "Cell"},
@@ -110,7 +110,7 @@ class Matcher {
     return kind.match(ops_, states, &found_);
   }
 
-  // Of fresh mask - before (mask - 1).
+  // The form fresh mask - before (mask - 1).
   std::string fresh(const std::string& kept, const std::string& mask, const std::string& before) {
     const auto two = ops_.operands(kept, "elementwise_sub");
     if (!two) return "";

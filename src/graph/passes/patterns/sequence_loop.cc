@@ -9,7 +9,7 @@
 namespace anabranch {
 namespace {
 
-constexpr const char* kMostTurns = "op_most_turns";  // of models from strangers
+constexpr const char* kMostTurns = "op_most_turns";  // of untrusted models
 
 bool is_zero(const GraphNode& node) {
   const ir::Op& op = *node.op;
@@ -126,7 +126,7 @@ std::string SequenceLoopFinder::find_memories() {
     found_.gone.insert(begun);
     const int first = input_var(node(begun), "X");
     if (std::string why = find_constant(first, begun); !why.empty()) return why;
-    if (graph_.vars[static_cast<size_t>(first)].desc.shape.rank() != 2) return "a first state is no matrix";
+    if (graph_.vars[static_cast<size_t>(first)].desc.shape.rank() != 2) return "a first state is not a matrix";
     found_.vars.first_states.push_back(first);
   }
   return "";
@@ -155,8 +155,8 @@ std::string SequenceLoopFinder::find_outputs() {
   found_.vars.values.assign(found_.cell.values.size(), -1);
   for (size_t i = 0; i < turn_.outputs.size(); ++i) {
     const int array = written(turn_.outputs[i].array);
-    if (array < 0) return fmt::format("{} is no output of the loop", turn_.outputs[i].array);
-    maker(array, "");  // what begins it
+    if (array < 0) return fmt::format("{} is not an output of the loop", turn_.outputs[i].array);
+    maker(array, "");  // its first writer
     for (const int reader : uses_.readers(array)) {
       if (node(reader).op->type != "array_to_lod_tensor") continue;
       if (input_var(node(reader), "RankTable") != table_) return "an output has another order";
@@ -169,7 +169,7 @@ std::string SequenceLoopFinder::find_outputs() {
       kept_.insert(value);
     }
   }
-  return kept_.empty() ? "nobody reads its outputs" : "";
+  return kept_.empty() ? "its outputs have no readers" : "";
 }
 
 int& SequenceLoopFinder::shown(size_t output) {

@@ -1,4 +1,4 @@
-// How find_sequence_loop() finds what it says, step by step.
+// The steps of find_sequence_loop().
 #pragma once
 #include "graph/passes/patterns/sequence_loop.h"
 #include "graph/passes/patterns/sequence_turn_gradient.h"
@@ -17,39 +17,39 @@ class SequenceLoopFinder {
 
  private:
   const GraphNode& node(int at) const { return graph_.nodes[static_cast<size_t>(at)]; }
-  // What the loop reads, or writes, by the name that its block has for it.
+  // The loop's inputs and outputs, by their names in its block.
   int read(const std::string& name) const { return var_named(input_vars(loop_, "X"), loop_.op->input("X"), name); }
   int written(const std::string& name) const {
     return var_named(output_vars(loop_, "Out"), loop_.op->output("Out"), name);
   }
 
   std::string find();
-  // The cell is what goes on to the next step; the rest is made of all rows behind it.
+  // The cell is the part that carries state to the next step; the rest is the tail, applied to all rows afterwards.
   std::string find_cell(const ir::Block& body);
-  // The node of this type that makes what the loop finds in a variable; -1 when another one does, or several do.
-  // Nodes that only begin it go with the loop.
+  // The node of this type that computes the loop's initial value of a variable; -1 if another or several nodes do.
+  // Nodes that only initialize it are removed with the loop.
   int maker(int var, const std::string& type);
   bool is_number_0(int var);
-  // What takes the input apart, and in which order.
+  // The node that unpacks the input, and the order of sequences.
   std::string find_order();
   // It runs from the first step to the last one.
   std::string find_count();
   std::string find_memories();
-  // A first state may be a constant with as many rows as the first element. The sequences have at least as many.
+  // A first state may be a constant with as many rows as the first element. There are at least that number of sequences.
   std::string find_constant(int first, int begun);
   std::string find_outputs();
-  // The variable of all rows of an output; -1 as long as there is none.
+  // The variable with all rows of an output; -1 until it is found.
   int& shown(size_t output);
   std::string find_arguments();
   std::string find_gradient();
   int gradient_made(const std::string& name) const;
-  // The only node that reads what the gradient of the loop makes; -1 when there is none, -2 when it is another one.
+  // The only reader of the loop's gradient; -1 if there is none, -2 if it is another kind of node.
   int reader_of(int made, const char* type) const;
   std::string find_gradient_of_x(const SequenceTurnGradient& gradient);
   std::string find_gradients_of_first_states();
   std::string find_gradients_of_arguments(const SequenceTurnGradient& gradient);
   std::string find_gradient_of_tail(const SequenceTurnGradient& gradient);
-  // Nobody else reads what goes away.
+  // Removed variables have no other readers.
   std::string check_alone();
 
   const Graph& graph_;
@@ -60,9 +60,9 @@ class SequenceLoopFinder {
   SequenceTurn turn_;
   SequenceLoop found_;
   int table_ = -1;
-  std::set<size_t> tail_;   // places of ops
-  std::vector<int> shows_;  // of each output, which of the values; -1: what the tail makes
-  std::set<int> kept_;      // variables that stay: others make them then
+  std::set<size_t> tail_;   // positions of ops
+  std::vector<int> shows_;  // for each output the value it shows; -1: an output of the tail
+  std::set<int> kept_;      // variables that stay: other nodes compute them
 };
 
 }  // namespace anabranch

@@ -80,7 +80,7 @@ std::string SequenceLoopFinder::find_gradients_of_first_states() {
     const int fill = uses_.writer(first);
     const bool constant = std::any_of(found_.constants.begin(), found_.constants.end(),
                                       [&](const auto& one) { return one.first == fill; });
-    if (constant || wanted < 0) continue;  // check_alone() sees that nobody reads it
+    if (constant || wanted < 0) continue;  // check_alone() verifies that it has no readers
     made = wanted;
     kept_.insert(made);
   }

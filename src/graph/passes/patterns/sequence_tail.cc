@@ -18,7 +18,7 @@ class RowCheck {
     for (const auto& memory : turn.memories) rows_.insert(memory.made);
   }
 
-  // Rows of Out come from the same rows of what it takes.
+  // Rows of Out depend on the same rows of the inputs only.
   bool take(const ir::Op& op) {
     const std::string out = sole(op.output("Out"));
     if (!works_by_rows(op) || !is_matrix(out) || op.output_args().size() != 1) return false;

@@ -1,5 +1,5 @@
-// What each step of a loop over sequences makes of its states and keeps to itself or gives out, as the scores of a
-// decoder: when it works row by row it can be made of all rows at once, behind the loop. Recognises, and copies ops.
+// Ops of a loop over sequences that do not feed the next step, such as the scores of a decoder: if they work row by
+// row, they can run once on all rows, after the loop. Recognises them, and copies ops.
 #pragma once
 #include <functional>
 #include <set>
@@ -10,11 +10,11 @@
 
 namespace anabranch {
 
-// Places, among the ops of the cell, of those from which nothing goes on to the next step.
+// Positions, among the ops of the cell, of those that do not contribute to the next step.
 std::set<size_t> tail_of(const SequenceTurn& turn);
-// Why one of them does not work row by row on states and on what others of them make; empty when all do.
+// Why one of them does not work row by row on states and on results of the others; empty if all do.
 std::string misfit_of_tail(const SequenceTurn& turn, const std::set<size_t>& tail, const ir::Block& body);
-// The op as a node beside `like`, with other variables in the place of its own.
+// The op as a node next to `like`, with other variables as arguments.
 GraphNode node_of_all_rows(const Graph& graph, const ir::Op& op, const GraphNode& like,
                            const std::function<int(const std::string&)>& var);
 

@@ -17,7 +17,7 @@ class Reader {
       if (!take(*ops_[i], i < counted_)) turn_.cell.push_back(ops_[i]);
       if (!turn_.why.empty()) return none(turn_.why);
     }
-    if (turn_.condition.empty()) return none("its condition is no comparison with the number of steps");
+    if (turn_.condition.empty()) return none("its condition is not a comparison with the number of steps");
     return sort_arrays();
   }
 
@@ -87,7 +87,7 @@ class Reader {
     return true;
   }
 
-  // Of the count, for the gradient.
+  // The counter's value for the gradient.
   bool take_copy(const ir::Op& op, bool before) {
     if (op.type != "assign" || (op.role() & ir::role::kBackward) == 0) return false;
     if (sole(op.input("X")) != turn_.count || is_outer(sole(op.output("Out")))) return false;
@@ -95,7 +95,7 @@ class Reader {
     return true;
   }
 
-  // Elements of which the first rows are read are memories, if the turn writes the next one; others are inputs.
+  // Elements whose first rows are read are memories, if the iteration writes the next one; others are inputs.
   SequenceTurn sort_arrays() {
     if (turn_.memories.empty()) return none("it has no memory");
     std::set<std::string> arrays;
@@ -125,7 +125,7 @@ class Reader {
   const std::vector<ir::OpRef>& ops_;
   size_t counted_ = 0;
   SequenceTurn turn_;
-  std::vector<SequenceTurn::Element> carried_;  // written behind the increment
+  std::vector<SequenceTurn::Element> carried_;  // written after the increment
 };
 
 }  // namespace

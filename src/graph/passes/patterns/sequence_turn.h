@@ -1,5 +1,5 @@
-// The block of a loop over the steps of sequences, as DynamicRNN leaves it: it counts the steps, reads elements of
-// arrays, computes, and writes elements. Recognises, changes nothing.
+// The block of a loop over the steps of sequences, as DynamicRNN creates it: it counts the steps, reads elements of
+// arrays, computes, and writes elements. Does not change the graph.
 #pragma once
 #include <set>
 #include <string>
@@ -14,17 +14,17 @@ struct SequenceTurn {
   struct Element {
     std::string array, value;
   };
-  // What the turn before has left of those sequences that go on.
+  // The previous iteration's result for the sequences that continue.
   struct Memory {
     std::string array, element, value, made;  // element: as read; value: its first rows
   };
-  std::string why;                             // why it is none; empty when it is one
+  std::string why;                             // why it is not one; empty if it is
   std::string count, table, bound, condition;  // of outer variables: the step's number, the order of the sequences,
-                                               // how many steps there are, whether another one follows
-  std::vector<Element> inputs, outputs;        // what it reads and what it writes
+                                               // the number of steps, whether another one follows
+  std::vector<Element> inputs, outputs;        // elements that it reads and writes
   std::vector<Memory> memories;
   std::vector<ir::OpRef> cell;      // the ops that compute
-  std::set<std::string> now, next;  // what holds the number of this step, and that of the next one
+  std::set<std::string> now, next;  // variables with the number of this step, and of the next
 
   StepView view(const ir::Block& body) const;  // of the cell
 };

@@ -1,5 +1,5 @@
-// The gradient block of a loop over the steps of sequences: is it what append_backward makes, and what of it belongs to
-// which ops?
+// The gradient block of a loop over the steps of sequences: checks that it is the one of append_backward, and assigns
+// its ops to those of the loop.
 #pragma once
 #include <map>
 #include <set>
@@ -14,19 +14,19 @@ namespace anabranch {
 
 class SequenceTurnGradient {
  public:
-  // given: arrays of outputs with a gradient, and that.
+  // given: arrays of outputs with a gradient, and the gradient.
   SequenceTurnGradient(const SequenceTurn& turn, const ir::Block& gradient, const std::map<std::string, int>& given);
-  // Why it computes something else, or more; empty when it is what append_backward makes.
+  // The reason why it computes something else; empty if it is the one of append_backward.
   const std::string& why() const { return why_; }
-  // Whether the gradient block makes the whole gradient of an outer variable that the cell reads.
+  // Whether the gradient block computes the whole gradient of an outer variable that the cell reads.
   bool makes(const std::string& name) const { return check_.is_gradient(ir::grad_name(name), name); }
   // Whether it adds to the gradient of the array of an input.
   bool adds_to(const std::string& array) const { return !gradient_read(array).empty(); }
-  // The gradient that is taken from that of an array which the turn writes; empty when there is none.
+  // The gradient taken from that of an array which the iteration writes; empty if there is none.
   std::string taken_from(const std::string& array) const;
   struct Part {
     BlockGradient::Ops ops;
-    std::vector<std::pair<std::string, std::string>> made;  // gradients of what other ops make, and of what they are
+    std::vector<std::pair<std::string, std::string>> made;  // gradients of other ops' results, and the results
   };
   // Of the ops of the cell at these places.
   Part part(const SequenceTurn& turn, const std::set<size_t>& places) const;
@@ -34,8 +34,8 @@ class SequenceTurnGradient {
  private:
   struct Sorted {
     BlockGradient::Ops plain;                                 // of the cell
-    BlockGradient::Seeds seeds;                               // from arrays that the turn writes
-    std::map<std::string, std::string> written;               // these arrays, and what is taken from them
+    BlockGradient::Seeds seeds;                               // from arrays that the iteration writes
+    std::map<std::string, std::string> written;               // these arrays, and the gradient taken from them
     std::vector<std::pair<std::string, std::string>> read;    // arrays that it reads, gradients of the elements
     std::vector<std::pair<std::string, std::string>> shrunk;  // gradients of elements and of their first rows
     std::string why;
@@ -44,7 +44,7 @@ class SequenceTurnGradient {
   static bool take_write(const SequenceTurn& turn, const ir::Op& op, Sorted* sorted);
   static bool take_read(const SequenceTurn& turn, const ir::Op& op, Sorted* sorted);
   std::string check(const SequenceTurn& turn, const std::map<std::string, int>& given) const;
-  // The gradient of an element that is added to the array's; empty when there is none, @EMPTY@ when there are several.
+  // The gradient of an element that is added to the array's; empty if there is none, @EMPTY@ if there are several.
   std::string gradient_read(const std::string& array) const;
 
   Sorted sorted_;

@@ -1,4 +1,4 @@
-// h' = f(the sum of x and h by their weights, with biases), where f is tanh, sigmoid or relu.
+// h' = f(weighted sum of x and h, with biases), where f is tanh, sigmoid or relu.
 #include "graph/passes/patterns/recurrent_cell.h"
 
 namespace anabranch {

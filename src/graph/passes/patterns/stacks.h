@@ -1,4 +1,4 @@
-// Tensors of all steps and those of single ones: the nodes that put them together and take them apart.
+// Stacked tensors of all steps, and the nodes that stack and unstack them.
 #pragma once
 #include <string>
 #include <vector>
@@ -13,16 +13,15 @@ class Stacks {
   Stacks(Graph& graph, const Uses& uses, int replica, std::string suffix)
       : graph_(graph), uses_(uses), replica_(replica), suffix_(std::move(suffix)), known_(graph.vars.size()) {}
 
-  // As `like`; or as that for so many steps.
+  // As `like`; or as `like` for this number of steps.
   int like(int like, const char* what) { return add(like, what, 0); }
   int of_steps(int like, const char* what, size_t steps) { return add(like, what, steps); }
   GraphNode stack(const std::vector<int>& parts, int to, const GraphNode& like) const;
   GraphNode unstack(int from, const std::vector<int>& parts, const GraphNode& like) const;
-  // The one node of this type that has exactly these variables on one side, along the first axis; -1 when there is
-  // none.
+  // The only node of this type that has exactly these variables on one side, along the first axis; -1 if there is none.
   int reader(const char* type, const std::vector<int>& parts) const { return whole(type, parts, false); }
   int writer(const char* type, const std::vector<int>& parts) const { return whole(type, parts, true); }
-  // Nobody makes the new variables.
+  // No node computes the new variables.
   void forget() {
     for (size_t v = known_; v < graph_.vars.size(); ++v) graph_.vars[v].produced = false;
   }

@@ -1,4 +1,4 @@
-// The ops of one step of a recurrence, and the tools that follow its values back to the ops that make them.
+// The ops of one step of a recurrence, and tools that trace values back to the ops that compute them.
 #pragma once
 #include <functional>
 #include <map>
@@ -12,13 +12,14 @@
 
 namespace anabranch {
 
-// One step, whoever runs it: a block for each step, or ops that stand in a row for each.
+// One step of either form: a block that runs for each step, or consecutive ops for each.
 struct StepView {
   std::vector<ir::OpRef> ops;
-  std::vector<std::string> inputs;                   // what each step has its own of
-  std::vector<std::string> memories, states;         // what a step finds, and what it leaves for the next one
-  std::vector<std::string> outputs;                  // what is seen outside
-  std::function<bool(const std::string&)> is_outer;  // the same in each step
+  std::vector<std::string> inputs;  // inputs that differ between steps
+  // values at the start of a step, and those it leaves for the next one
+  std::vector<std::string> memories, states;
+  std::vector<std::string> outputs;                  // values visible outside
+  std::function<bool(const std::string&)> is_outer;  // equal in each step
 };
 
 class StepOps {
@@ -28,20 +29,20 @@ class StepOps {
   bool makes(const std::string& name) const { return made_by_.count(name) != 0; }
   bool is_outer(const std::string& name) const { return !name.empty() && !makes(name) && view_.is_outer(name); }
 
-  // The op of this type that makes the value; null when another one does, or none.
+  // The op of this type that computes the value; null if there is none or it has another type.
   const ir::Op* made(const std::string& name, const char* type);
-  // What a step hands on is a copy.
+  // A value that a step passes on is a copy.
   std::string original(std::string name);
-  // The one value that an op of this type takes in X; empty when another op makes `name`.
+  // The only argument in X of an op of this type; empty if another op computes `name`.
   std::string inside(const std::string& name, const char* type);
   // X and Y of an op of this type.
   std::optional<std::pair<std::string, std::string>> operands(const std::string& name, const char* type);
   // 1 - x; empty when it is something else.
   std::string one_less(const std::string& name);
-  // An op that nobody has met.
+  // An op that was not visited.
   const ir::Op* left_over() const;
 
-  // fn(), and if it fails, what it has met counts as not met.
+  // fn(); if it fails, the ops it visited count as not visited.
   template <class Fn> bool attempt(Fn&& fn) {
     const std::set<int> before = met_;
     if (fn()) return true;

@@ -26,7 +26,7 @@ class Heads {
   }
 
  private:
-  // A node that is given another variable in the place of one, and an attribute.
+  // A node with one variable replaced by another, and one more attribute.
   void change(int i, int from, int to, const char* attr) {
     GraphNode& node = graph_.nodes[i];
     auto op = std::make_shared<ir::Op>(*node.op);
@@ -48,7 +48,7 @@ class Heads {
     node.op = op;
   }
 
-  // The gradient op among the readers of `var`: -1 when there is none, -2 when somebody else reads it, too.
+  // The gradient op among the readers of `var`: -1 if there is none, -2 if there are other readers.
   int gradient_among(int var, int forward) const {
     int found = -1;
     for (int r : edit_.uses.readers(var)) {
@@ -59,7 +59,7 @@ class Heads {
     return found;
   }
 
-  // Nobody but `only` reads the second output of a transpose.
+  // The second output of a transpose has no reader except `only`.
   bool shape_is_for(int transpose, int only) const {
     const int shape = output_var(graph_.nodes[transpose], "XShape");
     if (shape < 0) return true;
@@ -118,7 +118,7 @@ class Heads {
     return true;
   }
 
-  // The value may be made earlier than it was: by another node, in the same run.
+  // The value may be computed earlier than before: by another node, in the same run.
   bool written_once(int node, const char* slot) const {
     const int var = output_var(graph_.nodes[node], slot);
     return var >= 0 && edit_.uses.writer(var) == node && !graph_.vars[var].desc.persistable;

@@ -1,10 +1,10 @@
-// Transposes that bring the heads of an attention before its rows: fused_attention and its gradient do without.
+// Transposes that move the heads of an attention before its rows: fused_attention and its gradient make them redundant.
 #pragma once
 #include "graph/edit.h"
 
 namespace anabranch {
 
-// How many transposes before and behind this node, with those of its gradient, it takes in; 0 when it is another op.
+// Number of transposes before and after this node, with those of its gradient, that were fused; 0 for another op.
 int take_in_turned_heads(Graph& graph, GraphEdit& edit, int node);
 
 }  // namespace anabranch

@@ -45,7 +45,7 @@ class Finder {
     return it == made_by_.end() ? nullptr : graph_.nodes[static_cast<size_t>(it->second)].op.get();
   }
 
-  // What may be the state in front of a product: a part of what is joined, or its only operand.
+  // Candidates of the state before a product: an operand of a concat, or the product's only operand.
   std::string state_at(int node, size_t part) const {
     const ir::Op& op = *graph_.nodes[static_cast<size_t>(node)].op;
     if (op.type == "gru_unit") return part == 0 ? sole(op.input("HiddenPrev")) : "";
@@ -74,7 +74,7 @@ class Finder {
     return any;
   }
 
-  // The state behind the last step is among what its product leads to.
+  // The state after the last step is among the results of its product.
   bool last_step(int node, const std::string& state, UnrolledChain* chain) {
     std::vector<int> front = {node};
     for (size_t i = 0; i < front.size() && front.size() < kMostNodes; ++i) {
@@ -98,7 +98,7 @@ class Finder {
     return false;
   }
 
-  // Adds the step from `state` to `next`, when it is one and fits those before it.
+  // Adds the step from `state` to `next`, if it is one and fits the earlier ones.
   bool step(int node, const std::string& state, const std::string& next, UnrolledChain* chain) {
     const std::string x = x_of(node, state);
     if (x.empty() || state.empty() || x == next || !maker(next)) return false;
@@ -202,7 +202,7 @@ class Finder {
     return true;
   }
 
-  // The nodes from what a step finds to what it leaves.
+  // The nodes between a step's inputs and outputs.
   bool gather(UnrolledStep* step) const {
     std::vector<std::string> open = step->after;
     std::set<std::string> seen(step->before.begin(), step->before.end());
@@ -215,7 +215,7 @@ class Finder {
       if (!seen.insert(name).second || it == made_by_.end()) continue;
       const GraphNode& node = graph_.nodes[static_cast<size_t>(it->second)];
       if (taken_.count(it->second) || !known(node)) return false;
-      if (node.op->input_args().empty()) continue;  // such as a constant bias: each step reads it alike
+      if (node.op->input_args().empty()) continue;  // such as a constant bias: each step reads the same one
       nodes.insert(it->second);
       if (nodes.size() > kMostNodes) return false;
       for (const auto& in : node.op->input_args()) open.push_back(in);
@@ -224,7 +224,7 @@ class Finder {
     return !nodes.empty();
   }
 
-  // Its names mean one value each.
+  // Its names refer to one value each.
   bool known(const GraphNode& node) const {
     const auto one = [&](int var) {
       return var < 0 || (graph_.vars[var].version == 0 && graph_.find(graph_.vars[var].name, replica_) == var);

@@ -1,5 +1,5 @@
-// Steps of one recurrent cell that stand one after another in a block, as a loop of Python over layers leaves them:
-// found by the weights that they share. Recognises, changes nothing.
+// Consecutive steps of one recurrent cell in a block, as a Python loop over layers creates them: found by the weights
+// they share. Does not change the graph.
 #pragma once
 #include <string>
 #include <vector>
@@ -20,7 +20,7 @@ struct UnrolledChain {
   std::vector<UnrolledStep> steps;
 };
 
-// Of one replica; two steps at least.
+// Of one replica; at least two steps.
 std::vector<UnrolledChain> find_unrolled(const Graph& graph, const Uses& uses, int replica);
 
 }  // namespace anabranch
