@@ -14,10 +14,10 @@ class BadRows {
  public:
   BadRows(const BadRowPolicy& policy, const Schema& schema) : policy_(policy), schema_(schema) {}
 
-  // Throws InvalidArgument for a row that the policy does not let pass, *rows being the number of good ones before it.
-  // The block's first_line is known.
+  // Throws InvalidArgument for a row that the policy rejects; *rows is the number of good ones before it. The block's
+  // first_line is known.
   void admit(const Block& block, const std::string& file, int64_t* rows);
-  void close() { quarantine_.reset(); }  // nothing more is admitted
+  void close() { quarantine_.reset(); }  // no more rows are admitted
   int64_t count() const { return count_.load(std::memory_order_relaxed); }
 
  private:
@@ -29,7 +29,7 @@ class BadRows {
   struct Close {
     void operator()(std::FILE* f) const { std::fclose(f); }
   };
-  std::unique_ptr<std::FILE, Close> quarantine_;  // made at the first bad row of a pass
+  std::unique_ptr<std::FILE, Close> quarantine_;  // created at the first bad row of a pass
 };
 
 }  // namespace anabranch::data

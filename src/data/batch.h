@@ -1,6 +1,6 @@
-// A batch as a program is fed with it: one tensor for each used slot. A Batch is filled again and again by
-// BatchStream::next: its memory grows to the largest batch and stays. Whoever keeps a tensor of it beyond the next call
-// shares memory that will change: copy it. Not thread-safe; each consumer has one of its own.
+// A batch to feed to a program: one tensor for each used slot. BatchStream::next fills the same Batch repeatedly: its
+// memory grows to the largest batch and stays. A tensor kept beyond the next call shares memory that will change: copy
+// it. Not thread-safe; each consumer has a separate one.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -16,8 +16,8 @@ struct BatchScratch;
 struct Batch {
   std::vector<Tensor> columns;                 // column i is slot Schema::used()[i]
   int64_t rows = 0;                            // samples
-  int64_t index = 0;                           // place in the order of this pass, from 0
-  std::vector<std::string> ins_ids, contents;  // one a sample, where the schema has them
+  int64_t index = 0;                           // number in the order of this pass, from 0
+  std::vector<std::string> ins_ids, contents;  // one per sample, if the schema has them
 
   Batch() = default;
   Batch(Batch&&) = default;

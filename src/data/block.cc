@@ -15,7 +15,7 @@ const std::string& slot_name(const BadRow& row, const Schema& schema) {
   return row.slot == -2 ? ins_id : row.slot == -3 ? content : schema.slots[static_cast<size_t>(row.slot)].name;
 }
 
-// What surrounds a column, with bytes that no terminal should see written as \xHH.
+// The text around a column, with unprintable bytes written as \xHH.
 std::string excerpt(const std::string& text, int64_t column) {
   const auto at = static_cast<size_t>(std::max<int64_t>(column - 1, 0));
   const size_t begin = at > kExcerptBytes / 2 ? at - kExcerptBytes / 2 : 0;
@@ -37,15 +37,15 @@ std::string excerpt(const std::string& text, int64_t column) {
 const char* bad_reason_text(BadReason reason) {
   switch (reason) {
     case BadReason::kLineEnds: return "the line ends before it";
-    case BadReason::kCountNotNumber: return "the number of values is no number";
+    case BadReason::kCountNotNumber: return "the number of values is not a number";
     case BadReason::kCountNegative: return "the number of values is negative";
     case BadReason::kCountZero: return "the number of values is 0: pad empty slots where the data is made";
     case BadReason::kCountTooLarge: return "the number of values is too large";
     case BadReason::kCountMismatch: return "the number of values is not that of the variable's shape";
     case BadReason::kFewValues: return "the line ends before its last value";
-    case BadReason::kNotId: return "a value is no integer";
+    case BadReason::kNotId: return "a value is not an integer";
     case BadReason::kIdRange: return "a value does not fit 64 bits";
-    case BadReason::kNotFloat: return "a value is no number";
+    case BadReason::kNotFloat: return "a value is not a number";
     case BadReason::kFloatRange: return "a value does not fit a float32";
     case BadReason::kTextBehind: return "something follows the last slot";
     case BadReason::kLineTooLong: return "the line is too long";

@@ -1,7 +1,7 @@
-// Parsed samples, packed one behind the other: what parsers fill, memory keeps, the cache stores and batches are
-// gathered from. A sample is a run of 32-bit words, slot after slot (used ones only): a dense slot of known size is its
-// values; any other is a count and its values. A float is one word, an id two. One sample is a few neighbouring cache
-// lines, so that shuffled batches cost little more than those in order.
+// Parsed samples, packed one after another: the output of parsers, the contents of memory and of the cache, and the
+// source of batches. A sample is a run of 32-bit words, slot after slot (used ones only): a dense slot of known size is
+// its values; any other is a count and its values. A float is one word, an id two. One sample is a few adjacent cache
+// lines, so that shuffled batches cost little more than ordered ones.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -14,59 +14,59 @@ namespace anabranch::data {
 
 enum class BadReason : int32_t {
   kLineEnds,        // before this slot
-  kCountNotNumber,  // the number of values is none
+  kCountNotNumber,  // the number of values is not a number
   kCountNegative,   //
   kCountZero,       //
   kCountTooLarge,   // does not fit 18 digits
   kCountMismatch,   // a dense slot has another size
-  kFewValues,       // the line ends within the slot
-  kNotId,           // a value of an id slot is no integer
+  kFewValues,       // the line ends inside the slot
+  kNotId,           // a value of an id slot is not an integer
   kIdRange,         // does not fit 64 bits
-  kNotFloat,        // a value of a float slot is no number
+  kNotFloat,        // a value of a float slot is not a number
   kFloatRange,      // does not fit a float32
-  kTextBehind,      // something follows the last slot
+  kTextBehind,      // text after the last slot
   kLineTooLong,     // Settings::max_line_bytes
   kFieldCount,      // CSV: another number of fields
   kQuote,           // CSV: a quote that does not end
-  kPair,            // libsvm: no index:value
+  kPair,            // libsvm: not index:value
 };
 
 struct BadRow {
   int64_t line = 0;    // within the chunk, from 0
-  int64_t rows = 0;    // good ones before it in the chunk
+  int64_t rows = 0;    // good rows before it in the chunk
   int64_t column = 0;  // byte, from 1
   int32_t slot = -1;   // Schema::slots; -1: the line as a whole, -2: ins_id, -3: content
   BadReason reason = BadReason::kLineEnds;
-  std::string text;  // the line, without its end; the begin of it where it is too long
+  std::string text;  // the line, without its end; only its start if it is too long
 };
 
 const char* bad_reason_text(BadReason reason);
-// "part-0:17:23: slot C3: a value is no integer: ...excerpt..."; `line` counts from 1.
+// "part-0:17:23: slot C3: a value is not an integer: ...excerpt..."; `line` counts from 1.
 std::string bad_row_message(const BadRow& row, const Schema& schema, const std::string& file, int64_t line);
 
 struct Block {
   std::unique_ptr<uint32_t[]> words;
   size_t word_count = 0, word_capacity = 0;
-  std::vector<uint32_t> begins;  // word at which a sample begins; one more than there are samples
+  std::vector<uint32_t> begins;  // word at which each sample starts; one more than there are samples
   std::vector<std::string> ins_ids, contents;
   std::vector<BadRow> bad;
   int64_t lines = 0;            // good and bad
-  int64_t bytes = 0;            // of the text (or cache) that they came from
-  int64_t file = 0, chunk = 0;  // place in the order of the data
+  int64_t bytes = 0;            // of the text (or cache) that they come from
+  int64_t file = 0, chunk = 0;  // position in the order of the data
   int64_t first_line = 1;       // number of the chunk's first line; set where there are bad rows
 
   int64_t rows() const { return begins.empty() ? 0 : static_cast<int64_t>(begins.size()) - 1; }
   const uint32_t* row(int64_t i) const { return words.get() + begins[static_cast<size_t>(i)]; }
   int64_t memory_bytes() const;
 
-  void clear();                // memory stays
-  void reserve(size_t count);  // room for so many words in all; keeps what there is
+  void clear();                // keeps the memory
+  void reserve(size_t count);  // room for this number of words in total; keeps the contents
   void append(const uint32_t* row, size_t count);
   void keep_first(int64_t rows);  // drops the others
-  Block packed() const;           // a copy without room to spare and without the bad rows
+  Block packed() const;           // a copy without spare room and without the bad rows
 };
 
-// Where the slots of a sample lie.
+// Offsets of the slots of a sample.
 class RecordShape {
  public:
   struct Part {
@@ -76,7 +76,7 @@ class RecordShape {
   };
 
   explicit RecordShape(const Schema& schema);
-  const std::vector<Part>& parts() const { return parts_; }  // one a used slot
+  const std::vector<Part>& parts() const { return parts_; }  // one per used slot
 
  private:
   std::vector<Part> parts_;

@@ -113,7 +113,7 @@ void block_from_bytes(std::string_view bytes, const std::string& what, const Sch
     AB_CHECK(count <= bytes.size(), InvalidArgument, "{}: a block has more parts than bytes", what);
   }
   const std::string_view words = in.take(4 * head.words, "values");
-  const std::string_view begins = in.take(4 * head.begins, "begins of rows");
+  const std::string_view begins = in.take(4 * head.begins, "starts of rows");
   out->reserve(head.words);
   if (head.words) std::memcpy(out->words.get(), words.data(), words.size());
   out->word_count = head.words;

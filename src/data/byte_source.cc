@@ -34,7 +34,7 @@ class PlainFile final : public ByteSource {
     for (;;) {
       const ssize_t n = ::read(fd_, to, capacity);
       if (n < 0 && errno == EINTR) continue;
-      AB_CHECK(n >= 0, Unavailable, "cannot read {} behind byte {}: {}", path_, consumed_, std::strerror(errno));
+      AB_CHECK(n >= 0, Unavailable, "cannot read {} after byte {}: {}", path_, consumed_, std::strerror(errno));
       consumed_ += n;
       return static_cast<size_t>(n);
     }

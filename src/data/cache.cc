@@ -1,4 +1,4 @@
-// An entry: the magic word, the blocks, an index of them, the key, and a tail that says where the index begins.
+// An entry: the magic word, the blocks, an index of them, the key, and a tail with the offset of the index.
 #include "data/cache.h"
 
 #include <fcntl.h>
@@ -18,11 +18,11 @@
 namespace anabranch::data {
 namespace {
 
-constexpr uint64_t kMagic = 0x31304548434142ab;  // its last digits count versions of the format and of the parsers
+constexpr uint64_t kMagic = 0x31304548434142ab;  // its last digits are the version of the format and of the parsers
 constexpr uint64_t kSeed = 20201;
 
 struct Entry {
-  uint64_t at = 0, bytes = 0, checksum = 0;  // bytes 0: not there yet
+  uint64_t at = 0, bytes = 0, checksum = 0;  // bytes 0: missing
 };
 
 struct Tail {
@@ -74,7 +74,7 @@ class Writer {
   std::mutex mutex_;
   io::AtomicFile file_;
   std::string key_;
-  std::vector<Entry> entries_;  // by piece
+  std::vector<Entry> entries_;  // by chunk
   uint64_t written_ = 0;
   int64_t added_ = 0, pieces_ = -1;
 };
@@ -89,7 +89,7 @@ class CachingInput final : public Input {
       ++pieces_;
       return true;
     }
-    if (!*stop_) writer_->end(pieces_);  // a pass that is given up has not seen the end of the text
+    if (!*stop_) writer_->end(pieces_);  // an aborted pass has not seen the end of the text
     return false;
   }
   void finish(Piece* piece, Block* out) const override {
@@ -155,7 +155,7 @@ bool read_at(int fd, uint64_t at, void* to, size_t count) {
   return pread(fd, to, count, static_cast<off_t>(at)) == static_cast<ssize_t>(count);
 }
 
-// False: no entry of this format for this key.
+// False: not an entry of this format for this key.
 bool read_index(int fd, const std::string& key, std::vector<Entry>* entries) {
   struct stat info {};
   Tail tail{};

@@ -21,9 +21,9 @@ namespace anabranch::data {
 namespace {
 
 constexpr int kMomentMs = 20;
-constexpr int kLookMs = 50;           // how soon a stop is seen
+constexpr int kLookMs = 50;           // reaction time to a stop
 constexpr size_t kStderrTail = 2000;  // bytes kept for messages
-constexpr int kPipeBytes = 1 << 20;   // asked for, so that reader and command change places less often
+constexpr int kPipeBytes = 1 << 20;   // requested, so that reader and command alternate less often
 
 void close_fd(int* fd) {
   if (*fd >= 0) close(*fd);
@@ -40,7 +40,7 @@ struct SpawnSetup {
     posix_spawn_file_actions_adddup2(&actions, stdout_fd, 1);
     posix_spawn_file_actions_adddup2(&actions, stderr_fd, 2);
 #if defined(__GLIBC__) && __GLIBC_PREREQ(2, 34)
-    posix_spawn_file_actions_addclosefrom_np(&actions, 3);  // also those that others opened without O_CLOEXEC
+    posix_spawn_file_actions_addclosefrom_np(&actions, 3);  // includes files that others opened without O_CLOEXEC
 #endif
     posix_spawnattr_init(&attributes);
     sigset_t none, all;
@@ -57,7 +57,7 @@ struct SpawnSetup {
   }
 };
 
-// Ends above 2, so that putting them in place of 0, 1 and 2 closes none of them.
+// Descriptors above 2, so that duplicating them to 0, 1 and 2 closes none of them.
 void make_pipe(int* ends) {
   AB_CHECK(pipe2(ends, O_CLOEXEC) == 0, Unavailable, "cannot make a pipe: {}", std::strerror(errno));
   for (int i = 0; i < 2; ++i) {
@@ -68,8 +68,8 @@ void make_pipe(int* ends) {
   }
 }
 
-// Opening a named pipe to read it would wait for a writer that may never come, and could not be stopped: here it is the
-// first bytes that are waited for.
+// Opening a named pipe for reading would wait for a writer that may never come, and could not be stopped: here the wait
+// is for the first bytes.
 int open_above_two(const std::string& path, const std::atomic<bool>* stop) {
   int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   struct stat info {};
@@ -112,7 +112,7 @@ Child::Child(const std::string& command, const std::string& input_path, Limits l
   close_fd(&err[1]);
   out_ = out[0];
   err_ = err[0];
-  fcntl(out_, F_SETPIPE_SZ, kPipeBytes);  // a wish
+  fcntl(out_, F_SETPIPE_SZ, kPipeBytes);  // a hint
   fcntl(err_, F_SETFL, O_NONBLOCK);
 }
 
@@ -155,7 +155,7 @@ void Child::drain_stderr() {
 }
 
 bool Child::wait_readable(int timeout_ms) {
-  pollfd fds[2] = {{out_, POLLIN, 0}, {err_, POLLIN, 0}};  // poll passes over -1
+  pollfd fds[2] = {{out_, POLLIN, 0}, {err_, POLLIN, 0}};  // poll ignores -1
   const int ready = poll(fds, 2, timeout_ms);
   if (ready > 0 && fds[1].revents) drain_stderr();
   return ready > 0 && fds[0].revents;
@@ -214,7 +214,8 @@ void Child::finish() {
       return;
     }
     if (done < 0 && errno != EINTR) {
-      // Somebody else has taken the status (SIGCHLD is ignored, or another wait): whether the data is whole is unknown.
+      // The status was taken elsewhere (SIGCHLD is ignored, or another wait): it is unknown whether the data is
+      // complete.
       pid_ = -1;
       fail(fmt::format("has ended, but its status is lost: {}", std::strerror(errno)));
     }

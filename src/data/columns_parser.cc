@@ -1,5 +1,5 @@
 // Lines of columns: tab- or comma-separated text and the like. A field may be quoted ("a,b", "" for a quote) unless the
-// separator is a tab; a quoted field ends in its line.
+// separator is a tab; a quoted field ends within its line.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -20,7 +20,7 @@ struct Plan {
 
 struct Field {
   std::string_view text;
-  int64_t column;  // byte at which it begins, from 1
+  int64_t column;  // byte at which it starts, from 1
 };
 
 std::vector<Plan> plan_columns(const Schema& schema, const RowFormat& format) {
@@ -53,7 +53,8 @@ class ColumnsParser final : public RowParser {
       fixed_words_ += 1 + 2 * plan.rule.columns.size();  // a count, and a value of each column
       for (const int64_t column : plan.rule.columns) {
         fields_ = std::max(fields_, static_cast<size_t>(column) + 1);
-        if (plan.rule.split) split_columns_.push_back(static_cast<size_t>(column));  // a separator more is a value more
+        // each further separator is a further value
+        if (plan.rule.split) split_columns_.push_back(static_cast<size_t>(column));
       }
     }
   }
@@ -88,7 +89,7 @@ class ColumnsParser final : public RowParser {
     if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
     Bad bad{1, -1, BadReason::kFieldCount};
     unquoted->clear();
-    unquoted->reserve(line.size());  // its bytes must not move: fields point to them
+    unquoted->reserve(line.size());  // its bytes must not move, because fields point to them
     if (!cut(line, fields, unquoted, &bad)) return writer->refuse(bad.column, bad.slot, bad.reason, whole);
     if (fields->size() < fields_) {
       return writer->refuse(static_cast<int64_t>(line.size()) + 1, -1, BadReason::kFieldCount, whole);
@@ -100,7 +101,7 @@ class ColumnsParser final : public RowParser {
     writer->keep(out);
   }
 
-  // Several slots, or one slot several times, may take the values of one column.
+  // Several slots, or one slot several times, may use the values of one column.
   size_t words_at_most(const std::vector<Field>& fields) const {
     size_t words = fixed_words_;
     for (const size_t column : split_columns_) words += 2 * fields[column].text.size();
@@ -132,7 +133,7 @@ class ColumnsParser final : public RowParser {
     }
   }
 
-  // What is behind the quote that ends the field, or npos.
+  // The text after the quote that ends the field, or npos.
   static size_t unquote(std::string_view line, size_t at, std::string* unquoted) {
     for (++at; at < line.size(); ++at) {
       if (line[at] == '"') {

@@ -1,4 +1,4 @@
-// gzip (any number of members) and zstd (any number of frames). A file that ends within one is an error.
+// gzip (any number of members) and zstd (any number of frames). A file that ends inside one is an error.
 #include <zlib.h>
 #include <zstd.h>
 
@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kInputBytes = 256 << 10;
 
-// What both have in common: a buffer of compressed bytes that is filled when it is empty.
+// Common part: a buffer of compressed bytes that is refilled when it is empty.
 class Compressed : public ByteSource {
  public:
   Compressed(std::unique_ptr<ByteSource> file, std::string path)
@@ -31,7 +31,7 @@ class Compressed : public ByteSource {
   std::string path_;
   std::unique_ptr<ByteSource> file_;
   std::vector<char> input_;
-  size_t at_ = 0, have_ = 0;  // input_[at_, have_) is still to be read
+  size_t at_ = 0, have_ = 0;  // input_[at_, have_) is still to be consumed
 };
 
 class Gzip final : public Compressed {
@@ -70,7 +70,7 @@ class Gzip final : public Compressed {
   }
 
   z_stream stream_{};
-  bool between_ = false;  // two members, or behind the last one
+  bool between_ = false;  // between two members, or after the last one
 };
 
 class Zstd final : public Compressed {
@@ -85,7 +85,7 @@ class Zstd final : public Compressed {
   size_t read(char* to, size_t capacity) override {
     ZSTD_outBuffer out{to, capacity, 0};
     while (out.pos == 0) {
-      // The last call may have left bytes inside for want of room.
+      // The last call may have kept bytes inside for lack of room.
       if (at_ == have_ && !inside_ && !fill()) {
         AB_CHECK(hint_ == 0, Unavailable, "{}: the zstd data ends too early", path_);
         return 0;

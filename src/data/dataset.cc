@@ -13,7 +13,7 @@
 namespace anabranch::data {
 namespace {
 
-constexpr int kMaxThreads = 1024;  // that read: more of them only take memory from each other
+constexpr int kMaxThreads = 1024;  // reader threads: more of them only compete for memory
 
 void check_threads(int threads) {
   AB_CHECK(threads >= 1 && threads <= kMaxThreads, InvalidArgument, "thread_num must be from 1 to {}, got {}",
@@ -32,7 +32,7 @@ void check(const Settings& settings) {
            "the name of a file must be a text without zero bytes");
 }
 
-// In the order of the files and of their text, in which the blocks came.
+// In the order of the files and of their text, in which the blocks arrived.
 void put_in_order(Records* records) {
   for (size_t block = 0; block < records->blocks.size(); ++block) {
     const auto rows = static_cast<uint32_t>(records->blocks[block]->rows());
@@ -59,13 +59,13 @@ int64_t Records::memory_bytes() const {
 }
 
 struct Dataset::Impl {
-  std::mutex mutex;  // all below, but for what the pipeline does in wait_preload
+  std::mutex mutex;  // guards everything below, except the pipeline in wait_preload
   Settings settings;
   std::shared_ptr<Records> records;   // null: nothing is loaded
   std::shared_ptr<Records> original;  // before slots_shuffle
   uint64_t shuffles = 0, slot_shuffles = 0;
-  uint64_t shuffles_before = 0;       // what is loaded was loaded
-  std::unique_ptr<Pipeline> loading;  // keeps all blocks, so its threads need nobody to take them meanwhile
+  uint64_t shuffles_before = 0;       // local_shuffle() calls before the load
+  std::unique_ptr<Pipeline> loading;  // keeps all blocks, so its threads need no consumer meanwhile
   bool collecting = false;
 
   Records& loaded(const char* what) {
@@ -129,7 +129,7 @@ void Dataset::wait_preload() {
   impl_->replace(std::move(made));
 }
 
-// The allocator would keep most of the pages, in pieces that it cannot give back by itself.
+// The allocator would keep most of the pages, in fragments that it cannot return by itself.
 void Dataset::release() {
   {
     const std::lock_guard lock(impl_->mutex);
@@ -139,7 +139,7 @@ void Dataset::release() {
   malloc_trim(0);
 }
 
-// Streams that are open, and what slots_shuffle goes back to, keep their order.
+// Open streams, and the state that slots_shuffle returns to, keep their order.
 void Dataset::local_shuffle() {
   const std::lock_guard lock(impl_->mutex);
   impl_->loaded("local_shuffle");

@@ -1,4 +1,4 @@
-// Records that change their trainers: dealt out like cards, as bytes, and put together again.
+// Exchanges records between workers: distributed like cards, as bytes, and put together again.
 #include <cstring>
 
 #include "data/cache.h"

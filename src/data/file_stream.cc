@@ -1,5 +1,5 @@
-// Batches from files: one consumer at a time takes its samples from the blocks that are ready; gathering them happens
-// in all consumers at once.
+// Batches from files: one consumer at a time takes its samples from the blocks that are ready; gathering runs in all
+// consumers concurrently.
 #include <algorithm>
 #include <deque>
 
@@ -22,7 +22,7 @@ class FileStream final : public BatchStream {
     const std::unique_ptr<BatchScratch, void (*)(BatchScratch*)> release(&scratch, [](auto* s) { s->blocks.clear(); });
     error_.check();
     if (!take(&scratch, &batch->index)) {
-      error_.check();  // another consumer's, which ended this one's wait
+      error_.check();  // of another consumer, which ended this one's wait
       return false;
     }
     try {
@@ -49,7 +49,7 @@ class FileStream final : public BatchStream {
     const std::lock_guard lock(mutex_);
     const Settings& settings = pipeline_.settings();
     const int64_t wanted = settings.batch_size;
-    // Rows are taken when all of them are there: the wait for the last one may be ended by Ctrl-C.
+    // Rows are taken once all of them are available: Ctrl-C may end the wait for the last one.
     while (rows_ < wanted && next_block()) {
     }
     const int64_t count = std::min(rows_, wanted);
@@ -86,8 +86,9 @@ class FileStream final : public BatchStream {
   Pipeline pipeline_;
   RowGather gather_;
   StreamError error_;
-  std::deque<std::shared_ptr<const Block>> blocks_;  // declared after the pipeline, to which they go back
-  int64_t row_ = 0, rows_ = 0;                       // the first row of them that is left, and how many are
+  std::deque<std::shared_ptr<const Block>> blocks_;  // declared after the pipeline, to which they return
+  // the first remaining row of them, and the number of remaining rows
+  int64_t row_ = 0, rows_ = 0;
   int64_t index_ = 0;
   std::atomic<bool> closed_{false};
 };

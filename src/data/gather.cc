@@ -17,7 +17,7 @@ Shape tensor_shape(const Slot& slot, int64_t rows, int64_t values) {
   return shape;
 }
 
-// A dense slot of known size: nothing but its values.
+// A dense slot of known size: just its values.
 void plain_column(const RecordShape::Part& part, Rows* rows, uint32_t* out) {
   const size_t words = part.words_of(part.fixed);
   if (words == 2) {  // one id, as in most models
@@ -61,7 +61,7 @@ int64_t equal_count(const Slot& slot, const Rows& rows) {
   return values;
 }
 
-// The offsets of a column, written in place unless somebody else reads them. Returns the number of values.
+// The offsets of a column, written in place unless they are shared. Returns the number of values.
 int64_t set_offsets(const Rows& rows, Tensor* to, std::shared_ptr<LoD>* lod) {
   to->set_lod(LoDRef());
   if (!*lod || lod->use_count() > 1) *lod = std::make_shared<LoD>(1);

@@ -15,20 +15,20 @@ struct RowAt {
 };
 
 struct BatchScratch {
-  std::vector<RowAt> rows;                           // what the next gather() takes
+  std::vector<RowAt> rows;                           // rows for the next gather()
   std::vector<std::shared_ptr<const Block>> blocks;  // keeps them alive
-  std::vector<const uint32_t*> at;                   // where the next slot of each sample begins
-  std::vector<std::shared_ptr<LoD>> lods;            // one a column; written in place when nobody else holds it
+  std::vector<const uint32_t*> at;                   // where the next slot of each sample starts
+  std::vector<std::shared_ptr<LoD>> lods;            // one per column; written in place unless shared
 };
 
-// Constant, so any number of consumers may use it at once.
+// Constant, so any number of consumers may use it concurrently.
 class RowGather {
  public:
-  explicit RowGather(const Schema& schema);  // which must outlive it
+  explicit RowGather(const Schema& schema);  // the schema must outlive it
 
-  // The scratch of a batch, without rows. Whoever fills `blocks` empties it again.
+  // The scratch of a batch, without rows. The code that fills `blocks` empties it again.
   static BatchScratch& scratch(Batch* batch);
-  // Fills the columns of *batch from its scratch's rows. InvalidArgument when samples differ in a dense slot with an
+  // Fills the columns of *batch from its scratch's rows. InvalidArgument if samples differ in a dense slot with an
   // unknown extent.
   void gather(Batch* batch) const;
 

@@ -1,5 +1,4 @@
-// Blocks and errors by their place in the data, given out in that order, whichever thread is done first. Not
-// thread-safe.
+// Blocks and errors by their position in the data, returned in that order for any order of completion. Not thread-safe.
 #pragma once
 #include <compare>
 #include <cstdint>
@@ -32,7 +31,7 @@ class InOrder {
     waiting_.emplace(place, std::move(ready));
   }
   void end_of_file(int64_t file, int64_t pieces) { pieces_[static_cast<size_t>(file)] = pieces; }
-  // Whether somebody will come to this place: no error is known before it.
+  // Whether this position will be reached: no earlier error is known.
   bool wanted(Place place) const { return !error_at_ || place < *error_at_; }
 
   bool ready() {
@@ -42,7 +41,7 @@ class InOrder {
     }
     return waiting_.count(next_) != 0;
   }
-  // After ready().
+  // Call it after ready().
   Ready take() {
     auto found = waiting_.extract(next_);
     ++next_.piece;
@@ -50,7 +49,7 @@ class InOrder {
   }
 
  private:
-  std::vector<int64_t> pieces_;  // of each file; -1: not known yet
+  std::vector<int64_t> pieces_;  // of each file; -1: unknown
   std::map<Place, Ready> waiting_;
   std::optional<Place> error_at_;
   Place next_;

@@ -1,5 +1,5 @@
-// One file of a data set as pieces of work. The thread that holds the file claims a piece, in order; what is costly is
-// done by finish(), by many threads at once.
+// One file of a data set as chunks of work. The thread that holds the file claims chunks in order; the expensive part
+// is finish(), which many threads run concurrently.
 #pragma once
 #include <atomic>
 #include <cstring>
@@ -30,8 +30,8 @@ struct Buffer {
 
 struct Piece {
   Buffer raw;
-  int64_t chunk = 0;      // number of the piece in its file
-  bool too_long = false;  // the begin of a line that is longer than allowed
+  int64_t chunk = 0;      // number of the chunk in its file
+  bool too_long = false;  // the start of a line that is longer than allowed
 };
 
 class Input {
@@ -42,11 +42,11 @@ class Input {
   virtual int64_t consumed() const = 0;  // bytes of the file claimed so far
 };
 
-// Text, cut behind the last line end of about 256 KiB.
+// Text, cut after the last line end of about 256 KiB.
 std::unique_ptr<Input> text_input(std::unique_ptr<ByteSource> source, std::shared_ptr<const RowParser> parser,
                                   int64_t max_line_bytes, const std::atomic<bool>* stop);
 
-// The text of a file, or what the cache has of it.
+// The text of a file, or its cache entry.
 std::unique_ptr<Input> open_input(const Settings& settings, const std::string& path,
                                   std::shared_ptr<const RowParser> parser, const std::atomic<bool>* stop);
 

@@ -1,4 +1,4 @@
-// libsvm lines: "label index:value index:value ...", what follows a # is a remark. A line without pairs is one with
+// libsvm lines: "label index:value index:value ..."; text after a # is a comment. A line without pairs is one with
 // index 0 and value 0.
 #include <algorithm>
 #include <cmath>

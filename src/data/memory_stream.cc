@@ -1,4 +1,4 @@
-// Batches from memory. The order is there already: consumers take a number each and gather, without waiting.
+// Batches from memory. The order is given: each consumer takes a number and gathers, without waiting.
 #include <algorithm>
 #include <atomic>
 
@@ -44,7 +44,7 @@ class MemoryStream final : public BatchStream {
   const Schema& schema() const override { return settings_.schema; }
   int64_t rows_expected() const override { return static_cast<int64_t>(records_->order.size()); }
 
-  // Of the load, but for what this pass has given out.
+  // Statistics of the load, except for what this pass has returned.
   Statistics statistics() const override {
     Statistics now = records_->statistics;
     now.rows = given_.load(std::memory_order_relaxed);

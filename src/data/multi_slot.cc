@@ -1,9 +1,9 @@
-// MultiSlot text: for each slot, in order, "<n> v1 .. vn". A line is first taken by a loop that knows well-kept text
-// only: single blanks, plain numbers, counts of one digit or the size of a dense slot. What it does not know goes to
-// the careful reader below, which alone decides what is wrong.
+// MultiSlot text: for each slot, in order, "<n> v1 .. vn". A fast loop handles clean text only: single blanks, plain
+// numbers, counts of one digit or the size of a dense slot. It leaves everything else to the careful reader below,
+// which alone decides what is wrong.
 //
-// The grammar: fields are separated by blanks and tabs (any number of them), which may also stand before the first and
-// behind the last field; a carriage return before the end of a line belongs to the end. A count is digits, 1 or more,
+// The grammar: fields are separated by blanks and tabs (any number of them), which may also precede the first and
+// follow the last field; a carriage return before the end of a line belongs to the end. A count is digits, 1 or more,
 // and the size of a dense slot. Ids are as strtoull reads them, floats as strtof (number.h).
 #include <cmath>
 #include <cstring>
@@ -22,7 +22,7 @@ struct SlotPlan {
   bool is_float, dense, used, drop_zeros;
   int64_t fixed;                         // values of a dense slot of known size, else 0
   int64_t multiple;                      // a dense slot with an unknown extent has a multiple of this many values
-  uint32_t prefix = 0, prefix_mask = 0;  // "13 " as it stands in the text, for a dense slot of known size below 1000
+  uint32_t prefix = 0, prefix_mask = 0;  // "13 " as it appears in the text, for a dense slot of known size below 1000
   int prefix_bytes = 0;
 };
 
@@ -62,10 +62,10 @@ uint32_t* put_float(uint32_t* out, float value) {
   return out + 1;
 }
 
-// ---- well-kept text
+// ---- clean text
 
-// Reads `count` values, each with the byte behind it, which is a blank, or the end of the line behind the last value of
-// the last slot. Returns where the next field begins (the end of the line itself), or null.
+// Reads `count` values, each with the following byte: a blank, or the end of the line after the last value of the last
+// slot. Returns where the next field starts (the end of the line itself), or null.
 template <bool kFloat> const char* fast_values(const char* p, int64_t count, bool drop_zeros, uint32_t** out) {
   uint32_t* o = *out;
   for (int64_t i = 0; i < count; ++i) {
@@ -114,7 +114,7 @@ const char* fast_count(const char* p, const SlotPlan& plan, int64_t* count) {
   return fits(plan, *count) ? p : nullptr;
 }
 
-// The words of a sparse slot from which zeros were left out: one takes the place of nothing.
+// The words of a sparse slot after zeros were dropped: one zero replaces an empty list.
 uint32_t* refill(uint32_t* values, uint32_t* out, const SlotPlan& plan) {
   if (out == values) out = plan.is_float ? put_float(out, 0.0f) : put_id(out, 0);
   const auto words = static_cast<uint32_t>(out - values);
@@ -122,7 +122,7 @@ uint32_t* refill(uint32_t* values, uint32_t* out, const SlotPlan& plan) {
   return out;
 }
 
-// One line at p. Returns what is behind its end, or null: for the careful reader.
+// One line at p. Returns the position after its end, or null: for the careful reader.
 const char* fast_line(const char* p, const std::vector<SlotPlan>& plans, uint32_t* out, uint32_t** end) {
   for (const SlotPlan& plan : plans) {
     int64_t count = 0;
@@ -170,7 +170,7 @@ class CarefulLine {
     return false;
   }
 
-  // The next field; empty at the end of the line. at_ is then behind it, begin_ at its begin.
+  // The next field; empty at the end of the line. at_ is then after it, begin_ at its start.
   std::string_view field() {
     begin_ = std::min(line_.find_first_not_of(" \t", at_), line_.size());
     at_ = std::min(line_.find_first_of(" \t", begin_), line_.size());

@@ -26,8 +26,8 @@ bool is_hexadecimal(std::string_view token) {
   return token.size() > 2 && token[0] == '0' && (token[1] == 'x' || token[1] == 'X');
 }
 
-// from_chars says "out of range" for what is too small, too; that is 0, as in strtof. The place of the leading digit
-// and the exponent tell which: near the limits there is no doubt about the sign of their sum.
+// from_chars also reports "out of range" for tiny numbers; those are 0, as in strtof. The position of the leading digit
+// and the exponent decide: near the limits the sign of their sum is unambiguous.
 bool too_small(std::string_view token, bool hexadecimal) {
   const size_t mark = token.find_first_of(hexadecimal ? "pP" : "eE");
   const std::string_view digits = token.substr(0, mark);
@@ -52,7 +52,7 @@ Spelling careful_float(std::string_view token, float* value) {
   if (!token.empty() && (negative || token[0] == '+')) token.remove_prefix(1);
   const bool hexadecimal = is_hexadecimal(token);
   if (hexadecimal) token.remove_prefix(2);
-  if (token.empty() || token[0] == '-' || token[0] == '+') return Spelling::kNone;  // from_chars takes a minus
+  if (token.empty() || token[0] == '-' || token[0] == '+') return Spelling::kNone;  // from_chars accepts a minus
   float v = 0;
   const char* const last = token.data() + token.size();
   const auto format = hexadecimal ? std::chars_format::hex : std::chars_format::general;

@@ -1,6 +1,6 @@
-// Numbers in text, eight digits at a time. The fast functions take what well-kept files hold and hand everything else
-// back; the careful ones decide what is a number. Where both give a value it is the same one.
-// All may read up to 24 bytes behind the number: texts carry kTextPadding bytes behind their end.
+// Numbers in text, eight digits at a time. The fast functions handle clean text and return everything else; the careful
+// ones decide what is a number. If both give a value it is the same one. All may read up to 24 bytes after the number:
+// texts have kTextPadding bytes after their end.
 #pragma once
 #include <bit>
 #include <cstdint>
@@ -17,8 +17,8 @@ inline uint64_t load_eight(const char* p) {
   return v;
 }
 
-// How many of eight bytes, from the first one, are digits. A sum may carry into the byte behind one that is no digit;
-// that one has been found already.
+// How many of eight bytes, from the first one, are digits. A sum may carry into the byte after a non-digit, which has
+// been found already.
 inline int digits_in(uint64_t eight) {
   const uint64_t t = eight ^ 0x3030303030303030u;
   const uint64_t other = ((t + 0x7676767676767676u) | t) & 0x8080808080808080u;
@@ -35,7 +35,7 @@ inline uint64_t spelled(uint64_t eight, int n) {
 
 inline constexpr uint64_t kPowersOfTen[9] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
 
-// Up to 16 digits. Returns what is behind the number, or null: not one of these.
+// Up to 16 digits. Returns the position after the number, or null: not one of these.
 inline const char* fast_id(const char* p, uint64_t* value) {
   const uint64_t first = load_eight(p);
   const int n = digits_in(first);
@@ -53,9 +53,9 @@ inline const char* fast_id(const char* p, uint64_t* value) {
   return p;
 }
 
-// [-]digits[.digits], at most 7 before and 7 behind the point. Returns what is behind the number, or null.
-// A quotient of two numbers that a float (double) holds exactly is rounded once; the double is rounded a second time,
-// which is wrong only when it lies in the middle between two floats: then null.
+// [-]digits[.digits], at most 7 before and 7 after the point. Returns the position after the number, or null. A
+// quotient of two numbers that a float (double) holds exactly is rounded once; the double is rounded a second time,
+// which is wrong only if it lies in the middle between two floats: then null.
 inline const char* fast_float(const char* p, float* value) {
   static constexpr float kTens[8] = {1e0f, 1e1f, 1e2f, 1e3f, 1e4f, 1e5f, 1e6f, 1e7f};
   const bool negative = *p == '-';

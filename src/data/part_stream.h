@@ -1,4 +1,4 @@
-// The first batches of a stream as a stream of their own: a pass in parts, between which nobody reads. Closing a part
+// The first batches of a stream as a separate stream: a pass in parts, between which no batch is read. Closing a part
 // leaves the whole open for the next one.
 #pragma once
 #include <atomic>
@@ -19,7 +19,7 @@ class PartStream final : public BatchStream {
     return false;
   }
   void close() override { left_.store(0, std::memory_order_relaxed); }
-  bool ended() const { return ended_.load(std::memory_order_relaxed); }  // the whole gives no more batches
+  bool ended() const { return ended_.load(std::memory_order_relaxed); }  // the whole has no more batches
 
   const Schema& schema() const override { return whole_->schema(); }
   Statistics statistics() const override { return whole_->statistics(); }
@@ -32,7 +32,7 @@ class PartStream final : public BatchStream {
   std::atomic<bool> ended_{false};
 };
 
-// Leaves out so many batches; returns how many there were.
+// Skips this number of batches; returns how many there were.
 inline int64_t skip_batches(BatchStream* stream, int64_t count) {
   Batch batch;
   int64_t done = 0;

@@ -55,7 +55,7 @@ void Pipeline::stop() {
   lines_known_.notify_all();
 }
 
-// ---- the threads that read
+// ---- the reader threads
 
 void Pipeline::work(int thread) {
   Job job;
@@ -93,7 +93,7 @@ bool Pipeline::wait_for_room() {
   return true;
 }
 
-// From the thread's own lane while that has something, then from the others'.
+// From the thread's own file while it has data, then from the others'.
 bool Pipeline::claim(int thread, Job* job) {
   const size_t count = lanes_.size();
   for (size_t i = 0; i < count; ++i) {
@@ -105,8 +105,8 @@ bool Pipeline::claim(int thread, Job* job) {
   return false;
 }
 
-// Whether there is a file, and it may be read on. After an error, pieces behind it are not read; those before it are,
-// for one of them may be the first error.
+// Whether there is a file, and it may be read further. After an error, later chunks are not read; earlier ones are,
+// because one of them may have the first error.
 bool Pipeline::may_claim(Lane* lane) {
   if (lane->done || stop_) return false;
   if (!lane->input) {
@@ -132,7 +132,7 @@ bool Pipeline::claim_in(Lane* lane, Job* job) {
       if (!stop_) ++statistics_.files;
     }
   } catch (...) {
-    lane->done = true;  // nobody may take what is left of the file for its end
+    lane->done = true;  // the rest of the file must not be mistaken for its end
     lane->input.reset();
     throw;
   }
@@ -263,7 +263,7 @@ std::unique_ptr<Block> Pipeline::next() {
   return std::move(ready.block);
 }
 
-// No thread and no command is left when the caller hears of it.
+// No thread and no command is left when the caller gets it.
 void Pipeline::fail(std::exception_ptr error) {
   finish();
   const std::lock_guard lock(mutex_);
@@ -277,7 +277,7 @@ void Pipeline::finish() {
   for (auto& lane : lanes_) lane->input.reset();
 }
 
-// Pieces before this one have been claimed: they get finished, unless their thread fails and ends.
+// Chunks before this one have been claimed: they get finished, unless their thread fails.
 int64_t Pipeline::first_line_of(const Block& block) {
   std::unique_lock lock(mutex_);
   const auto& before = lines_[static_cast<size_t>(block.file)].before;

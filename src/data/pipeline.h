@@ -1,7 +1,7 @@
-// The threads of one pass over the files: they claim pieces, parse them into blocks, and hand these to one consumer at
-// a time. At most a few blocks a thread are on their way, so memory is flat however large the files are. ordered:
-// blocks come in the order of the files and of their text, and so does an error, whatever the number of threads.
-// Otherwise several files are open at once and blocks come as they get ready; an error comes at once.
+// The threads of one pass over the files: they claim chunks, parse them into blocks, and pass these to one consumer at
+// a time. At most a few blocks per thread are in progress, so memory is constant for any file size. ordered: blocks
+// arrive in the order of the files and of their text, and so does an error, for any number of threads. Otherwise
+// several files are open at once and blocks arrive as they become ready; an error arrives at once.
 #pragma once
 #include <atomic>
 #include <condition_variable>
@@ -22,7 +22,7 @@ namespace anabranch::data {
 
 struct PipelineOptions {
   bool ordered = true;
-  // All blocks are kept by the consumer: made without room to spare, as many as there are, from several files at once.
+  // The consumer keeps all blocks: they are made without spare room, in any number, from several files at once.
   bool keep = false;
   int threads = 1;
   std::function<void()> idle;
@@ -34,17 +34,18 @@ class Pipeline {
   ~Pipeline();
   Pipeline(const Pipeline&) = delete;
 
-  // The next block, bad rows seen to; null at the end, or after finish(). Throws the first error, then always that one.
+  // The next block, after the policy for bad rows; null at the end, or after finish(). Throws the first error, every
+  // time.
   std::unique_ptr<Block> next();
-  void recycle(std::unique_ptr<Block> block);  // its memory serves again. Any thread
-  void finish();  // ends threads and commands, and waits for them; next() gives nothing more. Any thread
+  void recycle(std::unique_ptr<Block> block);  // reuses its memory. Any thread
+  void finish();  // stops threads and commands, and waits for them; next() returns null. Any thread
 
   const Settings& settings() const { return settings_; }
   Statistics statistics() const;
   double progress() const;
 
  private:
-  struct Lane {  // a file at a time, open in one thread at a time
+  struct Lane {  // a file at a time, used by one thread at a time
     std::mutex mutex;
     std::shared_ptr<Input> input;
     int64_t file = -1, pieces = 0, consumed = 0;
@@ -52,7 +53,7 @@ class Pipeline {
   };
   struct Lines {
     std::vector<int64_t> of_piece;   // of a file; -1: not finished yet
-    std::vector<int64_t> before{1};  // number of a piece's first line, as far as all pieces before it are finished
+    std::vector<int64_t> before{1};  // number of a chunk's first line, as far as all earlier chunks are finished
   };
   struct Job {
     std::shared_ptr<Input> input;
@@ -83,9 +84,9 @@ class Pipeline {
   std::atomic<int64_t> next_file_{0};
   std::atomic<bool> stop_{false};
 
-  mutable std::mutex mutex_;  // all below
+  mutable std::mutex mutex_;  // guards everything below
   std::condition_variable room_, ready_, lines_known_;
-  InOrder in_order_;         // what is ready,
+  InOrder in_order_;         // ready blocks,
   std::deque<Ready> queue_;  // or here when not ordered
   int64_t in_flight_ = 0, limit_ = 0;
   int working_ = 0;  // threads

@@ -5,12 +5,12 @@
 //   dense = 1-13 log                   ids = index
 //   C* = 14-39 hash 1000001            values = value
 //
-// The first line names the format: "columns" with tab, comma, semicolon, pipe or space, and "header" when the first
-// line of each file holds names; or "libsvm". Each other line gives a slot its columns, counted from 0. A name with a
-// star stands for as many slots as there are columns: C1, C2, ... Words behind the columns:
-//   hash N     ids: the bytes of the column, hashed with its number, modulo N; for other ids the column is a number
-//   split C    ids: a list, cut at this character
-//   missing V  what an empty column stands for; 0 without it. With "hash" an empty column is a value like others
+// The first line names the format: "columns" with tab, comma, semicolon, pipe or space, and "header" if the first
+// line of each file holds names; or "libsvm". Each other line assigns columns, counted from 0, to a slot. A name with a
+// star stands for one slot per column: C1, C2, ... Options after the columns:
+//   hash N     ids: the bytes of the column, hashed with its number, modulo N; other id columns hold numbers
+//   split C    ids: a list, split at this character
+//   missing V  the value of an empty column, 0 by default. With "hash" an empty column is a value like others
 //   log        floats: ln(1 + x), and 0 for x below 0
 #pragma once
 #include <string>
@@ -37,7 +37,7 @@ struct RowFormat {
   std::vector<ColumnRule> rules;
 };
 
-// InvalidArgument names the line that cannot be understood.
+// InvalidArgument names the line that cannot be parsed.
 RowFormat parse_row_format(const std::string& text);
 
 // A number in [0, 2^64) for these bytes: the same on every machine and in every version of the cache.

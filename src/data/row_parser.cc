@@ -11,7 +11,7 @@ namespace anabranch::data {
 
 void RowWriter::grow(size_t words) {
   AB_CHECK(out_->word_count + words <= UINT32_MAX, ResourceExhausted,
-           "a piece of text makes more than {} values: max_line_bytes must be smaller", UINT32_MAX / 2);
+           "a chunk of text has more than {} values: max_line_bytes must be smaller", UINT32_MAX / 2);
   out_->reserve(std::max(out_->word_count + words, 2 * out_->word_capacity));
 }
 

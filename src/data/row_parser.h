@@ -1,4 +1,4 @@
-// Lines to packed samples. One parser may be used by many threads at once: it keeps nothing between calls.
+// Lines to packed samples. Several threads may share one parser: it keeps nothing between calls.
 #pragma once
 #include <memory>
 #include <string_view>
@@ -11,23 +11,23 @@ namespace anabranch::data {
 class RowParser {
  public:
   virtual ~RowParser() = default;
-  // Appends the samples of whole lines (the last one ends with '\n', too) to *out, and what is wrong with the others.
+  // Appends the samples of whole lines (the last one ends with '\n', too) to *out, and the errors of the others.
   // kTextPadding readable bytes follow the text.
   virtual void parse(std::string_view text, Block* out) const = 0;
 };
 
-// For Settings::format; InvalidArgument when its text or the schema does not fit it.
+// For Settings::format; InvalidArgument if its text is malformed or the schema does not match it.
 std::unique_ptr<RowParser> make_parser(const Settings& settings);
 std::unique_ptr<RowParser> make_multi_slot_parser(const Schema& schema);
 
-// Sample by sample into a block. A sample that is not kept leaves no trace.
+// Writes a block sample by sample. A discarded sample leaves no trace.
 class RowWriter {
  public:
   explicit RowWriter(Block* out) : out_(out) {
     if (out->begins.empty()) out->begins.push_back(0);
   }
 
-  // Room for so many words behind those that are kept; where to write them.
+  // Room for this number of words after the existing ones; returns where to write them.
   uint32_t* room(size_t words) {
     if (out_->word_count + words > out_->word_capacity) grow(words);
     return out_->words.get() + out_->word_count;

@@ -1,5 +1,5 @@
-// What the lines of a data set hold: named slots in the order of the text, and the settings that say how lines are
-// cut into them. Plain values; nothing here reads a file.
+// The contents of a data set's lines: named slots in the order of the text, and settings for splitting lines into them.
+// Plain values; nothing here reads a file.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -10,13 +10,13 @@
 
 namespace anabranch::data {
 
-// One feature of a sample. A dense slot has as many values in each sample as its shape says and becomes a tensor
-// [rows, shape...]; a sparse one has one or more and becomes a tensor [values, 1] with one level of LoD.
+// One feature of a sample. A dense slot has a fixed number of values per sample, given by its shape, and becomes a
+// tensor [rows, shape...]; a sparse one has one or more and becomes a tensor [values, 1] with one level of LoD.
 struct Slot {
   std::string name;
   DType dtype = DType::kInt64;  // kInt64 or kFloat32
   bool dense = false;
-  Shape shape{1};    // dense: of one sample; one extent may be kUnknown, it follows from the first sample of a batch
+  Shape shape{1};    // dense: of one sample; one extent may be kUnknown and follows from the first sample of a batch
   bool used = true;  // false: parsed, checked and dropped
 
   bool is_float() const { return dtype == DType::kFloat32; }
@@ -25,9 +25,9 @@ struct Slot {
 
 struct Schema {
   std::vector<Slot> slots;
-  bool ins_id = false;      // a line begins with "1 <instance id>"
-  bool content = false;     // then comes "1 <text>"
-  bool drop_zeros = false;  // sparse slots: zeros (floats below 1e-6, too) are left out; one is put where none is left
+  bool ins_id = false;      // a line starts with "1 <instance id>"
+  bool content = false;     // followed by "1 <text>"
+  bool drop_zeros = false;  // sparse slots: zeros (also floats below 1e-6) are dropped; an empty list gets one zero
 
   // InvalidArgument: no used slot, two slots of one name, another dtype, more than one unknown extent.
   void check() const;

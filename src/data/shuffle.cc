@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kRecordsPerBlock = 1024;
 
-// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): a stream a (seed, round, slot).
+// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): one stream per (seed, round, slot).
 class Random {
  public:
   Random(uint64_t seed, uint64_t round, uint64_t stream) : state_(seed) {
@@ -34,7 +34,7 @@ template <class T> void permute(std::vector<T>* items, Random random) {
   for (size_t i = items->size(); i > 1; --i) std::swap((*items)[i - 1], (*items)[random.below(i)]);
 }
 
-// The slots of a record, taken apart.
+// The slots of a record.
 struct Piece {
   const uint32_t* begin;
   size_t words;
@@ -50,7 +50,7 @@ std::vector<Piece> pieces_of(const uint32_t* at, const RecordShape& shape) {
   return pieces;
 }
 
-// Adds records to blocks of like size.
+// Adds records to blocks of similar size.
 class RecordsBuilder {
  public:
   explicit RecordsBuilder(const Schema& schema) : schema_(schema) {}
@@ -80,7 +80,7 @@ class RecordsBuilder {
 
 const uint32_t* record(const Records& records, Records::At at) { return records.blocks[at.block]->row(at.row); }
 
-// For each used slot: null, or of which record (place in the order) its values come.
+// For each used slot: null, or the record (position in the order) that its values come from.
 std::vector<std::vector<uint32_t>> permutations(const Schema& schema, const std::vector<std::string>& names,
                                                 size_t records, uint64_t seed, uint64_t round) {
   const std::vector<const Slot*> used = schema.used();

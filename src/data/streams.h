@@ -11,8 +11,7 @@
 
 namespace anabranch::data {
 
-// What load() made: blocks, and the order in which their samples are given out. Constant once it is shared; a copy
-// shares the blocks.
+// The result of load(): blocks, and the order of their samples. Constant once it is shared; a copy shares the blocks.
 struct Records {
   struct At {
     uint32_t block, row;
@@ -24,7 +23,7 @@ struct Records {
   int64_t memory_bytes() const;
 };
 
-// What went wrong in a stream: every later next() throws it again.
+// The error of a stream: every later next() throws it again.
 class StreamError {
  public:
   void check() const {

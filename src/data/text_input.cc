@@ -67,7 +67,7 @@ class TextInput final : public Input {
     raw->size += count;
   }
 
-  // Reads until there are `wanted` bytes, or to the end; or there is a line and a command takes its time for the next.
+  // Reads until there are `needed` bytes, or to the end; or until there is a line and a command is slow with the next.
   void fill(Buffer* raw, size_t wanted) {
     raw->reserve(wanted + kTextPadding);
     while (!ended_ && raw->size < wanted) {
@@ -78,13 +78,13 @@ class TextInput final : public Input {
     }
   }
 
-  // What is behind the last line end waits for the next piece.
+  // Text after the last line end waits for the next chunk.
   void cut(Buffer* raw, size_t end) {
     carry_.assign(raw->data() + end, raw->size - end);
     raw->size = end;
   }
 
-  // The piece is the begin of one line: its end is searched for without keeping what lies between.
+  // The chunk is the start of one line: its end is searched for without keeping the text between.
   void skip_line(Piece* piece) {
     piece->too_long = true;
     Buffer rest;

@@ -11,7 +11,7 @@ Geo::Geo(Client& client, const GeoOptions& options, std::vector<GeoVariable> var
   AB_CHECK(options.trainers >= 1, InvalidArgument, "GEO: trainers must be at least 1, got {}", options.trainers);
   AB_CHECK(options.every >= 1, InvalidArgument, "GEO: push_nums must be at least 1, got {}", options.every);
   for (auto& v : variables) {
-    AB_CHECK(v.value && !v.pieces.empty(), InvalidArgument, "GEO: the parameter {} has no pieces at servers", v.name);
+    AB_CHECK(v.value && !v.pieces.empty(), InvalidArgument, "GEO: the parameter {} has no shards on servers", v.name);
     for (const auto& piece : v.pieces) client_.want(piece.value);
     const std::string name = v.name;
     kept_[name].variable = std::move(v);
@@ -51,7 +51,7 @@ void Geo::begin() {
       const Tensor* w = k.variable.value->get<Tensor>();
       AB_CHECK(w && w->initialized(), NotFound, "GEO: {} was never written: has the trainer's startup program run?",
                name);
-      AB_CHECK(w->rows() == rows_of(k), ShapeMismatch, "GEO: {} has {} rows here, its pieces at servers have {}", name,
+      AB_CHECK(w->rows() == rows_of(k), ShapeMismatch, "GEO: {} has {} rows here, its shards on servers have {}", name,
                w->rows(), rows_of(k));
       AB_CHECK(w->dtype() == DType::kFloat32 || w->dtype() == DType::kFloat64, Unsupported,
                "GEO training of {}, which is of {}", name, dtype_name(w->dtype()));
@@ -83,7 +83,7 @@ void Geo::check() const {
 void Geo::note(const std::string& table, std::span<const int64_t> ids) {
   const auto it = kept_.find(table);
   AB_CHECK(it != kept_.end() && it->second.variable.sparse, InvalidArgument,
-           "send: {} is no table whose rows are exchanged", table);
+           "send: {} is not a table whose rows are exchanged", table);
   const int64_t rows = rows_of(it->second);
   for (const int64_t id : ids) {
     AB_CHECK(id >= 0 && id < rows, InvalidArgument, "send: row {} of {}, which has {} rows", id, table, rows);

@@ -164,7 +164,7 @@ void Geo::merge_rows(Kept& k) {
                ShapeMismatch, "GEO: the server at {} does not answer with rows of {}", piece.value.link->endpoint(),
                k.variable.name);
       for (size_t i = 0; i < ids_.size(); ++i) {
-        AB_CHECK(ids_[i] >= 0 && ids_[i] < piece.rows, InvalidArgument, "GEO: row {} of a piece of {}, which has {}",
+        AB_CHECK(ids_[i] >= 0 && ids_[i] < piece.rows, InvalidArgument, "GEO: row {} of a shard of {}, which has {}",
                  ids_[i], k.variable.name, piece.rows);
         const int64_t row = begin + ids_[i], at = row * width;
         const RowLocks::Hold hold(w, row, shared);

@@ -78,7 +78,7 @@ void Hub::come(const Message& m, Answer answer, Answers* out) {
   const auto size = static_cast<size_t>(std::count(members.begin(), members.end(), ',')) + 1;
   if (size > kMostMembers || rank >= size) return refuse(fmt::format("rank {} of {} processes", rank, size));
   Meeting& meeting = meetings_[m.header().round];
-  if (meeting.met && meeting.reason.empty()) end(meeting, fmt::format("rank {} has started anew", rank), out);
+  if (meeting.met && meeting.reason.empty()) end(meeting, fmt::format("rank {} has restarted", rank), out);
   if (meeting.number == 0 || !meeting.reason.empty()) {
     meeting = Meeting();
     meeting.number = ++meetings_begun_;

@@ -26,7 +26,7 @@ void check_tensor(const Part& p, int i) {
 void check_part(const Part& p, int i, size_t left) {
   AB_CHECK(p.kind >= PartKind::kTensor && p.kind < PartKind::kKinds, InvalidArgument,
            "part {} of a message is of kind {}, which there is not", i, static_cast<int>(p.kind));
-  AB_CHECK(p.bytes <= left, InvalidArgument, "part {} of a message wants {} bytes, {} are left", i, p.bytes, left);
+  AB_CHECK(p.bytes <= left, InvalidArgument, "part {} of a message needs {} bytes, {} are left", i, p.bytes, left);
   if (p.kind == PartKind::kTensor) check_tensor(p, i);
   const size_t unit = p.kind == PartKind::kIds ? sizeof(int64_t) : p.kind == PartKind::kWanted ? sizeof(uint32_t) : 1;
   AB_CHECK(p.bytes % unit == 0, InvalidArgument, "part {} of a message has {} bytes, not a multiple of {}", i, p.bytes,
@@ -54,7 +54,7 @@ MessageRef Message::parse(std::shared_ptr<const char> bytes, size_t size) {
 void Message::walk() {
   const Header& h = static_cast<const Message&>(*this).header();
   AB_CHECK(h.magic == Header::kMagic, InvalidArgument,
-           "these bytes are no message of this protocol: they begin with {:#x}", h.magic);
+           "these bytes are not a message of this protocol: they start with {:#x}", h.magic);
   AB_CHECK(h.verb >= Verb::kHello && h.verb < Verb::kVerbs, InvalidArgument, "verb {} of a message is not known",
            static_cast<int>(h.verb));
   AB_CHECK(h.bytes == size_, InvalidArgument, "a message says that it has {} bytes, it has {}", h.bytes, size_);
@@ -70,7 +70,7 @@ void Message::walk() {
     AB_CHECK(next <= size_, InvalidArgument, "a message ends inside of part {}", i);
     at = next;
   }
-  AB_CHECK(at == size_, InvalidArgument, "a message has {} bytes behind its last part", size_ - at);
+  AB_CHECK(at == size_, InvalidArgument, "a message has {} bytes after its last part", size_ - at);
 }
 
 }  // namespace anabranch::ps

@@ -103,7 +103,7 @@ void Server::load(const MessageRef& record, std::set<std::string>* variables) {
   } else {
     AB_CHECK(
         record->parts() == 2 && record->part(0).kind == PartKind::kText && record->part(1).kind == PartKind::kTensor,
-        InvalidArgument, "the state in {} has a record that is no variable", options_.history.folder);
+        InvalidArgument, "the state in {} has a record that is not a variable", options_.history.folder);
     const std::string name(record->text(0));
     store_.load(name, Message::tensor(record, 1));
     variables->insert(name);

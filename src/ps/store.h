@@ -76,7 +76,7 @@ class Store {
   // A table that grows: the head of its file, then the rows of a part (GrowableTable::append_rows) by `bits` of the
   // hash; with 0 bits none. InvalidArgument: it is no such table.
   virtual void read_table(uint32_t variable, uint64_t, int, Message*) const {
-    AB_THROW(InvalidArgument, "variable {} is no table that grows", variable);
+    AB_THROW(InvalidArgument, "variable {} is not a growable table", variable);
   }
 
   // ---- what a server that was killed is made again from

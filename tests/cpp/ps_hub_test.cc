@@ -118,7 +118,7 @@ TEST_F(PsHub, AProcessThatStartsAnewEndsTheGroup) {
   come(1, 1);
   ask(2, Verb::kBeat, 0, {});
   come(3, 1);
-  EXPECT_EQ(answered_.wait(2), "rank 1 has started anew");
+  EXPECT_EQ(answered_.wait(2), "rank 1 has restarted");
   come(4, 0);
   EXPECT_EQ(answered_.wait(3), "bytes of 0");
 }

@@ -79,7 +79,7 @@ def test_message_names_file_line_column_and_slot(tmp_path):
                 getattr(made, "load_into_memory", lambda: None)()
                 list(made._batches())
             text = str(caught.value)
-            assert "%s:11:18: slot words: a value is no integer" % path in text
+            assert "%s:11:18: slot words: a value is not an integer" % path in text
             assert "2 1 1.5 1 0 2 12 x3" in text and "skip" in text
 
 

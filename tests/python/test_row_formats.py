@@ -92,9 +92,9 @@ def test_libsvm(tmp_path):
 
 
 @pytest.mark.parametrize("line, message", [
-    ("1\t2", "a:2:4: the line has another number of fields"), ("1\tx\t3", "a:2:3: slot b: a value is no number"),
+    ("1\t2", "a:2:4: the line has another number of fields"), ("1\tx\t3", "a:2:3: slot b: a value is not a number"),
     ("1\t1e99\t3", "a:2:3: slot b: a value does not fit a float32"),
-    ("1.5\t2\t3", "a:2:1: slot a: a value is no integer"),
+    ("1.5\t2\t3", "a:2:1: slot a: a value is not an integer"),
     ("1\t2\t99999999999999999999", "a:2:5: slot c: a value does not fit 64 bits"), ("", "a:2:1: the line has")])
 def test_bad_columns(tmp_path, line, message):
     (tmp_path / "a").write_text("1\t2\t3\n%s\n" % line)
@@ -107,8 +107,8 @@ def test_bad_columns(tmp_path, line, message):
 
 
 @pytest.mark.parametrize("line, message", [
-    ("1 3", "a:1:3: not index:value"), ("1 x:3", "a:1:3: not index"), ("1 3:x", "a:1:3: a value is no number"),
-    ("", "a:1:1: the line ends"), ("1.5 3:1", "a:1:1: slot y: a value is no integer"), ("1 qid:3", "not index")])
+    ("1 3", "a:1:3: not index:value"), ("1 x:3", "a:1:3: not index"), ("1 3:x", "a:1:3: a value is not a number"),
+    ("", "a:1:1: the line ends"), ("1.5 3:1", "a:1:1: slot y: a value is not an integer"), ("1 qid:3", "not index")])
 def test_bad_libsvm(tmp_path, line, message):
     (tmp_path / "a").write_text(line + "\n")
     slots = [fluid.data("y", [None, 1], "int64"), fluid.data("i", [None, 1], "int64", lod_level=1)]
