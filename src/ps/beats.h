@@ -1,4 +1,4 @@
-// Says to a server now and then that a trainer is alive, whatever else it does.
+// Tells a server regularly that a worker is alive, during any other work.
 #pragma once
 #include <memory>
 
@@ -11,7 +11,7 @@ class Beats : public std::enable_shared_from_this<Beats> {
   Beats(std::shared_ptr<Link> link, std::shared_ptr<Timer> timer, Milliseconds every)
       : link_(std::move(link)), timer_(std::move(timer)), every_(every) {}
 
-  // Goes on until this is gone. An answer that does not come is no reason to say less.
+  // Runs until this is destroyed. A missing answer does not change the interval.
   void begin() {
     timer_->after(every_, [weak = weak_from_this()] {
       const std::shared_ptr<Beats> self = weak.lock();

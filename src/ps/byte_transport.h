@@ -1,5 +1,5 @@
-// The border to transports that are plug-ins: bytes and the types of the standard library, nothing of ours, so that a
-// plug-in needs no symbol of the library that loads it. Failures are told as text.
+// Interface of transports that are plug-ins: bytes and types of the standard library only, so that a plug-in needs no
+// symbol of the library that loads it. Failures are returned as text.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -15,8 +15,8 @@ struct Bytes {
 };
 
 struct ByteLimits {
-  uint64_t message = uint64_t{16} << 30;  // of one message, checked before it is gathered
-  uint64_t chunk = uint64_t{16} << 20;    // messages travel in pieces of this size
+  uint64_t message = uint64_t{16} << 30;  // of one message, checked before it is assembled
+  uint64_t chunk = uint64_t{16} << 20;    // messages travel in chunks of this size
 };
 
 // Certificates for both sides (PEM); all empty: none.
@@ -25,8 +25,8 @@ struct ByteSecurity {
 };
 
 struct ByteFailure {
-  std::string why;       // empty: it went well
-  bool refused = false;  // the other side does not take such a request: sending it again would not help
+  std::string why;       // empty: success
+  bool refused = false;  // the other side refuses such a request: a retry would not help
 };
 using ByteAnswer = std::function<void(Bytes answer, const ByteFailure& failure)>;  // once
 
@@ -36,9 +36,9 @@ class ByteChannel {
   virtual void call(Bytes request, int64_t deadline_ms, ByteAnswer answer) = 0;
 };
 
-// What a listener has seen of callers that break off, hang, or say what nobody understands.
+// A listener's counts of callers that disconnect, hang, or send invalid messages.
 struct PeerCounts {
-  std::atomic<int64_t> malformed{0};  // requests that were no message: other bytes, too large, cut off
+  std::atomic<int64_t> malformed{0};  // requests that were not a message: other bytes, too large, cut off
   std::atomic<int64_t> unread{0};     // answers whose caller had gone, or did not read them to their end
 };
 
@@ -53,7 +53,7 @@ using ByteHandler = std::function<void(Bytes request, std::function<void(Bytes)>
 class ByteTransport {
  public:
   virtual ~ByteTransport() = default;
-  // Null and a failure when the endpoint cannot be had.
+  // Null and a failure if the endpoint is not available.
   virtual std::unique_ptr<ByteListener> listen(const std::string& endpoint, const ByteSecurity& security,
                                                const ByteLimits& limits, ByteHandler handler,
                                                std::shared_ptr<PeerCounts> counts, std::string* failure) = 0;
@@ -61,7 +61,7 @@ class ByteTransport {
                                                const ByteLimits& limits) = 0;
 };
 
-// What a plug-in exports under this name.
+// The symbol that a plug-in exports.
 inline constexpr const char* kByteTransportSymbol = "anabranch_byte_transport_2";
 using ByteTransportFn = ByteTransport* (*)();
 

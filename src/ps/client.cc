@@ -33,7 +33,7 @@ Remote Client::remote(const std::string& endpoint, const std::string& name) {
   return out;
 }
 
-// Messages are used again when nobody holds them any more: a steady step allocates none.
+// Messages are reused once they are no longer shared: a steady step allocates none.
 std::shared_ptr<Message> Client::fresh(Line& line, Verb verb) {
   for (auto& m : line.spare) {
     if (m.use_count() > 1) continue;
@@ -127,7 +127,7 @@ void Client::answered(Line& line, const std::shared_ptr<Exchange>& exchange, Mes
   if (exchange->left.fetch_sub(1) == 1) exchange->done(exchange->error);
 }
 
-// The last answer that holds a variable, and where.
+// The last answer that holds a variable, and its position.
 MessageRef Client::find(const Remote& variable, int* part, bool take) {
   const std::lock_guard lock(mutex_);
   Line& line = *lines_[static_cast<size_t>(variable.server)];
@@ -211,8 +211,8 @@ std::shared_ptr<Beats> Client::beats(const std::string& endpoint, Milliseconds e
   return made;
 }
 
-// A trainer that was killed may have pushed its gradients to some servers and not to others, where the others wait for
-// it. The one after it has none for that step, and says so there: all servers are at one step then.
+// A worker that was killed may have pushed its gradients to some servers and not to others, where the other workers
+// wait for it. Its successor has none for that step, and tells the servers, so that all servers are at one step.
 void Client::catch_up(const std::vector<std::string>& servers) {
   if (caught_up_.exchange(true)) return;
   int ignored = 0;

@@ -1,6 +1,6 @@
-// A trainer's side: lines to all servers, and what its steps exchange with them. In sync training a step pushes its
-// gradients into one message for each server; the exchange sends them and is over when every server has answered, with
-// the updated variables that the step wants.
+// The worker's side: links to all servers, and the exchange of its steps. In sync training a step puts its gradients
+// into one message per server; the exchange sends them and ends when every server has answered, with the updated
+// variables that the step needs.
 #pragma once
 #include <atomic>
 #include <exception>
@@ -16,7 +16,7 @@
 
 namespace anabranch::ps {
 
-// A variable at a server.
+// A variable on a server.
 struct Remote {
   std::shared_ptr<Link> link;
   int server = 0;
@@ -31,7 +31,7 @@ void copy_part(const Message& message, int part, Tensor* out);
 
 class Client {
  public:
-  // How the client reaches an endpoint.
+  // How the client connects to an endpoint.
   using Connect = std::function<std::shared_ptr<Channel>(const std::string& endpoint)>;
   Client(const LinkOptions& options, Connect connect, std::shared_ptr<Timer> timer);
 
@@ -40,54 +40,53 @@ class Client {
   Remote remote(const std::string& endpoint, const std::string& name);
   const LinkOptions& options() const { return options_; }
 
-  // Whether servers take the gradients of all trainers together.
+  // Whether servers combine the gradients of all workers.
   bool in_step();
 
   // ---- steps of sync training
   void push(const Remote& to, const Tensor& gradient);
   void push(const Remote& to, std::span<const int64_t> ids, int64_t height, const void* values, DType dtype,
             int64_t width);
-  // What each exchange brings from now on, for as long as somebody wants it.
+  // Requests a variable in each exchange from now on, until it is cancelled.
   void want(const Remote& variable);
   void want_no_more(const Remote& variable);
-  // Sends what was pushed; `done` hears of the first error, if any, when all servers have answered.
+  // Sends the pushed gradients; `done` gets the first error, if any, when all servers have answered.
   using Done = std::function<void(std::exception_ptr)>;
   void exchange(Done done);
-  // Copies a variable out of the last exchange's answers; false when they do not hold it, or it was taken already.
+  // Copies a variable out of the last exchange's answers; false if they do not hold it, or it was taken already.
   bool take(const Remote& variable, Tensor* out);
-  // Those rows of a table that the answer holds.
+  // The rows of a table in the answer.
   bool take_rows(const Remote& table, std::vector<int64_t>* ids, Tensor* rows);
-  // The same, as often as it is asked for.
+  // The same, for repeated calls.
   bool peek(const Remote& variable, Tensor* out);
 
-  // Null, or what sends and receives beside the steps; it is attached and detached when no step runs.
+  // Null, or the communicator that works in parallel to the steps; it is attached and detached while no step runs.
   Communicator* communicator() const { return communicator_.get(); }
   void attach(std::shared_ptr<Communicator> communicator) { communicator_ = std::move(communicator); }
 
-  // Null, or what exchanges differences for it.
+  // Null, or the exchanger of its differences.
   Geo* geo() const { return geo_.get(); }
   void attach(std::shared_ptr<Geo> geo) { geo_ = std::move(geo); }
 
   // ---- at any time
-  // The value of a variable as the server has it now.
+  // The current value of a variable on the server.
   void pull(const Remote& variable, std::function<void(MessageRef answer)> done);
-  // `trains`: keys of a table that grows get rows.
+  // `trains`: keys of a growable table get rows.
   void rows(const Remote& table, std::span<const int64_t> ids, std::function<void(MessageRef answer)> done,
             bool trains = false);
-  // The sum over all trainers, in their order, of arrays of one shape, at one server; waits for them. Without an array:
-  // a barrier. Trainers that use a name equally often meet.
+  // The sum over all workers, in their order, of arrays of one shape, at one server; waits for them. Without an array:
+  // a barrier. Calls with equal names are matched by their count.
   void reduce(const std::string& endpoint, const std::string& name, const Tensor* array,
               std::function<void(MessageRef answer)> done);
-  // The sum that trainers need within a step of sync training, at the first of the servers that get gradients in it. A
-  // trainer that is started again takes part in the step under way: when the others have the sum already, it gets the
-  // same one.
+  // A sum within a step of sync training, at the first of the servers that get gradients in it. A restarted worker
+  // takes part in the current step: if the others have the sum already, it gets the same one.
   void reduce_in_step(const std::vector<std::string>& servers, const std::string& name, const Tensor& array,
                       std::function<void(MessageRef answer)> done);
-  // Something else that changes what one server keeps.
+  // Another request that changes the state of one server.
   void send(const std::string& endpoint, std::shared_ptr<Message> request, std::function<void(MessageRef answer)> done);
-  // Says to a server from now on that this trainer is alive, for as long as somebody keeps it.
+  // Tells a server from now on that this worker is alive, as long as the result is kept.
   std::shared_ptr<Beats> beats(const std::string& endpoint, Milliseconds every);
-  void complete();  // tells every server; waits
+  void complete();  // notifies every server; waits
   std::vector<std::string> stats();
 
  private:
@@ -98,9 +97,9 @@ class Client {
   };
   struct Line {
     std::shared_ptr<Link> link;
-    std::shared_ptr<Message> outgoing;  // of the step under way
+    std::shared_ptr<Message> outgoing;  // of the current step
     bool pushed = false;
-    std::map<uint32_t, int> wanted;  // by variable: how often
+    std::map<uint32_t, int> wanted;  // by variable: number of requests
     MessageRef answer;
     std::vector<Place> places;  // of its tensors, by variable
     std::vector<std::shared_ptr<Message>> spare;
@@ -127,7 +126,7 @@ class Client {
   std::vector<std::unique_ptr<Line>> lines_;
   std::shared_ptr<Communicator> communicator_;
   std::shared_ptr<Geo> geo_;
-  std::map<std::string, uint64_t> reductions_;  // how often each name was used
+  std::map<std::string, uint64_t> reductions_;  // number of uses of each name
   std::atomic<bool> caught_up_{false};
 };
 

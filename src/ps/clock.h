@@ -1,4 +1,4 @@
-// Time, passed in, so that tests and simulations decide it.
+// Time as a dependency, so that tests and simulations control it.
 #pragma once
 #include <chrono>
 

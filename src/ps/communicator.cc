@@ -104,7 +104,7 @@ void Communicator::leave() {
   changed_.notify_all();
 }
 
-// Whether there is something to send now.
+// Whether there is something to send.
 bool Communicator::ready() const {
   if (options_.threads == 0) {
     return std::any_of(pending_.begin(), pending_.end(), [](const auto& p) { return p.second.count > 0; });

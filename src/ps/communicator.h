@@ -1,6 +1,7 @@
-// What sends and receives for a trainer while its steps go on (asynchronous training). Steps put gradients down and
-// take the newest parameters up; a thread sends what lies there, several gradients of one variable merged, and asks for
-// the parameters in the same message. A variable takes only so many gradients before it is sent: then steps wait.
+// Sends and receives for a worker while its steps go on (asynchronous training). Steps deposit gradients and fetch the
+// newest parameters; a thread sends the deposited ones, several gradients of one variable merged, and requests the
+// parameters in the same message. A variable accepts a limited number of gradients before they are sent: then steps
+// wait.
 #pragma once
 #include <condition_variable>
 #include <exception>
@@ -15,9 +16,9 @@
 namespace anabranch::ps {
 
 struct CommunicatorOptions {
-  int queue = 1;         // gradients of a variable that may lie there
-  bool average = false;  // merged gradients are averaged, not added up
-  int threads = 0;       // half-async: that many steps wait for each other, and for the parameters; 0: none does
+  int queue = 1;         // maximum number of unsent gradients of a variable
+  bool average = false;  // merged gradients are averaged, not summed
+  int threads = 0;       // half-async: number of steps that wait for each other, and for the parameters; 0: none
 };
 
 struct CommunicatorStats {
@@ -27,21 +28,21 @@ struct CommunicatorStats {
 class Communicator {
  public:
   Communicator(Client& client, const CommunicatorOptions& options);
-  ~Communicator();  // sends what is there, as far as servers take it
+  ~Communicator();  // sends the rest, as far as servers accept it
   Communicator(const Communicator&) = delete;
 
-  // Waits while the variable has enough. Throws what went wrong in the thread.
+  // Waits while the variable's queue is full. Rethrows errors of the thread.
   void push(const Remote& to, const Tensor& gradient);
   void push(const Remote& to, std::span<const int64_t> ids, int64_t height, const void* values, DType dtype,
             int64_t width);
-  // From now on each round brings it.
+  // From now on each round fetches it.
   void want(const Remote& variable);
-  // The newest value, when there is one that is newer than `seen`, which becomes its number.
+  // The newest value, if there is one newer than `seen`, which is set to its number.
   bool take(const Remote& variable, uint64_t* seen, Tensor* out);
-  // Half-async: the end of a step of one thread. `done` when the round is over that has its gradients.
+  // Half-async: the end of a step of one thread. `done` is called when the round with its gradients has ended.
   void meet(Client::Done done);
-  void leave();  // one thread fewer will meet
-  // Sends all that is there, and waits.
+  void leave();  // one thread fewer takes part
+  // Sends everything, and waits.
   void flush();
   CommunicatorStats stats() const;
 
@@ -52,8 +53,8 @@ class Communicator {
     int count = 0;
     bool sparse = false;
     Tensor dense;
-    SelectedRows rows;         // its value is made of `values` when it is sent
-    std::vector<char> values;  // of all rows that have come, one push behind the other
+    SelectedRows rows;         // its value is built from `values` when it is sent
+    std::vector<char> values;  // of all deposited rows, one push after the other
     DType dtype = DType::kFloat32;
     int64_t width = 0;
   };
@@ -71,7 +72,7 @@ class Communicator {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::map<Key, Pending> pending_;
-  std::map<Key, Pending> sending_;  // memory of the round before
+  std::map<Key, Pending> sending_;  // memory of the last round
   std::vector<Client::Done> waiting_;
   int threads_;
   bool over_ = false, busy_ = false;

@@ -95,7 +95,8 @@ class RealDisk final : public Disk {
     if (fd < 0) fail("open the folder", path, errno);
     const int failed = fsync(fd), error = errno;
     close(fd);
-    if (failed != 0 && error != EINVAL) fail("flush the folder", path, error);  // EINVAL: it cannot be flushed at all
+    // EINVAL: the folder cannot be flushed at all
+    if (failed != 0 && error != EINVAL) fail("flush the folder", path, error);
   }
 };
 

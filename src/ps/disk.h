@@ -1,5 +1,5 @@
-// Files, passed in like the clock and the network, so that simulations decide what a crash leaves of them. Failures are
-// errors of kind Unavailable or ResourceExhausted that name the file.
+// Files as a dependency, like the clock and the network, so that simulations decide what a crash leaves of them.
+// Failures are errors of kind Unavailable or ResourceExhausted that name the file.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -14,10 +14,10 @@ class DiskFile {
  public:
   virtual ~DiskFile() = default;
   virtual void write(std::string_view data) = 0;  // at the end
-  virtual void sync() = 0;                        // what was written survives the loss of power
+  virtual void sync() = 0;                        // written data survives a power failure
 };
 
-// A file that is read from its begin to its end.
+// A file that is read from start to end.
 class DiskSource {
  public:
   virtual ~DiskSource() = default;
@@ -29,13 +29,14 @@ class DiskSource {
 class Disk {
  public:
   virtual ~Disk() = default;
-  virtual std::unique_ptr<DiskFile> create(const std::string& path) = 0;  // an empty one, whatever was there
+  virtual std::unique_ptr<DiskFile> create(const std::string& path) = 0;  // creates or truncates it
   virtual bool exists(const std::string& path) const = 0;
   virtual std::unique_ptr<DiskSource> open(const std::string& path) const = 0;
-  virtual std::vector<std::string> list(const std::string& folder) const = 0;  // names, sorted; none without the folder
-  virtual void make_folder(const std::string& path) = 0;                       // and those above it
+  // names, sorted; none if the folder does not exist
+  virtual std::vector<std::string> list(const std::string& folder) const = 0;
+  virtual void make_folder(const std::string& path) = 0;  // and its parents
   virtual void rename(const std::string& from, const std::string& to) = 0;
-  virtual void remove(const std::string& path) = 0;  // a file, or a folder with all that is in it
+  virtual void remove(const std::string& path) = 0;  // a file, or a folder with its contents
   virtual void sync_folder(const std::string& path) = 0;
 };
 

@@ -5,7 +5,7 @@
 
 namespace anabranch::ps {
 
-// One name more than there are zero bytes; no text, no file.
+// One name more than there are zero bytes; empty text: no file.
 std::vector<std::string> FileQueues::split(std::string_view names) {
   std::vector<std::string> out;
   if (names.empty()) return out;
@@ -101,7 +101,7 @@ void FileQueues::end(std::string_view key, int64_t file, bool trained) {
   if (!trained) return;
   ++counts_.done;
   Queue& queue = find(key);
-  if (--queue.left == 0) std::vector<File>().swap(queue.files);  // that it was there is all that is asked of it
+  if (--queue.left == 0) std::vector<File>().swap(queue.files);  // only the existence of a finished queue matters
 }
 
 void FileQueues::give_up(uint32_t trainer) {
@@ -112,7 +112,7 @@ void FileQueues::give_up(uint32_t trainer) {
   }
 }
 
-// Key, names, and of each file that does not wait four numbers: which, its state, and its trainer.
+// Key, names, and four numbers for each file that does not wait: which, its state, and its worker.
 void FileQueues::save(const std::function<void(std::shared_ptr<Message>)>& put) const {
   for (const auto& [key, queue] : queues_) {
     std::vector<std::string> names;
@@ -139,7 +139,7 @@ void FileQueues::load(const Message& record, TimePoint now) {
     File& f = file_of(key, states[i]);
     f.state = static_cast<State>(states[i + 1]);
     f.holder = {static_cast<uint32_t>(states[i + 2]), static_cast<uint64_t>(states[i + 3])};
-    f.since = now;  // who has it may have been heard of by an earlier server only
+    f.since = now;  // an earlier server may have been the only one to know its holder
     if (f.state == State::kDone) --queue.left;
   }
 }

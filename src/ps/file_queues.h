@@ -1,7 +1,7 @@
-// Files of data sets that trainers take one by one from the first server. A file that was handed out is leased: nobody
-// else gets it until its trainer gives it back, is started again, has come to its end, or was not heard of for the time
-// of a lease. Then it is at the head of its queue again, to be read from its start. A file whose records are trained is
-// done. Who decides keeps what was decided before it is done here: decisions depend on time, what is kept does not.
+// Files of data sets that workers take one by one from the first server. A file is leased to one worker until the
+// worker returns it, restarts, completes, or is silent for the time of a lease. Then it is at the head of its queue
+// again, to be read from its start. A file whose records are trained is done. The caller records decisions before they
+// are applied here: decisions depend on time, the records do not.
 #pragma once
 #include <functional>
 #include <map>
@@ -18,8 +18,8 @@ namespace anabranch::ps {
 
 struct FileCounts {
   int64_t taken = 0, done = 0;
-  int64_t returned = 0;  // that their trainers had not given back themselves
-  int64_t late = 0;      // that were given back when somebody else had them
+  int64_t returned = 0;  // without being returned by their workers
+  int64_t late = 0;      // returned after another worker had taken them
 };
 
 class FileQueues {
@@ -34,21 +34,21 @@ class FileQueues {
 
   explicit FileQueues(Milliseconds lease) : lease_(lease) {}
 
-  // Names stand one behind the other, with a zero byte between them. InvalidArgument: too long, or there with others.
+  // Names are separated by zero bytes. InvalidArgument: too long, or the queue exists with others.
   bool knows(std::string_view key, std::string_view names) const;
   void add(std::string_view key, std::string_view names);
 
-  // The first file that nobody has, or -1. NotFound: no such queue.
+  // The first free file, or -1. NotFound: no such queue.
   int64_t next(std::string_view key, TimePoint now, const Heard& heard);
   void lease(std::string_view key, int64_t file, Holder holder, TimePoint now);
   const std::string& name(std::string_view key, int64_t file) const;
   int64_t left(std::string_view key) const;  // files that are not done
 
-  // Whether what a trainer says of a file counts: it has the file, or nobody has taken it since.
+  // Whether a worker's report on a file counts: it holds the file, or the file was not taken since.
   bool holds(std::string_view key, int64_t file, Holder holder) const;
   void end(std::string_view key, int64_t file, bool trained);
   void count_late() { ++counts_.late; }
-  void give_up(uint32_t trainer);  // all that it has goes back
+  void give_up(uint32_t trainer);  // returns all files of a worker
 
   const FileCounts& counts() const { return counts_; }
   void count_anew() { counts_ = {}; }
@@ -66,7 +66,7 @@ class FileQueues {
     TimePoint since{};
   };
   struct Queue {
-    std::vector<File> files;  // none when all are done
+    std::vector<File> files;  // empty when all are done
     int64_t left = 0;
   };
 
@@ -84,7 +84,7 @@ class FileQueues {
   FileCounts counts_;
 };
 
-// ---- what trainers send
+// ---- the workers' requests
 std::shared_ptr<Message> offer_files(std::string_view key, const std::vector<std::string>& names);
 std::shared_ptr<Message> take_file(std::string_view key);
 std::shared_ptr<Message> end_file(std::string_view key, int64_t file, bool trained);

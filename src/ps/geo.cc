@@ -42,7 +42,7 @@ void Geo::begin() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return error_ || !busy_; });
     check();
-    busy_ = true;  // the thread touches nothing
+    busy_ = true;  // the thread uses nothing
   }
   std::exception_ptr failed;
   try {

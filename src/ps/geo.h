@@ -1,10 +1,10 @@
-// GEO: a trainer trains alone and keeps, beside each parameter w, what it was after the last exchange (old). Every k
-// steps it sends (w - old) / trainers, which becomes part of old, too; servers add it to their p. The answer brings p:
-// w += p - old, old = p. So what was learned since the exchange began stays, and the part that was not sent - all but
-// one share - is in w - old, and in the next difference. Of tables only the rows that steps have looked up are sent,
-// or, under rules that move others, too, those that have moved; and those that have changed at the server come back.
+// GEO: a worker trains on its own and keeps, for each parameter w, its value after the last exchange (old). Every k
+// steps it sends (w - old) / workers, which is added to old, too; servers add it to their p. The answer has p: w += p -
+// old, old = p. So updates since the start of the exchange stay, and the part that was not sent - all but one share -
+// is in w - old, and in the next difference. Of tables only the rows that steps have looked up are sent, or, under
+// rules that move others, too, those that have moved; the answer has the rows that have changed on the server.
 //
-// Parameters change between steps, at the gate of their scope; messages travel beside them.
+// Parameters change between steps, at the gate of their scope; messages are sent in parallel to the steps.
 #pragma once
 #include <condition_variable>
 #include <exception>
@@ -23,11 +23,11 @@ namespace anabranch::ps {
 
 struct GeoOptions {
   int trainers = 1;
-  int64_t every = 100;  // steps of all threads of this trainer
-  bool thread = true;   // exchanges have a thread of their own; else whoever makes steps begins and ends them
+  int64_t every = 100;  // steps of all threads of this worker
+  bool thread = true;   // exchanges run in a separate thread; otherwise the caller of steps starts and ends them
 };
 
-// A parameter, cut by rows over servers.
+// A parameter, split by rows over servers.
 struct GeoVariable {
   struct Piece {
     Remote difference, value;
@@ -35,9 +35,9 @@ struct GeoVariable {
   };
   std::string name;
   std::shared_ptr<Value> value;
-  bool sparse = false;  // a table: rows that were looked up are sent
+  bool sparse = false;  // a table: looked-up rows are sent
   std::vector<Piece> pieces;
-  bool moves_all = false;  // of a table: rows that its rule has moved without a look-up are sent, too; momentum goes on
+  bool moves_all = false;  // of a table: rows that its rule has moved without a lookup are sent, too (momentum)
 };
 
 struct GeoStats {
@@ -50,20 +50,20 @@ class Geo {
   ~Geo();
   Geo(const Geo&) = delete;
 
-  // The parameters hold what the servers have: after the trainer's startup program, before its first step.
+  // Loads the servers' values: after the worker's startup program, before its first step.
   void begin();
   bool begun() const;
-  // Within a step: rows that it looks up. InvalidArgument for rows that the table does not have.
+  // Within a step: the rows that it looks up. InvalidArgument for rows outside of the table.
   void note(const std::string& table, std::span<const int64_t> ids);
-  // At the end of a step. Throws what went wrong in an exchange.
+  // At the end of a step. Throws errors of an exchange.
   void step();
-  // Exchanges what is left, and waits.
+  // Exchanges the rest, and waits.
   void flush();
   GeoStats stats() const;
 
   // ---- without a thread
   bool due() const;
-  void begin_exchange(Client::Done done);  // when `done` hears of no error, end_exchange() takes over what has come
+  void begin_exchange(Client::Done done);  // when `done` gets no error, end_exchange() applies the answers
   void end_exchange();
 
  private:
@@ -93,7 +93,7 @@ class Geo {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool begun_ = false, due_ = false, busy_ = false, over_ = false;
-  int64_t since_ = 0;  // steps since the last exchange began
+  int64_t since_ = 0;  // steps since the last exchange started
   std::exception_ptr error_;
   GeoStats stats_;
   std::vector<char> buffer_;

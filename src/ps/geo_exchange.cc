@@ -1,4 +1,4 @@
-// What an exchange takes from parameters, and what it adds to them.
+// Takes differences from parameters for an exchange, and applies the answers.
 #include <cstring>
 
 #include "base/run_gate.h"
@@ -15,7 +15,7 @@ template <class Fn> void with_floats(DType dtype, Fn&& fn) {
   AB_THROW(Unsupported, "GEO training of a parameter of {}", dtype_name(dtype));
 }
 
-// What is sent of n numbers, which is then no longer new.
+// Takes the share of n numbers to send, which is then no longer new.
 template <class T> void take_difference(const T* w, T* old, T* out, int64_t n, T trainers) {
   for (int64_t i = 0; i < n; ++i) {
     out[i] = (w[i] - old[i]) / trainers;
@@ -32,7 +32,7 @@ template <class T> void take_over(T* w, T* old, const T* p, int64_t n) {
 
 }  // namespace
 
-// Steps that are counted here are those whose changes the parameters hold: nobody is in the middle of one.
+// Counts only steps whose changes are complete: no thread is inside a step.
 void Geo::take_noted() {
   const std::lock_guard lock(mutex_);
   since_ = 0;
@@ -50,7 +50,7 @@ void Geo::check_shape(const Kept& k) const {
            k.old.shape().str());
 }
 
-// All rows are looked at, which takes what reading them takes; exchanges are rare.
+// Visits all rows, at the cost of reading them; exchanges are rare.
 void Geo::note_moved(Kept& k) {
   const size_t bytes = static_cast<size_t>(k.old.row_elems()) * dtype_size(k.old.dtype());
   const auto* now = static_cast<const char*>(k.variable.value->tensor().raw());
@@ -95,7 +95,7 @@ void Geo::send_dense(Kept& k) {
   });
 }
 
-// A server hears of its piece even when none of its rows was looked up: it has changes of others to tell.
+// A server is sent its shard even if none of its rows was looked up, because it has changes of others.
 void Geo::send_rows(Kept& k) {
   with_floats(k.old.dtype(), [&](auto zero) {
     using T = decltype(zero);
@@ -127,7 +127,7 @@ void Geo::merge_all() {
   const RunGate::Change change(kept_.empty() ? nullptr : kept_.begin()->second.variable.value->gate().get());
   for (auto& [name, k] : kept_) {
     const Tensor* w = k.variable.value->get<Tensor>();
-    if (!w || !(w->shape() == k.old.shape()) || w->dtype() != k.old.dtype()) continue;  // the next exchange says so
+    if (!w || !(w->shape() == k.old.shape()) || w->dtype() != k.old.dtype()) continue;  // the next exchange reports it
     bring_to_host(k.variable.value->as<Tensor>());
     k.variable.sparse ? merge_rows(k) : merge_dense(k);
     k.variable.value->touch();

@@ -32,7 +32,7 @@ std::vector<uint64_t> History::numbers(const std::string& kind) const {
   return out;
 }
 
-// It is looked through before anything of it is taken: its last record says how many there are.
+// It is scanned before any of it is used: its last record has the number of records.
 bool History::is_whole(const std::string& file) const {
   uint64_t records = 0, said = 0;
   read_records(*options_.disk->open(file), [&](const std::vector<MessageRef>& r) {
@@ -83,14 +83,14 @@ void History::open_journal(uint64_t number) {
 }
 
 void History::append(std::span<const MessageRef> messages, bool flushed) {
-  if (messages[0]->header().verb != Verb::kHello) ++since_;  // a start alone is worth no snapshot
+  if (messages[0]->header().verb != Verb::kHello) ++since_;  // a restart alone does not justify a snapshot
   if (!keeps_journal()) return;
   AB_CHECK(!broken_, Unavailable, "the journal in {} cannot be written: nothing is taken until a snapshot succeeds",
            options_.folder);
   try {
     journal_->write(messages);
   } catch (...) {
-    broken_ = true;  // whatever is there now, nothing behind it would be read
+    broken_ = true;  // nothing after the damaged record would be read
     since_ = options_.snapshot_every;
     throw;
   }
@@ -101,7 +101,7 @@ void History::append(std::span<const MessageRef> messages, bool flushed) {
 void History::commit(uint64_t position) {
   if (strongest_ != Durability::kFlushed || flushed_ >= position) return;
   const std::lock_guard one(committing_);
-  if (flushed_ >= position) return;  // by whoever was here before
+  if (flushed_ >= position) return;  // by another thread
   std::shared_ptr<RecordWriter> journal;
   uint64_t all = 0;
   {
@@ -115,14 +115,14 @@ void History::commit(uint64_t position) {
     journal->sync();
   } catch (...) {
     const std::lock_guard lock(journal_mutex_);
-    broken_ = true;  // the system may have dropped what it could not write: the same file is not tried again
+    broken_ = true;  // the system may have dropped unwritten data: the same file is not tried again
     throw;
   }
   if (flushed_ < all) flushed_ = all;
 }
 
 uint64_t History::begin_snapshot() {
-  if (!broken_) since_ = 0;  // one that fails is not tried again at once
+  if (!broken_) since_ = 0;  // a failed snapshot is not repeated at once
   const uint64_t number = newest_ + 1;
   open_journal(number);
   newest_ = number;
@@ -145,7 +145,7 @@ void History::close_snapshot(SnapshotFile& file) {
   remove_old();
 }
 
-// The last two snapshots stay, with the journals behind the older one. What cannot be removed is in nobody's way.
+// The last two snapshots stay, with the journals since the older one. Files that cannot be removed do no harm.
 void History::remove_old() {
   const std::vector<uint64_t> kept = numbers("snapshot");
   const uint64_t first = kept.size() < 2 ? kept.front() : kept[kept.size() - 2];

@@ -1,11 +1,11 @@
-// What a server keeps on disk, so that another one can go on where it was killed: snapshots of its state, and a journal
-// of what it has acknowledged since.
+// A server's state on disk, so that another one can resume after a crash: snapshots of its state, and a journal of
+// everything it acknowledged since.
 //
 //   FOLDER/snapshot-00000007/state   a snapshot: written as new-00000007, flushed, renamed. The last two are kept.
-//   FOLDER/journal-00000007          what was acknowledged after it, until snapshot 8 began
+//   FOLDER/journal-00000007          updates acknowledged after it, until snapshot 8 started
 //
-// A journal begins at the moment at which a snapshot is taken, before it is on disk: a snapshot that is not there yet,
-// or is damaged, is made up for by the one before it and both journals. Not thread-safe, but for commit().
+// A journal starts at the moment at which a snapshot is taken, before it is on disk: a missing or damaged snapshot is
+// replaced by the previous one and both journals. Not thread-safe, except for commit().
 #pragma once
 #include <atomic>
 #include <functional>
@@ -18,10 +18,10 @@
 namespace anabranch::ps {
 
 enum class Durability {
-  kNone,      // nothing is kept
-  kSnapshot,  // L0: what was acknowledged after the last snapshot is lost with the process, and counted
-  kJournal,   // L1: what was acknowledged survives the process
-  kFlushed,   // L2: and the machine
+  kNone,      // nothing is stored
+  kSnapshot,  // L0: updates acknowledged after the last snapshot are lost with the process, and counted
+  kJournal,   // L1: acknowledged updates survive the process
+  kFlushed,   // L2: and a power failure
 };
 
 struct HistoryOptions {
@@ -29,14 +29,14 @@ struct HistoryOptions {
   std::string folder;
   int64_t snapshot_every = 1000;  // records
   Disk* disk = &real_disk();
-  // Of losses and failures that stop nothing.
+  // Reports losses and failures that stop nothing.
   std::function<void(const std::string& what)> tell = [](const std::string& what) {
     fmt::print(stderr, "anabranch: {}\n", what);
   };
-  std::map<std::string, Durability> tables = {};  // those for which it is another one; not kNone
+  std::map<std::string, Durability> tables = {};  // tables with another level; not kNone
 };
 
-// A snapshot that is being written. One that nobody closes is found by nobody.
+// A snapshot that is being written. It is invisible until it is closed.
 class SnapshotFile {
  public:
   SnapshotFile(Disk& disk, const std::string& folder, uint64_t number);
@@ -50,7 +50,7 @@ class SnapshotFile {
   const std::string folder_;
   const uint64_t number_;
   RecordWriter out_;
-  uint64_t records_ = 0, flushed_ = 0;  // flushed: bytes
+  uint64_t records_ = 0, flushed_ = 0;  // flushed: in bytes
 };
 
 class History {
@@ -58,27 +58,27 @@ class History {
   explicit History(const HistoryOptions& options);
 
   bool keeps_journal() const { return strongest_ >= Durability::kJournal; }
-  // The last snapshot that is whole, then what was acknowledged after it. False when there is none; InvalidArgument
-  // when there are some and none is whole.
+  // The last complete snapshot, then the updates acknowledged after it. False if there is none; InvalidArgument if
+  // there are some and none is complete.
   bool read(const std::function<void(std::vector<MessageRef>)>& snapshot,
             const std::function<void(std::vector<MessageRef>)>& journal);
 
-  // Appends what is about to be done. Unavailable or ResourceExhausted: it is not on disk, and must not be done.
-  // `flushed`: whether it has to survive the machine, where anything has.
+  // Appends an operation before it is done. Unavailable or ResourceExhausted: it is not on disk, and must not be done.
+  // `flushed`: whether it must survive a power failure.
   void append(std::span<const MessageRef> messages, bool flushed = true);
   bool snapshot_is_due() const { return since_ >= options_.snapshot_every; }
 
-  // A snapshot is of now: a new journal begins.
+  // A snapshot has the current state: a new journal starts.
   uint64_t begin_snapshot();
-  // It is written record by record, while append() and commit() go on, and then named. Unavailable or
-  // ResourceExhausted when that failed, and then the one before stays the last.
+  // It is written record by record, while append() and commit() go on, and then renamed. Unavailable or
+  // ResourceExhausted if that failed; the previous one then stays the last.
   std::unique_ptr<SnapshotFile> open_snapshot(uint64_t number);
   void close_snapshot(SnapshotFile& file);
   uint64_t last_snapshot() const { return last_; }
 
-  // What must be on disk before now() is answered.
+  // The position that must be on disk before an operation is acknowledged.
   uint64_t position() const { return wanted_; }
-  // Any thread, several together: returns when all up to a position is on disk.
+  // Any thread, concurrently: returns when everything up to a position is on disk.
   void commit(uint64_t position);
 
  private:
@@ -91,11 +91,11 @@ class History {
   const HistoryOptions options_;
   Durability strongest_;  // of all tables
   std::shared_ptr<RecordWriter> journal_;
-  std::atomic<bool> broken_{false};  // the journal has refused something: what comes behind it would not be found
-  std::atomic<int64_t> since_{0};    // records since the last snapshot began
-  uint64_t last_ = 0, newest_ = 0;   // snapshots: on disk, begun
+  std::atomic<bool> broken_{false};  // the journal has refused a record: later ones would not be found
+  std::atomic<int64_t> since_{0};    // records since the last snapshot started
+  uint64_t last_ = 0, newest_ = 0;   // snapshots: on disk, started
   std::atomic<uint64_t> appended_{0}, flushed_{0};
-  std::atomic<uint64_t> wanted_{0};  // the last one that has to be flushed
+  std::atomic<uint64_t> wanted_{0};  // the last one that must be flushed
   std::mutex committing_, journal_mutex_;
 };
 

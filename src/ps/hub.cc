@@ -16,7 +16,7 @@ MessageRef texts(Verb verb, const std::vector<std::string>& given) {
 
 MessageRef refusal(ErrorKind kind, const std::string& why) {
   auto m = Message::error(Verb::kHello, Error(kind, why));
-  m->header().incarnation = 1;  // an answer: sending it again would not help
+  m->header().incarnation = 1;  // an answer: a retry would not help
   return m;
 }
 

@@ -1,11 +1,10 @@
-// Where processes of a group meet before they have connections to each other, and tell each other why the group has
-// ended: at the first of them, which listens. It knows nothing of what they compute.
+// Rendezvous of a group's processes before they are connected, and the place where they publish why the group has
+// ended: the first of them, which listens. It does not know what they compute.
 //
-//   hello     a process comes, with bytes for the others. Answered when all have come, with the bytes of all; refused
-//   when
-//             they do not agree on their number, and after a deadline, which names those that have not come
+//   hello     a process arrives, with bytes for the others. Answered when all have arrived, with the bytes of all;
+//             refused if they disagree on their number, and after a deadline, which names the missing processes
 //   beat      answered when the group has ended, with the reason
-//   complete  with a text: why the group has ended; answered with the reason that came first
+//   complete  with a text: the group has ended for this reason; answered with the reason that came first
 //             without: this process is done; answered when all are
 #pragma once
 #include <map>
@@ -22,25 +21,25 @@ namespace anabranch::ps {
 
 class Hub {
  public:
-  // `deadline`: from the first process that comes to the last.
+  // `deadline`: from the first process that arrives to the last.
   Hub(Transport& transport, const std::string& endpoint, Milliseconds deadline);
-  ~Hub();  // who watches or waits hears that the group has ended
+  ~Hub();  // clients that watch or wait are notified of the end
   Hub(const Hub&) = delete;
   const std::string& endpoint() const { return listener_->endpoint(); }
 
  private:
   // One group. Its number is the `round` of messages.
   struct Meeting {
-    uint64_t number = 0;  // of this meeting: the group may meet anew
-    std::string members;  // what all must say alike
+    uint64_t number = 0;  // of this meeting: the group may meet again
+    std::string members;  // must be equal in all processes
     std::vector<std::string> given;
-    std::vector<Answer> waiting;  // by rank, while they come
+    std::vector<Answer> waiting;  // by rank, while they arrive
     std::vector<Answer> watching, leaving;
     std::set<uint32_t> left;
     std::string reason;
     bool met = false;
   };
-  using Answers = std::vector<std::pair<Answer, MessageRef>>;  // told without the lock
+  using Answers = std::vector<std::pair<Answer, MessageRef>>;  // sent without the lock
 
   void handle(const MessageRef& request, Answer answer);
   void come(const Message& m, Answer answer, Answers* out);
@@ -53,7 +52,7 @@ class Hub {
   std::map<uint64_t, Meeting> meetings_;
   uint64_t meetings_begun_ = 0;
   ThreadTimer timer_;
-  std::unique_ptr<Listener> listener_;  // the last member: ends first
+  std::unique_ptr<Listener> listener_;  // the last member: destroyed first
 };
 
 }  // namespace anabranch::ps

@@ -1,4 +1,4 @@
-// Row ids that come again and again, once each: sorted out when they are asked for, and when they have doubled.
+// A set of row ids that repeat often: duplicates are removed on access, and when the size has doubled.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -38,7 +38,7 @@ class IdSet {
   }
 
   std::vector<int64_t> ids_;
-  size_t distinct_ = 0;  // the first ones, when nothing was added since
+  size_t distinct_ = 0;  // number of leading distinct ids, if nothing was added since
 };
 
 }  // namespace anabranch::ps

@@ -14,8 +14,9 @@
 namespace anabranch::ps {
 namespace {
 
-constexpr Milliseconds kPause{50};       // between two attempts to reach the first process
-constexpr Milliseconds kWatch{3600000};  // a call that is answered when the group has ended; then the next
+constexpr Milliseconds kPause{50};  // between two attempts to reach the first process
+// timeout of a call that is answered when the group has ended; then it is repeated
+constexpr Milliseconds kWatch{3600000};
 
 comm::WireMaker& gloo() {
   static comm::WireMaker* loaded = reinterpret_cast<comm::WireMakerFn>(
@@ -31,7 +32,7 @@ bool was_lost(const Message& m) {
   return m.header().error == 1 + static_cast<uint8_t>(ErrorKind::kUnavailable) && m.header().incarnation == 0;
 }
 
-// The hubs of this process, one for each address: rings share it.
+// The hubs of this process, one per address: rings share them.
 std::shared_ptr<Hub> hub_at(Transport& transport, const std::string& endpoint, Milliseconds deadline) {
   static auto& mutex = *new std::mutex();
   static auto& hubs = *new std::map<std::string, std::weak_ptr<Hub>>();
@@ -42,7 +43,7 @@ std::shared_ptr<Hub> hub_at(Transport& transport, const std::string& endpoint, M
   return hub;
 }
 
-// This process's line to the hub.
+// This process's connection to the hub.
 class HubLine final : public comm::Witness, public std::enable_shared_from_this<HubLine> {
  public:
   HubLine(const JoinOptions& o, std::shared_ptr<Channel> channel, std::shared_ptr<Hub> hub)
@@ -137,7 +138,7 @@ std::string host_of(const std::string& endpoint) {
   return host;
 }
 
-// Connects all; what the meeting itself says goes before what the wire makes of it.
+// Connects all; an error of the meeting takes precedence over the wire's.
 std::unique_ptr<comm::Wire> connect(const JoinOptions& o, HubLine& line) {
   std::exception_ptr refused;
   const comm::Swap swap = [&](const std::string& mine) -> std::vector<std::string> {

@@ -13,7 +13,7 @@ Durability Levels::of(uint32_t variable) const {
   return it == tables_.end() ? otherwise_ : it->second;
 }
 
-// A tensor of a variable that has no journal, or the ids of its rows.
+// A tensor of a variable without a journal, or the ids of its rows.
 bool Levels::is_left_out(const Message& message, int part) const {
   const Part& p = message.part(part);
   return (p.kind == PartKind::kTensor || p.kind == PartKind::kIds) && of(p.variable) < Durability::kJournal;

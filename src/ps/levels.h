@@ -1,6 +1,6 @@
-// Which variables of a server survive what, where its tables differ: what of a push goes into the journal, and whether
-// that is flushed before the push is answered. A part that is left out leaves a mark, so that a server which is made
-// again from the journal can count what it does not have.
+// Durability levels of a server's variables, if its tables differ: the part of a push for the journal, and whether it
+// is flushed before the push is answered. An omitted part leaves a mark, so that a server that is restored from the
+// journal can count what it lacks.
 #pragma once
 #include <map>
 #include <set>
@@ -17,12 +17,12 @@ class Levels {
   // NotFound: a table that the store does not have.
   Levels(const HistoryOptions& options, const Store& store);
 
-  // Whether all variables are alike: then messages are kept as they are.
+  // Whether all variables have one level: then messages are stored unchanged.
   bool uniform() const { return tables_.empty(); }
-  // What of a message goes into the journal.
+  // The part of a message for the journal.
   MessageRef kept_of(const MessageRef& message) const;
   bool flushed(const Message& message) const;
-  // Tables of which kept_of() has left something out.
+  // Tables of which kept_of() has omitted something.
   std::set<uint32_t> left_out(const Message& kept) const;
 
  private:

@@ -48,7 +48,7 @@ MessageRef Link::not_reached(const Request& request, const Message& last) const 
 
 void Link::answered(const RequestRef& request, MessageRef answer) {
   const bool lost = answer->header().error == 1 + static_cast<uint8_t>(ErrorKind::kUnavailable) &&
-                    answer->header().incarnation == 0;  // the transport's own answer: nobody sent it
+                    answer->header().incarnation == 0;  // the transport's own answer, not a server's
   if (lost && options_.clock->now() + request->pause < request->until) return again(request);
   if (lost) answer = not_reached(*request, *answer);
   if (!greets_again(request, answer)) deliver(request, std::move(answer));
@@ -74,8 +74,7 @@ void Link::again(const RequestRef& request) {
   timer_.after(pause, [self = shared_from_this(), request] { self->attempt(request); });
 }
 
-// The server is another one than was greeted: a hello with all names that are known tells whether it goes on where that
-// one was.
+// The server is another one than before: a hello with all known names tells whether it resumes that one's state.
 bool Link::greets_again(const RequestRef& request, const MessageRef& refused) {
   const Header& h = refused->header();
   const uint64_t peer = peer_.load();

@@ -1,7 +1,6 @@
-// A trainer's line to one server. Requests that change something go one after the other, each with the next sequence
-// number; what was not answered is sent again, with the same number, until its deadline has passed. A server that was
-// killed and goes on from what it had kept is greeted again, and then gets the request that it, or the one before it,
-// has not answered.
+// A worker's connection to one server. Requests that change something are sent one after the other, each with the next
+// sequence number; an unanswered one is repeated, with the same number, until its deadline. A server that resumes after
+// a crash is greeted again, and then gets the request that it, or its predecessor, has not answered.
 #pragma once
 #include <deque>
 #include <memory>
@@ -20,8 +19,8 @@ struct LinkOptions {
   uint32_t trainer = 0;
   uint64_t incarnation = 1;
   Milliseconds deadline{180000};                      // of a request with all its repetitions
-  Milliseconds try_for{60000};                        // of one of them
-  Milliseconds first_pause{20}, longest_pause{1000};  // between two
+  Milliseconds try_for{60000};                        // of one attempt
+  Milliseconds first_pause{20}, longest_pause{1000};  // between two attempts
   const Clock* clock = &SteadyClock::shared();
 };
 
@@ -32,13 +31,13 @@ class Link : public std::enable_shared_from_this<Link> {
   const std::string& endpoint() const { return endpoint_; }
   // `done` is called once, from any thread, with the answer or an error message.
   void send(std::shared_ptr<Message> request, bool changes_something, Answer done);
-  MessageRef ask(std::shared_ptr<Message> request, bool changes_something);  // waits; throws what the server says
+  MessageRef ask(std::shared_ptr<Message> request, bool changes_something);  // waits; throws the server's error
 
-  // Says hello when that was not done yet, and waits for the answer.
+  // Says hello if that was not done yet, and waits for the answer.
   void greet();
-  // The number of a variable at this server; asks it, and waits, for names that are new.
+  // The number of a variable on this server; for new names it asks the server, and waits.
   uint32_t number(const std::string& name);
-  // The step of sync training that this trainer is at, as far as the server's answers have said.
+  // This worker's step of sync training, as far as the server's answers tell.
   uint64_t round() const { return round_.load(std::memory_order_relaxed); }
   void set_round(uint64_t round) { round_.store(round, std::memory_order_relaxed); }
   int mode() const { return mode_.load(std::memory_order_relaxed); }  // of the server: attribute distributed_mode
@@ -66,13 +65,13 @@ class Link : public std::enable_shared_from_this<Link> {
   const LinkOptions options_;
   Timer& timer_;
   std::mutex mutex_;
-  std::deque<RequestRef> in_turn_;  // those that change something; the first one is under way
+  std::deque<RequestRef> in_turn_;  // requests that change something; the first one is in flight
   uint64_t sequence_ = 0;
   std::atomic<uint64_t> round_{0};
   std::atomic<uint64_t> peer_{0};  // the server's incarnation
   std::atomic<int64_t> repeated_{0};
-  std::atomic<uint64_t> acknowledged_{0};  // exchanges that bring something, answered without an error
-  std::atomic<int> mode_{-1};              // not known yet
+  std::atomic<uint64_t> acknowledged_{0};  // exchanges with contents, answered without an error
+  std::atomic<int> mode_{-1};              // unknown
   std::mutex greeting_, names_mutex_;
   std::unordered_map<std::string, uint32_t> numbers_;
 };

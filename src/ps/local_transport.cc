@@ -7,7 +7,7 @@
 namespace anabranch::ps {
 namespace {
 
-// A door stays when its listener is gone: who calls then hears so.
+// The entry outlives its listener: later callers get an error.
 struct Door {
   std::shared_mutex in_use;
   Handler handler;

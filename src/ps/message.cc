@@ -141,7 +141,7 @@ std::string_view Message::text(int i) const { return {payload(i), part(i).bytes}
 
 Tensor Message::tensor(const MessageRef& message, int i) {
   Tensor t;
-  auto* at = const_cast<char*>(message->payload(i));  // read only, by whoever asked
+  auto* at = const_cast<char*>(message->payload(i));  // read only
   const Part& p = message->part(i);
   t.view(at, message->shape(i), static_cast<DType>(p.dtype), std::shared_ptr<void>(message, at));
   return t;

@@ -1,6 +1,6 @@
-// What travels between trainers and servers: one block of bytes with a header and parts, each a tensor, row ids, text
-// or a list of numbers. Nothing else crosses the wire: no program, no path but in text that the verb defines, nothing
-// that is run. Bytes from outside are believed only after Message::parse has walked over all of them.
+// Messages between workers and servers: one block of bytes with a header and parts, each a tensor, row ids, text or a
+// list of numbers. Nothing else is sent: no program, no path except in text that the verb defines, no code. Bytes from
+// outside are trusted only after Message::parse has checked all of them.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -15,19 +15,19 @@
 
 namespace anabranch::ps {
 
-// The closed set of what may be asked of a server.
+// The closed set of requests to a server.
 enum class Verb : uint8_t {
-  kHello = 1,     // who the trainer is, which variables it will name by number
-  kExchange = 2,  // gradients (or differences) of one step; answered with the variables that are wanted
+  kHello = 1,     // identity of the worker, and the variables that it will name by number
+  kExchange = 2,  // gradients (or differences) of one step; answered with the requested variables
   kRows = 3,      // rows of a table by their ids
-  kReduce = 4,    // sums of arrays over all trainers, in trainer order: counts, metrics, barriers
-  kBeat = 5,      // the trainer is alive
-  kComplete = 6,  // the trainer has come to its end
+  kReduce = 4,    // sums of arrays over all workers, in worker order: counts, metrics, barriers
+  kBeat = 5,      // the worker is alive
+  kComplete = 6,  // the worker has ended
   kStats = 7,
-  kTable = 8,       // a part of a table that grows, to be written to a file
-  kOfferFiles = 9,  // a queue of files that trainers take one by one: its name, theirs
+  kTable = 8,       // a part of a growable table, to be written to a file
+  kOfferFiles = 9,  // a queue of files that workers take one by one: its name, theirs
   kTakeFile = 10,   // the next one
-  kEndFile = 11,    // one is trained, or given back
+  kEndFile = 11,    // one is trained, or returned
   kVerbs = 12,
 };
 const char* verb_name(Verb verb);  // "exchange"
@@ -36,24 +36,25 @@ enum class PartKind : uint8_t { kTensor = 1, kIds = 2, kText = 3, kWanted = 4, k
 
 struct Header {
   static constexpr uint32_t kMagic = 0x31504241;  // "ABP1"
-  static constexpr uint8_t kResumed = 1;  // of a hello's answer: the server goes on where another one was killed
-  static constexpr uint8_t kTrains = 2;   // of a request for rows: keys of a table that grows get one
-  static constexpr uint8_t kOfStep = 4;   // of a sum: it belongs to the step that `round` says
-  static constexpr uint8_t kTrained = 8;  // of the end of a file: its records are; of the answer: that counts
-  static constexpr uint8_t kOver = 16;    // of an answer: this trainer gets no more files of the queue
+  static constexpr uint8_t kResumed = 1;          // of a hello's answer: the server resumes the state of an earlier one
+  static constexpr uint8_t kTrains = 2;           // of a request for rows: keys of a growable table get one
+  static constexpr uint8_t kOfStep = 4;           // of a sum: it belongs to step `round`
+  // of the end of a file: its records are trained; of the answer: the report counts
+  static constexpr uint8_t kTrained = 8;
+  static constexpr uint8_t kOver = 16;  // of an answer: this worker gets no more files of the queue
   uint32_t magic = kMagic;
   Verb verb = Verb::kHello;
   uint8_t error = 0;  // of an answer: 1 + ErrorKind, and the first part is the text; 0: none
   uint8_t flags = 0;
   uint8_t reserved = 0;
-  uint32_t client = 0;  // the trainer's number
+  uint32_t client = 0;  // the worker's number
   uint32_t parts = 0;
-  uint64_t incarnation = 0;   // of the sender: another one after each start
+  uint64_t incarnation = 0;   // of the sender: different after each start
   uint64_t sequence = 0;      // of the client's requests to this server that change something, from 1 on
-  uint64_t round = 0;         // what it means depends on the verb
+  uint64_t round = 0;         // its meaning depends on the verb
   uint64_t bytes = 0;         // of the whole message
-  uint64_t peer = 0;          // of a request: the incarnation of the server that is meant; 0: any
-  uint64_t acknowledged = 0;  // of a request: how many changes by this client the server has acknowledged
+  uint64_t peer = 0;          // of a request: the incarnation of the intended server; 0: any
+  uint64_t acknowledged = 0;  // of a request: number of this client's changes that the server has acknowledged
 };
 static_assert(sizeof(Header) == 64);
 
@@ -63,8 +64,8 @@ struct Part {
   uint8_t dtype = 0;
   uint8_t rank = 0;
   uint8_t reserved = 0;
-  uint64_t bytes = 0;   // of the payload that follows, without the gap behind it
-  int64_t height = -1;  // of sparse rows: the ids are the part before; of those of a table that grows: kAnyHeight
+  uint64_t bytes = 0;   // of the payload that follows, without padding
+  int64_t height = -1;  // of sparse rows: the ids are the previous part; kAnyHeight for growable tables
   static constexpr int64_t kAnyHeight = INT64_MAX;
   int64_t dims[kMaxRank] = {};
   int64_t reserved2[4] = {};
@@ -80,13 +81,13 @@ class Message {
 
   explicit Message(Verb verb) { reset(verb); }
   Message(const Message&) = delete;
-  // Begins anew, in the memory that there is.
+  // Starts over, in the existing memory.
   void reset(Verb verb);
-  // InvalidArgument names what is wrong with bytes that came from outside.
+  // InvalidArgument describes the fault in bytes from outside.
   static MessageRef parse(std::shared_ptr<const char> bytes, size_t size);
   static std::shared_ptr<Message> error(Verb verb, const Error& error);
 
-  // The same in memory of its own, to be changed.
+  // A copy that can be changed.
   std::shared_ptr<Message> clone() const;
   Header& header() { return *reinterpret_cast<Header*>(memory_.get()); }
   const Header& header() const { return *reinterpret_cast<const Header*>(data()); }
@@ -101,7 +102,7 @@ class Message {
   void add_copy(const Message& from, int part);
   void add_text(std::string_view text);
   void add_wanted(std::span<const uint32_t> variables);
-  // Room for a tensor that the caller fills at once, before anything else is added.
+  // Room for a tensor that the caller fills before anything else is added.
   void* add_room(uint32_t variable, const Shape& shape, DType dtype);
 
   // ---- reading
@@ -129,7 +130,7 @@ class Message {
   std::unique_ptr<char, Free> memory_;
   std::shared_ptr<const char> borrowed_;
   size_t size_ = 0, capacity_ = 0;
-  std::vector<size_t> at_;  // where parts begin
+  std::vector<size_t> at_;  // offsets of parts
 };
 
 }  // namespace anabranch::ps

@@ -1,4 +1,4 @@
-// Bytes from outside: every length is looked at before it is used.
+// Bytes from outside: every length is checked before it is used.
 #include <cstring>
 
 #include "ps/message.h"
@@ -38,7 +38,7 @@ void check_part(const Part& p, int i, size_t left) {
 MessageRef Message::parse(std::shared_ptr<const char> bytes, size_t size) {
   AB_CHECK(size >= sizeof(Header), InvalidArgument, "a message has at least {} bytes, got {}", sizeof(Header), size);
   auto m = std::shared_ptr<Message>(new Message());
-  if (reinterpret_cast<uintptr_t>(bytes.get()) % kAlign) {  // parts are read where they lie
+  if (reinterpret_cast<uintptr_t>(bytes.get()) % kAlign) {  // parts are read in place
     const size_t room = (size + kAlign - 1) / kAlign * kAlign;
     m->memory_.reset(static_cast<char*>(std::aligned_alloc(kAlign, room)));
     if (!m->memory_) throw std::bad_alloc();

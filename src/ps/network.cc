@@ -118,7 +118,7 @@ class NetworkTransport final : public Transport {
     } catch (const Error& e) {
       ++peers.malformed;
       auto refusal = Message::error(Verb::kHello, e);
-      refusal->header().incarnation = 1;  // an answer: sending it again would not help
+      refusal->header().incarnation = 1;  // an answer: a retry would not help
       return answer(bytes_of(refusal));
     }
     handler(std::move(request), [answer = std::move(answer)](const MessageRef& m) { answer(bytes_of(m)); });

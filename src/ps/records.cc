@@ -11,11 +11,11 @@ constexpr uint64_t kMagic = 0x3152'5f50'4241'0001;
 
 struct Frame {
   uint64_t magic = kMagic;
-  uint64_t bytes = 0;     // of the messages behind it
+  uint64_t bytes = 0;     // of the messages that follow
   uint64_t checksum = 0;  // of them and of `bytes`
 };
 
-// 64 bits, so that a torn record passes for a whole one once in 10^19 crashes; nobody is kept from forging one.
+// 64 bits, so that a torn record passes for a whole one once in 10^19 crashes; it does not protect against forgery.
 uint64_t checksum(std::string_view bytes) {
   uint64_t h = bytes.size() * 0x9e3779b97f4a7c15u + 1;
   size_t i = 0;
@@ -29,7 +29,7 @@ uint64_t checksum(std::string_view bytes) {
   return h ^ (h >> 29);
 }
 
-// Messages one behind the other; each begins with its own size.
+// Messages one after the other; each starts with its size.
 bool cut(const std::shared_ptr<const char>& all, size_t bytes, std::vector<MessageRef>* out) {
   for (size_t at = 0; at < bytes;) {
     Header h;
@@ -67,7 +67,7 @@ bool read_records(DiskSource& file, const std::function<void(std::vector<Message
     if (left < sizeof f || file.read(&f, sizeof f) != sizeof f) return false;
     left -= sizeof f;
     if (f.magic != kMagic || f.bytes > left) return false;
-    const std::shared_ptr<void> memory = allocate_buffer(f.bytes);  // as messages want it: they are read where they lie
+    const std::shared_ptr<void> memory = allocate_buffer(f.bytes);  // messages are read in place
     const std::shared_ptr<const char> bytes(memory, static_cast<const char*>(memory.get()));
     if (file.read(memory.get(), f.bytes) != f.bytes) return false;
     if (f.checksum != checksum({bytes.get(), f.bytes})) return false;

@@ -1,4 +1,4 @@
-// A file of messages, each behind a frame with its size and a checksum: journals and snapshots of servers.
+// A file of messages, each after a frame with its size and a checksum: journals and snapshots of servers.
 #pragma once
 #include <functional>
 #include <memory>
@@ -23,8 +23,8 @@ class RecordWriter {
   uint64_t bytes_ = 0;
 };
 
-// Calls `use` for each record that is whole, one after another, up to the first one that is not. False when there is
-// one. No more of the file than a record is in memory, but for what `use` keeps.
+// Calls `use` for each complete record, one after another, up to the first incomplete one. False if there is one. At
+// most one record of the file is in memory, except for those that `use` keeps.
 bool read_records(DiskSource& file, const std::function<void(std::vector<MessageRef>)>& use);
 
 }  // namespace anabranch::ps

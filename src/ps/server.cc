@@ -24,7 +24,7 @@ void Server::handle(MessageRef request, Answer answer) {
     explicit Answering(std::atomic<int>& c) : count(c) { ++count; }
     ~Answering() { --count; }
   } const answering(answering_);
-  // Whoever looks on is no trainer.
+  // An observer is not a worker.
   if (request->header().verb == Verb::kStats && request->header().sequence == 0) return answer(tell_stats());
   Due due;
   uint64_t position = 0;
@@ -36,7 +36,7 @@ void Server::handle(MessageRef request, Answer answer) {
     lost_before = stats_.lost;
     const uint32_t who = request->header().client;
     MessageRef now;
-    bool taken = false;  // else the request changes nothing, and says nothing about the one that is under way
+    bool taken = false;  // otherwise the request changes nothing, and says nothing about the current one
     try {
       AB_CHECK(who < trainers_.size(), InvalidArgument, "{} has trainers 0 to {}, got a message of trainer {}",
                options_.name, trainers_.size() - 1, who);
@@ -63,20 +63,20 @@ void Server::handle(MessageRef request, Answer answer) {
     lost = stats_.lost;
   }
   changed_.notify_all();
-  // Who is complete comes back no more, and a loss is told once.
+  // A complete worker does not come back, and a loss is reported once.
   if (history_ && (completes || lost != lost_before)) snapshot_if_due(!history_->keeps_journal());
   give(due, position);
   if (history_) snapshot_if_due(false);
 }
 
-// An answer of a server names its incarnation, which tells it from a failure of the transport.
+// An answer of a server has its incarnation, unlike a failure of the transport.
 MessageRef Server::refusal(Verb verb, const Error& error) const {
   auto out = Message::error(verb, error);
   out->header().incarnation = options_.incarnation;
   return out;
 }
 
-// Answers say that something is done: first it is where it has to be.
+// An answer acknowledges an operation, which must be durable first.
 void Server::give(Due& due, uint64_t position) {
   MessageRef failed;
   if (history_ && !due.empty()) {
@@ -112,7 +112,7 @@ void Server::keep(std::span<const MessageRef> messages) {
   history_->append(kept, flushed);
 }
 
-// True when the request came before: it is answered as it was, or will be.
+// True if the request came before: it gets the same answer, now or later.
 bool Server::repeated(Trainer& trainer, const MessageRef& request, Answer* answer, Due* due) {
   const Header& h = request->header();
   AB_CHECK(h.incarnation == trainer.incarnation, Unavailable,
@@ -125,7 +125,7 @@ bool Server::repeated(Trainer& trainer, const MessageRef& request, Answer* answe
     if (trainer.last_answer) {
       due->emplace_back(std::move(*answer), trainer.last_answer);
     } else {
-      trainer.waiting = std::move(*answer);  // whoever waited before has given up
+      trainer.waiting = std::move(*answer);  // an earlier caller has given up
     }
     return true;
   }
@@ -143,7 +143,7 @@ bool Server::repeated(Trainer& trainer, const MessageRef& request, Answer* answe
   return false;
 }
 
-// The answer of an earlier server was not kept: the variables are told as they are now.
+// The answer of an earlier server was not stored: the variables are sent with their current values.
 MessageRef Server::answer_once_more(Trainer& trainer, const Message& request) {
   trainer.answer_again = false;
   return request.header().verb == Verb::kExchange ? answer_to(request)
@@ -157,7 +157,7 @@ void Server::end(int who, MessageRef answer, Due* due) {
   if (trainer.waiting) due->emplace_back(std::exchange(trainer.waiting, nullptr), std::move(answer));
 }
 
-// The answer, or null when it comes later.
+// The answer, or null if it comes later.
 MessageRef Server::dispatch(Trainer& trainer, const MessageRef& request, Due* due) {
   switch (request->header().verb) {
     case Verb::kHello: return hello(trainer, request);
@@ -176,7 +176,7 @@ MessageRef Server::dispatch(Trainer& trainer, const MessageRef& request, Due* du
   AB_THROW(Internal, "no handler for the verb {}", verb_name(request->header().verb));
 }
 
-// Another start of a trainer. The one before knows nothing of what changes from now on; this one hears of rows that it
+// A restarted worker. Its predecessor sees no further changes; this one is told about the rows it has.
 // has.
 void Server::begin_anew(Trainer& trainer, uint64_t incarnation) {
   auto gone = std::move(trainer.gone);
@@ -190,15 +190,15 @@ void Server::begin_anew(Trainer& trainer, uint64_t incarnation) {
   trainer.incarnation = incarnation;
 }
 
-// Else the server after this one would take a start that is gone for a new one.
+// Otherwise the next server would take an old start for a new one.
 void Server::keep_hello(const MessageRef& message) {
   try {
     keep(std::span(&message, 1));
-  } catch (const Error&) {  // then nothing is taken until a snapshot succeeds, which holds it
+  } catch (const Error&) {  // then nothing is accepted until a snapshot succeeds, which contains it
   }
 }
 
-// Answered with the numbers of the names that are asked for, and with where the server stands.
+// Answered with the numbers of the requested names, and with the server's position.
 MessageRef Server::hello(Trainer& trainer, const MessageRef& message) {
   const Message& request = *message;
   std::vector<uint32_t> numbers;
@@ -229,7 +229,7 @@ MessageRef Server::hello(Trainer& trainer, const MessageRef& message) {
   return out;
 }
 
-// What a trainer knows to be done, and this server does not have, is lost.
+// Operations that a worker knows to be done, and this server does not have, are lost.
 void Server::count_lost(Trainer& trainer, const Message& request) {
   const uint64_t said = request.header().acknowledged;
   if (said <= trainer.updates || !resumed_) return;

@@ -1,8 +1,8 @@
-// A parameter server without its transport: requests go in, answers come out, now or when others have come. It decides
-// when updates happen and that each happens once; what an update is, the store knows.
+// A parameter server without its transport: requests go in, answers come out, at once or when other workers have
+// arrived. It decides when updates happen and ensures that each happens once; the store defines what an update is.
 //
-// Requests that change something carry a sequence number of their trainer. The server keeps the last one and its
-// answer: a request that comes again is answered again and changes nothing. An older one is refused.
+// Requests that change something have a sequence number of their worker. The server keeps the last one and its answer:
+// a repeated request is answered again and changes nothing. An older one is refused.
 #pragma once
 #include <atomic>
 #include <compare>
@@ -29,26 +29,26 @@
 
 namespace anabranch::ps {
 
-enum class Mode { kSync = 0, kAsync = 1, kHalfAsync = 2, kGeo = 3 };  // the numbers of attribute distributed_mode
+enum class Mode { kSync = 0, kAsync = 1, kHalfAsync = 2, kGeo = 3 };  // the values of attribute distributed_mode
 
 struct ServerOptions {
   std::string name = "server";  // in messages: its endpoint
   Mode mode = Mode::kSync;
   int trainers = 1;
-  Milliseconds patience{60000};    // how long requests wait for other trainers before they are answered with an error
-  Milliseconds file_lease{60000};  // a trainer that is silent for longer loses the files that it has
+  Milliseconds patience{60000};    // how long requests wait for other workers before they are answered with an error
+  Milliseconds file_lease{60000};  // a worker that is silent for longer loses its files
   uint64_t incarnation = 1;
   const Clock* clock = &SteadyClock::shared();
   HistoryOptions history;
-  // Who writes snapshots, slice by slice, while requests go on; null: the request that finds one due.
+  // The writer of snapshots, slice by slice, while requests go on; null: the request that finds one due.
   Timer* timer = nullptr;
 };
 
 struct ServerStats {
   int64_t requests = 0, repeated = 0, refused = 0;
   int64_t updates = 0;  // calls of Store::apply
-  int64_t rows = 0;     // handed out
-  int64_t resumed = 0;  // updates that were read from the journal when the server began
+  int64_t rows = 0;     // sent to workers
+  int64_t resumed = 0;  // updates read from the journal at the start
   int64_t lost = 0;     // updates that an earlier server had acknowledged, and this one does not have
   int64_t snapshots = 0, failed_snapshots = 0;
   int64_t malformed = 0, unread = 0;  // of callers over the network: see PeerCounts
@@ -56,56 +56,56 @@ struct ServerStats {
 
 class Server {
  public:
-  // Goes on where an earlier server with the same folder has ended, where there was one. InvalidArgument when what is
-  // there does not fit the store.
+  // Resumes from an earlier server with the same folder, if there was one. InvalidArgument if its state does not fit
+  // the store.
   Server(const ServerOptions& options, Store& store);
   virtual ~Server();
 
   void handle(MessageRef request, Answer answer);
-  // Looks at deadlines; called now and then by whoever runs the server.
+  // Checks deadlines; the owner of the server calls it regularly.
   void tick();
-  // A snapshot that is being written is on disk when this returns, or has failed.
+  // A snapshot in progress is on disk when this returns, or has failed.
   void finish_snapshot();
-  bool finished() const;  // every trainer has said that it is complete
+  bool finished() const;  // every worker has reported completion
   void wait_finished(const std::function<bool()>& stop, Milliseconds look);
   ServerStats stats() const;
-  // What the listener that it is reached by counts belongs to its stats.
+  // Adds the listener's counts to its statistics.
   void watch(std::shared_ptr<const PeerCounts> peers);
 
  protected:
-  // Of tests that plant defects.
+  // For tests that plant defects.
   virtual void keep(std::span<const MessageRef> messages);
 
  private:
   struct Trainer {
     uint64_t incarnation = 0, sequence = 0;
-    MessageRef last_answer;     // to `sequence`; null while it is under way
-    bool answer_again = false;  // `sequence` is done, and its answer was not kept
-    bool gap = false;           // since the server was resumed nothing came: what came before may not be known
-    uint64_t done = 0;          // the last request that is over
-    uint64_t updates = 0;       // pushes that are in the store, or whose loss was counted
+    MessageRef last_answer;     // to `sequence`; null while it is in progress
+    bool answer_again = false;  // `sequence` is done, and its answer was not stored
+    bool gap = false;           // no request since the server resumed: earlier ones may be unknown
+    uint64_t done = 0;          // the last finished request
+    uint64_t updates = 0;       // pushes that are in the store, or counted as lost
     Answer waiting;
     bool complete = false;
-    int64_t seen = 0;            // updates of the store when it was last told values
+    int64_t seen = 0;            // updates of the store when it was last sent values
     int64_t awaited_us = 0;      // how long others have waited for it
-    std::vector<uint64_t> gone;  // incarnations before this one: a late hello of theirs changes nothing
+    std::vector<uint64_t> gone;  // earlier incarnations: a late hello of theirs changes nothing
     TimePoint heard{};
-    // GEO, by table: rows that it has not got, and those that the last answer brings.
+    // GEO, by table: rows it does not have yet, and those in the last answer.
     std::map<uint32_t, IdSet> changed, told;
   };
-  // Messages of all trainers that belong together: gradients of a step, arrays to be added up.
+  // Messages of all workers that belong together: gradients of a step, arrays to sum.
   struct Meeting {
-    std::vector<MessageRef> came;  // by trainer
+    std::vector<MessageRef> came;  // by worker
     TimePoint since{};
   };
-  // What a sum over trainers is called: those that belong to a step have one name in all steps.
+  // Name of a sum over workers: sums within a step have one name in all steps.
   struct SumName {
     explicit SumName(const Message& request);
     auto operator<=>(const SumName&) const = default;
     std::string name;
     std::optional<uint64_t> step;
   };
-  using Due = std::vector<std::pair<Answer, MessageRef>>;  // answers to give when the lock is free
+  using Due = std::vector<std::pair<Answer, MessageRef>>;  // answers to send when the lock is free
 
   MessageRef dispatch(Trainer& trainer, const MessageRef& request, Due* due);
   MessageRef hello(Trainer& trainer, const MessageRef& message);
@@ -153,7 +153,7 @@ class Server {
   std::string tell_files() const;
 
   // ---- server_state.cc
-  using State = std::vector<std::shared_ptr<Message>>;  // but for what the store holds
+  using State = std::vector<std::shared_ptr<Message>>;  // except for the store's contents
   void resume();
   State state() const;
   std::shared_ptr<Message> state_of(uint32_t trainer) const;
@@ -165,17 +165,17 @@ class Server {
   void tell_left_out();
 
   // ---- server_snapshot.cc
-  // What is being written, and by whom. Its lock is taken before the server's.
+  // The current snapshot and its writer. Its lock is taken before the server's.
   struct Snapshot {
     uint64_t number = 0;
     State state;
     std::unique_ptr<Saving> values;
-    std::unique_ptr<SnapshotFile> file = nullptr;  // null: it has not begun
+    std::unique_ptr<SnapshotFile> file = nullptr;  // null: not started
     bool write_slice(History& history);            // false: that was the last one
   };
   struct Writing {
     std::mutex mutex;
-    Server* server = nullptr;  // null: it is gone
+    Server* server = nullptr;  // null: destroyed
     std::optional<Snapshot> snapshot;
   };
   void snapshot_if_due(bool now);
@@ -188,27 +188,27 @@ class Server {
 
   const ServerOptions options_;
   Store& store_;
-  // Rows are looked up by several at once, beside what trainers and their steps are kept by: only an update of the
-  // store keeps them waiting. Taken after the other lock.
+  // Several threads look up rows concurrently, without the lock for workers and steps: only an update of the store
+  // blocks them. Taken after the other lock.
   std::shared_mutex updating_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::optional<History> history_;
-  std::optional<Levels> levels_;  // where there is a history
+  std::optional<Levels> levels_;  // if there is a history
   const std::shared_ptr<Writing> writing_ = std::make_shared<Writing>();
   bool resumed_ = false;
-  std::atomic<int> answering_{0};  // requests that are being handled: the server is not over before they are answered
+  std::atomic<int> answering_{0};  // requests being handled: the server ends after they are answered
   std::vector<Trainer> trainers_;
-  uint64_t round_ = 0;  // steps of sync training that were applied
+  uint64_t round_ = 0;  // number of applied steps of sync training
   Meeting step_;
   std::map<SumName, Meeting> reductions_;
-  std::map<SumName, MessageRef> sums_of_step_;  // that all have: for a trainer that is started again
+  std::map<SumName, MessageRef> sums_of_step_;  // complete sums: for a restarted worker
   std::map<uint32_t, Sum> sums_;
   FileQueues files_;
   ServerStats stats_;
   std::shared_ptr<const PeerCounts> peers_;  // null: none is watched
-  std::map<uint32_t, Traffic> traffic_;      // of tables; entries stay where they are
-  std::map<uint32_t, int64_t> left_out_;     // updates of tables without a journal that a replay does not bring back
+  std::map<uint32_t, Traffic> traffic_;      // of tables; entries do not move
+  std::map<uint32_t, int64_t> left_out_;     // updates of tables without a journal that a replay does not restore
 };
 
 }  // namespace anabranch::ps

@@ -1,4 +1,4 @@
-// Queues of files at a server: what trainers ask, and what of it is kept.
+// Queues of files on a server: the workers' requests, and the stored state.
 #include <algorithm>
 #include <initializer_list>
 
@@ -41,7 +41,7 @@ MessageRef Server::offer_files(const MessageRef& request) {
   return files_offered();
 }
 
-// Tells how often a trainer that holds a file says at least that it is alive.
+// The interval at which a worker that holds a file must report that it is alive.
 MessageRef Server::files_offered() const {
   auto out = std::make_shared<Message>(Verb::kOfferFiles);
   const auto every = static_cast<uint32_t>(std::max<int64_t>(1, options_.file_lease.count() / 6));
@@ -49,8 +49,8 @@ MessageRef Server::files_offered() const {
   return out;
 }
 
-// In sync training who has no file must not wait for what others have: they wait for its gradients. Its pass is over,
-// and a file that comes back then comes with the trainer that is started again.
+// In sync training a worker without a file must not wait for files that others hold, because they wait for its
+// gradients. Its pass ends, and a file that returns then goes to the restarted worker.
 MessageRef Server::take_file(const MessageRef& request) {
   AB_CHECK(has_parts(*request, {PartKind::kText}), InvalidArgument,
            "trainer {} takes a file without a name of its queue", request->header().client);
@@ -100,7 +100,7 @@ MessageRef Server::file_ended(const Message& record) {
   return out;
 }
 
-// What was kept was decided.
+// The stored decisions were made before.
 MessageRef Server::replay_files(const Message& record) {
   switch (record.header().verb) {
     case Verb::kOfferFiles: files_.add(record.text(0), record.text(1)); return files_offered();

@@ -1,4 +1,4 @@
-// Rows of tables that are asked for, and what is counted: what comes and goes of each table, and what callers do.
+// Lookups of rows, and statistics: traffic of each table, and faults of callers.
 #include "ps/server.h"
 
 namespace anabranch::ps {
@@ -25,12 +25,12 @@ MessageRef Server::rows(const Message& request, uint64_t round) {
   return out;
 }
 
-// From any thread, several at once.
+// From any thread, concurrently.
 MessageRef Server::give_rows(const Message& request) {
   const uint32_t who = request.header().client;
   uint64_t round = 0;
   const auto begun = options_.clock->now();
-  Traffic* table = nullptr;  // the last one of the request, which has one as a rule
+  Traffic* table = nullptr;  // the last one of the request, which usually has one
   {
     const std::lock_guard lock(mutex_);
     ++stats_.requests;
@@ -63,7 +63,7 @@ MessageRef Server::give_rows(const Message& request) {
   }
 }
 
-// An update takes as long for each of its tables.
+// An update takes equally long for each of its tables.
 void Server::count_pushed(const Message& message, int64_t micros) {
   const Trainer& t = trainers_[message.header().client];
   for (int i = 0; i < message.parts(); ++i) {
@@ -75,7 +75,7 @@ void Server::count_pushed(const Message& message, int64_t micros) {
   }
 }
 
-// Those that came first have waited for the last one.
+// The first ones have waited for the last one.
 void Server::count_awaited(const Meeting& meeting, uint32_t trainer) {
   const auto waited = options_.clock->now() - meeting.since;
   trainers_[trainer].awaited_us += std::chrono::duration_cast<std::chrono::microseconds>(waited).count();

@@ -1,6 +1,6 @@
-// Snapshots of a server while requests go on. What it knows of its trainers is copied at the moment of the cut, and the
-// store begins to save itself then, which goes on slice by slice. Between slices everybody else works, and none of them
-// holds the lock under which requests are handled.
+// Snapshots of a server while requests go on. The server's data about workers is copied at the moment of the cut, when
+// the store starts to save itself; this goes on slice by slice. Other work runs between slices, and no slice holds the
+// lock under which requests are handled.
 #include "ps/server.h"
 
 namespace anabranch::ps {
@@ -11,7 +11,7 @@ Server::~Server() {
   writing_->snapshot.reset();
 }
 
-// When nothing changes: what is acknowledged from now on is in a new journal.
+// While nothing changes: later acknowledgements go to a new journal.
 Server::Snapshot Server::cut() {
   const uint64_t number = history_->begin_snapshot();
   return {number, state(), store_.begin_save()};
@@ -32,7 +32,7 @@ bool Server::Snapshot::write_slice(History& history) {
   return more;
 }
 
-// Of a server that begins: without it there is none.
+// Of a server that starts: without it there is none.
 void Server::write_first_snapshot() {
   Snapshot first = cut();
   while (first.write_slice(*history_)) {
@@ -40,7 +40,7 @@ void Server::write_first_snapshot() {
   ++stats_.snapshots;
 }
 
-// `now`: it is on disk when this returns. One that is being written is of an older moment, and is given up for it.
+// `now`: it is on disk when this returns. A snapshot in progress has an older state, and is dropped for it.
 void Server::snapshot_if_due(bool now) {
   if (!now && !history_->snapshot_is_due()) return;
   std::unique_lock one(writing_->mutex, std::defer_lock);
@@ -92,7 +92,7 @@ bool Server::write_slice() {
   return false;
 }
 
-// One that fails costs nothing: the journal goes on.
+// A failed one does no harm: the journal goes on.
 void Server::end_snapshot(const std::string& wrong) {
   const std::string which = writing_->snapshot ? fmt::format(" {}", writing_->snapshot->number) : "";
   writing_->snapshot.reset();

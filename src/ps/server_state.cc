@@ -1,9 +1,9 @@
-// A server on disk: what it writes, and how another one goes on from there.
+// A server on disk: what it writes, and how another one resumes from it.
 //
-// A snapshot has a record for the server (verb stats), one for each trainer (hello: its incarnation, the last request
-// that is over, how many of its pushes are in the store), one for each queue of files and one for each variable
-// (exchange). So what the store holds and which requests have led there are written together: a request that comes
-// again after the restart is known.
+// A snapshot has a record for the server (verb stats), one for each worker (hello: its incarnation, the last finished
+// request, the number of its pushes in the store), one for each queue of files and one for each variable (exchange). So
+// the store's contents and the requests that led to them are written together: a request that is repeated after a
+// restart is recognised.
 #include <algorithm>
 
 #include "ps/server.h"
@@ -29,13 +29,13 @@ std::shared_ptr<Message> Server::state_of(uint32_t trainer) const {
   h.sequence = t.done;
   h.acknowledged = t.updates;
   h.round = t.complete ? 1 : 0;
-  // Variables can be told again; sums, files and errors cannot.
+  // Variables can be sent again; sums, files and errors cannot.
   const bool kept = t.last_answer && t.done == t.sequence &&
                     (t.last_answer->header().error || t.last_answer->header().verb == Verb::kReduce ||
                      is_about_files(t.last_answer->header().verb));
   const auto bytes = kept ? t.last_answer->bytes() : std::span<const char>();
-  // Before the text rows that the trainer has not got, behind it those that its last answer brings; last the starts of
-  // it that are gone, each in two halves.
+  // Before the text the rows that the worker does not have, after it those in its last answer; last its earlier
+  // incarnations, each in two halves.
   const auto add_rows = [&](const std::map<uint32_t, IdSet>& tables) {
     for (const auto& [table, ids] : tables) {
       IdSet copy = ids;
@@ -110,7 +110,7 @@ void Server::load(const MessageRef& record, std::set<std::string>* variables) {
   }
 }
 
-// As it was done when it came, but for the answers.
+// As it was done originally, except for the answers.
 void Server::replay(const std::vector<MessageRef>& messages) {
   for (const auto& m : messages) {
     if (m->header().client >= trainers_.size()) return;
@@ -208,7 +208,7 @@ void Server::resume() {
   }
   tell_left_out();
   files_.count_anew();
-  // The journal may have a torn end: what comes next is written behind a snapshot of now.
+  // The journal may have a torn end: later records are written after a snapshot of the current state.
   write_first_snapshot();
 }
 

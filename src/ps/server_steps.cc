@@ -1,4 +1,4 @@
-// What a server does when several trainers' messages belong together, and what it answers.
+// Requests that combine messages of several workers, and their answers.
 #include <algorithm>
 #include <iterator>
 
@@ -59,9 +59,9 @@ void Server::next_step() {
   sums_of_step_.clear();
 }
 
-// Nothing waits any more for what a trainer has sent that was started again.
+// Nothing waits for messages of a worker that was restarted.
 void Server::forget_requests(uint32_t trainer) {
-  step_.came[trainer] = nullptr;  // the step is the new one's now, and waits for it
+  step_.came[trainer] = nullptr;  // the step now belongs to the new one, and waits for it
   for (auto& [name, meeting] : reductions_) meeting.came[trainer] = nullptr;
 }
 
@@ -94,7 +94,7 @@ void Server::apply(const std::vector<MessageRef>& messages) {
   ++stats_.updates;
 }
 
-// The tables of which a message brings rows.
+// The tables of which a message has rows.
 std::vector<uint32_t> Server::tables_of(const Message& request) const {
   std::vector<uint32_t> out;
   for (int i = 0; options_.mode == Mode::kGeo && i < request.parts(); ++i) {
@@ -104,7 +104,7 @@ std::vector<uint32_t> Server::tables_of(const Message& request) const {
   return out;
 }
 
-// GEO: each trainer hears of the rows that have changed since it last asked.
+// GEO: each worker gets the rows that have changed since its last request.
 void Server::note_rows(const Message& request) {
   for (int i = 1; i < request.parts(); ++i) {
     const Part& p = request.part(i);
@@ -113,7 +113,7 @@ void Server::note_rows(const Message& request) {
   }
 }
 
-// The variables that a request wants; in GEO of tables of which it brings rows those that have changed.
+// The variables that a request asks for; in GEO, of tables of which it has rows, the changed ones.
 MessageRef Server::answer_to(const Message& request) {
   auto out = std::make_shared<Message>(Verb::kExchange);
   out->header().round = round_;
@@ -146,7 +146,7 @@ Server::SumName::SumName(const Message& request) {
 
 MessageRef Server::reduce(const MessageRef& request, Due* due) {
   const SumName name(*request);
-  // What this trainer said before it was started again is in the sum that the others have.
+  // The contribution of the worker before its restart is in the sum that the others have.
   if (const auto known = sums_of_step_.find(name); known != sums_of_step_.end()) return known->second;
   Meeting& meeting = reductions_[name];
   if (meeting.came.empty()) {
@@ -225,7 +225,7 @@ void Server::tick() {
   give(due, 0);
 }
 
-// Who waits too long for other trainers hears for whom, and the meeting begins anew.
+// A worker that waits too long for others gets their names, and the meeting starts over.
 void Server::give_up(Meeting& meeting, const std::string& what, Due* due) {
   const TimePoint now = options_.clock->now();
   if (std::none_of(meeting.came.begin(), meeting.came.end(), [](const auto& m) { return m != nullptr; })) return;

@@ -3,7 +3,7 @@
 namespace anabranch::ps {
 namespace {
 
-// What was written and not flushed stays little: who flushes a journal on the same disk would wait for all of it.
+// Limits unflushed data: a journal that is flushed on the same disk would wait for all of it.
 constexpr uint64_t kFlushBytes = 32 << 20;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What a server keeps, and how it changes: the engine runs the update ops, the server decides when.
+// The contents of a server, and how they change: the engine runs the update ops, the server decides when.
 #pragma once
 #include <deque>
 #include <functional>
@@ -13,31 +13,31 @@
 
 namespace anabranch::ps {
 
-// A gradient, or in GEO a difference, of one variable: the sum over trainers.
+// A gradient, or in GEO a difference, of one variable: the sum over workers.
 struct Change {
   uint32_t variable = 0;
-  Tensor dense;                        // shares memory with whoever made it
+  Tensor dense;                        // shares memory with its creator
   const SelectedRows* rows = nullptr;  // or sparse rows
 };
 
-// How large a variable is.
+// The size of a variable.
 struct Extent {
   int64_t rows = 0, bytes = 0;
-  int64_t found = 0, missed = 0;  // look-ups of keys that had a row, and that had none
+  int64_t found = 0, missed = 0;  // lookups of keys that had a row, and that had none
 };
 
-// What a store holds at one moment, written piece by piece.
+// A store's contents at one moment, written in parts.
 class Saving {
  public:
   using Put = std::function<void(const std::string& name, const Tensor& value)>;
 
   virtual ~Saving() = default;
-  // The next pieces, of at most about a MiB; several of one name are parts of one variable. False: these were the last
+  // The next parts, of at most about a MiB; several of one name belong to one variable. False: these were the last
   // ones.
   virtual bool next(const Put& put) = 0;
 };
 
-// Of values that are copied when they are added.
+// For values that are copied when they are added.
 class SavedCopies final : public Saving {
  public:
   void add(const std::string& name, const Tensor& value) {
@@ -57,34 +57,34 @@ class SavedCopies final : public Saving {
 class Store {
  public:
   virtual ~Store() = default;
-  // The number of a variable by the name that trainers use: a parameter, or the gradient that updates one. NotFound.
+  // The number of a variable by the workers' name: a parameter, or the gradient that updates one. NotFound.
   virtual uint32_t number(std::string_view name) const = 0;
   virtual std::string name(uint32_t number) const = 0;
-  // Updates by all of these gradients, in the order of the program, whatever their order here. Once for each step of
-  // training (sync), or for each message of a trainer.
+  // Applies all of these gradients, in the order of the program for any order here. Once per training step (sync), or
+  // once per message of a worker.
   virtual void apply(std::span<const Change> changes) = 0;
-  // The variable that a gradient updates row by row; of all others, itself.
+  // The variable that a gradient updates row by row; for all others, the variable itself.
   virtual uint32_t table_of(uint32_t gradient) const { return gradient; }
-  virtual uint32_t variables() const = 0;  // numbers are below
+  virtual uint32_t variables() const = 0;  // numbers are below this
   virtual Extent extent(uint32_t) const { return {}; }
   virtual void read(uint32_t variable, Message* into) const = 0;
   virtual void read_rows(uint32_t variable, std::span<const int64_t> ids, Message* into) const = 0;
-  // The same in training: keys of a table that grows get a row. From several threads, beside read_rows.
+  // The same in training: keys of a growable table get a row. From several threads, concurrently with read_rows.
   virtual void train_rows(uint32_t variable, std::span<const int64_t> ids, Message* into) {
     read_rows(variable, ids, into);
   }
-  // A table that grows: the head of its file, then the rows of a part (GrowableTable::append_rows) by `bits` of the
-  // hash; with 0 bits none. InvalidArgument: it is no such table.
+  // A growable table: the header of its file, then the rows of a part (GrowableTable::append_rows) by `bits` of the
+  // hash; with 0 bits no rows. InvalidArgument: it is not such a table.
   virtual void read_table(uint32_t variable, uint64_t, int, Message*) const {
     AB_THROW(InvalidArgument, "variable {} is not a growable table", variable);
   }
 
-  // ---- what a server that was killed is made again from
-  // The names of what it keeps.
+  // ---- the state from which a server is restored
+  // The names of its variables.
   virtual std::vector<std::string> kept() const = 0;
-  // As it is now, when nothing changes; it is written while apply() and all others go on, by another thread.
+  // The current state, while nothing changes; another thread writes it while apply() and all other calls go on.
   virtual std::unique_ptr<Saving> begin_save() const = 0;
-  // NotFound, ShapeMismatch: it is not what this store keeps.
+  // NotFound, ShapeMismatch: it does not belong to this store.
   virtual void load(const std::string& name, const Tensor& value) = 0;
 };
 

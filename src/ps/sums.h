@@ -1,5 +1,5 @@
-// Sums over trainers, in the order of trainers whatever came first: the additions that all_reduce does for replicas of
-// one process, so that both give the same bits.
+// Sums over workers, in the order of workers for any order of arrival: the additions that all_reduce does for replicas
+// of one process, so that both give the same bits.
 #pragma once
 #include <vector>
 
@@ -8,7 +8,7 @@
 
 namespace anabranch::ps {
 
-// What one message of a trainer says about a variable.
+// The contribution of one worker's message to a variable.
 struct Contribution {
   MessageRef message;
   int part = -1;  // of the dense tensor, or of the values of rows
@@ -20,7 +20,7 @@ void add_tensor(Tensor* sum, const char* payload);
 
 class Sum {
  public:
-  // InvalidArgument when contributions disagree in kind, dtype or shape. The result lives until the next call.
+  // InvalidArgument if contributions disagree in kind, dtype or shape. The result is valid until the next call.
   Change of(uint32_t variable, const std::vector<Contribution>& contributions);
 
  private:

@@ -8,7 +8,7 @@
 namespace anabranch::ps {
 namespace {
 
-constexpr int64_t kPartBytes = 1 << 20;  // of rows, at most by the mean
+constexpr int64_t kPartBytes = 1 << 20;  // of rows, on average
 
 MessageRef ask(const Remote& server, int64_t part, int64_t bits) {
   auto request = std::make_shared<Message>(Verb::kTable);

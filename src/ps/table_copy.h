@@ -1,4 +1,4 @@
-// A table that grows and lies on servers, written to one file: part by part, so that neither side holds it twice.
+// Writes a growable table from its servers to one file, in parts, so that neither side holds it twice.
 #pragma once
 #include <string>
 #include <vector>
@@ -8,8 +8,9 @@
 
 namespace anabranch::ps {
 
-// The file does not depend on the number of servers, when nothing changes meanwhile: its rows stand by the first bits
-// of their hash, as many as the number of rows asks for, and by ascending key in each such part. Waits for the servers.
+// The file does not depend on the number of servers if nothing changes meanwhile: its rows are ordered by the first
+// bits of their hash, as many as the number of rows requires, and by ascending key in each such part. Waits for the
+// servers.
 void save_table(const std::vector<Remote>& servers, const std::string& path, io::FileSet* files);
 
 }  // namespace anabranch::ps

@@ -1,4 +1,4 @@
-// What happens later, passed in like the clock.
+// Delayed calls as a dependency, like the clock.
 #pragma once
 #include <condition_variable>
 #include <functional>
@@ -17,7 +17,7 @@ class Timer {
   virtual void after(Milliseconds delay, std::function<void()> what) = 0;
 };
 
-// With a thread of its own, begun with the first call. What is left when it ends is called then.
+// With a separate thread, started at the first call. Pending calls run when it is destroyed.
 class ThreadTimer final : public Timer {
  public:
   ThreadTimer() = default;

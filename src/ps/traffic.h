@@ -1,4 +1,4 @@
-// What comes and goes at a server, of each table: counted beside the work, told to whoever asks.
+// Traffic of each table on a server: counted during the work, and returned on request.
 #pragma once
 #include <array>
 #include <atomic>
@@ -15,7 +15,7 @@ namespace anabranch::ps {
 struct Traffic {
   std::atomic<int64_t> pulls{0}, rows_pulled{0}, pull_us{0};
   std::atomic<int64_t> pushes{0}, rows_pushed{0}, push_us{0};
-  // Pushes by how many updates the trainer had not seen: none, 1, 2 to 3, 4 to 7 and so on.
+  // Pushes by the number of updates the worker had not seen: none, 1, 2 to 3, 4 to 7 and so on.
   std::array<std::atomic<int64_t>, 20> late{};
 
   void pushed(int64_t rows, int64_t missed) {
@@ -24,7 +24,7 @@ struct Traffic {
     const auto place = static_cast<size_t>(std::bit_width(static_cast<uint64_t>(missed)));
     ++late[place < late.size() ? place : late.size() - 1];
   }
-  // One line: numbers, and the name behind them.
+  // One line: numbers, followed by the name.
   std::string line(const std::string& name, const Extent& extent) const {
     std::string out =
         fmt::format("table {} {} {} {} {} {} {} {} {} {} ", extent.rows, extent.bytes, pulls.load(), rows_pulled.load(),

@@ -13,7 +13,7 @@ struct Trainers {
   std::shared_ptr<Timer> timer = std::make_shared<ThreadTimer>();
 };
 Trainers& trainers() {
-  static auto& all = *new Trainers();  // never destroyed: requests may be under way when the process ends
+  static auto& all = *new Trainers();  // never destroyed: requests may be in flight at exit
   return all;
 }
 
@@ -34,7 +34,7 @@ std::shared_ptr<Client> client_of(int trainer) {
     o.incarnation = fresh_incarnation();
     o.deadline = Milliseconds(std::get<int64_t>(get_flag("FLAGS_rpc_deadline")));
     o.try_for =
-        o.deadline;  // a server answers late where other trainers are late; a lost connection ends a try at once
+        o.deadline;  // a server answers late if other workers are late; a lost connection ends an attempt at once
     client = std::make_shared<Client>(o, connect_to, trainers().timer);
   }
   return client;

@@ -1,4 +1,4 @@
-// The clients of this process, one for each trainer in it: ops find theirs by the trainer's number.
+// The clients of this process, one per worker in it: ops find theirs by the worker's number.
 #pragma once
 #include <memory>
 
@@ -6,10 +6,10 @@
 
 namespace anabranch::ps {
 
-// Another number for each start of a server or a trainer; never 0.
+// Different for each start of a server or a worker; never 0.
 uint64_t fresh_incarnation();
 
-// Made at first use, with the deadlines that flags say.
+// Created at first use, with the deadlines of the flags.
 std::shared_ptr<Client> client_of(int trainer);
 // Null when there is none.
 std::shared_ptr<Client> find_client(int trainer);

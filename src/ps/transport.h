@@ -12,7 +12,7 @@ namespace anabranch::ps {
 
 using Milliseconds = std::chrono::milliseconds;
 // Called once, from any thread. An answer may be an error message; a transport's own failures are such answers too:
-// kUnavailable when the other side was not reached, or did not answer in time, and then nobody knows what it did.
+// kUnavailable when the other side was not reached, or did not answer in time, and then its state is unknown.
 using Answer = std::function<void(MessageRef)>;
 
 class Channel {
@@ -44,11 +44,11 @@ Transport& local_transport();
 // Between processes and machines, by gRPC; Unsupported when the plug-in is not there. Beyond this machine a server is
 // listened at only with certificates, or where FLAGS_rpc_insecure says that the network is trusted.
 Transport& network_transport();
-// The local one where somebody in this process listens there, else the network.
+// The local one if the endpoint belongs to this process, otherwise the network.
 std::shared_ptr<Channel> connect_to(const std::string& endpoint);
 // Whether an address can be reached from this machine only, as it is written.
 bool on_this_machine(const std::string& endpoint);
-// Whether somebody in this process listens there.
+// Whether the endpoint belongs to this process.
 bool listens_here(const std::string& endpoint);
 
 }  // namespace anabranch::ps
