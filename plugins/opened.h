@@ -1,4 +1,4 @@
-// What a plug-in has opened: one at a time in a process, and of no use to processes that are forked from it.
+// The state that a plug-in opens: at most one per process, and unusable in forked processes.
 #pragma once
 #include <pthread.h>
 

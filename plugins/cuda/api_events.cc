@@ -59,8 +59,8 @@ int queue_wait(ab_queue* queue, ab_event* event) {
   });
 }
 
-// CUDA has no wait with a deadline. Most waits are for a step, so it asks again and again for that long: a thread that
-// sleeps wakes up 50 microseconds too late, whatever it asked for. Then it asks ever more rarely.
+// CUDA has no wait with a deadline. Most waits are for a step, so the thread polls for that long, because a sleeping
+// thread wakes up 50 microseconds late. Afterwards it polls less and less often.
 int event_wait(ab_event* event, int64_t within_ms) {
   return working([&](Process& p) {
     using std::chrono::steady_clock, std::chrono::microseconds;
@@ -68,7 +68,7 @@ int event_wait(ab_event* event, int64_t within_ms) {
     const steady_clock::time_point begin = steady_clock::now();
     microseconds rest{0};
     while (!has_passed(e)) {
-      p.check_fault();  // that another thread found
+      p.check_fault();  // found by another thread
       const auto waited = steady_clock::now() - begin;
       if (within_ms >= 0 && waited >= std::chrono::milliseconds(within_ms)) {
         fail(AB_TIMED_OUT, "an event of device ", e.device, " has not passed after ", within_ms, " ms");

@@ -1,5 +1,5 @@
-// "batch_norm" and "batch_norm_grad": by cuDNN where statistics are those of the batch, else by kernels of ours. cuDNN
-// keeps moving variances as unbiased ones, so it is given a place of its own for them, and a kernel moves the engine's.
+// "batch_norm" and "batch_norm_grad": cuDNN if statistics are those of the batch, otherwise our kernels. cuDNN updates
+// moving variances with unbiased ones, so it gets a separate buffer for them, and a kernel updates the engine's.
 #include <algorithm>
 #include <cstdint>
 
@@ -24,7 +24,7 @@ ab_kernel kernel_of(const char* stem, int32_t dtype) {
   return kernel;
 }
 
-// What both directions know: tensors, numbers of channels, and their descriptions.
+// Common to both directions: tensors, number of channels, and their descriptors.
 class Norm : public LibraryCall {
  public:
   Norm(Process& process, int device, const BatchNormDesc& desc)
@@ -39,7 +39,7 @@ class Norm : public LibraryCall {
     handle_ = cudnn_handle(process, device);
     const int outer = static_cast<int>(desc.outer), c = static_cast<int>(desc.channels);
     const int inner = static_cast<int>(desc.inner);
-    // With channels last all rows are one image: cuDNN takes more elements of images than images.
+    // With channels last all rows form one image: cuDNN supports more elements per image than images.
     tensor_ = inner == 1 ? describe_tensor(types_.data, {1, c, outer, 1}, {outer * c, 1, c, c})
                          : describe_tensor(types_.data, {outer, c, inner, 1}, {c * inner, inner, 1, 1});
     vector_ = describe_tensor(types_.wide, {1, c, 1, 1}, {c, 1, 1, 1});
@@ -52,8 +52,7 @@ class Norm : public LibraryCall {
   uint64_t vector_bytes() const { return static_cast<uint64_t>(desc_.channels) * types_.wide_bytes; }
   uint64_t tensor_bytes() const { return static_cast<uint64_t>(a_channel() * desc_.channels) * types_.bytes; }
 
-  // Checks operands: `whole` of them, by their bits, are tensors, the others vectors; `may_lack`, by their bits, may be
-  // missing.
+  // Checks operands: those in the bit mask `whole` are tensors, the others vectors; those in `may_lack` may be missing.
   void check(const ab_operand* operands, int count, int wanted, uint32_t whole, uint32_t may_lack) const {
     need(count == wanted, "batch_norm takes ", wanted, " operands, got ", count);
     for (int k = 0; k < count; ++k) {
@@ -101,7 +100,7 @@ class Forward final : public Norm {
   }
 
  private:
-  // The workspace gets mean and unbiased variance: moving ones that are wholly replaced.
+  // The workspace gets mean and unbiased variance: as moving ones that are fully replaced.
   void measure(const ab_queue& queue, const ab_operand* o, void* workspace) const {
     well(cudaMemsetAsync(workspace, 0, room(), queue.stream), "batch_norm");
     const void *one = cudnn_scale(types_, true), *zero = cudnn_scale(types_, false);
@@ -138,7 +137,7 @@ class Backward final : public Norm {
   }
 
  private:
-  // It writes the gradients of scale and bias in any case.
+  // It always writes the gradients of scale and bias.
   void by_cudnn(const ab_queue& queue, const ab_operand* o, void* workspace) const {
     const void *one = cudnn_scale(types_, true), *zero = cudnn_scale(types_, false);
     void* dscale = o[8].address ? o[8].address : workspace;

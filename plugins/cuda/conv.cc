@@ -13,7 +13,7 @@ namespace {
 
 using device::ConvDesc;
 
-// What cuDNN is told of one layout, with the algorithm that was chosen.
+// Descriptors for one layout, with the chosen algorithm.
 struct Told {
   Told(const ConvDesc& desc, const CudnnTypes& types, cudnnMathType_t math, bool channels_last);
   bool choose(Process& process, int device, const ConvDesc& desc, CudnnHandle& handle, const ConvLimits& limits);
@@ -90,7 +90,7 @@ bool Told::choose(Process& process, int device, const ConvDesc& desc, CudnnHandl
   return true;
 }
 
-// TF32 where products may be rounded: the mode that allows bfloat16 allows float16 as well, whose range is smaller.
+// TF32 if products may be rounded: the mode that allows bfloat16 also allows float16, whose range is smaller.
 cudnnMathType_t math_of(const ConvDesc& desc, bool tf32) {
   if (desc.dtype == AB_FLOAT16 || desc.dtype == AB_BFLOAT16) return CUDNN_TENSOR_OP_MATH;
   return desc.dtype == AB_FLOAT32 && !tf32 && !desc.rounded ? CUDNN_FMA_MATH : CUDNN_DEFAULT_MATH;
@@ -155,7 +155,7 @@ void Conv::run(const ab_queue& queue, const ab_operand* operands, int count, voi
       fail(AB_INVALID_ARGUMENT, "conv: operand ", k, " must have ", bytes_[k], " bytes, got ", operands[k].bytes);
     }
   }
-  if (!told_) {  // a sum of nothing is 0
+  if (!told_) {  // an empty sum is 0
     if (bytes_[2]) well(cudaMemsetAsync(operands[2].address, 0, bytes_[2], queue.stream), "conv");
     return;
   }

@@ -9,8 +9,8 @@
 namespace anabranch::cuda {
 namespace {
 
-// Proposals and what was timed come with the fastest first. Timing takes memory of its own: where the device has none
-// left for it, cuDNN's proposals do.
+// Proposals and timings are sorted, fastest first. Timing needs memory: if the device has none left, cuDNN's proposals
+// are used.
 template <class Perf, class Ask, class... Of>
 std::optional<ConvAlgorithm> first_of(CudnnHandle& handle, const ConvLimits& limits, Ask* timed, Ask* proposed,
                                       Of... of) {
@@ -23,7 +23,7 @@ std::optional<ConvAlgorithm> first_of(CudnnHandle& handle, const ConvLimits& lim
   cudnnStatus_t status = CUDNN_STATUS_NOT_SUPPORTED;
   if (limits.timed) {
     status = ask(timed);
-    (void)cudaGetLastError();  // an algorithm that failed is not an error of the launch behind it
+    (void)cudaGetLastError();  // the error of a failed algorithm must not be reported for the next launch
   }
   if (status != CUDNN_STATUS_SUCCESS) status = ask(proposed);
   if (CUDNN_STATUS_CATEGORY(status) == CUDNN_STATUS_NOT_SUPPORTED) return std::nullopt;

@@ -17,7 +17,7 @@ int64_t product(const Extents& extents) {
   return std::accumulate(extents.begin(), extents.end(), int64_t{1}, std::multiplies<>());
 }
 
-// Of dense elements, the axis 1 as the second or as the last.
+// Of dense elements, with axis 1 second or last.
 Extents strides_of(const Extents& extents, bool channels_last) {
   Extents strides(extents.size());
   int64_t step = 1;
@@ -39,7 +39,7 @@ Extents tensor(int64_t first, int64_t second, const int64_t* space, int32_t axes
   return extents;
 }
 
-// How one axis of images is padded: by cuDNN on both sides, or by copies in front and behind.
+// Padding of one axis of images: by cuDNN on both sides, or by copies at the start and the end.
 struct Padded {
   int64_t padding, front, extent;
 };
@@ -55,7 +55,7 @@ Padded pad(const device::WindowDesc& w, int d) {
   return {0, w.before[d], extent};
 }
 
-// Whether both strides lead to the same places: an axis of one element has none to go to.
+// Whether both strides give the same addresses: the stride of an axis of one element does not matter.
 bool same_places(const Extents& extents, const Extents& a, const Extents& b) {
   for (size_t axis = 0; axis < extents.size(); ++axis) {
     if (extents[axis] > 1 && a[axis] != b[axis]) return false;
@@ -67,7 +67,7 @@ ConvOperand operand_of(Extents extents, bool stored_last, bool seen_last) {
   ConvOperand o;
   o.strides = strides_of(extents, stored_last);
   o.seen_strides = strides_of(extents, seen_last);
-  o.staged = !same_places(extents, o.strides, o.seen_strides);  // a filter of one element a channel is not
+  o.staged = !same_places(extents, o.strides, o.seen_strides);  // a filter with one element per channel is not
   o.seen = o.extents = std::move(extents);
   return o;
 }

@@ -1,6 +1,5 @@
-// A convolution's operands as cuDNN sees them. It knows paddings that are the same on both sides, filters that lie as
-// images do, and volumes with their channels first: where an operand is stored otherwise, it is copied into the
-// workspace, or out of it.
+// A convolution's operands as cuDNN accepts them: equal padding on both sides, filters in the layout of images, and
+// volumes with channels first. An operand that is stored otherwise is copied into the workspace, or out of it.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -17,9 +16,9 @@ enum ConvRole : uint8_t { kImage, kFilter, kOutput };
 struct ConvOperand {
   std::vector<int64_t> extents, strides;  // as stored: batch, channels, space
   std::vector<int64_t> seen, seen_strides;
-  int64_t first = 0;    // of the elements seen, where the stored ones begin
-  bool staged = false;  // what cuDNN sees lies in the workspace
-  size_t at = 0;        // there, in bytes
+  int64_t first = 0;    // index of the first stored element among cuDNN's
+  bool staged = false;  // cuDNN's operand is in the workspace
+  size_t at = 0;        // its offset there, in bytes
 
   int64_t count() const;
   int64_t seen_count() const;
@@ -27,23 +26,23 @@ struct ConvOperand {
 };
 
 struct ConvLayout {
-  // channels_last: how cuDNN is to see images.
+  // channels_last: the layout for cuDNN.
   ConvLayout(const device::ConvDesc& desc, bool channels_last, size_t element_bytes);
 
   std::array<ConvOperand, 3> operands;  // by role
   std::vector<int> padding, stride, dilation;
   bool channels_last;
-  size_t room = 0;  // of all that is staged
+  size_t room = 0;  // of all staged operands
 };
 
-// The layouts that are worth trying, the best first: cuDNN has not everything with channels last.
+// The layouts to try, the best first: cuDNN does not support everything with channels last.
 std::vector<bool> layouts_of(const device::ConvDesc& desc);
 
-size_t rounded_up(size_t bytes);  // to where another piece of a workspace may begin
+size_t rounded_up(size_t bytes);  // to the alignment of workspace buffers
 
-std::vector<int> narrow(const std::vector<int64_t>& v);  // Unsupported when cuDNN cannot count so far
+std::vector<int> narrow(const std::vector<int64_t>& v);  // Unsupported if cuDNN's integers cannot hold them
 
-// Copies the stored elements of an operand to what cuDNN sees of it (`in`), or back.
+// Copies the stored elements of an operand to cuDNN's layout (`in`), or back.
 void copy_elements(cudaStream_t stream, const ConvOperand& operand, size_t element_bytes, void* stored, void* seen,
                    bool in);
 

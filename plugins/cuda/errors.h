@@ -1,4 +1,4 @@
-// What the CUDA runtime answers, as failures of the interface.
+// Errors of the CUDA runtime as failures of the interface.
 #pragma once
 #include <cuda_runtime_api.h>
 
@@ -10,7 +10,7 @@ using namespace plugin;
 
 ab_status status_of(cudaError_t error);
 
-// Throws. An error that ends all work on the devices becomes the process's fault.
+// Throws. An error that stops all work on the devices becomes the process's fault.
 [[noreturn]] void raise(cudaError_t error, const std::string& doing);
 
 template <class... Doing> void well(cudaError_t error, const Doing&... doing) {

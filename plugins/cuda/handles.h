@@ -1,4 +1,4 @@
-// The objects behind the pointers that the interface hands out.
+// The objects to which the interface's pointers refer.
 #pragma once
 #include <nccl.h>
 
@@ -48,5 +48,5 @@ struct ab_graph {
 
 struct ab_comm {
   int device, rank, ranks;
-  ncclComm_t comm = nullptr;  // null where making it failed at the end of a group
+  ncclComm_t comm = nullptr;  // null if creating it failed at the end of a group
 };

@@ -1,5 +1,5 @@
-// cuDNN, opened when it is first needed. Of its interfaces the plug-in calls the one by descriptors of single layers,
-// which cuDNN 9 has throughout.
+// cuDNN, opened at first use. The plug-in uses its interface with descriptors of single layers, which all of cuDNN 9
+// has.
 #pragma once
 #include <cudnn.h>
 
@@ -41,9 +41,9 @@ struct Cudnn {
   decltype(&::cudnnBatchNormalizationBackward) cudnnBatchNormalizationBackward;
 };
 
-const Cudnn& cudnn();  // Unavailable when it is not there
+const Cudnn& cudnn();  // Unavailable if it is not installed
 
-// One a device. It puts work into the queue that was named last, so whoever calls it holds the lock.
+// One per device. It enqueues work into the queue that was set last, so its caller holds the lock.
 class CudnnHandle {
  public:
   explicit CudnnHandle(int device);
@@ -51,7 +51,7 @@ class CudnnHandle {
   CudnnHandle(const CudnnHandle&) = delete;
   CudnnHandle& operator=(const CudnnHandle&) = delete;
 
-  // fn(handle), which answers with a status. `doing` shows in errors.
+  // fn(handle) returns a status. `doing` is for errors.
   template <class Fn> void put(const ab_queue& queue, const char* doing, Fn&& fn) {
     const std::lock_guard lock(mutex_);
     cudnnStatus_t status = set_stream(queue);
@@ -59,7 +59,7 @@ class CudnnHandle {
     if (status != CUDNN_STATUS_SUCCESS) [[unlikely]]
       failed(queue, doing, status);
   }
-  template <class Fn> cudnnStatus_t ask(Fn&& fn) {  // puts nothing into a queue
+  template <class Fn> cudnnStatus_t ask(Fn&& fn) {  // enqueues nothing
     const std::lock_guard lock(mutex_);
     return fn(handle_);
   }
@@ -76,7 +76,7 @@ std::shared_ptr<CudnnHandle> cudnn_handle(Process& process, int device);
 
 ab_status status_of(cudnnStatus_t status);
 
-// Of calls that put nothing into a queue.
+// For calls that enqueue nothing.
 template <class... Doing> void well(cudnnStatus_t status, const Doing&... doing) {
   if (status == CUDNN_STATUS_SUCCESS) return;
   fail(status_of(status), doing..., ": cuDNN: ", cudnn().cudnnGetErrorString(status));
@@ -88,14 +88,14 @@ using TensorDescriptor = CudnnOwned<cudnnTensorStruct>;
 TensorDescriptor describe_tensor(cudnnDataType_t type, const std::vector<int>& extents,
                                  const std::vector<int>& strides);
 
-// Element types of a call: of tensors, and of scales, sums and what belongs to a channel.
+// Element types of a call: of tensors, and of scales, sums and per-channel values.
 struct CudnnTypes {
   cudnnDataType_t data, wide;
   size_t bytes, wide_bytes;
 };
 CudnnTypes cudnn_types(const char* key, int32_t dtype);
 
-// The number 1 or 0 as cuDNN takes scales of a call.
+// The number 1 or 0 in the form of cuDNN's scale arguments.
 const void* cudnn_scale(const CudnnTypes& types, bool one);
 
 }  // namespace anabranch::cuda

@@ -1,4 +1,4 @@
-// What the plug-in knows while it is open, and how functions of the interface begin.
+// The plug-in's state while it is open, and a wrapper for functions of the interface.
 #pragma once
 #include <array>
 #include <atomic>
@@ -16,7 +16,7 @@
 
 namespace anabranch::cuda {
 
-// What has been made and not freed. Names are those of errors.
+// Objects that exist. Names are those of errors.
 enum class Thing : uint8_t { kMemory, kPinned, kQueues, kEvents, kKernels, kLibraries, kGraphs, kComms };
 inline constexpr std::array<const char*, 8> kThingNames{"blocks of device memory",
                                                         "blocks of pinned memory",
@@ -38,7 +38,7 @@ class Process {
   }
   Clock& clock(int device) { return *clocks_[static_cast<size_t>(device)]; }
 
-  bool setting(const char* name, bool otherwise) const;  // of a flag that is on or off
+  bool setting(const char* name, bool otherwise) const;  // of a boolean flag
   int64_t number(const char* name, int64_t otherwise) const;
 
   bool faulted() const { return faulted_.load(std::memory_order_acquire); }
@@ -46,23 +46,23 @@ class Process {
     if (faulted()) [[unlikely]]
       throw Failure(AB_FAULT, fault_);
   }
-  // The first one stays, with the marks of the queues as they were then. Returns its text.
+  // The first fault is kept, with the marks of the queues at that time. Returns its text.
   const std::string& set_fault(const std::string& text);
 
   void made(Thing thing) { counts_[static_cast<size_t>(thing)].fetch_add(1, std::memory_order_relaxed); }
-  // Freeing goes well after a fault, whatever CUDA says.
+  // After a fault, freeing succeeds regardless of CUDA's result.
   void freed(Thing thing, cudaError_t error, const char* doing);
   std::string left() const;
 
   void add(ab_queue* queue);
   void remove(ab_queue* queue);
 
-  // What is made once a device and lives until close(), as a library's handle.
+  // Objects created once per device until close(), such as a library's handle.
   std::shared_ptr<void> kept(const std::string& key, int device, const std::function<std::shared_ptr<void>()>& make);
 
  private:
   std::string marks() const;
-  std::string text_of(const char* name) const;  // of a flag, empty when there is none
+  std::string text_of(const char* name) const;  // of a flag, empty if it is not set
 
   const ab_host* const host_;
   std::vector<std::unique_ptr<Clock>> clocks_;
@@ -75,15 +75,15 @@ class Process {
   std::map<std::pair<std::string, int>, std::shared_ptr<void>> kept_;
 };
 
-Process& process();  // Unavailable when it is not open, or in a forked process
+Process& process();  // Unavailable if it is not open, or in a forked process
 [[noreturn]] void throw_fault(const std::string& text);
 
-// What every function of the interface does: fn(process).
+// Wrapper of every function of the interface: fn(process).
 template <class Fn> int called(Fn&& fn) {
   return told([&] { fn(process()); });
 }
 
-// Of functions that wait, ask for an event or put something into a queue: nothing of it is done after a fault.
+// For functions that wait, query an event or enqueue work: after a fault they do nothing.
 template <class Fn> int working(Fn&& fn) {
   return called([&](Process& p) {
     p.check_fault();

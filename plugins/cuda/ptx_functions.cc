@@ -33,7 +33,7 @@ Move move_in(std::string_view line, std::string_view kind) {
           trimmed(line.substr(comma + 1, end - comma - 1))};
 }
 
-// Registers of one width may be of other types, and words may hold 16 bits.
+// Registers of one width may have other types, and 32-bit registers may hold 16 bits.
 std::string moved(std::string_view type, std::string_view to, std::string_view from) {
   const std::string_view width = type.substr(1);
   if (width == "16") return said("cvt.u16.u32 ", to, ", ", from, ";\n");
@@ -54,7 +54,7 @@ size_t parameter_in(std::string_view address) {
 PtxFunctions::PtxFunctions(std::string_view text) {
   std::istringstream lines{std::string(text)};
   std::vector<std::string>* body = nullptr;
-  bool inside = false;  // of the body, behind the parameters
+  bool inside = false;  // of the body, after the parameters
   for (std::string line; std::getline(lines, line);) {
     const std::string_view part = trimmed(line);
     for (const std::string_view of_module : {".version", ".target", ".address_size", ".global", ".const"}) {

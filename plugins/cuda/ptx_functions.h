@@ -1,5 +1,5 @@
-// Functions that nvcc has written as PTX, as parts of kernels that are written when a program is known. They are put in
-// as text: the driver's compiler does not move calls into their caller.
+// Functions that nvcc has compiled to PTX, as parts of kernels that are generated when a program is known. They are
+// inserted as text, because the driver's compiler does not inline calls.
 #pragma once
 #include <map>
 #include <string>
@@ -14,11 +14,11 @@ using namespace plugin;
 
 class PtxFunctions {
  public:
-  // Internal where the text is not as expected of nvcc.
+  // Internal if the text is not in nvcc's expected form.
   explicit PtxFunctions(std::string_view text);
 
-  size_t length(const std::string& name) const;  // of the function's text, nearly
-  // What a module begins with: version, GPUs, and constants of the functions.
+  size_t length(const std::string& name) const;  // approximate length of the function's text
+  // The header of a module: version, GPUs, and constants of the functions.
   const std::string& head() const { return head_; }
   // A block that computes the function of `operands`, registers or numbers, into the register `result`.
   std::string call(const std::string& name, const std::vector<std::string>& operands, const std::string& result) const;

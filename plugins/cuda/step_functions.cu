@@ -1,4 +1,4 @@
-// Steps of fused_elementwise, each a function of its own, compiled to PTX: step_kernels.cc makes kernels of these
+// Steps of fused_elementwise, each a separate function, compiled to PTX: step_kernels.cc builds kernels from these
 // texts. Operands as in step_result.h; p: the step's numbers.
 #include "ops/math/step_result.h"
 
@@ -25,12 +25,12 @@ __device__ __forceinline__ float step(StepCode code, float x, float y, float u, 
 #define AB_OF_TWO(name, F) AB_ONE(F##Dx) AB_ONE(F##Dy)
 AB_STEP_CODES(AB_ONE, AB_NAMED, AB_OF_ONE, AB_OF_TWO)
 
-// The element of an input that element i of the results meets.
+// The element of an input for element i of the results.
 extern "C" __device__ int64_t ab_step_place(int64_t i, int64_t repeat, int64_t period) {
   return period == 0 ? i : device::remainder(device::quotient(i, repeat), period);
 }
 
-// 16-bit floats as the low bits of a word, from and to float; and what is left of a number that was one.
+// 16-bit floats as the low bits of an integer, from and to float; and the remainder of such a conversion.
 #define AB_NARROW(name, T)                                                            \
   extern "C" __device__ float ab_step_widen_##name(uint32_t bits) {                   \
     T x;                                                                              \

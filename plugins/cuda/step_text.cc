@@ -30,7 +30,7 @@ const char* function_of(const ElementStep& s) {
 }
 bool rounds(const ElementStep& s, const StepType& type) { return type.is_narrow() && !s.exact; }
 
-// "0f3F800000", as PTX has numbers.
+// "0f3F800000", PTX's form of numbers.
 std::string number(float x) {
   std::ostringstream text;
   text << "0f" << std::hex << std::uppercase << std::setw(8) << std::setfill('0') << device::bits_of(x);
@@ -43,7 +43,7 @@ std::string of_input(int k, size_t field) {
   return said("[args+", offsetof(ElementStepsArgs, in) + static_cast<size_t>(k) * sizeof(StepInput) + field, "]");
 }
 
-// Operands that no step leaves.
+// Operands without a step that computes them.
 std::set<int> inputs_of(std::span<const ElementStep> steps) {
   std::set<int> inputs;
   for (const ElementStep& s : steps) {
@@ -55,7 +55,7 @@ std::set<int> inputs_of(std::span<const ElementStep> steps) {
   return inputs;
 }
 
-// Of registers, %i is the place of the element or pack, %v are values, %b words and %q addresses.
+// Registers: %i is the index of the element or pack, %v are values, %b packed pairs and %q addresses.
 class Entry {
  public:
   Entry(const PtxFunctions& functions, std::span<const ElementStep> steps, const StepType& type, int elements)
@@ -77,7 +77,7 @@ class Entry {
   }
 
  private:
-  // Lanes of all blocks stand beside each other and go on by their number, as those of each_kernel() do.
+  // Threads of all blocks are numbered consecutively and advance by their number, as those of each_kernel() do.
   std::string begin() const {
     return said("mov.u32 %b0, %ctaid.x;\nmov.u32 %b1, %ntid.x;\nmov.u32 %b2, %tid.x;\nmov.u32 %b3, %nctaid.x;\n",
                 "mul.wide.u32 %i, %b0, %b1;\ncvt.u64.u32 %q0, %b2;\nadd.s64 %i, %i, %q0;\n",
@@ -127,7 +127,7 @@ class Entry {
     return text;
   }
 
-  // What the function does not read is its first operand.
+  // An operand that the function does not read is replaced by its first one.
   int operand(const ElementStep& s, int k) const {
     if (k >= s.count) return operand(s, 0);
     const int id = s.previous >> k & 1 ? last_ : value_of_[s.operands[k]];

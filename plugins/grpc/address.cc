@@ -27,7 +27,7 @@ class Socket {
   int fd_;
 };
 
-// gRPC takes the place of a socket file that is there, also of one that somebody listens at.
+// gRPC replaces an existing socket file, even if another process listens on it.
 std::string why_not_file(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;

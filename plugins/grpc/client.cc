@@ -13,7 +13,7 @@
 namespace anabranch::ps {
 namespace {
 
-// Lives until the call is over, and tells its caller then.
+// Lives until the call has ended, and then notifies its caller.
 class Call final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
   Call(Bytes request, const ByteLimits& limits, ByteAnswer answer)
@@ -83,10 +83,10 @@ class GrpcChannel final : public ByteChannel {
  private:
   static std::shared_ptr<grpc::Channel> make(const std::string& endpoint, const ByteSecurity& security) {
     grpc::ChannelArguments arguments;
-    arguments.SetMaxReceiveMessageSize(-1);  // pieces are small, and their sum is looked at here
+    arguments.SetMaxReceiveMessageSize(-1);  // chunks are small, and their total is checked here
     arguments.SetMaxSendMessageSize(-1);
     arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-    // Not the minimum of it: gRPC takes that one as the time within which a connection has to stand.
+    // Not the minimum: gRPC uses that one as the time limit for establishing a connection.
     arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);
     arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);

@@ -1,5 +1,5 @@
-// One request and its answer over a stream of gRPC: both go as raw bytes in pieces, so that no message is larger than
-// the library likes and a limit is checked before anything is gathered.
+// One request and its answer over a gRPC stream: both are sent as raw bytes in chunks, so that no message exceeds the
+// library's limit, and our limit is checked before anything is assembled.
 #pragma once
 #include <grpcpp/support/byte_buffer.h>
 
@@ -14,9 +14,9 @@
 namespace anabranch::ps {
 
 inline constexpr const char* kMethod = "/anabranch.ps/exchange";
-inline constexpr size_t kSizeBytes = 8;  // the first piece begins with the size of the whole
+inline constexpr size_t kSizeBytes = 8;  // the first chunk starts with the size of the whole
 
-// Pieces to write, one after the other. They share the memory of the message.
+// Chunks to write, one after the other. They share the memory of the message.
 class Outgoing {
  public:
   Outgoing(Bytes bytes, size_t chunk) : bytes_(std::move(bytes)), chunk_(chunk) {}
@@ -45,14 +45,14 @@ class Outgoing {
   bool begun_ = false;
 };
 
-// Pieces that come in.
+// Received chunks.
 class Incoming {
  public:
   explicit Incoming(uint64_t limit) : limit_(limit) {}
-  // Empty, or why this is no message.
+  // Empty, or why this is not a message.
   std::string add(const grpc::ByteBuffer& piece) {
     std::vector<grpc::Slice> slices;
-    if (!piece.Dump(&slices).ok()) return "a piece of a message cannot be read";
+    if (!piece.Dump(&slices).ok()) return "a chunk of a message cannot be read";
     for (const grpc::Slice& s : slices) {
       std::string failure = add(reinterpret_cast<const char*>(s.begin()), s.size());
       if (!failure.empty()) return failure;

@@ -1,4 +1,4 @@
-// The plug-in: a shared library that the package loads when a parameter server or a trainer needs the network.
+// The plug-in: a shared library that the package loads when a parameter server or a worker needs the network.
 #include <grpc/support/log.h>
 
 #include <cstdlib>
@@ -29,8 +29,8 @@ class GrpcTransport final : public ByteTransport {
 }  // namespace anabranch::ps
 
 extern "C" __attribute__((visibility("default"))) anabranch::ps::ByteTransport* anabranch_byte_transport_2() {
-  // What goes wrong is told to the caller, once; the library's own lines are for who asks for them.
+  // Errors are reported to the caller, once; the library's own log lines are off by default.
   if (!std::getenv("GRPC_VERBOSITY")) gpr_set_log_function([](gpr_log_func_args*) {});
-  static auto& transport = *new anabranch::ps::GrpcTransport();  // calls may be under way when the process ends
+  static auto& transport = *new anabranch::ps::GrpcTransport();  // never destroyed: calls may be in flight at exit
   return &transport;
 }

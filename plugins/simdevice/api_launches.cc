@@ -3,7 +3,7 @@
 namespace anabranch::simdevice {
 namespace {
 
-// Asks the engine, whose functions are called without the lock.
+// Queries the engine, whose functions are called without the lock.
 size_t library_room(const ab_host* host, const char* key, const void* desc, size_t size) {
   if (!host || !host->library_room || !host->library_run) {
     fail(AB_UNAVAILABLE, "the host offers no library calls, and ", key, " is one");
@@ -38,7 +38,7 @@ int launch(ab_queue* queue, ab_kernel kernel, const void* args, size_t size, voi
   });
 }
 
-// It has no compiler: what it makes reads the table as before, under a name of its own.
+// There is no compiler: the compiled kernel reads the table as before, under a separate name.
 int kernel_make(ab_kernel kernel, const void* table, size_t size, ab_kernel* out) {
   return locked([&](Machine& m, Lock&) {
     const ab_kernel_entry& k = given(kernel, "kernel");

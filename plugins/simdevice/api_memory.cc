@@ -10,7 +10,7 @@ int allocate(int device, size_t bytes, void** out) {
   });
 }
 
-// What the host knows to be over; after a fault nothing runs any more.
+// The items that the host knows to have ended; after a fault nothing runs.
 const Clock* over(const Machine& m) { return m.faulted() ? nullptr : &m.host_clock; }
 
 int release(int device, void* p) {

@@ -1,7 +1,7 @@
-// A thread that goes on with the queues of this process while another process waits for its part of a collective and
-// none of its own threads waits for the device: real devices need nobody who waits for them, and without this two
-// processes could wait for each other, one for the device and one for a message. As late as possible: a thread that
-// waits by itself is hardly ever anticipated, so that the order of what runs stays that of the schedule.
+// A thread that runs the queues of this process while another process waits for its part of a collective and no thread
+// of this one waits for the device: real devices run without a waiting thread, and without this two processes could
+// deadlock, one waiting for the device and one for a message. It acts as late as possible: a waiting thread is hardly
+// ever overtaken, so that the order stays that of the schedule.
 #pragma once
 #include <condition_variable>
 #include <mutex>

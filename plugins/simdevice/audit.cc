@@ -16,7 +16,7 @@ Access unknown_of(const std::vector<Access>& all, const Clock& clock) {
   return {};
 }
 
-// Of the accesses of one queue the last one is enough: whoever knows it knows those before.
+// For one queue the last access suffices: a clock that includes it includes the earlier ones.
 void note(std::vector<Access>& all, const Access& now) {
   for (Access& access : all) {
     if (access.queue == now.queue) {
@@ -39,7 +39,7 @@ void Audit::split(size_t at) {
   cells_.emplace_hint(std::next(cell), at, std::move(behind));
 }
 
-// Afterwards cells lie side by side over [begin, end), none of which reaches beyond it.
+// Afterwards cells cover [begin, end) without gaps, and none extends beyond it.
 void Audit::cover(size_t begin, size_t end) {
   split(begin);
   split(end);
@@ -66,7 +66,7 @@ Access Audit::touch(size_t begin, size_t end, ab_access how, const Access& now, 
     if (found.queue < 0 && (writes || sums)) found = unknown_of(cell->second.reads, clock);
     if (found.queue < 0 && !sums) found = unknown_of(cell->second.sums, clock);
   }
-  if (writes) {  // it knows all that was before, and stands for it
+  if (writes) {  // it is ordered after all earlier accesses, and replaces them
     cells_.erase(first, last);
     Cell cell;
     cell.end = end;

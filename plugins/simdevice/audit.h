@@ -1,6 +1,6 @@
-// Finds accesses that no event orders, whatever order they came in this time. Each byte of a block knows its last write
-// and the reads since; whoever comes next has to know of them by its clock (Fidge and Mattern's; the check is that of
-// DJIT+, Pozniansky and Schuster, doi:10.1145/781498.781529).
+// Finds accesses that no event orders, for any order in which they happened to run. Each byte of a block records its
+// last write and the reads since; the clock of the next access must include them (Fidge and Mattern's clocks; the check
+// is that of DJIT+, Pozniansky and Schuster, doi:10.1145/781498.781529).
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -21,10 +21,10 @@ struct Access {
 
 class Audit {
  public:
-  // The access `now` of bytes [begin, end), by somebody who knows `clock`. The access that it is not ordered with, or
+  // The access `now` of bytes [begin, end), with the clock `clock`. Returns the access with which it is not ordered, or
   // one without a queue.
   Access touch(size_t begin, size_t end, ab_access how, const Access& now, const Clock& clock);
-  // An access that `clock` does not know to be over, or one without a queue.
+  // An access that `clock` does not include, or one without a queue.
   Access unknown_to(const Clock& clock) const;
 
  private:
@@ -37,7 +37,7 @@ class Audit {
   void split(size_t at);
   void cover(size_t begin, size_t end);
 
-  std::map<size_t, Cell> cells_;  // by begin; gaps were never touched
+  std::map<size_t, Cell> cells_;  // by start; gaps were never accessed
 };
 
 }  // namespace anabranch::simdevice

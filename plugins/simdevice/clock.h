@@ -1,4 +1,4 @@
-// What has certainly happened: for each queue the number of the last of its items that is known to be over.
+// A vector clock: for each queue the number of the last item that is known to have ended.
 #pragma once
 #include <algorithm>
 #include <cstdint>

@@ -1,6 +1,6 @@
-// What the id of a communicator says: which process has made it, and under which descriptor that process holds the
-// memory in which all meet. Whoever is told the id opens that descriptor; a key tells that it is still the same file.
-// A file in memory without a name leaves nothing behind, however its processes end.
+// The id of a communicator: the process that created it, and the descriptor of the shared memory in that process. A
+// process that gets the id opens that descriptor; a key proves that it is still the same file. A nameless file in
+// memory leaves no file when its processes end.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -19,17 +19,17 @@ struct CommName {
 
   std::string shown() const;  // "simulated 1 of process 4711"
   std::string id() const;     // at most 127 characters
-  // AB_UNSUPPORTED when the text is none of id().
+  // AB_UNSUPPORTED if the text is not from id().
   static CommName read(const std::string& id);
 };
 
-struct CommOpening {  // with which the memory begins; the rest is zeros
+struct CommOpening {  // the header of the memory; the rest is zeros
   uint64_t key = 0;
-  uint64_t side = 0;  // bytes that a rank may give to one collective
+  uint64_t side = 0;  // maximum number of bytes of a rank in one collective
 };
-// Of so many bytes, which take no memory before they are written. Sets name.file and name.key.
+// Creates a sparse file of this size. Sets name.file and name.key.
 Descriptor make_comm_memory(CommName& name, uint64_t side, size_t bytes);
-// AB_UNAVAILABLE when the process has ended or holds the memory no more.
+// AB_UNAVAILABLE if the process has ended or no longer holds the memory.
 Descriptor open_comm_memory(const CommName& name);
 
 }  // namespace anabranch::simdevice

@@ -1,6 +1,5 @@
-// A function with a stack of its own, which pauses and goes on. All of one fiber happens on one thread. Its stack is
-// kept for the next function. What is thrown must not leave the function. What lies on the stack of one that is given
-// up while it pauses is not destroyed.
+// A function with its own stack, which can pause and resume. One fiber stays on one thread. Its stack is reused for the
+// next function. Exceptions must not leave the function. Objects on the stack of an abandoned fiber are not destroyed.
 #pragma once
 #include <ucontext.h>
 
@@ -21,12 +20,13 @@ class Fiber {
   Fiber& operator=(const Fiber&) = delete;
 
   void begin(Function function, void* arg) { function_ = function, arg_ = arg; }  // the next go_on() calls it
-  void give_up();                                                                 // what it does, while it pauses
-  void go_on();                                                                   // until it pauses, or has returned
-  void pause();                                                                   // called on the fiber
+  // abandons the function while it is paused
+  void give_up();
+  void go_on();  // until it pauses, or has returned
+  void pause();  // called on the fiber
 
  private:
-  // Where one of the two sides stands. AddressSanitizer wants to know which stack a thread is on.
+  // Saved state of one of the two sides. AddressSanitizer must know the stack of a thread.
   struct Side {
     void* registers[5];
     void* fake_stack;

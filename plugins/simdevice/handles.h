@@ -1,4 +1,4 @@
-// The objects behind the pointers that the interface hands out. A pointer that was freed, or never was one, is found.
+// The objects to which the interface's pointers refer. A freed or invalid pointer is detected.
 #pragma once
 #include <memory>
 #include <unordered_set>

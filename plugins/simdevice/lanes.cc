@@ -39,7 +39,7 @@ bool agree(const LaneCall* a, const LaneCall* b) {
          strcmp(a->at.file_name(), b->at.file_name()) == 0;
 }
 
-struct Rows {  // as a launch wants them run
+struct Rows {  // the rows of a launch
   int64_t lanes;
   const void* body;
   HostRun::Row row;
@@ -50,7 +50,7 @@ class RowLanes final : public device::LaneGroup {
  public:
   RowLanes() : lanes_(256), values_(256) {}
 
-  // writes: null, or whom to tell of each lane that has run.
+  // writes: null, or the recorder to which each finished lane is reported.
   void run(const Rows& rows, int64_t row, uint64_t* seed, Writes* writes) {
     rows_ = &rows, row_ = row;
     const int64_t count = rows.lanes;
@@ -75,7 +75,7 @@ class RowLanes final : public device::LaneGroup {
 
  private:
   struct Lane {
-    std::unique_ptr<Fiber> fiber;  // made when a row first has so many lanes
+    std::unique_ptr<Fiber> fiber;  // created when a row first has this number of lanes
     RowLanes* group = nullptr;
     int64_t index = 0;
     const LaneCall* call = nullptr;  // where it waits; null: nowhere

@@ -10,7 +10,7 @@ namespace {
 constexpr size_t kPage = 4096;
 constexpr uint64_t kNsPerItem = 1000;  // simulated time
 
-// Red zones and blocks that rest take addresses besides the memory.
+// Red zones and quarantined blocks take addresses in addition to the memory.
 size_t addresses_for(size_t bytes) { return (bytes + bytes / 8 + (size_t{1} << 20) + kPage - 1) / kPage * kPage; }
 
 }  // namespace
@@ -76,8 +76,8 @@ void Machine::append(ab_queue& queue, Item item, uint64_t asof, const std::strin
   changed_.notify_all();
 }
 
-// A wait without a deadline that stands still is a fault once the patience is over: until then another thread may put
-// in what it needs.
+// A wait without a deadline that does not progress is a fault after the time limit: until then another thread may
+// enqueue the missing work.
 void Machine::run_until(Lock& lock, const std::function<bool()>& there, int64_t within_ms) {
   using Time = std::chrono::steady_clock;
   const bool forever = within_ms < 0;
@@ -87,7 +87,7 @@ void Machine::run_until(Lock& lock, const std::function<bool()>& there, int64_t 
   for (uint64_t seen = ns_;;) {
     check_fault();
     if (there()) break;
-    bool moves = driven_;  // also where another thread's item ends just when this one's wait does
+    bool moves = driven_;  // also if another thread's item ends just when this one's wait does
     if (!driven_ && step(lock)) {
       naps = 0;
     } else {
@@ -105,7 +105,7 @@ void Machine::run_until(Lock& lock, const std::function<bool()>& there, int64_t 
   for (int more = schedule_.surplus(); more && !driven_ && step(lock);) --more;
 }
 
-// Other processes ring no bell here: who waits for them looks again, at once at first and then more and more rarely.
+// Other processes do not signal this one: a waiting thread polls, at once at first and then less and less often.
 bool Machine::rest(Lock& lock, std::chrono::steady_clock::time_point limit, int nap) {
   constexpr int kYields = 20, kDoublings = 4;
   bool elsewhere = false, alive = false;
@@ -204,7 +204,7 @@ void Machine::work(Lock& lock, Item& item, const std::function<void()>& run) {
   if (why) lose(lock, *why);
 }
 
-// Nothing that is in a queue runs any more.
+// Items in queues no longer run.
 void Machine::lose(Lock& lock, const Failure& why) {
   if (!fault_) fault_ = std::make_unique<Failure>(why);
   std::vector<Item> dropped;

@@ -1,6 +1,6 @@
-// The simulated devices of the process: their memory, queues and events, and the one thread at a time that runs items.
-// Nothing runs until somebody waits or asks, in another process too (attendant.h); then the schedule chooses among all
-// queues whose first item may run.
+// The simulated devices of the process: their memory, queues and events, and the execution of items, on one thread at a
+// time. Nothing runs until a thread waits or polls, also in another process (attendant.h); then the schedule chooses
+// among all queues whose first item may run.
 #pragma once
 #include <chrono>
 #include <condition_variable>
@@ -34,7 +34,7 @@ class Machine {
   Machine(const ab_host* host, const Settings& settings);
   ~Machine();
 
-  std::mutex mutex;  // of all below. Held by callers, except where it says otherwise
+  std::mutex mutex;  // guards everything below. Held by callers, unless stated otherwise
   const ab_host* const host;
   const Settings settings;
   Handles<ab_queue> queues{"a queue"};
@@ -44,13 +44,13 @@ class Machine {
   Handles<ab_graph> graphs{"a graph"};
   Comms comms;
   Pinned pinned;
-  Clock host_clock;  // what the host has waited for
+  Clock host_clock;  // items that the host has waited for
 
   Mapping& mapping() { return mapping_; }
   Memory& memory(int device);
   void check_device(int device) const;
 
-  // Appends an item, or hands it to the capture of its queue.
+  // Appends an item, or adds it to the capture of its queue.
   void put(ab_queue& queue, Item item);
   // Appends an item to a queue, captured or not. asof, who: of an item of a graph, from its capture.
   void append(ab_queue& queue, Item item, uint64_t asof = 0, const std::string* who = nullptr);
@@ -64,10 +64,10 @@ class Machine {
   void run_until(Lock& lock, const std::function<bool()>& there, int64_t within_ms);
   void run_some(Lock& lock);                                            // at least one item, if there is one
   bool go_on(Lock& lock) { return !driven_ && !fault_ && step(lock); }  // one item. false: none, or not now
-  uint64_t steps() const { return ns_; }                                // rises with each item
+  uint64_t steps() const { return ns_; }                                // increases with each item
   void attend();                              // from now on, when other processes wait for this one
-  void lose(Lock& lock, const Failure& why);  // nothing that is in a queue runs any more
-  void wake() { changed_.notify_all(); }      // what waits looks again
+  void lose(Lock& lock, const Failure& why);  // items in queues no longer run
+  void wake() { changed_.notify_all(); }      // waiting threads check again
   void check_fault() const;
   bool faulted() const { return fault_ != nullptr; }
   bool idle(const ab_queue& queue) const { return queue.items.empty() && !queue.busy; }
@@ -76,7 +76,7 @@ class Machine {
  private:
   bool ready(const ab_queue& queue) const;
   bool step(Lock& lock);                                                        // false: nothing can run
-  bool rest(Lock& lock, std::chrono::steady_clock::time_point limit, int nap);  // true: for processes that live
+  bool rest(Lock& lock, std::chrono::steady_clock::time_point limit, int nap);  // true: for other live processes
   void run_item(Lock& lock, ab_queue& queue);
   void begin_round(Lock& lock, Round& round);
   void run_round(Lock& lock, Round& round);

@@ -1,4 +1,4 @@
-// What the machine says of itself: why nothing goes on, and what is left at the end.
+// Texts of the machine: why nothing can run, and what is left at the end.
 #include "machine.h"
 
 namespace anabranch::simdevice {

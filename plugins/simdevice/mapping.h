@@ -1,6 +1,6 @@
-// The address ranges of the simulated devices: one sparse file in memory, mapped twice. The first mapping, which nobody
-// may touch, gives the addresses that are handed out, so that a CPU that takes one for its own memory faults. Kernels
-// work on the second one.
+// The address ranges of the simulated devices: one sparse file in memory, mapped twice. The first mapping, which must
+// not be accessed, provides the addresses given to callers, so that a CPU access to device memory faults. Kernels use
+// the second one.
 #pragma once
 #include <cstddef>
 
@@ -8,14 +8,14 @@ namespace anabranch::simdevice {
 
 class Mapping {
  public:
-  Mapping(int devices, size_t bytes);  // bytes of each, a multiple of the page
+  Mapping(int devices, size_t bytes);  // size of each, a multiple of the page
   ~Mapping();
   Mapping(const Mapping&) = delete;
   Mapping& operator=(const Mapping&) = delete;
 
   int devices() const { return devices_; }
   size_t bytes() const { return bytes_; }
-  int device_of(const void* address) const;     // -1: of none
+  int device_of(const void* address) const;     // -1: none
   size_t offset_of(const void* address) const;  // within its device
   char* address(int device, size_t offset) const { return closed_ + at(device, offset); }
   char* host(int device, size_t offset) const { return open_ + at(device, offset); }

@@ -36,14 +36,14 @@ bool poisoned(const char* begin, size_t bytes) {
   return true;
 }
 
-// The sanitizer keeps what it was told of addresses, which the next mapping may get.
+// The sanitizer remembers poisoned addresses, which the next mapping may get.
 Memory::~Memory() { AB_OPEN(mapping_.host(device_, 0), end_); }
 
 void* Memory::allocate(size_t bytes, uint64_t born) {
   const size_t span = rounded(bytes) + kRedZone;
   if (bytes > total_ - used_) {
     fail(AB_RESOURCE_EXHAUSTED, "device ", device_, " has ", total_ - used_, " of ", total_, " bytes left, ", bytes,
-         " are wanted");
+         " are requested");
   }
   const size_t offset = room_for(span);
   Block& block = blocks_[offset];
@@ -59,7 +59,7 @@ void* Memory::allocate(size_t bytes, uint64_t born) {
   return mapping_.address(device_, offset);
 }
 
-// An offset with `span` free bytes. The first red zone of a device lies before its first block.
+// An offset with `span` free bytes. The first red zone of a device precedes its first block.
 size_t Memory::room_for(size_t span) {
   for (;;) {
     for (auto gap = gaps_.begin(); gap != gaps_.end(); ++gap) {
@@ -79,7 +79,7 @@ size_t Memory::room_for(size_t span) {
       return end_ - span;
     }
     if (resting_.empty())
-      fail(AB_RESOURCE_EXHAUSTED, "device ", device_, " has no room of ", span, " bytes in one piece");
+      fail(AB_RESOURCE_EXHAUSTED, "device ", device_, " has no room of ", span, " contiguous bytes");
     recycle_oldest();
   }
 }
@@ -122,7 +122,7 @@ void Memory::release(void* p, const Clock* clock) {
   if (resting_.size() > kRest) recycle_oldest();
   if (user.queue >= 0) {
     fail(AB_FAULT, "early reuse: block ", block.number, " of device ", device_,
-         " is released, and nobody has waited for ", *user.who);
+         " is released, and no thread has waited for ", *user.who);
   }
 }
 

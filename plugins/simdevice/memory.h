@@ -1,5 +1,5 @@
 // The memory of one simulated device: blocks with red zones between them. A freed block is poisoned, and its addresses
-// are not handed out again for the next 64 frees, so that whoever still uses it is found.
+// are not reused for the next 64 frees, so that a late use is detected.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -12,7 +12,8 @@
 
 namespace anabranch::simdevice {
 
-// Each two bytes are a NaN as float16 and bfloat16, each four as float32, each eight as float64; as an id it is far out
+// Each two bytes are a NaN as float16 and bfloat16, each four as float32, each eight as float64; as an id it is outside
+// of any table.
 // of any table.
 inline constexpr uint16_t kPoison = 0x7fff;
 void poison(char* begin, size_t bytes);
@@ -20,8 +21,8 @@ bool poisoned(const char* begin, size_t bytes);
 
 struct Block {
   uint64_t number = 0;         // of the process
-  size_t bytes = 0, span = 0;  // asked for, and with the red zone behind it
-  uint64_t born = 0;           // the number of the last item put into a queue before it was made
+  size_t bytes = 0, span = 0;  // requested size, and the size with the red zone after it
+  uint64_t born = 0;           // the number of the last item enqueued before it was created
   bool live = true;
   Audit audit;
 };
@@ -35,11 +36,11 @@ class Memory {
   Memory& operator=(const Memory&) = delete;
 
   void* allocate(size_t bytes, uint64_t born);
-  // AB_FAULT when something that `clock` does not know to be over has used the block. No clock: nothing runs.
+  // AB_FAULT if an item that `clock` does not include has used the block. No clock: nothing runs.
   void release(void* p, const Clock* clock);
-  // The live block that holds [p, p + bytes), and where in it p lies. Says what p is instead.
+  // The live block that holds [p, p + bytes), and the offset of p in it. Otherwise reports what p is.
   Block& find(const void* p, size_t bytes, size_t* within);
-  // Whether the red zones around the block at p are as they were made.
+  // Whether the red zones around the block at p are intact.
   bool intact(const void* p) const;
 
   size_t total() const { return total_; }
@@ -55,8 +56,8 @@ class Memory {
   const int device_;
   const size_t total_;
   size_t used_ = 0, end_ = 0;
-  std::map<size_t, Block> blocks_;  // by offset, freed ones that rest among them
-  std::map<size_t, size_t> gaps_;   // offset -> bytes, none beside another
+  std::map<size_t, Block> blocks_;  // by offset, including quarantined ones
+  std::map<size_t, size_t> gaps_;   // offset -> bytes, never adjacent
   std::deque<size_t> resting_;
 };
 

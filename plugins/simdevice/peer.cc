@@ -9,8 +9,8 @@
 
 namespace anabranch::simdevice {
 
-// Field 22 of /proc/PID/stat; the second one, the name of the program, may hold anything, so they are counted from its
-// end. A process that has ended and that nobody has waited for yet is gone, too.
+// Field 22 of /proc/PID/stat; the second one, the name of the program, may contain anything, so fields are counted
+// after its end. A zombie process counts as gone.
 uint64_t start_of(int64_t process) {
   const Descriptor file(open(("/proc/" + std::to_string(process) + "/stat").c_str(), O_RDONLY | O_CLOEXEC));
   char text[1024];
@@ -28,7 +28,7 @@ uint64_t start_of(int64_t process) {
 Peer::Peer(int64_t process, uint64_t start, bool by_descriptor) : process_(process), start_(start) {
   if (by_descriptor)
     descriptor_ = Descriptor(static_cast<int>(syscall(SYS_pidfd_open, static_cast<pid_t>(process), 0)));
-  gone_ = start_of(process) != start;  // behind the descriptor: it is of the process that has this start
+  gone_ = start_of(process) != start;  // after the descriptor: it belongs to the process with this start
 }
 
 bool Peer::ended() const {

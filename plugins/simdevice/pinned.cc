@@ -25,7 +25,7 @@ void Pinned::release(void* p, const Clock* clock) {
   const std::string* who = user.who;
   if (!found->second.waiting.empty()) who = found->second.waiting.front().who;
   if (who) {
-    fail(AB_FAULT, "early reuse: ", found->second.bytes, " pinned bytes are released, and nobody has waited for ",
+    fail(AB_FAULT, "early reuse: ", found->second.bytes, " pinned bytes are released, and no thread has waited for ",
          *who);
   }
   blocks_.erase(found);
@@ -78,7 +78,7 @@ std::string Pinned::left() const {
   return blocks_.empty() ? "" : said(blocks_.size(), " pinned blocks (", bytes, " bytes)");
 }
 
-// FNV-1a over words: every step is a bijection of the sum, so one changed word changes it.
+// FNV-1a over 8-byte groups: every step is a bijection of the sum, so one changed group changes it.
 uint64_t sum_of(const void* p, size_t bytes) {
   const char* at = static_cast<const char*>(p);
   uint64_t sum = 14695981039346656037u;

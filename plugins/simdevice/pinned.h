@@ -1,6 +1,6 @@
-// Pinned memory: what copies between host and devices may name. The simulation cannot see the host touch it, but it
-// sees the traces: what a copy is to read must not change until it has read it, what it is to write holds poison until
-// then, and memory under a copy must not be released.
+// Pinned memory, the host side of copies. The simulation cannot observe accesses by the host, but it detects their
+// traces: the source of a copy must not change until the copy has read it, its destination holds poison until then, and
+// memory of a pending copy must not be released.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -26,14 +26,14 @@ class Pinned {
   static constexpr std::align_val_t kAlignment{256};
 
   void* allocate(size_t bytes);
-  // AB_FAULT when a copy still uses it, or did and `clock` does not know that it is over. No clock: nothing runs.
+  // AB_FAULT if a copy uses it, or did and `clock` does not include it. No clock: nothing runs.
   void release(void* p, const Clock* clock);
   void check(const void* p, size_t bytes) const;
 
-  // A copy has been put into a queue. Returns whether nobody else who waits in one writes (or, for a writer, uses) it.
+  // A copy was enqueued. Returns whether no other pending copy writes (or, for a writer, uses) the memory.
   bool add(const Range& range);
-  // It has run or was dropped. Returns whether what it has written is about to be overwritten, and nobody in a queue
-  // reads it before: then the host must not look at it either.
+  // It has run or was dropped. Returns whether its result will be overwritten before any pending read: then the host
+  // must not read it either.
   bool remove(const Range& range);
   Access touch(const void* p, size_t bytes, ab_access how, const Access& now, const Clock& clock);
   std::string left() const;

@@ -1,12 +1,12 @@
-// The machine of the process and the functions of the interface, one file a part of the table.
+// The machine of the process and the functions of the interface, one file per part of the table.
 #pragma once
 #include "put.h"
 
 namespace anabranch::simdevice {
 
-Machine& machine();  // Unavailable when it is not open, or in a forked process
+Machine& machine();  // Unavailable if it is not open, or in a forked process
 
-// What every function of the interface does: fn(machine, lock) under the lock.
+// Wrapper of every function of the interface: fn(machine, lock) under the lock.
 template <class Fn> int locked(Fn&& fn) {
   return told([&] {
     Machine& m = machine();

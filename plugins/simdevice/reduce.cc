@@ -1,5 +1,5 @@
-// What collectives compute: always in the order of ranks, so that a reduction to one rank has the bits of one to all.
-// Ranks of other processes are given nothing here: no recv.
+// Arithmetic of collectives: always in the order of ranks, so that a reduction to one rank has the bits of one to all.
+// Ranks of other processes have no recv buffer here.
 #include <cstring>
 
 #include "comms.h"

@@ -1,4 +1,4 @@
-// What a collective is, and what it waits for.
+// A collective, and the conditions for running it.
 #include "comms.h"
 #include "failure.h"
 
@@ -59,7 +59,7 @@ bool Round::waits_elsewhere() const {
   return begun || !group->shared->joined();
 }
 
-// It has begun, so that specs of other processes are those of this round.
+// It has started, so that specs of other processes are those of this round.
 Trouble Round::disagreement() const {
   int first = -1;
   for (int rank = 0; rank < static_cast<int>(parts.size()); ++rank) {

@@ -12,7 +12,7 @@ namespace anabranch::simdevice {
 namespace {
 
 constexpr size_t kPage = 4096;
-constexpr std::chrono::milliseconds kLook{2};  // between two looks whether the other processes live
+constexpr std::chrono::milliseconds kLook{2};  // between two checks that the other processes live
 
 enum State : uint32_t { kAbsent, kThere, kLeft, kAborted };
 enum Failing : uint32_t { kNot, kWriting, kTold };
@@ -28,10 +28,10 @@ struct SharedComm::Head {
 };
 
 struct alignas(64) SharedComm::Slot {
-  std::atomic<int64_t> owner;  // process; 0: nobody
+  std::atomic<int64_t> owner;  // process; 0: none
   std::atomic<uint32_t> state;
   uint64_t start;
-  std::atomic<uint64_t> rounds;  // begun
+  std::atomic<uint64_t> rounds;  // started
   Spec specs[2];
 };
 
@@ -67,7 +67,7 @@ SharedComm::SharedComm(const CommName& name, int own, int ranks)
     fail(AB_RESOURCE_EXHAUSTED, "no address range of ", bytes(), " bytes for communicator ", name.shown(), ": ",
          strerror(errno));
   }
-  madvise(p, bytes(), MADV_DONTFORK);  // a forked process has no part in it
+  madvise(p, bytes(), MADV_DONTFORK);  // a forked process does not take part
   memory_ = static_cast<char*>(p);
 }
 
@@ -132,7 +132,7 @@ Trouble SharedComm::trouble(uint64_t wanted) {
   if (now - looked_ < kLook) return {};
   looked_ = now;
   const Trouble found = ended();
-  if (found) tell(found);  // before this process gives up for that reason: the others are to hear the reason
+  if (found) tell(found);  // before this process gives up for that reason: the others must get it
   return found;
 }
 
@@ -142,14 +142,14 @@ Trouble SharedComm::ended() {
     Peer& peer = peers_[static_cast<size_t>(rank)];
     if (!peer.process()) peer = Peer(slot(rank).owner, slot(rank).start);
     if (!peer.ended()) continue;
-    // What it did last, it did before it ended.
+    // Its last operation came before it ended.
     if (slot(rank).state.load(std::memory_order_acquire) != kThere) continue;
     return {rank, said("rank ", rank, " of communicator ", name_.shown(), " has ended (process ", peer.process(), ")")};
   }
   return joined() ? Trouble{} : ended_maker();
 }
 
-// Without it nobody joins any more.
+// Without it no process can join.
 Trouble SharedComm::ended_maker() const {
   if (!maker_.process() || !maker_.ended()) return {};
   Trouble trouble;

@@ -1,18 +1,18 @@
-// Where ranks of a communicator meet that live in several processes: memory that all of them map. It holds what each
-// rank says of itself and the bytes that it gives to collectives ("rounds", numbered from 0). It knows nothing of
-// queues or devices, and never waits. Called under the lock of the machine; payload() and what it points to need none.
+// Rendezvous of a communicator's ranks in several processes: memory that all of them map. It holds each rank's state
+// and the bytes it contributes to collectives ("rounds", numbered from 0). It does not know queues or devices, and
+// never waits. Called under the lock of the machine; payload() and its memory need no lock.
 //
-// Who writes what, and in which order:
-//   Head    key, side: who makes the id, before anybody knows it. ranks: 0 -> number, by the first that joins.
-//           failing: 0 -> 1 by the first that finds ranks to disagree or a process to have ended, who then writes
-//           failed_rank and text, and -> 2 (release) behind them. Others read them behind 2 (acquire).
-//   Slot    one a rank. owner: 0 -> process, by whoever joins as that rank; all else is written by that process alone.
+// Writers and their order:
+//   Head    key, side: by the creator of the id, before it is published. ranks: 0 -> number, by the first rank to join.
+//           failing: 0 -> 1 by the first process that finds a disagreement or a dead process; it then writes
+//           failed_rank and text, and finally 2 (release). Others read them after they have seen 2 (acquire).
+//   Slot    one per rank. owner: 0 -> process, by the process that joins as that rank and alone writes all the rest:
 //           start, then state = kThere (release). Round n: the payload, specs[n % 2], then rounds = n + 1 (release);
-//           who has seen rounds > n (acquire) may read both. state = kLeft or kAborted (release) is the last word.
-//   Sides   two payloads a rank; that of round n lies in side n % 2. A process begins round n + 1 when it has read all
-//           payloads of round n, and ends round n + 1 when all ranks have begun it. So who begins round n + 2 knows
-//           that nobody reads side n % 2 any more. A side has room for all that a device holds: pages that nobody has
-//           written take no memory, so nothing has to grow or to be mapped again.
+//           a process that has seen rounds > n (acquire) may read both. state = kLeft or kAborted (release) comes last.
+//   Sides   two payloads per rank; that of round n is in side n % 2. A process starts round n + 1 when it has read all
+//           payloads of round n, and ends round n + 1 when all ranks have started it. So at the start of round n + 2
+//           no process reads side n % 2 any more. A side has room for a whole device: untouched pages take no memory,
+//           so nothing has to grow or to be mapped again.
 #pragma once
 #include <chrono>
 #include <memory>
@@ -26,7 +26,7 @@
 namespace anabranch::simdevice {
 
 struct Trouble {
-  int rank = -1;  // not known
+  int rank = -1;  // unknown
   std::string why;
   explicit operator bool() const { return !why.empty(); }
 };
@@ -36,7 +36,7 @@ class SharedComm {
   static constexpr int kMost = 8;         // ranks
   static size_t file_bytes(size_t side);  // of make_comm_memory()
 
-  // own: the file's descriptor in the process that has named it, which holds it until all ranks have joined; else -1.
+  // own: the file's descriptor in the process that created it, which holds it until all ranks have joined; else -1.
   SharedComm(const CommName& name, int own, int ranks);
   ~SharedComm();
   SharedComm(const SharedComm&) = delete;
@@ -50,11 +50,11 @@ class SharedComm {
   char* payload(int rank, uint64_t round) const;
   void begin(int rank, uint64_t round, const Spec& spec);  // its payload has been written
   bool has_begun(int rank, uint64_t round) const;
-  const Spec& spec(int rank, uint64_t round) const;  // it has begun
+  const Spec& spec(int rank, uint64_t round) const;  // it has started
 
-  void tell(const Trouble& trouble);  // all processes; the first one stays
-  // A rank has given up, has ended with its process, or has left before it has begun `wanted` rounds. Whether processes
-  // live is looked at every few milliseconds.
+  void tell(const Trouble& trouble);  // notifies all processes; the first reason is kept
+  // A rank has given up, has ended with its process, or has left before starting `needed` rounds. Processes are checked
+  // every few milliseconds.
   Trouble trouble(uint64_t wanted);
 
  private:
@@ -73,7 +73,7 @@ class SharedComm {
   size_t side_ = 0;
   char* memory_ = nullptr;
   std::vector<bool> mine_;
-  std::vector<Peer> peers_;  // by rank; of this process: none
+  std::vector<Peer> peers_;  // by rank; none for ranks of this process
   Peer maker_;
   bool joined_ = false;
   Time::time_point looked_{};

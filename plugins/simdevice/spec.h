@@ -1,4 +1,4 @@
-// What all ranks of a communicator have to agree on in a collective.
+// Parameters of a collective on which all ranks must agree.
 #pragma once
 #include <cstddef>
 #include <string>

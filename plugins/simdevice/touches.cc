@@ -30,7 +30,7 @@ size_t append(char* line, size_t at, uint64_t number) {
   return at;
 }
 
-// Signal handlers may not allocate or lock. Whatever was there before gets the same fault again.
+// Signal handlers may not allocate or lock. The previous handler gets the same fault.
 void on_fault(int number, siginfo_t* info, void*) {
   const Mapping* mapping = watched.load();
   const int device = mapping ? mapping->device_of(info->si_addr) : -1;

@@ -1,4 +1,4 @@
-// What is said when a CPU touches device memory: the device and the byte, on stderr, before the process dies of it.
+// Reports a CPU access to device memory: the device and the byte, on stderr, before the process ends because of it.
 #pragma once
 
 namespace anabranch::simdevice {

@@ -1,4 +1,4 @@
-// What lies in queues. Putting something in only appends an Item; the machine runs it later.
+// Items of queues. Enqueuing only appends an Item; the machine runs it later.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -19,19 +19,19 @@ class Capture;
 struct Item;
 struct Round;
 
-// One piece of work with its arguments. It never changes, so a graph may put it into queues again and again.
+// One unit of work with its arguments. It is immutable, so a graph may enqueue it repeatedly.
 class Work {
  public:
   virtual ~Work() = default;
   virtual std::string what() const = 0;                  // "map/relu/f32"
-  virtual void put(Machine&, ab_queue&, Item&) const {}  // it comes into a queue; under the lock
+  virtual void put(Machine&, ab_queue&, Item&) const {}  // it is enqueued; under the lock
   virtual void run(Running& running) const = 0;          // without the lock
   virtual void over(Machine&, Item&) const {}            // it has run or was dropped; under the lock
   virtual void drop() const {}                           // it was dropped after a fault; without the lock
 };
 using WorkPtr = std::shared_ptr<const Work>;
 
-// What an event stands for once it has been recorded.
+// The state of an event once it has been recorded.
 struct Record {
   bool passed = false;
   Clock clock;
@@ -49,10 +49,10 @@ struct Item {
   RecordPtr record;              // of kRecord and kWait
   std::shared_ptr<Round> round;  // of kCollective
   const std::string* who = nullptr;
-  uint64_t number = 0;  // in the order in which they were put into queues
-  uint64_t asof = 0;    // the number at which its arguments were written down
-  Clock host;           // what the host knew then
-  uint64_t sum = 0;     // of the pinned memory that it reads, as it was when it was put
+  uint64_t number = 0;  // in the order of enqueuing
+  uint64_t asof = 0;    // the number at which its arguments were recorded
+  Clock host;           // the host's clock at that time
+  uint64_t sum = 0;     // of the pinned memory that it reads, when it was enqueued
   bool summed = false;
 };
 

@@ -1,4 +1,4 @@
-// Attribute values of Python and of ops.
+// Conversion of attribute values between Python and ops.
 #include "ir/attr.h"
 
 #include <nanobind/stl/vector.h>
@@ -15,7 +15,7 @@ namespace {
 constexpr int64_t kIntMin = std::numeric_limits<int32_t>::min();
 constexpr int64_t kIntMax = std::numeric_limits<int32_t>::max();
 
-// Floats that are whole count, too: scripts divide extents.
+// Integral floats count, too: scripts divide extents.
 int64_t whole(nb::handle value, const std::string& name) {
   PyObject* number =
       PyFloat_Check(value.ptr()) && std::trunc(PyFloat_AsDouble(value.ptr())) == PyFloat_AsDouble(value.ptr())
@@ -66,7 +66,7 @@ template <class T, class Fn> std::vector<T> list_of(nb::sequence values, Fn conv
   return out;
 }
 
-// The type of a list whose schema nobody knows: that of its widest element.
+// The type of a list without a schema: that of its widest element.
 AttrType list_type(const std::string& name, nb::sequence values) {
   bool any_float = false, any_long = false;
   for (nb::handle v : values) {

@@ -1,5 +1,5 @@
-// What the files of this folder share: one bind function a folder of src/, and the translations between Python objects
-// and the engine's values. No logic lives here.
+// Common declarations of this folder: one bind function per folder of src/, and conversions between Python objects and
+// the engine's values. No logic lives here.
 #pragma once
 #include <nanobind/nanobind.h>
 
@@ -58,8 +58,8 @@ struct ArrayRef {
   }
 };
 
-// What Python calls a LoDTensor: the tensor of a variable, of sparse rows, or one of its own. Looked up at every use,
-// so that a variable which changes its kind cannot leave a dangling reference.
+// Python's LoDTensor: the tensor of a variable, of sparse rows, or its own. Looked up at every use, so that a variable
+// which changes its kind cannot leave a dangling reference.
 struct TensorRef {
   std::shared_ptr<Value> value;
   std::shared_ptr<RowsRef> rows;
@@ -77,7 +77,7 @@ std::string text_of(nb::handle object);  // str(object)
 // ---- numpy
 
 // A tensor over the memory of an array (borrowed: the array must live as long), or over a converted copy that the
-// tensor owns. InvalidArgument names the dtypes there are.
+// tensor owns. InvalidArgument names the supported dtypes.
 Tensor borrow_array(nb::handle array);
 // The same for a plain, row-major array of a known dtype; false for anything else, without an error.
 bool view_array(nb::handle array, Tensor* out);

@@ -1,4 +1,4 @@
-// core/callables: functions of Python that programs call.
+// core/callables: Python functions that programs call.
 #include "core/callables.h"
 
 #include <nanobind/stl/shared_ptr.h>
@@ -10,7 +10,7 @@
 namespace anabranch::python {
 namespace {
 
-// By number; programs that name a function may be run until the process ends. Touched with the interpreter only.
+// By number; programs that name a function may run until the process exits. Accessed only while holding the GIL.
 std::vector<nb::object>& kept() {
   static auto* const functions = new std::vector<nb::object>;
   return *functions;
@@ -23,7 +23,7 @@ nb::object copy_of(const Tensor* tensor) {
   return nb::cast(std::move(copy));
 }
 
-// What the function returned for one output: an array, or a LoDTensor.
+// The function's result for one output: an array, or a LoDTensor.
 void take(nb::handle result, Tensor* out) {
   if (nb::isinstance<TensorRef>(result)) {
     out->copy_from(nb::cast<TensorRef&>(result).get());

@@ -1,4 +1,4 @@
-// comm/: groups of processes, and what they tell each other beside their steps.
+// comm/: groups of processes, and their messages outside of steps.
 #include <nanobind/stl/vector.h>
 
 #include <cstring>

@@ -42,12 +42,12 @@ Place place_of(nb::handle place) {
 
 void set_tensor(TensorRef& self, nb::handle array, nb::handle place, bool) {
   const Tensor from = borrow_array(array);
-  const Place to = self.rows ? Place() : place_of(place);  // sparse rows are the CPU's
+  const Place to = self.rows ? Place() : place_of(place);  // sparse rows are on the CPU
   const Changing changing(self.gate());
   Tensor& t = self.get();
   const LoDRef lod = t.lod_ref();
   t.copy_from(from, to);
-  t.set_lod(lod);  // stays: whoever sets data with other rows sets the sequences next
+  t.set_lod(lod);  // kept: a caller that sets data with other rows sets the sequences next
   self.touch();
 }
 
@@ -237,7 +237,7 @@ void bind_array(nb::module_& m) {
             self.get().push_back(on_host(t.get()));
             self.touch();
           },
-          nb::arg("tensor"), "Puts a tensor (its memory is shared; one of a device is copied) behind the others.")
+          nb::arg("tensor"), "Appends a tensor (its memory is shared; one on a device is copied).")
       .def("__len__", [](ArrayRef& self) { return self.get().size(); })
       .def(
           "__getitem__",

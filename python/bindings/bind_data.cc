@@ -28,7 +28,7 @@ nb::dict statistics_dict(const data::Statistics& s) {
   return out;
 }
 
-// The next batch with tensors of its own, as {name: LoDTensor}; None at the end.
+// The next batch with separate tensors, as {name: LoDTensor}; None at the end.
 nb::object next_batch(data::BatchStream& stream) {
   data::Batch batch;
   bool some = false;
@@ -47,7 +47,7 @@ nb::object next_batch(data::BatchStream& stream) {
   return out;
 }
 
-// What a parser makes of text: ([sample: [values of each used slot]], [(line, column, slot, reason, message)]).
+// The parsed form of a text: ([sample: [values of each used slot]], [(line, column, slot, reason, message)]).
 nb::tuple parse_text(const data::Settings& settings, nb::bytes text) {
   std::string padded(text.c_str(), text.size());
   if (!padded.empty() && padded.back() != '\n') padded += '\n';
@@ -147,7 +147,7 @@ void bind_data(nb::module_& m) {
       .def_prop_ro("rows_expected", &data::BatchStream::rows_expected)
       .def(
           "skip", [](data::BatchStream& s, int64_t count) { return data::skip_batches(&s, count); }, nb::arg("count"),
-          CallUnlocked(), "Leaves out so many batches; returns how many there were.");
+          CallUnlocked(), "Skips this number of batches; returns how many there were.");
   nb::class_<data::PartStream, data::BatchStream>(m, "PartStream")
       .def(nb::init<std::shared_ptr<data::BatchStream>, int64_t>(), nb::arg("whole"), nb::arg("batches"))
       .def_prop_ro("ended", &data::PartStream::ended);

@@ -1,4 +1,4 @@
-// ir/: what scripts of Fluid ask of var.desc, op.desc, block.desc and program.desc.
+// ir/: the interface that Fluid's scripts use through var.desc, op.desc, block.desc and program.desc.
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
@@ -15,7 +15,7 @@
 namespace anabranch::python {
 namespace {
 
-// A variable and where it stands: a change of it is one of its program.
+// A variable and its program: a change of the variable is one of the program.
 struct VarDesc {
   ir::VarRef var;
   ir::ProgramRef program;
@@ -50,7 +50,7 @@ Names slots_of(const std::vector<ir::Slot>& slots) {
 
 std::vector<int64_t> extents_of(const VarDesc& v) { return v.var->shape.to_vector(); }
 
-// A change of the variable, noted in its program.
+// A change of the variable, recorded in its program.
 template <class T, class Fn> auto changed(Fn fn) {
   return [fn](VarDesc& v, const T& value) {
     fn(*v.var, value);
@@ -155,7 +155,7 @@ void add_to_block(nb::class_<ir::Block>& block) {
       .def("serialize_to_string", [](const ir::Block& b) { return bytes_of(ir::serialize(b)); });
 }
 
-// What the feed, or the fetch, operators of an inference program name, by their columns.
+// The variables of the feed, or fetch, operators of an inference program, by column.
 std::vector<std::string> interface_names(const ir::Program& program, const char* type, bool outputs) {
   std::vector<std::pair<int32_t, std::string>> found;
   for (const auto& op : program.global_block().ops()) {

@@ -52,7 +52,7 @@ ir::OpRef append(ir::Block& block, const std::string& type, const Slots& inputs,
     const auto name = nb::cast<std::string>(key);
     spec.attrs[name] = attr_from_python(name, value, declared_type(type, name));
   }
-  AB_CHECK(!index || *index <= block.ops().size(), InvalidArgument, "position {} is behind the block's {} ops", *index,
+  AB_CHECK(!index || *index <= block.ops().size(), InvalidArgument, "position {} is beyond the block's {} ops", *index,
            block.ops().size());
   return append_op(block, std::move(spec), index);
 }
@@ -195,7 +195,7 @@ void bind_block(nb::module_& m) {
       .def(
           "insert_op",
           [](ir::Block& b, size_t i, ir::OpRef op) {
-            AB_CHECK(op && i <= b.ops().size(), InvalidArgument, "position {} is behind the block's ops", i);
+            AB_CHECK(op && i <= b.ops().size(), InvalidArgument, "position {} is beyond the block's ops", i);
             return b.insert_op(i, std::move(op));
           },
           nb::arg("index"), nb::arg("op"), "Puts an op there unchecked.")
@@ -203,7 +203,7 @@ void bind_block(nb::module_& m) {
           "insert_raw_op",
           [](ir::Block& b, size_t i, const std::string& type, const Slots& inputs, const Slots& outputs,
              const nb::dict& attrs) {
-            AB_CHECK(i <= b.ops().size(), InvalidArgument, "position {} is behind the block's ops", i);
+            AB_CHECK(i <= b.ops().size(), InvalidArgument, "position {} is beyond the block's ops", i);
             auto op = std::make_shared<ir::Op>();
             op->type = type;
             op->inputs = slots_from(inputs);

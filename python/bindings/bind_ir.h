@@ -1,4 +1,4 @@
-// What scripts of Fluid ask of descriptions, beside what this package does.
+// Methods that Fluid's scripts use on descriptions, in addition to this package's own.
 #pragma once
 #include <nanobind/nanobind.h>
 

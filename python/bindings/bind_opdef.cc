@@ -1,4 +1,4 @@
-// opdef/: what op types there are and what they take.
+// opdef/: the op types and their declarations.
 #include "opdef/op_def.h"
 
 #include <nanobind/stl/pair.h>
@@ -84,7 +84,7 @@ std::vector<std::string> trait_names(unsigned traits) {
   return names;
 }
 
-// What an attribute's check says about a value; empty when it is taken.
+// The error of an attribute's check for a value; empty if it is accepted.
 std::string attr_error(const std::string& type, const std::string& name, nb::handle value) {
   const AttrDef* def = find_op(type).find_attr(name);
   AB_CHECK(def != nullptr, NotFound, "op {} declares no attribute {}", type, name);
@@ -97,7 +97,8 @@ std::string attr_error(const std::string& type, const std::string& name, nb::han
   return "";
 }
 
-// Which inputs become outputs, which attributes stop that, which inputs decide shapes, and which one the kernel.
+// The inputs that become outputs, the attributes that prevent it, the inputs that decide shapes, and the one that
+// chooses the kernel.
 void describe_state(const OpDef& def, nb::dict& out) {
   nb::list updates, frozen_by, shape_from, dtype_from;
   for (const SlotDef& in : def.inputs()) {
@@ -171,7 +172,7 @@ void bind_opdef(nb::module_& m) {
   m.def("op_slots", &op_slots, nb::arg("type"),
         "({input: (list, optional)}, {output: ...}) of an op type; None when there is no such type.");
   m.def("only_computes", &only_computes, nb::arg("type"),
-        "Whether an op type turns inputs into outputs and does nothing else.");
+        "Whether an op type only computes outputs from inputs.");
   m.def("old_forms", &old_forms, nb::arg("op"),
         "What of an op is not as Fluid 1.8.5 writes it, and what it is taken for.");
   m.def("op_info", &op_info, nb::arg("type"), "Everything an op type declares.");
@@ -179,7 +180,7 @@ void bind_opdef(nb::module_& m) {
         "Why an op type refuses a value of an attribute; empty when it takes it.");
   m.def(
       "infer_op", [](ir::Block& block, const ir::Op& op) { infer_op(block, op); }, nb::arg("block"), nb::arg("op"),
-      "Infers the shapes of an op's outputs anew.");
+      "Infers the shapes of an op's outputs again.");
 }
 
 }  // namespace anabranch::python

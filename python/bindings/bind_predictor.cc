@@ -1,4 +1,4 @@
-// engine/predictor: a saved model that is run again and again.
+// engine/predictor: a saved model that runs repeatedly.
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/vector.h>
 
@@ -10,7 +10,7 @@
 namespace anabranch::python {
 namespace {
 
-// What a caller keeps of a predictor: the engine's, and arrays over its outputs.
+// A caller's handle of a predictor: the engine's object, and arrays over its outputs.
 class Caller {
  public:
   explicit Caller(std::unique_ptr<Predictor> predictor)

@@ -1,4 +1,4 @@
-// ps/ and the servers of engine/: parameter servers, and what trainers ask of them beside their steps.
+// ps/ and the servers of engine/: parameter servers, and the workers' requests outside of steps.
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/tuple.h>
@@ -81,7 +81,7 @@ nb::object pull(int trainer, const std::string& endpoint, const std::string& nam
   return first_tensor(waiter.wait());
 }
 
-// pieces: (server, name there)
+// shards: (server, name there)
 void save_table(int trainer, const std::vector<std::pair<std::string, std::string>>& pieces, const std::string& path,
                 io::FileSet& files) {
   const auto client = ps::client_of(trainer);
@@ -91,7 +91,7 @@ void save_table(int trainer, const std::vector<std::pair<std::string, std::strin
   ps::save_table(remotes, path, &files);
 }
 
-// What a server says of itself, to whoever asks.
+// The statistics of a server, for any caller.
 std::string server_stats(const std::string& endpoint, int64_t deadline_ms) {
   Waiter waiter;
   {
@@ -100,7 +100,7 @@ std::string server_stats(const std::string& endpoint, int64_t deadline_ms) {
                                    waiter.answer());
   }
   const ps::MessageRef answer = waiter.wait();
-  AB_CHECK(answer->parts() > 0 && answer->part(0).kind == ps::PartKind::kText, Unavailable, "{} is no server",
+  AB_CHECK(answer->parts() > 0 && answer->part(0).kind == ps::PartKind::kText, Unavailable, "{} is not a server",
            endpoint);
   return std::string(answer->text(0));
 }
@@ -137,7 +137,7 @@ nb::dict stop_communicator(int trainer) {
   return out;
 }
 
-// What was given to the threads beside the steps is with the servers.
+// Waits until the servers have everything that the background threads were given.
 void flush(int trainer) {
   const auto client = ps::find_client(trainer);
   if (!client) return;
@@ -146,7 +146,7 @@ void flush(int trainer) {
   if (client->geo()) client->geo()->flush();
 }
 
-// (parameter, whether it is a table, whether its rule moves all rows, pieces: (server, name there, rows))
+// (parameter, whether it is a table, whether its rule moves all rows, shards: (server, name there, rows))
 using GeoParts = std::vector<std::tuple<std::string, std::string, int64_t>>;
 using GeoParameter = std::tuple<std::string, bool, bool, GeoParts>;
 
@@ -208,16 +208,16 @@ ps::MessageRef ask(int trainer, const std::string& endpoint, std::shared_ptr<ps:
   return waiter.wait();
 }
 
-// What says that this trainer is alive, while it is kept.
+// Reports that this worker is alive, as long as it is kept.
 std::shared_ptr<ps::Beats> offer_files(int trainer, const std::string& endpoint, const std::string& queue,
                                        const std::vector<std::string>& names) {
   const ps::MessageRef answer = ask(trainer, endpoint, ps::offer_files(queue, names));
   AB_CHECK(answer->parts() == 1 && answer->part(0).kind == ps::PartKind::kWanted && answer->wanted(0).size() == 1,
-           Unavailable, "{} does not say how often it wants to hear of a trainer", endpoint);
+           Unavailable, "{} does not report the heartbeat interval for workers", endpoint);
   return ps::client_of(trainer)->beats(endpoint, ps::Milliseconds(answer->wanted(0)[0]));
 }
 
-// (number, name, how many are left); or whether there will be none.
+// (number, name, number of files left); or whether there will be none.
 nb::object take_file(int trainer, const std::string& endpoint, const std::string& queue) {
   const ps::MessageRef answer = ask(trainer, endpoint, ps::take_file(queue));
   if (answer->parts() == 0) return nb::bool_((answer->header().flags & ps::Header::kOver) != 0);
@@ -228,12 +228,12 @@ nb::object take_file(int trainer, const std::string& endpoint, const std::string
   return nb::make_tuple(answer->ids(0)[0], nb::str(name.data(), name.size()), answer->header().round);
 }
 
-// Whether it counts.
+// Whether the report counts.
 bool end_file(int trainer, const std::string& endpoint, const std::string& queue, int64_t file) {
   return ask(trainer, endpoint, ps::end_file(queue, file, true))->header().flags & ps::Header::kTrained;
 }
 
-// Waits for nothing: the server may be what went wrong, and then it finds out for itself.
+// Does not wait: the server may be the cause of the failure, and will find out by itself.
 void give_back_file(int trainer, const std::string& endpoint, const std::string& queue, int64_t file) {
   ps::client_of(trainer)->send(endpoint, ps::end_file(queue, file, false), [](const ps::MessageRef&) {});
 }

@@ -1,5 +1,5 @@
-// engine/prepared_run: a call of Executor.run that looks like the one before it. Everything that a call says by name is
-// compared by identity here, so that a small step is not lost in looking things up.
+// engine/prepared_run: a call of Executor.run with the same objects as an earlier one. Everything that a call names is
+// compared by identity here, so that a small step does not spend its time on lookups.
 #include <nanobind/stl/vector.h>
 
 #include <cstring>
@@ -18,7 +18,7 @@ bool same_name(PyObject* a, PyObject* b) {
 
 class PreparedCall {
  public:
-  // feed: any dict with the keys of the calls to come; unknown: those among them that the program does not have.
+  // feed: any dict with the keys of later calls; unknown: those among them that the program does not have.
   PreparedCall(CompiledProgram& program, const nb::dict& feed, const std::vector<std::string>& unknown,
                const nb::handle& fetch_list, std::vector<std::string> fetch)
       : run_(program, known(feed, unknown), std::move(fetch)), fetch_list_is_none_(fetch_list.is_none()) {
@@ -36,8 +36,8 @@ class PreparedCall {
     windows_.resize(run_.fetches().size());
   }
 
-  // The fetched values; a tuple when one has sequences but arrays are wanted; None when other names are fed or fetched;
-  // False when a value needs to be looked at closely.
+  // The fetched values; a tuple if one has sequences but arrays are requested; None if other names are fed or fetched;
+  // False if a value needs the slow path.
   nb::object run(const nb::handle& feed, const nb::handle& fetch_list, bool numpy) {
     if (running_ || run_.stale() || !same_fetches(fetch_list) || !same_keys(feed)) return nb::none();
     if (!take(feed)) return nb::bool_(false);
@@ -117,7 +117,7 @@ class PreparedCall {
       *out = t;
       return true;
     }
-    out->set_lod(LoDRef());  // of the call before
+    out->set_lod(LoDRef());  // of the last call
     return view_array(value, out);
   }
 
@@ -137,7 +137,7 @@ class PreparedCall {
     const auto& pieces = step.fetched()[f];
     const Tensor* t = pieces.size() == 1 ? pieces[0]->get<Tensor>() : nullptr;
     const bool plain = numpy && t && t->initialized() && t->place().on_host() && t->contiguous() && t->lod().empty();
-    if (plain && !RowLocks::shared()) return windows_[f].copy(*t);  // collect() holds rows that trainers write
+    if (plain && !RowLocks::shared()) return windows_[f].copy(*t);  // collect() locks rows that training threads write
     Fetched copies = step.collect(f);
     return fetched_to_python(copies.size() == 1 ? std::move(copies[0]) : merge_fetched(copies, run_.fetches()[f]),
                              numpy);
@@ -145,7 +145,7 @@ class PreparedCall {
 
   PreparedRun run_;
   std::vector<nb::object> keys_;   // of the feed dict, in its order
-  std::vector<int> fed_as_;        // by key: place in the batch; -1: the program has no such variable
+  std::vector<int> fed_as_;        // by key: position in the batch; -1: the program has no such variable
   std::vector<nb::object> items_;  // of the fetch list; held, so that no other object gets their addresses
   bool fetch_list_is_none_;
   std::vector<Tensor> batch_;

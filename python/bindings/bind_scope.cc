@@ -31,7 +31,7 @@ template <class T> bool is_scalar(const Value& value) {
   return t && t->initialized() && t->numel() == 1 && t->dtype() == dtype_of<T>;
 }
 
-// What variables of Fluid hold for its own operators.
+// Contents of variables that Fluid's own operators use.
 void refuse_others(nb::class_<Value>& value) {
   for (const char* name : {"get_bytes", "get_fetch_list", "get_lod_rank_table", "get_reader", "set_scope"}) {
     value.def(name, [name](Value&, nb::args) {
@@ -97,7 +97,7 @@ void bind_value(nb::module_& m) {
             Tensor* target = to.get<Tensor>();
             if (source && target && target->initialized() && target->shape() == source->shape() &&
                 target->dtype() == source->dtype()) {
-              target->copy_from(*source);  // others share this memory
+              target->copy_from(*source);  // other tensors share this memory
             } else if (source) {
               to.as<Tensor>() = std::move(*source);
               from.clear();
@@ -126,7 +126,7 @@ void bind_scope(nb::module_& m) {
       .def("find_var", &Scope::find_shared, nb::arg("name"), "The variable here or in a parent; None when absent.")
       .def("new_scope", &Scope::new_scope, "A child, which sees the names of this scope.")
       .def(
-          "drop_kids", [](Scope&) {}, "Nothing to do: a child lives as long as somebody uses it.")
+          "drop_kids", [](Scope&) {}, "Nothing to do: a child lives as long as it is used.")
       .def(
           "erase",
           [](Scope& self, const std::vector<std::string>& names) {

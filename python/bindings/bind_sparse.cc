@@ -1,4 +1,4 @@
-// sparse/: growable tables as variables of a scope hold them.
+// sparse/: growable tables in variables of a scope.
 #include <nanobind/stl/shared_ptr.h>
 
 #include "bind.h"
@@ -14,7 +14,7 @@ using sparse::GrowableTable;
 nb::dict statistics(GrowableTable& table) {
   sparse::TableStats s;
   {
-    const Unlocked unlocked;  // somebody may be saving the table
+    const Unlocked unlocked;  // another thread may be saving the table
     s = table.stats();
   }
   nb::dict out;
@@ -53,7 +53,7 @@ nb::object rows(GrowableTable& table, nb::handle array) {
   return array_view(std::move(out));
 }
 
-// `server` of `servers`: of the keys of the file those that belong there.
+// `server` of `servers`: loads the keys of the file that belong there.
 void load(Value& value, const Value* like, const std::string& name, const std::string& path, uint64_t server,
           uint64_t servers) {
   std::function<bool(int64_t)> mine;

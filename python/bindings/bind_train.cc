@@ -27,7 +27,7 @@ nb::list values_list(const std::vector<Fetched>& fetched) {
   return out;
 }
 
-// tick(progress) and show(batch, values, progress) are None or callables; Ctrl-C is heard of in any case.
+// tick(progress) and show(batch, values, progress) are None or callables; Ctrl-C is handled in any case.
 nb::dict run(TrainLoop& self, std::shared_ptr<data::BatchStream> stream, nb::object tick, nb::object show, bool go_on) {
   TrainCallbacks callbacks;
   callbacks.tick = [&](const TrainProgress& p) {

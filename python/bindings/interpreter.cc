@@ -14,10 +14,10 @@ namespace {
 
 namespace nb = nanobind;
 
-std::atomic<bool> ending{false};  // Python is about to end
-std::atomic<int> away{0};         // times that a thread left the interpreter and may come back, or is in a callback
+std::atomic<bool> ending{false};  // Python is about to exit
+std::atomic<int> away{0};         // number of threads that left the interpreter and may come back, or are in a callback
 thread_local int times_away = 0;  // of this thread
-std::thread::id last_thread;      // the one that ends Python; set before `ending`
+std::thread::id last_thread;      // the thread that ends Python; set before `ending`
 
 bool must_stay_away() { return ending.load() && std::this_thread::get_id() != last_thread; }
 
@@ -26,11 +26,12 @@ void count_away(int change) {
   away.fetch_add(change);
 }
 
-// Those that were away stay in the parent.
+// Threads that were away exist in the parent only.
 [[maybe_unused]] const bool hooked =
     (at_fork(ForkStage::kInterpreter, {.child = [] { away.store(times_away); }}), true);
 
-// Registered with atexit. Threads in the engine finish what they do, for a while, and stay there: it is in pieces soon.
+// Registered with atexit. Threads in the engine finish their work, for a while, and stay there: Python is about to be
+// torn down.
 void end() {
   constexpr auto kPatience = std::chrono::seconds(3);
   last_thread = std::this_thread::get_id();

@@ -1,6 +1,6 @@
-// Leaving Python's interpreter to other threads, and coming back. Whoever waits or works for long in the engine leaves
-// it. A process may end while a daemon thread is in the engine: from then on no thread comes back, for the interpreter
-// would end it in the middle of C++ frames.
+// Releases and reacquires the GIL. A thread that waits or works for long in the engine releases it. A process may exit
+// while a daemon thread is in the engine: from then on no thread reacquires it, because the interpreter would end it in
+// the middle of C++ frames.
 #pragma once
 #include <nanobind/nanobind.h>
 
@@ -10,7 +10,7 @@
 
 namespace anabranch::python {
 
-// Without the interpreter while it lives, or until lock(). Never returns in a daemon thread of a process that ends.
+// Without the GIL during its lifetime, or until lock(). Never returns in a daemon thread of a process that exits.
 class Unlocked {
  public:
   Unlocked();
@@ -23,8 +23,8 @@ class Unlocked {
 };
 using CallUnlocked = nanobind::call_guard<Unlocked>;
 
-// In a callback of the engine: with the interpreter while it lives. Unavailable when the process ends, which ends what
-// the engine does for that thread.
+// In a callback of the engine: with the GIL during its lifetime. Unavailable if the process exits, which ends the
+// engine's work for that thread.
 class Locked {
  public:
   Locked();
@@ -37,8 +37,8 @@ class Locked {
 
 void check_signals();  // in a callback: Ctrl-C becomes an exception
 
-// While it lives, no step uses the values behind the gate (null: nobody does). Called with the interpreter, which
-// others have while this waits.
+// During its lifetime, no step uses the values guarded by the gate (null: none does). Called with the GIL, which others
+// may hold while this waits.
 class Changing {
  public:
   explicit Changing(RunGate* gate);

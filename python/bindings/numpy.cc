@@ -28,7 +28,7 @@ class Buffer {
   bool held_;
 };
 
-// The element type of a struct-module format of native byte order; empty when there is none.
+// The element type of a struct-module format of native byte order; empty if there is none.
 std::optional<DType> dtype_of_format(const char* format, Py_ssize_t item_bytes) {
   if (!format) return DType::kUInt8;
   if (*format == '@' || *format == '=' || *format == '<') ++format;
@@ -38,7 +38,7 @@ std::optional<DType> dtype_of_format(const char* format, Py_ssize_t item_bytes) 
     case 'b': return DType::kInt8;
     case 'B': return DType::kUInt8;
     case 'h': return DType::kInt16;
-    case 'H':  // halves travel as their bits, as in Fluid
+    case 'H':  // halves are passed as their bits, as in Fluid
     case 'e': return DType::kFloat16;
     case 'f': return DType::kFloat32;
     case 'd': return DType::kFloat64;
@@ -86,7 +86,7 @@ nb::dlpack::dtype array_dtype(DType dtype) {
   return {static_cast<uint8_t>(dtype_code::Int), bits, 1};
 }
 
-// NumPy counts the bytes that all extents but 0 would take.
+// NumPy counts the bytes of all extents other than 0.
 void check_numpy_holds(const Tensor& empty) {
   auto bytes = static_cast<int64_t>(dtype_size(empty.dtype()));
   for (const int64_t extent : empty.shape()) {
@@ -150,7 +150,7 @@ nb::object array_view(Tensor tensor) {
 }
 
 nb::object array_copy(const Tensor& tensor) {
-  if (!tensor.initialized()) return numpy().attr("zeros")(0);  // of float64, as in the original
+  if (!tensor.initialized()) return numpy().attr("zeros")(0);  // of float64, as in Fluid
   Tensor copy;
   {
     const RowLocks::HoldAll whole_rows(RowLocks::shared());

@@ -1,7 +1,7 @@
-// Text between Python and C++. A Python str can hold what UTF-8 cannot: bytes of file names (os.fsdecode), which become
-// those bytes again, and halves of surrogate pairs, which become the three bytes they would take: whoever looks such a
-// name up says that there is none, whoever keeps a text refuses it. nanobind's own caster would say that the arguments
-// are incompatible.
+// Text between Python and C++. A Python str can hold code points that UTF-8 cannot: bytes of file names (os.fsdecode),
+// which become those bytes again, and halves of surrogate pairs, which become the three bytes they would take: a lookup
+// of such a name fails, and code that stores a text refuses it. nanobind's own caster would report incompatible
+// arguments.
 #pragma once
 #include <nanobind/nanobind.h>
 

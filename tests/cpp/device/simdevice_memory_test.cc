@@ -76,7 +76,7 @@ TEST(SimdeviceMemory, OutOfMemorySaysHowMuchThereIs) {
   float* p = sim.floats(200000);
   void* more = nullptr;
   AB_FAILS(api.allocate(0, 400000, &more), AB_RESOURCE_EXHAUSTED,
-           "device 0 has 248576 of 1048576 bytes left, 400000 are wanted");
+           "device 0 has 248576 of 1048576 bytes left, 400000 are requested");
   size_t left = 0, total = 0;
   AB_WELL(api.memory_info(0, &left, &total));
   EXPECT_EQ(left, 248576u);
@@ -230,7 +230,7 @@ TEST(SimdeviceMemory, PinnedMemoryUnderACopyIsNotReleased) {
     AB_WELL(api.copy(q, p, AB_HOST_MEMORY, x, 0, 16));
     AB_WELL(sim.finish(other));
     AB_FAILS(api.release_pinned(p), AB_FAULT,
-             "16 pinned bytes are released, and nobody has waited for copy of 16 bytes");
+             "16 pinned bytes are released, and no thread has waited for copy of 16 bytes");
     AB_WELL(sim.finish(q));
     AB_WELL(api.release_pinned(p));
     AB_FAILS(api.release_pinned(p), AB_INVALID_ARGUMENT, "release of host memory that is not pinned");
