@@ -1,5 +1,7 @@
 #include "base/error.h"
 
+#include <fmt/format.h>
+
 namespace anabranch {
 
 const char* error_kind_name(ErrorKind kind) {
@@ -47,6 +49,10 @@ Error& Error::with_note(std::string note) {
   notes_ += "\n  " + note;
   compose();
   return *this;
+}
+
+void throw_error(ErrorKind kind, fmt::string_view format, fmt::format_args args) {
+  throw Error(kind, fmt::vformat(format, args));
 }
 
 void Error::compose() {

@@ -1,7 +1,7 @@
 // Typed errors. Every failure that a user can cause is an Error with a kind, one line of text, and, where an op was
 // involved, the op and the user's source line. Errors are values: throwing one takes no lock and writes no log.
 #pragma once
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <exception>
 #include <string>
@@ -49,7 +49,17 @@ class Error : public std::exception {
   std::string message_, op_line_, while_, hint_, notes_, what_;
 };
 
-#define AB_THROW(kind, ...) throw ::anabranch::Error(::anabranch::ErrorKind::k##kind, ::fmt::format(__VA_ARGS__))
+// Throws the formatted Error. One cold function for all sites, so that each costs its caller little code.
+[[noreturn, gnu::cold, gnu::noinline]] void throw_error(ErrorKind kind, fmt::string_view format, fmt::format_args args);
+
+// Always inline: numbers are copied where they are formatted, so that taking their address keeps none out of a register.
+template <class... Args>
+[[noreturn, gnu::always_inline]] inline void throw_formatted(ErrorKind kind, fmt::format_string<Args...> format,
+                                                             Args&&... args) {
+  throw_error(kind, format, fmt::make_format_args(args...));
+}
+
+#define AB_THROW(kind, ...) ::anabranch::throw_formatted(::anabranch::ErrorKind::k##kind, __VA_ARGS__)
 
 // Also active in release builds: most of these checks guard memory.
 #define AB_CHECK(condition, kind, ...) \

@@ -14,6 +14,9 @@ class Parallel {
   virtual void run(int64_t n, int64_t piece, Body body, void* fn) = 0;
 };
 
+// By the workers, or in this thread when parallel == nullptr. Out of line: a loop is compiled twice instead of three times.
+void run_pieces(Parallel* parallel, int64_t n, int64_t piece, Parallel::Body body, void* fn);
+
 // Chunks depend on n and grain alone: at most 64, of at least `grain` items each, so that results do not depend on
 // which threads run them. parallel == nullptr: this thread runs the same chunks in order.
 template <class Fn> void parallel_for(Parallel* parallel, int64_t n, int64_t grain, Fn&& fn) {
@@ -25,12 +28,8 @@ template <class Fn> void parallel_for(Parallel* parallel, int64_t n, int64_t gra
     fn(int64_t{0}, n);
     return;
   }
-  if (!parallel) {
-    for (int64_t b = 0; b < n; b += piece) fn(b, b + piece < n ? b + piece : n);
-    return;
-  }
-  parallel->run(
-      n, piece, [](void* f, int64_t b, int64_t e) { (*static_cast<std::remove_reference_t<Fn>*>(f))(b, e); },
+  run_pieces(
+      parallel, n, piece, [](void* f, int64_t b, int64_t e) { (*static_cast<std::remove_reference_t<Fn>*>(f))(b, e); },
       const_cast<void*>(static_cast<const void*>(&fn)));
 }
 

@@ -1,4 +1,6 @@
 // The first meeting of each collective: every process announces its next operation.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 

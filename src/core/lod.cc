@@ -1,5 +1,7 @@
 #include "core/lod.h"
 
+#include <fmt/format.h>
+
 #include "base/error.h"
 
 namespace anabranch {

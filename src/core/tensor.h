@@ -87,6 +87,15 @@ class Tensor {
     check_dtype(dtype_of<T>);
     return static_cast<T*>(data_);
   }
+  // Likewise of a dtype that is known while the program runs.
+  const void* data(DType dtype) const {
+    check_dtype(dtype);
+    return data_;
+  }
+  void* mutable_data(DType dtype) {
+    check_dtype(dtype);
+    return data_;
+  }
   const void* raw() const { return data_; }
   void* mutable_raw() { return data_; }
 

@@ -1,5 +1,7 @@
 #include "engine/compiled_program.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <random>
 

@@ -1,5 +1,7 @@
 #include "engine/predictor.h"
 
+#include <fmt/format.h>
+
 #include "base/error.h"
 
 namespace anabranch {

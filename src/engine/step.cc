@@ -1,5 +1,7 @@
 #include "engine/step.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 #include <set>

@@ -1,4 +1,6 @@
 // Queries of a step: fetched values, how it runs, its memory.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdio>
 

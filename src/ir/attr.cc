@@ -113,4 +113,13 @@ Attr convert_attr(const std::string& name, const Attr& attr, AttrType type) {
   return out;
 }
 
+template <class T> const T& attr_as(std::string_view name, const Attr& attr) {
+  const T* p = std::get_if<T>(&attr);
+  AB_CHECK(p != nullptr, InvalidArgument, "attribute {} must be of type {}, got {}", name,
+           attr_type_name(attr_type(Attr(T()))), attr_type_name(attr_type(attr)));
+  return *p;
+}
+#define AB_INSTANTIATE(T) template const T& attr_as<T>(std::string_view name, const Attr& attr)
+AB_EACH_ATTR_TYPE(AB_INSTANTIATE);
+
 }  // namespace anabranch

@@ -1,8 +1,10 @@
 // Attribute values of ops. The alternatives stand in the order of Fluid's AttrType numbers, which are in saved models.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -34,7 +36,22 @@ using Attr =
     std::variant<int32_t, float, std::string, std::vector<int32_t>, std::vector<float>, std::vector<std::string>, bool,
                  std::vector<bool>, BlockRef, int64_t, std::vector<BlockRef>, std::vector<int64_t>>;
 
-using AttrMap = std::map<std::string, Attr>;  // sorted: attributes are written to files in this order
+// apply(T) for each alternative: functions that are declared for all of them and compiled once.
+#define AB_EACH_ATTR_TYPE(apply)                                                                         \
+  apply(int32_t);                                                                                        \
+  apply(float);                                                                                          \
+  apply(std::string);                                                                                    \
+  apply(std::vector<int32_t>);                                                                           \
+  apply(std::vector<float>);                                                                             \
+  apply(std::vector<std::string>);                                                                       \
+  apply(bool);                                                                                           \
+  apply(std::vector<bool>);                                                                              \
+  apply(::anabranch::BlockRef);                                                                          \
+  apply(int64_t);                                                                                        \
+  apply(std::vector<::anabranch::BlockRef>);                                                             \
+  apply(std::vector<int64_t>)
+
+using AttrMap = std::map<std::string, Attr, std::less<>>;  // sorted: attributes are written to files in this order
 
 inline AttrType attr_type(const Attr& attr) { return static_cast<AttrType>(attr.index()); }
 const char* attr_type_name(AttrType type);  // "INT", "FLOATS", ...
@@ -44,11 +61,7 @@ std::string attr_str(const Attr& attr);
 // ...); otherwise InvalidArgument. `name` is for the message.
 Attr convert_attr(const std::string& name, const Attr& attr, AttrType type);
 
-template <class T> const T& attr_as(const std::string& name, const Attr& attr) {
-  const T* p = std::get_if<T>(&attr);
-  AB_CHECK(p != nullptr, InvalidArgument, "attribute {} must be of type {}, got {}", name,
-           attr_type_name(attr_type(Attr(T()))), attr_type_name(attr_type(attr)));
-  return *p;
-}
+// The attribute as a T, one of the alternatives above; InvalidArgument when it is another.
+template <class T> const T& attr_as(std::string_view name, const Attr& attr);
 
 }  // namespace anabranch

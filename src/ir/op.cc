@@ -61,6 +61,16 @@ std::vector<std::string> Op::output_args() const { return all_args(outputs); }
 void Op::rename_input(const std::string& from, const std::string& to) { rename(&inputs, from, to); }
 void Op::rename_output(const std::string& from, const std::string& to) { rename(&outputs, from, to); }
 
+bool Op::has_attr(std::string_view name) const { return attrs.find(name) != attrs.end(); }
+
+template <class T> const T& Op::attr(std::string_view name) const {
+  auto it = attrs.find(name);
+  AB_CHECK(it != attrs.end(), NotFound, "op {} has no attribute {}", type, name);
+  return attr_as<T>(name, it->second);
+}
+#define AB_INSTANTIATE(T) template const T& Op::attr<T>(std::string_view name) const
+AB_EACH_ATTR_TYPE(AB_INSTANTIATE);
+
 int Op::role() const { return has_attr("op_role") ? attr<int32_t>("op_role") : role::kForward; }
 
 std::vector<std::pair<std::string, std::string>> Op::role_vars() const {

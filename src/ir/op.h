@@ -48,12 +48,8 @@ class Op {
   void rename_input(const std::string& from, const std::string& to);
   void rename_output(const std::string& from, const std::string& to);
 
-  bool has_attr(const std::string& name) const { return attrs.count(name) != 0; }
-  template <class T> const T& attr(const std::string& name) const {
-    auto it = attrs.find(name);
-    AB_CHECK(it != attrs.end(), NotFound, "op {} has no attribute {}", type, name);
-    return attr_as<T>(name, it->second);
-  }
+  bool has_attr(std::string_view name) const;
+  template <class T> const T& attr(std::string_view name) const;  // T: an alternative of Attr
   int role() const;                                                    // op_role, 0 when absent
   std::vector<std::pair<std::string, std::string>> role_vars() const;  // op_role_var as (parameter, gradient) pairs
   std::vector<int> sub_blocks() const;                                 // indices in BLOCK and BLOCKS attributes

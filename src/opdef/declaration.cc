@@ -5,58 +5,62 @@
 
 namespace anabranch {
 
-OpDef& OpDef::doc(std::string text) {
-  doc_ = std::move(text);
+std::vector<std::string> SlotNames::to_vector() const {
+  return held_ ? *held_ : std::vector<std::string>(listed_.begin(), listed_.end());
+}
+
+OpDef& OpDef::doc(std::string_view text) {
+  doc_ = text;
   return *this;
 }
 
-OpDef& OpDef::source(std::string paper) {
-  source_ = std::move(paper);
+OpDef& OpDef::source(std::string_view paper) {
+  source_ = paper;
   return *this;
 }
 
-OpDef& OpDef::in(std::string name, std::string doc) {
-  inputs_.push_back({std::move(name), std::move(doc)});
+OpDef& OpDef::in(std::string_view name, std::string_view doc) {
+  inputs_.push_back({std::string(name), std::string(doc)});
   return *this;
 }
 
-OpDef& OpDef::in_list(std::string name, std::string doc) {
-  inputs_.push_back({std::move(name), std::move(doc), true});
+OpDef& OpDef::in_list(std::string_view name, std::string_view doc) {
+  inputs_.push_back({std::string(name), std::string(doc), true});
   return *this;
 }
 
-OpDef& OpDef::in_optional(std::string name, std::string doc) {
-  inputs_.push_back({std::move(name), std::move(doc), false, true});
+OpDef& OpDef::in_optional(std::string_view name, std::string_view doc) {
+  inputs_.push_back({std::string(name), std::string(doc), false, true});
   return *this;
 }
 
-OpDef& OpDef::in_optional_list(std::string name, std::string doc) {
-  inputs_.push_back({std::move(name), std::move(doc), true, true});
+OpDef& OpDef::in_optional_list(std::string_view name, std::string_view doc) {
+  inputs_.push_back({std::string(name), std::string(doc), true, true});
   return *this;
 }
 
-OpDef& OpDef::out_optional_list(std::string name, std::string doc) {
-  outputs_.push_back({std::move(name), std::move(doc), true, true});
+OpDef& OpDef::out_optional_list(std::string_view name, std::string_view doc) {
+  outputs_.push_back({std::string(name), std::string(doc), true, true});
   return *this;
 }
 
-OpDef& OpDef::out(std::string name, std::string doc) {
-  outputs_.push_back({std::move(name), std::move(doc)});
+OpDef& OpDef::out(std::string_view name, std::string_view doc) {
+  outputs_.push_back({std::string(name), std::string(doc)});
   return *this;
 }
 
-OpDef& OpDef::out_list(std::string name, std::string doc) {
-  outputs_.push_back({std::move(name), std::move(doc), true});
+OpDef& OpDef::out_list(std::string_view name, std::string_view doc) {
+  outputs_.push_back({std::string(name), std::string(doc), true});
   return *this;
 }
 
-OpDef& OpDef::out_optional(std::string name, std::string doc) {
-  outputs_.push_back({std::move(name), std::move(doc), false, true});
+OpDef& OpDef::out_optional(std::string_view name, std::string_view doc) {
+  outputs_.push_back({std::string(name), std::string(doc), false, true});
   return *this;
 }
 
-OpDef& OpDef::out_intermediate(std::string name, std::string doc) {
-  outputs_.push_back({std::move(name), std::move(doc), false, false, true});
+OpDef& OpDef::out_intermediate(std::string_view name, std::string_view doc) {
+  outputs_.push_back({std::string(name), std::string(doc), false, false, true});
   return *this;
 }
 
@@ -71,8 +75,8 @@ OpDef& OpDef::takes(std::string_view in, Holds what) {
   return *this;
 }
 
-OpDef& OpDef::out_named_only(std::string name, std::string doc) {
-  outputs_.push_back({.name = std::move(name), .doc = std::move(doc), .optional = true, .named_only = true});
+OpDef& OpDef::out_named_only(std::string_view name, std::string_view doc) {
+  outputs_.push_back({.name = std::string(name), .doc = std::string(doc), .optional = true, .named_only = true});
   return *this;
 }
 
@@ -81,8 +85,24 @@ OpDef& OpDef::add_attr(AttrDef def) {
   return *this;
 }
 
-OpDef& OpDef::required_attr(std::string name, AttrType type, std::string doc) {
-  return add_attr({std::move(name), std::move(doc), type, Attr{}, true, {}});
+template <class T> OpDef& OpDef::attr(std::string_view name, AttrValue<T> value, std::string_view doc) {
+  Attr held{T(value)};
+  const AttrType type = attr_type(held);
+  return add_attr({std::string(name), std::string(doc), type, std::move(held), false, {}});
+}
+
+template <class T> OpDef& OpDef::check_last(std::function<void(const T&)> check) {
+  if (check) attrs_.back().check = [check = std::move(check)](const Attr& a) { check(std::get<T>(a)); };
+  return *this;
+}
+
+#define AB_INSTANTIATE(T)                                                                             \
+  template OpDef& OpDef::attr<T>(std::string_view name, AttrValue<T> value, std::string_view doc);    \
+  template OpDef& OpDef::check_last<T>(std::function<void(const T&)> check)
+AB_EACH_ATTR_TYPE(AB_INSTANTIATE);
+
+OpDef& OpDef::required_attr(std::string_view name, AttrType type, std::string_view doc) {
+  return add_attr({std::string(name), std::string(doc), type, Attr{}, true, {}});
 }
 
 OpDef& OpDef::like(const OpDef& other) {
@@ -107,43 +127,47 @@ OpDef& OpDef::attrs_of(const OpDef& other) {
   return *this;
 }
 
-OpDef& OpDef::may_share(std::string in, std::string out) {
-  shares_.emplace_back(std::move(in), std::move(out));
+OpDef& OpDef::may_share(std::string_view in, std::string_view out) {
+  shares_.emplace_back(in, out);
   return *this;
 }
 
-OpDef& OpDef::updates(std::string in, std::string out) {
-  updates_.emplace_back(std::move(in), std::move(out));
+OpDef& OpDef::updates(std::string_view in, std::string_view out) {
+  updates_.emplace_back(in, out);
   return *this;
 }
 
-OpDef& OpDef::frozen_by(std::string attr) {
-  freezing_attrs_.push_back(std::move(attr));
+OpDef& OpDef::frozen_by(std::string_view attr) {
+  freezing_attrs_.emplace_back(attr);
   return *this;
 }
 
-OpDef& OpDef::shape_from(std::string in) {
-  shape_slots_.push_back(std::move(in));
+OpDef& OpDef::shape_from(std::string_view in) {
+  shape_slots_.emplace_back(in);
   return *this;
 }
+
+OpDef& OpDef::infer(void (*fn)(InferContext&)) { return infer(std::function<void(InferContext&)>(fn)); }
 
 OpDef& OpDef::infer(std::function<void(InferContext&)> fn) {
   infer_ = std::move(fn);
   return *this;
 }
 
+OpDef& OpDef::grad(void (*fn)(GradContext&)) { return grad(std::function<void(GradContext&)>(fn)); }
+
 OpDef& OpDef::grad(std::function<void(GradContext&)> fn) {
   grad_ = std::move(fn);
   return *this;
 }
 
-OpDef& OpDef::no_grad(std::string why) {
-  no_grad_ = std::move(why);
+OpDef& OpDef::no_grad(std::string_view why) {
+  no_grad_ = why;
   return *this;
 }
 
-OpDef& OpDef::dtype_of_input(std::string slot) {
-  dtype_slot_ = std::move(slot);
+OpDef& OpDef::dtype_of_input(std::string_view slot) {
+  dtype_slot_ = slot;
   return *this;
 }
 
@@ -152,13 +176,19 @@ OpDef& OpDef::tile(TileOp tile) {
   return *this;
 }
 
+OpDef& OpDef::tile(std::string_view x, int64_t grain, UnaryLoop loop) { return tile(tile_of(x, grain, loop)); }
+
+OpDef& OpDef::tile(std::string_view a, std::string_view b, int64_t grain, BinaryLoop loop) {
+  return tile(tile_of(a, b, grain, loop));
+}
+
 OpDef& OpDef::flops(std::function<double(const WorkContext&)> fn) {
   flops_ = std::move(fn);
   return *this;
 }
 
-OpDef& OpDef::images(std::vector<std::string> slots, std::string attr) {
-  images_.push_back({std::move(slots), std::move(attr)});
+OpDef& OpDef::images(SlotNames slots, std::string_view attr) {
+  images_.push_back({slots.to_vector(), std::string(attr)});
   return *this;
 }
 
@@ -190,20 +220,27 @@ KernelFactory naming(KernelFactory factory) {
 }
 }  // namespace
 
-OpDef& OpDef::add_kernel(DType dtype, KernelFactory factory) {
-  AB_CHECK(kernels_.emplace(dtype, naming(std::move(factory))).second, Internal, "op {} has two kernels for {}", type_,
-           dtype_name(dtype));
+OpDef& OpDef::add_kernel(On where, DType dtype, KernelFactory factory) {
+  auto& kernels = where == On::kCpu ? kernels_ : device_kernels_;
+  AB_CHECK(kernels.emplace(dtype, naming(std::move(factory))).second, Internal, "op {} has two kernels{} for {}", type_,
+           where == On::kCpu ? "" : " of devices", dtype_name(dtype));
+  return *this;
+}
+
+OpDef& OpDef::add_plain_kernels(On where, std::span<const PlainKernel> kernels) {
+  for (const PlainKernel& kernel : kernels) add_kernel(where, kernel.dtype, kernel.factory);
+  return *this;
+}
+
+OpDef& OpDef::add_dtype_kernels(On where, std::span<const DType> dtypes, const DTypeFactory& factory) {
+  for (const DType dtype : dtypes) {
+    add_kernel(where, dtype, [dtype, factory](const KernelArgs& op) { return factory(dtype, op); });
+  }
   return *this;
 }
 
 OpDef& OpDef::cpu_any(KernelFactory factory) {
   any_kernel_ = naming(std::move(factory));
-  return *this;
-}
-
-OpDef& OpDef::add_device_kernel(DType dtype, KernelFactory factory) {
-  AB_CHECK(device_kernels_.emplace(dtype, naming(std::move(factory))).second, Internal,
-           "op {} has two kernels of devices for {}", type_, dtype_name(dtype));
   return *this;
 }
 

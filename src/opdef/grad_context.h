@@ -48,7 +48,7 @@ class GradContext {
   bool wants_din(const std::string& slot, size_t i = 0) const;
   const ir::Op& forward() const { return forward_; }
   const ir::Block& block() const { return block_; }
-  template <class T> const T& attr(const std::string& name) const { return forward_.attr<T>(name); }
+  template <class T> const T& attr(std::string_view name) const { return forward_.attr<T>(name); }
 
   GradOp op(const std::string& type);
   std::vector<ir::OpRef> ops;  // what was made

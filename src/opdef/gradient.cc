@@ -25,9 +25,9 @@ void put_before(std::vector<SlotDef> follow, std::vector<SlotDef>* declared) {
 
 }  // namespace
 
-OpDef& OpDef::grad_reads(std::vector<std::string> ins, std::vector<std::string> outs) {
-  reads_.ins = std::move(ins);
-  reads_.outs = std::move(outs);
+OpDef& OpDef::grad_reads(SlotNames ins, SlotNames outs) {
+  reads_.ins = ins.to_vector();
+  reads_.outs = outs.to_vector();
   has_reads_ = true;
   return grad([this](GradContext& g) {
     GradOp op = g.op(type_ + "_grad");
@@ -38,18 +38,18 @@ OpDef& OpDef::grad_reads(std::vector<std::string> ins, std::vector<std::string> 
   });
 }
 
-OpDef& OpDef::grad_from(std::vector<std::string> outs) {
-  reads_.from = std::move(outs);
+OpDef& OpDef::grad_from(SlotNames outs) {
+  reads_.from = outs.to_vector();
   return *this;
 }
 
-OpDef& OpDef::grad_lod(std::string gradient, std::string from) {
-  grad_lods_.emplace_back(std::move(gradient), std::move(from));
+OpDef& OpDef::grad_lod(std::string_view gradient, std::string_view from) {
+  grad_lods_.emplace_back(gradient, from);
   return *this;
 }
 
-OpDef& OpDef::grad_to(std::vector<std::string> ins) {
-  reads_.to = std::move(ins);
+OpDef& OpDef::grad_to(SlotNames ins) {
+  reads_.to = ins.to_vector();
   return *this;
 }
 

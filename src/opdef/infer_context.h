@@ -34,7 +34,7 @@ class InferContext {
 
   bool runtime() const { return runtime_; }
   const ir::Op& op() const { return op_; }
-  template <class T> const T& attr(const std::string& name) const { return op_.attr<T>(name); }
+  template <class T> const T& attr(std::string_view name) const { return op_.attr<T>(name); }
 
   int n_in(std::string_view slot) const;
   bool has_in(std::string_view slot) const { return n_in(slot) > 0; }

@@ -140,7 +140,7 @@ class KernelArgs {
   In in(std::string_view slot) const;        // count 0 when the optional slot is not given; Internal when no such slot
   Out out(std::string_view slot) const;      // as written in the op: kEmptyVar counts, see KernelContext::wants
   bool has_in(std::string_view slot) const;  // the op type has such a slot
-  template <class T> const T& attr(const std::string& name) const { return op_.attr<T>(name); }
+  template <class T> const T& attr(std::string_view name) const { return op_.attr<T>(name); }
   const ir::Op& op() const { return op_; }
   DType dtype() const { return dtype_; }  // the one the kernel was chosen by
   // Of this op in step 0: a seed of its own repeats, that of the program or the process does not.

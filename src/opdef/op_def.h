@@ -14,10 +14,14 @@
 // registry freezes at first use: gradient ops are completed from their forward ops (gradient.cc), and an op without
 // documentation, shape function or kernel, or without a gradient or the reason why it has none, is refused.
 #pragma once
+#include <concepts>
 #include <functional>
 #include <initializer_list>
 #include <map>
+#include <span>
 #include <string>
+#include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -55,30 +59,55 @@ struct GradReads {
   std::vector<std::string> to;         // inputs whose gradients it makes; none: all
 };
 
+// Names of slots as a declaration lists them; they are copied before the statement ends.
+class SlotNames {
+ public:
+  SlotNames() = default;
+  SlotNames(std::initializer_list<std::string_view> names) : listed_(names.begin(), names.size()) {}
+  SlotNames(const std::vector<std::string>& names) : held_(&names) {}  // NOLINT(google-explicit-constructor)
+  std::vector<std::string> to_vector() const;
+
+ private:
+  std::span<const std::string_view> listed_;
+  const std::vector<std::string>* held_ = nullptr;
+};
+
+// Functions that hold nothing, declared by pointer: a std::function is then made in one place, not at each declaration.
+template <class Fn, class Signature>
+concept PointsAt = std::convertible_to<Fn, std::add_pointer_t<Signature>>;
+
+// One factory for all dtypes it is declared for.
+using DTypeFactory = std::function<Kernel(DType, const KernelArgs&)>;
+
+// How a default value is declared.
+template <class T>
+using AttrValue = std::conditional_t<std::is_same_v<T, std::string>, std::string_view,
+                                     std::conditional_t<std::is_class_v<T>, const T&, T>>;
+
 class OpDef {
  public:
   explicit OpDef(std::string type) : type_(std::move(type)) {}
 
   // ---- declaration, chained
-  OpDef& doc(std::string text);
-  OpDef& source(std::string paper);
-  OpDef& in(std::string name, std::string doc);
-  OpDef& in_list(std::string name, std::string doc);
-  OpDef& in_optional(std::string name, std::string doc);
-  OpDef& in_optional_list(std::string name, std::string doc);
-  OpDef& out(std::string name, std::string doc);
-  OpDef& out_list(std::string name, std::string doc);
-  OpDef& out_optional(std::string name, std::string doc);
-  OpDef& out_optional_list(std::string name, std::string doc);
-  OpDef& out_intermediate(std::string name, std::string doc);
+  OpDef& doc(std::string_view text);
+  OpDef& source(std::string_view paper);
+  OpDef& in(std::string_view name, std::string_view doc);
+  OpDef& in_list(std::string_view name, std::string_view doc);
+  OpDef& in_optional(std::string_view name, std::string_view doc);
+  OpDef& in_optional_list(std::string_view name, std::string_view doc);
+  OpDef& out(std::string_view name, std::string_view doc);
+  OpDef& out_list(std::string_view name, std::string_view doc);
+  OpDef& out_optional(std::string_view name, std::string_view doc);
+  OpDef& out_optional_list(std::string_view name, std::string_view doc);
+  OpDef& out_intermediate(std::string_view name, std::string_view doc);
   OpDef& takes(std::string_view in, Holds what);  // of a declared input, or one that follows from the forward op
-  OpDef& out_named_only(std::string name, std::string doc);  // may be missing; its variable stays as it is
-  template <class T> OpDef& attr(std::string name, T value, std::string doc, std::function<void(const T&)> check = {}) {
-    AttrDef def{std::move(name), std::move(doc), attr_type(Attr(value)), Attr(value), false, {}};
-    if (check) def.check = [check](const Attr& a) { check(std::get<T>(a)); };
-    return add_attr(std::move(def));
+  OpDef& out_named_only(std::string_view name, std::string_view doc);  // may be missing; its variable stays as it is
+  template <class T> OpDef& attr(std::string_view name, AttrValue<T> value, std::string_view doc);
+  template <class T, class Check>
+  OpDef& attr(std::string_view name, AttrValue<T> value, std::string_view doc, Check check) {
+    return attr<T>(name, value, doc).template check_last<T>(std::move(check));
   }
-  OpDef& required_attr(std::string name, AttrType type, std::string doc);
+  OpDef& required_attr(std::string_view name, AttrType type, std::string_view doc);
   // Attributes of Fluid that are accepted without effect: well-known ones by name (inert.cc), or with the op's default.
   OpDef& ignores(std::initializer_list<const char*> names);
   OpDef& ignores(const char* name, Attr value);
@@ -91,43 +120,49 @@ class OpDef {
   // declared already. Documentation, gradient and kernels are the op's own.
   OpDef& like(const OpDef& other);
   OpDef& attrs_of(const OpDef& other);                // the attributes alone, with their checks
-  OpDef& may_share(std::string in, std::string out);  // the output may take the input's memory when it is the last use
+  OpDef& may_share(std::string_view in, std::string_view out);  // the output may take the input's memory when it is the last use
   // The output is the input, changed: kind, shape, dtype and LoD stay. Where both name one variable, it is changed in
   // its place; any other op that writes a variable makes a new value of it. Slots X and XOut are such a pair by their
   // names.
-  OpDef& updates(std::string in, std::string out);
+  OpDef& updates(std::string_view in, std::string_view out);
   // Where this attribute is true, the op leaves what it would update as it is.
-  OpDef& frozen_by(std::string attr);
+  OpDef& frozen_by(std::string_view attr);
   OpDef& effects(unsigned flags) {
     effects_ |= flags;
     return *this;
   }
-  OpDef& shape_from(std::string in);  // values of this optional input, where it is given, decide output shapes
+  OpDef& shape_from(std::string_view in);  // values of this optional input, where it is given, decide output shapes
+  OpDef& infer(void (*fn)(InferContext&));
   OpDef& infer(std::function<void(InferContext&)> fn);
+  template <PointsAt<void(InferContext&)> Fn> OpDef& infer(Fn fn) {
+    return infer(static_cast<void (*)(InferContext&)>(fn));
+  }
   // The gradient is the op <type>_grad, declared by AB_GRAD. It reads these inputs and outputs of the forward op and
   // the gradients of its outputs, and makes those of its inputs; grad_from and grad_to name them when not all are
   // meant.
-  OpDef& grad_reads(std::vector<std::string> ins, std::vector<std::string> outs = {});
-  OpDef& grad_from(std::vector<std::string> outs);
-  OpDef& grad_to(std::vector<std::string> ins);
+  OpDef& grad_reads(SlotNames ins, SlotNames outs = {});
+  OpDef& grad_from(SlotNames outs);
+  OpDef& grad_to(SlotNames ins);
   // Of AB_GRAD: with the shape function that follows, a gradient carries the sequences of this input, where they end at
   // its last row. As in the original, the others carry none.
-  OpDef& grad_lod(std::string gradient, std::string from);
-  OpDef& grad(std::function<void(GradContext&)> fn);  // any other gradient
-  OpDef& no_grad(std::string why);
+  OpDef& grad_lod(std::string_view gradient, std::string_view from);
+  OpDef& grad(void (*fn)(GradContext&));  // any other gradient
+  OpDef& grad(std::function<void(GradContext&)> fn);
+  template <PointsAt<void(GradContext&)> Fn> OpDef& grad(Fn fn) {
+    return grad(static_cast<void (*)(GradContext&)>(fn));
+  }
+  OpDef& no_grad(std::string_view why);
   // The type's kernel is chosen by the dtype of this input (default: the first one given; else attribute "dtype").
-  OpDef& dtype_of_input(std::string slot);
+  OpDef& dtype_of_input(std::string_view slot);
   // Registers fn(TypeTag<T>, const KernelArgs&) -> Kernel for each T.
   template <class... Ts, class Fn> OpDef& cpu(Fn fn) {
-    (add_kernel(dtype_of<Ts>, [fn](const KernelArgs& op) { return Kernel(fn(TypeTag<Ts>{}, op)); }), ...);
-    return *this;
+    return add_kernels<Ts...>(On::kCpu, fn);
   }
   // One kernel whatever the dtype.
   OpDef& cpu_any(KernelFactory factory);
   // Likewise kernels for devices: they are called with a DeviceContext (device_context.h).
   template <class... Ts, class Fn> OpDef& device(Fn fn) {
-    (add_device_kernel(dtype_of<Ts>, [fn](const KernelArgs& op) { return Kernel(fn(TypeTag<Ts>{}, op)); }), ...);
-    return *this;
+    return add_kernels<Ts...>(On::kDevice, fn);
   }
   OpDef& device_any(KernelFactory factory);
 
@@ -137,12 +172,10 @@ class OpDef {
     return *this;
   }
   OpDef& tile(TileOp tile);  // the float32 kernel as a loop over a piece
-  OpDef& tile(std::string x, int64_t grain, UnaryLoop loop) { return tile(tile_of(std::move(x), grain, loop)); }
-  OpDef& tile(std::string a, std::string b, int64_t grain, BinaryLoop loop) {
-    return tile(tile_of(std::move(a), std::move(b), grain, loop));
-  }
+  OpDef& tile(std::string_view x, int64_t grain, UnaryLoop loop);
+  OpDef& tile(std::string_view a, std::string_view b, int64_t grain, BinaryLoop loop);
   OpDef& flops(std::function<double(const WorkContext&)> fn);  // multiplications and additions; also of the gradient op
-  OpDef& images(std::vector<std::string> slots, std::string attr = "");  // see ImageGroup; also of the gradient op
+  OpDef& images(SlotNames slots, std::string_view attr = {});  // see ImageGroup; also of the gradient op
   OpDef& copies_when(OfOp<bool> fn);                                     // Out is X, provided that they have one dtype
   OpDef& merges(OfOp<StateMerge> fn);                                    // what it writes that persists
   OpDef& merges(StateMerge how);
@@ -199,8 +232,32 @@ class OpDef {
   friend OpDef& declare_gradient(const char* forward, const char* file);
   friend void infer_gradient(InferContext& c);
   OpDef& add_attr(AttrDef def);
-  OpDef& add_kernel(DType dtype, KernelFactory factory);
-  OpDef& add_device_kernel(DType dtype, KernelFactory factory);
+  template <class T> OpDef& check_last(std::function<void(const T&)> check);  // of the attribute declared last
+  enum class On { kCpu, kDevice };
+  // Functions that hold nothing come as a table of pointers.
+  using PlainFactory = Kernel (*)(const KernelArgs&);
+  struct PlainKernel {
+    DType dtype;
+    PlainFactory factory;
+  };
+  template <class... Ts, class Fn> OpDef& add_kernels(On where, const Fn& fn) {
+    if constexpr (std::is_same_v<Fn, DTypeFactory>) {
+      static constexpr DType kTypes[] = {dtype_of<Ts>...};
+      return add_dtype_kernels(where, kTypes, fn);
+    } else if constexpr (std::is_empty_v<Fn> && std::is_default_constructible_v<Fn>) {
+      static constexpr PlainKernel kKernels[] = {{dtype_of<Ts>, &plain_factory<Fn, Ts>}...};
+      return add_plain_kernels(where, kKernels);
+    } else {
+      (add_kernel(where, dtype_of<Ts>, [fn](const KernelArgs& op) { return Kernel(fn(TypeTag<Ts>{}, op)); }), ...);
+      return *this;
+    }
+  }
+  template <class Fn, class T> static Kernel plain_factory(const KernelArgs& op) {
+    return Kernel(Fn{}(TypeTag<T>{}, op));
+  }
+  OpDef& add_plain_kernels(On where, std::span<const PlainKernel> kernels);
+  OpDef& add_dtype_kernels(On where, std::span<const DType> dtypes, const DTypeFactory& factory);
+  OpDef& add_kernel(On where, DType dtype, KernelFactory factory);
   void follow_slots(const OpDef& forward);
 
   std::string type_, doc_, source_, no_grad_, dtype_slot_;

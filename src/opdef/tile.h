@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include "opdef/kernel_context.h"
 
@@ -25,7 +26,7 @@ struct TileOp {
   BinaryLoop binary = nullptr;
 };
 
-TileOp tile_of(std::string x, int64_t grain, UnaryLoop loop);
-TileOp tile_of(std::string a, std::string b, int64_t grain, BinaryLoop loop);
+TileOp tile_of(std::string_view x, int64_t grain, UnaryLoop loop);
+TileOp tile_of(std::string_view a, std::string_view b, int64_t grain, BinaryLoop loop);
 
 }  // namespace anabranch

@@ -7,6 +7,8 @@
 // A journal starts at the moment at which a snapshot is taken, before it is on disk: a missing or damaged snapshot is
 // replaced by the previous one and both journals. Not thread-safe, except for commit().
 #pragma once
+#include <fmt/format.h>
+
 #include <atomic>
 #include <functional>
 #include <map>

@@ -1,5 +1,7 @@
 #include "ps/join.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <future>
 #include <map>

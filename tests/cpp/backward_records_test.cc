@@ -1,5 +1,7 @@
 // Gradient ops against those of Fluid: the recorded programs are cut back to their forward ops and differentiated
 // again.
+#include <fmt/format.h>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

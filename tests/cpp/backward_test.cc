@@ -1,4 +1,6 @@
 // Gradient ops of small programs: the cases that no recorded program has (backward_records_test.cc).
+#include <fmt/format.h>
+
 #include "autodiff/backward.h"
 
 #include <gmock/gmock.h>

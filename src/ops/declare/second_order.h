@@ -43,7 +43,7 @@ class Ops {
   std::string in(const std::string& slot) const { return g_.in(slot).at(0); }  // of the gradient op
   bool given(const std::string& slot) const;
   bool wanted(const std::string& slot) const;  // something flows into this output
-  template <class T> const T& attr(const std::string& name) const { return g_.attr<T>(name); }
+  template <class T> const T& attr(std::string_view name) const { return g_.attr<T>(name); }
   int rank(const std::string& variable) const;  // of a variable of the gradient op
   int64_t extent(const std::string& variable, int axis) const;
 

@@ -6,80 +6,25 @@
 namespace anabranch::device {
 
 // y = the fold of x over the axes on which `folded`, of as many axes as x, has extent 1.
-inline void launch_fold(const DeviceContext& c, ab_kernel kernel, const Tensor& x, const Shape& shape,
-                        const Shape& folded, Tensor& y) {
-  const auto steps = dense_strides(shape);
-  NdLoop<1> kept, gone;
-  for (int axis = 0; axis < shape.rank(); ++axis) {
-    (folded[axis] == 1 ? gone : kept).add_axis(shape[axis], {steps[axis]});
-  }
-  c.launch(kernel, FoldAxesArgs{operand(x), operand(y), axes_of(kept), axes_of(gone)});
-}
-
+void launch_fold(const DeviceContext& c, ab_kernel kernel, const Tensor& x, const Shape& shape, const Shape& folded,
+                 Tensor& y);
 // y = the fold of all elements of x.
-inline void launch_fold(const DeviceContext& c, ab_kernel kernel, const Tensor& x, Tensor& y) {
-  launch_fold(c, kernel, x, Shape{x.numel()}, Shape{1}, y);
-}
-
+void launch_fold(const DeviceContext& c, ab_kernel kernel, const Tensor& x, Tensor& y);
 // dx, of this shape, of a fold to `folded`. x and out: null where the term does not read them.
-inline void launch_fold_grad(const DeviceContext& c, ab_kernel kernel, const Tensor* x, const Tensor* out,
-                             const Tensor& dout, const Shape& shape, const Shape& folded, Tensor& dx) {
-  FoldAxesGradArgs a{};
-  if (x) a.x = operand(*x);
-  if (out) a.out = operand(*out);
-  a.dout = operand(dout);
-  a.dx = operand(dx);
-  const auto from = dense_strides(shape), to = dense_strides(folded);
-  NdLoop<2> loop;
-  for (int axis = 0; axis < folded.rank(); ++axis) {
-    loop.add_axis(shape[axis], {from[axis], folded[axis] == 1 ? 0 : to[axis]});
-  }
-  a.axes = axes_of(loop);
-  a.p[0] = folded.numel() ? static_cast<double>(dx.numel() / folded.numel()) : 1.0;
-  c.launch(kernel, a);
-}
+void launch_fold_grad(const DeviceContext& c, ab_kernel kernel, const Tensor* x, const Tensor* out, const Tensor& dout,
+                      const Shape& shape, const Shape& folded, Tensor& dx);
 
 // Out = one number: the fold of all elements of X.
-inline auto fold_all(const char* fold) {
-  return [=](auto tag, const KernelArgs& op) -> Kernel {
-    using T = typename decltype(tag)::type;
-    return [kernel = kernel_of<T>(std::string("fold_axes/") + fold), x = op.in("X"),
-            out = op.out("Out")](KernelContext& c) { launch_fold(DeviceContext::of(c), kernel, c[x], c[out]); };
-  };
-}
-
+DTypeFactory fold_all(const char* fold);
 // X@GRAD of it, of a term that reads X where the gradient op does.
-inline auto fold_all_grad(const char* fold, bool reads_x) {
-  return [=](auto tag, const KernelArgs& op) -> Kernel {
-    using T = typename decltype(tag)::type;
-    const In x = reads_x ? op.in("X") : In();
-    return [kernel = kernel_of<T>(std::string("fold_axes_grad/") + fold), x, dout = op.in("Out@GRAD"),
-            dx = op.out("X@GRAD")](KernelContext& c) {
-      Shape ones = c[dx].shape();
-      for (int axis = 0; axis < ones.rank(); ++axis) ones.set(axis, 1);
-      launch_fold_grad(DeviceContext::of(c), kernel, x ? &c[x] : nullptr, nullptr, c[dout], c[dx].shape(), ones, c[dx]);
-    };
-  };
-}
+DTypeFactory fold_all_grad(const char* fold, bool reads_x);
 
 // A tensor as lines along an axis, as kernels have them.
 struct LinesOf {
   int64_t outer, width, inner;
-  LinesOf(const Shape& s, int64_t axis_attr) {
-    const int axis = normal_axis(axis_attr, s.rank(), "axis");
-    outer = s.numel(0, axis);
-    width = s[axis];
-    inner = s.numel(axis + 1, s.rank());
-  }
+  LinesOf(const Shape& s, int64_t axis_attr);
 };
 
-// x along an axis.
-inline NormArgs norm_along(const Tensor& x, int64_t axis) {
-  const LinesOf l(x.shape(), axis);
-  NormArgs a{};
-  a.x = operand(x);
-  a.outer = l.outer, a.width = l.width, a.inner = l.inner;
-  return a;
-}
+NormArgs norm_along(const Tensor& x, int64_t axis);  // x along an axis
 
 }  // namespace anabranch::device

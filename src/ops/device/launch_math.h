@@ -7,13 +7,6 @@
 
 namespace anabranch::device {
 
-// The last part of a key that is not the type by which the op's kernel was chosen.
-inline std::string name_of(DType dtype) {
-  if (dtype == DType::kFloat16) return type_name<half>;
-  if (dtype == DType::kBFloat16) return type_name<bfloat16>;
-  return visit_dtype(dtype, [](auto tag) { return std::string(type_name<typename decltype(tag)::type>); });
-}
-
 // A tensor that holds one number of type T.
 template <class T> DeviceIn number_of(const Tensor& t) {
   AB_CHECK(t.numel() == 1, ShapeMismatch, "a number must have shape [1], got {}", t.shape().str());
@@ -56,24 +49,8 @@ inline void launch_pairs(const DeviceContext& c, ab_kernel kernel, const Tensor&
 }
 
 // Out = f(X, Y) of that kind, by the kernel of this stem.
-inline auto pairs(std::string stem) {
-  return [=](auto tag, const KernelArgs& op) -> Kernel {
-    using T = typename decltype(tag)::type;
-    return [kernel = kernel_of<T>(stem), x = op.in("X"), y = op.in("Y"), out = op.out("Out")](KernelContext& c) {
-      launch_pairs(DeviceContext::of(c), kernel, c[x], c[y], c[out]);
-    };
-  };
-}
-
+DTypeFactory pairs(std::string stem);
 // Out = whether some element of X is as asked, or, with `none`, whether no one is; by "question/<question>".
-inline auto question(const char* question, bool none) {
-  return [=](auto tag, const KernelArgs& op) -> Kernel {
-    using T = typename decltype(tag)::type;
-    return [kernel = kernel_of<T>(std::string("question/") + question), x = op.in("X"), out = op.out("Out"),
-            none](KernelContext& c) {
-      DeviceContext::of(c).launch(kernel, MapArgs{operand(c[x]), operand(c[out]), c[x].numel(), {none ? 1.0 : 0.0}});
-    };
-  };
-}
+DTypeFactory question(const char* question, bool none);
 
 }  // namespace anabranch::device

@@ -1,4 +1,6 @@
 // Rings of processes, made by the startup program before anything is computed together.
+#include <fmt/format.h>
+
 #include <cstring>
 
 #include "ops/declare/attr_checks.h"

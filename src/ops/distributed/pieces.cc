@@ -1,5 +1,7 @@
 #include "ops/distributed/pieces.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 namespace anabranch::distributed {

@@ -14,6 +14,7 @@ template <class Fn> [[gnu::target("avx2"), gnu::flatten]] void run_avx2(const Fn
 // Runs fn(), a loop that calls nothing but what can stand in it.
 template <class Fn> void in_wide_vectors(const Fn& fn) { has_avx2() ? run_avx2(fn) : fn(); }
 #else
+template <class Fn> void run_avx2(const Fn& fn) { fn(); }
 template <class Fn> void in_wide_vectors(const Fn& fn) { fn(); }
 #endif
 

@@ -171,10 +171,10 @@ template <class Backward> void declare_activation_gradient(const Activation& row
                [=](T a, T dy) { return static_cast<T>(backward(a, dy, params.p)); });
     };
   });
-  def.device<float, double, float16, bfloat16>([row](auto tag, const KernelArgs& op) -> Kernel {
+  def.device<float, double, float16, bfloat16>(DTypeFactory([row](DType dtype, const KernelArgs& op) {
     const std::string function = slopes_as_fluid(row) ? std::string(row.type) + "_as_fluid" : row.type;
-    return device::map_grad(function, numbers_of(row))(tag, op);
-  });
+    return device::map_grad(function, numbers_of(row))(dtype, op);
+  }));
   def.with(activation_step(row, {from, "Out@GRAD"}, [](const Activation& r) {
     return std::string(r.type) + (slopes_as_fluid(r) ? "_as_fluid_grad" : "_grad");
   }));

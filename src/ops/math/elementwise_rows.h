@@ -28,14 +28,7 @@ struct Row {
   const char* division = nullptr;  // of integers: "integer_division/<division>" of devices
 };
 
-inline void infer_out(InferContext& c) {
-  const Meta &x = c.in("X"), &y = c.in("Y");
-  check_same_dtype(c, "X", "Y");
-  const Shape out = broadcast_shape(x.shape, y.shape, c.attr<int32_t>("axis"));
-  c.set_out("Out", out, x.dtype);
-  c.out("Out").kind = x.kind;
-  if (out.rank() > 0 && x.shape.rank() > 0 && out[0] == x.shape[0]) c.share_lod("Out", "X");
-}
+void infer_out(InferContext& c);
 
 // ---- forward
 
@@ -67,49 +60,16 @@ template <class T, class Fn> void binary_rows(const SelectedRows& x, const Tenso
   for (int64_t i = 0; i < x.value.numel(); ++i) to[i] = fn(from[i], factor);
 }
 
-// Likewise on a device.
-inline auto rows_there(const char* function) {
-  return [function](auto tag, const KernelArgs& op) -> Kernel {
-    using T = typename decltype(tag)::type;
-    return [kernel = device::kernel_of<T>(std::string("binary/") + function), x = op.in("X"), y = op.in("Y"),
-            out = op.out("Out"), tensors = device::binary(function)(tag, op)](KernelContext& c) {
-      const auto* rows = c.value(x).get<SelectedRows>();
-      if (!rows) return tensors(c);
-      AB_CHECK(c[y].numel() == 1, ShapeMismatch, "X holds sparse rows, so Y must have one element, got {}",
-               c[y].shape().str());
-      const DeviceContext& queued = DeviceContext::of(c);
-      auto& to = c.value(out).as<SelectedRows>();
-      device::same_rows(queued, *rows, &to);
-      device::BinaryArgs a{device::operand(rows->value), device::operand(c[y]), device::operand(to.value), {}, {}};
-      a.axes = device::one_line<3>(rows->value.numel());
-      a.axes.stride[2][0] = 0;
-      queued.launch(kernel, a);
-    };
-  };
-}
-
 // "add" of elementwise_add and its gradient: what kernels of devices are called.
-inline const char* function_of(const OpDef& def) {
-  return def.type().c_str() + std::string_view("elementwise_").size();
-}
+const char* function_of(const OpDef& def);
+// Kernels of devices. division: of integers, as in Row.
+DTypeFactory forward_there(const char* function, bool sparse, const char* division);
+DTypeFactory backward_there(const char* function, bool divides);
 
 template <class... Ts> void forward_on_device(OpDef& def, bool sparse, const char* division) {
   if (sparse) def.with(rows_on_devices);
-  device::offer<Ts...>(def, [sparse, division, function = function_of(def)](auto tag, const KernelArgs& op) -> Kernel {
-    constexpr bool kWhole = std::is_integral_v<typename decltype(tag)::type>;
-    if (kWhole && division) return device::integer_division(division)(tag, op);
-    return sparse ? rows_there(function)(tag, op) : device::binary(function)(tag, op);
-  });
-  if (division) def.with(device::divided_by_zero());
-}
-
-inline void backward_on_device(OpDef& def, const char* function, bool divides) {
-  def.device<float, double, float16, bfloat16, int32_t, int64_t>(
-      [divides, plain = device::binary_grad(function)](auto tag, const KernelArgs& op) -> Kernel {
-        constexpr bool kWhole = std::is_integral_v<typename decltype(tag)::type>;
-        return kWhole && divides ? device::integer_division_grad()(tag, op) : plain(tag, op);
-      });
-  if (divides) def.with(device::divided_by_zero());
+  device::offer<Ts...>(def, forward_there(function_of(def), sparse, division));
+  if (division) def.with(device::divided_by_zero);
 }
 
 template <class... Ts, class Fn> OpDef& declare_forward(const Row& row, Fn fn) {
@@ -143,12 +103,8 @@ template <class Fn> TileOp forward_tile(const Row& row, Fn fn) {
   return {.make = make, .grain = kMathGrain};
 }
 
-// As a step on devices.
-inline void forward_as_step(OpDef& def) {
-  def.with(device_step([function = function_of(def)](const KernelArgs& op, const std::string&) {
-    return DeviceStep{function, {op.in("X").first, op.in("Y").first}};
-  }));
-}
+void forward_as_step(OpDef& def);  // as a step on devices
+void backward_as_step(OpDef& def, const char* function, bool needs_out);
 
 // ---- backward
 
@@ -232,12 +188,10 @@ void declare_backward(OpDef& forward, bool needs_out, DX dx_term, DY dy_term, se
       if (c.wants(dx)) operand_grad(c, loop, whole, laid(xs), a, scratch.get(), &c[dx], dx_term);
     };
   });
-  backward_on_device(def, function_of(forward), divides);
-  def.with(device_step([function = std::string(function_of(forward)), needs_out](const KernelArgs& op,
-                                                                                 const std::string& result) {
-    const int dout = op.in("Out@GRAD").first, out = needs_out ? op.in("Out").first : dout;
-    return DeviceStep{function + (result == "X@GRAD" ? "_dx" : "_dy"), {dout, op.in("X").first, op.in("Y").first, out}};
-  }));
+  const char* function = function_of(forward);
+  def.device<float, double, float16, bfloat16, int32_t, int64_t>(backward_there(function, divides));
+  if (divides) def.with(device::divided_by_zero);
+  backward_as_step(def, function, needs_out);
   const auto make = [=](const KernelArgs& op, const std::string& result) {
     return result == "X@GRAD" ? grad_tile(op, needs_out, dx_term) : grad_tile(op, needs_out, dy_term);
   };

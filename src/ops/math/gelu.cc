@@ -62,9 +62,9 @@ AB_OP(gelu)
         approximate ? run([](T v) { return GeluTanh::forward(v); }) : run([](T v) { return Gelu::forward(v); });
       };
     })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
-      return device::map(function_of(op))(tag, op);
-    })
+    .device<float, double, float16, bfloat16>(DTypeFactory([](DType dtype, const KernelArgs& op) {
+      return device::map(function_of(op))(dtype, op);
+    }))
     .with(device_step([](const KernelArgs& op, const std::string&) {
       return DeviceStep{function_of(op), {op.in("X").first}};
     }));
@@ -107,9 +107,9 @@ AB_GRAD(gelu)
                     : run([](T v, T d) { return Gelu::backward(v, d); });
       };
     })
-    .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
-      return device::map_grad(function_of(op))(tag, op);
-    })
+    .device<float, double, float16, bfloat16>(DTypeFactory([](DType dtype, const KernelArgs& op) {
+      return device::map_grad(function_of(op))(dtype, op);
+    }))
     .with(device_step([](const KernelArgs& op, const std::string&) {
       return DeviceStep{std::string(function_of(op)) + "_grad", {op.in("X").first, op.in("Out@GRAD").first}};
     }));

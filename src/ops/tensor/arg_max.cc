@@ -83,7 +83,7 @@ void all_places(const KernelContext& c, const Lines& l, const T* x, Place* place
 template <class T> Kernel arg_there(const KernelArgs& op) {
   const int32_t wanted = op.attr<int32_t>("dtype");
   const DType place = wanted < 0 ? DType::kInt64 : dtype_from_number(wanted);
-  return [kernel = device_kernel(op.op().type + "/" + device::type_name<T> + "/" + device::name_of(place)),
+  return [kernel = device_kernel(op.op().type + "/" + device::type_name<T> + "/" + device::type_name_of(place)),
           axis = op.attr<int64_t>("axis"), x = op.in("X"), out = op.out("Out")](KernelContext& c) {
     const device::LinesOf l(c[x].shape(), axis);
     DeviceContext::of(c).launch(

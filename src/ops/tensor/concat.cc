@@ -1,4 +1,6 @@
 // Tensors put one after the other along an axis, and cut apart: concat, split.
+#include <fmt/format.h>
+
 #include "ops/declare/declare.h"
 #include "ops/declare/second_order.h"
 #include "ops/declare/shape_args.h"

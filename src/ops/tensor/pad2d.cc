@@ -1,4 +1,6 @@
 // Images with a border: top, bottom, left and right.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 #include <vector>

@@ -1,0 +1,60 @@
+#include "ops/declare/checks.h"
+
+namespace anabranch {
+
+void check_rank(const InferContext& c, std::string_view slot, int low, int high) {
+  const Shape& s = c.in(slot).shape;
+  AB_CHECK(s.rank() >= low && s.rank() <= high, InvalidArgument, "{} must have {}{}{} axes, got {}", slot, low,
+           high > low ? " to " : "", high > low ? std::to_string(high) : "", s.str());
+}
+
+void check_same_shape(const InferContext& c, std::string_view a, std::string_view b) {
+  AB_CHECK(compatible(c.in(a).shape, c.in(b).shape), ShapeMismatch, "{} and {} must have one shape, got {} and {}", a,
+           b, c.in(a).shape.str(), c.in(b).shape.str());
+}
+
+void check_same_dtype(const InferContext& c, std::string_view a, std::string_view b) {
+  AB_CHECK(c.in(a).dtype == c.in(b).dtype, InvalidArgument, "{} and {} must hold one dtype, got {} and {}", a, b,
+           dtype_name(c.in(a).dtype), dtype_name(c.in(b).dtype));
+}
+
+void check_same(const InferContext& c, std::string_view a, std::string_view b) {
+  check_same_shape(c, a, b);
+  check_same_dtype(c, a, b);
+}
+
+void check_shape(const InferContext& c, std::string_view slot, const Shape& wanted) {
+  AB_CHECK(compatible(c.in(slot).shape, wanted), ShapeMismatch, "{} must be {}, got {}", slot, wanted.str(),
+           c.in(slot).shape.str());
+}
+
+void check_numel(const InferContext& c, std::string_view slot, int64_t wanted) {
+  const int64_t have = c.in(slot).shape.numel();
+  AB_CHECK(have < 0 || wanted < 0 || have == wanted, ShapeMismatch, "{} must have {} elements, got {}", slot, wanted,
+           c.in(slot).shape.str());
+}
+
+void check_ids_dtype(const InferContext& c, std::string_view slot) {
+  const DType dtype = c.in(slot).dtype;
+  AB_CHECK(dtype == DType::kInt32 || dtype == DType::kInt64, InvalidArgument, "{} must hold int32 or int64, got {}",
+           slot, dtype_name(dtype));
+}
+
+void check_tensor(const InferContext& c, std::string_view slot) {
+  AB_CHECK(c.in(slot).kind == VarKind::kLoDTensor, InvalidArgument, "{} must be a LOD_TENSOR, got a {}", slot,
+           var_kind_name(c.in(slot).kind));
+}
+
+void share_fitting_lod(InferContext& c, std::string_view out, std::string_view in, int i) {
+  const LoDRef& lod = c.in(in).lod;
+  const Shape& shape = c.out(out, i).shape;
+  if (!lod || lod->empty() || (shape.rank() > 0 && lod->back().back() == shape[0])) c.share_lod(out, in, i);
+}
+
+void grad_as(InferContext& c, std::string_view grad_slot, std::string_view slot, std::string_view lod_of) {
+  if (!c.has_out(grad_slot)) return;
+  c.same_shape(grad_slot, slot);
+  if (!lod_of.empty()) share_fitting_lod(c, grad_slot, lod_of);
+}
+
+}  // namespace anabranch
