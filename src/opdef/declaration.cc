@@ -239,6 +239,8 @@ OpDef& OpDef::add_dtype_kernels(On where, std::span<const DType> dtypes, const D
   return *this;
 }
 
+OpDef& OpDef::cpu_of(DType dtype, KernelFactory factory) { return add_kernel(On::kCpu, dtype, std::move(factory)); }
+
 OpDef& OpDef::cpu_any(KernelFactory factory) {
   any_kernel_ = naming(std::move(factory));
   return *this;

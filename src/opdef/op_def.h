@@ -158,6 +158,7 @@ class OpDef {
   template <class... Ts, class Fn> OpDef& cpu(Fn fn) {
     return add_kernels<Ts...>(On::kCpu, fn);
   }
+  OpDef& cpu_of(DType dtype, KernelFactory factory);
   // One kernel whatever the dtype.
   OpDef& cpu_any(KernelFactory factory);
   // Likewise kernels for devices: they are called with a DeviceContext (device_context.h).

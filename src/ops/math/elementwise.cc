@@ -1,5 +1,8 @@
 // Binary arithmetic, elementwise, with broadcasting: one row each. A row gives Out of x and y, and the terms of X@GRAD
 // and Y@GRAD; where an operand was repeated, its terms are added up.
+#include "ops/declare/declare.h"
+#include "ops/kernels/simd.h"
+#include "ops/kernels/simd_functions.h"
 #include "ops/math/arithmetic_functions.h"
 #include "ops/math/elementwise_rows.h"
 
@@ -53,7 +56,7 @@ template <class T> T remainder(T x, T y) {
 }
 
 template <class Fn> OpDef& arithmetic(const Row& row, Fn fn) {
-  OpDef& def = declare_forward<float, double, int32_t, int64_t>(row, fn).tile(forward_tile(row, fn));
+  OpDef& def = declare_forward<float, double, int32_t, int64_t>(row, fn).tile(forward_tile(row, &pair_run<float, Fn>));
   forward_as_step(def);
   return def;
 }

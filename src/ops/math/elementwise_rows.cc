@@ -1,6 +1,22 @@
 #include "ops/math/elementwise_rows.h"
 
+#include <cstring>
+#include <memory>
+#include <string>
+
+#include "opdef/device_rows.h"
+#include "opdef/device_steps.h"
+#include "ops/declare/declare.h"
+#include "ops/device/launch_division.h"
+#include "ops/device/launch_math.h"
+#include "ops/device/launch_rows.h"
+#include "ops/kernels/broadcast.h"
+#include "ops/kernels/flat_loop.h"
+#include "ops/kernels/reduce.h"
+
 namespace anabranch::math {
+
+namespace {
 
 void infer_out(InferContext& c) {
   const Meta &x = c.in("X"), &y = c.in("Y");
@@ -10,8 +26,6 @@ void infer_out(InferContext& c) {
   c.out("Out").kind = x.kind;
   if (out.rank() > 0 && x.shape.rank() > 0 && out[0] == x.shape[0]) c.share_lod("Out", "X");
 }
-
-namespace {
 
 bool is_whole(DType dtype) { return dtype == DType::kInt32 || dtype == DType::kInt64; }
 
@@ -35,10 +49,6 @@ DTypeFactory rows_there(const char* function) {
   };
 }
 
-}  // namespace
-
-const char* function_of(const OpDef& def) { return def.type().c_str() + std::string_view("elementwise_").size(); }
-
 DTypeFactory forward_there(const char* function, bool sparse, const char* division) {
   return [=](DType dtype, const KernelArgs& op) -> Kernel {
     if (is_whole(dtype) && division) return device::integer_division(division)(dtype, op);
@@ -52,10 +62,146 @@ DTypeFactory backward_there(const char* function, bool divides) {
   };
 }
 
-void forward_as_step(OpDef& def) {
-  def.with(device_step([function = function_of(def)](const KernelArgs& op, const std::string&) {
-    return DeviceStep{function, {op.in("X").first, op.in("Y").first}};
-  }));
+template <class Run> Run find_run(std::span<const RunOf<Run>> runs, DType dtype) {
+  for (const auto& of : runs) {
+    if (of.dtype == dtype) return of.run;
+  }
+  return nullptr;
+}
+
+const char* element(const void* base, int64_t at, int64_t size) { return static_cast<const char*>(base) + at * size; }
+char* element(void* base, int64_t at, int64_t size) { return static_cast<char*>(base) + at * size; }
+
+// ---- forward
+
+struct PairLoop {
+  DType dtype;
+  PairRun run;
+  BinaryLoop fast;  // of float32, or null
+};
+
+// loop: (out, x, y); out is dense.
+void run_pairs(const KernelContext& c, const NdLoop<3>& loop, const PairLoop& of, const void* x, const void* y,
+               void* out) {
+  constexpr int64_t kFastRun = 32;  // below this a call through a pointer costs more than it saves
+  const auto step = loop.inner_strides();
+  const auto size = static_cast<int64_t>(dtype_size(of.dtype));
+  if (of.fast && step[1] && step[2] && loop.inner() >= kFastRun) {
+    loop.run(c, kCheapGrain, [=, xs = static_cast<const float*>(x), ys = static_cast<const float*>(y),
+                              to = static_cast<float*>(out), fast = of.fast](const auto& at, int64_t n) {
+      fast(xs + at[1], ys + at[2], to + at[0], n);
+    });
+    return;
+  }
+  loop.run(c, kCheapGrain, [=, run = of.run](const auto& at, int64_t n) {
+    run(element(x, at[1], size), step[1], element(y, at[2], size), step[2], element(out, at[0], size), n);
+  });
+}
+
+// Sparse rows times or divided by one number: the same rows, other values.
+void run_rows(const PairLoop& of, const SelectedRows& x, const Tensor& y, SelectedRows* out) {
+  AB_CHECK(y.numel() == 1, ShapeMismatch, "X holds sparse rows, so Y must have one element, got {}", y.shape().str());
+  const void* factor = y.data(of.dtype);
+  if (out != &x) {
+    out->rows = x.rows;
+    out->height = x.height;
+    out->value.resize(x.value.shape(), x.value.dtype());
+  }
+  of.run(x.value.data(of.dtype), 1, factor, 0, out->value.mutable_data(of.dtype), x.value.numel());
+}
+
+Kernel forward_kernel(const PairLoop& of, bool sparse, const KernelArgs& op) {
+  return [of, sparse, axis = op.attr<int32_t>("axis"), x = op.in("X"), y = op.in("Y"),
+          out = op.out("Out")](KernelContext& c) {
+    if (sparse) {
+      if (const auto* rows = c.value(x).get<SelectedRows>()) {
+        return run_rows(of, *rows, c[y], &c.value(out).as<SelectedRows>());
+      }
+    }
+    const auto loop = broadcast_loop(c[out].shape(), c[x].shape(), c[y].shape(), axis);
+    run_pairs(c, loop, of, c[x].data(of.dtype), c[y].data(of.dtype), c[out].mutable_data(of.dtype));
+  };
+}
+
+// ---- backward
+
+struct GradLoop {
+  const NdLoop<3>& loop;  // (Out@GRAD, X, Y)
+  GradRun base;
+  int64_t size;  // of an element
+};
+
+// Terms of one operand's gradient at every element of the result, into `terms`.
+void run_terms(const KernelContext& c, const GradLoop& l, TermRun run, void* terms) {
+  const auto step = l.loop.inner_strides();
+  const GradRun base = l.base;
+  const int64_t size = l.size;
+  l.loop.run(c, kCheapGrain, [=](const auto& at, int64_t n) {
+    const GradRun here{element(base.x, at[1], size),
+                       element(base.y, at[2], size),
+                       element(base.out, at[0], size),
+                       element(base.dout, at[0], size),
+                       step[1],
+                       step[2]};
+    run(here, element(terms, at[0], size), n);
+  });
+}
+
+void sum_terms(const KernelContext& c, const Shape& whole, const Shape& laid, DType dtype, const void* terms, void* to) {
+  const auto add_up = [&]<class T>(TypeTag<T>) {
+    sum_to(c, whole, laid, static_cast<const T*>(terms), static_cast<T*>(to));
+  };
+  if (dtype == DType::kFloat32) return add_up(TypeTag<float>());
+  if (dtype == DType::kFloat64) return add_up(TypeTag<double>());
+  dtype == DType::kInt32 ? add_up(TypeTag<int32_t>()) : add_up(TypeTag<int64_t>());
+}
+
+// One operand's gradient: its terms, added up over the axes on which it was repeated. run: null where they are dout.
+void operand_grad(const KernelContext& c, const GradLoop& l, const Shape& whole, const Shape& laid, DType dtype,
+                  TermRun run, Tensor* scratch, Tensor* result) {
+  void* to = result->mutable_data(dtype);
+  if (laid == whole) {
+    if (run) {
+      run_terms(c, l, run, to);
+    } else if (to != l.base.dout) {
+      c.parallel_for(whole.numel(), kCheapGrain, [=, from = l.base.dout, size = l.size](int64_t begin, int64_t end) {
+        std::memcpy(element(to, begin, size), element(from, begin, size), static_cast<size_t>((end - begin) * size));
+      });
+    }
+  } else if (!run) {
+    sum_terms(c, whole, laid, dtype, l.base.dout, to);
+  } else {
+    scratch->resize(whole, dtype);
+    run_terms(c, l, run, scratch->mutable_raw());
+    sum_terms(c, whole, laid, dtype, scratch->raw(), to);
+  }
+}
+
+Kernel backward_kernel(DType dtype, TermRun dx_run, TermRun dy_run, bool needs_out, const KernelArgs& op) {
+  const In x = op.in("X"), y = op.in("Y"), dout = op.in("Out@GRAD"), out = needs_out ? op.in("Out") : dout;
+  const Out dx = op.out("X@GRAD"), dy = op.out("Y@GRAD");
+  const auto axis = op.attr<int32_t>("axis");
+  return [=, scratch = std::make_shared<Tensor>()](KernelContext& c) {
+    const Shape &whole = c[dout].shape(), &xs = c[x].shape(), &ys = c[y].shape();
+    const auto loop = broadcast_loop(whole, xs, ys, axis);
+    const int at = broadcast_axis(xs, ys, axis);
+    const GradLoop l{loop,
+                     {c[x].data(dtype), c[y].data(dtype), c[out].data(dtype), c[dout].data(dtype), 0, 0},
+                     static_cast<int64_t>(dtype_size(dtype))};
+    const auto laid = [&](const Shape& s) { return laid_at(s, whole.rank(), at); };
+    // X@GRAD last: it may lie in the memory of Out@GRAD.
+    if (c.wants(dy)) operand_grad(c, l, whole, laid(ys), dtype, dy_run, scratch.get(), &c[dy]);
+    if (c.wants(dx)) operand_grad(c, l, whole, laid(xs), dtype, dx_run, scratch.get(), &c[dx]);
+  };
+}
+
+// The terms of one operand's gradient where no operand is repeated.
+TileLoop grad_tile(const KernelArgs& op, bool needs_out, TermRun run) {
+  const int dout = op.in("Out@GRAD").first, out = needs_out ? op.in("Out").first : dout;
+  return [x = op.in("X").first, y = op.in("Y").first, out, dout, run](const float* const* in, float* to, int64_t n) {
+    if (run) return run({in[x], in[y], in[out], in[dout], 1, 1}, to, n);
+    if (to != in[dout]) std::memcpy(to, in[dout], static_cast<size_t>(n) * sizeof(float));
+  };
 }
 
 void backward_as_step(OpDef& def, const char* function, bool needs_out) {
@@ -63,6 +209,79 @@ void backward_as_step(OpDef& def, const char* function, bool needs_out) {
     const int dout = op.in("Out@GRAD").first, out = needs_out ? op.in("Out").first : dout;
     return DeviceStep{function + (result == "X@GRAD" ? "_dx" : "_dy"), {dout, op.in("X").first, op.in("Y").first, out}};
   }));
+}
+
+// The dtypes of a table, and the 16-bit floats of devices where float is one of them.
+void offer_on_devices(OpDef& def, std::span<const RunOf<PairRun>> runs, const DTypeFactory& factory) {
+  for (const auto& of : runs) {
+    if (of.dtype == DType::kFloat32) def.device<float, float16, bfloat16>(factory);
+    if (of.dtype == DType::kFloat64) def.device<double>(factory);
+    if (of.dtype == DType::kInt32) def.device<int32_t>(factory);
+    if (of.dtype == DType::kInt64) def.device<int64_t>(factory);
+  }
+}
+
+}  // namespace
+
+const char* function_of(const OpDef& def) { return def.type().c_str() + std::string_view("elementwise_").size(); }
+
+void forward_as_step(OpDef& def) {
+  def.with(device_step([function = function_of(def)](const KernelArgs& op, const std::string&) {
+    return DeviceStep{function, {op.in("X").first, op.in("Y").first}};
+  }));
+}
+
+OpDef& declare_with_runs(const Row& row, std::span<const RunOf<PairRun>> runs) {
+  OpDef& def = declare_op(row.type, __FILE__);
+  def.doc(row.doc).in("X", "[...] numbers, or sparse rows").in("Y", "a shape that meets X's, of X's dtype");
+  def.out("Out", "the joint shape").may_share("X", "Out");
+  if (row.sparse) def.takes("X", Holds::kTensorOrRows);
+  def.attr<int32_t>("axis", -1, "axis of X at which Y begins; -1: aligned at the right end");
+  def.ignores({"x_data_format", "y_data_format", "use_mkldnn"}).traits(kRowWise | row.traits).infer(infer_out);
+  if (row.sparse) def.with(rows_on_devices);
+  offer_on_devices(def, runs, forward_there(function_of(def), row.sparse, row.division));
+  if (row.division) def.with(device::divided_by_zero);
+  for (const auto& of : runs) {
+    const PairLoop loop{of.dtype, of.run, of.dtype == DType::kFloat32 ? row.loop : nullptr};
+    def.cpu_of(of.dtype, [loop, sparse = row.sparse](const KernelArgs& op) { return forward_kernel(loop, sparse, op); });
+  }
+  return def;
+}
+
+TileOp forward_tile(const Row& row, PairRun run) {
+  if (row.loop) return tile_of("X", "Y", kCheapGrain, row.loop);
+  const auto make = [run](const KernelArgs& op, const std::string&) -> TileLoop {
+    return [x = op.in("X").first, y = op.in("Y").first, run](const float* const* in, float* out, int64_t n) {
+      run(in[x], 1, in[y], 1, out, n);
+    };
+  };
+  return {.make = make, .grain = kMathGrain};
+}
+
+void declare_backward(OpDef& forward, bool needs_out, TermRuns dx, TermRuns dy, second_order::Maker second,
+                      bool divides) {
+  if (needs_out) {
+    forward.grad_reads({"X", "Y"}, {"Out"});
+  } else {
+    forward.grad_reads({"X", "Y"});
+  }
+  OpDef& def = declare_gradient(forward.type().c_str(), __FILE__);
+  def.doc("Gradients of " + forward.type() + "; where an operand was repeated, the sum over its copies.");
+  def.may_share("Out@GRAD", "X@GRAD").grad_lod("X@GRAD", "Out@GRAD").grad_lod("Y@GRAD", "Y").grad(std::move(second));
+  for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kInt32, DType::kInt64}) {
+    def.cpu_of(dtype, [dtype, needs_out, of_x = find_run(dx, dtype), of_y = find_run(dy, dtype)](const KernelArgs& op) {
+      return backward_kernel(dtype, of_x, of_y, needs_out, op);
+    });
+  }
+  const char* function = function_of(forward);
+  def.device<float, double, float16, bfloat16, int32_t, int64_t>(backward_there(function, divides));
+  if (divides) def.with(device::divided_by_zero);
+  backward_as_step(def, function, needs_out);
+  const auto make = [needs_out, of_x = find_run(dx, DType::kFloat32),
+                     of_y = find_run(dy, DType::kFloat32)](const KernelArgs& op, const std::string& result) {
+    return grad_tile(op, needs_out, result == "X@GRAD" ? of_x : of_y);
+  };
+  def.tile({.make = make, .grain = kCheapGrain});
 }
 
 }  // namespace anabranch::math
