@@ -1,6 +1,7 @@
 // Unary functions, elementwise: exponentials, powers, waves and steps. One row each.
 #include <cmath>
 #include <numbers>
+#include <type_traits>
 
 #include "ops/kernels/simd.h"
 #include "ops/kernels/simd_functions.h"
@@ -14,36 +15,36 @@ namespace {
 using second_order::Ops;
 
 void declare_exponentials() {
-  activation<Sigmoid>({.type = "sigmoid",
+  activation<Sigmoid, Gives::kBoth>({.type = "sigmoid",
                        .doc = "Out = 1 / (1 + exp(-X))",
                        .grad_of = GradOf::kOut,
                        .loop = simd::sigmoid,
                        .grad_loop = simd::sigmoid_grad,
                        .slope = [](Ops& o, const auto& y) { return o.mul(y, o.scale(y, -1, 1)); }});
-  activation<Tanh>({.type = "tanh",
+  activation<Tanh, Gives::kBoth>({.type = "tanh",
                     .doc = "Out = tanh(X)",
                     .grad_of = GradOf::kOut,
                     .loop = simd::tanh,
                     .grad_loop = simd::tanh_grad,
                     .slope = [](Ops& o, const auto& y) { return o.scale(o.square(y), -1, 1); }});
-  of_integers(activation<Exp>({.type = "exp",
+  of_integers(activation<Exp, Gives::kBoth>({.type = "exp",
                                .doc = "Out = e^X",
                                .grad_of = GradOf::kOut,
                                .loop = simd::exp,
                                .grad_loop = simd::mul,
                                .slope = [](Ops&, const auto& y) { return y; }}),
               []<class T>(T x) { return whole<T>(std::exp(static_cast<double>(x))); });
-  activation<Log>({.type = "log",
+  activation<Log, Gives::kForward>({.type = "log",
                    .doc = "Out = ln(X)",
                    .grad_of = GradOf::kX,
                    .loop = simd::log,
                    .slope = [](Ops& o, const auto& x) { return o.unary("reciprocal", x); }});
-  activation<Log1p>({.type = "log1p",
+  activation<Log1p, Gives::kForward>({.type = "log1p",
                      .doc = "Out = ln(1 + X)",
                      .grad_of = GradOf::kX,
                      .loop = simd::log1p,
                      .slope = [](Ops& o, const auto& x) { return o.unary("reciprocal", o.scale(x, 1, 1)); }});
-  activation<Mish>(
+  activation<Mish, Gives::kForward>(
       {.type = "mish",
        .doc = "Out = X tanh(ln(1 + e^X))",
        .source = "Misra, BMVC 2020, arXiv:1908.08681",
@@ -60,24 +61,24 @@ void declare_exponentials() {
          const std::string t = o.unary("tanh", o.unary("softplus", x)), bend = o.mul(x, o.unary("sigmoid", x));
          return o.add(t, o.mul(bend, o.scale(o.square(t), -1, 1)));
        }});
-  activation<Softplus>({.type = "softplus",
+  activation<Softplus, Gives::kBoth>({.type = "softplus",
                         .doc = "Out = ln(1 + e^X)",
                         .source = "Dugas et al., NIPS 2000",
                         .grad_of = GradOf::kX,
                         .loop = simd::softplus,
                         .grad_loop = simd::softplus_grad,
                         .slope = [](Ops& o, const auto& x) { return o.unary("sigmoid", x); }});
-  activation<LogSigmoid>({.type = "logsigmoid",
+  activation<LogSigmoid, Gives::kForward>({.type = "logsigmoid",
                           .doc = "Out = ln(1 / (1 + e^-X))",
                           .grad_of = GradOf::kX,
                           .loop = simd::logsigmoid,
                           .slope = [](Ops& o, const auto& x) { return o.unary("sigmoid", o.scale(x, -1)); }});
-  activation<TanhShrink>({.type = "tanh_shrink",
+  activation<TanhShrink, Gives::kForward>({.type = "tanh_shrink",
                           .doc = "Out = X - tanh(X)",
                           .grad_of = GradOf::kX,
                           .loop = simd::tanh_shrink,
                           .slope = [](Ops& o, const auto& x) { return o.square(o.unary("tanh", x)); }});
-  activation<Stanh>({.type = "stanh",
+  activation<Stanh, Gives::kForward>({.type = "stanh",
                      .doc = "Out = scale_b tanh(scale_a X)",
                      .source = "LeCun et al., Efficient BackProp, 1998",
                      .grad_of = GradOf::kX,
@@ -91,18 +92,18 @@ void declare_exponentials() {
 }
 
 void declare_powers_and_waves() {
-  activation<Sqrt>({.type = "sqrt",
+  activation<Sqrt, Gives::kForward>({.type = "sqrt",
                     .doc = "Out = X^(1/2)",
                     .grad_of = GradOf::kOut,
                     .loop = simd::sqrt,
                     .slope = [](Ops& o, const auto& y) { return o.scale(o.unary("reciprocal", y), 0.5); }});
-  activation<Rsqrt>({.type = "rsqrt",
+  activation<Rsqrt, Gives::kForward>({.type = "rsqrt",
                      .doc = "Out = X^(-1/2)",
                      .grad_of = GradOf::kOut,
                      .loop = simd::rsqrt,
                      .slope = [](Ops& o, const auto& y) { return o.scale(o.mul(o.square(y), y), -0.5); }});
   of_integers(
-      activation<Square>({.type = "square",
+      activation<Square, Gives::kForward>({.type = "square",
                           .doc = "Out = X^2",
                           .grad_of = GradOf::kX,
                           .loop = simd::square,
@@ -110,43 +111,43 @@ void declare_powers_and_waves() {
       []<class T>(T x) {
         return static_cast<T>(static_cast<std::make_unsigned_t<T>>(x) * static_cast<std::make_unsigned_t<T>>(x));
       });
-  activation<Reciprocal>({.type = "reciprocal",
+  activation<Reciprocal, Gives::kForward>({.type = "reciprocal",
                           .doc = "Out = 1 / X",
                           .grad_of = GradOf::kOut,
                           .loop = simd::reciprocal,
                           .slope = [](Ops& o, const auto& y) { return o.scale(o.square(y), -1); }});
-  of_integers(activation<Abs>({.type = "abs", .doc = "Out = |X|", .grad_of = GradOf::kX, .loop = simd::abs}),
+  of_integers(activation<Abs, Gives::kForward>({.type = "abs", .doc = "Out = |X|", .grad_of = GradOf::kX, .loop = simd::abs}),
               []<class T>(T x) { return x < 0 ? static_cast<T>(0 - static_cast<std::make_unsigned_t<T>>(x)) : x; });
-  activation<Sin>({.type = "sin",
+  activation<Sin, Gives::kForward>({.type = "sin",
                    .doc = "Out = sin(X)",
                    .grad_of = GradOf::kX,
                    .loop = simd::sin,
                    .slope = [](Ops& o, const auto& x) { return o.unary("cos", x); }});
-  activation<Cos>({.type = "cos",
+  activation<Cos, Gives::kForward>({.type = "cos",
                    .doc = "Out = cos(X)",
                    .grad_of = GradOf::kX,
                    .loop = simd::cos,
                    .slope = [](Ops& o, const auto& x) { return o.scale(o.unary("sin", x), -1); }});
-  activation<Acos>(
+  activation<Acos, Gives::kForward>(
       {.type = "acos",
        .doc = "Out = arccos(X)",
        .grad_of = GradOf::kX,
        .ignores = {},
        .loop = simd::acos,
        .slope = [](Ops& o, const auto& x) { return o.scale(o.unary("rsqrt", o.scale(o.square(x), -1, 1)), -1); }});
-  activation<Asin>({.type = "asin",
+  activation<Asin, Gives::kForward>({.type = "asin",
                     .doc = "Out = arcsin(X)",
                     .grad_of = GradOf::kX,
                     .ignores = {},
                     .loop = simd::asin,
                     .slope = [](Ops& o, const auto& x) { return o.unary("rsqrt", o.scale(o.square(x), -1, 1)); }});
-  activation<Atan>({.type = "atan",
+  activation<Atan, Gives::kForward>({.type = "atan",
                     .doc = "Out = arctan(X)",
                     .grad_of = GradOf::kX,
                     .ignores = {},
                     .loop = simd::atan,
                     .slope = [](Ops& o, const auto& x) { return o.unary("reciprocal", o.scale(o.square(x), 1, 1)); }});
-  activation<Erf>({.type = "erf",
+  activation<Erf, Gives::kBoth>({.type = "erf",
                    .doc = "Out = 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to X",
                    .grad_of = GradOf::kX,
                    .ignores = {},
@@ -159,11 +160,11 @@ void declare_powers_and_waves() {
 }
 
 void declare_steps() {  // gradient zero wherever it exists
-  activation<Ceil>(
+  activation<Ceil, Gives::kForward>(
       {.type = "ceil", .doc = "Out = the least integer >= X", .grad_of = GradOf::kNeither, .loop = simd::ceil});
-  activation<Floor>(
+  activation<Floor, Gives::kForward>(
       {.type = "floor", .doc = "Out = the greatest integer <= X", .grad_of = GradOf::kNeither, .loop = simd::floor});
-  activation<Round>({.type = "round",
+  activation<Round, Gives::kForward>({.type = "round",
                      .doc = "Out = the integer nearest to X, halves away from zero",
                      .grad_of = GradOf::kNeither,
                      .loop = simd::round});

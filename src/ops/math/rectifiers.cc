@@ -21,14 +21,14 @@ void declare_rectifiers() {
                      .grad_of = GradOf::kX,
                      .ignores = {},
                      .attrs = {{"t_min", 0.0f, "lower end"}, {"t_max", 24.0f, "upper end"}}});
-  activation<LeakyRelu>({.type = "leaky_relu",
+  activation<LeakyRelu, Gives::kForward>({.type = "leaky_relu",
                          .doc = "Out = X where X > 0, else alpha X",
                          .source = "Maas et al., ICML 2013",
                          .grad_of = GradOf::kOut,
                          .ignores = {"use_mkldnn"},
                          .attrs = {{"alpha", 0.02f, "slope for negative X"}},
                          .param_loop = simd::leaky_relu});
-  activation<Elu>({.type = "elu",
+  activation<Elu, Gives::kForward>({.type = "elu",
                    .doc = "Out = max(X, 0) + min(alpha (e^X - 1), 0)",
                    .source = "Clevert et al., arXiv:1511.07289",
                    .grad_of = GradOf::kX,
@@ -39,7 +39,7 @@ void declare_rectifiers() {
                      const std::string up = o.positive(x), down = o.scale(up, -1, 1);
                      return o.add(up, o.scale(o.mul(down, o.unary("exp", o.mul(down, x))), o.attr<float>("alpha")));
                    }});
-  activation<Selu>({.type = "selu",
+  activation<Selu, Gives::kForward>({.type = "selu",
                     .doc = "Out = scale X where X > 0, else scale alpha (e^X - 1)",
                     .source = "Klambauer et al., arXiv:1706.02515",
                     .grad_of = GradOf::kOut,
@@ -58,13 +58,13 @@ void declare_rectifiers() {
                                .grad_of = GradOf::kX,
                                .ignores = {},
                                .attrs = {{"threshold", 1.0f, ""}}});
-  activation<HardShrink>({.type = "hard_shrink",
+  activation<HardShrink, Gives::kForward>({.type = "hard_shrink",
                           .doc = "Out = X where X > threshold, plus X where X < -threshold, else 0",
                           .grad_of = GradOf::kX,
                           .ignores = {},
                           .attrs = {{"threshold", 0.5f, ""}},
                           .param_loop = simd::hard_shrink});
-  activation<SoftShrink>({.type = "softshrink",
+  activation<SoftShrink, Gives::kForward>({.type = "softshrink",
                           .doc = "Out = X - lambda where X > lambda, plus X + lambda where X < -lambda, else 0",
                           .grad_of = GradOf::kX,
                           .ignores = {},
@@ -80,7 +80,7 @@ void declare_gates() {
                         .slope = [](Ops& o, const auto& x) {
                           return o.unary("reciprocal", o.square(o.scale(o.unary("abs", x), 1, 1)));
                         }});
-  activation<Swish>({.type = "swish",
+  activation<Swish, Gives::kForward>({.type = "swish",
                      .doc = "Out = X / (1 + e^(-beta X))",
                      .source = "Ramachandran et al., arXiv:1710.05941",
                      .grad_of = GradOf::kX,
@@ -116,7 +116,7 @@ void declare_gates() {
        .fluid_slope = true},
       [](auto x, auto* p) { return HardSwish::forward(x, p); },
       [](auto x, auto dy, auto* p) { return HardSwish::slope(x, dy, p, [] { return Flags::exact_fluid(); }); });
-  activation<SoftRelu>({.type = "soft_relu",
+  activation<SoftRelu, Gives::kForward>({.type = "soft_relu",
                         .doc = "Out = ln(1 + e^min(max(X, -threshold), threshold))",
                         .grad_of = GradOf::kOut,
                         .ignores = {},

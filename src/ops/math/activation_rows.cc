@@ -1,0 +1,171 @@
+// How a row of activations.h becomes an op and its gradient.
+#include <algorithm>
+#include <array>
+
+#include "base/flags.h"
+#include "opdef/device_steps.h"
+#include "ops/declare/declare.h"
+#include "ops/device/launch.h"
+#include "ops/kernels/flat_loop.h"
+#include "ops/math/activations.h"
+
+namespace anabranch::math {
+namespace {
+
+using Numbers = std::array<float, kMaxParams>;
+
+Numbers numbers_of(const Activation& row, const KernelArgs& op) {
+  Numbers p{};
+  for (size_t i = 0; i < row.attrs.size(); ++i) p[i] = op.attr<float>(row.attrs[i].name);
+  return p;
+}
+
+device::NumbersOf names_of(const Activation& row) {
+  device::NumbersOf numbers;
+  for (size_t i = 0; i < row.attrs.size(); ++i) numbers.names[i] = row.attrs[i].name;
+  return numbers;
+}
+
+// Whether the gradient's kernel for devices is another one now.
+bool slopes_as_fluid(const Activation& row) { return row.fluid_slope && Flags::exact_fluid(); }
+
+// As a step on devices: the function <type><ending> of these inputs.
+void activation_step(OpDef& def, const Activation& row, const std::vector<const char*>& from, const char* ending) {
+  def.with(device_step([row, from, ending](const KernelArgs& op, const std::string&) {
+    DeviceStep step{row.type + std::string(*ending && slopes_as_fluid(row) ? "_as_fluid" : "") + ending, {}};
+    for (const char* slot : from) step.operands.push_back(op.in(slot).first);
+    const Numbers p = numbers_of(row, op);
+    std::copy(p.begin(), p.end(), step.numbers.begin());
+    return step;
+  }));
+}
+
+TileOp activation_tile(const Activation& row, const ActivationRuns& runs) {
+  if (row.loop) return tile_of("X", kMathGrain, row.loop);
+  const auto make = [row, run = runs.of_float](const KernelArgs& op, const std::string&) -> TileLoop {
+    return [x = op.in("X").first, p = numbers_of(row, op), run, loop = row.param_loop](const float* const* in,
+                                                                                      float* out, int64_t n) {
+      loop ? loop(in[x], p.data(), out, n) : run(in[x], p.data(), out, n);
+    };
+  };
+  return {.make = make, .grain = kMathGrain};
+}
+
+Kernel looped(UnaryLoop loop, const KernelArgs& op) {
+  return [loop, x = op.in("X"), out = op.out("Out")](KernelContext& c) {
+    run_loop(c, kMathGrain, c[x].numel(), c[x].data<float>(), c[out].mutable_data<float>(), loop);
+  };
+}
+
+Kernel param_looped(ParamLoop loop, const Numbers& p, const KernelArgs& op) {
+  return [loop, p, x = op.in("X"), out = op.out("Out")](KernelContext& c) {
+    const float* from = c[x].data<float>();
+    float* to = c[out].mutable_data<float>();
+    c.parallel_for(c[x].numel(), kMathGrain,
+                   [=](int64_t begin, int64_t end) { loop(from + begin, p.data(), to + begin, end - begin); });
+  };
+}
+
+Kernel mapped(DType dtype, MapRun run, const Numbers& p, const KernelArgs& op) {
+  return [dtype, run, p, x = op.in("X"), out = op.out("Out")](KernelContext& c) {
+    const auto* from = static_cast<const char*>(c[x].data(dtype));
+    auto* to = static_cast<char*>(c[out].mutable_data(dtype));
+    const auto size = static_cast<int64_t>(dtype_size(dtype));
+    c.parallel_for(c[x].numel(), kMathGrain, [=](int64_t begin, int64_t end) {
+      run(from + begin * size, p.data(), to + begin * size, end - begin);
+    });
+  };
+}
+
+Kernel looped_grad(BinaryLoop loop, const char* from, const KernelArgs& op) {
+  return [loop, v = op.in(from), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
+    run_loop(c, kMathGrain, c[v].numel(), c[v].data<float>(), c[dout].data<float>(), c[dx].mutable_data<float>(), loop);
+  };
+}
+
+Kernel mapped_grad(DType dtype, MapGradRun run, const Numbers& p, const char* from, const KernelArgs& op) {
+  return [dtype, run, p, v = op.in(from), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
+    const auto* values = static_cast<const char*>(c[v].data(dtype));
+    const auto* dy = static_cast<const char*>(c[dout].data(dtype));
+    auto* to = static_cast<char*>(c[dx].mutable_data(dtype));
+    const auto size = static_cast<int64_t>(dtype_size(dtype));
+    c.parallel_for(c[v].numel(), kMathGrain, [=](int64_t begin, int64_t end) {
+      run(values + begin * size, dy + begin * size, p.data(), to + begin * size, end - begin);
+    });
+  };
+}
+
+OpDef& declare_forward(const Activation& row, const ActivationRuns& runs) {
+  OpDef& def = declare_op(row.type, __FILE__);
+  def.doc(row.doc).source(row.source).in("X", "[...] float").out("Out", "[...] as X").may_share("X", "Out");
+  for (const FloatAttr& a : row.attrs) def.attr<float>(a.name, a.value, a.doc);
+  for (const char* name : row.ignores) def.ignores({name});
+  AB_CHECK(row.loop || row.param_loop || runs.of_float, Internal, "{} has no loop for float32", row.type);
+  def.traits(kRowWise | kElementwise).tile(activation_tile(row, runs));
+  def.infer([](InferContext& c) { c.same_as("Out", "X"); });
+  using Slots = std::vector<std::string>;
+  def.grad_reads(row.grad_of == GradOf::kX ? Slots{"X"} : Slots{},
+                 row.grad_of == GradOf::kOut ? Slots{"Out"} : Slots{});
+  def.cpu_of(DType::kFloat32, [row, runs](const KernelArgs& op) {
+    if (row.loop) return looped(row.loop, op);
+    const Numbers p = numbers_of(row, op);
+    return row.param_loop ? param_looped(row.param_loop, p, op) : mapped(DType::kFloat32, runs.of_float, p, op);
+  });
+  def.cpu_of(DType::kFloat64, [row, runs](const KernelArgs& op) {
+    return mapped(DType::kFloat64, runs.of_double, numbers_of(row, op), op);
+  });
+  def.device<float, double, float16, bfloat16>(device::map(row.type, names_of(row)));
+  activation_step(def, row, {"X"}, "");
+  return def;
+}
+
+TileOp gradient_tile(const char* from, const Activation& row, MapGradRun run) {
+  if (row.grad_loop) return tile_of(from, "Out@GRAD", kMathGrain, row.grad_loop);
+  const auto make = [row, from, run](const KernelArgs& op, const std::string&) -> TileLoop {
+    return [v = op.in(from).first, dout = op.in("Out@GRAD").first, p = numbers_of(row, op), run](
+               const float* const* in, float* out, int64_t n) { run(in[v], in[dout], p.data(), out, n); };
+  };
+  return {.make = make, .grain = kMathGrain};
+}
+
+void declare_backward(const Activation& row, const ActivationRuns& runs) {
+  const char* from = row.grad_of == GradOf::kX ? "X" : row.grad_of == GradOf::kOut ? "Out" : "Out@GRAD";
+  OpDef& def = declare_gradient(row.type, __FILE__);
+  AB_CHECK(row.grad_loop || runs.grad_of_float, Internal, "the gradient of {} has no loop for float32", row.type);
+  def.may_share("Out@GRAD", "X@GRAD")
+      .grad_lod("X@GRAD", row.grad_lod)
+      .tile(gradient_tile(from, row, runs.grad_of_float));
+  if (row.slope) {
+    def.grad(second_order::through([from, slope = row.slope](second_order::Ops& o) {
+      o.is("X@GRAD", o.mul(o.in("Out@GRAD"), slope(o, o.in(from))));
+    }));
+  } else {
+    def.grad(second_order::diagonal);
+  }
+  def.cpu_of(DType::kFloat32, [row, from, run = runs.grad_of_float](const KernelArgs& op) {
+    return row.grad_loop ? looped_grad(row.grad_loop, from, op)
+                         : mapped_grad(DType::kFloat32, run, numbers_of(row, op), from, op);
+  });
+  def.cpu_of(DType::kFloat64, [row, from, run = runs.grad_of_double](const KernelArgs& op) {
+    return mapped_grad(DType::kFloat64, run, numbers_of(row, op), from, op);
+  });
+  def.device<float, double, float16, bfloat16>(DTypeFactory([row](DType dtype, const KernelArgs& op) {
+    const std::string function = slopes_as_fluid(row) ? std::string(row.type) + "_as_fluid" : row.type;
+    return device::map_grad(function, names_of(row))(dtype, op);
+  }));
+  activation_step(def, row, {from, "Out@GRAD"}, "_grad");
+}
+
+}  // namespace
+
+OpDef& declare_activation(const Activation& row, const ActivationRuns& runs) {
+  OpDef& def = declare_forward(row, runs);
+  declare_backward(row, runs);
+  return def;
+}
+
+void also_of(OpDef& def, DType dtype, MapRun run) {
+  def.cpu_of(dtype, [dtype, run](const KernelArgs& op) { return mapped(dtype, run, Numbers{}, op); });
+}
+
+}  // namespace anabranch::math
