@@ -33,4 +33,27 @@ void binary_run(const T* x, int64_t x_step, const T* y, int64_t y_step, U* out, 
   });
 }
 
+// Only float32 has loops for wider vectors: the other types are rare, and memory is what most of them wait for.
+template <class T, class Walk> void in_vectors_of(int64_t n, const Walk& walk) {
+  if constexpr (std::is_same_v<T, float>) {
+    in_wide_run(n, walk);
+  } else {
+    walk();
+  }
+}
+
+// A run of a broadcasting loop by pointer, so that the walk over the axes is compiled once for all functions.
+using PairRun = void (*)(const void* x, int64_t x_step, const void* y, int64_t y_step, void* out, int64_t n);
+
+template <class T, class U, class Fn>
+void pair_run(const void* xs, int64_t x_step, const void* ys, int64_t y_step, void* to, int64_t n) {
+  const T *x = static_cast<const T*>(xs), *y = static_cast<const T*>(ys);
+  U* out = static_cast<U*>(to);
+  with_steps(x_step, y_step, [=](auto sx, auto sy) {
+    in_vectors_of<T>(n, [=] {
+      for (int64_t i = 0; i < n; ++i) out[i] = Fn{}(x[i * sx], y[i * sy]);
+    });
+  });
+}
+
 }  // namespace anabranch

@@ -72,24 +72,23 @@ struct Axes {
   }
 };
 
-template <class Fold, class T> void fold_rows(const KernelContext& c, const Axes& axes, const T* in, T* out) {
+// One result: a row of the folded axes.
+template <class Fold, class T> void fold_row(const NdLoop<2>& folded, const void* in, void* out) {
   using Wide = typename Fold::Wide;
-  const int64_t n = axes.folded.inner(), runs = axes.folded.outer();
-  axes.kept.run(c, std::max<int64_t>(1, kCheapGrain / axes.folded.total()), [&](const auto& at, int64_t count) {
-    const auto step = axes.kept.inner_strides();
-    for (int64_t i = 0; i < count; ++i) {
-      const T* from = in + at[1] + i * step[1];
-      Wide total = Fold::start;
-      axes.folded.each_run(0, runs,
-                           [&](const auto& run) { total = Fold::join(total, fold_run<Fold>(from + run[1], n)); });
-      out[at[0] + i * step[0]] = static_cast<T>(total);
-    }
-  });
+  const T* from = static_cast<const T*>(in);
+  const int64_t n = folded.inner();
+  Wide total = Fold::start;
+  folded.each_run(0, folded.outer(),
+                  [&](const auto& run) { total = Fold::join(total, fold_run<Fold>(from + run[1], n)); });
+  *static_cast<T*>(out) = static_cast<T>(total);
 }
 
+inline constexpr int64_t kStrip = 128;
+
 // Neighbours in memory belong to different results: a strip of results is filled at once, row after row.
-template <class Fold, class T> void fold_strip(const Axes& axes, const T* in, T* out, int64_t out_step, int64_t width) {
-  constexpr int64_t kStrip = 128, kBlockRows = 64;
+template <class Fold, class T>
+void plain_strip(const Axes& axes, const T* in, T* out, int64_t out_step, int64_t width) {
+  constexpr int64_t kBlockRows = 64;
   using Wide = typename Fold::Wide;
   Wide total[kStrip];
   T part[kStrip];
@@ -113,23 +112,56 @@ template <class Fold, class T> void fold_strip(const Axes& axes, const T* in, T*
   for (int64_t j = 0; j < width; ++j) out[j * out_step] = static_cast<T>(total[j]);
 }
 
-template <class Fold, class T> void fold_columns(const KernelContext& c, const Axes& axes, const T* in, T* out) {
-  constexpr int64_t kStrip = 128;
-  const int64_t n = axes.kept.inner(), strips = (n + kStrip - 1) / kStrip;
-  const auto step = axes.kept.inner_strides();
-  const int64_t work = std::max<int64_t>(1, axes.folded.total() * std::min(n, kStrip));
-  c.parallel_for(axes.kept.outer() * strips, std::max<int64_t>(1, kCheapGrain / work), [&](int64_t begin, int64_t end) {
-    in_wide_vectors([&] {
-      for (int64_t k = begin; k < end; ++k) {
-        const int64_t from = k % strips * kStrip;
-        axes.kept.each_run(k / strips, k / strips + 1, [&](const auto& at) {
-          fold_strip<Fold>(axes, in + at[1] + from * step[1], out + at[0] + from * step[0], step[0],
-                           std::min(kStrip, n - from));
-        });
-      }
-    });
-  });
+// Floats have vectors of their own there; of other types memory is what most folds wait for.
+template <class Fold, class T>
+void fold_strip(const Axes& axes, const void* in, void* out, int64_t out_step, int64_t width) {
+  const auto run = [&axes, from = static_cast<const T*>(in), to = static_cast<T*>(out), out_step, width] {
+    plain_strip<Fold>(axes, from, to, out_step, width);
+  };
+  if constexpr (std::is_same_v<T, float>) {
+    in_wide_vectors(run);
+  } else {
+    run();
+  }
 }
+
+// One result of all elements, which lie in a row: the sum of sums of pieces.
+template <class Fold, class T> void fold_whole(const KernelContext& c, const void* in, int64_t n, void* out) {
+  using Wide = typename Fold::Wide;
+  const T* from = static_cast<const T*>(in);
+  *static_cast<T*>(out) =
+      static_cast<T>(parallel_total<Wide>(c, n, kCheapGrain, [from](int64_t begin, int64_t end) {
+        return static_cast<Wide>(fold_run<Fold>(from + begin, end - begin));
+      }));
+}
+
+template <class Fold, class T> void fold_nothing(void* out, int64_t n) {
+  std::fill_n(static_cast<T*>(out), n, static_cast<T>(Fold::start));
+}
+
+// What a fold is made of: the walk over axes is one for all.
+struct FoldLoops {
+  int64_t size;  // of an element
+  void (*nothing)(void* out, int64_t n);
+  void (*row)(const NdLoop<2>& folded, const void* in, void* out);
+  void (*strip)(const Axes& axes, const void* in, void* out, int64_t out_step, int64_t width);
+  void (*whole)(const KernelContext& c, const void* in, int64_t n, void* out);  // of sums alone
+};
+
+template <class Fold, class T> constexpr auto whole_of() {
+  if constexpr (std::is_base_of_v<FoldSum<T>, Fold>) {
+    return &fold_whole<Fold, T>;
+  } else {
+    return nullptr;
+  }
+}
+
+template <class Fold, class T>
+inline constexpr FoldLoops kFoldLoops = {sizeof(T), &fold_nothing<Fold, T>, &fold_row<Fold, T>, &fold_strip<Fold, T>,
+                                         whole_of<Fold, T>()};
+
+void fold_loop(const KernelContext& c, const NdLoop<2>& loop, const FoldLoops& fold, const void* in, void* out,
+               int64_t out_numel);
 
 }  // namespace reduce_detail
 
@@ -137,29 +169,11 @@ template <class Fold, class T> void fold_columns(const KernelContext& c, const A
 // the fold's start value (0 for sums).
 template <class Fold, class T>
 void fold_loop(const KernelContext& c, const NdLoop<2>& loop, const T* in, T* out, int64_t out_numel) {
-  if (loop.total() == 0) {
-    std::fill_n(out, out_numel, static_cast<T>(Fold::start));
-    return;
-  }
-  const reduce_detail::Axes axes(loop);
-  if (axes.kept.total() == 1 && axes.folded.outer() == 1 && std::is_base_of_v<FoldSum<T>, Fold>) {
-    using Wide = typename Fold::Wide;
-    *out = static_cast<T>(parallel_total<Wide>(c, axes.folded.inner(), kCheapGrain, [&](int64_t begin, int64_t end) {
-      return static_cast<Wide>(fold_run<Fold>(in + begin, end - begin));
-    }));
-  } else if (axes.runs_folded) {
-    reduce_detail::fold_rows<Fold>(c, axes, in, out);
-  } else {
-    reduce_detail::fold_columns<Fold>(c, axes, in, out);
-  }
+  reduce_detail::fold_loop(c, loop, reduce_detail::kFoldLoops<Fold, T>, in, out, out_numel);
 }
 
-// Sums `in`, of shape `from`, down to the operand laid on its axes as `to` (extents 1 where it was repeated).
-template <class T> void sum_to(const KernelContext& c, const Shape& from, const Shape& to, const T* in, T* out) {
-  const auto in_strides = dense_strides(from), out_strides = dense_strides(to);
-  NdLoop<2> loop;
-  for (int i = 0; i < from.rank(); ++i) loop.add_axis(from[i], {to[i] == 1 ? 0 : out_strides[i], in_strides[i]});
-  fold_loop<FoldSum<T>>(c, loop, in, out, to.numel());
-}
+// Sums `in`, of shape `from`, down to the operand laid on its axes as `to` (extents 1 where it was repeated). T: float,
+// double, int32_t, int64_t.
+template <class T> void sum_to(const KernelContext& c, const Shape& from, const Shape& to, const T* in, T* out);
 
 }  // namespace anabranch

@@ -30,23 +30,28 @@ void infer_logical(InferContext& c) {
   c.share_lod("Out", "X");
 }
 
-template <class Fn> void comparison(const char* type, const char* doc, Fn fn) {
+Kernel comparison_kernel(DType dtype, PairRun run, const KernelArgs& op) {
+  return [dtype, run, axis = op.attr<int32_t>("axis"), x = op.in("X"), y = op.in("Y"),
+          out = op.out("Out")](KernelContext& c) {
+    const auto loop = broadcast_loop(c[out].shape(), c[x].shape(), c[y].shape(), axis);
+    const auto step = loop.inner_strides();
+    const auto *xs = static_cast<const char*>(c[x].data(dtype)), *ys = static_cast<const char*>(c[y].data(dtype));
+    bool* to = c[out].mutable_data<bool>();
+    const auto size = static_cast<int64_t>(dtype_size(dtype));
+    loop.run(c, kCheapGrain, [=, run = run](const auto& at, int64_t n) {
+      run(xs + at[1] * size, step[1], ys + at[2] * size, step[2], to + at[0], n);
+    });
+  };
+}
+
+template <class Fn> void comparison(const char* type, const char* doc, Fn) {
   OpDef& def = declare_op(type, __FILE__);
   def.doc(doc).in("X", "[...]").in("Y", "a shape that meets X's, of X's dtype").out("Out", "the joint shape, bool");
   def.attr<int32_t>("axis", -1, "axis of X at which Y begins; -1: aligned at the right end");
   def.ignores("force_cpu", false).infer(infer_pair).no_grad(kNotDifferentiable);
-  def.cpu<float, double, int32_t, int64_t, bool>([fn](auto tag, const KernelArgs& op) -> Kernel {
+  def.cpu<float, double, int32_t, int64_t, bool>([](auto tag, const KernelArgs& op) -> Kernel {
     using T = typename decltype(tag)::type;
-    const int axis = op.attr<int32_t>("axis");
-    return [=, x = op.in("X"), y = op.in("Y"), out = op.out("Out")](KernelContext& c) {
-      const auto loop = broadcast_loop(c[out].shape(), c[x].shape(), c[y].shape(), axis);
-      const auto step = loop.inner_strides();
-      const T *xs = c[x].data<T>(), *ys = c[y].data<T>();
-      bool* to = c[out].mutable_data<bool>();
-      loop.run(c, kCheapGrain, [=](const auto& at, int64_t n) {
-        binary_run(xs + at[1], step[1], ys + at[2], step[2], to + at[0], n, fn);
-      });
-    };
+    return comparison_kernel(dtype_of<T>, &pair_run<T, bool, Fn>, op);
   });
   def.device<float, double, float16, bfloat16, int32_t, int64_t, bool>(
       device::broadcast(std::string("compare/") + type));

@@ -21,9 +21,6 @@ struct Row {
 
 // ---- loops: one function a type, called for each run of a broadcasting loop, so that kernels are made in one place
 
-// out[i] = fn(x[i], y[i]); steps as in with_steps().
-using PairRun = void (*)(const void* x, int64_t x_step, const void* y, int64_t y_step, void* out, int64_t n);
-
 struct GradRun {  // operands of a run of a gradient
   const void *x, *y, *out, *dout;
   int64_t x_step, y_step;
@@ -36,26 +33,6 @@ template <class Run> struct RunOf {
   DType dtype;
   Run run;
 };
-
-// Only float32 has loops for wider vectors: the other types are rare, and memory is what most of them wait for.
-template <class T, class Walk> void in_vectors_of(int64_t n, const Walk& walk) {
-  if constexpr (std::is_same_v<T, float>) {
-    in_wide_run(n, walk);
-  } else {
-    walk();
-  }
-}
-
-template <class T, class Fn>
-void pair_run(const void* xs, int64_t x_step, const void* ys, int64_t y_step, void* to, int64_t n) {
-  const T *x = static_cast<const T*>(xs), *y = static_cast<const T*>(ys);
-  T* out = static_cast<T*>(to);
-  with_steps(x_step, y_step, [=](auto sx, auto sy) {
-    in_vectors_of<T>(n, [=] {
-      for (int64_t i = 0; i < n; ++i) out[i] = Fn{}(x[i * sx], y[i * sy]);
-    });
-  });
-}
 
 template <class T, class Term> void term_run(const GradRun& a, void* terms, int64_t n) {
   const T *x = static_cast<const T*>(a.x), *y = static_cast<const T*>(a.y);
@@ -80,7 +57,7 @@ void forward_as_step(OpDef& def);  // as a step on devices
 OpDef& declare_with_runs(const Row& row, std::span<const RunOf<PairRun>> runs);
 
 template <class... Ts, class Fn> OpDef& declare_forward(const Row& row, Fn) {
-  static constexpr RunOf<PairRun> kRuns[] = {{dtype_of<Ts>, &pair_run<Ts, Fn>}...};
+  static constexpr RunOf<PairRun> kRuns[] = {{dtype_of<Ts>, &pair_run<Ts, Ts, Fn>}...};
   return declare_with_runs(row, kRuns);
 }
 

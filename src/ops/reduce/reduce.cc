@@ -25,14 +25,42 @@ struct Row {
   OfNothing of_nothing = OfNothing::kAll;
 };
 
-template <class T> void check_folds(OfNothing of_nothing, const Shape& x, const Shape& folded) {
-  const bool floats = std::is_floating_point_v<T>;
-  if (of_nothing == OfNothing::kNone || (of_nothing == OfNothing::kFloats && !floats)) check_not_empty(x, folded);
+void check_folds(OfNothing of_nothing, DType dtype, const Shape& x, const Shape& folded) {
+  if (of_nothing == OfNothing::kNone || (of_nothing == OfNothing::kFloats && !dtype_is_float(dtype))) {
+    check_not_empty(x, folded);
+  }
 }
 
-// ---- forward: run(tag, c, X's shape, folded shape, in, out)
+// ---- forward
 
-template <class... Ts, class Run> OpDef& declare_forward(const Row& row, Run run) {
+// X's shape, folded shape, in, out.
+using FoldRun = void (*)(KernelContext& c, const Shape& x, const Shape& folded, const void* in, void* out);
+
+template <class Run, class T>
+void fold_run_of(KernelContext& c, const Shape& x, const Shape& folded, const void* in, void* out) {
+  Run{}(c, x, folded, static_cast<const T*>(in), static_cast<T*>(out));
+}
+
+DTypeFactory forward_there(OfNothing of_nothing, const char* fold) {
+  return [=](DType dtype, const KernelArgs& op) -> Kernel {
+    return [of_nothing, dtype, kernel = device::kernel_of(std::string("fold_axes/") + fold, dtype),
+            attrs = Attrs(op.op()), x = op.in("X"), out = op.out("Out")](KernelContext& c) {
+      const Shape &shape = c[x].shape(), folded = attrs.folded(shape);
+      check_folds(of_nothing, dtype, shape, folded);
+      device::launch_fold(DeviceContext::of(c), kernel, c[x], shape, folded, c[out]);
+    };
+  };
+}
+
+Kernel forward_kernel(OfNothing of_nothing, DType dtype, FoldRun run, const KernelArgs& op) {
+  return [of_nothing, dtype, run, attrs = Attrs(op.op()), x = op.in("X"), out = op.out("Out")](KernelContext& c) {
+    const Shape &shape = c[x].shape(), folded = attrs.folded(shape);
+    check_folds(of_nothing, dtype, shape, folded);
+    run(c, shape, folded, c[x].data(dtype), c[out].mutable_data(dtype));
+  };
+}
+
+OpDef& declare_schema(const Row& row) {
   OpDef& def = declare_op(row.type, __FILE__);
   def.doc(row.doc)
       .in("X", std::string("[...] ") + row.dtypes)
@@ -41,25 +69,20 @@ template <class... Ts, class Run> OpDef& declare_forward(const Row& row, Run run
   def.attr<bool>("keep_dim", false, "folded axes stay, with extent 1");
   def.attr<bool>("reduce_all", false, "folds all axes whatever dim is");
   def.attr<int32_t>("out_dtype", -1, "that of X, or -1: other ones are not offered");
-  def.ignores({"in_dtype"}).infer(infer_reduce);
-  device::offer<Ts...>(def, [row](auto tag, const KernelArgs& op) -> Kernel {
-    using T = typename decltype(tag)::type;
-    return [of_nothing = row.of_nothing, kernel = device::kernel_of<T>(std::string("fold_axes/") + row.fold),
-            attrs = Attrs(op.op()), x = op.in("X"), out = op.out("Out")](KernelContext& c) {
-      const Shape &shape = c[x].shape(), folded = attrs.folded(shape);
-      check_folds<T>(of_nothing, shape, folded);
-      device::launch_fold(DeviceContext::of(c), kernel, c[x], shape, folded, c[out]);
-    };
-  });
-  return def.template cpu<Ts...>([row, run](auto tag, const KernelArgs& op) -> Kernel {
-    using T = typename decltype(tag)::type;
-    return [of_nothing = row.of_nothing, run, attrs = Attrs(op.op()), x = op.in("X"),
-            out = op.out("Out")](KernelContext& c) {
-      const Shape &shape = c[x].shape(), folded = attrs.folded(shape);
-      check_folds<T>(of_nothing, shape, folded);
-      run(c, shape, folded, c[x].data<T>(), c[out].mutable_data<T>());
-    };
-  });
+  return def.ignores({"in_dtype"}).infer(infer_reduce);
+}
+
+// run(c, X's shape, folded shape, in, out), of each type.
+template <class... Ts, class Run> OpDef& declare_forward(const Row& row, Run) {
+  OpDef& def = declare_schema(row);
+  device::offer<Ts...>(def, forward_there(row.of_nothing, row.fold));
+  const auto add = [&](DType dtype, FoldRun run) {
+    def.cpu_of(dtype, [of_nothing = row.of_nothing, dtype, run](const KernelArgs& op) {
+      return forward_kernel(of_nothing, dtype, run, op);
+    });
+  };
+  (add(dtype_of<Ts>, &fold_run_of<Run, Ts>), ...);
+  return def;
 }
 
 template <class Run> OpDef& of_numbers(const Row& row, Run run) {
@@ -69,11 +92,10 @@ template <class Run> OpDef& of_numbers(const Row& row, Run run) {
 // ---- backward: term(x, out, dout, number of folded elements); with_values: X and Out are read
 
 // By "fold_axes_grad/<fold>".
-template <class... Ts> void backward_there(OpDef& def, bool with_values, const char* fold) {
-  device::offer<Ts...>(def, [with_values, fold](auto tag, const KernelArgs& op) -> Kernel {
-    using T = typename decltype(tag)::type;
+DTypeFactory backward_there(bool with_values, const char* fold) {
+  return [with_values, fold](DType dtype, const KernelArgs& op) -> Kernel {
     const In x = op.in("X"), out = with_values ? op.in("Out") : In();
-    return [kernel = device::kernel_of<T>(std::string("fold_axes_grad/") + fold), attrs = Attrs(op.op()), x, out,
+    return [kernel = device::kernel_of(std::string("fold_axes_grad/") + fold, dtype), attrs = Attrs(op.op()), x, out,
             dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
       const Tensor* outs = out ? &c[out] : nullptr;
       const Shape folded = attrs.folded(c[x].shape());
@@ -82,44 +104,65 @@ template <class... Ts> void backward_there(OpDef& def, bool with_values, const c
       device::launch_fold_grad(DeviceContext::of(c), kernel, outs ? &c[x] : nullptr, outs, c[dout], c[x].shape(),
                                folded, c[dx]);
     };
+  };
+}
+
+// A run of X@GRAD. step: that of out and dout, 0 or 1. count: elements that were folded to one.
+struct TermArgs {
+  const void *x, *out, *dout;
+  int64_t step, count;
+};
+using TermRun = void (*)(const TermArgs& a, void* dx, int64_t n);
+
+template <class Term, class T> void term_run(const TermArgs& a, void* to, int64_t n) {
+  const T *x = static_cast<const T*>(a.x), *out = static_cast<const T*>(a.out), *dout = static_cast<const T*>(a.dout);
+  T* dx = static_cast<T*>(to);
+  const auto count = static_cast<T>(a.count);
+  with_steps(1, a.step, [=](auto, auto s) {
+    in_vectors_of<T>(n, [=] {
+      for (int64_t i = 0; i < n; ++i) dx[i] = Term{}(x[i], out[i * s], dout[i * s], count);
+    });
   });
 }
 
-template <class... Ts, class Term> void backward_of(OpDef& forward, bool with_values, const char* fold, Term term) {
+Kernel backward_kernel(DType dtype, TermRun run, bool with_values, const KernelArgs& op) {
+  const In x = op.in("X"), dout = op.in("Out@GRAD"), out = with_values ? op.in("Out") : dout;
+  return [=, attrs = Attrs(op.op()), dx = op.out("X@GRAD")](KernelContext& c) {
+    const Shape &shape = c[x].shape(), folded = attrs.folded(shape);
+    AB_CHECK(c[out].numel() == folded.numel(), ShapeMismatch, "Out is {} for X {}", c[out].shape().str(), shape.str());
+    const auto* xs = static_cast<const char*>(c[x].data(dtype));
+    const auto* outs = static_cast<const char*>(c[out].data(dtype));
+    const auto* douts = static_cast<const char*>(c[dout].data(dtype));
+    auto* to = static_cast<char*>(c[dx].mutable_data(dtype));
+    const auto loop = broadcast_loop(shape, shape, folded, -1);
+    const int64_t count = folded.numel() ? shape.numel() / folded.numel() : 1, step = loop.inner_strides()[2];
+    const auto size = static_cast<int64_t>(dtype_size(dtype));
+    loop.run(c, kCheapGrain, [=](const auto& at, int64_t n) {
+      run({xs + at[0] * size, outs + at[2] * size, douts + at[2] * size, step, count}, to + at[0] * size, n);
+    });
+  };
+}
+
+OpDef& declare_gradient_of(OpDef& forward, bool with_values) {
   forward.grad_reads({"X"}, with_values ? std::vector<std::string>{"Out"} : std::vector<std::string>{});
   OpDef& def = declare_gradient(forward.type().c_str(), __FILE__);
   if (!with_values) def.grad(second_order::linear);
-  def.dtype_of_input("Out@GRAD").infer([](InferContext& c) {
+  return def.dtype_of_input("Out@GRAD").infer([](InferContext& c) {
     const Shape want = Attrs(c.op()).out_shape(c.in("X").shape), &got = c.in("Out@GRAD").shape;
     // Shape [1] and shape [1, 1] hold the same number.
     AB_CHECK(compatible(want, got) || (want.numel() == 1 && got.numel() == 1), ShapeMismatch,
              "Out@GRAD must be {} for X {}, got {}", want.str(), c.in("X").shape.str(), got.str());
     c.same_as("X@GRAD", "X");
   });
-  backward_there<Ts...>(def, with_values, fold);
-  def.cpu<Ts...>([with_values, term](auto tag, const KernelArgs& op) -> Kernel {
-    using T = typename decltype(tag)::type;
-    const In x = op.in("X"), dout = op.in("Out@GRAD"), out = with_values ? op.in("Out") : dout;
-    return [=, attrs = Attrs(op.op()), dx = op.out("X@GRAD")](KernelContext& c) {
-      const Shape &shape = c[x].shape(), folded = attrs.folded(shape);
-      AB_CHECK(c[out].numel() == folded.numel(), ShapeMismatch, "Out is {} for X {}", c[out].shape().str(),
-               shape.str());
-      const T *xs = c[x].data<T>(), *outs = c[out].data<T>(), *douts = c[dout].data<T>();
-      T* to = c[dx].mutable_data<T>();
-      const auto loop = broadcast_loop(shape, shape, folded, -1);
-      const auto count = static_cast<T>(folded.numel() ? shape.numel() / folded.numel() : 1);
-      const int64_t step = loop.inner_strides()[2];
-      loop.run(c, kCheapGrain, [=](const auto& at, int64_t n) {
-        const T *x = xs + at[0], *out = outs + at[2], *dout = douts + at[2];
-        T* dx = to + at[0];
-        with_steps(1, step, [=](auto, auto s) {
-          in_wide_run(n, [=] {
-            for (int64_t i = 0; i < n; ++i) dx[i] = term(x[i], out[i * s], dout[i * s], count);
-          });
-        });
-      });
-    };
-  });
+}
+
+template <class... Ts, class Term> void backward_of(OpDef& forward, bool with_values, const char* fold, Term) {
+  OpDef& def = declare_gradient_of(forward, with_values);
+  device::offer<Ts...>(def, backward_there(with_values, fold));
+  const auto add = [&](DType dtype, TermRun run) {
+    def.cpu_of(dtype, [=](const KernelArgs& op) { return backward_kernel(dtype, run, with_values, op); });
+  };
+  (add(dtype_of<Ts>, &term_run<Term, Ts>), ...);
 }
 
 template <class Term> void declare_backward(OpDef& forward, bool with_values, const char* fold, Term term) {

@@ -43,8 +43,8 @@ template <bool kLargest, class T> int64_t first_place(const T* x, int64_t n) {
 
 // The same along an axis whose elements stand `inner` apart, for a strip of lines side by side: row after row.
 constexpr int64_t kStrip = 256;
-template <bool kLargest, class T, class Place>
-void first_places(const T* x, int64_t extent, int64_t inner, int64_t count, Place* places) {
+template <bool kLargest, class T>
+void first_places(const T* x, int64_t extent, int64_t inner, int64_t count, int64_t* places) {
   T top[kStrip];
   int64_t place[kStrip];
   std::copy_n(x, count, top);
@@ -57,37 +57,68 @@ void first_places(const T* x, int64_t extent, int64_t inner, int64_t count, Plac
       place[i] = better ? j : place[i];
     }
   }
-  for (int64_t i = 0; i < count; ++i) places[i] = static_cast<Place>(place[i]);
+  std::copy_n(place, count, places);
 }
 
-template <bool kLargest, class T, class Place>
-void all_places(const KernelContext& c, const Lines& l, const T* x, Place* places) {
-  const int64_t strips = (l.inner + kStrip - 1) / kStrip, work = l.extent * std::min(kStrip, l.inner);
-  const int64_t grain = std::max<int64_t>(1, kCheapGrain / std::max<int64_t>(1, work));
-  c.parallel_for(l.outer * strips, grain, [=](int64_t begin, int64_t end) {
-    in_wide_vectors([=] {
-      for (int64_t s = begin; s < end; ++s) {
-        const int64_t o = s / strips, from = s % strips * kStrip;
-        if (l.inner == 1) {
-          places[o] = static_cast<Place>(first_place<kLargest>(x + o * l.extent, l.extent));
-        } else {
-          first_places<kLargest>(x + o * l.extent * l.inner + from, l.extent, l.inner, std::min(kStrip, l.inner - from),
-                                 places + o * l.inner + from);
-        }
-      }
-    });
+// The places of `count` lines from number `line` on, which lie side by side where `inner` is not 1.
+using PlacesOf = void (*)(const Lines& l, const void* x, int64_t line, int64_t count, int64_t* places);
+
+template <bool kLargest, class T>
+void places_of(const Lines& l, const void* data, int64_t line, int64_t count, int64_t* places) {
+  const T* x = static_cast<const T*>(data) + l.begin(line);
+  const auto find = [=, &l] {
+    if (l.inner == 1) {
+      for (int64_t k = 0; k < count; ++k) places[k] = first_place<kLargest>(x + k * l.extent, l.extent);
+    } else {
+      first_places<kLargest>(x, l.extent, l.inner, count, places);
+    }
+  };
+  if constexpr (std::is_floating_point_v<T>) {
+    in_wide_vectors(find);
+  } else {
+    find();
+  }
+}
+
+void store(const int64_t* places, int64_t count, Tensor* out, int64_t at) {
+  visit_dtype(out->dtype(), [&]<class To>(TypeTag<To>) {
+    To* to = out->mutable_data<To>() + at;
+    for (int64_t k = 0; k < count; ++k) to[k] = static_cast<To>(places[k]);
+  });
+}
+
+void all_places(const KernelContext& c, const Lines& l, PlacesOf places_of, const void* x, Tensor* out) {
+  const bool rows = l.inner == 1;  // strips of lines: one behind the other, or side by side
+  const int64_t strip = rows ? 1 : kStrip, across = (l.inner + strip - 1) / strip;
+  const int64_t grain = std::max<int64_t>(1, kCheapGrain / std::max<int64_t>(1, l.extent * std::min(kStrip, l.inner)));
+  c.parallel_for(l.outer * across, grain, [&, out](int64_t begin, int64_t end) {
+    int64_t places[kStrip];
+    for (int64_t s = begin; s < end;) {
+      const int64_t from = rows ? s : s / across * l.inner + s % across * strip;
+      const int64_t count = rows ? std::min(kStrip, end - s) : std::min(strip, l.inner - s % across * strip);
+      places_of(l, x, from, count, places);
+      store(places, count, out, from);
+      s += rows ? count : 1;
+    }
   });
 }
 
 // By "<op>/<X's type>/<Out's type>" of devices.
-template <class T> Kernel arg_there(const KernelArgs& op) {
+Kernel arg_there(DType dtype, const KernelArgs& op) {
   const int32_t wanted = op.attr<int32_t>("dtype");
   const DType place = wanted < 0 ? DType::kInt64 : dtype_from_number(wanted);
-  return [kernel = device_kernel(op.op().type + "/" + device::type_name<T> + "/" + device::type_name_of(place)),
+  return [kernel = device::kernel_of(op.op().type + "/" + device::type_name_of(dtype), place),
           axis = op.attr<int64_t>("axis"), x = op.in("X"), out = op.out("Out")](KernelContext& c) {
     const device::LinesOf l(c[x].shape(), axis);
     DeviceContext::of(c).launch(
         kernel, device::FoldArgs{device::operand(c[x]), device::operand(c[out]), l.outer, l.width, l.inner, {}});
+  };
+}
+
+Kernel arg_kernel(DType dtype, PlacesOf places_of, const KernelArgs& op) {
+  return [dtype, places_of, axis = op.attr<int64_t>("axis"), x = op.in("X"), out = op.out("Out")](KernelContext& c) {
+    const Lines l(c[x].shape(), normal_axis(axis, c[x].shape().rank(), "axis"));
+    all_places(c, l, places_of, c[x].data(dtype), &c[out]);
   };
 }
 
@@ -114,17 +145,10 @@ template <bool kLargest> void declare_arg(const char* type, const char* doc) {
     c.set_out("Out", out.rank() ? out : scalar_shape(), dtype);
   });
   def.no_grad(kNotDifferentiable);
-  def.device<float, double, float16, bfloat16, int32_t, int64_t>(
-      [](auto tag, const KernelArgs& op) { return arg_there<typename decltype(tag)::type>(op); });
+  def.device<float, double, float16, bfloat16, int32_t, int64_t>(DTypeFactory(arg_there));
   def.cpu<float, double, int32_t, int64_t, int16_t, uint8_t>([](auto tag, const KernelArgs& op) -> Kernel {
     using T = typename decltype(tag)::type;
-    return [axis = op.attr<int64_t>("axis"), x = op.in("X"), out = op.out("Out")](KernelContext& c) {
-      const Lines l(c[x].shape(), normal_axis(axis, c[x].shape().rank(), "axis"));
-      const T* from = c[x].template data<T>();
-      visit_dtype(c[out].dtype(), [&](auto to) {
-        all_places<kLargest>(c, l, from, c[out].template mutable_data<typename decltype(to)::type>());
-      });
-    };
+    return arg_kernel(dtype_of<T>, &places_of<kLargest, T>, op);
   });
 }
 
