@@ -52,7 +52,8 @@ class Error : public std::exception {
 // Throws the formatted Error. One cold function for all sites, so that each costs its caller little code.
 [[noreturn, gnu::cold, gnu::noinline]] void throw_error(ErrorKind kind, fmt::string_view format, fmt::format_args args);
 
-// Always inline: numbers are copied where they are formatted, so that taking their address keeps none out of a register.
+// Always inline: numbers are copied where they are formatted, so that taking their address keeps none out of a
+// register.
 template <class... Args>
 [[noreturn, gnu::always_inline]] inline void throw_formatted(ErrorKind kind, fmt::format_string<Args...> format,
                                                              Args&&... args) {

@@ -14,7 +14,8 @@ class Parallel {
   virtual void run(int64_t n, int64_t piece, Body body, void* fn) = 0;
 };
 
-// By the workers, or in this thread when parallel == nullptr. Out of line: a loop is compiled twice instead of three times.
+// By the workers, or in this thread when parallel == nullptr. Out of line: a loop is compiled twice instead of three
+// times.
 void run_pieces(Parallel* parallel, int64_t n, int64_t piece, Parallel::Body body, void* fn);
 
 // Chunks depend on n and grain alone: at most 64, of at least `grain` items each, so that results do not depend on

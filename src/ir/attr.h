@@ -37,18 +37,18 @@ using Attr =
                  std::vector<bool>, BlockRef, int64_t, std::vector<BlockRef>, std::vector<int64_t>>;
 
 // apply(T) for each alternative: functions that are declared for all of them and compiled once.
-#define AB_EACH_ATTR_TYPE(apply)                                                                         \
-  apply(int32_t);                                                                                        \
-  apply(float);                                                                                          \
-  apply(std::string);                                                                                    \
-  apply(std::vector<int32_t>);                                                                           \
-  apply(std::vector<float>);                                                                             \
-  apply(std::vector<std::string>);                                                                       \
-  apply(bool);                                                                                           \
-  apply(std::vector<bool>);                                                                              \
-  apply(::anabranch::BlockRef);                                                                          \
-  apply(int64_t);                                                                                        \
-  apply(std::vector<::anabranch::BlockRef>);                                                             \
+#define AB_EACH_ATTR_TYPE(apply)             \
+  apply(int32_t);                            \
+  apply(float);                              \
+  apply(std::string);                        \
+  apply(std::vector<int32_t>);               \
+  apply(std::vector<float>);                 \
+  apply(std::vector<std::string>);           \
+  apply(bool);                               \
+  apply(std::vector<bool>);                  \
+  apply(::anabranch::BlockRef);              \
+  apply(int64_t);                            \
+  apply(std::vector<::anabranch::BlockRef>); \
   apply(std::vector<int64_t>)
 
 using AttrMap = std::map<std::string, Attr, std::less<>>;  // sorted: attributes are written to files in this order

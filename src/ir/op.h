@@ -49,7 +49,7 @@ class Op {
   void rename_output(const std::string& from, const std::string& to);
 
   bool has_attr(std::string_view name) const;
-  template <class T> const T& attr(std::string_view name) const;  // T: an alternative of Attr
+  template <class T> const T& attr(std::string_view name) const;       // T: an alternative of Attr
   int role() const;                                                    // op_role, 0 when absent
   std::vector<std::pair<std::string, std::string>> role_vars() const;  // op_role_var as (parameter, gradient) pairs
   std::vector<int> sub_blocks() const;                                 // indices in BLOCK and BLOCKS attributes

@@ -96,8 +96,8 @@ template <class T> OpDef& OpDef::check_last(std::function<void(const T&)> check)
   return *this;
 }
 
-#define AB_INSTANTIATE(T)                                                                             \
-  template OpDef& OpDef::attr<T>(std::string_view name, AttrValue<T> value, std::string_view doc);    \
+#define AB_INSTANTIATE(T)                                                                          \
+  template OpDef& OpDef::attr<T>(std::string_view name, AttrValue<T> value, std::string_view doc); \
   template OpDef& OpDef::check_last<T>(std::function<void(const T&)> check)
 AB_EACH_ATTR_TYPE(AB_INSTANTIATE);
 

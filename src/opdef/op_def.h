@@ -119,8 +119,9 @@ class OpDef {
   // Slots, attributes, effects, traits, shape function, shared memory and dtype slot of another op, as far as they are
   // declared already. Documentation, gradient and kernels are the op's own.
   OpDef& like(const OpDef& other);
-  OpDef& attrs_of(const OpDef& other);                // the attributes alone, with their checks
-  OpDef& may_share(std::string_view in, std::string_view out);  // the output may take the input's memory when it is the last use
+  OpDef& attrs_of(const OpDef& other);  // the attributes alone, with their checks
+  OpDef& may_share(std::string_view in,
+                   std::string_view out);  // the output may take the input's memory when it is the last use
   // The output is the input, changed: kind, shape, dtype and LoD stay. Where both name one variable, it is changed in
   // its place; any other op that writes a variable makes a new value of it. Slots X and XOut are such a pair by their
   // names.
@@ -155,16 +156,12 @@ class OpDef {
   // The type's kernel is chosen by the dtype of this input (default: the first one given; else attribute "dtype").
   OpDef& dtype_of_input(std::string_view slot);
   // Registers fn(TypeTag<T>, const KernelArgs&) -> Kernel for each T.
-  template <class... Ts, class Fn> OpDef& cpu(Fn fn) {
-    return add_kernels<Ts...>(On::kCpu, fn);
-  }
+  template <class... Ts, class Fn> OpDef& cpu(Fn fn) { return add_kernels<Ts...>(On::kCpu, fn); }
   OpDef& cpu_of(DType dtype, KernelFactory factory);
   // One kernel whatever the dtype.
   OpDef& cpu_any(KernelFactory factory);
   // Likewise kernels for devices: they are called with a DeviceContext (device_context.h).
-  template <class... Ts, class Fn> OpDef& device(Fn fn) {
-    return add_kernels<Ts...>(On::kDevice, fn);
-  }
+  template <class... Ts, class Fn> OpDef& device(Fn fn) { return add_kernels<Ts...>(On::kDevice, fn); }
   OpDef& device_any(KernelFactory factory);
 
   // ---- what passes and the engine ask for
@@ -177,8 +174,8 @@ class OpDef {
   OpDef& tile(std::string_view a, std::string_view b, int64_t grain, BinaryLoop loop);
   OpDef& flops(std::function<double(const WorkContext&)> fn);  // multiplications and additions; also of the gradient op
   OpDef& images(SlotNames slots, std::string_view attr = {});  // see ImageGroup; also of the gradient op
-  OpDef& copies_when(OfOp<bool> fn);                                     // Out is X, provided that they have one dtype
-  OpDef& merges(OfOp<StateMerge> fn);                                    // what it writes that persists
+  OpDef& copies_when(OfOp<bool> fn);                           // Out is X, provided that they have one dtype
+  OpDef& merges(OfOp<StateMerge> fn);                          // what it writes that persists
   OpDef& merges(StateMerge how);
 
   // ---- use

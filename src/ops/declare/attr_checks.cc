@@ -27,8 +27,8 @@ template <class T> std::function<void(const T&)> within(const char* name, T low,
   };
 }
 
-#define AB_INSTANTIATE(T)                                                           \
-  template std::function<void(const T&)> at_least(const char* name, T low);         \
+#define AB_INSTANTIATE(T)                                                   \
+  template std::function<void(const T&)> at_least(const char* name, T low); \
   template std::function<void(const T&)> within(const char* name, T low, T high)
 AB_INSTANTIATE(int32_t);
 AB_INSTANTIATE(int64_t);

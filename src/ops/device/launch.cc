@@ -22,11 +22,12 @@ std::array<double, kMaxNumbers> NumbersOf::read(const KernelArgs& op) const {
 
 DTypeFactory each_element(std::string stem, NumbersOf numbers) {
   return [=](DType dtype, const KernelArgs& op) -> Kernel {
-    return [kernel = kernel_of(stem, dtype), x = op.in("X"), out = op.out("Out"), p = numbers.read(op)](KernelContext& c) {
-      MapArgs a{operand(c[x]), operand(c[out]), c[x].numel(), {}};
-      std::copy(p.begin(), p.end(), a.p);
-      DeviceContext::of(c).launch(kernel, a);
-    };
+    return
+        [kernel = kernel_of(stem, dtype), x = op.in("X"), out = op.out("Out"), p = numbers.read(op)](KernelContext& c) {
+          MapArgs a{operand(c[x]), operand(c[out]), c[x].numel(), {}};
+          std::copy(p.begin(), p.end(), a.p);
+          DeviceContext::of(c).launch(kernel, a);
+        };
   };
 }
 

@@ -2,8 +2,8 @@
 
 namespace anabranch::device {
 
-void launch_fold(const DeviceContext& c, ab_kernel kernel, const Tensor& x, const Shape& shape,
-                        const Shape& folded, Tensor& y) {
+void launch_fold(const DeviceContext& c, ab_kernel kernel, const Tensor& x, const Shape& shape, const Shape& folded,
+                 Tensor& y) {
   const auto steps = dense_strides(shape);
   NdLoop<1> kept, gone;
   for (int axis = 0; axis < shape.rank(); ++axis) {
@@ -16,8 +16,8 @@ void launch_fold(const DeviceContext& c, ab_kernel kernel, const Tensor& x, Tens
   launch_fold(c, kernel, x, Shape{x.numel()}, Shape{1}, y);
 }
 
-void launch_fold_grad(const DeviceContext& c, ab_kernel kernel, const Tensor* x, const Tensor* out,
-                             const Tensor& dout, const Shape& shape, const Shape& folded, Tensor& dx) {
+void launch_fold_grad(const DeviceContext& c, ab_kernel kernel, const Tensor* x, const Tensor* out, const Tensor& dout,
+                      const Shape& shape, const Shape& folded, Tensor& dx) {
   FoldAxesGradArgs a{};
   if (x) a.x = operand(*x);
   if (out) a.out = operand(*out);

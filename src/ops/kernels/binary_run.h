@@ -19,7 +19,7 @@ template <class Fn> void with_steps(int64_t x_step, int64_t y_step, Fn&& fn) {
 // A loop over n elements; of a few of them the question which vectors there are costs more than it saves.
 template <class Walk> void in_wide_run(int64_t n, const Walk& walk) {
   constexpr int64_t kWideRun = 64;
-  n >= kWideRun && has_avx2() ? run_avx2(walk) : walk();
+  n >= kWideRun&& has_avx2() ? run_avx2(walk) : walk();
 }
 
 // out[i] = fn(x[i], y[i]) for n elements.

@@ -24,8 +24,8 @@ void fold_columns(const KernelContext& c, const Axes& axes, const FoldLoops& fol
     for (int64_t k = begin; k < end; ++k) {
       const int64_t from = k % strips * kStrip;
       axes.kept.each_run(k / strips, k / strips + 1, [&](const auto& at) {
-        fold.strip(axes, element(in, at[1] + from * step[1], fold.size), element(out, at[0] + from * step[0], fold.size),
-                   step[0], std::min(kStrip, n - from));
+        fold.strip(axes, element(in, at[1] + from * step[1], fold.size),
+                   element(out, at[0] + from * step[0], fold.size), step[0], std::min(kStrip, n - from));
       });
     }
   });

@@ -129,10 +129,9 @@ void fold_strip(const Axes& axes, const void* in, void* out, int64_t out_step, i
 template <class Fold, class T> void fold_whole(const KernelContext& c, const void* in, int64_t n, void* out) {
   using Wide = typename Fold::Wide;
   const T* from = static_cast<const T*>(in);
-  *static_cast<T*>(out) =
-      static_cast<T>(parallel_total<Wide>(c, n, kCheapGrain, [from](int64_t begin, int64_t end) {
-        return static_cast<Wide>(fold_run<Fold>(from + begin, end - begin));
-      }));
+  *static_cast<T*>(out) = static_cast<T>(parallel_total<Wide>(c, n, kCheapGrain, [from](int64_t begin, int64_t end) {
+    return static_cast<Wide>(fold_run<Fold>(from + begin, end - begin));
+  }));
 }
 
 template <class Fold, class T> void fold_nothing(void* out, int64_t n) {

@@ -44,7 +44,7 @@ TileOp activation_tile(const Activation& row, const ActivationRuns& runs) {
   if (row.loop) return tile_of("X", kMathGrain, row.loop);
   const auto make = [row, run = runs.of_float](const KernelArgs& op, const std::string&) -> TileLoop {
     return [x = op.in("X").first, p = numbers_of(row, op), run, loop = row.param_loop](const float* const* in,
-                                                                                      float* out, int64_t n) {
+                                                                                       float* out, int64_t n) {
       loop ? loop(in[x], p.data(), out, n) : run(in[x], p.data(), out, n);
     };
   };

@@ -63,7 +63,8 @@ AB_OP(cast)
         [](auto tag, const KernelArgs& op) -> Kernel {
           const DType from = dtype_of<typename decltype(tag)::type>;
           const DType to = dtype_from_number(op.attr<int32_t>("out_dtype"));
-          const auto kernel = device_kernel(std::string("cast/") + device::type_name_of(from) + "/" + device::type_name_of(to));
+          const auto kernel =
+              device_kernel(std::string("cast/") + device::type_name_of(from) + "/" + device::type_name_of(to));
           return [kernel, x = op.in("X"), out = op.out("Out")](KernelContext& c) {
             DeviceContext::of(c).launch(
                 kernel, device::MapArgs{device::operand(c[x]), device::operand(c[out]), c[x].numel(), {}});

@@ -56,7 +56,8 @@ template <class T> T remainder(T x, T y) {
 }
 
 template <class Fn> OpDef& arithmetic(const Row& row, Fn fn) {
-  OpDef& def = declare_forward<float, double, int32_t, int64_t>(row, fn).tile(forward_tile(row, &pair_run<float, float, Fn>));
+  OpDef& def =
+      declare_forward<float, double, int32_t, int64_t>(row, fn).tile(forward_tile(row, &pair_run<float, float, Fn>));
   forward_as_step(def);
   return def;
 }

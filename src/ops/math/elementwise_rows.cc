@@ -87,10 +87,9 @@ void run_pairs(const KernelContext& c, const NdLoop<3>& loop, const PairLoop& of
   const auto step = loop.inner_strides();
   const auto size = static_cast<int64_t>(dtype_size(of.dtype));
   if (of.fast && step[1] && step[2] && loop.inner() >= kFastRun) {
-    loop.run(c, kCheapGrain, [=, xs = static_cast<const float*>(x), ys = static_cast<const float*>(y),
-                              to = static_cast<float*>(out), fast = of.fast](const auto& at, int64_t n) {
-      fast(xs + at[1], ys + at[2], to + at[0], n);
-    });
+    loop.run(c, kCheapGrain,
+             [=, xs = static_cast<const float*>(x), ys = static_cast<const float*>(y), to = static_cast<float*>(out),
+              fast = of.fast](const auto& at, int64_t n) { fast(xs + at[1], ys + at[2], to + at[0], n); });
     return;
   }
   loop.run(c, kCheapGrain, [=, run = of.run](const auto& at, int64_t n) {
@@ -147,7 +146,8 @@ void run_terms(const KernelContext& c, const GradLoop& l, TermRun run, void* ter
   });
 }
 
-void sum_terms(const KernelContext& c, const Shape& whole, const Shape& laid, DType dtype, const void* terms, void* to) {
+void sum_terms(const KernelContext& c, const Shape& whole, const Shape& laid, DType dtype, const void* terms,
+               void* to) {
   const auto add_up = [&]<class T>(TypeTag<T>) {
     sum_to(c, whole, laid, static_cast<const T*>(terms), static_cast<T*>(to));
   };
@@ -243,7 +243,8 @@ OpDef& declare_with_runs(const Row& row, std::span<const RunOf<PairRun>> runs) {
   if (row.division) def.with(device::divided_by_zero);
   for (const auto& of : runs) {
     const PairLoop loop{of.dtype, of.run, of.dtype == DType::kFloat32 ? row.loop : nullptr};
-    def.cpu_of(of.dtype, [loop, sparse = row.sparse](const KernelArgs& op) { return forward_kernel(loop, sparse, op); });
+    def.cpu_of(of.dtype,
+               [loop, sparse = row.sparse](const KernelArgs& op) { return forward_kernel(loop, sparse, op); });
   }
   return def;
 }
@@ -277,8 +278,8 @@ void declare_backward(OpDef& forward, bool needs_out, TermRuns dx, TermRuns dy, 
   def.device<float, double, float16, bfloat16, int32_t, int64_t>(backward_there(function, divides));
   if (divides) def.with(device::divided_by_zero);
   backward_as_step(def, function, needs_out);
-  const auto make = [needs_out, of_x = find_run(dx, DType::kFloat32),
-                     of_y = find_run(dy, DType::kFloat32)](const KernelArgs& op, const std::string& result) {
+  const auto make = [needs_out, of_x = find_run(dx, DType::kFloat32), of_y = find_run(dy, DType::kFloat32)](
+                        const KernelArgs& op, const std::string& result) {
     return grad_tile(op, needs_out, result == "X@GRAD" ? of_x : of_y);
   };
   def.tile({.make = make, .grain = kCheapGrain});

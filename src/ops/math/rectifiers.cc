@@ -22,36 +22,38 @@ void declare_rectifiers() {
                      .ignores = {},
                      .attrs = {{"t_min", 0.0f, "lower end"}, {"t_max", 24.0f, "upper end"}}});
   activation<LeakyRelu, Gives::kForward>({.type = "leaky_relu",
-                         .doc = "Out = X where X > 0, else alpha X",
-                         .source = "Maas et al., ICML 2013",
-                         .grad_of = GradOf::kOut,
-                         .ignores = {"use_mkldnn"},
-                         .attrs = {{"alpha", 0.02f, "slope for negative X"}},
-                         .param_loop = simd::leaky_relu});
-  activation<Elu, Gives::kForward>({.type = "elu",
-                   .doc = "Out = max(X, 0) + min(alpha (e^X - 1), 0)",
-                   .source = "Clevert et al., arXiv:1511.07289",
-                   .grad_of = GradOf::kX,
-                   .ignores = {},
-                   .attrs = {{"alpha", 1.0f, "limit for large negative X, negated"}},
-                   .param_loop = simd::elu,
-                   .slope = [](Ops& o, const auto& x) {
-                     const std::string up = o.positive(x), down = o.scale(up, -1, 1);
-                     return o.add(up, o.scale(o.mul(down, o.unary("exp", o.mul(down, x))), o.attr<float>("alpha")));
-                   }});
-  activation<Selu, Gives::kForward>({.type = "selu",
-                    .doc = "Out = scale X where X > 0, else scale alpha (e^X - 1)",
-                    .source = "Klambauer et al., arXiv:1706.02515",
-                    .grad_of = GradOf::kOut,
-                    .ignores = {},
-                    .attrs = {{"scale", 1.0507009873554804934f, ""}, {"alpha", 1.6732632423543772848f, ""}},
-                    .param_loop = simd::selu,
-                    .grad_lod = "",
-                    .slope = [](Ops& o, const auto& y) {
-                      const float scale = o.attr<float>("scale"), limit = scale * o.attr<float>("alpha");
-                      const std::string up = o.positive(y);
-                      return o.add(o.scale(up, scale), o.mul(o.scale(up, -1, 1), o.scale(y, 1, limit)));
-                    }});
+                                          .doc = "Out = X where X > 0, else alpha X",
+                                          .source = "Maas et al., ICML 2013",
+                                          .grad_of = GradOf::kOut,
+                                          .ignores = {"use_mkldnn"},
+                                          .attrs = {{"alpha", 0.02f, "slope for negative X"}},
+                                          .param_loop = simd::leaky_relu});
+  activation<Elu, Gives::kForward>(
+      {.type = "elu",
+       .doc = "Out = max(X, 0) + min(alpha (e^X - 1), 0)",
+       .source = "Clevert et al., arXiv:1511.07289",
+       .grad_of = GradOf::kX,
+       .ignores = {},
+       .attrs = {{"alpha", 1.0f, "limit for large negative X, negated"}},
+       .param_loop = simd::elu,
+       .slope = [](Ops& o, const auto& x) {
+         const std::string up = o.positive(x), down = o.scale(up, -1, 1);
+         return o.add(up, o.scale(o.mul(down, o.unary("exp", o.mul(down, x))), o.attr<float>("alpha")));
+       }});
+  activation<Selu, Gives::kForward>(
+      {.type = "selu",
+       .doc = "Out = scale X where X > 0, else scale alpha (e^X - 1)",
+       .source = "Klambauer et al., arXiv:1706.02515",
+       .grad_of = GradOf::kOut,
+       .ignores = {},
+       .attrs = {{"scale", 1.0507009873554804934f, ""}, {"alpha", 1.6732632423543772848f, ""}},
+       .param_loop = simd::selu,
+       .grad_lod = "",
+       .slope = [](Ops& o, const auto& y) {
+         const float scale = o.attr<float>("scale"), limit = scale * o.attr<float>("alpha");
+         const std::string up = o.positive(y);
+         return o.add(o.scale(up, scale), o.mul(o.scale(up, -1, 1), o.scale(y, 1, limit)));
+       }});
   activation<ThresholdedRelu>({.type = "thresholded_relu",
                                .doc = "Out = X where X > threshold, else 0",
                                .source = "Konda et al., arXiv:1402.3337",
@@ -59,17 +61,18 @@ void declare_rectifiers() {
                                .ignores = {},
                                .attrs = {{"threshold", 1.0f, ""}}});
   activation<HardShrink, Gives::kForward>({.type = "hard_shrink",
-                          .doc = "Out = X where X > threshold, plus X where X < -threshold, else 0",
-                          .grad_of = GradOf::kX,
-                          .ignores = {},
-                          .attrs = {{"threshold", 0.5f, ""}},
-                          .param_loop = simd::hard_shrink});
-  activation<SoftShrink, Gives::kForward>({.type = "softshrink",
-                          .doc = "Out = X - lambda where X > lambda, plus X + lambda where X < -lambda, else 0",
-                          .grad_of = GradOf::kX,
-                          .ignores = {},
-                          .attrs = {{"lambda", 0.5f, ""}},
-                          .param_loop = simd::softshrink});
+                                           .doc = "Out = X where X > threshold, plus X where X < -threshold, else 0",
+                                           .grad_of = GradOf::kX,
+                                           .ignores = {},
+                                           .attrs = {{"threshold", 0.5f, ""}},
+                                           .param_loop = simd::hard_shrink});
+  activation<SoftShrink, Gives::kForward>(
+      {.type = "softshrink",
+       .doc = "Out = X - lambda where X > lambda, plus X + lambda where X < -lambda, else 0",
+       .grad_of = GradOf::kX,
+       .ignores = {},
+       .attrs = {{"lambda", 0.5f, ""}},
+       .param_loop = simd::softshrink});
 }
 
 void declare_gates() {
@@ -81,16 +84,17 @@ void declare_gates() {
                           return o.unary("reciprocal", o.square(o.scale(o.unary("abs", x), 1, 1)));
                         }});
   activation<Swish, Gives::kForward>({.type = "swish",
-                     .doc = "Out = X / (1 + e^(-beta X))",
-                     .source = "Ramachandran et al., arXiv:1710.05941",
-                     .grad_of = GradOf::kX,
-                     .ignores = {"use_mkldnn"},
-                     .attrs = {{"beta", 1.0f, ""}},
-                     .param_loop = simd::swish,
-                     .slope = [](Ops& o, const auto& x) {
-                       const std::string in = o.scale(x, o.attr<float>("beta")), s = o.unary("sigmoid", in);
-                       return o.add(s, o.mul(in, o.mul(s, o.scale(s, -1, 1))));
-                     }});
+                                      .doc = "Out = X / (1 + e^(-beta X))",
+                                      .source = "Ramachandran et al., arXiv:1710.05941",
+                                      .grad_of = GradOf::kX,
+                                      .ignores = {"use_mkldnn"},
+                                      .attrs = {{"beta", 1.0f, ""}},
+                                      .param_loop = simd::swish,
+                                      .slope = [](Ops& o, const auto& x) {
+                                        const std::string in = o.scale(x, o.attr<float>("beta")),
+                                                          s = o.unary("sigmoid", in);
+                                        return o.add(s, o.mul(in, o.mul(s, o.scale(s, -1, 1))));
+                                      }});
   activation<HardSigmoid>({.type = "hard_sigmoid",
                            .doc = "Out = min(max(slope X + offset, 0), 1)",
                            .source = "Gulcehre et al., arXiv:1603.00391",
@@ -117,16 +121,17 @@ void declare_gates() {
       [](auto x, auto* p) { return HardSwish::forward(x, p); },
       [](auto x, auto dy, auto* p) { return HardSwish::slope(x, dy, p, [] { return Flags::exact_fluid(); }); });
   activation<SoftRelu, Gives::kForward>({.type = "soft_relu",
-                        .doc = "Out = ln(1 + e^min(max(X, -threshold), threshold))",
-                        .grad_of = GradOf::kOut,
-                        .ignores = {},
-                        .attrs = {{"threshold", 40.0f, "X is clipped to [-threshold, threshold]"}},
-                        .param_loop = simd::soft_relu,
-                        .slope = [](Ops& o, const auto& y) {
-                          const float t = o.attr<float>("threshold");
-                          const std::string inside = o.mul(o.positive(o.scale(y, 1, t)), o.positive(o.scale(y, -1, t)));
-                          return o.mul(inside, o.scale(o.unary("exp", o.scale(y, -1)), -1, 1));
-                        }});
+                                         .doc = "Out = ln(1 + e^min(max(X, -threshold), threshold))",
+                                         .grad_of = GradOf::kOut,
+                                         .ignores = {},
+                                         .attrs = {{"threshold", 40.0f, "X is clipped to [-threshold, threshold]"}},
+                                         .param_loop = simd::soft_relu,
+                                         .slope = [](Ops& o, const auto& y) {
+                                           const float t = o.attr<float>("threshold");
+                                           const std::string inside =
+                                               o.mul(o.positive(o.scale(y, 1, t)), o.positive(o.scale(y, -1, t)));
+                                           return o.mul(inside, o.scale(o.unary("exp", o.scale(y, -1)), -1, 1));
+                                         }});
 }
 
 AB_OPS(declare_rectifiers);
