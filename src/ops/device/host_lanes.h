@@ -148,14 +148,34 @@ class HostRun {
   ~HostRun() = default;
 };
 
-// How each() goes over [0, n): blocks of elements, and within them elements. Not inline: a body each would hold it.
+// How each() goes over [0, n): blocks of elements, and within them elements.
 struct ElementOrder {
   Shuffle blocks, whole, rest;
   bool watched;
+  ElementOrder(HostRun* host, int64_t n)
+      : blocks(of(host, (n + kBlock - 1) / kBlock)),
+        whole(of(host, kBlock)),
+        rest(of(host, n % kBlock)),
+        watched(host && host->watches(n)) {}
+
+ private:
+  static Shuffle of(HostRun* host, int64_t count) { return host ? host->order(count) : Shuffle(count); }
 };
-[[gnu::noinline]] inline ElementOrder element_order(HostRun* host, int64_t n) {
-  const auto order = [host](int64_t count) { return host ? host->order(count) : Shuffle(count); };
-  return {order((n + kBlock - 1) / kBlock), order(kBlock), order(n % kBlock), host && host->watches(n)};
+
+// Not a template: otherwise each body would hold the loop, which takes longer to compile than to run in tests.
+[[gnu::noinline]] inline void each_element(HostRun* host, int64_t n, const void* body,
+                                           void (*one)(const void* body, int64_t element)) {
+  const ElementOrder order(host, n);
+  int64_t block = order.blocks.first();
+  for (int64_t k = 0; k < order.blocks.count(); ++k, block = order.blocks.after(block)) {
+    const int64_t begin = block * kBlock;
+    const Shuffle& within = begin + kBlock <= n ? order.whole : order.rest;
+    int64_t i = within.first();
+    for (int64_t left = within.count(); left; --left, i = within.after(i)) {
+      one(body, begin + i);
+      if (order.watched) host->ran(begin + i);
+    }
+  }
 }
 
 }  // namespace anabranch::device

@@ -144,18 +144,7 @@ template <class Body> int rows(const Launch& launch, int64_t n, int64_t width, c
 #elif defined(AB_HOST_KERNELS)
 
 template <class Body> int each(const Launch& launch, int64_t n, const Body& body) {
-  if (n <= 0) return 0;
-  const ElementOrder order = element_order(launch.host, n);
-  int64_t block = order.blocks.first();
-  for (int64_t k = 0; k < order.blocks.count(); ++k, block = order.blocks.after(block)) {
-    const int64_t begin = block * kBlock;
-    const Shuffle& within = begin + kBlock <= n ? order.whole : order.rest;
-    int64_t i = within.first();
-    for (int64_t left = within.count(); left; --left, i = within.after(i)) {
-      body(begin + i);
-      if (order.watched) launch.host->ran(begin + i);
-    }
-  }
+  if (n > 0) each_element(launch.host, n, &body, [](const void* of, int64_t i) { (*static_cast<const Body*>(of))(i); });
   return 0;
 }
 
