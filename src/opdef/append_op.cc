@@ -16,7 +16,7 @@ Meta meta_of(const ir::Var& var) {
   return m;
 }
 
-// The variable as it was declared when the version that the op reads was the latest one.
+// The declaration of the variable at the version that the op reads.
 Meta meta_of_version(const ir::Var& var, std::optional<int> version) {
   Meta m = meta_of(var);
   for (const auto& then : var.earlier) {
@@ -69,7 +69,7 @@ std::vector<std::string> create_outputs(ir::Block& block, const ir::Op& op) {
   return created;
 }
 
-// What the op's outputs are declared as now, before the op.
+// The current declarations of the op's outputs, before the op.
 std::vector<ir::Var> outputs_of(const ir::Block& block, const ir::Op& op) {
   std::vector<ir::Var> vars;
   for (const auto& name : op.output_args()) {
@@ -78,7 +78,7 @@ std::vector<ir::Var> outputs_of(const ir::Block& block, const ir::Op& op) {
   return vars;
 }
 
-// The op stands last in its block: those of its outputs that it declares otherwise keep what they were.
+// The op is last in its block: outputs that it declares differently keep their earlier declarations.
 void note_earlier(const ir::Block& block, const std::vector<ir::Var>& before) {
   for (const ir::Var& old : before) {
     ir::Var& var = *block.find_var(old.name);
@@ -94,8 +94,8 @@ void fill_common(ir::Op& op) {
   op.attrs.try_emplace("op_device", std::string());
 }
 
-// Ops with equal seeds of their own draw equal numbers; the others, also where a layer gave them the seed of the
-// program, each have a number. An op that is copied keeps what it brings.
+// Ops with equal user seeds draw equal numbers; the others, also if a layer gave them the seed of the program, each
+// have a number. A copied op keeps its number.
 void number_draw(const ir::Program& program, ir::Op& op) {
   if (!find_op(op.type).has(kRandom) || op.has_attr(ir::kDrawNumber)) return;
   const int32_t seed = op.has_attr("seed") ? op.attr<int32_t>("seed") : 0;

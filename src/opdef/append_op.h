@@ -1,5 +1,5 @@
-// Puts an op into a block the way every caller does: schema check (slots, attributes, defaults), creation of missing
-// output variables, kind, dtype and shape inference. Bad input raises before anything is changed.
+// The one way to put an op into a block: schema check (slots, attributes, defaults), creation of missing output
+// variables, kind, dtype and shape inference. Bad input raises before anything is changed.
 #pragma once
 #include <functional>
 #include <optional>
@@ -16,11 +16,11 @@ struct OpSpec {
   AttrMap attrs;
 };
 
-// index: position in the block; empty: at the end. Missing output variables are created in the block. The op is given
-// defaults for missing attributes, the attribute op_role when it has none, and the current source location.
+// index: position in the block; empty: at the end. Missing output variables are created in the block. The op gets
+// defaults for missing attributes, the attribute op_role if it has none, and the current source location.
 ir::OpRef append_op(ir::Block& block, OpSpec spec, std::optional<size_t> index = {});
 
-// The version of a variable that an op reads, where it says none itself (ir/versions.h); absent: the latest.
+// The version of a variable that an op reads, if it does not record one (ir/versions.h); absent: the latest.
 using VersionOf = std::function<std::optional<int>(const std::string& var)>;
 // Shape inference of one op against the variables of its block: writes the metas of its outputs back.
 void infer_op(ir::Block& block, const ir::Op& op, const VersionOf& version_of = {});

@@ -9,12 +9,12 @@ namespace {
 
 bool is_gradient(const std::string& slot) { return slot.ends_with(ir::kGradSuffix); }
 
-// What the kernel will follow without asking has to be there: handles of missing arguments point nowhere.
+// Arguments that the kernel dereferences unconditionally must exist: handles of missing arguments point nowhere.
 void check_slot(const OpDef& op, bool input, const SlotDef& def, const std::vector<std::string>& args) {
   const char* side = input ? "input" : "output";
   AB_CHECK(def.list || args.size() <= 1, InvalidArgument, "{}: {} {} takes one variable, {} are given", op.type(), side,
            def.name, args.size());
-  // Gradient ops leave out gradients that nobody wants, and ask before they write.
+  // Gradient ops omit gradients that are not needed, and check before they write.
   const bool may_miss = def.optional || def.intermediate || (!input && (def.list || is_gradient(def.name)));
   const bool whole = input && def.list && args.size() > 1 && !is_gradient(def.name);  // kernels read every entry of it
   if ((may_miss && !whole) || (input && op.has(kMaybeUnset))) return;
@@ -44,8 +44,7 @@ std::vector<ir::Slot> order_slots(const OpDef& op, bool input, std::vector<ir::S
   return ordered;
 }
 
-// Two results in one variable: which of them it holds at the end would be chance. The engine names one variable of
-// several replicas.
+// Two results in one variable would leave an arbitrary one of them. The engine names one variable of several replicas.
 void check_outputs_differ(const OpDef& def, const ir::Op& op) {
   if (def.has(kRunsBlock) || def.has(kEngineOnly)) return;
   auto names = op.output_args();
@@ -77,7 +76,7 @@ void fill_attrs(const OpDef& def, ir::Op& op) {
   }
 }
 
-// Outputs that the op lacks and an older release did not have: it has others, so it is known what it is to do.
+// Missing outputs that an older release did not have: other outputs define what the op does.
 void add_newer_outputs(ir::Op& op) {
   const OpDef& def = find_op(op.type);
   const auto given = [&](const SlotDef& slot) { return !op.output(slot.name).empty(); };
@@ -88,7 +87,7 @@ void add_newer_outputs(ir::Op& op) {
   }
 }
 
-// Kernels compute intermediate results whether or not somebody wants them.
+// Kernels compute intermediate results even if they are not needed.
 void discard_unwanted(ir::Op& op) {
   const OpDef& def = find_op(op.type);
   int count = 0;

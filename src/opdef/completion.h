@@ -1,7 +1,7 @@
-// Some kernels only begin what their node does: a pull waits for another machine, a collective for other processes.
-// Such an op declares kCompletesLater; its kernel takes the node's Completion and returns, and whoever has the result
-// ends the node with done() or fail(), once, from any thread. What waits for the node runs then; everything else runs
-// meanwhile.
+// Some kernels only start the work of their node: a pull waits for another machine, a collective for other processes.
+// Such an op declares kAsynchronous; its kernel takes the node's Completion and returns, and the code that gets the
+// result ends the node with done() or fail(), once, from any thread. Nodes that wait for it run then; everything else
+// runs meanwhile.
 #pragma once
 #include <atomic>
 #include <exception>
@@ -12,12 +12,12 @@
 
 namespace anabranch {
 
-// Who is told that a node has ended. Shared: the one who tells may still be inside when the run is over.
+// Receives the ends of nodes. Shared: a completing thread may still be inside when the run has ended.
 class CompletionSink {
  public:
   virtual ~CompletionSink() = default;
   virtual void complete(int node, std::exception_ptr error) noexcept = 0;
-  // The run has failed: what is under way shall end soon, in whatever way.
+  // The run has failed: pending work must end soon, successfully or not.
   bool cancelled() const { return cancelled_.load(std::memory_order_relaxed); }
   void cancel(bool yes = true) { cancelled_.store(yes, std::memory_order_relaxed); }
 
@@ -31,7 +31,7 @@ class Completion {
   Completion(std::shared_ptr<CompletionSink> sink, int node) : sink_(std::move(sink)), node_(node) {}
   Completion(Completion&& other) noexcept : sink_(std::move(other.sink_)), node_(other.node_) {}
   Completion& operator=(Completion&& other) noexcept;
-  ~Completion();  // of one that was dropped fails its node: nothing may wait for ever
+  ~Completion();  // a completion that was dropped fails its node, so that no node waits for ever
 
   explicit operator bool() const { return sink_ != nullptr; }
   void done() noexcept { end(nullptr); }
@@ -46,12 +46,12 @@ class Completion {
   int node_ = -1;
 };
 
-// What the kernel of such an op is called with. A kernel that leaves the completion where it is has ended its node.
+// The context of such an op's kernel. A kernel that does not take the completion has ended its node.
 class LaterContext : public KernelContext {
  public:
   LaterContext(const KernelContext& of_node, Completion completion)
       : KernelContext(of_node), completion_(std::move(completion)) {}
-  // Internal when the op does not declare kCompletesLater.
+  // Internal if the op does not declare kAsynchronous.
   static LaterContext& of(KernelContext& c);
 
   Completion take() { return std::move(completion_); }

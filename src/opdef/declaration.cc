@@ -1,4 +1,4 @@
-// What an AB_OP statement chains.
+// The calls of an AB_OP statement.
 #include <algorithm>
 
 #include "opdef/op_def.h"
@@ -207,7 +207,7 @@ OpDef& OpDef::merges(StateMerge how) {
 }
 
 namespace {
-// Errors of a factory name the op whose kernel it makes.
+// Errors of a factory name the op of its kernel.
 KernelFactory naming(KernelFactory factory) {
   return [factory = std::move(factory)](const KernelArgs& op) {
     try {

@@ -1,5 +1,5 @@
-// What the kernel of a node on a device is called with. Such a kernel launches what its node does into the node's queue
-// and returns; it sees the addresses, shapes and LoD of its tensors, never what they hold.
+// The context of a kernel on a device. Such a kernel launches the node's work into the node's queue and returns; it
+// sees the addresses, shapes and LoD of its tensors, never their contents.
 #pragma once
 #include <cstddef>
 
@@ -8,11 +8,11 @@
 
 namespace anabranch {
 
-// Memory that launches of one queue use one after the other.
+// Memory shared by the launches of one queue, one after the other.
 class LaneWorkspace {
  public:
   explicit LaneWorkspace(int device) : device_(device) {}
-  // At least so much; it grows, and what is under way keeps the memory it has.
+  // At least this size; it grows, and pending work keeps its memory.
   void* of(size_t bytes);
   size_t bytes() const { return bytes_; }
   int device() const { return device_; }
@@ -23,10 +23,10 @@ class LaneWorkspace {
   std::shared_ptr<void> memory_;
 };
 
-// Where in device memory a node of a run finds and leaves its words (device_words.h).
+// Device addresses of a node's inputs and outputs in the status of a run (device_status.h).
 struct NodeWords {
   void* fault = nullptr;
-  const void* step = nullptr;  // uint32_t; it is not in the launch, so that launches stay the same in every run
+  const void* step = nullptr;  // uint32_t; not part of the launch, so that launches are the same in every run
   uint32_t node = 0;
 };
 
@@ -35,7 +35,7 @@ class DeviceContext : public KernelContext {
   DeviceContext(const KernelContext& of_node, const device::Devices& devices, ab_queue* queue, LaneWorkspace* workspace,
                 const NodeWords& words)
       : KernelContext(of_node), devices_(devices), queue_(queue), workspace_(*workspace), words_(words) {}
-  // Internal when the node has no queue.
+  // Internal if the node has no queue.
   static const DeviceContext& of(const KernelContext& c);
 
   // `args`: the kernel's struct of ops/device/args.h.
@@ -56,7 +56,7 @@ class DeviceContext : public KernelContext {
   const NodeWords words_;
 };
 
-// The kernel of the plug-in with this key. Unsupported when there is none.
+// The kernel of the plug-in with this key. Unsupported if there is none.
 ab_kernel device_kernel(const std::string& key);
 
 }  // namespace anabranch

@@ -1,5 +1,4 @@
-// Ops whose kernels for devices take and make sparse rows, as core/row_blocks.h has them there; those of all others see
-// tensors alone.
+// Ops whose device kernels read and write sparse rows, in the form of core/row_blocks.h; all others see tensors only.
 #pragma once
 #include <string>
 

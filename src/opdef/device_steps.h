@@ -1,6 +1,5 @@
-// Steps of which fused_elementwise is made on devices: ops whose float32 kernels for devices apply one function to each
-// element. An op that is declared with device_step() says which function, of which inputs, with which numbers; others
-// cannot be part of such a node there.
+// Steps of fused_elementwise on devices: ops whose float32 device kernels apply one function to each element.
+// device_step() declares the function, its inputs and its numbers; ops without it cannot be part of such a node.
 #pragma once
 #include <array>
 #include <functional>
@@ -28,6 +27,6 @@ inline auto device_step(DeviceStepOf make) {  // .with(device_step(...))
   return [make = std::move(make)](OpDef& def) { add_device_step(def, make); };
 }
 
-const DeviceStepOf* device_step_of(const std::string& type);  // null: it is none
+const DeviceStepOf* device_step_of(const std::string& type);  // null: it is not a step
 
 }  // namespace anabranch

@@ -22,7 +22,7 @@ DeviceWords::DeviceWords(int device)
       up_(device::allocate(Place::pinned(), sizeof(Words))),
       down_(device::allocate(Place::pinned(), sizeof(Words))) {}
 
-// The run before has passed: nothing reads what lies in pinned memory.
+// The last run has passed: the pinned memory has no readers.
 void DeviceWords::begin(const device::Devices& devices, ab_queue* queue, uint32_t step) {
   *static_cast<Words*>(up_.get()) = {kNoFault, step, 0};
   devices.check(devices.api().copy(queue, there_.get(), device_, up_.get(), AB_HOST_MEMORY, sizeof(Words)), "copying");

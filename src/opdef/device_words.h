@@ -1,5 +1,6 @@
-// A few words of a run in the memory of its device: what changes from run to run though the launches stay the same, and
-// what kernels report. Written before the first node and read after the last one, in the queue of the kernels.
+// The status of a run in the memory of its device: values that change from run to run while the launches stay the same,
+// and faults that kernels report. Written before the first node and read after the last one, in the queue of the
+// kernels.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -14,15 +15,15 @@ namespace anabranch {
 class DeviceWords {
  public:
   explicit DeviceWords(int device);
-  // Into this queue: the number of the run's step, and that nothing is wrong.
+  // Enqueues the number of the run's step, and a cleared fault.
   void begin(const device::Devices& devices, ab_queue* queue, uint32_t step);
-  // Into this queue: brings back what is wrong. After the queue has passed, fault() tells; kNoFault: nothing.
+  // Enqueues the copy of the fault to the host. After the queue has passed, fault() returns it; kNoFault: none.
   void end(const device::Devices& devices, ab_queue* queue);
   uint64_t fault() const { return *static_cast<const uint64_t*>(down_.get()); }
 
   void* fault_word() const { return there_.get(); }
   const void* step_word() const { return static_cast<const char*>(there_.get()) + sizeof(uint64_t); }
-  static constexpr uint64_t kNoFault = ~uint64_t{0};  // as of ops/device/element.h
+  static constexpr uint64_t kNoFault = ~uint64_t{0};  // as in ops/device/element.h
 
  private:
   struct Words {
@@ -33,10 +34,10 @@ class DeviceWords {
   std::shared_ptr<void> there_, up_, down_;
 };
 
-// What code number `code` of a kernel's report means: .with(device_fault(1, "...")). "{}" stands for its detail,
-// "<Ids>" for the variables in the op's input Ids.
+// The meaning of fault number `code` of a kernel: .with(device_fault(1, "...")). "{}" stands for its detail, "<Ids>"
+// for the variables in the op's input Ids.
 std::function<void(OpDef&)> device_fault(int code, std::string text);
-// Kernels of the op report.
+// Whether kernels of the op report faults.
 bool reports_faults(const std::string& type);
 // "an integer is divided by zero at element 7"
 std::string fault_text(const std::string& type, int code, int64_t detail);

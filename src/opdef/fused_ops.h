@@ -1,20 +1,20 @@
-// What passes write into the attributes of fused ops, and their kernels read.
+// Attributes of fused ops, written by passes and read by kernels.
 #pragma once
 #include <cstdint>
 #include <string_view>
 
 namespace anabranch::fused {
 
-// ---- fused_elementwise: what one op takes
+// ---- fused_elementwise: limits of one op
 inline constexpr int kMaxSteps = 24, kMaxInputs = 24;
 inline constexpr int kMaxArgs = 8;  // of one step
-// On devices, where results that later steps read are kept for one element at a time.
+// On devices, where results that later steps read are kept per element.
 inline constexpr int kMaxStepsOnDevices = 512, kMaxOutsOnDevices = 128, kMaxKept = 16;
 
-// ---- fused_embedding_concat, _grad and _update: how the rows of a sequence become one
+// ---- fused_embedding_concat, _grad and _update: how the rows of a sequence are pooled
 enum class Pool : int32_t { kNone = 0, kSum = 1, kAverage = 2, kSqrt = 3 };
 
-// kNone for the other kinds of sequence_pool, which the fused ops do not know.
+// kNone for the other kinds of sequence_pool, which the fused ops do not support.
 constexpr Pool pool_of(std::string_view pooltype) {
   return pooltype == "SUM"       ? Pool::kSum
          : pooltype == "AVERAGE" ? Pool::kAverage
@@ -22,7 +22,7 @@ constexpr Pool pool_of(std::string_view pooltype) {
                                  : Pool::kNone;
 }
 
-// ---- images in the layout of the kernel library: channels in blocks
+// ---- images in the layout of oneDNN: channels in blocks
 inline constexpr int64_t kMostInBlock = 16;  // channels; the block of each machine divides it
 
 }  // namespace anabranch::fused

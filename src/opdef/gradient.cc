@@ -1,4 +1,5 @@
-// What a gradient op has from its forward op: slots, attributes, and the shape function of infer_gradient.cc.
+// Properties that a gradient op inherits from its forward op: slots, attributes, and the shape function
+// (infer_gradient.cc).
 #include <algorithm>
 #include <utility>
 
@@ -11,7 +12,7 @@ bool contains(const std::vector<std::string>& all, const std::string& name) {
   return std::find(all.begin(), all.end(), name) != all.end();
 }
 
-// What is declared takes the place of what follows, and comes behind it otherwise.
+// Declared slots replace inherited ones; others are appended.
 void put_before(std::vector<SlotDef> follow, std::vector<SlotDef>* declared) {
   for (SlotDef& slot : follow) {
     const auto own =
@@ -101,7 +102,7 @@ void OpDef::follow_slots(const OpDef& forward) {
     outs.push_back({.name = ir::grad_name(name),
                     .doc = "as " + of(name),
                     .list = list,
-                    .optional = reads.to.size() > 1});  // a gradient op of which nothing is wanted is not made
+                    .optional = reads.to.size() > 1});  // a gradient op without needed outputs is not created
   }
   put_before(std::move(ins), &inputs_);
   put_before(std::move(outs), &outputs_);

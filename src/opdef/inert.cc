@@ -1,5 +1,5 @@
-// Attributes that files and programs of Fluid carry, and that have no meaning here: they choose a library, tune it, or
-// describe what this engine finds out by itself.
+// Attributes in files and programs of Fluid without meaning here: they choose a library, tune it, or describe what this
+// engine determines itself.
 #include <string_view>
 
 #include "opdef/op_def.h"
@@ -39,7 +39,7 @@ const Inert& find_inert(std::string_view name) {
   for (const Inert& inert : kAll) {
     if (inert.name == name) return inert;
   }
-  AB_THROW(Internal, "{} is no well-known attribute without effect: give its default", name);
+  AB_THROW(Internal, "{} is not a well-known attribute without effect: give its default", name);
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ std::pair<int, int> InferContext::locate(const std::vector<ir::Slot>& slots, std
   int at = 0;
   for (const auto& s : slots) {
     const int n = static_cast<int>(s.args.size());
-    // A lone kEmptyVar stands for "not given".
+    // A single kEmptyVar stands for "not given".
     if (s.name == name) return {at, n == 1 && s.args[0] == ir::kEmptyVar ? 0 : n};
     at += n;
   }

@@ -1,6 +1,6 @@
-// What a shape function sees: the metas (kind, shape, dtype, LoD) of an op's arguments. The same function runs when a
-// layer is called (extents may be kUnknown, no LoD yet, only its depth) and when a plan meets new shapes (everything
-// known, runtime() true). It sets the meta of every output it can; it never touches data.
+// The interface of shape functions: the metas (kind, shape, dtype, LoD) of an op's arguments. The same function runs
+// when a layer is called (extents may be kUnknown, no LoD yet, only its depth) and when a plan gets new shapes
+// (everything known, runtime() true). It sets the meta of every output it can; it never reads data.
 #pragma once
 #include <memory>
 #include <string_view>
@@ -18,7 +18,7 @@ struct Meta {
   Shape shape;  // of SelectedRows: [height, ...]
   DType dtype = DType::kFloat32;
   int lod_level = 0;
-  LoDRef lod;                     // at run time; null when there are no sequences
+  LoDRef lod;                     // at run time; null if there are no sequences
   const Tensor* value = nullptr;  // at run time, of inputs that hold a tensor: for shapes that depend on values
 };
 
@@ -41,13 +41,13 @@ class InferContext {
   const Meta& in(std::string_view slot, int i = 0) const;  // NotFound names the slot when absent
   int n_out(std::string_view slot) const;
   bool has_out(std::string_view slot) const { return n_out(slot) > 0; }
-  Meta& out(std::string_view slot, int i = 0);  // to be filled; absent optional outputs give a scratch Meta
+  Meta& out(std::string_view slot, int i = 0);  // to be set; absent optional outputs give a scratch Meta
 
   // The common cases.
   void same_as(std::string_view out, std::string_view in) { copy(out, in, true); }      // shape, dtype, kind and LoD
   void same_shape(std::string_view out, std::string_view in) { copy(out, in, false); }  // without LoD
   void set_out(std::string_view slot, const Shape& shape, DType dtype, int i = 0);
-  void share_lod(std::string_view out, std::string_view in, int i = 0);  // the out carries the in's sequences
+  void share_lod(std::string_view out, std::string_view in, int i = 0);  // the output gets the input's sequences
 
   // For the callers of shape functions: flattened arguments, slot after slot, as the op lists them.
   std::vector<Meta> ins, outs;
@@ -61,13 +61,12 @@ class InferContext {
   const ir::Op& op_;
   bool runtime_;
   Meta scratch_;
-  std::shared_ptr<GradientShapes> gradient_shapes_;  // of infer_gradient: what it found out when it ran first
+  std::shared_ptr<GradientShapes> gradient_shapes_;  // of infer_gradient: computed at its first run
 };
 
-// The shape function of a gradient op that AB_GRAD gives when there is none. The gradient of an input has the meta of
-// that input, or of an elementwise op, of its output. Outputs and their gradients must have the shapes that the forward
-// op's shape function gives where its inputs are read, and each other's otherwise. Part of hand-written ones that
-// demand more.
+// The inherited shape function of a gradient op. The gradient of an input has the meta of that input, or, for an
+// elementwise op, of its output. Outputs and their gradients must have the shapes of the forward op's shape function if
+// its inputs are read, and otherwise each other's. Hand-written functions with more requirements call it, too.
 void infer_gradient(InferContext& c);
 
 }  // namespace anabranch

@@ -1,4 +1,4 @@
-// The shape function that a gradient op has when it declares none.
+// The shape function of gradient ops that declare none.
 #include <algorithm>
 #include <memory>
 #include <utility>
@@ -7,20 +7,20 @@
 
 namespace anabranch {
 
-// Where a gradient op's shapes come from, as places in its flattened arguments: found once, used at every lay-out.
+// Sources of a gradient op's shapes, as positions in its flattened arguments: determined once, used at every layout.
 struct GradientShapes {
   struct Copy {
     size_t from, to;
   };
   struct Result : Copy {
-    int lod = -1;  // the input whose sequences it carries
+    int lod = -1;  // the input whose sequences it has
   };
   struct Check {
     std::string slot;
     size_t have, want;
   };
-  ir::Op op;                              // the forward op, as far as the gradient op has its arguments
-  std::unique_ptr<InferContext> forward;  // null: the gradient op does not read all inputs of it
+  ir::Op op;                              // the forward op, with the arguments that the gradient op has
+  std::unique_ptr<InferContext> forward;  // null: the gradient op does not read all of its inputs
   std::vector<Copy> args;                 // from the gradient op's inputs to the forward op's
   std::vector<Check> by_forward;          // inputs that have the shape of an output of the forward op
   std::vector<Check> by_each_other;       // inputs that have the shape of another input
@@ -90,7 +90,7 @@ class Finder {
     made_->forward = std::make_unique<InferContext>(forward_, op, runtime);
   }
 
-  // An output and its gradient are alike; of an elementwise op, all outputs are.
+  // An output and its gradient have equal shapes; in an elementwise op, so have all outputs.
   void compare_inputs() {
     int want = -1;
     for (const SlotDef& slot : forward_.outputs()) {
@@ -125,7 +125,7 @@ class Finder {
     }
   }
 
-  // Of lists, each gradient carries the sequences of its own input.
+  // In lists, each gradient has the sequences of its own input.
   int lod_of(const std::string& gradient, size_t i = 0) const {
     for (const auto& [slot, from] : lods_) {
       const auto& args = grad_.input(from);
@@ -150,7 +150,7 @@ void check_alike(const std::string& slot, const Meta& have, const Meta& want) {
            dtype_name(want.dtype), dtype_name(have.dtype));
 }
 
-// The meta of `from`, with the sequences of `carried` where they end at the last row.
+// The meta of `from`, with the sequences of `carried` if they end at the last row.
 void set_result(const Meta& from, const Meta* carried, Meta* to) {
   to->kind = from.kind;
   to->shape = from.shape;

@@ -1,5 +1,5 @@
-// What runs a node in each step: a function with what it captured beside it. A plan's kernels lie in the plan's own
-// array, so that a step walks forward through memory; with std::function each would wait for a block of the heap.
+// The function that runs a node in each step, with its captures. A plan's kernels are in the plan's array, so that a
+// step reads memory sequentially; with std::function each would wait for a heap block.
 #pragma once
 #include <algorithm>
 #include <concepts>
@@ -15,10 +15,10 @@ class KernelContext;
 
 class Kernel {
  public:
-  static constexpr size_t kInline = 80;  // bytes of captures: ten handles; those of larger functions go to the heap
+  static constexpr size_t kInline = 80;  // bytes of captures: ten handles; larger captures go to the heap
 
   Kernel() = default;
-  // From any function; implicit, for factories return lambdas.
+  // From any function; implicit, because factories return lambdas.
   template <class F>
   requires(!std::same_as<std::remove_cvref_t<F>, Kernel> && std::invocable<std::decay_t<F>&, KernelContext&>)
       // NOLINTNEXTLINE(google-explicit-constructor,bugprone-forwarding-reference-overload)
@@ -45,9 +45,9 @@ class Kernel {
   void operator()(KernelContext& c) const { call_(captured_, c); }
 
  private:
-  // How captures that are no plain bytes are moved and ended.
+  // Moving and destroying captures that are not trivially copyable.
   struct Care {
-    void (*move)(void* to, void* from);  // and ends what it moved from
+    void (*move)(void* to, void* from);  // and destroys the source
     void (*destroy)(void* at);
   };
   template <class Fn>

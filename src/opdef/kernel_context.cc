@@ -4,8 +4,8 @@
 
 namespace anabranch {
 namespace {
-// Where the arguments of a slot begin and how many there are. Behind the last argument of an op is Value::nothing():
-// that is where the handle of a slot without arguments points.
+// The offset and number of a slot's arguments. After the last argument of an op comes Value::nothing(), the target of
+// handles of slots without arguments.
 std::pair<int, int> locate(const std::vector<ir::Slot>& slots, std::string_view name) {
   int at = 0;
   std::pair<int, int> found{-1, 0};

@@ -27,9 +27,9 @@ namespace anabranch {
 
 class OpDef;
 
-struct In {  // handle of an input slot: where its arguments begin, how many there are
+struct In {  // handle of an input slot: offset and number of its arguments
   int first = 0, count = 0;
-  explicit operator bool() const { return count > 0; }  // an optional input that is given
+  explicit operator bool() const { return count > 0; }  // an optional input that is present
 };
 struct Out {
   int first = 0, count = 0;
@@ -39,13 +39,13 @@ struct Out {
 // Identity of a random draw: the same (seed, stream, step, replica) gives the same numbers on any number of threads.
 struct RandomKey {
   uint64_t seed = 0;
-  uint64_t stream = 0;  // number of the op in its program, in the low half; the high half is free, for trainers
+  uint64_t stream = 0;  // number of the op in its program, in the low half; the high half is for workers
   uint32_t step = 0, replica = 0;
   uint64_t turns = 0;    // of the loops around the op, mixed; 0 outside of loops
   bool repeats = false;  // the same numbers in each step and on each replica
 };
 
-// Whether a KernelContext is the base of a TurnContext: true of that object alone, not of what is copied from it.
+// Whether a KernelContext is the base of an IterationContext: true for that object only, not for copies of the base.
 class TurnMark {
  public:
   TurnMark() = default;
@@ -60,13 +60,13 @@ class TurnMark {
 
 class KernelContext {
  public:
-  // Filled when the plan is made, constant in a step but for `step`.
+  // Set when the plan is created; constant in a step except for `step`.
   Value* const* ins = nullptr;
-  Value* const* outs = nullptr;  // null where the op writes kEmptyVar
+  Value* const* outs = nullptr;  // null if the op writes kEmptyVar
   Parallel* parallel = nullptr;
   uint32_t step = 0;
   int16_t replica = 0;
-  // What the kernel is called with: this, a LaterContext (completion.h), a DeviceContext (device_context.h).
+  // The dynamic type: this, an AsyncContext (completion.h), a DeviceContext (device_context.h).
   enum class Call : uint8_t { kPlain, kLater, kQueued };
   Call call = Call::kPlain;
   TurnMark in_turn;
@@ -79,14 +79,14 @@ class KernelContext {
   Value& value(Out out, int i = 0) const { return *outs[out.first + i]; }
   bool wants(Out out, int i = 0) const { return out.count > i && outs[out.first + i] != nullptr; }
 
-  // fn(begin, end) over pieces of [0, n) of at least `grain` items, on idle workers of the pool. Pieces depend on n
-  // and grain only, never on the number of threads. Returns when all are done; the first exception is rethrown.
+  // fn(begin, end) over chunks of [0, n) of at least `grain` items, on idle workers of the pool. Chunks depend on n and
+  // grain only, never on the number of threads. Returns when all are done; the first exception is rethrown.
   template <class Fn> void parallel_for(int64_t n, int64_t grain, Fn&& fn) const {
     anabranch::parallel_for(parallel, n, grain, fn);
   }
 };
 
-// Of the ops in a loop: which turn of it, and of the loops around it, is mixed into what they draw.
+// For ops in a loop: mixes the iteration of this and of the outer loops into their random numbers.
 class TurnContext : public KernelContext {
  public:
   TurnContext(const KernelContext& around, int64_t turn) : KernelContext(around), turns_(turns_of(around)) {
@@ -94,7 +94,7 @@ class TurnContext : public KernelContext {
     turns_ = (turns_ ^ (turns_ >> 30)) * 0xbf58476d1ce4e5b9u;
     in_turn.set();
   }
-  // As around it.
+  // As in the surrounding code.
   explicit TurnContext(const KernelContext& around) : KernelContext(around), turns_(turns_of(around)) { in_turn.set(); }
   TurnContext(const TurnContext& other) : TurnContext(static_cast<const KernelContext&>(other)) {}
   // 0 outside of loops.
@@ -104,46 +104,47 @@ class TurnContext : public KernelContext {
   uint64_t turns_;
 };
 
-// A sub-block made ready to run, for the kernels of control flow. A run of it is a turn; a conditional block has at
-// most one. The variables of a block lie in a frame. Where the program holds a gradient of the block, each turn has a
-// frame of its own, which stays for that; elsewhere there is one, and a variable of the block keeps what the turn
-// before has left.
+// A sub-block ready to run, for the kernels of control flow. One run of it is an iteration; a conditional block has at
+// most one. The variables of a block are in a frame. If the program has a gradient of the block, each iteration has a
+// separate frame, which is kept for the gradient; otherwise there is one frame, and a variable of the block keeps the
+// previous iteration's value.
 class BlockRunner {
  public:
   virtual ~BlockRunner() = default;
   virtual void begin() = 0;  // of the op that runs the block: frames of earlier runs are free
   virtual void run(const KernelContext& caller) = 0;
-  // A variable of the block itself, by a number; -1 when it has none of that name. Its value in the frame of the last
-  // turn.
+  // A variable of the block itself, by number; -1 if it has none of that name. Its value is that of the last
+  // iteration's frame.
   virtual int find(const std::string& name) = 0;
   virtual Value& value(int var) = 0;
-  virtual void enter() = 0;  // from here to run(), value() gives those of the turn that comes
+  virtual void enter() = 0;  // from here to run(), value() returns those of the next iteration
 
-  // Of a gradient block. It sees the variables of the forward block as turn number `turn` of that left them.
-  virtual int turns() = 0;  // that the forward block has had
+  // Of a gradient block: selects iteration number `iteration` of the forward block, whose variables it then sees.
+  virtual int turns() = 0;  // number of iterations of the forward block
   virtual void run_back(const KernelContext& caller, int turn) = 0;
-  virtual bool keeps_array(int var) = 0;  // one turn hands it to the next; false where the variable is no array
-  // A variable outside of the forward block, by a number, of which the shapes are known; -1: they are not. Zeros as it
-  // was after a turn, or (-1) before the first.
+  virtual bool keeps_array(int var) = 0;  // passed from iteration to iteration; false if the variable is not an array
+  // A variable outside of the forward block, by number, with known shapes; -1: unknown. Zeros in its shape after an
+  // iteration, or (-1) before the first.
   virtual int find_shaped(const std::string& name) = 0;
   virtual void make_zeros(int shaped, int turn, Value& out) = 0;
 };
 using BlockFactory = std::function<std::shared_ptr<BlockRunner>(int block)>;
 
-// What a factory sees.
+// The interface of factories.
 class KernelArgs {
  public:
   KernelArgs(const OpDef& def, const ir::Op& op, DType dtype, const RandomKey& random,
              const BlockFactory* blocks = nullptr)
       : def_(def), op_(op), dtype_(dtype), random_(random), blocks_(blocks) {}
 
-  In in(std::string_view slot) const;        // count 0 when the optional slot is not given; Internal when no such slot
-  Out out(std::string_view slot) const;      // as written in the op: kEmptyVar counts, see KernelContext::wants
+  // count 0 if the optional slot is absent; Internal if there is no such slot
+  In in(std::string_view slot) const;
+  Out out(std::string_view slot) const;      // as written in the op: kEmptyVar counts, see KernelContext::needs
   bool has_in(std::string_view slot) const;  // the op type has such a slot
   template <class T> const T& attr(std::string_view name) const { return op_.attr<T>(name); }
   const ir::Op& op() const { return op_; }
-  DType dtype() const { return dtype_; }  // the one the kernel was chosen by
-  // Of this op in step 0: a seed of its own repeats, that of the program or the process does not.
+  DType dtype() const { return dtype_; }  // the dtype for which the kernel was chosen
+  // Of this op in step 0: a user seed repeats, that of the program or the process does not.
   const RandomKey& random() const { return random_; }
   std::shared_ptr<BlockRunner> block(const std::string& attr) const;  // of a BLOCK attribute
 

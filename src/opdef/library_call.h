@@ -1,4 +1,4 @@
-// A call of a library of the plug-in - a matrix product, a convolution - which is planned once for each shape.
+// A call of a plug-in's library - a matrix product, a convolution - which is planned once per shape.
 #pragma once
 #include <initializer_list>
 #include <memory>
@@ -22,7 +22,7 @@ class LibraryCall {
   void plan(const DeviceContext& c, const void* desc, size_t size);
 
   const std::string key_;
-  std::vector<char> desc_;  // that it is planned for
+  std::vector<char> desc_;  // for which it is planned
   std::shared_ptr<ab_library> planned_;
   size_t room_ = 0;
 };

@@ -9,7 +9,7 @@
 namespace anabranch {
 namespace {
 
-// Results are the same, only later: without a word nobody would look for the reason.
+// Results are the same, only slower: without a message the user would not look for the reason.
 void say_not_made(const device::Devices& devices) {
   if (!std::get<bool>(get_flag("FLAGS_device_compile"))) return;
   static std::once_flag said;

@@ -1,5 +1,4 @@
-// A kernel that a device's compiler makes for a table which a launch would read otherwise, or the kernel that reads it
-// where none is made.
+// A kernel that a device's compiler creates for a table, or the kernel that interprets the table if none is created.
 #pragma once
 #include <memory>
 #include <type_traits>
@@ -12,7 +11,7 @@ namespace anabranch {
 class MadeKernel {
  public:
   explicit MadeKernel(ab_kernel reads_table) : kernel_(reads_table) {}
-  // Makes it when it is first asked for.
+  // Creates it at first use.
   template <class T> ab_kernel of(const DeviceContext& c, const std::vector<T>& table) {
     static_assert(std::is_trivially_copyable_v<T>);
     if (!asked_) make(c, table.data(), table.size() * sizeof(T));

@@ -1,4 +1,4 @@
-// What the kernel of a node on a device is called with, for those that compute together with other processes.
+// The context of a device kernel that computes together with other processes.
 #pragma once
 #include <vector>
 
@@ -11,11 +11,11 @@ class MeetingContext final : public DeviceContext {
  public:
   using Lookouts = std::vector<device::Lookout*>;
   MeetingContext(const DeviceContext& of_node, Lookouts* lookouts) : DeviceContext(of_node), lookouts_(*lookouts) {}
-  // Internal when the node has no queue.
+  // Internal if the node has no queue.
   static const MeetingContext& of(const KernelContext& c) {
     return static_cast<const MeetingContext&>(DeviceContext::of(c));
   }
-  // What was launched ends only when others do their part: the run looks at this wherever it waits, until it ends.
+  // The launched work depends on other processes: the run polls this at each wait until it ends.
   void look_at(device::Lookout& lookout) const { lookouts_.push_back(&lookout); }
 
  private:

@@ -1,5 +1,5 @@
-// Ops as other versions of Fluid 1.x wrote them. What they leave out, or say with another type, is read as 1.8.5 would
-// have written it; this says what that was.
+// Ops in the form of other versions of Fluid 1.x. Missing or differently typed parts are read as 1.8.5 would have
+// written them; this describes the changes.
 #pragma once
 #include <string>
 #include <vector>
@@ -8,11 +8,11 @@
 
 namespace anabranch {
 
-// A number where a list is declared, as a list of one; any other value as it is.
+// A number in place of a declared list becomes a list of one; any other value is unchanged.
 Attr as_declared_now(const Attr& value, AttrType declared);
 
-// What of the op is not as 1.8.5 writes it, and what it is taken for: "attribute is_test: INT, taken as BOOLEAN". Empty
-// for ops of 1.8.5 and for types that are not offered.
+// The differences of the op from 1.8.5's form, and their interpretation: "attribute is_test: INT, taken as BOOLEAN".
+// Empty for ops of 1.8.5 and for unsupported types.
 std::vector<std::string> old_forms(const ir::Op& op);
 
 }  // namespace anabranch

@@ -1,13 +1,13 @@
-// Which ops a model from a stranger may hold: those that turn inputs into outputs and do nothing else - no file, no
-// network, no process, no call back into Python. An op is none of them until something here says so.
+// The ops that an untrusted model may contain: those that only compute outputs from inputs - no file, no network, no
+// process, no call back into Python. An op qualifies only if it is listed here.
 #pragma once
 #include <string>
 #include <string_view>
 
 namespace anabranch {
 
-// By the family that declares it, all of whose ops but ordered ones only compute; or by the trait
-// kOnlyComputes. False for unknown types.
+// By the family that declares it, if all of its ops except ordered ones only compute; or by the trait kOnlyComputes.
+// False for unknown types.
 bool only_computes(const std::string& type);
 
 const char* op_file(const std::string& type);         // the source file that declares it; null for unknown types

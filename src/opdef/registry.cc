@@ -42,7 +42,7 @@ class Registry {
   }
 
  private:
-  // A gradient op follows its forward op, which may be the gradient of another one.
+  // A gradient op is completed from its forward op, which may itself be a gradient.
   static void complete(const std::map<std::string, OpDef*>& types, OpDef& def) {
     if (def.forward()) return;
     const std::string& type = def.type();

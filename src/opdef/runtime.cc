@@ -15,7 +15,7 @@ void read_meta(const Value& value, Meta* m) {
     m->dtype = t->dtype();
     m->lod = t->lod_ref();
     m->lod_level = static_cast<int>(t->lod().size());
-    m->value = t->place().on_host() ? t : nullptr;  // shape functions read no device
+    m->value = t->place().on_host() ? t : nullptr;  // shape functions do not read devices
   } else if (const auto* r = value.get<SelectedRows>()) {
     check_rows(*r);
     m->kind = VarKind::kSelectedRows;
@@ -29,7 +29,7 @@ void read_meta(const Value& value, Meta* m) {
   }
 }
 
-// What stays as it is, is not written: a parameter may be looked at by another program of its scope meanwhile.
+// Unchanged tensors are not written: another program of the scope may be reading a parameter.
 void give_meta(const Meta& m, Place place, Value* value) {
   // Rank 0 does not occur: the shape function left this output to the kernel.
   if (m.kind == VarKind::kLoDTensor && m.shape.rank() > 0) {
@@ -41,7 +41,7 @@ void give_meta(const Meta& m, Place place, Value* value) {
     auto& rows = value->as<SelectedRows>();
     const int64_t height = m.shape.rank() ? m.shape[0] : 0;
     if (rows.height != height) rows.height = height;
-    if (!rows.value.initialized() && m.shape.rank()) {  // no rows yet, but a width and a dtype that others can read
+    if (!rows.value.initialized() && m.shape.rank()) {  // no rows yet, but a width and a dtype that readers can use
       Shape none = m.shape;
       none.set(0, 0);
       rows.value.resize(none, {m.dtype, place});
@@ -51,8 +51,7 @@ void give_meta(const Meta& m, Place place, Value* value) {
   }
 }
 
-// Tables that live on servers have a shape here and no memory: enough for what asks servers for rows, and for
-// gradients.
+// Tables on servers have a shape here and no memory: enough for ops that request rows, and for gradients.
 bool reads_shapes_of_tables(const OpDef& def) {
   return def.is(kReceives) || (def.forward() && def.forward()->is(kLooksUp));
 }
@@ -75,7 +74,7 @@ RuntimeShapes::RuntimeShapes(const OpDef& def, ir::OpRef op, Places places)
 
 void RuntimeShapes::check_place(const Tensor& tensor, size_t in) const {
   const Place lies = tensor.place(), from = places_.each_from.empty() ? places_.from : places_.each_from[in];
-  // What is fed may lie already where it is copied to.
+  // A fed tensor may already be at its destination.
   const bool fits = from.on_host() ? lies.on_host() || lies == places_.to : lies == from;
   AB_CHECK(fits, Internal, "{}: variable {} must lie at {}, got {}", op_->type, arg_of(op_->inputs, in).name,
            from.str(), lies.str());
@@ -120,8 +119,8 @@ void RuntimeShapes::refresh(Value* const* ins, Value* const* outs) {
   }
 }
 
-// What is updated in place has one memory for input and output. It may shrink, for files of Fluid hold statistics with
-// more elements than an op declares, but neither grow nor change its type.
+// A value updated in place has one memory for input and output. It may shrink, because files of Fluid hold statistics
+// with more elements than an op declares, but neither grow nor change its type.
 void RuntimeShapes::check_in_place(Value* const* ins, Value* const* outs) const {
   for (size_t o = 0; o < context_.outs.size(); ++o) {
     const Meta& out = context_.outs[o];
@@ -145,7 +144,7 @@ void run_op(ir::Op op, const std::function<Value*(const std::string&)>& find, Pa
     for (const auto& s : slots) {
       for (const auto& a : s.args) values.push_back(a == ir::kEmptyVar ? nullptr : find(a));
     }
-    values.push_back(Value::nothing());  // where handles of missing arguments point
+    values.push_back(Value::nothing());  // target of handles for missing arguments
     return values;
   };
   const auto ins = collect(held->inputs), outs = collect(held->outputs);

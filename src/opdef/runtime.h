@@ -1,5 +1,5 @@
 // Shapes at run time: the metas of an op's arguments are read from Values, the shape function runs, and the outputs get
-// shape, dtype, LoD and memory. Also runs a single op on given Values, for tests and for tools.
+// shape, dtype, LoD and memory. Also runs a single op on given Values, for tests and tools.
 #pragma once
 #include <functional>
 
@@ -7,17 +7,17 @@
 
 namespace anabranch {
 
-// Reusable between steps: refreshing allocates nothing when extents did not grow.
+// Reusable between steps: refreshing allocates nothing if extents did not grow.
 class RuntimeShapes {
  public:
-  // Where its tensors lie: `from` holds what it reads, `to` what it makes; where these are given, each lies at its own.
+  // Places of its tensors: `from` for inputs, `to` for outputs; if these are given, each tensor has its own.
   struct Places {
     Place from, to;
     std::vector<Place> each_from = {}, each_to = {};
   };
   RuntimeShapes(const OpDef& def, ir::OpRef op) : RuntimeShapes(def, std::move(op), Places()) {}
   RuntimeShapes(const OpDef& def, ir::OpRef op, Places places);
-  // ins/outs: flattened arguments, null for kEmptyVar. NotFound when an input was never written.
+  // ins/outs: flattened arguments, null for kEmptyVar. NotFound if an input was never written.
   void refresh(Value* const* ins, Value* const* outs);
   const InferContext& context() const { return context_; }
 
@@ -32,7 +32,7 @@ class RuntimeShapes {
   InferContext context_;
 };
 
-// Runs one op (checked and given defaults first) on Values found by name.
+// Runs one op (checked, with defaults) on Values found by name.
 void run_op(ir::Op op, const std::function<Value*(const std::string&)>& find, Parallel* parallel = nullptr,
             uint64_t seed = 0);
 

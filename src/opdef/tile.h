@@ -1,4 +1,4 @@
-// Elementwise float32 ops as loops over a piece of contiguous values: what fused_elementwise strings together. An op's
+// Elementwise float32 ops as loops over a tile of contiguous values: the building blocks of fused_elementwise. An op's
 // kernel and its tile loop apply one function to each element, so they give the same bits.
 #pragma once
 #include <cstdint>
@@ -20,8 +20,8 @@ using TileLoop = std::function<void(const float* const* in, float* out, int64_t 
 struct TileOp {
   // Of an op with several outputs, `result` names the slot that the loop computes.
   std::function<TileLoop(const KernelArgs& op, const std::string& result)> make;
-  int64_t grain = 0;  // elements that are worth handing to another worker
-  // The loop itself where it depends on no attribute; null otherwise.
+  int64_t grain = 0;  // minimum number of elements for another worker
+  // The loop itself if it depends on no attribute; null otherwise.
   UnaryLoop unary = nullptr;
   BinaryLoop binary = nullptr;
 };

@@ -1,5 +1,5 @@
-// What passes and the engine may know of an op without knowing the op. Effects are declared so that the executor can
-// order nodes; traits let a pass ask for a property where it would otherwise list the names of ops.
+// Properties of an op that passes and the engine may use without knowing the op. Effects are declared so that the
+// executor can order nodes; traits let a pass query a property where it would otherwise list the names of ops.
 #pragma once
 #include <functional>
 #include <string>
@@ -9,55 +9,56 @@
 
 namespace anabranch {
 
-// What a node does besides reading inputs and writing outputs.
+// Effects of a node besides reading inputs and writing outputs.
 enum Effect : unsigned {
   kNoEffect = 0,
-  kRandom = 1u << 0,          // draws random numbers
-  kDynamic = 1u << 1,         // output shapes depend on input values: inferred right before the kernel runs
-  kOrdered = 1u << 2,         // keeps program order with all other ordered ops (print, file, reader)
-  kTakesViews = 1u << 3,      // kernel accepts row-strided tensors
-  kRunsBlock = 1u << 4,       // executes a sub-block: reads and writes what the block does
-  kMaybeUnset = 1u << 5,      // inputs may hold nothing (the branch that did not run)
-  kEngineOnly = 1u << 6,      // made by passes and the engine, which vouch for its arguments; no program may hold it
-  kKeepsOutputs = 1u << 7,    // an output that the op does not write in a run keeps what it held
+  kRandom = 1u << 0,      // draws random numbers
+  kDynamic = 1u << 1,     // output shapes depend on input values: inferred right before the kernel runs
+  kOrdered = 1u << 2,     // keeps program order with all other ordered ops (print, file, reader)
+  kTakesViews = 1u << 3,  // kernel accepts row-strided tensors
+  kRunsBlock = 1u << 4,   // executes a sub-block: reads and writes what the block does
+  kMaybeUnset = 1u << 5,  // inputs may hold nothing (the branch that did not run)
+  // created by passes and the engine, which guarantee its arguments; no program may contain it
+  kEngineOnly = 1u << 6,
+  kKeepsOutputs = 1u << 7,    // an output that the op does not write in a run keeps its value
   kRepeats = 1u << 9,         // its sub-block may run many times in a step
   kCompletesLater = 1u << 8,  // its kernel may return before the node has ended (completion.h)
 };
 
 enum Trait : unsigned {
-  kRowWise = 1u << 0,         // Out has a row for each row of the inputs of which the rows are unknown
-  kElementwise = 1u << 1,     // Out has X's shape, each element made of the element of X at its place
+  kRowWise = 1u << 0,         // Out has a row for each row of the inputs with unknown rows
+  kElementwise = 1u << 1,     // Out has X's shape, each element computed from the same element of X
   kLinear = 1u << 2,          // a factor on the gradient of Out is a factor on the gradients of the inputs
   kMean = 1u << 3,            // Out is the mean of elements of X
   kView = 1u << 4,            // Out has the elements of X in their order, in a shape that attributes give
-  kLooksUp = 1u << 5,         // reads or writes only those rows of a table that Ids names
+  kLooksUp = 1u << 5,         // reads or writes only the rows of a table that Ids names
   kBfloat16 = 1u << 6,        // obeys the attribute `bfloat16`: float32 operands are rounded before they are multiplied
-  kWholeParameter = 1u << 7,  // an update that looks at the whole parameter: rows cannot be updated one by one
-  kConstant = 1u << 8,        // Out is full of the number that the attributes `value` and `str_value` give
-  kServed = 1u << 9,          // the caller of a run serves Out: nothing is left to do where it is a reader, or fed
-  kSameForms = 1u << 11,      // outputs that persist keep the shape and the dtype that they have
-  kSends = 1u << 12,          // gives servers what a trainer has computed; who that is, the ops below say
-  kEndsStep = 1u << 13,       // the last of these in a step of the trainer of attribute trainer_id
-  kReceives = 1u << 14,       // takes for that trainer what servers have
-  kKeepsElements = 1u << 15,  // of two arguments that may share memory one has the other's elements in their order
-  kOnlyComputes = 1u << 10,   // turns inputs into outputs and does nothing else, whatever its family and effects say
+  kWholeParameter = 1u << 7,  // an update that reads the whole parameter: rows cannot be updated one by one
+  kConstant = 1u << 8,        // Out is filled with the number of the attributes `value` and `str_value`
+  kServed = 1u << 9,          // the caller of a run serves Out: the op is skipped if it is a reader, or fed
+  kSameForms = 1u << 11,      // persistent outputs keep their shape and dtype
+  kSends = 1u << 12,          // sends a worker's results to servers; the ops below identify the worker
+  kEndsStep = 1u << 13,       // the last of these in a step of the worker of attribute trainer_id
+  kReceives = 1u << 14,       // fetches values from servers for that worker
+  kKeepsElements = 1u << 15,  // of two arguments that may share memory one has the other's elements in order
+  kOnlyComputes = 1u << 10,   // only computes outputs from inputs, for any family and effects
 };
 
-// Images of an op that keep one layout of the kernel library. With an attribute: the op is told by it. Without: it does
-// the same to every element, wherever that lies.
+// Images of an op that keep one layout of oneDNN. With an attribute: it sets the op's layout. Without: the op treats
+// every element alike, for any layout.
 struct ImageGroup {
   std::vector<std::string> slots;
   std::string attr;
 };
 
-// What becomes of persistable state when several trainers have worked on copies of it.
+// How copies of persistent state from several training threads are combined.
 enum class StateMerge {
-  kUnsaid,  // parameters and counts add up, other numbers are averaged
-  kSum,     // what each trainer added
-  kFirst,   // the first trainer's
+  kUnsaid,  // parameters and counts are summed, other numbers are averaged
+  kSum,     // the sum of the changes
+  kFirst,   // the first thread's
 };
 
-// Asked of an op's attributes and of which arguments are given.
+// Depends on an op's attributes and on which arguments are present.
 template <class Result> using OfOp = std::function<Result(const ir::Op&)>;
 
 }  // namespace anabranch

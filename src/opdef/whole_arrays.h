@@ -1,6 +1,5 @@
-// An attribute that autodiff gives to ops with gradient blocks: the arrays of tensors outside of the block of which
-// each turn makes a whole gradient. Of other arrays a turn adds to the elements of the gradient that the turn before
-// has left.
+// An attribute that autodiff gives to ops with gradient blocks: the outer arrays of tensors of which each iteration
+// computes a whole gradient. For other arrays an iteration adds to the elements of the previous iteration's gradient.
 #pragma once
 
 namespace anabranch {

@@ -1,5 +1,5 @@
-// What a function of an op's arithmetic sees: the tensors of its arguments. A gradient op is asked the function of its
-// forward op: there out(slot) is the gradient of that output, which has its shape.
+// The interface of functions for an op's arithmetic: the tensors of its arguments. A gradient op uses the function of
+// its forward op: there out(slot) is the gradient of that output, which has its shape.
 #pragma once
 #include <initializer_list>
 #include <span>
@@ -20,11 +20,12 @@ class WorkContext {
 
   bool gradient() const;
   const ir::Op& op() const { return op_; }
-  const Tensor* in(std::string_view slot) const { return find(op_.inputs, ins_, slot); }  // null: not given, no tensor
+  // null: absent, or not a tensor
+  const Tensor* in(std::string_view slot) const { return find(op_.inputs, ins_, slot); }
   const Tensor* out(std::string_view slot) const;
   double elems_in(std::string_view slot) const;  // of all arguments of the slot
-  // How often the forward op's arithmetic is done: once, and in the gradient op once for each of the gradients of these
-  // inputs that is wanted.
+  // How many times the forward op's arithmetic is done: once, and in the gradient op once for each needed gradient of
+  // these inputs.
   int times(std::initializer_list<std::string_view> inputs) const;
 
  private:
@@ -35,7 +36,7 @@ class WorkContext {
   std::span<Value*const> ins_, outs_;
 };
 
-// The tensor of a value, or the rows of a sparse one; null when it holds neither.
+// The tensor of a value, or the rows of a sparse one; null for other kinds.
 const Tensor* tensor_in(const Value* v);
 double elems_of(const Tensor* t);  // 0 for null
 
