@@ -31,7 +31,7 @@ WORDS = [
     (r"\banew\b", "again", None),
     (r"\bbut for\b", "except", None),
     (r"\b(so|as) many\b(?! (\w+ )?as)", "N", None),
-    (r"(?<!there )\b(is|are|was|were|be) no\b(?! (longer|more|less|later|earlier|worse|better|slower|faster|larger|smaller|"
+    (r"(?<!there )\b(is|are|was|were|be) no\b(?! (longer|second|reason|more|less|later|earlier|worse|better|slower|faster|larger|smaller|"
      r"different|other))", "is not a", None),
     (r"\bof (its|their|his|our|your) own\b", "its own", None),
     (r"\b(hears?|heard) (of|that|from)\b", "is notified of", None),
@@ -54,7 +54,7 @@ WORDS = [
     (r"\bwants?\b|\bwanted\b", "requires, needs, is requested", None),
     (r"\bbegins?\b(?= (a |the )?(thread|server|process|worker))|\bbegins\b", "starts", None),
     (r"\b(in|into) the place of\b|\bin (its|their) place\b|\btakes? the place of\b", "instead of, in place", None),
-    (r"\b(status |of|device|node|fault|step|run) words?\b", "status words -> status, flags", _LANGUAGE),
+    (r"\b(device|node|fault|step|run) words?\b", "status words -> status, flags", _LANGUAGE),
     (r"\bpieces?\b", "chunk (of a file), slice (of a tensor), range", None),
     (r"\bwithout (a )?height\b|\btables? that grows?\b", "growable table", None),
     (r"\bbefore the softmax\b", "logits", None),
