@@ -121,5 +121,6 @@ template <class T> const T& attr_as(std::string_view name, const Attr& attr) {
 }
 #define AB_INSTANTIATE(T) template const T& attr_as<T>(std::string_view name, const Attr& attr)
 AB_EACH_ATTR_TYPE(AB_INSTANTIATE);
+#undef AB_INSTANTIATE
 
 }  // namespace anabranch

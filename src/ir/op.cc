@@ -70,6 +70,7 @@ template <class T> const T& Op::attr(std::string_view name) const {
 }
 #define AB_INSTANTIATE(T) template const T& Op::attr<T>(std::string_view name) const
 AB_EACH_ATTR_TYPE(AB_INSTANTIATE);
+#undef AB_INSTANTIATE
 
 int Op::role() const { return has_attr("op_role") ? attr<int32_t>("op_role") : role::kForward; }
 

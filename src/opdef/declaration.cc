@@ -100,6 +100,7 @@ template <class T> OpDef& OpDef::check_last(std::function<void(const T&)> check)
   template OpDef& OpDef::attr<T>(std::string_view name, AttrValue<T> value, std::string_view doc); \
   template OpDef& OpDef::check_last<T>(std::function<void(const T&)> check)
 AB_EACH_ATTR_TYPE(AB_INSTANTIATE);
+#undef AB_INSTANTIATE
 
 OpDef& OpDef::required_attr(std::string_view name, AttrType type, std::string_view doc) {
   return add_attr({std::string(name), std::string(doc), type, Attr{}, true, {}});

@@ -33,5 +33,6 @@ template <class T> std::function<void(const T&)> within(const char* name, T low,
 AB_INSTANTIATE(int32_t);
 AB_INSTANTIATE(int64_t);
 AB_INSTANTIATE(float);
+#undef AB_INSTANTIATE
 
 }  // namespace anabranch

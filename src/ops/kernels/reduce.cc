@@ -61,5 +61,6 @@ AB_INSTANTIATE(float);
 AB_INSTANTIATE(double);
 AB_INSTANTIATE(int32_t);
 AB_INSTANTIATE(int64_t);
+#undef AB_INSTANTIATE
 
 }  // namespace anabranch
