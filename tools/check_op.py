@@ -41,12 +41,20 @@ def is_of_fluid(name):
     return name in json.loads(read("tools", "fluid_coverage.json"))["ops"]
 
 
+def first_of(files, *preferred):
+    """The file that matches the earliest of these patterns."""
+    def rank(path):
+        return next((i for i, pattern in enumerate(preferred) if re.search(pattern, path)), len(preferred))
+    return min(files, key=rank)
+
+
 def declaration(name, info):
     if info is None:
         return MISSING, "no declaration in src/ops"
-    files = naming(name, os.path.join("src", "ops"), (".cc", ".h"))
-    of_family = [path for path in files if "/%s/" % info["family"] in path]
-    return OK, "family %s: %s" % (info["family"], (of_family or files or ["a table"])[0])
+    files = naming(name, os.path.join("src", "ops", info["family"]), (".cc", ".h")) or ["in a table"]
+    declares = re.compile(r"AB_(OP|GRAD)\(%s\)|declare\w*\(\"%s\"" % (re.escape(name), re.escape(name)))
+    declaring = [path for path in files if path.endswith(".cc") and declares.search(read(path))]
+    return OK, first_of(declaring or files, r"/%s\.cc$" % re.escape(name))
 
 
 def documentation(name, info):
@@ -82,9 +90,9 @@ def layer(name, info):
         return OK, "tools/layer_table.py: " + rows[0].name
     quoted = re.compile(r"""["']%s["']""" % re.escape(name))
     files = [path for path in naming(name, os.path.join("python", "anabranch"), ".py")
-             if quoted.search(read(path)) and "_generated_" not in path]
+             if quoted.search(read(path)) and not re.search("_generated_|__init__", path)]
     if files:
-        return OK, files[0]
+        return OK, first_of(files, "fluid/layers/", "fluid/optimizer/", "fluid/contrib/", "fluid/")
     fluid = json.loads(read("tools", "fluid_modules.json")).get("paddle.fluid.layers", {})
     return (MISSING, "Fluid has the layer %s" % name) if name in fluid else (NOT_NEEDED, "no layer makes this op")
 
@@ -108,8 +116,15 @@ def golden(name, info):
 
 
 def sequences(name, info):
+    """Its entry among the recorded sequences, or recorded random cases whose inputs have sequences."""
+    import sample
     record = json.loads(read("tests", "ops", "lod_of_1_8_5.json"))
-    return (OK, "%d cases" % len(record[name])) if name in record else (MISSING, "not in tests/ops/lod_of_1_8_5.json")
+    if name in record:
+        return OK, "%d cases in tests/ops/lod_of_1_8_5.json" % len(record[name])
+    if info and not info["inputs"]:
+        return NOT_NEEDED, "it has no inputs"
+    with_lod = sum(any(var.get("lod") for var in case["vars"].values()) for case, _ in sample.read().get(name, []))
+    return (OK, "%d differential cases" % with_lod) if with_lod else (MISSING, "not in tests/ops/lod_of_1_8_5.json")
 
 
 def differential(name, info):
