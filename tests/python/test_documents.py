@@ -110,10 +110,6 @@ def test_folders_and_tiers():
     assert table == there
 
 
-def test_the_readme_is_one_screen():
-    assert len(read("README.md").splitlines()) <= 66
-
-
 def test_optimizers_that_work():
     from anabranch.fluid import optimizer
     names = [name for name in optimizer.__all__ if name + "Optimizer" in optimizer.__all__]
@@ -150,16 +146,16 @@ def test_benchmark_rows():
 
 def test_commands_of_dev():
     help_text = subprocess.check_output([os.path.join(ROOT, "dev"), "--help"], universal_newlines=True)
-    known = set(re.findall(r"^  (\w+) ", help_text, re.M))
+    known = set(re.findall(r"^  ([\w-]+) ", help_text, re.M))
     for page in ("README.md", "CONTRIBUTING.md"):
-        assert set(re.findall(r"\./dev (\w+)", read(page))) <= known
+        assert set(re.findall(r"\./dev ([\w-]+)", read(page))) <= known
 
 
 NAMED = re.compile(r"`((?:src|python|tests|tools|docs|cmake|examples|benchmarks)/[\w./]+|\.ci/run)`")
 
 
 def test_files_that_are_named_exist():
-    top = [name for name in os.listdir(ROOT) if name.endswith(".md") and name != "CHANGELOG.md"]
+    top = [name for name in os.listdir(ROOT) if name.endswith(".md") and name != "CHANGELOG.md"] + ["tests/README.md"]
     named = {(page, path) for page in top + pages() for path in NAMED.findall(read(page)) if "GROUP" not in path}
     assert len(named) > 30
     assert not [(page, path) for page, path in named if not os.path.exists(os.path.join(ROOT, path))]

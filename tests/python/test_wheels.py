@@ -42,7 +42,7 @@ def test_a_wheel_that_is_missing_is_named(tmp_path, monkeypatch):
 
 def test_a_row_of_the_table(tmp_path, capsys):
     wheels = loaded("__main__")
-    wheel = tmp_path / "anabranch-0.1.0-cp312-abi3-manylinux_2_35_x86_64.whl"
+    wheel = tmp_path / "anabranch-0.2.0-cp312-abi3-manylinux_2_35_x86_64.whl"
     wheel.write_bytes(bytes(1500000))
     done = subprocess.CompletedProcess([], 0, "plugins: RuntimeError: why\n200 | 2 of 3\n")
     expected = "| 3.13 | `cp312-abi3` | 1.5 | 2.35 | 200 | 2 of 3 |"
