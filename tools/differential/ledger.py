@@ -70,11 +70,11 @@ def rules(rows):
 
 PAGE = """# Operators compared with Fluid 1.8.5
 
-Every operator was run here and in PaddlePaddle Fluid 1.8.5 on random inputs, forward and gradient: %d cases of %d
-operators, at least %d for each, with the seed `%s`, on %s. Two groups of operators are not included: those
-that Fluid 1.8.5 has for GPUs only, and those that act outside of their program (sockets, readers, Python functions,
-printing). `tools/differential` defines the cases and runs them again; `tools/differential/ledger.py --page` writes
-this page.
+Every operator was run here and in PaddlePaddle Fluid 1.8.5 on random inputs, forward and gradient:
+%d cases of %d operators, at least %d for each, with the seed `%s`, on %s. Two groups
+of operators are not included: those that Fluid 1.8.5 has for GPUs only, and those that act outside of
+their program (sockets, readers, Python functions, printing). `tools/differential` defines the cases and
+runs them again; `tools/differential/ledger.py --page` writes this page.
 
 | column | number of cases in which |
 |---|---|
