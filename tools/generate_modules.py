@@ -228,15 +228,18 @@ def room(head: str, sources: dict[str, list[str]]) -> str:
 
 
 def absent_page(absent: dict[str, list[str]], gone: list[str]) -> str:
-    lines = ["# What is not here", "",
-             "Names that Fluid 1.8 lists (`__all__`) and this package does not have; reaching for one raises",
-             "`AttributeError` or `ImportError`, and under `anabranch run` `NotImplementedError` when it is used.",
-             MARK + " from `tools/fluid_modules.json`.", ""]
-    total = {name for names in absent.values() for name in names}
-    lines += ["%d names in %d modules, and %d modules as a whole." % (len(total), len(absent), len(gone)), "",
-              "| module | names that are absent |", "|---|---|"]
-    lines += ["| `%s` | %s |" % (module, ", ".join("`%s`" % n for n in names)) for module, names in absent.items()]
-    lines += ["", "## Modules of which nothing is here", ""]
+    names_of = {module: names for module, names in absent.items() if names}
+    total = {name for names in names_of.values() for name in names}
+    lines = ["# Absent names", "",
+             "Anabranch has all public names (`__all__`) of PaddlePaddle Fluid 1.8.5 except these:",
+             "%d names in %d modules, and %d complete modules. Using one raises `AttributeError` or"
+             % (len(total), len(names_of), len(gone)),
+             "`ImportError`. Under `anabranch run`, these names can be imported, and their first use",
+             "raises `NotImplementedError` with a hint.", "",
+             MARK + " from `tools/fluid_modules.json`.", "",
+             "## Names", "", "| module | absent names |", "|---|---|"]
+    lines += ["| `%s` | %s |" % (module, ", ".join("`%s`" % n for n in names)) for module, names in names_of.items()]
+    lines += ["", "## Complete modules", ""]
     lines += ["- `%s`%s" % (m, ": " + ", ".join("`%s`" % n for n in table()[m]) if table()[m] else "") for m in gone]
     return "\n".join(lines) + "\n"
 

@@ -93,7 +93,7 @@ def texts(folders, ends):
     for folder in folders:
         for at, _, names in os.walk(os.path.join(ROOT, folder)):
             for name in names:
-                if name.endswith(ends):
+                if name.endswith(ends) and name != "glossary.md":  # it lists the words that were replaced
                     path = os.path.join(at, name)
                     with open(path, encoding="utf-8") as file:
                         yield os.path.relpath(path, ROOT), file.read()

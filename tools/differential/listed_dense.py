@@ -7,14 +7,14 @@ from listed_dense_errors import LOGIC, PAIRS, REDUCTIONS, REFUSED, TAKEN
 NOTHING = "operators on no elements, on sequences without rows, on parameters without extents"
 MORE = "arguments with one axis of extent 1 more or fewer, with more columns, of a lower rank, of all extents known"
 PART = "arguments of which 1.8.5 reads a part, or more than there is"
-UNKNOWN = "operators that want an extent to be known while the program is built"
+UNKNOWN = "operators that require a known extent while the program is built"
 MEETS = "comparisons, elementwise operators: an extent of 1 in X that is larger in Y; an `axis` that does not fit"
 LOD = (
     "sequences that do not end at the last row of a result (`accuracy`, `index_select` on axis 0, `stack` of "
     "one tensor ...)"
 )
 NO_AXIS = "`unbind` of a vector, `p_norm` over the only axis, `fill` with an empty shape"
-COUNTERS = "state that an operator updates in its place, when the script gives it sequences or another shape"
+COUNTERS = "state that an operator updates in place, if the script gives it sequences or another shape"
 WIDE_ROWS = "sparse rows of more than two axes"
 HALF = "tables of int8 in `lookup_table`, `lookup_table_v2`; float16 in `fill_any_like`, `erf`, `kron`"
 CANCELS = "roots of what nearly cancels: `norm` with an `epsilon` below 0, `rmsprop` with a `decay` below 0"
@@ -35,7 +35,7 @@ RULES += [
     Rule(WORKS, "`uniform_random` with `min` equal to `max`", ("uniform_random",), theirs="min must less then max"),
     Rule(WORKS, "`assign` of nothing", ("assign",), when=when.without("X")),
     Rule(WORKS, "`fc` with relu and without a bias, in the operator", ("fc",), theirs="bias is NULL"),
-    Rule(WORKS, "`split`, `sections` that do not fit beside `num`", ("split",), when=when.has(lambda a: a["num"] > 0)),
+    Rule(WORKS, "`split`, `sections` that contradict `num`", ("split",), when=when.has(lambda a: a["num"] > 0)),
     Rule(WORKS, "`cumsum`, an `axis` below -1", ("cumsum",), when=when.has(lambda a: a["axis"] < -1)),
     Rule(
         WORKS,
@@ -73,14 +73,14 @@ RULES += [
     Rule(RAISES, HALF, ("erf", "kron", "fill_any_like"), ours="o[fn] float16"),
     Rule(
         RAISES,
-        "`bce_loss` with labels of another shape, `partial_concat` and `partial_sum` of columns that are not there, "
+        "`bce_loss` with labels of another shape, `partial_concat` and `partial_sum` of columns that do not exist, "
         "`fill` with too few numbers",
         ("bce_loss", "partial_concat", "partial_sum"),
         ours="one shape|must not exceed",
     ),
     Rule(
         RAISES,
-        "`sampling_id`: the declared dtype of its places; a matrix without columns",
+        "`sampling_id`: the declared dtype of its indices; a matrix without columns",
         ("sampling_id",),
         ours="column",
     ),
@@ -165,7 +165,7 @@ RULES += [
     # ---- gradients
     Rule(
         GRADIENT,
-        "`fused_elemwise_activation`, X times a function of Y: the gradient by Y",
+        "`fused_elemwise_activation`, X times a function of Y: the gradient with respect to Y",
         ("fused_elemwise_activation",),
         why="gradient of y0@GRAD: -?[0-9]",
         when=when.has(

@@ -29,16 +29,16 @@ from when_nets import (
 )
 
 DTYPE = "a dtype without a kernel in 1.8.5: mostly float64, or integers"
-COUNTERS = "state that an operator updates in its place, when the script gives it sequences or another shape"
+COUNTERS = "state that an operator updates in place, if the script gives it sequences or another shape"
 NOTHING = "operators on no elements, on sequences without rows, on parameters without extents"
 TAKEN = "arguments with one axis of extent 1 more or fewer, with more columns, of a lower rank, of all extents known"
-FREE = "attributes that 1.8.5 limits, inputs that it wants although they change nothing"
+FREE = "attributes that 1.8.5 restricts, inputs that it requires although they have no effect"
 MEANT = "arguments of which 1.8.5 reads a part, or more than there is"
 OUTSIDE = "averages of `pool2d`, `pool3d` over a window that lies outside of the image (`ceil_mode`)"
 ADAPTIVE = (
     "the operators `pool2d`, `pool3d` with `adaptive`: of maxima, of images without pixels, with `global_pooling`"
 )
-INDEXED = "gradient of `max_pool2d_with_index`, `max_pool3d_with_index` through windows that lie outside of the image"
+INDEXED = "gradient of `max_pool2d_with_index`, `max_pool3d_with_index` through windows outside of the image"
 IM2SEQUENCE = "`im2sequence` with an `input_image_size` beyond the image; the gradient with `input_image_size`"
 DEFORMED = "`deformable_conv` with `im2col_step` other than 1 (the default is 64)"
 POLYGONS = "`multiclass_nms` of polygons that cross themselves"
@@ -63,7 +63,8 @@ OF_LEVELS = (
 APPENDED = "`lod_append` below a level of sequences"
 TIMES = "sequences of `expand` with ExpandTimes, whose attribute holds -1"
 TREE = (
-    "`tree_conv`, nodes that no edge names; gradient by the nodes with `output_size` above 1; edges that make no tree"
+    "`tree_conv`, nodes that no edge names; gradient by the nodes with `output_size` above 1; "
+    "edges that do not form a tree"
 )
 INSTAG = "`filter_by_instag` of more than two axes, or of tags of several levels"
 FP16 = "`save_as_fp16`, `load_as_fp16` of other than float32"
@@ -268,7 +269,7 @@ RULES = [
     Rule(
         GRADIENT, "gradient of an array of which some elements are not read", ("read_from_array",), why=r"not of \['x"
     ),
-    Rule(DIFFERS, "`split_lod_tensor`, a side that gets nothing", ("split_lod_tensor",), why=r"sequences \[\[0\]"),
+    Rule(DIFFERS, "`split_lod_tensor`, an empty side", ("split_lod_tensor",), why=r"sequences \[\[0\]"),
     Rule(
         WORKS,
         "operators that wait for the streams of a GPU",

@@ -7,7 +7,7 @@ from listed_nets import RULES as NETS
 
 NOTHING = "operators on no elements, on sequences without rows, on parameters without extents"
 REDUCED = "`reduce_*`, attributes `in_dtype`, `out_dtype`"
-COUNTERS = "state that an operator updates in its place, when the script gives it sequences or another shape"
+COUNTERS = "state that an operator updates in place, if the script gives it sequences or another shape"
 ALL_AXES = "`reduce_*` with all axes listed, gradient; with `keep_dim` over all"
 FUSED = "attributes of fused convolutions (`fuse_brelu` ...) in a program"
 SPARSE = "`Ftrl`, `Adadelta`, `Adamax`, `DecayedAdagrad`, `LarsMomentum` with sparse gradients"
@@ -61,7 +61,7 @@ RULES = DENSE + NETS + [
     ),
     Rule(
         DIFFERS,
-        "sparse gradients whose ids come in no order, `Momentum` and `RMSProp`; of more than two axes",
+        "sparse gradients with unsorted ids, `Momentum` and `RMSProp`; of more than two axes",
         ("momentum", "rmsprop", "adam", "adagrad"),
         why="param|velocity|moment|mean",
         when=when.either(when.unordered, when.wide_rows),
