@@ -46,13 +46,24 @@ function(ab_compile_small target)
   set_target_properties(${target} PROPERTIES ab_small TRUE)
 endfunction()
 
-# Paths below the root are the same to ccache in every checkout, so checkouts share what they compile. It keeps compiled
-# headers, too, and for those asks to be told that no file depends on __TIME__.
+# compile_timer.c records what each file costs and sets up ccache, so that checkouts share what they compile.
 find_program(ANABRANCH_CCACHE ccache)
-if(ANABRANCH_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}
-      CCACHE_SLOPPINESS=pch_defines,time_macros ${ANABRANCH_CCACHE})
-  set(CMAKE_C_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
+function(ab_compile_timer)
+  set(program ${PROJECT_BINARY_DIR}/compile_timer)
+  set(source ${PROJECT_SOURCE_DIR}/cmake/compile_timer.c)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source})
+  if(NOT EXISTS ${program} OR ${source} IS_NEWER_THAN ${program})
+    execute_process(COMMAND ${CMAKE_C_COMPILER} -O1 -o ${program} ${source} COMMAND_ERROR_IS_FATAL ANY)
+  endif()
+  set(launcher ${program} ${PROJECT_BINARY_DIR}/compile-times.tsv ${PROJECT_SOURCE_DIR})
+  if(ANABRANCH_CCACHE)
+    list(APPEND launcher ${ANABRANCH_CCACHE})
+  endif()
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher} PARENT_SCOPE)
+  set(CMAKE_C_COMPILER_LAUNCHER ${launcher} PARENT_SCOPE)
+endfunction()
+if(NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  ab_compile_timer()
 endif()
 
 find_program(ANABRANCH_MOLD mold)
