@@ -1,11 +1,18 @@
-"""scikit-build-core for pip, which shows nothing of what a build prints: here the terminal says how far it is.
+"""scikit-build-core for pip, with two additions.
 
-What the build prints goes on to pip; the lines in which ninja counts, "[12/624] ...", also move a line on the terminal
-of the user, where there is one.
+Where `./dev` has configured build/release for this kind of interpreter, its build is brought up to date, which takes
+seconds if nothing has changed, and its files are packed. Otherwise scikit-build-core compiles everything in a build folder
+for the wheel's tag. Settings given by --config-settings always take the second way.
+
+pip does not show what a build prints, so the lines in which ninja counts, "[12/624] ...", also update a progress line on
+the user's terminal, if there is one. All output is passed on to pip.
 """
 import contextlib
+import importlib.machinery
 import os
 import re
+import shutil
+import subprocess
 import sys
 import threading
 
@@ -13,9 +20,11 @@ from scikit_build_core.build import *  # noqa: F403  (all other hooks)
 from scikit_build_core.build import build_editable as _build_editable
 from scikit_build_core.build import build_wheel as _build_wheel
 
-sys.path.append(os.path.dirname(os.path.abspath(__file__)))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.append(HERE)
 from build_progress import Line  # noqa: E402
 
+RELEASE = os.path.join(os.path.dirname(HERE), "build", "release")
 COUNTS = re.compile(rb"\[(\d+)/(\d+)\]")
 
 
@@ -60,13 +69,37 @@ def progress(terminal):
             os.close(kept)
 
 
+def up_to_date(release):
+    """The folder of the module and its plug-ins in a build of `./dev`, after ninja has updated them; None where there is
+    no such build, it fails, or it is not for this kind of interpreter."""
+    package, ninja = os.path.join(release, "python"), shutil.which("ninja")
+    built = [name for name in (os.listdir(package) if os.path.isdir(package) else []) if name.startswith("_core")]
+    if not ninja or not any("_core" + suffix in built for suffix in importlib.machinery.EXTENSION_SUFFIXES):
+        return None
+    # pip points PYTHONPATH at the build's own environment, which that build must not see.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    done = subprocess.run([ninja, "-C", release, "python_package"], env=environment)
+    if done.returncode:
+        print("build/release cannot be updated, so everything is compiled for this wheel")
+        return None
+    return package
+
+
+def settings(given, release):
+    """The settings for scikit-build-core: those of the user, else such that a finished build is packed."""
+    package = None if given else up_to_date(release)
+    if package is None:
+        return given
+    return {"cmake.define.ANABRANCH_BUILT": package, "build-dir": "build/packed-{wheel_tag}"}
+
+
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     """str: the name of the wheel, as the hook of PEP 517 has it."""
     with progress(_terminal()):
-        return _build_wheel(wheel_directory, config_settings, metadata_directory)
+        return _build_wheel(wheel_directory, settings(config_settings, RELEASE), metadata_directory)
 
 
 def build_editable(wheel_directory, config_settings=None, metadata_directory=None):
     """str: the name of the wheel, as the hook of PEP 660 has it."""
     with progress(_terminal()):
-        return _build_editable(wheel_directory, config_settings, metadata_directory)
+        return _build_editable(wheel_directory, settings(config_settings, RELEASE), metadata_directory)
