@@ -1,4 +1,4 @@
-# Shared libraries that the package loads when they are wanted: each needs a library that many users never do. They use
+# Shared libraries that the package loads on demand: each depends on a library that many users never need. They use
 # headers of src/ that need no symbol of the engine.
 
 # ab_plugin(<name> <what is missing without it> <header> <library>...): the folder plugins/<name>, when all of them are
@@ -29,7 +29,7 @@ function(ab_plugin name without header)
   install(TARGETS anabranch_${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/anabranch COMPONENT cpp ${ab_at_install})
 endfunction()
 
-if(ANABRANCH_CORE)  # they were installed with the engine, and know nothing of Python
+if(ANABRANCH_CORE)  # installed with the engine; they do not depend on Python
   install(DIRECTORY ${ANABRANCH_CORE}/${CMAKE_INSTALL_LIBDIR}/anabranch/ DESTINATION anabranch COMPONENT python
           EXCLUDE_FROM_ALL)
   return()
@@ -38,7 +38,7 @@ endif()
 ab_plugin(grpc "parameter servers work within one process only" grpcpp/grpcpp.h grpc++ grpc gpr)
 ab_plugin(gloo "processes without servers cannot add up" gloo/rendezvous/context.h gloo)
 
-# GPUs of NVIDIA. Off where nobody asks for it: compiling the kernels takes minutes, and no GPU has run them yet.
+# NVIDIA GPUs. Off by default: compiling the kernels takes minutes. The plug-in has run on one H100.
 option(ANABRANCH_CUDA_PLUGIN "the plug-in for GPUs, compiled by an nvcc of CUDA 13 or later" OFF)
 function(ab_cuda_plugin)
   include(${PROJECT_SOURCE_DIR}/cmake/cuda.cmake)
@@ -54,8 +54,11 @@ if(ANABRANCH_CUDA_PLUGIN)
   ab_cuda_plugin()
 endif()
 
-# Devices that the CPU plays, for tests: in no installation.
+# The simulated device, for tests only: it is never installed.
 if(ANABRANCH_BUILD_TESTS)
   add_subdirectory(${PROJECT_SOURCE_DIR}/plugins/simdevice)
   set_target_properties(anabranch_simdevice PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/python)
+  if(TARGET simdevice_tests)
+    add_dependencies(cpp_tests anabranch_simdevice simdevice_tests device_kernels_test)
+  endif()
 endif()

@@ -1,10 +1,16 @@
-# What is built from the engine besides the Python module: C++ tests, benchmarks, examples. Adding a file is enough.
-function(ab_programs folder)                          # one program for each .cc of the folder
+# What is built from the engine besides the Python module: C++ tests, benchmarks, examples. Adding a file is enough. None of
+# it is part of the default target: `./dev` names the targets that a command needs.
+add_custom_target(cpp_tests)
+add_custom_target(cpp_programs)
+
+# ab_programs(<folder> <library>...): one program for each .cc of the folder.
+function(ab_programs folder)
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cc)
   foreach(source IN LISTS sources)
     get_filename_component(name ${source} NAME_WE)
-    add_executable(${name} ${source})
+    add_executable(${name} EXCLUDE_FROM_ALL ${source})
     target_link_libraries(${name} PRIVATE anabranch ${ARGN})
+    add_dependencies(cpp_programs ${name})
   endforeach()
 endfunction()
 
@@ -14,21 +20,20 @@ if(ANABRANCH_BUILD_TESTS)
   if(tests)
     find_package(GTest REQUIRED)
     include(GoogleTest)
-    add_executable(anabranch_tests ${tests} ${PROJECT_SOURCE_DIR}/tests/cpp/resting_threads.cc)
+    add_executable(anabranch_tests EXCLUDE_FROM_ALL ${tests} ${PROJECT_SOURCE_DIR}/tests/cpp/resting_threads.cc)
     target_include_directories(anabranch_tests PRIVATE ${PROJECT_SOURCE_DIR}/tests/cpp)
     target_link_libraries(anabranch_tests PRIVATE anabranch GTest::gmock GTest::gtest GTest::gtest_main)
     ab_precompile(anabranch_tests <gmock/gmock.h> <gtest/gtest.h>)
     gtest_discover_tests(anabranch_tests DISCOVERY_MODE PRE_TEST WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
                          DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300)
     # Counts heap calls by taking their place, which other tests must not be slowed or confused by.
-    add_executable(anabranch_steady_tests ${PROJECT_SOURCE_DIR}/tests/cpp/steady/steady.cc
-                                          ${PROJECT_SOURCE_DIR}/tests/cpp/steady/loops.cc
-                                          ${PROJECT_SOURCE_DIR}/tests/cpp/steady/devices.cc
-                                          ${PROJECT_SOURCE_DIR}/tests/cpp/steady/calls.cc)
+    file(GLOB tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/cpp/steady/*.cc)
+    add_executable(anabranch_steady_tests EXCLUDE_FROM_ALL ${tests})
     target_include_directories(anabranch_steady_tests PRIVATE ${PROJECT_SOURCE_DIR}/tests/cpp)
     target_link_libraries(anabranch_steady_tests PRIVATE anabranch GTest::gtest GTest::gtest_main ${CMAKE_DL_LIBS})
     gtest_discover_tests(anabranch_steady_tests DISCOVERY_MODE PRE_TEST WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
                          DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300)
+    add_dependencies(cpp_tests anabranch_tests anabranch_steady_tests)
     ab_programs(tests/cpp/replay)                     # run by tests/trials/test_loop_replay.py
   endif()
 endif()
@@ -38,6 +43,7 @@ if(ANABRANCH_BUILD_EXAMPLES)
   if(ANABRANCH_BUILD_TESTS AND TARGET train_regression)
     add_test(NAME example_train_regression COMMAND train_regression)
     set_tests_properties(example_train_regression PROPERTIES TIMEOUT 60 PASS_REGULAR_EXPRESSION "last loss 0\\.000")
+    add_dependencies(cpp_tests train_regression)
   endif()
   file(GLOB benchmarks ${PROJECT_SOURCE_DIR}/benchmarks/cpp/*.cc)
   if(benchmarks)

@@ -20,6 +20,14 @@ target_link_options(_core PRIVATE -Wl,--exclude-libs,ALL)
 set_target_properties(_core PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${package})
 
 install(TARGETS _core LIBRARY DESTINATION anabranch COMPONENT python EXCLUDE_FROM_ALL)
+
+# What the Python package loads: the module, its stub and the plug-ins that could be built.
+add_custom_target(python_package DEPENDS _core)
+foreach(plugin anabranch_grpc anabranch_gloo)
+  if(TARGET ${plugin})
+    add_dependencies(python_package ${plugin})
+  endif()
+endforeach()
 if(ANABRANCH_SANITIZE)  # such a module loads only where the sanitizer is preloaded
   return()
 endif()
@@ -30,4 +38,5 @@ add_custom_command(
   COMMAND sh -c "'${Python_EXECUTABLE}' -m nanobind.stubgen -q -m _core -i . -o _core.pyi || touch _core.pyi"
   DEPENDS _core WORKING_DIRECTORY ${package} VERBATIM)
 add_custom_target(stub ALL DEPENDS ${package}/_core.pyi)
+add_dependencies(python_package stub)
 install(FILES ${package}/_core.pyi DESTINATION anabranch COMPONENT python EXCLUDE_FROM_ALL OPTIONAL)
