@@ -40,12 +40,6 @@ if(ANABRANCH_SANITIZE)
   endif()
 endif()
 
-# ab_compile_small(<target>): short machine code rather than fast loops, in builds for use.
-function(ab_compile_small target)
-  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-Os>)
-  set_target_properties(${target} PROPERTIES ab_small TRUE)
-endfunction()
-
 # compile_timer.c records what each file costs and sets up ccache, so that checkouts share what they compile.
 find_program(ANABRANCH_CCACHE ccache)
 function(ab_compile_timer)

@@ -110,8 +110,8 @@ def summary(raw, offset, seconds, one_line):
     if not rows:
         return ""
     cached = sum(row.verdict != "compiled" for row in rows)
-    text = "Compiled %d files in %s: %.0f CPU seconds%s" % (
-        len(rows), clock(seconds), sum(row.cpu for row in rows), ", %d files from ccache" % cached if cached else "")
+    text = "Compiled %d files%s in %s, %.0f CPU seconds" % (
+        len(rows), " (%d from ccache)" % cached if cached else "", clock(seconds), sum(row.cpu for row in rows))
     if one_line:
         return text
     parts = ["  %7.1f  %s" % part for part in by_folder(rows)]
