@@ -35,13 +35,13 @@ template <class T> void permute(std::vector<T>* items, Random random) {
 }
 
 // The slots of a record.
-struct Piece {
+struct Segment {
   const uint32_t* begin;
   size_t words;
 };
 
-std::vector<Piece> pieces_of(const uint32_t* at, const RecordShape& shape) {
-  std::vector<Piece> pieces;
+std::vector<Segment> pieces_of(const uint32_t* at, const RecordShape& shape) {
+  std::vector<Segment> pieces;
   for (const auto& part : shape.parts()) {
     const size_t words = part.fixed ? part.words_of(part.fixed) : 1 + part.words_of(*at);
     pieces.push_back({at, words});
@@ -98,10 +98,10 @@ std::vector<std::vector<uint32_t>> permutations(const Schema& schema, const std:
 }
 
 // A list of one slot, from several records.
-void join(const std::vector<Piece>& parts, bool is_float, std::vector<uint32_t>* out) {
+void join(const std::vector<Segment>& parts, bool is_float, std::vector<uint32_t>* out) {
   const size_t count_at = out->size();
   out->push_back(0);
-  for (const Piece& part : parts) out->insert(out->end(), part.begin + 1, part.begin + part.words);
+  for (const Segment& part : parts) out->insert(out->end(), part.begin + 1, part.begin + part.words);
   const size_t words = out->size() - count_at - 1;
   (*out)[count_at] = static_cast<uint32_t>(is_float ? words : words / 2);
 }
@@ -116,7 +116,7 @@ Records shuffle_slots(const Records& from, const Schema& schema, const std::vect
                       uint64_t round) {
   const RecordShape shape(schema);
   const auto sources = permutations(schema, slots, from.order.size(), seed, round);
-  std::vector<std::vector<Piece>> lists(sources.size());  // of the slots that move, by record
+  std::vector<std::vector<Segment>> lists(sources.size());  // of the slots that move, by record
   for (size_t slot = 0; slot < sources.size(); ++slot) {
     if (sources[slot].empty()) continue;
     for (const Records::At at : from.order) lists[slot].push_back(pieces_of(record(from, at), shape)[slot]);
@@ -124,10 +124,10 @@ Records shuffle_slots(const Records& from, const Schema& schema, const std::vect
   RecordsBuilder builder(schema);
   std::vector<uint32_t> words;
   for (size_t i = 0; i < from.order.size(); ++i) {
-    const std::vector<Piece> own = pieces_of(record(from, from.order[i]), shape);
+    const std::vector<Segment> own = pieces_of(record(from, from.order[i]), shape);
     words.clear();
     for (size_t slot = 0; slot < own.size(); ++slot) {
-      const Piece& piece = sources[slot].empty() ? own[slot] : lists[slot][sources[slot][i]];
+      const Segment& piece = sources[slot].empty() ? own[slot] : lists[slot][sources[slot][i]];
       words.insert(words.end(), piece.begin, piece.begin + piece.words);
     }
     builder.add(words, *from.blocks[from.order[i].block], from.order[i].row);
@@ -149,11 +149,11 @@ Records merge_by_ins_id(const Records& from, const Schema& schema, int64_t merge
   std::vector<uint32_t> words;
   for (const auto& group : groups) {
     if (merge_size > 0 && static_cast<int64_t>(group.size()) != merge_size) continue;
-    std::vector<std::vector<Piece>> members;
+    std::vector<std::vector<Segment>> members;
     for (const Records::At at : group) members.push_back(pieces_of(record(from, at), shape));
     words.clear();
     for (size_t slot = 0; slot < shape.parts().size(); ++slot) {
-      std::vector<Piece> parts;
+      std::vector<Segment> parts;
       const bool dense = schema.used()[slot]->dense;
       for (const auto& member : members) parts.push_back(member[slot]);
       if (dense) {

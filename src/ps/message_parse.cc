@@ -6,7 +6,7 @@
 namespace anabranch::ps {
 namespace {
 
-constexpr size_t kAlign = 64;
+constexpr size_t kPartAlign = 64;
 
 void check_tensor(const Part& p, int i) {
   AB_CHECK(p.rank <= kMaxRank, InvalidArgument, "part {} of a message has rank {}, the most is {}", i, p.rank,
@@ -38,9 +38,9 @@ void check_part(const Part& p, int i, size_t left) {
 MessageRef Message::parse(std::shared_ptr<const char> bytes, size_t size) {
   AB_CHECK(size >= sizeof(Header), InvalidArgument, "a message has at least {} bytes, got {}", sizeof(Header), size);
   auto m = std::shared_ptr<Message>(new Message());
-  if (reinterpret_cast<uintptr_t>(bytes.get()) % kAlign) {  // parts are read in place
-    const size_t room = (size + kAlign - 1) / kAlign * kAlign;
-    m->memory_.reset(static_cast<char*>(std::aligned_alloc(kAlign, room)));
+  if (reinterpret_cast<uintptr_t>(bytes.get()) % kPartAlign) {  // parts are read in place
+    const size_t room = (size + kPartAlign - 1) / kPartAlign * kPartAlign;
+    m->memory_.reset(static_cast<char*>(std::aligned_alloc(kPartAlign, room)));
     if (!m->memory_) throw std::bad_alloc();
     std::memcpy(m->memory_.get(), bytes.get(), size);
   } else {
@@ -66,7 +66,7 @@ void Message::walk() {
     const Part& p = *reinterpret_cast<const Part*>(data() + at);
     check_part(p, static_cast<int>(i), size_ - at - sizeof(Part));
     at_.push_back(at);
-    const size_t next = at + sizeof(Part) + (p.bytes + kAlign - 1) / kAlign * kAlign;
+    const size_t next = at + sizeof(Part) + (p.bytes + kPartAlign - 1) / kPartAlign * kPartAlign;
     AB_CHECK(next <= size_, InvalidArgument, "a message ends inside of part {}", i);
     at = next;
   }

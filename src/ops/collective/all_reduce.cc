@@ -9,7 +9,7 @@
 #include "ops/device/launch_tensor.h"
 #include "ops/device/weigh.h"
 
-namespace anabranch::collective {
+namespace anabranch::collective::all_reduce_op {
 namespace {
 
 constexpr int64_t kGrain = 1 << 14;
@@ -246,4 +246,4 @@ AB_OP(barrier)
     .no_grad("orders nodes")
     .cpu_any([](const KernelArgs&) -> Kernel { return [](KernelContext&) {}; });
 
-}  // namespace anabranch::collective
+}  // namespace anabranch::collective::all_reduce_op

@@ -1,7 +1,7 @@
 // What a gradient block adds to the sum that its turns hand on (opdef/sums_of_turns.h).
 #include "ops/control/add_up.h"
 
-namespace anabranch::control {
+namespace anabranch::control::add_to_sum_op {
 namespace {
 
 AB_OP(add_to_sum)
@@ -22,4 +22,4 @@ AB_OP(add_to_sum)
     });
 
 }  // namespace
-}  // namespace anabranch::control
+}  // namespace anabranch::control::add_to_sum_op

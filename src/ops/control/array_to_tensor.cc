@@ -4,7 +4,7 @@
 #include "opdef/op_def.h"
 #include "ops/control/pieces.h"
 
-namespace anabranch::control {
+namespace anabranch::control::array_to_tensor_op {
 namespace {
 
 const TensorArray& elements(const KernelContext& c, In x) {
@@ -156,4 +156,4 @@ AB_GRAD(tensor_array_to_tensor)
     });
 
 }  // namespace
-}  // namespace anabranch::control
+}  // namespace anabranch::control::array_to_tensor_op

@@ -7,7 +7,7 @@
 #include "ops/kernels/add_tensor.h"
 #include "ops/kernels/copy.h"
 
-namespace anabranch::control {
+namespace anabranch::control::arrays_op {
 namespace {
 
 constexpr int64_t kMostElements = int64_t{1} << 24;
@@ -210,4 +210,4 @@ AB_OP(lod_array_length)
       };
     });
 
-}  // namespace anabranch::control
+}  // namespace anabranch::control::arrays_op

@@ -3,7 +3,7 @@
 // `Scope` carries nothing: it orders the gradient after the forward op.
 #include "ops/control/block_gradient.h"
 
-namespace anabranch::control {
+namespace anabranch::control::conditional_block_op {
 namespace {
 
 bool holds(const KernelContext& c, In cond) {
@@ -78,4 +78,4 @@ void declare_conditional_block_grad() {
 AB_OPS(declare_conditional_block_grad);
 
 }  // namespace
-}  // namespace anabranch::control
+}  // namespace anabranch::control::conditional_block_op

@@ -6,7 +6,7 @@
 #include "ops/declare/attr_checks.h"
 #include "ops/declare/declare.h"
 
-namespace anabranch::control {
+namespace anabranch::control::get_places_op {
 namespace {
 
 AB_OP(get_places)
@@ -26,4 +26,4 @@ AB_OP(get_places)
     });
 
 }  // namespace
-}  // namespace anabranch::control
+}  // namespace anabranch::control::get_places_op

@@ -5,7 +5,7 @@
 #include "opdef/op_def.h"
 #include "ops/control/rank_table.h"
 
-namespace anabranch::control {
+namespace anabranch::control::lod_array_op {
 namespace {
 
 const TensorArray& array_of(const KernelContext& c, In in, const char* slot) {
@@ -210,4 +210,4 @@ AB_GRAD(array_to_lod_tensor)
     });
 
 }  // namespace
-}  // namespace anabranch::control
+}  // namespace anabranch::control::lod_array_op

@@ -7,7 +7,7 @@
 #include "ops/declare/declare.h"
 #include "ops/kernels/copy.h"
 
-namespace anabranch::control {
+namespace anabranch::control::print_op {
 namespace {
 
 struct Form {
@@ -89,4 +89,4 @@ AB_OP(print)
     .cpu_any(print_kernel);
 
 }  // namespace
-}  // namespace anabranch::control
+}  // namespace anabranch::control::print_op

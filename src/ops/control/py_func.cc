@@ -4,7 +4,7 @@
 #include "core/callables.h"
 #include "opdef/op_def.h"
 
-namespace anabranch::control {
+namespace anabranch::control::py_func_op {
 namespace {
 
 const Tensor* made(const Value& value) {
@@ -60,4 +60,4 @@ AB_OP(py_func)
     .cpu_any(call);
 
 }  // namespace
-}  // namespace anabranch::control
+}  // namespace anabranch::control::py_func_op

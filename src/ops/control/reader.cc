@@ -2,7 +2,7 @@
 // is left to do here at run time: these ops say which variables a reader fills, and with what.
 #include "opdef/op_def.h"
 
-namespace anabranch::control {
+namespace anabranch::control::reader_op {
 namespace {
 
 constexpr const char* kNoData =
@@ -63,4 +63,4 @@ AB_OP(read)
     .no_grad("data has none")
     .cpu_any(nothing);
 
-}  // namespace anabranch::control
+}  // namespace anabranch::control::reader_op

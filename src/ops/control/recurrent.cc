@@ -10,7 +10,7 @@
 #include "ops/declare/declare.h"
 #include "ops/kernels/add_tensor.h"
 
-namespace anabranch::control {
+namespace anabranch::control::recurrent_op {
 namespace {
 
 using Names = std::vector<std::string>;
@@ -372,4 +372,4 @@ AB_GRAD(rnn_memory_helper)
     });
 
 }  // namespace
-}  // namespace anabranch::control
+}  // namespace anabranch::control::recurrent_op

@@ -1,7 +1,7 @@
 // Choosing between variables by a mask: what joins the branches of layers.cond.
 #include "opdef/op_def.h"
 
-namespace anabranch::control {
+namespace anabranch::control::select_op {
 namespace {
 
 int chosen(const KernelContext& c, In mask, int branches) {
@@ -58,4 +58,4 @@ AB_OP(select_output)
       };
     });
 
-}  // namespace anabranch::control
+}  // namespace anabranch::control::select_op

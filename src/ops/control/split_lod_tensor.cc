@@ -5,7 +5,7 @@
 #include "ops/control/pieces.h"
 #include "ops/declare/declare.h"
 
-namespace anabranch::control {
+namespace anabranch::control::split_lod_tensor_op {
 namespace {
 
 const bool* mask_of(const KernelContext& c, In mask, int64_t pieces) {
@@ -242,4 +242,4 @@ AB_GRAD(split_lod_tensor)
     });
 
 }  // namespace
-}  // namespace anabranch::control
+}  // namespace anabranch::control::split_lod_tensor_op

@@ -3,7 +3,7 @@
 #include "ops/control/block_gradient.h"
 #include "ops/control/turns.h"
 
-namespace anabranch::control {
+namespace anabranch::control::while_op {
 namespace {
 
 constexpr GradientSlots kSlots{"X", "Out", true};
@@ -71,4 +71,4 @@ void declare_while_grad() {
 AB_OPS(declare_while_grad);
 
 }  // namespace
-}  // namespace anabranch::control
+}  // namespace anabranch::control::while_op

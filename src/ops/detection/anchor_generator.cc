@@ -4,7 +4,7 @@
 #include "ops/declare/declare.h"
 #include "ops/detection/grid_boxes.h"
 
-namespace anabranch::detection {
+namespace anabranch::detection::anchor_generator_op {
 namespace {
 
 void infer(InferContext& c) {
@@ -63,4 +63,4 @@ AB_OP(anchor_generator)
     });
 
 }  // namespace
-}  // namespace anabranch::detection
+}  // namespace anabranch::detection::anchor_generator_op

@@ -5,7 +5,7 @@
 #include "ops/declare/declare.h"
 #include "ops/detection/boxes.h"
 
-namespace anabranch::detection {
+namespace anabranch::detection::bipartite_match_op {
 namespace {
 
 constexpr double kNothing = 1e-6;  // entries below are no match
@@ -127,4 +127,4 @@ AB_OP(bipartite_match)
     });
 
 }  // namespace
-}  // namespace anabranch::detection
+}  // namespace anabranch::detection::bipartite_match_op

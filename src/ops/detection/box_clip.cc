@@ -4,7 +4,7 @@
 #include "ops/declare/declare.h"
 #include "ops/detection/boxes.h"
 
-namespace anabranch::detection {
+namespace anabranch::detection::box_clip_op {
 namespace {
 
 void infer(InferContext& c) {
@@ -50,4 +50,4 @@ AB_OP(box_clip)
     });
 
 }  // namespace
-}  // namespace anabranch::detection
+}  // namespace anabranch::detection::box_clip_op

@@ -6,7 +6,7 @@
 #include "ops/declare/declare.h"
 #include "ops/detection/boxes.h"
 
-namespace anabranch::detection {
+namespace anabranch::detection::box_coder_op {
 namespace {
 
 constexpr const char *kEncode = "encode_center_size", *kDecode = "decode_center_size";
@@ -114,4 +114,4 @@ AB_OP(box_coder)
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return coder<typename decltype(tag)::type>(op); });
 
 }  // namespace
-}  // namespace anabranch::detection
+}  // namespace anabranch::detection::box_coder_op

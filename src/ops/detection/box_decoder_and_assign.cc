@@ -4,7 +4,7 @@
 #include "ops/declare/declare.h"
 #include "ops/detection/boxes.h"
 
-namespace anabranch::detection {
+namespace anabranch::detection::box_decoder_and_assign_op {
 namespace {
 
 void infer(InferContext& c) {
@@ -88,4 +88,4 @@ AB_OP(box_decoder_and_assign)
     });
 
 }  // namespace
-}  // namespace anabranch::detection
+}  // namespace anabranch::detection::box_decoder_and_assign_op

@@ -4,7 +4,7 @@
 #include "ops/detection/moved_bins.h"
 #include "ops/kernels/outputs.h"
 
-namespace anabranch::detection {
+namespace anabranch::detection::deformable_psroi_pooling_op {
 namespace {
 
 using Ints = std::vector<int32_t>;
@@ -173,4 +173,4 @@ AB_GRAD(deformable_psroi_pooling)
     });
 
 }  // namespace
-}  // namespace anabranch::detection
+}  // namespace anabranch::detection::deformable_psroi_pooling_op

@@ -5,7 +5,7 @@
 #include "ops/declare/declare.h"
 #include "ops/detection/grid_boxes.h"
 
-namespace anabranch::detection {
+namespace anabranch::detection::density_prior_box_op {
 namespace {
 
 void infer(InferContext& c) {
@@ -98,4 +98,4 @@ AB_OP(density_prior_box)
     });
 
 }  // namespace
-}  // namespace anabranch::detection
+}  // namespace anabranch::detection::density_prior_box_op

@@ -6,7 +6,7 @@
 #include "ops/detection/average_precision.h"
 #include "ops/detection/rois.h"
 
-namespace anabranch::detection {
+namespace anabranch::detection::detection_map_op {
 namespace {
 
 void infer(InferContext& c) {
@@ -155,4 +155,4 @@ AB_OP(detection_map)
     });
 
 }  // namespace
-}  // namespace anabranch::detection
+}  // namespace anabranch::detection::detection_map_op

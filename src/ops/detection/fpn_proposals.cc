@@ -5,7 +5,7 @@
 
 #include "ops/detection/anchor_targets.h"
 
-namespace anabranch::detection {
+namespace anabranch::detection::fpn_proposals_op {
 namespace {
 
 void infer_distribute(InferContext& c) {
@@ -166,4 +166,4 @@ AB_OP(collect_fpn_proposals)
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return collect<typename decltype(tag)::type>(op); });
 
 }  // namespace
-}  // namespace anabranch::detection
+}  // namespace anabranch::detection::fpn_proposals_op

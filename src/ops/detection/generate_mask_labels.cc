@@ -5,7 +5,7 @@
 #include "ops/detection/anchor_targets.h"
 #include "ops/detection/polygon_mask.h"
 
-namespace anabranch::detection {
+namespace anabranch::detection::generate_mask_labels_op {
 namespace {
 
 int64_t positive(const InferContext& c, const char* name) {
@@ -229,4 +229,4 @@ AB_OP(generate_mask_labels)
     });
 
 }  // namespace
-}  // namespace anabranch::detection
+}  // namespace anabranch::detection::generate_mask_labels_op

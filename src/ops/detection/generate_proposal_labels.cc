@@ -5,7 +5,7 @@
 
 #include "ops/detection/anchor_targets.h"
 
-namespace anabranch::detection {
+namespace anabranch::detection::generate_proposal_labels_op {
 namespace {
 
 constexpr const char* kOuts[] = {"Rois", "LabelsInt32", "BboxTargets", "BboxInsideWeights", "BboxOutsideWeights"};
@@ -254,4 +254,4 @@ AB_OP(generate_proposal_labels)
     });
 
 }  // namespace
-}  // namespace anabranch::detection
+}  // namespace anabranch::detection::generate_proposal_labels_op

@@ -7,7 +7,7 @@
 #include "ops/declare/declare.h"
 #include "ops/detection/nms.h"
 
-namespace anabranch::detection {
+namespace anabranch::detection::generate_proposals_op {
 namespace {
 
 const double kMostGrowth = std::log(1000.0 / 16.0);  // of the logarithm of a side
@@ -225,4 +225,4 @@ AB_OP(generate_proposals)
     });
 
 }  // namespace
-}  // namespace anabranch::detection
+}  // namespace anabranch::detection::generate_proposals_op

@@ -2,7 +2,7 @@
 #include "ops/declare/declare.h"
 #include "ops/detection/boxes.h"
 
-namespace anabranch::detection {
+namespace anabranch::detection::iou_similarity_op {
 namespace {
 
 constexpr double kLeastArea = 1e-10;  // added to the union, so that boxes without an area have a similarity: 0
@@ -44,4 +44,4 @@ AB_OP(iou_similarity)
     });
 
 }  // namespace
-}  // namespace anabranch::detection
+}  // namespace anabranch::detection::iou_similarity_op

@@ -3,7 +3,7 @@
 #include "ops/detection/image_detections.h"
 #include "ops/detection/nms.h"
 
-namespace anabranch::detection {
+namespace anabranch::detection::locality_aware_nms_op {
 namespace {
 
 void infer(InferContext& c) {
@@ -123,4 +123,4 @@ AB_OP(locality_aware_nms)
     });
 
 }  // namespace
-}  // namespace anabranch::detection
+}  // namespace anabranch::detection::locality_aware_nms_op

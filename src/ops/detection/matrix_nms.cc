@@ -5,7 +5,7 @@
 #include "ops/detection/image_detections.h"
 #include "ops/detection/nms.h"
 
-namespace anabranch::detection {
+namespace anabranch::detection::matrix_nms_op {
 namespace {
 
 void infer(InferContext& c) {
@@ -126,4 +126,4 @@ AB_OP(matrix_nms)
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return matrix_nms<typename decltype(tag)::type>(op); });
 
 }  // namespace
-}  // namespace anabranch::detection
+}  // namespace anabranch::detection::matrix_nms_op

@@ -6,7 +6,7 @@
 #include "ops/declare/declare.h"
 #include "ops/detection/boxes.h"
 
-namespace anabranch::detection {
+namespace anabranch::detection::mine_hard_examples_op {
 namespace {
 
 void check_max_negative(const InferContext& c) {
@@ -155,4 +155,4 @@ AB_OP(mine_hard_examples)
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return miner<typename decltype(tag)::type>(op); });
 
 }  // namespace
-}  // namespace anabranch::detection
+}  // namespace anabranch::detection::mine_hard_examples_op

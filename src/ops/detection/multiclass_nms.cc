@@ -4,7 +4,7 @@
 #include "ops/declare/declare.h"
 #include "ops/detection/nms.h"
 
-namespace anabranch::detection {
+namespace anabranch::detection::multiclass_nms_op {
 namespace {
 
 bool is_box_size(int64_t n) { return n == 4 || n == 8 || n == 16 || n == 24 || n == 32; }
@@ -238,4 +238,4 @@ void declare() {
 AB_OPS(declare);
 
 }  // namespace
-}  // namespace anabranch::detection
+}  // namespace anabranch::detection::multiclass_nms_op

@@ -2,7 +2,7 @@
 #include "ops/declare/declare.h"
 #include "ops/detection/boxes.h"
 
-namespace anabranch::detection {
+namespace anabranch::detection::polygon_box_transform_op {
 namespace {
 
 constexpr int64_t kStride = 4;  // pixels of the image for one of the map
@@ -43,4 +43,4 @@ AB_OP(polygon_box_transform)
     });
 
 }  // namespace
-}  // namespace anabranch::detection
+}  // namespace anabranch::detection::polygon_box_transform_op

@@ -4,7 +4,7 @@
 #include "ops/declare/declare.h"
 #include "ops/detection/grid_boxes.h"
 
-namespace anabranch::detection {
+namespace anabranch::detection::prior_box_op {
 namespace {
 
 constexpr float kSameRatio = 1e-6f;  // ratios nearer than this are one
@@ -101,4 +101,4 @@ AB_OP(prior_box)
     });
 
 }  // namespace
-}  // namespace anabranch::detection
+}  // namespace anabranch::detection::prior_box_op

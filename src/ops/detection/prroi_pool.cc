@@ -5,7 +5,7 @@
 #include "ops/detection/bin_taps.h"
 #include "ops/kernels/outputs.h"
 
-namespace anabranch::detection {
+namespace anabranch::detection::prroi_pool_op {
 namespace {
 
 // A bin from `begin`, `size` long: its pixels weighted by their part of the integral over `size`.
@@ -154,4 +154,4 @@ AB_GRAD(prroi_pool)
     });
 
 }  // namespace
-}  // namespace anabranch::detection
+}  // namespace anabranch::detection::prroi_pool_op

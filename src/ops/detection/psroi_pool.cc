@@ -2,7 +2,7 @@
 #include "ops/detection/bin_taps.h"
 #include "ops/kernels/outputs.h"
 
-namespace anabranch::detection {
+namespace anabranch::detection::psroi_pool_op {
 namespace {
 
 constexpr int64_t kFar = int64_t{1} << 40;
@@ -137,4 +137,4 @@ AB_GRAD(psroi_pool)
     });
 
 }  // namespace
-}  // namespace anabranch::detection
+}  // namespace anabranch::detection::psroi_pool_op

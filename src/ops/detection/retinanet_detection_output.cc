@@ -6,7 +6,7 @@
 #include "ops/detection/image_detections.h"
 #include "ops/detection/nms.h"
 
-namespace anabranch::detection {
+namespace anabranch::detection::retinanet_detection_output_op {
 namespace {
 
 void check_level(const InferContext& c, int i) {
@@ -169,4 +169,4 @@ AB_OP(retinanet_detection_output)
     });
 
 }  // namespace
-}  // namespace anabranch::detection
+}  // namespace anabranch::detection::retinanet_detection_output_op

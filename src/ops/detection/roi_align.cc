@@ -5,7 +5,7 @@
 #include "ops/detection/bin_taps.h"
 #include "ops/kernels/outputs.h"
 
-namespace anabranch::detection {
+namespace anabranch::detection::roi_align_op {
 namespace {
 
 constexpr int32_t kMostSamples = 4096;
@@ -113,4 +113,4 @@ AB_GRAD(roi_align)
     });
 
 }  // namespace
-}  // namespace anabranch::detection
+}  // namespace anabranch::detection::roi_align_op

@@ -5,7 +5,7 @@
 #include "ops/detection/bin_taps.h"
 #include "ops/kernels/outputs.h"
 
-namespace anabranch::detection {
+namespace anabranch::detection::roi_perspective_transform_op {
 namespace {
 
 constexpr double kNear = 1e-4;  // pixels; what is nearer than that to a side lies on it
@@ -232,4 +232,4 @@ AB_GRAD(roi_perspective_transform)
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return turn_back<typename decltype(tag)::type>(op); });
 
 }  // namespace
-}  // namespace anabranch::detection
+}  // namespace anabranch::detection::roi_perspective_transform_op

@@ -4,7 +4,7 @@
 #include "ops/detection/bin_taps.h"
 #include "ops/kernels/outputs.h"
 
-namespace anabranch::detection {
+namespace anabranch::detection::roi_pool_op {
 namespace {
 
 constexpr int64_t kFar = int64_t{1} << 40;  // pixels; no image reaches so far
@@ -119,4 +119,4 @@ AB_GRAD(roi_pool)
     });
 
 }  // namespace
-}  // namespace anabranch::detection
+}  // namespace anabranch::detection::roi_pool_op

@@ -5,7 +5,7 @@
 #include "ops/detection/anchor_targets.h"
 #include "ops/detection/chosen_anchors.h"
 
-namespace anabranch::detection {
+namespace anabranch::detection::rpn_target_assign_op {
 namespace {
 
 void check_truth(const InferContext& c, bool labelled) {
@@ -239,4 +239,4 @@ AB_OP(retinanet_target_assign)
     });
 
 }  // namespace
-}  // namespace anabranch::detection
+}  // namespace anabranch::detection::rpn_target_assign_op

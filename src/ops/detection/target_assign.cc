@@ -2,7 +2,7 @@
 #include "ops/declare/declare.h"
 #include "ops/detection/boxes.h"
 
-namespace anabranch::detection {
+namespace anabranch::detection::target_assign_op {
 namespace {
 
 void check_count(const InferContext& c, const char* slot, int64_t samples) {
@@ -102,4 +102,4 @@ AB_OP(target_assign)
     });
 
 }  // namespace
-}  // namespace anabranch::detection
+}  // namespace anabranch::detection::target_assign_op

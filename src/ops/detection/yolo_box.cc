@@ -5,7 +5,7 @@
 #include "ops/declare/declare.h"
 #include "ops/detection/boxes.h"
 
-namespace anabranch::detection {
+namespace anabranch::detection::yolo_box_op {
 namespace {
 
 constexpr int kBoxParts = 5;  // x, y, width, height, confidence; the scores of classes follow
@@ -118,4 +118,4 @@ AB_OP(yolo_box)
     });
 
 }  // namespace
-}  // namespace anabranch::detection
+}  // namespace anabranch::detection::yolo_box_op

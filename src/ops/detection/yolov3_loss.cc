@@ -4,7 +4,7 @@
 #include "ops/detection/yolo_terms.h"
 #include "ops/kernels/outputs.h"
 
-namespace anabranch::detection {
+namespace anabranch::detection::yolov3_loss_op {
 namespace {
 
 void check_anchors(const InferContext& c) {
@@ -145,4 +145,4 @@ AB_GRAD(yolov3_loss)
     });
 
 }  // namespace
-}  // namespace anabranch::detection
+}  // namespace anabranch::detection::yolov3_loss_op

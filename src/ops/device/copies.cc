@@ -9,7 +9,7 @@
 #include "opdef/device_rows.h"
 #include "opdef/op_def.h"
 
-namespace anabranch {
+namespace anabranch::copies_op {
 namespace {
 
 Tensor bytes_of(const SelectedRows& block) {
@@ -75,4 +75,4 @@ AB_OP(rows_of_block)
     });
 
 }  // namespace
-}  // namespace anabranch
+}  // namespace anabranch::copies_op

@@ -9,7 +9,7 @@
 #include "ops/kernels/gemm.h"
 #include "ops/kernels/simd.h"
 
-namespace anabranch::device {
+namespace anabranch::device::library_op {
 namespace {
 
 template <class T> void product(const GemmDesc& desc, void* const* pointers, T* out) {
@@ -76,4 +76,4 @@ void gemm(const void* desc, void* const* pointers, int count) {
 [[maybe_unused]] const bool offered = offer_library("gemm", {sizeof(GemmDesc), gemm});
 
 }  // namespace
-}  // namespace anabranch::device
+}  // namespace anabranch::device::library_op

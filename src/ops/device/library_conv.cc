@@ -5,7 +5,7 @@
 #include "ops/device/windows.h"
 #include "ops/nn/conv.h"
 
-namespace anabranch::device {
+namespace anabranch::device::library_conv_op {
 namespace {
 
 nn::ConvDims dims_of(const ConvDesc& desc) {
@@ -49,4 +49,4 @@ static_assert(static_cast<int32_t>(nn::ConvPass::kForward) == kConvForward &&
 [[maybe_unused]] const bool offered = offer_library("conv", {sizeof(ConvDesc), conv});
 
 }  // namespace
-}  // namespace anabranch::device
+}  // namespace anabranch::device::library_conv_op

@@ -7,7 +7,7 @@
 #include "ops/device/library.h"
 #include "ops/nn/batch_norm.h"
 
-namespace anabranch::device {
+namespace anabranch::device::library_norm_op {
 namespace {
 
 // Tensors of memory of others, as the operands of one call of a kernel.
@@ -112,4 +112,4 @@ void batch_norm_grad(const void* at, void* const* p, int) {
                                       offer_library("batch_norm_grad", {sizeof(BatchNormDesc), batch_norm_grad});
 
 }  // namespace
-}  // namespace anabranch::device
+}  // namespace anabranch::device::library_norm_op

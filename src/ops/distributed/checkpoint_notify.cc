@@ -1,7 +1,7 @@
 // Servers save what they alone have.
 #include "ops/distributed/not_here.h"
 
-namespace anabranch::distributed {
+namespace anabranch::distributed::checkpoint_notify_op {
 namespace {
 
 AB_OP(checkpoint_notify)
@@ -16,4 +16,4 @@ AB_OP(checkpoint_notify)
     .cpu_any(not_here("fleet.save_persistables and fluid.io.save_persistables save what lies on servers"));
 
 }  // namespace
-}  // namespace anabranch::distributed
+}  // namespace anabranch::distributed::checkpoint_notify_op

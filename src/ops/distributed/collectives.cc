@@ -6,7 +6,7 @@
 #include "ops/distributed/on_devices.h"
 #include "ops/distributed/reduce_work.h"
 
-namespace anabranch::distributed {
+namespace anabranch::distributed::collectives_op {
 namespace {
 
 using comm::Collective;
@@ -204,4 +204,4 @@ AB_OP(broadcast)
     .with(on_numbers(broadcast_kind));
 
 }  // namespace
-}  // namespace anabranch::distributed
+}  // namespace anabranch::distributed::collectives_op

@@ -5,7 +5,7 @@
 #include "ops/distributed/remote_rows.h"
 #include "ops/distributed/row_pieces.h"
 
-namespace anabranch::distributed {
+namespace anabranch::distributed::distributed_lookup_table_op {
 namespace {
 
 void declare_found(InferContext& c, int64_t width, bool last_is_one, DType dtype) {
@@ -88,4 +88,4 @@ AB_OP(distributed_lookup_growable)
     });
 
 }  // namespace
-}  // namespace anabranch::distributed
+}  // namespace anabranch::distributed::distributed_lookup_table_op

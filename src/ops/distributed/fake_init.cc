@@ -1,7 +1,7 @@
 // A parameter that others hold: it is declared here and has no values.
 #include "ops/declare/declare.h"
 
-namespace anabranch::distributed {
+namespace anabranch::distributed::fake_init_op {
 namespace {
 
 AB_OP(fake_init)
@@ -52,4 +52,4 @@ AB_OP(ref_by_trainer_id)
     });
 
 }  // namespace
-}  // namespace anabranch::distributed
+}  // namespace anabranch::distributed::fake_init_op

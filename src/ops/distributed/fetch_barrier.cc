@@ -1,7 +1,7 @@
 // All trainers have taken what the servers have.
 #include "ops/distributed/declare.h"
 
-namespace anabranch::distributed {
+namespace anabranch::distributed::fetch_barrier_op {
 namespace {
 
 AB_OP(fetch_barrier)
@@ -20,4 +20,4 @@ AB_OP(fetch_barrier)
     });
 
 }  // namespace
-}  // namespace anabranch::distributed
+}  // namespace anabranch::distributed::fetch_barrier_op

@@ -1,7 +1,7 @@
 // What a server does: it waits for messages and runs blocks of the program for them.
 #include "ops/distributed/not_here.h"
 
-namespace anabranch::distributed {
+namespace anabranch::distributed::listen_and_serv_op {
 namespace {
 
 constexpr const char* kAddress = "127.0.0.1:6164";
@@ -47,4 +47,4 @@ AB_OP(fl_listen_and_serv)
     .cpu_any(not_here("trainers that send parameters are served by listen_and_serv in GEO mode"));
 
 }  // namespace
-}  // namespace anabranch::distributed
+}  // namespace anabranch::distributed::listen_and_serv_op

@@ -1,7 +1,7 @@
 // Rows of tables that live on servers, one server for each list of ids.
 #include "ops/distributed/not_here.h"
 
-namespace anabranch::distributed {
+namespace anabranch::distributed::prefetch_op {
 namespace {
 
 AB_OP(prefetch)
@@ -17,4 +17,4 @@ AB_OP(prefetch)
     .cpu_any(not_here("rows of a table that lives on servers are fetched by distributed_lookup_table"));
 
 }  // namespace
-}  // namespace anabranch::distributed
+}  // namespace anabranch::distributed::prefetch_op

@@ -4,7 +4,7 @@
 #include "ops/distributed/pieces.h"
 #include "ps/communicator.h"
 
-namespace anabranch::distributed {
+namespace anabranch::distributed::recv_op {
 namespace {
 
 struct Parcels {
@@ -103,4 +103,4 @@ AB_OP(recv)
     .cpu_any(recv_kernel);
 
 }  // namespace
-}  // namespace anabranch::distributed
+}  // namespace anabranch::distributed::recv_op

@@ -1,7 +1,7 @@
 // A variable that is cut over servers becomes one file.
 #include "ops/distributed/not_here.h"
 
-namespace anabranch::distributed {
+namespace anabranch::distributed::recv_save_op {
 namespace {
 
 AB_OP(recv_save)
@@ -21,4 +21,4 @@ AB_OP(recv_save)
     .cpu_any(not_here("fleet.save_persistables and fluid.io.save_persistables save what lies on servers"));
 
 }  // namespace
-}  // namespace anabranch::distributed
+}  // namespace anabranch::distributed::recv_save_op

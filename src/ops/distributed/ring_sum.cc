@@ -6,7 +6,7 @@
 #include "ops/distributed/on_devices.h"
 #include "ops/distributed/reduce_work.h"
 
-namespace anabranch::distributed {
+namespace anabranch::distributed::ring_sum_op {
 namespace {
 
 using comm::Collective;
@@ -137,4 +137,4 @@ AB_OP(ring_weight)
           [meeting, weigh = device::Weigh<T>(op)](KernelContext& c) { weigh(DeviceContext::of(c), meeting->share(c)); };
     });
 
-}  // namespace anabranch::distributed
+}  // namespace anabranch::distributed::ring_sum_op

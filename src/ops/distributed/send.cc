@@ -7,7 +7,7 @@
 #include "ps/communicator.h"
 #include "ps/geo.h"
 
-namespace anabranch::distributed {
+namespace anabranch::distributed::send_op {
 namespace {
 
 const std::string kLocalName = "127.0.0.1:6164";
@@ -147,4 +147,4 @@ AB_OP(send)
     .cpu_any(send_kernel);
 
 }  // namespace
-}  // namespace anabranch::distributed
+}  // namespace anabranch::distributed::send_op

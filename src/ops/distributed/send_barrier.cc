@@ -2,7 +2,7 @@
 #include "ops/distributed/pieces.h"
 #include "ps/communicator.h"
 
-namespace anabranch::distributed {
+namespace anabranch::distributed::send_barrier_op {
 namespace {
 
 // The step's gradients go to all servers, and the node ends when all of them have answered.
@@ -38,4 +38,4 @@ AB_OP(send_barrier)
     .cpu_any(barrier_kernel);
 
 }  // namespace
-}  // namespace anabranch::distributed
+}  // namespace anabranch::distributed::send_barrier_op

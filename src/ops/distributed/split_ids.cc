@@ -10,7 +10,7 @@
 #include "core/selected_rows.h"
 #include "ops/declare/declare.h"
 
-namespace anabranch::distributed {
+namespace anabranch::distributed::split_ids_op {
 namespace {
 
 void check_column(const InferContext& c, std::string_view slot, int i) {
@@ -209,4 +209,4 @@ AB_OP(merge_ids)
     .cpu_any(merge_kernel);
 
 }  // namespace
-}  // namespace anabranch::distributed
+}  // namespace anabranch::distributed::split_ids_op

@@ -9,7 +9,7 @@
 #include "ops/distributed/row_pieces.h"
 #include "ops/kernels/copy.h"
 
-namespace anabranch::distributed {
+namespace anabranch::distributed::split_rows_op {
 namespace {
 
 // ---- split_byref
@@ -135,4 +135,4 @@ AB_OP(split_selected_rows)
     .cpu_any(split_rows_kernel);
 
 }  // namespace
-}  // namespace anabranch::distributed
+}  // namespace anabranch::distributed::split_rows_op

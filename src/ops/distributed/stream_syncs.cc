@@ -4,7 +4,7 @@
 #include "ops/declare/declare.h"
 #include "ops/kernels/copy.h"
 
-namespace anabranch::distributed {
+namespace anabranch::distributed::stream_syncs_op {
 namespace {
 
 Kernel pass(const KernelArgs& op) {
@@ -45,4 +45,4 @@ AB_OP(c_sync_comm_stream)
     .device_any(pass_there);
 
 }  // namespace
-}  // namespace anabranch::distributed
+}  // namespace anabranch::distributed::stream_syncs_op

@@ -2,7 +2,7 @@
 #include "ops/declare/loss_weight.h"
 #include "ops/distributed/pieces.h"
 
-namespace anabranch::distributed {
+namespace anabranch::distributed::trainer_weight_op {
 namespace {
 
 struct Counts {
@@ -60,4 +60,4 @@ AB_OP(trainer_weight)
     .dtype_of_input("X")
     .cpu<float, double>([](auto, const KernelArgs& op) { return weight_kernel(op); });
 
-}  // namespace anabranch::distributed
+}  // namespace anabranch::distributed::trainer_weight_op

@@ -6,7 +6,7 @@
 #include "io/tensor_stream.h"
 #include "ops/files/streams.h"
 
-namespace anabranch::files {
+namespace anabranch::files::load_op {
 namespace {
 
 void load_attrs(OpDef& def) {
@@ -89,4 +89,4 @@ AB_OP(load_combine)
     });
 
 }  // namespace
-}  // namespace anabranch::files
+}  // namespace anabranch::files::load_op

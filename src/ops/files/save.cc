@@ -3,7 +3,7 @@
 
 #include "ops/files/streams.h"
 
-namespace anabranch::files {
+namespace anabranch::files::save_op {
 namespace {
 
 void save_attrs(OpDef& def) {
@@ -54,4 +54,4 @@ AB_OP(save_combine)
     });
 
 }  // namespace
-}  // namespace anabranch::files
+}  // namespace anabranch::files::save_op

@@ -8,7 +8,7 @@
 #include "ops/kernels/sums.h"
 #include "ops/loss/class_rows.h"
 
-namespace anabranch::loss {
+namespace anabranch::loss::center_loss_op {
 namespace {
 
 void infer_center(InferContext& c) {
@@ -122,4 +122,4 @@ AB_GRAD(center_loss)
     });
 
 }  // namespace
-}  // namespace anabranch::loss
+}  // namespace anabranch::loss::center_loss_op

@@ -5,7 +5,7 @@
 #include "ops/device/launch_loss.h"
 #include "ops/loss/classes.h"
 
-namespace anabranch::loss {
+namespace anabranch::loss::cross_entropy_op {
 namespace {
 
 template <class T> struct HardLabels {  // checked labels of one run
@@ -237,4 +237,4 @@ AB_OP(cross_entropy_grad2)
     .with(wrong_label());
 
 }  // namespace
-}  // namespace anabranch::loss
+}  // namespace anabranch::loss::cross_entropy_op

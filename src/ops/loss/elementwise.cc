@@ -10,7 +10,7 @@
 #include "ops/loss/logistic_tiles.h"
 #include "ops/loss/loss_functions.h"
 
-namespace anabranch::loss {
+namespace anabranch::loss::elementwise_op {
 namespace {
 
 template <class T> struct LogLoss {
@@ -194,4 +194,4 @@ void declare_losses() {
 AB_OPS(declare_losses);
 
 }  // namespace
-}  // namespace anabranch::loss
+}  // namespace anabranch::loss::elementwise_op

@@ -6,7 +6,7 @@
 #include "ops/kernels/flat_loop.h"
 #include "ops/loss/logistic.h"
 
-namespace anabranch::loss {
+namespace anabranch::loss::focal_op {
 namespace {
 
 // Of one score with probability p = sigmoid(x): -alpha (1 - p)^gamma log(p) where the class is the sample's, else
@@ -93,4 +93,4 @@ AB_GRAD(sigmoid_focal_loss)
     });
 
 }  // namespace
-}  // namespace anabranch::loss
+}  // namespace anabranch::loss::focal_op

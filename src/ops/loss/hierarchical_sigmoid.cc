@@ -9,7 +9,7 @@
 #include "ops/loss/class_rows.h"
 #include "ops/loss/logistic_tiles.h"
 
-namespace anabranch::loss {
+namespace anabranch::loss::hierarchical_sigmoid_op {
 namespace {
 
 constexpr double kMaxScore = 40;  // scores are cut to [-40, 40]
@@ -194,4 +194,4 @@ AB_GRAD(hierarchical_sigmoid)
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); });
 
 }  // namespace
-}  // namespace anabranch::loss
+}  // namespace anabranch::loss::hierarchical_sigmoid_op

@@ -13,7 +13,7 @@
 #include "ops/kernels/sums.h"
 #include "ops/loss/loss_functions.h"
 
-namespace anabranch::loss {
+namespace anabranch::loss::kldiv_op {
 namespace {
 
 bool is_reduced(const ir::Op& op) { return op.attr<std::string>("reduction") != "none"; }
@@ -147,4 +147,4 @@ AB_GRAD(kldiv_loss)
     });
 
 }  // namespace
-}  // namespace anabranch::loss
+}  // namespace anabranch::loss::kldiv_op

@@ -6,7 +6,7 @@
 #include "ops/device/launch_math.h"
 #include "ops/kernels/flat_loop.h"
 
-namespace anabranch::loss {
+namespace anabranch::loss::label_smooth_op {
 namespace {
 
 void infer_smooth(InferContext& c) {
@@ -80,4 +80,4 @@ AB_GRAD(label_smooth)
     });
 
 }  // namespace
-}  // namespace anabranch::loss
+}  // namespace anabranch::loss::label_smooth_op

@@ -7,7 +7,7 @@
 #include "ops/kernels/outputs.h"
 #include "ops/kernels/sums.h"
 
-namespace anabranch::loss {
+namespace anabranch::loss::margins_op {
 namespace {
 
 AB_OP(modified_huber_loss)
@@ -168,4 +168,4 @@ AB_GRAD(squared_l2_distance)
     });
 
 }  // namespace
-}  // namespace anabranch::loss
+}  // namespace anabranch::loss::margins_op

@@ -7,7 +7,7 @@
 #include "ops/loss/logistic.h"
 #include "ops/loss/sampler.h"
 
-namespace anabranch::loss {
+namespace anabranch::loss::nce_op {
 namespace {
 
 // Labels and drawn classes of a sample.
@@ -179,4 +179,4 @@ AB_GRAD(nce)
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); });
 
 }  // namespace
-}  // namespace anabranch::loss
+}  // namespace anabranch::loss::nce_op

@@ -5,7 +5,7 @@
 #include "ops/declare/declare.h"
 #include "ops/kernels/outputs.h"
 
-namespace anabranch::loss {
+namespace anabranch::loss::nll_op {
 namespace {
 
 // Scores [n, classes, points], labels [n, points]; a sample is one of the n * points.
@@ -109,4 +109,4 @@ AB_GRAD(nll_loss)
     });
 
 }  // namespace
-}  // namespace anabranch::loss
+}  // namespace anabranch::loss::nll_op

@@ -7,7 +7,7 @@
 #include "ops/loss/logistic_tiles.h"
 #include "ops/loss/sides.h"
 
-namespace anabranch::loss {
+namespace anabranch::loss::ranking_op {
 namespace {
 
 void infer_rank_loss(InferContext& c) {
@@ -201,4 +201,4 @@ AB_GRAD(bpr_loss)
     });
 
 }  // namespace
-}  // namespace anabranch::loss
+}  // namespace anabranch::loss::ranking_op

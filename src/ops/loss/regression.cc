@@ -8,7 +8,7 @@
 #include "ops/loss/loss_functions.h"
 #include "ops/loss/sides.h"
 
-namespace anabranch::loss {
+namespace anabranch::loss::regression_op {
 namespace {
 
 AB_OP(huber_loss)
@@ -201,4 +201,4 @@ AB_GRAD(smooth_l1_loss)
     });
 
 }  // namespace
-}  // namespace anabranch::loss
+}  // namespace anabranch::loss::regression_op

@@ -9,7 +9,7 @@
 #include "ops/loss/class_rows.h"
 #include "ops/loss/sampler.h"
 
-namespace anabranch::loss {
+namespace anabranch::loss::sample_logits_op {
 namespace {
 
 constexpr double kHit = 1e20;  // taken from the score of a drawn class that is a class of the sample
@@ -197,4 +197,4 @@ AB_GRAD(sample_logits)
     });
 
 }  // namespace
-}  // namespace anabranch::loss
+}  // namespace anabranch::loss::sample_logits_op

@@ -4,7 +4,7 @@
 #include "ops/kernels/flat_loop.h"
 #include "ops/loss/logistic_tiles.h"
 
-namespace anabranch::loss {
+namespace anabranch::loss::sigmoid_cross_entropy_op {
 namespace {
 
 // Elements whose label counts; at least 1, so that it can divide.
@@ -90,4 +90,4 @@ AB_GRAD(sigmoid_cross_entropy_with_logits)
     });
 
 }  // namespace
-}  // namespace anabranch::loss
+}  // namespace anabranch::loss::sigmoid_cross_entropy_op

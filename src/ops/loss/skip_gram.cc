@@ -12,7 +12,7 @@
 #include "ops/loss/word_loops.h"
 #include "ops/loss/word_windows.h"
 
-namespace anabranch::loss {
+namespace anabranch::loss::skip_gram_op {
 namespace {
 
 void exp(const float* x, float* y, int64_t n) { simd::exp(x, y, n); }
@@ -233,4 +233,4 @@ AB_GRAD(skip_gram)
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); });
 
 }  // namespace
-}  // namespace anabranch::loss
+}  // namespace anabranch::loss::skip_gram_op

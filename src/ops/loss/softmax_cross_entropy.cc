@@ -5,7 +5,7 @@
 #include "ops/device/launch_loss.h"
 #include "ops/loss/classes.h"
 
-namespace anabranch::loss {
+namespace anabranch::loss::softmax_cross_entropy_op {
 namespace {
 
 // Losses of the columns [first, first + columns) of a block: -log softmax[label], or -sum(label log softmax).
@@ -188,4 +188,4 @@ AB_GRAD(softmax_with_cross_entropy)
     .with(wrong_label());
 
 }  // namespace
-}  // namespace anabranch::loss
+}  // namespace anabranch::loss::softmax_cross_entropy_op

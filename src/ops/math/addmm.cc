@@ -6,7 +6,7 @@
 #include "ops/kernels/broadcast.h"
 #include "ops/kernels/gemm.h"
 
-namespace anabranch::math {
+namespace anabranch::math::addmm_op {
 namespace {
 
 OpDef& addmm_attrs(OpDef& def) {
@@ -168,4 +168,4 @@ AB_GRAD(addmm)
     });
 
 }  // namespace
-}  // namespace anabranch::math
+}  // namespace anabranch::math::addmm_op

@@ -5,7 +5,7 @@
 #include "ops/kernels/reduce.h"
 #include "ops/kernels/wide.h"
 
-namespace anabranch::math {
+namespace anabranch::math::allclose_op {
 namespace {
 
 AB_OP(allclose)
@@ -43,4 +43,4 @@ AB_OP(allclose)
     });
 
 }  // namespace
-}  // namespace anabranch::math
+}  // namespace anabranch::math::allclose_op

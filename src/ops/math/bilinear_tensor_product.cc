@@ -8,7 +8,7 @@
 #include "ops/kernels/outputs.h"
 #include "ops/math/bilinear_on_device.h"
 
-namespace anabranch::math {
+namespace anabranch::math::bilinear_tensor_product_op {
 namespace {
 
 void infer_bilinear(InferContext& c) {
@@ -173,4 +173,4 @@ AB_GRAD(bilinear_tensor_product)
     });
 
 }  // namespace
-}  // namespace anabranch::math
+}  // namespace anabranch::math::bilinear_tensor_product_op

@@ -17,7 +17,7 @@
 #include "ops/kernels/wide_map.h"
 #include "ops/math/element_functions.h"
 
-namespace anabranch::math {
+namespace anabranch::math::clip_op {
 namespace {
 
 // The numbers that an op reads and writes: of a tensor, or of the merged rows of a sparse gradient.
@@ -293,4 +293,4 @@ AB_GRAD(squared_l2_norm)
     .device<float, double, float16, bfloat16>(device::fold_all_grad("squares", true));
 
 }  // namespace
-}  // namespace anabranch::math
+}  // namespace anabranch::math::clip_op

@@ -3,7 +3,7 @@
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/outputs.h"
 
-namespace anabranch::math {
+namespace anabranch::math::conv_shift_op {
 namespace {
 
 void infer(InferContext& c) {
@@ -74,4 +74,4 @@ AB_GRAD(conv_shift)
     });
 
 }  // namespace
-}  // namespace anabranch::math
+}  // namespace anabranch::math::conv_shift_op

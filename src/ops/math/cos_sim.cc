@@ -7,7 +7,7 @@
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/sums.h"
 
-namespace anabranch::math {
+namespace anabranch::math::cos_sim_op {
 namespace {
 
 // Rows shorter than this count as this long, so that the cosine of a row of zeros is 0 instead of 0 / 0.
@@ -171,4 +171,4 @@ AB_OP(cos_sim_grad)
     });
 
 }  // namespace
-}  // namespace anabranch::math
+}  // namespace anabranch::math::cos_sim_op

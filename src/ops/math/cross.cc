@@ -4,7 +4,7 @@
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/wrapping.h"
 
-namespace anabranch::math {
+namespace anabranch::math::cross_op {
 namespace {
 
 constexpr int32_t kFirstOfThree = 9;  // Fluid's number for "the first axis of extent 3"
@@ -100,4 +100,4 @@ AB_GRAD(cross)
     });
 
 }  // namespace
-}  // namespace anabranch::math
+}  // namespace anabranch::math::cross_op

@@ -9,7 +9,7 @@
 #include "ops/kernels/sums.h"
 #include "ops/math/norm_functions.h"
 
-namespace anabranch::math {
+namespace anabranch::math::dist_op {
 namespace {
 
 constexpr int kMostAxes = 6;  // as in Fluid
@@ -136,4 +136,4 @@ AB_GRAD(dist)
     });
 
 }  // namespace
-}  // namespace anabranch::math
+}  // namespace anabranch::math::dist_op

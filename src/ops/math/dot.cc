@@ -6,7 +6,7 @@
 #include "ops/kernels/sums.h"
 #include "ops/kernels/wrapping.h"
 
-namespace anabranch::math {
+namespace anabranch::math::dot_op {
 namespace {
 
 Shape dot_shape(const Shape& x) {
@@ -95,4 +95,4 @@ AB_GRAD(dot)
     });
 
 }  // namespace
-}  // namespace anabranch::math
+}  // namespace anabranch::math::dot_op

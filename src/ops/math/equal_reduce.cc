@@ -8,7 +8,7 @@
 #include "ops/kernels/broadcast.h"
 #include "ops/kernels/flat_loop.h"
 
-namespace anabranch::math {
+namespace anabranch::math::equal_reduce_op {
 namespace {
 
 // As in the original, numbers are equal up to a distance of 1e-8.
@@ -65,4 +65,4 @@ AB_OP(equal_reduce)
     });
 
 }  // namespace
-}  // namespace anabranch::math
+}  // namespace anabranch::math::equal_reduce_op

@@ -10,7 +10,7 @@
 #include "ops/kernels/work.h"
 #include "ops/math/flat.h"
 
-namespace anabranch::math {
+namespace anabranch::math::fc_op {
 namespace {
 
 // The loop of the op that the attribute names, or of its gradient, which makes X@GRAD of Out and Out@GRAD.
@@ -143,4 +143,4 @@ AB_GRAD(fused_fc)
     });
 
 }  // namespace
-}  // namespace anabranch::math
+}  // namespace anabranch::math::fc_op

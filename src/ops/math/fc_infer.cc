@@ -7,7 +7,7 @@
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/gemm.h"
 
-namespace anabranch::math {
+namespace anabranch::math::fc_infer_op {
 namespace {
 
 constexpr const char* kInference = "part of saved inference models, which are not trained";
@@ -88,4 +88,4 @@ AB_OP(fc)
     });
 
 }  // namespace
-}  // namespace anabranch::math
+}  // namespace anabranch::math::fc_infer_op

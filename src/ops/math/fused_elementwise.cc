@@ -8,7 +8,7 @@
 #include "ops/math/step_by_step.h"
 #include "ops/math/tiles.h"
 
-namespace anabranch::math {
+namespace anabranch::math::fused_elementwise_op {
 namespace {
 
 // Inputs stand in X, one of them may stand in Base behind these; results in Out, the last one in Result.
@@ -97,4 +97,4 @@ AB_OP(fused_elementwise)
     });
 
 }  // namespace
-}  // namespace anabranch::math
+}  // namespace anabranch::math::fused_elementwise_op

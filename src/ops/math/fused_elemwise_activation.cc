@@ -11,7 +11,7 @@
 #include "ops/kernels/simd.h"
 #include "ops/kernels/wide.h"
 
-namespace anabranch::math {
+namespace anabranch::math::fused_elemwise_activation_op {
 namespace {
 
 using Strings = std::vector<std::string>;
@@ -273,4 +273,4 @@ AB_GRAD(fused_elemwise_activation)
     });
 
 }  // namespace
-}  // namespace anabranch::math
+}  // namespace anabranch::math::fused_elemwise_activation_op

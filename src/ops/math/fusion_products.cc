@@ -6,7 +6,7 @@
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/gemm.h"
 
-namespace anabranch::math {
+namespace anabranch::math::fusion_products_op {
 namespace {
 
 constexpr const char* kInference = "made for inference, of programs that were trained before";
@@ -166,4 +166,4 @@ AB_OP(fusion_squared_mat_sub)
     });
 
 }  // namespace
-}  // namespace anabranch::math
+}  // namespace anabranch::math::fusion_products_op

@@ -2,7 +2,7 @@
 #include "opdef/op_def.h"
 #include "ops/device/launch_math.h"
 
-namespace anabranch::math {
+namespace anabranch::math::increment_op {
 namespace {
 
 AB_OP(increment)
@@ -39,4 +39,4 @@ AB_OP(increment)
     });
 
 }  // namespace
-}  // namespace anabranch::math
+}  // namespace anabranch::math::increment_op

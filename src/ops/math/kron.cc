@@ -3,7 +3,7 @@
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/nd_loop.h"
 
-namespace anabranch::math {
+namespace anabranch::math::kron_op {
 namespace {
 
 Shape padded(const Shape& s, int rank) {
@@ -120,4 +120,4 @@ AB_GRAD(kron)
     });
 
 }  // namespace
-}  // namespace anabranch::math
+}  // namespace anabranch::math::kron_op

@@ -11,7 +11,7 @@
 #include "ops/kernels/work.h"
 #include "ops/math/matmul_dims.h"
 
-namespace anabranch::math {
+namespace anabranch::math::matmul_op {
 namespace {
 
 Product product_of(const InferContext& c) {
@@ -212,4 +212,4 @@ AB_OP(bmm).doc("Out = X Y for each matrix of two batches.").with(product);
 AB_GRAD(bmm).doc("X@GRAD = Out@GRAD Y^T, Y@GRAD = X^T Out@GRAD.").with(product_gradient);
 
 }  // namespace
-}  // namespace anabranch::math
+}  // namespace anabranch::math::matmul_op

@@ -2,7 +2,7 @@
 #include "ops/device/launch_math.h"
 #include "ops/kernels/flat_loop.h"
 
-namespace anabranch::math {
+namespace anabranch::math::minus_op {
 namespace {
 
 AB_OP(minus)
@@ -32,4 +32,4 @@ AB_OP(minus)
     .device<float, double, float16, bfloat16>(device::pairs("binary/sub"));
 
 }  // namespace
-}  // namespace anabranch::math
+}  // namespace anabranch::math::minus_op

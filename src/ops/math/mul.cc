@@ -7,7 +7,7 @@
 #include "ops/kernels/work.h"
 #include "ops/math/flat.h"
 
-namespace anabranch::math {
+namespace anabranch::math::mul_op {
 namespace {
 
 AB_OP(mul)
@@ -76,4 +76,4 @@ AB_GRAD(mul)
     });
 
 }  // namespace
-}  // namespace anabranch::math
+}  // namespace anabranch::math::mul_op

@@ -6,7 +6,7 @@
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/sums.h"
 
-namespace anabranch::math {
+namespace anabranch::math::norm_op {
 namespace {
 
 // A tensor as lines along an axis: element k of line (o, i) is x[(o * n + k) * inner + i].
@@ -109,4 +109,4 @@ AB_GRAD(norm)
     });
 
 }  // namespace
-}  // namespace anabranch::math
+}  // namespace anabranch::math::norm_op

@@ -7,7 +7,7 @@
 #include "ops/kernels/sums.h"
 #include "ops/math/norm_functions.h"
 
-namespace anabranch::math {
+namespace anabranch::math::p_norm_op {
 namespace {
 
 // A tensor as lines along an axis: element k of line i is x[begin(i) + k * inner].
@@ -117,4 +117,4 @@ AB_GRAD(p_norm)
     });
 
 }  // namespace
-}  // namespace anabranch::math
+}  // namespace anabranch::math::p_norm_op

@@ -11,7 +11,7 @@
 #include "ops/kernels/whole.h"
 #include "ops/math/element_functions.h"
 
-namespace anabranch::math {
+namespace anabranch::math::pow_op {
 namespace {
 
 // The exponent: the attribute, or the tensor that takes its place.
@@ -123,4 +123,4 @@ AB_GRAD(pow)
     });
 
 }  // namespace
-}  // namespace anabranch::math
+}  // namespace anabranch::math::pow_op

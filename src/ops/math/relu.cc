@@ -6,7 +6,7 @@
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/simd.h"
 
-namespace anabranch::math {
+namespace anabranch::math::relu_op {
 namespace {
 
 void relu(const KernelContext& c, const float* x, float* out, int64_t n) {
@@ -64,4 +64,4 @@ AB_GRAD(relu)
     }));
 
 }  // namespace
-}  // namespace anabranch::math
+}  // namespace anabranch::math::relu_op

@@ -8,7 +8,7 @@
 #include "ops/kernels/simd.h"
 #include "ops/math/element_functions.h"
 
-namespace anabranch::math {
+namespace anabranch::math::scale_op {
 namespace {
 
 template <class T> void affine_loop(const Affine<T>& f, const T* x, T* out, int64_t n) {
@@ -109,4 +109,4 @@ AB_OP(scale)
     }));
 
 }  // namespace
-}  // namespace anabranch::math
+}  // namespace anabranch::math::scale_op

@@ -2,7 +2,7 @@
 #include "ops/declare/second_of_files.h"
 #include "opdef/file_ops.h"
 
-namespace anabranch::math {
+namespace anabranch::math::second_of_files_op {
 namespace {
 
 using second_order::OfFile;
@@ -68,4 +68,4 @@ void declare_second_gradients() {
 AB_OPS(declare_second_gradients);
 
 }  // namespace
-}  // namespace anabranch::math
+}  // namespace anabranch::math::second_of_files_op

@@ -3,7 +3,7 @@
 #include "ops/kernels/wide_map.h"
 #include "ops/math/element_functions.h"
 
-namespace anabranch::math {
+namespace anabranch::math::sign_op {
 namespace {
 
 AB_OP(sign)
@@ -28,4 +28,4 @@ AB_OP(sign)
     });
 
 }  // namespace
-}  // namespace anabranch::math
+}  // namespace anabranch::math::sign_op

@@ -14,7 +14,7 @@
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/wide.h"
 
-namespace anabranch::math {
+namespace anabranch::math::sum_op {
 namespace {
 
 void infer_arrays(InferContext& c, int n) {
@@ -240,4 +240,4 @@ AB_OP(sum)
     }));
 
 }  // namespace
-}  // namespace anabranch::math
+}  // namespace anabranch::math::sum_op

@@ -8,7 +8,7 @@
 #include "ops/kernels/ids.h"
 #include "ops/kernels/wide.h"
 
-namespace anabranch::metric {
+namespace anabranch::metric::accuracy_op {
 namespace {
 
 void infer_accuracy(InferContext& c) {
@@ -84,4 +84,4 @@ AB_OP(accuracy)
     });
 
 }  // namespace
-}  // namespace anabranch::metric
+}  // namespace anabranch::metric::accuracy_op

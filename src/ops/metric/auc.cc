@@ -5,7 +5,7 @@
 #include "ops/declare/checks.h"
 #include "ops/kernels/ids.h"
 
-namespace anabranch::metric {
+namespace anabranch::metric::auc_op {
 namespace {
 
 // Histograms of predictions. slide_steps 0: one histogram of all steps. Otherwise a ring of slide_steps histograms,
@@ -136,4 +136,4 @@ AB_OP(auc)
     });
 
 }  // namespace
-}  // namespace anabranch::metric
+}  // namespace anabranch::metric::auc_op

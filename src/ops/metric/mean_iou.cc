@@ -5,7 +5,7 @@
 #include "ops/declare/declare.h"
 #include "ops/kernels/ids.h"
 
-namespace anabranch::metric {
+namespace anabranch::metric::mean_iou_op {
 namespace {
 
 constexpr const char* kCounts[] = {"InWrongs", "InCorrects"};
@@ -103,4 +103,4 @@ AB_OP(mean_iou)
     });
 
 }  // namespace
-}  // namespace anabranch::metric
+}  // namespace anabranch::metric::mean_iou_op

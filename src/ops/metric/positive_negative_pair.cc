@@ -5,7 +5,7 @@
 
 #include "ops/declare/declare.h"
 
-namespace anabranch::metric {
+namespace anabranch::metric::positive_negative_pair_op {
 namespace {
 
 constexpr const char *kCounts[] = {"PositivePair", "NegativePair", "NeutralPair"},
@@ -101,4 +101,4 @@ AB_OP(positive_negative_pair)
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return kernel<typename decltype(tag)::type>(op); });
 
 }  // namespace
-}  // namespace anabranch::metric
+}  // namespace anabranch::metric::positive_negative_pair_op

@@ -6,7 +6,7 @@
 #include "ops/declare/attr_checks.h"
 #include "ops/declare/declare.h"
 
-namespace anabranch::metric {
+namespace anabranch::metric::precision_recall_op {
 namespace {
 
 // Of each class: weights of the samples that are rightly, wrongly given it, rightly not, wrongly not.
@@ -118,4 +118,4 @@ AB_OP(precision_recall)
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return kernel<typename decltype(tag)::type>(op); });
 
 }  // namespace
-}  // namespace anabranch::metric
+}  // namespace anabranch::metric::precision_recall_op

@@ -11,7 +11,7 @@
 #include "ops/nn/drop.h"
 #include "ops/nn/layer_norm_rows.h"
 
-namespace anabranch::nn {
+namespace anabranch::nn::add_layer_norm_op {
 namespace {
 
 constexpr int64_t kGrain = 4096, kMaxPieces = 16;
@@ -222,4 +222,4 @@ AB_GRAD(fused_add_layer_norm)
     .cpu<float>([](auto, const KernelArgs& op) -> Kernel { return Backward(op); });
 
 }  // namespace
-}  // namespace anabranch::nn
+}  // namespace anabranch::nn::add_layer_norm_op

@@ -4,7 +4,7 @@
 #include "ops/kernels/outputs.h"
 #include "ops/nn/channels.h"
 
-namespace anabranch::nn {
+namespace anabranch::nn::affine_channel_op {
 namespace {
 
 // fn(channel, first element) for every run of `inner` elements.
@@ -116,4 +116,4 @@ AB_GRAD(affine_channel)
     });
 
 }  // namespace
-}  // namespace anabranch::nn
+}  // namespace anabranch::nn::affine_channel_op

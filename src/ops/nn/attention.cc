@@ -7,7 +7,7 @@
 #include "ops/kernels/work.h"
 #include "ops/nn/drop.h"
 
-namespace anabranch::nn {
+namespace anabranch::nn::attention_op {
 namespace {
 
 struct Layout {
@@ -134,4 +134,4 @@ AB_GRAD(fused_attention)
     .cpu<float>([](auto, const KernelArgs& op) { return attention_backward(op); });
 
 }  // namespace
-}  // namespace anabranch::nn
+}  // namespace anabranch::nn::attention_op

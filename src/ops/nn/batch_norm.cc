@@ -5,7 +5,7 @@
 #include "ops/nn/blocked.h"
 #include "ops/nn/norm_second_order.h"
 
-namespace anabranch::nn {
+namespace anabranch::nn::batch_norm_op {
 namespace {
 
 // ---- shapes
@@ -213,4 +213,4 @@ AB_OP(fused_batch_norm_act_grad)
     });
 
 }  // namespace
-}  // namespace anabranch::nn
+}  // namespace anabranch::nn::batch_norm_op

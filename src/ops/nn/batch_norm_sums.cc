@@ -7,7 +7,7 @@
 #include "ops/kernels/flat_loop.h"
 #include "ops/nn/channels.h"
 
-namespace anabranch::nn {
+namespace anabranch::nn::batch_norm_sums_op {
 namespace {
 
 template <class T> const T* given(const KernelContext& c, In in) { return in ? c[in].template data<T>() : nullptr; }
@@ -219,4 +219,4 @@ AB_OP(batch_norm_grad_by_sums)
     });
 
 }  // namespace
-}  // namespace anabranch::nn
+}  // namespace anabranch::nn::batch_norm_sums_op

@@ -2,7 +2,7 @@
 // types are the same function with one group a channel.
 #include "ops/nn/conv_op.h"
 
-namespace anabranch::nn {
+namespace anabranch::nn::conv_op {
 namespace {
 
 constexpr ConvForm kForm{.axes = 2, .transposed = false, .dims = conv_dims<2>, .output = conv_output};
@@ -53,4 +53,4 @@ AB_OP(conv3d)
 AB_GRAD(conv3d).with(convolution_gradient(kVolumes));
 
 }  // namespace
-}  // namespace anabranch::nn
+}  // namespace anabranch::nn::conv_op

@@ -6,7 +6,7 @@
 #include "ops/nn/conv.h"
 #include "ops/nn/conv_attrs.h"
 
-namespace anabranch::nn {
+namespace anabranch::nn::conv_fusion_op {
 namespace {
 
 class Epilogue : public ConvEpilogue {
@@ -121,4 +121,4 @@ AB_OP(conv2d_fusion)
     .cpu<float>([](auto, const KernelArgs& args) { return forward(args); });
 
 }  // namespace
-}  // namespace anabranch::nn
+}  // namespace anabranch::nn::conv_fusion_op

@@ -4,7 +4,7 @@
 
 #include "ops/nn/conv_op.h"
 
-namespace anabranch::nn {
+namespace anabranch::nn::conv_transpose_op {
 namespace {
 
 // Output extents without output_size: those that the convolution would map onto the input's, the smallest ones.
@@ -97,4 +97,4 @@ AB_OP(conv3d_transpose)
 AB_GRAD(conv3d_transpose).with(convolution_gradient(kVolumes));
 
 }  // namespace
-}  // namespace anabranch::nn
+}  // namespace anabranch::nn::conv_transpose_op

@@ -10,7 +10,7 @@
 #include "ops/nn/channels.h"
 #include "ops/nn/data_norm_rows.h"
 
-namespace anabranch::nn {
+namespace anabranch::nn::data_norm_op {
 namespace {
 
 void check_columns(const InferContext& c) {
@@ -237,4 +237,4 @@ AB_GRAD(data_norm)
     });
 
 }  // namespace
-}  // namespace anabranch::nn
+}  // namespace anabranch::nn::data_norm_op

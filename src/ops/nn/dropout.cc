@@ -9,7 +9,7 @@
 #include "ops/kernels/philox.h"
 #include "ops/kernels/wide_map.h"
 
-namespace anabranch::nn {
+namespace anabranch::nn::dropout_op {
 namespace {
 
 constexpr int64_t kGrain = 8192;
@@ -170,4 +170,4 @@ AB_GRAD(dropout)
     });
 
 }  // namespace
-}  // namespace anabranch::nn
+}  // namespace anabranch::nn::dropout_op

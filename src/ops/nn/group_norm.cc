@@ -12,7 +12,7 @@
 #include "ops/nn/group_norm_loops.h"
 #include "ops/nn/norm_second_order.h"
 
-namespace anabranch::nn {
+namespace anabranch::nn::group_norm_op {
 namespace {
 
 // ---- what the two types differ in
@@ -229,4 +229,4 @@ AB_GRAD(instance_norm).with(backward_of(kInstance)).grad(second_order::through([
 }));
 
 }  // namespace
-}  // namespace anabranch::nn
+}  // namespace anabranch::nn::group_norm_op

@@ -2,7 +2,7 @@
 // overwritten.
 #include "ops/nn/batch_norm.h"
 
-namespace anabranch::nn {
+namespace anabranch::nn::inplace_abn_op {
 namespace {
 
 using batch_norm::ChannelSums;
@@ -203,4 +203,4 @@ AB_GRAD(inplace_abn)
     });
 
 }  // namespace
-}  // namespace anabranch::nn
+}  // namespace anabranch::nn::inplace_abn_op

@@ -12,7 +12,7 @@
 #include "ops/nn/layer_norm_rows.h"
 #include "ops/nn/norm_second_order.h"
 
-namespace anabranch::nn {
+namespace anabranch::nn::layer_norm_op {
 namespace {
 
 constexpr int64_t kGrain = 4096;
@@ -219,4 +219,4 @@ AB_GRAD(layer_norm)
     });
 
 }  // namespace
-}  // namespace anabranch::nn
+}  // namespace anabranch::nn::layer_norm_op

@@ -9,7 +9,7 @@
 #include "ops/kernels/simd.h"
 #include "ops/nn/channels.h"
 
-namespace anabranch::nn {
+namespace anabranch::nn::lrn_op {
 namespace {
 
 // Channels [first, end) around channel k, `n` of them, cut at the ends.
@@ -188,4 +188,4 @@ AB_GRAD(lrn)
     });
 
 }  // namespace
-}  // namespace anabranch::nn
+}  // namespace anabranch::nn::lrn_op

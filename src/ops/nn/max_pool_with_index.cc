@@ -7,7 +7,7 @@
 #include "ops/kernels/copy.h"
 #include "ops/nn/pool_dims.h"
 
-namespace anabranch::nn {
+namespace anabranch::nn::max_pool_with_index_op {
 namespace {
 
 using Ints = std::vector<int32_t>;
@@ -191,4 +191,4 @@ AB_GRAD(max_pool3d_with_index)
     });
 
 }  // namespace
-}  // namespace anabranch::nn
+}  // namespace anabranch::nn::max_pool_with_index_op

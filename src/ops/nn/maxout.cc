@@ -5,7 +5,7 @@
 #include "ops/device/args_rows.h"
 #include "ops/device/launch.h"
 
-namespace anabranch::nn {
+namespace anabranch::nn::maxout_op {
 namespace {
 
 // Channels in groups that follow each other: [outer, channels / groups, groups, inner].
@@ -105,4 +105,4 @@ AB_GRAD(maxout)
     });
 
 }  // namespace
-}  // namespace anabranch::nn
+}  // namespace anabranch::nn::maxout_op

@@ -5,7 +5,7 @@
 #include "ops/nn/conv_attrs.h"
 #include "ops/nn/pool_planes.h"
 
-namespace anabranch::nn {
+namespace anabranch::nn::pool_op {
 namespace {
 
 template <int kAxes, class T, class Pool> Kernel forward(const KernelArgs& args, Pool pool) {
@@ -116,4 +116,4 @@ AB_OP(pool3d)
 AB_GRAD(pool3d).with(pool_gradient<3>);
 
 }  // namespace
-}  // namespace anabranch::nn
+}  // namespace anabranch::nn::pool_op

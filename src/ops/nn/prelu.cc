@@ -8,7 +8,7 @@
 #include "ops/kernels/binary_run.h"
 #include "ops/kernels/outputs.h"
 
-namespace anabranch::nn {
+namespace anabranch::nn::prelu_op {
 namespace {
 
 constexpr int64_t kGrain = 8192;
@@ -134,4 +134,4 @@ AB_GRAD(prelu)
     });
 
 }  // namespace
-}  // namespace anabranch::nn
+}  // namespace anabranch::nn::prelu_op

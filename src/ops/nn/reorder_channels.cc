@@ -2,7 +2,7 @@
 #include "ops/declare/declare.h"
 #include "ops/nn/blocked.h"
 
-namespace anabranch::nn {
+namespace anabranch::nn::reorder_channels_op {
 namespace {
 
 // [rows, columns] to [columns, rows]
@@ -42,4 +42,4 @@ AB_OP(reorder_channels)
     });
 
 }  // namespace
-}  // namespace anabranch::nn
+}  // namespace anabranch::nn::reorder_channels_op

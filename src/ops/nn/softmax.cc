@@ -5,7 +5,7 @@
 #include "ops/device/launch.h"
 #include "ops/nn/softmax_block.h"
 
-namespace anabranch::nn {
+namespace anabranch::nn::softmax_op {
 namespace {
 
 void infer(InferContext& c) {
@@ -170,4 +170,4 @@ AB_GRAD(log_softmax)
     });
 
 }  // namespace
-}  // namespace anabranch::nn
+}  // namespace anabranch::nn::softmax_op

@@ -8,7 +8,7 @@
 #include "ops/declare/declare.h"
 #include "ops/kernels/outputs.h"
 
-namespace anabranch::nn {
+namespace anabranch::nn::spectral_norm_op {
 namespace {
 
 // The weight as a matrix: axis `dim` counts rows, the others columns.
@@ -149,4 +149,4 @@ AB_GRAD(spectral_norm)
     });
 
 }  // namespace
-}  // namespace anabranch::nn
+}  // namespace anabranch::nn::spectral_norm_op

@@ -6,7 +6,7 @@
 #include "ops/kernels/outputs.h"
 #include "ops/kernels/wide.h"
 
-namespace anabranch::nn {
+namespace anabranch::nn::spp_op {
 namespace {
 
 constexpr int64_t kGrain = 8192;
@@ -179,4 +179,4 @@ AB_GRAD(spp)
     });
 
 }  // namespace
-}  // namespace anabranch::nn
+}  // namespace anabranch::nn::spp_op

@@ -8,7 +8,7 @@
 #include "ops/kernels/gemm.h"
 #include "ops/kernels/outputs.h"
 
-namespace anabranch::nn {
+namespace anabranch::nn::tree_conv_op {
 namespace {
 
 constexpr int64_t kSides = 3;  // left, right, top
@@ -183,4 +183,4 @@ AB_GRAD(tree_conv)
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); });
 
 }  // namespace
-}  // namespace anabranch::nn
+}  // namespace anabranch::nn::tree_conv_op

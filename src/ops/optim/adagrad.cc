@@ -4,7 +4,7 @@
 #include "ops/optim/elementwise.h"
 #include "ops/optim/rule_loops.h"
 
-namespace anabranch::optim {
+namespace anabranch::optim::adagrad_op {
 namespace {
 
 constexpr StateTable<1> kMoment = {{{"Moment", "MomentOut"}}};
@@ -106,4 +106,4 @@ AB_OP(adadelta)
     });
 
 }  // namespace
-}  // namespace anabranch::optim
+}  // namespace anabranch::optim::adagrad_op

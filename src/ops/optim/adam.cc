@@ -4,7 +4,7 @@
 #include "ops/optim/fused_on_device.h"
 #include "ops/optim/rule_loops.h"
 
-namespace anabranch::optim {
+namespace anabranch::optim::adam_op {
 namespace {
 
 constexpr StateTable<2> kState = {{{"Moment1", "Moment1Out"}, {"Moment2", "Moment2Out"}}};
@@ -155,4 +155,4 @@ AB_OP(fused_adam)
     });
 
 }  // namespace
-}  // namespace anabranch::optim
+}  // namespace anabranch::optim::adam_op

@@ -3,7 +3,7 @@
 #include "ops/optim/elementwise.h"
 #include "ops/optim/rule_loops.h"
 
-namespace anabranch::optim {
+namespace anabranch::optim::adamax_op {
 namespace {
 
 constexpr StateTable<2> kState = {{{"Moment", "MomentOut"}, {"InfNorm", "InfNormOut"}}};
@@ -55,4 +55,4 @@ AB_OP(adamax)
     });
 
 }  // namespace
-}  // namespace anabranch::optim
+}  // namespace anabranch::optim::adamax_op

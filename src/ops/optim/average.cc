@@ -8,7 +8,7 @@
 #include "ops/kernels/flat_loop.h"
 #include "ops/optim/update.h"
 
-namespace anabranch::optim {
+namespace anabranch::optim::average_op {
 namespace {
 
 constexpr int64_t kMaxSummands = 16384;  // sum_1 moves to sum_2 that often, so that small summands are not lost
@@ -150,4 +150,4 @@ AB_OP(average_accumulates)
     });
 
 }  // namespace
-}  // namespace anabranch::optim
+}  // namespace anabranch::optim::average_op

@@ -9,7 +9,7 @@
 #include "ops/kernels/wide.h"
 #include "ops/optim/update.h"
 
-namespace anabranch::optim {
+namespace anabranch::optim::dgc_op {
 namespace {
 
 constexpr const char* kPaper = "Lin et al., ICLR 2018, arXiv:1712.01887";
@@ -141,4 +141,4 @@ AB_OP(dgc_clip_by_norm)
     });
 
 }  // namespace
-}  // namespace anabranch::optim
+}  // namespace anabranch::optim::dgc_op

@@ -3,7 +3,7 @@
 #include "ops/optim/elementwise.h"
 #include "ops/optim/rule_loops.h"
 
-namespace anabranch::optim {
+namespace anabranch::optim::ftrl_op {
 namespace {
 
 constexpr StateTable<2> kState = {{{"SquaredAccumulator", "SquaredAccumOut"}, {"LinearAccumulator", "LinearAccumOut"}}};
@@ -46,4 +46,4 @@ AB_OP(ftrl)
     });
 
 }  // namespace
-}  // namespace anabranch::optim
+}  // namespace anabranch::optim::ftrl_op

@@ -4,7 +4,7 @@
 #include "ops/optim/fused_on_device.h"
 #include "ops/optim/rule_loops.h"
 
-namespace anabranch::optim {
+namespace anabranch::optim::momentum_op {
 namespace {
 
 constexpr StateTable<1> kState = {{{"Velocity", "VelocityOut"}}};
@@ -67,4 +67,4 @@ AB_OP(fused_momentum)
     });
 
 }  // namespace
-}  // namespace anabranch::optim
+}  // namespace anabranch::optim::momentum_op

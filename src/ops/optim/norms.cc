@@ -9,7 +9,7 @@
 #include "ops/optim/element_rules.h"
 #include "ops/optim/update.h"
 
-namespace anabranch::optim {
+namespace anabranch::optim::norms_op {
 namespace {
 
 // As doubles: the squares of a gradient may be too small, or too large, for float32.
@@ -191,4 +191,4 @@ AB_OP(dpsgd)
     });
 
 }  // namespace
-}  // namespace anabranch::optim
+}  // namespace anabranch::optim::norms_op

@@ -3,7 +3,7 @@
 
 #include "ops/optim/elementwise.h"
 
-namespace anabranch::optim {
+namespace anabranch::optim::proximal_op {
 namespace {
 
 constexpr StateTable<0> kNoState = {};
@@ -68,4 +68,4 @@ AB_OP(proximal_adagrad)
     });
 
 }  // namespace
-}  // namespace anabranch::optim
+}  // namespace anabranch::optim::proximal_op

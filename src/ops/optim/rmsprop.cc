@@ -3,7 +3,7 @@
 #include "ops/optim/elementwise.h"
 #include "ops/optim/rule_loops.h"
 
-namespace anabranch::optim {
+namespace anabranch::optim::rmsprop_op {
 namespace {
 
 constexpr StateTable<2> kPlain = {{{"MeanSquare", "MeanSquareOut"}, {"Moment", "MomentOut"}}};
@@ -85,4 +85,4 @@ AB_OP(rmsprop)
     });
 
 }  // namespace
-}  // namespace anabranch::optim
+}  // namespace anabranch::optim::rmsprop_op

@@ -4,7 +4,7 @@
 #include "ops/optim/fused_on_device.h"
 #include "ops/optim/rule_loops.h"
 
-namespace anabranch::optim {
+namespace anabranch::optim::sgd_op {
 namespace {
 
 constexpr StateTable<0> kNoState = {};
@@ -38,4 +38,4 @@ AB_OP(fused_sgd)
     });
 
 }  // namespace
-}  // namespace anabranch::optim
+}  // namespace anabranch::optim::sgd_op

@@ -4,7 +4,7 @@
 
 #include "ops/quantize/levels.h"
 
-namespace anabranch::quantize {
+namespace anabranch::quantize::dequantize_op {
 namespace {
 
 AB_OP(fake_dequantize_max_abs)
@@ -192,4 +192,4 @@ AB_OP(lookup_table_dequant)
     });
 
 }  // namespace
-}  // namespace anabranch::quantize
+}  // namespace anabranch::quantize::dequantize_op

@@ -2,7 +2,7 @@
 // The ops differ in where the scale comes from.
 #include "ops/quantize/levels.h"
 
-namespace anabranch::quantize {
+namespace anabranch::quantize::fake_quantize_op {
 namespace {
 
 void infer_whole(InferContext& c) {
@@ -60,4 +60,4 @@ AB_OP(fake_channel_wise_quantize_abs_max)
     });
 
 }  // namespace
-}  // namespace anabranch::quantize
+}  // namespace anabranch::quantize::fake_quantize_op

@@ -4,7 +4,7 @@
 
 #include "ops/quantize/levels.h"
 
-namespace anabranch::quantize {
+namespace anabranch::quantize::integers_op {
 namespace {
 
 constexpr const char* kInference = "made for inference, of programs that were trained before";
@@ -99,4 +99,4 @@ AB_OP(requantize)
     });
 
 }  // namespace
-}  // namespace anabranch::quantize
+}  // namespace anabranch::quantize::integers_op

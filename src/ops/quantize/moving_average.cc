@@ -2,7 +2,7 @@
 // moving_rate.
 #include "ops/quantize/levels.h"
 
-namespace anabranch::quantize {
+namespace anabranch::quantize::moving_average_op {
 namespace {
 
 enum class Makes { kLevels, kNumbers, kCopy };
@@ -110,4 +110,4 @@ void declare_all() {
 AB_OPS(declare_all);
 
 }  // namespace
-}  // namespace anabranch::quantize
+}  // namespace anabranch::quantize::moving_average_op

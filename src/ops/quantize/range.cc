@@ -1,7 +1,7 @@
 // Quantization by a scale that is the largest |X| of the last steps.
 #include "ops/quantize/levels.h"
 
-namespace anabranch::quantize {
+namespace anabranch::quantize::range_op {
 namespace {
 
 constexpr int32_t kMostSteps = 1 << 20;
@@ -94,4 +94,4 @@ AB_OP(fake_quantize_range_abs_max)
     });
 
 }  // namespace
-}  // namespace anabranch::quantize
+}  // namespace anabranch::quantize::range_op

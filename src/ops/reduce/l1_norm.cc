@@ -4,7 +4,7 @@
 #include "ops/kernels/reduce.h"
 #include "ops/reduce/fold_functions.h"
 
-namespace anabranch::reduce {
+namespace anabranch::reduce::l1_norm_op {
 namespace {
 
 AB_OP(l1_norm)
@@ -38,4 +38,4 @@ AB_GRAD(l1_norm)
     .device<float, double, float16, bfloat16>(device::fold_all_grad("sizes", true));
 
 }  // namespace
-}  // namespace anabranch::reduce
+}  // namespace anabranch::reduce::l1_norm_op

@@ -4,7 +4,7 @@
 #include "ops/device/launch_fold.h"
 #include "ops/kernels/reduce.h"
 
-namespace anabranch::reduce {
+namespace anabranch::reduce::mean_op {
 namespace {
 
 AB_OP(mean)
@@ -42,4 +42,4 @@ AB_GRAD(mean)
     .device<float, double, float16, bfloat16>(device::fold_all_grad("mean", false));
 
 }  // namespace
-}  // namespace anabranch::reduce
+}  // namespace anabranch::reduce::mean_op

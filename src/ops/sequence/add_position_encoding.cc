@@ -7,7 +7,7 @@
 #include "ops/device/upload.h"
 #include "ops/sequence/offsets.h"
 
-namespace anabranch::sequence {
+namespace anabranch::sequence::add_position_encoding_op {
 namespace {
 
 constexpr int64_t kGrain = 8192;
@@ -160,4 +160,4 @@ AB_GRAD(add_position_encoding)
     });
 
 }  // namespace
-}  // namespace anabranch::sequence
+}  // namespace anabranch::sequence::add_position_encoding_op

@@ -6,7 +6,7 @@
 #include "ops/sequence/fusion.h"
 #include "ops/sequence/spans.h"
 
-namespace anabranch::sequence {
+namespace anabranch::sequence::attention_lstm_op {
 namespace {
 
 struct Dims {
@@ -176,4 +176,4 @@ void declare() {
 AB_OPS(declare);
 
 }  // namespace
-}  // namespace anabranch::sequence
+}  // namespace anabranch::sequence::attention_lstm_op

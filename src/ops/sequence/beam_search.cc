@@ -6,7 +6,7 @@
 #include "ops/kernels/ids.h"
 #include "ops/sequence/offsets.h"
 
-namespace anabranch::sequence {
+namespace anabranch::sequence::beam_search_op {
 namespace {
 
 // A beam and the token that continues it. Of equal scores the later beam is better.
@@ -174,4 +174,4 @@ AB_OP(beam_search)
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return kernel<typename decltype(tag)::type>(op); });
 
 }  // namespace
-}  // namespace anabranch::sequence
+}  // namespace anabranch::sequence::beam_search_op

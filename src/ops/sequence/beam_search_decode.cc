@@ -5,7 +5,7 @@
 #include "ops/kernels/ids.h"
 #include "ops/sequence/offsets.h"
 
-namespace anabranch::sequence {
+namespace anabranch::sequence::beam_search_decode_op {
 namespace {
 
 // The tokens that one step has chosen, with the beam that each of them continues.
@@ -177,4 +177,4 @@ AB_OP(beam_search_decode)
     .cpu_any(kernel);
 
 }  // namespace
-}  // namespace anabranch::sequence
+}  // namespace anabranch::sequence::beam_search_decode_op

@@ -3,7 +3,7 @@
 
 #include "ops/sequence/crf.h"
 
-namespace anabranch::sequence {
+namespace anabranch::sequence::crf_decoding_op {
 namespace {
 
 constexpr int64_t kGrain = 16384;
@@ -98,4 +98,4 @@ AB_OP(crf_decoding)
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return kernel<typename decltype(tag)::type>(op); });
 
 }  // namespace
-}  // namespace anabranch::sequence
+}  // namespace anabranch::sequence::crf_decoding_op

@@ -5,7 +5,7 @@
 #include "ops/kernels/wide.h"
 #include "ops/sequence/spans.h"
 
-namespace anabranch::sequence {
+namespace anabranch::sequence::ctc_align_op {
 namespace {
 
 struct Rule {
@@ -169,4 +169,4 @@ AB_OP(ctc_align)
     });
 
 }  // namespace
-}  // namespace anabranch::sequence
+}  // namespace anabranch::sequence::ctc_align_op

@@ -8,7 +8,7 @@
 #include "ops/kernels/work.h"
 #include "ops/sequence/stacked_lstm.h"
 
-namespace anabranch::sequence {
+namespace anabranch::sequence::cudnn_lstm_op {
 namespace {
 
 void check_state(const InferContext& c, const char* slot, int64_t layers, int64_t batch, int64_t hidden) {
@@ -207,4 +207,4 @@ AB_GRAD(cudnn_lstm)
     });
 
 }  // namespace
-}  // namespace anabranch::sequence
+}  // namespace anabranch::sequence::cudnn_lstm_op

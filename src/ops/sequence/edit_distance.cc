@@ -4,7 +4,7 @@
 
 #include "ops/sequence/spans.h"
 
-namespace anabranch::sequence {
+namespace anabranch::sequence::edit_distance_op {
 namespace {
 
 constexpr int64_t kGrain = 4096;
@@ -112,4 +112,4 @@ AB_OP(edit_distance)
     .cpu_any(kernel);
 
 }  // namespace
-}  // namespace anabranch::sequence
+}  // namespace anabranch::sequence::edit_distance_op

@@ -2,7 +2,7 @@
 #include "ops/sequence/fusion.h"
 #include "ops/sequence/gru_step.h"
 
-namespace anabranch::sequence {
+namespace anabranch::sequence::fusion_gru_op {
 namespace {
 
 void infer(InferContext& c) {
@@ -98,4 +98,4 @@ void declare() {
 AB_OPS(declare);
 
 }  // namespace
-}  // namespace anabranch::sequence
+}  // namespace anabranch::sequence::fusion_gru_op

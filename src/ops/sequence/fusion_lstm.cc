@@ -5,7 +5,7 @@
 #include "ops/sequence/fusion.h"
 #include "ops/sequence/lstm_step.h"
 
-namespace anabranch::sequence {
+namespace anabranch::sequence::fusion_lstm_op {
 namespace {
 
 bool looks_up(const std::string& type) { return type == "fused_embedding_fc_lstm"; }
@@ -155,4 +155,4 @@ void declare() {
 AB_OPS(declare);
 
 }  // namespace
-}  // namespace anabranch::sequence
+}  // namespace anabranch::sequence::fusion_lstm_op

@@ -4,7 +4,7 @@
 #include "ops/sequence/fusion.h"
 #include "ops/sequence/spans.h"
 
-namespace anabranch::sequence {
+namespace anabranch::sequence::fusion_seqexpand_op {
 namespace {
 
 void infer_expanded(InferContext& c) {
@@ -101,4 +101,4 @@ void declare_expanded() {
 AB_OPS(declare_expanded);
 
 }  // namespace
-}  // namespace anabranch::sequence
+}  // namespace anabranch::sequence::fusion_seqexpand_op

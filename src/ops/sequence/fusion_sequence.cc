@@ -6,7 +6,7 @@
 #include "ops/sequence/context.h"
 #include "ops/sequence/fusion.h"
 
-namespace anabranch::sequence {
+namespace anabranch::sequence::fusion_sequence_op {
 namespace {
 
 template <class T> Kernel convolution(const KernelArgs& op) {
@@ -157,4 +157,4 @@ AB_OP(fusion_seqpool_cvm_concat)
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return pools<typename decltype(tag)::type>(op, true); });
 
 }  // namespace
-}  // namespace anabranch::sequence
+}  // namespace anabranch::sequence::fusion_sequence_op

@@ -1,7 +1,7 @@
 // Whole beams from the steps of a search: each step has the token that was added and the beam that it was added to.
 #include "ops/sequence/offsets.h"
 
-namespace anabranch::sequence {
+namespace anabranch::sequence::gather_tree_op {
 namespace {
 
 constexpr int64_t kGrain = 1024;
@@ -47,4 +47,4 @@ AB_OP(gather_tree)
     });
 
 }  // namespace
-}  // namespace anabranch::sequence
+}  // namespace anabranch::sequence::gather_tree_op

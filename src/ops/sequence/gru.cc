@@ -8,7 +8,7 @@
 #include "ops/sequence/gru_panels.h"
 #include "ops/sequence/gru_step.h"
 
-namespace anabranch::sequence {
+namespace anabranch::sequence::gru_op {
 namespace {
 
 int64_t check_gru(const InferContext& c) {
@@ -221,4 +221,4 @@ AB_GRAD(gru)
     });
 
 }  // namespace
-}  // namespace anabranch::sequence
+}  // namespace anabranch::sequence::gru_op

@@ -8,7 +8,7 @@
 #include "ops/sequence/gru_panels.h"
 #include "ops/sequence/steps_on_device.h"
 
-namespace anabranch::sequence {
+namespace anabranch::sequence::gru_steps_op {
 namespace {
 
 constexpr int kGates = 3;
@@ -187,4 +187,4 @@ AB_GRAD(gru_steps)
     .device<float>([](auto, const KernelArgs& op) { return queued_gru_steps_grad(op); });
 
 }  // namespace
-}  // namespace anabranch::sequence
+}  // namespace anabranch::sequence::gru_steps_op

@@ -2,7 +2,7 @@
 #include "ops/sequence/gru_step.h"
 #include "ops/sequence/queued_gru.h"
 
-namespace anabranch::sequence {
+namespace anabranch::sequence::gru_unit_op {
 namespace {
 
 // Activations are numbers here: 0 identity, 1 sigmoid, 2 tanh, 3 relu.
@@ -178,4 +178,4 @@ AB_GRAD(gru_unit)
     });
 
 }  // namespace
-}  // namespace anabranch::sequence
+}  // namespace anabranch::sequence::gru_unit_op

@@ -7,7 +7,7 @@
 #include "ops/kernels/outputs.h"
 #include "ops/sequence/offsets.h"
 
-namespace anabranch::sequence {
+namespace anabranch::sequence::im2sequence_op {
 namespace {
 
 using Ints = std::vector<int32_t>;
@@ -210,4 +210,4 @@ AB_GRAD(im2sequence)
     });
 
 }  // namespace
-}  // namespace anabranch::sequence
+}  // namespace anabranch::sequence::im2sequence_op

@@ -5,7 +5,7 @@
 #include "ops/kernels/simd.h"
 #include "ops/sequence/crf_chain.h"
 
-namespace anabranch::sequence {
+namespace anabranch::sequence::linear_chain_crf_op {
 namespace {
 
 void exps(const float* x, float* out, int64_t n) { simd::exp(x, out, n); }
@@ -118,4 +118,4 @@ AB_OP(linear_chain_crf)
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
 
 }  // namespace
-}  // namespace anabranch::sequence
+}  // namespace anabranch::sequence::linear_chain_crf_op

@@ -6,7 +6,7 @@
 #include "ops/kernels/outputs.h"
 #include "ops/sequence/crf_chain.h"
 
-namespace anabranch::sequence {
+namespace anabranch::sequence::linear_chain_crf_grad_op {
 namespace {
 
 // Memory of the backward kernel.
@@ -164,4 +164,4 @@ AB_GRAD(linear_chain_crf)
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return gradient<typename decltype(tag)::type>(op); });
 
 }  // namespace
-}  // namespace anabranch::sequence
+}  // namespace anabranch::sequence::linear_chain_crf_grad_op

@@ -4,7 +4,7 @@
 #include "ops/kernels/ids.h"
 #include "ops/sequence/offsets.h"
 
-namespace anabranch::sequence {
+namespace anabranch::sequence::lod_reset_op {
 namespace {
 
 void copy(KernelContext& c, In from, Out to) {
@@ -98,4 +98,4 @@ AB_GRAD(lod_reset)
     });
 
 }  // namespace
-}  // namespace anabranch::sequence
+}  // namespace anabranch::sequence::lod_reset_op

@@ -6,7 +6,7 @@
 #include "ops/sequence/lstm_panels.h"
 #include "ops/sequence/steps_on_device.h"
 
-namespace anabranch::sequence {
+namespace anabranch::sequence::lstm_steps_op {
 namespace {
 
 constexpr int kGates = 4;
@@ -216,4 +216,4 @@ AB_GRAD(lstm_steps)
     .device<float>([](auto, const KernelArgs& op) { return queued_lstm_steps_grad(op, places_of(op.op())); });
 
 }  // namespace
-}  // namespace anabranch::sequence
+}  // namespace anabranch::sequence::lstm_steps_op

@@ -6,7 +6,7 @@
 #include "ops/kernels/outputs.h"
 #include "ops/sequence/recurrent.h"
 
-namespace anabranch::sequence {
+namespace anabranch::sequence::lstm_unit_op {
 namespace {
 
 int64_t check_unit(const InferContext& c) {
@@ -182,4 +182,4 @@ AB_GRAD(lstm_unit)
     });
 
 }  // namespace
-}  // namespace anabranch::sequence
+}  // namespace anabranch::sequence::lstm_unit_op

@@ -7,7 +7,7 @@
 #include "ops/kernels/workspace.h"
 #include "ops/sequence/spans.h"
 
-namespace anabranch::sequence {
+namespace anabranch::sequence::match_matrix_tensor_op {
 namespace {
 
 void infer(InferContext& c) {
@@ -167,4 +167,4 @@ AB_GRAD(match_matrix_tensor)
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); });
 
 }  // namespace
-}  // namespace anabranch::sequence
+}  // namespace anabranch::sequence::match_matrix_tensor_op

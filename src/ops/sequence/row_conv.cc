@@ -9,7 +9,7 @@
 #include "ops/kernels/wide.h"
 #include "ops/sequence/offsets.h"
 
-namespace anabranch::sequence {
+namespace anabranch::sequence::row_conv_op {
 namespace {
 
 constexpr int64_t kGrain = 4096;
@@ -182,4 +182,4 @@ AB_GRAD(row_conv)
     });
 
 }  // namespace
-}  // namespace anabranch::sequence
+}  // namespace anabranch::sequence::row_conv_op

@@ -10,7 +10,7 @@
 #include "ops/kernels/outputs.h"
 #include "ops/sequence/context.h"
 
-namespace anabranch::sequence {
+namespace anabranch::sequence::sequence_conv_op {
 namespace {
 
 void check_attrs(const InferContext& c) {
@@ -211,4 +211,4 @@ AB_GRAD(sequence_conv)
     });
 
 }  // namespace
-}  // namespace anabranch::sequence
+}  // namespace anabranch::sequence::sequence_conv_op

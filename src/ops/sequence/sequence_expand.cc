@@ -8,7 +8,7 @@
 #include "ops/kernels/copy.h"
 #include "ops/sequence/offsets.h"
 
-namespace anabranch::sequence {
+namespace anabranch::sequence::sequence_expand_op {
 namespace {
 
 // What is repeated: pieces of X (rows, or its sequences), each piece times[i] times.
@@ -219,4 +219,4 @@ AB_GRAD(sequence_expand).with(gradient<false>);
 AB_GRAD(sequence_expand_as).with(gradient<true>);
 
 }  // namespace
-}  // namespace anabranch::sequence
+}  // namespace anabranch::sequence::sequence_expand_op

@@ -3,7 +3,7 @@
 
 #include "ops/sequence/offsets.h"
 
-namespace anabranch::sequence {
+namespace anabranch::sequence::sequence_ids_op {
 namespace {
 
 void check_ids_column(const InferContext& c) {
@@ -88,4 +88,4 @@ AB_OP(sequence_erase)
     });
 
 }  // namespace
-}  // namespace anabranch::sequence
+}  // namespace anabranch::sequence::sequence_ids_op

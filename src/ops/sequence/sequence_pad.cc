@@ -6,7 +6,7 @@
 #include "ops/kernels/ids.h"
 #include "ops/sequence/offsets.h"
 
-namespace anabranch::sequence {
+namespace anabranch::sequence::sequence_pad_op {
 namespace {
 
 int64_t longest(const Offsets& o) {
@@ -267,4 +267,4 @@ AB_OP(sequence_mask)
     });
 
 }  // namespace
-}  // namespace anabranch::sequence
+}  // namespace anabranch::sequence::sequence_pad_op

@@ -7,7 +7,7 @@
 #include "ops/sequence/offsets.h"
 #include "ops/sequence/sequence_pool_loops.h"
 
-namespace anabranch::sequence {
+namespace anabranch::sequence::sequence_pool_op {
 namespace {
 
 constexpr int64_t kGrain = 4096;
@@ -196,4 +196,4 @@ AB_GRAD(sequence_pool)
     });
 
 }  // namespace
-}  // namespace anabranch::sequence
+}  // namespace anabranch::sequence::sequence_pool_op

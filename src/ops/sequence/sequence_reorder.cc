@@ -6,7 +6,7 @@
 #include "ops/kernels/ids.h"
 #include "ops/sequence/offsets.h"
 
-namespace anabranch::sequence {
+namespace anabranch::sequence::sequence_reorder_op {
 namespace {
 
 size_t row_bytes(const Tensor& t) { return static_cast<size_t>(t.row_elems()) * dtype_size(t.dtype()); }
@@ -202,4 +202,4 @@ AB_GRAD(sequence_slice)
     });
 
 }  // namespace
-}  // namespace anabranch::sequence
+}  // namespace anabranch::sequence::sequence_reorder_op

@@ -3,7 +3,7 @@
 
 #include "ops/sequence/offsets.h"
 
-namespace anabranch::sequence {
+namespace anabranch::sequence::sequence_reshape_op {
 namespace {
 
 Offsets narrowed(const Offsets& o, int64_t width, int64_t new_dim) {
@@ -59,4 +59,4 @@ AB_GRAD(sequence_reshape)
     });
 
 }  // namespace
-}  // namespace anabranch::sequence
+}  // namespace anabranch::sequence::sequence_reshape_op

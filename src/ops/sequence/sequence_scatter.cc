@@ -4,7 +4,7 @@
 #include "ops/kernels/ids.h"
 #include "ops/sequence/offsets.h"
 
-namespace anabranch::sequence {
+namespace anabranch::sequence::sequence_scatter_op {
 namespace {
 
 // Sequence i of Ids belongs to row i of the tensor in `slot`; Updates has a number for each id.
@@ -77,4 +77,4 @@ AB_GRAD(sequence_scatter)
     });
 
 }  // namespace
-}  // namespace anabranch::sequence
+}  // namespace anabranch::sequence::sequence_scatter_op

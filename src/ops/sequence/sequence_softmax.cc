@@ -3,7 +3,7 @@
 #include "ops/nn/softmax_block.h"
 #include "ops/sequence/offsets.h"
 
-namespace anabranch::sequence {
+namespace anabranch::sequence::sequence_softmax_op {
 namespace {
 
 // fn(first, end): runs of sequences, on idle workers.
@@ -112,4 +112,4 @@ AB_GRAD(sequence_softmax)
     });
 
 }  // namespace
-}  // namespace anabranch::sequence
+}  // namespace anabranch::sequence::sequence_softmax_op

@@ -5,7 +5,7 @@
 #include "ops/kernels/outputs.h"
 #include "ops/sequence/images.h"
 
-namespace anabranch::sequence {
+namespace anabranch::sequence::sequence_topk_avg_pooling_op {
 namespace {
 
 using Ints = std::vector<int32_t>;
@@ -132,4 +132,4 @@ AB_GRAD(sequence_topk_avg_pooling)
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); });
 
 }  // namespace
-}  // namespace anabranch::sequence
+}  // namespace anabranch::sequence::sequence_topk_avg_pooling_op

@@ -5,7 +5,7 @@
 #include "ops/sequence/simple_panels.h"
 #include "ops/sequence/steps_on_device.h"
 
-namespace anabranch::sequence {
+namespace anabranch::sequence::simple_steps_op {
 namespace {
 
 constexpr int kGates = 1;
@@ -137,4 +137,4 @@ AB_GRAD(simple_steps)
     .device<float>([](auto, const KernelArgs& op) { return queued_simple_steps_grad(op); });
 
 }  // namespace
-}  // namespace anabranch::sequence
+}  // namespace anabranch::sequence::simple_steps_op

@@ -5,7 +5,7 @@
 #include "ops/kernels/outputs.h"
 #include "ops/sequence/images.h"
 
-namespace anabranch::sequence {
+namespace anabranch::sequence::var_conv_2d_op {
 namespace {
 
 struct Filter {
@@ -189,4 +189,4 @@ AB_GRAD(var_conv_2d)
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); });
 
 }  // namespace
-}  // namespace anabranch::sequence
+}  // namespace anabranch::sequence::var_conv_2d_op

@@ -6,7 +6,7 @@
 #include "ops/sequence/ctc.h"
 #include "ops/sequence/spans.h"
 
-namespace anabranch::sequence {
+namespace anabranch::sequence::warpctc_op {
 namespace {
 
 constexpr int64_t kGrain = 4096;
@@ -234,4 +234,4 @@ AB_GRAD(warpctc)
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return gradient<typename decltype(tag)::type>(op); });
 
 }  // namespace
-}  // namespace anabranch::sequence
+}  // namespace anabranch::sequence::warpctc_op

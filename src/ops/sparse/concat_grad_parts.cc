@@ -4,7 +4,7 @@
 #include "ops/declare/declare.h"
 #include "ops/device/launch_tensor.h"
 
-namespace anabranch::sparse {
+namespace anabranch::sparse::concat_grad_parts_op {
 namespace {
 
 constexpr int64_t kGrainBytes = 65536;
@@ -75,4 +75,4 @@ AB_OP(concat_grad_parts)
     });
 
 }  // namespace
-}  // namespace anabranch::sparse
+}  // namespace anabranch::sparse::concat_grad_parts_op

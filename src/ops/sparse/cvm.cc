@@ -5,7 +5,7 @@
 #include "ops/kernels/flat_loop.h"
 #include "ops/sequence/offsets.h"
 
-namespace anabranch::sparse {
+namespace anabranch::sparse::cvm_op {
 namespace {
 
 constexpr int64_t kCounts = 2;
@@ -115,4 +115,4 @@ AB_GRAD(cvm)
     });
 
 }  // namespace
-}  // namespace anabranch::sparse
+}  // namespace anabranch::sparse::cvm_op

@@ -6,7 +6,7 @@
 #include "ops/declare/declare.h"
 #include "ops/sequence/offsets.h"
 
-namespace anabranch::sparse {
+namespace anabranch::sparse::filter_by_instag_op {
 namespace {
 
 // Rows [first, end) of Ins belong to sample i.
@@ -161,4 +161,4 @@ AB_GRAD(filter_by_instag)
     });
 
 }  // namespace
-}  // namespace anabranch::sparse
+}  // namespace anabranch::sparse::filter_by_instag_op

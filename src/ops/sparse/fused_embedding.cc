@@ -10,7 +10,7 @@
 #include "ops/sparse/queued_rows.h"
 #include "ops/sparse/row_loops.h"
 
-namespace anabranch::sparse {
+namespace anabranch::sparse::fused_embedding_op {
 namespace {
 
 constexpr int64_t kGrainElems = 16384;
@@ -234,4 +234,4 @@ AB_OP(fused_embedding_concat)
     });
 
 }  // namespace
-}  // namespace anabranch::sparse
+}  // namespace anabranch::sparse::fused_embedding_op

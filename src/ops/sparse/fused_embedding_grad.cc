@@ -10,7 +10,7 @@
 #include "ops/sparse/queued_lookups.h"
 #include "sparse/row_groups.h"
 
-namespace anabranch::sparse {
+namespace anabranch::sparse::fused_embedding_grad_op {
 namespace {
 
 constexpr int64_t kGrainElems = 16384;
@@ -212,4 +212,4 @@ AB_OP(fused_embedding_update)
     });
 
 }  // namespace
-}  // namespace anabranch::sparse
+}  // namespace anabranch::sparse::fused_embedding_grad_op

@@ -10,7 +10,7 @@
 #include "ops/sparse/queued_lookups.h"
 #include "ops/sparse/queued_rows.h"
 
-namespace anabranch::sparse {
+namespace anabranch::sparse::fused_embedding_seq_pool_op {
 namespace {
 
 int64_t check_look_up(const InferContext& c) {
@@ -118,4 +118,4 @@ AB_GRAD(fused_embedding_seq_pool)
     });
 
 }  // namespace
-}  // namespace anabranch::sparse
+}  // namespace anabranch::sparse::fused_embedding_seq_pool_op

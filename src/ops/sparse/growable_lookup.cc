@@ -9,7 +9,7 @@
 #include "sparse/growable_table.h"
 #include "sparse/hash.h"
 
-namespace anabranch::sparse {
+namespace anabranch::sparse::growable_lookup_op {
 namespace {
 
 void declare_table(InferContext& c, const char* slot, int64_t width) {
@@ -137,4 +137,4 @@ AB_GRAD(lookup_growable)
     });
 
 }  // namespace
-}  // namespace anabranch::sparse
+}  // namespace anabranch::sparse::growable_lookup_op

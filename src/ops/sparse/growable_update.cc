@@ -5,7 +5,7 @@
 #include "ops/optim/update.h"
 #include "sparse/growable_table.h"
 
-namespace anabranch::sparse {
+namespace anabranch::sparse::growable_update_op {
 namespace {
 
 RecordRule rule_named(const std::string& name) {
@@ -101,4 +101,4 @@ AB_OP(growable_update)
     .cpu_any([](const KernelArgs& op) -> Kernel { return Update(op); });
 
 }  // namespace
-}  // namespace anabranch::sparse
+}  // namespace anabranch::sparse::growable_update_op

@@ -3,7 +3,7 @@
 
 #include "ops/declare/declare.h"
 
-namespace anabranch::sparse {
+namespace anabranch::sparse::hash_op {
 namespace {
 
 // XXH64, as its specification (version 0.1.1) describes it: four accumulators over stripes of 32 bytes, then the rest.
@@ -79,4 +79,4 @@ AB_OP(hash)
     });
 
 }  // namespace
-}  // namespace anabranch::sparse
+}  // namespace anabranch::sparse::hash_op

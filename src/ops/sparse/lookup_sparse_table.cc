@@ -7,7 +7,7 @@
 #include "ops/kernels/ids.h"
 #include "ops/sparse/look_up.h"
 
-namespace anabranch::sparse {
+namespace anabranch::sparse::lookup_sparse_table_op {
 namespace {
 
 // Where the rows of a table are, found again when they have changed.
@@ -76,4 +76,4 @@ AB_OP(lookup_sparse_table)
     });
 
 }  // namespace
-}  // namespace anabranch::sparse
+}  // namespace anabranch::sparse::lookup_sparse_table_op

@@ -14,7 +14,7 @@
 #include "ops/sparse/queued_rows.h"
 #include "ops/sparse/row_loops.h"
 
-namespace anabranch::sparse {
+namespace anabranch::sparse::lookup_table_op {
 namespace {
 
 constexpr int64_t kGrainElems = 16384;
@@ -238,4 +238,4 @@ AB_GRAD(lookup_table).with(gradient);
 AB_GRAD(lookup_table_v2).with(gradient);
 
 }  // namespace
-}  // namespace anabranch::sparse
+}  // namespace anabranch::sparse::lookup_table_op

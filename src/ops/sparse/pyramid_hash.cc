@@ -9,7 +9,7 @@
 #include "ops/kernels/outputs.h"
 #include "ops/kernels/philox.h"
 
-namespace anabranch::sparse {
+namespace anabranch::sparse::pyramid_hash_op {
 namespace {
 
 // XXH32, as its specification (version 0.1.1) describes it.
@@ -252,4 +252,4 @@ AB_GRAD(pyramid_hash)
     .cpu<float>([](auto, const KernelArgs& op) { return backward(op); });
 
 }  // namespace
-}  // namespace anabranch::sparse
+}  // namespace anabranch::sparse::pyramid_hash_op

@@ -3,7 +3,7 @@
 #include "ops/declare/declare.h"
 #include "ops/kernels/outputs.h"
 
-namespace anabranch::sparse {
+namespace anabranch::sparse::rank_attention_op {
 namespace {
 
 constexpr int64_t kGrain = 64;
@@ -112,4 +112,4 @@ AB_GRAD(rank_attention)
     });
 
 }  // namespace
-}  // namespace anabranch::sparse
+}  // namespace anabranch::sparse::rank_attention_op

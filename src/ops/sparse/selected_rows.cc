@@ -7,7 +7,7 @@
 #include "ops/device/launch_rows.h"
 #include "ops/kernels/copy.h"
 
-namespace anabranch::sparse {
+namespace anabranch::sparse::selected_rows_op {
 namespace {
 
 AB_OP(merge_selected_rows)
@@ -59,4 +59,4 @@ AB_OP(get_tensor_from_selected_rows)
     });
 
 }  // namespace
-}  // namespace anabranch::sparse
+}  // namespace anabranch::sparse::selected_rows_op

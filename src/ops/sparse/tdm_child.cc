@@ -2,7 +2,7 @@
 #include "ops/declare/attr_checks.h"
 #include "ops/declare/declare.h"
 
-namespace anabranch::sparse {
+namespace anabranch::sparse::tdm_child_op {
 namespace {
 
 constexpr int64_t kAhead = 3;  // of a node's row: item, layer, ancestor; then its children
@@ -78,4 +78,4 @@ AB_OP(tdm_child)
     });
 
 }  // namespace
-}  // namespace anabranch::sparse
+}  // namespace anabranch::sparse::tdm_child_op

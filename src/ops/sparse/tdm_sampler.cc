@@ -7,7 +7,7 @@
 #include "ops/declare/declare.h"
 #include "ops/kernels/philox.h"
 
-namespace anabranch::sparse {
+namespace anabranch::sparse::tdm_sampler_op {
 namespace {
 
 using Ints = std::vector<int32_t>;
@@ -186,4 +186,4 @@ AB_OP(tdm_sampler)
     });
 
 }  // namespace
-}  // namespace anabranch::sparse
+}  // namespace anabranch::sparse::tdm_sampler_op

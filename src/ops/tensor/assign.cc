@@ -4,7 +4,7 @@
 #include "ops/declare/declare.h"
 #include "ops/device/launch_tensor.h"
 
-namespace anabranch::tensor {
+namespace anabranch::tensor::assign_op {
 namespace {
 
 template <class T, class Attr> Kernel constant(const KernelArgs& op, const char* name) {
@@ -70,4 +70,4 @@ AB_OP(assign_value)
     });
 
 }  // namespace
-}  // namespace anabranch::tensor
+}  // namespace anabranch::tensor::assign_op

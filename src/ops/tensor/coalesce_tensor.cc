@@ -4,7 +4,7 @@
 
 #include "ops/declare/declare.h"
 
-namespace anabranch::tensor {
+namespace anabranch::tensor::coalesce_tensor_op {
 namespace {
 
 // Each tensor begins at a multiple of so many bytes.
@@ -97,4 +97,4 @@ AB_OP(coalesce_tensor)
     });
 
 }  // namespace
-}  // namespace anabranch::tensor
+}  // namespace anabranch::tensor::coalesce_tensor_op

@@ -6,7 +6,7 @@
 #include "ops/device/launch_tensor.h"
 #include "ops/tensor/part.h"
 
-namespace anabranch::tensor {
+namespace anabranch::tensor::crop_op {
 namespace {
 
 using device::OnDevice, device::OnHost;
@@ -201,4 +201,4 @@ AB_GRAD(crop_tensor)
     });
 
 }  // namespace
-}  // namespace anabranch::tensor
+}  // namespace anabranch::tensor::crop_op

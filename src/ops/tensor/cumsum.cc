@@ -6,7 +6,7 @@
 #include "ops/device/launch_fold.h"
 #include "ops/kernels/flat_loop.h"
 
-namespace anabranch::tensor {
+namespace anabranch::tensor::cumsum_op {
 namespace {
 
 // Running sums of one line. `from_end`: from the last element on; `exclusive`: without the element itself.
@@ -64,4 +64,4 @@ AB_OP(cumsum)
     });
 
 }  // namespace
-}  // namespace anabranch::tensor
+}  // namespace anabranch::tensor::cumsum_op

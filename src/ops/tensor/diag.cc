@@ -3,7 +3,7 @@
 #include "ops/declare/declare.h"
 #include "ops/device/launch_tensor.h"
 
-namespace anabranch::tensor {
+namespace anabranch::tensor::diag_op {
 namespace {
 
 AB_OP(diag)
@@ -38,4 +38,4 @@ AB_OP(diag)
     });
 
 }  // namespace
-}  // namespace anabranch::tensor
+}  // namespace anabranch::tensor::diag_op

@@ -7,7 +7,7 @@
 #include "ops/kernels/outputs.h"
 #include "ops/kernels/reduce.h"
 
-namespace anabranch::tensor {
+namespace anabranch::tensor::diagonals_op {
 namespace {
 
 using device::OnDevice, device::OnHost;
@@ -191,4 +191,4 @@ AB_OP(diag_embed)
     });
 
 }  // namespace
-}  // namespace anabranch::tensor
+}  // namespace anabranch::tensor::diagonals_op

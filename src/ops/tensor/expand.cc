@@ -5,7 +5,7 @@
 #include "ops/device/launch_tensor.h"
 #include "ops/kernels/reduce.h"
 
-namespace anabranch::tensor {
+namespace anabranch::tensor::expand_op {
 namespace {
 
 using device::OnDevice, device::OnHost;
@@ -112,4 +112,4 @@ AB_GRAD(expand_as)
     .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) { return untile_on_device(tag, op); });
 
 }  // namespace
-}  // namespace anabranch::tensor
+}  // namespace anabranch::tensor::expand_op

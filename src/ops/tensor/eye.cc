@@ -4,7 +4,7 @@
 #include "ops/device/launch.h"
 #include "ops/tensor/fill.h"
 
-namespace anabranch::tensor {
+namespace anabranch::tensor::eye_op {
 namespace {
 
 AB_OP(eye)
@@ -42,4 +42,4 @@ AB_OP(eye)
     });
 
 }  // namespace
-}  // namespace anabranch::tensor
+}  // namespace anabranch::tensor::eye_op

@@ -6,7 +6,7 @@
 #include "ops/device/launch_tensor.h"
 #include "ops/tensor/fill.h"
 
-namespace anabranch::tensor {
+namespace anabranch::tensor::fill_op {
 namespace {
 
 // One value into an output of whatever type; ValueTensor, where there is one, goes before the number.
@@ -187,4 +187,4 @@ AB_OP(fill)
     });
 
 }  // namespace
-}  // namespace anabranch::tensor
+}  // namespace anabranch::tensor::fill_op

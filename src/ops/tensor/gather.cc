@@ -2,7 +2,7 @@
 #include "ops/declare/second_order.h"
 #include "ops/tensor/row_index_on_device.h"
 
-namespace anabranch::tensor {
+namespace anabranch::tensor::gather_op {
 namespace {
 
 AB_OP(gather)
@@ -116,4 +116,4 @@ AB_GRAD(gather_nd)
     .with(wrong_index("Index"));
 
 }  // namespace
-}  // namespace anabranch::tensor
+}  // namespace anabranch::tensor::gather_op

@@ -7,7 +7,7 @@
 #include "ops/device/launch_index.h"
 #include "ops/kernels/ids.h"
 
-namespace anabranch::tensor {
+namespace anabranch::tensor::index_axis_op {
 namespace {
 
 void check_index(const InferContext& c, int lowest, int highest) {
@@ -212,4 +212,4 @@ AB_OP(shard_index)
     .with(device_fault(1, "id at position {} must be 0 or more and less than index_num (<X>)"));
 
 }  // namespace
-}  // namespace anabranch::tensor
+}  // namespace anabranch::tensor::index_axis_op

@@ -3,7 +3,7 @@
 #include "ops/device/launch_tensor.h"
 #include "ops/kernels/reduce.h"
 
-namespace anabranch::tensor {
+namespace anabranch::tensor::meshgrid_op {
 namespace {
 
 using device::OnDevice, device::OnHost;
@@ -84,4 +84,4 @@ AB_GRAD(meshgrid)
     });
 
 }  // namespace
-}  // namespace anabranch::tensor
+}  // namespace anabranch::tensor::meshgrid_op

@@ -7,7 +7,7 @@
 #include "ops/device/launch_index.h"
 #include "ops/kernels/ids.h"
 
-namespace anabranch::tensor {
+namespace anabranch::tensor::multiplex_op {
 namespace {
 
 // `slot` lists the candidates, or, in the gradient, the one tensor that came from them.
@@ -122,4 +122,4 @@ AB_GRAD(multiplex)
     });
 
 }  // namespace
-}  // namespace anabranch::tensor
+}  // namespace anabranch::tensor::multiplex_op

@@ -5,7 +5,7 @@
 #include "ops/device/launch_tensor.h"
 #include "ops/kernels/flat_loop.h"
 
-namespace anabranch::tensor {
+namespace anabranch::tensor::one_hot_op {
 namespace {
 
 OpDef& one_hot_attrs(OpDef& def) {
@@ -84,4 +84,4 @@ void declare_both() {
 AB_OPS(declare_both);
 
 }  // namespace
-}  // namespace anabranch::tensor
+}  // namespace anabranch::tensor::one_hot_op

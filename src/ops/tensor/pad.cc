@@ -3,7 +3,7 @@
 #include "ops/device/launch_tensor.h"
 #include "ops/tensor/border.h"
 
-namespace anabranch::tensor {
+namespace anabranch::tensor::pad_op {
 namespace {
 
 using device::OnDevice, device::OnHost;
@@ -90,4 +90,4 @@ AB_GRAD(pad)
     .device_any(unpad_kernel<OnDevice>);
 
 }  // namespace
-}  // namespace anabranch::tensor
+}  // namespace anabranch::tensor::pad_op

@@ -3,7 +3,7 @@
 #include "ops/device/launch_tensor.h"
 #include "ops/tensor/part.h"
 
-namespace anabranch::tensor {
+namespace anabranch::tensor::pad_constant_like_op {
 namespace {
 
 using device::OnDevice, device::OnHost;
@@ -69,4 +69,4 @@ AB_GRAD(pad_constant_like)
     .device<float, double, int32_t, int64_t>([](auto, const KernelArgs& op) { return corner_kernel<OnDevice>(op); });
 
 }  // namespace
-}  // namespace anabranch::tensor
+}  // namespace anabranch::tensor::pad_constant_like_op

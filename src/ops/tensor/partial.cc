@@ -6,7 +6,7 @@
 #include "ops/kernels/copy.h"
 #include "ops/kernels/wrapping.h"
 
-namespace anabranch::tensor {
+namespace anabranch::tensor::partial_op {
 namespace {
 
 // Columns begin to begin + count of each matrix.
@@ -129,4 +129,4 @@ void declare_both() {
 AB_OPS(declare_both);
 
 }  // namespace
-}  // namespace anabranch::tensor
+}  // namespace anabranch::tensor::partial_op

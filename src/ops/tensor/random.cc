@@ -7,7 +7,7 @@
 #include "ops/kernels/philox.h"
 #include "ops/tensor/random_functions.h"
 
-namespace anabranch::tensor {
+namespace anabranch::tensor::random_op {
 namespace {
 
 DType dtype_attr(const ir::Op& op) { return dtype_from_number(op.attr<int32_t>("dtype")); }
@@ -168,4 +168,4 @@ void declare_all() {
 AB_OPS(declare_all);
 
 }  // namespace
-}  // namespace anabranch::tensor
+}  // namespace anabranch::tensor::random_op

@@ -8,7 +8,7 @@
 #include "ops/kernels/philox.h"
 #include "ops/tensor/random_functions.h"
 
-namespace anabranch::tensor {
+namespace anabranch::tensor::random_ints_op {
 namespace {
 
 DType dtype_attr(const ir::Op& op) { return dtype_from_number(op.attr<int32_t>("dtype")); }
@@ -147,4 +147,4 @@ AB_OP(seed)
     });
 
 }  // namespace
-}  // namespace anabranch::tensor
+}  // namespace anabranch::tensor::random_ints_op

@@ -7,7 +7,7 @@
 #include "ops/kernels/outputs.h"
 #include "ops/kernels/philox.h"
 
-namespace anabranch::tensor {
+namespace anabranch::tensor::random_rows_op {
 namespace {
 
 void seed_state(OpDef& def) {
@@ -159,4 +159,4 @@ AB_OP(random_crop)
     });
 
 }  // namespace
-}  // namespace anabranch::tensor
+}  // namespace anabranch::tensor::random_rows_op

@@ -4,7 +4,7 @@
 #include "ops/declare/declare.h"
 #include "ops/declare/shape_args.h"
 
-namespace anabranch::tensor {
+namespace anabranch::tensor::range_op {
 namespace {
 
 template <class T> int64_t range_count(T start, T end, T step) {
@@ -76,4 +76,4 @@ AB_OP(linspace)
     });
 
 }  // namespace
-}  // namespace anabranch::tensor
+}  // namespace anabranch::tensor::range_op

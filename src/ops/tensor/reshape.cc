@@ -8,7 +8,7 @@
 #include "ops/device/launch_tensor.h"
 #include "ops/tensor/xshape.h"
 
-namespace anabranch::tensor {
+namespace anabranch::tensor::reshape_op {
 namespace {
 
 using device::OnDevice, device::OnHost;
@@ -229,4 +229,4 @@ void declare_all() {
 AB_OPS(declare_all);
 
 }  // namespace
-}  // namespace anabranch::tensor
+}  // namespace anabranch::tensor::reshape_op

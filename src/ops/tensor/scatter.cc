@@ -1,7 +1,7 @@
 // Rows put where an index says: scatter, scatter_nd_add. An index outside is an error.
 #include "ops/tensor/row_index_on_device.h"
 
-namespace anabranch::tensor {
+namespace anabranch::tensor::scatter_op {
 namespace {
 
 // Updates holds a row for each of Ids.
@@ -162,4 +162,4 @@ AB_GRAD(scatter_nd_add)
     .with(wrong_index("Index"));
 
 }  // namespace
-}  // namespace anabranch::tensor
+}  // namespace anabranch::tensor::scatter_op

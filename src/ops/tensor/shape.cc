@@ -1,7 +1,7 @@
 // What a tensor tells of its extents: shape, size.
 #include "ops/declare/declare.h"
 
-namespace anabranch::tensor {
+namespace anabranch::tensor::shape_op {
 namespace {
 
 AB_OP(shape)
@@ -35,4 +35,4 @@ AB_OP(size)
     });
 
 }  // namespace
-}  // namespace anabranch::tensor
+}  // namespace anabranch::tensor::shape_op

@@ -4,7 +4,7 @@
 #include "ops/declare/shape_args.h"
 #include "ops/device/launch_tensor.h"
 
-namespace anabranch::tensor {
+namespace anabranch::tensor::slice_op {
 namespace {
 
 using device::OnDevice, device::OnHost;
@@ -225,4 +225,4 @@ void declare_both() {
 AB_OPS(declare_both);
 
 }  // namespace
-}  // namespace anabranch::tensor
+}  // namespace anabranch::tensor::slice_op

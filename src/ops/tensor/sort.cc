@@ -6,7 +6,7 @@
 #include "ops/device/launch.h"
 #include "ops/tensor/ranked.h"
 
-namespace anabranch::tensor {
+namespace anabranch::tensor::sort_op {
 namespace {
 
 // The gradient of what was selected goes back to where it came from.
@@ -179,4 +179,4 @@ AB_GRAD(argsort)
     .with(wrong_place());
 
 }  // namespace
-}  // namespace anabranch::tensor
+}  // namespace anabranch::tensor::sort_op

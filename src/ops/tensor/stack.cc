@@ -3,7 +3,7 @@
 #include "ops/declare/second_order.h"
 #include "ops/tensor/join.h"
 
-namespace anabranch::tensor {
+namespace anabranch::tensor::stack_op {
 namespace {
 
 // An axis among those of the result of stacking.
@@ -95,4 +95,4 @@ AB_GRAD(unstack)
     .device_any([](const KernelArgs& op) { return stack_kernel<OnDevice>(op, "Y@GRAD", "X@GRAD"); });
 
 }  // namespace
-}  // namespace anabranch::tensor
+}  // namespace anabranch::tensor::stack_op

@@ -5,7 +5,7 @@
 #include "ops/device/launch_tensor.h"
 #include "ops/tensor/xshape.h"
 
-namespace anabranch::tensor {
+namespace anabranch::tensor::transpose_op {
 namespace {
 
 using device::OnDevice, device::OnHost;
@@ -145,4 +145,4 @@ AB_OP(reverse)
     .device_any(reversed<OnDevice>);
 
 }  // namespace
-}  // namespace anabranch::tensor
+}  // namespace anabranch::tensor::transpose_op

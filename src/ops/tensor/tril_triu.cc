@@ -6,7 +6,7 @@
 #include "ops/device/launch_tensor.h"
 #include "ops/kernels/flat_loop.h"
 
-namespace anabranch::tensor {
+namespace anabranch::tensor::tril_triu_op {
 namespace {
 
 // Copies the part of each matrix on and below the diagonal, or on and above it; the rest is 0.
@@ -78,4 +78,4 @@ AB_GRAD(tril_triu)
     });
 
 }  // namespace
-}  // namespace anabranch::tensor
+}  // namespace anabranch::tensor::tril_triu_op

@@ -8,7 +8,7 @@
 #include "ops/declare/shape_args.h"
 #include "ops/device/launch_tensor.h"
 
-namespace anabranch::tensor {
+namespace anabranch::tensor::turn_op {
 namespace {
 
 using device::OnDevice, device::OnHost;
@@ -166,4 +166,4 @@ AB_OP(flip)
     });
 
 }  // namespace
-}  // namespace anabranch::tensor
+}  // namespace anabranch::tensor::turn_op

@@ -2,7 +2,7 @@
 #include "ops/declare/declare.h"
 #include "ops/device/launch_tensor.h"
 
-namespace anabranch::tensor {
+namespace anabranch::tensor::unbind_op {
 namespace {
 
 void infer_unbind(InferContext& c) {
@@ -60,4 +60,4 @@ AB_OP(unbind)
     });
 
 }  // namespace
-}  // namespace anabranch::tensor
+}  // namespace anabranch::tensor::unbind_op

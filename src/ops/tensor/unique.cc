@@ -6,7 +6,7 @@
 
 #include "ops/declare/declare.h"
 
-namespace anabranch::tensor {
+namespace anabranch::tensor::unique_op {
 namespace {
 
 DType index_dtype(const ir::Op& op) { return dtype_from_number(op.attr<int32_t>("dtype")); }
@@ -113,4 +113,4 @@ void declare_both() {
 AB_OPS(declare_both);
 
 }  // namespace
-}  // namespace anabranch::tensor
+}  // namespace anabranch::tensor::unique_op

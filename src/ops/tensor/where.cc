@@ -6,7 +6,7 @@
 #include "ops/device/launch_tensor.h"
 #include "ops/kernels/wide_map.h"
 
-namespace anabranch::tensor {
+namespace anabranch::tensor::where_op {
 namespace {
 
 ab_kernel where_kernel(auto tag) { return device::kernel_of_size("where", sizeof(typename decltype(tag)::type)); }
@@ -140,4 +140,4 @@ AB_OP(where_index)
     });
 
 }  // namespace
-}  // namespace anabranch::tensor
+}  // namespace anabranch::tensor::where_op

@@ -6,7 +6,7 @@
 #include "ops/kernels/flat_loop.h"
 #include "ops/vision/grid_functions.h"
 
-namespace anabranch::vision {
+namespace anabranch::vision::affine_grid_op {
 namespace {
 
 // [N, C, H, W]; H and W are unknown while the program is built, as in the original.
@@ -107,4 +107,4 @@ AB_GRAD(affine_grid)
     });
 
 }  // namespace
-}  // namespace anabranch::vision
+}  // namespace anabranch::vision::affine_grid_op

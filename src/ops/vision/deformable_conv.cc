@@ -11,7 +11,7 @@
 #include "ops/kernels/outputs.h"
 #include "ops/vision/deformed.h"
 
-namespace anabranch::vision {
+namespace anabranch::vision::deformable_conv_op {
 namespace {
 
 using Ints = std::vector<int32_t>;
@@ -234,4 +234,4 @@ void declare() {
 AB_OPS(declare);
 
 }  // namespace
-}  // namespace anabranch::vision
+}  // namespace anabranch::vision::deformable_conv_op

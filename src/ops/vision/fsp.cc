@@ -10,7 +10,7 @@
 #include "ops/kernels/gemm.h"
 #include "ops/kernels/outputs.h"
 
-namespace anabranch::vision {
+namespace anabranch::vision::fsp_op {
 namespace {
 
 struct Maps {
@@ -135,4 +135,4 @@ AB_GRAD(fsp)
     });
 
 }  // namespace
-}  // namespace anabranch::vision
+}  // namespace anabranch::vision::fsp_op

@@ -6,7 +6,7 @@
 #include "ops/kernels/outputs.h"
 #include "ops/vision/grid_functions.h"
 
-namespace anabranch::vision {
+namespace anabranch::vision::grid_sampler_op {
 namespace {
 
 struct Extents {
@@ -135,4 +135,4 @@ AB_GRAD(grid_sampler)
     });
 
 }  // namespace
-}  // namespace anabranch::vision
+}  // namespace anabranch::vision::grid_sampler_op

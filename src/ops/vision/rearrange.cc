@@ -8,7 +8,7 @@
 #include "ops/kernels/strided_copy.h"
 #include "ops/vision/extents.h"
 
-namespace anabranch::vision {
+namespace anabranch::vision::rearrange_op {
 namespace {
 
 void check_divides(const char* what, int64_t by, int64_t extent, const char* name, const Shape& x) {
@@ -196,4 +196,4 @@ void declare_all() {
 AB_OPS(declare_all);
 
 }  // namespace
-}  // namespace anabranch::vision
+}  // namespace anabranch::vision::rearrange_op

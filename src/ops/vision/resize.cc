@@ -9,7 +9,7 @@
 #include "ops/vision/resample_on_device.h"
 #include "ops/vision/resizer.h"
 
-namespace anabranch::vision {
+namespace anabranch::vision::resize_op {
 namespace {
 
 constexpr const char* kSizes[] = {"out_d", "out_h", "out_w"};
@@ -213,4 +213,4 @@ void declare_all() {
 AB_OPS(declare_all);
 
 }  // namespace
-}  // namespace anabranch::vision
+}  // namespace anabranch::vision::resize_op

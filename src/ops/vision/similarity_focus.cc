@@ -10,7 +10,7 @@
 #include "ops/kernels/outputs.h"
 #include "ops/kernels/sort_keys.h"
 
-namespace anabranch::vision {
+namespace anabranch::vision::similarity_focus_op {
 namespace {
 
 // Elements of a slice: two axes of X that are left, as (first row, step) each.
@@ -136,4 +136,4 @@ AB_OP(similarity_focus)
     });
 
 }  // namespace
-}  // namespace anabranch::vision
+}  // namespace anabranch::vision::similarity_focus_op

@@ -5,7 +5,7 @@
 #include "ops/device/launch_index.h"
 #include "ops/kernels/copy.h"
 
-namespace anabranch::vision {
+namespace anabranch::vision::temporal_shift_op {
 namespace {
 
 // Frames of segments: [segments * frames, channels, plane].
@@ -101,4 +101,4 @@ AB_GRAD(temporal_shift)
     });
 
 }  // namespace
-}  // namespace anabranch::vision
+}  // namespace anabranch::vision::temporal_shift_op

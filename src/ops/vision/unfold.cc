@@ -11,7 +11,7 @@
 #include "ops/kernels/flat_loop.h"
 #include "ops/vision/extents.h"
 
-namespace anabranch::vision {
+namespace anabranch::vision::unfold_op {
 namespace {
 
 using Ints = std::vector<int32_t>;
@@ -169,4 +169,4 @@ AB_GRAD(unfold)
     });
 
 }  // namespace
-}  // namespace anabranch::vision
+}  // namespace anabranch::vision::unfold_op

@@ -6,7 +6,7 @@
 #include "ops/kernels/flat_loop.h"
 #include "ops/vision/extents.h"
 
-namespace anabranch::vision {
+namespace anabranch::vision::unpool_op {
 namespace {
 
 using Ints = std::vector<int32_t>;
@@ -101,4 +101,4 @@ AB_GRAD(unpool)
     });
 
 }  // namespace
-}  // namespace anabranch::vision
+}  // namespace anabranch::vision::unpool_op
