@@ -154,6 +154,9 @@ def judge(rows, table, scale):
 
 def check(raw, path, jobs):
     """Exit status. Where ccache had more than a few of the files, their cost is unknown, and only files are judged."""
+    if not os.path.exists(path):
+        print("%s is missing: ./dev build --record-times writes it" % path)
+        return 1
     rows = latest(read(raw), os.path.dirname(os.path.abspath(raw))).values()
     compiled = [row for row in rows if row.verdict == "compiled"]
     table = read_table(path)
@@ -171,7 +174,7 @@ def record(raw, path, jobs):
     rows = latest(read(raw), os.path.dirname(os.path.abspath(raw))).values()
     missing = [row for row in rows if row.verdict != "compiled"]
     if missing:
-        raise SystemExit("%d files came from ccache; build with CCACHE_RECACHE=1 first" % len(missing))
+        raise SystemExit("%d files came from ccache, so their cost is unknown" % len(missing))
     parts = [("probe", probe(jobs)), ("total", sum(row.cpu for row in rows))]
     parts += [(folder, cpu) for cpu, folder in by_folder(rows)]
     with open(path, "w", encoding="utf-8") as file:
