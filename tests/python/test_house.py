@@ -136,7 +136,12 @@ def test_importing_loads_no_network_libraries():
 
 
 def test_continuous_integration_runs_everything():
-    """./dev test, lint, docs and sanitize, and the whole of each: what one of them leaves out, it says."""
+    """./dev test, the bounds of build times, lint, docs and a sanitizer; what is skipped is reported. The nightly run checks
+    the whole tree."""
     with open(os.path.join(ROOT, ".ci", "run")) as file:
         script = file.read()
-    assert 'for check in test "lint --quick" docs "sanitize today"; do' in script and "exit $failed" in script
+    assert 'for check in test "build --check-times" lint docs "sanitize today"; do' in script
+    assert "exit $failed" in script and "is skipped" in script
+    with open(os.path.join(ROOT, "tools", "nightly")) as file:
+        script = file.read()
+    assert '"lint --all" "sanitize both"' in script and "exit $failed" in script
