@@ -1,11 +1,11 @@
 """scikit-build-core for pip, with two additions.
 
 Where `./dev` has configured build/release for this kind of interpreter, its build is brought up to date, which takes
-seconds if nothing has changed, and its files are packed. Otherwise scikit-build-core compiles everything in a build folder
-for the wheel's tag. Settings given by --config-settings always take the second way.
+seconds if nothing has changed, and its files are packed. Otherwise scikit-build-core compiles everything in a build
+folder for the wheel's tag. Settings given by --config-settings always take the second way.
 
-pip does not show what a build prints, so the lines in which ninja counts, "[12/624] ...", also update a progress line on
-the user's terminal, if there is one. All output is passed on to pip.
+pip does not show what a build prints, so the lines in which ninja counts, "[12/624] ...", also update a progress line
+on the user's terminal, if there is one. All output is passed on to pip.
 """
 import contextlib
 import importlib.machinery

@@ -88,5 +88,5 @@ def test_operators_with_their_own_namespace_share_a_unit(tmp_path, unity, object
                    stdout=subprocess.DEVNULL)
     done = subprocess.run(["ninja", "-C", build], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
-    made = [name for _, _, names in os.walk(build) for name in names if name.endswith("cc.o") or name.endswith("cxx.o")]
+    made = [name for _, _, names in os.walk(build) for name in names if name.endswith(("cc.o", "cxx.o"))]
     assert len([name for name in made if "CMakeCXX" not in name]) == objects

@@ -10,7 +10,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 sys.path.insert(0, os.path.join(ROOT, "tools"))
 import build_times  # noqa: E402
 
-UNIT = "1.0\t2.0\t100\t%s\t/x/build/release/CMakeFiles/ab_ops_cold.dir/Unity/unity_3_cxx.cxx\tCMakeFiles/ab_ops_cold.dir/u.o\n"
+UNIT = ("1.0\t2.0\t100\t%s\t/x/build/release/CMakeFiles/ab_ops_cold.dir/Unity/unity_3_cxx.cxx\t"
+        "CMakeFiles/ab_ops_cold.dir/u.o\n")
 
 
 def row(cpu, verdict="compiled", source="src/exec/plan.cc", target="ab_exec"):

@@ -136,8 +136,8 @@ def test_importing_loads_no_network_libraries():
 
 
 def test_continuous_integration_runs_everything():
-    """./dev test, the bounds of build times, lint, docs and a sanitizer; what is skipped is reported. The nightly run checks
-    the whole tree."""
+    """./dev test, the bounds of build times, lint, docs and a sanitizer; a skipped one is reported. The nightly run
+    checks the whole tree."""
     with open(os.path.join(ROOT, ".ci", "run")) as file:
         script = file.read()
     assert 'for check in test "build --check-times" lint docs "sanitize today"; do' in script

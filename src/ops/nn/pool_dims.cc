@@ -1,6 +1,6 @@
 #include "ops/nn/pool_dims.h"
 
-namespace anabranch::nn::pool_dims_op {
+namespace anabranch::nn {
 template <int kAxes> PoolDims pool_dims(const ir::Op& op, const Shape& input) {
   constexpr int kRank = kAxes + 2;
   AB_CHECK(input.rank() == kRank, InvalidArgument, "X must have {} axes, got {}", kRank, input.str());
@@ -30,4 +30,4 @@ template <int kAxes> PoolDims pool_dims(const ir::Op& op, const Shape& input) {
 template PoolDims pool_dims<2>(const ir::Op&, const Shape&);
 template PoolDims pool_dims<3>(const ir::Op&, const Shape&);
 
-}  // namespace anabranch::nn::pool_dims_op
+}  // namespace anabranch::nn

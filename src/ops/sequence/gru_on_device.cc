@@ -2,7 +2,7 @@
 #include "ops/sequence/gru.h"
 #include "ops/sequence/queued_gru.h"
 
-namespace anabranch::sequence::gru_on_device_op {
+namespace anabranch::sequence {
 namespace {
 
 GruOptions rule_of(const ir::Op& op) {
@@ -107,4 +107,4 @@ template <class T> Kernel queued_gru_backward(const KernelArgs& op) { return Bac
 template Kernel queued_gru_backward<float>(const KernelArgs&);
 template Kernel queued_gru_backward<double>(const KernelArgs&);
 
-}  // namespace anabranch::sequence::gru_on_device_op
+}  // namespace anabranch::sequence

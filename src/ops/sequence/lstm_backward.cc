@@ -5,7 +5,7 @@
 #include "ops/kernels/workspace.h"
 #include "ops/sequence/lstm.h"
 
-namespace anabranch::sequence::lstm_backward_op {
+namespace anabranch::sequence {
 namespace {
 
 // No gradient where a value was cut off.
@@ -232,4 +232,4 @@ template <class T> Kernel lstm_backward(const KernelArgs& op) { return Backward<
 template Kernel lstm_backward<float>(const KernelArgs&);
 template Kernel lstm_backward<double>(const KernelArgs&);
 
-}  // namespace anabranch::sequence::lstm_backward_op
+}  // namespace anabranch::sequence

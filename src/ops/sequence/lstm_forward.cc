@@ -4,7 +4,7 @@
 #include "ops/kernels/workspace.h"
 #include "ops/sequence/lstm_step.h"
 
-namespace anabranch::sequence::lstm_forward_op {
+namespace anabranch::sequence {
 namespace {
 
 template <class T> class Forward {
@@ -89,4 +89,4 @@ template <class T> Kernel lstm_forward(const KernelArgs& op) { return Forward<T>
 template Kernel lstm_forward<float>(const KernelArgs&);
 template Kernel lstm_forward<double>(const KernelArgs&);
 
-}  // namespace anabranch::sequence::lstm_forward_op
+}  // namespace anabranch::sequence

@@ -4,7 +4,7 @@
 #include "ops/sequence/lstm.h"
 #include "ops/sequence/queued_lstm.h"
 
-namespace anabranch::sequence::lstm_on_device_op {
+namespace anabranch::sequence {
 namespace {
 
 device::LstmRule rule_of(const LstmOptions& with) {
@@ -214,4 +214,4 @@ template <class T> Kernel queued_lstm_backward(const KernelArgs& op) { return Ba
 template Kernel queued_lstm_backward<float>(const KernelArgs&);
 template Kernel queued_lstm_backward<double>(const KernelArgs&);
 
-}  // namespace anabranch::sequence::lstm_on_device_op
+}  // namespace anabranch::sequence

@@ -1,6 +1,6 @@
 #include "ops/sequence/queued_blocks.h"
 
-namespace anabranch::sequence::queued_blocks_op {
+namespace anabranch::sequence {
 
 template <class T>
 void QueuedBlocks<T>::move(const DeviceContext& c, int64_t rows, int64_t width, Slab<const T> from, int64_t row_from,
@@ -42,4 +42,4 @@ template <class T> void QueuedBlocks<T>::sum(const DeviceContext& c, Slab<const 
 template class QueuedBlocks<float>;
 template class QueuedBlocks<double>;
 
-}  // namespace anabranch::sequence::queued_blocks_op
+}  // namespace anabranch::sequence

@@ -1,6 +1,6 @@
 #include "ops/sequence/queued_gru.h"
 
-namespace anabranch::sequence::queued_gru_op {
+namespace anabranch::sequence {
 
 template <class T>
 void QueuedGru<T>::forward(const DeviceContext& c, int64_t d, const GruWeights<T>& w, const GruRows<T>& r) {
@@ -88,4 +88,4 @@ void QueuedGru<T>::backward_weight(const DeviceContext& c, int64_t rows, int64_t
 template class QueuedGru<float>;
 template class QueuedGru<double>;
 
-}  // namespace anabranch::sequence::queued_gru_op
+}  // namespace anabranch::sequence

@@ -1,6 +1,6 @@
 #include "ops/sequence/queued_lstm.h"
 
-namespace anabranch::sequence::queued_lstm_op {
+namespace anabranch::sequence {
 namespace {
 
 // n rows from `at` on, which begin `row` elements after each other.
@@ -109,4 +109,4 @@ Slab<const T> QueuedLstm<T>::through_projection(const DeviceContext& c, int64_t 
 template class QueuedLstm<float>;
 template class QueuedLstm<double>;
 
-}  // namespace anabranch::sequence::queued_lstm_op
+}  // namespace anabranch::sequence

@@ -1,6 +1,6 @@
 #include "ops/sequence/queued_steps.h"
 
-namespace anabranch::sequence::queued_steps_op {
+namespace anabranch::sequence {
 
 template <class T> void QueuedSteps<T>::cut(const Offsets& o, bool reverse) {
   order_.cut(o, reverse);
@@ -104,4 +104,4 @@ void QueuedSteps<T>::column_sums(const DeviceContext& c, Slab<const T> x, int64_
 template class QueuedSteps<float>;
 template class QueuedSteps<double>;
 
-}  // namespace anabranch::sequence::queued_steps_op
+}  // namespace anabranch::sequence

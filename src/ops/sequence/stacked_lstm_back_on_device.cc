@@ -1,7 +1,7 @@
 // The gradient of cudnn_lstm on devices.
 #include "ops/sequence/queued_stacked_lstm.h"
 
-namespace anabranch::sequence::stacked_lstm_back_on_device_op {
+namespace anabranch::sequence {
 namespace {
 
 template <class T> class Backward {
@@ -140,4 +140,4 @@ template <class T> Kernel queued_stacked_lstm_backward(const KernelArgs& op) { r
 template Kernel queued_stacked_lstm_backward<float>(const KernelArgs&);
 template Kernel queued_stacked_lstm_backward<double>(const KernelArgs&);
 
-}  // namespace anabranch::sequence::stacked_lstm_back_on_device_op
+}  // namespace anabranch::sequence

@@ -4,7 +4,7 @@
 #include "ops/kernels/outputs.h"
 #include "ops/sequence/stacked_lstm.h"
 
-namespace anabranch::sequence::stacked_lstm_backward_op {
+namespace anabranch::sequence {
 namespace {
 
 template <class T> class Backward {
@@ -145,4 +145,4 @@ template <class T> Kernel stacked_lstm_backward(const KernelArgs& op) { return B
 template Kernel stacked_lstm_backward<float>(const KernelArgs&);
 template Kernel stacked_lstm_backward<double>(const KernelArgs&);
 
-}  // namespace anabranch::sequence::stacked_lstm_backward_op
+}  // namespace anabranch::sequence

@@ -2,7 +2,7 @@
 #include "ops/device/launch_draw.h"
 #include "ops/sequence/queued_stacked_lstm.h"
 
-namespace anabranch::sequence::stacked_lstm_on_device_op {
+namespace anabranch::sequence {
 namespace {
 
 template <class T> class Forward {
@@ -106,4 +106,4 @@ template <class T> Kernel queued_stacked_lstm(const KernelArgs& op) { return For
 template Kernel queued_stacked_lstm<float>(const KernelArgs&);
 template Kernel queued_stacked_lstm<double>(const KernelArgs&);
 
-}  // namespace anabranch::sequence::stacked_lstm_on_device_op
+}  // namespace anabranch::sequence
