@@ -8,11 +8,11 @@
 RAW is build/PRESET/compile-times.tsv, one row a compile, written by cmake/compile_timer.c. `summary` also writes
 build/build-times.tsv, the last row of every file, slowest first.
 
-Machines differ, and on one machine CPU seconds depend on what the other cores do: two compiles that share a core's caches
-take up to 1.5 times as long as one. So the table holds, next to the seconds, what a fixed small file
-(tools/build_times_probe.cc) took on the same machine with as many compilers at once as the build used, and `check` scales
-all bounds by the ratio of the probe then and now. The probe uses the standard library only: it changes with the compiler
-and the machine, never with this tree.
+Machines differ, and on one machine CPU seconds depend on what the other cores do: two compiles that share caches take
+longer than one after the other. So the table holds, next to the seconds, what a fixed small file
+(tools/build_times_probe.cc) took on the same machine with as many compilers at once as the build used, and `check`
+scales all bounds by the ratio of the probe then and now. The probe uses the standard library only: it changes with the
+compiler and the machine, never with this tree.
 """
 import argparse
 import os

@@ -4,8 +4,9 @@
     needed_targets.py [ARGUMENTS OF PYTEST]     targets for the test files and folders among the arguments
     needed_targets.py --cpp FILTER              test programs that contain C++ tests matching a GoogleTest filter
 
-All Python tests need the package. A test that mentions the simulated device, or a program of build/release, itself or in
-a helper that it imports, needs those as well. Arguments that name no file select from all tests, so they need everything.
+All Python tests need the package. A test that mentions the simulated device, or a program of build/release, itself or
+in a helper that it imports, needs those as well. Arguments that name no file select from all tests, so they need
+everything.
 """
 import fnmatch
 import glob
