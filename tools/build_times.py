@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What compiling costs, by file and by folder.
+"""CPU time of compiling, by file and by folder.
 
     build_times.py summary RAW OFFSET SECONDS [--line]   what the last build compiled: the rows of RAW from OFFSET on
     build_times.py check RAW TABLE JOBS                  compares with the committed table; exit status 1 if too slow
@@ -10,8 +10,8 @@ build/build-times.tsv, the last row of every file, slowest first.
 
 Machines differ, and on one machine CPU seconds depend on what the other cores do: two compiles that share caches take
 longer than one after the other. So the table holds, next to the seconds, what a fixed small file
-(tools/build_times_probe.cc) took on the same machine with as many compilers at once as the build used, and `check`
-scales all bounds by the ratio of the probe then and now. The probe uses the standard library only: it changes with the
+(tools/build_times_probe.cc) took on the same machine while the same number of compilers ran, and `check` scales all
+bounds by the ratio of the probe then and now. The probe uses the standard library only: it changes with the
 compiler and the machine, never with this tree.
 """
 import argparse

@@ -1,4 +1,4 @@
-"""What compiling costs: the launcher that records it, the tables made of its rows, and the bounds that CI checks."""
+"""Build times: the launcher that records them, the tables made of its rows, and the bounds that CI checks."""
 import os
 import shutil
 import subprocess
