@@ -186,7 +186,7 @@ class Gradient {
 
 void declare_block_gradient(OpDef& def, const GradientSlots& slots) {
   const std::string in = slots.in, out = slots.out;
-  def.in_optional_list(in, "as of the forward op")
+  def.in_optional_list(in, "as in the forward op")
       .takes(in, Holds::kAnything)
       .in_optional_list(out,
                         "variables that the block wrote, as in Fluid's files; the gradient block names those it needs")

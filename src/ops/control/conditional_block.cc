@@ -68,12 +68,12 @@ AB_OPS(declare_branches);
 void declare_conditional_block_grad() {
   OpDef& def = declare_op("conditional_block_grad", __FILE__);
   def.doc("Input@GRAD = the result of the gradient block, or zeros if the block did not run.")
-      .in_optional_list("Cond", "as of the forward op; the activation frame records whether the block ran");
+      .in_optional_list("Cond", "as in the forward op; the activation frame records whether the block ran");
   declare_block_gradient(def, kSlots);
   def.in_optional("Scope", "orders this op after the forward op")
       .takes("Scope", Holds::kAnything)
       .attr<bool>("is_scalar_condition", false, "Cond is one truth value")
-      .attr<std::vector<std::string>>("skip_eager_deletion_vars", {}, "as of the forward op");
+      .attr<std::vector<std::string>>("skip_eager_deletion_vars", {}, "as in the forward op");
 }
 AB_OPS(declare_conditional_block_grad);
 

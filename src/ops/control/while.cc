@@ -65,8 +65,8 @@ void declare_while_grad() {
   declare_block_gradient(def, kSlots);
   def.in_optional("StepScopes", "orders this op after the forward op")
       .takes("StepScopes", Holds::kAnything)
-      .attr<bool>("is_test", false, "as of the forward op")
-      .attr<std::vector<std::string>>("skip_eager_deletion_vars", {}, "as of the forward op")
+      .attr<bool>("is_test", false, "as in the forward op")
+      .attr<std::vector<std::string>>("skip_eager_deletion_vars", {}, "as in the forward op")
       .effects(kRepeats);
 }
 AB_OPS(declare_while_grad);

@@ -30,8 +30,8 @@ AB_OP(box_clip)
         "belongs "
         "to, width and height being those of ImInfo over its scale, rounded.")
     .in("Input", "[boxes, ..., 4] float with a sequence for each image: left, top, right, bottom")
-    .in("ImInfo", "[images, 3] as Input: height, width, scale")
-    .out("Output", "as Input")
+    .in("ImInfo", "[images, 3] like Input: height, width, scale")
+    .out("Output", "like Input")
     .infer(infer)
     .no_grad(kBoxesAreFixed)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {

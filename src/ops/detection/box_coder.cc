@@ -104,7 +104,7 @@ AB_OP(box_coder)
     .out("OutputBox", "[N, M, 4], decode: as TargetBox, with the sequences of TargetBox")
     .attr<std::string>("code_type", kEncode, "encode_center_size or decode_center_size",
                        one_of("code_type", {kEncode, kDecode}))
-    .attr<bool>("box_normalized", true, "false: boxes of pixels, one wider and higher than their sides differ")
+    .attr<bool>("box_normalized", true, "false: boxes are in whole pixels and include their right and bottom ones")
     .attr<int32_t>("axis", 0, "decode: axis 1 of TargetBox counts the priors (0), or axis 0 does (1)",
                    within<int32_t>("axis", 0, 1))
     .attr<std::vector<float>>("variance", {}, "4 numbers for all priors in the place of PriorBoxVar, or none")

@@ -1,4 +1,4 @@
-// Mean average precision: detections of each class, by falling score, against the true boxes.
+// Mean average precision: detections of each class, by descending score, against the true boxes.
 #include <memory>
 
 #include "ops/declare/attr_checks.h"
@@ -127,20 +127,21 @@ template <class T> struct Metric {
 
 AB_OP(detection_map)
     .doc(
-        "MAP = the mean over classes with a true box of their average precision: by falling score a detection is right "
+        "MAP = the mean over classes with a true box of their average precision: by descending score a detection is "
+        "right "
         "when the true box of its class that it overlaps most, by more than overlap_threshold, was not found before.")
     .source("Everingham et al., The Pascal visual object classes challenge, IJCV 2010, doi:10.1007/s11263-009-0275-4")
-    .in("DetectRes", "[M, 6] float: class, score, box in parts of the image, with a sequence for each image")
-    .in("Label", "[N, 6] as DetectRes: class, difficult, box, or [N, 5] without `difficult`; sequences likewise")
+    .in("DetectRes", "[M, 6] float: class, score, box as fractions of the image, with a sequence for each image")
+    .in("Label", "[N, 6] like DetectRes: class, difficult, box, or [N, 5] without `difficult`; sequences likewise")
     .in_optional("HasState", "[1] int32: not 0 where the next three are to be gone on with")
     .in_optional("PosCount", "[class_num, 1] int32: AccumPosCount of the batches before")
-    .in_optional("TruePos", "[rows, 2] as DetectRes: AccumTruePos of the batches before")
-    .in_optional("FalsePos", "[rows, 2] as DetectRes: AccumFalsePos of the batches before")
+    .in_optional("TruePos", "[rows, 2] like DetectRes: AccumTruePos of the batches before")
+    .in_optional("FalsePos", "[rows, 2] like DetectRes: AccumFalsePos of the batches before")
     .out("AccumPosCount", "[class_num, 1] int32: true boxes of each class")
     .out("AccumTruePos", "[rows, 2]: score, 1 for right; of all detections, with a sequence for each class")
     .out("AccumFalsePos", "[rows, 2]: score, 1 for wrong")
     .out("MAP", "[1]")
-    .required_attr("class_num", AttrType::kInt, "classes, the background among them")
+    .required_attr("class_num", AttrType::kInt, "number of classes, including the background")
     .attr<int32_t>("background_label", 0, "accepted without effect: classes without a true box do not count")
     .attr<float>("overlap_threshold", 0.5f, "a smaller overlap is none")
     .attr<bool>("evaluate_difficult", true, "false: difficult boxes, and what finds them, do not count")

@@ -48,7 +48,7 @@ void infer(InferContext& c) {
   AB_CHECK(!__builtin_mul_overflow(side * side, classes, &width), ResourceExhausted,
            "num_classes * resolution * resolution must fit into 64 bits, got {} and {}", classes, side);
   if (c.runtime()) check_runtime(c);
-  // How many there are is known when they have been chosen.
+  // The number of results is known only at run time.
   const int64_t rows = c.runtime() ? 0 : kUnknown;
   c.set_out("MaskRois", {rows, 4}, c.in("Rois").dtype);
   c.set_out("RoiHasMaskInt32", {rows, 1}, DType::kInt32);
@@ -211,13 +211,13 @@ AB_OP(generate_mask_labels)
     .in("ImInfo", "[N, 3] float: height, width and scale of the images")
     .in("GtClasses", "[truths, 1] int32, with a sequence for each image: 0 for boxes that have no mask")
     .in("IsCrowd", "[truths, 1] int32: not 0 for boxes of crowds, which have no mask")
-    .in("GtSegms", "[points, 2] as ImInfo: x, y of polygons; sequences of truths, of polygons, of points")
-    .in("Rois", "[rois, 4] as ImInfo: left, top, right, bottom in pixels, with a sequence for each image")
+    .in("GtSegms", "[points, 2] like ImInfo: x, y of polygons; sequences of truths, of polygons, of points")
+    .in("Rois", "[rois, 4] like ImInfo: left, top, right, bottom in pixels, with a sequence for each image")
     .in("LabelsInt32", "[rois, 1] int32: classes, 0 for the background")
     .out("MaskRois", "[masks, 4] with a sequence for each image: the rois that have a mask")
     .out("RoiHasMaskInt32", "[masks, 1] int32: their numbers among the rois of the image")
     .out("MaskInt32", "[masks, num_classes * resolution * resolution] int32: 1 inside, 0 outside, -1 in other classes")
-    .required_attr("num_classes", AttrType::kInt, "classes, the background among them")
+    .required_attr("num_classes", AttrType::kInt, "number of classes, including the background")
     .required_attr("resolution", AttrType::kInt, "rows and columns of a mask")
     .effects(kDynamic)
     .infer(infer)

@@ -39,7 +39,7 @@ void infer(InferContext& c) {
                dtype_name(c.in(slot).dtype));
     }
   }
-  // How many there are is known when they have been chosen.
+  // The number of results is known only at run time.
   const int64_t rows = c.runtime() ? 0 : kUnknown, width = 4 * int64_t{c.attr<int32_t>("class_nums")};
   const DType dtype = c.in("RpnRois").dtype;
   c.set_out("Rois", {rows, 4}, dtype);
@@ -227,20 +227,20 @@ AB_OP(generate_proposal_labels)
     .in("RpnRois", "[proposals, 4] float: left, top, right, bottom in pixels, with a sequence for each image")
     .in("GtClasses", "[truths, 1] int32 in [0, class_nums)")
     .in("IsCrowd", "[truths, 1] int32: not 0 for boxes of crowds")
-    .in("GtBoxes", "[truths, 4] as RpnRois, in pixels of the image before it was scaled, a sequence for each image")
-    .in("ImInfo", "[N, 3] as RpnRois: height, width and scale of the images")
+    .in("GtBoxes", "[truths, 4] like RpnRois, in pixels of the image before it was scaled, a sequence for each image")
+    .in("ImInfo", "[N, 3] like RpnRois: height, width and scale of the images")
     .out("Rois", "[rois, 4] with a sequence for each image: foreground, then background")
     .out("LabelsInt32", "[rois, 1] int32: classes, 0 for the background")
     .out("BboxTargets", "[rois, 4 class_nums]")
-    .out("BboxInsideWeights", "as BboxTargets: 1 at the class of the foreground, else 0")
-    .out("BboxOutsideWeights", "as BboxInsideWeights")
+    .out("BboxInsideWeights", "like BboxTargets: 1 at the class of the foreground, else 0")
+    .out("BboxOutsideWeights", "like BboxInsideWeights")
     .required_attr("batch_size_per_im", AttrType::kInt, "rois of an image")
     .required_attr("fg_fraction", AttrType::kFloat, "largest share of foreground")
     .required_attr("fg_thresh", AttrType::kFloat, "foreground from here on; above, in a cascade")
     .required_attr("bg_thresh_hi", AttrType::kFloat, "background below")
     .required_attr("bg_thresh_lo", AttrType::kFloat, "background from here on")
     .required_attr("bbox_reg_weights", AttrType::kFloats, "4 numbers by which the offsets are divided")
-    .required_attr("class_nums", AttrType::kInt, "classes, the background among them")
+    .required_attr("class_nums", AttrType::kInt, "number of classes, including the background")
     .attr<bool>("use_random", true, "any of those that fit; false: the first ones")
     .attr<bool>("is_cascade_rcnn", false, "proposals of a stage before: all that fit, without the true boxes")
     .attr<bool>("is_cls_agnostic", false, "offsets stand at class 1, whatever the class")

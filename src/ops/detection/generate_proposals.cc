@@ -29,7 +29,7 @@ void infer(InferContext& c) {
   check_shape(c, "ImInfo", {s[0], 3});
   check_same_dtype(c, "ImInfo", "Scores");
   AB_CHECK(!c.runtime() || s.numel() > 0 || s[0] == 0, ShapeMismatch, "Scores must have an anchor, got {}", s.str());
-  // How many there are is known when they have been chosen.
+  // The number of results is known only at run time.
   const int64_t rows = c.runtime() ? 0 : kUnknown;
   c.set_out("RpnRois", {rows, 4}, c.in("Scores").dtype);
   c.set_out("RpnRoiProbs", {rows, 1}, c.in("Scores").dtype);
@@ -198,7 +198,8 @@ AB_OP(generate_proposals)
     .doc(
         "Of the pre_nms_topN anchors of an image with the highest scores, moved by BboxDeltas and cut off at the "
         "border "
-        "of the image, those of min_size pixels or more; of these, by falling score, the first post_nms_topN that do "
+        "of the image, those of min_size pixels or more; of these, by descending score, the first post_nms_topN that "
+        "do "
         "not overlap a better one by more than nms_thresh.")
     .source("Ren et al., Faster R-CNN, NIPS 2015, arXiv:1506.01497")
     .in("Scores", "[N, A, H, W] float: of the A anchors of each cell")
@@ -213,8 +214,7 @@ AB_OP(generate_proposals)
     .required_attr("post_nms_topN", AttrType::kInt, "proposals of an image; 0 or below: all")
     .required_attr("nms_thresh", AttrType::kFloat, "overlap; 0 or below: all stay")
     .required_attr("min_size", AttrType::kFloat, "pixels of the image before it was scaled; 1 where it is less")
-    .required_attr("eta", AttrType::kFloat,
-                   "below 1: factor of nms_thresh after each that stays, while it is above 0.5")
+    .required_attr("eta", AttrType::kFloat, "below 1: multiplies nms_thresh after each kept box while it is above 0.5")
     .effects(kDynamic)
     .infer(infer)
     .no_grad(kBoxesAreFixed)

@@ -16,9 +16,9 @@ template <class T> T similarity(const T* a, const T* b, T edge) {
 AB_OP(iou_similarity)
     .doc("Out[i, j] = area of the intersection of boxes X[i] and Y[j] over the area of their union plus 1e-10.")
     .in("X", "[N, 4] float: left, top, right, bottom")
-    .in("Y", "[M, 4] as X")
+    .in("Y", "[M, 4] like X")
     .out("Out", "[N, M] with the sequences of X")
-    .attr<bool>("box_normalized", true, "false: boxes of pixels, one wider and higher than their sides differ")
+    .attr<bool>("box_normalized", true, "false: boxes are in whole pixels and include their right and bottom ones")
     .infer([](InferContext& c) {
       check_boxes(c, "X");
       check_boxes(c, "Y");

@@ -14,7 +14,7 @@ void infer(InferContext& c) {
   AB_CHECK(size == kUnknown || size == 4 || (size % 8 == 0 && size > 0 && size <= 32), InvalidArgument,
            "the last axis of BBoxes must have 4, 8, 16, 24 or 32 elements, got {}", boxes.str());
   check_shape(c, "BBoxes", {scores[0], scores[2], size});
-  // How many there are is known when they have been chosen.
+  // The number of results is known only at run time.
   c.set_out("Out", {c.runtime() ? 0 : kUnknown, size == kUnknown ? kUnknown : size + 2}, c.in("BBoxes").dtype);
   c.out("Out").lod_level = 1;
 }
@@ -104,17 +104,17 @@ AB_OP(locality_aware_nms)
         "weighted by their scores, which add up; then suppression as in multiclass_nms.")
     .source("Zhou et al., EAST, CVPR 2017, arXiv:1704.03155")
     .in("BBoxes", "[N, M, 4] float boxes, or polygons of 8, 16, 24 or 32 numbers")
-    .in("Scores", "[N, classes, M] as BBoxes")
+    .in("Scores", "[N, classes, M] like BBoxes")
     .out("Out",
          "[detections, 2 + box]: class, score, box, by class, then by score, with a sequence for each image; [1, 1] of "
          "-1 where there is none")
-    .attr<int32_t>("background_label", -1, "a class that is left out; -1: none")
-    .required_attr("score_threshold", AttrType::kFloat, "boxes with a score above it are looked at")
-    .required_attr("nms_top_k", AttrType::kInt, "the best boxes of a class that are looked at; below 0: all")
-    .attr<float>("nms_threshold", 0.3f, "boxes that overlap a better one by more are left out")
-    .attr<float>("nms_eta", 1.0f, "below 1: factor of nms_threshold after each box that stays, while it is above 0.5")
-    .required_attr("keep_top_k", AttrType::kInt, "detections of an image; below 0: all")
-    .attr<bool>("normalized", true, "false: boxes of pixels, one wider and higher than their sides differ")
+    .attr<int32_t>("background_label", -1, "class to skip; -1: none")
+    .required_attr("score_threshold", AttrType::kFloat, "considers only boxes with a higher score")
+    .required_attr("nms_top_k", AttrType::kInt, "number of best boxes per class to consider; below 0: all")
+    .attr<float>("nms_threshold", 0.3f, "drops boxes that overlap a better one by more")
+    .attr<float>("nms_eta", 1.0f, "below 1: multiplies nms_threshold after each kept box while it is above 0.5")
+    .required_attr("keep_top_k", AttrType::kInt, "maximum number of detections per image; below 0: all")
+    .attr<bool>("normalized", true, "false: boxes are in whole pixels and include their right and bottom ones")
     .effects(kDynamic)
     .infer(infer)
     .no_grad(kBoxesAreFixed)

@@ -13,7 +13,7 @@ void infer(InferContext& c) {
   check_same_dtype(c, "BBoxes", "Scores");
   const Shape& scores = c.in("Scores").shape;
   check_shape(c, "BBoxes", {scores[0], scores[2], 4});
-  const int64_t rows = c.runtime() ? 0 : kUnknown;  // how many there are is known when they have been chosen
+  const int64_t rows = c.runtime() ? 0 : kUnknown;  // the number of results is known only at run time
   c.set_out("Out", {rows, 6}, c.in("BBoxes").dtype);
   c.set_out("Index", {rows, 1}, DType::kInt32);
   c.out("Out").lod_level = c.out("Index").lod_level = 1;
@@ -109,15 +109,15 @@ AB_OP(matrix_nms)
         "boxes with a score above post_threshold the keep_top_k best of each image.")
     .source("Wang et al., SOLOv2, NeurIPS 2020, arXiv:2003.10152")
     .in("BBoxes", "[N, M, 4] float: left, top, right, bottom")
-    .in("Scores", "[N, classes, M] as BBoxes")
+    .in("Scores", "[N, classes, M] like BBoxes")
     .out("Out", "[detections, 6]: class, score, box, best first, with a sequence for each image")
     .out("Index", "[detections, 1] int32: the box's row in BBoxes [N * M, 4]")
-    .attr<int32_t>("background_label", 0, "a class that is left out; -1: none")
-    .required_attr("score_threshold", AttrType::kFloat, "boxes with a score above it are looked at")
+    .attr<int32_t>("background_label", 0, "class to skip; -1: none")
+    .required_attr("score_threshold", AttrType::kFloat, "considers only boxes with a higher score")
     .attr<float>("post_threshold", 0.0f, "boxes with a score above it afterwards stay")
-    .required_attr("nms_top_k", AttrType::kInt, "the best boxes of a class that are looked at; below 0: all")
-    .required_attr("keep_top_k", AttrType::kInt, "detections of an image; below 0: all")
-    .attr<bool>("normalized", true, "false: boxes of pixels, one wider and higher than their sides differ")
+    .required_attr("nms_top_k", AttrType::kInt, "number of best boxes per class to consider; below 0: all")
+    .required_attr("keep_top_k", AttrType::kInt, "maximum number of detections per image; below 0: all")
+    .attr<bool>("normalized", true, "false: boxes are in whole pixels and include their right and bottom ones")
     .attr<bool>("use_gaussian", false, "which of the two factors")
     .attr<float>("gaussian_sigma", 2.0f, "how fast scores decay")
     .effects(kDynamic)

@@ -34,7 +34,7 @@ void infer(InferContext& c) {
     const int32_t size = c.attr<int32_t>("sample_size");
     AB_CHECK(size > 0, InvalidArgument, "sample_size must be above 0, got {}", size);
   }
-  // How many there are is known when they have been chosen.
+  // The number of results is known only at run time.
   c.set_out("NegIndices", c.runtime() ? Shape{0, 1} : Shape{kUnknown, 1}, DType::kInt32);
   if (!c.runtime()) c.out("NegIndices").lod_level = 1;
   c.set_out("UpdatedMatchIndices", c.in("MatchIndices").shape, DType::kInt32);
@@ -138,11 +138,11 @@ AB_OP(mine_hard_examples)
         "ClsLoss + LocLoss; others lose their match.")
     .source("Liu et al., SSD: single shot multibox detector, ECCV 2016, arXiv:1512.02325")
     .in("ClsLoss", "[samples, priors] float")
-    .in_optional("LocLoss", "as ClsLoss")
+    .in_optional("LocLoss", "like ClsLoss")
     .in("MatchIndices", "[samples, priors] int32: matched rows, -1 for none")
-    .in("MatchDist", "as ClsLoss: how near the matches are")
+    .in("MatchDist", "like ClsLoss: how near the matches are")
     .out("NegIndices", "[number, 1] int32 with a sequence for each sample: unmatched priors that are chosen, rising")
-    .out("UpdatedMatchIndices", "as MatchIndices; hard_example: -1 for priors that are not chosen")
+    .out("UpdatedMatchIndices", "like MatchIndices; hard_example: -1 for priors that are not chosen")
     .attr<float>("neg_pos_ratio", 1.0f, "max_negative: priors chosen for each matched one, above 0")
     .attr<float>("neg_dist_threshold", 0.5f, "max_negative: between 0 and 1")
     .attr<int32_t>("sample_size", 0, "hard_example: priors of a sample, above 0")

@@ -33,7 +33,7 @@ void check_inputs(const InferContext& c) {
 void infer(InferContext& c) {
   check_inputs(c);
   const Shape& boxes = c.in("BBoxes").shape;
-  // How many there are is known when they have been chosen.
+  // The number of results is known only at run time.
   const int64_t width = boxes[2] == kUnknown ? kUnknown : boxes[2] + 2, rows = c.runtime() ? 0 : kUnknown;
   c.set_out("Out", Shape{rows, width}, c.in("BBoxes").dtype);
   c.out("Out").lod_level = 1;
@@ -123,7 +123,7 @@ template <class T> class Finder {
     }
   };
 
-  // As in the original, boxes of one kind are listed by score, those that each class has for itself by number.
+  // As in Fluid 1.8.5, boxes of one kind are listed by score, those that each class has for itself by number.
   void arrange(const Images<T>& images) {
     if (!images.sequences) return;
     for (int64_t k = 0; k < images.count * images.classes; ++k) {
@@ -179,7 +179,7 @@ template <class T> Kernel nms(const KernelArgs& op, bool has_index) {
     finder.find(c, images);
     const int64_t total = finder.offsets.back();
     Tensor& made = c[out];
-    if (total == 0 && !has_index) {  // as in the original: one number that says that there is nothing
+    if (total == 0 && !has_index) {  // as in Fluid 1.8.5: one number that says that there is nothing
       made.resize(Shape{1, 1}, dtype_of<T>);
       *made.mutable_data<T>() = T(-1);
       made.set_lod(std::make_shared<const LoD>(LoD{{0, 1}}));
@@ -198,19 +198,20 @@ template <class T> Kernel nms(const KernelArgs& op, bool has_index) {
 }
 
 void nms_attrs(OpDef& def) {
-  def.attr<int32_t>("background_label", 0, "a class that is left out; -1: none")
-      .required_attr("score_threshold", AttrType::kFloat, "boxes with a score above it are looked at")
-      .required_attr("nms_top_k", AttrType::kInt, "the best boxes of a class that are looked at; below 0: all")
-      .attr<float>("nms_threshold", 0.3f, "boxes that overlap a better one by more are left out")
-      .attr<float>("nms_eta", 1.0f, "below 1: factor of nms_threshold after each box that stays, while it is above 0.5")
-      .required_attr("keep_top_k", AttrType::kInt, "detections of an image; below 0: all")
-      .attr<bool>("normalized", true, "false: boxes of pixels, one wider and higher than their sides differ");
+  def.attr<int32_t>("background_label", 0, "class to skip; -1: none")
+      .required_attr("score_threshold", AttrType::kFloat, "considers only boxes with a higher score")
+      .required_attr("nms_top_k", AttrType::kInt, "number of best boxes per class to consider; below 0: all")
+      .attr<float>("nms_threshold", 0.3f, "drops boxes that overlap a better one by more")
+      .attr<float>("nms_eta", 1.0f, "below 1: multiplies nms_threshold after each kept box while it is above 0.5")
+      .required_attr("keep_top_k", AttrType::kInt, "maximum number of detections per image; below 0: all")
+      .attr<bool>("normalized", true, "false: boxes are in whole pixels and include their right and bottom ones");
 }
 
 void nms_op(const char* type, bool has_index) {
   OpDef& def = declare_op(type, __FILE__);
   def.doc(
-         "For each class: boxes by falling score, without those that overlap a better one by more than nms_threshold; "
+         "For each class: boxes by descending score, without those that overlap a better one by more than "
+         "nms_threshold; "
          "of the boxes of an image the keep_top_k best. By class, then by score (where Scores has two axes, by row); "
          "of "
          "equal scores the first box goes first.")

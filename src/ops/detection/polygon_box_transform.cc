@@ -11,7 +11,7 @@ AB_OP(polygon_box_transform)
     .doc("Output[n, k, y, x] = 4 x - Input where channel k is even (an x of a corner), 4 y - Input where it is odd.")
     .source("Zhou et al., EAST, CVPR 2017, arXiv:1704.03155")
     .in("Input", "[N, 2 corners, H, W] float")
-    .out("Output", "as Input")
+    .out("Output", "like Input")
     .may_share("Input", "Output")
     .infer([](InferContext& c) {
       check_rank(c, "Input", 4, 4);

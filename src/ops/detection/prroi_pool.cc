@@ -50,7 +50,7 @@ template <class T> struct Axis {
   }
 };
 
-// What is kept from step to step.
+// State kept from step to step.
 template <class T> class Regions {
  public:
   explicit Regions(const KernelArgs& op)
@@ -110,7 +110,7 @@ AB_OP(prroi_pool)
         "and 0 outside; 0 of a bin without an area.")
     .source("Jiang et al., Acquisition of localization confidence, ECCV 2018, arXiv:1807.11590")
     .in("X", "[N, C, H, W] float")
-    .in("ROIs", "[rois, 4] as X: left, top, right, bottom, with a sequence for each image")
+    .in("ROIs", "[rois, 4] like X: left, top, right, bottom, with a sequence for each image")
     .in_optional("BatchRoINums", "[N] int64: the regions of each image, where ROIs carries no sequences")
     .out("Out", "[rois, C, pooled_height, pooled_width]")
     .with(pool_attrs)
@@ -132,7 +132,8 @@ AB_OP(prroi_pool)
     });
 
 AB_GRAD(prroi_pool)
-    .doc("X@GRAD = Out@GRAD shared out by the weights of the pixels; ROIs@GRAD by how the means change with the sides.")
+    .doc(
+        "X@GRAD = Out@GRAD distributed by the weights of the pixels; ROIs@GRAD by how the means change with the sides.")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [regions = Regions<T>(op), x = op.in("X"), out = op.in("Out"), dout = op.in("Out@GRAD"),

@@ -15,9 +15,9 @@ void check_level(const InferContext& c, int i) {
   AB_CHECK(scores.shape.rank() == 3 && compatible(scores.shape, Shape{info[0], kUnknown, first[2]}), ShapeMismatch,
            "Scores must be [{}, anchors, {}] on each level, got {}", info[0], first[2], scores.shape.str());
   AB_CHECK(boxes.shape.rank() == 3 && compatible(boxes.shape, Shape{info[0], scores.shape[1], 4}), ShapeMismatch,
-           "BBoxes must be [{}, {}, 4] as Scores of its level, got {}", info[0], scores.shape[1], boxes.shape.str());
+           "BBoxes must be [{}, {}, 4] like Scores of its level, got {}", info[0], scores.shape[1], boxes.shape.str());
   AB_CHECK(anchors.shape.rank() == 2 && compatible(anchors.shape, Shape{scores.shape[1], 4}), ShapeMismatch,
-           "Anchors must be [{}, 4] as Scores of its level, got {}", scores.shape[1], anchors.shape.str());
+           "Anchors must be [{}, 4] like Scores of its level, got {}", scores.shape[1], anchors.shape.str());
   const DType dtype = c.in("ImInfo").dtype;
   for (const Meta* m : {&boxes, &scores, &anchors}) {
     AB_CHECK(!c.runtime() || m->dtype == dtype, InvalidArgument, "all inputs must hold one dtype, got {} and {}",
@@ -34,7 +34,7 @@ void infer(InferContext& c) {
   check_shape(c, "ImInfo", {kUnknown, 3});
   check_rank(c, "Scores", 3, 3);
   for (int i = 0; i < levels; ++i) check_level(c, i);
-  // How many there are is known when they have been chosen.
+  // The number of results is known only at run time.
   c.set_out("Out", {c.runtime() ? 0 : kUnknown, 6}, c.in("BBoxes").dtype);
   c.out("Out").lod_level = 1;
 }
@@ -139,12 +139,12 @@ AB_OP(retinanet_detection_output)
     .out("Out",
          "[detections, 6]: class from 1 on, score, box in pixels of the image before it was scaled, best first, with a "
          "sequence for each image")
-    .required_attr("score_threshold", AttrType::kFloat, "boxes with a score above it are looked at")
+    .required_attr("score_threshold", AttrType::kFloat, "considers only boxes with a higher score")
     .required_attr("nms_top_k", AttrType::kInt, "boxes of a level that are looked at; below 0: all")
-    .required_attr("nms_threshold", AttrType::kFloat, "boxes that overlap a better one by more are left out")
+    .required_attr("nms_threshold", AttrType::kFloat, "drops boxes that overlap a better one by more")
     .required_attr("nms_eta", AttrType::kFloat,
-                   "below 1: factor of nms_threshold after each that stays, while above 0.5")
-    .required_attr("keep_top_k", AttrType::kInt, "detections of an image; below 0: all")
+                   "below 1: multiplies nms_threshold after each kept box while it is above 0.5")
+    .required_attr("keep_top_k", AttrType::kInt, "maximum number of detections per image; below 0: all")
     .effects(kDynamic)
     .infer(infer)
     .no_grad(kBoxesAreFixed)

@@ -38,7 +38,7 @@ template <class T> void add_bins(T begin, T end, int64_t bins, int32_t samples, 
   }
 }
 
-// What is kept from step to step.
+// State kept from step to step.
 template <class T> class Samples {
  public:
   explicit Samples(const KernelArgs& op)
@@ -75,7 +75,7 @@ AB_OP(roi_align)
         "bins and is at least 1 pixel high and wide; each sample is made of the four pixels around it.")
     .source("He et al., Mask R-CNN, ICCV 2017, arXiv:1703.06870")
     .in("X", "[N, C, H, W] float")
-    .in("ROIs", "[rois, 4] as X: left, top, right, bottom, with a sequence for each image")
+    .in("ROIs", "[rois, 4] like X: left, top, right, bottom, with a sequence for each image")
     .in_optional("RoisLod", "[N + 1] int64: the offsets of the sequences, where ROIs carries none")
     .out("Out", "[rois, C, pooled_height, pooled_width]")
     .with(pool_attrs)
@@ -101,7 +101,7 @@ AB_OP(roi_align)
     });
 
 AB_GRAD(roi_align)
-    .doc("X@GRAD = Out@GRAD shared out to the pixels that the samples were made of.")
+    .doc("X@GRAD = Out@GRAD distributed to the pixels that the samples were made of.")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [samples = Samples<T>(op), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) mutable {

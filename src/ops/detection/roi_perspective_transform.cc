@@ -210,7 +210,7 @@ AB_OP(roi_perspective_transform)
     .source("Sun et al., TextNet, ACCV 2018, arXiv:1812.09900")
     .in("X", "[N, C, H, W] float")
     .in("ROIs",
-        "[rois, 8] as X: x and y of four corners with the clock, from the left upper one, a sequence each image")
+        "[rois, 8] like X: x and y of four corners with the clock, from the left upper one, a sequence each image")
     .out("Out", "[rois, C, transformed_height, transformed_width]")
     .out("Mask", "[rois, 1, transformed_height, transformed_width] int32: 1 where there is something")
     .out("TransformMatrix", "[rois, 9]: from (column, row, 1) of Out to (x w, y w, w) of X")
@@ -227,7 +227,7 @@ AB_OP(roi_perspective_transform)
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return turn<typename decltype(tag)::type>(op); });
 
 AB_GRAD(roi_perspective_transform)
-    .doc("X@GRAD = Out@GRAD shared out to the pixels that a pixel of Out was made of.")
+    .doc("X@GRAD = Out@GRAD distributed to the pixels that a pixel of Out was made of.")
     .infer(infer_gradient_of_image)
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return turn_back<typename decltype(tag)::type>(op); });
 

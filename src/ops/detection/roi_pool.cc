@@ -56,10 +56,10 @@ AB_OP(roi_pool)
         "where no pixel is in it.")
     .source("Girshick, Fast R-CNN, ICCV 2015, arXiv:1504.08083")
     .in("X", "[N, C, H, W] float")
-    .in("ROIs", "[rois, 4] as X: left, top, right, bottom, with a sequence for each image")
+    .in("ROIs", "[rois, 4] like X: left, top, right, bottom, with a sequence for each image")
     .in_optional("RoisLod", "[N + 1] int64: the offsets of the sequences, where ROIs carries none")
     .out("Out", "[rois, C, pooled_height, pooled_width]")
-    .out_intermediate("Argmax", "as Out, int64: where in the plane of X the pixel is, -1 for none")
+    .out_intermediate("Argmax", "like Out, int64: where in the plane of X the pixel is, -1 for none")
     .with(pool_attrs)
     .infer([](InferContext& c) {
       check_rois(c, "X", 4, "RoisLod", 1);

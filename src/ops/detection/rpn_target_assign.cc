@@ -31,7 +31,7 @@ void check_truth(const InferContext& c, bool labelled) {
 void infer(InferContext& c) {
   const bool labelled = c.op().type == "retinanet_target_assign";
   check_truth(c, labelled);
-  // How many there are is known when they have been chosen.
+  // The number of results is known only at run time.
   const int64_t rows = c.runtime() ? 0 : kUnknown;
   c.set_out("LocationIndex", Shape{rows}, DType::kInt32);
   c.set_out("ScoreIndex", Shape{rows}, DType::kInt32);
@@ -175,7 +175,7 @@ template <class T> class Assigner {
 
 void slots(OpDef& def) {
   def.in("IsCrowd", "[truths, 1] int32: boxes of crowds (not 0) are left out")
-      .in("ImInfo", "[N, 3] as Anchor: height, width and scale of the images")
+      .in("ImInfo", "[N, 3] like Anchor: height, width and scale of the images")
       .out("LocationIndex",
            "[located] int32: anchors whose place is trained, + image * A, with a sequence for each image")
       .out("ScoreIndex", "[scored] int32: anchors whose score is trained, + image * A: foreground, then background")
@@ -194,7 +194,7 @@ AB_OP(rpn_target_assign)
         "rpn_batch_size_per_im with a share of rpn_fg_fraction of foreground.")
     .source("Ren et al., Faster R-CNN, NIPS 2015, arXiv:1506.01497")
     .in("Anchor", "[A, 4] float: left, top, right, bottom, in pixels")
-    .in("GtBoxes", "[truths, 4] as Anchor, in pixels of the image before it was scaled, a sequence for each image")
+    .in("GtBoxes", "[truths, 4] like Anchor, in pixels of the image before it was scaled, a sequence for each image")
     .with(slots)
     .attr<int32_t>("rpn_batch_size_per_im", 256, "anchors of an image")
     .required_attr("rpn_straddle_thresh", AttrType::kFloat,
@@ -224,7 +224,7 @@ AB_OP(retinanet_target_assign)
         "label of the nearest box; background: those that overlap each by less than negative_overlap.")
     .source("Lin et al., Focal loss for dense object detection, ICCV 2017, arXiv:1708.02002")
     .in("Anchor", "[A, 4] float: left, top, right, bottom, in pixels")
-    .in("GtBoxes", "[truths, 4] as Anchor, in pixels of the image before it was scaled, a sequence for each image")
+    .in("GtBoxes", "[truths, 4] like Anchor, in pixels of the image before it was scaled, a sequence for each image")
     .in("GtLabels", "[truths, 1] int32: classes from 1 on")
     .with(slots)
     .out("ForegroundNumber", "[N, 1] int32: rows of an image in LocationIndex, + 1")

@@ -46,7 +46,7 @@ template <class T> struct Yolo {
         clip(op.attr<bool>("clip_bbox")),
         anchors(op.attr<std::vector<int32_t>>("anchors")) {}
 
-  // The box of a cell. The grid's rows stand for its columns, too, as in the original.
+  // The box of a cell. The grid's rows stand for its columns, too, as in Fluid 1.8.5.
   void box(const T* x, int64_t plane, const int32_t* anchor, int64_t row, int64_t column, int64_t rows,
            const int32_t* image, T* to) const {
     const T height = static_cast<T>(image[0]), width = static_cast<T>(image[1]), grid = static_cast<T>(rows);
@@ -94,7 +94,7 @@ AB_OP(yolo_box)
     .attr<std::vector<int32_t>>("anchors", {}, "width and height of each anchor")
     .attr<int32_t>("downsample_ratio", 32, "pixels of the network's input for a cell of X")
     .attr<float>("conf_thresh", 0.01f, "boxes of less confidence are zeros")
-    .attr<bool>("clip_bbox", true, "sides outside of the image are moved to its border")
+    .attr<bool>("clip_bbox", true, "clips boxes to the image")
     .attr<float>("scale_x_y", 1.0f, "how far from the middle of a cell a centre may be")
     .infer(infer)
     .no_grad(kBoxesAreFixed)

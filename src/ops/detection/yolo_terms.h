@@ -19,7 +19,7 @@ template <class T> T entropy(T x, T label) {  // of sigmoid(x)
   return std::max(x, T(0)) - x * label + std::log1p(std::exp(-std::abs(x)));
 }
 
-template <class T> struct Box {  // centre and size, in parts of the image
+template <class T> struct Box {  // centre and size, as fractions of the image
   T x, y, w, h;
 };
 

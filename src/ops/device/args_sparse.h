@@ -39,7 +39,7 @@ struct RowSource {
   int32_t flags, mode;
 };
 
-// "source_rows/...": the ids of all sources, one behind the other, -1 for padding, and a row of gradients for each.
+// "source_rows/...": the ids of all sources, one after another, -1 for padding, and a row of gradients for each.
 struct SourceRowsArgs {
   RowSource sources[kMostLookups];
   DeviceOut ids, values;

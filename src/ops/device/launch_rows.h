@@ -41,7 +41,7 @@ inline void copy_rows(const DeviceContext& c, const SelectedRows& from, Selected
   copy_memory(c, to->value.mutable_raw(), from.value.raw(), block_bytes(from));
 }
 
-// The rows of all parts, part(i) for each i of [0, count), one behind the other. `to` is none of them.
+// The rows of all parts, part(i) for each i of [0, count), one after another. `to` is none of them.
 template <class Part> void join_rows(const DeviceContext& c, int count, Part&& part, SelectedRows* to) {
   Shape shape = part(0).value.shape();
   AB_CHECK(shape.rank() > 0, ShapeMismatch, "sparse rows of no shape are added up");

@@ -9,10 +9,10 @@ AB_OP(checkpoint_notify)
     .attr<std::vector<std::string>>("epmap", {"127.0.0.1:6164"}, "addresses of the servers")
     .required_attr("dir", AttrType::kString, "the folder")
     .required_attr("lookup_table", AttrType::kString, "name of the table")
-    .required_attr("trainer_id", AttrType::kInt, "of the asking trainer")
+    .required_attr("trainer_id", AttrType::kInt, "id of this worker")
     .effects(kTalks)
     .infer(keep_declared)
-    .no_grad("reaches files")
+    .no_grad("reads or writes files")
     .cpu_any(not_here("fleet.save_persistables and fluid.io.save_persistables save what lies on servers"));
 
 }  // namespace

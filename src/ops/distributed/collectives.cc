@@ -85,8 +85,7 @@ OnDevices::Kind broadcast_kind(const KernelArgs& op) {
 }
 
 void in_ring(OpDef& def) {
-  def.attr<int32_t>("ring_id", 0, "the group of processes", at_least<int32_t>("ring_id", 0))
-      .ignores("use_calc_stream", false);
+  def.attr<int32_t>("ring_id", 0, "id of the ring", at_least<int32_t>("ring_id", 0)).ignores("use_calc_stream", false);
 }
 
 void declare_reduce(const char* type, const char* doc, Combine how) {
@@ -94,12 +93,12 @@ void declare_reduce(const char* type, const char* doc, Combine how) {
       .doc(doc)
       .in("X", "[...], of one shape in all processes, or sparse rows")
       .takes("X", Holds::kTensorOrRows)
-      .out("Out", "as X")
+      .out("Out", "like X")
       .with(in_ring)
       .effects(kOrdered | kCompletesLater)
       .infer([](InferContext& c) { c.same_as("Out", "X"); })
       .may_share("X", "Out")
-      .no_grad("used on gradients")
+      .no_grad("applies to gradients")
       .cpu_any(reduce_kernel(how))
       .with(on_numbers([how](const KernelArgs& op) { return OnDevices::Kind{.ring = ring_of(op), .how = how}; }));
 }
@@ -117,7 +116,7 @@ AB_OPS(reductions);
 AB_OP(c_broadcast)
     .doc("Out = X of the process `root` of the ring.")
     .in("X", "[...], of one shape in all processes")
-    .out("Out", "as X")
+    .out("Out", "like X")
     .attr<int32_t>("root", 0, "number of the process", at_least<int32_t>("root", 0))
     .with(in_ring)
     .effects(kOrdered | kCompletesLater)
@@ -127,10 +126,10 @@ AB_OP(c_broadcast)
     .with(on_numbers(broadcast_kind));
 
 AB_OP(c_allgather)
-    .doc("Out = the X of all processes of the ring, one behind the other.")
+    .doc("Out = the X of all processes of the ring, one after another.")
     .in("X", "[rows, ...], of one shape in all processes")
     .out("Out", "[nranks rows, ...]")
-    .required_attr("nranks", AttrType::kInt, "processes in the ring")
+    .required_attr("nranks", AttrType::kInt, "number of processes in the ring")
     .with(in_ring)
     .effects(kOrdered | kCompletesLater)
     .infer([](InferContext& c) {
@@ -141,7 +140,7 @@ AB_OP(c_allgather)
       if (shape[0] >= 0) shape.set(0, shape[0] * n);
       c.set_out("Out", shape, c.in("X").dtype);
     })
-    .no_grad("used on gradients")
+    .no_grad("applies to gradients")
     .cpu_any([](const KernelArgs& op) {
       return together(ring_of(op), GatherWork{op.in("X"), op.out("Out"), op.attr<int32_t>("nranks"), name_of(op)});
     })
@@ -153,7 +152,7 @@ AB_OP(c_reducescatter)
     .doc("Out = this process's part of the rows of the sum of X over all processes of the ring.")
     .in("X", "[nranks rows, ...], of one shape in all processes")
     .out("Out", "[rows, ...]")
-    .attr<int32_t>("nranks", 1, "processes in the ring", at_least<int32_t>("nranks", 1))
+    .attr<int32_t>("nranks", 1, "number of processes in the ring", at_least<int32_t>("nranks", 1))
     .with(in_ring)
     .effects(kOrdered | kCompletesLater)
     .infer([](InferContext& c) {
@@ -165,7 +164,7 @@ AB_OP(c_reducescatter)
       if (shape[0] >= 0) shape.set(0, shape[0] / n);
       c.set_out("Out", shape, c.in("X").dtype);
     })
-    .no_grad("used on gradients")
+    .no_grad("applies to gradients")
     .cpu_any([](const KernelArgs& op) {
       return together(ring_of(op), ScatterWork{op.in("X"), op.out("Out"), op.attr<int32_t>("nranks"), name_of(op)});
     })
@@ -178,12 +177,12 @@ AB_OP(c_reducescatter)
 AB_OP(allreduce)
     .doc("Out = the sum (0), product (1), largest (2) or smallest (3) of X over all processes.")
     .in("X", "[...], of one shape in all processes")
-    .out("Out", "as X")
+    .out("Out", "like X")
     .attr<int32_t>("reduce_type", 0, "what is made of X, by number", within<int32_t>("reduce_type", 0, 3))
     .ignores("sync_mode", false)
     .effects(kOrdered | kCompletesLater)
     .infer([](InferContext& c) { c.same_as("Out", "X"); })
-    .no_grad("used on gradients")
+    .no_grad("applies to gradients")
     .cpu_any([](const KernelArgs& op) {
       return reduce_kernel(static_cast<Combine>(op.attr<int32_t>("reduce_type")))(op);
     })
@@ -194,7 +193,7 @@ AB_OP(allreduce)
 AB_OP(broadcast)
     .doc("Out = X of the process `root`.")
     .in("X", "[...], of one shape in all processes")
-    .out("Out", "as X")
+    .out("Out", "like X")
     .attr<int32_t>("root", 0, "number of the process", at_least<int32_t>("root", 0))
     .ignores("sync_mode", false)
     .effects(kOrdered | kCompletesLater)

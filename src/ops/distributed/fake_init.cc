@@ -39,7 +39,7 @@ AB_OP(ref_by_trainer_id)
       check_numel(c, "TrainerId", 1);
       if (!c.runtime()) c.same_as("Out", "X");
     })
-    .no_grad("used on gradients")
+    .no_grad("applies to gradients")
     .cpu_any([](const KernelArgs& op) -> Kernel {
       const In x = op.in("X"), trainer = op.in("TrainerId");
       const Out out = op.out("Out");

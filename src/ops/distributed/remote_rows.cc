@@ -112,8 +112,8 @@ Shape found_shape(const Meta& ids, int64_t width, bool last_is_one) {
 }
 
 void check_remote_table(const InferContext& c) {
-  AB_CHECK(c.n_in("Ids") == c.n_out("Outputs"), InvalidArgument, "Ids and Outputs must be as many, got {} and {}",
-           c.n_in("Ids"), c.n_out("Outputs"));
+  AB_CHECK(c.n_in("Ids") == c.n_out("Outputs"), InvalidArgument,
+           "Ids and Outputs must have the same length, got {} and {}", c.n_in("Ids"), c.n_out("Outputs"));
   const size_t pieces = c.attr<std::vector<std::string>>("table_names").size();
   AB_CHECK(pieces > 0 && pieces == c.attr<std::vector<int64_t>>("height_sections").size() &&
                pieces == c.attr<std::vector<std::string>>("endpoints").size(),

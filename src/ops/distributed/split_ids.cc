@@ -146,10 +146,10 @@ AB_OP(split_ids)
 // ---- merge_ids
 
 void infer_merge(InferContext& c) {
-  AB_CHECK(c.n_in("Ids") == c.n_out("Out"), InvalidArgument, "Ids and Out must be as many, got {} and {}",
+  AB_CHECK(c.n_in("Ids") == c.n_out("Out"), InvalidArgument, "Ids and Out must have the same length, got {} and {}",
            c.n_in("Ids"), c.n_out("Out"));
-  AB_CHECK(c.n_in("Rows") == c.n_in("X"), InvalidArgument, "Rows and X must be as many, got {} and {}", c.n_in("Rows"),
-           c.n_in("X"));
+  AB_CHECK(c.n_in("Rows") == c.n_in("X"), InvalidArgument, "Rows and X must have the same length, got {} and {}",
+           c.n_in("Rows"), c.n_in("X"));
   for (int i = 0; i < c.n_in("X"); ++i) {
     const Meta &x = c.in("X", i), &first = c.in("X");
     check_column(c, "Rows", i);

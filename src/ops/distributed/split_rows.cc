@@ -72,7 +72,7 @@ AB_OP(split_byref)
     .attr<int32_t>("num", 0, "above 0: the pieces have equally many rows, whatever sections says; those of Out count",
                    at_least<int32_t>("num", 0))
     .infer(infer_split)
-    .no_grad("used on gradients")
+    .no_grad("applies to gradients")
     .cpu_any(split_kernel);
 
 // ---- split_selected_rows
@@ -131,7 +131,7 @@ AB_OP(split_selected_rows)
     .out_list("Out", "sparse rows of height height_sections[i]")
     .attr<std::vector<int64_t>>("height_sections", {}, "rows of the table for each piece, or -1")
     .infer(infer_rows)
-    .no_grad("used on gradients")
+    .no_grad("applies to gradients")
     .cpu_any(split_rows_kernel);
 
 }  // namespace

@@ -51,7 +51,7 @@ AB_OP(sigmoid_focal_loss)
     .in("X", "[N, C] float, scores of the classes")
     .in("Label", "[N, 1] int32: 1 to C: a class, 0: none of them, -1: does not count")
     .in("FgNum", "[1] int32: number of samples with a class; below 1 counts as 1")
-    .out("Out", "[N, C] as X")
+    .out("Out", "[N, C] like X")
     .attr<float>("gamma", 2.0f, "how little samples count that are told well")
     .attr<float>("alpha", 0.25f, "weight of the class that Label names; 1 - alpha that of the others")
     .infer([](InferContext& c) {

@@ -125,7 +125,7 @@ template <class T> Kernel forward(const KernelArgs& op) {
           to[i] -= yes ? s : T{0};
         });
       }
-      // As in the original a shorter path counts as if its missing steps had the score 0.
+      // As in Fluid 1.8.5 a shorter path counts as if its missing steps had the score 0.
       add_softplus(scores + begin * paths.length, end - begin, paths.length, to + begin);
     });
   };
@@ -170,7 +170,7 @@ AB_OP(hierarchical_sigmoid)
     .in_optional("Bias", "a number for each row of W")
     .out("Out", "[N, 1]; carries the sequences of X")
     .out_intermediate("PreOut", "[N, length of the longest path]: the scores, 0 behind the end")
-    .out_named_only("W_Out", "as W: Fluid's programs with a sparse gradient have to name it")
+    .out_named_only("W_Out", "like W: Fluid's programs with a sparse gradient have to name it")
     .with(table_attrs)
     .attr<int32_t>("num_classes", 2, "classes, at least 2", at_least<int32_t>("num_classes", 2))
     .dtype_of_input("X")

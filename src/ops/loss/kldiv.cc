@@ -56,8 +56,8 @@ AB_OP(kldiv_loss)
         "Kullback-Leibler divergence of Target from a distribution whose logarithms are X: Target (log Target - X), 0 "
         "where Target is not above 0; every element (none), their sum, mean, or sum over the batch size (batchmean).")
     .in("X", "[N, ...] float log probabilities")
-    .in("Target", "as X, probabilities")
-    .out("Loss", "as X, or [1] when reduced")
+    .in("Target", "like X, probabilities")
+    .out("Loss", "like X, or [1] when reduced")
     .attr<std::string>("reduction", "mean", "none, sum, mean or batchmean",
                        one_of("reduction", {"none", "sum", "mean", "batchmean"}))
     .infer([](InferContext& c) {

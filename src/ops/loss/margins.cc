@@ -14,7 +14,7 @@ AB_OP(modified_huber_loss)
     .doc("With m = X (2 Y - 1): Out = -4 m where m < -1, (1 - m)^2 where m < 1, else 0.")
     .source("Zhang 2004, doi:10.1145/1015330.1015332")
     .in("X", "[N, 1] float, scores")
-    .in("Y", "[N, 1] as X, 0 or 1")
+    .in("Y", "[N, 1] like X, 0 or 1")
     .out_intermediate("IntermediateVal", "m")
     .out("Out", "[N, 1]")
     .infer([](InferContext& c) {

@@ -59,7 +59,7 @@ struct Noise {
         keep(op.in("CustomDistAliasProbs")) {}
   Sampler sampler(const KernelContext& c) const {
     Sampler s{kind, classes};
-    // As in the original the rarest class is never drawn by rank.
+    // As in Fluid 1.8.5 the rarest class is never drawn by rank.
     if (kind == SamplerKind::kLogUniform) s.classes = std::max<int64_t>(1, classes - 1);
     if (kind != SamplerKind::kCustom) return s;
     s.probabilities = c[probabilities].data<float>();

@@ -43,8 +43,8 @@ AB_OP(sigmoid_cross_entropy_with_logits)
         "Out = max(X, 0) - X Label + log(1 + e^-|X|): cross entropy of sigmoid(X) with Label, element by element; "
         "0 where the whole part of Label is ignore_index.")
     .in("X", "[...] float logits")
-    .in("Label", "as X, in [0, 1]")
-    .out("Out", "as X")
+    .in("Label", "like X, in [0, 1]")
+    .out("Out", "like X")
     .attr<bool>("normalize", false, "divide by the number of labels that are not ignored")
     .attr<int32_t>("ignore_index", -100, "whole part of labels that do not count")
     .infer([](InferContext& c) {

@@ -11,7 +11,7 @@ namespace {
 AB_OP(allclose)
     .doc("Out = whether |Input - Other| <= atol + rtol |Other| for all elements.")
     .in("Input", "[...] float")
-    .in("Other", "[...] as Input")
+    .in("Other", "[...] like Input")
     .out("Out", "[1] bool")
     .attr<float>("rtol", 1e-5f, "tolerance relative to Other")
     .attr<float>("atol", 1e-8f, "absolute tolerance")

@@ -37,7 +37,7 @@ AB_OP(cast)
     .doc("Out = X as elements of another type; real numbers are cut towards zero, to bool: X != 0.")
     .in("X", "[...] any")
     .out("Out", "[...] of out_dtype")
-    .required_attr("out_dtype", AttrType::kInt, "number of the element type")
+    .required_attr("out_dtype", AttrType::kInt, "id of the element type")
     .required_attr("in_dtype", AttrType::kInt, "number of X's element type; X's own one counts")
     .traits(kRowWise | kLinear)
     .infer([](InferContext& c) {

@@ -145,14 +145,14 @@ AB_OP(cos_sim)
 
 AB_OP(cos_sim_grad)
     .doc("X@GRAD = Out@GRAD (Y / (|X| |Y|) - Out X / |X|^2) row by row, and likewise Y@GRAD.")
-    .in("X", "as of cos_sim")
-    .in("Y", "as of cos_sim")
+    .in("X", "as in cos_sim")
+    .in("Y", "as in cos_sim")
     .in("XNorm", "from cos_sim")
     .in("YNorm", "from cos_sim")
     .in("Out", "from cos_sim")
-    .in("Out@GRAD", "as Out")
-    .out_optional("X@GRAD", "as X")
-    .out_optional("Y@GRAD", "as Y")
+    .in("Out@GRAD", "like Out")
+    .out_optional("X@GRAD", "like X")
+    .out_optional("Y@GRAD", "like Y")
     .infer([](InferContext& c) {
       check_rows(c);
       for (const char* slot : {"XNorm", "Out", "Out@GRAD"}) {

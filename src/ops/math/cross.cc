@@ -52,8 +52,8 @@ void cross_there(const DeviceContext& c, ab_kernel kernel, int32_t dim, const Te
 AB_OP(cross)
     .doc("Out = the vector products of the vectors of three numbers that lie along an axis of X and Y.")
     .in("X", "[...] numbers, with extent 3 on the axis")
-    .in("Y", "as X")
-    .out("Out", "[...] as X")
+    .in("Y", "like X")
+    .out("Out", "[...] like X")
     .attr<int32_t>("dim", kFirstOfThree, "the axis; negative: from the end; 9: the first one of extent 3")
     .infer([](InferContext& c) {
       check_tensor(c, "X");

@@ -63,8 +63,8 @@ NdLoop<3> differences(const Shape& x, const Shape& y) { return broadcast_loop(br
 AB_OP(dist)
     .doc("Out = the p-norm of X - Y: (sum of |X - Y|^p)^(1/p); p = 0 counts what is not 0, infinity takes the largest.")
     .in("X", "[...] float, 1 to 6 axes, not empty")
-    .in("Y", "[...] as X; extents of 1 and axes that one side lacks are repeated")
-    .out("Out", "[1] as X")
+    .in("Y", "[...] like X; extents of 1 and axes that one side lacks are repeated")
+    .out("Out", "[1] like X")
     .attr<float>("p", 2.0f, "the order of the norm, also 0, negative or infinite")
     .infer([](InferContext& c) {
       for (const char* slot : {"X", "Y"}) {

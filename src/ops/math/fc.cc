@@ -44,7 +44,7 @@ void add_to_all(KernelContext& c, float number, const TileOp* act, int64_t n, fl
 AB_OP(fused_fc)
     .doc("Out = activation(X Y + Bias), with X and Y flattened to matrices.")
     .in("X", "[rows..., columns...] float32; on devices 16-bit floats, too")
-    .in("Y", "[rows, columns] as X")
+    .in("Y", "[rows, columns] like X")
     .in_optional("Bias", "[Y's columns], or [1]")
     .out("Out", "[X's rows..., Y's columns]")
     .with(flat_attrs)
@@ -59,7 +59,7 @@ AB_OP(fused_fc)
       c.share_lod("Out", "X");
       check_bias(c);
     })
-    .no_grad("made when gradients are there already")
+    .no_grad("inserted after the gradients")
     .cpu<float>([](auto, const KernelArgs& op) -> Kernel {
       const auto product = std::make_shared<Gemm<float>>(1.0, operand_of(op.op()));
       const In x = op.in("X"), y = op.in("Y"), bias = op.in("Bias");
@@ -89,15 +89,15 @@ AB_GRAD(fused_fc)
     .doc(
         "Sum@GRAD = Out@GRAD times the activation's derivative, which follows from Out; Bias@GRAD = its sum over rows, "
         "X@GRAD = Sum@GRAD Y^T, Y@GRAD = X^T Sum@GRAD. Without activation Sum@GRAD is Out@GRAD.")
-    .in("X", "as of fused_fc")
-    .in("Y", "as of fused_fc")
-    .in_optional("Bias", "as of fused_fc")
-    .in_optional("Out", "as of fused_fc, when there is an activation")
-    .in("Out@GRAD", "as Out of fused_fc")
-    .out_optional("Sum@GRAD", "as Out, when there is an activation")
-    .out_optional("X@GRAD", "as X")
-    .out_optional("Y@GRAD", "as Y")
-    .out_optional("Bias@GRAD", "as Bias")
+    .in("X", "as in fused_fc")
+    .in("Y", "as in fused_fc")
+    .in_optional("Bias", "as in fused_fc")
+    .in_optional("Out", "as in fused_fc, when there is an activation")
+    .in("Out@GRAD", "like Out of fused_fc")
+    .out_optional("Sum@GRAD", "like Out, when there is an activation")
+    .out_optional("X@GRAD", "like X")
+    .out_optional("Y@GRAD", "like Y")
+    .out_optional("Bias@GRAD", "like Bias")
     .may_share("Out@GRAD", "Sum@GRAD")
     .effects(kEngineOnly)
     .traits(kBfloat16)

@@ -97,7 +97,7 @@ template <class T> void apply(const KernelContext& c, const Function<T>& f, int6
 }
 
 void fused_attrs(OpDef& def) {
-  def.attr<int32_t>("axis", -1, "axis of X at which Y begins; -1: aligned at the right end")
+  def.attr<int32_t>("axis", -1, "axis of X where Y starts; -1: aligns Y with the last axes")
       .attr<float>("scale", 0.0f, "factor of scale")
       .attr<bool>("save_intermediate_out", false, "IntermediateOut is wanted")
       .required_attr("functor_list", AttrType::kStrings, "the two functions, the outer one first");
@@ -251,14 +251,14 @@ AB_OP(fused_elemwise_activation)
 
 AB_GRAD(fused_elemwise_activation)
     .doc("Gradients by X and Y; where an operand was repeated, the sum over its copies.")
-    .in("X", "as of the forward op")
-    .in("Y", "as of the forward op")
-    .in_optional("Out", "as of the forward op; not read")
-    .in_optional("IntermediateOut", "as of the forward op; not read")
-    .in("Out@GRAD", "as Out")
-    .out("X@GRAD", "as X")
-    .out("Y@GRAD", "as Y")
-    .out_named_only("IntermediateOut@GRAD", "not offered")
+    .in("X", "as in the forward op")
+    .in("Y", "as in the forward op")
+    .in_optional("Out", "as in the forward op; not read")
+    .in_optional("IntermediateOut", "as in the forward op; not read")
+    .in("Out@GRAD", "like Out")
+    .out("X@GRAD", "like X")
+    .out("Y@GRAD", "like Y")
+    .out_named_only("IntermediateOut@GRAD", "not supported")
     .infer([](InferContext& c) {
       form_of(c.op());
       check_tensor(c, "X");

@@ -8,7 +8,7 @@ namespace {
 AB_OP(increment)
     .doc("Out = X + step, of one number.")
     .in("X", "[1] numbers")
-    .out("Out", "[1] as X")
+    .out("Out", "[1] like X")
     .may_share("X", "Out")
     .updates("X", "Out")
     .attr<float>("step", 1.0f, "term; cut to an integer when X is one")

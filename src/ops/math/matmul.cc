@@ -143,7 +143,7 @@ struct Options {
 };
 
 void product(OpDef& def) {
-  def.in("X", "[..., m, k] float").in("Y", "[..., k, n] as X").out("Out", "[..., m, n]").infer(infer_product);
+  def.in("X", "[..., m, k] float").in("Y", "[..., k, n] like X").out("Out", "[..., m, n]").infer(infer_product);
   def.flops(product_flops).grad_reads({"X", "Y"});
   def.cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
     using T = typename decltype(tag)::type;

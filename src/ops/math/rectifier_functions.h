@@ -80,7 +80,7 @@ struct HardSwish {
   template <class T> AB_HD static T forward(T x, const T* p) {
     return x * std::min(std::max(x + p[2], T(0)), p[0]) / p[1];
   }
-  // as_fluid(): whether to forget the slope of the straight part, as the original does.
+  // as_fluid(): whether to forget the slope of the straight part, as Fluid 1.8.5 does.
   template <class T, class AsFluid> AB_HD static T slope(T x, T dy, const T* p, AsFluid as_fluid) {
     if (x + p[2] < p[0]) return x + p[2] <= 0 ? where(false, dy) : dy * (2 * x + p[2]) / p[1];
     return as_fluid() ? dy : dy * p[0] / p[1];

@@ -1,5 +1,5 @@
 // Out = X[0] + X[1] + ..., in that order. Where a variable has several gradients, this adds them up, so it takes
-// tensors and sparse rows alike: rows alone give rows (one behind the other), a mixture gives a tensor, to which rows
+// tensors and sparse rows alike: rows alone give rows (one after another), a mixture gives a tensor, to which rows
 // are added with their repetitions added up first: as if they had been a tensor.
 #include <algorithm>
 #include <memory>
@@ -208,7 +208,7 @@ AB_OP(sum)
     .doc("Out = X[0] + X[1] + ...; of sparse rows alone the rows of all, else a tensor.")
     .in_list("X", "tensors or sparse rows of one shape, or arrays of tensors")
     .takes("X", Holds::kAnything)
-    .out("Out", "as X")
+    .out("Out", "like X")
     .may_share("X", "Out")
     .ignores({"use_mkldnn"})
     .traits(kRowWise | kLinear)

@@ -65,7 +65,7 @@ AB_OP(mean_iou)
         "The mean over the classes of right / (right + wrong) elements, where a wrong one counts for the class it was "
         "given and for its own.")
     .in("Predictions", "[...] int32 classes")
-    .in("Labels", "as Predictions, the true classes")
+    .in("Labels", "like Predictions, the true classes")
     .in_optional_list("InWrongs", "[num_classes] int32 counts to begin with")
     .in_optional_list("InCorrects", "[num_classes] int32 counts to begin with")
     .in_optional_list("InMeanIou", "[1] float32 to begin with")

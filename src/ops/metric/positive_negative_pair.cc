@@ -40,7 +40,7 @@ void infer(InferContext& c) {
 
 template <class T> struct Pairs { T positive = 0, negative = 0, neutral = 0; };
 
-// As in the original, two answers with one score count as neutral and as wrongly ordered.
+// As in Fluid 1.8.5, two answers with one score count as neutral and as wrongly ordered.
 template <class T> struct Answers {
   const T *score, *label, *weight;
   int64_t width;
@@ -85,12 +85,12 @@ AB_OP(positive_negative_pair)
         "Pairs of answers to one query with different labels, by whether their scores have the order of their labels. "
         "A pair counts as the mean of two weights.")
     .in("Score", "[N, columns] float: one column ranks the answers")
-    .in("Label", "[N, 1] as Score: how good an answer is")
+    .in("Label", "[N, 1] like Score: how good an answer is")
     .in("QueryID", "[N, 1] int64: what it answers")
-    .in_optional("AccumulatePositivePair", "[1] as Score: to begin with")
-    .in_optional("AccumulateNegativePair", "[1] as Score: to begin with")
-    .in_optional("AccumulateNeutralPair", "[1] as Score: to begin with")
-    .in_optional("Weight", "[N, 1] as Score: of the answers; 1 when it is not given")
+    .in_optional("AccumulatePositivePair", "[1] like Score: to begin with")
+    .in_optional("AccumulateNegativePair", "[1] like Score: to begin with")
+    .in_optional("AccumulateNeutralPair", "[1] like Score: to begin with")
+    .in_optional("Weight", "[N, 1] like Score: of the answers; 1 when it is not given")
     .out("PositivePair", "[1]: pairs in the order of their labels")
     .out("NegativePair", "[1]: all other pairs")
     .out("NeutralPair", "[1]: those of them with one score")

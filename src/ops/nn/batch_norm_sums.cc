@@ -111,10 +111,10 @@ AB_OP(batch_norm_sums)
     .doc(
         "Sums = for each channel the sums of X and of X^2, or of Y@GRAD and of Y@GRAD times the normalised X; behind "
         "them the elements of a channel.")
-    .in("X", "as X of batch_norm")
+    .in("X", "like X of batch_norm")
     .in_optional("SavedMean", "[C], with Y@GRAD")
     .in_optional("SavedVariance", "[C], with Y@GRAD: inverse deviations")
-    .in_optional("Y@GRAD", "as X")
+    .in_optional("Y@GRAD", "like X")
     .out("Sums", "[2 C + 1] float64")
     .with(layout_attr)
     .effects(kEngineOnly)
@@ -123,7 +123,7 @@ AB_OP(batch_norm_sums)
       const int64_t channels = channels_of(c);
       c.set_out("Sums", Shape{channels == kUnknown ? kUnknown : 2 * channels + 1}, DType::kFloat64);
     })
-    .no_grad("made when gradients are there already")
+    .no_grad("inserted after the gradients")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [a = of_sums(op)](KernelContext& c) {
@@ -139,14 +139,14 @@ AB_OP(batch_norm_sums)
 
 AB_OP(batch_norm_by_sums)
     .doc("batch_norm by the sums of a batch of which X is a part.")
-    .in("X", "as X of batch_norm")
+    .in("X", "like X of batch_norm")
     .in("Scale", "[C]")
     .in("Bias", "[C]")
     .in("Mean", "[C]: moving mean")
     .in("Variance", "[C]: moving variance")
     .in_optional("MomentumTensor", "[1] float32, instead of the attribute momentum")
     .in("Sums", "[2 C + 1] float64: batch_norm_sums of all parts")
-    .out("Y", "as X")
+    .out("Y", "like X")
     .out("MeanOut", "Mean, updated in place")
     .out("VarianceOut", "Variance, updated in place")
     .out("SavedMean", "[C]")
@@ -163,7 +163,7 @@ AB_OP(batch_norm_by_sums)
         c.set_out(slot, c.in("Scale").shape, c.in("Scale").dtype);
       }
     })
-    .no_grad("made when gradients are there already")
+    .no_grad("inserted after the gradients")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [a = of_forward(op)](KernelContext& c) {
@@ -182,14 +182,14 @@ AB_OP(batch_norm_by_sums)
 
 AB_OP(batch_norm_grad_by_sums)
     .doc("Gradients of batch_norm_by_sums: by X with the sums over all parts, by Scale and Bias of this part.")
-    .in("X", "as X of batch_norm")
+    .in("X", "like X of batch_norm")
     .in("Scale", "[C]")
     .in("SavedMean", "[C]")
     .in("SavedVariance", "[C]: inverse deviations")
-    .in("Y@GRAD", "as X")
+    .in("Y@GRAD", "like X")
     .in("Sums", "[2 C + 1] float64: batch_norm_sums of all parts")
     .in("OwnSums", "[2 C + 1] float64: of this part")
-    .out("X@GRAD", "as X")
+    .out("X@GRAD", "like X")
     .out_optional("Scale@GRAD", "[C]")
     .out_optional("Bias@GRAD", "[C]")
     .with(layout_attr)
@@ -201,7 +201,7 @@ AB_OP(batch_norm_grad_by_sums)
       c.same_as("Scale@GRAD", "Scale");
       c.same_as("Bias@GRAD", "Scale");
     })
-    .no_grad("made when gradients are there already")
+    .no_grad("inserted after the gradients")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [a = of_backward(op)](KernelContext& c) {

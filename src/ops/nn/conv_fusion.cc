@@ -97,18 +97,18 @@ Kernel forward(const KernelArgs& args) {
 
 AB_OP(conv2d_fusion)
     .doc("Output = activation(convolution of Input and Filter + Bias + ResidualData), see conv2d.")
-    .in("Input", "as of conv2d")
-    .in("Filter", "as of conv2d")
+    .in("Input", "as in conv2d")
+    .in("Filter", "as in conv2d")
     .in_optional("Bias", "[output channels], or [1] for all of them")
-    .in_optional("ResidualData", "as Output")
-    .out("Output", "as of conv2d")
+    .in_optional("ResidualData", "like Output")
+    .out("Output", "as in conv2d")
     .attr<std::string>("activation", "", "relu, or empty for none",
                        [](const std::string& v) {
                          AB_CHECK(v.empty() || v == "relu" || v == "identity", Unsupported,
                                   "activation must be relu or identity, got {}", v);
                        })
-    .attr<std::vector<int32_t>>("dilations", {1, 1}, "as of conv2d")
-    .attr<int32_t>("groups", 1, "as of conv2d")
+    .attr<std::vector<int32_t>>("dilations", {1, 1}, "as in conv2d")
+    .attr<int32_t>("groups", 1, "as in conv2d")
     .attr<bool>("constant_filter", false, "nobody writes the filter while the program runs")
     .with(window_attrs)
     .effects(kEngineOnly)
@@ -117,7 +117,7 @@ AB_OP(conv2d_fusion)
     .images({"Output", "ResidualData"}, "blocked_output")
     .flops([](const WorkContext& c) { return convolution_flops(c, c.out("Output")); })
     .infer(infer)
-    .no_grad("made when gradients are there already")
+    .no_grad("inserted after the gradients")
     .cpu<float>([](auto, const KernelArgs& args) { return forward(args); });
 
 }  // namespace

@@ -100,12 +100,13 @@ template <class T> Kernel queued_backward(const KernelArgs& op, const ConvForm& 
 }  // namespace
 
 std::function<void(const bool&)> refuse_fusion(const char* op) {
-  return [op](const bool& v) { AB_CHECK(!v, Unsupported, "fused forms are not offered: append an op {} instead", op); };
+  return
+      [op](const bool& v) { AB_CHECK(!v, Unsupported, "fused forms are not supported: append an op {} instead", op); };
 }
 
 void fusion_attrs(OpDef& def) {
-  def.attr<bool>("fuse_relu", false, "not offered", refuse_fusion("relu"));
-  def.attr<std::string>("fuse_activation", "", "not offered", [](const std::string& v) {
+  def.attr<bool>("fuse_relu", false, "not supported", refuse_fusion("relu"));
+  def.attr<std::string>("fuse_activation", "", "not supported", [](const std::string& v) {
     AB_CHECK(v.empty(), Unsupported, "fuse_activation: append an op {} instead", v);
   });
   def.ignores("fuse_alpha", 0.0f).ignores("fuse_beta", 0.0f).ignores({"is_test"});

@@ -73,7 +73,7 @@ void transpose(OpDef& def) {
       .source("Zeiler et al., CVPR 2010, doi:10.1109/CVPR.2010.5539957")
       .in("Input", "[N, C, H, W] float, or [N, H, W, C]")
       .in("Filter", "[C, O / groups, height, width]")
-      .in_optional("Bias", "not offered")
+      .in_optional("Bias", "not supported")
       .out("Output", "[N, O, H', W'], or [N, H', W', O]; H' = (H - 1) s - top - bottom + d (height - 1) + 1")
       .with(convolution(kForm))
       .with(fusion_attrs)

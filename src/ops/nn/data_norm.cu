@@ -88,7 +88,7 @@ struct DataNormGrad {
       if (to) store(to + k, static_cast<Compute<T>>(v));
     }
   };
-  template <class T> struct OfX {  // where the slot is not shown, too, as in the original
+  template <class T> struct OfX {  // where the slot is not shown, too, as in Fluid 1.8.5
     const T *dy, *scales, *scale_w;
     T* dx;
     int64_t columns;

@@ -181,7 +181,7 @@ void infer_backward(InferContext& c, const Form& form) {
 auto forward_of(const Form& form) {
   return [form](OpDef& def) {
     def.in("X", "[N, C, ...] or [N, ..., C] float, two to five axes");
-    def.in_optional("Scale", "[C]").in_optional("Bias", "[C]").out("Y", "as X");
+    def.in_optional("Scale", "[C]").in_optional("Bias", "[C]").out("Y", "like X");
     def.out_intermediate(form.mean, "of each group of each sample");
     def.out_intermediate(form.variance, form.inverse ? "1 / sqrt(variance + epsilon)" : "of each group of each sample");
     def.attr<float>("epsilon", 1e-5f, "keeps the quotient finite");

@@ -105,8 +105,8 @@ AB_OP(lrn)
     .doc("MidOut = k + alpha times the sum of X^2 over n neighbouring channels; Out = X / MidOut^beta.")
     .source("Krizhevsky et al., NIPS 2012")
     .in("X", "[N, C, H, W] or [N, H, W, C] float")
-    .out("Out", "as X")
-    .out("MidOut", "as X")
+    .out("Out", "like X")
+    .out("MidOut", "like X")
     .attr<int32_t>("n", 5, "channels in a sum, an odd number",
                    [](int32_t v) {
                      AB_CHECK(v >= 1 && v % 2 == 1, InvalidArgument, "n must be an odd number, got {}", v);

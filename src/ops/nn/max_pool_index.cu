@@ -7,7 +7,7 @@
 
 namespace anabranch::device {
 
-// As in the original a NaN is passed over, and a window without elements gives the lowest float32 and -1.
+// As in Fluid 1.8.5 a NaN is passed over, and a window without elements gives the lowest float32 and -1.
 struct MaxPoolIndex {
   using Args = PoolIndexArgs;
   template <class T> struct Body {

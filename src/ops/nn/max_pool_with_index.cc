@@ -42,7 +42,7 @@ template <int kAxes> void infer(InferContext& c) {
   c.set_out("Mask", d.output_shape(), DType::kInt32);
 }
 
-// The largest element of a window and its place. As in the original a NaN is passed over, and a window without
+// The largest element of a window and its place. As in Fluid 1.8.5 a NaN is passed over, and a window without
 // elements gives the lowest float32 and -1.
 template <class T>
 void largest(const PoolDims& d, const std::array<PoolDims::Range, 3>& r, const T* x, T* out, int32_t* at) {
@@ -93,7 +93,7 @@ device::PoolIndexArgs pool_args(const PoolDims& d) {
 
 template <int kAxes> void pool(OpDef& def) {
   def.out("Out", "[N, C, ...], the largest element of each window")
-      .out("Mask", "as Out, int32: the place of that element in its image or volume; -1: the window has none")
+      .out("Mask", "like Out, int32: the place of that element in its image or volume; -1: the window has none")
       .required_attr("ksize", AttrType::kInts, "extents of the window, or of the output when adaptive")
       .attr<bool>("global_pooling", false, "the window is the whole image")
       .attr<bool>("adaptive", false, "windows share the image out evenly")

@@ -84,7 +84,7 @@ template <class Fn> void each_place(int64_t width, const Range& y, const Range& 
   }
 }
 
-// As in the original a window that lies beyond the image has the lowest float32, and no average.
+// As in Fluid 1.8.5 a window that lies beyond the image has the lowest float32, and no average.
 template <class T> T pooled(bool max, const T* image, int64_t width, const Range& y, const Range& x) {
   const auto larger = [](T made, T value) { return (value > made) | (value != value) ? value : made; };
   T parts[kParts];

@@ -29,7 +29,7 @@ template <class T> AB_HD void adadelta(T& p, T& squared_grad, T& squared_update,
   const T under = squared_grad + epsilon;
   const T update = -std::sqrt((squared_update + epsilon) / under) * g;
   squared_update = keep * squared_update + add * (update * update);
-  // As in the original, the step is taken by the average that already holds the update.
+  // As in Fluid 1.8.5, the step is taken by the average that already holds the update.
   p -= std::sqrt((squared_update + epsilon) / under) * g;
 }
 

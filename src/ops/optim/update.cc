@@ -32,11 +32,11 @@ void infer_update(InferContext& c, const StateSlots& state) {
 
 std::function<void(OpDef&)> updates(StateSlots state, bool with_rate) {
   return [state = std::move(state), with_rate](OpDef& def) {
-    def.in("Param", "[...] float").in("Grad", "as Param, dense or sparse").takes("Grad", Holds::kTensorOrRows);
+    def.in("Param", "[...] float").in("Grad", "like Param, dense or sparse").takes("Grad", Holds::kTensorOrRows);
     if (with_rate) def.in("LearningRate", "[1] float");
     def.out("ParamOut", "Param, updated in place").no_grad(kNoGrad);
     for (const auto& [in, out] : state) {
-      def.in(in, "as Param").out(out, std::string(in) + ", updated in place");
+      def.in(in, "like Param").out(out, std::string(in) + ", updated in place");
       if (out != std::string(in) + "Out") def.updates(in, out);
     }
     def.infer([state](InferContext& c) { infer_update(c, state); });

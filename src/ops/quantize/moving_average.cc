@@ -72,7 +72,7 @@ void declare_average(const Form& form) {
   OpDef& def = declare_op(form.type, __FILE__).doc(form.doc).in("X", "[...] float");
   if (makes != Makes::kCopy) def.in("InScale", "[1]: the scale, for is_test").updates("InScale", "OutScale");
   def.in_optional("InAccum", "[1]: weighed sum of max |X| so far").in_optional("InState", "[1]: sum of the weights");
-  def.out("Out", "[...] as X").out("OutScale", "[1]: InAccum / InState after this step");
+  def.out("Out", "[...] like X").out("OutScale", "[1]: InAccum / InState after this step");
   def.out_optional("OutState", "[1]: moving_rate InState + 1");
   def.out_optional("OutAccum", "[1]: moving_rate InAccum + max |X|");
   def.updates("InState", "OutState").updates("InAccum", "OutAccum");

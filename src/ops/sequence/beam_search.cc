@@ -18,7 +18,7 @@ struct Candidate {
   }
 };
 
-// Keeps the best `most`, best first. As in the original, one that is no worse than the last takes its place.
+// Keeps the best `most`, best first. As in Fluid 1.8.5, one that is no worse than the last takes its place.
 void insert(std::vector<Candidate>* kept, const Candidate& candidate, size_t most) {
   if (kept->size() == most) {
     if (candidate.worse_than(kept->back())) return;
@@ -57,7 +57,7 @@ void infer(InferContext& c) {
     AB_CHECK(level < lod.size(), InvalidArgument, "level must be one of the {} levels of scores, got {}", lod.size(),
              level);
   }
-  const int64_t rows = c.runtime() ? 0 : kUnknown;  // how many there are is known when they have been chosen
+  const int64_t rows = c.runtime() ? 0 : kUnknown;  // the number of results is known only at run time
   c.set_out("selected_ids", Shape{rows, 1}, c.in("pre_ids").dtype);
   c.set_out("selected_scores", Shape{rows, 1}, c.in("scores").dtype);
   c.set_out("parent_idx", Shape{rows}, DType::kInt32);

@@ -105,9 +105,9 @@ void step_slots(OpDef& def) {
 
 void step_gradient_slots(OpDef& def) {
   step_slots(def);
-  def.out_optional("X@GRAD", "as X")
-      .out_optional_list("Weights@GRAD", "as Weights")
-      .out_optional_list("Biases@GRAD", "as Biases")
+  def.out_optional("X@GRAD", "like X")
+      .out_optional_list("Weights@GRAD", "like Weights")
+      .out_optional_list("Biases@GRAD", "like Biases")
       .dtype_of_input("X");
 }
 

@@ -35,7 +35,7 @@ struct Rule {
   }
 };
 
-// block(first row, rows, which of them stay: 0 or 1 each) for all rows of paths one behind the other. Sequences are
+// block(first row, rows, which of them stay: 0 or 1 each) for all rows of paths one after another. Sequences are
 // short: a loop over the rows of each would cost more than it does.
 template <class T, class Block> void each_block(const Rule& rule, const T* paths, const Offsets& o, Block&& block) {
   constexpr int64_t kBlock = 2048;

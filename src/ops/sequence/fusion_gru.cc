@@ -86,7 +86,7 @@ void declare() {
   act_attr(def, "activation", "tanh", "of the candidate");
   act_attr(def, "gate_activation", "sigmoid", "of the gates");
   def.attr<bool>("is_reverse", false, "from the last row of each sequence to the first")
-      .attr<bool>("origin_mode", false, "the update gate is the share of the old state instead of the candidate's")
+      .attr<bool>("origin_mode", false, "the update gate weights the old state instead of the candidate")
       .ignores("use_seq", true)
       .dtype_of_input("X")
       .infer(infer)

@@ -146,7 +146,7 @@ AB_OP(fusion_seqpool_cvm_concat)
         "its own "
         "logarithm less that of column 0.")
     .in_list("X", "[rows, width] float, of one width of at least 2, with equally many sequences")
-    .in("CVM", "not read")
+    .in("CVM", "ignored")
     .out("Out", "[sequences, width * number of X], each row a sequence")
     .with(pool_attrs)
     .attr<bool>("use_cvm", true, "true",

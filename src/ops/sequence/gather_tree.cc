@@ -9,8 +9,8 @@ constexpr int64_t kGrain = 1024;
 AB_OP(gather_tree)
     .doc("Out[last] = Ids[last]; backwards, Out[t, batch, beam] is the id of step t in the beam that Parents name.")
     .in("Ids", "[steps, batch, beams] int32 or int64")
-    .in("Parents", "as Ids, in [0, beams): the beam of the step before")
-    .out("Out", "as Ids, whole paths")
+    .in("Parents", "like Ids, in [0, beams): the beam of the step before")
+    .out("Out", "like Ids, whole paths")
     .dtype_of_input("Ids")
     .infer([](InferContext& c) {
       for (const char* slot : {"Ids", "Parents"}) {

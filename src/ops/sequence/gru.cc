@@ -175,7 +175,7 @@ void attrs(OpDef& def) {
   act_attr(def, "activation", "tanh", "of the candidate");
   act_attr(def, "gate_activation", "sigmoid", "of the gates");
   def.attr<bool>("is_reverse", false, "from the last row of each sequence to the first");
-  def.attr<bool>("origin_mode", false, "the update gate is the share of the old state instead of the candidate's");
+  def.attr<bool>("origin_mode", false, "the update gate weights the old state instead of the candidate");
 }
 
 AB_OP(gru)

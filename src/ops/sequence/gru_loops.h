@@ -9,7 +9,7 @@ namespace anabranch::sequence::loops {
 
 struct GruRule {
   Act gate, candidate;
-  bool origin;  // the update gate is the share of the old state instead of the candidate's
+  bool origin;  // the update gate weights the old state instead of the candidate
 };
 
 // The gates, and what the reset gate leaves of the state before (null: zeros).

@@ -133,7 +133,7 @@ void slots(OpDef& def) {
   def.in("H0", "[batch, D], h before step 0; of sequences, in the order of their lengths, the longest first");
   act_attr(def, "activation", "tanh", "of the candidate");
   act_attr(def, "gate_activation", "sigmoid", "of the gates");
-  def.attr<bool>("origin_mode", false, "the update gate is the share of the old state instead of the candidate's");
+  def.attr<bool>("origin_mode", false, "the update gate weights the old state instead of the candidate");
 }
 
 AB_OP(gru_steps)
@@ -161,7 +161,7 @@ AB_OP(gru_steps)
                "KeptHidden must be given with Mask, and only then");
       c.set_out("Gates", steps_shape(c, kGates), c.in("X").dtype);
     })
-    .no_grad("made when gradients are there already")
+    .no_grad("inserted after the gradients")
     .cpu<float>([](auto, const KernelArgs& op) -> Kernel { return Forward(op); })
     .device<float>([](auto, const KernelArgs& op) { return queued_gru_steps(op); });
 
@@ -173,9 +173,9 @@ AB_GRAD(gru_steps)
     .in_optional("KeptHidden", "of gru_steps")
     .in("Gates", "of gru_steps")
     .in("Left", "of gru_steps")
-    .in_optional_list("Hidden@GRAD", "as Hidden; they are added up, and zeros when there are none")
-    .in_optional_list("KeptHidden@GRAD", "as KeptHidden, likewise")
-    .out_optional("H0@GRAD", "as H0")
+    .in_optional_list("Hidden@GRAD", "like Hidden; they are added up, and zeros when there are none")
+    .in_optional_list("KeptHidden@GRAD", "like KeptHidden, likewise")
+    .out_optional("H0@GRAD", "like H0")
     .infer([](InferContext& c) {
       check_steps(c, kGates, {"H0"});
       AB_CHECK(c.has_in("KeptHidden") || !c.has_in("Mask"), InvalidArgument, "KeptHidden must be given with Mask");

@@ -12,7 +12,7 @@ void attrs(OpDef& def) {
   };
   def.attr<int32_t>("activation", 2, "of the candidate: 0 identity, 1 sigmoid, 2 tanh, 3 relu", check)
       .attr<int32_t>("gate_activation", 1, "of the gates, likewise", check)
-      .attr<bool>("origin_mode", false, "the update gate is the share of the old state instead of the candidate's");
+      .attr<bool>("origin_mode", false, "the update gate weights the old state instead of the candidate");
 }
 
 int64_t check_unit(const InferContext& c) {

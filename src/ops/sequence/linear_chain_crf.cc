@@ -49,7 +49,7 @@ void infer(InferContext& c) {
   const Shape& x = c.in("Emission").shape;
   int64_t sequences = c.has_in("Length") ? x[0] : kUnknown;
   if (c.runtime() && !c.has_in("Length")) {
-    // As in the original, the sequences are those of Label.
+    // As in Fluid 1.8.5, the sequences are those of Label.
     const LoD& lod = single_level(c, "Label");
     const LoDRef& own = c.in("Emission").lod;
     AB_CHECK(!own || own->empty() || *own == lod, InvalidArgument, "Emission and Label must have the same sequences");
@@ -106,7 +106,7 @@ AB_OP(linear_chain_crf)
     .in("Transition", "[tags + 2, tags]: of the first tag, of the last, from each to each")
     .in("Label", "[rows, 1] int32 or int64 in [0, tags) with sequences, or [batch, rows] or [batch, rows, 1]")
     .in_optional("Length", "[batch] or [batch, 1] int32 or int64, rows of each sequence")
-    .out_intermediate("Alpha", "as Emission, shares of paths that end at a tag")
+    .out_intermediate("Alpha", "like Emission, shares of paths that end at a tag")
     .out_intermediate("EmissionExps", "exp(Emission - its largest tag)")
     .out_intermediate("TransitionExps", "exp(Transition)")
     .out("LogLikelihood", "[sequences, 1], negative; 0 of an empty sequence")

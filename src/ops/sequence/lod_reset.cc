@@ -58,7 +58,7 @@ AB_OP(lod_reset)
         "innermost level.")
     .in("X", "[rows, ...]")
     .in_optional("Y", "gives its sequences, or int32 or int64 offsets")
-    .out("Out", "as X")
+    .out("Out", "like X")
     .may_share("X", "Out")
     .attr<std::vector<int32_t>>("target_lod", {}, "offsets, when Y is not given")
     .attr<bool>("append", false, "as a level below those of X")
@@ -76,7 +76,7 @@ AB_OP(lod_reset)
         return;
       }
       LoDRef lod = target(c);
-      // As in the original, the sequences of Y take the place of those of X also with append.
+      // As in Fluid 1.8.5, the sequences of Y take the place of those of X also with append.
       const bool has_levels = c.in("X").lod && !c.in("X").lod->empty();
       const bool below = c.attr<bool>("append") && has_levels && !(c.has_in("Y") && c.in("Y").lod);
       set_lod(c, "Out", below ? appended(c, lod) : lod);

@@ -135,8 +135,8 @@ void declare_lstm(bool projected) {
   def.device<float, double>(
       [](auto tag, const KernelArgs& op) { return queued_lstm_forward<typename decltype(tag)::type>(op); });
   OpDef& back = declare_gradient(def.type().c_str(), __FILE__);
-  if (!projected) back.in_optional("Input", "not read");
-  back.in_optional("Cell@GRAD", "as Cell; zeros when absent")
+  if (!projected) back.in_optional("Input", "ignored");
+  back.in_optional("Cell@GRAD", "like Cell; zeros when absent")
       .dtype_of_input("Weight")
       .infer(infer_backward)
       .cpu<float, double>(

@@ -183,7 +183,7 @@ AB_OP(lstm_steps)
                InvalidArgument, "KeptHidden and KeptCell must be given with Mask, and only then");
       c.set_out("Gates", steps_shape(c, kGates), c.in("X").dtype);
     })
-    .no_grad("made when gradients are there already")
+    .no_grad("inserted after the gradients")
     .cpu<float>([](auto, const KernelArgs& op) -> Kernel { return Forward(op); })
     .device<float>([](auto, const KernelArgs& op) { return queued_lstm_steps(op, places_of(op.op())); });
 
@@ -196,12 +196,12 @@ AB_GRAD(lstm_steps)
     .in_optional("KeptHidden", "of lstm_steps")
     .in_optional("KeptCell", "of lstm_steps")
     .in("Gates", "of lstm_steps")
-    .in_optional_list("Hidden@GRAD", "as Hidden; they are added up, and zeros when there are none")
-    .in_optional_list("Cell@GRAD", "as Cell, likewise")
-    .in_optional_list("KeptHidden@GRAD", "as KeptHidden, likewise")
-    .in_optional_list("KeptCell@GRAD", "as KeptCell, likewise")
-    .out_optional("H0@GRAD", "as H0")
-    .out_optional("C0@GRAD", "as C0")
+    .in_optional_list("Hidden@GRAD", "like Hidden; they are added up, and zeros when there are none")
+    .in_optional_list("Cell@GRAD", "like Cell, likewise")
+    .in_optional_list("KeptHidden@GRAD", "like KeptHidden, likewise")
+    .in_optional_list("KeptCell@GRAD", "like KeptCell, likewise")
+    .out_optional("H0@GRAD", "like H0")
+    .out_optional("C0@GRAD", "like C0")
     .infer([](InferContext& c) {
       check(c);
       for (const char* slot : {"Hidden", "Cell", "KeptHidden", "KeptCell"}) {

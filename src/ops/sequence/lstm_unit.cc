@@ -174,8 +174,8 @@ AB_OP(lstm_unit)
     });
 
 AB_GRAD(lstm_unit)
-    .in_optional("C@GRAD", "as C; zeros when absent")
-    .in_optional("H@GRAD", "as H; zeros when absent")
+    .in_optional("C@GRAD", "like C; zeros when absent")
+    .in_optional("H@GRAD", "like H; zeros when absent")
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); })
     .device<float, double>([](auto tag, const KernelArgs& op) {
       return queued_backward<typename decltype(tag)::type>(op);

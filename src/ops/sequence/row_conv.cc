@@ -161,7 +161,7 @@ AB_OP(row_conv)
     .source("Amodei et al., Deep Speech 2, ICML 2016")
     .in("X", "[rows, width] float with sequences, or [batch, rows, width]")
     .in("Filter", "[rows ahead + 1, width]")
-    .out("Out", "as X")
+    .out("Out", "like X")
     .infer(infer)
     .grad_reads({"X", "Filter"})
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {

@@ -161,7 +161,7 @@ void infer_unpad(InferContext& c) {
 }
 
 AB_OP(sequence_unpad)
-    .doc("The first Length rows of each sample of a padded batch, one behind the other, as sequences.")
+    .doc("The first Length rows of each sample of a padded batch, one after another, as sequences.")
     .in("X", "[sequences, length, ...]")
     .in("Length", "[sequences] int64")
     .out("Out", "[sum of Length, ...] with sequences")

@@ -171,7 +171,8 @@ AB_OP(sequence_pool)
         "of their number (SQRT), the MAX of each column, the FIRST or the LAST row; pad_value for an empty sequence.")
     .in("X", "[rows, ...] float with sequences")
     .out("Out", "[sequences, ...]; the outer levels group its rows")
-    .out_intermediate("MaxIndex", "as Out, int32: the row of each maximum, -1 for an empty sequence; empty unless MAX")
+    .out_intermediate("MaxIndex",
+                      "like Out, int32: the row of each maximum, -1 for an empty sequence; empty unless MAX")
     .ignores({"is_test"})
     .attr<std::string>("pooltype", "AVERAGE", "SUM, AVERAGE, SQRT, MAX, LAST or FIRST",
                        [](const std::string& v) { pool_of(v); })

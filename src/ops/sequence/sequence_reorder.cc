@@ -21,7 +21,7 @@ char* row(Tensor& t, int64_t r) { return static_cast<char*>(t.mutable_raw()) + s
 AB_OP(sequence_reverse)
     .doc("The rows of each sequence of the innermost level in the opposite order.")
     .in("X", "[rows, ...] with sequences")
-    .out("Y", "as X")
+    .out("Y", "like X")
     .infer([](InferContext& c) {
       check_tensor(c, "X");
       if (c.runtime()) lod_of(c, "X");
@@ -88,7 +88,7 @@ void infer_concat(InferContext& c) {
 }
 
 AB_OP(sequence_concat)
-    .doc("Sequence i of Out is sequence i of every input, one behind the other.")
+    .doc("Sequence i of Out is sequence i of every input, one after another.")
     .in_list("X", "[rows, ...] each, with equally many sequences")
     .out("Out", "[sum of rows, ...]")
     .infer(infer_concat)

@@ -37,7 +37,7 @@ AB_OP(sequence_scatter)
     .in("X", "[N, D] numbers")
     .in("Ids", "[rows, 1] int32 or int64 in [0, D), N sequences")
     .in("Updates", "[rows, 1], dtype of X")
-    .out("Out", "as X")
+    .out("Out", "like X")
     .dtype_of_input("X")
     .infer([](InferContext& c) {
       check_places(c, "X");

@@ -50,7 +50,7 @@ void softmax_run(const Offsets& o, int64_t begin, int64_t end, const float* from
 AB_OP(sequence_softmax)
     .doc("Softmax over the rows of each sequence of the innermost level.")
     .in("X", "[rows, 1] float with sequences")
-    .out("Out", "as X")
+    .out("Out", "like X")
     .ignores({"use_cudnn", "data_format"})
     .infer([](InferContext& c) {
       check_tensor(c, "X");

@@ -114,7 +114,7 @@ AB_OP(simple_steps)
       AB_CHECK(c.has_in("Mask") == c.has_out("KeptHidden"), InvalidArgument,
                "KeptHidden must be given with Mask, and only then");
     })
-    .no_grad("made when gradients are there already")
+    .no_grad("inserted after the gradients")
     .cpu<float>([](auto, const KernelArgs& op) -> Kernel { return Forward(op); })
     .device<float>([](auto, const KernelArgs& op) { return queued_simple_steps(op); });
 
@@ -124,9 +124,9 @@ AB_GRAD(simple_steps)
     .with(slots)
     .in("Hidden", "of simple_steps")
     .in_optional("KeptHidden", "of simple_steps")
-    .in_optional_list("Hidden@GRAD", "as Hidden; they are added up, and zeros when there are none")
-    .in_optional_list("KeptHidden@GRAD", "as KeptHidden, likewise")
-    .out_optional("H0@GRAD", "as H0")
+    .in_optional_list("Hidden@GRAD", "like Hidden; they are added up, and zeros when there are none")
+    .in_optional_list("KeptHidden@GRAD", "like KeptHidden, likewise")
+    .out_optional("H0@GRAD", "like H0")
     .infer([](InferContext& c) {
       check_steps(c, kGates, {"H0"});
       AB_CHECK(c.has_in("KeptHidden") || !c.has_in("Mask"), InvalidArgument, "KeptHidden must be given with Mask");

@@ -45,7 +45,7 @@ AB_OP(fused_embedding_grad)
       c.same_shape("W@GRAD", "W");
       c.out("W@GRAD").kind = VarKind::kSelectedRows;
     })
-    .no_grad("it is put in after gradients were made")
+    .no_grad("it is inserted after the gradients")
     .dtype_of_input("W")
     .with(rows_on_devices)
     .device<float, double>([](auto tag, const KernelArgs& op) {
@@ -186,7 +186,7 @@ AB_OP(fused_embedding_update)
         "what the look-ups were put into; the gradients of a row are added up in order.")
     .in("Param", "[height, width] float: the table")
     .in("LearningRate", "[1] float")
-    .in_optional_list("State", "as Param: the moments of the rule")
+    .in_optional_list("State", "like Param: the moments of the rule")
     .in_optional_list("Power", "[1] each: the powers of beta1 and beta2 (adam)")
     .in_optional("Beta1Tensor", "[1], instead of the attribute beta1")
     .in_optional("Beta2Tensor", "[1], instead of the attribute beta2")

@@ -77,7 +77,7 @@ void check_sizes(InferContext& c) {
   AB_CHECK(o.longest >= 2, InvalidArgument, "pyramid_layer must be at least 2, got {}", o.longest);
   AB_CHECK(
       !c.attr<bool>("use_filter") || (c.attr<int32_t>("white_list_len") == 0 && c.attr<int32_t>("black_list_len") == 0),
-      Unsupported, "use_filter: the lists of words that are let through or left out are not offered");
+      Unsupported, "use_filter: the lists of words that are let through or left out are not supported");
   check_tensor(c, "X");
   check_rank(c, "X", 2, 2);
   AB_CHECK(c.in("X").dtype == DType::kInt32, InvalidArgument, "X must hold int32, got {}", dtype_name(c.in("X").dtype));
@@ -133,7 +133,7 @@ void choose(const Options& o, const std::vector<int64_t>& texts, const Philox& r
 
 LoDRef one_level(const std::vector<int64_t>& offsets) { return std::make_shared<const LoD>(LoD{offsets}); }
 
-// As in the original, rows of a program that does not train are times drop_out_percent where that is not 0.
+// As in Fluid 1.8.5, rows of a program that does not train are times drop_out_percent where that is not 0.
 void embed(const Options& o, const float* words, const std::vector<int64_t>& texts, const Work& work, const float* w,
            float* out) {
   const float factor = o.training ? 1.0f : o.drop;
@@ -212,7 +212,7 @@ void hash_attrs(OpDef& def) {
       .attr<bool>("use_filter", true, "only with lists of length 0")
       .attr<int32_t>("white_list_len", 0, "0: all words are let through")
       .attr<int32_t>("black_list_len", 0, "0: no word is left out")
-      .attr<int32_t>("seed", 0, "seed of this op; 0: of the program or the process")
+      .attr<int32_t>("seed", 0, "seed of this op; 0: uses the seed of the program or the process")
       .ignores("lr", 0.0f)
       .ignores("distribute_update_vars", std::string());
 }
@@ -224,8 +224,8 @@ AB_OP(pyramid_hash)
         "times rand_len for a seed, modulo space_len. A text without such sequences has a row of zeros.")
     .in("X", "[words, 1] int32 with a sequence for each text")
     .in("W", "[space_len + rand_len, 1] float32")
-    .in_optional("WhiteList", "not read")
-    .in_optional("BlackList", "not read")
+    .in_optional("WhiteList", "ignored")
+    .in_optional("BlackList", "ignored")
     .out("Out", "[sequences, num_emb] float32, a sequence for each text")
     .out("DropPos", "[words pyramid_layer, 1] int32: 1 for each sequence that stays, 0 for one that is left out")
     .out_intermediate("X_Temp_Out", "X as float32")

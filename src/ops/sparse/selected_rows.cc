@@ -16,7 +16,7 @@ AB_OP(merge_selected_rows)
     .takes("X", Holds::kTensorOrRows)
     .out("Out", "sparse rows")
     .infer([](InferContext& c) { c.same_as("Out", "X"); })
-    .no_grad("used on gradients")
+    .no_grad("applies to gradients")
     .cpu_any([](const KernelArgs& op) -> Kernel {
       return [x = op.in("X"), out = op.out("Out"), merged = std::make_shared<SelectedRows>()](KernelContext& c) {
         const SelectedRows& from = c.value(x).rows();
@@ -49,7 +49,7 @@ AB_OP(get_tensor_from_selected_rows)
       else if (c.in("X").shape.rank())
         c.out("Out").shape.set(0, kUnknown);
     })
-    .no_grad("used on gradients")
+    .no_grad("applies to gradients")
     .cpu_any([](const KernelArgs& op) -> Kernel {
       return [x = op.in("X"), out = op.out("Out")](KernelContext& c) {
         const Tensor& from = c.value(x).rows().value;

@@ -1,4 +1,4 @@
-// Tensors one behind the other in one.
+// Tensors one after another in one.
 #include <algorithm>
 #include <cstring>
 
@@ -61,10 +61,10 @@ void copy_to_both(const Tensor& from, int64_t room, char* whole, Tensor* own) {
 
 AB_OP(coalesce_tensor)
     .doc(
-        "FusedOutput = the tensors of Input one behind the other, each from a multiple of 4096 bytes on, with zeros "
+        "FusedOutput = the tensors of Input one after another, each from a multiple of 4096 bytes on, with zeros "
         "between; or full of a constant, or of zeros. Output = the parts of FusedOutput in the shapes of Input.")
     .in_list("Input", "[...] of one dtype")
-    .out_list("Output", "as Input")
+    .out_list("Output", "like Input")
     .out("FusedOutput", "[elements], with room between")
     .required_attr("dtype", AttrType::kInt, "number of the dtype of Input")
     .attr<bool>("copy_data", false, "Input is copied")
@@ -72,7 +72,7 @@ AB_OP(coalesce_tensor)
     .attr<float>("constant", 0.0f, "that number")
     .ignores("check_name", false)
     .infer(infer)
-    .no_grad("used on gradients")
+    .no_grad("applies to gradients")
     .cpu_any([](const KernelArgs& op) -> Kernel {
       const bool copy = op.attr<bool>("copy_data");
       const float value = !copy && op.attr<bool>("set_constant") ? op.attr<float>("constant") : 0.0f;

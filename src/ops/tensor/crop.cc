@@ -13,7 +13,7 @@ using device::OnDevice, device::OnHost;
 
 using Numbers = std::vector<int64_t>;
 
-constexpr int kMostAxes = 6;  // as in the original
+constexpr int kMostAxes = 6;  // as in Fluid 1.8.5
 
 void check_count(const char* what, const Numbers& v, int rank) {
   AB_CHECK(static_cast<int>(v.size()) == rank, InvalidArgument, "{} must be {} numbers, one an axis of X, got {}", what,

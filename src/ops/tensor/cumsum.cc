@@ -23,7 +23,7 @@ template <class T> void running_sum(const T* x, T* out, int64_t n, int64_t step,
 AB_OP(cumsum)
     .doc("Out = running sums of X along an axis.")
     .in("X", "[...] numbers")
-    .out("Out", "[...] as X")
+    .out("Out", "[...] like X")
     .attr<int32_t>("axis", -1, "axis; negative: from the end")
     .attr<bool>("exclusive", false, "without the element itself")
     .attr<bool>("reverse", false, "from the last element on")

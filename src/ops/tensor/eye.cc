@@ -12,7 +12,7 @@ AB_OP(eye)
     .out("Out", "[num_rows, num_columns]")
     .required_attr("num_rows", AttrType::kLong, "rows")
     .attr<int64_t>("num_columns", -1, "columns; -1: as many as rows")
-    .attr<int32_t>("dtype", 5, "number of the element type")
+    .attr<int32_t>("dtype", 5, "id of the element type")
     .infer([](InferContext& c) {
       const int64_t rows = c.attr<int64_t>("num_rows"), columns = c.attr<int64_t>("num_columns");
       AB_CHECK(rows >= 0 && columns >= -1, InvalidArgument,

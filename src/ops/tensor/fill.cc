@@ -42,7 +42,7 @@ OpDef& value_attrs(OpDef& def) {
   return def.attr<float>("value", 0.0f, "the value")
       .attr<std::string>("str_value", "", "the value as text; goes before value")
       .ignores("force_cpu", false)
-      .attr<int32_t>("dtype", 5, "number of the element type");
+      .attr<int32_t>("dtype", 5, "id of the element type");
 }
 
 // A tensor with the extents of the attribute `shape`, but one, which is that of an axis of Input.
@@ -129,7 +129,7 @@ AB_OP(fill_zeros_like)
     .doc("Out = zeros of X's shape and type.")
     .in("X", "[...] any")
     .takes("X", Holds::kTensorOrRows)
-    .out("Out", "[...] as X")
+    .out("Out", "[...] like X")
     .infer([](InferContext& c) {
       c.same_as("Out", "X");
       c.out("Out").kind = VarKind::kLoDTensor;
@@ -146,7 +146,7 @@ AB_OP(fill_zeros_like2)
     .doc("Out = zeros of X's shape.")
     .in("X", "[...] any")
     .out("Out", "[...] of dtype")
-    .attr<int32_t>("dtype", 5, "number of the element type")
+    .attr<int32_t>("dtype", 5, "id of the element type")
     .infer([](InferContext& c) {
       c.same_as("Out", "X");
       c.out("Out").dtype = dtype_attr(c.op());

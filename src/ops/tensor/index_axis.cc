@@ -127,7 +127,7 @@ void declare_pick(const char* type, bool own) {
                    .doc(own ? "Out[n, k] = X[n, Index[n, k]]." : "Out = the slices of X at Index along one axis.")
                    .in("X", own ? "[N, M]" : "[...]")
                    .in("Index", own ? "[N, K] int32 or int64" : "[K] or [K, 1] int32 or int64, places on the axis")
-                   .out("Out", own ? "[N, K]" : "as X, with K on the axis");
+                   .out("Out", own ? "[N, K]" : "like X, with K on the axis");
   if (!own) def.attr<int32_t>("dim", 0, "the axis; from the last one where negative");
   def.infer([own](InferContext& c) {
     c.set_out("Out", own ? sampled_shape(c) : selected_shape(c), c.in("X").dtype);
@@ -159,7 +159,7 @@ AB_OP(shard_index)
         "Ids of one of nshards equal parts of [0, index_num), counted from the part's first id; ignore_value for "
         "the ids of the other parts.")
     .in("X", "[N, ...] of two axes or more, mostly [N, 1]; int32 or int64 in [0, index_num)")
-    .out("Out", "as X")
+    .out("Out", "like X")
     .attr<int32_t>("index_num", 1, "number of ids, above 0")
     .attr<int32_t>("nshards", 1, "number of parts, above 0")
     .attr<int32_t>("shard_id", 0, "the part, in [0, nshards)")

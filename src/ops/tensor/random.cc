@@ -105,7 +105,7 @@ KernelFactory drawn_on_device(const char* distribution, const char* first, const
 }
 
 OpDef& common_attrs(OpDef& def) {
-  return def.attr<int32_t>("seed", 0, "seed of this op; 0: of the program or the process")
+  return def.attr<int32_t>("seed", 0, "seed of this op; 0: uses the seed of the program or the process")
       .attr<int32_t>("dtype", 5, "number of the element type: float32 or float64")
       .effects(kRandom)
       .no_grad("random numbers");

@@ -15,7 +15,7 @@ DType dtype_attr(const ir::Op& op) { return dtype_from_number(op.attr<int32_t>("
 
 void integer_attrs(OpDef& def) {
   def.attr<int32_t>("dtype", 3, "number of the element type: int32 or int64")
-      .attr<int32_t>("seed", 0, "seed of this op; 0: of the program or the process")
+      .attr<int32_t>("seed", 0, "seed of this op; 0: uses the seed of the program or the process")
       .effects(kRandom)
       .no_grad("random numbers");
 }
@@ -101,7 +101,7 @@ AB_OP(sampling_id)
     .out("Out", "[N] int64 in [0, C); the last place where the row's sum is too small")
     .attr<float>("min", 0.0f, "lower end")
     .attr<float>("max", 1.0f, "upper end, above min")
-    .attr<int32_t>("seed", 0, "seed of this op; 0: of the program or the process")
+    .attr<int32_t>("seed", 0, "seed of this op; 0: uses the seed of the program or the process")
     .effects(kRandom)
     .no_grad("random numbers")
     .infer([](InferContext& c) {

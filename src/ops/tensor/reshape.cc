@@ -196,7 +196,7 @@ void declare_first(const Row& row) {
   OpDef& def = declare_op(row.type, __FILE__);
   declare_forward(def, row);
   def.infer([row](InferContext& c) { infer_out(c, row); }).grad_reads({"X"});
-  OpDef& back = declare_backward(row.type).in_optional("Out", "not read");
+  OpDef& back = declare_backward(row.type).in_optional("Out", "ignored");
   back.infer([lod = row.grad_lod](InferContext& c) {
     infer_gradient_of(c, c.in("X").shape);
     if (*lod) share_fitting_lod(c, "X@GRAD", lod);

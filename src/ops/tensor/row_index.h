@@ -45,7 +45,7 @@ class Index {
 
 inline int64_t grain_of(int64_t width) { return std::max<int64_t>(1, kCheapGrain / std::max<int64_t>(1, width)); }
 
-// Rows of X at the positions give(i), one behind the other.
+// Rows of X at the positions give(i), one after another.
 template <class Position>
 void pick(const KernelContext& c, const Tensor& x, int64_t n, int64_t width, Tensor* out, Position position) {
   const size_t bytes = static_cast<size_t>(width) * dtype_size(x.dtype());

@@ -134,7 +134,7 @@ template <class On> Kernel reversed(const KernelArgs& op) {
 AB_OP(reverse)
     .doc("Out = X with the order of elements along some axes reversed.")
     .in("X", "[...] any")
-    .out("Out", "[...] as X")
+    .out("Out", "[...] like X")
     .required_attr("axis", AttrType::kInts, "axes to reverse")
     .infer([](InferContext& c) {
       for (int64_t a : int_attr(c.op(), "axis")) normal_axis(a, c.in("X").shape.rank(), "axis");

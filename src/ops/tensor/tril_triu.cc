@@ -52,7 +52,7 @@ void infer_triangle(InferContext& c, const char* from, const char* to) {
 AB_OP(tril_triu)
     .doc("Out = X on and below a diagonal of its matrices (lower), or on and above it, else 0.")
     .in("X", "[..., rows, columns] numbers")
-    .out("Out", "[..., rows, columns] as X")
+    .out("Out", "[..., rows, columns] like X")
     .attr<int32_t>("diagonal", 0, "which diagonal; 0: the main one, above 0: higher")
     .required_attr("lower", AttrType::kBoolean, "keep what is on and below the diagonal; else on and above")
     .infer([](InferContext& c) {

@@ -94,7 +94,7 @@ template <class On> Kernel roll_kernel(const KernelArgs& op, const char* from, c
 AB_OP(roll)
     .doc("Out = X with its elements moved along axes; those that leave one end come in at the other.")
     .in("X", "[...] numbers")
-    .out("Out", "[...] as X")
+    .out("Out", "[...] like X")
     .attr<std::vector<int64_t>>("shifts", {},
                                 "places by which elements move, one for each of dims; negative: backwards")
     .attr<std::vector<int64_t>>("dims", {}, "the axes; negative: from the end; the shifts of one given twice add up")
@@ -156,7 +156,7 @@ template <class On> Kernel flip_kernel(const KernelArgs& op) {
 AB_OP(flip)
     .doc("Out = X with the order of its elements turned round along some axes.")
     .in("X", "[...] any")
-    .out("Out", "[...] as X")
+    .out("Out", "[...] like X")
     .attr<std::vector<int32_t>>("dims", {}, "the axes; negative: from the end")
     .infer(infer_flip)
     .grad([](GradContext& g) { g.op("flip").in("X", g.dout("Out")).out("Out", g.din("X")); })

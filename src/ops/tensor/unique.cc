@@ -89,7 +89,9 @@ template <class T, class I> Kernel unique_kernel(const KernelArgs& op, Out count
 
 void declare_unique(const char* type, const char* doc, bool counts) {
   OpDef& def = declare_op(type, __FILE__).doc(doc);
-  def.in("X", "[N] numbers").out("Out", "[M] as X: the values").out("Index", "[N]: where in Out each element of X is");
+  def.in("X", "[N] numbers")
+      .out("Out", "[M] like X: the values")
+      .out("Index", "[N]: where in Out each element of X is");
   if (counts) def.out("Count", "[M]: how often each value occurs");
   def.required_attr("dtype", AttrType::kInt, "number of the element type of Index: int32 or int64");
   def.effects(kDynamic).no_grad(kNotDifferentiable).infer([counts](InferContext& c) { infer_unique(c, counts); });

@@ -15,8 +15,8 @@ AB_OP(where)
     .doc("Out = X where Condition is true, else Y, elementwise.")
     .in("Condition", "[...] bool")
     .in("X", "[...] numbers")
-    .in("Y", "as X")
-    .out("Out", "as X")
+    .in("Y", "like X")
+    .out("Out", "like X")
     .infer([](InferContext& c) {
       check_same_shape(c, "Condition", "X");
       check_same(c, "X", "Y");
@@ -84,8 +84,8 @@ AB_OP(select)
     .doc("Out = X when Cond holds, else Y, bit for bit.")
     .in("Cond", "[1] bool")
     .in("X", "[...]")
-    .in("Y", "as X")
-    .out("Out", "as X; may be Y")
+    .in("Y", "like X")
+    .out("Out", "like X; may be Y")
     .effects(kEngineOnly)
     .infer([](InferContext& c) {
       check_same(c, "X", "Y");

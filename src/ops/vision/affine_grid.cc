@@ -9,7 +9,7 @@
 namespace anabranch::vision::affine_grid_op {
 namespace {
 
-// [N, C, H, W]; H and W are unknown while the program is built, as in the original.
+// [N, C, H, W]; H and W are unknown while the program is built, as in Fluid 1.8.5.
 Shape infer_grid(const InferContext& c, int64_t batch) {
   const IntArg size = int_arg(c, "OutputShape", "", int_attr(c.op(), "output_shape"), kUnknown);
   AB_CHECK(!size.known || size.values.size() == 4, InvalidArgument, "output_shape must be 4 numbers, got {}",

@@ -203,9 +203,9 @@ void declare_conv(const char* type, bool masked) {
       .source(masked ? "Zhu et al., Deformable ConvNets v2, CVPR 2019, arXiv:1811.11168"
                      : "Dai et al., Deformable convolutional networks, ICCV 2017, arXiv:1703.06211")
       .in("Input", "[N, C, H, W] float")
-      .in("Offset", "[N, deformable_groups kh kw 2, Ho, Wo] as Input: for each tap pixels down, then to the right");
-  if (masked) def.in("Mask", "[N, deformable_groups kh kw, Ho, Wo] as Input: weight of each tap");
-  def.in("Filter", "[M, C / groups, kh, kw] as Input")
+      .in("Offset", "[N, deformable_groups kh kw 2, Ho, Wo] like Input: for each tap pixels down, then to the right");
+  if (masked) def.in("Mask", "[N, deformable_groups kh kw, Ho, Wo] like Input: weight of each tap");
+  def.in("Filter", "[M, C / groups, kh, kw] like Input")
       .out("Output", "[N, M, Ho, Wo], Ho = (H + 2 padding - dilation (kh - 1) - 1) / stride + 1")
       .with(attributes)
       .infer(infer)

@@ -78,7 +78,7 @@ AB_OP(fsp)
     .doc("Out[n, i, j] = the mean over all pixels of X[n, i] Y[n, j].")
     .source("Yim et al., A gift from knowledge distillation, CVPR 2017, doi:10.1109/CVPR.2017.754")
     .in("X", "[N, Cx, H, W] float")
-    .in("Y", "[N, Cy, H, W] as X")
+    .in("Y", "[N, Cy, H, W] like X")
     .out("Out", "[N, Cx, Cy]")
     .traits(kRowWise)
     .infer([](InferContext& c) {

@@ -31,7 +31,7 @@ template <class T> AB_HD Corners<T> corners(int64_t rows, int64_t columns, T gx,
   return c;
 }
 
-// Position k of n from -1 to 1; of one position it is no number, as in the original.
+// Position k of n from -1 to 1; of one position it is no number, as in Fluid 1.8.5.
 template <class T> AB_HD T position(int64_t k, int64_t n) {
   return T{-1} + static_cast<T>(k) * (T{2} / static_cast<T>(n - 1));
 }

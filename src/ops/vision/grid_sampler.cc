@@ -66,8 +66,8 @@ AB_OP(grid_sampler)
     .doc("Output[n, c, h, w] = X[n, c] at the place Grid[n, h, w], made of the four pixels around it; 0 outside.")
     .source("Jaderberg et al., Spatial transformer networks, NIPS 2015, arXiv:1506.02025")
     .in("X", "[N, C, H, W] float")
-    .in("Grid", "[N, H, W, 2] as X: column and row, from -1, the first, to 1, the last")
-    .out("Output", "as X")
+    .in("Grid", "[N, H, W, 2] like X: column and row, from -1, the first, to 1, the last")
+    .out("Output", "like X")
     .ignores("use_cudnn", true)
     .infer([](InferContext& c) {
       check_tensor(c, "X");
@@ -105,7 +105,7 @@ AB_OP(grid_sampler)
     });
 
 AB_GRAD(grid_sampler)
-    .doc("X@GRAD = Output@GRAD shared out to the pixels read; Grid@GRAD by how they change to the right and down.")
+    .doc("X@GRAD = Output@GRAD distributed to the pixels read; Grid@GRAD by how they change to the right and down.")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [x = op.in("X"), grid = op.in("Grid"), dout = op.in("Output@GRAD"), dx = op.out("X@GRAD"),

@@ -186,7 +186,7 @@ void declare_all() {
   declare<float, double>({.type = "shuffle_channel",
                           .doc = "Out[n, m g + k] = X[n, k C / g + m]: the channels in g groups, one of each in turn.",
                           .source = "Zhang et al., ShuffleNet, CVPR 2018, arXiv:1707.01083",
-                          .out = "as X",
+                          .out = "like X",
                           .shape = shuffled,
                           .copy = shuffling,
                           .back = shuffled_back})

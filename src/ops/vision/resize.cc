@@ -194,7 +194,7 @@ void declare(const char* type, const char* doc, bool of_bytes) {
               [](auto tag, const KernelArgs& op) { return queued_forward<typename decltype(tag)::type>(op); });
   if (of_bytes) def.cpu<uint8_t>([](auto, const KernelArgs& op) { return forward<uint8_t>(op); });
   declare_gradient(type, __FILE__)
-      .doc("X@GRAD = each element of Out@GRAD, shared out to the elements of X that made it.")
+      .doc("X@GRAD = each element of Out@GRAD, distributed to the elements of X that made it.")
       .shape_from("OutSize")
       .shape_from("SizeTensor")
       .shape_from("Scale")

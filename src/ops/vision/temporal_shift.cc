@@ -69,7 +69,7 @@ AB_OP(temporal_shift)
         "those of the frame behind; zeros where a segment has no such frame.")
     .source("Lin et al., TSM, ICCV 2019, arXiv:1811.08383")
     .in("X", "[N T, C, H, W] float: N segments of T frames")
-    .out("Out", "as X")
+    .out("Out", "like X")
     .required_attr("seg_num", AttrType::kInt, "T, frames in a segment, at least 1")
     .attr<float>("shift_ratio", 0.25f, "part of the channels that moves in each direction, above 0, below 0.5",
                  [](const float& v) {
