@@ -283,8 +283,8 @@ void memories(OpDef& def) {
 
 AB_OP(recurrent)
     .doc(
-        "Runs sub_block for each step along the first axis of inputs; outputs hold the values of its variables "
-        "of the same names after each step.")
+        "Runs sub_block for each step along the first axis of inputs; outputs hold the values of its variables of the "
+        "same names after each step.")
     .in_list("inputs", "[steps, ...]; the block sees one step of each by the same name")
     .in_optional_list("initial_states", "values of the memories in the first step")
     .in_optional_list("parameters", "other outer variables that the block reads")

@@ -27,8 +27,7 @@ void infer(InferContext& c) {
 AB_OP(box_clip)
     .doc(
         "Output = Input with x moved into [0, width - 1] and y into [0, height - 1] of the image that a sequence "
-        "belongs "
-        "to, width and height being those of ImInfo over its scale, rounded.")
+        "belongs to, width and height being those of ImInfo over its scale, rounded.")
     .in("Input", "[boxes, ..., 4] float with a sequence for each image: left, top, right, bottom")
     .in("ImInfo", "[images, 3] like Input: height, width, scale")
     .out("Output", "like Input")

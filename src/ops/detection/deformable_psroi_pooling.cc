@@ -139,8 +139,7 @@ template <class T> struct Gradient {
 AB_OP(deformable_psroi_pooling)
     .doc(
         "Output[r, c, i, j] = the mean of sample_per_part x sample_per_part samples of Input in bin (i, j) of region "
-        "r, "
-        "moved by trans_std * Trans in parts of the region; channel (c gh + floor(i gh / pooled_height)) gw + "
+        "r, moved by trans_std * Trans in parts of the region; channel (c gh + floor(i gh / pooled_height)) gw + "
         "floor(j gw / pooled_width) of Input with group_size [gh, gw].")
     .source("Dai et al., Deformable convolutional networks, ICCV 2017, arXiv:1703.06211")
     .in("Input", "[N, output_dim * gh * gw, H, W] float")

@@ -60,8 +60,8 @@ template <class T> void boxes_at_point(const Sizes& s, const PointGrid<T>& g, st
 
 AB_OP(density_prior_box)
     .doc(
-        "Boxes[y, x] = for each fixed size s with density d and each fixed ratio r, d by d boxes of s sqrt(r) by "
-        "s / sqrt(r) pixels, spread over cell (y, x) of Input, in fractions of the sides of Image, within them.")
+        "Boxes[y, x] = for each fixed size s with density d and each fixed ratio r, d by d boxes of s sqrt(r) by s / "
+        "sqrt(r) pixels, spread over cell (y, x) of Input, in fractions of the sides of Image, within them.")
     .source("Zhang et al., FaceBoxes, IJCB 2017, arXiv:1708.05234")
     .in("Input", "[N, C, H, W] float feature map; only its extents are read")
     .in("Image", "[N, C, height, width] image; only its extents are read")

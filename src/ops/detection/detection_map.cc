@@ -128,8 +128,8 @@ template <class T> struct Metric {
 AB_OP(detection_map)
     .doc(
         "MAP = the mean over classes with a true box of their average precision: by descending score a detection is "
-        "right "
-        "when the true box of its class that it overlaps most, by more than overlap_threshold, was not found before.")
+        "right when the true box of its class that it overlaps most, by more than overlap_threshold, was not found "
+        "before.")
     .source("Everingham et al., The Pascal visual object classes challenge, IJCV 2010, doi:10.1007/s11263-009-0275-4")
     .in("DetectRes", "[M, 6] float: class, score, box as fractions of the image, with a sequence for each image")
     .in("Label", "[N, 6] like DetectRes: class, difficult, box, or [N, 5] without `difficult`; sequences likewise")

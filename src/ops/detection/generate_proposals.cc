@@ -197,10 +197,8 @@ template <class T> struct Proposals {
 AB_OP(generate_proposals)
     .doc(
         "Of the pre_nms_topN anchors of an image with the highest scores, moved by BboxDeltas and cut off at the "
-        "border "
-        "of the image, those of min_size pixels or more; of these, by descending score, the first post_nms_topN that "
-        "do "
-        "not overlap a better one by more than nms_thresh.")
+        "border of the image, those of min_size pixels or more; of these, by descending score, the first post_nms_topN "
+        "that do not overlap a better one by more than nms_thresh.")
     .source("Ren et al., Faster R-CNN, NIPS 2015, arXiv:1506.01497")
     .in("Scores", "[N, A, H, W] float: of the A anchors of each cell")
     .in("BboxDeltas", "[N, 4 A, H, W]: movement of the centre in parts of the size, logarithm of the growth")

@@ -211,10 +211,8 @@ void nms_op(const char* type, bool has_index) {
   OpDef& def = declare_op(type, __FILE__);
   def.doc(
          "For each class: boxes by descending score, without those that overlap a better one by more than "
-         "nms_threshold; "
-         "of the boxes of an image the keep_top_k best. By class, then by score (where Scores has two axes, by row); "
-         "of "
-         "equal scores the first box goes first.")
+         "nms_threshold; of the boxes of an image the keep_top_k best. By class, then by score (where Scores has two "
+         "axes, by row); of equal scores the first box goes first.")
       .in("BBoxes",
           "[N, M, 4] float boxes of images, or polygons of 8, 16, 24 or 32 numbers; [rows, classes, 4] with a "
           "sequence for each image, where Scores has two axes")

@@ -67,8 +67,8 @@ template <class T> std::vector<PlacedBox<T>> boxes_at_point(const KernelArgs& op
 AB_OP(prior_box)
     .doc(
         "Boxes[y, x] = boxes around the centre of cell (y, x) of Input, in fractions of the sides of Image: for each "
-        "of "
-        "min_sizes s and each aspect ratio r one of s sqrt(r) by s / sqrt(r), and for its max_size m one of sqrt(s m).")
+        "of min_sizes s and each aspect ratio r one of s sqrt(r) by s / sqrt(r), and for its max_size m one of sqrt(s "
+        "m).")
     .source("Liu et al., SSD: single shot multibox detector, ECCV 2016, arXiv:1512.02325")
     .in("Input", "[N, C, H, W] float feature map; only its extents are read")
     .in("Image", "[N, C, height, width] image; only its extents are read")

@@ -82,9 +82,9 @@ template <class T> struct Yolo {
 
 AB_OP(yolo_box)
     .doc(
-        "Boxes: for anchor (pw, ph) and cell (i, j) the box with centre ((i + a s(tx) - (a - 1) / 2) / H, "
-        "(j + a s(ty) - (a - 1) / 2) / H) and size (pw e^tw, ph e^th) / (downsample_ratio H), in pixels of the image, "
-        "s being the sigmoid, a scale_x_y; Scores: s(confidence) s(class). Zeros where s(confidence) < conf_thresh.")
+        "Boxes: for anchor (pw, ph) and cell (i, j) the box with centre ((i + a s(tx) - (a - 1) / 2) / H, (j + a s(ty) "
+        "- (a - 1) / 2) / H) and size (pw e^tw, ph e^th) / (downsample_ratio H), in pixels of the image, s being the "
+        "sigmoid, a scale_x_y; Scores: s(confidence) s(class). Zeros where s(confidence) < conf_thresh.")
     .source("Redmon & Farhadi, YOLOv3, arXiv:1804.02767")
     .in("X", "[N, anchors (5 + class_num), H, W] float: tx, ty, tw, th, confidence, classes of each anchor")
     .in("ImgSize", "[N, 2] int32: height and width of each image")

@@ -54,8 +54,7 @@ AB_OP(distributed_lookup_table)
 AB_OP(distributed_lookup_growable)
     .doc(
         "Outputs[i] = the rows of the keys Ids[i], of a growable table that lives on servers, which of them the hash "
-        "of "
-        "a key says. In training a key without a row gets one there; else it reads as zeros.")
+        "of a key says. In training a key without a row gets one there; else it reads as zeros.")
     .in_list("Ids", "[...] int64, any numbers, or [..., 1] with last_is_one")
     .in("W", "the table as the program names it, of which nothing is read")
     .takes("W", Holds::kAnything)

@@ -45,8 +45,8 @@ template <class T> Focal<T> focal_of(const KernelArgs& op) {
 
 AB_OP(sigmoid_focal_loss)
     .doc(
-        "With p = 1 / (1 + exp(-X)): Out = -alpha (1 - p)^gamma log(p) / FgNum at the class that Label names, "
-        "-(1 - alpha) p^gamma log(1 - p) / FgNum at the others, 0 where Label is -1.")
+        "With p = 1 / (1 + exp(-X)): Out = -alpha (1 - p)^gamma log(p) / FgNum at the class that Label names, -(1 - "
+        "alpha) p^gamma log(1 - p) / FgNum at the others, 0 where Label is -1.")
     .source("Lin et al., ICCV 2017, arXiv:1708.02002")
     .in("X", "[N, C] float, scores of the classes")
     .in("Label", "[N, 1] int32: 1 to C: a class, 0: none of them, -1: does not count")

@@ -136,8 +136,8 @@ template <class T> Kernel backward(const KernelArgs& op) {
 
 AB_OP(nce)
     .doc(
-        "With o = sigmoid(Input . Weight[c] + Bias[c]) and b = num_neg_samples P(c): Cost is the sum of "
-        "-ln(o / (o + b)) over the classes of the sample and of -ln(b / (o + b)) over those drawn from P.")
+        "With o = sigmoid(Input . Weight[c] + Bias[c]) and b = num_neg_samples P(c): Cost is the sum of -ln(o / (o + "
+        "b)) over the classes of the sample and of -ln(b / (o + b)) over those drawn from P.")
     .source("Gutmann & Hyvarinen, AISTATS 2010")
     .in("Input", "[N, D] float")
     .in("Label", "[N, T] int64: the classes of each sample")

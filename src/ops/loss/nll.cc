@@ -46,8 +46,7 @@ void check_nll(const InferContext& c) {
 AB_OP(nll_loss)
     .doc(
         "With w the weight of the class that Label names: loss = -w X at that class, 0 where Label is ignore_index. "
-        "Out "
-        "= the losses (none), their sum (sum), or their sum by that of the weights (mean).")
+        "Out = the losses (none), their sum (sum), or their sum by that of the weights (mean).")
     .in("X", "[N, C] or [N, C, H, W] float, logarithms of probabilities")
     .in("Label", "[N], [N, 1] or [N, H, W] int64, classes in [0, C) or ignore_index")
     .in_optional("Weight", "[C] like X: of the classes; 1 each when absent")

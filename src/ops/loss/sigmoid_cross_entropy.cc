@@ -40,8 +40,8 @@ template <class T> Kernel loss_there(const char* stem, const KernelArgs& op, In 
 
 AB_OP(sigmoid_cross_entropy_with_logits)
     .doc(
-        "Out = max(X, 0) - X Label + log(1 + e^-|X|): cross entropy of sigmoid(X) with Label, element by element; "
-        "0 where the whole part of Label is ignore_index.")
+        "Out = max(X, 0) - X Label + log(1 + e^-|X|): cross entropy of sigmoid(X) with Label, element by element; 0 "
+        "where the whole part of Label is ignore_index.")
     .in("X", "[...] float logits")
     .in("Label", "like X, in [0, 1]")
     .out("Out", "like X")

@@ -49,8 +49,8 @@ const Form& form_of(const ir::Op& op) {
     if (without_suffix(names[0]) == form.first && without_suffix(names[1]) == form.second) return form;
   }
   AB_THROW(Unsupported,
-           "functor_list must be elementwise_add with relu, scale or tanh, or elementwise_mul with scale, "
-           "tanh or sigmoid, in an order that there is a kernel for; got {}, {}",
+           "functor_list must be elementwise_add with relu, scale or tanh, or elementwise_mul with scale, tanh or "
+           "sigmoid, in an order that there is a kernel for; got {}, {}",
            names[0], names[1]);
 }
 

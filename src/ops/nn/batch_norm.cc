@@ -99,8 +99,7 @@ template <class T> Kernel queued_backward(const KernelArgs& op) {
 AB_OP(batch_norm)
     .doc(
         "Y = (X - mean) / sqrt(variance + epsilon) Scale + Bias for each channel, with the mean and (biased) variance "
-        "of "
-        "the batch; MeanOut = momentum Mean + (1 - momentum) mean, VarianceOut likewise. With is_test or "
+        "of the batch; MeanOut = momentum Mean + (1 - momentum) mean, VarianceOut likewise. With is_test or "
         "use_global_stats Mean and Variance take the place of the batch's and stay as they are. A batch of one element "
         "a channel passes as it is and moves nothing.")
     .source("Ioffe & Szegedy, ICML 2015, arXiv:1502.03167")

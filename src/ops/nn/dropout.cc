@@ -108,8 +108,8 @@ template <class T> Kernel forward_on_device(const KernelArgs& op) {
 AB_OP(dropout)
     .doc(
         "In training each element is dropped (becomes 0) with probability dropout_prob. downgrade_in_infer keeps the "
-        "others as they are and multiplies by 1 - dropout_prob in tests; upscale_in_train divides the kept ones by "
-        "1 - dropout_prob and changes nothing in tests.")
+        "others as they are and multiplies by 1 - dropout_prob in tests; upscale_in_train divides the kept ones by 1 - "
+        "dropout_prob and changes nothing in tests.")
     .source("Srivastava et al., JMLR 15, 2014")
     .in("X", "[...] float")
     .in_optional("Seed", "[1] int, instead of the attribute seed")

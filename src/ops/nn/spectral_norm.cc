@@ -84,8 +84,7 @@ struct Attrs {
 AB_OP(spectral_norm)
     .doc(
         "With Weight as a matrix W, axis dim as rows: power_iters times V = W^T U / (|W^T U| + eps), U = W V / (|W V| "
-        "+ "
-        "eps), both begun from the inputs, which stay as they are; then Out = Weight / (U^T W V).")
+        "+ eps), both begun from the inputs, which stay as they are; then Out = Weight / (U^T W V).")
     .source("Miyato et al., ICLR 2018, arXiv:1802.05957")
     .in("Weight", "[...] float, of 2 to 5 axes")
     .in("U", "[extent of axis dim] like Weight")
@@ -118,8 +117,7 @@ AB_OP(spectral_norm)
 AB_GRAD(spectral_norm)
     .doc(
         "U and V after the iterations count as constants: Weight@GRAD = (Out@GRAD - sum(Out@GRAD Weight) / sigma U "
-        "V^T) "
-        "/ sigma.")
+        "V^T) / sigma.")
     .dtype_of_input("Weight")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;

@@ -105,8 +105,7 @@ template <class T> Kernel queued_backward(const KernelArgs& op) {
 AB_OP(add_position_encoding)
     .doc(
         "Out = alpha X + beta P; row t of a sequence has P[k] = sin(t / 10000^(k / (D/2 - 1))) for the first half of "
-        "the "
-        "D columns, and the cosines of the same for the other.")
+        "the D columns, and the cosines of the same for the other.")
     .source("Vaswani et al., Attention is all you need, NIPS 2017, section 3.5")
     .in("X", "[rows, D] float with sequences, or [batch, rows, D]; D even")
     .out("Out", "like X")

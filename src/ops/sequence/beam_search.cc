@@ -153,8 +153,7 @@ template <class T> Kernel kernel(const KernelArgs& op) {
 AB_OP(beam_search)
     .doc(
         "Of all beams of a source, continued by all of their tokens, the beam_size with the highest scores. A beam "
-        "that "
-        "ends with end_id stays as it is; a source all of whose chosen beams have ended before drops out.")
+        "that ends with end_id stays as it is; a source all of whose chosen beams have ended before drops out.")
     .source("Sutskever, Vinyals and Le, Sequence to sequence learning with neural networks, NIPS 2014")
     .in("pre_ids", "[beams, 1] int32 or int64, the last token of each beam")
     .in("pre_scores", "[beams, 1] float, the score of each beam")

@@ -137,9 +137,8 @@ template <class T> class Forward {
 AB_OP(cudnn_lstm)
     .doc(
         "Layers of LSTM: i, f, o = sigmoid and g = tanh of W x + b + R h + r, c' = f c + i g, h' = o tanh(c'), from "
-        "step to "
-        "step, with is_bidirec from the last to the first too, both side by side. A layer reads what the one before "
-        "gives.")
+        "step to step, with is_bidirec from the last to the first too, both side by side. A layer reads what the one "
+        "before gives.")
     .source("https://arxiv.org/abs/1308.0850")
     .in("Input", "[steps, batch, input_size] float")
     .in("InitH", "[layers * ways, batch, hidden_size], h before the first step")

@@ -143,8 +143,7 @@ AB_OP(fusion_seqpool_concat)
 AB_OP(fusion_seqpool_cvm_concat)
     .doc(
         "Out: continuous_value_model of sequence_pool of each X, side by side: column 0 becomes log(x + 1), column 1 "
-        "its own "
-        "logarithm less that of column 0.")
+        "its own logarithm less that of column 0.")
     .in_list("X", "[rows, width] float, of one width of at least 2, with equally many sequences")
     .in("CVM", "ignored")
     .out("Out", "[sequences, width * number of X], each row a sequence")

@@ -180,8 +180,8 @@ void attrs(OpDef& def) {
 
 AB_OP(gru)
     .doc(
-        "h[t] = (1 - u) h[t-1] + u c with the gates u, r = f(x[t] + h[t-1] W) and the candidate c = g(x[t] + "
-        "(r h[t-1]) V), along each sequence.")
+        "h[t] = (1 - u) h[t-1] + u c with the gates u, r = f(x[t] + h[t-1] W) and the candidate c = g(x[t] + (r "
+        "h[t-1]) V), along each sequence.")
     .source("https://arxiv.org/abs/1406.1078")
     .in("Input", "[rows, 3 D] float with sequences: x of the update gate, of the reset gate, of the candidate")
     .in_optional("H0", "[sequences, D], the state before each sequence; zeros when absent")

@@ -139,9 +139,8 @@ void slots(OpDef& def) {
 AB_OP(gru_steps)
     .doc(
         "h[t] = (1 - u) h[t-1] + u c with the gates u, r = f(...) of x[t] and h[t-1] by their weights and the "
-        "candidate "
-        "c = g(...) of x[t] and r h[t-1] by theirs, with biases. With Mask, KeptHidden - its share of h[t], and the "
-        "rest of what was before - stands for h[t] in the next step.")
+        "candidate c = g(...) of x[t] and r h[t-1] by theirs, with biases. With Mask, KeptHidden - its share of h[t], "
+        "and the rest of what was before - stands for h[t] in the next step.")
     .source("https://arxiv.org/abs/1406.1078")
     .with(step_slots)
     .with(slots)

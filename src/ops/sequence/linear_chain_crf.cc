@@ -99,8 +99,8 @@ template <class T> Kernel forward(const KernelArgs& op) {
 AB_OP(linear_chain_crf)
     .doc(
         "LogLikelihood = -log P(Label | Emission): P is exp(score) over its sum over all taggings, score = "
-        "Transition[0, "
-        "first tag] + Transition[1, last tag] + sum of Emission[t, tag t] + sum of Transition[2 + tag t, tag t + 1].")
+        "Transition[0, first tag] + Transition[1, last tag] + sum of Emission[t, tag t] + sum of Transition[2 + tag t, "
+        "tag t + 1].")
     .source("Lafferty, McCallum and Pereira, Conditional random fields, ICML 2001")
     .in("Emission", "[rows, tags] float, or [batch, rows, tags] with Length")
     .in("Transition", "[tags + 2, tags]: of the first tag, of the last, from each to each")

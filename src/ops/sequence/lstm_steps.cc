@@ -164,8 +164,8 @@ void slots(OpDef& def) {
 AB_OP(lstm_steps)
     .doc(
         "Gates of step t: x[t] and h[t-1] by their weights, with biases; c[t] = sigmoid(forget) c[t-1] + "
-        "sigmoid(input) tanh(candidate), h[t] = sigmoid(output) tanh(c[t]). With Mask, KeptHidden and KeptCell - "
-        "its share of h[t] and c[t], and the rest of what was before - stand for them in the next step.")
+        "sigmoid(input) tanh(candidate), h[t] = sigmoid(output) tanh(c[t]). With Mask, KeptHidden and KeptCell - its "
+        "share of h[t] and c[t], and the rest of what was before - stand for them in the next step.")
     .source("https://arxiv.org/abs/1308.0850")
     .with(step_slots)
     .with(slots)

@@ -33,8 +33,7 @@ template <class T> void copy_rows(KernelContext& c, const GradSources<T>& from, 
 
 AB_OP(fused_embedding_grad)
     .doc(
-        "Sparse gradient of a table of several look-ups, pooled or not, from the gradients of what they were put "
-        "into.")
+        "Sparse gradient of a table of several look-ups, pooled or not, from the gradients of what they were put into.")
     .in("W", "[height, width] float, for its shape")
     .with(declare_sources)
     .out("W@GRAD", "the rows of all look-ups, one after the other")

@@ -156,8 +156,8 @@ AB_OPS(declare_picks);
 
 AB_OP(shard_index)
     .doc(
-        "Ids of one of nshards equal parts of [0, index_num), counted from the part's first id; ignore_value for "
-        "the ids of the other parts.")
+        "Ids of one of nshards equal parts of [0, index_num), counted from the part's first id; ignore_value for the "
+        "ids of the other parts.")
     .in("X", "[N, ...] of two axes or more, mostly [N, 1]; int32 or int64 in [0, index_num)")
     .out("Out", "like X")
     .attr<int32_t>("index_num", 1, "number of ids, above 0")

@@ -195,11 +195,10 @@ void attributes(OpDef& def) {
 
 void declare_conv(const char* type, bool masked) {
   OpDef& def = declare_op(type, __FILE__);
-  def.doc(fmt::format(
-              "Output[n, o, p] = the sum over channels c and taps k of Filter[o, c, k] times Input[n, c] at the "
-              "place of tap k of the window at p moved by Offset (down, to the right){}, made of the four pixels "
-              "around it; 0 outside.",
-              masked ? ", times Mask" : ""))
+  def.doc(fmt::format("Output[n, o, p] = the sum over channels c and taps k of Filter[o, c, k] times Input[n, c] at "
+                      "the place of tap k of the window at p moved by Offset (down, to the right){}, made of the four "
+                      "pixels around it; 0 outside.",
+                      masked ? ", times Mask" : ""))
       .source(masked ? "Zhu et al., Deformable ConvNets v2, CVPR 2019, arXiv:1811.11168"
                      : "Dai et al., Deformable convolutional networks, ICCV 2017, arXiv:1703.06211")
       .in("Input", "[N, C, H, W] float")

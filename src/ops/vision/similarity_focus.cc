@@ -112,8 +112,7 @@ template <class T> class Marks {
 AB_OP(similarity_focus)
     .doc(
         "For each of the slices `indexes` of axis `axis` numbers are chosen, the largest first, none of which shares "
-        "row "
-        "or column with another. Out is 1 at their places, in every slice, 0 elsewhere.")
+        "row or column with another. Out is 1 at their places, in every slice, 0 elsewhere.")
     .source("He & Lin, NAACL 2016: Pairwise word interaction modeling")
     .in("X", "[N, A, B, C] float")
     .out("Out", "[N, A, B, C] like X")
