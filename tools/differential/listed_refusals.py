@@ -83,9 +83,9 @@ REFUSED_HERE = {
     "ref_by_trainer_id": r"TrainerId must have",
     "retinanet_detection_output": r"Anchors must be|BBoxes must be|ImInfo must be|Scores must be",
     "retinanet_target_assign": r"elements, got|images, got|Anchor must be|GtBoxes must be|ImInfo must be",
-    "roi_align": r"RoisLod must rise from",
+    "roi_align": r"RoisLod must ascend from",
     "roi_perspective_transform": r"ROIs must have a sequence",
-    "roi_pool": r"RoisLod must rise from",
+    "roi_pool": r"RoisLod must ascend from",
     "row_conv": r"Filter must be|X must have",
     "rpn_target_assign": r"elements, got|images, got|Anchor must be|ImInfo must be",
     "sequence_concat": r"X.*may differ from|X must",
@@ -98,7 +98,7 @@ REFUSED_HERE = {
     "split_lod_tensor": r"Mask must hold one bool|level must be one of",
     "split_selected_rows": r"height_sections must be as many|height_sections must not be negative",
     "spp": r"pyramid_height must be from",
-    "target_assign": r"MatchIndices must name rows of|NegIndices must be columns of",
+    "target_assign": r"MatchIndices must name|NegIndices must name",
     "tdm_child": r"TreeInfo must have|children of TreeInfo must be",
     "tdm_sampler": (
         r"Layer must have the|Travel must have|X must be|X must have|dtype must be that of|"

@@ -1,4 +1,4 @@
-// Detections from the levels of RetinaNet: the best boxes of each level, decoded, and suppressed class by class.
+// Detections of RetinaNet: decodes the best boxes of each level and suppresses class by class.
 #include <cmath>
 #include <limits>
 
@@ -39,10 +39,10 @@ void infer(InferContext& c) {
   c.out("Out").lod_level = 1;
 }
 
-// What is kept from step to step for an image.
+// State of an image, kept from step to step.
 template <class T> struct Work {
   std::vector<Detection<T>> order, kept;
-  std::vector<std::vector<T>> boxes, scores;  // of each class
+  std::vector<std::vector<T>> boxes, scores;  // per class
   std::vector<ClassDetection<T>> found;
 };
 
@@ -82,7 +82,7 @@ template <class T> class Detector {
   }
 
  private:
-  // On the last level, whose boxes are the largest, every score above 0 counts.
+  // On the last level, with the largest boxes, every score above 0 counts.
   void look_at(const KernelContext& c, int64_t n, int level, Work<T>* w) const {
     const Tensor& all = c.at(scores_, level);
     const int64_t anchors = all.shape()[1], classes = all.shape()[2];
@@ -109,7 +109,7 @@ template <class T> class Detector {
     }
   }
 
-  // In pixels of the image before it was scaled, cut off at its border.
+  // In pixels of the image before scaling, clipped to it.
   static void decode(const T* anchor, const T* offsets, const T* info, T* box) {
     for (int64_t axis : {int64_t{0}, int64_t{1}}) {
       const T size = anchor[axis + 2] - anchor[axis] + 1;
@@ -128,19 +128,19 @@ template <class T> class Detector {
 
 AB_OP(retinanet_detection_output)
     .doc(
-        "Of each level the nms_top_k boxes with the highest scores above score_threshold (above 0 on the last level), "
-        "decoded and cut off at the border of the image; of each class those that do not overlap a better one by more "
-        "than nms_threshold; of all of an image the keep_top_k best.")
+        "Takes the nms_top_k boxes of each level with the highest scores above score_threshold (above 0 on the last "
+        "level), decodes them and clips them to the image; drops boxes that overlap a better one of their class by "
+        "more than nms_threshold; Out = the keep_top_k best boxes of each image.")
     .source("Lin et al., Focal loss for dense object detection, ICCV 2017, arXiv:1708.02002")
     .in_list("BBoxes", "[N, A, 4] float of each level: offsets from the anchors")
     .in_list("Scores", "[N, A, classes] of each level, from 0 to 1")
     .in_list("Anchors", "[A, 4] of each level: left, top, right, bottom, in pixels")
     .in("ImInfo", "[N, 3]: height, width and scale of the images")
     .out("Out",
-         "[detections, 6]: class from 1 on, score, box in pixels of the image before it was scaled, best first, with a "
+         "[detections, 6]: class (from 1), score, box in pixels of the image before scaling, best first, with a "
          "sequence for each image")
     .required_attr("score_threshold", AttrType::kFloat, "considers only boxes with a higher score")
-    .required_attr("nms_top_k", AttrType::kInt, "boxes of a level that are looked at; below 0: all")
+    .required_attr("nms_top_k", AttrType::kInt, "number of boxes per level to consider; below 0: all")
     .required_attr("nms_threshold", AttrType::kFloat, "drops boxes that overlap a better one by more")
     .required_attr("nms_eta", AttrType::kFloat,
                    "below 1: multiplies nms_threshold after each kept box while it is above 0.5")
