@@ -82,7 +82,7 @@ void OverDevices::broadcast(KernelContext& c) {
     call.bytes = from.bytes();
     call.root = rank_of(from);
     AB_CHECK(g.out.count == static_cast<int>(devices_.size()), Internal,
-             "a broadcast to {} devices must have as many outputs, got {}", devices_.size(), g.out.count);
+             "a broadcast to {} devices must have one output per device, got {}", devices_.size(), g.out.count);
     for (int r = 0; r < g.out.count; ++r) {
       Tensor& t = c.at(g.out, r);
       call.parts[static_cast<size_t>(rank_of(t))] = {rank_of(t) == call.root ? from.raw() : nullptr, t.mutable_raw()};

@@ -37,7 +37,7 @@ void infer(InferContext& c) {
   const auto &low = c.attr<std::vector<float>>("min_sizes"), &high = c.attr<std::vector<float>>("max_sizes");
   AB_CHECK(!low.empty(), InvalidArgument, "min_sizes must have at least one size, got none");
   AB_CHECK(high.empty() || high.size() == low.size(), InvalidArgument,
-           "max_sizes must be empty or have as many sizes as min_sizes ({}), got {}", low.size(), high.size());
+           "max_sizes must be empty or have one size for each of the {} min_sizes, got {}", low.size(), high.size());
   for (size_t i = 0; i < high.size(); ++i) {
     AB_CHECK(high[i] > low[i], InvalidArgument, "max_sizes must be above min_sizes, got {} and {}", high[i], low[i]);
   }

@@ -1,4 +1,4 @@
-// What processes compute together: sums, copies and lists over all of them. ring_id names a group of processes.
+// Collectives over processes: sums, copies and concatenations. ring_id names a group of processes.
 #include <cstring>
 
 #include "ops/declare/attr_checks.h"
@@ -72,7 +72,7 @@ Kernel broadcast_kernel(const KernelArgs& op) {
   return together(ring_of(op), BroadcastWork{op.in("X"), op.out("Out"), op.attr<int32_t>("root"), name_of(op)});
 }
 
-// Numbers of these types are computed with where devices compute together.
+// Dtypes that device collectives compute with.
 template <class Kind> auto on_numbers(Kind kind) {
   return [kind](OpDef& def) {
     def.device<float, double, int32_t, int64_t, float16, bfloat16>(
@@ -105,9 +105,9 @@ void declare_reduce(const char* type, const char* doc, Combine how) {
 
 void reductions() {
   declare_reduce("c_allreduce_sum", "Out = the sum of X over all processes of the ring.", Combine::kSum);
-  declare_reduce("c_allreduce_max", "Out = the largest of X over all processes of the ring, elementwise.",
+  declare_reduce("c_allreduce_max", "Out = the elementwise maximum of X over all processes of the ring.",
                  Combine::kMax);
-  declare_reduce("c_allreduce_min", "Out = the smallest of X over all processes of the ring, elementwise.",
+  declare_reduce("c_allreduce_min", "Out = the elementwise minimum of X over all processes of the ring.",
                  Combine::kMin);
   declare_reduce("c_allreduce_prod", "Out = the product of X over all processes of the ring.", Combine::kProd);
 }
@@ -117,11 +117,11 @@ AB_OP(c_broadcast)
     .doc("Out = X of the process `root` of the ring.")
     .in("X", "[...], of one shape in all processes")
     .out("Out", "like X")
-    .attr<int32_t>("root", 0, "number of the process", at_least<int32_t>("root", 0))
+    .attr<int32_t>("root", 0, "rank of the root", at_least<int32_t>("root", 0))
     .with(in_ring)
     .effects(kOrdered | kCompletesLater)
     .infer([](InferContext& c) { c.same_as("Out", "X"); })
-    .no_grad("used on parameters")
+    .no_grad("applies to parameters")
     .cpu_any(broadcast_kernel)
     .with(on_numbers(broadcast_kind));
 
@@ -149,7 +149,7 @@ AB_OP(c_allgather)
     }));
 
 AB_OP(c_reducescatter)
-    .doc("Out = this process's part of the rows of the sum of X over all processes of the ring.")
+    .doc("Out = this process's slice of the rows of the sum of X over all processes of the ring.")
     .in("X", "[nranks rows, ...], of one shape in all processes")
     .out("Out", "[rows, ...]")
     .attr<int32_t>("nranks", 1, "number of processes in the ring", at_least<int32_t>("nranks", 1))
@@ -159,8 +159,8 @@ AB_OP(c_reducescatter)
       check_rank(c, "X", 1, kMaxRank);
       const int32_t n = c.attr<int32_t>("nranks");
       Shape shape = c.in("X").shape;
-      AB_CHECK(shape[0] < 0 || shape[0] % n == 0, ShapeMismatch, "the rows of X must be cut evenly by {}, got X {}", n,
-               shape.str());
+      AB_CHECK(shape[0] < 0 || shape[0] % n == 0, ShapeMismatch,
+               "the number of rows of X must be divisible by nranks ({}), got X {}", n, shape.str());
       if (shape[0] >= 0) shape.set(0, shape[0] / n);
       c.set_out("Out", shape, c.in("X").dtype);
     })
@@ -172,13 +172,13 @@ AB_OP(c_reducescatter)
       return OnDevices::Kind{.ring = ring_of(op), .verb = Verb::kReduceScatter, .ranks = op.attr<int32_t>("nranks")};
     }));
 
-// ---- those of programs before there were rings
+// ---- ops of programs from before there were rings
 
 AB_OP(allreduce)
-    .doc("Out = the sum (0), product (1), largest (2) or smallest (3) of X over all processes.")
+    .doc("Out = the sum (0), product (1), maximum (2) or minimum (3) of X over all processes.")
     .in("X", "[...], of one shape in all processes")
     .out("Out", "like X")
-    .attr<int32_t>("reduce_type", 0, "what is made of X, by number", within<int32_t>("reduce_type", 0, 3))
+    .attr<int32_t>("reduce_type", 0, "the reduction, by number", within<int32_t>("reduce_type", 0, 3))
     .ignores("sync_mode", false)
     .effects(kOrdered | kCompletesLater)
     .infer([](InferContext& c) { c.same_as("Out", "X"); })
@@ -194,11 +194,11 @@ AB_OP(broadcast)
     .doc("Out = X of the process `root`.")
     .in("X", "[...], of one shape in all processes")
     .out("Out", "like X")
-    .attr<int32_t>("root", 0, "number of the process", at_least<int32_t>("root", 0))
+    .attr<int32_t>("root", 0, "rank of the root", at_least<int32_t>("root", 0))
     .ignores("sync_mode", false)
     .effects(kOrdered | kCompletesLater)
     .infer([](InferContext& c) { c.same_as("Out", "X"); })
-    .no_grad("used on parameters")
+    .no_grad("applies to parameters")
     .cpu_any(broadcast_kernel)
     .with(on_numbers(broadcast_kind));
 

@@ -1,4 +1,4 @@
-// Waiting for streams of a device. The executor orders what a program computes, so the value passes through.
+// Waits for streams of a device. The executor orders computation, so these ops pass their value through.
 #include "opdef/device_context.h"
 #include "ops/declare/attr_checks.h"
 #include "ops/declare/declare.h"
@@ -22,7 +22,7 @@ Kernel pass_there(const KernelArgs& op) {
 }
 
 AB_OP(c_sync_calc_stream)
-    .doc("Out = X, once it has been computed.")
+    .doc("Out = X, after it has been computed.")
     .in("X", "[...], or sparse rows")
     .takes("X", Holds::kTensorOrRows)
     .out("Out", "like X")
@@ -33,7 +33,7 @@ AB_OP(c_sync_calc_stream)
     .device_any(pass_there);
 
 AB_OP(c_sync_comm_stream)
-    .doc("Out = X, once the processes of the ring have computed it.")
+    .doc("Out = X, after the processes of the ring have computed it.")
     .in("X", "[...], or sparse rows")
     .takes("X", Holds::kTensorOrRows)
     .out("Out", "like X")
