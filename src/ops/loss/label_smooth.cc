@@ -1,4 +1,4 @@
-// Labels of classes that are no longer certain.
+// Smooths the labels of classes.
 #include <algorithm>
 
 #include "ops/declare/declare.h"

@@ -47,12 +47,14 @@ void check_rows(const SelectedRows& grad, const Shape& param) {
   AB_CHECK(grad.height == param[0] && grad.value.shape().rank() == param.rank() &&
                static_cast<int64_t>(grad.rows.size()) == grad.value.rows() &&
                grad.value.shape().slice(1, param.rank()) == param.slice(1, param.rank()),
-           ShapeMismatch, "sparse gradient of height {} with {} rows and values {} does not fit a parameter {}",
+           ShapeMismatch,
+           "sparse gradient must have the height and row width of its parameter, got height {} with {} rows and values "
+           "{} for parameter {}",
            grad.height, grad.rows.size(), grad.value.shape().str(), param.str());
   if (grad.rows.empty()) return;
   const auto [low, high] = std::minmax_element(grad.rows.begin(), grad.rows.end());
   AB_CHECK(*low >= 0 && *high < grad.height, InvalidArgument,
-           "sparse gradient names rows {} to {} of a parameter with {} rows", *low, *high, grad.height);
+           "sparse gradient must name rows of its parameter, got {} to {} of {}", *low, *high, grad.height);
 }
 
 }  // namespace anabranch::optim

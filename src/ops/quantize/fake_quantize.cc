@@ -1,5 +1,5 @@
-// Quantization that is simulated while a model is trained: numbers become levels, kept as numbers of the same dtype.
-// The ops differ in where the scale comes from.
+// Simulated quantization for training: rounds numbers to levels and keeps them as numbers of the same dtype. The ops
+// differ in the source of the scale.
 #include "ops/quantize/levels.h"
 
 namespace anabranch::quantize::fake_quantize_op {
@@ -31,7 +31,7 @@ AB_OP(fake_quantize_abs_max)
     });
 
 AB_OP(fake_channel_wise_quantize_abs_max)
-    .doc("As fake_quantize_abs_max, with a scale for each row of X.")
+    .doc("Like fake_quantize_abs_max, with one scale per row of X.")
     .in("X", "[C, ...] float")
     .out("Out", "[C, ...] like X")
     .out("OutScale", "[C] like X")
