@@ -273,7 +273,7 @@ def test_a_norm_is_not_cut_to_nothing(bound):
 
 def test_the_area_under_a_curve_needs_two_classes():
     counts = {"StatPos": np.zeros((1, 8), "int64"), "StatNeg": np.zeros((1, 8), "int64")}
-    with pytest.raises(fluid.core.EnforceNotMet, match="must have one column, or two") as caught:
+    with pytest.raises(fluid.core.EnforceNotMet, match="must have one or two columns") as caught:
         run("auc", dict(Predict=ones(2, 3), Label=np.zeros((2, 1), "int64"), **counts),
             {"AUC": ["a"], "StatPosOut": ["p"], "StatNegOut": ["n"]}, {"num_thresholds": 7, "slide_steps": 0})
     assert caught.value.kind == "InvalidArgument"

@@ -96,7 +96,7 @@ REFUSED_HERE = {
     "spectral_norm": r"U must be|V must be",
     "split_ids": r"Ids must be",
     "split_lod_tensor": r"Mask must hold one bool|level must be one of",
-    "split_selected_rows": r"height_sections must be as many|height_sections must not be negative",
+    "split_selected_rows": r"height_sections must have one entry|height_sections must not be negative",
     "spp": r"pyramid_height must be from",
     "target_assign": r"MatchIndices must name|NegIndices must name",
     "tdm_child": r"TreeInfo must have|children of TreeInfo must be",

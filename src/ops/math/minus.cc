@@ -6,7 +6,7 @@ namespace anabranch::math::minus_op {
 namespace {
 
 AB_OP(minus)
-    .doc("Out = X - Y, of one shape.")
+    .doc("Out = X - Y, for operands of one shape.")
     .in("X", "[...] float")
     .in("Y", "[...] like X")
     .out("Out", "[...] like X")

@@ -1,4 +1,4 @@
-// Matrix product of two tensors that are flattened to matrices: the heart of a fully connected layer.
+// Matrix product of two tensors that are flattened to matrices, the core of a fully connected layer.
 #include <memory>
 
 #include "ops/declare/declare.h"

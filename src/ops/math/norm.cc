@@ -45,7 +45,7 @@ AB_OP(norm)
     .out("Out", "[...] like X")
     .out_intermediate("Norm", "X's shape with extent 1 on the axis")
     .required_attr("axis", AttrType::kInt, "axis; negative: from the end")
-    .attr<float>("epsilon", 1e-10f, "keeps the norm of zeros above 0")
+    .attr<float>("epsilon", 1e-10f, "lower bound that keeps the norm of zeros above 0")
     .infer([](InferContext& c) {
       c.same_shape("Out", "X");
       c.set_out("Norm", norm_shape(c), c.in("X").dtype);

@@ -47,7 +47,7 @@ AB_OP(relu)
     }));
 
 AB_GRAD(relu)
-    .doc("X@GRAD = Out@GRAD where Out > 0, else 0 (NaN where Out@GRAD is no finite number).")
+    .doc("X@GRAD = Out@GRAD where Out > 0, else 0 (NaN where Out@GRAD is not finite).")
     .may_share("Out@GRAD", "X@GRAD")
     .grad_lod("X@GRAD", "Out@GRAD")
     .grad(second_order::diagonal)

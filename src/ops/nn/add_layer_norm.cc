@@ -1,5 +1,5 @@
-// layer_norm of a sum, one side of which may be dropped before: made by the pass fuse_layer_norm. A row is added up and
-// normalised while it is in the cache; the same bits as the ops by themselves.
+// layer_norm of a sum, one operand of which may pass through dropout: made by the pass fuse_layer_norm. A row is summed
+// and normalized while it is in the cache; the same bits as the separate ops.
 #include <cmath>
 #include <vector>
 
@@ -53,7 +53,7 @@ void infer_grad(InferContext& c) {
   }
   const Shape& s = c.in("Sum").shape;
   const Shape width = {s.slice(c.attr<int32_t>("begin_norm_axis"), s.rank()).numel()};
-  for (const std::string slot : {"Scale", "Bias"}) {  // which have a gradient where they are not given, too
+  for (const std::string slot : {"Scale", "Bias"}) {  // they have a gradient even if they are not given
     if (c.has_out(slot + "@GRAD"))
       c.set_out(slot + "@GRAD", c.has_in(slot) ? c.in(slot).shape : width, c.in("Sum").dtype);
   }
@@ -118,7 +118,7 @@ struct Backward {
   DropOptions drops;
   float epsilon;
   int axis;
-  std::vector<double> partial;  // for each piece of rows: sums of dout xhat, then of dout
+  std::vector<double> partial;  // per chunk of rows: sums of dout xhat, then of dout
 
   explicit Backward(const KernelArgs& op)
       : sum(op.in("Sum")),
@@ -135,7 +135,7 @@ struct Backward {
         epsilon(op.attr<float>("epsilon")),
         axis(op.attr<int32_t>("begin_norm_axis")) {}
 
-  // Pieces of rows depend on their number alone; their sums are added in order.
+  // Chunks of rows depend only on their number; their sums are added in order.
   void operator()(KernelContext& c) {
     const Rows rows(c[sum].shape(), axis);
     const float *x = c[sum].data<float>(), *g = c[dout].data<float>(), *m = c[mean].data<float>(),
@@ -204,7 +204,9 @@ AB_OP(fused_add_layer_norm)
     .cpu<float>([](auto, const KernelArgs& op) -> Kernel { return Forward(op); });
 
 AB_GRAD(fused_add_layer_norm)
-    .doc("X@GRAD = the gradient of layer_norm by its input, Y@GRAD = the same where Y was kept; Scale@GRAD, Bias@GRAD.")
+    .doc(
+        "X@GRAD = the gradient of layer_norm with respect to its input, Y@GRAD = the same where Y was kept; "
+        "Scale@GRAD, Bias@GRAD.")
     .in("Sum", "as in fused_add_layer_norm")
     .in_optional("Scale", "as in layer_norm")
     .in_optional("Bias", "as in layer_norm")

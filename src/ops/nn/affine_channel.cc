@@ -1,4 +1,4 @@
-// A scale and a bias for each channel.
+// A scale and a bias per channel.
 #include "ops/device/args_rows.h"
 #include "ops/device/launch.h"
 #include "ops/kernels/outputs.h"

@@ -1,5 +1,5 @@
 // Convolutions (cross-correlations) of images and volumes with strides, padding, dilation and groups; the depthwise
-// types are the same function with one group a channel.
+// types are the same function with one channel per group.
 #include "ops/nn/conv_op.h"
 
 namespace anabranch::nn::conv_op {
@@ -11,7 +11,7 @@ constexpr ConvForm kVolumes{.axes = 3, .transposed = false, .dims = conv_dims<3>
 void conv2d(OpDef& def) {
   def.doc(
          "2-D convolution: Output[n, o, y, x] = sum over channels and window of Input[n, i, y s + ky d - p, ...] "
-         "Filter[o, i, ky, kx]; with groups each group of output channels sees its group of input channels.")
+         "Filter[o, i, ky, kx]; each group of output channels reads its group of input channels.")
       .in("Input", "[N, C, H, W] float, or [N, H, W, C]")
       .in("Filter", "[O, C / groups, height, width]")
       .in_optional("Bias", "not supported")
