@@ -1,4 +1,4 @@
-// The activations of recurrent layers, by which their attributes name them, and those of gated recurrent units.
+// The activations of recurrent layers, by the names in their attributes, and those of gated recurrent units.
 #pragma once
 #include <cstdint>
 
