@@ -22,7 +22,7 @@ REFUSED_HERE = {
     "depthwise_conv2d_transpose": r"dilations must be two numbers|groups must divide the",
     "dequantize_abs_max": r"Scale must have",
     "dequantize_log": r"Dict must have",
-    "detection_map": r"classes, got|the classes of Label|a sequence for each|a number for each|PosCount must hold",
+    "detection_map": r"classes, got|the classes of Label|a sequence for each|one number for each|PosCount must hold",
     "distribute_fpn_proposals": r"FpnRois must be|FpnRois must have|refer_scale must be above",
     "edit_distance": r"Hyps must hold int\d+ or|HypsLength must have",
     "fake_channel_wise_dequantize_max_abs": r"Scales must list one or|quant_bits must be from|quant_bits must have",

@@ -1,4 +1,4 @@
-// Numbers at equal distances: range, linspace.
+// Evenly spaced numbers: range, linspace.
 #include <cmath>
 
 #include "ops/declare/declare.h"
@@ -32,7 +32,7 @@ void infer_range(InferContext& c) {
 }
 
 AB_OP(range)
-    .doc("Out = Start, Start + Step, ..., below End (above it when Step is negative).")
+    .doc("Out = Start, Start + Step, ..., below End (above it if Step is negative).")
     .in("Start", "[1] numbers")
     .in("End", "[1] like Start")
     .in("Step", "[1] like Start, not 0")
@@ -50,7 +50,7 @@ AB_OP(range)
     });
 
 AB_OP(linspace)
-    .doc("Out = Num numbers from Start to Stop, both included, at equal distances.")
+    .doc("Out = Num numbers from Start to Stop, both included, evenly spaced.")
     .in("Start", "[1] float")
     .in("Stop", "[1] like Start")
     .in("Num", "[1] int32, >= 1")
