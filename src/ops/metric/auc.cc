@@ -33,7 +33,7 @@ void infer_auc(InferContext& c) {
   const Layout layout = layout_of(c.op());
   for (const char* slot : {"StatPos", "StatNeg"}) {
     const Shape& stat = c.in(slot).shape;
-    AB_CHECK(stat.numel() < 0 || layout.takes(stat.numel()), ShapeMismatch, "{} must have {2} elements, got {1}", slot,
+    AB_CHECK(stat.numel() < 0 || layout.takes(stat.numel()), ShapeMismatch, "{0} must have {2} elements, got {1}", slot,
              stat.str(), layout.size());
     AB_CHECK(c.in(slot).dtype == DType::kInt64, InvalidArgument, "{} must hold int64, got {}", slot,
              dtype_name(c.in(slot).dtype));

@@ -33,7 +33,7 @@ Plan plan_expand(const ir::Op& op, const Shape& x, const LoD& x_lod, const LoD& 
   const Plan plan{x_lod.empty() ? nullptr : &x_lod[0], &y_lod[reference_level(op, y_lod)]};
   const int64_t pieces = plan.pieces ? count(*plan.pieces) : x[0];
   AB_CHECK(pieces == count(*plan.times), ShapeMismatch,
-           "X must have one item per sequence of the level of Y, got {} {} and {} sequences", pieces,
+           "X must have one row or sequence per sequence of the level of Y, got {} {} and {} sequences", pieces,
            x_lod.empty() ? "rows" : "sequences", count(*plan.times));
   return plan;
 }

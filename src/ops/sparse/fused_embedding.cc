@@ -46,7 +46,7 @@ void check_plan(const InferContext& c, const Plan& p) {
   }
   for (int i = 0; i < c.n_in("W"); ++i) {
     AB_CHECK(c.in("W", i).shape.rank() == 2 && c.in("W", i).shape[1] != 0 && c.in("W", i).dtype == c.in("W").dtype,
-             InvalidArgument, "W[{}] must be a matrix of float32 or float64 like W[0], got {} of {}", i,
+             InvalidArgument, "W[{}] must be a matrix with the dtype of W[0], got {} of {}", i,
              c.in("W", i).shape.str(), dtype_name(c.in("W", i).dtype));
   }
 }

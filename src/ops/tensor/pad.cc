@@ -81,7 +81,7 @@ AB_GRAD(pad)
       for (int i = 0; i < out.rank(); ++i) {
         if (out[i] < 0) continue;
         AB_CHECK(out[i] >= b.before[i] + b.after[i], ShapeMismatch,
-                 "Out@GRAD must be larger than the border, got {} and border {} and {}", out.str(), b.before[i],
+                 "Out@GRAD must not be smaller than the border, got {} and border {} and {}", out.str(), b.before[i],
                  b.after[i]);
         x.set(i, out[i] - b.before[i] - b.after[i]);
       }
