@@ -75,7 +75,7 @@ AB_OP(print)
     .attr<bool>("print_tensor_type", true, "prints the dtype")
     .attr<bool>("print_tensor_shape", true, "prints the shape")
     .attr<bool>("print_tensor_lod", true, "prints the LoD")
-    .attr<std::string>("print_phase", "BOTH", "prints the tensor (FORWARD), its gradient (BACKWARD), or BOTH",
+    .attr<std::string>("print_phase", "BOTH", "prints the tensor, its gradient, or both",
                        one_of("print_phase", {"BOTH", "FORWARD", "BACKWARD"}))
     .attr<bool>("is_forward", true, "In is a forward value, not a gradient")
     .effects(kOrdered)

@@ -22,7 +22,7 @@ def elementwise_add(x: Variable, y: Variable, axis: int = -1, act: str | None = 
     Args:
         x (Variable): [...] numbers, or sparse rows; int32, int64, float32, float64.
         y (Variable): a shape that meets x's, of x's dtype; int32, int64, float32, float64.
-        axis (int): axis of x at which y begins; -1: aligned at the right end. Default -1.
+        axis (int): axis of x where y starts; -1: aligns y with the last axes. Default -1.
         act (str, optional): activation of the result, for instance "relu".
         name (str, optional): prefix of the output's name.
 
@@ -51,7 +51,7 @@ def elementwise_sub(x: Variable, y: Variable, axis: int = -1, act: str | None = 
     Args:
         x (Variable): [...] numbers, or sparse rows; int32, int64, float32, float64.
         y (Variable): a shape that meets x's, of x's dtype; int32, int64, float32, float64.
-        axis (int): axis of x at which y begins; -1: aligned at the right end. Default -1.
+        axis (int): axis of x where y starts; -1: aligns y with the last axes. Default -1.
         act (str, optional): activation of the result, for instance "relu".
         name (str, optional): prefix of the output's name.
 
@@ -80,7 +80,7 @@ def elementwise_mul(x: Variable, y: Variable, axis: int = -1, act: str | None = 
     Args:
         x (Variable): [...] numbers, or sparse rows; int32, int64, float32, float64.
         y (Variable): a shape that meets x's, of x's dtype; int32, int64, float32, float64.
-        axis (int): axis of x at which y begins; -1: aligned at the right end. Default -1.
+        axis (int): axis of x where y starts; -1: aligns y with the last axes. Default -1.
         act (str, optional): activation of the result, for instance "relu".
         name (str, optional): prefix of the output's name.
 
@@ -109,7 +109,7 @@ def elementwise_div(x: Variable, y: Variable, axis: int = -1, act: str | None = 
     Args:
         x (Variable): [...] numbers, or sparse rows; int32, int64, float32, float64.
         y (Variable): a shape that meets x's, of x's dtype; int32, int64, float32, float64.
-        axis (int): axis of x at which y begins; -1: aligned at the right end. Default -1.
+        axis (int): axis of x where y starts; -1: aligns y with the last axes. Default -1.
         act (str, optional): activation of the result, for instance "relu".
         name (str, optional): prefix of the output's name.
 
@@ -138,7 +138,7 @@ def elementwise_max(x: Variable, y: Variable, axis: int = -1, act: str | None = 
     Args:
         x (Variable): [...] numbers, or sparse rows; int32, int64, float32, float64.
         y (Variable): a shape that meets x's, of x's dtype; int32, int64, float32, float64.
-        axis (int): axis of x at which y begins; -1: aligned at the right end. Default -1.
+        axis (int): axis of x where y starts; -1: aligns y with the last axes. Default -1.
         act (str, optional): activation of the result, for instance "relu".
         name (str, optional): prefix of the output's name.
 
@@ -167,7 +167,7 @@ def elementwise_min(x: Variable, y: Variable, axis: int = -1, act: str | None = 
     Args:
         x (Variable): [...] numbers, or sparse rows; int32, int64, float32, float64.
         y (Variable): a shape that meets x's, of x's dtype; int32, int64, float32, float64.
-        axis (int): axis of x at which y begins; -1: aligned at the right end. Default -1.
+        axis (int): axis of x where y starts; -1: aligns y with the last axes. Default -1.
         act (str, optional): activation of the result, for instance "relu".
         name (str, optional): prefix of the output's name.
 
@@ -196,7 +196,7 @@ def elementwise_pow(x: Variable, y: Variable, axis: int = -1, act: str | None = 
     Args:
         x (Variable): [...] numbers, or sparse rows; int32, int64, float32, float64.
         y (Variable): a shape that meets x's, of x's dtype; int32, int64, float32, float64.
-        axis (int): axis of x at which y begins; -1: aligned at the right end. Default -1.
+        axis (int): axis of x where y starts; -1: aligns y with the last axes. Default -1.
         act (str, optional): activation of the result, for instance "relu".
         name (str, optional): prefix of the output's name.
 
@@ -225,7 +225,7 @@ def elementwise_mod(x: Variable, y: Variable, axis: int = -1, act: str | None = 
     Args:
         x (Variable): [...] numbers, or sparse rows; int32, int64, float32, float64.
         y (Variable): a shape that meets x's, of x's dtype; int32, int64, float32, float64.
-        axis (int): axis of x at which y begins; -1: aligned at the right end. Default -1.
+        axis (int): axis of x where y starts; -1: aligns y with the last axes. Default -1.
         act (str, optional): activation of the result, for instance "relu".
         name (str, optional): prefix of the output's name.
 
@@ -254,7 +254,7 @@ def elementwise_floordiv(x: Variable, y: Variable, axis: int = -1, act: str | No
     Args:
         x (Variable): [...] numbers, or sparse rows; int32, int64.
         y (Variable): a shape that meets x's, of x's dtype; int32, int64.
-        axis (int): axis of x at which y begins; -1: aligned at the right end. Default -1.
+        axis (int): axis of x where y starts; -1: aligns y with the last axes. Default -1.
         act (str, optional): activation of the result, for instance "relu".
         name (str, optional): prefix of the output's name.
 
@@ -443,7 +443,7 @@ def logical_and(x: Variable, y: Variable, out: Variable | None = None, name: str
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: as x.
+        Variable: like x.
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -470,7 +470,7 @@ def logical_or(x: Variable, y: Variable, out: Variable | None = None, name: str 
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: as x.
+        Variable: like x.
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -497,7 +497,7 @@ def logical_xor(x: Variable, y: Variable, out: Variable | None = None, name: str
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: as x.
+        Variable: like x.
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -539,11 +539,11 @@ def logical_not(x: Variable, out: Variable | None = None, name: str | None = Non
 
 
 def expand_as(x: Variable, target_tensor: Variable, name: str | None = None) -> Variable:
-    """out = x repeated until it has the shape of target_tensor.
+    """out = x repeated to the shape of target_tensor.
 
     Args:
         x (Variable): [...] any.
-        target_tensor (Variable): gives the shape.
+        target_tensor (Variable): only its shape is read.
         name (str, optional): prefix of the output's name.
 
     Returns:

@@ -17,14 +17,14 @@ __all__ = [
 
 
 def mean(x: Variable, name: str | None = None) -> Variable:
-    """out = the mean of all elements of x; not a number when there is none.
+    """out = the mean of all elements of x; NaN if there are none.
 
     Args:
         x (Variable): [...] float; float32, float64.
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: [1] as x.
+        Variable: [1] like x.
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -41,16 +41,16 @@ def mean(x: Variable, name: str | None = None) -> Variable:
 
 def cumsum(x: Variable, axis: int | None = None, exclusive: bool | None = None,
            reverse: bool | None = None) -> Variable:
-    """out = running sums of x along an axis.
+    """out = the running sums of x along an axis.
 
     Args:
         x (Variable): [...] numbers; int32, int64, float32, float64.
         axis (int, optional): axis; negative: from the end. Default -1.
-        exclusive (bool, optional): without the element itself. Default False.
-        reverse (bool, optional): from the last element on. Default False.
+        exclusive (bool, optional): excludes the element itself. Default False.
+        reverse (bool, optional): starts at the last element. Default False.
 
     Returns:
-        Variable: [...] as x.
+        Variable: [...] like x.
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -66,16 +66,17 @@ def cumsum(x: Variable, axis: int | None = None, exclusive: bool | None = None,
 
 
 def softmax(input: Variable, use_cudnn: bool = False, name: str | None = None, axis: int = -1) -> Variable:
-    """out = exp(input) / sum(exp(input)) over `axis`, with input limited to 64 below its largest value on the axis.
+    """out = exp(input) / sum(exp(input)) over `axis`, with input bounded below by 64 less than its maximum on the
+    axis.
 
     Args:
         input (Variable): [...] float; float32, float64.
         use_cudnn (bool): accepted, without effect. Default False.
         name (str, optional): prefix of the output's name.
-        axis (int): the axis that adds up to 1. Default -1.
+        axis (int): axis whose elements sum to 1. Default -1.
 
     Returns:
-        Variable: as input.
+        Variable: like input.
 
     Raises:
         TypeError: an argument of another class or dtype.
