@@ -33,8 +33,7 @@ std::vector<std::string> complete(GradContext& g, const std::string& slot, std::
   const auto like = g.in(slot);
   flows.resize(std::max(flows.size(), like.size()), ir::kEmptyVar);
   const auto given = std::find_if(flows.begin(), flows.end(), [](const auto& n) { return n != ir::kEmptyVar; });
-  const std::string other =
-      given == flows.end() ? "" : *given;  // the others of a list that is not read have the same shape
+  const std::string other = given == flows.end() ? "" : *given;  // lists that are not read have one shape
   int number = 0;
   for (size_t i = 0; i < flows.size(); ++i) {
     if (flows[i] != ir::kEmptyVar) continue;

@@ -68,8 +68,7 @@ template <class T> class QueuedLstm {
   ab_kernel cell_ = device::kernel_of<T>("lstm_cell"), cell_back_ = device::kernel_of<T>("lstm_cell_grad"),
             act_ = device::kernel_of<T>("clipped_act"), act_back_ = device::kernel_of<T>("clipped_act_grad");
   QueuedKeep<T> keep_;
-  device::GemmByRows<T> by_state_, by_first_,
-      by_projection_;  // by_first_: at step 0, whose rows may have another layout
+  device::GemmByRows<T> by_state_, by_first_, by_projection_;  // by_first_: at step 0, whose layout may differ
 };
 
 extern template class QueuedLstm<float>;
