@@ -20,7 +20,8 @@ inline ab_kernel kernel_of_size(const std::string& stem, size_t bytes) {
 
 // Keeps an op with one of these inputs on the CPU: its kernel reads their values.
 inline void refuse_inputs(const KernelArgs& op, std::initializer_list<const char*> slots) {
-  for (const char* slot : slots) AB_CHECK(!op.in(slot), Unsupported, "{} is read on the CPU", slot);
+  for (const char* slot : slots)
+    AB_CHECK(!op.in(slot), Unsupported, "{} is not supported on devices: the host reads its values", slot);
 }
 
 class OnHost {

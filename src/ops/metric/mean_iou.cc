@@ -20,13 +20,13 @@ void infer_mean_iou(InferContext& c) {
   for (const char* slot : kCounts) {
     for (int i = 0; i < c.n_in(slot); ++i) {
       AB_CHECK(compatible(c.in(slot, i).shape, Shape{classes}) && c.in(slot, i).dtype == DType::kInt32, ShapeMismatch,
-               "{}[{}] is {} of {}, expected [{}] of int32", slot, i, c.in(slot, i).shape.str(),
+               "{0}[{1}] must be [{4}] of int32, got {2} of {3}", slot, i, c.in(slot, i).shape.str(),
                dtype_name(c.in(slot, i).dtype), classes);
     }
   }
   for (int i = 0; i < c.n_in("InMeanIou"); ++i) {
     AB_CHECK(compatible(c.in("InMeanIou", i).shape, Shape{1}) && c.in("InMeanIou", i).dtype == DType::kFloat32,
-             ShapeMismatch, "InMeanIou[{}] is {}, expected [1] of float32", i, c.in("InMeanIou", i).shape.str());
+             ShapeMismatch, "InMeanIou[{}] must be [1] of float32, got {}", i, c.in("InMeanIou", i).shape.str());
   }
   c.set_out("OutMeanIou", Shape{1}, DType::kFloat32);
   c.set_out("OutWrong", Shape{classes}, DType::kInt32);

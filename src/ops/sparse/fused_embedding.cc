@@ -91,8 +91,8 @@ int64_t part_rows(const InferContext& c, const Plan& p, size_t i) {
   if (from < 0) {
     const Meta& x = c.in("X", -1 - from);
     AB_CHECK(x.shape.rank() == 2 && x.shape[1] == p.width[i] && x.dtype == c.in("W").dtype, ShapeMismatch,
-             "X[{}] is {} of {}, expected {} columns of {}", -1 - from, x.shape.str(), dtype_name(x.dtype), p.width[i],
-             dtype_name(c.in("W").dtype));
+             "X[{0}] must have {3} columns of {4}, got {1} of {2}", -1 - from, x.shape.str(), dtype_name(x.dtype),
+             p.width[i], dtype_name(c.in("W").dtype));
     return x.shape[0];
   }
   const Meta& ids = c.in("Ids", from);
