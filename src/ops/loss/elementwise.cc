@@ -163,7 +163,7 @@ void declare_losses() {
                 .doc = "Out = -Label log(X) - (1 - Label) log(1 - X), with logarithms bounded below by -100.",
                 .x = {"X", "[...] float in [0, 1], probabilities"},
                 .y = {"Label", "like X, in [0, 1]"},
-                .out = {"Out", "[...] as X"},
+                .out = {"Out", "[...] like X"},
                 .grad_has_lod = true},
                [](auto tag, const KernelArgs&) { return BinaryCrossEntropy<typename decltype(tag)::type>{}; });
   declare_loss({.type = "hinge_loss",

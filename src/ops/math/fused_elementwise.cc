@@ -78,7 +78,7 @@ AB_OP(fused_elementwise)
     .effects(kEngineOnly)
     .traits(kRowWise)
     .infer(infer)
-    .no_grad("made when gradients are there already")
+    .no_grad("inserted after the gradients")
     .cpu<float>([](auto, const KernelArgs& op) -> Kernel {
       const TileProgram program(op.op(), count_inputs(op.op()));
       const bool is_short = program.steps().size() <= fused::kMaxSteps;

@@ -214,7 +214,7 @@ def relu6(x: Variable, threshold: float = 6.0, name: str | None = None) -> Varia
 
     Args:
         x (Variable): [...] float; float32, float64.
-        threshold (float): upper end. Default 6.0.
+        threshold (float): upper bound. Default 6.0.
         name (str, optional): prefix of the output's name.
 
     Returns:
@@ -266,7 +266,7 @@ def elu(x: Variable, alpha: float = 1.0, name: str | None = None) -> Variable:
 
     Args:
         x (Variable): [...] float; float32, float64.
-        alpha (float): limit for large negative x, negated. Default 1.0.
+        alpha (float): negated limit for large negative x. Default 1.0.
         name (str, optional): prefix of the output's name.
 
     Returns:
@@ -376,8 +376,8 @@ def stanh(x: Variable, scale_a: float = 0.67, scale_b: float = 1.7159, name: str
 
     Args:
         x (Variable): [...] float; float32, float64.
-        scale_a (float): factor inside. Default 0.67.
-        scale_b (float): factor outside. Default 1.7159.
+        scale_a (float): inner factor. Default 0.67.
+        scale_b (float): outer factor. Default 1.7159.
         name (str, optional): prefix of the output's name.
 
     Returns:
@@ -402,7 +402,7 @@ def brelu(x: Variable, t_min: float = 0.0, t_max: float = 24.0, name: str | None
     Args:
         x (Variable): [...] float; float32, float64.
         t_min (float): lower bound. Default 0.0.
-        t_max (float): upper end. Default 24.0.
+        t_max (float): upper bound. Default 24.0.
         name (str, optional): prefix of the output's name.
 
     Returns:

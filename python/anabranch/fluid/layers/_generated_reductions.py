@@ -114,7 +114,7 @@ def isfinite(x: Variable) -> Variable:
 
 
 def has_inf(x: Variable) -> Variable:
-    """out = whether an element of x is infinite.
+    """out = whether any element of x is infinite.
 
     Args:
         x (Variable): [...] numbers; int32, int64, float32, float64.
@@ -136,7 +136,7 @@ def has_inf(x: Variable) -> Variable:
 
 
 def has_nan(x: Variable) -> Variable:
-    """out = whether an element of x is not a number.
+    """out = whether any element of x is NaN.
 
     Args:
         x (Variable): [...] numbers; int32, int64, float32, float64.
@@ -163,12 +163,12 @@ def reduce_sum(input: Variable, dim: int | Sequence[int] | None = None, keep_dim
 
     Args:
         input (Variable): [...] numbers; int32, int64, float32, float64.
-        dim (int | sequence of int, optional): axes to fold; negative ones count from the end; none: all. Default [0].
-        keep_dim (bool): folded axes stay, with extent 1. Default False.
+        dim (int | sequence of int, optional): axes to fold; negative: from the end; empty: all. Default [0].
+        keep_dim (bool): keeps folded axes with extent 1. Default False.
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: input without the folded axes; [1] when none is left.
+        Variable: input without the folded axes; [1] if none is left.
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -188,12 +188,12 @@ def reduce_mean(input: Variable, dim: int | Sequence[int] | None = None, keep_di
 
     Args:
         input (Variable): [...] numbers; int32, int64, float32, float64.
-        dim (int | sequence of int, optional): axes to fold; negative ones count from the end; none: all. Default [0].
-        keep_dim (bool): folded axes stay, with extent 1. Default False.
+        dim (int | sequence of int, optional): axes to fold; negative: from the end; empty: all. Default [0].
+        keep_dim (bool): keeps folded axes with extent 1. Default False.
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: input without the folded axes; [1] when none is left.
+        Variable: input without the folded axes; [1] if none is left.
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -213,12 +213,12 @@ def reduce_max(input: Variable, dim: int | Sequence[int] | None = None, keep_dim
 
     Args:
         input (Variable): [...] numbers; int32, int64, float32, float64.
-        dim (int | sequence of int, optional): axes to fold; negative ones count from the end; none: all. Default [0].
-        keep_dim (bool): folded axes stay, with extent 1. Default False.
+        dim (int | sequence of int, optional): axes to fold; negative: from the end; empty: all. Default [0].
+        keep_dim (bool): keeps folded axes with extent 1. Default False.
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: input without the folded axes; [1] when none is left.
+        Variable: input without the folded axes; [1] if none is left.
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -238,12 +238,12 @@ def reduce_min(input: Variable, dim: int | Sequence[int] | None = None, keep_dim
 
     Args:
         input (Variable): [...] numbers; int32, int64, float32, float64.
-        dim (int | sequence of int, optional): axes to fold; negative ones count from the end; none: all. Default [0].
-        keep_dim (bool): folded axes stay, with extent 1. Default False.
+        dim (int | sequence of int, optional): axes to fold; negative: from the end; empty: all. Default [0].
+        keep_dim (bool): keeps folded axes with extent 1. Default False.
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: input without the folded axes; [1] when none is left.
+        Variable: input without the folded axes; [1] if none is left.
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -263,12 +263,12 @@ def reduce_prod(input: Variable, dim: int | Sequence[int] | None = None, keep_di
 
     Args:
         input (Variable): [...] numbers; int32, int64, float32, float64.
-        dim (int | sequence of int, optional): axes to fold; negative ones count from the end; none: all. Default [0].
-        keep_dim (bool): folded axes stay, with extent 1. Default False.
+        dim (int | sequence of int, optional): axes to fold; negative: from the end; empty: all. Default [0].
+        keep_dim (bool): keeps folded axes with extent 1. Default False.
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: input without the folded axes; [1] when none is left.
+        Variable: input without the folded axes; [1] if none is left.
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -288,12 +288,12 @@ def reduce_all(input: Variable, dim: int | Sequence[int] | None = None, keep_dim
 
     Args:
         input (Variable): [...] bool.
-        dim (int | sequence of int, optional): axes to fold; negative ones count from the end; none: all. Default [0].
-        keep_dim (bool): folded axes stay, with extent 1. Default False.
+        dim (int | sequence of int, optional): axes to fold; negative: from the end; empty: all. Default [0].
+        keep_dim (bool): keeps folded axes with extent 1. Default False.
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: input without the folded axes; [1] when none is left.
+        Variable: input without the folded axes; [1] if none is left.
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -313,12 +313,12 @@ def reduce_any(input: Variable, dim: int | Sequence[int] | None = None, keep_dim
 
     Args:
         input (Variable): [...] bool.
-        dim (int | sequence of int, optional): axes to fold; negative ones count from the end; none: all. Default [0].
-        keep_dim (bool): folded axes stay, with extent 1. Default False.
+        dim (int | sequence of int, optional): axes to fold; negative: from the end; empty: all. Default [0].
+        keep_dim (bool): keeps folded axes with extent 1. Default False.
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: input without the folded axes; [1] when none is left.
+        Variable: input without the folded axes; [1] if none is left.
 
     Raises:
         TypeError: an argument of another class or dtype.
