@@ -37,7 +37,7 @@ template <class T> bool same_run(const T* x, int64_t x_step, const T* y, int64_t
 AB_OP(equal_reduce)
     .doc("Out = whether all elements of X and Y are equal; floating-point numbers up to 1e-8.")
     .in("X", "[...] numbers")
-    .in("Y", "[...] dtype of X; a shape that broadcasts to X's, without more axes")
+    .in("Y", "[...] like X, with a shape that broadcasts to that of X, without more axes")
     .out("Out", "[1] bool")
     .attr<int32_t>("axis", -1, "axis of X where Y starts; -1: aligns Y with the last axes")
     .infer([](InferContext& c) {
