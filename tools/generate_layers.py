@@ -102,7 +102,8 @@ class Function:
         named = re.search(r"\b(int32|int64|bool)\b", slot["doc"])
         if named:
             return (named.group(1),)
-        return tuple(self.info["dtypes"]) if re.search(r"\bas X\b|dtype of X|X's dtype|\bfloat\b", slot["doc"]) else ()
+        same = re.search(r"\b(?:as|like) X\b|dtype of X|\bfloat\b", slot["doc"])
+        return tuple(self.info["dtypes"]) if same else ()
 
     # ---- text
 

@@ -39,7 +39,7 @@ class DeviceWords {
 std::function<void(OpDef&)> device_fault(int code, std::string text);
 // Whether kernels of the op report faults.
 bool reports_faults(const std::string& type);
-// "an integer is divided by zero at element 7"
+// "integer division by zero at element 7"
 std::string fault_text(const std::string& type, int code, int64_t detail);
 std::string fault_text(const ir::Op& op, int code, int64_t detail);
 

@@ -100,7 +100,7 @@ void OpDef::follow_slots(const OpDef& forward) {
   for (const auto& name : reads.to) {
     const bool list = forward.find_input(name)->list;
     outs.push_back({.name = ir::grad_name(name),
-                    .doc = "as " + of(name),
+                    .doc = "like " + of(name),
                     .list = list,
                     .optional = reads.to.size() > 1});  // a gradient op without needed outputs is not created
   }

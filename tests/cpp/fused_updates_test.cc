@@ -56,7 +56,7 @@ TEST(FusedUpdates, RefuseOtherGradients) {
   EXPECT_THAT(own.refused(), HasSubstr("Param p and Grad dp must have one shape and dtype"));
   own = Fused();
   own.ins[0].dtype = own.ins[2].dtype = DType::kFloat64;
-  EXPECT_THAT(own.refused(), HasSubstr("Param p must be float32 where scale_of is given, got float64"));
+  EXPECT_THAT(own.refused(), HasSubstr("Param p must be float32 if scale_of is given, got float64"));
 }
 
 TEST(FusedUpdates, RefuseOtherScales) {
@@ -91,7 +91,7 @@ TEST(FusedUpdates, RefuseThemOnTheCpu) {
       ADD_FAILURE() << type;
     } catch (const Error& e) {
       EXPECT_EQ(e.kind(), ErrorKind::kUnsupported);
-      EXPECT_THAT(e.message(), HasSubstr("scale_of must be empty where the CPU runs the op, got 2 entries"));
+      EXPECT_THAT(e.message(), HasSubstr("scale_of must be empty on the CPU, got 2 entries"));
     }
   }
 }

@@ -51,7 +51,7 @@ def test_truncated_normal_is_distributed_as_the_part_within_two_deviations():
 def test_diagonal():
     x, = draw("uniform_random", shape=[4, 4], diag_num=4, diag_step=4, diag_val=9.0)
     assert np.all(np.diag(x) == 9) and np.all(x[~np.eye(4, dtype=bool)] < 1)
-    with pytest.raises(ValueError, match="4 elements of a diagonal with step 5"):
+    with pytest.raises(ValueError, match="a diagonal of 4 elements with step 5"):
         draw("uniform_random", shape=[4, 4], diag_num=4, diag_step=5)
 
 

@@ -143,7 +143,7 @@ def test_an_error_in_a_body_names_the_users_operator():
     model.scope.find_var("bz").get_tensor().set(np.zeros((7,), "float32"), CPU)
     with pytest.raises(Exception, match="elementwise_add") as caught:
         model.run(3)
-    assert "block 1" in str(caught.value) and "turn   0 of the loop" in str(caught.value)
+    assert "block 1" in str(caught.value) and "iteration 0 of the loop" in str(caught.value)
     assert __file__.rsplit("/", 1)[-1] in str(caught.value)
     model.scope.find_var("bz").get_tensor().set(np.zeros((WIDTH,), "float32"), CPU)
     assert np.isfinite(model.run(3)).all()

@@ -68,7 +68,7 @@ def test_one_step_and_int32_and_fewer_beams_than_asked_for():
     ([FIRST, SECOND], 1, "at most beam_size"),
     ([SECOND, SECOND], 2, "must continue the 4 tokens"),
     ([FIRST, ([2], [.5], [[1], [1]])], 2, "the 2 sources"),
-    ([([0, 0], [0, 0], [[1, 1]])], 2, "two levels"),
+    ([([0, 0], [0, 0], [[1, 1]])], 2, "two LoD levels"),
 ])
 def test_steps_that_do_not_fit_are_refused(steps, beam_size, what):
     with pytest.raises(fluid.core.EnforceNotMet, match=what):

@@ -164,7 +164,7 @@ def steps(run):
             run({"x": good["x"] + bad})
             raise SystemExit("nothing was said")
         except fluid.core.EnforceNotMet as e:
-            assert "is %d, which is no row of" % bad in str(e) and "made at <program>" in str(e), str(e)
+            assert "must be a row of" in str(e) and "got %d" % bad in str(e) and "made at <program>" in str(e), str(e)
             assert "in table()" in str(e), str(e)
     run(good)
     fluid.set_flags({"FLAGS_check_nan_inf": True})   # looks at every node, so they go one by one

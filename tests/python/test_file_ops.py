@@ -70,7 +70,7 @@ def test_a_part_of_a_file(tmp_path):
 def test_a_file_is_kept_unless_it_may_be_replaced(tmp_path):
     save(tmp_path / "x")
     save(tmp_path / "x")
-    with pytest.raises(ValueError, match="overwrite is false"):
+    with pytest.raises(ValueError, match="overwrite must be true"):
         save(tmp_path / "x", overwrite=False)
     np.testing.assert_array_equal(load(tmp_path / "x"), X)
 

@@ -29,7 +29,7 @@ def test_an_error_in_a_loop_names_op_block_turn_and_line():
     with pytest.raises(fluid.core.EnforceNotMet) as caught:
         exe.run(main, feed={"x": X, "n": np.array([4])}, fetch_list=[h])
     text = str(caught.value)
-    assert "elementwise_mul" in text and "block 1" in text and "turn   0" in text and "THE LINE" in text
+    assert "elementwise_mul" in text and "block 1" in text and "iteration 0" in text and "THE LINE" in text
     np.testing.assert_array_equal(exe.run(main, feed={"x": X, "n": np.array([0])}, fetch_list=[h])[0], X)
 
 
@@ -185,7 +185,7 @@ def test_an_error_in_the_middle_of_nested_blocks_leaves_everything_usable(kind, 
             run(3)
         text = str(caught.value)
         assert caught.value.kind == "InvalidArgument" and "read_from_array" in text and "THE LINE" in text
-        assert "turn   1 of the loop" in text and "turn   2 of the loop" in text
+        assert "iteration 1 of the loop" in text and "iteration 2 of the loop" in text
 
 
 def loop_that_ends_with(make_condition):

@@ -58,4 +58,4 @@ def test_an_operator_in_the_turn_of_a_loop():
     with pytest.raises(fluid.core.EnforceNotMet, match="holds inf at element 0") as caught:
         fluid.Executor().run(main)
     text = str(caught.value)
-    assert "elementwise_div" in text and "turn   2 of the loop" in text and "test_nan_check.py" in text
+    assert "elementwise_div" in text and "iteration 2 of the loop" in text and "test_nan_check.py" in text

@@ -251,7 +251,7 @@ RULES = [
         RAISES,
         MEANT,
         ("cos_sim", "sum", "gather_nd", "sequence_scatter", "conv3d_transpose", "retinanet_target_assign"),
-        ours="must agree in|must be equal|must hold int|an output extent of 0|Anchor must have a row",
+        ours="must agree in|must be equal|must hold int|an output extent above 0|Anchor must have at least one row",
         when=when.empty,
     ),
     Rule(DIFFERS, TIMES, ("expand",), when=when.both(when.only_sequences, when.given("ExpandTimes"))),

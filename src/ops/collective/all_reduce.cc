@@ -17,8 +17,8 @@ constexpr int64_t kGrain = 1 << 14;
 template <class T> void add_range(const KernelContext& c, const Group& g, int64_t begin, int64_t end) {
   const T* first = c.at(g.in, 0).data<T>();
   T* sum = c.at(g.out, 0).mutable_data<T>();
-  // Replica order, whoever owns the result: AllReduce and Reduce add in the same order. Blocks stay in the cache, and
-  // the sum is built aside because out[0] may be the input of a later replica.
+  // Adds in replica order for every owner of the result, so AllReduce and Reduce give the same bits. Blocks stay in the
+  // cache; the sum is built in a separate buffer because out[0] may be the input of a later replica.
   constexpr int64_t kBlock = 2048;
   T block[kBlock];
   for (int64_t b = begin; b < end; b += kBlock) {
@@ -35,8 +35,8 @@ template <class T> void add_range(const KernelContext& c, const Group& g, int64_
   }
 }
 
-// Sparse gradients are joined: rows of replica 0, then of replica 1, ... `joined` is memory kept between steps: an
-// output may be the input of a later replica.
+// Sparse gradients are concatenated: the rows of replica 0, then of replica 1, ... `joined` is memory kept between
+// steps, because an output may be the input of a later replica.
 void join_rows(const KernelContext& c, const Group& g, SelectedRows& joined) {
   const SelectedRows& first = c.value(g.in, 0).rows();
   joined.height = first.height;
@@ -62,7 +62,7 @@ void join_rows(const KernelContext& c, const Group& g, SelectedRows& joined) {
   }
 }
 
-// Where all are at one device: likewise. What is joined may be an output.
+// Concatenates the rows when all replicas share one device. An input may also be an output.
 void join_there(const KernelContext& c, const Group& g, SelectedRows& joined) {
   const DeviceContext& queued = DeviceContext::of(c);
   const auto part = [&](int r) -> const SelectedRows& { return c.value(g.in, r).rows(); };
@@ -70,12 +70,12 @@ void join_there(const KernelContext& c, const Group& g, SelectedRows& joined) {
   for (int r = 0; r < g.out.count; ++r) device::copy_rows(queued, joined, &c.value(g.out, r).as<SelectedRows>());
 }
 
-// Where replicas share devices, everything has been brought to one: the sum in the order of replicas, too.
+// Replicas that share a device: all inputs are already there, so they are summed in replica order, too.
 void add_there(KernelContext& c, const Group& g, ab_kernel kernel) {
   const DeviceContext& queued = DeviceContext::of(c);
   device::SumArgs a{};
-  AB_CHECK(g.in.count <= device::kMostSummands, Unsupported, "{} replicas on devices: there may be {}", g.in.count,
-           device::kMostSummands);
+  AB_CHECK(g.in.count <= device::kMostSummands, Unsupported, "{} replicas share a device; a sum takes at most {}",
+           g.in.count, device::kMostSummands);
   for (int r = 0; r < g.in.count; ++r) a.x[r] = device::operand(c.at(g.in, r));
   a.y = device::operand(c.at(g.out, 0));
   a.n = c.at(g.out, 0).numel();
@@ -84,7 +84,7 @@ void add_there(KernelContext& c, const Group& g, ab_kernel kernel) {
   for (int r = 1; r < g.out.count; ++r) queued.copy(c.at(g.out, r), c.at(g.out, 0));
 }
 
-// This replica's share of the elements counted on all, whose shapes alone are looked at.
+// This replica's share of the elements counted on all replicas; reads only shapes.
 double share_of(const KernelContext& c, In counted, int replica, int active) {
   if (!counted) return 1.0 / active;
   double all = 0;
@@ -99,9 +99,10 @@ void infer(InferContext& c) {
     const Meta& first = c.in("X", k * per_in);
     for (int r = 1; r < per_in; ++r) {
       const Meta& other = c.in("X", k * per_in + r);
-      AB_CHECK(other.kind == first.kind && other.dtype == first.dtype && compatible(other.shape, first.shape),
-               ShapeMismatch, "replicas disagree on a gradient: {} {} on replica 0, {} {} on replica {}",
-               first.shape.str(), dtype_name(first.dtype), other.shape.str(), dtype_name(other.dtype), r);
+      AB_CHECK(
+          other.kind == first.kind && other.dtype == first.dtype && compatible(other.shape, first.shape), ShapeMismatch,
+          "all replicas must have gradients of one dtype and shape, got {} {} on replica 0 and {} {} on replica {}",
+          first.shape.str(), dtype_name(first.dtype), other.shape.str(), dtype_name(other.dtype), r);
     }
     for (int r = 0; r < per_out; ++r) c.out("Out", k * per_out + r) = first;
   }
@@ -110,10 +111,10 @@ void infer(InferContext& c) {
 }  // namespace
 
 AB_OP(all_reduce)
-    .doc("Out[k, r] = sum over replicas i of X[k, i], in the order of i, for each of `groups` gradients k.")
-    .in_list("X", "gradients, those of one group next to each other, one per active replica")
+    .doc("Out[k, r] = sum over replicas i of X[k, i], in order of i, for each of `groups` gradients k.")
+    .in_list("X", "gradients, grouped, one per active replica")
     .takes("X", Holds::kTensorOrRows)
-    .out_list("Out", "sums, as many per group as replicas want it")
+    .out_list("Out", "sums, grouped, one per replica that needs it")
     .attr<int32_t>("groups", 1, "gradients in this node")
     .with(over_devices_attrs)
     .effects(kEngineOnly)
@@ -155,8 +156,8 @@ AB_OP(all_reduce)
 
 AB_OP(hand_out)
     .doc("Out[k, r] = X[k] on all replicas r, of which one holds X[k], for each of `groups` values k.")
-    .in_list("X", "values, each of one replica")
-    .out_list("Out", "those of all replicas, as many per group as there are replicas; one of them is X")
+    .in_list("X", "one value per group, each from one replica")
+    .out_list("Out", "copies, grouped, one per replica; one of them is X")
     .attr<int32_t>("groups", 1, "values in this node")
     .with(over_devices_attrs)
     .effects(kEngineOnly)
@@ -166,7 +167,7 @@ AB_OP(hand_out)
         for (int r = 0; r < replicas; ++r) c.out("Out", k * replicas + r) = c.in("X", k);
       }
     })
-    .no_grad("hands out what has been updated")
+    .no_grad("broadcasts values after their update")
     .cpu_any([](const KernelArgs& op) -> Kernel {
       const In x = op.in("X");
       const Out out = op.out("Out");
@@ -212,13 +213,13 @@ AB_OP(replica_weight)
     });
 
 AB_OP(copy_value)
-    .doc("Out is a copy of X, of any kind, made when the op runs: between two values of one variable.")
+    .doc("Copies X to Out between two versions of one variable. X may be of any kind.")
     .in("X", "any")
     .takes("X", Holds::kAnything)
-    .out("Out", "as X")
+    .out("Out", "like X")
     .effects(kDynamic | kMaybeUnset | kEngineOnly)
     .infer([](InferContext&) {})
-    .no_grad("made by the engine, behind autodiff")
+    .no_grad("inserted by the engine after autodiff")
     .cpu_any([](const KernelArgs& op) -> Kernel {
       return [x = op.in("X"), out = op.out("Out")](KernelContext& c) {
         if (c.value(x).initialized()) {
@@ -230,20 +231,20 @@ AB_OP(copy_value)
     });
 
 AB_OP(empty_array)
-    .doc("Out is an array without elements: what it holds before ops write elements of it.")
+    .doc("Out = an empty array, the value of a tensor array before its first write.")
     .out("Out", "an array of tensors")
     .effects(kEngineOnly)
     .infer([](InferContext& c) { c.out("Out").kind = VarKind::kLoDTensorArray; })
-    .no_grad("made by the engine, behind autodiff")
+    .no_grad("inserted by the engine after autodiff")
     .cpu_any([](const KernelArgs& op) -> Kernel {
       return [out = op.out("Out")](KernelContext& c) { c.value(out).as<TensorArray>().clear(); };
     });
 
 AB_OP(barrier)
-    .doc("Does nothing: the edges into it and out of it order other nodes.")
+    .doc("Does nothing; its edges order other nodes.")
     .effects(kEngineOnly)
     .infer([](InferContext&) {})
-    .no_grad("orders nodes")
+    .no_grad("computes nothing")
     .cpu_any([](const KernelArgs&) -> Kernel { return [](KernelContext&) {}; });
 
 }  // namespace anabranch::collective::all_reduce_op

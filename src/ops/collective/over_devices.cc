@@ -9,8 +9,9 @@ namespace anabranch::collective {
 using Call = device::Communicator::Call;
 
 void over_devices_attrs(OpDef& def) {
-  def.attr<std::vector<int32_t>>("devices", {}, "of the replicas, where each is on a device of its own; else none")
-      .attr<int32_t>("communicator", 0, "which of those of these devices");
+  def.attr<std::vector<int32_t>>("devices", {},
+                                 "devices of the replicas when each replica has its own device; otherwise empty")
+      .attr<int32_t>("communicator", 0, "index of the communicator of these devices");
 }
 
 OverDevices::OverDevices(const KernelArgs& op)
@@ -32,8 +33,8 @@ Group OverDevices::group(int k) const {
 
 int OverDevices::rank_of(const Tensor& t) const {
   const auto at = std::find(devices_.begin(), devices_.end(), int{t.place().id});
-  AB_CHECK(at != devices_.end() && !t.place().on_host(), Internal, "a value at {} is none of the replicas' devices",
-           t.place().str());
+  AB_CHECK(at != devices_.end() && !t.place().on_host(), Internal,
+           "a value is on {}, which must be one of the replicas' devices", t.place().str());
   return static_cast<int>(at - devices_.begin());
 }
 
@@ -62,7 +63,8 @@ void OverDevices::sum(KernelContext& c) {
       call.parts[static_cast<size_t>(rank_of(t))].recv = t.mutable_raw();
     }
     const bool all = g.out.count == static_cast<int>(devices_.size());
-    AB_CHECK(all || g.out.count == 1, Internal, "a sum over {} devices is wanted on {}", devices_.size(), g.out.count);
+    AB_CHECK(all || g.out.count == 1, Internal, "a sum over {} devices must have one output or one per device, got {}",
+             devices_.size(), g.out.count);
     call.what = all ? AB_ALL_REDUCE_SUM : AB_REDUCE_SUM;
     call.root = all ? 0 : rank_of(c.at(g.out, 0));
   }
@@ -79,8 +81,8 @@ void OverDevices::broadcast(KernelContext& c) {
     call.count = static_cast<size_t>(from.numel());
     call.bytes = from.bytes();
     call.root = rank_of(from);
-    AB_CHECK(g.out.count == static_cast<int>(devices_.size()), Internal, "a value for {} devices is wanted on {}",
-             devices_.size(), g.out.count);
+    AB_CHECK(g.out.count == static_cast<int>(devices_.size()), Internal,
+             "a broadcast to {} devices must have one output per device, got {}", devices_.size(), g.out.count);
     for (int r = 0; r < g.out.count; ++r) {
       Tensor& t = c.at(g.out, r);
       call.parts[static_cast<size_t>(rank_of(t))] = {rank_of(t) == call.root ? from.raw() : nullptr, t.mutable_raw()};

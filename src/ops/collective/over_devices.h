@@ -1,4 +1,4 @@
-// What the devices of a plan compute together: the arguments of a node as the calls of a communicator.
+// Collectives over the devices of a plan: translates the arguments of a node to calls of a communicator.
 #pragma once
 #include <memory>
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace anabranch::collective {
 
-// One gradient: `in` from every active replica, `out` on every replica that wants the sum. Outputs may be inputs.
+// One gradient: `in` from every active replica, `out` on every replica that needs the sum. Outputs may be inputs.
 struct Group {
   In in;
   Out out;
@@ -18,7 +18,7 @@ struct Group {
 // Attributes that the pass place_on_devices sets.
 void over_devices_attrs(OpDef& def);
 
-// Of one node: `groups` calls at once, one for each group of arguments.
+// State of one node: `groups` calls at once, one for each group of arguments.
 class OverDevices {
  public:
   explicit OverDevices(const KernelArgs& op);
@@ -37,7 +37,7 @@ class OverDevices {
   const int groups_, number_;
   const bool waits_;
   std::vector<int> devices_;
-  std::vector<device::Communicator::Call> calls_;  // memory that stays from step to step
+  std::vector<device::Communicator::Call> calls_;  // kept from step to step
   std::shared_ptr<device::Communicator> communicator_;
 };
 

@@ -27,15 +27,15 @@ void add_elements(const KernelContext& c, const TensorArray& from, TensorArray& 
 }
 
 void add_rows_behind(const SelectedRows& from, SelectedRows& to) {
-  const Tensor kept = to.value;  // its memory stays while rows move
+  const Tensor kept = to.value;  // keeps the old memory alive while rows move
   AB_CHECK(from.value.dtype() == kept.dtype() && from.value.row_elems() == kept.row_elems(), ShapeMismatch,
-           "sparse gradients of one variable must be alike, got rows {} and {}", kept.shape().str(),
-           from.value.shape().str());
+           "sparse gradients of one variable must have the same row shape and dtype, got rows {} and {}",
+           kept.shape().str(), from.value.shape().str());
   Shape shape = kept.shape();
   shape.set(0, static_cast<int64_t>(to.rows.size() + from.rows.size()));
   to.value.resize(shape, kept.dtype());
   if (to.value.raw() != kept.raw()) {
-    Shape room = shape;  // for as many again: a row moves a few times only, however many parts there are
+    Shape room = shape;  // doubles the capacity, so a row moves only a few times, however many parts there are
     room.set(0, 2 * shape[0]);
     to.value.resize(room, kept.dtype());
     to.value.resize(shape, kept.dtype());
@@ -83,7 +83,7 @@ void add_part(const KernelContext& c, const Value& part, Value& sum) {
 }
 
 void sum_slot(OpDef& def) {
-  def.in_optional_list(kSumSlot, "gradients of what the block only reads, which the turns add to")
+  def.in_optional_list(kSumSlot, "sums of the gradients of variables that the block only reads")
       .takes(kSumSlot, Holds::kAnything);
 }
 
@@ -170,7 +170,7 @@ bool SumOverTurns::finish(Value& sum) {
   for (size_t i = 0; i < parts_; ++i) {
     const SelectedRows& part = rows_[i];
     AB_CHECK(part.value.dtype() == out->value.dtype() && part.value.row_elems() == out->value.row_elems(),
-             ShapeMismatch, "sparse gradients of one variable are {} in one turn and {} in another",
+             ShapeMismatch, "sparse gradients of one variable must be alike in all iterations, got {} and {}",
              out->value.shape().str(), part.value.shape().str());
     out->rows.insert(out->rows.end(), part.rows.begin(), part.rows.end());
     const auto* from = static_cast<const char*>(part.value.raw());

@@ -1,5 +1,5 @@
-// The gradient of what every turn of a loop reads: the sum over turns, in the order in which they are added. Of arrays
-// it is the sum of each element.
+// The gradient of a variable that every iteration of a loop reads: the sum over iterations, in the order in which they
+// are added. For arrays, each element has its own sum.
 #pragma once
 #include <vector>
 
@@ -8,35 +8,35 @@
 
 namespace anabranch::control {
 
-// A sum without parts: nothing has been added to it. It keeps the memory that it has.
+// An empty sum: nothing has been added to it. It keeps its memory.
 void begin_sum(Value& sum);
 bool has_parts(const Value& sum);
-// sum += part. Rows are put behind those that are there; tensors and rows give a tensor.
+// sum += part. Sparse rows are appended; a tensor plus sparse rows gives a tensor.
 void add_part(const KernelContext& c, const Value& part, Value& sum);
 
-// Of ops with gradient blocks (opdef/sums_of_turns.h): the slot of the sums that the turns add to, the place in it of
-// that of a variable (-1: it has none), and whether a variable of the block holds the sum.
+// For ops with gradient blocks (opdef/sums_of_iterations.h): the slot of the sums that iterations add to, the position
+// of a variable's sum in it (-1: none), and whether a variable of the block holds the sum.
 void sum_slot(OpDef& def);
 int sum_before(const ir::Op& op, const std::string& of);
 bool sums_inside(const ir::Op& op, const std::string& of);
-// Such a variable before the turns, which add to what there was before (null: nothing), and what it gives to `to`
-// after them; false when there is nothing to give. An array goes there and back as it is, so that its tensors stay its
-// own: `to`, null where it is not wanted, holds it while the turns do not.
+// Starts and finishes such a sum: iterations add to the gradient from before the loop (null: none), and the result goes
+// to `to`; false if there is no result. An array is moved there and back, so it keeps its tensors: `to`, null if no
+// gradient is requested, holds it while no iteration does.
 void begin_inside(const Value* before, bool array, Value* to, Value& sum);
 bool give_inside(Value& sum, Value& to);
 
 class SumOverTurns {
  public:
-  // before: what the first part is added to; null: nothing. It may be `sum`.
+  // before: the value that the first part is added to; null: none. It may be `sum`.
   void begin(const Value* before, Value& sum);
-  // `part` may be changed: it is made anew in each turn.
+  // `part` may be changed: every iteration recomputes it.
   void add(const KernelContext& c, Value& part, Value& sum);
-  // Writes the sum; false when nothing has been added and nothing is known of it.
+  // Writes the sum; false if nothing has been added and its shape is unknown.
   bool finish(Value& sum);
 
  private:
   size_t parts_ = 0;
-  std::vector<SelectedRows> rows_;  // kept apart until the end
+  std::vector<SelectedRows> rows_;  // concatenated at the end
 };
 
 }  // namespace anabranch::control

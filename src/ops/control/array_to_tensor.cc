@@ -1,4 +1,4 @@
-// All tensors of an array in one: joined along an axis, or stacked along a new one.
+// Joins all tensors of an array into one, along an axis or along a new one.
 #include <algorithm>
 
 #include "opdef/op_def.h"
@@ -27,7 +27,7 @@ struct Layout {
       Shape alike = s;
       if (!stack && s.rank() == rank) alike.set(axis, first[axis]);
       AB_CHECK(alike == first && array[i].dtype() == array[0].dtype(), ShapeMismatch,
-               "element {} must be like element 0 but for axis {}, got {} {} and {} {}", i, axis,
+               "element {} must be like element 0 except on axis {}, got {} {} and {} {}", i, axis,
                dtype_name(array[i].dtype()), s.str(), dtype_name(array[0].dtype()), first.str());
       total += stack ? 1 : s[axis];
     }
@@ -99,10 +99,10 @@ AB_OP(tensor_array_to_tensor)
     .doc("Out = the tensors of X joined along axis, or stacked along a new axis; OutIndex = their extents on it.")
     .in("X", "an array of tensors")
     .takes("X", Holds::kAnything)
-    .out("Out", "all of them")
+    .out("Out", "the joined tensor")
     .out("OutIndex", "[tensors] int32: the extent of each on the axis")
     .attr<int32_t>("axis", 0, "the axis; -1 is the last one")
-    .attr<bool>("use_stack", false, "along a new axis")
+    .attr<bool>("use_stack", false, "stacks along a new axis")
     .effects(kDynamic)
     .traits(kOnlyComputes)
     .infer(infer_joined)
@@ -128,7 +128,7 @@ AB_OP(tensor_array_to_tensor)
     });
 
 AB_GRAD(tensor_array_to_tensor)
-    .doc("X@GRAD[i] = the part of Out@GRAD that X[i] became.")
+    .doc("X@GRAD[i] = the part of Out@GRAD that corresponds to X[i].")
     .takes("X", Holds::kAnything)
     .effects(kDynamic)
     .traits(kOnlyComputes)

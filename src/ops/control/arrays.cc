@@ -1,6 +1,6 @@
-// Arrays of tensors. An element is a copy of what was written; writing one touches no other. The gradient of an array
-// is one array for all ops: the gradient of a read adds to an element, that of a write takes the element out, for what
-// was there before the write has no part in the result.
+// Arrays of tensors. Writing an element copies the tensor and leaves other elements alone. All ops share one gradient
+// array: the gradient of a read adds to an element; the gradient of a write removes the element, because the value from
+// before the write does not reach the result.
 #include <algorithm>
 
 #include "opdef/op_def.h"
@@ -49,7 +49,7 @@ void check_index(const InferContext& c) {
 }
 
 void check_array(const InferContext& c, const char* slot) {
-  if (c.runtime()) return;  // kernels look at what there is: an array may never have been written
+  if (c.runtime()) return;  // kernels check the value itself: an array may never have been written
   const VarKind kind = c.in(slot).kind;
   AB_CHECK(kind == VarKind::kLoDTensorArray, InvalidArgument, "{} must be an array of tensors, got a {}", slot,
            var_kind_name(kind));
@@ -58,7 +58,7 @@ void check_array(const InferContext& c, const char* slot) {
 }  // namespace
 
 AB_OP(write_to_array)
-    .doc("Out[I] = a copy of X; the array grows when it is shorter.")
+    .doc("Out[I] = a copy of X; the array grows if it is shorter.")
     .in("X", "[...] any")
     .in("I", "[1] int64, at least 0")
     .out("Out", "an array of tensors")
@@ -89,13 +89,13 @@ AB_OP(write_to_array)
     });
 
 AB_OP(write_to_array_grad)
-    .doc("X@GRAD = Out@GRAD[I], or zeros where nothing has been added to it; Rest = Out@GRAD without that element.")
-    .in("X", "as of the forward op: its shape")
-    .in("I", "as of the forward op")
+    .doc("X@GRAD = Out@GRAD[I], or zeros if nothing has been added to it; Rest = Out@GRAD without that element.")
+    .in("X", "as in the forward op; only its shape is read")
+    .in("I", "as in the forward op")
     .in("Out@GRAD", "the gradient of the array")
     .takes("Out@GRAD", Holds::kAnything)
-    .out_optional("X@GRAD", "as X")
-    .out("Rest", "Out@GRAD, changed in its place")
+    .out_optional("X@GRAD", "like X")
+    .out("Rest", "Out@GRAD, updated in place")
     .updates("Out@GRAD", "Rest")
     .effects(kDynamic | kMaybeUnset)
     .traits(kOnlyComputes)
@@ -114,7 +114,7 @@ AB_OP(write_to_array_grad)
               rest = op.out("Rest")](KernelContext& c) {
         auto& array = c.value(rest).as<TensorArray>();
         if (&c.value(from) != &c.value(rest))
-          array = array_in(c, from, "Out@GRAD");  // a sum of parts has a name of its own
+          array = array_in(c, from, "Out@GRAD");  // a sum of parts has a different name
         const int64_t at = index_of(c, i);
         const bool there = static_cast<size_t>(at) < array.size() && array[static_cast<size_t>(at)].initialized();
         if (!there) {
@@ -124,19 +124,19 @@ AB_OP(write_to_array_grad)
         Tensor taken = std::move(array[static_cast<size_t>(at)]);
         if (!c.wants(out)) return;
         AB_CHECK(taken.shape() == c[x].shape() && taken.dtype() == c[x].dtype(), ShapeMismatch,
-                 "the gradient of element {} is {} {}, X is {} {}", at, dtype_name(taken.dtype()), taken.shape().str(),
-                 dtype_name(c[x].dtype()), c[x].shape().str());
+                 "the gradient of element {} must be like X, got {} {} and {} {}", at, dtype_name(taken.dtype()),
+                 taken.shape().str(), dtype_name(c[x].dtype()), c[x].shape().str());
         copy_bytes(c, taken, &c[out]);
       };
     });
 
 AB_OP(read_from_array)
-    .doc("Out = a copy of X[I]. With X_W, as in the gradients of Fluid's files: zeros like X_W where there is no X[I].")
+    .doc("Out = a copy of X[I]. With X_W, as in the gradients of Fluid's files: zeros like X_W if X[I] does not exist.")
     .in("X", "an array of tensors")
     .takes("X", Holds::kAnything)
     .in("I", "[1] int64")
     .in_optional("X_W", "[...] any")
-    .out("Out", "as the element")
+    .out("Out", "like the element")
     .effects(kDynamic | kMaybeUnset)
     .traits(kOnlyComputes)
     .infer([](InferContext& c) {
@@ -170,9 +170,9 @@ AB_OP(read_from_array)
 
 AB_OP(read_from_array_grad)
     .doc("Adds Out@GRAD to X@GRAD[I].")
-    .in("I", "as of the forward op")
+    .in("I", "as in the forward op")
     .in("Out@GRAD", "the gradient of the element")
-    .out("X@GRAD", "the gradient of the array; other elements stay")
+    .out("X@GRAD", "the gradient of the array; other elements keep their values")
     .effects(kDynamic | kKeepsOutputs)
     .traits(kOnlyComputes)
     .infer([](InferContext& c) {
@@ -193,7 +193,7 @@ AB_OP(read_from_array_grad)
     });
 
 AB_OP(lod_array_length)
-    .doc("Out = how many elements the array has.")
+    .doc("Out = the number of elements of the array.")
     .in("X", "an array of tensors")
     .takes("X", Holds::kAnything)
     .out("Out", "[1] int64")
@@ -203,7 +203,7 @@ AB_OP(lod_array_length)
       check_array(c, "X");
       c.set_out("Out", Shape({1}), DType::kInt64);
     })
-    .no_grad("a count")
+    .no_grad("the output is a count")
     .cpu_any([](const KernelArgs& op) -> Kernel {
       return [x = op.in("X"), out = op.out("Out")](KernelContext& c) {
         *c[out].mutable_data<int64_t>() = static_cast<int64_t>(array_in(c, x, "X").size());

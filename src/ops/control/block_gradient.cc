@@ -11,25 +11,25 @@
 namespace anabranch::control {
 namespace {
 
-// A gradient that is known by a variable of the gradient block. `shaped`: how zeros like it are made.
+// A gradient held by a variable of the gradient block. `shaped`: the variable whose shape zeros take.
 struct Inner {
   int local = -1, shaped = -1;
 };
 
-// Of a variable that the forward block writes: what a turn is given is the gradient of what it has left, what it gives
-// back is that of what it has found.
+// A variable that the forward block writes: an iteration receives the gradient of the value it left and returns the
+// gradient of the value it found.
 struct Carried : Inner {
-  int given = -1;       // its place among the gradients of outputs
-  bool ends = false;    // the turn overwrites what it finds
-  int input = -1;       // where the gradient of what was there before all turns goes
-  bool before = false;  // to Before@GRAD, not to an input's
+  int given = -1;       // its index among the gradients of outputs
+  bool ends = false;    // the iteration overwrites the value it finds
+  int input = -1;       // receives the gradient of the value from before the loop
+  bool before = false;  // writes to Before@GRAD instead of an input's gradient
 };
 
-// Of a variable that every turn reads.
+// A variable that every iteration reads.
 struct Summed : Inner {
   int input = -1;
-  int before = -1;                    // its place among the sums that the turns add to
-  std::shared_ptr<SumOverTurns> sum;  // null: the variable of the block holds the sum, and the turns add to it
+  int before = -1;                    // its index among the sums that iterations add to
+  std::shared_ptr<SumOverTurns> sum;  // null: a variable of the block holds the sum, and iterations add to it
   bool array = false;
 };
 
@@ -74,11 +74,10 @@ class Gradient {
       Carried v;
       static_cast<Inner&>(v) = inner_of(outs[i]);
       const bool given = i < douts.size() && douts[i] != ir::kEmptyVar;
-      AB_CHECK(
-          v.local >= 0 || !given || !slots.repeats, Unsupported,
-          "the gradient block has no variable {}: gradients of loops that another version has made cannot be used, "
-          "call append_backward on the program without them",
-          ir::grad_name(outs[i]));
+      AB_CHECK(v.local >= 0 || !given || !slots.repeats, Unsupported,
+               "the gradient block has no variable {}: gradients of loops made by another version cannot be used; "
+               "call append_backward on the program without them",
+               ir::grad_name(outs[i]));
       if (v.local < 0) continue;
       v.given = given ? static_cast<int>(i) : -1;
       v.ends = contains(ends, outs[i]);
@@ -86,7 +85,7 @@ class Gradient {
       v.before = in == ins.end();
       v.input = static_cast<int>(v.before ? i : static_cast<size_t>(in - ins.begin()));
       const bool array = block_->keeps_array(v.local);
-      // The original hands no gradient of a tensor from a turn to the one before.
+      // Fluid 1.8.5 passes no gradient of a tensor from an iteration to the one before.
       if (slots.repeats && !array && v.shaped >= 0 && Flags::exact_fluid()) v.ends = true;
       carried_.push_back(v);
     }
@@ -187,15 +186,16 @@ class Gradient {
 
 void declare_block_gradient(OpDef& def, const GradientSlots& slots) {
   const std::string in = slots.in, out = slots.out;
-  def.in_optional_list(in, "as of the forward op")
+  def.in_optional_list(in, "as in the forward op")
       .takes(in, Holds::kAnything)
-      .in_optional_list(out, "what the block wrote, as in Fluid's files; the gradient block names what it needs of it")
+      .in_optional_list(out,
+                        "variables that the block wrote, as in Fluid's files; the gradient block names those it needs")
       .takes(out, Holds::kAnything)
-      .in_optional_list(ir::grad_name(out), "gradients of what the block wrote; @EMPTY@ where there is none")
+      .in_optional_list(ir::grad_name(out), "gradients of the variables that the block wrote; @EMPTY@ if there is none")
       .takes(ir::grad_name(out), Holds::kAnything)
       .with(sum_slot)
-      .out_optional_list(ir::grad_name(in), "gradients of what the block read")
-      .out_optional_list("Before@GRAD", "gradients of what the outputs that are no inputs held before the op")
+      .out_optional_list(ir::grad_name(in), "gradients of the variables that the block read")
+      .out_optional_list("Before@GRAD", "gradients of the earlier values of outputs that are not inputs")
       .required_attr("sub_block", AttrType::kBlock, "the gradient block")
       .effects(kDynamic | kRunsBlock | kMaybeUnset)
       .traits(kOnlyComputes)
@@ -205,7 +205,7 @@ void declare_block_gradient(OpDef& def, const GradientSlots& slots) {
         for (int i = 0; i < c.n_out(din) && i < c.n_in(in); ++i) c.out(din, i) = c.in(in, i);
         for (int i = 0; i < c.n_out("Before@GRAD") && i < c.n_in(out); ++i) c.out("Before@GRAD", i) = c.in(out, i);
       })
-      .no_grad("second derivatives through control flow are not offered")
+      .no_grad("second derivatives through control flow are not supported")
       .cpu_any([slots](const KernelArgs& op) -> Kernel {
         return [gradient = std::make_shared<Gradient>(op, slots)](KernelContext& c) { gradient->run(c); };
       });

@@ -1,11 +1,11 @@
-// What the gradient ops of all ops with a block share: their slots, and a kernel that runs the gradient block once for
-// each turn of the forward block, the last one first.
+// Shared by the gradient ops of all ops with a block: their slots, and a kernel that runs the gradient block once per
+// iteration of the forward block, last iteration first.
 #pragma once
 #include "opdef/op_def.h"
 
 namespace anabranch::control {
 
-// Slots of a gradient op whose forward op lists what its block reads in `in`, and in `out` what it writes.
+// Slots of a gradient op: `in` lists the variables that the forward block reads, `out` those that it writes.
 struct GradientSlots {
   const char *in, *out;
   bool repeats = false;  // the block may run many times in a step

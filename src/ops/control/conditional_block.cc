@@ -1,6 +1,6 @@
-// A block that runs when its condition holds. Its gradient runs the gradient block when the forward block ran, and
-// gives zeros otherwise. The values that the forward block computed stay in it until the next step, so the variable
-// `Scope` carries nothing: it orders the gradient after the forward op.
+// A block that runs if its condition holds. The gradient op runs the gradient block if the forward block ran, and gives
+// zeros otherwise. Values computed by the forward block stay in it until the next step, so the variable `Scope` is
+// empty: it only orders the gradient after the forward op.
 #include "ops/control/block_gradient.h"
 
 namespace anabranch::control::conditional_block_op {
@@ -8,11 +8,11 @@ namespace {
 
 bool holds(const KernelContext& c, In cond) {
   const Tensor& t = c.at(cond, 0);
-  AB_CHECK(t.numel() == 1, InvalidArgument, "the condition has shape {}, expected one element", t.shape().str());
+  AB_CHECK(t.numel() == 1, InvalidArgument, "the condition must have one element, got shape {}", t.shape().str());
   return *t.data<bool>();
 }
 
-// "Is there any row": a side of a row-wise if-else runs when nothing that it reads is empty.
+// A branch of a row-wise if-else runs if all of its inputs have rows.
 bool has_rows(const KernelContext& c, In reads) {
   for (int i = 0; i < reads.count; ++i) {
     const auto* t = c.value(reads, i).get<Tensor>();
@@ -30,15 +30,15 @@ namespace {
 // With and without a gradient: programs for inference hold the second.
 OpDef& declare_branch(const char* type) {
   return declare_op(type, __FILE__)
-      .doc("Runs sub_block when Cond holds (a scalar condition), or when everything that it reads has rows.")
+      .doc("Runs sub_block if Cond is true (a scalar condition), or if all of its inputs have rows.")
       .in_list("Cond", "[1] bool, or the masks of a row-wise condition")
-      .in_optional_list("Input", "what the block reads from outside")
+      .in_optional_list("Input", "outer variables that the block reads")
       .takes("Input", Holds::kAnything)
-      .out_list("Out", "what the block writes outside")
+      .out_list("Out", "outer variables that the block writes")
       .out_optional("Scope", "orders the gradient after this op")
       .required_attr("sub_block", AttrType::kBlock, "the block")
       .attr<bool>("is_scalar_condition", false, "Cond is one truth value")
-      .attr<std::vector<std::string>>("skip_eager_deletion_vars", {}, "nothing to do: values of a block stay in it")
+      .attr<std::vector<std::string>>("skip_eager_deletion_vars", {}, "ignored: values of a block stay in it")
       .effects(kDynamic | kRunsBlock | kMaybeUnset | kKeepsOutputs)
       .traits(kOnlyComputes)
       .infer([](InferContext& c) { c.out("Scope").kind = VarKind::kStepScopes; })
@@ -61,19 +61,19 @@ void declare_branches() {
     fill_block_gradient(g, op, kSlots);
     op.in("Cond", g.in("Cond")).in("Scope", g.out("Scope"));
   });
-  declare_branch("conditional_block_infer").no_grad("of programs for inference; conditional_block has one");
+  declare_branch("conditional_block_infer").no_grad("it is for inference; conditional_block has a gradient");
 }
 AB_OPS(declare_branches);
 
 void declare_conditional_block_grad() {
   OpDef& def = declare_op("conditional_block_grad", __FILE__);
-  def.doc("Input@GRAD: what the gradient block computed, or zeros when the block did not run.")
-      .in_optional_list("Cond", "as of the forward op; whether the block ran is known by its frame");
+  def.doc("Input@GRAD = the result of the gradient block, or zeros if the block did not run.")
+      .in_optional_list("Cond", "as in the forward op; the activation frame records whether the block ran");
   declare_block_gradient(def, kSlots);
   def.in_optional("Scope", "orders this op after the forward op")
       .takes("Scope", Holds::kAnything)
       .attr<bool>("is_scalar_condition", false, "Cond is one truth value")
-      .attr<std::vector<std::string>>("skip_eager_deletion_vars", {}, "as of the forward op");
+      .attr<std::vector<std::string>>("skip_eager_deletion_vars", {}, "as in the forward op");
 }
 AB_OPS(declare_conditional_block_grad);
 

@@ -1,4 +1,4 @@
-// The devices that a program of an early Fluid shares its work among.
+// Lists the devices that early Fluid programs distribute work over.
 #include <memory>
 #include <vector>
 
@@ -10,13 +10,13 @@ namespace anabranch::control::get_places_op {
 namespace {
 
 AB_OP(get_places)
-    .doc("Out = a list of places. There is one kind, the CPU; replicas are what work is shared among.")
+    .doc("Out = a list of places, all of them the CPU. Replicas, not places, divide the work.")
     .out("Out", "a PLACE_LIST")
-    .attr<int32_t>("device_count", 0, "how many; 0: as many as there are", at_least<int32_t>("device_count", 0))
+    .attr<int32_t>("device_count", 0, "number of places; 0: all", at_least<int32_t>("device_count", 0))
     .attr<std::string>("device_type", "AUTO", "AUTO or CPU", one_of("device_type", {"AUTO", "CPU", "CUDA"}))
     .traits(kOnlyComputes)
     .infer([](InferContext& c) { c.out("Out").kind = VarKind::kPlaceList; })
-    .no_grad("places are no numbers")
+    .no_grad("places are not numeric")
     .cpu_any([](const KernelArgs& op) -> Kernel {
       AB_CHECK(op.attr<std::string>("device_type") != "CUDA", InvalidArgument,
                "device_type must be AUTO or CPU: there are 0 CUDA devices");

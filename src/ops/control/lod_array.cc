@@ -1,5 +1,5 @@
-// A batch of sequences as an array with one tensor for each step, and back: element t holds part t of each sequence
-// that has one, the longest sequence first.
+// Converts a batch of sequences to an array with one tensor per step, and back: element t holds part t of every
+// sequence that has one, longest sequence first.
 #include <algorithm>
 
 #include "opdef/op_def.h"
@@ -23,7 +23,7 @@ void resize_array(TensorArray& array, int64_t size) {
   }
 }
 
-// The rows of a tensor of sequences spread over the array.
+// Distributes the rows of a tensor of sequences over the array.
 void spread(const Tensor& x, const RankTable& table, const Steps& steps, bool with_lod, TensorArray& out) {
   resize_array(out, table.steps());
   for (int64_t t = 0; t < table.steps(); ++t) {
@@ -45,7 +45,7 @@ void spread(const Tensor& x, const RankTable& table, const Steps& steps, bool wi
   }
 }
 
-// The opposite; elements that nobody wrote are zero where that is allowed.
+// The inverse; elements that were never written are zero if that is allowed.
 void collect(const TensorArray& array, const RankTable& table, const Steps& steps, bool may_miss, Tensor& out) {
   if (may_miss) std::memset(out.mutable_raw(), 0, out.bytes());
   for (int64_t t = 0; t < table.steps(); ++t) {
@@ -66,7 +66,7 @@ void collect(const TensorArray& array, const RankTable& table, const Steps& step
   }
 }
 
-// The sequences of what the elements make together.
+// The LoD of the elements together.
 LoD joined_lod(const TensorArray& array, const RankTable& table) {
   std::vector<int64_t> starts(table.items.size() + 1, 0);
   for (const auto& item : table.items) starts[static_cast<size_t>(item.index) + 1] = item.length;
@@ -105,7 +105,7 @@ void check_elements(const TensorArray& array, const RankTable& table) {
 }
 
 AB_OP(lod_tensor_to_array)
-    .doc("Out[t] = part t of each sequence of X that has one, in the order of the table.")
+    .doc("Out[t] = part t of each sequence of X that has one, in table order.")
     .in("X", "with the sequences of the table")
     .in("RankTable", "of lod_rank_table")
     .takes("RankTable", Holds::kAnything)
@@ -131,7 +131,9 @@ AB_OP(lod_tensor_to_array)
     });
 
 AB_GRAD(lod_tensor_to_array)
-    .doc("X@GRAD: the rows of the elements of Out@GRAD at their places; zeros for elements without a gradient.")
+    .doc(
+        "X@GRAD: the rows of the elements of Out@GRAD at their original positions; zeros for elements without a "
+        "gradient.")
     .takes("RankTable", Holds::kAnything)
     .takes("Out@GRAD", Holds::kAnything)
     .effects(kDynamic | kMaybeUnset)
@@ -146,7 +148,7 @@ AB_GRAD(lod_tensor_to_array)
     });
 
 AB_OP(array_to_lod_tensor)
-    .doc("Out = the elements of X as sequences in their first order: what lod_tensor_to_array undoes.")
+    .doc("Out = the elements of X as sequences in their original order: the inverse of lod_tensor_to_array.")
     .in("X", "an array with one element for each step")
     .takes("X", Holds::kAnything)
     .in("RankTable", "of lod_rank_table")

@@ -1,4 +1,4 @@
-// Sequences that ops of control flow move as wholes: by the offsets of one level, or row by row where there are none.
+// Sequences that control-flow ops move as a whole: by the offsets of one level, or row by row without LoD.
 #pragma once
 #include <cstring>
 
@@ -20,7 +20,7 @@ inline void copy_rows(const Tensor& from, int64_t first, Tensor& to, int64_t at,
               static_cast<size_t>(count) * bytes);
 }
 
-// The pieces of a tensor at one level of its sequences: the sequences of that level, or rows where there are no levels.
+// The items of a tensor at one LoD level: the sequences of that level, or rows without LoD.
 class Pieces {
  public:
   Pieces() = default;
@@ -33,7 +33,7 @@ class Pieces {
   int64_t count() const { return below_.empty() ? rows_ : static_cast<int64_t>(below_[0].size()) - 1; }
   bool have_lod() const { return !below_.empty(); }
   size_t levels() const { return below_.size(); }
-  // Rows of pieces [begin, end), and their sequences.
+  // Rows of items [begin, end), and their LoD.
   Rows rows(int64_t begin, int64_t end) const {
     if (below_.empty()) return {begin, end - begin};
     int64_t first = begin, last = end;
@@ -57,10 +57,10 @@ inline void give_lod(Tensor& t, LoD lod) {
   t.set_lod(lod.empty() ? LoDRef() : std::make_shared<const LoD>(std::move(lod)));
 }
 
-// As `like`, with another number of rows.
+// Like `like`, with another number of rows.
 inline void resize_rows(Tensor& t, const Tensor& like, int64_t rows) {
   Shape shape = like.shape();
-  AB_CHECK(shape.rank() > 0, InvalidArgument, "a tensor of sequences must have an axis");
+  AB_CHECK(shape.rank() > 0, InvalidArgument, "a tensor of sequences must have at least one axis, got a scalar");
   shape.set(0, rows);
   if (t.is_shared()) t = Tensor();
   t.resize(shape, like.dtype());

@@ -1,4 +1,4 @@
-// A tensor on its way, written to the standard output of the process.
+// Writes a tensor to the standard output of the process.
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -32,7 +32,7 @@ std::string numbers(const Tensor& t, int most) {
   return text + (n == t.numel() ? "]" : n > 0 ? ", ...]" : "...]");
 }
 
-// All of it in one write, so that what several threads print does not mix.
+// One write for the whole text, so that output of several threads does not interleave.
 void print(const Form& form, const Tensor& t, int replica) {
   std::string text = form.message;
   const auto add = [&](const std::string& part) { text += (text.empty() ? "" : "  ") + part; };
@@ -65,19 +65,19 @@ Kernel print_kernel(const KernelArgs& op) {
 }
 
 AB_OP(print)
-    .doc("Out = In, which is written to the standard output.")
+    .doc("Out = In; prints In to the standard output.")
     .in("In", "[...]")
-    .out("Out", "as In")
-    .attr<int32_t>("first_n", -1, "prints so many times since the program was made ready; negative: always")
-    .attr<std::string>("message", "", "put in front")
-    .attr<int32_t>("summarize", -1, "numbers that are printed; negative: all")
-    .attr<bool>("print_tensor_name", true, "the variable's name is printed")
-    .attr<bool>("print_tensor_type", true, "the dtype is printed")
-    .attr<bool>("print_tensor_shape", true, "the shape is printed")
-    .attr<bool>("print_tensor_lod", true, "sequences are printed")
-    .attr<std::string>("print_phase", "BOTH", "when: of the tensor, of its gradient, or of both",
+    .out("Out", "like In")
+    .attr<int32_t>("first_n", -1, "number of times to print after the program is prepared; negative: always")
+    .attr<std::string>("message", "", "text printed first")
+    .attr<int32_t>("summarize", -1, "number of elements to print; negative: all")
+    .attr<bool>("print_tensor_name", true, "prints the variable's name")
+    .attr<bool>("print_tensor_type", true, "prints the dtype")
+    .attr<bool>("print_tensor_shape", true, "prints the shape")
+    .attr<bool>("print_tensor_lod", true, "prints the LoD")
+    .attr<std::string>("print_phase", "BOTH", "prints the tensor, its gradient, or both",
                        one_of("print_phase", {"BOTH", "FORWARD", "BACKWARD"}))
-    .attr<bool>("is_forward", true, "In is no gradient")
+    .attr<bool>("is_forward", true, "In is a forward value, not a gradient")
     .effects(kOrdered)
     .infer([](InferContext& c) {
       check_tensor(c, "In");

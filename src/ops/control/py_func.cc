@@ -1,4 +1,4 @@
-// A function of the user's language as an op, and as its gradient.
+// Calls a user's function as an op or as the gradient of one.
 #include <algorithm>
 
 #include "core/callables.h"
@@ -24,7 +24,8 @@ Kernel call(const KernelArgs& op) {
   };
 }
 
-// What the user's gradient gets: inputs and outputs but for those that he left out, and the gradients of the outputs.
+// Inputs of the user's gradient function: inputs and outputs, except those that the user skips, and the gradients of
+// the outputs.
 void differentiate(GradContext& g) {
   const auto backward = g.attr<int32_t>("backward_callable_id");
   if (backward < 0) return;
@@ -47,13 +48,14 @@ void differentiate(GradContext& g) {
 }
 
 AB_OP(py_func)
-    .doc("Out = f(X), f a function of the process: of Python, where the layer py_func made the op.")
+    .doc("Out = f(X), where f is a function of the process, for the layer py_func one of Python.")
     .in_optional_list("X", "tensors")
     .takes("X", Holds::kAnything)
-    .out_list("Out", "tensors; of the shapes that the program declares, or others")
-    .attr<int32_t>("forward_callable_id", 0, "number of the function")
-    .attr<int32_t>("backward_callable_id", -1, "number of its gradient; -1: nothing flows through it")
-    .attr<std::vector<std::string>>("backward_skip_vars", {}, "inputs and outputs that the gradient does not read")
+    .out_list("Out", "tensors; their shapes may differ from those that the program declares")
+    .attr<int32_t>("forward_callable_id", 0, "id of the function")
+    .attr<int32_t>("backward_callable_id", -1, "id of its gradient function; -1: the op has no gradient")
+    .attr<std::vector<std::string>>("backward_skip_vars", {},
+                                    "inputs and outputs that the gradient function does not take")
     .effects(kDynamic | kOrdered | kMaybeUnset)
     .infer([](InferContext&) {})
     .grad(differentiate)

@@ -14,7 +14,7 @@ int64_t RankTable::going_on(int64_t step) const {
 
 namespace {
 
-// Told from other opaque objects by its own marks around it.
+// The marks at both ends distinguish it from other opaque objects.
 struct HeldTable {
   static constexpr uint64_t kMark = 0x72616e6b5f746162u;
   uint64_t mark = kMark;
@@ -39,7 +39,8 @@ void fill(const LoD& lod, int level, RankTable* table) {
 const RankTable& rank_table(const KernelContext& c, In in) {
   const auto* held = c.value(in).get<std::shared_ptr<void>>();
   const auto* table = held ? static_cast<const HeldTable*>(held->get()) : nullptr;
-  AB_CHECK(table && table->mark == HeldTable::kMark, InvalidArgument, "RankTable must hold what lod_rank_table makes");
+  AB_CHECK(table && table->mark == HeldTable::kMark, InvalidArgument,
+           "RankTable must hold an output of lod_rank_table");
   return table->table;
 }
 
@@ -69,17 +70,17 @@ LoD Steps::part_lod(int64_t step, int64_t rank) const {
 }
 
 AB_OP(lod_rank_table)
-    .doc("Out = the sequences of one level of X by length, the longest first; equal ones keep their order.")
-    .in("X", "with sequences")
+    .doc("Out = the sequences of one level of X by descending length; equal lengths keep their order.")
+    .in("X", "a tensor with LoD")
     .out("Out", "a table")
-    .attr<int32_t>("level", 0, "the level of sequences")
+    .attr<int32_t>("level", 0, "LoD level to sort")
     .effects(kDynamic)
     .traits(kOnlyComputes)
     .infer([](InferContext& c) {
       c.out("Out").kind = VarKind::kLoDRankTable;
       c.out("Out").shape = Shape();
     })
-    .no_grad("an order")
+    .no_grad("the output is an order")
     .cpu_any([](const KernelArgs& op) -> Kernel {
       return [x = op.in("X"), out = op.out("Out"), level = op.attr<int32_t>("level")](KernelContext& c) {
         auto& held = c.value(out).as<std::shared_ptr<void>>();
@@ -91,14 +92,14 @@ AB_OP(lod_rank_table)
     });
 
 AB_OP(max_sequence_len)
-    .doc("Out = how many parts the longest sequence of the table has.")
+    .doc("Out = the length of the longest sequence of the table.")
     .in("RankTable", "of lod_rank_table")
     .takes("RankTable", Holds::kAnything)
     .out("Out", "[1] int64")
     .effects(kDynamic)
     .traits(kOnlyComputes)
     .infer([](InferContext& c) { c.set_out("Out", scalar_shape(), DType::kInt64); })
-    .no_grad("a count")
+    .no_grad("the output is a count")
     .cpu_any([](const KernelArgs& op) -> Kernel {
       return [table = op.in("RankTable"), out = op.out("Out")](KernelContext& c) {
         *c[out].mutable_data<int64_t>() = rank_table(c, table).steps();
@@ -107,11 +108,11 @@ AB_OP(max_sequence_len)
 
 namespace {
 
-// fn(rank, first piece) ... of a tensor that is ordered by the table: pieces of its outermost level, or rows.
+// fn(rank, first item) ... for a tensor in table order: items of its outermost level, or rows.
 Pieces ordered_pieces(const RankTable& table, const LoD& lod, int64_t rows) {
   Pieces pieces(lod, 0, rows);
   AB_CHECK(pieces.count() == static_cast<int64_t>(table.items.size()), ShapeMismatch,
-           "X must have one sequence, or row, for each of the {} in the table, got {}", table.items.size(),
+           "X must have one sequence or row for each of the {} sequences of the table, got {}", table.items.size(),
            pieces.count());
   return pieces;
 }
@@ -131,11 +132,11 @@ void reorder(const RankTable& table, const Tensor& x, const Pieces& pieces, Tens
 }  // namespace
 
 AB_OP(reorder_lod_tensor_by_rank)
-    .doc("Out = the sequences of X, or its rows where it has none, in the order of the table.")
-    .in("X", "as many sequences or rows as the table has")
+    .doc("Out = the sequences of X, or its rows without LoD, in table order.")
+    .in("X", "one sequence or row per sequence of the table")
     .in("RankTable", "of lod_rank_table")
     .takes("RankTable", Holds::kAnything)
-    .out("Out", "as X")
+    .out("Out", "like X")
     .effects(kDynamic)
     .traits(kOnlyComputes)
     .infer([](InferContext& c) {
@@ -178,12 +179,12 @@ AB_GRAD(reorder_lod_tensor_by_rank)
     });
 
 AB_OP(shrink_rnn_memory)
-    .doc("Out = the first sequences of X, or rows: as many as sequences of the table have a part number I.")
-    .in("X", "in the order of the table")
+    .doc("Out = the first N sequences (or rows) of X, where N sequences of the table are longer than I.")
+    .in("X", "in table order")
     .in("RankTable", "of lod_rank_table")
     .takes("RankTable", Holds::kAnything)
     .in("I", "[1] int64")
-    .out("Out", "as X")
+    .out("Out", "like X")
     .effects(kDynamic)
     .traits(kOnlyComputes)
     .infer([](InferContext& c) {
@@ -200,7 +201,7 @@ AB_OP(shrink_rnn_memory)
                  "I must be one int64, got {} {}", dtype_name(c[at].dtype()), c[at].shape().str());
         const Pieces pieces(c[x].lod(), 0, c[x].rows());
         const int64_t n = rank_table(c, table).going_on(*c[at].data<int64_t>());
-        AB_CHECK(n <= pieces.count(), ShapeMismatch, "X must have at least {} sequences, or rows, got {}", n,
+        AB_CHECK(n <= pieces.count(), ShapeMismatch, "X must have at least {} sequences or rows, got {}", n,
                  pieces.count());
         Tensor& to = c.value(out).as<Tensor>();
         const int64_t rows = pieces.rows(0, n).count;
@@ -211,7 +212,7 @@ AB_OP(shrink_rnn_memory)
     });
 
 AB_GRAD(shrink_rnn_memory)
-    .doc("X@GRAD = Out@GRAD, and zeros for the sequences that have ended.")
+    .doc("X@GRAD = Out@GRAD, and zeros for sequences that have ended.")
     .effects(kDynamic)
     .traits(kOnlyComputes)
     .infer([](InferContext& c) { c.same_as("X@GRAD", "X"); })

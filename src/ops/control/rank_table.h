@@ -1,5 +1,5 @@
-// Sequences by length, the longest first: the order in which the steps of a batch of sequences are computed together,
-// so that those still going on are always the first rows.
+// Sequences by descending length: a batch is computed step by step in this order, so unfinished sequences are always
+// the first rows.
 #pragma once
 #include <memory>
 #include <vector>
@@ -12,20 +12,20 @@ namespace anabranch::control {
 
 struct RankTable {
   struct Item {
-    int64_t index, length;  // of the sequence in its level
+    int64_t index, length;  // of the sequence at its level
   };
   std::vector<Item> items;  // equal lengths keep their order
-  LoD above;                // the levels over the ranked one
+  LoD above;                // levels above the ranked one
 
   int64_t steps() const { return items.empty() ? 0 : items[0].length; }
-  // How many sequences have more than `step` parts.
+  // Number of sequences with more than `step` parts.
   int64_t going_on(int64_t step) const;
 };
 
 const RankTable& rank_table(const KernelContext& c, In in);
 
-// Parts of sequences: part `step` of each sequence of the table that has one, by step and by rank. The parts are
-// sequences of the level below the ranked one, or rows where there is none.
+// Parts of sequences by step and rank: part `step` of each sequence of the table that has one. Parts are sequences of
+// the level below the ranked one, or rows if there is none.
 class Steps {
  public:
   Steps(const RankTable& table, const LoD& lod, int64_t rows);

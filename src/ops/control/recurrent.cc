@@ -1,4 +1,4 @@
-// A block for each step of tensors [steps, ...], with memories that a step hands to the next one.
+// Runs a block for each step of tensors [steps, ...]; memories carry values from one step to the next.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -33,7 +33,8 @@ void put_step(const Tensor& from, Tensor& to, int64_t step, int64_t steps, const
   for (int i = 0; i < from.shape().rank(); ++i) all.set(i + 1, from.shape()[i]);
   if (!(to.shape() == all && to.dtype() == from.dtype() && to.initialized())) {
     AB_CHECK(!to.initialized() || to.shape().rank() == 0, ShapeMismatch,
-             "{} must be alike in each step, got {} after steps of {}", what, from.shape().str(), to.shape().str());
+             "{} must have the same shape in every step, got {} after steps of {}", what, from.shape().str(),
+             to.shape().str());
     to.resize(all, from.dtype());
     to.set_lod(LoDRef());
   }
@@ -70,8 +71,8 @@ void check_memories(const ir::Op& op) {
   const auto &memories = op.attr<Names>("ex_states"), &made_by = op.attr<Names>("states");
   const size_t begun = op.input("initial_states").size();
   AB_CHECK(memories.size() == made_by.size() && memories.size() == begun, InvalidArgument,
-           "ex_states, states and initial_states must be as many, got {}, {} and {}", memories.size(), made_by.size(),
-           begun);
+           "ex_states, states and initial_states must have the same length, got {}, {} and {}", memories.size(),
+           made_by.size(), begun);
 }
 
 class Recurrent {
@@ -126,10 +127,11 @@ class Recurrent {
   In inputs_, begun_by_;
   Out outputs_;
   std::vector<int> x_, y_, memories_, made_by_;
-  std::vector<Value*> before_;  // what the turn before has made
+  std::vector<Value*> before_;  // outputs of the previous iteration
 };
 
-// Turns backwards: the gradient of what a step makes for the next one is that of the memory of the next one.
+// Iterations in reverse: the gradient of a value that a step leaves to the next is the gradient of the next step's
+// memory.
 class RecurrentGradient {
  public:
   explicit RecurrentGradient(const KernelArgs& op) : block_(op.block("sub_block")), reverse_(op.attr<bool>("reverse")) {
@@ -160,7 +162,7 @@ class RecurrentGradient {
   void run(KernelContext& c) {
     const int turns = block_->turns();
     const int64_t steps = steps_of(c, inputs_);
-    AB_CHECK(turns == steps, InvalidArgument, "the forward op has run {} steps, inputs have {}", turns, steps);
+    AB_CHECK(turns == steps, InvalidArgument, "inputs must have the {} steps of the forward op, got {}", turns, steps);
     block_->begin();
     block_->enter();
     for (size_t p = 0; p < parameters_.size(); ++p) begin_parameter(c, p);
@@ -199,7 +201,7 @@ class RecurrentGradient {
     }
   }
 
-  // Steps add to the elements of an array, and hand it to each other.
+  // Steps add to the elements of an array and pass it along.
   void find_sums(const ir::Op& op) {
     const auto& names = op.input("parameters");
     const auto whole = op.has_attr(kWholeArrays) ? op.attr<Names>(kWholeArrays) : Names{};
@@ -239,7 +241,7 @@ class RecurrentGradient {
     const Tensor& all = c.at(douts_, static_cast<int>(i));
     Tensor& to = block_->value(y_[i]).as<Tensor>();
     if (std::find(made_by_.begin(), made_by_.end(), y_[i]) == made_by_.end()) return copy_step(all, step, to);
-    copy_step(all, step, part_);  // a memory that is an output, too
+    copy_step(all, step, part_);  // a memory that is also an output
     add_tensor(c, part_, to);
   }
 
@@ -263,29 +265,29 @@ class RecurrentGradient {
   const bool reverse_;
   In inputs_, begun_by_, douts_, before_;
   Out dx_, dbegun_, dparameters_;
-  std::vector<int> x_, y_, parameters_, memories_, made_by_;  // gradients in the block, -1 where there is none
-  std::vector<char> given_, inside_;  // gradients of outputs there are; variables of the block that hold a sum
+  std::vector<int> x_, y_, parameters_, memories_, made_by_;  // gradients in the block, -1 if there is none
+  std::vector<char> given_, inside_;  // requested gradients of outputs; variables of the block that hold a sum
   std::vector<int> sum_before_;
   std::vector<SumOverTurns> sums_;
   Tensor part_;
 };
 
 void memories(OpDef& def) {
-  def.attr<bool>("has_states", false, "there are memories")
-      .attr<Names>("ex_states", {}, "memories: variables of the block that hold what the step before has made")
-      .attr<Names>("states", {}, "the variables of the block that the next step finds in them")
-      .attr<bool>("reverse", false, "the last step is computed first")
-      .attr<bool>("is_train", true, "nothing to do: variables are kept where a gradient needs them")
-      .attr<Names>("skip_eager_deletion_vars", {}, "nothing to do: values of a block stay in it");
+  def.attr<bool>("has_states", false, "the block has memories")
+      .attr<Names>("ex_states", {}, "memories: variables of the block with values of the previous step")
+      .attr<Names>("states", {}, "variables of the block that become the memories of the next step")
+      .attr<bool>("reverse", false, "computes the last step first")
+      .attr<bool>("is_train", true, "ignored: variables are kept if a gradient needs them")
+      .attr<Names>("skip_eager_deletion_vars", {}, "ignored: values of a block stay in it");
 }
 
 AB_OP(recurrent)
     .doc(
-        "Runs sub_block for each step along the first axis of inputs; outputs are what its variables of the same names "
-        "held after each step.")
+        "Runs sub_block for each step along the first axis of inputs; outputs hold the values of its variables of the "
+        "same names after each step.")
     .in_list("inputs", "[steps, ...]; the block sees one step of each by the same name")
-    .in_optional_list("initial_states", "what the memories hold in the first step")
-    .in_optional_list("parameters", "what else the block reads from outside")
+    .in_optional_list("initial_states", "values of the memories in the first step")
+    .in_optional_list("parameters", "other outer variables that the block reads")
     .takes("parameters", Holds::kAnything)
     .out_list("outputs", "[steps, ...]")
     .out_optional("step_scopes", "orders the gradient after this op")
@@ -316,19 +318,19 @@ AB_OP(recurrent)
 
 AB_OP(recurrent_grad)
     .doc("Runs the gradient block once for each step, the last one first.")
-    .in_list("inputs", "as of the forward op")
-    .in_optional_list("initial_states", "as of the forward op")
-    .in_optional_list("parameters", "as of the forward op")
+    .in_list("inputs", "as in the forward op")
+    .in_optional_list("initial_states", "as in the forward op")
+    .in_optional_list("parameters", "as in the forward op")
     .takes("parameters", Holds::kAnything)
     .in_optional_list("outputs", "of the forward op")
     .takes("outputs", Holds::kAnything)
     .in_optional("step_scopes", "orders this op after the forward op")
     .takes("step_scopes", Holds::kAnything)
-    .in_optional_list("outputs@GRAD", "gradients of the outputs; @EMPTY@ where there is none")
+    .in_optional_list("outputs@GRAD", "gradients of the outputs; @EMPTY@ if there is none")
     .with(sum_slot)
-    .out_optional_list("inputs@GRAD", "as inputs")
-    .out_optional_list("initial_states@GRAD", "as initial_states")
-    .out_optional_list("parameters@GRAD", "as parameters, added up over the steps")
+    .out_optional_list("inputs@GRAD", "like inputs")
+    .out_optional_list("initial_states@GRAD", "like initial_states")
+    .out_optional_list("parameters@GRAD", "like parameters, summed over the steps")
     .required_attr("sub_block", AttrType::kBlock, "the gradient block")
     .with(memories)
     .effects(kDynamic | kRunsBlock | kMaybeUnset | kRepeats)
@@ -340,16 +342,16 @@ AB_OP(recurrent_grad)
         for (int i = 0; i < c.n_out(gradient) && i < c.n_in(slot); ++i) c.out(gradient, i) = c.in(slot, i);
       }
     })
-    .no_grad("second derivatives through control flow are not offered")
+    .no_grad("second derivatives through control flow are not supported")
     .cpu_any([](const KernelArgs& op) -> Kernel {
       return [gradient = std::make_shared<RecurrentGradient>(op)](KernelContext& c) { gradient->run(c); };
     });
 
 AB_OP(rnn_memory_helper)
-    .doc("Out = a copy of X: what a step hands on.")
+    .doc("Out = a copy of X, which a step passes to the next.")
     .in("X", "[...] any")
-    .out("Out", "as X")
-    .attr<int32_t>("dtype", 5, "nothing to do: the dtype is that of X")
+    .out("Out", "like X")
+    .attr<int32_t>("dtype", 5, "ignored: the dtype is that of X")
     .traits(kOnlyComputes)
     .infer([](InferContext& c) { c.same_as("Out", "X"); })
     .grad_reads({"X"})

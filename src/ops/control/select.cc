@@ -1,4 +1,4 @@
-// Choosing between variables by a mask: what joins the branches of layers.cond.
+// Selects one of several variables by a mask: joins the branches of layers.cond.
 #include "opdef/op_def.h"
 
 namespace anabranch::control::select_op {
@@ -6,9 +6,9 @@ namespace {
 
 int chosen(const KernelContext& c, In mask, int branches) {
   const Tensor& m = c[mask];
-  AB_CHECK(m.numel() == 1, InvalidArgument, "Mask has shape {}, expected one element", m.shape().str());
+  AB_CHECK(m.numel() == 1, InvalidArgument, "Mask must have one element, got shape {}", m.shape().str());
   const int32_t k = *m.data<int32_t>();
-  AB_CHECK(k >= 0 && k < branches, InvalidArgument, "Mask is {}, there are {} branches", k, branches);
+  AB_CHECK(k >= 0 && k < branches, InvalidArgument, "Mask must be one of the {1} branches, got {0}", k, branches);
   return k;
 }
 
@@ -16,10 +16,10 @@ int chosen(const KernelContext& c, In mask, int branches) {
 
 AB_OP(select_input)
     .doc("Out = X[Mask].")
-    .in_list("X", "branches, alike in kind")
+    .in_list("X", "one variable per branch, all of one kind")
     .takes("X", Holds::kAnything)
-    .in("Mask", "[1] int32, which branch")
-    .out("Out", "as the chosen X")
+    .in("Mask", "[1] int32, index of the branch")
+    .out("Out", "like the selected X")
     .effects(kDynamic | kMaybeUnset)
     .traits(kOnlyComputes)
     .infer([](InferContext& c) {
@@ -35,11 +35,11 @@ AB_OP(select_input)
     });
 
 AB_OP(select_output)
-    .doc("Out[Mask] = X; the other outputs keep what they hold.")
+    .doc("Out[Mask] = X; the other outputs keep their values.")
     .in("X", "any")
     .takes("X", Holds::kAnything)
-    .in("Mask", "[1] int32, which output")
-    .out_list("Out", "as X")
+    .in("Mask", "[1] int32, index of the output")
+    .out_list("Out", "like X")
     .effects(kDynamic | kMaybeUnset | kKeepsOutputs)
     .traits(kOnlyComputes)
     .infer([](InferContext& c) {

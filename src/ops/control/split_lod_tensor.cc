@@ -1,4 +1,4 @@
-// Rows, or sequences, sent to one of two tensors by a mask, and put together again: a branch for each row.
+// Splits rows or sequences over two tensors by a mask, and merges them again: a branch per row.
 #include <algorithm>
 
 #include "opdef/op_def.h"
@@ -11,11 +11,12 @@ namespace {
 const bool* mask_of(const KernelContext& c, In mask, int64_t pieces) {
   const Tensor& t = c[mask];
   AB_CHECK(t.dtype() == DType::kBool && t.numel() == pieces, ShapeMismatch,
-           "Mask must hold one bool for each of {} pieces, got {} {}", pieces, dtype_name(t.dtype()), t.shape().str());
+           "Mask must hold one bool for each of {} sequences or rows, got {} {}", pieces, dtype_name(t.dtype()),
+           t.shape().str());
   return t.data<bool>();
 }
 
-// fn(side, pieces [begin, end)) for the runs of pieces that go to one side: 1 where the mask holds.
+// fn(side, items [begin, end)) for each run of consecutive items of one side: 1 where the mask is true.
 template <class Fn> void each_run(const bool* mask, int64_t n, Fn&& fn) {
   for (int64_t i = 0; i < n;) {
     int64_t end = i + 1;
@@ -27,7 +28,7 @@ template <class Fn> void each_run(const bool* mask, int64_t n, Fn&& fn) {
 
 void split(const Tensor& x, const bool* mask, const Pieces& pieces, Tensor* const (&outs)[2]) {
   int64_t rows[2] = {0, 0}, at[2] = {0, 0};
-  LoD lods[2];  // a side that no piece goes to has sequences, too: none
+  LoD lods[2];  // an empty side has (empty) LoD, too
   for (LoD& lod : lods) lod.assign(pieces.levels(), {0});
   each_run(mask, pieces.count(), [&](int side, int64_t begin, int64_t end) {
     rows[side] += pieces.rows(begin, end).count;
@@ -45,7 +46,7 @@ void split(const Tensor& x, const bool* mask, const Pieces& pieces, Tensor* cons
   });
 }
 
-// The gradient of split: rows go back; those of a side without a gradient are zero.
+// The gradient of the split: rows return to their positions; those of a side without a gradient are zero.
 void unsplit(const bool* mask, const Pieces& pieces, const Tensor* const (&sides)[2], Tensor& out) {
   int64_t at[2] = {0, 0};
   std::memset(out.mutable_raw(), 0, out.bytes());
@@ -55,7 +56,7 @@ void unsplit(const bool* mask, const Pieces& pieces, const Tensor* const (&sides
     if (from) {
       AB_CHECK(
           at[side] + run.count <= from->rows() && from->row_elems() == out.row_elems() && from->dtype() == out.dtype(),
-          ShapeMismatch, "the part for {} must have at least {} rows like {}, got {}", side ? "true" : "false",
+          ShapeMismatch, "the branch for {} must have at least {} rows like {}, got {}", side ? "true" : "false",
           at[side] + run.count, out.shape().str(), from->shape().str());
       copy_rows(*from, at[side], out, run.first, run.count);
     }
@@ -69,7 +70,7 @@ const Tensor* tensor_or_null(const KernelContext& c, In in) {
   return t && t->initialized() ? t : nullptr;
 }
 
-// Pieces of the two parts of a merge, and where their rows go.
+// Items of the two sides of a merge, and the destinations of their rows.
 struct Parts {
   Parts(const KernelContext& c, In x, In in_true, In in_false, int level)
       : parts{tensor_or_null(c, in_false), tensor_or_null(c, in_true)} {
@@ -77,20 +78,21 @@ struct Parts {
     for (int side : {0, 1}) {
       if (!parts[side]) continue;
       const LoD& lod = parts[side]->lod();
-      AB_CHECK(!by_sequences || !lod.empty(), InvalidArgument, "the part for {} must have sequences, as X has",
+      AB_CHECK(!by_sequences || !lod.empty(), InvalidArgument, "the branch for {} must have LoD because X has it",
                side ? "true" : "false");
       pieces[side] = Pieces(by_sequences ? lod : LoD{}, 0, parts[side]->rows());
     }
     if (by_sequences)
       above.assign(c[x].lod().begin(), c[x].lod().begin() + std::min<int64_t>(level, c[x].lod().size()));
   }
-  // fn(side, its piece) in the order of the result.
+  // fn(side, its item) in the order of the result.
   template <class Fn> void each(const bool* mask, int64_t n, Fn&& fn) const {
     int64_t next[2] = {0, 0};
     each_run(mask, n, [&](int side, int64_t begin, int64_t end) {
       const int64_t count = end - begin, last = next[side] + count;
-      AB_CHECK(last <= pieces[side].count(), ShapeMismatch, "the part for {} must have at least {} pieces, got {}",
-               side ? "true" : "false", last, pieces[side].count());
+      AB_CHECK(last <= pieces[side].count(), ShapeMismatch,
+               "the branch for {} must have at least {} sequences or rows, got {}", side ? "true" : "false", last,
+               pieces[side].count());
       fn(side, pieces[side].rows(next[side], last), pieces[side].lod(next[side], last));
       next[side] = last;
     });
@@ -102,11 +104,11 @@ struct Parts {
 
 void merge(const Parts& parts, const bool* mask, int64_t n, Tensor& out) {
   const Tensor* like = parts.parts[1] ? parts.parts[1] : parts.parts[0];
-  AB_CHECK(like, InvalidArgument, "neither InTrue nor InFalse holds a tensor");
+  AB_CHECK(like, InvalidArgument, "InTrue or InFalse must hold a tensor");
   for (int side : {0, 1}) {
     const Tensor* part = parts.parts[side];
     AB_CHECK(!part || (part->dtype() == like->dtype() && part->row_elems() == like->row_elems()), ShapeMismatch,
-             "InTrue and InFalse must have rows alike, got {} {} and {} {}", dtype_name(like->dtype()),
+             "InTrue and InFalse must have rows of one dtype and shape, got {} {} and {} {}", dtype_name(like->dtype()),
              like->shape().str(), dtype_name(part->dtype()), part->shape().str());
   }
   int64_t rows = 0;
@@ -116,7 +118,7 @@ void merge(const Parts& parts, const bool* mask, int64_t n, Tensor& out) {
     if (lod.empty()) lod.assign(run_lod.size(), {0});
     if (!run_lod.empty()) append_lod(&lod, run_lod);
   });
-  Tensor made;  // Out may be a part
+  Tensor made;  // Out may alias an input
   resize_rows(made, *like, rows);
   int64_t at = 0;
   parts.each(mask, n, [&](int side, const Rows& run, const LoD&) {
@@ -139,12 +141,12 @@ void infer_split(InferContext& c) {
 OpDef& declare_merge(const char* type, const char* doc) {
   return declare_op(type, __FILE__)
       .doc(doc)
-      .in("X", "its sequences are those of Out; rows where it has none")
-      .in("Mask", "[pieces, 1] bool")
-      .in("InTrue", "pieces where Mask holds, in their order")
-      .in("InFalse", "the others")
+      .in("X", "Out takes its LoD; without LoD, Mask selects rows")
+      .in("Mask", "[N, 1] bool, one for each sequence or row")
+      .in("InTrue", "sequences or rows where Mask is true, in order")
+      .in("InFalse", "the others, in order")
       .out("Out", "all of them, in the order of Mask")
-      .attr<int32_t>("level", 0, "of the sequences of X that Mask decides on")
+      .attr<int32_t>("level", 0, "LoD level of X that Mask selects from")
       .effects(kDynamic | kMaybeUnset)
       .traits(kOnlyComputes)
       .infer([](InferContext& c) {
@@ -162,11 +164,10 @@ OpDef& declare_merge(const char* type, const char* doc) {
 }
 
 void declare_merges() {
-  declare_merge("merge_lod_tensor", "Out = the pieces of InTrue and InFalse in the order of Mask.")
+  declare_merge("merge_lod_tensor", "Out = the sequences or rows of InTrue and InFalse, merged in the order of Mask.")
       .grad_reads({"X", "Mask", "InTrue", "InFalse"})
       .grad_to({"InTrue", "InFalse"});
-  declare_merge("merge_lod_tensor_infer", "As merge_lod_tensor, in models that are not trained.")
-      .no_grad("of models that are not trained");
+  declare_merge("merge_lod_tensor_infer", "Like merge_lod_tensor, for inference.").no_grad("it is for inference");
 }
 AB_OPS(declare_merges);
 
@@ -205,12 +206,12 @@ AB_GRAD(merge_lod_tensor)
     });
 
 AB_OP(split_lod_tensor)
-    .doc("OutTrue = the pieces of X where Mask holds, OutFalse = the others: sequences of a level, or rows.")
+    .doc("OutTrue = the sequences of a level, or rows, of X where Mask is true; OutFalse = the others.")
     .in("X", "[rows, ...]")
-    .in("Mask", "[pieces, 1] bool")
-    .out("OutTrue", "as X")
-    .out("OutFalse", "as X")
-    .attr<int32_t>("level", 0, "of the sequences that Mask decides on")
+    .in("Mask", "[N, 1] bool, one for each sequence or row")
+    .out("OutTrue", "like X")
+    .out("OutFalse", "like X")
+    .attr<int32_t>("level", 0, "LoD level that Mask selects from")
     .effects(kDynamic)
     .traits(kOnlyComputes)
     .infer(infer_split)
@@ -227,7 +228,7 @@ AB_OP(split_lod_tensor)
     });
 
 AB_GRAD(split_lod_tensor)
-    .doc("X@GRAD: the rows of OutTrue@GRAD and OutFalse@GRAD at their places.")
+    .doc("X@GRAD: the rows of OutTrue@GRAD and OutFalse@GRAD at their original positions.")
     .effects(kDynamic)
     .traits(kOnlyComputes)
     .infer([](InferContext& c) { c.same_as("X@GRAD", "X"); })

@@ -1,5 +1,5 @@
-// A loop: the block runs as long as the condition holds. Where the program holds the gradient of the block, each turn
-// keeps its variables for that; elsewhere all turns work on the same ones.
+// A loop: the block runs while the condition holds. If the program has the gradient of the block, each iteration keeps
+// its variables for it; otherwise all iterations reuse the same ones.
 #include "ops/control/block_gradient.h"
 #include "ops/control/turns.h"
 
@@ -18,15 +18,15 @@ bool holds(const KernelContext& c, In condition) {
 }  // namespace
 
 AB_OP(while)
-    .doc("Runs sub_block again and again, as long as Condition holds.")
-    .in_optional_list("X", "what the block reads from outside")
+    .doc("Runs sub_block repeatedly while Condition is true.")
+    .in_optional_list("X", "outer variables that the block reads")
     .takes("X", Holds::kAnything)
     .in("Condition", "[1] bool; the block writes it")
-    .out_optional_list("Out", "what the block writes outside")
+    .out_optional_list("Out", "outer variables that the block writes")
     .out_optional("StepScopes", "orders the gradient after this op")
     .required_attr("sub_block", AttrType::kBlock, "the block")
-    .attr<bool>("is_test", false, "nothing to do: variables are kept where a gradient needs them")
-    .attr<std::vector<std::string>>("skip_eager_deletion_vars", {}, "nothing to do: values of a block stay in it")
+    .attr<bool>("is_test", false, "ignored: variables are kept if a gradient needs them")
+    .attr<std::vector<std::string>>("skip_eager_deletion_vars", {}, "ignored: values of a block stay in it")
     .effects(kDynamic | kRunsBlock | kMaybeUnset | kKeepsOutputs | kRepeats)
     .traits(kOnlyComputes)
     .infer([](InferContext& c) { c.out("StepScopes").kind = VarKind::kStepScopes; })
@@ -60,12 +60,13 @@ namespace {
 
 void declare_while_grad() {
   OpDef& def = declare_op("while_grad", __FILE__);
-  def.doc("X@GRAD: the gradient block, run once for each turn of the loop, the last one first.");
+  def.doc(
+      "X@GRAD = the result of the gradient block, which runs once per iteration of the loop, last iteration first.");
   declare_block_gradient(def, kSlots);
   def.in_optional("StepScopes", "orders this op after the forward op")
       .takes("StepScopes", Holds::kAnything)
-      .attr<bool>("is_test", false, "as of the forward op")
-      .attr<std::vector<std::string>>("skip_eager_deletion_vars", {}, "as of the forward op")
+      .attr<bool>("is_test", false, "as in the forward op")
+      .attr<std::vector<std::string>>("skip_eager_deletion_vars", {}, "as in the forward op")
       .effects(kRepeats);
 }
 AB_OPS(declare_while_grad);

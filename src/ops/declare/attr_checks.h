@@ -1,4 +1,4 @@
-// Checks of attributes that many ops have, for the last argument of attr().
+// Attribute checks that many ops share, for the last argument of attr().
 #pragma once
 #include <functional>
 #include <string>

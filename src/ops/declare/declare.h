@@ -1,4 +1,4 @@
-// Pieces of declarations that many ops share.
+// Parts of declarations that many ops share.
 #pragma once
 #include "opdef/op_def.h"
 #include "ops/declare/checks.h"

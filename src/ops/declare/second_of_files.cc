@@ -7,7 +7,7 @@
 namespace anabranch::second_order {
 namespace {
 
-// Names of what has none in the program.
+// Names for variables that have none in the program.
 std::string flow_into(const std::string& slot) { return "@FLOW@" + slot; }
 std::string marked(const std::string& name) { return ir::grad_name(name) + kGradientMark; }
 
@@ -16,7 +16,7 @@ std::string marked(const std::string& name) { return ir::grad_name(name) + kGrad
 OfFile::OfFile(ir::Block& block, size_t at) : block_(block), at_(at), op_(*block.ops()[at]) {
   const auto flows = [](const ir::Slot& slot) { return slot.name.starts_with("DD") && !slot.args.empty(); };
   AB_CHECK(std::any_of(op_.inputs.begin(), op_.inputs.end(), flows) && !op_.output_args().empty(), InvalidArgument,
-           "op {} must have an input of those that begin with DD, and an output", op_.type);
+           "op {} must have an input whose name starts with DD, and an output", op_.type);
 }
 
 std::string OfFile::one_of(const std::vector<std::string>& args) const {
@@ -59,8 +59,8 @@ void OfFile::is(const std::string& slot, const std::string& made) {
   if (const std::string name = out(slot); !name.empty()) parts_[name].push_back(made);
 }
 
-// The gradient op as it stood in the program. What its own gradient does not read, the file does not give: where a
-// shape is wanted of that, Out@GRAD has it.
+// The gradient op as it was in the program. The file omits the inputs that its gradient does not read; if their shape
+// is needed, that of Out@GRAD is used.
 ir::Op OfFile::first_op(const OpDef& forward, const std::string& first) {
   const GradReads& reads = forward.grad_reads();
   const std::string dout = in("D" + reads.from.at(0));
@@ -71,7 +71,7 @@ ir::Op OfFile::first_op(const OpDef& forward, const std::string& first) {
   std::set<std::string> seen;
   for (const auto& slot : reads.ins) {
     std::string name = in(slot);
-    // Of one variable in two slots there are two gradients.
+    // A variable in two slots has two gradients.
     if (!name.empty() && !seen.insert(name).second) name = make("assign", {{"X", {name}}});
     if (name.empty() && !forward.find_input(slot)->optional) name = dout;
     if (!name.empty()) op.set_input(slot, {name});
@@ -108,7 +108,7 @@ void OfFile::differentiate(const std::string& first) {
   for (const auto& made : context.ops) take(made);
 }
 
-// An op that the gradient function has made: names of gradients become those of variables.
+// An op made by the gradient function: renames gradients to variables of the program.
 void OfFile::take(const ir::OpRef& op) {
   for (auto& slot : op->inputs) {
     for (auto& arg : slot.args) {
@@ -126,7 +126,7 @@ void OfFile::take(const ir::OpRef& op) {
   if (!op->output_args().empty()) ops_.push_back(op);
 }
 
-// Parts of one output are added up; one into which nothing flows is zero.
+// Sums the parts of an output; an output without parts is zero.
 void OfFile::add_up() {
   for (const auto& [name, parts] : parts_) {
     if (parts.size() == 1) {
@@ -147,7 +147,7 @@ void OfFile::append(const ir::Op& op, size_t at) {
   for (const char* name : {"op_role", "op_namescope", "op_device"}) {
     if (op_.has_attr(name)) spec.attrs[name] = op_.attrs.at(name);
   }
-  std::vector<std::string> gradients;  // of parameters
+  std::vector<std::string> gradients;  // gradients of parameters
   const auto outs = op.output_args();
   for (const auto& [parameter, gradient] : op_.role_vars()) {
     if (std::find(outs.begin(), outs.end(), gradient) != outs.end()) {

@@ -18,7 +18,7 @@ bool contains(const std::vector<std::string>& all, const std::string& name) {
   return std::find(all.begin(), all.end(), name) != all.end();
 }
 
-// A name that no variable of the program has, nor one of `taken`.
+// A name that is not used by the program or in `taken`.
 std::string free_name(const GradContext& g, std::set<std::string>* taken, int* number) {
   const auto outs = g.forward().output_args();
   for (;; ++*number) {
@@ -27,13 +27,13 @@ std::string free_name(const GradContext& g, std::set<std::string>* taken, int* n
   }
 }
 
-// What flows into a gradient; zeros, in the shapes of what it is the gradient of, where nothing does.
+// The gradient of a gradient; zeros of the shape of its variable if there is none.
 std::vector<std::string> complete(GradContext& g, const std::string& slot, std::set<std::string>* taken) {
   std::vector<std::string> flows = g.dout(ir::grad_name(slot));
   const auto like = g.in(slot);
   flows.resize(std::max(flows.size(), like.size()), ir::kEmptyVar);
   const auto given = std::find_if(flows.begin(), flows.end(), [](const auto& n) { return n != ir::kEmptyVar; });
-  const std::string other = given == flows.end() ? "" : *given;  // those of a list that is not read are alike
+  const std::string other = given == flows.end() ? "" : *given;  // lists that are not read have one shape
   int number = 0;
   for (size_t i = 0; i < flows.size(); ++i) {
     if (flows[i] != ir::kEmptyVar) continue;
@@ -43,14 +43,14 @@ std::vector<std::string> complete(GradContext& g, const std::string& slot, std::
   return flows;
 }
 
-// The forward op on what flows into the gradients of its inputs.
+// The forward op on the gradients of its inputs' gradients.
 void forward_on_flow(GradContext& g) {
   const OpDef& forward = forward_of(g);
   const auto& to = forward.grad_reads().to;
   std::set<std::string> taken;
   std::map<std::string, std::vector<std::string>> flows;
   for (const auto& slot : to) {
-    // An optional input that was not given has no part in this.
+    // skips an optional input that was not given
     if (!g.in(slot).empty() || any_given(g.dout(ir::grad_name(slot)))) flows[slot] = complete(g, slot, &taken);
   }
   GradOp op = g.op(forward.type());
@@ -65,7 +65,7 @@ bool flows_at_all(const GradContext& g) {
   return std::any_of(to.begin(), to.end(), [&](const auto& slot) { return any_given(g.dout(ir::grad_name(slot))); });
 }
 
-// The gradient op with other inputs, making one of its outputs.
+// The gradient op with other inputs, computing one of its outputs.
 GradOp again(GradContext& g, const std::map<std::string, std::vector<std::string>>& others) {
   GradOp op = g.op(g.forward().type);
   for (const ir::Slot& slot : g.forward().inputs) {
@@ -115,7 +115,7 @@ Maker bilinear(const char* x, const char* y) {
     };
     for (const auto& slot : forward.grad_reads().to) {
       AB_CHECK(slot == x || slot == y || !any_given(g.dout(ir::grad_name(slot))), Unsupported,
-               "{}: {} has no gradient of second order here", g.forward().type, slot);
+               "{}: the second-order gradient of {} is not supported", g.forward().type, slot);
     }
     if (const auto flow = g.dout(dx); any_given(flow)) {
       product(flow, g.in(y));
@@ -128,7 +128,7 @@ Maker bilinear(const char* x, const char* y) {
   };
 }
 
-// ---- other ops in place of a gradient op
+// ---- other ops instead of a gradient op
 
 bool Ops::given(const std::string& slot) const { return any_given(g_.in(slot)); }
 bool Ops::wanted(const std::string& slot) const { return any_given(g_.dout(slot)); }
@@ -221,7 +221,7 @@ std::string Ops::joined(const std::string& made) {
   return parts[0];
 }
 
-// The gradient ops of one of the ops: gradients of what was made here are variables like others.
+// The gradient ops of one of the ops: gradients of intermediate results are ordinary variables.
 void Ops::run_back(const ir::OpRef& op) {
   GradContext context(*op, g_.block(), [this](const std::string& name) { return wants(name); });
   find_op(op->type).run_grad(context);

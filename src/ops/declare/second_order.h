@@ -1,13 +1,13 @@
-// Gradients of gradient ops, made of ops that exist. AB_GRAD(type) declares one of these beside the op:
+// Gradients of gradient ops, composed of existing ops. AB_GRAD(type) declares one of these with the op:
 //
-//   .grad(second_order::linear)                     Out is linear in the inputs: the forward op on what flows in
+//   .grad(second_order::linear)                     Out is linear in the inputs: the forward op on their gradients
 //   .grad(second_order::bilinear({"X", "Y"}))       a product of two inputs
 //   .grad(second_order::diagonal)                   piecewise linear, element by element
 //   .grad(second_order::through([](Ops& o) {        anything else: the gradient op as other ops, which are
-//     o.is("X@GRAD", o.mul(o.in("Out@GRAD"), o.scale(o.in("X"), 2)));      differentiated in its place
+//     o.is("X@GRAD", o.mul(o.in("Out@GRAD"), o.scale(o.in("X"), 2)));      differentiated instead
 //   }))
 //
-// What is made of ops has gradients of every order that those ops have.
+// Compositions of ops have gradients of every order that those ops have.
 #pragma once
 #include <functional>
 #include <map>
@@ -28,13 +28,13 @@ void linear(GradContext& g);
 // Out = the elements of X in another shape.
 void reshaped(GradContext& g);
 
-// X@GRAD = Out@GRAD times what does not depend on X: the gradient op itself, on the gradient of X@GRAD.
+// X@GRAD = Out@GRAD times a factor that does not depend on X: the gradient op itself, on the gradient of X@GRAD.
 void diagonal(GradContext& g);
 
 // Out = a product of two inputs, linear in each of them.
 Maker bilinear(const char* x, const char* y);
 
-// Builds the ops that a gradient op stands for. Names are those of variables.
+// Builds the ops that replace a gradient op. Names are those of variables.
 class Ops {
  public:
   using Args = std::vector<std::pair<std::string, std::vector<std::string>>>;
@@ -42,7 +42,7 @@ class Ops {
 
   std::string in(const std::string& slot) const { return g_.in(slot).at(0); }  // of the gradient op
   bool given(const std::string& slot) const;
-  bool wanted(const std::string& slot) const;  // something flows into this output
+  bool wanted(const std::string& slot) const;  // whether this output has a gradient
   template <class T> const T& attr(std::string_view name) const { return g_.attr<T>(name); }
   int rank(const std::string& variable) const;  // of a variable of the gradient op
   int64_t extent(const std::string& variable, int axis) const;
@@ -60,11 +60,11 @@ class Ops {
   std::string mean(const std::string& x, const std::vector<int32_t>& axes, bool keep_dim);
   std::string positive(const std::string& x);                                // 1 where x > 0, else 0; a constant
   std::string larger(const std::string& x, const std::string& y, int axis);  // 1 where x > y, else 0; a constant
-  // x times y, added up to the shape of `like`, which is laid on it at `axis`.
+  // x times y, summed to the shape of `like`, which is broadcast at `axis`.
   std::string product_like(const char* side, const std::string& x, const std::string& y, const std::string& dout,
                            int axis);
 
-  void is(const std::string& slot, const std::string& made);  // this is what the gradient op gives there
+  void is(const std::string& slot, const std::string& made);  // sets the result of the gradient op for a slot
 
  private:
   friend Maker through(std::function<void(Ops&)> fn);
@@ -77,7 +77,7 @@ class Ops {
   GradContext& g_;
   std::vector<ir::OpRef> forward_, backward_;
   std::set<std::string> made_, constant_, taken_;
-  std::map<std::string, std::vector<std::string>> parts_;  // of the gradient of what was made
+  std::map<std::string, std::vector<std::string>> parts_;  // gradients of intermediate results
   int numbers_ = 0;
 };
 

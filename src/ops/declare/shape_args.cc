@@ -42,7 +42,7 @@ IntArg int_arg(const InferContext& c, std::string_view tensor_slot, std::string_
   IntArg arg;
   for (int i = 0; i < c.n_in(list_slot); ++i) {
     const Meta& m = c.in(list_slot, i);
-    if (!m.value) {  // the attribute says what the program knows, and -1 for the rest
+    if (!m.value) {  // the attribute has the values that the program knows, and -1 for the rest
       const auto at = static_cast<size_t>(i);
       const bool said = attr.size() == static_cast<size_t>(c.n_in(list_slot)) && attr[at] != -1;
       arg.values.push_back(said ? attr[at] : unknown);

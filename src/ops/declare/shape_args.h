@@ -1,5 +1,5 @@
-// Shapes and index lists that an op may take as an attribute, as one integer tensor, or as a list of one-element
-// tensors. Values of tensors are known at run time only: while a program is built such extents are unknown.
+// Shapes and index lists that an op accepts as an attribute, as one integer tensor, or as a list of one-element
+// tensors. Values of tensors are known only at run time: while a program is built such extents are unknown.
 #pragma once
 #include <string_view>
 #include <vector>
@@ -12,19 +12,19 @@ namespace anabranch {
 // All elements of an int32 or int64 tensor.
 std::vector<int64_t> integers_of(const Tensor& tensor, const char* what);
 
-// The one number of a [1] tensor that an input holds; null while a program is built.
+// The number in a [1] tensor input; null while a program is built.
 const Tensor* scalar_in(const InferContext& c, const char* slot);
-// The same of an integer that takes the place of an attribute; kUnknown while a program is built.
+// The same for an integer that replaces an attribute; kUnknown while a program is built.
 int64_t scalar_or(const InferContext& c, const char* slot, int64_t attr);
 
 struct IntArg {
   std::vector<int64_t> values;
-  bool known = true;  // false: tensors give the values and the program is being built; see int_arg
+  bool known = true;  // false: tensors hold the values and the program is being built; see int_arg
 };
 
-// The tensor slot goes before the list slot, which goes before the attribute; slots that the op does not declare are
-// "". While the program is built, values of tensors are `unknown`; those of a list stand in the attribute, as far as
-// the program knows them.
+// The tensor slot precedes the list slot, which precedes the attribute; slots that the op does not declare are "".
+// While a program is built, values of tensors are `unknown`; for a list, the attribute has those that the program
+// knows.
 IntArg int_arg(const InferContext& c, std::string_view tensor_slot, std::string_view list_slot,
                const std::vector<int64_t>& attr, int64_t unknown);
 

@@ -1,4 +1,4 @@
-// Anchors of Faster R-CNN: boxes of pixels around the points of a feature map.
+// Anchors of Faster R-CNN: boxes, in pixels, around the points of a feature map.
 #include <cmath>
 
 #include "ops/declare/declare.h"
@@ -13,13 +13,13 @@ void infer(InferContext& c) {
   check_positive<float>(c, "anchor_sizes");
   check_positive<float>(c, "stride");
   const auto &sizes = c.attr<std::vector<float>>("anchor_sizes"), &stride = c.attr<std::vector<float>>("stride");
-  AB_CHECK(!sizes.empty(), InvalidArgument, "anchor_sizes must have a size, got none");
+  AB_CHECK(!sizes.empty(), InvalidArgument, "anchor_sizes must have at least one size, got none");
   AB_CHECK(stride.size() == 2, InvalidArgument, "stride must have 2 numbers, got {}", stride.size());
   set_grid_outputs(c, "Anchors",
                    static_cast<int64_t>(c.attr<std::vector<float>>("aspect_ratios").size() * sizes.size()));
 }
 
-// A cell's area in whole pixels of another ratio, times size over stride.
+// The area of a cell at another aspect ratio, rounded to whole pixels, times size / stride.
 template <class T> std::vector<PlacedBox<T>> boxes_at_point(const KernelArgs& op) {
   const auto& stride = op.attr<std::vector<float>>("stride");
   const T w = static_cast<T>(stride[0]), h = static_cast<T>(stride[1]);
@@ -38,14 +38,14 @@ AB_OP(anchor_generator)
     .doc(
         "Anchors[y, x] = boxes of pixels around the point of cell (y, x) of Input, one for each aspect ratio and size.")
     .source("Ren et al., Faster R-CNN, NIPS 2015, arXiv:1506.01497")
-    .in("Input", "[N, C, H, W] float feature map, of which only the extents count")
+    .in("Input", "[N, C, H, W] float feature map; only its extents are read")
     .out("Anchors", "[H, W, boxes of a cell, 4]: left, top, right, bottom")
-    .out("Variances", "as Anchors: variances, for each box")
+    .out("Variances", "like Anchors: variances, for each box")
     .required_attr("anchor_sizes", AttrType::kFloats, "at least one size above 0, in pixels of the image")
     .required_attr("aspect_ratios", AttrType::kFloats, "heights over widths")
     .required_attr("variances", AttrType::kFloats, "4 numbers above 0")
     .attr<std::vector<float>>("stride", {16.0f, 16.0f}, "width and height of a cell in pixels, above 0")
-    .attr<float>("offset", 0.5f, "where between the first and the last pixel of a cell the boxes are centred")
+    .attr<float>("offset", 0.5f, "centre of the boxes in a cell, from its first pixel (0) to its last (1)")
     .infer(infer)
     .no_grad(kBoxesAreFixed)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {

@@ -1,5 +1,5 @@
-// What anchors and proposals are trained to become: overlaps with the truth, offsets, and random choices among them.
-// Boxes are of pixels (boxes.h).
+// Training targets of anchors and proposals: overlaps with the ground truth, offsets, and random choices among them.
+// Boxes are in pixels (boxes.h).
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -11,9 +11,9 @@
 
 namespace anabranch::detection {
 
-inline constexpr double kSameOverlap = 1e-5;  // overlaps that differ by less are equal
+inline constexpr double kSameOverlap = 1e-5;  // overlaps closer than this are equal
 
-// overlaps[i * truths + j] of boxes i and true boxes j: common area over the area that either covers.
+// overlaps[i * truths + j] of box i and true box j: intersection over union.
 template <class T>
 void overlap_all(const std::vector<T>& boxes, const std::vector<T>& truth, std::vector<T>* overlaps) {
   overlaps->clear();
@@ -26,8 +26,8 @@ void overlap_all(const std::vector<T>& boxes, const std::vector<T>& truth, std::
   }
 }
 
-// Offsets of the centre in parts of the size and logarithms of growth that lead from a box to a true one, each over
-// its weight.
+// Offsets from a box to a true box, each over its weight: of the centre as fractions of the size, and the logarithms of
+// the size ratios.
 template <class T> void to_offsets(const T* box, const T* truth, const std::vector<float>* weights, T* to) {
   for (size_t axis : {size_t{0}, size_t{1}}) {
     const T size = box[axis + 2] - box[axis] + 1, wanted = truth[axis + 2] - truth[axis] + 1;
@@ -37,13 +37,13 @@ template <class T> void to_offsets(const T* box, const T* truth, const std::vect
   for (size_t k = 0; weights && k < 4; ++k) to[k] /= static_cast<T>((*weights)[k]);
 }
 
-// Draws without replacement; numbers belong to the op, the step, and the place of the draw in it.
+// Draws without replacement; random numbers are a function of the op, the step, and the index of the draw.
 class Draw {
  public:
   Draw(const RandomKey& key, bool random) : rng_(key), random_(random) {}
 
-  // Leaves `count` of the entries: the first ones, or, where it is to be random, any (Vitter, algorithm R,
-  // doi:10.1145/3147.3165). swap(i, k) is told of each exchange.
+  // Keeps `count` of the entries: the first ones or, if random, any (Vitter, algorithm R, doi:10.1145/3147.3165). Calls
+  // swap(i, k) for each exchange.
   template <class Swap> void shorten(std::vector<int64_t>* entries, int64_t count, Swap&& swap) {
     const auto n = static_cast<int64_t>(entries->size());
     if (count < 0 || count >= n) return;

@@ -1,4 +1,4 @@
-// Detections judged against true boxes, and their average precision.
+// Matches detections with true boxes and computes average precision.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -9,21 +9,21 @@
 
 namespace anabranch::detection {
 
-// A detection of a class: whether it is the first one that finds a true box.
+// A detection of a class, and whether it is the first to find a true box.
 template <class T> struct Judged {
   T score;
   bool right, wrong;
 };
 
 template <class T> struct Counts {
-  std::vector<int64_t> boxes;                 // true ones, of each class
-  std::vector<std::vector<Judged<T>>> found;  // of each class, in the order in which they came
+  std::vector<int64_t> boxes;                 // number of true boxes of each class
+  std::vector<std::vector<Judged<T>>> found;  // of each class, in input order
 };
 
 // One image.
 template <class T> struct Scene {
   const T *detections, *labels;
-  int64_t found, truths, width;  // width of a label: 6 with `difficult` behind the class, 5 without
+  int64_t found, truths, width;  // width of a label: 6 with `difficult` after the class, 5 without
   int64_t label(int64_t t) const { return static_cast<int64_t>(labels[t * width]); }
   bool difficult(int64_t t) const { return width == 6 && std::abs(labels[t * width + 1]) >= static_cast<T>(1e-6); }
   const T* box(int64_t t) const { return labels + t * width + width - 4; }
@@ -71,8 +71,8 @@ template <class T> class Judge {
     return static_cast<size_t>(label);
   }
 
-  // A true box belongs to the first detection that is nearest to it. Neither right nor wrong is one that finds a
-  // difficult box where these do not count.
+  // A true box belongs to the first detection that overlaps it most. A detection of a difficult box that is excluded is
+  // neither right nor wrong.
   Judged<T> judge(const Scene<T>& scene, const T* row) {
     T box[4];
     for (int64_t k = 0; k < 4; ++k) box[k] = std::clamp(row[2 + k], T(0), T(1));
@@ -100,7 +100,7 @@ template <class T> class Judge {
   std::vector<Detection<T>> order_;
 };
 
-// Precision over recall of one class, as the area under the steps, or the mean of the best ones from 11 recalls on.
+// The precision-recall curve of one class: the area under its steps, or the mean of the best precision at 11 recalls.
 template <class T> T average(std::vector<Judged<T>> found, int64_t boxes, bool eleven) {
   std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.score > b.score; });
   T right = 0, all = 0, area = 0, before = 0;
@@ -123,7 +123,7 @@ template <class T> T average(std::vector<Judged<T>> found, int64_t boxes, bool e
   return sum / 11;
 }
 
-// Of the classes that have a true box.
+// The mean over classes that have a true box.
 template <class T> T mean_average(const Counts<T>& counts, bool eleven) {
   T sum = 0;
   int64_t classes = 0;

@@ -1,5 +1,5 @@
-// Bins of a region whose value is a sum over rows times a sum over columns: the pixels of each bin along one axis, with
-// their weights. What a bin holds is the sum of X[row, column] * weight(row) * weight(column).
+// Bins of a region whose value is separable: the pixels of each bin along one axis, with their weights. The value of a
+// bin is the sum of X[row, column] * weight(row) * weight(column).
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -15,14 +15,14 @@ template <class T> struct Tap {
   T weight;
 };
 
-// The bins of all regions along one axis. Lists keep their memory from step to step.
+// The bins of all regions along one axis. The lists keep their memory from step to step.
 template <class T> class BinTaps {
  public:
   void clear() {
     taps_.clear();
     ends_.assign(1, 0);
   }
-  // To the bin that is open. Neighbours come one after another, so what is there already is among the last two.
+  // Adds to the open bin. Neighbours arrive in order, so a pixel that exists already is one of the last two.
   void add(int64_t at, T weight) {
     const auto first = static_cast<size_t>(ends_.back());
     for (size_t k = taps_.size(); k > first && k + 2 > taps_.size(); --k) {
@@ -41,7 +41,7 @@ template <class T> class BinTaps {
   std::vector<int64_t> ends_{0};
 };
 
-// Sum of a plane under the taps of rows and of columns.
+// Sum of a plane weighted by row taps and column taps.
 template <class T>
 T gather(const T* plane, int64_t width, const BinTaps<T>& rows, int64_t i, const BinTaps<T>& columns, int64_t j) {
   T sum = 0;
@@ -62,7 +62,7 @@ void scatter(T value, T* plane, int64_t width, const BinTaps<T>& rows, int64_t i
   }
 }
 
-// Extents of what is pooled and of the bins.
+// Extents of the image and of the bins.
 struct Pooled {
   int64_t channels, height, width, rows, columns;
   Pooled(const Shape& x, const Shape& out) : channels(x[1]), height(x[2]), width(x[3]), rows(out[2]), columns(out[3]) {}
@@ -70,7 +70,7 @@ struct Pooled {
   int64_t bins() const { return rows * columns; }
 };
 
-inline constexpr int64_t kBinGrain = 1024;  // bins of a channel in a piece of work
+inline constexpr int64_t kBinGrain = 1024;  // bins of one channel per parallel task
 
 template <class T>
 void pool_bins(const KernelContext& c, const Pooled& p, const std::vector<int32_t>& image, const BinTaps<T>& down,
@@ -88,7 +88,7 @@ void pool_bins(const KernelContext& c, const Pooled& p, const std::vector<int32_
   });
 }
 
-// A channel of all images belongs to one piece, which takes the regions in their order. dx is zero before.
+// One task owns a channel in all images and visits the regions in order, so sums do not race. dx is zero before.
 template <class T>
 void share_out_bins(const KernelContext& c, const Pooled& p, const std::vector<int32_t>& image, const BinTaps<T>& down,
                     const BinTaps<T>& across, const T* dout, T* dx) {

@@ -1,4 +1,4 @@
-// Pairs of rows and columns of a matrix, nearest first.
+// Matches rows with columns of a matrix greedily, largest entry first.
 #include <cmath>
 
 #include "ops/declare/attr_checks.h"
@@ -8,9 +8,9 @@
 namespace anabranch::detection::bipartite_match_op {
 namespace {
 
-constexpr double kNothing = 1e-6;  // entries below are no match
+constexpr double kNothing = 1e-6;  // smaller entries never match
 
-// The largest entry of each row among the columns that are free, so that a choice costs a look at each row.
+// The largest entry of each row among the free columns, so that each choice reads one number per row.
 template <class T> class Matcher {
  public:
   void match(const T* dist, int64_t rows, int64_t columns, int32_t* row_of, T* dist_of) {
@@ -32,7 +32,7 @@ template <class T> class Matcher {
  private:
   static constexpr int64_t kDone = -1;
 
-  // Of equal entries the first column's; kDone when none is left.
+  // Of equal entries, the one in the first column; kDone if no column is free.
   void seek(const T* line, int64_t columns, const int32_t* row_of, int64_t row) {
     int64_t found = kDone;
     for (int64_t j = 0; j < columns; ++j) {
@@ -42,7 +42,7 @@ template <class T> class Matcher {
     best_[static_cast<size_t>(row)] = found;
   }
 
-  // The row with the largest entry; of equal ones that in the first column, then the first row.
+  // The row with the largest entry; of equal entries the first column wins, then the first row.
   int64_t nearest(const T* dist, int64_t columns) const {
     int64_t chosen = -1;
     for (int64_t i = 0; i < static_cast<int64_t>(best_.size()); ++i) {
@@ -61,7 +61,7 @@ template <class T> class Matcher {
   std::vector<int64_t> best_;
 };
 
-// Columns without a row get the row with their largest entry, where that is at least `threshold`.
+// Unmatched columns get the row of their largest entry if it is at least `threshold`.
 template <class T>
 void match_rest(const T* dist, int64_t rows, int64_t columns, T threshold, int32_t* row_of, T* dist_of) {
   for (int64_t j = 0; j < columns; ++j) {
@@ -91,16 +91,16 @@ void infer(InferContext& c) {
 
 AB_OP(bipartite_match)
     .doc(
-        "The largest entry of DistMat pairs its row and column, then the largest of the other rows and columns, and so "
-        "on while it is at least 1e-6; of equal entries that of the first column, then of the first row. Each sequence "
-        "of rows is matched by itself. per_prediction: other columns get the row of their largest entry, if that is at "
-        "least dist_threshold.")
-    .in("DistMat", "[rows, columns] float: how near they are, with a sequence for each sample, or one sample")
-    .out("ColToRowMatchIndices", "[samples, columns] int32: the row in its sequence, or -1")
-    .out("ColToRowMatchDist", "[samples, columns]: the entries, or 0")
+        "Greedy matching: the largest entry of DistMat pairs its row and column, then the largest entry of the "
+        "remaining rows and columns, and so on down to 1e-6; ties go to the first column, then to the first row. Each "
+        "sequence of rows is matched separately. per_prediction: an unmatched column also gets the row of its largest "
+        "entry if that is at least dist_threshold.")
+    .in("DistMat", "[rows, columns] float: similarities; one sequence per sample, or one sample without LoD")
+    .out("ColToRowMatchIndices", "[samples, columns] int32: the matched row within the sequence, or -1")
+    .out("ColToRowMatchDist", "[samples, columns]: the matched entries, or 0")
     .attr<std::string>("match_type", "bipartite", "bipartite or per_prediction",
                        one_of("match_type", {"bipartite", "per_prediction"}))
-    .attr<float>("dist_threshold", 0.5f, "per_prediction: the least entry that pairs")
+    .attr<float>("dist_threshold", 0.5f, "per_prediction: smallest entry that matches")
     .infer(infer)
     .no_grad(kBoxesAreFixed)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {

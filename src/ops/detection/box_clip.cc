@@ -1,4 +1,4 @@
-// Boxes cut off at the border of their image.
+// Clips boxes to their images.
 #include <cmath>
 
 #include "ops/declare/declare.h"
@@ -26,12 +26,11 @@ void infer(InferContext& c) {
 
 AB_OP(box_clip)
     .doc(
-        "Output = Input with x moved into [0, width - 1] and y into [0, height - 1] of the image that a sequence "
-        "belongs "
-        "to, width and height being those of ImInfo over its scale, rounded.")
+        "Output = Input with x clipped to [0, width - 1] and y to [0, height - 1] of the image of its sequence, where "
+        "width and height are those of ImInfo divided by its scale, rounded.")
     .in("Input", "[boxes, ..., 4] float with a sequence for each image: left, top, right, bottom")
-    .in("ImInfo", "[images, 3] as Input: height, width, scale")
-    .out("Output", "as Input")
+    .in("ImInfo", "[images, 3] like Input: height, width, scale")
+    .out("Output", "like Input")
     .infer(infer)
     .no_grad(kBoxesAreFixed)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {

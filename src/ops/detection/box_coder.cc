@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char *kEncode = "encode_center_size", *kDecode = "decode_center_size";
 
-// A box as its width, height and centre.
+// A box as width, height and centre.
 template <class T> struct Centred {
   T w, h, x, y;
   Centred(const T* b, T edge) : w(b[2] - b[0] + edge), h(b[3] - b[1] + edge), x(b[0] + w / 2), y(b[1] + h / 2) {}
@@ -45,7 +45,7 @@ void infer(InferContext& c) {
   if (c.has_in("PriorBoxVar")) {
     check_rank(c, "PriorBoxVar", 2, 2);
     check_same(c, "PriorBoxVar", "PriorBox");
-    AB_CHECK(variance.empty(), InvalidArgument, "variance must be empty where PriorBoxVar is given, got 4 numbers");
+    AB_CHECK(variance.empty(), InvalidArgument, "variance must be empty if PriorBoxVar is given, got 4 numbers");
   }
   const Shape& target = c.in("TargetBox").shape;
   const int64_t priors = c.in("PriorBox").shape[0];
@@ -95,19 +95,19 @@ template <class T> Kernel coder(const KernelArgs& op) {
 
 AB_OP(box_coder)
     .doc(
-        "encode: OutputBox[i, j] = box i relative to prior j, ((x - px) / pw, (y - py) / ph, ln|w / pw|, ln|h / ph|) / "
-        "variances, of centres x, y and sizes w, h; decode: the box of such offsets.")
+        "encode: OutputBox[i, j] = box i relative to prior j: ((x - px) / pw, (y - py) / ph, ln|w / pw|, ln|h / ph|) / "
+        "variances, with centres (x, y) and sizes w, h; decode: the inverse.")
     .source("Liu et al., SSD: single shot multibox detector, ECCV 2016, arXiv:1512.02325")
     .in("PriorBox", "[M, 4] float: left, top, right, bottom")
     .in_optional("PriorBoxVar", "[M, 4] variances of each prior")
     .in("TargetBox", "encode: [N, 4] boxes; decode: [N, M, 4] offsets (axis 1: [M, N, 4])")
-    .out("OutputBox", "[N, M, 4], decode: as TargetBox, with the sequences of TargetBox")
+    .out("OutputBox", "[N, M, 4], decode: like TargetBox; with the LoD of TargetBox")
     .attr<std::string>("code_type", kEncode, "encode_center_size or decode_center_size",
                        one_of("code_type", {kEncode, kDecode}))
-    .attr<bool>("box_normalized", true, "false: boxes of pixels, one wider and higher than their sides differ")
-    .attr<int32_t>("axis", 0, "decode: axis 1 of TargetBox counts the priors (0), or axis 0 does (1)",
+    .attr<bool>("box_normalized", true, "false: boxes are in whole pixels and include their right and bottom ones")
+    .attr<int32_t>("axis", 0, "decode: axis of TargetBox that counts the priors: 0 means axis 1, 1 means axis 0",
                    within<int32_t>("axis", 0, 1))
-    .attr<std::vector<float>>("variance", {}, "4 numbers for all priors in the place of PriorBoxVar, or none")
+    .attr<std::vector<float>>("variance", {}, "4 numbers for all priors instead of PriorBoxVar, or none")
     .infer(infer)
     .no_grad(kBoxesAreFixed)
     .dtype_of_input("PriorBox")

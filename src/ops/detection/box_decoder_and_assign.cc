@@ -1,4 +1,4 @@
-// Boxes of all classes from offsets, and of each row the one of its likeliest class.
+// Decodes boxes of all classes from offsets, and selects the box of each row's most likely class.
 #include <cmath>
 
 #include "ops/declare/declare.h"
@@ -38,7 +38,7 @@ template <class T> void decode(const T* prior, const T* offsets, const T* varian
   }
 }
 
-// The class with the highest score; class 0 is the background. 0 where none has a score above -1.
+// The class with the highest score, except class 0, the background. 0 if no score is above -1.
 template <class T> int64_t likeliest(const T* scores, int64_t classes) {
   T most = -1;
   int64_t best = 0;
@@ -53,16 +53,16 @@ template <class T> int64_t likeliest(const T* scores, int64_t classes) {
 
 AB_OP(box_decoder_and_assign)
     .doc(
-        "DecodeBox = for each class the prior box moved by variance * offset * size and grown by exp(min(variance * "
-        "offset, box_clip)); OutputAssignBox = the one of the class, other than 0, with the highest score.")
+        "DecodeBox = for each class the prior box moved by variance * offset * size and scaled by exp(min(variance * "
+        "offset, box_clip)); OutputAssignBox = the box of the class, other than 0, with the highest score.")
     .source("Girshick, Fast R-CNN, ICCV 2015, arXiv:1504.08083")
     .in("PriorBox", "[N, 4] float: left, top, right, bottom, in pixels")
-    .in_optional("PriorBoxVar", "[4] as PriorBox: factors of the offsets")
-    .in("TargetBox", "[N, 4 classes] as PriorBox: offsets")
-    .in("BoxScore", "[N, classes] as PriorBox")
-    .out("DecodeBox", "as TargetBox")
-    .out("OutputAssignBox", "as PriorBox")
-    .attr<float>("box_clip", 4.135f, "largest logarithm of a growth")
+    .in_optional("PriorBoxVar", "[4] like PriorBox: factors of the offsets")
+    .in("TargetBox", "[N, 4 classes] like PriorBox: offsets")
+    .in("BoxScore", "[N, classes] like PriorBox")
+    .out("DecodeBox", "like TargetBox")
+    .out("OutputAssignBox", "like PriorBox")
+    .attr<float>("box_clip", 4.135f, "upper bound of the logarithm of a scale factor")
     .infer(infer)
     .no_grad(kBoxesAreFixed)
     .dtype_of_input("PriorBox")

@@ -1,5 +1,5 @@
-// Boxes as four numbers: left, top, right, bottom. In boxes of pixels (not normalized) the right and bottom pixels
-// belong to the box, so that it is one wider and higher than the difference of its sides.
+// Boxes as four numbers: left, top, right, bottom. A box in pixels (not normalized) includes its right and bottom
+// pixels, so its width and height are one more than the differences of its sides.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -10,12 +10,12 @@
 
 namespace anabranch::detection {
 
-inline constexpr int64_t kBoxGrain = 2048;  // boxes or pairs of boxes in a piece of work
+inline constexpr int64_t kBoxGrain = 2048;  // boxes or pairs of boxes per parallel task
 
-// What a box of pixels has beyond the difference of its sides.
+// Extra width and height of a box in pixels.
 template <class T> T edge_of(bool normalized) { return normalized ? T(0) : T(1); }
 
-// Of two boxes; negative sides are not told from positive ones.
+// Overlap of two boxes; the sign of a side is ignored.
 template <class T> T area(const T* b, T edge) { return (b[2] - b[0] + edge) * (b[3] - b[1] + edge); }
 
 template <class T> T intersection(const T* a, const T* b, T edge) {
@@ -30,20 +30,21 @@ inline void check_boxes(const InferContext& c, std::string_view slot) {
   check_shape(c, slot, Shape{kUnknown, 4});
 }
 
-// At run time: one level of sequences that end at the last row, none of them empty where `filled`.
+// At run time: one LoD level that ends at the last row, without empty sequences if `filled`.
 inline const std::vector<int64_t>& one_level_of(const InferContext& c, std::string_view slot, bool filled) {
   const Meta& m = c.in(slot);
   AB_CHECK(m.lod && m.lod->size() == 1, InvalidArgument,
            "{} must have one level of sequences, got {}; feed a LoDTensor", slot, m.lod ? m.lod->size() : 0);
   const std::vector<int64_t>& o = m.lod->back();
-  AB_CHECK(o.back() == m.shape[0], InvalidArgument, "the sequences of {} must end at its last row, got row {} of {}",
-           slot, o.back(), m.shape.str());
+  AB_CHECK(o.back() == m.shape[0], InvalidArgument, "the LoD of {} must end at its last row, got row {} of {}", slot,
+           o.back(), m.shape.str());
   for (size_t i = 1; filled && i < o.size(); ++i) {
-    AB_CHECK(o[i] > o[i - 1], InvalidArgument, "{} must have no empty sequence, got one at {}", slot, i - 1);
+    AB_CHECK(o[i] > o[i - 1], InvalidArgument, "sequences of {} must not be empty, got an empty one at {}", slot,
+             i - 1);
   }
   return o;
 }
 
-inline constexpr const char* kBoxesAreFixed = "boxes, matches and choices among them are constants of training";
+inline constexpr const char* kBoxesAreFixed = "boxes, matches and selections are constants";
 
 }  // namespace anabranch::detection

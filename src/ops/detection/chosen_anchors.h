@@ -1,4 +1,4 @@
-// The anchors of an image that are trained on.
+// Selects the anchors of an image to train on.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -11,17 +11,17 @@ namespace anabranch::detection {
 
 struct AnchorRule {
   float positive, negative;
-  int64_t foreground = -1, all = -1;  // at most so many of an image; below 0: any number
+  int64_t foreground = -1, all = -1;  // limits per image; below 0: none
 };
 
-// The anchors of an image that take part, and what is chosen among them, by their numbers in the lists here.
+// The anchors of an image that take part and the selection among them, as indices into the lists here.
 template <class T> struct ChosenAnchors {
-  std::vector<int64_t> inside;  // numbers of the anchors
+  std::vector<int64_t> inside;  // anchor indices
   std::vector<T> anchors, truth, overlaps;
   std::vector<int64_t> truth_rows,
-      best;  // rows of `truth` in GtBoxes; nearest one of each anchor, -1 where there is none
+      best;  // rows of `truth` in GtBoxes: the nearest true box of each anchor, -1 if there is none
   std::vector<T> nearest, nearest_of_truth;
-  std::vector<int64_t> foreground, background, located;  // located: anchors whose place is trained
+  std::vector<int64_t> foreground, background, located;  // located: anchors whose offsets are trained
   int64_t idle = 0;                                      // the first ones of `located` have weight 0
   std::vector<int8_t> label;
 
@@ -51,8 +51,8 @@ template <class T> struct ChosenAnchors {
     return false;
   }
 
-  // An anchor may be the nearest one of a true box and far from it all the same. It is background then; as in the
-  // original, a row without weight stands for it among the places.
+  // An anchor may be the nearest one to a true box and still be far from it. Then it is background; as in Fluid 1.8.5,
+  // a row of weight 0 replaces it among the offsets.
   void choose(const AnchorRule& rule, Draw* draw) {
     for (auto* list : {&foreground, &background, &located}) list->clear();
     for (size_t i = 0; i < nearest.size(); ++i) {

@@ -1,4 +1,4 @@
-// Regions pooled by samples in bins that are moved, every bin from channels of its own.
+// Position-sensitive pooling of regions by samples in bins that are moved; each bin has its own channels.
 #include <fmt/ranges.h>
 
 #include "ops/detection/moved_bins.h"
@@ -39,8 +39,8 @@ void infer(InferContext& c) {
   if (!c.attr<bool>("no_trans")) {
     check_shape(c, "Trans", {c.in("ROIs").shape[0], kUnknown, part[0], part[1]});
     AB_CHECK(trans[1] == kUnknown || (trans[1] > 1 && trans[1] % 2 == 0 && made % (trans[1] / 2) == 0), ShapeMismatch,
-             "Trans must have 2 channels for each class, and output_dim ({}) be divisible by the classes, got {}", made,
-             trans.str());
+             "Trans must have 2 channels per class, and the number of classes must divide output_dim ({}), got {}",
+             made, trans.str());
   }
   if (c.runtime()) check_same_dtype(c, "Trans", "Input");
   const Shape out = pooled_shape(c, made);
@@ -86,7 +86,7 @@ template <class T> struct Gradient {
         dx(op.out("Input@GRAD")),
         dtrans(op.out("Trans@GRAD")) {}
 
-  // fn(k, bin, weight) for the bins of channels [begin, end) of region r that have samples.
+  // Calls fn(k, bin, weight) for the bins of channels [begin, end) of region r that have samples.
   template <class Fn>
   void each(const KernelContext& c, const MovedBins<T>& bins, int64_t r, int64_t begin, int64_t end, Fn&& fn) const {
     const int64_t made = c[dout].shape()[1], each_bin = bins.pooled().bins();
@@ -107,7 +107,7 @@ template <class T> struct Gradient {
     const auto plane_of = [&](int64_t r, int64_t channel) {
       return (image[static_cast<size_t>(r)] * p.channels + channel) * p.plane();
     };
-    if (T* to = zeroed<T>(c, dx)) {  // an output channel has input channels of its own
+    if (T* to = zeroed<T>(c, dx)) {  // no two output channels share an input channel
       c.parallel_for(made, kBinGrain / (n * p.bins() + 1) + 1, [&](int64_t begin, int64_t end) {
         for (int64_t r = 0; r < n; ++r) {
           each(c, bins, r, begin, end, [&](const MovedBin<T>& bin, T d) {
@@ -139,25 +139,23 @@ template <class T> struct Gradient {
 AB_OP(deformable_psroi_pooling)
     .doc(
         "Output[r, c, i, j] = the mean of sample_per_part x sample_per_part samples of Input in bin (i, j) of region "
-        "r, "
-        "moved by trans_std * Trans in parts of the region; channel (c gh + floor(i gh / pooled_height)) gw + "
-        "floor(j gw / pooled_width) of Input with group_size [gh, gw].")
+        "r, moved by trans_std * Trans times the size of the region; it reads channel (c gh + floor(i gh / "
+        "pooled_height)) gw + floor(j gw / pooled_width) of Input, with group_size [gh, gw].")
     .source("Dai et al., Deformable convolutional networks, ICCV 2017, arXiv:1703.06211")
     .in("Input", "[N, output_dim * gh * gw, H, W] float")
-    .in("ROIs", "[rois, 4] as Input: left, top, right, bottom, with a sequence for each image")
-    .in("Trans",
-        "[rois, 2 * classes, part_size] as Input: movement to the right and downwards of the channels of a class")
-    .out("TopCount", "as Output: samples that lie in the image")
+    .in("ROIs", "[rois, 4] like Input: left, top, right, bottom, with a sequence for each image")
+    .in("Trans", "[rois, 2 * classes, part_size] like Input: offsets to the right and downwards, per class of channels")
+    .out("TopCount", "like Output: number of samples inside the image")
     .out("Output", "[rois, output_dim, pooled_height, pooled_width]")
-    .required_attr("no_trans", AttrType::kBoolean, "true: Trans is not looked at")
+    .required_attr("no_trans", AttrType::kBoolean, "true: ignores Trans")
     .required_attr("spatial_scale", AttrType::kFloat, "pixels of Input for a pixel of the image, above 0")
-    .required_attr("output_dim", AttrType::kInt, "channels of Output, above 0")
+    .required_attr("output_dim", AttrType::kInt, "number of channels of Output, above 0")
     .required_attr("group_size", AttrType::kInts, "[gh, gw]")
     .required_attr("pooled_height", AttrType::kInt, "rows of bins, above 0")
     .required_attr("pooled_width", AttrType::kInt, "columns of bins, above 0")
     .required_attr("part_size", AttrType::kInts, "rows and columns of Trans")
     .required_attr("sample_per_part", AttrType::kInt, "samples of a bin along each axis")
-    .required_attr("trans_std", AttrType::kFloat, "factor of Trans")
+    .required_attr("trans_std", AttrType::kFloat, "factor for Trans")
     .infer(infer)
     .grad_reads({"Input", "ROIs", "Trans"}, {"TopCount"})
     .grad_from({"Output"})
@@ -166,7 +164,9 @@ AB_OP(deformable_psroi_pooling)
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return pool<typename decltype(tag)::type>(op); });
 
 AB_GRAD(deformable_psroi_pooling)
-    .doc("Input@GRAD = Output@GRAD in equal shares for the samples; Trans@GRAD by how they change as they are moved.")
+    .doc(
+        "Input@GRAD distributes Output@GRAD equally over the samples; Trans@GRAD = the change of the samples as the "
+        "bins move.")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [grad = Gradient<T>(op)](KernelContext& c) mutable { grad.run(c); };

@@ -1,4 +1,4 @@
-// Prior boxes in lines and columns within each cell of a feature map.
+// Prior boxes on a regular grid within each cell of a feature map.
 #include <cmath>
 #include <limits>
 
@@ -25,7 +25,7 @@ void infer(InferContext& c) {
   int64_t n = 0;
   for (int64_t d : densities) {
     AB_CHECK(d * d <= (kMost - n) / std::max<int64_t>(1, ratios), InvalidArgument,
-             "densities must give at most {} boxes of a cell, got more at density {}", kMost, d);
+             "densities must give at most {} boxes per cell, got more at density {}", kMost, d);
     n += ratios * d * d;
   }
   set_grid_outputs(c, "Boxes", n);
@@ -41,7 +41,7 @@ struct Sizes {
   std::vector<int32_t> densities;
 };
 
-// For each size with density d and each ratio, d by d boxes with centres that divide the cell evenly, in whole pixels.
+// For each size with density d and each ratio, d by d boxes whose centres divide the cell evenly, in whole pixels.
 template <class T> void boxes_at_point(const Sizes& s, const PointGrid<T>& g, std::vector<PlacedBox<T>>* made) {
   made->clear();
   const T side = std::trunc((g.step_x + g.step_y) / 2);
@@ -60,22 +60,22 @@ template <class T> void boxes_at_point(const Sizes& s, const PointGrid<T>& g, st
 
 AB_OP(density_prior_box)
     .doc(
-        "Boxes[y, x] = for each fixed size s with density d and each fixed ratio r, d by d boxes of s sqrt(r) by "
-        "s / sqrt(r) pixels, spread over cell (y, x) of Input, in fractions of the sides of Image, within them.")
+        "Boxes[y, x] = for each fixed size s with density d and each fixed ratio r, d by d boxes of s sqrt(r) by s / "
+        "sqrt(r) pixels, spread over cell (y, x) of Input, as fractions of the sides of Image, clipped to them.")
     .source("Zhang et al., FaceBoxes, IJCB 2017, arXiv:1708.05234")
-    .in("Input", "[N, C, H, W] float feature map, of which only the extents count")
-    .in("Image", "[N, C, height, width] image, of which only the extents count")
+    .in("Input", "[N, C, H, W] float feature map; only its extents are read")
+    .in("Image", "[N, C, height, width] image; only its extents are read")
     .out("Boxes", "[H, W, boxes of a cell, 4], or [their number, 4]: left, top, right, bottom")
-    .out("Variances", "as Boxes: variances, for each box")
+    .out("Variances", "like Boxes: variances, for each box")
     .required_attr("variances", AttrType::kFloats, "4 numbers above 0")
     .attr<std::vector<float>>("fixed_sizes", {}, "sizes above 0, in pixels of Image")
     .attr<std::vector<float>>("fixed_ratios", {}, "widths over heights, above 0")
     .attr<std::vector<int32_t>>("densities", {}, "boxes along a side of a cell, for each of fixed_sizes, above 0")
-    .attr<bool>("clip", true, "sides outside of the image are moved to its border")
-    .attr<bool>("flatten_to_2d", false, "outputs have two axes")
-    .attr<float>("step_w", 0.0f, "width of a cell in pixels; 0: that of Image over that of Input")
-    .attr<float>("step_h", 0.0f, "height of a cell")
-    .attr<float>("offset", 0.5f, "where in a cell the boxes are centred")
+    .attr<bool>("clip", true, "clips boxes to the image")
+    .attr<bool>("flatten_to_2d", false, "flattens the outputs to two axes")
+    .attr<float>("step_w", 0.0f, "width of a cell in pixels; 0: width of Image / width of Input")
+    .attr<float>("step_h", 0.0f, "height of a cell in pixels; 0: height of Image / height of Input")
+    .attr<float>("offset", 0.5f, "centre of the boxes in a cell, as a fraction of it")
     .infer(infer)
     .no_grad(kBoxesAreFixed)
     .dtype_of_input("Input")
@@ -90,7 +90,7 @@ AB_OP(density_prior_box)
               spread = op.out("Variances")](KernelContext& c) mutable {
         auto cells = cells_of<T>(c[input].shape(), c[image].shape(), step_w, step_h, offset, clip);
         cells.inside = true;
-        if (cells.rows * cells.columns == 0) return;  // a cell has no size
+        if (cells.rows * cells.columns == 0) return;  // without cells the step is undefined
         boxes_at_point(sizes, cells, &at_point);
         fill_grid(c, cells, at_point, variances, c[boxes].template mutable_data<T>(),
                   c[spread].template mutable_data<T>());

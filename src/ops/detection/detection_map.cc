@@ -1,4 +1,4 @@
-// Mean average precision: detections of each class, by falling score, against the true boxes.
+// Mean average precision: compares the detections of each class, by descending score, with the true boxes.
 #include <memory>
 
 #include "ops/declare/attr_checks.h"
@@ -34,10 +34,10 @@ void infer(InferContext& c) {
   c.set_out("MAP", Shape{1}, dtype);
 }
 
-// What earlier batches gave.
+// State from earlier batches.
 template <class T> void add_state(const Tensor& counts, const Tensor& right, const Tensor& wrong, Counts<T>* to) {
   const auto classes = static_cast<int64_t>(to->boxes.size());
-  AB_CHECK(counts.numel() == classes, ShapeMismatch, "PosCount must have a number for each of the {} classes, got {}",
+  AB_CHECK(counts.numel() == classes, ShapeMismatch, "PosCount must have one number for each of the {} classes, got {}",
            classes, counts.shape().str());
   for (const Tensor* t : {&right, &wrong}) {
     const bool fits = !t->lod().empty() && static_cast<int64_t>(t->lod().back().size()) == classes + 1 &&
@@ -112,7 +112,7 @@ template <class T> struct Metric {
     if (c.wants(map)) *c[map].template mutable_data<T>() = mean_average(counts, eleven);
   }
 
-  // Whether there is state, and it counts.
+  // Whether the op has state and HasState enables it.
   bool goes_on(const KernelContext& c) const {
     if (!has_state) return false;
     AB_CHECK(c.value(has_state).initialized() && c[has_state].numel() > 0, InvalidArgument,
@@ -127,23 +127,24 @@ template <class T> struct Metric {
 
 AB_OP(detection_map)
     .doc(
-        "MAP = the mean over classes with a true box of their average precision: by falling score a detection is right "
-        "when the true box of its class that it overlaps most, by more than overlap_threshold, was not found before.")
+        "MAP = the mean average precision over classes with a true box. By descending score, a detection is right if "
+        "it overlaps a true box of its class by more than overlap_threshold and is the first to find the one that it "
+        "overlaps most.")
     .source("Everingham et al., The Pascal visual object classes challenge, IJCV 2010, doi:10.1007/s11263-009-0275-4")
-    .in("DetectRes", "[M, 6] float: class, score, box in parts of the image, with a sequence for each image")
-    .in("Label", "[N, 6] as DetectRes: class, difficult, box, or [N, 5] without `difficult`; sequences likewise")
-    .in_optional("HasState", "[1] int32: not 0 where the next three are to be gone on with")
-    .in_optional("PosCount", "[class_num, 1] int32: AccumPosCount of the batches before")
-    .in_optional("TruePos", "[rows, 2] as DetectRes: AccumTruePos of the batches before")
-    .in_optional("FalsePos", "[rows, 2] as DetectRes: AccumFalsePos of the batches before")
-    .out("AccumPosCount", "[class_num, 1] int32: true boxes of each class")
-    .out("AccumTruePos", "[rows, 2]: score, 1 for right; of all detections, with a sequence for each class")
-    .out("AccumFalsePos", "[rows, 2]: score, 1 for wrong")
+    .in("DetectRes", "[M, 6] float: class, score, box as fractions of the image, with a sequence for each image")
+    .in("Label", "[N, 6] like DetectRes: class, difficult, box, or [N, 5] without `difficult`; sequences likewise")
+    .in_optional("HasState", "[1] int32: not 0 to continue from the next three inputs")
+    .in_optional("PosCount", "[class_num, 1] int32: AccumPosCount of earlier batches")
+    .in_optional("TruePos", "[rows, 2] like DetectRes: AccumTruePos of earlier batches")
+    .in_optional("FalsePos", "[rows, 2] like DetectRes: AccumFalsePos of earlier batches")
+    .out("AccumPosCount", "[class_num, 1] int32: number of true boxes of each class")
+    .out("AccumTruePos", "[rows, 2]: score and 1 if right, of all detections, with a sequence for each class")
+    .out("AccumFalsePos", "[rows, 2]: score and 1 if wrong")
     .out("MAP", "[1]")
-    .required_attr("class_num", AttrType::kInt, "classes, the background among them")
-    .attr<int32_t>("background_label", 0, "accepted without effect: classes without a true box do not count")
-    .attr<float>("overlap_threshold", 0.5f, "a smaller overlap is none")
-    .attr<bool>("evaluate_difficult", true, "false: difficult boxes, and what finds them, do not count")
+    .required_attr("class_num", AttrType::kInt, "number of classes, including the background")
+    .attr<int32_t>("background_label", 0, "ignored: classes without a true box do not count")
+    .attr<float>("overlap_threshold", 0.5f, "smallest overlap that matches")
+    .attr<bool>("evaluate_difficult", true, "false: ignores difficult boxes and their detections")
     .attr<std::string>("ap_type", "integral", "integral or 11point", one_of("ap_type", {"integral", "11point"}))
     .effects(kDynamic | kMaybeUnset)
     .infer(infer)

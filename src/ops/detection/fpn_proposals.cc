@@ -1,4 +1,4 @@
-// Proposals for the levels of a feature pyramid, and of its levels.
+// Distributes proposals over the levels of a feature pyramid, and collects them again.
 #include <cmath>
 #include <memory>
 #include <numeric>
@@ -12,8 +12,8 @@ void infer_distribute(InferContext& c) {
   check_tensor(c, "FpnRois");
   check_boxes(c, "FpnRois");
   const int32_t low = c.attr<int32_t>("min_level"), high = c.attr<int32_t>("max_level");
-  AB_CHECK(low >= 0 && high >= low, InvalidArgument, "max_level must be at least min_level, and that 0, got {} and {}",
-           high, low);
+  AB_CHECK(low >= 0 && high >= low, InvalidArgument,
+           "0 <= min_level <= max_level must hold, got max_level {} and min_level {}", high, low);
   AB_CHECK(c.n_out("MultiFpnRois") == int64_t{high} - low + 1, InvalidArgument,
            "MultiFpnRois must have a variable for each of the levels {} to {}, got {}", low, high,
            c.n_out("MultiFpnRois"));
@@ -28,7 +28,7 @@ void infer_distribute(InferContext& c) {
   c.set_out("RestoreIndex", {rois.shape[0], 1}, DType::kInt32);
 }
 
-// The level of a box: that of refer_scale is refer_level, twice as large boxes are one higher.
+// The level of a box: refer_level at refer_scale, one higher for each doubling of the size.
 struct Levels {
   int32_t low, high, level, scale;
   template <class T> int64_t of(const T* box) const {
@@ -72,8 +72,8 @@ template <class T> Kernel distribute(const KernelArgs& op) {
 
 AB_OP(distribute_fpn_proposals)
     .doc(
-        "MultiFpnRois[l] = the boxes of level floor(refer_level + log2(sqrt(area) / refer_scale)), moved into "
-        "[min_level, max_level]; RestoreIndex = where each box is in all of them one after another.")
+        "MultiFpnRois[l] = the boxes of level floor(refer_level + log2(sqrt(area) / refer_scale)), clipped to "
+        "[min_level, max_level]; RestoreIndex = the position of each box in all levels one after another.")
     .source("Lin et al., Feature pyramid networks, CVPR 2017, arXiv:1612.03144")
     .in("FpnRois", "[rois, 4] float: left, top, right, bottom, in pixels, with a sequence for each image")
     .out_list("MultiFpnRois", "[boxes, 4] of each level, with a sequence for each image")
@@ -131,7 +131,7 @@ template <class T> Kernel collect(const KernelArgs& op) {
       const T *box = c.at(rois, level).template data<T>(), *score = c.at(scores, level).template data<T>();
       for (int64_t n = 0; n < images; ++n) {
         for (int64_t r = ends[static_cast<size_t>(n)]; r < ends[static_cast<size_t>(n) + 1]; ++r) {
-          // What is no number comes last.
+          // NaN sorts last.
           all.push_back({std::isnan(score[r]) ? -std::numeric_limits<T>::infinity() : score[r], box + 4 * r, n});
         }
       }
@@ -153,12 +153,12 @@ template <class T> Kernel collect(const KernelArgs& op) {
 }
 
 AB_OP(collect_fpn_proposals)
-    .doc("FpnRois = of the boxes of all levels and images the post_nms_topN with the highest scores, by image.")
+    .doc("FpnRois = the post_nms_topN boxes of all levels and images with the highest scores, grouped by image.")
     .source("Lin et al., Feature pyramid networks, CVPR 2017, arXiv:1612.03144")
     .in_list("MultiLevelRois", "[boxes, 4] float of each level, with a sequence for each image")
     .in_list("MultiLevelScores", "[boxes, 1] of each level")
-    .out("FpnRois", "[boxes, 4] with a sequence for each image, by falling score")
-    .required_attr("post_nms_topN", AttrType::kInt, "boxes of all images together")
+    .out("FpnRois", "[boxes, 4] with a sequence for each image, by descending score")
+    .required_attr("post_nms_topN", AttrType::kInt, "number of boxes for all images together")
     .effects(kDynamic)
     .infer(infer_collect)
     .no_grad(kBoxesAreFixed)

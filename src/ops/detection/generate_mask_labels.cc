@@ -1,4 +1,4 @@
-// Masks that the third stage of a detector is trained on.
+// Mask targets for the third stage of a detector.
 #include <limits>
 #include <memory>
 
@@ -48,7 +48,7 @@ void infer(InferContext& c) {
   AB_CHECK(!__builtin_mul_overflow(side * side, classes, &width), ResourceExhausted,
            "num_classes * resolution * resolution must fit into 64 bits, got {} and {}", classes, side);
   if (c.runtime()) check_runtime(c);
-  // How many there are is known when they have been chosen.
+  // The number of results is known only at run time.
   const int64_t rows = c.runtime() ? 0 : kUnknown;
   c.set_out("MaskRois", {rows, 4}, c.in("Rois").dtype);
   c.set_out("RoiHasMaskInt32", {rows, 1}, DType::kInt32);
@@ -84,11 +84,11 @@ template <class T> class Masks {
 
  private:
   struct Chosen {
-    int64_t roi, number, truth;  // number: within its image; truth: -1 for the background
+    int64_t roi, number, truth;  // number: index within its image; truth: -1 for the background
     T scale;
   };
 
-  // The true boxes of an image that have a class and are no crowd, as the borders of their polygons.
+  // The polygons' bounding boxes of an image's true boxes that have a class and are not crowds.
   void find_truth(const KernelContext& c, int64_t n) {
     truth_.clear();
     boxes_.clear();
@@ -111,8 +111,8 @@ template <class T> class Masks {
     }
   }
 
-  // Each roi with a class gets the mask of the true box that it overlaps most. Without any, the first roi of the
-  // background stands for them, with nothing to be learnt.
+  // Each roi with a class gets the mask of the true box that it overlaps most. Without one, the first background roi is
+  // used, with a mask that trains nothing.
   void choose(const KernelContext& c, int64_t n) {
     const auto& ends = c[rois_].lod().back();
     const int64_t first = ends[static_cast<size_t>(n)], last = ends[static_cast<size_t>(n) + 1];
@@ -135,7 +135,7 @@ template <class T> class Masks {
     }
   }
 
-  // Pixels of the image as it was before it was scaled, as the polygons are.
+  // In pixels of the image before scaling, like the polygons.
   void find_roi(const KernelContext& c, int64_t r, T scale) {
     const T* rois = c[rois_].template data<T>();
     roi_.assign(rois + 4 * r, rois + 4 * r + 4);
@@ -156,7 +156,7 @@ template <class T> class Masks {
     if (c.wants(outs_[1])) write_rows(&c[outs_[1]], numbers_, 1, sequences());
   }
 
-  // Drawn into the output itself: a row is as wide as the attributes say.
+  // Draws into the output itself: the attributes give the width of a row.
   void write_masks(const KernelContext& c, Tensor* masks) {
     const int64_t size = side_ * side_;
     masks->resize({static_cast<int64_t>(chosen_.size()), classes_ * size}, DType::kInt32);
@@ -205,19 +205,19 @@ template <class T> class Masks {
 
 AB_OP(generate_mask_labels)
     .doc(
-        "For each roi with a class the mask of the true box that it overlaps most, drawn on a grid of resolution x "
-        "resolution over the roi, at the place of its class in MaskInt32; -1 elsewhere.")
+        "For each roi with a class, the mask of the true box that it overlaps most, drawn on a grid of resolution x "
+        "resolution over the roi, in the columns of its class in MaskInt32; -1 elsewhere.")
     .source("He et al., Mask R-CNN, ICCV 2017, arXiv:1703.06870")
     .in("ImInfo", "[N, 3] float: height, width and scale of the images")
-    .in("GtClasses", "[truths, 1] int32, with a sequence for each image: 0 for boxes that have no mask")
-    .in("IsCrowd", "[truths, 1] int32: not 0 for boxes of crowds, which have no mask")
-    .in("GtSegms", "[points, 2] as ImInfo: x, y of polygons; sequences of truths, of polygons, of points")
-    .in("Rois", "[rois, 4] as ImInfo: left, top, right, bottom in pixels, with a sequence for each image")
+    .in("GtClasses", "[truths, 1] int32, with a sequence for each image: 0 for boxes without a mask")
+    .in("IsCrowd", "[truths, 1] int32: not 0 for crowds, which have no mask")
+    .in("GtSegms", "[points, 2] like ImInfo: x, y of polygons; sequences of truths, of polygons, of points")
+    .in("Rois", "[rois, 4] like ImInfo: left, top, right, bottom in pixels, with a sequence for each image")
     .in("LabelsInt32", "[rois, 1] int32: classes, 0 for the background")
-    .out("MaskRois", "[masks, 4] with a sequence for each image: the rois that have a mask")
-    .out("RoiHasMaskInt32", "[masks, 1] int32: their numbers among the rois of the image")
+    .out("MaskRois", "[masks, 4] with a sequence for each image: rois with a mask")
+    .out("RoiHasMaskInt32", "[masks, 1] int32: their indices among the rois of the image")
     .out("MaskInt32", "[masks, num_classes * resolution * resolution] int32: 1 inside, 0 outside, -1 in other classes")
-    .required_attr("num_classes", AttrType::kInt, "classes, the background among them")
+    .required_attr("num_classes", AttrType::kInt, "number of classes, including the background")
     .required_attr("resolution", AttrType::kInt, "rows and columns of a mask")
     .effects(kDynamic)
     .infer(infer)

@@ -1,4 +1,4 @@
-// Proposals to train the second stage on: those that hold a true box, and those that hold none.
+// Selects proposals for training the second stage: those that cover a true box, and background.
 #include <fmt/ranges.h>
 
 #include <memory>
@@ -17,7 +17,7 @@ void check_attrs(const InferContext& c) {
   const int32_t classes = c.attr<int32_t>("class_nums"), all = c.attr<int32_t>("batch_size_per_im");
   AB_CHECK(classes > 0, InvalidArgument, "class_nums must be above 0, got {}", classes);
   AB_CHECK(!c.attr<bool>("is_cls_agnostic") || classes > 1, InvalidArgument,
-           "class_nums must be above 1 where is_cls_agnostic is true, got {}", classes);
+           "class_nums must be above 1 if is_cls_agnostic is true, got {}", classes);
   AB_CHECK(all >= 0, InvalidArgument, "batch_size_per_im must be at least 0, got {}", all);
 }
 
@@ -39,7 +39,7 @@ void infer(InferContext& c) {
                dtype_name(c.in(slot).dtype));
     }
   }
-  // How many there are is known when they have been chosen.
+  // The number of results is known only at run time.
   const int64_t rows = c.runtime() ? 0 : kUnknown, width = 4 * int64_t{c.attr<int32_t>("class_nums")};
   const DType dtype = c.in("RpnRois").dtype;
   c.set_out("Rois", {rows, 4}, dtype);
@@ -49,18 +49,18 @@ void infer(InferContext& c) {
   }
 }
 
-// Overlaps from which on a proposal counts as foreground, and between which as background.
+// Overlap thresholds of foreground and background proposals.
 struct Thresholds {
   float foreground, high, low;
   bool cascade;
 };
 
-// The proposals of an image, and what is chosen among them.
+// The proposals of an image and the selection among them.
 template <class T> struct Candidates {
   std::vector<T> boxes, truth, overlaps;
   std::vector<int32_t> classes;
   std::vector<bool> crowd;
-  std::vector<int64_t> foreground, background, matched;  // matched: the true box of each of the foreground
+  std::vector<int64_t> foreground, background, matched;  // matched: the true box of each foreground proposal
 
   void choose(const Thresholds& t) {
     overlap_all(boxes, truth, &overlaps);
@@ -134,8 +134,8 @@ template <class T> class Labels {
   }
 
  private:
-  // True boxes are proposals, too, but in a cascade, which leaves out proposals without an area. Proposals are of the
-  // scaled image, true boxes are not.
+  // True boxes are proposals, too, except in a cascade, which drops proposals without an area. Proposals are in pixels
+  // of the scaled image, true boxes are not.
   void gather(const KernelContext& c, int64_t n, T scale) {
     Candidates<T>& all = candidates_;
     const auto& truths = c[truth_].lod().back();
@@ -177,7 +177,7 @@ template <class T> class Labels {
     offsets_.insert(offsets_.end(), offsets, offsets + 4);
   }
 
-  // The offsets of a row stand at its class; there the weights are 1.
+  // A row stores its offsets in the columns of its class; the weights are 1 there.
   void write(KernelContext& c) {
     const LoDRef lod = ends_.size() > 1 ? std::make_shared<const LoD>(LoD{ends_}) : nullptr;
     if (c.wants(outs_[0])) write_rows(&c[outs_[0]], made_, 4, lod);
@@ -220,30 +220,31 @@ template <class T> class Labels {
 
 AB_OP(generate_proposal_labels)
     .doc(
-        "Foreground: proposals and true boxes that overlap a true box by fg_thresh or more, at most a share of "
-        "fg_fraction of batch_size_per_im; background: those with an overlap of bg_thresh_lo to below bg_thresh_hi, "
-        "so many that an image has batch_size_per_im. BboxTargets has the offsets of the true boxes at their class.")
+        "Foreground: proposals and true boxes that overlap a true box by at least fg_thresh, at most fg_fraction of "
+        "batch_size_per_im; background: those with an overlap in [bg_thresh_lo, bg_thresh_hi), to fill each image up "
+        "to batch_size_per_im. BboxTargets stores the offsets of the true boxes in the columns of their class.")
     .source("Girshick, Fast R-CNN, ICCV 2015, arXiv:1504.08083")
     .in("RpnRois", "[proposals, 4] float: left, top, right, bottom in pixels, with a sequence for each image")
     .in("GtClasses", "[truths, 1] int32 in [0, class_nums)")
-    .in("IsCrowd", "[truths, 1] int32: not 0 for boxes of crowds")
-    .in("GtBoxes", "[truths, 4] as RpnRois, in pixels of the image before it was scaled, a sequence for each image")
-    .in("ImInfo", "[N, 3] as RpnRois: height, width and scale of the images")
+    .in("IsCrowd", "[truths, 1] int32: not 0 for crowds")
+    .in("GtBoxes", "[truths, 4] like RpnRois, in pixels of the image before scaling, with a sequence for each image")
+    .in("ImInfo", "[N, 3] like RpnRois: height, width and scale of the images")
     .out("Rois", "[rois, 4] with a sequence for each image: foreground, then background")
     .out("LabelsInt32", "[rois, 1] int32: classes, 0 for the background")
     .out("BboxTargets", "[rois, 4 class_nums]")
-    .out("BboxInsideWeights", "as BboxTargets: 1 at the class of the foreground, else 0")
-    .out("BboxOutsideWeights", "as BboxInsideWeights")
-    .required_attr("batch_size_per_im", AttrType::kInt, "rois of an image")
-    .required_attr("fg_fraction", AttrType::kFloat, "largest share of foreground")
-    .required_attr("fg_thresh", AttrType::kFloat, "foreground from here on; above, in a cascade")
-    .required_attr("bg_thresh_hi", AttrType::kFloat, "background below")
-    .required_attr("bg_thresh_lo", AttrType::kFloat, "background from here on")
-    .required_attr("bbox_reg_weights", AttrType::kFloats, "4 numbers by which the offsets are divided")
-    .required_attr("class_nums", AttrType::kInt, "classes, the background among them")
-    .attr<bool>("use_random", true, "any of those that fit; false: the first ones")
-    .attr<bool>("is_cascade_rcnn", false, "proposals of a stage before: all that fit, without the true boxes")
-    .attr<bool>("is_cls_agnostic", false, "offsets stand at class 1, whatever the class")
+    .out("BboxInsideWeights", "like BboxTargets: 1 in the columns of a foreground row's class, else 0")
+    .out("BboxOutsideWeights", "like BboxInsideWeights")
+    .required_attr("batch_size_per_im", AttrType::kInt, "number of rois per image")
+    .required_attr("fg_fraction", AttrType::kFloat, "largest fraction of foreground")
+    .required_attr("fg_thresh", AttrType::kFloat, "smallest overlap of foreground; in a cascade, exclusive")
+    .required_attr("bg_thresh_hi", AttrType::kFloat, "upper bound (exclusive) of the overlap of background")
+    .required_attr("bg_thresh_lo", AttrType::kFloat, "lower bound of the overlap of background")
+    .required_attr("bbox_reg_weights", AttrType::kFloats, "4 divisors of the offsets")
+    .required_attr("class_nums", AttrType::kInt, "number of classes, including the background")
+    .attr<bool>("use_random", true, "selects candidates at random; false: the first ones")
+    .attr<bool>("is_cascade_rcnn", false,
+                "proposals come from an earlier stage: keeps all candidates and adds no true boxes")
+    .attr<bool>("is_cls_agnostic", false, "stores offsets at class 1 for all classes")
     .effects(kDynamic | kRandom)
     .infer(infer)
     .no_grad(kBoxesAreFixed)

@@ -1,4 +1,4 @@
-// Regions that may hold something: anchors moved by what a network says of them, the best ones that do not overlap.
+// Region proposals: anchors moved by the network's offsets, then non-maximum suppression.
 #include <cmath>
 #include <limits>
 #include <memory>
@@ -10,7 +10,7 @@
 namespace anabranch::detection::generate_proposals_op {
 namespace {
 
-const double kMostGrowth = std::log(1000.0 / 16.0);  // of the logarithm of a side
+const double kMostGrowth = std::log(1000.0 / 16.0);  // upper bound of the logarithm of a scale factor
 
 void infer(InferContext& c) {
   for (const char* slot : {"Scores", "BboxDeltas", "Anchors", "Variances"}) {
@@ -28,8 +28,9 @@ void infer(InferContext& c) {
   check_rank(c, "ImInfo", 2, 2);
   check_shape(c, "ImInfo", {s[0], 3});
   check_same_dtype(c, "ImInfo", "Scores");
-  AB_CHECK(!c.runtime() || s.numel() > 0 || s[0] == 0, ShapeMismatch, "Scores must have an anchor, got {}", s.str());
-  // How many there are is known when they have been chosen.
+  AB_CHECK(!c.runtime() || s.numel() > 0 || s[0] == 0, ShapeMismatch, "Scores must have at least one anchor, got {}",
+           s.str());
+  // The number of results is known only at run time.
   const int64_t rows = c.runtime() ? 0 : kUnknown;
   c.set_out("RpnRois", {rows, 4}, c.in("Scores").dtype);
   c.set_out("RpnRoiProbs", {rows, 1}, c.in("Scores").dtype);
@@ -39,16 +40,16 @@ void infer(InferContext& c) {
 
 template <class T> struct Found {
   std::vector<Detection<T>> order;  // anchors, best first
-  std::vector<T> boxes, scores;     // what is large enough
+  std::vector<T> boxes, scores;     // of the boxes that are large enough
   std::vector<Detection<T>> kept;
 };
 
-// One image of the batch.
+// The maps of one image.
 template <class T> struct Maps {
   const T *scores, *deltas, *anchors, *variances, *info;
   int64_t count, plane;  // anchors of a cell, cells
   int64_t total() const { return count * plane; }
-  // Anchors are counted cell by cell; the maps lie anchor by anchor.
+  // Anchors are numbered cell by cell; the maps are stored anchor by anchor.
   T score(int64_t k) const { return scores[k % count * plane + k / count]; }
   T delta(int64_t k, int64_t part) const { return deltas[(k % count * 4 + part) * plane + k / count]; }
 };
@@ -80,7 +81,7 @@ template <class T> class Proposer {
   }
 
  private:
-  // The best anchors; what is no number comes last.
+  // The best anchors; NaN sorts last.
   void choose(const Maps<T>& maps, std::vector<Detection<T>>* order) const {
     order->clear();
     for (int64_t k = 0; k < maps.total(); ++k) {
@@ -107,7 +108,7 @@ template <class T> class Proposer {
     }
   }
 
-  // In pixels of the image before it was scaled, with the centre in the image.
+  // Keeps boxes that are large enough in pixels of the image before scaling and have their centre in the image.
   bool large(const T* box, const T* info) const {
     for (int64_t axis : {int64_t{0}, int64_t{1}}) {
       const T size = box[axis + 2] - box[axis];
@@ -135,7 +136,7 @@ template <class T> class Proposer {
   T least_;
 };
 
-// Handles, and lists that are kept from step to step.
+// Handles and lists, kept from step to step.
 template <class T> struct Proposals {
   In scores, deltas, info, anchors, variances;
   Out rois, probs, counts;
@@ -196,25 +197,24 @@ template <class T> struct Proposals {
 
 AB_OP(generate_proposals)
     .doc(
-        "Of the pre_nms_topN anchors of an image with the highest scores, moved by BboxDeltas and cut off at the "
-        "border "
-        "of the image, those of min_size pixels or more; of these, by falling score, the first post_nms_topN that do "
-        "not overlap a better one by more than nms_thresh.")
+        "Takes the pre_nms_topN anchors of each image with the highest scores, moves them by BboxDeltas, clips them to "
+        "the image and drops those smaller than min_size; the first post_nms_topN, by descending score, that do not "
+        "overlap a better one by more than nms_thresh are the proposals.")
     .source("Ren et al., Faster R-CNN, NIPS 2015, arXiv:1506.01497")
-    .in("Scores", "[N, A, H, W] float: of the A anchors of each cell")
-    .in("BboxDeltas", "[N, 4 A, H, W]: movement of the centre in parts of the size, logarithm of the growth")
+    .in("Scores", "[N, A, H, W] float: scores of the A anchors of each cell")
+    .in("BboxDeltas",
+        "[N, 4 A, H, W]: offsets of the centre as fractions of the size, and logarithms of the size ratios")
     .in("ImInfo", "[N, 3]: height, width and scale of the images")
     .in("Anchors", "[H, W, A, 4]: left, top, right, bottom, in pixels")
-    .in("Variances", "[H, W, A, 4]: factors of BboxDeltas")
+    .in("Variances", "[H, W, A, 4]: factors for BboxDeltas")
     .out("RpnRois", "[proposals, 4] with a sequence for each image")
     .out("RpnRoiProbs", "[proposals, 1]: their scores")
     .out_optional("RpnRoisLod", "[N] int64: the row after the last proposal of each image")
-    .required_attr("pre_nms_topN", AttrType::kInt, "anchors that are looked at; 0 or below: all")
-    .required_attr("post_nms_topN", AttrType::kInt, "proposals of an image; 0 or below: all")
-    .required_attr("nms_thresh", AttrType::kFloat, "overlap; 0 or below: all stay")
-    .required_attr("min_size", AttrType::kFloat, "pixels of the image before it was scaled; 1 where it is less")
-    .required_attr("eta", AttrType::kFloat,
-                   "below 1: factor of nms_thresh after each that stays, while it is above 0.5")
+    .required_attr("pre_nms_topN", AttrType::kInt, "number of anchors to consider; 0 or below: all")
+    .required_attr("post_nms_topN", AttrType::kInt, "maximum number of proposals per image; 0 or below: all")
+    .required_attr("nms_thresh", AttrType::kFloat, "largest overlap to keep; 0 or below: keeps all")
+    .required_attr("min_size", AttrType::kFloat, "smallest side in pixels of the image before scaling; at least 1")
+    .required_attr("eta", AttrType::kFloat, "below 1: multiplies nms_thresh after each kept box while it is above 0.5")
     .effects(kDynamic)
     .infer(infer)
     .no_grad(kBoxesAreFixed)

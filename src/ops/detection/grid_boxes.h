@@ -1,5 +1,5 @@
-// Boxes of given sizes around the points of a grid: what prior_box, density_prior_box and anchor_generator make. They
-// differ in the sizes at a point, in the unit, and in what is cut off.
+// Boxes of given sizes around the points of a grid, shared by prior_box, density_prior_box and anchor_generator. These
+// differ in the sizes at a point, in the unit, and in clipping.
 #pragma once
 #include <algorithm>
 #include <vector>
@@ -9,16 +9,15 @@
 
 namespace anabranch::detection {
 
-// A box at a point: how far its centre is from the point, and half its sides.
+// A box relative to a point: the offset of its centre, and half its sides.
 template <class T> struct PlacedBox { T dx, dy, half_w, half_h; };
 
-// Point (row, column) of the grid lies at x = x0 + column * step_x, y likewise; boxes are given in units of unit_x,
-// unit_y.
+// Point (row, column) of the grid is at x = x0 + column * step_x, and y likewise; boxes are in units of unit_x, unit_y.
 template <class T> struct PointGrid {
   int64_t rows, columns;
   T x0, y0, step_x, step_y, unit_x, unit_y;
-  bool inside;  // left and top are at least 0, right and bottom at most 1
-  bool clip;    // all sides are from 0 to 1
+  bool inside;  // bounds left and top by 0, right and bottom by 1
+  bool clip;    // bounds all sides to [0, 1]
 };
 
 template <class T> void place(const PointGrid<T>& g, T x, T y, const PlacedBox<T>& b, T* to) {
@@ -76,7 +75,7 @@ inline void set_grid_outputs(InferContext& c, const char* boxes, int64_t n) {
   }
 }
 
-// The grid of the centres of cells: how far they are apart in an image that has the feature map's cells.
+// The grid of cell centres: their spacing in an image with the cells of the feature map.
 template <class T>
 PointGrid<T> cells_of(const Shape& feature, const Shape& image, float step_w, float step_h, float offset, bool clip) {
   PointGrid<T> g{feature[2], feature[3], 0, 0, step_w, step_h, static_cast<T>(image[3]), static_cast<T>(image[2]),

@@ -1,4 +1,4 @@
-// The detections of the images of a batch as rows [class, score, box...] with a sequence for each image.
+// The detections of a batch of images as rows [class, score, box...], one sequence per image.
 #pragma once
 #include <memory>
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace anabranch::detection {
 
-// A box with its class; `box` is the number of a box of the image, or of a list that the op keeps.
+// A box with its class; `box` is the index of a box of the image, or of a list that the op keeps.
 template <class T> struct ClassDetection {
   T score;
   int32_t cls, box;
@@ -16,7 +16,7 @@ template <class T> struct ClassDetection {
   }
 };
 
-// Leaves the `most` best, in the order in which they are; below 0: all.
+// Keeps the `most` best, in their order; below 0: all.
 template <class T> void keep_best(std::vector<ClassDetection<T>>* found, int64_t most) {
   if (most < 0 || static_cast<int64_t>(found->size()) <= most) return;
   if (most == 0) return found->clear();
@@ -26,7 +26,7 @@ template <class T> void keep_best(std::vector<ClassDetection<T>>* found, int64_t
   found->erase(std::remove_if(found->begin(), found->end(), [&](const auto& d) { return last < d; }), found->end());
 }
 
-// Offsets of the detections of images.
+// Offsets of each image's detections.
 template <class T>
 std::vector<int64_t> ends_of(const std::vector<std::vector<ClassDetection<T>>>& found, int64_t images) {
   std::vector<int64_t> ends(1, 0);
@@ -36,14 +36,14 @@ std::vector<int64_t> ends_of(const std::vector<std::vector<ClassDetection<T>>>& 
   return ends;
 }
 
-// Out [1, 1] of -1 and one sequence: nothing was found, as the original says it.
+// Out = [[-1]] with one sequence, which means "nothing found" as in Fluid 1.8.5.
 template <class T> void write_nothing(Tensor* out) {
   out->resize(Shape{1, 1}, dtype_of<T>);
   *out->mutable_data<T>() = T(-1);
   out->set_lod(std::make_shared<const LoD>(LoD{{0, 1}}));
 }
 
-// box_at(image, detection) is where its `size` numbers lie.
+// box_at(image, detection) points to the `size` numbers of its box.
 template <class T, class BoxAt>
 void write_detections(const std::vector<std::vector<ClassDetection<T>>>& found, std::vector<int64_t> ends, int64_t size,
                       int32_t first_class, Tensor* out, BoxAt&& box_at) {

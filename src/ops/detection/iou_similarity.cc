@@ -1,24 +1,24 @@
-// How much each box of X overlaps each box of Y.
+// Pairwise overlap of the boxes of X and Y.
 #include "ops/declare/declare.h"
 #include "ops/detection/boxes.h"
 
 namespace anabranch::detection::iou_similarity_op {
 namespace {
 
-constexpr double kLeastArea = 1e-10;  // added to the union, so that boxes without an area have a similarity: 0
+constexpr double kLeastArea = 1e-10;  // added to the union, so that boxes without an area have a similarity of 0
 
-// Area common to both over area covered by either.
+// Intersection over union.
 template <class T> T similarity(const T* a, const T* b, T edge) {
   const T common = intersection(a, b, edge);
   return common / (area(a, edge) + area(b, edge) - common + static_cast<T>(kLeastArea));
 }
 
 AB_OP(iou_similarity)
-    .doc("Out[i, j] = area of the intersection of boxes X[i] and Y[j] over the area of their union plus 1e-10.")
+    .doc("Out[i, j] = area of the intersection of boxes X[i] and Y[j] / (area of their union + 1e-10).")
     .in("X", "[N, 4] float: left, top, right, bottom")
-    .in("Y", "[M, 4] as X")
-    .out("Out", "[N, M] with the sequences of X")
-    .attr<bool>("box_normalized", true, "false: boxes of pixels, one wider and higher than their sides differ")
+    .in("Y", "[M, 4] like X")
+    .out("Out", "[N, M] with the LoD of X")
+    .attr<bool>("box_normalized", true, "false: boxes are in whole pixels and include their right and bottom ones")
     .infer([](InferContext& c) {
       check_boxes(c, "X");
       check_boxes(c, "Y");

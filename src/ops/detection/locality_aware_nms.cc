@@ -1,4 +1,5 @@
-// Suppression that first merges neighbours: boxes of text come from pixels row by row, and next ones overlap.
+// Non-maximum suppression that first merges neighbours: text boxes come from pixels row by row, and adjacent ones
+// overlap.
 #include "ops/declare/declare.h"
 #include "ops/detection/image_detections.h"
 #include "ops/detection/nms.h"
@@ -14,12 +15,12 @@ void infer(InferContext& c) {
   AB_CHECK(size == kUnknown || size == 4 || (size % 8 == 0 && size > 0 && size <= 32), InvalidArgument,
            "the last axis of BBoxes must have 4, 8, 16, 24 or 32 elements, got {}", boxes.str());
   check_shape(c, "BBoxes", {scores[0], scores[2], size});
-  // How many there are is known when they have been chosen.
+  // The number of results is known only at run time.
   c.set_out("Out", {c.runtime() ? 0 : kUnknown, size == kUnknown ? kUnknown : size + 2}, c.in("BBoxes").dtype);
   c.out("Out").lod_level = 1;
 }
 
-// The boxes of an image, which are merged, and what stays of each class.
+// The boxes of an image after merging, and those that each class keeps.
 template <class T> class Merger {
  public:
   explicit Merger(const KernelArgs& op)
@@ -48,7 +49,7 @@ template <class T> class Merger {
   std::vector<T> merged;
 
  private:
-  // A box that overlaps the one before it becomes part of it: the mean of both by their scores, with the sum of these.
+  // Merges a box that overlaps the previous one: the mean weighted by the scores, with the sum of the scores.
   void merge(int64_t count, int64_t size) {
     const T edge = edge_of<T>(rule_.normalized), least = static_cast<T>(rule_.overlap_threshold);
     const T nothing = -std::numeric_limits<T>::infinity();
@@ -100,21 +101,21 @@ template <class T> Kernel locality_aware_nms(const KernelArgs& op) {
 
 AB_OP(locality_aware_nms)
     .doc(
-        "For each class: box after box, one that overlaps the one before by more than nms_threshold is merged into it, "
-        "weighted by their scores, which add up; then suppression as in multiclass_nms.")
+        "For each class: a box that overlaps the previous box by more than nms_threshold is merged into it, weighted "
+        "by the scores, which are added; then non-maximum suppression as in multiclass_nms.")
     .source("Zhou et al., EAST, CVPR 2017, arXiv:1704.03155")
     .in("BBoxes", "[N, M, 4] float boxes, or polygons of 8, 16, 24 or 32 numbers")
-    .in("Scores", "[N, classes, M] as BBoxes")
+    .in("Scores", "[N, classes, M] like BBoxes")
     .out("Out",
-         "[detections, 2 + box]: class, score, box, by class, then by score, with a sequence for each image; [1, 1] of "
-         "-1 where there is none")
-    .attr<int32_t>("background_label", -1, "a class that is left out; -1: none")
-    .required_attr("score_threshold", AttrType::kFloat, "boxes with a score above it are looked at")
-    .required_attr("nms_top_k", AttrType::kInt, "the best boxes of a class that are looked at; below 0: all")
-    .attr<float>("nms_threshold", 0.3f, "boxes that overlap a better one by more are left out")
-    .attr<float>("nms_eta", 1.0f, "below 1: factor of nms_threshold after each box that stays, while it is above 0.5")
-    .required_attr("keep_top_k", AttrType::kInt, "detections of an image; below 0: all")
-    .attr<bool>("normalized", true, "false: boxes of pixels, one wider and higher than their sides differ")
+         "[detections, 2 + box]: class, score, box, by class, then by score, with a sequence for each image; [[-1]] if "
+         "there is none")
+    .attr<int32_t>("background_label", -1, "class to skip; -1: none")
+    .required_attr("score_threshold", AttrType::kFloat, "considers only boxes with a higher score")
+    .required_attr("nms_top_k", AttrType::kInt, "number of best boxes per class to consider; below 0: all")
+    .attr<float>("nms_threshold", 0.3f, "drops boxes that overlap a better one by more")
+    .attr<float>("nms_eta", 1.0f, "below 1: multiplies nms_threshold after each kept box while it is above 0.5")
+    .required_attr("keep_top_k", AttrType::kInt, "maximum number of detections per image; below 0: all")
+    .attr<bool>("normalized", true, "false: boxes are in whole pixels and include their right and bottom ones")
     .effects(kDynamic)
     .infer(infer)
     .no_grad(kBoxesAreFixed)

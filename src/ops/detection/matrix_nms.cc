@@ -1,4 +1,4 @@
-// Suppression without a loop over what was kept: the score of a box decays by its overlap with every better one.
+// Non-maximum suppression without a sequential loop: the score of a box decays by its overlap with every better one.
 #include <cmath>
 
 #include "ops/declare/declare.h"
@@ -13,7 +13,7 @@ void infer(InferContext& c) {
   check_same_dtype(c, "BBoxes", "Scores");
   const Shape& scores = c.in("Scores").shape;
   check_shape(c, "BBoxes", {scores[0], scores[2], 4});
-  const int64_t rows = c.runtime() ? 0 : kUnknown;  // how many there are is known when they have been chosen
+  const int64_t rows = c.runtime() ? 0 : kUnknown;  // the number of results is known only at run time
   c.set_out("Out", {rows, 6}, c.in("BBoxes").dtype);
   c.set_out("Index", {rows, 1}, DType::kInt32);
   c.out("Out").lod_level = c.out("Index").lod_level = 1;
@@ -55,7 +55,7 @@ template <class T> class Decay {
     std::sort(order_.begin(), order_.end());
   }
 
-  // Each better box weighs by how little it overlaps those better than itself.
+  // Each better box counts by how little it overlaps the boxes better than itself.
   void decay(const T* boxes, int32_t cls, std::vector<ClassDetection<T>>* found) {
     const size_t n = order_.size();
     largest_.assign(n, T(0));
@@ -104,21 +104,21 @@ template <class T> Kernel matrix_nms(const KernelArgs& op) {
 
 AB_OP(matrix_nms)
     .doc(
-        "The score of a box times the least, over better boxes of its class, of (1 - o) / (1 - m), or of exp((m^2 - "
-        "o^2) gaussian_sigma): o is their overlap, m the largest one of the better box with one better still. Of the "
-        "boxes with a score above post_threshold the keep_top_k best of each image.")
+        "Multiplies the score of a box by the least, over better boxes of its class, of (1 - o) / (1 - m), or of "
+        "exp((m^2 - o^2) gaussian_sigma): o is their overlap, m the largest overlap of the better box with a still "
+        "better one. Out = the keep_top_k best boxes of each image with a score above post_threshold.")
     .source("Wang et al., SOLOv2, NeurIPS 2020, arXiv:2003.10152")
     .in("BBoxes", "[N, M, 4] float: left, top, right, bottom")
-    .in("Scores", "[N, classes, M] as BBoxes")
+    .in("Scores", "[N, classes, M] like BBoxes")
     .out("Out", "[detections, 6]: class, score, box, best first, with a sequence for each image")
     .out("Index", "[detections, 1] int32: the box's row in BBoxes [N * M, 4]")
-    .attr<int32_t>("background_label", 0, "a class that is left out; -1: none")
-    .required_attr("score_threshold", AttrType::kFloat, "boxes with a score above it are looked at")
-    .attr<float>("post_threshold", 0.0f, "boxes with a score above it afterwards stay")
-    .required_attr("nms_top_k", AttrType::kInt, "the best boxes of a class that are looked at; below 0: all")
-    .required_attr("keep_top_k", AttrType::kInt, "detections of an image; below 0: all")
-    .attr<bool>("normalized", true, "false: boxes of pixels, one wider and higher than their sides differ")
-    .attr<bool>("use_gaussian", false, "which of the two factors")
+    .attr<int32_t>("background_label", 0, "class to skip; -1: none")
+    .required_attr("score_threshold", AttrType::kFloat, "considers only boxes with a higher score")
+    .attr<float>("post_threshold", 0.0f, "keeps only boxes with a higher score after the decay")
+    .required_attr("nms_top_k", AttrType::kInt, "number of best boxes per class to consider; below 0: all")
+    .required_attr("keep_top_k", AttrType::kInt, "maximum number of detections per image; below 0: all")
+    .attr<bool>("normalized", true, "false: boxes are in whole pixels and include their right and bottom ones")
+    .attr<bool>("use_gaussian", false, "uses the exponential factor")
     .attr<float>("gaussian_sigma", 2.0f, "how fast scores decay")
     .effects(kDynamic)
     .infer(infer)

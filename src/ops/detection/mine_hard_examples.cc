@@ -1,4 +1,4 @@
-// Priors with the largest losses, to train on.
+// Selects the priors with the largest losses for training.
 #include <cmath>
 #include <memory>
 
@@ -21,7 +21,7 @@ void infer(InferContext& c) {
   for (const char* slot : {"LocLoss", "MatchDist", "MatchIndices"}) {
     if (!c.has_in(slot)) continue;
     check_rank(c, slot, 2, 2);
-    // Before it runs, ssd_loss knows ClsLoss by a shape that a tensor will replace.
+    // Before the program runs, ssd_loss knows ClsLoss only by the shape of a tensor that replaces it later.
     if (c.runtime()) check_same_shape(c, slot, "ClsLoss");
   }
   if (c.has_in("LocLoss")) check_same_dtype(c, "LocLoss", "ClsLoss");
@@ -34,13 +34,13 @@ void infer(InferContext& c) {
     const int32_t size = c.attr<int32_t>("sample_size");
     AB_CHECK(size > 0, InvalidArgument, "sample_size must be above 0, got {}", size);
   }
-  // How many there are is known when they have been chosen.
+  // The number of results is known only at run time.
   c.set_out("NegIndices", c.runtime() ? Shape{0, 1} : Shape{kUnknown, 1}, DType::kInt32);
   if (!c.runtime()) c.out("NegIndices").lod_level = 1;
   c.set_out("UpdatedMatchIndices", c.in("MatchIndices").shape, DType::kInt32);
 }
 
-// Chooses among the priors of a sample, keeping its lists from step to step.
+// Selects among the priors of a sample; its lists are kept from step to step.
 template <class T> class Miner {
  public:
   explicit Miner(const KernelArgs& op)
@@ -55,7 +55,7 @@ template <class T> class Miner {
     chosen_.resize(static_cast<size_t>(priors));
   }
 
-  // `updated` holds the matches, and loses those of priors that are left out.
+  // `updated` holds the matches; priors that are not selected lose theirs.
   void mine(const T* cls, const T* loc, const T* dist, int32_t* updated) {
     const auto n = static_cast<int64_t>(chosen_.size());
     choose(cls, loc, dist, updated, n);
@@ -74,7 +74,7 @@ template <class T> class Miner {
   struct Loss {
     T loss;
     int64_t prior;
-    bool operator<(const Loss& o) const {  // larger losses first, then smaller numbers; what is no number comes last
+    bool operator<(const Loss& o) const {  // larger losses first, then smaller indices; NaN last
       const bool here = std::isnan(loss), there = std::isnan(o.loss);
       if (here || there) return here == there ? prior < o.prior : there;
       return loss != o.loss ? loss > o.loss : prior < o.prior;
@@ -133,19 +133,19 @@ template <class T> Kernel miner(const KernelArgs& op) {
 
 AB_OP(mine_hard_examples)
     .doc(
-        "max_negative: of the unmatched priors of a sample with MatchDist below neg_dist_threshold those with the "
-        "largest ClsLoss, neg_pos_ratio for each matched one. hard_example: the sample_size priors with the largest "
-        "ClsLoss + LocLoss; others lose their match.")
+        "max_negative selects, of the unmatched priors of a sample with MatchDist below neg_dist_threshold, those with "
+        "the largest ClsLoss, neg_pos_ratio for each matched prior. hard_example selects the sample_size priors with "
+        "the largest ClsLoss + LocLoss; all others lose their match.")
     .source("Liu et al., SSD: single shot multibox detector, ECCV 2016, arXiv:1512.02325")
     .in("ClsLoss", "[samples, priors] float")
-    .in_optional("LocLoss", "as ClsLoss")
+    .in_optional("LocLoss", "like ClsLoss")
     .in("MatchIndices", "[samples, priors] int32: matched rows, -1 for none")
-    .in("MatchDist", "as ClsLoss: how near the matches are")
-    .out("NegIndices", "[number, 1] int32 with a sequence for each sample: unmatched priors that are chosen, rising")
-    .out("UpdatedMatchIndices", "as MatchIndices; hard_example: -1 for priors that are not chosen")
-    .attr<float>("neg_pos_ratio", 1.0f, "max_negative: priors chosen for each matched one, above 0")
-    .attr<float>("neg_dist_threshold", 0.5f, "max_negative: between 0 and 1")
-    .attr<int32_t>("sample_size", 0, "hard_example: priors of a sample, above 0")
+    .in("MatchDist", "like ClsLoss: similarity of the matches")
+    .out("NegIndices", "[number, 1] int32 with a sequence for each sample: selected unmatched priors, ascending")
+    .out("UpdatedMatchIndices", "like MatchIndices; hard_example: -1 for priors that are not selected")
+    .attr<float>("neg_pos_ratio", 1.0f, "max_negative: priors selected for each matched one, above 0")
+    .attr<float>("neg_dist_threshold", 0.5f, "max_negative: upper bound of MatchDist, between 0 and 1")
+    .attr<int32_t>("sample_size", 0, "hard_example: number of priors per sample, above 0")
     .attr<std::string>("mining_type", "max_negative", "max_negative or hard_example",
                        one_of("mining_type", {"max_negative", "hard_example"}))
     .effects(kDynamic)

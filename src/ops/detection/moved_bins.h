@@ -1,4 +1,4 @@
-// Bins of regions that are moved, and the samples in them.
+// The moved bins of regions, and the samples in them.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -10,7 +10,7 @@
 
 namespace anabranch::detection {
 
-// Four pixels with their weights, and how their sum changes to the right and downwards.
+// Four pixels with their weights, and the derivatives of their sum to the right and downwards.
 template <class T> struct BinSample {
   std::array<int64_t, 4> at;
   std::array<T, 4> weight, right, down;
@@ -29,7 +29,7 @@ template <class T> struct BinSample {
   }
 };
 
-// Geometry of the op, read from its attributes.
+// Geometry of the op, from its attributes.
 template <class T> struct MovedRule {
   T scale, deviation;
   bool moved;
@@ -47,11 +47,11 @@ template <class T> struct MovedRule {
   }
 };
 
-// A bin of an output channel: its pixels and how it is moved.
+// A bin of an output channel: its pixels and its offset.
 template <class T> struct MovedBin {
   T left, top, step_x, step_y, region_width, region_height;
   int64_t channel;  // of Input
-  int64_t trans;    // place of the movement to the right; that downwards is part_size behind it
+  int64_t trans;    // index of the offset to the right; the offset downwards is part_size elements further
 };
 
 template <class T> class MovedBins {
@@ -86,7 +86,8 @@ template <class T> class MovedBins {
   }
   int64_t part_plane() const { return rule_.part[0] * rule_.part[1]; }
 
-  // fn(sample) for the samples of a bin that lie in the image or less than half a pixel outside; how many there are.
+  // Calls fn(sample) for the samples of a bin that lie in the image or less than half a pixel outside; returns their
+  // number.
   template <class Fn> int64_t each(const MovedBin<T>& bin, Fn&& fn) const {
     const T most_x = static_cast<T>(p_.width - 1), most_y = static_cast<T>(p_.height - 1);
     int64_t count = 0;

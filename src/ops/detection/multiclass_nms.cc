@@ -1,4 +1,4 @@
-// The detections of an image: for each class the boxes that stay, and of those the best.
+// The detections of an image: per-class non-maximum suppression, then the best of all classes.
 #include <memory>
 
 #include "ops/declare/declare.h"
@@ -33,7 +33,7 @@ void check_inputs(const InferContext& c) {
 void infer(InferContext& c) {
   check_inputs(c);
   const Shape& boxes = c.in("BBoxes").shape;
-  // How many there are is known when they have been chosen.
+  // The number of results is known only at run time.
   const int64_t width = boxes[2] == kUnknown ? kUnknown : boxes[2] + 2, rows = c.runtime() ? 0 : kUnknown;
   c.set_out("Out", Shape{rows, width}, c.in("BBoxes").dtype);
   c.out("Out").lod_level = 1;
@@ -42,11 +42,11 @@ void infer(InferContext& c) {
   c.out("Index").lod_level = 1;
 }
 
-// Where the boxes and scores of images lie.
+// Layout of the boxes and scores of images.
 template <class T> struct Images {
   const T *boxes, *scores;
   int64_t count, classes, box_size;
-  int64_t priors;  // of an image; 0 where sequences say how many
+  int64_t priors;  // per image; 0 if the LoD gives their number
   const std::vector<int64_t>* sequences;
 
   Images(const Tensor& b, const Tensor& s)
@@ -65,7 +65,7 @@ template <class T> struct Images {
       count = static_cast<int64_t>(sequences->size()) - 1;
     }
   }
-  // Number of the image's first prior.
+  // Index of the image's first prior.
   int64_t first(int64_t image) const { return sequences ? (*sequences)[static_cast<size_t>(image)] : image * priors; }
   ClassBoxes<T> of(int64_t image, int64_t cls) const {
     if (!sequences) {
@@ -77,13 +77,13 @@ template <class T> struct Images {
             first(image + 1) - row,       classes,
             classes * box_size,           box_size};
   }
-  // What Index says of a box: its row in BBoxes without the last axis.
+  // The value in Index for a box: its row in BBoxes without the last axis.
   int64_t number(int64_t image, int64_t cls, int64_t box) const {
     return sequences ? (first(image) + box) * classes + cls : first(image) + box;
   }
 };
 
-// Lists that are kept from step to step: what stays, for each class of each image.
+// Lists kept from step to step: the kept boxes of each class of each image.
 template <class T> class Finder {
  public:
   explicit Finder(const KernelArgs& op)
@@ -111,8 +111,8 @@ template <class T> class Finder {
     arrange(images);
   }
 
-  std::vector<std::vector<Detection<T>>> found;  // of class k of image i at i * classes + k
-  std::vector<int64_t> offsets;                  // of the detections of images
+  std::vector<std::vector<Detection<T>>> found;  // class k of image i is at i * classes + k
+  std::vector<int64_t> offsets;                  // of each image's detections
 
  private:
   struct Ranked {
@@ -123,7 +123,7 @@ template <class T> class Finder {
     }
   };
 
-  // As in the original, boxes of one kind are listed by score, those that each class has for itself by number.
+  // As in Fluid 1.8.5, boxes shared by all classes are listed by score, boxes of single classes by index.
   void arrange(const Images<T>& images) {
     if (!images.sequences) return;
     for (int64_t k = 0; k < images.count * images.classes; ++k) {
@@ -132,8 +132,8 @@ template <class T> class Finder {
     }
   }
 
-  // Shortens the lists of an image to the keep_top_k best of all classes. Each list is best first, so what stays of it
-  // is its beginning.
+  // Shortens the lists of an image to the keep_top_k best of all classes. Each list is sorted best first, so a prefix
+  // of it remains.
   int64_t keep_best(int64_t image, int64_t classes) {
     auto* lists = found.data() + image * classes;
     ranked_.clear();
@@ -157,7 +157,7 @@ template <class T> class Finder {
   std::vector<int64_t> counts_;
 };
 
-// Rows [class, score, box...] of Out, and of Index, where that is wanted.
+// Rows [class, score, box...] of Out, and Index if it is requested.
 template <class T>
 void write(const Images<T>& images, const std::vector<std::vector<Detection<T>>>& found, T* to, int32_t* index) {
   for (int64_t k = 0; k < images.count * images.classes; ++k) {
@@ -179,7 +179,7 @@ template <class T> Kernel nms(const KernelArgs& op, bool has_index) {
     finder.find(c, images);
     const int64_t total = finder.offsets.back();
     Tensor& made = c[out];
-    if (total == 0 && !has_index) {  // as in the original: one number that says that there is nothing
+    if (total == 0 && !has_index) {  // as in Fluid 1.8.5, a single -1 means that nothing was found
       made.resize(Shape{1, 1}, dtype_of<T>);
       *made.mutable_data<T>() = T(-1);
       made.set_lod(std::make_shared<const LoD>(LoD{{0, 1}}));
@@ -198,29 +198,29 @@ template <class T> Kernel nms(const KernelArgs& op, bool has_index) {
 }
 
 void nms_attrs(OpDef& def) {
-  def.attr<int32_t>("background_label", 0, "a class that is left out; -1: none")
-      .required_attr("score_threshold", AttrType::kFloat, "boxes with a score above it are looked at")
-      .required_attr("nms_top_k", AttrType::kInt, "the best boxes of a class that are looked at; below 0: all")
-      .attr<float>("nms_threshold", 0.3f, "boxes that overlap a better one by more are left out")
-      .attr<float>("nms_eta", 1.0f, "below 1: factor of nms_threshold after each box that stays, while it is above 0.5")
-      .required_attr("keep_top_k", AttrType::kInt, "detections of an image; below 0: all")
-      .attr<bool>("normalized", true, "false: boxes of pixels, one wider and higher than their sides differ");
+  def.attr<int32_t>("background_label", 0, "class to skip; -1: none")
+      .required_attr("score_threshold", AttrType::kFloat, "considers only boxes with a higher score")
+      .required_attr("nms_top_k", AttrType::kInt, "number of best boxes per class to consider; below 0: all")
+      .attr<float>("nms_threshold", 0.3f, "drops boxes that overlap a better one by more")
+      .attr<float>("nms_eta", 1.0f, "below 1: multiplies nms_threshold after each kept box while it is above 0.5")
+      .required_attr("keep_top_k", AttrType::kInt, "maximum number of detections per image; below 0: all")
+      .attr<bool>("normalized", true, "false: boxes are in whole pixels and include their right and bottom ones");
 }
 
 void nms_op(const char* type, bool has_index) {
   OpDef& def = declare_op(type, __FILE__);
   def.doc(
-         "For each class: boxes by falling score, without those that overlap a better one by more than nms_threshold; "
-         "of the boxes of an image the keep_top_k best. By class, then by score (where Scores has two axes, by row); "
-         "of "
-         "equal scores the first box goes first.")
+         "For each class: boxes by descending score, without those that overlap a better one by more than "
+         "nms_threshold; then the keep_top_k best boxes of each image, ordered by class, then by score (by row if "
+         "Scores has two axes); of equal scores the first box wins.")
       .in("BBoxes",
-          "[N, M, 4] float boxes of images, or polygons of 8, 16, 24 or 32 numbers; [rows, classes, 4] with a "
-          "sequence for each image, where Scores has two axes")
+          "[N, M, 4] float boxes of images, or polygons of 8, 16, 24 or 32 numbers; [rows, classes, 4] with a sequence "
+          "for each image if Scores has two axes")
       .in("Scores", "[N, classes, M], or [rows, classes]")
-      .out("Out", has_index ? "[detections, 2 + box]: class, score, box, with a sequence for each image"
-                            : "[detections, 2 + box]: class, score, box, with a sequence for each image; [1, 1] of -1 "
-                              "where there is none")
+      .out("Out",
+           has_index
+               ? "[detections, 2 + box]: class, score, box, with a sequence for each image"
+               : "[detections, 2 + box]: class, score, box, with a sequence for each image; [[-1]] if there is none")
       .with(nms_attrs)
       .effects(kDynamic)
       .infer(infer)

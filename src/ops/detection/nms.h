@@ -1,4 +1,4 @@
-// Non-maximum suppression: of boxes that overlap much, the one with the highest score stays.
+// Non-maximum suppression: of boxes that overlap by more than a threshold, the one with the highest score stays.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -11,14 +11,14 @@ namespace anabranch::detection {
 
 struct NmsRule {
   float score_threshold = 0, overlap_threshold = 0, eta = 1;
-  int32_t candidates = -1;  // the best ones of a class are looked at; below 0: all
+  int32_t candidates = -1;  // considers only this many of the best boxes; below 0: all
   bool normalized = true;
 };
 
-// 0 for a box whose sides are in the wrong order.
+// 0 for a box with its sides in the wrong order.
 template <class T> T nms_area(const T* b, T edge) { return b[2] < b[0] || b[3] < b[1] ? T(0) : area(b, edge); }
 
-// Area common to both over area covered by either; what is no number, for boxes without an area in one place.
+// Intersection over union; NaN for two boxes without an area at the same position.
 template <class T> T box_overlap(const T* a, const T* b, T edge) {
   if (b[0] > a[2] || b[2] < a[0] || b[1] > a[3] || b[3] < a[1]) return T(0);
   const T common =
@@ -32,7 +32,7 @@ template <class T> T polygon_overlap(const T* a, const T* b, int64_t corners) {
   return static_cast<T>(common > 0 ? common / either : 0.0);
 }
 
-// A detection: its score and the number of its box.
+// A detection: its score and the index of its box.
 template <class T> struct Detection {
   T score;
   int32_t box;
@@ -45,7 +45,7 @@ template <class T> struct ClassBoxes {
   int64_t count, score_step, box_step, box_size;
 };
 
-// Leaves in `found` what stays, best first. Of equal scores the first box goes first.
+// Leaves the kept boxes in `found`, best first. Of equal scores the first box goes first.
 template <class T> void suppress(const ClassBoxes<T>& in, const NmsRule& rule, std::vector<Detection<T>>* found) {
   found->clear();
   const T least = static_cast<T>(rule.score_threshold), edge = edge_of<T>(rule.normalized);

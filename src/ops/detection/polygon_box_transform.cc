@@ -1,17 +1,17 @@
-// Corners of text boxes, from offsets of the points of a map to positions in the image.
+// Converts offsets of a map's points to the corners of text boxes in the image.
 #include "ops/declare/declare.h"
 #include "ops/detection/boxes.h"
 
 namespace anabranch::detection::polygon_box_transform_op {
 namespace {
 
-constexpr int64_t kStride = 4;  // pixels of the image for one of the map
+constexpr int64_t kStride = 4;  // pixels of the image per cell of the map
 
 AB_OP(polygon_box_transform)
-    .doc("Output[n, k, y, x] = 4 x - Input where channel k is even (an x of a corner), 4 y - Input where it is odd.")
+    .doc("Output[n, k, y, x] = 4 x - Input for even k (x of a corner), 4 y - Input for odd k.")
     .source("Zhou et al., EAST, CVPR 2017, arXiv:1704.03155")
     .in("Input", "[N, 2 corners, H, W] float")
-    .out("Output", "as Input")
+    .out("Output", "like Input")
     .may_share("Input", "Output")
     .infer([](InferContext& c) {
       check_rank(c, "Input", 4, 4);
@@ -34,7 +34,7 @@ AB_OP(polygon_box_transform)
                            const bool is_x = line / h % 2 == 0;
                            const auto step = static_cast<T>(is_x ? kStride : 0);
                            const auto first = static_cast<T>(is_x ? 0 : kStride * (line % h));
-                           for (int32_t i = 0; i < w; ++i) {  // as whole numbers that compilers have vectors for
+                           for (int32_t i = 0; i < w; ++i) {  // 32-bit integers vectorize
                              to[line * w + i] = first + step * static_cast<T>(i) - from[line * w + i];
                            }
                          }

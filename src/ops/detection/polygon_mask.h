@@ -1,5 +1,5 @@
-// Masks of polygons on a small grid, pixel by pixel as the tools of the COCO data set draw them: sides are traced on a
-// grid five times as fine, and a column of pixels changes between inside and outside where a side crosses its middle.
+// Rasterizes polygons on a small grid, pixel by pixel like the tools of the COCO data set: sides are traced on a grid
+// five times as fine, and a column of pixels switches between inside and outside where a side crosses its middle.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -16,7 +16,7 @@ class PolygonMask {
  public:
   explicit PolygonMask(int64_t side) : side_(side) {}
 
-  // Corners [x, y] in pixels of the grid. 1 in `mask` [side, side] where the polygon is, else as it was.
+  // Corners [x, y] in pixels of the grid. Sets `mask` [side, side] to 1 inside the polygon and leaves the rest.
   void add(const std::vector<double>& corners, std::vector<int32_t>* mask) {
     changes_.assign(static_cast<size_t>(side_ * side_ + 1), 0);
     const size_t n = corners.size() / 2;
@@ -24,7 +24,7 @@ class PolygonMask {
       const size_t next = (k + 1) % n;
       trace(fine(corners[2 * k]), fine(corners[2 * k + 1]), fine(corners[2 * next]), fine(corners[2 * next + 1]));
     }
-    // Columns are gone through one after another; a change at the end of one is one at the begin of the next.
+    // Visits columns one after another; a change at the end of one is a change at the start of the next.
     int inside = 0;
     for (int64_t k = 0; k < side_ * side_; ++k) {
       inside ^= changes_[static_cast<size_t>(k)];
@@ -33,18 +33,18 @@ class PolygonMask {
   }
 
  private:
-  static constexpr int64_t kFine = 5, kMiddle = 2;  // parts of a pixel, and those before its middle
+  static constexpr int64_t kFine = 5, kMiddle = 2;  // subpixels per pixel, and subpixels before its middle
   static constexpr int64_t kFar = int64_t{1} << 40;
 
   static int64_t fine(double at) { return clamped(static_cast<double>(kFine) * at + 0.5, -kFar, kFar); }
 
-  // To whole numbers, of negative ones towards 0, as those tools have it.
+  // Rounds towards 0 for negative numbers, as the COCO tools do.
   static int64_t halves_up(double at) {
     const double raised = at + 0.5;
     return static_cast<int64_t>(raised);
   }
 
-  // Notes where a side crosses the middles of columns: between fine columns `left` and the next one.
+  // Records where a side crosses the middles of columns between fine columns `left` and left + 1.
   void trace(int64_t x0, int64_t y0, int64_t x1, int64_t y1) {
     const int64_t dx = std::abs(x1 - x0), dy = std::abs(y1 - y0);
     if ((dx >= dy && x0 > x1) || (dx < dy && y0 > y1)) {
@@ -58,7 +58,7 @@ class PolygonMask {
     }
   }
 
-  // Of the two points beside the crossing, the smaller height.
+  // The lower of the two points next to the crossing.
   static int64_t height_of_flat(int64_t x0, int64_t y0, int64_t y1, int64_t dx, int64_t left) {
     const double slope = static_cast<double>(y1 - y0) / static_cast<double>(dx);
     const auto at = [&](int64_t x) { return halves_up(static_cast<double>(y0) + slope * static_cast<double>(x - x0)); };
@@ -70,7 +70,7 @@ class PolygonMask {
       const int64_t x = halves_up(static_cast<double>(x0) + slope * static_cast<double>(t));
       return slope > 0 ? x > left : x <= left;
     };
-    // The first point behind the crossing.
+    // The first point after the crossing.
     int64_t low = 0, high = dy;
     while (low < high) {
       const int64_t middle = low + (high - low) / 2;

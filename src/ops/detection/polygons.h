@@ -1,4 +1,4 @@
-// Overlap of polygons that do not cross themselves, given as x, y of their corners.
+// Intersection area of simple polygons, given as x, y of their corners.
 #pragma once
 #include <array>
 #include <cmath>
@@ -11,17 +11,17 @@ struct Point {
   double x, y;
 };
 
-// Twice the area of the triangle a, b, c, above 0 where they turn left.
+// Twice the signed area of the triangle a, b, c; positive if counterclockwise.
 inline double turn(const Point& a, const Point& b, const Point& c) {
   return (b.x - a.x) * (c.y - a.y) - (b.y - a.y) * (c.x - a.x);
 }
 
-// A convex polygon that is cut by lines: three corners at first, one more with each of three cuts.
+// A convex polygon that is clipped by lines: three corners at first, one more with each of three cuts.
 class Cut {
  public:
   Cut(const Point& a, const Point& b, const Point& c) : corners_{a, b, c} {}
 
-  // Keeps what lies left of the line from a to b.
+  // Keeps the part left of the line from a to b.
   void keep_left(const Point& a, const Point& b) {
     const std::array<Point, kMost> old = corners_;
     const int n = count_;
@@ -55,7 +55,7 @@ class Cut {
   int count_ = 3;
 };
 
-// Area common to two triangles that both turn left.
+// Intersection area of two counterclockwise triangles.
 inline double common_area(const std::array<Point, 3>& a, const std::array<Point, 3>& b) {
   Cut cut(a[0], a[1], a[2]);
   for (size_t i = 0; i < 3; ++i) cut.keep_left(b[i], b[(i + 1) % 3]);
@@ -72,7 +72,7 @@ template <class T> double signed_area(const T* p, int64_t corners) {
   return twice / 2;
 }
 
-// The i-th triangle of the fan around the first corner, turning left; its sign says whether it had to be turned over.
+// The i-th triangle of the fan around the first corner, made counterclockwise; the sign says whether it was flipped.
 template <class T> std::array<Point, 3> fan(const T* p, int64_t i, double* sign) {
   std::array<Point, 3> made{corner(p, 0), corner(p, i - 1), corner(p, i)};
   *sign = turn(made[0], made[1], made[2]) < 0 ? -1.0 : 1.0;
@@ -80,7 +80,7 @@ template <class T> std::array<Point, 3> fan(const T* p, int64_t i, double* sign)
   return made;
 }
 
-// A polygon is the sum of the triangles of a fan, each with its sign: so is what two have in common.
+// A polygon is the signed sum of the triangles of a fan, so the intersection is a signed sum, too.
 template <class T> double common_area(const T* a, const T* b, int64_t corners) {
   double sum = 0;
   for (int64_t i = 2; i < corners; ++i) {

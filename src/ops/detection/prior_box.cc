@@ -1,4 +1,4 @@
-// Prior boxes of SSD: some shapes around the centre of each cell of a feature map.
+// Prior boxes of SSD: several shapes around the centre of each cell of a feature map.
 #include <cmath>
 
 #include "ops/declare/declare.h"
@@ -7,13 +7,13 @@
 namespace anabranch::detection::prior_box_op {
 namespace {
 
-constexpr float kSameRatio = 1e-6f;  // ratios nearer than this are one
+constexpr float kSameRatio = 1e-6f;  // closer ratios are equal
 
 bool holds(const std::vector<float>& ratios, float ratio) {
   return std::any_of(ratios.begin(), ratios.end(), [=](float r) { return std::abs(r - ratio) < kSameRatio; });
 }
 
-// 1 and the other ratios, each once; where `flip` is set, with their reciprocals.
+// 1 and the other ratios without duplicates; with their reciprocals if `flip` is set.
 std::vector<float> all_ratios(const std::vector<float>& given, bool flip) {
   std::vector<float> made{1.0f};
   for (float ratio : given) {
@@ -35,9 +35,9 @@ void infer(InferContext& c) {
   check_steps(c);
   check_positive<float>(c, "min_sizes");
   const auto &low = c.attr<std::vector<float>>("min_sizes"), &high = c.attr<std::vector<float>>("max_sizes");
-  AB_CHECK(!low.empty(), InvalidArgument, "min_sizes must have a size, got none");
+  AB_CHECK(!low.empty(), InvalidArgument, "min_sizes must have at least one size, got none");
   AB_CHECK(high.empty() || high.size() == low.size(), InvalidArgument,
-           "max_sizes must be empty or have as many sizes as min_sizes ({}), got {}", low.size(), high.size());
+           "max_sizes must be empty or have one size for each of the {} min_sizes, got {}", low.size(), high.size());
   for (size_t i = 0; i < high.size(); ++i) {
     AB_CHECK(high[i] > low[i], InvalidArgument, "max_sizes must be above min_sizes, got {} and {}", high[i], low[i]);
   }
@@ -66,24 +66,24 @@ template <class T> std::vector<PlacedBox<T>> boxes_at_point(const KernelArgs& op
 
 AB_OP(prior_box)
     .doc(
-        "Boxes[y, x] = boxes around the centre of cell (y, x) of Input, in fractions of the sides of Image: for each "
-        "of "
-        "min_sizes s and each aspect ratio r one of s sqrt(r) by s / sqrt(r), and for its max_size m one of sqrt(s m).")
+        "Boxes[y, x] = boxes around the centre of cell (y, x) of Input, as fractions of the sides of Image: for each "
+        "min_sizes s and each aspect ratio r a box of s sqrt(r) by s / sqrt(r), and for its max_size m a square of "
+        "sqrt(s m).")
     .source("Liu et al., SSD: single shot multibox detector, ECCV 2016, arXiv:1512.02325")
-    .in("Input", "[N, C, H, W] float feature map, of which only the extents count")
-    .in("Image", "[N, C, height, width] image, of which only the extents count")
+    .in("Input", "[N, C, H, W] float feature map; only its extents are read")
+    .in("Image", "[N, C, height, width] image; only its extents are read")
     .out("Boxes", "[H, W, boxes of a cell, 4]: left, top, right, bottom")
-    .out("Variances", "as Boxes: variances, for each box")
+    .out("Variances", "like Boxes: variances, for each box")
     .required_attr("min_sizes", AttrType::kFloats, "at least one size above 0, in pixels of Image")
-    .attr<std::vector<float>>("max_sizes", {}, "none, or for each of min_sizes one above it")
+    .attr<std::vector<float>>("max_sizes", {}, "none, or one larger size for each of min_sizes")
     .required_attr("aspect_ratios", AttrType::kFloats, "widths over heights; 1 is always among them")
     .required_attr("variances", AttrType::kFloats, "4 numbers above 0")
-    .attr<bool>("flip", true, "1 / r for each aspect ratio r, too")
-    .attr<bool>("clip", true, "sides outside of the image are moved to its border")
-    .attr<float>("step_w", 0.0f, "width of a cell in pixels; 0: that of Image over that of Input")
-    .attr<float>("step_h", 0.0f, "height of a cell")
-    .attr<float>("offset", 0.5f, "where in a cell the boxes are centred")
-    .attr<bool>("min_max_aspect_ratios_order", false, "the box of the max_size comes second rather than last")
+    .attr<bool>("flip", true, "adds 1 / r for each aspect ratio r")
+    .attr<bool>("clip", true, "clips boxes to the image")
+    .attr<float>("step_w", 0.0f, "width of a cell in pixels; 0: width of Image / width of Input")
+    .attr<float>("step_h", 0.0f, "height of a cell in pixels; 0: height of Image / height of Input")
+    .attr<float>("offset", 0.5f, "centre of the boxes in a cell, as a fraction of it")
+    .attr<bool>("min_max_aspect_ratios_order", false, "puts the box of max_size second instead of last")
     .ignores({"use_mkldnn", "use_quantizer"})
     .infer(infer)
     .no_grad(kBoxesAreFixed)

@@ -1,5 +1,5 @@
-// Regions pooled by the exact mean over each bin of the surface that is linear between neighbouring pixels. Weights of
-// rows and of columns multiply, so each axis is integrated by itself.
+// Precise RoI pooling: the exact mean, over each bin, of the surface that interpolates linearly between pixels. Row and
+// column weights multiply, so each axis is integrated separately.
 #include <cmath>
 
 #include "ops/detection/bin_taps.h"
@@ -8,7 +8,7 @@
 namespace anabranch::detection::prroi_pool_op {
 namespace {
 
-// A bin from `begin`, `size` long: its pixels weighted by their part of the integral over `size`.
+// A bin from `begin` of length `size`: its pixels weighted by their share of the integral, over `size`.
 template <class T> void add_bin(T begin, T size, int64_t extent, BinTaps<T>* to) {
   const T end = begin + size;
   // Cell k reaches from pixel k to pixel k + 1; pixels outside of the image are 0.
@@ -22,7 +22,7 @@ template <class T> void add_bin(T begin, T size, int64_t extent, BinTaps<T>* to)
   to->close_bin();
 }
 
-// The line at `at`, where a bin ends or begins.
+// The line at `at`, a border of a bin.
 template <class T> void add_edge(T at, int64_t extent, BinTaps<T>* to) {
   if (at > T(-1) && at < static_cast<T>(extent)) {
     const T low = std::floor(at);
@@ -36,7 +36,7 @@ template <class T> void add_edge(T at, int64_t extent, BinTaps<T>* to) {
 // One axis of all regions.
 template <class T> struct Axis {
   BinTaps<T> bins, edges;
-  std::vector<T> sizes;  // of a bin of each region
+  std::vector<T> sizes;  // of the bins of each region
   void clear() {
     bins.clear();
     edges.clear();
@@ -50,7 +50,7 @@ template <class T> struct Axis {
   }
 };
 
-// What is kept from step to step.
+// State kept from step to step.
 template <class T> class Regions {
  public:
   explicit Regions(const KernelArgs& op)
@@ -77,8 +77,8 @@ template <class T> class Regions {
   Owners owners_;
 };
 
-// Left, top, right, bottom: how the sum of Out * dout of region r changes with the sides of the region. Each bin's
-// sides lie between those of the region, and where one moves, the line under it comes in and the mean goes out.
+// Left, top, right, bottom: the derivative of the sum of Out * dout of region r with respect to the sides of the
+// region. Sides of bins interpolate those of the region; where one moves, the line under it enters and the mean leaves.
 template <class T>
 void sides_grad(const Regions<T>& regions, const Pooled& p, int64_t r, const T* x, const T* out, const T* dout, T* to) {
   std::fill(to, to + 4, T(0));
@@ -88,7 +88,7 @@ void sides_grad(const Regions<T>& regions, const Pooled& p, int64_t r, const T* 
     const int64_t i = k % p.bins() / p.columns, j = k % p.columns;
     const T* plane = x + k / p.bins() * p.plane();
     const auto row = r * p.rows + i, column = r * p.columns + j;
-    for (int64_t side = 0; side < 2; ++side) {  // where the bin begins, where it ends
+    for (int64_t side = 0; side < 2; ++side) {  // first and second border of the bin
       const T sign = side ? T(1) : T(-1);
       const T y = gather(plane, p.width, regions.down.edges, row + r + side, regions.across.bins, column);
       const T x_line = gather(plane, p.width, regions.down.bins, row, regions.across.edges, column + r + side);
@@ -106,12 +106,12 @@ void sides_grad(const Regions<T>& regions, const Pooled& p, int64_t r, const T* 
 
 AB_OP(prroi_pool)
     .doc(
-        "Out[r, c, i, j] = the mean over bin (i, j) of region r of the surface that is linear between the pixels of X "
-        "and 0 outside; 0 of a bin without an area.")
+        "Out[r, c, i, j] = the mean over bin (i, j) of region r of the surface that interpolates X linearly and is 0 "
+        "outside; 0 for a bin without an area.")
     .source("Jiang et al., Acquisition of localization confidence, ECCV 2018, arXiv:1807.11590")
     .in("X", "[N, C, H, W] float")
-    .in("ROIs", "[rois, 4] as X: left, top, right, bottom, with a sequence for each image")
-    .in_optional("BatchRoINums", "[N] int64: the regions of each image, where ROIs carries no sequences")
+    .in("ROIs", "[rois, 4] like X: left, top, right, bottom, with a sequence for each image")
+    .in_optional("BatchRoINums", "[N] int64: number of regions of each image, if ROIs has no LoD")
     .out("Out", "[rois, C, pooled_height, pooled_width]")
     .with(pool_attrs)
     .infer([](InferContext& c) {
@@ -132,7 +132,9 @@ AB_OP(prroi_pool)
     });
 
 AB_GRAD(prroi_pool)
-    .doc("X@GRAD = Out@GRAD shared out by the weights of the pixels; ROIs@GRAD by how the means change with the sides.")
+    .doc(
+        "X@GRAD = Out@GRAD distributed by the weights of the pixels; ROIs@GRAD = the change of the means with the "
+        "sides.")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [regions = Regions<T>(op), x = op.in("X"), out = op.in("Out"), dout = op.in("Out@GRAD"),

@@ -1,4 +1,4 @@
-// Regions pooled by the mean of each bin, every bin from channels of its own.
+// Position-sensitive pooling of regions by the mean of each bin; each bin has its own channels.
 #include "ops/detection/bin_taps.h"
 #include "ops/kernels/outputs.h"
 
@@ -7,7 +7,7 @@ namespace {
 
 constexpr int64_t kFar = int64_t{1} << 40;
 
-// Pixels [first, stop) of a bin along one axis; none where stop is not above first.
+// Pixels [first, stop) of a bin along one axis; empty if stop <= first.
 struct Range {
   int64_t first, stop;
 };
@@ -23,7 +23,7 @@ template <class T> void add_bins(T low, T high, T scale, int64_t bins, int64_t e
   }
 }
 
-// Bins of all regions; what is kept from step to step.
+// The bins of all regions, and state kept from step to step.
 template <class T> struct Bins {
   T scale;
   In rois;
@@ -42,7 +42,7 @@ template <class T> struct Bins {
     return owners.by_sequences(c[rois]);
   }
 
-  // fn(place in the row of Out, rows, columns) for the bins of region r: bin (i, j) of one channel after the other.
+  // Calls fn(index in the row of Out, rows, columns) for the bins of region r: bin (i, j), channel by channel.
   template <class Fn> void each_bin(int64_t r, const Pooled& p, int64_t begin, int64_t end, Fn&& fn) const {
     const Range *rows = down.data() + r * p.rows, *columns = across.data() + r * p.columns;
     int64_t i = begin / p.columns % p.rows, j = begin % p.columns;
@@ -86,12 +86,12 @@ void infer(InferContext& c) {
 AB_OP(psroi_pool)
     .doc(
         "Out[r, c, i, j] = the mean of channel (c pooled_height + i) pooled_width + j of X over bin (i, j) of region "
-        "r, whose sides are rounded to pixels of the image; 0 where no pixel is in it.")
+        "r, whose sides are rounded to pixels of the image; 0 if the bin has no pixel.")
     .source("Dai et al., R-FCN, NIPS 2016, arXiv:1605.06409")
     .in("X", "[N, output_channels * pooled_height * pooled_width, H, W] float")
-    .in("ROIs", "[rois, 4] as X: left, top, right, bottom, with a sequence for each image")
+    .in("ROIs", "[rois, 4] like X: left, top, right, bottom, with a sequence for each image")
     .out("Out", "[rois, output_channels, pooled_height, pooled_width]")
-    .required_attr("output_channels", AttrType::kInt, "channels of Out, above 0")
+    .required_attr("output_channels", AttrType::kInt, "number of channels of Out, above 0")
     .with(pool_attrs)
     .infer(infer)
     .grad_reads({"X", "ROIs"})
@@ -116,7 +116,7 @@ AB_OP(psroi_pool)
     });
 
 AB_GRAD(psroi_pool)
-    .doc("X@GRAD = Out@GRAD in equal shares for the pixels of its bin.")
+    .doc("X@GRAD distributes Out@GRAD equally over the pixels of its bin.")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [bins = Bins<T>(op), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) mutable {

@@ -1,4 +1,4 @@
-// Detections from the levels of RetinaNet: the best boxes of each level, decoded, and suppressed class by class.
+// Detections of RetinaNet: decodes the best boxes of each level and suppresses class by class.
 #include <cmath>
 #include <limits>
 
@@ -15,9 +15,9 @@ void check_level(const InferContext& c, int i) {
   AB_CHECK(scores.shape.rank() == 3 && compatible(scores.shape, Shape{info[0], kUnknown, first[2]}), ShapeMismatch,
            "Scores must be [{}, anchors, {}] on each level, got {}", info[0], first[2], scores.shape.str());
   AB_CHECK(boxes.shape.rank() == 3 && compatible(boxes.shape, Shape{info[0], scores.shape[1], 4}), ShapeMismatch,
-           "BBoxes must be [{}, {}, 4] as Scores of its level, got {}", info[0], scores.shape[1], boxes.shape.str());
+           "BBoxes must be [{}, {}, 4] like Scores of its level, got {}", info[0], scores.shape[1], boxes.shape.str());
   AB_CHECK(anchors.shape.rank() == 2 && compatible(anchors.shape, Shape{scores.shape[1], 4}), ShapeMismatch,
-           "Anchors must be [{}, 4] as Scores of its level, got {}", scores.shape[1], anchors.shape.str());
+           "Anchors must be [{}, 4] like Scores of its level, got {}", scores.shape[1], anchors.shape.str());
   const DType dtype = c.in("ImInfo").dtype;
   for (const Meta* m : {&boxes, &scores, &anchors}) {
     AB_CHECK(!c.runtime() || m->dtype == dtype, InvalidArgument, "all inputs must hold one dtype, got {} and {}",
@@ -34,15 +34,15 @@ void infer(InferContext& c) {
   check_shape(c, "ImInfo", {kUnknown, 3});
   check_rank(c, "Scores", 3, 3);
   for (int i = 0; i < levels; ++i) check_level(c, i);
-  // How many there are is known when they have been chosen.
+  // The number of results is known only at run time.
   c.set_out("Out", {c.runtime() ? 0 : kUnknown, 6}, c.in("BBoxes").dtype);
   c.out("Out").lod_level = 1;
 }
 
-// What is kept from step to step for an image.
+// State of an image, kept from step to step.
 template <class T> struct Work {
   std::vector<Detection<T>> order, kept;
-  std::vector<std::vector<T>> boxes, scores;  // of each class
+  std::vector<std::vector<T>> boxes, scores;  // per class
   std::vector<ClassDetection<T>> found;
 };
 
@@ -82,7 +82,7 @@ template <class T> class Detector {
   }
 
  private:
-  // On the last level, whose boxes are the largest, every score above 0 counts.
+  // On the last level, with the largest boxes, every score above 0 counts.
   void look_at(const KernelContext& c, int64_t n, int level, Work<T>* w) const {
     const Tensor& all = c.at(scores_, level);
     const int64_t anchors = all.shape()[1], classes = all.shape()[2];
@@ -109,7 +109,7 @@ template <class T> class Detector {
     }
   }
 
-  // In pixels of the image before it was scaled, cut off at its border.
+  // In pixels of the image before scaling, clipped to it.
   static void decode(const T* anchor, const T* offsets, const T* info, T* box) {
     for (int64_t axis : {int64_t{0}, int64_t{1}}) {
       const T size = anchor[axis + 2] - anchor[axis] + 1;
@@ -128,23 +128,23 @@ template <class T> class Detector {
 
 AB_OP(retinanet_detection_output)
     .doc(
-        "Of each level the nms_top_k boxes with the highest scores above score_threshold (above 0 on the last level), "
-        "decoded and cut off at the border of the image; of each class those that do not overlap a better one by more "
-        "than nms_threshold; of all of an image the keep_top_k best.")
+        "Takes the nms_top_k boxes of each level with the highest scores above score_threshold (above 0 on the last "
+        "level), decodes them and clips them to the image; drops boxes that overlap a better one of their class by "
+        "more than nms_threshold; Out = the keep_top_k best boxes of each image.")
     .source("Lin et al., Focal loss for dense object detection, ICCV 2017, arXiv:1708.02002")
     .in_list("BBoxes", "[N, A, 4] float of each level: offsets from the anchors")
     .in_list("Scores", "[N, A, classes] of each level, from 0 to 1")
     .in_list("Anchors", "[A, 4] of each level: left, top, right, bottom, in pixels")
     .in("ImInfo", "[N, 3]: height, width and scale of the images")
     .out("Out",
-         "[detections, 6]: class from 1 on, score, box in pixels of the image before it was scaled, best first, with a "
+         "[detections, 6]: class (from 1), score, box in pixels of the image before scaling, best first, with a "
          "sequence for each image")
-    .required_attr("score_threshold", AttrType::kFloat, "boxes with a score above it are looked at")
-    .required_attr("nms_top_k", AttrType::kInt, "boxes of a level that are looked at; below 0: all")
-    .required_attr("nms_threshold", AttrType::kFloat, "boxes that overlap a better one by more are left out")
+    .required_attr("score_threshold", AttrType::kFloat, "considers only boxes with a higher score")
+    .required_attr("nms_top_k", AttrType::kInt, "number of boxes per level to consider; below 0: all")
+    .required_attr("nms_threshold", AttrType::kFloat, "drops boxes that overlap a better one by more")
     .required_attr("nms_eta", AttrType::kFloat,
-                   "below 1: factor of nms_threshold after each that stays, while above 0.5")
-    .required_attr("keep_top_k", AttrType::kInt, "detections of an image; below 0: all")
+                   "below 1: multiplies nms_threshold after each kept box while it is above 0.5")
+    .required_attr("keep_top_k", AttrType::kInt, "maximum number of detections per image; below 0: all")
     .effects(kDynamic)
     .infer(infer)
     .no_grad(kBoxesAreFixed)

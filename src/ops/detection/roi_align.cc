@@ -1,5 +1,5 @@
-// Regions pooled by samples between pixels. The four pixels around a sample have the product of a weight by rows and
-// one by columns, so the samples of a bin are summed along each axis first.
+// Pools regions by samples between pixels. The four pixels around a sample are weighted by the product of a row weight
+// and a column weight, so the samples of a bin are summed along each axis first.
 #include <cmath>
 
 #include "ops/detection/bin_taps.h"
@@ -10,7 +10,7 @@ namespace {
 
 constexpr int32_t kMostSamples = 4096;
 
-// A sample at `at` of an axis: the two pixels around it; outside of the image by more than a pixel it counts as 0.
+// A sample at `at` of an axis: the two pixels around it; a sample more than a pixel outside of the image counts as 0.
 template <class T> void add_sample(T at, int64_t extent, T share, BinTaps<T>* to) {
   if (!(at >= T(-1) && at <= static_cast<T>(extent)) || extent == 0) return;
   at = std::max(at, T(0));
@@ -27,7 +27,7 @@ template <class T> void add_bins(T begin, T end, int64_t bins, int32_t samples, 
   const T count = samples > 0 ? static_cast<T>(samples) : std::ceil(size / static_cast<T>(bins)), step = bin / count;
   for (int64_t b = 0; b < bins; ++b) {
     const T first = begin + static_cast<T>(b) * bin;
-    // Samples further outside are not looked at: there may be any number of them.
+    // Skips samples further outside: their number is unbounded.
     const int64_t most = clamped(count, 0, int64_t{1} << 40);
     const int64_t from = clamped((T(-1) - first) / step - 2, 0, most);
     const int64_t stop = clamped((static_cast<T>(extent) - first) / step + 2, 0, most);
@@ -38,7 +38,7 @@ template <class T> void add_bins(T begin, T end, int64_t bins, int32_t samples, 
   }
 }
 
-// What is kept from step to step.
+// State kept from step to step.
 template <class T> class Samples {
  public:
   explicit Samples(const KernelArgs& op)
@@ -72,14 +72,14 @@ template <class T> class Samples {
 AB_OP(roi_align)
     .doc(
         "Out[r, c, i, j] = the mean of samples of X in bin (i, j) of region r, which has pooled_height x pooled_width "
-        "bins and is at least 1 pixel high and wide; each sample is made of the four pixels around it.")
+        "bins and is at least 1 pixel high and wide; each sample interpolates the four pixels around it.")
     .source("He et al., Mask R-CNN, ICCV 2017, arXiv:1703.06870")
     .in("X", "[N, C, H, W] float")
-    .in("ROIs", "[rois, 4] as X: left, top, right, bottom, with a sequence for each image")
-    .in_optional("RoisLod", "[N + 1] int64: the offsets of the sequences, where ROIs carries none")
+    .in("ROIs", "[rois, 4] like X: left, top, right, bottom, with a sequence for each image")
+    .in_optional("RoisLod", "[N + 1] int64: the offsets of each image's regions, if ROIs has no LoD")
     .out("Out", "[rois, C, pooled_height, pooled_width]")
     .with(pool_attrs)
-    .attr<int32_t>("sampling_ratio", -1, "samples of a bin along each axis; 0 or below: one for each begun pixel")
+    .attr<int32_t>("sampling_ratio", -1, "samples of a bin along each axis; 0 or below: one per pixel, rounded up")
     .infer([](InferContext& c) {
       check_rois(c, "X", 4, "RoisLod", 1);
       const int32_t samples = c.attr<int32_t>("sampling_ratio");
@@ -101,7 +101,7 @@ AB_OP(roi_align)
     });
 
 AB_GRAD(roi_align)
-    .doc("X@GRAD = Out@GRAD shared out to the pixels that the samples were made of.")
+    .doc("X@GRAD = Out@GRAD distributed over the pixels that each sample interpolates.")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [samples = Samples<T>(op), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) mutable {

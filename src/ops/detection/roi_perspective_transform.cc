@@ -1,4 +1,4 @@
-// Quadrangles of images turned into rectangles.
+// Warps quadrangles of images to rectangles.
 #include <array>
 #include <cmath>
 
@@ -8,8 +8,8 @@
 namespace anabranch::detection::roi_perspective_transform_op {
 namespace {
 
-constexpr double kNear = 1e-4;  // pixels; what is nearer than that to a side lies on it
-constexpr double kFlat = 1e-5;  // keeps a determinant from being 0
+constexpr double kNear = 1e-4;  // pixels; points closer than that to a side lie on it
+constexpr double kFlat = 1e-5;  // keeps a determinant from 0
 
 void infer(InferContext& c) {
   check_rois(c, "X", 8);
@@ -24,13 +24,13 @@ void infer(InferContext& c) {
   c.set_out("Mask", {rois, 1, rows, columns}, DType::kInt32);
   c.set_out("TransformMatrix", {rois, 9}, dtype);
   c.share_lod("Out", "ROIs");
-  // Where other devices keep what they have computed.
+  // Buffers that other devices use for their intermediate results.
   const Shape nothing{c.runtime() ? 0 : rois, c.in("X").shape[1], rows, columns};
   c.set_out("Out2InIdx", nothing, DType::kInt32);
   c.set_out("Out2InWeights", nothing, dtype);
 }
 
-// A quadrangle in pixels of X: corners from the left upper one on, with the clock.
+// A quadrangle in pixels of X: corners clockwise from the upper left.
 template <class T> struct Quad {
   std::array<T, 4> x, y;
   Quad(const T* roi, T scale) {
@@ -42,14 +42,14 @@ template <class T> struct Quad {
   T side(size_t k) const { return std::hypot(x[k] - x[(k + 1) % 4], y[k] - y[(k + 1) % 4]); }
   static bool near(T a, T b) { return std::abs(a - b) < static_cast<T>(kNear); }
 
-  // Whether side k is level, and where it meets the height `at` if not.
+  // Whether side k is horizontal, and otherwise where it crosses the height `at`.
   bool level(size_t k) const { return near(y[k], y[(k + 1) % 4]); }
   T meets(size_t k, T at) const {
     const size_t next = (k + 1) % 4;
     return (at - y[k]) * (x[next] - x[k]) / (y[next] - y[k]) + x[k];
   }
 
-  // a at least b, as far as can be told.
+  // a >= b up to rounding.
   static bool reaches(T a, T b) { return a > b || near(a, b); }
   static bool within(T at, T a, T b) { return reaches(at, std::min(a, b)) && reaches(std::max(a, b), at); }
 
@@ -69,8 +69,8 @@ template <class T> struct Quad {
   }
 };
 
-// Row by row, what makes pixel (column, row) of the rectangle a place in X: (u, v, w) = m (column, row, 1), and the
-// place (u / w, v / w). The rectangle keeps the proportions of the quadrangle as far as it is wide enough.
+// The matrix m, row by row, that maps pixel (column, row) of the rectangle to X: (u, v, w) = m (column, row, 1), at (u
+// / w, v / w). The rectangle keeps the proportions of the quadrangle if it is wide enough.
 template <class T> std::array<T, 9> transform(const Quad<T>& q, int64_t rows, int64_t columns) {
   const auto &x = q.x, &y = q.y;
   const T tall = (q.side(1) + q.side(3)) / 2, wide = (q.side(0) + q.side(2)) / 2;
@@ -93,7 +93,7 @@ template <class T> std::array<T, 9> transform(const Quad<T>& q, int64_t rows, in
   return m;
 }
 
-// The four pixels that a pixel of the rectangle is made of; `there` is false outside of the quadrangle or the image.
+// The four pixels that a pixel of the rectangle interpolates; `there` is false outside of the quadrangle or the image.
 template <class T> struct Source {
   bool there = false;
   std::array<int64_t, 4> at{};
@@ -190,7 +190,7 @@ template <class T> Kernel turn_back(const KernelArgs& op) {
   };
 }
 
-// What 1.8.5 keeps of the forward op is named and holds nothing: it is not looked at.
+// Intermediate outputs that 1.8.5 keeps exist by name and are empty.
 void infer_gradient_of_image(InferContext& c) {
   check_rois(c, "X", 8);
   const Shape& x = c.in("X").shape;
@@ -205,17 +205,16 @@ void infer_gradient_of_image(InferContext& c) {
 
 AB_OP(roi_perspective_transform)
     .doc(
-        "Out[r] = region r of X, a quadrangle, as a rectangle of transformed_height x transformed_width pixels, each "
-        "made of the four pixels around its place in X; 0 outside of the quadrangle and of the image.")
+        "Out[r] = region r of X, a quadrangle, as a rectangle of transformed_height x transformed_width pixels; each "
+        "pixel interpolates the four pixels around its position in X; 0 outside of the quadrangle and of the image.")
     .source("Sun et al., TextNet, ACCV 2018, arXiv:1812.09900")
     .in("X", "[N, C, H, W] float")
-    .in("ROIs",
-        "[rois, 8] as X: x and y of four corners with the clock, from the left upper one, a sequence each image")
+    .in("ROIs", "[rois, 8] like X: x and y of four corners, clockwise from the upper left, a sequence for each image")
     .out("Out", "[rois, C, transformed_height, transformed_width]")
-    .out("Mask", "[rois, 1, transformed_height, transformed_width] int32: 1 where there is something")
+    .out("Mask", "[rois, 1, transformed_height, transformed_width] int32: 1 inside the region")
     .out("TransformMatrix", "[rois, 9]: from (column, row, 1) of Out to (x w, y w, w) of X")
-    .out_intermediate("Out2InIdx", "int32: nothing when run")
-    .out_intermediate("Out2InWeights", "nothing when run")
+    .out_intermediate("Out2InIdx", "int32: always empty")
+    .out_intermediate("Out2InWeights", "always empty")
     .attr<float>("spatial_scale", 1.0f, "pixels of X for a pixel of the image, above 0")
     .attr<int32_t>("transformed_height", 1, "rows, above 0")
     .attr<int32_t>("transformed_width", 1, "columns, above 0")
@@ -227,7 +226,7 @@ AB_OP(roi_perspective_transform)
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return turn<typename decltype(tag)::type>(op); });
 
 AB_GRAD(roi_perspective_transform)
-    .doc("X@GRAD = Out@GRAD shared out to the pixels that a pixel of Out was made of.")
+    .doc("X@GRAD = Out@GRAD distributed over the pixels that each pixel of Out interpolates.")
     .infer(infer_gradient_of_image)
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return turn_back<typename decltype(tag)::type>(op); });
 

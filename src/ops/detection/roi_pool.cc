@@ -1,4 +1,4 @@
-// Regions pooled by the largest pixel of each bin.
+// Pools regions by the largest pixel of each bin.
 #include <limits>
 
 #include "ops/detection/bin_taps.h"
@@ -7,7 +7,7 @@
 namespace anabranch::detection::roi_pool_op {
 namespace {
 
-constexpr int64_t kFar = int64_t{1} << 40;  // pixels; no image reaches so far
+constexpr int64_t kFar = int64_t{1} << 40;  // pixels; larger than any image
 
 // A region along one axis, in whole pixels.
 template <class T> struct Span {
@@ -25,7 +25,7 @@ template <class T> struct Span {
   }
 };
 
-// The largest pixel of each bin of a plane and its place, or 0 and -1 of a bin outside of the image.
+// The largest pixel of each bin of a plane and its index, or 0 and -1 for a bin outside of the image.
 template <class T>
 void pool_plane(const Pooled& p, const Span<T>& down, const Span<T>& across, const T* plane, T* out, int64_t* place) {
   for (int64_t b = 0; b < p.bins(); ++b) {
@@ -52,14 +52,14 @@ void pool_plane(const Pooled& p, const Span<T>& down, const Span<T>& across, con
 
 AB_OP(roi_pool)
     .doc(
-        "Out[r, c, i, j] = the largest pixel of X in bin (i, j) of region r, whose sides are rounded to pixels; 0 "
-        "where no pixel is in it.")
+        "Out[r, c, i, j] = the largest pixel of X in bin (i, j) of region r, whose sides are rounded to pixels; 0 if "
+        "the bin has no pixel.")
     .source("Girshick, Fast R-CNN, ICCV 2015, arXiv:1504.08083")
     .in("X", "[N, C, H, W] float")
-    .in("ROIs", "[rois, 4] as X: left, top, right, bottom, with a sequence for each image")
-    .in_optional("RoisLod", "[N + 1] int64: the offsets of the sequences, where ROIs carries none")
+    .in("ROIs", "[rois, 4] like X: left, top, right, bottom, with a sequence for each image")
+    .in_optional("RoisLod", "[N + 1] int64: the offsets of each image's regions, if ROIs has no LoD")
     .out("Out", "[rois, C, pooled_height, pooled_width]")
-    .out_intermediate("Argmax", "as Out, int64: where in the plane of X the pixel is, -1 for none")
+    .out_intermediate("Argmax", "like Out, int64: index of the pixel in the plane of X, -1 for none")
     .with(pool_attrs)
     .infer([](InferContext& c) {
       check_rois(c, "X", 4, "RoisLod", 1);
@@ -94,7 +94,7 @@ AB_OP(roi_pool)
     });
 
 AB_GRAD(roi_pool)
-    .doc("X@GRAD = the sum of Out@GRAD over the bins that a pixel is the largest of.")
+    .doc("X@GRAD = the sum of Out@GRAD over the bins whose largest pixel it is.")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [owners = Owners(), rois = op.in("ROIs"), offsets = op.in("RoisLod"), argmax = op.in("Argmax"),
@@ -110,7 +110,7 @@ AB_GRAD(roi_pool)
             T* planes = to + image[static_cast<size_t>(r)] * p.channels * p.plane();
             for (int64_t k = begin * p.bins(); k < end * p.bins(); ++k) {
               const int64_t at = places[r * p.channels * p.bins() + k];
-              AB_CHECK(at < p.plane(), InvalidArgument, "Argmax must hold places below {}, got {}", p.plane(), at);
+              AB_CHECK(at < p.plane(), InvalidArgument, "Argmax must hold indices below {}, got {}", p.plane(), at);
               if (at >= 0) planes[k / p.bins() * p.plane() + at] += d[r * p.channels * p.bins() + k];
             }
           }

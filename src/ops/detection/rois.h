@@ -1,5 +1,5 @@
-// Regions of interest: boxes [rois, 4] in pixels of the images that feature maps X [N, C, H, W] were made of. Which of
-// the images a region lies in is said by sequences of regions, or by an input that counts them.
+// Regions of interest: boxes [rois, 4] in pixels of the images that feature maps X [N, C, H, W] come from. The LoD of
+// the regions, or an input with counts, says which image a region belongs to.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -13,7 +13,7 @@
 
 namespace anabranch::detection {
 
-// At run time: sequences of `slot`, one for each of `images`, that end at its last row. Of several levels the last one
+// At run time: `slot` must have one sequence per image, ending at its last row. Of several LoD levels the last one
 // counts.
 inline void check_sequence_each(const InferContext& c, std::string_view slot, int64_t images) {
   const Meta& m = c.in(slot);
@@ -21,11 +21,11 @@ inline void check_sequence_each(const InferContext& c, std::string_view slot, in
   const std::vector<int64_t>& o = m.lod->back();
   AB_CHECK(static_cast<int64_t>(o.size()) - 1 == images, ShapeMismatch,
            "{} must have a sequence for each of the {} images, got {}", slot, images, o.size() - 1);
-  AB_CHECK(o.back() == m.shape[0], InvalidArgument, "the sequences of {} must end at its last row, got row {} of {}",
-           slot, o.back(), m.shape.str());
+  AB_CHECK(o.back() == m.shape[0], InvalidArgument, "the LoD of {} must end at its last row, got row {} of {}", slot,
+           o.back(), m.shape.str());
 }
 
-// X, regions of `width` numbers, and the optional `counts`: offsets of `ends` more than there are images (1), or
+// Checks X, regions of `width` numbers, and the optional `counts`: offsets, `ends` (1) more than there are images, or
 // lengths (0).
 inline void check_rois(const InferContext& c, std::string_view x, int64_t width, const char* counts = nullptr,
                        int64_t ends = 0) {
@@ -72,7 +72,7 @@ class Owners {
     const auto* at = offsets.data<int64_t>();
     const int64_t n = offsets.numel();
     AB_CHECK(at[0] == 0 && at[n - 1] == rois && std::is_sorted(at, at + n), InvalidArgument,
-             "RoisLod must rise from 0 to the {} rows of ROIs, got {} to {}", rois, at[0], at[n - 1]);
+             "RoisLod must ascend from 0 to the {} rows of ROIs, got {} to {}", rois, at[0], at[n - 1]);
     for (int64_t i = 0; i + 1 < n; ++i) add(static_cast<size_t>(i), at[i + 1] - at[i]);
     return image_;
   }
@@ -97,7 +97,7 @@ class Owners {
   std::vector<int32_t> image_;
 };
 
-// A number as an integer in [low, high], `low` where it is no number.
+// A number as an integer in [low, high], `low` for NaN.
 template <class T> int64_t clamped(T value, int64_t low, int64_t high) {
   if (!(value > static_cast<T>(low))) return low;
   return value < static_cast<T>(high) ? std::min(high, static_cast<int64_t>(value)) : high;

@@ -1,4 +1,4 @@
-// Anchors to train on: those that overlap a true box much, and those that overlap none.
+// Selects anchors to train on: those that overlap a true box enough, and background.
 #include <memory>
 #include <numeric>
 
@@ -16,7 +16,7 @@ void check_truth(const InferContext& c, bool labelled) {
   check_shape(c, "ImInfo", {kUnknown, 3});
   if (!c.runtime()) return;
   const int64_t images = c.in("ImInfo").shape[0];
-  AB_CHECK(images == 0 || c.in("Anchor").shape[0] > 0, ShapeMismatch, "Anchor must have a row, got {}",
+  AB_CHECK(images == 0 || c.in("Anchor").shape[0] > 0, ShapeMismatch, "Anchor must have at least one row, got {}",
            c.in("Anchor").shape.str());
   check_sequence_each(c, "GtBoxes", images);
   for (const char* slot : {"GtBoxes", "ImInfo"}) check_same_dtype(c, slot, "Anchor");
@@ -31,7 +31,7 @@ void check_truth(const InferContext& c, bool labelled) {
 void infer(InferContext& c) {
   const bool labelled = c.op().type == "retinanet_target_assign";
   check_truth(c, labelled);
-  // How many there are is known when they have been chosen.
+  // The number of results is known only at run time.
   const int64_t rows = c.runtime() ? 0 : kUnknown;
   c.set_out("LocationIndex", Shape{rows}, DType::kInt32);
   c.set_out("ScoreIndex", Shape{rows}, DType::kInt32);
@@ -41,7 +41,7 @@ void infer(InferContext& c) {
   if (labelled) c.set_out("ForegroundNumber", {c.runtime() ? c.in("ImInfo").shape[0] : kUnknown, 1}, DType::kInt32);
 }
 
-// The rows of all images, as they are written.
+// The rows of all images, in output order.
 template <class T> struct Rows {
   std::vector<int32_t> locations, scores, labels, counts;
   std::vector<T> targets, weights;
@@ -174,14 +174,14 @@ template <class T> class Assigner {
 };
 
 void slots(OpDef& def) {
-  def.in("IsCrowd", "[truths, 1] int32: boxes of crowds (not 0) are left out")
-      .in("ImInfo", "[N, 3] as Anchor: height, width and scale of the images")
+  def.in("IsCrowd", "[truths, 1] int32: drops crowds (not 0)")
+      .in("ImInfo", "[N, 3] like Anchor: height, width and scale of the images")
       .out("LocationIndex",
-           "[located] int32: anchors whose place is trained, + image * A, with a sequence for each image")
+           "[located] int32: anchors whose offsets are trained, + image * A, with a sequence for each image")
       .out("ScoreIndex", "[scored] int32: anchors whose score is trained, + image * A: foreground, then background")
       .out("TargetBBox", "[located, 4]: offsets of the nearest true boxes")
       .out("TargetLabel", "[scored, 1] int32: 0 for the background")
-      .out("BBoxInsideWeight", "[located, 4]: 1; 0 for rows in place of anchors that are background")
+      .out("BBoxInsideWeight", "[located, 4]: 1; 0 for rows that replace background anchors")
       .infer(infer)
       .dtype_of_input("Anchor")
       .no_grad(kBoxesAreFixed);
@@ -189,20 +189,19 @@ void slots(OpDef& def) {
 
 AB_OP(rpn_target_assign)
     .doc(
-        "Foreground: anchors that overlap a true box by rpn_positive_overlap or more, and those nearest to one; "
-        "background: those that overlap each by less than rpn_negative_overlap; of both so many that an image has "
-        "rpn_batch_size_per_im with a share of rpn_fg_fraction of foreground.")
+        "Foreground: anchors that overlap a true box by at least rpn_positive_overlap, and the nearest anchor of each "
+        "true box; background: anchors that overlap every true box by less than rpn_negative_overlap; together "
+        "rpn_batch_size_per_im per image, with at most rpn_fg_fraction of foreground.")
     .source("Ren et al., Faster R-CNN, NIPS 2015, arXiv:1506.01497")
     .in("Anchor", "[A, 4] float: left, top, right, bottom, in pixels")
-    .in("GtBoxes", "[truths, 4] as Anchor, in pixels of the image before it was scaled, a sequence for each image")
+    .in("GtBoxes", "[truths, 4] like Anchor, in pixels of the image before scaling, with a sequence for each image")
     .with(slots)
-    .attr<int32_t>("rpn_batch_size_per_im", 256, "anchors of an image")
-    .required_attr("rpn_straddle_thresh", AttrType::kFloat,
-                   "anchors that reach further out are left out; below 0: none")
-    .attr<float>("rpn_positive_overlap", 0.7f, "foreground from here on")
-    .attr<float>("rpn_negative_overlap", 0.3f, "background below")
-    .attr<float>("rpn_fg_fraction", 0.25f, "largest share of foreground")
-    .attr<bool>("use_random", true, "any of those that fit; false: the first ones")
+    .attr<int32_t>("rpn_batch_size_per_im", 256, "number of anchors per image")
+    .required_attr("rpn_straddle_thresh", AttrType::kFloat, "drops anchors that reach further outside; below 0: none")
+    .attr<float>("rpn_positive_overlap", 0.7f, "smallest overlap of foreground")
+    .attr<float>("rpn_negative_overlap", 0.3f, "upper bound (exclusive) of the overlap of background")
+    .attr<float>("rpn_fg_fraction", 0.25f, "largest fraction of foreground")
+    .attr<bool>("use_random", true, "selects candidates at random; false: the first ones")
     .effects(kDynamic | kRandom)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
@@ -220,16 +219,17 @@ AB_OP(rpn_target_assign)
 
 AB_OP(retinanet_target_assign)
     .doc(
-        "Foreground: anchors that overlap a true box by positive_overlap or more, and those nearest to one, with the "
-        "label of the nearest box; background: those that overlap each by less than negative_overlap.")
+        "Foreground: anchors that overlap a true box by at least positive_overlap, and the nearest anchor of each true "
+        "box, with the label of the nearest box; background: anchors that overlap every true box by less than "
+        "negative_overlap.")
     .source("Lin et al., Focal loss for dense object detection, ICCV 2017, arXiv:1708.02002")
     .in("Anchor", "[A, 4] float: left, top, right, bottom, in pixels")
-    .in("GtBoxes", "[truths, 4] as Anchor, in pixels of the image before it was scaled, a sequence for each image")
-    .in("GtLabels", "[truths, 1] int32: classes from 1 on")
+    .in("GtBoxes", "[truths, 4] like Anchor, in pixels of the image before scaling, with a sequence for each image")
+    .in("GtLabels", "[truths, 1] int32: classes, starting at 1")
     .with(slots)
-    .out("ForegroundNumber", "[N, 1] int32: rows of an image in LocationIndex, + 1")
-    .attr<float>("positive_overlap", 0.5f, "foreground from here on")
-    .attr<float>("negative_overlap", 0.4f, "background below")
+    .out("ForegroundNumber", "[N, 1] int32: number of rows of an image in LocationIndex, + 1")
+    .attr<float>("positive_overlap", 0.5f, "smallest overlap of foreground")
+    .attr<float>("negative_overlap", 0.4f, "upper bound (exclusive) of the overlap of background")
     .effects(kDynamic)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;

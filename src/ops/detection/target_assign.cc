@@ -1,4 +1,4 @@
-// Targets of priors: the rows that they are matched with.
+// Gathers the targets of priors: the rows that they match.
 #include "ops/declare/declare.h"
 #include "ops/detection/boxes.h"
 
@@ -41,7 +41,7 @@ template <class T> struct Targets {
   void assign(const int32_t* match, int64_t first, T* to, float* weights) const {
     for (int64_t j = 0; j < priors; ++j, to += width) {
       const int64_t row = match[j] >= 0 ? first + match[j] : -1;
-      AB_CHECK(row < rows, InvalidArgument, "MatchIndices must name rows of X ({} of them), got {} at prior {}", rows,
+      AB_CHECK(row < rows, InvalidArgument, "MatchIndices must name one of the {} rows of X, got {} at prior {}", rows,
                row, j);
       weights[j] = row >= 0 ? 1.0f : 0.0f;
       if (row >= 0) {
@@ -54,8 +54,8 @@ template <class T> struct Targets {
 
   void clear(const int32_t* begin, const int32_t* end, T* to, float* weights) const {
     for (const int32_t* j = begin; j < end; ++j) {
-      AB_CHECK(*j >= 0 && *j < priors, InvalidArgument, "NegIndices must be columns of MatchIndices (of {}), got {}",
-               priors, *j);
+      AB_CHECK(*j >= 0 && *j < priors, InvalidArgument,
+               "NegIndices must name one of the {} columns of MatchIndices, got {}", priors, *j);
       std::fill(to + *j * width, to + (*j + 1) * width, filler);
       weights[*j] = 1.0f;
     }
@@ -86,14 +86,13 @@ template <class T> Kernel assigner(const KernelArgs& op) {
 AB_OP(target_assign)
     .doc(
         "Out[n, j] = X[first row of sequence n + MatchIndices[n, j], j modulo P], with weight 1, or mismatch_value "
-        "with "
-        "weight 0 where there is no match; mismatch_value with weight 1 at the NegIndices of sample n.")
+        "with weight 0 if there is no match; mismatch_value with weight 1 at the NegIndices of sample n.")
     .in("X", "[rows, P, K] numbers with a sequence for each sample")
-    .in("MatchIndices", "[samples, priors] int32: a row in the sample's sequence, or a number below 0")
-    .in_optional("NegIndices", "[number, 1] int32 with a sequence for each sample: its negative priors")
+    .in("MatchIndices", "[samples, priors] int32: a row in the sample's sequence, or negative for none")
+    .in_optional("NegIndices", "[number, 1] int32 with a sequence for each sample: indices of its negative priors")
     .out("Out", "[samples, priors, K]")
     .out("OutWeight", "[samples, priors, 1] float32")
-    .attr<int32_t>("mismatch_value", 0, "stands where no row is matched")
+    .attr<int32_t>("mismatch_value", 0, "value for priors without a match")
     .infer(infer)
     .no_grad(kBoxesAreFixed)
     .dtype_of_input("X")

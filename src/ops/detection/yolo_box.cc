@@ -1,4 +1,4 @@
-// Boxes and scores of the output of YOLOv3.
+// Decodes boxes and scores from the output of YOLOv3.
 #include <cmath>
 
 #include "ops/declare/attr_checks.h"
@@ -46,7 +46,7 @@ template <class T> struct Yolo {
         clip(op.attr<bool>("clip_bbox")),
         anchors(op.attr<std::vector<int32_t>>("anchors")) {}
 
-  // The box of a cell. The grid's rows stand for its columns, too, as in the original.
+  // The box of a cell. The number of rows of the grid is used for columns, too, as in Fluid 1.8.5.
   void box(const T* x, int64_t plane, const int32_t* anchor, int64_t row, int64_t column, int64_t rows,
            const int32_t* image, T* to) const {
     const T height = static_cast<T>(image[0]), width = static_cast<T>(image[1]), grid = static_cast<T>(rows);
@@ -65,7 +65,7 @@ template <class T> struct Yolo {
     to[3] = to[3] < height - 1 ? to[3] : height - 1;
   }
 
-  // Box b of an image, counted by anchor, row and column.
+  // Box b of an image, numbered by anchor, row and column.
   void fill(const T* image_x, const Shape& s, int64_t b, const int32_t* size, T* box_to, T* scores) const {
     const int64_t plane = s[2] * s[3], anchor = b / plane, cell = b % plane;
     const T* x = image_x + anchor * (kBoxParts + classes) * plane + cell;
@@ -82,20 +82,20 @@ template <class T> struct Yolo {
 
 AB_OP(yolo_box)
     .doc(
-        "Boxes: for anchor (pw, ph) and cell (i, j) the box with centre ((i + a s(tx) - (a - 1) / 2) / H, "
-        "(j + a s(ty) - (a - 1) / 2) / H) and size (pw e^tw, ph e^th) / (downsample_ratio H), in pixels of the image, "
-        "s being the sigmoid, a scale_x_y; Scores: s(confidence) s(class). Zeros where s(confidence) < conf_thresh.")
+        "Boxes: for anchor (pw, ph) and cell (i, j) the box with centre ((i + a s(tx) - (a - 1) / 2) / H, (j + a s(ty) "
+        "- (a - 1) / 2) / H) and size (pw e^tw, ph e^th) / (downsample_ratio H), in pixels of the image, where s is "
+        "the sigmoid and a = scale_x_y; Scores: s(confidence) s(class). Zeros if s(confidence) < conf_thresh.")
     .source("Redmon & Farhadi, YOLOv3, arXiv:1804.02767")
     .in("X", "[N, anchors (5 + class_num), H, W] float: tx, ty, tw, th, confidence, classes of each anchor")
     .in("ImgSize", "[N, 2] int32: height and width of each image")
     .out("Boxes", "[N, anchors H W, 4]: left, top, right, bottom")
     .out("Scores", "[N, anchors H W, class_num]")
-    .required_attr("class_num", AttrType::kInt, "classes, at least 1")
+    .required_attr("class_num", AttrType::kInt, "number of classes, at least 1")
     .attr<std::vector<int32_t>>("anchors", {}, "width and height of each anchor")
-    .attr<int32_t>("downsample_ratio", 32, "pixels of the network's input for a cell of X")
-    .attr<float>("conf_thresh", 0.01f, "boxes of less confidence are zeros")
-    .attr<bool>("clip_bbox", true, "sides outside of the image are moved to its border")
-    .attr<float>("scale_x_y", 1.0f, "how far from the middle of a cell a centre may be")
+    .attr<int32_t>("downsample_ratio", 32, "pixels of the network's input per cell of X")
+    .attr<float>("conf_thresh", 0.01f, "zeroes boxes of lower confidence")
+    .attr<bool>("clip_bbox", true, "clips boxes to the image")
+    .attr<float>("scale_x_y", 1.0f, "scale of a centre's offset from the middle of its cell")
     .infer(infer)
     .no_grad(kBoxesAreFixed)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {

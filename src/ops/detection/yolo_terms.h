@@ -1,4 +1,4 @@
-// The terms of the loss of YOLOv3 for one image, and their slopes.
+// The terms of the YOLOv3 loss for one image, and their derivatives.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -19,7 +19,7 @@ template <class T> T entropy(T x, T label) {  // of sigmoid(x)
   return std::max(x, T(0)) - x * label + std::log1p(std::exp(-std::abs(x)));
 }
 
-template <class T> struct Box {  // centre and size, in parts of the image
+template <class T> struct Box {  // centre and size, as fractions of the image
   T x, y, w, h;
 };
 
@@ -30,13 +30,13 @@ template <class T> T overlap(const Box<T>& a, const Box<T>& b) {
   return common / (a.w * a.h + b.w * b.h - common);
 }
 
-// One image: X, the truth, and the masks, which the gradient only reads.
+// One image: X, the ground truth, and the masks, which the gradient only reads.
 template <class T, class Mask = T, class Match = int32_t> struct Image {
   const T* x;
   const T* boxes;
   const int32_t* labels;
   const T* scores;  // null: 1 each
-  Mask* objects;    // of each anchor and cell: the score of its truth; 0: none; -1: near enough to one
+  Mask* objects;    // per anchor and cell: the score of its true box; 0: none; -1: close enough to one
   Match* matches;
   Box<T> truth(int64_t t) const { return {boxes[4 * t], boxes[4 * t + 1], boxes[4 * t + 2], boxes[4 * t + 3]}; }
 };
@@ -79,7 +79,7 @@ template <class T> class Yolo {
     }
   }
 
-  // By the masks. Where `dx` is given, the gradient times `factor` is added to it.
+  // Uses the masks. If `dx` is given, adds the gradient times `factor` to it.
   template <class Any> T loss(const Any& image, const T* factor = nullptr, T* dx = nullptr) const {
     const Slope slope{factor, dx};
     T sum = 0;
@@ -102,7 +102,7 @@ template <class T> class Yolo {
   int64_t anchors() const { return static_cast<int64_t>(mask_.size()); }
 
  private:
-  struct Slope {  // where the gradient goes, if anywhere
+  struct Slope {  // destination of the gradient, may be null
     const T* factor;
     T* dx;
     void add(int64_t k, T by) const {
@@ -142,7 +142,7 @@ template <class T> class Yolo {
     return most;
   }
 
-  // Where in anchor_mask the anchor is that has the shape of the box, -1 where it is not there.
+  // The index in anchor_mask of the anchor with the shape closest to the box, -1 if it belongs to another scale.
   int32_t anchor_of(const Box<T>& truth) const {
     T most = 0;
     int32_t best = 0;
@@ -167,7 +167,7 @@ template <class T> class Yolo {
     return std::abs(image.x[k] - wanted) * weight;
   }
 
-  // Place, size and class of the box that has to be predicted.
+  // Location, size and class terms of the box that must be predicted.
   template <class Any> T of_truth(const Any& image, int64_t t, const Slope& slope) const {
     const Box<T> box = image.truth(t);
     const int64_t a = image.matches[t], anchor = mask_[static_cast<size_t>(a)], cell = cell_of(box);

@@ -1,4 +1,4 @@
-// The loss of YOLOv3 at one scale of its output.
+// The YOLOv3 loss at one scale of its output.
 #include "ops/declare/declare.h"
 #include "ops/detection/boxes.h"
 #include "ops/detection/yolo_terms.h"
@@ -12,10 +12,10 @@ void check_anchors(const InferContext& c) {
   AB_CHECK(!anchors.empty() && anchors.size() % 2 == 0, InvalidArgument,
            "anchors must have a width and a height for each anchor, got {} numbers", anchors.size());
   for (int32_t side : anchors) AB_CHECK(side > 0, InvalidArgument, "anchors must be above 0, got {}", side);
-  AB_CHECK(!mask.empty(), InvalidArgument, "anchor_mask must have an anchor, got none");
+  AB_CHECK(!mask.empty(), InvalidArgument, "anchor_mask must have at least one anchor, got none");
   const auto n = static_cast<int64_t>(anchors.size() / 2);
   for (int32_t k : mask) {
-    AB_CHECK(k >= 0 && k < n, InvalidArgument, "anchor_mask must number the {} anchors, got {}", n, k);
+    AB_CHECK(k >= 0 && k < n, InvalidArgument, "anchor_mask must be below the number of anchors, {}, got {}", n, k);
   }
   const int32_t classes = c.attr<int32_t>("class_num"), ratio = c.attr<int32_t>("downsample_ratio");
   AB_CHECK(classes > 0, InvalidArgument, "class_num must be above 0, got {}", classes);
@@ -31,8 +31,7 @@ void infer(InferContext& c) {
   const Shape &x = c.in("X").shape, &box = c.in("GTBox").shape;
   const auto anchors = static_cast<int64_t>(c.attr<Ints>("anchor_mask").size());
   check_shape(c, "X", {kUnknown, anchors * (kYoloParts + c.attr<int32_t>("class_num")), kUnknown, kUnknown});
-  AB_CHECK(x[2] == kUnknown || x[3] == kUnknown || x[2] == x[3], ShapeMismatch, "X must be as high as wide, got {}",
-           x.str());
+  AB_CHECK(x[2] == kUnknown || x[3] == kUnknown || x[2] == x[3], ShapeMismatch, "X must be square, got {}", x.str());
   check_shape(c, "GTBox", {x[0], kUnknown, 4});
   check_shape(c, "GTLabel", {box[0], box[1]});
   AB_CHECK(!c.runtime() || c.in("GTLabel").dtype == DType::kInt32, InvalidArgument, "GTLabel must hold int32, got {}",
@@ -47,7 +46,7 @@ void infer(InferContext& c) {
   c.set_out("GTMatchMask", {box[0], box[1]}, DType::kInt32);
 }
 
-// An output, or where it is not wanted, memory in its place.
+// An output, or scratch memory if the output is not requested.
 struct Kept {
   Out out;
   Tensor own;
@@ -59,7 +58,7 @@ struct Kept {
   }
 };
 
-// Tensors of the op and what lies in them for image n.
+// The op's tensors and their data for image n.
 template <class T> struct Truth {
   In x, box, label, score;
   explicit Truth(const KernelArgs& op)
@@ -79,24 +78,24 @@ template <class T> struct Truth {
 AB_OP(yolov3_loss)
     .doc(
         "Loss[n] = for each true box whose shape is most like one of the anchors of this scale: (2 - w h) score times "
-        "the cross entropy of its place in its cell and the distance of ln(size / anchor), plus score times the cross "
-        "entropy of its classes; plus the cross entropy of the confidence of all boxes, except boxes without a truth "
-        "that overlap one by more than ignore_thresh.")
+        "the cross entropy of its position in its cell and the distance of ln(size / anchor), plus score times the "
+        "cross entropy of its classes; plus the cross entropy of the confidence of all boxes, except unmatched boxes "
+        "that overlap a true box by more than ignore_thresh.")
     .source("Redmon & Farhadi, YOLOv3, arXiv:1804.02767")
     .in("X", "[N, anchors (5 + class_num), H, H] float: tx, ty, tw, th, confidence, classes of each anchor")
-    .in("GTBox", "[N, B, 4] as X: x, y of the centre, width, height, in parts of the image; sizes of 0: padding")
+    .in("GTBox", "[N, B, 4] like X: x, y of the centre, width, height, as fractions of the image; sizes of 0: padding")
     .in("GTLabel", "[N, B] int32 in [0, class_num)")
-    .in_optional("GTScore", "[N, B] as X: how much a box counts; 1 where it is not given")
+    .in_optional("GTScore", "[N, B] like X: weight of a box; 1 if not given")
     .out("Loss", "[N]")
-    .out_intermediate("ObjectnessMask", "[N, anchors, H, H]: score of the truth of a box, 0: none, -1: near one")
-    .out_intermediate("GTMatchMask", "[N, B] int32: place in anchor_mask, -1: another scale's box or padding")
-    .required_attr("class_num", AttrType::kInt, "classes, at least 1")
+    .out_intermediate("ObjectnessMask", "[N, anchors, H, H]: score of a box's true box, 0: none, -1: close to one")
+    .out_intermediate("GTMatchMask", "[N, B] int32: index in anchor_mask, -1: a box of another scale or padding")
+    .required_attr("class_num", AttrType::kInt, "number of classes, at least 1")
     .attr<Ints>("anchors", {}, "width and height of the anchors of all scales, in pixels of the network's input")
-    .attr<Ints>("anchor_mask", {}, "numbers of the anchors of this scale")
-    .attr<int32_t>("downsample_ratio", 32, "pixels of the network's input for a cell of X")
-    .attr<float>("ignore_thresh", 0.7f, "boxes with a larger overlap need not be sure that there is nothing")
+    .attr<Ints>("anchor_mask", {}, "indices of the anchors of this scale")
+    .attr<int32_t>("downsample_ratio", 32, "pixels of the network's input per cell of X")
+    .attr<float>("ignore_thresh", 0.7f, "boxes with a larger overlap have no loss for their confidence")
     .attr<bool>("use_label_smooth", true, "labels 1 - s and s, s = min(1 / class_num, 1 / 40)")
-    .attr<float>("scale_x_y", 1.0f, "how far from the middle of a cell a centre may be")
+    .attr<float>("scale_x_y", 1.0f, "scale of a centre's offset from the middle of its cell")
     .infer(infer)
     .grad_reads({"X", "GTBox", "GTLabel", "GTScore"}, {"ObjectnessMask", "GTMatchMask"})
     .grad_to({"X"})
@@ -122,7 +121,7 @@ AB_OP(yolov3_loss)
     });
 
 AB_GRAD(yolov3_loss)
-    .doc("X@GRAD = Loss@GRAD times the slopes of the terms of the loss.")
+    .doc("X@GRAD = Loss@GRAD times the derivatives of the terms of the loss.")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return

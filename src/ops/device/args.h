@@ -1,8 +1,8 @@
-// The arguments of the kernels of devices, one struct a launch shape: the engine fills them, kernels read them, in two
-// compilations. Plain data alone: operands first, then extents and strides in elements (int64_t), then numbers of
-// attributes (double, whatever the element type), then counts and flags (int32_t, in pairs). No dtype: it is in the
-// kernel's key. What run() or room() branch on stands here, never in device memory.
-// A family adds its structs at the end of this file, or in args_<family>.h beside it.
+// The arguments of device kernels, one struct per launch shape: the engine fills them and kernels read them, in two
+// compilations. Plain data only: operands first, then extents and strides in elements (int64_t), then numeric
+// attributes (double for every element type), then counts and flags (int32_t, in pairs). The dtype is not here: it is
+// in the kernel's key. Values that run() or room() branch on must be here, never in device memory.
+// A family adds its structs at the end of this file, or in args_<family>.h.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -15,15 +15,15 @@ namespace anabranch::device {
 inline constexpr int kMaxAxes = 9;  // the engine's kMaxRank
 inline constexpr int kMaxNumbers = 4;
 
-// Axes of a loop over several operands, the outermost first; neighbours that every operand passes over without a gap
-// are one axis. A stride is 0 where an operand is broadcast.
+// Axes of a loop over several operands, outermost first; adjacent axes that every operand traverses without a gap are
+// merged. A stride is 0 where an operand is broadcast.
 template <int kOperands> struct Axes {
   int64_t extent[kMaxAxes];
   int64_t stride[kOperands][kMaxAxes];
   int32_t rank;
   int32_t reserved;
 
-  // Where element i, counted with the last axis first, lies in operand k.
+  // The offset in operand k of element i, counted with the last axis fastest.
   AB_HD int64_t offset(int k, int64_t i) const {
     int64_t at = 0;
     for (int axis = rank - 1; axis >= 0; --axis) {
@@ -47,7 +47,7 @@ struct MapArgs {
   double p[kMaxNumbers];
 };
 
-// "map_grad/...": dx[i] = f'(x[i], y[i], dy[i]); x or y is missing where the function does not want it.
+// "map_grad/...": dx[i] = f'(x[i], y[i], dy[i]); x or y is missing if the function does not read it.
 struct MapGradArgs {
   DeviceIn x, y, dy;
   DeviceOut dx;
@@ -72,8 +72,8 @@ struct BinaryGradArgs {
   double p[kMaxNumbers];
 };
 
-// "copy/...": out = x along strides, with the first element of each given. Operands of axes: out, x. The key's type is
-// an unsigned one of the element's size, or that of a value to fill with.
+// "copy/...": out = x along strides, starting at the given first element of each. Operands of axes: out, x. The key's
+// type is an unsigned integer of the element's size, or that of a fill value.
 struct CopyArgs {
   DeviceIn x;
   DeviceOut out;
@@ -90,7 +90,7 @@ struct FoldArgs {
   double p[kMaxNumbers];
 };
 
-// "rows/...": one row at a time. Which operands and numbers mean what stands at the kernel.
+// "rows/...": one row at a time. Each kernel documents the meaning of its operands and numbers.
 struct RowArgs {
   DeviceIn x[4];
   DeviceOut y[3];
@@ -100,7 +100,7 @@ struct RowArgs {
   int32_t flags, axis;
 };
 
-// "index/...": rows of `table` picked by ids, or added to by ids. Rows are `width` elements.
+// "index/...": gathers rows of `table` by ids, or adds to them. A row has `width` elements.
 struct IndexArgs {
   DeviceIn x, ids;
   DeviceOut y;
@@ -109,7 +109,7 @@ struct IndexArgs {
   int32_t flags, reserved;
 };
 
-// "update/...": one parameter; states and what a rule reads besides the gradient in the order its kernel names.
+// "update/...": one parameter; states and further inputs of a rule are in the order in which its kernel lists them.
 struct UpdateArgs {
   DeviceOut param, state[4];
   DeviceIn grad, rate, reads[4];
@@ -118,27 +118,27 @@ struct UpdateArgs {
   int32_t flags, reserved;
 };
 
-// "draw/...": number i of the stream (seed, stream, turns, step, replica). The step, a uint32_t, lies in device memory,
-// for it changes from run to run; missing: `fixed_step`.
+// "draw/...": number i of the stream (seed, stream, iterations, step, replica). The step, a uint32_t, is in device
+// memory because it changes from run to run; if missing, `fixed_step`.
 struct DrawArgs {
   DeviceIn x, step;
   DeviceOut y, mask;
   int64_t n;
-  uint64_t seed, stream, turns;  // turns: of the loops around the op, as RandomKey has them
+  uint64_t seed, stream, turns;  // iterations: of the enclosing loops, as in RandomKey
   double p[kMaxNumbers];
   uint32_t fixed_step, replica;
   int32_t flags, reserved;
 };
 
-// What library calls are planned with.
+// Descriptions that library calls are planned with.
 
-// What is done to a product before it is left, in this order; of float32 and 16-bit floats.
+// Epilogues of a product, applied in this order; for float32 and 16-bit floats.
 enum GemmEpilogues : int32_t {
-  kGemmBias = 1,  // one number is added to each column: a fourth operand, n elements of the product's type
+  kGemmBias = 1,  // adds one number to each column: a fourth operand, n elements of the product's type
   kGemmRelu = 2,
 };
 
-// "gemm": out = alpha * op(a) op(b) + beta * out, row-major, `batch` times with the strides given. Operands: a, b, out,
+// "gemm": out = alpha * op(a) op(b) + beta * out, row-major, `batch` times with the given strides. Operands: a, b, out,
 // bias. With an epilogue beta must be 0, and k more than 0.
 struct GemmDesc {
   int64_t m, n, k, batch;

@@ -1,19 +1,19 @@
-// Arguments of kernels that fold elements to fewer ones, beside those of args.h.
+// Arguments of kernels that fold elements; see also args.h.
 #pragma once
 #include "ops/device/args.h"
 
 namespace anabranch::device {
 
-// "fold_axes/...": y[row] = the fold of x over the axes `folded`, for each element of the axes `kept`, which y holds
-// densely. Operand of axes: x.
+// "fold_axes/...": y[row] = the fold of x over the axes `folded`, for each element of the axes `kept`; y is dense.
+// Operand of axes: x.
 struct FoldAxesArgs {
   DeviceIn x;
   DeviceOut y;
   Axes<1> kept, folded;
 };
 
-// "fold_axes_grad/...": dx, dense, from x, the folded out and dout, of which a term reads what it wants. Operands of
-// axes: x (and dx), out (and dout). p: how many elements were folded to one.
+// "fold_axes_grad/...": dx, dense, from x, the folded out and dout, as far as a term reads them. Operands of axes: x
+// (and dx), out (and dout). p: the number of elements folded to one.
 struct FoldAxesGradArgs {
   DeviceIn x, out, dout;
   DeviceOut dx;
@@ -29,7 +29,7 @@ struct NormArgs {
   double p[kMaxNumbers];
 };
 
-// "accuracy/<index>/<label>": indices [samples, k], one label for each sample. Missing outputs are not wanted.
+// "accuracy/<index>/<label>": indices [samples, k], one label per sample. Outputs that are not requested are missing.
 struct AccuracyArgs {
   DeviceIn indices, label;
   DeviceOut accuracy, correct, total;

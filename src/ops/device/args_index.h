@@ -1,16 +1,16 @@
-// Arguments of kernels that pick rows, and add to them, by ids, beside IndexArgs of args.h. Ids outside of the table
-// are reported (code 1, detail: the place of the id).
+// Arguments of kernels that gather rows by ids and add to them; see also IndexArgs of args.h. Ids outside of the table
+// are reported (code 1, detail: the position of the id).
 #pragma once
 #include "ops/device/args_update.h"
 
 namespace anabranch::device {
 
-// Bits of IndexArgs.flags: ids equal to padding read as zeros; what is reported is the id and not its place.
+// Bits of IndexArgs.flags: ids equal to padding read as zeros; reports the id instead of its position.
 inline constexpr int32_t kHasPadding = 1;
 inline constexpr int32_t kReportsIds = 2;
 
-// "group_rows/<id>": ids brought together, for kernels that take RowGroups. Ids of -1 are pads and left out.
-// starts: n + 1; rows, order: n; count: 1.
+// "group_rows/<id>": groups equal ids, for kernels that take RowGroups. Ids of -1 are padding and skipped. starts: n +
+// 1; rows, order: n; count: 1.
 struct GroupRowsArgs {
   DeviceIn ids;
   DeviceOut rows, starts, order, count;
@@ -18,15 +18,15 @@ struct GroupRowsArgs {
   int64_t n, height;
 };
 
-// What "scatter/..." does with the row of y whose id stands in groups.
+// The action of "scatter/..." on the row of y for a group's id.
 enum ScatterMode : int32_t {
-  kScatterAdd = 0,      // adds the rows of x to it, one after the other
+  kScatterAdd = 0,      // adds the rows of x to it, one after another
   kScatterSum = 1,      // sets it to their sum
   kScatterReplace = 2,  // sets it to the last of them
   kScatterAddSum = 3,   // adds their sum to it
 };
 
-// "scatter/...": x holds a row of `width` elements for each of n ids. skipped: an id that is left alone, or -1.
+// "scatter/...": x holds a row of `width` elements for each of n ids. skipped: an id to ignore, or -1.
 struct ScatterArgs {
   DeviceIn x;
   DeviceOut y;
@@ -35,7 +35,7 @@ struct ScatterArgs {
   int32_t mode, reserved;
 };
 
-// "merge_rows/...": y gets a row for each distinct id, ascending, behind them zeros; rows_out their ids, then -1.
+// "merge_rows/...": y gets a row for each distinct id, ascending, followed by zeros; rows_out their ids, then -1.
 struct MergeRowsArgs {
   DeviceIn x;
   DeviceOut y, rows_out;
@@ -43,7 +43,7 @@ struct MergeRowsArgs {
   int64_t n, width;
 };
 
-// "positions/<id>": y[i] = the place, in blocks, of which the `depth` ids of i are the indices.
+// "positions/<id>": y[i] = the position, in blocks, whose indices are the `depth` ids of i.
 struct PositionsArgs {
   DeviceIn ids;
   DeviceOut y;
@@ -54,7 +54,7 @@ struct PositionsArgs {
 };
 
 // "pick/<bytes>/<id>", "pick_grad/...": x as [outer, extent, inner], y as [outer, places, inner]. flags 1: each row has
-// places of its own.
+// different places.
 struct PickArgs {
   DeviceIn x, ids;
   DeviceOut y;
@@ -65,7 +65,7 @@ struct PickArgs {
 
 inline constexpr int kMostCandidates = 32;
 
-// "multiplex/<bytes>/<id>": row r of y is row r of x[ids[r]]. "multiplex_grad/...": candidate number `own` alone.
+// "multiplex/<bytes>/<id>": row r of y is row r of x[ids[r]]. "multiplex_grad/...": candidate number `own` only.
 struct MultiplexArgs {
   DeviceIn x[kMostCandidates];
   DeviceIn ids;
@@ -75,7 +75,7 @@ struct MultiplexArgs {
   int32_t count, own;
 };
 
-// "shard_index/...": p of the op; size: ids of a part.
+// "shard_index/...": p of the op; size: ids per shard.
 struct ShardIndexArgs {
   DeviceIn x;
   DeviceOut y;

@@ -1,23 +1,23 @@
-// Arguments of kernels of ops/math that args.h has no struct for.
+// Arguments of kernels of ops/math; see also args.h.
 #pragma once
 #include "ops/device/args.h"
 
 namespace anabranch::device {
 
-// "integer_division/...": as "binary/...". A divisor of 0 is reported with code 1 and the number of the element.
+// "integer_division/...": like "binary/...". A divisor of 0 is reported with code 1 and the index of the element.
 struct CheckedBinaryArgs {
   BinaryArgs binary;
   FaultSink fault;
 };
 
-// "integer_division_grad/div": as "binary_grad/...".
+// "integer_division_grad/div": like "binary_grad/...".
 struct CheckedBinaryGradArgs {
   BinaryGradArgs binary;
   FaultSink fault;
 };
 
-// "scalar/...": y[i] = f(x[i]) with numbers that stand in the args or, where `number` is there, its one element in the
-// place of p[0]. `bounds`: of "scalar/clip", in the places of p[0] and p[1].
+// "scalar/...": y[i] = f(x[i]) with numbers from the args or, if `number` is given, its single element instead of p[0].
+// `bounds`: for "scalar/clip", instead of p[0] and p[1].
 struct ScalarArgs {
   DeviceIn x, dy, number, bounds[2];
   DeviceOut y;
@@ -29,7 +29,7 @@ struct ScalarArgs {
 
 inline constexpr int kMostSummands = 32;
 
-// "sum/...": y = x[0] + x[1] + ..., in that order; y may be one of them.
+// "sum/...": y = x[0] + x[1] + ..., in that order; y may alias one of them.
 struct SumArgs {
   DeviceIn x[kMostSummands];
   DeviceOut y;

@@ -4,7 +4,7 @@
 
 namespace anabranch::device {
 
-// Tensors are [outer, channels, inner], sums [2 channels + 1] of float64. Missing: what is optional.
+// Tensors are [outer, channels, inner], sums [2 channels + 1] of float64. Optional operands may be missing.
 // "batch_norm_sums": sums of x, or of dy with `used` and `inverse`.
 // "batch_norm_by_sums": y, used, inverse, mean_out and variance_out, by sums_in.
 // "batch_norm_grad_by_sums": y is X@GRAD, by sums_in; dscale and dbias of sums_own.

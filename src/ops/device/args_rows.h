@@ -1,4 +1,4 @@
-// Arguments of kernels that work row by row, beside RowArgs of args.h.
+// Arguments of kernels that work row by row; see also RowArgs of args.h.
 #pragma once
 #include "ops/device/args.h"
 
@@ -7,9 +7,9 @@ namespace anabranch::device {
 // Bits of ClassArgs.flags.
 inline constexpr int32_t kIgnoredHaveNoGradient = 1;
 
-// "softmax/..." and its like, cross entropies: tensors [outer, classes, inner], one value a sample [outer, inner].
-// Operands that an op has not are missing. Labels outside of [0, classes) that are not `ignored` are reported (code 1,
-// detail: the sample) and count as ignored.
+// "softmax/..." and similar kernels, cross entropies: tensors [outer, classes, inner], one value per sample [outer,
+// inner]. Operands that an op does not have are missing. Labels outside of [0, classes) other than `ignored` are
+// reported (code 1, detail: the sample) and treated as ignored.
 struct ClassArgs {
   DeviceIn x, label, dy, own;  // own: cross_entropy2's MatchX
   DeviceOut y, loss;           // loss: or MatchX
@@ -18,10 +18,11 @@ struct ClassArgs {
   int32_t flags, reserved;
 };
 
-// "layer_norm/...", "layer_norm_grad/...": x [rows, width]. Missing: no scale, no bias, a gradient that is not wanted.
+// "layer_norm/...", "layer_norm_grad/...": x [rows, width]. Scale, bias and gradients that are not requested may be
+// missing.
 struct LayerNormArgs {
   DeviceIn x, scale, bias, dy, mean_in, variance_in;
-  DeviceOut y, mean, variance;  // of the gradient: dx, dscale, dbias
+  DeviceOut y, mean, variance;  // for the gradient: dx, dscale, dbias
   int64_t rows, width;
   double epsilon;
 };
@@ -29,21 +30,21 @@ struct LayerNormArgs {
 // Bits of GroupNormArgs.flags.
 inline constexpr int32_t kChannelsLast = 1;
 inline constexpr int32_t kInverseDeviation = 2;  // variance holds 1 / sqrt(variance + epsilon)
-inline constexpr int32_t kNotCentered = 4;       // of the gradient: leaves the mean of its terms out
-inline constexpr int32_t kFromNormalized = 8;    // of the gradient: x is Y
+inline constexpr int32_t kNotCentered = 4;       // for the gradient: leaves out the mean of its terms
+inline constexpr int32_t kFromNormalized = 8;    // for the gradient: x is Y
 
 // "group_norm/...", "group_norm_grad/...": a sample as [channels, inner], or [inner, channels].
 struct GroupNormArgs {
   DeviceIn x, scale, bias, dy, mean_in, variance_in;
-  DeviceOut y, mean, variance;  // of the gradient: dx, dscale, dbias
+  DeviceOut y, mean, variance;  // for the gradient: dx, dscale, dbias
   int64_t samples, channels, inner, groups;
   double epsilon;
   int32_t flags, reserved;
 };
 
-// "log_loss", "sigmoid_cross_entropy", "label_smooth" and the like, and gradients: element by element. prior of
-// label_smooth: [classes]. p: what the loss names; of sigmoid_cross_entropy the ignored label. flags 1: over the number
-// of labels that count.
+// "log_loss", "sigmoid_cross_entropy", "label_smooth" and similar losses with their gradients: elementwise. prior of
+// label_smooth: [classes]. p: the parameters of the loss; for sigmoid_cross_entropy the ignored label. flags 1: divides
+// by the number of labels that are not ignored.
 struct LossArgs {
   DeviceIn x, label, dy, prior;
   DeviceOut y;
@@ -52,8 +53,8 @@ struct LossArgs {
   int32_t flags, reserved;
 };
 
-// "top_k/...", "argsort/...", and "selected_grad": lines [outer, extent, inner], the k first of each. flags 1: largest
-// first. places of the gradient are checked (code 1, detail: the place).
+// "top_k/...", "argsort/...", and "selected_grad": lines [outer, extent, inner], the first k of each. flags 1: largest
+// first. The gradient checks its places (code 1, detail: the place).
 struct OrderArgs {
   DeviceIn x, places_in;
   DeviceOut y, places;
@@ -62,7 +63,7 @@ struct OrderArgs {
   int32_t flags, reserved;
 };
 
-// "prelu/...", "prelu_grad/...": x [outer, alphas, inner]; alpha is one for all where `alphas` is 1.
+// "prelu/...", "prelu_grad/...": x [outer, alphas, inner]; if `alphas` is 1 all elements share one alpha.
 struct PreluArgs {
   DeviceIn x, alpha, dy;
   DeviceOut y, dalpha;
@@ -76,17 +77,17 @@ struct MaxoutGradArgs {
   int64_t outer, width, inner;
 };
 
-// "dot/...", "cos_sim/..." and gradients: x [rows, width], y likewise, or, where flags has bit 1, one row for all.
+// "dot/...", "cos_sim/..." and gradients: x [rows, width]; y likewise or, if flags has bit 1, one row for all.
 struct PairArgs {
   DeviceIn x, y, dout, out_in, x_norm_in, y_norm_in;
-  DeviceOut out, x_norm, y_norm;  // of the gradient: dx, dy
+  DeviceOut out, x_norm, y_norm;  // for the gradient: dx, dy
   int64_t rows, width;
   int32_t flags, reserved;
 };
 
-// "data_norm/...": x, y [rows, columns], all else [columns]; scale_w and bias may be missing. slot: columns of a slot,
-// whose first one counts how often it was shown; 0: no slots. "data_norm_grad/...": y is X@GRAD; each of the results
-// may be missing.
+// "data_norm/...": x, y [rows, columns], all others [columns]; scale_w and bias may be missing. slot: columns of a
+// slot, whose first one counts its shows; 0: no slots. "data_norm_grad/...": y is X@GRAD; each of the results may be
+// missing.
 struct DataNormArgs {
   DeviceIn x, size, sum, square, scale_w, bias, means_in, scales_in, dy;
   DeviceOut y, means, scales, dsize, dsum, dsquare, dscale_w, dbias;
@@ -96,8 +97,8 @@ struct DataNormArgs {
 
 static_assert(is_plain_args<DataNormArgs>);
 
-// "lrn/...", "lrn_grad/...": x [outer, channels, inner], sums over n neighbouring channels. y: of the gradient dx.
-// p: k, alpha, beta.
+// "lrn/...", "lrn_grad/...": x [outer, channels, inner], sums over n neighbouring channels. y: for the gradient dx. p:
+// k, alpha, beta.
 struct LrnArgs {
   DeviceIn x, out, mid_in, dy;
   DeviceOut y, mid;
@@ -105,7 +106,7 @@ struct LrnArgs {
   double p[kMaxNumbers];
 };
 
-// "affine_channel/...", "affine_channel_grad/...": x [outer, channels, inner]. y: of the gradient dx.
+// "affine_channel/...", "affine_channel_grad/...": x [outer, channels, inner]. y: for the gradient dx.
 struct ChannelArgs {
   DeviceIn x, scale, bias, dy;
   DeviceOut y, dscale, dbias;

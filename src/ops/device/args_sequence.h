@@ -1,4 +1,4 @@
-// Arguments of kernels over sequences. offsets: int64, one more than there are sequences, in device memory.
+// Arguments of kernels over sequences. offsets: int64, number of sequences + 1, in device memory.
 #pragma once
 #include "ops/device/args.h"
 
@@ -6,21 +6,21 @@ namespace anabranch::device {
 
 enum SequencePooling : int32_t { kPoolSum, kPoolAverage, kPoolSqrt, kPoolMax, kPoolLast, kPoolFirst };
 
-// "sequence_pool/...": y [sequences, width], index (int32, of kPoolMax alone) likewise. "sequence_pool_grad/...": x is
-// Out@GRAD, index_in what the forward kernel wrote, y X@GRAD of `rows` rows.
+// "sequence_pool/...": y [sequences, width], index (int32, only for kPoolMax) likewise. "sequence_pool_grad/...": x is
+// Out@GRAD, index_in the output of the forward kernel, y X@GRAD with `rows` rows.
 struct SequencePoolArgs {
   DeviceIn x, offsets, index_in;
   DeviceOut y, index;
   int64_t sequences, rows, width;
-  double pad;  // of empty sequences
+  double pad;  // value of empty sequences
   int32_t mode, reserved;
 };
 
-// "context/...": columns [rows, length width], the rows around each row side by side, and outside of its sequence rows
-// of padding or zeros. "context_grad/...": x is the gradient of columns, dx and dpadding may be missing.
+// "context/...": columns [rows, length width]: the rows around each row side by side; outside of its sequence rows of
+// padding or zeros. "context_grad/...": x is the gradient of columns, dx and dpadding may be missing.
 struct ContextArgs {
   DeviceIn x, offsets, padding;
-  DeviceOut columns;  // of the gradient: dx
+  DeviceOut columns;  // for the gradient: dx
   DeviceOut dpadding;
   int64_t sequences, rows, width, length, start;
 };
@@ -32,15 +32,15 @@ struct SequenceSoftmaxArgs {
   int64_t sequences;
 };
 
-// "sum_rows/...": row r of y is the sum of the rows of x with the numbers places[starts[r]] up to
-// places[starts[r + 1] - 1] (int64), in this order.
+// "sum_rows/...": row r of y is the sum of the rows places[starts[r]] to places[starts[r + 1] - 1] (int64) of x, in
+// this order.
 struct SumRowsArgs {
   DeviceIn x, starts, places;
   DeviceOut y;
   int64_t rows, width;
 };
 
-// "row_conv/...": y[t] = the sum over j < taps of filter[j] x[t + j], inside of the sequence. "row_conv_grad/...": y is
+// "row_conv/...": y[t] = the sum over j < taps of filter[j] x[t + j], within the sequence. "row_conv_grad/...": y is
 // X@GRAD; it or dfilter may be missing.
 struct RowConvArgs {
   DeviceIn x, filter, dout, offsets;
@@ -48,7 +48,8 @@ struct RowConvArgs {
   int64_t sequences, rows, width, taps;
 };
 
-// "position_encoding/...": y = alpha x + beta table[place in the sequence]. table: double, [longest sequence, width].
+// "position_encoding/...": y = alpha x + beta table[position in the sequence]. table: double, [longest sequence,
+// width].
 struct EncodingArgs {
   DeviceIn x, offsets, table;
   DeviceOut y;

@@ -1,28 +1,28 @@
-// Arguments of kernels over many look-ups at once. A look-up that has offsets (int64, one more than there are
-// sequences) is pooled: one row for each sequence. mode: SequencePooling of args_sequence.h.
+// Arguments of kernels over many lookups at once. A lookup with offsets (int64, number of sequences + 1) is pooled: one
+// row per sequence. mode: SequencePooling of args_sequence.h.
 #pragma once
 #include "ops/device/args_sequence.h"
 
 namespace anabranch::device {
 
-inline constexpr int kMostLookups = 32;  // of one launch, whose arguments have room for so many
+inline constexpr int kMostLookups = 32;  // per launch; limited by the size of a GPU's kernel arguments
 
 // Bits of flags.
 inline constexpr int32_t kIdsOf32 = 1;
-inline constexpr int32_t kSkipsPadding = 2;  // the id `padding` reads as zeros, and gets no gradient
+inline constexpr int32_t kSkipsPadding = 2;  // the id `padding` reads as zeros and gets no gradient
 
 struct LookupPart {
-  DeviceIn x;             // the table; or, without ids, rows that are as wide as the part
-  DeviceIn ids, offsets;  // per_row ids stand side by side in a row of y
+  DeviceIn x;             // the table or, without ids, rows as wide as the part
+  DeviceIn ids, offsets;  // per_row ids are side by side in a row of y
   int64_t height, width;  // of the table
   int64_t per_row, padding;
-  int64_t column;  // where the part begins in a row of y
-  double empty;    // what a sequence without ids gives
+  int64_t column;  // first column of the part in a row of y
+  double empty;    // value of a sequence without ids
   int32_t flags, mode;
 };
 
-// "gather_parts/...": row r of y, `stride` wide, has the parts side by side, which are `columns` together from
-// first_column on. Ids outside of a table are reported (code 1, the id) and read as zeros.
+// "gather_parts/...": row r of y, `stride` wide, has the parts side by side, together `columns` from first_column on.
+// Ids outside of a table are reported (code 1, the id) and read as zeros.
 struct GatherPartsArgs {
   LookupPart parts[kMostLookups];
   DeviceOut y;
@@ -33,13 +33,13 @@ struct GatherPartsArgs {
 
 struct RowSource {
   DeviceIn ids, offsets;
-  DeviceIn grad;  // rows `stride` wide, in which the gradients of per_row ids stand from `column` on
-  int64_t begin;  // of its ids among those of all sources
+  DeviceIn grad;  // rows `stride` wide, which hold the gradients of per_row ids from `column` on
+  int64_t begin;  // index of its first id among those of all sources
   int64_t stride, column, per_row, padding, sequences;
   int32_t flags, mode;
 };
 
-// "source_rows/...": the ids of all sources, one behind the other, -1 for padding, and a row of gradients for each.
+// "source_rows/...": the ids of all sources, one after another, -1 for padding, and a row of gradients for each.
 struct SourceRowsArgs {
   RowSource sources[kMostLookups];
   DeviceOut ids, values;
@@ -48,6 +48,6 @@ struct SourceRowsArgs {
 };
 
 static_assert(is_plain_args<GatherPartsArgs> && is_plain_args<SourceRowsArgs>);
-static_assert(sizeof(GatherPartsArgs) <= 4096 && sizeof(SourceRowsArgs) <= 4096);  // of a GPU's arguments
+static_assert(sizeof(GatherPartsArgs) <= 4096 && sizeof(SourceRowsArgs) <= 4096);  // limit of a GPU's kernel arguments
 
 }  // namespace anabranch::device

@@ -1,4 +1,4 @@
-// Arguments of "element_steps": what fused_elementwise launches.
+// Arguments of "element_steps", the kernel of fused_elementwise.
 #pragma once
 #include "opdef/fused_ops.h"
 #include "ops/device/args.h"
@@ -7,22 +7,22 @@ namespace anabranch::device {
 
 inline constexpr uint8_t kNowhere = 255;
 
-// As it lies in device memory. Operands: the inputs by their number, behind them the places where results are kept.
-// What a step keeps, the next one does not read from there, but as the result of the step before.
+// Layout in device memory. Operands: the inputs by their number, followed by the stored results. A step reads the
+// result of the step just before from a register, not from there.
 struct alignas(16) ElementStep {
   uint8_t code;      // math::StepCode
-  uint8_t kept;      // the operand as which later steps read the result
-  uint8_t out;       // the output that it is
+  uint8_t kept;      // the operand under which later steps read the result
+  uint8_t out;       // the output that stores it
   uint8_t previous;  // bit k: operand k is the result of the step before
   uint8_t operands[4];
   float p[4];
   uint8_t count;  // of operands
-  uint8_t exact;  // 1: of 16-bit floats the result is not rounded, as that of a sum so far
+  uint8_t exact;  // 1: 16-bit results are not rounded, like partial sums
   uint8_t reserved[6];
 };
 static_assert(sizeof(ElementStep) == 32);
 
-// Element i of the results meets element i / repeat % period; period 0: element i.
+// Element i of the results is paired with element i / repeat % period; period 0: element i.
 struct StepInput {
   DeviceIn x;
   int64_t repeat, period;

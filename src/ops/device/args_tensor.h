@@ -1,10 +1,10 @@
-// Arguments of kernels of ops/tensor that args.h has no struct for.
+// Arguments of kernels of ops/tensor; see also args.h.
 #pragma once
 #include "ops/device/args.h"
 
 namespace anabranch::device {
 
-// "fill/...": every y is the number: its bits or, where `number` is there, what that holds.
+// "fill/...": sets every y to the number given by its bits or, if `number` is given, by its element.
 struct FillArgs {
   DeviceIn number;
   DeviceOut y;
@@ -12,8 +12,8 @@ struct FillArgs {
   uint64_t bits;  // in the lowest bytes
 };
 
-// "triangle/...", "eye/...": matrices [count, rows, cols]. triangle keeps what lies on and below the diagonal (flags 1)
-// or on and above it; diagonals above the main one have numbers above 0.
+// "triangle/...", "eye/...": matrices [count, rows, cols]. triangle keeps the elements on and below the diagonal (flags
+// 1) or on and above it; diagonals above the main one are positive.
 struct MatrixArgs {
   DeviceIn x;
   DeviceOut y;
@@ -21,15 +21,16 @@ struct MatrixArgs {
   int32_t flags, reserved;
 };
 
-// "range/...": y[i] = start + i step. "linspace/...": n numbers from start to step, both included. The two lie
-// in device memory.
+// "range/...": y[i] = start + i step. "linspace/...": n numbers from start to step, both included. Both numbers are in
+// device memory.
 struct SequenceArgs {
   DeviceIn start, step;
   DeviceOut y;
   int64_t n;
 };
 
-// "one_hot/<id>/<to>": y [n, depth]. flags 1: an id outside gives zeros instead of a fault (code 1, detail: place).
+// "one_hot/<id>/<to>": y [n, depth]. flags 1: an id out of range gives zeros instead of a fault (code 1, detail:
+// position).
 struct OneHotArgs {
   DeviceIn ids;
   DeviceOut y;
@@ -38,8 +39,8 @@ struct OneHotArgs {
   int32_t flags, reserved;
 };
 
-// "pad2d/...", "pad2d_grad/...": x [images, rows, cols, channels]; channels is 1 where they come first, and then part
-// of the images. mode: 0 constant, 1 reflect, 2 edge. For the gradient x is the gradient of the padded image.
+// "pad2d/...", "pad2d_grad/...": x [images, rows, cols, channels]; if the channels come first, channels is 1 and images
+// counts them. mode: 0 constant, 1 reflect, 2 edge. For the gradient x is the gradient of the padded image.
 struct Pad2dArgs {
   DeviceIn x;
   DeviceOut y;
@@ -49,8 +50,7 @@ struct Pad2dArgs {
   int32_t mode, reserved;
 };
 
-// "running_sum/...": x and y [outer, width, inner], sums along width. flags 1: without the element itself, 2: from the
-// last element on.
+// "running_sum/...": x and y [outer, width, inner], sums along width. flags 1: exclusive, 2: from the last element.
 struct RunningSumArgs {
   DeviceIn x;
   DeviceOut y;
@@ -58,7 +58,7 @@ struct RunningSumArgs {
   int32_t flags, reserved;
 };
 
-// "where/<integer>": y[i] = x[i] where the condition, a bool each, holds, else other[i]. What is missing is zeros.
+// "where/<integer>": y[i] = x[i] if the bool condition is true, else other[i]. Missing operands are zeros.
 struct WhereArgs {
   DeviceIn condition, x, other;
   DeviceOut y;

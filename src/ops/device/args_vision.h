@@ -1,12 +1,12 @@
-// Arguments of kernels over windows of images, and of images of another size.
+// Arguments of kernels over windows of images, and of resized images.
 #pragma once
 #include "ops/device/args.h"
 
 namespace anabranch::device {
 
-// "max_pool_index/...": x as planes of [in 0, in 1, in 2]; mask: int32, the place of each largest element in its plane,
-// -1 where a window has none. "max_pool_index_grad/...": x is Out@GRAD, y X@GRAD. adaptive: windows share a plane out
-// evenly, else kernel, stride and before (the padding in front) count.
+// "max_pool_index/...": x as planes of [in 0, in 1, in 2]; mask: int32, the index of each largest element in its plane,
+// -1 for a window without one. "max_pool_index_grad/...": x is Out@GRAD, y X@GRAD. adaptive: windows divide a plane
+// evenly; otherwise kernel, stride and before (the leading padding) define them.
 struct PoolIndexArgs {
   DeviceIn x, mask_in;
   DeviceOut y, mask;
@@ -15,8 +15,8 @@ struct PoolIndexArgs {
   int32_t adaptive, reserved;
 };
 
-// "unfold/...": x as planes of [in 0, in 1], y as planes of [kernel 0, kernel 1, out 0, out 1]; with `channels` not 0 y
-// as [samples, out 0, out 1, channels, kernel 0, kernel 1]. Outside of a plane: zeros. "unfold_grad/...": x is Y@GRAD,
+// "unfold/...": x as planes of [in 0, in 1], y as planes of [kernel 0, kernel 1, out 0, out 1]; if `channels` is not 0,
+// y as [samples, out 0, out 1, channels, kernel 0, kernel 1]. Zeros outside of a plane. "unfold_grad/...": x is Y@GRAD,
 // y X@GRAD.
 struct UnfoldArgs {
   DeviceIn x;
@@ -28,16 +28,17 @@ struct UnfoldArgs {
 
 inline constexpr int kMostTaps = 4;
 
-// How the outputs of one axis are made of its inputs: output k is the sum over t < taps of weight[k taps + t] times
-// input from[k taps + t] (int32, double). Backwards: input i takes part as the numbers k taps + t that stand at
-// uses[starts[i]] up to uses[starts[i + 1] - 1] (int32), ascending.
+// Interpolation along one axis: output k is the sum over t < taps of weight[k taps + t] times input from[k taps + t]
+// (int32, double). Inverse: input i is used by the entries k taps + t listed in uses[starts[i]] to uses[starts[i + 1] -
+// 1] (int32), ascending.
 struct ResampleAxis {
   DeviceIn from, weight, starts, uses;
   int64_t in, out;
   int32_t taps, reserved;
 };
 
-// "resample/...", "resample_grad/...": x as [outer, in 0, in 1, in 2, inner]. The tables are made at lay-out.
+// "resample/...", "resample_grad/...": x as [outer, in 0, in 1, in 2, inner]. The tables are computed when shapes are
+// inferred.
 struct ResampleArgs {
   DeviceIn x;
   DeviceOut y;
@@ -45,8 +46,8 @@ struct ResampleArgs {
   int64_t outer, inner;
 };
 
-// "grid_sample/...": y[n, c, h, w] = x[n, c] at grid[n, h, w]; all of one extent. "grid_sample_grad/...": y is X@GRAD;
-// it or dgrid may be missing.
+// "grid_sample/...": y[n, c, h, w] = x[n, c] at grid[n, h, w]; all have one extent. "grid_sample_grad/...": y is
+// X@GRAD; it or dgrid may be missing.
 struct GridArgs {
   DeviceIn x, grid, dout;
   DeviceOut y, dgrid;
@@ -61,8 +62,8 @@ struct AffineGridArgs {
   int64_t batch, rows, columns;
 };
 
-// "shift_frames/<bytes>": `count` frames of [channels, plane], so many in a segment. To channels below `earlier` those
-// of the frame before come, to those from there below `later` those of the frame behind. direction -1: the reverse.
+// "shift_frames/<bytes>": segments of `count` frames [channels, plane]. Channels below `earlier` come from the previous
+// frame, channels from there below `later` from the next one. direction -1: the reverse.
 struct FramesArgs {
   DeviceIn x;
   DeviceOut y;

@@ -1,5 +1,5 @@
-// Normalisation of channels on a device: by its library, but by kernels of ours where channels lie last and statistics
-// are those of the batch, for which libraries take many times as long.
+// Batch normalization on a device: by its library, except with the channels last and batch statistics, where the
+// kernels here are many times faster.
 #pragma once
 #include "ops/device/batch_norm_operands.h"
 #include "ops/device/launch.h"
@@ -8,7 +8,7 @@
 
 namespace anabranch::device {
 
-// Args: those of the kernel `last_kernel` of ops/nn/batch_norm_last.cu or batch_norm_last_grad.cu.
+// Args: the arguments of the kernel `last_kernel` of ops/nn/batch_norm_last.cu or batch_norm_last_grad.cu.
 template <class T, class Args> class BatchNormCall {
  public:
   BatchNormCall(const char* key, const char* last_kernel, const KernelArgs& op, bool fixed)
@@ -18,12 +18,12 @@ template <class T, class Args> class BatchNormCall {
     desc_.fixed = fixed;
     desc_.dtype = static_cast<int32_t>(dtype_of<T>);
   }
-  // Whether the kernel runs for this shape, not the library.
+  // Whether the kernel runs for this shape instead of the library.
   bool by_kernel(const Shape& x) const {
     const nn::Channels d(x, last_);
     return !desc_.fixed && d.inner == 1 && d.outer > 1 && d.channels > 0;
   }
-  // add(args): what the kernel wants beside the operands of the library.
+  // add(args): sets arguments of the kernel that the library does not have.
   template <class Add>
   void run(const DeviceContext& c, const Shape& x, std::initializer_list<ab_operand> operands, Add&& add) {
     const nn::Channels d(x, last_);

@@ -21,7 +21,7 @@ inline void take(BatchNormArgs& a, const ab_operand* o) {
   a.inverse = write(o[9]);
 }
 
-// Without mean and variance, which count where statistics are fixed.
+// Without mean and variance, which are used only with fixed statistics.
 inline void take(BatchNormGradArgs& a, const ab_operand* o) {
   a.x = read(o[0]);
   a.scale = read(o[1]);

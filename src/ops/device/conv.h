@@ -1,4 +1,4 @@
-// Convolutions by the library of a device, of the dims that those of the CPU have (ops/nn/conv.h).
+// Convolutions by a device's library, with the dimensions of the CPU kernels (ops/nn/conv.h).
 #pragma once
 #include "opdef/library_call.h"
 #include "ops/device/windows.h"
@@ -17,7 +17,7 @@ template <class T> class Conv {
     desc.out_channels = d.out_channels;
     desc.groups = d.groups;
     desc.pass = static_cast<int32_t>(pass_);
-    desc.rounded = operand_ == Operand::kBfloat16 && sizeof(T) > 2;  // 16 bits are rounded already
+    desc.rounded = operand_ == Operand::kBfloat16 && sizeof(T) > 2;  // 16-bit floats are already rounded
     desc.dtype = static_cast<int32_t>(dtype_of<T>);
     call_.run(c, desc, {read_by(a), read_by(b), written_by(out)});
   }

@@ -1,5 +1,5 @@
-// Copies between the CPU and a device, and between devices, which the engine puts where a value is wanted at another
-// place than it was made.
+// Copies between the CPU and a device, and between devices. The engine inserts them where a value is needed on another
+// device than the one that computes it.
 #include <cstring>
 #include <memory>
 
@@ -19,7 +19,7 @@ Tensor bytes_of(const SelectedRows& block) {
   return bytes;
 }
 
-// Likewise of sparse rows, of which the CPU's are put into one block first.
+// The same for sparse rows; those of the CPU are concatenated first.
 void copy_rows(const DeviceContext& c, const SelectedRows& from, SelectedRows* to, SelectedRows* staged) {
   const bool up = !in_block(from);
   if (up) put_into_block(from, staged);
@@ -30,7 +30,7 @@ void copy_rows(const DeviceContext& c, const SelectedRows& from, SelectedRows* t
   if (target.bytes() > 0) c.copy(target, bytes_of(block));
 }
 
-// Memory of the CPU is read at once, through pinned memory of the node: whoever wrote it may write it again.
+// Host memory is copied immediately to pinned memory of the node, because its producer may overwrite it.
 Kernel copy_kernel(const KernelArgs& op) {
   return [x = op.in("X"), out = op.out("Out"), staged = Tensor(),
           staged_rows = std::make_unique<SelectedRows>()](KernelContext& c) mutable {
@@ -47,13 +47,13 @@ Kernel copy_kernel(const KernelArgs& op) {
 }
 
 AB_OP(copy_between_places)
-    .doc("Out = X, at another place. Made by the engine.")
+    .doc("Out = X, on another device. Inserted by the engine.")
     .in("X", "[...], or sparse rows")
     .takes("X", Holds::kTensorOrRows)
-    .out("Out", "[...] as X")
+    .out("Out", "[...] like X")
     .effects(kEngineOnly)
     .infer([](InferContext& c) { c.same_as("Out", "X"); })
-    .no_grad("the engine makes it, after gradients")
+    .no_grad("the engine inserts it after the gradients")
     .cpu_any([](const KernelArgs& op) -> Kernel {
       return [x = op.in("X"), out = op.out("Out")](KernelContext& c) { c[out].copy_from(c[x]); };
     })
@@ -61,13 +61,13 @@ AB_OP(copy_between_places)
     .device_any(copy_kernel);
 
 AB_OP(rows_of_block)
-    .doc("Out = X, sparse rows that have come from a device, as the CPU has them. Made by the engine.")
+    .doc("Out = X, sparse rows from a device in the CPU's format. Inserted by the engine.")
     .in("X", "sparse rows")
     .takes("X", Holds::kTensorOrRows)
-    .out("Out", "sparse rows, without pads")
+    .out("Out", "sparse rows, without padding")
     .effects(kEngineOnly)
     .infer([](InferContext& c) { c.same_as("Out", "X"); })
-    .no_grad("the engine makes it, after gradients")
+    .no_grad("the engine inserts it after the gradients")
     .cpu_any([](const KernelArgs& op) -> Kernel {
       return [x = op.in("X"), out = op.out("Out")](KernelContext& c) {
         take_from_block(c.value(x).rows(), &c.value(out).as<SelectedRows>());

@@ -1,6 +1,6 @@
-// What kernels for devices are made of. Included by .cu files, which nvcc compiles for a GPU and g++
-// (-x c++ -DAB_HOST_KERNELS) for the simulated device, and by the engine, which only fills the structs here. So nothing
-// here may reach base/error.h: nvcc does not compile fmt.
+// The basic types of device kernels. Included by .cu files, which nvcc compiles for a GPU and g++ (-x c++
+// -DAB_HOST_KERNELS) for the simulated device, and by the engine, which only fills the structs. Nothing here may
+// include base/error.h: nvcc cannot compile fmt.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -16,15 +16,15 @@
 namespace anabranch::device {
 
 #if defined(AB_HOST_KERNELS)
-// Defined by whoever runs host kernels: where the CPU finds [address, address + bytes) of the device that the kernel
-// runs on. It notes the access and throws when the range does not lie in one live block.
+// Defined by the runner of host kernels: the host address of the range [address, address + bytes) of the device that
+// the kernel runs on. It records the access and throws if the range is not within one live block.
 void* host_address(const void* address, size_t bytes, ab_access access);
 #endif
 
-// An operand as args carry it: an address of the device and the bytes that the kernel may touch there, all of which a
-// DeviceOut counts as written. Null and 0 when an optional operand is missing.
-// get() is called once an operand in run(), never for each element; kernels that read tables of DevicePtr in device
-// memory call it where they read one. On a GPU it costs nothing.
+// An operand in kernel arguments: a device address and the bytes that the kernel may touch there; all bytes of a
+// DeviceOut count as written. Null and 0 if an optional operand is missing.
+// get() is called once per operand in run(), never per element; kernels that read tables of DevicePtr in device memory
+// call it where they read one. On a GPU it costs nothing.
 template <bool kWrites> struct DevicePtr {
   using Address = std::conditional_t<kWrites, void*, const void*>;
   template <class T> using Pointer = std::conditional_t<kWrites, T*, const T*>;
@@ -43,7 +43,7 @@ template <bool kWrites> struct DevicePtr {
 #endif
 };
 using DeviceIn = DevicePtr<false>;
-using DeviceOut = DevicePtr<true>;  // also for what is read and written
+using DeviceOut = DevicePtr<true>;  // also for operands that are read and written
 static_assert(sizeof(DeviceIn) == 16 && std::is_trivially_copyable_v<DeviceIn>);
 
 // The type in which T is computed: loads and stores convert.
@@ -52,7 +52,7 @@ template <> struct ComputeOf<half> { using type = float; };
 template <> struct ComputeOf<bfloat16> { using type = float; };
 template <class T> using Compute = typename ComputeOf<T>::type;
 
-// a / b of numbers that are not negative: a GPU divides those of 32 bits several times as fast.
+// a / b for non-negative numbers: a GPU divides 32-bit integers several times as fast.
 AB_HD inline int64_t quotient(int64_t a, int64_t b) {
   const bool narrow = (static_cast<uint64_t>(a | b) >> 32) == 0;
   return narrow ? static_cast<int64_t>(static_cast<uint32_t>(a) / static_cast<uint32_t>(b)) : a / b;
@@ -75,11 +75,11 @@ template <> inline constexpr const char* type_name<bfloat16> = "bf16";
 template <> inline constexpr const char* type_name<float> = "f32";
 template <> inline constexpr const char* type_name<double> = "f64";
 
-// Where kernels say that a value, as an id, is not allowed, before they go on with an allowed one. The word holds all
-// ones at the begin of a run and the smallest report afterwards, so that it does not depend on which thread was first:
-// 20 bits of the node, 4 of the code, 40 of a detail (the place, or the value itself; the op's text knows which).
+// Reports invalid values, such as ids, before the kernel continues with a valid one. The status word holds all ones at
+// the start of a run and then the smallest report, so it does not depend on which thread came first: 20 bits of the
+// node, 4 of the code, 40 of a detail (the position or the value; the op's text knows which).
 struct FaultSink {
-  DeviceOut word;  // one uint64_t; missing: nobody asks
+  DeviceOut word;  // one uint64_t; missing: reports are discarded
   uint32_t node;
   uint32_t reserved;
 };
@@ -91,18 +91,18 @@ AB_HD inline uint64_t fault_word(uint32_t node, uint32_t code, int64_t detail) {
          (static_cast<uint64_t>(detail) & ((uint64_t{1} << 40) - 1));
 }
 
-struct Fault {  // a fault word, taken apart
+struct Fault {  // a decoded status word
   uint32_t node, code;
   int64_t detail;
 };
 
 inline Fault read_fault(uint64_t word) {
-  const int64_t detail = static_cast<int64_t>(word << 24) >> 24;  // with its sign
+  const int64_t detail = static_cast<int64_t>(word << 24) >> 24;  // sign-extended
   return {static_cast<uint32_t>(word >> 44), static_cast<uint32_t>(word >> 40) & 0xfu, detail};
 }
 
 #if defined(__CUDACC__) || defined(AB_HOST_KERNELS)
-// A FaultSink with its word looked up: what bodies hold.
+// A FaultSink with its pointer resolved, for kernel bodies.
 struct FaultReport {
   uint64_t* word;
   uint32_t node;

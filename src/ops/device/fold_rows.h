@@ -1,31 +1,30 @@
-// Rows of elements folded to one each, in an order that follows from their number and length alone. What is folded is
-// described by a body:
-//   using Wide = ...;                              what partial results are kept in
-//   AB_HD static Wide start();                     what nothing folds to
+// Folds rows to one element each, in an order that depends only on their number and length. A body defines the fold:
+//   using Wide = ...;                              the type of partial results
+//   AB_HD static Wide start();                     the fold of no elements
 //   AB_HD static Wide join(Wide a, Wide b);
 //   AB_HD Wide at(int64_t row, int64_t i) const;   element i of a row
 //   AB_HD void put(int64_t row, Wide total) const;
-// Few long rows are cut into pieces, whose results lie in the workspace until they are joined in their order.
+// Few long rows are split into chunks, whose results are kept in the workspace until they are joined in order.
 #pragma once
 #include "ops/device/kernels.h"
 
 namespace anabranch::device {
 
-// What neighbouring lanes are to take: elements of one row, or, where those lie apart in memory, rows.
+// The data that adjacent lanes read: elements of one row, or rows if adjacent elements of a row are apart in memory.
 enum class Neighbours { kElements, kRows };
 
-// How rows are cut: pieces of a row by the lanes of a group each, or by one thread each, whose neighbours then have the
-// same piece of the next rows.
+// How rows are split: each chunk is folded by the lanes of a group, or by one thread; adjacent threads then have the
+// same chunk of adjacent rows.
 struct Cut {
   bool lanes;
-  int64_t pieces, length;  // of a row
+  int64_t pieces, length;  // per row
 };
 
 inline Cut cut_of(int64_t rows, int64_t width, Neighbours neighbours) {
-  // What lies apart comes from the cache all the same where there is little, and many lanes wait less for it.
+  // Strided data still comes from the cache if there is little of it, and many lanes hide its latency.
   constexpr int64_t kLittle = int64_t{1} << 18;
   const bool lanes = neighbours == Neighbours::kElements || rows * width <= kLittle;
-  const int64_t wanted = lanes ? 1024 : 262144, least = lanes ? 4096 : 32;  // pieces in all; elements of each
+  const int64_t wanted = lanes ? 1024 : 262144, least = lanes ? 4096 : 32;  // chunks in all; elements of each
   const int64_t most = (width + least - 1) / least;
   int64_t pieces = rows > 0 ? wanted / rows : 1;
   if (pieces > most) pieces = most;
@@ -48,7 +47,7 @@ template <class B> struct FoldPieces {
   B body;
   int64_t rows, width;
   Cut cut;
-  Wide* parts;  // [piece of a row, row]; null: there is one piece a row
+  Wide* parts;  // [chunk of a row, row]; null: one chunk per row
 
   template <class L> AB_HD void operator()(const L& lanes, int64_t n) const {
     const int64_t row = n % rows, begin = n / rows * cut.length;
@@ -67,7 +66,7 @@ template <class B> struct FoldPieces {
   }
 };
 
-template <class B> struct FoldPiecesAlone {  // a piece for each thread
+template <class B> struct FoldPiecesAlone {  // one thread per chunk
   FoldPieces<B> fold;
   AB_HD void operator()(int64_t n) const { fold(OneLane{}, n); }
 };

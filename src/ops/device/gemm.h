@@ -1,5 +1,5 @@
-// Matrix products by the library of a device, of the dims that those of the CPU have (ops/kernels/gemm.h). FcProduct
-// adds a bias and applies relu, too.
+// Matrix products by a device's library, with the dimensions of the CPU kernels (ops/kernels/gemm.h). FcProduct also
+// adds a bias and applies relu.
 #pragma once
 #include <type_traits>
 #include <utility>
@@ -35,7 +35,7 @@ template <class T> class Gemm {
   void run(const DeviceContext& c, const GemmDims& d, const Tensor& a, const Tensor& b, Tensor& out) {
     call_.run(c, described(d), {read_by(a), read_by(b), written_by(out)});
   }
-  // With what GemmDesc allows of epilogues; bias may be missing.
+  // With an epilogue that GemmDesc allows; bias may be missing.
   void run(const DeviceContext& c, const GemmDims& d, const Tensor& a, const Tensor& b, const Tensor* bias, bool relu,
            Tensor& out) {
     GemmDesc desc = described(d);
@@ -51,8 +51,8 @@ template <class T> class Gemm {
   LibraryCall call_{"gemm"};
 };
 
-// out = act(a b + bias), act relu or nothing. The product takes both in as its epilogue; where libraries have none -
-// float64, a bias of one element for all columns, a sum of nothing - kernels behind it do the same.
+// out = act(a b + bias), act relu or none. Both are fused into the product as its epilogue; where libraries have none -
+// float64, a bias of one element for all columns, an empty sum - separate kernels do the same.
 template <class T> class FcProduct {
  public:
   explicit FcProduct(bool relu)

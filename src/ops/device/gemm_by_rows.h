@@ -1,5 +1,5 @@
-// Products of parts of tensors. Those of the steps of a recurrence differ in their number of rows: a plan is kept for
-// each number, so that a step makes none once the longest batch has been seen.
+// Products of slices of tensors. The steps of a recurrence differ in their number of rows: a plan is kept for each
+// number, so no step makes one after the longest batch has run.
 #pragma once
 #include <vector>
 
@@ -10,7 +10,7 @@ namespace anabranch::device {
 
 template <class T> class PartGemm {
  public:
-  // out = a b, or is added to.
+  // out = a b, or adds to out.
   void run(const DeviceContext& c, const GemmDims& d, Slab<const T> a, Slab<const T> b, Slab<T> out, bool add) {
     GemmDesc desc = described_gemm<T>(d, 1.0);
     desc.beta = add ? 1.0 : 0.0;

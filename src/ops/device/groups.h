@@ -1,4 +1,4 @@
-// RowGroups with the pointers looked up, as bodies hold them.
+// RowGroups with their pointers resolved, for kernel bodies.
 #pragma once
 #include "ops/device/args_update.h"
 #include "ops/device/lanes.h"
@@ -22,7 +22,7 @@ struct Groups {
         order(g.order.get<int32_t>()),
         count(g.count.get<int64_t>()) {}
 
-  // The values of group k in column j, added to `total` in the order in which they stand.
+  // Adds the values of group k in column j to `total`, in order of occurrence.
   template <class T>
   AB_HD Compute<T> add(Compute<T> total, const T* values, int64_t k, int64_t j, int64_t width) const {
     for (int64_t i = starts[k]; i < starts[k + 1]; ++i) total = sum_of(total, load(values[order[i] * width + j]));
@@ -33,13 +33,13 @@ struct Groups {
     for (int64_t i = starts[k] + 1; i < starts[k + 1]; ++i) total = sum_of(total, load(values[order[i] * width + j]));
     return total;
   }
-  // Groups of many values are summed up by many lanes: long_group(n) is, for some n of [0, long_groups(values)), each
-  // of them once, and else -1.
+  // Many lanes sum large groups: for n in [0, long_groups(values)), long_group(n) is a large group, each of them once,
+  // or -1.
   static constexpr int64_t kLong = 128;
   static int64_t long_groups(int64_t values) { return values / kLong + 1; }
   AB_HD bool is_long(int64_t k) const { return starts[k + 1] - starts[k] > kLong; }
   AB_HD int64_t long_group(int64_t n) const {
-    const int64_t place = n * kLong;  // a long group holds one such place at least, and is found by the first
+    const int64_t place = n * kLong;  // a large group contains at least one such index; the first one identifies it
     int64_t from = 0, to = *count;
     while (from < to) {
       const int64_t middle = (from + to) / 2;

@@ -1,5 +1,5 @@
-// The two 16-bit floats, alike on both sides: bits, with conversions from and to float that round to the nearest, ties
-// to even. Arithmetic is done in float.
+// The two 16-bit floats, identical on both sides: bits, with conversions from and to float that round to nearest, ties
+// to even. Arithmetic uses float.
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -12,7 +12,7 @@
 #define AB_HD
 #endif
 
-// Ahead of a loop that waits for memory: several of its loads are under way at once.
+// Before a loop that waits for memory, so that several loads are in flight.
 #if defined(__CUDA_ARCH__)
 #define AB_UNROLL _Pragma("unroll 4")
 #else
@@ -40,7 +40,7 @@ AB_HD inline float half_to_float(uint16_t h) {
   const uint32_t sign = uint32_t{h & 0x8000u} << 16, exponent = (h >> 10) & 0x1fu, mantissa = h & 0x3ffu;
   if (exponent == 0x1f) return float_of(sign | 0x7f800000u | (mantissa << 13));
   if (exponent) return float_of(sign | ((exponent + 112) << 23) | (mantissa << 13));
-  const float tiny = static_cast<float>(mantissa) * 0x1p-24f;  // exact: below the normal halves
+  const float tiny = static_cast<float>(mantissa) * 0x1p-24f;  // exact: a subnormal half
   return sign ? -tiny : tiny;
 #endif
 }
@@ -52,7 +52,7 @@ AB_HD inline uint16_t float_to_half(float x) {
   const uint32_t bits = bits_of(x), sign = (bits >> 16) & 0x8000u, size = bits & 0x7fffffffu;
   if (size > 0x7f800000u) return static_cast<uint16_t>(sign | 0x7fffu);   // NaN
   if (size >= 0x477ff000u) return static_cast<uint16_t>(sign | 0x7c00u);  // 65520 and above round to infinity
-  if (size < 0x38800000u) {  // below the normal halves: the sum's last bit is worth 2^-24, so that it rounds
+  if (size < 0x38800000u) {  // subnormal halves: the last bit of the sum is worth 2^-24, so the addition rounds
     const float shifted = float_of(size) + 0.5f;
     return static_cast<uint16_t>(sign | (bits_of(shifted) - 0x3f000000u));
   }

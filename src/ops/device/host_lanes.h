@@ -1,6 +1,6 @@
-// How a host plays the many threads of a GPU, for kernels.h: elements and rows in an order that a seed chooses, and
-// lanes that stop at each call that all of a row have to make. The simulated device implements HostRun
-// (plugins/simdevice/ lanes.h); without one a row has one lane, and all goes in order. A body is compiled once for
+// Simulates the threads of a GPU on the host, for kernels.h: elements and rows run in an order chosen by a seed, and
+// lanes stop at each call that all lanes of a row must make. The simulated device implements HostRun
+// (plugins/simdevice/ lanes.h); without it a row has one lane and everything runs in order. A body is compiled once for
 // both.
 #pragma once
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace anabranch::device {
 
-// Every number of [0, n) once, by steps that have no divisor in common with n.
+// Every number of [0, n) once, by a stride that is coprime to n.
 class Shuffle {
  public:
   explicit Shuffle(int64_t n) : n_(n) {}  // in order
@@ -23,7 +23,7 @@ class Shuffle {
     const auto most = static_cast<uint64_t>(n);
     first_ = static_cast<int64_t>((seed >> 32) % most);
     step_ = static_cast<int64_t>(1 + (seed & 0xffffffffu) % (most - 1));
-    while (std::gcd(step_, n) != 1) --step_;  // ends at 1
+    while (std::gcd(step_, n) != 1) --step_;  // terminates at 1
   }
   int64_t count() const { return n_; }
   int64_t first() const { return first_; }
@@ -33,23 +33,23 @@ class Shuffle {
   int64_t n_, first_ = 0, step_ = 1;
 };
 
-// What a lane comes to a meeting with: all lanes must have called the same thing at the same place.
+// The data of a lane at a barrier: all lanes must have made the same call at the same point.
 struct LaneCall {
   const char* what;
   std::source_location at;
-  void (*together)(void* const* values, int64_t count);  // puts what all lanes brought together, in a GPU's order
-  void* value;                                           // what this lane brings, and gets
+  void (*together)(void* const* values, int64_t count);  // combines the values of all lanes, in a GPU's order
+  void* value;                                           // input and result of this lane
 };
 
 class LaneGroup {  // the lanes of one row
  public:
-  virtual void meet(int64_t lane, const LaneCall& call) = 0;  // returns when all have come
+  virtual void meet(int64_t lane, const LaneCall& call) = 0;  // returns when all have arrived
 
  protected:
   ~LaneGroup() = default;
 };
 
-// WarpLanes::fold: lanes 16 apart, then 8; what lane 0 has then counts for all.
+// WarpLanes::fold: lanes 16 apart, then 8; the result of lane 0 is broadcast.
 template <class Op, class T> [[gnu::noinline]] T fold_warp(const T* const* x) {
   T half[16];
   for (int lane = 0; lane < 16; ++lane) half[lane] = Op{}(*x[lane], *x[lane + 16]);
@@ -59,7 +59,7 @@ template <class Op, class T> [[gnu::noinline]] T fold_warp(const T* const* x) {
   return half[0];
 }
 
-// BlockLanes::fold, which is WarpLanes::fold where there is one warp.
+// BlockLanes::fold, which equals WarpLanes::fold for one warp.
 template <class Op, class T> void fold_lanes(void* const* values, int64_t count) {
   auto* const* x = reinterpret_cast<T* const*>(values);
   T all = fold_warp<Op, T>(x);
@@ -69,7 +69,7 @@ template <class Op, class T> void fold_lanes(void* const* values, int64_t count)
 
 template <class T> struct ScanValue { T x, total; };
 
-// WarpLanes::scan: each lane adds what the lane 1, 2, 4 ... before it has. x becomes the sum before the lane.
+// WarpLanes::scan: each lane adds the value of the lane 1, 2, 4 ... before it. x becomes the sum before the lane.
 template <class T> T scan_warp(ScanValue<T>* const* x) {
   T upto[32], before[32];
   for (int lane = 0; lane < 32; ++lane) upto[lane] = x[lane]->x;
@@ -81,7 +81,7 @@ template <class T> T scan_warp(ScanValue<T>* const* x) {
   return upto[31];
 }
 
-// BlockLanes::scan. A row of one warp has no warps before it, so that nothing is added there.
+// BlockLanes::scan. A row of one warp has no earlier warps, so nothing is added.
 template <class T> void scan_lanes(void* const* values, int64_t count) {
   auto* const* x = reinterpret_cast<ScanValue<T>* const*>(values);
   T total{};
@@ -126,7 +126,8 @@ class HostLanes {
 
  private:
   template <class Op, class T> T folded(const char* what, T x, const At& at) const {
-    static_assert(std::is_empty_v<Op> && std::is_arithmetic_v<T>, "what __shfl_sync moves between the lanes of a warp");
+    static_assert(std::is_empty_v<Op> && std::is_arithmetic_v<T>,
+                  "types that __shfl_sync can move between the lanes of a warp");
     if (group_) group_->meet(index_, {what, at, fold_lanes<Op, T>, &x});
     return x;
   }
@@ -140,15 +141,16 @@ class HostRun {
   using Row = void (*)(const void* body, const HostLanes& lanes, int64_t row);
 
   virtual Shuffle order(int64_t n) = 0;
-  virtual bool watches(int64_t n) = 0;  // whether it wants to know of each of n elements that it has run
+  virtual bool watches(int64_t n) = 0;  // whether to notify it of each of n elements that has run
   virtual void ran(int64_t element) = 0;
-  virtual void rows(int64_t n, int64_t lanes, const void* body, Row row) = 0;  // each by so many lanes
+  virtual void rows(int64_t n, int64_t lanes, const void* body, Row row) = 0;  // each with `lanes` lanes
 
  protected:
   ~HostRun() = default;
 };
 
-// How each() goes over [0, n): blocks of elements, and within them elements.
+// The order in which each() visits [0, n): blocks of elements, and elements within them. Not inlined, or every body
+// would contain it.
 struct ElementOrder {
   Shuffle blocks, whole, rest;
   bool watched;

@@ -1,15 +1,15 @@
-// How a kernel for devices is written, once for both builds: a struct with
+// How to write a device kernel, once for both builds: a struct with
 //   using Args = MapArgs;                                                 one of args.h
-//   template <class T> static int run(const Launch& launch, const Args& a);     makes a body and hands it to each() or
-//                                                                        rows(), as often as it takes, in order
-//   template <class T> static size_t room(const Args& a);                 bytes of workspace; may be left out
+//   template <class T> static int run(const Launch& launch, const Args& a);     makes a body and passes it to each() or
+//                                                                        rows(), any number of times, in order
+//   template <class T> static size_t room(const Args& a);                 bytes of workspace; optional
 // and, in the same .cu, AB_KERNEL("map/sigmoid", Map<Sigmoid>, float, double, half): "map/sigmoid/f32" and so on. For
 // kernels of two types: Types<float, int64_t> in the list, "cast/f32/i64", and run<A, B>.
-// A body is a named struct of plain pointers and numbers (DevicePtr::get() is called in run()) with
+// A body is a named struct of plain pointers and numbers (run() calls DevicePtr::get()) with
 //   AB_HD void operator()(int64_t i) const                                 for each()
 //   template <class L> AB_HD void operator()(const L& lanes, int64_t row) const   for rows()
-// On a GPU run() runs when the kernel is launched, on the simulated device when the queue gets there: run() reads args,
-// never what operands hold.
+// run() is called when the kernel is launched on a GPU, and when the queue reaches it on the simulated device: it reads
+// args, never the contents of operands.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -34,7 +34,7 @@ struct Launch {
 #endif
   DeviceOut workspace;
 #if defined(AB_HOST_KERNELS)
-  HostRun* host = nullptr;  // null: one lane a row, and all in order
+  HostRun* host = nullptr;  // null: one lane per row, all in order
 #endif
 };
 
@@ -42,7 +42,7 @@ template <class... T> struct Types {};
 
 }  // namespace anabranch::device
 
-// What an ab_kernel points at. run: 0, or the cudaError_t; host kernels throw.
+// The target of an ab_kernel. run returns 0 or the cudaError_t; host kernels throw.
 struct ab_kernel_entry {
   std::string key;
   size_t args_size = 0;
@@ -53,7 +53,7 @@ struct ab_kernel_entry {
 
 namespace anabranch::device {
 
-inline const ab_kernel_entry* first_kernel = nullptr;  // of all that this plug-in was linked with
+inline const ab_kernel_entry* first_kernel = nullptr;  // of all kernels that this plug-in was linked with
 
 inline ab_kernel find_kernel(const char* key) {
   for (ab_kernel k = first_kernel; k; k = k->next) {
@@ -65,13 +65,13 @@ inline ab_kernel find_kernel(const char* key) {
 template <class K, class... T> void add_kernel(const char* stem, Types<T...>) {
   using Args = typename K::Args;
   static_assert(is_plain_args<Args>);
-  static auto& entries = *new std::list<ab_kernel_entry>();  // kernels are found until the process has ended
+  static auto& entries = *new std::list<ab_kernel_entry>();  // never destroyed: lookups last as long as the process
   ab_kernel_entry& entry = entries.emplace_back();
   entry.key = stem;
   ((entry.key += '/', entry.key += type_name<T>), ...);
   entry.args_size = sizeof(Args);
   entry.run = [](const Launch& launch, const void* args) {
-    Args copy;  // the bytes that come through the C interface may lie anywhere
+    Args copy;  // the bytes from the C interface may be unaligned
     memcpy(&copy, args, sizeof copy);
     return K::template run<T...>(launch, copy);
   };
@@ -94,14 +94,14 @@ template <class K, class... Each> bool add_kernels(const char* stem) {
   return true;
 }
 
-// AB_KERNEL(stem, kernel, types...). A kernel whose name has a comma gets an alias first.
+// AB_KERNEL(stem, kernel, types...). A kernel whose name contains a comma needs an alias.
 #define AB_KERNEL_NAME_(a, b) a##b
 #define AB_KERNEL_NAME(a, b) AB_KERNEL_NAME_(a, b)
 #define AB_KERNEL(stem, ...)                                                         \
   [[maybe_unused]] static const bool AB_KERNEL_NAME(ab_kernel_added_, __COUNTER__) = \
       ::anabranch::device::add_kernels<__VA_ARGS__>(stem)
 
-// Whether few lanes do for a row: for a short one, and for a longer one where there are rows enough for all.
+// Whether few lanes suffice for a row: for short rows, and for longer ones if there are enough rows for all lanes.
 inline bool by_warps(int64_t n, int64_t width) { return width <= 512 || (width <= 1024 && n >= 4096); }
 
 #if defined(__CUDACC__)
@@ -122,15 +122,15 @@ template <class Body> __global__ void block_rows_kernel(int64_t n, Body body) {
   for (int64_t row = blockIdx.x; row < n; row += gridDim.x) body(lanes, row);
 }
 
-// body(i) for each i of [0, n), in any order and at once.
+// body(i) for each i of [0, n), in any order and concurrently.
 template <class Body> int each(const Launch& launch, int64_t n, const Body& body) {
   if (n <= 0) return 0;
   each_kernel<<<blocks_of(n), kBlock, 0, launch.stream>>>(n, body);
   return static_cast<int>(cudaGetLastError());
 }
 
-// body(lanes, row) for each row of [0, n), in any order and at once. `width`: the elements of a row, by which its lanes
-// are 32 or 256.
+// body(lanes, row) for each row of [0, n), in any order and concurrently. `width`: the elements of a row, which decides
+// whether it has 32 or 256 lanes.
 template <class Body> int rows(const Launch& launch, int64_t n, int64_t width, const Body& body) {
   if (n <= 0) return 0;
   if (by_warps(n, width)) {

@@ -1,7 +1,7 @@
 // The lanes that share a row: 32 or 256 threads of a GPU, one on the host. A row's loop is
 //   for (int64_t i = lanes.index(); i < width; i += lanes.count())
-// and what its lanes found is put together by sum, max, min, any, or scan. Those are called by all lanes of the row,
-// the same number of times, and all get the result. The order of a sum depends on the number of lanes alone.
+// and sum, max, min, any or scan combine the results. All lanes of the row must call these the same number of times,
+// and all get the result. The order of a sum depends only on the number of lanes.
 #pragma once
 #include <cstdint>
 
@@ -12,7 +12,7 @@ namespace anabranch::device {
 struct AddOf {
   template <class T> AB_HD T operator()(T a, T b) const { return a + b; }
 };
-struct MaxOf {  // a NaN on either side stays
+struct MaxOf {  // propagates NaN from both sides
   template <class T> AB_HD T operator()(T a, T b) const { return a != a || a > b ? a : b; }
 };
 struct MinOf {
@@ -32,7 +32,7 @@ struct OneLane {
     *total = x;
     return T{};
   }
-  AB_HD void sync() const {}  // what lanes wrote to memory before, all may read behind it
+  AB_HD void sync() const {}  // memory written by lanes before the call is visible to all after it
 };
 
 #if defined(__CUDACC__)
@@ -44,7 +44,7 @@ struct WarpLanes {
   __device__ int64_t count() const { return 32; }
   template <class T, class Op> __device__ T fold(T x, Op op) const {
     for (int apart = 16; apart; apart /= 2) x = op(x, __shfl_xor_sync(kAllLanes, x, apart));
-    return __shfl_sync(kAllLanes, x, 0);  // lanes may have put NaNs and zeros together in different orders
+    return __shfl_sync(kAllLanes, x, 0);  // lanes may have combined NaNs and zeros in different orders
   }
   template <class T> __device__ T sum(T x) const { return fold(x, AddOf{}); }
   template <class T> __device__ T max(T x) const { return fold(x, MaxOf{}); }
@@ -63,13 +63,13 @@ struct WarpLanes {
   __device__ void sync() const { __syncwarp(); }
 };
 
-struct BlockLanes {  // of the whole block, whose threads are a multiple of 32
+struct BlockLanes {  // of the whole block; its number of threads is a multiple of 32
   __device__ int64_t index() const { return threadIdx.x; }
   __device__ int64_t count() const { return blockDim.x; }
   template <class T, class Op> __device__ T fold(T x, Op op) const {
     __shared__ T parts[32];
     x = WarpLanes{}.fold(x, op);
-    __syncthreads();  // the parts of the call before have been read
+    __syncthreads();  // the parts of the previous call have been read
     if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = x;
     __syncthreads();
     x = parts[0];

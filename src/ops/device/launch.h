@@ -1,5 +1,5 @@
-// How ops declare their kernels for devices: factories that look a kernel of the plug-in up by its key, once, and fill
-// its arguments in each step.
+// How ops declare their device kernels: factories that look up a plug-in kernel by its key once and fill its arguments
+// in each step.
 #pragma once
 #include <array>
 #include <initializer_list>
@@ -13,13 +13,13 @@
 
 namespace anabranch::device {
 
-// The engine's 16-bit floats, which have no arithmetic, are the kernels' own.
+// Maps the engine's 16-bit floats, which have no arithmetic, to the kernels' types.
 template <> inline constexpr const char* type_name<anabranch::float16> = type_name<half>;
 template <> inline constexpr const char* type_name<anabranch::bfloat16> = type_name<bfloat16>;
 template <> struct ComputeOf<anabranch::float16> { using type = float; };
 template <> struct ComputeOf<anabranch::bfloat16> { using type = float; };
 
-// .device<Ts...>(fn), and of the 16-bit floats where float is one of them.
+// .device<Ts...>(fn), plus the 16-bit floats if float is in the list.
 template <class... Ts, class Fn> OpDef& offer(OpDef& def, Fn fn) {
   if constexpr ((std::is_same_v<Ts, float> || ...)) def.device<float16, anabranch::bfloat16>(fn);
   return def.device<Ts...>(fn);
@@ -28,7 +28,7 @@ template <class... Ts, class Fn> OpDef& offer(OpDef& def, Fn fn) {
 inline DeviceIn operand(const Tensor& t) { return {t.raw(), t.bytes()}; }
 inline DeviceOut operand(Tensor& t) { return {t.mutable_raw(), t.bytes()}; }
 
-// Where kernels report, and find the number of the step: of random ops and those declared .with(device_fault(...)).
+// Where kernels report faults and read the step number: for random ops and those declared .with(device_fault(...)).
 inline FaultSink fault_of(const DeviceContext& c) { return {{c.words().fault, sizeof(uint64_t)}, c.words().node, 0}; }
 inline DeviceIn step_of(const DeviceContext& c) { return {c.words().step, sizeof(uint32_t)}; }
 
@@ -50,7 +50,7 @@ struct NumbersOf {
 // Out = f(X), element by element, by the kernel of this stem.
 DTypeFactory each_element(std::string stem, NumbersOf numbers = {});
 DTypeFactory map(const char* function, NumbersOf numbers = {});  // "map/<function>"
-// X@GRAD from Out@GRAD and the one of X and Out that the gradient reads, by the kernel "map_grad/<function>".
+// X@GRAD from Out@GRAD and whichever of X and Out the gradient reads, by the kernel "map_grad/<function>".
 DTypeFactory map_grad(const std::string& function, NumbersOf numbers = {});
 
 // A loop of the engine as axes of a kernel.
@@ -67,7 +67,7 @@ template <int kOperands> Axes<kOperands> axes_of(const NdLoop<kOperands>& loop) 
 // Out = f(X, Y), broadcast, by the kernel of this stem.
 DTypeFactory broadcast(std::string stem);
 DTypeFactory binary(const char* function);  // "binary/<function>"
-// X@GRAD and Y@GRAD of it, by "binary_grad/<function>".
+// Its gradients X@GRAD and Y@GRAD, by "binary_grad/<function>".
 DTypeFactory binary_grad(const char* function);
 
 }  // namespace anabranch::device

@@ -5,7 +5,7 @@
 
 namespace anabranch::device {
 
-void divided_by_zero(OpDef& def) { def.with(device_fault(1, "an integer is divided by zero, at element {} (<Y>)")); }
+void divided_by_zero(OpDef& def) { def.with(device_fault(1, "integer division by zero at element {} (<Y>)")); }
 
 DTypeFactory integer_division(const char* function) {
   return [=](DType dtype, const KernelArgs& op) -> Kernel {

@@ -1,4 +1,4 @@
-// How ops declare divisions of integers, beside launch.h: their kernels report a divisor of 0.
+// How ops declare integer divisions; see also launch.h. Their kernels report a divisor of 0.
 #pragma once
 #include <string>
 

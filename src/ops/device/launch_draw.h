@@ -1,5 +1,5 @@
-// How ops that draw random numbers declare their kernels for devices. The number of the step is read on the device: a
-// launch that was captured draws new numbers whenever it runs.
+// How random ops declare their device kernels. The step number is read on the device, so a captured launch draws new
+// numbers in every run.
 #pragma once
 #include <array>
 #include <string>
@@ -21,7 +21,7 @@ inline DrawArgs draw_args(const RandomKey& op, const DeviceContext& c, Tensor& y
   return a;
 }
 
-// Out = numbers by the kernel "draw/<distribution>", which takes two more.
+// Out = random numbers by the kernel "draw/<distribution>", which takes two parameters.
 template <class T> Kernel draw(const KernelArgs& op, const std::string& distribution, std::array<double, 2> p) {
   return [p, kernel = kernel_of<T>("draw/" + distribution), key = op.random(), out = op.out("Out")](KernelContext& c) {
     const DeviceContext& queued = DeviceContext::of(c);

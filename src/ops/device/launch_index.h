@@ -1,4 +1,4 @@
-// How ops declare kernels that take ids, and equal ids brought together.
+// How ops declare kernels that take ids, and groups of equal ids.
 #pragma once
 #include <string>
 
@@ -8,7 +8,7 @@
 
 namespace anabranch::device {
 
-// "gather/i32" of "gather" for elements of four bytes: of what moves elements and does not compute with them.
+// "gather/i32" for "gather" on four-byte elements: for kernels that move elements without arithmetic.
 inline std::string stem_of_size(const std::string& stem, size_t bytes) {
   const char* const name = bytes == 1   ? type_name<uint8_t>
                            : bytes == 2 ? type_name<int16_t>
@@ -17,7 +17,7 @@ inline std::string stem_of_size(const std::string& stem, size_t bytes) {
   return stem + "/" + name;
 }
 
-// A kernel for ids of int32 and of int64.
+// A kernel for int32 and int64 ids.
 class KernelOfIds {
  public:
   explicit KernelOfIds(const std::string& stem) : of32_(kernel_of<int32_t>(stem)), of64_(kernel_of<int64_t>(stem)) {}
@@ -28,14 +28,14 @@ class KernelOfIds {
   ab_kernel of32_, of64_;
 };
 
-// What "group_rows" makes of ids, in memory of the kernel that has it.
+// The result of "group_rows" for ids, in memory owned by the kernel.
 class GroupedIds {
  public:
-  // Ids outside of [0, height) are left out. They are not reported: whoever looked the rows up has done it.
+  // Skips ids outside of [0, height) without a report: the lookup of the rows has reported them.
   RowGroups of(const DeviceContext& c, const Tensor& ids, int64_t height) {
     return of(c, kernel_.of(ids), operand(ids), ids.numel(), height);
   }
-  // Of int64.
+  // int64
   RowGroups of(const DeviceContext& c, const DeviceIn& ids, int64_t height) {
     return of(c, kernel_.of64(), ids, ids.count<int64_t>(), height);
   }

@@ -1,4 +1,4 @@
-// How losses declare their kernels for devices, beside launch.h. Labels that are not allowed count as ignored there.
+// How losses declare their device kernels; see also launch.h. Invalid labels are treated as ignored there.
 #pragma once
 #include "base/error.h"
 #include "ops/device/args_rows.h"
@@ -6,7 +6,7 @@
 
 namespace anabranch::device {
 
-// Kernels of one stem for each type that a label may have: "<stem>/<x>/<label>". Distributions are of X's type.
+// Kernels of one stem for each label dtype: "<stem>/<x>/<label>". Distributions have the type of X.
 class ByLabel {
  public:
   template <class T> static ByLabel of(const std::string& stem, bool soft) {
@@ -16,7 +16,8 @@ class ByLabel {
   }
   ab_kernel operator()(const Tensor& label) const {
     if (label.dtype() == first_) return of_first_;
-    AB_CHECK(of_int32_ && label.dtype() == DType::kInt32, InvalidArgument, "Label is of {}", dtype_name(label.dtype()));
+    AB_CHECK(of_int32_ && label.dtype() == DType::kInt32, InvalidArgument, "Label must be int32 or int64, got {}",
+             dtype_name(label.dtype()));
     return of_int32_;
   }
 
@@ -38,7 +39,7 @@ template <class Axis> ClassArgs classes_of(const Axis& axis, const Tensor& label
   return a;
 }
 
-// y = f(x, label), element by element, by the kernel of this stem; with a gradient of y: x's.
+// y = f(x, label), elementwise, by the kernel of this stem; with a gradient of y: that of x.
 template <class T> class ElementLoss {
  public:
   using Numbers = std::array<double, kMaxNumbers>;
@@ -64,7 +65,7 @@ template <class T> class ElementLoss {
   bool counts_;
 };
 
-// y = f(x), and its gradient, by map kernels that take one number.
+// y = f(x) and its gradient, by map kernels that take one number.
 inline void launch_map(const DeviceContext& c, ab_kernel kernel, const Tensor& x, Tensor& y, double number) {
   c.launch(kernel, MapArgs{operand(x), operand(y), x.numel(), {number}});
 }
@@ -73,7 +74,7 @@ inline void launch_map_grad(const DeviceContext& c, ab_kernel kernel, const Tens
   c.launch(kernel, MapGradArgs{operand(x), {}, operand(dy), operand(dx), x.numel(), {number}});
 }
 
-// The gradients of both sides of a difference: what `make` puts into a tensor, and its negative.
+// The gradients of both operands of a difference: `make` writes one to a tensor, the other is its negative.
 template <class T> class BothSides {
  public:
   BothSides(Out same, Out negative) : same_(same), negative_(negative) {}

@@ -1,5 +1,5 @@
-// How the ops of ops/math declare their kernels for devices, beside launch.h: numbers that may lie in tensors, elements
-// that meet in the order in which they lie in memory, questions about whole tensors.
+// How the ops of ops/math declare their device kernels; see also launch.h: numbers that may be tensors, elements paired
+// in memory order, predicates over whole tensors.
 #pragma once
 #include "base/error.h"
 #include "ops/device/args_math.h"
@@ -25,7 +25,7 @@ inline void launch_scalar(const DeviceContext& c, ab_kernel kernel, ScalarArgs& 
   c.launch(kernel, a);
 }
 
-// Out = f(X, numbers), by "scalar/<function>". numbers(c, &a) puts them there.
+// Out = f(X, numbers), by "scalar/<function>". numbers(c, &a) sets them.
 template <class T, class Numbers> Kernel scalar(const char* function, In x, Out out, Numbers numbers) {
   return [kernel = kernel_of<T>(std::string("scalar/") + function), x, out, numbers](KernelContext& c) {
     ScalarArgs a{};
@@ -34,7 +34,7 @@ template <class T, class Numbers> Kernel scalar(const char* function, In x, Out 
   };
 }
 
-// One axis, over which all operands go without a gap.
+// One axis that all operands traverse without a gap.
 template <int kOperands> Axes<kOperands> one_line(int64_t n) {
   Axes<kOperands> axes{};
   axes.rank = 1;
@@ -43,14 +43,15 @@ template <int kOperands> Axes<kOperands> one_line(int64_t n) {
   return axes;
 }
 
-// out = f(x, y), where all have as many elements; out may be one of the two.
+// out = f(x, y) for tensors of equal size; out may alias one of them.
 inline void launch_pairs(const DeviceContext& c, ab_kernel kernel, const Tensor& x, const Tensor& y, Tensor& out) {
   c.launch(kernel, BinaryArgs{operand(x), operand(y), operand(out), one_line<3>(x.numel()), {}});
 }
 
 // Out = f(X, Y) of that kind, by the kernel of this stem.
 DTypeFactory pairs(std::string stem);
-// Out = whether some element of X is as asked, or, with `none`, whether no one is; by "question/<question>".
+// Out = whether some element of X satisfies the predicate or, with `none`, whether no element does; by
+// "question/<question>".
 DTypeFactory question(const char* question, bool none);
 
 }  // namespace anabranch::device

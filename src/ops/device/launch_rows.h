@@ -1,4 +1,4 @@
-// Sparse rows (core/row_blocks.h) as operands of kernels, and what several ops make of them.
+// Sparse rows (core/row_blocks.h) as operands of kernels, and operations that several ops share.
 #pragma once
 #include "core/row_blocks.h"
 #include "ops/device/launch_index.h"
@@ -28,7 +28,7 @@ inline void copy_memory(const DeviceContext& c, void* to, const void* from, size
   c.copy(target, source);
 }
 
-// The same ids with other values, which are still to be made.
+// The same ids with other values, which are computed afterwards.
 inline void same_rows(const DeviceContext& c, const SelectedRows& from, SelectedRows* to) {
   if (to == &from) return;
   lay_out_rows(c, from.height, from.value.shape(), from.value.dtype(), to);
@@ -41,15 +41,15 @@ inline void copy_rows(const DeviceContext& c, const SelectedRows& from, Selected
   copy_memory(c, to->value.mutable_raw(), from.value.raw(), block_bytes(from));
 }
 
-// The rows of all parts, part(i) for each i of [0, count), one behind the other. `to` is none of them.
+// The rows of all parts, part(i) for each i of [0, count), one after another. `to` must not be one of them.
 template <class Part> void join_rows(const DeviceContext& c, int count, Part&& part, SelectedRows* to) {
   Shape shape = part(0).value.shape();
-  AB_CHECK(shape.rank() > 0, ShapeMismatch, "sparse rows of no shape are added up");
+  AB_CHECK(shape.rank() > 0, ShapeMismatch, "sparse rows must have at least one axis to be added up");
   int64_t n = 0;
   for (int i = 0; i < count; ++i) {
     const Shape& own = part(i).value.shape();
     AB_CHECK(own.rank() == shape.rank() && own.slice(1, own.rank()) == shape.slice(1, shape.rank()), ShapeMismatch,
-             "sparse rows of shape {} and {} are added up", shape.str(), own.str());
+             "sparse rows must have one shape to be added up, got {} and {}", shape.str(), own.str());
     AB_CHECK(&part(i) != to, Unsupported, "sparse rows cannot be added up in place");
     n += own[0];
   }
@@ -66,7 +66,7 @@ template <class Part> void join_rows(const DeviceContext& c, int count, Part&& p
   }
 }
 
-// Equal ids added up, ascending, and pads behind them.
+// Adds up the rows of equal ids; distinct ids in ascending order, followed by padding.
 template <class T> class MergeRows {
  public:
   void operator()(const DeviceContext& c, const SelectedRows& from, SelectedRows* to) {
@@ -93,7 +93,7 @@ template <class T> class MergeRows {
   SelectedRows aside_;
 };
 
-// y += the rows, equal ids added up first: as if they had been a tensor.
+// y += the rows, after adding up those of equal ids, as if they were a dense tensor.
 template <class T> class AddRows {
  public:
   void operator()(const DeviceContext& c, const SelectedRows& rows, Tensor& y) {
@@ -103,7 +103,8 @@ template <class T> class AddRows {
     a.groups = groups_.of(c, ids_of(rows), y.rows());
     a.n = rows.value.rows();
     a.width = y.row_elems();
-    AB_CHECK(rows.value.numel() == a.n * a.width, ShapeMismatch, "sparse rows {} are added to a tensor {}",
+    AB_CHECK(rows.value.numel() == a.n * a.width, ShapeMismatch,
+             "sparse rows must have the row width of the tensor that they are added to, got rows {} and tensor {}",
              rows.value.shape().str(), y.shape().str());
     a.skipped = -1;
     a.mode = kScatterAddSum;

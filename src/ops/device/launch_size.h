@@ -1,5 +1,5 @@
-// How many lanes a launch over elements has on a GPU: of kernels that nvcc compiles, of those that the driver does, and
-// of the host's order of elements.
+// The number of lanes of a launch over elements on a GPU: for kernels compiled by nvcc or by the driver, and for the
+// host's order of elements.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -7,9 +7,9 @@
 namespace anabranch::device {
 
 inline constexpr int kBlock = 256;
-inline constexpr int64_t kMostBlocks = 132 * 32;  // as many as an H100 has at work at once; their lanes go on
+inline constexpr int64_t kMostBlocks = 132 * 32;  // the blocks that an H100 runs at once; their lanes loop
 
-// Fewer are not too many for a lane each: it takes one, not 16 bytes of them.
+// Below this, each lane takes one element instead of 16 bytes of them.
 inline constexpr int64_t kManyElements = 1 << 18;
 
 inline unsigned blocks_for(int64_t pieces) { return static_cast<unsigned>(std::min(pieces, kMostBlocks)); }

@@ -1,5 +1,5 @@
-// What moves elements without computing with them, on the CPU and on devices: kernels of both are made by one template
-// with OnHost or OnDevice, which say how. And factories for other kernels that several ops of ops/tensor share.
+// Kernels that move elements without arithmetic, for the CPU and devices: one template with OnHost or OnDevice makes
+// both. Also factories for other kernels that several ops of ops/tensor share.
 #pragma once
 #include <initializer_list>
 #include <string>
@@ -13,21 +13,22 @@
 
 namespace anabranch::device {
 
-// Kernels that move elements know only their size: "copy/i32" also copies float32.
+// Kernels that move elements depend only on their size: "copy/i32" also copies float32.
 inline ab_kernel kernel_of_size(const std::string& stem, size_t bytes) {
   return device_kernel(stem_of_size(stem, bytes));
 }
 
-// An op with one of these inputs, whose values its kernel wants, stays on the CPU.
+// Keeps an op with one of these inputs on the CPU: its kernel reads their values.
 inline void refuse_inputs(const KernelArgs& op, std::initializer_list<const char*> slots) {
-  for (const char* slot : slots) AB_CHECK(!op.in(slot), Unsupported, "{} is read on the CPU", slot);
+  for (const char* slot : slots)
+    AB_CHECK(!op.in(slot), Unsupported, "{} is not supported on devices: the host reads its values", slot);
 }
 
 class OnHost {
  public:
   explicit OnHost(DType) {}
   static void reads(const KernelArgs&, std::initializer_list<const char*>) {}
-  // loop: operand 0 is the target, 1 the source; offsets are those of the first element that the loop meets.
+  // loop: operand 0 is the target, 1 the source; offsets are those of the first element of the loop.
   void strided(const KernelContext& c, const NdLoop<2>& loop, const Tensor& from, int64_t from_at, Tensor* to,
                int64_t to_at) const {
     strided_copy(c, loop, from, from_at, to, to_at);
@@ -57,7 +58,7 @@ class OnDevice {
  public:
   explicit OnDevice(DType dtype)
       : copy_(kernel_of_size("copy", dtype_size(dtype))), fill_(kernel_of_size("fill", dtype_size(dtype))) {}
-  // What kernels read on the host.
+  // Inputs that kernels read on the host.
   static void reads(const KernelArgs& op, std::initializer_list<const char*> slots) { refuse_inputs(op, slots); }
   void strided(const KernelContext& c, const NdLoop<2>& loop, const Tensor& from, int64_t from_at, Tensor* to,
                int64_t to_at) const {
@@ -76,7 +77,7 @@ class OnDevice {
   ab_kernel copy_, fill_;
 };
 
-// One operand of several.
+// One of several operands.
 template <int kOperands> Axes<1> axes_of_one(const Axes<kOperands>& axes, int operand) {
   Axes<1> own{};
   own.rank = axes.rank;
@@ -87,8 +88,8 @@ template <int kOperands> Axes<1> axes_of_one(const Axes<kOperands>& axes, int op
   return own;
 }
 
-// By a kernel "fold_axes/sum": operand 0 of the loop is the result, which stands still where elements of operand 1 are
-// added up and otherwise is walked in its order; operand 1 begins at element `first`.
+// By a kernel "fold_axes/sum": operand 0 of the loop is the result, with stride 0 along the axes that are summed;
+// operand 1 starts at element `first`.
 inline void sum_along(const KernelContext& c, ab_kernel kernel, const NdLoop<2>& loop, const Tensor& from,
                       int64_t first, Tensor* to) {
   if (loop.total() == 0) return fill_zero(DeviceContext::of(c), *to);

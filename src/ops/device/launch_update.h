@@ -1,4 +1,4 @@
-// How update rules declare their kernels for devices, of dense gradients and, .with(rows_on_devices), of sparse ones.
+// How update rules declare their device kernels, for dense gradients and, .with(rows_on_devices), for sparse ones.
 #pragma once
 #include <array>
 #include <memory>
@@ -14,34 +14,36 @@
 
 namespace anabranch::device {
 
-// What the kernel "update/<name>" takes, in its order.
+// The inputs of the kernel "update/<name>", in its order.
 struct UpdateRule {
   std::string name;
   optim::StateSlots states = {};
-  std::vector<const char*> reads = {};  // inputs that hold one number; those that may be missing last
+  std::vector<const char*> reads = {};  // inputs that hold one number; optional ones last
   std::vector<double> numbers = {};
-  std::optional<optim::Rows> rows = {};  // which ones sparse gradients update; none: there are only dense ones
+  std::optional<optim::Rows> rows = {};  // which rows sparse gradients update; nullopt: dense gradients only
 };
 
-// An attribute, rounded as the CPU's rules take it.
+// An attribute, rounded like that of the CPU's rules.
 template <class T> double attribute(const KernelArgs& op, const char* name) {
   return static_cast<double>(optim::number<T>(op, name));
 }
 
-// The rows that a sparse gradient names, or all, by the rule "update_touched/<name>" or "update_rows/<name>".
+// Updates the rows that a sparse gradient names, or all rows, by "update_touched/<name>" or "update_rows/<name>".
 class UpdateRows {
  public:
   UpdateRows(ab_kernel kernel) : kernel_(kernel) {}
   template <class T> static UpdateRows of(const std::string& name, optim::Rows which) {
     return {kernel_of<T>((which == optim::Rows::kTouched ? "update_touched/" : "update_rows/") + name)};
   }
-  // a: but for the gradient.
+  // a: without the gradient.
   void launch(const DeviceContext& c, const SelectedRows& grad, const Shape& param, UpdateArgs a) {
     const Shape& values = grad.value.shape();
     AB_CHECK(grad.height == param[0] && values.rank() == param.rank() &&
                  values.slice(1, values.rank()) == param.slice(1, param.rank()),
-             ShapeMismatch, "sparse gradient of height {} with values {} does not fit a parameter {}", grad.height,
-             values.str(), param.str());
+             ShapeMismatch,
+             "sparse gradient must have the height and row width of its parameter, got height {} and values {} for "
+             "parameter {}",
+             grad.height, values.str(), param.str());
     a.grad = operand(grad.value);
     c.launch(kernel_, UpdateRowsArgs{a, groups_.of(c, ids_of(grad), grad.height), values[0], grad.height,
                                      grad.value.row_elems()});
@@ -52,15 +54,15 @@ class UpdateRows {
   GroupedIds groups_;
 };
 
-// What is updated in its place; an output without the memory of its input starts as a copy of it.
+// The tensor to update in place; an output in other memory than its input starts as a copy of it.
 inline DeviceOut updated(const KernelContext& c, In in, Out out) {
   copy_whole(c, c[in], &c[out]);
   return operand(c[out]);
 }
 
-// Of either float type.
+// Of either float dtype.
 template <class T> DeviceIn one_number(const Tensor& t, int32_t other, UpdateArgs& a) {
-  AB_CHECK(t.numel() == 1, InvalidArgument, "a scalar is expected, the tensor is {}", t.shape().str());
+  AB_CHECK(t.numel() == 1, InvalidArgument, "a scalar input must have one element, got shape {}", t.shape().str());
   if (t.dtype() != dtype_of<T>) a.flags |= other;
   return operand(t);
 }
@@ -84,7 +86,7 @@ template <class T> class Update {
 
   void operator()(KernelContext& c) const { launch(c); }
 
-  // Returns what the kernel was called with.
+  // Returns the arguments of the launch.
   UpdateArgs launch(KernelContext& c) const {
     UpdateArgs a{};
     a.param = updated(c, param_, out_);

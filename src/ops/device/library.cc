@@ -1,5 +1,4 @@
-// The CPU's kernels behind the keys of library calls, for devices without libraries of their own: the same bits as on
-// the CPU.
+// Library calls by the CPU's kernels, for devices without libraries: bit-identical to the CPU.
 #include "ops/device/library.h"
 
 #include <algorithm>
@@ -16,7 +15,7 @@ template <class T> void product(const GemmDesc& desc, void* const* pointers, T* 
   GemmEpilogue epilogue;
   if (desc.epilogue != 0) {
     AB_CHECK((std::is_same_v<T, float> && desc.k > 0), Unsupported,
-             "gemm: epilogue must be 0 of float64 and where k is 0, got {}", desc.epilogue);
+             "gemm: epilogue must be 0 for float64 and for k = 0, got {}", desc.epilogue);
     if (desc.epilogue & kGemmBias) epilogue.row = static_cast<const float*>(pointers[3]);
     if (desc.epilogue & kGemmRelu) epilogue.act = simd::relu;
   }
@@ -38,10 +37,11 @@ template <class T> void product(const GemmDesc& desc, void* const* pointers, T* 
            epilogue);
 }
 
-// The CPU's products do not add to what there is: they are made elsewhere.
+// The CPU's products overwrite: with beta they are computed in another buffer.
 template <class T> void added(const GemmDesc& desc, void* const* pointers) {
   AB_CHECK(desc.beta == 1 && desc.batch == 1 && desc.epilogue == 0, Unsupported,
-           "gemm: beta must be 0, or 1 of one matrix without an epilogue, got {} of {}", desc.beta, desc.batch);
+           "gemm: beta must be 0, or 1 for one matrix without an epilogue, got beta {} for batch {}", desc.beta,
+           desc.batch);
   GemmDesc alone = desc;
   alone.row_out = desc.n;
   std::vector<T> made(static_cast<size_t>(desc.m * desc.n));
@@ -52,7 +52,7 @@ template <class T> void added(const GemmDesc& desc, void* const* pointers) {
   }
 }
 
-// Elements from the first one of a batch of matrices to the last one.
+// Number of elements from the first matrix of a batch to the end of the last one.
 int64_t reach(int64_t rows, int64_t columns, int64_t row, int64_t batch, int64_t stride) {
   return rows * columns == 0 || batch == 0 ? 0 : (batch - 1) * stride + (rows - 1) * row + columns;
 }

@@ -1,4 +1,4 @@
-// What the host sides of library calls share.
+// Shared by the host implementations of library calls.
 #pragma once
 #include <span>
 #include <vector>
@@ -10,15 +10,16 @@
 
 namespace anabranch::device {
 
-// fn(TypeTag<T>) for the float type that a description names.
+// fn(TypeTag<T>) for the float type in a description.
 template <class Fn> void with_float(const char* key, int32_t dtype, Fn&& fn) {
   if (dtype == static_cast<int32_t>(DType::kFloat32)) return fn(TypeTag<float>{});
-  AB_CHECK(dtype == static_cast<int32_t>(DType::kFloat64), Unsupported, "{}: of element type {}", key, dtype);
+  AB_CHECK(dtype == static_cast<int32_t>(DType::kFloat64), Unsupported, "{}: element type {} is not supported", key,
+           dtype);
   fn(TypeTag<double>{});
 }
 
-// An operand of a call whose description names a 16-bit float: how many elements it has, whether the call writes it.
-// 0 elements: it is float32 all the same.
+// An operand of a call with a 16-bit description: its number of elements, and whether the call writes it. 0 elements:
+// it is float32 anyway.
 struct Narrow {
   int64_t elements = 0;
   bool written = false;
@@ -43,8 +44,8 @@ void with_widened(void* const* pointers, std::span<const Narrow> operands, const
   }
 }
 
-// fn(TypeTag<T>, pointers) likewise. The CPU's kernels have no 16-bit floats: they are given float, and what they make
-// is rounded.
+// fn(TypeTag<T>, pointers) likewise. The CPU's kernels have no 16-bit floats: operands are converted to float, and
+// results rounded.
 template <class Fn>
 void with_operands(const char* key, int32_t dtype, void* const* pointers, std::span<const Narrow> operands, Fn&& fn) {
   if (dtype == static_cast<int32_t>(DType::kFloat16)) return with_widened<half>(pointers, operands, fn);

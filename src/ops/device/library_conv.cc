@@ -1,4 +1,4 @@
-// Convolutions behind the key "conv" of library calls, by the kernels of the CPU.
+// Convolutions for the key "conv" of library calls, by the CPU's kernels.
 #include <array>
 
 #include "ops/device/library.h"

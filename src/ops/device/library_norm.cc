@@ -1,5 +1,5 @@
-// Normalisation of channels behind the keys "batch_norm" and "batch_norm_grad" of library calls, by the kernels of the
-// CPU, which take their tensors from a context: one of views is made for each call.
+// Batch normalization for the keys "batch_norm" and "batch_norm_grad" of library calls, by the CPU's kernels. These
+// take their tensors from a context, so each call makes one of views.
 #include <array>
 #include <deque>
 
@@ -10,7 +10,7 @@
 namespace anabranch::device::library_norm_op {
 namespace {
 
-// Tensors of memory of others, as the operands of one call of a kernel.
+// Tensors over foreign memory: the operands of one kernel call.
 class Operands {
  public:
   explicit Operands(DType dtype) : dtype_(dtype) {}

@@ -1,4 +1,4 @@
-// Operands of library calls that may be missing.
+// Optional operands of library calls.
 #pragma once
 #include "opdef/library_call.h"
 

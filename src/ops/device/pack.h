@@ -1,4 +1,4 @@
-// Neighbours in memory that a thread reads and writes at once: 16 bytes are as much as one instruction of a GPU moves.
+// Packs of 16 bytes of adjacent elements, which one GPU instruction loads or stores.
 #pragma once
 #include <cstdint>
 #include <type_traits>
@@ -9,11 +9,11 @@ namespace anabranch::device {
 
 template <class T, int kCount> struct alignas(sizeof(T) * kCount < 16 ? sizeof(T) * kCount : 16) Pack { T at[kCount]; };
 
-// Whether a pack may begin there.
+// Whether the address is aligned for a pack.
 template <class P> AB_HD bool packed(const void* p) { return reinterpret_cast<uintptr_t>(p) % alignof(P) == 0; }
 
-// y[i] = fn(x[0][i], x[1][i], ...) of elements of one type, by as many at once as 16 bytes hold where they have 16
-// bits: threads that move two bytes each leave half of a GPU's bandwidth unused. y may be one of x.
+// y[i] = fn(x[0][i], x[1][i], ...) for elements of one type; 16-bit elements are processed 16 bytes at a time, because
+// threads that move two bytes each use only half of a GPU's bandwidth. y may alias one of x.
 template <class T, int kIns, int kCount, class Fn> struct DensePacks {
   using P = Pack<T, kCount>;
   Fn fn;
@@ -47,7 +47,7 @@ int each_dense(const Launch& launch, int64_t n, const T* const (&x)[kIns], T* y,
   return run(std::integral_constant<int, 1>{});
 }
 
-// n elements to another place.
+// Copies n elements.
 template <class T> struct CopyDense {
   const T* from;
   T* to;

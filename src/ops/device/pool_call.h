@@ -1,4 +1,4 @@
-// Pools on devices, of the dims that those of the CPU have.
+// Pooling on devices, with the dimensions of the CPU kernels.
 #pragma once
 #include "ops/device/launch.h"
 #include "ops/device/windows.h"
@@ -9,7 +9,7 @@ namespace anabranch::device {
 template <class T> class PoolCall {
  public:
   PoolCall(const char* stem, bool is_max) : kernel_(kernel_of<T>(std::string(stem) + (is_max ? "/max" : "/avg"))) {}
-  // a: with its operands.
+  // a: with its operands set.
   void run(const DeviceContext& c, const nn::PoolDims& d, PoolArgs a) const {
     a.window = describe(d.window, d.channels_last);
     a.batch = d.batch;

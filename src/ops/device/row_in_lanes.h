@@ -1,6 +1,6 @@
-// Rows that the 32 lanes of a warp hold while they work on them, so that memory is read once and written once, by packs
-// of neighbours. Which elements a lane holds follows from the row's width alone, and so does the order of sums; where a
-// tensor does not begin as packs do, the same elements are read and written one by one. A body for rows_by_warps():
+// Rows held in the registers of the 32 lanes of a warp, so that memory is read once and written once, in packs of
+// adjacent elements. The distribution over lanes and the order of sums depend only on the row's width; if a tensor is
+// not aligned for packs, the same elements are read and written one by one. A body for rows_by_warps():
 //   template <class Share> struct Body {
 //     Share share;
 //     template <class L> AB_HD void operator()(const L& lanes, int64_t row) const {
@@ -8,11 +8,11 @@
 //       x.read(lanes, share, from + row * share.width);
 //       share.elements(lanes, [&](int k, int e) { sum += x(k, e); });
 //       share.write(lanes, to + row * share.width, [&](int k, int e) { return x(k, e) / sum; });
-// Share is chosen by by_share().
+// by_share() chooses Share.
 #pragma once
 #include "ops/device/pack.h"
 
-// Ahead of a loop over what lies in registers: an index that is no constant would put it into memory.
+// Before a loop over registers: a variable index would move them to memory.
 #if defined(__CUDA_ARCH__)
 #define AB_UNROLL_ALL _Pragma("unroll")
 #else
@@ -23,10 +23,10 @@ namespace anabranch::device {
 
 inline constexpr int kWarp = 32;
 
-// A lane's part of a row: every 32nd pack of kElements, kPacks of them at most.
+// A lane's share of a row: every 32nd pack of kElements, at most kPacks of them.
 template <int kElements, int kPacks> class RowShare {
 #if defined(AB_HOST_KERNELS)
-  static constexpr int kSlots = kPacks * kWarp;  // of a row that has one lane
+  static constexpr int kSlots = kPacks * kWarp;  // for a row with one lane
 #else
   static constexpr int kSlots = kPacks;
 #endif
@@ -37,11 +37,11 @@ template <int kElements, int kPacks> class RowShare {
   static constexpr int kPack = kElements;
   template <class T> using Packed = Pack<T, kPack>;
 
-  // What a lane computes of a row.
+  // Values that a lane computes for a row.
   template <class T> struct Of { T at[kSlots][kPack]; };
 
-  // What a lane has read of a row, in the words that it came in: taken apart as it is used, it fills half the registers
-  // where it has 16 bits, and nothing waits for the words that come first.
+  // A lane's input from a row, in the words that were loaded: unpacked on use, 16-bit elements need half the registers,
+  // and the first words do not wait for the others.
   template <class T> class Held {
    public:
     template <class L> AB_HD void read(const L& lanes, const RowShare& share, const T* row) {
@@ -81,19 +81,19 @@ template <int kElements, int kPacks> class RowShare {
 
   int width;
 
-  // Of rows that lie in these tensors; null: one that is missing.
+  // For rows in these tensors; null: a missing one.
   template <class... T>
   explicit RowShare(int64_t width, const T*... in)
       : width(static_cast<int>(width)), packs_((packed<Pack<T, kAtOnce<T>>>(in) && ...)) {}
 
-  // fn(k, first) for each pack that the lane has: the k-th, which begins at element `first` of the row.
+  // fn(k, first) for each pack of the lane: the k-th one, which starts at element `first` of the row.
   template <class L, class Fn> AB_HD void packs(const L& lanes, const Fn& fn) const {
     AB_UNROLL_ALL for (int k = 0; k < kSlots; ++k) {
       const int first = (k * static_cast<int>(lanes.count()) + static_cast<int>(lanes.index())) * kPack;
       if (first < width) fn(k, first);
     }
   }
-  // fn(k, e) for each element: of the k-th pack the one at e.
+  // fn(k, e) for each element: element e of the k-th pack.
   template <class L, class Fn> AB_HD void elements(const L& lanes, const Fn& fn) const {
     packs(lanes, [&](int k, int) { AB_UNROLL_ALL for (int e = 0; e < kPack; ++e) fn(k, e); });
   }
@@ -109,7 +109,7 @@ template <int kElements, int kPacks> class RowShare {
       }
     });
   }
-  // One pack of what belongs to all rows, whose elements may be wider than theirs.
+  // One pack of an operand shared by all rows, whose elements may be wider than theirs.
   template <class T> AB_HD Packed<T> pack(const T* from) const {
     Packed<T> p;
     if (!packs_) {
@@ -127,7 +127,7 @@ template <int kElements, int kPacks> class RowShare {
   bool packs_;
 };
 
-// fn(share) where rows of T are held: those of few elements, in whole packs. Else otherwise().
+// fn(share) if rows of T can be held: few elements, in whole packs. Otherwise otherwise().
 template <class T, class Fn, class Otherwise, class... In>
 int by_share(int64_t width, const Fn& fn, const Otherwise& otherwise, const In*... in) {
   if constexpr (sizeof(T) <= 4) {

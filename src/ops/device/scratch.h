@@ -1,4 +1,4 @@
-// Memory of a device between two launches of one kernel. The kernel keeps it, so a steady step allocates nothing.
+// Device memory that a kernel keeps between its launches, so that a steady step allocates nothing.
 #pragma once
 #include "core/tensor.h"
 #include "opdef/device_context.h"

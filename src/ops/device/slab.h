@@ -1,5 +1,5 @@
-// A piece of the memory of a device that holds numbers of one type: an address, with which the host only calculates,
-// and how many there are. What operands of kernels and of products are made of where one takes a part of a tensor.
+// A typed range of device memory: an address, on which the host only computes offsets, and a count. Operands of kernels
+// and products are made of it where they are slices of a tensor.
 #pragma once
 #include <type_traits>
 
@@ -13,11 +13,11 @@ template <class T> struct Slab {
   int64_t count = 0;
 
   explicit operator bool() const { return at != nullptr; }
-  operator Slab<const T>() const  // NOLINT(google-explicit-constructor): as of pointers
+  operator Slab<const T>() const  // NOLINT(google-explicit-constructor): like pointers
       requires(!std::is_const_v<T>) {
     return {at, count};
   }
-  // From this element on: the rest, or so many.
+  // From this element on: the rest, or `count` elements.
   Slab from(int64_t first) const { return part(first, count - first); }
   Slab part(int64_t first, int64_t n) const { return at ? Slab{at + first, n} : Slab{}; }
   Slab rows(int64_t first, int64_t n, int64_t width) const { return part(first * width, n * width); }
@@ -30,7 +30,7 @@ template <class T> struct Slab {
 
 template <class T> Slab<const T> slab(const Tensor& t) { return {static_cast<const T*>(t.raw()), t.numel()}; }
 template <class T> Slab<T> slab(Tensor& t) { return {static_cast<T*>(t.mutable_raw()), t.numel()}; }
-// What is missing has no address.
+// A missing operand has no address.
 template <class T> Slab<const T> slab(const KernelContext& c, In in) {
   return in ? slab<T>(std::as_const(c[in])) : Slab<const T>{};
 }

@@ -1,5 +1,5 @@
-// Stable sorting of keys with the places they stood at, and running sums: CUB's on a GPU, the standard library's on the
-// host. room functions give the bytes of scratch memory that the calls take.
+// Stable sorting of keys with their positions, and running sums: CUB on a GPU, the standard library on the host. The
+// room functions return the bytes of scratch memory that a call needs.
 #pragma once
 #include "ops/device/kernels.h"
 
@@ -20,7 +20,7 @@ inline size_t sort_room(int64_t n, int bits) {
   cub::DeviceRadixSort::SortPairs<uint64_t, int32_t>(nullptr, room, nullptr, nullptr, nullptr, nullptr, n, 0, bits);
   return room;
 }
-// Keys below 2^bits, with places 0 to n - 1 in `places`.
+// Sorts keys below 2^bits; `places` holds 0 to n - 1 and is sorted along.
 inline int sort_keys(const Launch& launch, void* scratch, size_t room, const uint64_t* keys, uint64_t* sorted,
                      const int32_t* places, int32_t* order, int64_t n, int bits) {
   return static_cast<int>(

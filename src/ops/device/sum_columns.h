@@ -1,8 +1,8 @@
-// Columns of a matrix added up, to one sum each or to several of the same elements, which are read once. The order is
-// that of fold_rows() for neighbours that are rows, whatever number of columns a thread takes. A body:
-//   using Wide = ...;                                       what is added up in
+// Sums the columns of a matrix, to one sum each or to several of the same elements, which are read once. The order is
+// that of fold_rows() for adjacent rows, independent of the number of columns per thread. A body:
+//   using Wide = ...;                                       the type of partial sums
 //   static constexpr int kPack, kSums, kAtOnce;             columns of a thread; sums of a column; rows read at once
-//   struct Read;                                            kPack elements, and what belongs to their row
+//   struct Read;                                            kPack elements, and operands of their row
 //   AB_HD Read read(int64_t row, int64_t first) const;      of the columns from `first` on
 //   AB_HD void add(const Read& in, Wide (&sums)[kSums][kPack]) const;
 //   AB_HD void put(int64_t column, const Wide (&totals)[kSums]) const;
@@ -17,7 +17,7 @@ template <class B> struct ColumnPieces {
   B body;
   int64_t rows, columns;
   Cut cut;
-  Wide* parts;  // [piece of the rows, sum, column]; null: there is one piece
+  Wide* parts;  // [chunk of rows, sum, column]; null: a single chunk
 
   template <class L> AB_HD void operator()(const L& lanes, int64_t n) const {
     const int64_t packs = columns / kPack, first = n % packs * kPack, piece = n / packs;
@@ -38,7 +38,7 @@ template <class B> struct ColumnPieces {
   }
 
  private:
-  // All is read before anything is computed: a compiler moves no loads across a division, which may branch.
+  // Reads everything before computing: a compiler moves no load across a division, which may branch.
   template <int kRows, class L>
   AB_HD void add(const L& lanes, int64_t row, int64_t first, Wide (&sums)[kSums][kPack]) const {
     typename B::Read in[kRows];
@@ -58,13 +58,13 @@ template <class B> struct ColumnPieces {
   }
 };
 
-template <class B> struct ColumnPiecesAlone {  // a piece for each thread
+template <class B> struct ColumnPiecesAlone {  // one thread per chunk
   ColumnPieces<B> pieces;
   AB_HD void operator()(int64_t n) const { pieces(OneLane{}, n); }
 };
 
-// Few threads with many loads under way: registers for these are worth more than further threads, of which the compiler
-// thinks first.
+// Few threads with many loads in flight: registers for these gain more than a higher occupancy, which the compiler
+// would choose.
 #if defined(__CUDACC__)
 template <class B>
 __global__ void __launch_bounds__(kBlock, 2) column_pieces_kernel(int64_t n, ColumnPiecesAlone<B> body) {
@@ -97,12 +97,12 @@ template <class B> struct JoinColumns {
   }
 };
 
-// Bytes of `parts`, whether packs are taken or not.
+// Bytes of `parts`, with or without packs.
 template <class Wide, int kSums> size_t sum_columns_room(int64_t rows, int64_t columns) {
   return kSums * fold_room<Wide>(columns, rows, Neighbours::kRows);
 }
 
-// The sums of pieces, or of columns that have one piece. A body of one column is for lanes, too.
+// The sums of chunks, or of columns with a single chunk. A body of one column is also for lanes.
 template <class B>
 int sum_column_pieces(const Launch& launch, int64_t rows, int64_t columns, const Cut& cut, const B& body,
                       typename B::Wide* parts) {
@@ -119,7 +119,7 @@ int join_columns(const Launch& launch, int64_t columns, const Cut& cut, const B&
   return rows(launch, columns, cut.pieces, JoinColumns<B>{body, columns, cut.pieces, parts});
 }
 
-// make(std::integral_constant<int, kPack>) gives a body: of kPack columns where packs are allowed, else of one.
+// make(std::integral_constant<int, kPack>) returns a body: of kPack columns if packs are allowed, else of one.
 template <int kPack, class Wide, class Make>
 int sum_columns(const Launch& launch, int64_t rows, int64_t columns, bool packs, const Make& make, Wide* parts) {
   const Cut cut = cut_of(columns, rows, Neighbours::kRows);

@@ -1,5 +1,5 @@
-// Numbers of the host that a kernel reads where it runs, as offsets of sequences and tables of places. They go up when
-// they are others than before, through pinned memory; a run ends after its copies, so the next one may write there.
+// Host numbers that a kernel reads on the device, such as sequence offsets and tables of positions. They are copied if
+// they have changed, through pinned memory; a run ends after its copies, so the next one may overwrite it.
 #pragma once
 #include <cstring>
 #include <utility>

@@ -1,4 +1,4 @@
-// Axes as kernels walk over them: the places of one element in all operands at once.
+// Iterates over axes in kernels: the offsets of one element in all operands at once.
 #pragma once
 #include "ops/device/args.h"
 
@@ -9,10 +9,10 @@ template <int kOperands> class Walk {
   explicit Walk(const Axes<kOperands>& axes) : axes_(axes), count_(axes.count()) {}
 
   AB_HD int64_t count() const { return count_; }
-  // Of element i, the last axis first.
+  // Of element i, with the last axis fastest.
   AB_HD void at(int64_t i, int64_t (&place)[kOperands]) const {
     for (int64_t& p : place) p = 0;
-    if (count_ <= kMostNarrow) return take(static_cast<uint32_t>(i), place);  // a GPU divides those faster
+    if (count_ <= kMostNarrow) return take(static_cast<uint32_t>(i), place);  // a GPU divides 32-bit integers faster
     take(static_cast<uint64_t>(i), place);
   }
 
@@ -34,7 +34,7 @@ template <int kOperands> class Walk {
   int64_t count_;
 };
 
-// The axes on which operand `operand` stands still, or those on which it moves.
+// The axes on which operand `operand` has stride 0, or those on which it does not.
 template <int kOperands> Axes<kOperands> axes_where(const Axes<kOperands>& axes, int operand, bool stands) {
   Axes<kOperands> chosen = {};
   for (int axis = 0; axis < axes.rank; ++axis) {

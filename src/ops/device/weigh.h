@@ -1,4 +1,4 @@
-// Out = w X, or w where X is not given, on a device: for ops that weight the gradient of a loss (loss_weight.h).
+// Out = w X, or w if X is not given, on a device: for ops that weight the gradient of a loss (loss_weight.h).
 #pragma once
 #include "ops/device/launch_math.h"
 #include "ops/device/launch_tensor.h"

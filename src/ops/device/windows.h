@@ -1,4 +1,4 @@
-// Windows of convolutions and pools as library calls describe them, and back.
+// Converts windows of convolutions and pools to the descriptions of library calls, and back.
 #pragma once
 #include <algorithm>
 

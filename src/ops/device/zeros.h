@@ -1,4 +1,4 @@
-// Outputs of devices that may be unwanted, as gradients are, and zeros in them.
+// Optional outputs of devices, such as gradients, and filling them with zeros.
 #pragma once
 #include "ops/device/launch.h"
 
@@ -13,7 +13,7 @@ inline void fill_zero_if_wanted(const DeviceContext& c, Out out) {
   if (c.wants(out)) fill_zero(c, c[out]);
 }
 
-// The operand of an output, missing where it is not wanted.
+// The operand of an output, missing if it is not requested.
 inline DeviceOut wanted_operand(const KernelContext& c, Out out) {
   return c.wants(out) ? operand(c[out]) : DeviceOut{};
 }

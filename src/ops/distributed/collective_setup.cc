@@ -1,4 +1,4 @@
-// Rings of processes, made by the startup program before anything is computed together.
+// Rings of processes, set up by the startup program before any collective.
 #include <fmt/format.h>
 
 #include <cstring>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* kSetUp = "connects processes";
 
-// The name of a ring is the addresses of its processes, by rank: nobody has to be asked for it.
+// The name of a ring is the list of its addresses by rank, so no process needs to request it.
 void set_name(Value& out, const std::vector<std::string>& endpoints) {
   const std::string text = fmt::format("{}", fmt::join(endpoints, ","));
   Tensor& to = out.as<Tensor>();
@@ -23,7 +23,7 @@ void set_name(Value& out, const std::vector<std::string>& endpoints) {
 std::vector<std::string> members(const Value& name) {
   const Tensor* t = name.get<Tensor>();
   AB_CHECK(t && t->initialized() && t->dtype() == DType::kUInt8, InvalidArgument,
-           "X must be the name of a ring, which c_gen_nccl_id makes");
+           "X must be the name of a ring, made by c_gen_nccl_id");
   std::vector<std::string> out{""};
   for (const char *p = static_cast<const char*>(t->raw()), *end = p + t->numel(); p < end; ++p) {
     if (*p == ',') {
@@ -54,7 +54,7 @@ Kernel join_kernel(const KernelArgs& op) {
   };
 }
 
-// Trainers of older programs: the op both names the rings and joins them.
+// For older programs: this op both names the rings and joins them.
 Kernel trainers_kernel(const KernelArgs& op) {
   auto endpoints = op.attr<std::vector<std::string>>("trainers");
   const int trainer = op.attr<int32_t>("trainer_id"), rings = op.attr<int32_t>("nccl_comm_num");
@@ -72,34 +72,34 @@ Kernel trainers_kernel(const KernelArgs& op) {
   };
 }
 
-// A process is one device here.
+// Each process has one device here.
 Kernel alone_kernel(const KernelArgs& op) {
   const int ring = op.attr<int32_t>("ring_id");
   return [=](KernelContext&) { ps::join_ring({.ring = ring, .rank = 0, .endpoints = {"this process:0"}}); };
 }
 
 AB_OP(c_gen_nccl_id)
-    .doc("Out = the name of a ring, made by the first process and given to the others.")
+    .doc("Out = the name of a ring, made by the first process and sent to the others.")
     .out("Out", "raw")
-    .attr<int32_t>("rank", 0, "number of this process", at_least<int32_t>("rank", 0))
+    .attr<int32_t>("rank", 0, "rank of this process", at_least<int32_t>("rank", 0))
     .attr<std::string>("endpoint", "", "address of this process")
     .attr<std::vector<std::string>>("other_endpoints", {}, "addresses of the others")
-    .attr<int32_t>("ring_id", 0, "the group of processes", at_least<int32_t>("ring_id", 0))
+    .attr<int32_t>("ring_id", 0, "id of the ring", at_least<int32_t>("ring_id", 0))
     .effects(kTalks)
     .infer(keep_declared)
     .no_grad(kSetUp)
     .cpu_any(name_kernel);
 
 AB_OP(gen_nccl_id)
-    .doc("NCCLID = the name of the ring of all trainers, made by the first and given to the others.")
+    .doc("NCCLID = the name of the ring of all workers, made by the first and sent to the others.")
     .out("NCCLID", "raw")
-    .attr<std::string>("endpoint", "", "address of this trainer")
-    .attr<std::vector<std::string>>("endpoint_list", {}, "addresses of the others, in older programs")
-    .attr<std::vector<std::string>>("trainers", {}, "addresses of all trainers")
-    .attr<int32_t>("trainer_id", 0, "number of this trainer", at_least<int32_t>("trainer_id", 0))
+    .attr<std::string>("endpoint", "", "address of this worker")
+    .attr<std::vector<std::string>>("endpoint_list", {}, "addresses of the other workers, in older programs")
+    .attr<std::vector<std::string>>("trainers", {}, "addresses of all workers")
+    .attr<int32_t>("trainer_id", 0, "id of this worker", at_least<int32_t>("trainer_id", 0))
     .attr<int32_t>("nccl_comm_num", 1, "rings", at_least<int32_t>("nccl_comm_num", 1))
-    .attr<bool>("use_hierarchical_allreduce", false, "sums within machines first")
-    .attr<int32_t>("hierarchical_allreduce_inter_nranks", 1, "trainers of one machine")
+    .attr<bool>("use_hierarchical_allreduce", false, "sums within each machine first")
+    .attr<int32_t>("hierarchical_allreduce_inter_nranks", 1, "number of workers per machine")
     .effects(kTalks)
     .infer(keep_declared)
     .no_grad(kSetUp)
@@ -109,18 +109,18 @@ AB_OP(c_comm_init)
     .doc("Joins the ring whose name is X.")
     .in("X", "raw, the name of the ring")
     .takes("X", Holds::kAnything)
-    .required_attr("nranks", AttrType::kInt, "processes in the ring")
-    .required_attr("rank", AttrType::kInt, "number of this process")
-    .required_attr("ring_id", AttrType::kInt, "the group of processes")
+    .required_attr("nranks", AttrType::kInt, "number of processes in the ring")
+    .required_attr("rank", AttrType::kInt, "rank of this process")
+    .required_attr("ring_id", AttrType::kInt, "id of the ring")
     .effects(kTalks)
     .infer(keep_declared)
     .no_grad(kSetUp)
     .cpu_any(join_kernel);
 
 AB_OP(c_comm_init_all)
-    .doc("Joins the devices of this process to one ring.")
-    .attr<std::vector<int32_t>>("devices", {}, "numbers of the devices; none: all")
-    .attr<int32_t>("ring_id", 0, "the group of devices", at_least<int32_t>("ring_id", 0))
+    .doc("Joins the devices of this process into one ring.")
+    .attr<std::vector<int32_t>>("devices", {}, "ids of the devices; empty: all")
+    .attr<int32_t>("ring_id", 0, "id of the ring", at_least<int32_t>("ring_id", 0))
     .effects(kTalks)
     .infer(keep_declared)
     .no_grad(kSetUp)

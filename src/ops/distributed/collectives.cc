@@ -1,4 +1,4 @@
-// What processes compute together: sums, copies and lists over all of them. ring_id names a group of processes.
+// Collectives over processes: sums, copies and concatenations. ring_id names a group of processes.
 #include <cstring>
 
 #include "ops/declare/attr_checks.h"
@@ -72,7 +72,7 @@ Kernel broadcast_kernel(const KernelArgs& op) {
   return together(ring_of(op), BroadcastWork{op.in("X"), op.out("Out"), op.attr<int32_t>("root"), name_of(op)});
 }
 
-// Numbers of these types are computed with where devices compute together.
+// Dtypes that device collectives compute with.
 template <class Kind> auto on_numbers(Kind kind) {
   return [kind](OpDef& def) {
     def.device<float, double, int32_t, int64_t, float16, bfloat16>(
@@ -85,8 +85,7 @@ OnDevices::Kind broadcast_kind(const KernelArgs& op) {
 }
 
 void in_ring(OpDef& def) {
-  def.attr<int32_t>("ring_id", 0, "the group of processes", at_least<int32_t>("ring_id", 0))
-      .ignores("use_calc_stream", false);
+  def.attr<int32_t>("ring_id", 0, "id of the ring", at_least<int32_t>("ring_id", 0)).ignores("use_calc_stream", false);
 }
 
 void declare_reduce(const char* type, const char* doc, Combine how) {
@@ -94,21 +93,21 @@ void declare_reduce(const char* type, const char* doc, Combine how) {
       .doc(doc)
       .in("X", "[...], of one shape in all processes, or sparse rows")
       .takes("X", Holds::kTensorOrRows)
-      .out("Out", "as X")
+      .out("Out", "like X")
       .with(in_ring)
       .effects(kOrdered | kCompletesLater)
       .infer([](InferContext& c) { c.same_as("Out", "X"); })
       .may_share("X", "Out")
-      .no_grad("used on gradients")
+      .no_grad("applies to gradients")
       .cpu_any(reduce_kernel(how))
       .with(on_numbers([how](const KernelArgs& op) { return OnDevices::Kind{.ring = ring_of(op), .how = how}; }));
 }
 
 void reductions() {
   declare_reduce("c_allreduce_sum", "Out = the sum of X over all processes of the ring.", Combine::kSum);
-  declare_reduce("c_allreduce_max", "Out = the largest of X over all processes of the ring, elementwise.",
+  declare_reduce("c_allreduce_max", "Out = the elementwise maximum of X over all processes of the ring.",
                  Combine::kMax);
-  declare_reduce("c_allreduce_min", "Out = the smallest of X over all processes of the ring, elementwise.",
+  declare_reduce("c_allreduce_min", "Out = the elementwise minimum of X over all processes of the ring.",
                  Combine::kMin);
   declare_reduce("c_allreduce_prod", "Out = the product of X over all processes of the ring.", Combine::kProd);
 }
@@ -117,20 +116,20 @@ AB_OPS(reductions);
 AB_OP(c_broadcast)
     .doc("Out = X of the process `root` of the ring.")
     .in("X", "[...], of one shape in all processes")
-    .out("Out", "as X")
-    .attr<int32_t>("root", 0, "number of the process", at_least<int32_t>("root", 0))
+    .out("Out", "like X")
+    .attr<int32_t>("root", 0, "rank of the root", at_least<int32_t>("root", 0))
     .with(in_ring)
     .effects(kOrdered | kCompletesLater)
     .infer([](InferContext& c) { c.same_as("Out", "X"); })
-    .no_grad("used on parameters")
+    .no_grad("applies to parameters")
     .cpu_any(broadcast_kernel)
     .with(on_numbers(broadcast_kind));
 
 AB_OP(c_allgather)
-    .doc("Out = the X of all processes of the ring, one behind the other.")
+    .doc("Out = the X of all processes of the ring, one after another.")
     .in("X", "[rows, ...], of one shape in all processes")
     .out("Out", "[nranks rows, ...]")
-    .required_attr("nranks", AttrType::kInt, "processes in the ring")
+    .required_attr("nranks", AttrType::kInt, "number of processes in the ring")
     .with(in_ring)
     .effects(kOrdered | kCompletesLater)
     .infer([](InferContext& c) {
@@ -141,7 +140,7 @@ AB_OP(c_allgather)
       if (shape[0] >= 0) shape.set(0, shape[0] * n);
       c.set_out("Out", shape, c.in("X").dtype);
     })
-    .no_grad("used on gradients")
+    .no_grad("applies to gradients")
     .cpu_any([](const KernelArgs& op) {
       return together(ring_of(op), GatherWork{op.in("X"), op.out("Out"), op.attr<int32_t>("nranks"), name_of(op)});
     })
@@ -150,22 +149,22 @@ AB_OP(c_allgather)
     }));
 
 AB_OP(c_reducescatter)
-    .doc("Out = this process's part of the rows of the sum of X over all processes of the ring.")
+    .doc("Out = this process's slice of the rows of the sum of X over all processes of the ring.")
     .in("X", "[nranks rows, ...], of one shape in all processes")
     .out("Out", "[rows, ...]")
-    .attr<int32_t>("nranks", 1, "processes in the ring", at_least<int32_t>("nranks", 1))
+    .attr<int32_t>("nranks", 1, "number of processes in the ring", at_least<int32_t>("nranks", 1))
     .with(in_ring)
     .effects(kOrdered | kCompletesLater)
     .infer([](InferContext& c) {
       check_rank(c, "X", 1, kMaxRank);
       const int32_t n = c.attr<int32_t>("nranks");
       Shape shape = c.in("X").shape;
-      AB_CHECK(shape[0] < 0 || shape[0] % n == 0, ShapeMismatch, "the rows of X must be cut evenly by {}, got X {}", n,
-               shape.str());
+      AB_CHECK(shape[0] < 0 || shape[0] % n == 0, ShapeMismatch,
+               "the number of rows of X must be divisible by nranks ({}), got X {}", n, shape.str());
       if (shape[0] >= 0) shape.set(0, shape[0] / n);
       c.set_out("Out", shape, c.in("X").dtype);
     })
-    .no_grad("used on gradients")
+    .no_grad("applies to gradients")
     .cpu_any([](const KernelArgs& op) {
       return together(ring_of(op), ScatterWork{op.in("X"), op.out("Out"), op.attr<int32_t>("nranks"), name_of(op)});
     })
@@ -173,17 +172,17 @@ AB_OP(c_reducescatter)
       return OnDevices::Kind{.ring = ring_of(op), .verb = Verb::kReduceScatter, .ranks = op.attr<int32_t>("nranks")};
     }));
 
-// ---- those of programs before there were rings
+// ---- ops of programs from before there were rings
 
 AB_OP(allreduce)
-    .doc("Out = the sum (0), product (1), largest (2) or smallest (3) of X over all processes.")
+    .doc("Out = the sum (0), product (1), maximum (2) or minimum (3) of X over all processes.")
     .in("X", "[...], of one shape in all processes")
-    .out("Out", "as X")
-    .attr<int32_t>("reduce_type", 0, "what is made of X, by number", within<int32_t>("reduce_type", 0, 3))
+    .out("Out", "like X")
+    .attr<int32_t>("reduce_type", 0, "the reduction, by number", within<int32_t>("reduce_type", 0, 3))
     .ignores("sync_mode", false)
     .effects(kOrdered | kCompletesLater)
     .infer([](InferContext& c) { c.same_as("Out", "X"); })
-    .no_grad("used on gradients")
+    .no_grad("applies to gradients")
     .cpu_any([](const KernelArgs& op) {
       return reduce_kernel(static_cast<Combine>(op.attr<int32_t>("reduce_type")))(op);
     })
@@ -194,12 +193,12 @@ AB_OP(allreduce)
 AB_OP(broadcast)
     .doc("Out = X of the process `root`.")
     .in("X", "[...], of one shape in all processes")
-    .out("Out", "as X")
-    .attr<int32_t>("root", 0, "number of the process", at_least<int32_t>("root", 0))
+    .out("Out", "like X")
+    .attr<int32_t>("root", 0, "rank of the root", at_least<int32_t>("root", 0))
     .ignores("sync_mode", false)
     .effects(kOrdered | kCompletesLater)
     .infer([](InferContext& c) { c.same_as("Out", "X"); })
-    .no_grad("used on parameters")
+    .no_grad("applies to parameters")
     .cpu_any(broadcast_kernel)
     .with(on_numbers(broadcast_kind));
 

@@ -1,4 +1,4 @@
-// Numbers ids by their first appearance. Memory stays from batch to batch.
+// Numbers ids by their first appearance. Keeps its memory from batch to batch.
 #pragma once
 #include <algorithm>
 #include <bit>
@@ -11,7 +11,7 @@ namespace anabranch::distributed {
 
 class DistinctIds {
  public:
-  // For at most n ids.
+  // Prepares for at most n ids.
   void begin(size_t n) {
     const size_t room = std::bit_ceil(std::max<size_t>(2 * n, 16));
     if (slots_.size() < room) {
@@ -19,13 +19,13 @@ class DistinctIds {
       round_ = 0;
     }
     shift_ = 64 - std::countr_zero(slots_.size());
-    if (++round_ == 0) {  // rounds have been used up: slots of old ones must not look new
+    if (++round_ == 0) {  // the counter wrapped: slots of old rounds must not look new
       std::fill(slots_.begin(), slots_.end(), Slot{});
       round_ = 1;
     }
     count_ = 0;
   }
-  // The number of an id, from 0 on; `fresh`: it had none.
+  // The number of an id, from 0 on; `fresh`: whether the id is new.
   uint32_t number(int64_t id, bool* fresh) {
     const size_t mask = slots_.size() - 1;
     for (size_t at = sparse::hash_id(id) >> shift_;; at = (at + 1) & mask) {

@@ -1,4 +1,4 @@
-// Rows of tables that live on servers alone.
+// Rows of tables that exist only on servers.
 #include <algorithm>
 
 #include "ops/declare/attr_checks.h"
@@ -29,23 +29,23 @@ void infer(InferContext& c) {
 }
 
 AB_OP(distributed_lookup_table)
-    .doc("Outputs[i] = the rows that Ids[i] names, of a table that is cut by rows over servers.")
+    .doc("Outputs[i] = the rows Ids[i] of a table whose rows are sharded over servers.")
     .in_list("Ids", "[..., 1] int64, or [...] for lookup_table_v2")
-    .in("W", "[height, width], its shape alone is read")
+    .in("W", "[height, width], only its shape is read")
     .takes("W", Holds::kAnything)
-    .out_list("Outputs", "[..., width]; each carries the sequences of its Ids")
-    .attr<std::vector<std::string>>("table_names", {""}, "name of the piece on each server")
-    .attr<std::vector<int64_t>>("height_sections", {}, "rows of each piece")
-    .attr<std::vector<std::string>>("endpoints", {"127.0.0.1:6164"}, "the server of each piece")
-    .attr<int32_t>("trainer_id", 0, "of the asking trainer")
-    .attr<std::string>("lookup_table_version", "lookup_table", "the op whose shapes hold: lookup_table[_v2]",
+    .out_list("Outputs", "[..., width]; each with the LoD of its Ids")
+    .attr<std::vector<std::string>>("table_names", {""}, "name of the shard on each server")
+    .attr<std::vector<int64_t>>("height_sections", {}, "number of rows of each shard")
+    .attr<std::vector<std::string>>("endpoints", {"127.0.0.1:6164"}, "server of each shard")
+    .attr<int32_t>("trainer_id", 0, "id of this worker")
+    .attr<std::string>("lookup_table_version", "lookup_table", "the op that defines the shapes: lookup_table[_v2]",
                        one_of("lookup_table_version", {"lookup_table", "lookup_table_v2"}))
     .attr<int64_t>("padding_idx", -1, "id that reads as zero; -1: none")
     .attr<int32_t>("dtype", 5, "element type of the table")
     .effects(kMaybeUnset | kCompletesLater)
     .traits(kReceives)
     .infer(infer)
-    .no_grad("the gradient is that of the look-up that it stands for")
+    .no_grad("it has the gradient of the lookup that it replaces")
     .cpu_any([](const KernelArgs& op) {
       const auto padding = op.attr<int64_t>("padding_idx");
       return remote_rows_kernel(op, {.has_padding = padding >= 0, .padding = padding});
@@ -53,34 +53,33 @@ AB_OP(distributed_lookup_table)
 
 AB_OP(distributed_lookup_growable)
     .doc(
-        "Outputs[i] = the rows of the keys Ids[i], of a growable table that lives on servers, which of them the hash "
-        "of "
-        "a key says. In training a key without a row gets one there; else it reads as zeros.")
+        "Outputs[i] = the rows of the keys Ids[i], of a growable table that is sharded over servers by the hash of a "
+        "key. In training a key without a row gets one there; otherwise it reads as zeros.")
     .in_list("Ids", "[...] int64, any numbers, or [..., 1] with last_is_one")
-    .in("W", "the table as the program names it, of which nothing is read")
+    .in("W", "the table's variable in the program; ignored")
     .takes("W", Holds::kAnything)
-    .out_list("Outputs", "[..., width]; each carries the sequences of its Ids")
-    .required_attr("table_names", AttrType::kStrings, "name of the piece on each server")
-    .required_attr("height_sections", AttrType::kLongs, "-1 for each piece")
-    .required_attr("endpoints", AttrType::kStrings, "the server of each piece")
-    .required_attr("width", AttrType::kLong, "numbers of a row, float32")
-    .attr<int32_t>("trainer_id", 0, "of the asking trainer")
-    .attr<bool>("last_is_one", false, "the last extent of Ids is 1 and becomes the width")
-    .attr<bool>("has_padding", false, "one key is padding")
-    .attr<int64_t>("padding_idx", -1, "this key reads as zeros and gets no row, if has_padding")
-    .attr<bool>("is_test", false, "keys leave no trace and get no row")
+    .out_list("Outputs", "[..., width]; each with the LoD of its Ids")
+    .required_attr("table_names", AttrType::kStrings, "name of the shard on each server")
+    .required_attr("height_sections", AttrType::kLongs, "-1 for each shard")
+    .required_attr("endpoints", AttrType::kStrings, "server of each shard")
+    .required_attr("width", AttrType::kLong, "number of float32 elements of a row")
+    .attr<int32_t>("trainer_id", 0, "id of this worker")
+    .attr<bool>("last_is_one", false, "the last extent of Ids is 1 and is replaced by the width")
+    .attr<bool>("has_padding", false, "one key is a padding key")
+    .attr<int64_t>("padding_idx", -1, "key that reads as zeros and gets no row, if has_padding")
+    .attr<bool>("is_test", false, "lookups count no key and create no row")
     .effects(kMaybeUnset | kCompletesLater)
     .traits(kReceives)
     .infer([](InferContext& c) {
       check_remote_table(c);
       const auto& heights = c.attr<std::vector<int64_t>>("height_sections");
       AB_CHECK(std::all_of(heights.begin(), heights.end(), [](int64_t h) { return h == kUnknown; }), InvalidArgument,
-               "height_sections must be -1: growable tables have no height");
+               "height_sections must be -1 for growable tables");
       AB_CHECK(c.attr<int64_t>("width") > 0, InvalidArgument, "width must be at least 1, got {}",
                c.attr<int64_t>("width"));
       declare_found(c, c.attr<int64_t>("width"), c.attr<bool>("last_is_one"), DType::kFloat32);
     })
-    .no_grad("the gradient is that of the look-up that it stands for")
+    .no_grad("it has the gradient of the lookup that it replaces")
     .cpu_any([](const KernelArgs& op) {
       return remote_rows_kernel(op, {.has_padding = op.attr<bool>("has_padding"),
                                      .padding = op.attr<int64_t>("padding_idx"),

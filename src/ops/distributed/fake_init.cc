@@ -1,13 +1,13 @@
-// A parameter that others hold: it is declared here and has no values.
+// A parameter that servers hold: the worker declares it without values.
 #include "ops/declare/declare.h"
 
 namespace anabranch::distributed::fake_init_op {
 namespace {
 
 AB_OP(fake_init)
-    .doc("Out has a shape and no values: these live on servers.")
+    .doc("Out has a shape but no values, which exist only on servers.")
     .out("Out", "[shape]")
-    .required_attr("shape", AttrType::kLongs, "of the whole variable")
+    .required_attr("shape", AttrType::kLongs, "shape of the whole variable")
     .effects(kDynamic | kKeepsOutputs)
     .infer([](InferContext& c) {
       Shape shape;
@@ -16,7 +16,7 @@ AB_OP(fake_init)
         AB_CHECK(shape.rank() < kMaxRank, InvalidArgument, "shape must have at most {} axes", kMaxRank);
         shape.push_back(extent);
       }
-      c.out("Out").shape = c.runtime() ? Shape{0} : shape;  // what is laid out before the kernel is given back
+      c.out("Out").shape = c.runtime() ? Shape{0} : shape;  // releases the memory planned before the kernel
     })
     .no_grad("has no input")
     .cpu_any([](const KernelArgs& op) -> Kernel {
@@ -29,9 +29,9 @@ AB_OP(fake_init)
 
 AB_OP(ref_by_trainer_id)
     .doc("Out = X[TrainerId].")
-    .in_list("X", "one for each trainer, alike")
-    .in("TrainerId", "[1] int64, number of the trainer")
-    .out("Out", "as the chosen X, without its sequences")
+    .in_list("X", "one per worker, all of one shape and dtype")
+    .in("TrainerId", "[1] int64, id of the worker")
+    .out("Out", "like the selected X, without LoD")
     .effects(kDynamic)
     .infer([](InferContext& c) {
       AB_CHECK(c.in("TrainerId").dtype == DType::kInt64, InvalidArgument, "TrainerId must hold int64, got {}",
@@ -39,13 +39,14 @@ AB_OP(ref_by_trainer_id)
       check_numel(c, "TrainerId", 1);
       if (!c.runtime()) c.same_as("Out", "X");
     })
-    .no_grad("used on gradients")
+    .no_grad("applies to gradients")
     .cpu_any([](const KernelArgs& op) -> Kernel {
       const In x = op.in("X"), trainer = op.in("TrainerId");
       const Out out = op.out("Out");
       return [=](KernelContext& c) {
         const int64_t k = *c[trainer].data<int64_t>();
-        AB_CHECK(k >= 0 && k < x.count, InvalidArgument, "TrainerId is {}, there are {} X", k, x.count);
+        AB_CHECK(k >= 0 && k < x.count, InvalidArgument, "TrainerId must be below the number of X, got {} of {}", k,
+                 x.count);
         c.value(out).copy_from(c.value(x, static_cast<int>(k)));
         if (c.value(out).is<Tensor>()) c[out].set_lod(nullptr);
       };

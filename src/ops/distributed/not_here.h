@@ -1,5 +1,5 @@
-// What ops do whose part is done otherwise here: they say so when they run, not when a program that holds them is made,
-// saved or looked at.
+// A kernel for ops whose work another part of the engine does: it fails when it runs, so programs that contain it can
+// still be built, saved and inspected.
 #pragma once
 #include "ops/distributed/declare.h"
 

@@ -22,7 +22,7 @@ ab_collective collective_of(const OnDevices::Kind& kind) {
 }  // namespace
 
 void communicator_attr(OpDef& def) {
-  def.attr<int32_t>("communicator", 0, "which of those of the ring, where devices do it");
+  def.attr<int32_t>("communicator", 0, "index of the ring's communicator, for device collectives");
 }
 
 void check_ranks(int nranks, const comm::Group& group) {

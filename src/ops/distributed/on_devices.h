@@ -1,5 +1,5 @@
-// Nodes that compute together with other processes and lie on a device: they agree with the others on the host, then
-// the devices do it. Dense tensors alone.
+// Collective nodes on a device: they agree with the other processes on the host, then the devices compute. Dense
+// tensors only.
 #pragma once
 #include <functional>
 #include <memory>
@@ -12,10 +12,10 @@
 
 namespace anabranch::distributed {
 
-// Which of the communicators of a ring; place_on_devices sets it.
+// Index among the communicators of a ring; set by place_on_devices.
 void communicator_attr(OpDef& def);
 
-// Of the groups of one node, all of one kind: one call for each X with its Out, and one meeting.
+// All groups of one node, which are of one kind: one call per X and Out, in one exchange.
 class OnDevices {
  public:
   struct Kind {
@@ -23,7 +23,7 @@ class OnDevices {
     comm::Verb verb = comm::Verb::kAllReduce;
     comm::Combine how = comm::Combine::kSum;
     int root = 0;
-    int ranks = 0;  // that the op says there are; 0: it does not
+    int ranks = 0;  // number of ranks that the op declares; 0: undeclared
   };
   OnDevices(const KernelArgs& op, const Kind& kind);
   void run(KernelContext& c);
@@ -38,11 +38,11 @@ class OnDevices {
   const std::string name_;
   const bool waits_;
   const std::shared_ptr<comm::DeviceRing> ring_;
-  std::vector<device::Communicator::Call> calls_;  // memory that stays from step to step
+  std::vector<device::Communicator::Call> calls_;  // kept from step to step
 };
 
 Kernel on_devices(const KernelArgs& op, const OnDevices::Kind& kind);
-// InvalidArgument where the group is not as the op says.
+// InvalidArgument if the group does not match the attributes of the op.
 void check_ranks(int nranks, const comm::Group& group);
 void check_root(int root, const comm::Group& group);
 

@@ -9,7 +9,7 @@ namespace anabranch::distributed {
 Pieces::Pieces(int trainer, std::vector<std::string> endpoints, std::vector<std::string> names)
     : trainer_(trainer), endpoints_(std::move(endpoints)), names_(std::move(names)) {
   AB_CHECK(endpoints_.size() == names_.size(), InvalidArgument,
-           "each of the {} variables ({}) needs the endpoint of its server, got {} endpoints", names_.size(),
+           "endpoints must name the server of each of the {} variables ({}), got {} endpoints", names_.size(),
            fmt::join(names_, ", "), endpoints_.size());
 }
 

@@ -1,4 +1,4 @@
-// Variables at servers that an op names by attributes: found when the op runs first, which waits for the servers.
+// Remote variables that an op names by its attributes; resolved on the first run, which waits for the servers.
 #pragma once
 #include <memory>
 #include <string>
@@ -19,7 +19,7 @@ class Pieces {
   // Connects at the first call.
   ps::Client& client();
   const std::vector<ps::Remote>& remotes() const { return remotes_; }
-  // From now on each exchange of a step brings them.
+  // Requests them with each exchange of a step from now on.
   void want();
 
  private:
@@ -30,13 +30,14 @@ class Pieces {
   bool wanted_ = false;
 };
 
-// The names that an attribute gives, or those of the arguments themselves.
+// The names that an attribute gives, or the names of the arguments.
 std::vector<std::string> names_or(const KernelArgs& op, const char* attr, const std::vector<std::string>& args);
-// Answers of several servers to one node: counts them, keeps the first error, and ends the node with the last one.
+// Collects the answers of several servers for one node: counts them, keeps the first error, and completes the node with
+// the last one.
 class Answers {
  public:
   Answers(int count, Completion completion, std::function<void()> when_all = {});
-  // `use` reads the answer; what it throws is the node's error.
+  // `use` reads the answer; an exception from it becomes the error of the node.
   void take(const ps::MessageRef& answer, const std::function<void(const ps::Message&)>& use);
 
  private:

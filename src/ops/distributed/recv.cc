@@ -1,4 +1,4 @@
-// A trainer takes variables, mostly parameters, from the servers that keep them.
+// Receives variables, mostly parameters, from the servers that store them.
 #include <cstring>
 
 #include "ops/distributed/pieces.h"
@@ -9,17 +9,17 @@ namespace {
 
 struct Parcels {
   std::shared_ptr<Pieces> pieces;
-  std::vector<uint64_t> seen;  // of the communicator's rounds, by piece
-  std::vector<Tensor> parts;   // of an output that is made of several
+  std::vector<uint64_t> seen;  // the communicator's last rounds, by slice
+  std::vector<Tensor> parts;   // slices of an output that several servers hold
 };
 
-// What arrives has the shape that the variable has, where it has one.
+// A received value must have the shape of its variable if that has one.
 void check_form(const Tensor& out, const ps::Message& m, int part, const std::string& name) {
   const Shape shape = m.shape(part);
   const auto dtype = static_cast<DType>(m.part(part).dtype);
   AB_CHECK(!out.initialized() || (out.shape() == shape && out.dtype() == dtype), ShapeMismatch,
-           "recv: {} is {} {} here, its server has {} {}", name, dtype_name(out.dtype()), out.shape().str(),
-           dtype_name(dtype), shape.str());
+           "recv: {} must have the dtype and shape of its variable, {} {}, got {} {} from its server", name,
+           dtype_name(out.dtype()), out.shape().str(), dtype_name(dtype), shape.str());
 }
 
 void join(const std::vector<Tensor>& parts, Tensor* out) {
@@ -31,13 +31,14 @@ void join(const std::vector<Tensor>& parts, Tensor* out) {
   auto* to = static_cast<char*>(out->mutable_raw());
   for (const Tensor& p : parts) {
     AB_CHECK(p.row_elems() == parts[0].row_elems() && p.dtype() == parts[0].dtype(), ShapeMismatch,
-             "recv: the pieces of a variable have rows of {} and of {} numbers", parts[0].row_elems(), p.row_elems());
+             "recv: the slices of a variable must have rows of one width, got {} and {}", parts[0].row_elems(),
+             p.row_elems());
     if (p.bytes()) std::memcpy(to, p.raw(), p.bytes());
     to += p.bytes();
   }
 }
 
-// Out of the answer to this step's gradients where it is there, else asked for now.
+// Takes the value from the answer to this step's gradients if it is there, and otherwise requests it now.
 Kernel recv_kernel(const KernelArgs& op) {
   const Out out = op.out("Out");
   const auto& endpoints = op.attr<std::vector<std::string>>("epmap");
@@ -76,7 +77,7 @@ Kernel recv_kernel(const KernelArgs& op) {
     for (const size_t i : missing) {
       client.pull(p->pieces->remotes()[i], [=](const ps::MessageRef& answer) {
         answers->take(answer, [&](const ps::Message& m) {
-          AB_CHECK(m.parts() == 1, Internal, "recv: the server's answer holds {} variables", m.parts());
+          AB_CHECK(m.parts() == 1, Internal, "recv: the server's answer must hold one variable, got {}", m.parts());
           check_form(*target(i), m, 0, names[i]);
           ps::copy_part(m, 0, target(i));
         });
@@ -86,16 +87,16 @@ Kernel recv_kernel(const KernelArgs& op) {
 }
 
 AB_OP(recv)
-    .doc("Out[i] is the variable varnames[i] of the server epmap[i].")
-    .in_list("X", "read by nothing: what comes before it writes it")
+    .doc("Out[i] = the variable varnames[i] of the server epmap[i].")
+    .in_list("X", "not read; orders this op after the ops that write it")
     .takes("X", Holds::kAnything)
     .out_list("Out", "tensors")
-    .attr<std::vector<std::string>>("epmap", {}, "the server of each variable")
-    .attr<int32_t>("trainer_id", 0, "of the receiving trainer")
+    .attr<std::vector<std::string>>("epmap", {}, "server of each variable")
+    .attr<int32_t>("trainer_id", 0, "id of this worker")
     .attr<bool>("with_barrier", true, "waits until the servers have updated the variables")
-    .attr<std::vector<std::string>>("varnames", {}, "the name of each variable on its server")
-    .attr<std::vector<std::string>>("recv_varnames", {}, "the names of the pieces of Out on the servers")
-    .attr<int32_t>("do_not_run", 0, "1: the communicator receives, this op does nothing")
+    .attr<std::vector<std::string>>("varnames", {}, "name of each variable on its server")
+    .attr<std::vector<std::string>>("recv_varnames", {}, "names of the slices of Out on the servers")
+    .attr<int32_t>("do_not_run", 0, "1: the communicator receives and this op does nothing")
     .effects(kTalks | kCompletesLater)
     .traits(kSameForms | kReceives)
     .infer(keep_declared)

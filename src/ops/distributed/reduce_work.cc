@@ -13,7 +13,7 @@ using comm::What;
 
 void ReduceWork::check(const KernelContext& c, const comm::Group&) const {
   if (!c.value(x).is<SelectedRows>()) return comm::check_combines(how, c[x].dtype());
-  AB_CHECK(how == Combine::kSum, Unsupported, "sparse rows of several processes are added up, got {}",
+  AB_CHECK(how == Combine::kSum, Unsupported, "sparse rows of several processes support only the sum, got {}",
            comm::combine_name(how));
 }
 

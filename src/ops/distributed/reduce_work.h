@@ -1,11 +1,11 @@
-// What is made of one value of all processes, for the ops of programs and of the engine.
+// Reductions of one value over all processes, for ops of programs and of the engine.
 #pragma once
 #include "ops/distributed/together.h"
 
 namespace anabranch::distributed {
 
 inline comm::Piece piece_of(Tensor& t) { return {t.mutable_raw(), t.numel()}; }
-// Only read, where the other side of a meeting takes it.
+// Read only, if the other side of the exchange writes it.
 inline comm::Piece piece_of(const Tensor& t) { return {const_cast<void*>(t.raw()), t.numel()}; }
 
 inline comm::What about(comm::Verb verb, const Tensor& t, const std::string& name) {
@@ -14,8 +14,8 @@ inline comm::What about(comm::Verb verb, const Tensor& t, const std::string& nam
   return what;
 }
 
-// What is made of a tensor or of sparse rows of all processes. Rows are not added up but joined, in the order of ranks:
-// what reads them adds up those of one number.
+// Reduces a tensor, or concatenates the sparse rows, of all processes in rank order. The readers of sparse rows add up
+// equal ids.
 struct ReduceWork {
   In x;
   Out out;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint32_t kPadding = UINT32_MAX;
 
-// The distinct ids of all inputs, piece after piece of the table, and where their rows belong.
+// The distinct ids of all inputs, shard by shard, and the destinations of their rows.
 struct Lookup {
   Lookup(const KernelArgs& op, const RemoteReading& reading);
 
@@ -19,13 +19,13 @@ struct Lookup {
   RowPieces cut;
   std::shared_ptr<Pieces> pieces;
   struct Place {
-    uint32_t piece, row;  // which of `wanted`
+    uint32_t piece, row;  // index into `needed`
   };
-  std::vector<std::vector<int64_t>> wanted;  // by piece: rows as they are called there
+  std::vector<std::vector<int64_t>> wanted;  // by shard: local row numbers
   DistinctIds distinct;
   std::vector<Place> places;         // of the distinct ids
-  std::vector<uint32_t> numbers;     // of all ids of all inputs: which distinct one
-  std::vector<ps::MessageRef> rows;  // by piece
+  std::vector<uint32_t> numbers;     // for each id of all inputs: the index of its distinct id
+  std::vector<ps::MessageRef> rows;  // by shard
 
   bool is_padding(int64_t id) const { return how.has_padding && id == how.padding; }
   void collect(const KernelContext& c, In ids);
@@ -84,12 +84,12 @@ void Lookup::hand_out(const KernelContext& c, In ids, Out out) const {
   }
 }
 
-// Rows must be as wide as the table is declared, whatever the server has.
+// Rows must have the declared width of the table, not that of the answer.
 void check_rows(const ps::Message& m, const Tensor& out, int64_t wanted) {
   const int64_t width = out.shape()[out.shape().rank() - 1];
   AB_CHECK(
       m.parts() == 1 && m.part(0).dtype == static_cast<uint8_t>(out.dtype()) && m.shape(0) == (Shape{wanted, width}),
-      ShapeMismatch, "rows of the table must be {} {}, its server sends {}", dtype_name(out.dtype()),
+      ShapeMismatch, "rows of the table must be {} {}, got {} from its server", dtype_name(out.dtype()),
       Shape{wanted, width}.str(), m.parts() == 1 ? m.shape(0).str() : "nothing");
 }
 
@@ -100,7 +100,7 @@ Shape found_shape(const Meta& ids, int64_t width, bool last_is_one) {
   Shape shape = ids.shape;
   const int last = shape.rank() - 1;
   AB_CHECK(last >= 0 && shape.rank() <= kMaxRank - (last_is_one ? 0 : 1), InvalidArgument,
-           "Ids must have an axis, and room for one more, got {}", shape.str());
+           "Ids must have at least one axis and room for another, got {}", shape.str());
   if (!last_is_one) {
     shape.push_back(width);
     return shape;
@@ -112,12 +112,12 @@ Shape found_shape(const Meta& ids, int64_t width, bool last_is_one) {
 }
 
 void check_remote_table(const InferContext& c) {
-  AB_CHECK(c.n_in("Ids") == c.n_out("Outputs"), InvalidArgument, "Ids and Outputs must be as many, got {} and {}",
-           c.n_in("Ids"), c.n_out("Outputs"));
+  AB_CHECK(c.n_in("Ids") == c.n_out("Outputs"), InvalidArgument,
+           "Ids and Outputs must have the same length, got {} and {}", c.n_in("Ids"), c.n_out("Outputs"));
   const size_t pieces = c.attr<std::vector<std::string>>("table_names").size();
   AB_CHECK(pieces > 0 && pieces == c.attr<std::vector<int64_t>>("height_sections").size() &&
                pieces == c.attr<std::vector<std::string>>("endpoints").size(),
-           InvalidArgument, "table_names, height_sections and endpoints must be as many, and one at least");
+           InvalidArgument, "table_names, height_sections and endpoints must have the same length, at least 1");
 }
 
 Kernel remote_rows_kernel(const KernelArgs& op, const RemoteReading& how) {
@@ -131,7 +131,7 @@ Kernel remote_rows_kernel(const KernelArgs& op, const RemoteReading& how) {
     const KernelContext values = c;
     const auto answers = std::make_shared<Answers>(static_cast<int>(left), LaterContext::of(c).take(),
                                                    [=] { l->hand_out(values, ids, out); });
-    // With the last answer the node is over, and the next run may write `wanted`: nothing is read behind the last one.
+    // The last answer completes the node, and the next run may write `needed`: read nothing after it.
     for (size_t p = 0; left > 0; ++p) {
       if (l->wanted[p].empty()) continue;
       --left;

@@ -1,21 +1,22 @@
-// What look-ups in tables that live on servers have in common.
+// Shared by the lookups in tables on servers.
 #pragma once
 #include "ops/distributed/pieces.h"
 
 namespace anabranch::distributed {
 
-// A row for each of Ids: an axis of 1 at the end becomes the row, or the row follows the ids. InvalidArgument.
+// The shape of a row for each of Ids: a last axis of 1 is replaced by the row, otherwise the row is appended.
+// InvalidArgument.
 Shape found_shape(const Meta& ids, int64_t width, bool last_is_one);
 
-// table_names, endpoints, height_sections and Ids fit each other, and Outputs are as many. InvalidArgument.
+// Checks that table_names, endpoints, height_sections, Ids and Outputs match. InvalidArgument.
 void check_remote_table(const InferContext& c);
 
 struct RemoteReading {
   bool has_padding = false;
   int64_t padding = -1;  // reads as zeros
-  bool trains = false;   // keys of a table that grows get rows
+  bool trains = false;   // keys of a growable table get rows
 };
-// Outputs[i] = the rows of Ids[i]: each server is asked once, for the distinct ones of all Ids.
+// Outputs[i] = the rows of Ids[i]: one request per server for the distinct ids of all Ids.
 Kernel remote_rows_kernel(const KernelArgs& op, const RemoteReading& how);
 
 }  // namespace anabranch::distributed

@@ -1,4 +1,4 @@
-// What the engine puts into the programs of trainers that add up their gradients: weights of their losses and sums.
+// Ops that the engine inserts into the programs of workers that sum their gradients: loss weights and sums.
 #include <cstring>
 
 #include "ops/declare/loss_weight.h"
@@ -15,7 +15,7 @@ using comm::Piece;
 using comm::Verb;
 using comm::What;
 
-// One gradient, which may be sparse rows, or several dense ones that share a meeting. Each becomes its sum.
+// One gradient, which may be sparse rows, or several dense ones in one exchange. Replaces each by its sum.
 struct SumWork {
   ReduceWork one;
   int count;
@@ -34,7 +34,7 @@ struct SumWork {
   }
 };
 
-// Shares are computed as those of replicas of one process are, so that they have the same bits.
+// Computes shares like those of the replicas of one process, so that they have the same bits.
 struct WeightWork {
   In counted, x;
   Out out;
@@ -68,7 +68,7 @@ struct WeightWork {
   }
 };
 
-// The share is made on the host, where the others are met; the number goes into the launch.
+// Computes the share on the host, in an exchange with the others; the number becomes an argument of the launch.
 class WeightThere final : public comm::WaitedJob {
  public:
   explicit WeightThere(WeightWork work) : work_(work) {}
@@ -83,7 +83,7 @@ class WeightThere final : public comm::WaitedJob {
     try {
       share_ = work_.share(values_, peers, collective_);
     } catch (...) {
-      if (!peers.failure().empty()) collective_ = Collective();  // what is under way finds no memory of this step
+      if (!peers.failure().empty()) collective_ = Collective();  // pending work must not touch this step's memory
       throw;
     }
   }
@@ -124,8 +124,8 @@ AB_OP(ring_sum)
 
 AB_OP(ring_weight)
     .doc(
-        "Out = w X (or w when X is not given), where w is the share of one replica of this process in the elements of "
-        "Counted over all active replicas of all processes of ring 0, or 1 / their number when nothing is counted.")
+        "Out = w X (or w if X is not given), where w is the share of one replica of this process in the elements of "
+        "Counted over all active replicas of all processes of ring 0, or 1 / their number if nothing is counted.")
     .with(loss_weight)
     .effects(kEngineOnly | kCompletesLater)
     .dtype_of_input("X")

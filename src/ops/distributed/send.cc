@@ -1,4 +1,4 @@
-// A trainer gives variables, mostly gradients, to the servers that keep their parameters.
+// Sends variables, mostly gradients, to the servers that store their parameters.
 #include <cstring>
 #include <optional>
 
@@ -12,15 +12,15 @@ namespace {
 
 const std::string kLocalName = "127.0.0.1:6164";
 
-// What goes where: a variable for each server, one variable cut by rows, or one that all of them get.
+// Destinations: a variable per server, one variable split by rows, or one sent to all servers.
 struct Parcels {
   std::shared_ptr<Pieces> pieces;
-  std::optional<RowPieces> cut;  // of one X
+  std::optional<RowPieces> cut;  // of the single X
   int variables = 0;
-  std::vector<int64_t> ids;  // of sparse rows in one piece, counted from its begin
+  std::vector<int64_t> ids;  // of sparse rows in one shard, relative to its first row
   Tensor values;
 
-  // To the communicator, where there is one, else into the message of this step.
+  // Passes it to the communicator, if there is one, or adds it to the message of this step.
   template <class... Args> void give(size_t i, const Args&... gradient) {
     if (ps::Communicator* communicator = pieces->client().communicator()) {
       communicator->push(pieces->remotes()[i], gradient...);
@@ -43,10 +43,10 @@ void Parcels::push(const Value& x, size_t i) {
 void Parcels::push_piece(const Value& x, size_t i) {
   const auto* rows = x.get<SelectedRows>();
   if (!rows) {
-    AB_CHECK(!cut->by_hash(), InvalidArgument, "send: a growable table has sparse gradients, X is {}",
+    AB_CHECK(!cut->by_hash(), InvalidArgument, "send: X must be sparse rows for a growable table, got {}",
              x.tensor().shape().str());
     const int64_t begin = cut->begin_of(i), end = begin + cut->rows_of(i);
-    AB_CHECK(end <= x.tensor().rows(), ShapeMismatch, "send: sections end at row {}, X is {}", end,
+    AB_CHECK(end <= x.tensor().rows(), ShapeMismatch, "send: sections must end within X, got row {} of {}", end,
              x.tensor().shape().str());
     return give(i, x.tensor().row_range(begin, end));
   }
@@ -79,8 +79,8 @@ std::shared_ptr<Parcels> parcels(const KernelArgs& op) {
   return p;
 }
 
-// In GEO training a step ends with a send that goes nowhere: its X are the ids of the rows that the step has looked up,
-// and send_varnames says in which tables.
+// In GEO training a step ends with a send without destination: its X are the ids that the step has looked up, and
+// send_varnames names the tables.
 bool tells_of_rows(const KernelArgs& op) {
   return (op.op().role() & ir::role::kRpc) == 0 &&
          op.attr<std::vector<std::string>>("epmap") == std::vector{kLocalName};
@@ -91,14 +91,14 @@ Kernel note_kernel(const KernelArgs& op) {
   const auto& tables = op.attr<std::vector<std::string>>("send_varnames");
   const int trainer = op.attr<int32_t>("trainer_id");
   if (tables == std::vector<std::string>{"param_init"})
-    return [](KernelContext&) {};  // whoever runs this program knows
+    return [](KernelContext&) {};  // the owner of this program tracks the ids
   AB_CHECK(static_cast<int>(tables.size()) == x.count, InvalidArgument,
-           "send: each X needs the table that it is looked up in, got {} and {}", x.count, tables.size());
+           "send: each X must have a table in send_varnames, got {} and {}", x.count, tables.size());
   return [=](KernelContext& c) {
     const auto client = ps::find_client(trainer);
     ps::Geo* geo = client ? client->geo() : nullptr;
     AB_CHECK(geo, NotFound,
-             "send: this program trains alone and exchanges differences (GEO), and its Communicator does not run: call "
+             "send: this program trains alone and exchanges differences (GEO), and its Communicator does not run. Call "
              "fleet.init_worker, or Communicator.start, first");
     for (int i = 0; i < x.count; ++i) {
       const Tensor& ids = c.value(x, i).tensor();
@@ -110,7 +110,7 @@ Kernel note_kernel(const KernelArgs& op) {
   };
 }
 
-// In sync training a step's gradients leave together, at its barrier; else each send is a message of its own.
+// In sync training the gradients of a step leave together at its barrier; otherwise each send is a message.
 Kernel send_kernel(const KernelArgs& op) {
   if (tells_of_rows(op)) return note_kernel(op);
   const In x = op.in("X");
@@ -118,7 +118,7 @@ Kernel send_kernel(const KernelArgs& op) {
     ps::Client& client = p->pieces->client();
     for (size_t i = 0; i < p->pieces->remotes().size(); ++i) {
       const Value& value = c.value(x, p->variables == 1 ? 0 : static_cast<int>(i));
-      AB_CHECK(value.initialized(), NotFound, "send: variable {} of X holds nothing", i);
+      AB_CHECK(value.initialized(), NotFound, "send: variable {} of X has no value", i);
       p->cut ? p->push_piece(value, i) : p->push(value, i);
     }
     if (p->pieces->remotes()[0].link->mode() == 0 || client.communicator()) return;
@@ -128,18 +128,18 @@ Kernel send_kernel(const KernelArgs& op) {
 }
 
 AB_OP(send)
-    .doc("Sends each X to a server. With sections, X is one variable whose rows are cut into a piece for each server.")
+    .doc("Sends each X to a server. With sections, X is one variable whose rows are split over the servers.")
     .in_list("X", "tensors or sparse rows")
     .takes("X", Holds::kTensorOrRows)
-    .out_list("Out", "written by nothing: what comes after it reads it")
-    .attr<int32_t>("trainer_id", 0, "of the sending trainer")
-    .attr<std::vector<std::string>>("epmap", {kLocalName}, "the server of each piece")
-    .attr<std::vector<int64_t>>(
-        "sections", {}, "rows of each piece, -1 for those of a growable table; of a tensor that is not cut, none")
-    .attr<std::vector<std::string>>("send_varnames", {}, "the name of each piece on its server")
-    .attr<int32_t>("num", 0, "pieces, where they are alike")
-    .attr<bool>("merge_add", false, "gradients that wait are added up, not averaged")
-    .attr<bool>("use_send_handler", true, "the answer of the server is waited for")
+    .out_list("Out", "not written; orders later ops after this one")
+    .attr<int32_t>("trainer_id", 0, "id of this worker")
+    .attr<std::vector<std::string>>("epmap", {kLocalName}, "server of each slice")
+    .attr<std::vector<int64_t>>("sections", {},
+                                "number of rows of each slice, -1 for a growable table; empty: X is not split")
+    .attr<std::vector<std::string>>("send_varnames", {}, "name of each slice on its server")
+    .attr<int32_t>("num", 0, "number of equal slices")
+    .attr<bool>("merge_add", false, "adds up waiting gradients instead of averaging them")
+    .attr<bool>("use_send_handler", true, "waits for the answer of the server")
     .effects(kTalks | kCompletesLater)
     .traits(kSends)
     .infer(keep_declared)

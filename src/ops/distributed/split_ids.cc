@@ -1,4 +1,4 @@
-// Ids by server, id modulo the number of servers, and back.
+// Splits ids by server (id modulo the number of servers), and merges the results.
 #include <algorithm>
 #include <bit>
 #include <cstdint>
@@ -23,10 +23,11 @@ void check_column(const InferContext& c, std::string_view slot, int i) {
 // ---- split_ids
 
 void infer_split(InferContext& c) {
-  AB_CHECK(c.n_out("Out") > 0, InvalidArgument, "there must be an Out");
+  AB_CHECK(c.n_out("Out") > 0, InvalidArgument, "Out must have at least one variable");
   const bool rows = c.in("Ids").kind == VarKind::kSelectedRows;
   for (int i = 0; i < c.n_in("Ids"); ++i) {
-    AB_CHECK(!rows || i == 0, InvalidArgument, "sparse rows are split alone, got {} Ids", c.n_in("Ids"));
+    AB_CHECK(!rows || i == 0, InvalidArgument, "Ids must be a single variable if it holds sparse rows, got {}",
+             c.n_in("Ids"));
     AB_CHECK((c.in("Ids", i).kind == VarKind::kSelectedRows) == rows, InvalidArgument,
              "Ids must be tensors, or one variable of sparse rows");
     if (!rows) check_column(c, "Ids", i);
@@ -42,7 +43,7 @@ void infer_split(InferContext& c) {
 
 void check_id(int64_t id) { AB_CHECK(id >= 0, InvalidArgument, "Ids must not be negative, got {}", id); }
 
-// The ids of some tensors, each once, ascending. It keeps its memory.
+// The distinct ids of several tensors, ascending. Keeps its memory.
 class Distinct {
  public:
   const std::vector<int64_t>& of(KernelContext& c, In ids) {
@@ -55,7 +56,7 @@ class Distinct {
       n += count;
     }
     ids_.clear();
-    // A bit for each id, as long as that is no more than the ids are.
+    // Uses a bit per id as long as that takes no more memory than the ids.
     largest / 64 <= n ? by_bits(c, ids, largest) : by_order(c, ids);
     return ids_;
   }
@@ -126,14 +127,14 @@ void split_rows(KernelContext& c, In ids, Out out) {
 
 AB_OP(split_ids)
     .doc(
-        "Out[s] = the ids of all Ids with id modulo the number of Out = s: each once, ascending. Of sparse rows, each "
-        "row with its values, in their order.")
-    .in_list("Ids", "[n, 1] int64 not negative, or one variable of sparse rows")
+        "Out[s] = the ids of all Ids with id modulo the number of Out = s, without duplicates, ascending. For sparse "
+        "rows: each row with its values, in order.")
+    .in_list("Ids", "[n, 1] non-negative int64, or one variable of sparse rows")
     .takes("Ids", Holds::kTensorOrRows)
     .out_list("Out", "[m, 1] int64, or sparse rows")
     .effects(kDynamic)
     .infer(infer_split)
-    .no_grad("used on ids and gradients")
+    .no_grad("applies to ids and gradients")
     .cpu_any([](const KernelArgs& op) -> Kernel {
       const In ids = op.in("Ids");
       const Out out = op.out("Out");
@@ -146,16 +147,16 @@ AB_OP(split_ids)
 // ---- merge_ids
 
 void infer_merge(InferContext& c) {
-  AB_CHECK(c.n_in("Ids") == c.n_out("Out"), InvalidArgument, "Ids and Out must be as many, got {} and {}",
+  AB_CHECK(c.n_in("Ids") == c.n_out("Out"), InvalidArgument, "Ids and Out must have the same length, got {} and {}",
            c.n_in("Ids"), c.n_out("Out"));
-  AB_CHECK(c.n_in("Rows") == c.n_in("X"), InvalidArgument, "Rows and X must be as many, got {} and {}", c.n_in("Rows"),
-           c.n_in("X"));
+  AB_CHECK(c.n_in("Rows") == c.n_in("X"), InvalidArgument, "Rows and X must have the same length, got {} and {}",
+           c.n_in("Rows"), c.n_in("X"));
   for (int i = 0; i < c.n_in("X"); ++i) {
     const Meta &x = c.in("X", i), &first = c.in("X");
     check_column(c, "Rows", i);
     AB_CHECK(x.shape.rank() == 2, InvalidArgument, "X must be [n, width], got {}", x.shape.str());
     AB_CHECK(x.dtype == first.dtype && (x.shape[1] == first.shape[1] || x.shape[1] < 0 || first.shape[1] < 0),
-             ShapeMismatch, "all X must have one width and dtype, got {} {} and {} {}", first.shape.str(),
+             ShapeMismatch, "all X must have the same width and dtype, got {} {} and {} {}", first.shape.str(),
              dtype_name(first.dtype), x.shape.str(), dtype_name(x.dtype));
     const int64_t rows = c.in("Rows", i).shape[0];
     AB_CHECK(rows < 0 || x.shape[0] < 0 || rows == x.shape[0], ShapeMismatch,
@@ -191,7 +192,7 @@ Kernel merge_kernel(const KernelArgs& op) {
       auto* to = static_cast<char*>(c.at(out, i).mutable_raw());
       for (int64_t k = 0; k < c.at(ids, i).numel(); ++k, to += width) {
         const auto row = found->find(id[k]);
-        AB_CHECK(row != found->end(), InvalidArgument, "id {} of Ids is in none of Rows", id[k]);
+        AB_CHECK(row != found->end(), InvalidArgument, "Ids must be in Rows, got id {}", id[k]);
         std::memcpy(to, row->second, width);
       }
     }
@@ -201,11 +202,11 @@ Kernel merge_kernel(const KernelArgs& op) {
 AB_OP(merge_ids)
     .doc("Out[i][k] = the row of X whose id, in Rows, is Ids[i][k].")
     .in_list("Ids", "[n, 1] int64")
-    .in_list("Rows", "[m, 1] int64, ids of the rows of each X")
+    .in_list("Rows", "[m, 1] int64, the ids of the rows of each X")
     .in_list("X", "[m, width]")
     .out_list("Out", "[n, width]")
     .infer(infer_merge)
-    .no_grad("used on rows that were fetched")
+    .no_grad("applies to fetched rows")
     .cpu_any(merge_kernel);
 
 }  // namespace

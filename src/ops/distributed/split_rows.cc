@@ -1,4 +1,4 @@
-// Cutting values by rows: into pieces that follow each other, tensors and sparse rows.
+// Splits tensors and sparse rows into consecutive ranges of rows.
 #include <cstring>
 #include <memory>
 #include <numeric>
@@ -14,7 +14,7 @@ namespace {
 
 // ---- split_byref
 
-// The rows of each piece, none where pieces have equally many.
+// The number of rows of each range; empty if all ranges are equal.
 template <class Context> std::vector<int32_t> sections_of(const Context& c) {
   return c.template attr<int32_t>("num") > 0 ? std::vector<int32_t>()
                                              : c.template attr<std::vector<int32_t>>("sections");
@@ -32,16 +32,18 @@ void infer_split(InferContext& c) {
   const int64_t rows = x.shape[0], pieces = c.n_out("Out");
   if (sections.empty()) {
     AB_CHECK(pieces > 0 && (rows < 0 || rows % pieces == 0), ShapeMismatch,
-             "without sections the rows of X must be cut evenly into {} pieces, got X {}", pieces, x.shape.str());
+             "the number of rows of X must be divisible by the number of Out ({}) if sections are not given, got X {}",
+             pieces, x.shape.str());
   } else {
     AB_CHECK(static_cast<int64_t>(sections.size()) == pieces, InvalidArgument,
-             "sections must be as many as Out, {}, got {}", pieces, sections.size());
+             "sections must have one entry for each of the {} Out, got {}", pieces, sections.size());
     int64_t sum = 0;
     for (const int32_t s : sections) {
       AB_CHECK(s >= 0, InvalidArgument, "sections must not be negative, got {}", s);
       sum += s;
     }
-    AB_CHECK(rows < 0 || sum <= rows, ShapeMismatch, "sections add up to {} rows, X is {}", sum, x.shape.str());
+    AB_CHECK(rows < 0 || sum <= rows, ShapeMismatch, "sections must not have more rows than X, got {} and X {}", sum,
+             x.shape.str());
   }
   for (int i = 0; i < pieces; ++i) {
     Shape shape = x.shape;
@@ -65,14 +67,13 @@ Kernel split_kernel(const KernelArgs& op) {
 }
 
 AB_OP(split_byref)
-    .doc("Out[i] = the next sections[i] rows of X; without sections, pieces of equally many rows.")
+    .doc("Out[i] = the next sections[i] rows of X; without sections, equal ranges of rows.")
     .in("X", "[rows, ...]")
     .out_list("Out", "[sections[i], ...]")
-    .attr<std::vector<int32_t>>("sections", {}, "rows of each piece; the rows after the last piece are left out")
-    .attr<int32_t>("num", 0, "above 0: the pieces have equally many rows, whatever sections says; those of Out count",
-                   at_least<int32_t>("num", 0))
+    .attr<std::vector<int32_t>>("sections", {}, "number of rows of each Out; further rows of X are dropped")
+    .attr<int32_t>("num", 0, "above 0: splits X equally over Out and ignores sections", at_least<int32_t>("num", 0))
     .infer(infer_split)
-    .no_grad("used on gradients")
+    .no_grad("applies to gradients")
     .cpu_any(split_kernel);
 
 // ---- split_selected_rows
@@ -80,7 +81,7 @@ AB_OP(split_byref)
 void infer_rows(InferContext& c) {
   const auto& sections = c.attr<std::vector<int64_t>>("height_sections");
   AB_CHECK(static_cast<int>(sections.size()) == c.n_out("Out"), InvalidArgument,
-           "height_sections must be as many as Out, {}, got {}", c.n_out("Out"), sections.size());
+           "height_sections must have one entry for each of the {} Out, got {}", c.n_out("Out"), sections.size());
   const RowPieces cut("height_sections", sections);
   for (int i = 0; i < c.n_out("Out"); ++i) {
     Meta& out = c.out("Out", i);
@@ -114,7 +115,8 @@ Kernel split_rows_kernel(const KernelArgs& op) {
   return [=, x = op.in("X"), out = op.out("Out")](KernelContext& c) {
     const SelectedRows& from = c.value(x).rows();
     for (const int64_t row : from.rows) {
-      AB_CHECK(cut.has(row), InvalidArgument, "row {} of X is not in the {} rows of height_sections", row, cut.rows());
+      AB_CHECK(cut.has(row), InvalidArgument, "X must hold rows below {1}, the sum of height_sections, got {0}", row,
+               cut.rows());
     }
     for (int i = 0; i < out.count; ++i) {
       if (c.wants(out, i)) take_piece(from, cut, static_cast<size_t>(i), &c.value(out, i).as<SelectedRows>());
@@ -124,14 +126,14 @@ Kernel split_rows_kernel(const KernelArgs& op) {
 
 AB_OP(split_selected_rows)
     .doc(
-        "Out[i] = the rows of X in the next height_sections[i] rows of the table, numbered from the first of them. "
-        "Where all of these are -1, the table grows, and Out[i] has the keys whose hash belongs to server i.")
+        "Out[i] = the rows of X in the next height_sections[i] rows of the table, numbered from the first of them. If "
+        "all sections are -1, the table is growable, and Out[i] has the keys whose hash selects server i.")
     .in("X", "sparse rows")
     .takes("X", Holds::kTensorOrRows)
     .out_list("Out", "sparse rows of height height_sections[i]")
-    .attr<std::vector<int64_t>>("height_sections", {}, "rows of the table for each piece, or -1")
+    .attr<std::vector<int64_t>>("height_sections", {}, "number of rows of each shard of the table, or -1")
     .infer(infer_rows)
-    .no_grad("used on gradients")
+    .no_grad("applies to gradients")
     .cpu_any(split_rows_kernel);
 
 }  // namespace

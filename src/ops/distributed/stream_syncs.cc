@@ -1,4 +1,4 @@
-// Waiting for streams of a device. The executor orders what a program computes, so the value passes through.
+// Waits for streams of a device. The executor orders computation, so these ops pass their value through.
 #include "opdef/device_context.h"
 #include "ops/declare/attr_checks.h"
 #include "ops/declare/declare.h"
@@ -22,25 +22,25 @@ Kernel pass_there(const KernelArgs& op) {
 }
 
 AB_OP(c_sync_calc_stream)
-    .doc("Out = X, once it has been computed.")
+    .doc("Out = X, after it has been computed.")
     .in("X", "[...], or sparse rows")
     .takes("X", Holds::kTensorOrRows)
-    .out("Out", "as X")
+    .out("Out", "like X")
     .may_share("X", "Out")
     .infer([](InferContext& c) { c.same_as("Out", "X"); })
-    .no_grad("used on gradients")
+    .no_grad("applies to gradients")
     .cpu_any(pass)
     .device_any(pass_there);
 
 AB_OP(c_sync_comm_stream)
-    .doc("Out = X, once the processes of the ring have computed it.")
+    .doc("Out = X, after the processes of the ring have computed it.")
     .in("X", "[...], or sparse rows")
     .takes("X", Holds::kTensorOrRows)
-    .out("Out", "as X")
+    .out("Out", "like X")
     .may_share("X", "Out")
-    .attr<int32_t>("ring_id", 0, "the group of processes", at_least<int32_t>("ring_id", 0))
+    .attr<int32_t>("ring_id", 0, "id of the ring", at_least<int32_t>("ring_id", 0))
     .infer([](InferContext& c) { c.same_as("Out", "X"); })
-    .no_grad("used on gradients")
+    .no_grad("applies to gradients")
     .cpu_any(pass)
     .device_any(pass_there);
 

@@ -1,4 +1,4 @@
-// Nodes that compute together with other processes: the kernel hands its work to the group's thread and returns.
+// Collective nodes: the kernel submits its work to the thread of the process group and returns.
 #pragma once
 #include <memory>
 #include <string>
@@ -11,7 +11,8 @@
 
 namespace anabranch::distributed {
 
-// The work of one node: memory that stays from step to step, and what the group's thread calls. A run waits for its
+// The work of one node: memory kept from step to step, and the function that the group's thread calls. A run waits for
+// its nodes, so the plan owns this; the group's thread never does, so it never destroys its own group.
 // nodes, so its plan keeps this; the group's thread never does, so that it never ends its own group.
 template <class Work> class Together final : public comm::Job {
  public:
@@ -25,14 +26,14 @@ template <class Work> class Together final : public comm::Job {
     try {
       group->begin(*this);
     } catch (...) {
-      ended(std::current_exception());  // nobody else would
+      ended(std::current_exception());  // no other code completes the node
     }
   }
   void work(comm::Peers& peers) override {
     try {
       work_.run(values_, peers, collective_);
     } catch (...) {
-      // What is still under way must find no memory of this step.
+      // Pending work must not touch this step's memory.
       if (!peers.failure().empty()) collective_ = comm::Collective();
       throw;
     }
@@ -50,8 +51,8 @@ template <class Work> class Together final : public comm::Job {
   Completion completion_;
 };
 
-// A Work has check(context, group), in the executor's thread, which refuses what cannot be before anybody is met, and
-// run(context, peers, collective), in the group's.
+// A Work has check(context, group), which runs in the executor's thread and rejects invalid arguments before any
+// exchange, and run(context, peers, collective), which runs in the group's thread.
 template <class Work> Kernel together(int ring, Work work) {
   auto node = std::make_shared<Together<Work>>(ring, std::move(work));
   return [node](KernelContext& c) { node->begin(c); };

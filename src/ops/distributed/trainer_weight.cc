@@ -1,4 +1,4 @@
-// The weight of a loss gradient where several trainers share a step. Made by the engine, not by layers.
+// The weight of a loss gradient if several workers share a step. Inserted by the engine, not by layers.
 #include "ops/declare/loss_weight.h"
 #include "ops/distributed/pieces.h"
 
@@ -6,10 +6,10 @@ namespace anabranch::distributed::trainer_weight_op {
 namespace {
 
 struct Counts {
-  Tensor mine{Shape{2}, DType::kFloat64};  // elements that the mean counted on this trainer, and its replicas with rows
+  Tensor mine{Shape{2}, DType::kFloat64};  // elements that the mean counted on this worker, and its replicas with rows
 };
 
-// Shares are computed as those of replicas of one process are, so that they have the same bits.
+// Computes shares like those of the replicas of one process, so that they have the same bits.
 void set_weight(const KernelContext& c, In counted, In x, Out out, int replica, const double* all) {
   const double share = counted ? static_cast<double>(c.at(counted, replica).numel()) / (all[0] > 0 ? all[0] : 1)
                                : 1 / (all[1] > 0 ? all[1] : 1);
@@ -39,7 +39,8 @@ Kernel weight_kernel(const KernelArgs& op) {
     const auto answers = std::make_shared<Answers>(1, LaterContext::of(c).take());
     ps::client_of(trainer)->reduce_in_step(servers, meeting, counts->mine, [=](const ps::MessageRef& answer) {
       answers->take(answer, [&](const ps::Message& m) {
-        AB_CHECK(m.parts() == 1 && m.shape(0) == Shape{2}, Internal, "trainer_weight: the server gives no sum");
+        AB_CHECK(m.parts() == 1 && m.shape(0) == Shape{2}, Internal,
+                 "trainer_weight: the server must answer with one sum of two numbers");
         set_weight(values, counted, x, out, replica, reinterpret_cast<const double*>(m.payload(0)));
       });
     });
@@ -50,12 +51,12 @@ Kernel weight_kernel(const KernelArgs& op) {
 
 AB_OP(trainer_weight)
     .doc(
-        "Out = w X (or w when X is not given), where w is the share of one replica of this trainer in the elements of "
-        "Counted over all active replicas of all trainers, or 1 / their number when nothing is counted.")
+        "Out = w X (or w if X is not given), where w is the share of one replica of this worker in the elements of "
+        "Counted over all active replicas of all workers, or 1 / their number if nothing is counted.")
     .with(loss_weight)
-    .attr<int32_t>("trainer_id", 0, "this trainer")
-    .attr<std::vector<std::string>>("servers", {}, "those that get gradients; trainers meet at the first one")
-    .attr<std::string>("meeting", "", "what they call this sum")
+    .attr<int32_t>("trainer_id", 0, "id of this worker")
+    .attr<std::vector<std::string>>("servers", {}, "servers that receive gradients; the first one computes the sum")
+    .attr<std::string>("meeting", "", "name of this sum")
     .effects(kEngineOnly | kCompletesLater)
     .dtype_of_input("X")
     .cpu<float, double>([](auto, const KernelArgs& op) { return weight_kernel(op); });

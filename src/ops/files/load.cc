@@ -1,4 +1,4 @@
-// Variables from files.
+// Loads variables from files.
 #include <cstring>
 #include <string_view>
 
@@ -10,23 +10,23 @@ namespace anabranch::files::load_op {
 namespace {
 
 void load_attrs(OpDef& def) {
-  def.attr<bool>("load_as_fp16", false, "float32 numbers become float16")
+  def.attr<bool>("load_as_fp16", false, "converts float32 to float16")
       .required_attr("file_path", AttrType::kString, "the file")
       .effects(kReaches)
       .infer(known_when_read)
-      .no_grad("reaches files");
+      .no_grad("reads a file");
 }
 
 void check_end(std::string_view rest, const std::string& path) {
-  AB_CHECK(rest.empty(), InvalidArgument, "file {}: {} extra bytes behind the last variable", path, rest.size());
+  AB_CHECK(rest.empty(), InvalidArgument, "file {}: {} extra bytes after the last variable", path, rest.size());
 }
 
-// So many elements from element `seek` on.
+// Elements [seek, seek + product of extents).
 Tensor piece_of(const Tensor& whole, int64_t seek, const std::vector<int64_t>& extents) {
   for (const int64_t e : extents) AB_CHECK(e >= 0, InvalidArgument, "extents of shape must be at least 0, got {}", e);
   const Shape shape(extents);
   AB_CHECK(shape.numel() <= whole.numel() && seek <= whole.numel() - shape.numel(), InvalidArgument,
-           "seek and shape must name elements of the file, of which there are {}, got {} from {} on", whole.numel(),
+           "seek and shape must name elements of the file, which has {}, got shape {} at element {}", whole.numel(),
            shape.str(), seek);
   Tensor piece(shape, whole.dtype());
   const size_t size = dtype_size(whole.dtype());
@@ -42,10 +42,10 @@ void put(const Tensor& loaded, bool half, Value& value) {
 }
 
 AB_OP(load)
-    .doc("Out = the variable of a file. With seek: `shape` elements of it, from that one on.")
-    .out("Out", "a tensor, or sparse rows where the variable is one of those")
-    .attr<int64_t>("seek", int64_t{-1}, "first element; negative: the whole variable")
-    .attr<std::vector<int64_t>>("shape", {}, "of Out, with seek")
+    .doc("Out = the variable stored in a file; with seek, `shape` elements of it, starting at element seek.")
+    .out("Out", "a tensor or sparse rows, as stored")
+    .attr<int64_t>("seek", int64_t{-1}, "first element to read; negative: the whole variable")
+    .attr<std::vector<int64_t>>("shape", {}, "shape of Out; used with seek")
     .with(load_attrs)
     .cpu_any([](const KernelArgs& op) -> Kernel {
       check_path(op.attr<std::string>("file_path"));
@@ -68,9 +68,9 @@ AB_OP(load)
     });
 
 AB_OP(load_combine)
-    .doc("Out = the variables of a file that holds them one behind the other.")
+    .doc("Out = the variables stored one after another in a file.")
     .out_list("Out", "tensors")
-    .attr<bool>("model_from_memory", false, "file_path is not a name, but what a file would hold")
+    .attr<bool>("model_from_memory", false, "file_path holds the contents of the file instead of its name")
     .with(load_attrs)
     .cpu_any([](const KernelArgs& op) -> Kernel {
       const bool memory = op.attr<bool>("model_from_memory");

@@ -1,4 +1,4 @@
-// Variables as files.
+// Saves variables to files.
 #include <memory>
 
 #include "ops/files/streams.h"
@@ -7,18 +7,18 @@ namespace anabranch::files::save_op {
 namespace {
 
 void save_attrs(OpDef& def) {
-  def.attr<bool>("overwrite", true, "a file that is there is replaced; else it is an error")
-      .attr<bool>("save_as_fp16", false, "float32 numbers are written as float16")
-      .required_attr("file_path", AttrType::kString, "the file; folders that are missing are made")
+  def.attr<bool>("overwrite", true, "replaces an existing file; if false, an existing file is an error")
+      .attr<bool>("save_as_fp16", false, "writes float32 as float16")
+      .required_attr("file_path", AttrType::kString, "the file; missing folders are created")
       .effects(kReaches)
-      .no_grad("reaches files");
+      .no_grad("writes a file");
 }
 
 AB_OP(save)
     .doc("Writes a tensor or sparse rows to a file.")
     .in("X", "a tensor or sparse rows")
     .takes("X", Holds::kTensorOrRows)
-    .out_named_only("kLookupTablePath", "not read")
+    .out_named_only("kLookupTablePath", "ignored")
     .with(save_attrs)
     .infer(known_when_read)
     .cpu_any([](const KernelArgs& op) -> Kernel {
@@ -30,10 +30,10 @@ AB_OP(save)
     });
 
 AB_OP(save_combine)
-    .doc("Writes tensors to one file, one behind the other, or to Y.")
+    .doc("Writes tensors one after another to one file, or to Y.")
     .in_list("X", "tensors")
     .out_optional("Y", "RAW: the bytes, with save_to_memory")
-    .attr<bool>("save_to_memory", false, "the bytes go to Y, and no file is written")
+    .attr<bool>("save_to_memory", false, "writes the bytes to Y instead of a file")
     .with(save_attrs)
     .infer([](InferContext& c) {
       c.out("Y").kind = VarKind::kRaw;

@@ -38,7 +38,7 @@ std::string stream_of(const Value& value, const std::string& name, bool as_half)
 void write_file(const std::string& path, bool overwrite, const std::string& bytes) {
   std::error_code ignored;
   AB_CHECK(overwrite || !std::filesystem::exists(path, ignored), InvalidArgument,
-           "file {} is there already, and overwrite is false", path);
+           "overwrite must be true to replace file {}, which exists", path);
   io::FileSet files;
   files.add(path).write(bytes);
   files.commit();

@@ -1,5 +1,5 @@
-// What the ops that reach files share. A path is the program's own: programs from strangers may not hold these ops
-// (opdef/only_computes.h).
+// Shared by the ops that read or write files. A program chooses its own paths, so untrusted programs must not contain
+// these ops (opdef/only_computes.h).
 #pragma once
 #include <string>
 
@@ -9,21 +9,21 @@
 
 namespace anabranch::files {
 
-// Files keep their order, and variables have the shapes that files give them.
+// Kernels run in program order, and outputs take the shapes found in the files.
 inline constexpr unsigned kReaches = kOrdered | kDynamic;
 
-// What a file says is known when it is read.
+// Shapes are known only after the file has been read.
 inline void known_when_read(InferContext& /*c*/) {}
 
 void check_path(const std::string& path);
 
-// The tensor with its float32 numbers as float16; others as they are.
+// The tensor with float32 converted to float16; other dtypes unchanged.
 Tensor as_float16(const Tensor& tensor);
 
-// The stream of a value as files hold it. InvalidArgument: it holds neither a tensor nor sparse rows.
+// Serializes a value in the file format. InvalidArgument: it is neither a tensor nor sparse rows.
 std::string stream_of(const Value& value, const std::string& name, bool as_half);
 
-// A file that takes its place when all of it is written. InvalidArgument: it is there and may not be replaced.
+// A file that appears under its name once it is complete. InvalidArgument: it exists and must not be replaced.
 void write_file(const std::string& path, bool overwrite, const std::string& bytes);
 
 }  // namespace anabranch::files

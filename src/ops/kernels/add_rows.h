@@ -1,4 +1,4 @@
-// Sparse rows added to the table that they are rows of, their repetitions added up first: as if they had been a tensor.
+// Adds sparse rows to their table, after adding up repeated ids, as if they were a dense tensor.
 #pragma once
 #include "core/selected_rows.h"
 #include "opdef/kernel_context.h"
@@ -9,9 +9,12 @@ namespace anabranch {
 inline void add_rows(const SelectedRows& rows, SelectedRows* merged, Tensor* out) {
   const int64_t width = out->row_elems();
   AB_CHECK(rows.value.shape().rank() > 0 && rows.value.numel() == static_cast<int64_t>(rows.rows.size()) * width,
-           ShapeMismatch, "sparse rows {} are added to a tensor {}", rows.value.shape().str(), out->shape().str());
+           ShapeMismatch,
+           "sparse rows must have the row width of the tensor that they are added to, got rows {} and tensor {}",
+           rows.value.shape().str(), out->shape().str());
   for (const int64_t id : rows.rows) {
-    AB_CHECK(id >= 0 && id < out->rows(), InvalidArgument, "row {} of a table of {} rows", id, out->rows());
+    AB_CHECK(id >= 0 && id < out->rows(), InvalidArgument, "sparse rows must name rows of the table, got row {} of {}",
+             id, out->rows());
   }
   merge_rows(rows, merged);
   visit_dtype(out->dtype(), [&]<class T>(TypeTag<T>) {

@@ -1,15 +1,15 @@
-// One tensor added to another: gradients of one variable that are not all there at once.
+// Adds one tensor to another: for gradients of a variable that arrive one after another.
 #pragma once
 #include "opdef/kernel_context.h"
 #include "ops/kernels/flat_loop.h"
 
 namespace anabranch {
 
-// to += from, of float tensors of one shape.
+// to += from, for float tensors of one shape.
 inline void add_tensor(const KernelContext& c, const Tensor& from, Tensor& to) {
   AB_CHECK(from.shape() == to.shape() && from.dtype() == to.dtype(), ShapeMismatch,
-           "gradients of one variable must be alike, got {} {} and {} {}", dtype_name(to.dtype()), to.shape().str(),
-           dtype_name(from.dtype()), from.shape().str());
+           "gradients of one variable must have the same dtype and shape, got {} {} and {} {}", dtype_name(to.dtype()),
+           to.shape().str(), dtype_name(from.dtype()), from.shape().str());
   const auto add = [&]<class T>(TypeTag<T>) {
     const T* x = from.data<T>();
     T* y = to.mutable_data<T>();
@@ -21,7 +21,7 @@ inline void add_tensor(const KernelContext& c, const Tensor& from, Tensor& to) {
   add(TypeTag<float>{});
 }
 
-// The same for an element of an array, which may share its memory with others.
+// The same for an element of an array, which may share memory with others.
 inline void add_to_element(const KernelContext& c, const Tensor& from, Tensor& to) {
   if (to.is_shared()) {
     Tensor own;

@@ -3,7 +3,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/kernels/bfloat16.cc"
 #include "hwy/foreach_target.h"
-// foreach_target.h stands first: it includes this file once for every instruction set
+// foreach_target.h must come first: it includes this file once for every instruction set
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -11,7 +11,7 @@ namespace anabranch::as_bfloat16 {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// The upper half of the bits, after adding just under half of the lower one, and the lowest kept bit for ties.
+// The upper 16 bits, after adding just under half of the lower ones, plus the lowest kept bit for ties.
 void Round(const float* x, int64_t n, uint16_t* out) {
   const hn::ScalableTag<uint32_t> d;
   const hn::Rebind<uint16_t, decltype(d)> half;

@@ -1,4 +1,4 @@
-// Two operands that meet element by element, of which one may stand still: the runs of a broadcasting loop.
+// Elementwise loops over two operands, of which one may have stride 0: the runs of a broadcasting loop.
 #pragma once
 #include <cstdint>
 #include <type_traits>
@@ -7,8 +7,8 @@
 
 namespace anabranch {
 
-// fn(x step, y step) with the steps of a run as constants, so that compilers have vectors for its loop. A step is 1 or
-// 0, not both 0 where there is more than one element.
+// Calls fn(x step, y step) with the steps of a run as constants, so that compilers can vectorize its loop. A step is 1
+// or 0; both are 0 only for a single element.
 template <class Fn> void with_steps(int64_t x_step, int64_t y_step, Fn&& fn) {
   using Step = std::integral_constant<int64_t, 1>;
   using Stay = std::integral_constant<int64_t, 0>;
@@ -16,7 +16,7 @@ template <class Fn> void with_steps(int64_t x_step, int64_t y_step, Fn&& fn) {
   x_step ? fn(Step(), Stay()) : fn(Stay(), Step());
 }
 
-// A loop over n elements; of a few of them the question which vectors there are costs more than it saves.
+// A loop over n elements; for short loops the dispatch on vector width costs more than it saves.
 template <class Walk> void in_wide_run(int64_t n, const Walk& walk) {
   constexpr int64_t kWideRun = 64;
   n >= kWideRun&& has_avx2() ? run_avx2(walk) : walk();

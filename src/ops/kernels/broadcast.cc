@@ -5,7 +5,7 @@
 namespace anabranch {
 namespace {
 
-// Rank without ones at the end, for operands that would not fit otherwise. One axis stays.
+// Rank without trailing ones, for operands that do not fit otherwise. One axis always stays.
 Shape trimmed(const Shape& s, int rank_limit) {
   int rank = s.rank();
   while (rank > 1 && rank > rank_limit && s[rank - 1] == 1) --rank;
@@ -22,7 +22,7 @@ int64_t joint_extent(int64_t a, int64_t b) {
 }  // namespace
 
 int broadcast_axis(const Shape& x, const Shape& y, int axis) {
-  if (x == y) return 0;  // nothing is repeated, so that no axis is looked at
+  if (x == y) return 0;  // equal shapes: axis is irrelevant
   const int rank = std::max(x.rank(), y.rank());
   AB_CHECK(axis >= -1 && axis < std::max(rank, 1), InvalidArgument, "axis must be -1 to {} for {} and {}, got {}",
            rank - 1, x.str(), y.str(), axis);
@@ -59,7 +59,7 @@ NdLoop<3> broadcast_loop(const Shape& out, const Shape& x, const Shape& y, int a
   NdLoop<3> loop;
   for (int i = 0; i < rank; ++i) {
     AB_CHECK((a[i] == out[i] || a[i] == 1) && (b[i] == out[i] || b[i] == 1), ShapeMismatch,
-             "X is {}, Y is {}, the result is {}", x.str(), y.str(), out.str());
+             "X and Y must broadcast to the shape of the result, got {}, {} and {}", x.str(), y.str(), out.str());
     loop.add_axis(out[i], {so[i], a[i] == 1 ? 0 : sa[i], b[i] == 1 ? 0 : sb[i]});
   }
   return loop;

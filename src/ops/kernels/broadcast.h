@@ -1,20 +1,21 @@
-// Shapes of two operands that meet element by element. Fluid's rule: the operand of lower rank is laid at axis `axis`
-// of the other one (-1: aligned at the right end); extents must agree or one of them be 1, which is repeated. Ones at
-// the end of the lower operand that would reach beyond the other are dropped.
+// Broadcasting of two operands by Fluid's rule: the operand of lower rank is aligned with axis `axis` of the other one
+// (-1: with its last axes); extents must be equal or one of them 1, which is repeated. Trailing ones of the lower
+// operand that would exceed the other are dropped.
 #pragma once
 #include "core/shape.h"
 #include "ops/kernels/nd_loop.h"
 
 namespace anabranch {
 
-// The operand's extents laid on the axes of the result, 1 where it has none. InvalidArgument when it does not fit.
+// The operand's extents on the axes of the result, 1 where it has none. InvalidArgument if it does not fit.
 Shape laid_at(const Shape& operand, int rank, int axis);
-// Where the operand of lower rank begins; checks `axis`.
+// The first axis of the operand of lower rank; checks `axis`.
 int broadcast_axis(const Shape& x, const Shape& y, int axis);
-// ShapeMismatch names both shapes. Unknown extents give unknown ones, unless the other operand fixes them.
+// ShapeMismatch names both shapes. An unknown extent makes the result's unknown, unless the other operand determines
+// it.
 Shape broadcast_shape(const Shape& x, const Shape& y, int axis);
 
-// Loop over the result: operand 0 is the result, 1 is x, 2 is y; repeated axes have stride 0.
+// Loop over the result: operand 0 is the result, 1 is x, 2 is y; broadcast axes have stride 0.
 NdLoop<3> broadcast_loop(const Shape& out, const Shape& x, const Shape& y, int axis);
 
 }  // namespace anabranch

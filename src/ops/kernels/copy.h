@@ -1,4 +1,4 @@
-// A tensor's bytes copied into a tensor of the same size, or set to zero.
+// Copies a tensor's bytes to a tensor of the same size, or zeroes them.
 #pragma once
 #include <cstring>
 
@@ -7,7 +7,7 @@
 
 namespace anabranch {
 
-// A row that may be a number or two: the call of a copy would cost more than it does.
+// A row of one or two numbers: calling memcpy would cost more than the copy.
 inline void copy_row(const void* from, size_t bytes, void* to) {
   switch (bytes) {
     case 4: std::memcpy(to, from, 4); return;
@@ -18,7 +18,7 @@ inline void copy_row(const void* from, size_t bytes, void* to) {
   }
 }
 
-// On idle workers; nothing happens where both are one memory.
+// Runs on idle workers; does nothing if both tensors share their memory.
 inline void copy_bytes(const KernelContext& c, const Tensor& from, Tensor* to) {
   AB_CHECK(from.bytes() == to->bytes(), Internal, "{} is copied to {}", from.shape().str(), to->shape().str());
   if (from.raw() == to->raw()) return;

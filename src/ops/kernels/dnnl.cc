@@ -7,7 +7,7 @@
 namespace anabranch {
 namespace {
 
-// The OpenMP runtime that oneDNN was built with, found by name: which one that is belongs to the library's package.
+// The OpenMP runtime of oneDNN, looked up by name: its identity depends on the library's package.
 struct OpenMp {
   int (*get_max_threads)() = nullptr;
   void (*set_num_threads)(int) = nullptr;
@@ -22,7 +22,7 @@ const OpenMp& openmp() {
   return found;
 }
 
-// The pool splits the work: in its threads the library never starts threads of its own.
+// The thread pool splits the work, so oneDNN must not start threads in its workers.
 void prepare_worker() {
   dnnl_stream();
   if (openmp().set_num_threads) openmp().set_num_threads(1);

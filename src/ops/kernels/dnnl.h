@@ -1,5 +1,5 @@
-// What our kernels share of oneDNN: one CPU engine, one stream a thread, and a guard that keeps the library in the
-// calling thread. Work is split over threads by us, by size, so that results do not depend on their number.
+// Shared use of oneDNN: one CPU engine, one stream per thread, and a guard that keeps the library in the calling
+// thread. Kernels split their work over threads themselves, by size, so results do not depend on the number of threads.
 #pragma once
 #include <dnnl.hpp>
 
@@ -10,7 +10,8 @@ namespace anabranch {
 const dnnl::engine& dnnl_engine();
 dnnl::stream& dnnl_stream();  // of the calling thread
 
-// While one lives, OpenMP regions entered by this thread run in this thread alone; what the user had set comes back.
+// While one exists, OpenMP regions entered by this thread run only in this thread; the destructor restores the user's
+// setting.
 class DnnlSingleThread {
  public:
   DnnlSingleThread();

@@ -1,4 +1,4 @@
-// A matrix product of the kernel library for one shape. Not for threads by itself: pieces are.
+// A oneDNN matrix product for one shape. Not thread-safe itself: its slots are.
 #pragma once
 #include <vector>
 
@@ -8,8 +8,7 @@
 
 namespace anabranch {
 
-// A oneDNN primitive for one shape, with a set of memory handles and scratch space for each piece that may run it at
-// the same time as others.
+// A oneDNN primitive for one shape, with memory handles and scratch space for each task that may run it concurrently.
 class DnnlProduct {
  public:
   DnnlProduct(const GemmDims& d, float alpha, Operand operand) {
@@ -40,7 +39,7 @@ class DnnlProduct {
 
   template <class In> void run(size_t piece, const Operands<In, float>& p) {
     Slot& s = slots_[piece];
-    // The library takes inputs by pointers to mutable data; it does not write them.
+    // The library takes inputs through pointers to mutable data, but does not write to them.
     s.a.set_data_handle(const_cast<In*>(p.a));
     s.b.set_data_handle(const_cast<In*>(p.b));
     s.c.set_data_handle(p.out);

@@ -7,7 +7,7 @@
 
 namespace anabranch {
 
-// Elements that are worth handing to another worker: about ten microseconds.
+// Smallest number of elements that is worth a task for another worker: about ten microseconds.
 inline constexpr int64_t kCheapGrain = 32768;  // a load, an addition, a store
 inline constexpr int64_t kMathGrain = 4096;    // exp, log, tanh ...
 
@@ -15,7 +15,7 @@ inline constexpr int64_t kMathGrain = 4096;    // exp, log, tanh ...
 template <class T, class U, class Fn>
 void map(const KernelContext& c, int64_t grain, int64_t n, const T* x, U* out, Fn fn) {
   c.parallel_for(n, grain, [=](int64_t begin, int64_t end) {
-    const Fn own = fn;  // which `out` cannot overlap: what it holds is read once
+    const Fn own = fn;  // a local copy, which `out` cannot alias: its members are read once
     for (int64_t i = begin; i < end; ++i) out[i] = own(x[i]);
   });
 }

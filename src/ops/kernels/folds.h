@@ -1,5 +1,5 @@
-// What becomes of two elements when axes are folded: sums, products, extremes, truth. `start` is what nothing folds to;
-// `Wide` what partial results are kept in.
+// Operations that fold two elements when axes are reduced: sums, products, extremes, logic. `start` is the fold of no
+// elements, `Wide` the type of partial results.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -15,13 +15,13 @@ template <class T> struct FoldSum {
   static constexpr T start = T(0);
   template <class A> AB_HD static A join(A a, A b) {
     if constexpr (std::is_integral_v<A> && !std::is_same_v<A, bool>) {
-      return static_cast<A>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));  // wraps, as integers of NumPy
+      return static_cast<A>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));  // wraps around like NumPy's integers
     } else {
       return a + b;
     }
   }
 };
-// Sums of what becomes of each element before it is folded.
+// Sums over a function of each element.
 template <class T> struct FoldSquares : FoldSum<T> {
   AB_HD static T lift(T x) { return x * x; }
 };

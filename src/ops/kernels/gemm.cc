@@ -26,7 +26,7 @@ GemmDims with_strides(GemmDims d) {
   return d;
 }
 
-// Elements from the first to the last of `batch` stored matrices.
+// Number of elements from the first to the last of `batch` stored matrices.
 int64_t extent(int64_t rows, int64_t cols, int64_t ld, int64_t batch, int64_t stride) {
   return (batch - 1) * stride + (rows - 1) * ld + cols;
 }
@@ -37,7 +37,7 @@ void row_product(const GemmDims& d, float alpha, const Operands<float, float>& p
   for (int64_t j = 0; j < d.n; ++j) p.out[j] *= alpha;
 }
 
-// Of one piece of C, whose first column is `column` of the whole.
+// For one chunk of C, whose first column is `column` of the whole.
 void finish(const GemmEpilogue& e, const GemmDims& d, int64_t column, float* out) {
   if (e.row) simd::add_to_rows(out, d.ld_c, e.row + column, d.m, d.n);
   if (!e.act) return;
@@ -45,7 +45,7 @@ void finish(const GemmEpilogue& e, const GemmDims& d, int64_t column, float* out
   for (int64_t i = 0; i < d.m; ++i) e.act(out + i * d.ld_c, out + i * d.ld_c, d.n);
 }
 
-// Who computes a product: loops of ours, the library, or the loop for one row.
+// The implementation that computes a product: plain loops, the library, or the loop for one row.
 enum class Way { kPlain, kLibrary, kRow };
 
 struct DimsLess {
@@ -58,7 +58,7 @@ struct DimsLess {
 template <class T> struct Gemm<T>::Impl {
   Impl(double factor, Operand o) : alpha(static_cast<T>(factor)), operand(o) {}
 
-  // Pieces of one run come in two shapes: the full one and the shorter last one.
+  // The chunks of one run have two shapes: the full one and the shorter last one.
   void prepare(const GemmDims& d, const Cut& cut, int64_t tasks) {
     if (prepared == d) return;
     if (products.size() >= kMaxShapesKept) products.clear();
@@ -91,7 +91,7 @@ template <class T> struct Gemm<T>::Impl {
     if (cut.along == Cut::kDepth) {
       if constexpr (std::is_same_v<T, float>) return run_depth(c, d, cut, all, way, epilogue);
     }
-    // A task is a run of pieces, long enough to be worth its hand-off when the matrices of a batch are small.
+    // A task is a run of chunks, long enough to be worth another worker if the matrices of a batch are small.
     const int64_t pieces = d.batch * cut.count;
     const double piece_work = std::max(work_of(d), static_cast<double>(d.m * d.n)) / static_cast<double>(cut.count);
     const int64_t per_task = std::max((pieces + 63) / 64, static_cast<int64_t>(Cut::kWorthTwo / 2 / piece_work) + 1);
@@ -114,7 +114,7 @@ template <class T> struct Gemm<T>::Impl {
     });
   }
 
-  // Each piece makes a matrix of its own; they are added up in their order.
+  // Each chunk computes a partial matrix; these are added up in order.
   template <class In>
   void run_depth(const KernelContext& c, GemmDims d, const Cut& cut, const Operands<In, T>& all, Way way,
                  const GemmEpilogue& epilogue) {
@@ -144,7 +144,7 @@ template <class T> struct Gemm<T>::Impl {
 
   T alpha;
   Operand operand;
-  std::vector<T> sums;             // of the pieces of one product
+  std::vector<T> sums;             // of the chunks of one product
   std::vector<uint16_t> a16, b16;  // operands in bfloat16
   GemmDims prepared;
   DnnlProduct *full = nullptr, *last = nullptr;

@@ -1,4 +1,4 @@
-// How one matrix product is cut into pieces for the workers: by its dimensions, never by how many workers there are.
+// Splits one matrix product into chunks for the workers: by its dimensions, never by the number of workers.
 #pragma once
 #include <algorithm>
 
@@ -7,11 +7,11 @@
 
 namespace anabranch {
 
-// One row times a matrix that is stored by rows, at least a vector each: every element of it is used once, so the
-// product takes as long as reading it does.
+// One row times a row-major matrix at least a vector wide: every element is used once, so the product is bound by
+// reading the matrix.
 inline bool is_row_product(const GemmDims& d) { return d.m == 1 && d.n >= 16 && !d.trans_b; }
 
-// In multiply-adds of a product whose operands are used many times.
+// In multiply-adds of a product whose operands are reused many times.
 inline double work_of(const GemmDims& d) {
   constexpr double kRead = 8;  // an element from the second or third cache
   const double work = static_cast<double>(d.m) * static_cast<double>(d.n) * static_cast<double>(d.k);
@@ -19,13 +19,13 @@ inline double work_of(const GemmDims& d) {
 }
 
 struct Cut {
-  // Rows or columns of C, whichever are more; or the sums, of which each piece makes a share.
+  // Splits the longer side of C, or the sums, of which each chunk computes a partial one.
   enum Along { kRows, kColumns, kDepth };
   Along along;
   int64_t step, count;
 
   // In multiply-adds.
-  static constexpr double kPieceWork = 1 << 21;  // large pieces: each packs the operand that it shares
+  static constexpr double kPieceWork = 1 << 21;  // large chunks: each packs the operand that it shares
   static constexpr double kWorthTwo = 1 << 19;   // from here on two workers are faster than one: about 5 us
   static constexpr double kPieceLength = 64;     // rows or columns: shorter ones spend too much on packing
   static constexpr double kMaxPieces = 16;
@@ -44,15 +44,15 @@ struct Cut {
     const double most = std::clamp(static_cast<double>(length) / kPieceLength, 2.0, kMaxPieces);
     return static_cast<int64_t>(std::clamp(work / kPieceWork, work < kWorthTwo ? 1.0 : 2.0, most));
   }
-  // Each keeps a matrix of m n.
+  // Each chunk keeps a matrix of m n elements.
   static int64_t depth_pieces(const GemmDims& d) {
     const double work = static_cast<double>(d.m) * static_cast<double>(d.n) * static_cast<double>(d.k);
     return static_cast<int64_t>(std::clamp(work / kWorthTwo, 2.0, d.m * d.n > (1 << 18) ? 4.0 : 8.0));
   }
 };
 
-// Whether long sums are cut: of rows or columns each piece packs the whole of the operand that it shares, which for the
-// gradient of a weight over many rows is far more than the matrices that shares of the sums are added up in.
+// Whether to split long sums: chunks of rows or columns each pack the whole shared operand, which for the gradient of a
+// weight over many rows is far larger than the matrices of partial sums.
 inline bool sums_in_pieces(const GemmDims& d) {
   const int64_t length = std::max(d.m, d.n);
   if (d.batch != 1 || d.k < 2 * length) return false;

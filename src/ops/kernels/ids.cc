@@ -9,7 +9,7 @@ namespace {
 
 template <class T> bool plausible(T x) { return x == 0 || (std::abs(x) >= T(1e-6) && std::abs(x) < T(1e9)); }
 
-// Ids that were written as floating-point numbers show as huge ones: the likeliest mistake deserves its name.
+// Ids that were written as floats appear as huge integers: the message names this most likely mistake.
 std::string float_remark(int64_t id) {
   const int64_t high = id >> 32;
   if (high == 0 || high == -1) return {};
@@ -25,7 +25,7 @@ std::string float_remark(int64_t id) {
                      is_pair && is_double ? ", or " : "", is_double ? fmt::format("the double {}", one) : "");
 }
 
-// The first id outside [0, height) other than `allowed`; n when there is none.
+// The first id outside [0, height) other than `allowed`; n if there is none.
 int64_t first_wrong(const int64_t* ids, int64_t n, int64_t height, int64_t allowed) {
   for (int64_t i = 0; i < n; ++i) {
     const int64_t id = ids[i];

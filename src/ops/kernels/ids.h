@@ -1,4 +1,4 @@
-// Checks of integer inputs that index something. Always on: a wrong id would read or write foreign memory.
+// Checks of integer inputs used as indices. Always enabled: an invalid id would read or write foreign memory.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -7,18 +7,18 @@
 
 namespace anabranch {
 
-// Raises InvalidArgument for the first id outside [0, height). `allowed` (>= 0) is accepted too; -1 accepts no further
+// Raises InvalidArgument for the first id outside [0, height). `allowed` (>= 0) is accepted too; -1 accepts no other
 // id. what: "sequence_scatter: Ids".
 void check_ids(const char* what, const int64_t* ids, int64_t n, int64_t height, int64_t allowed = -1);
 
-// The ids of one feature, for the message about a wrong one.
+// Names the ids of one feature in error messages.
 struct IdSource {
   std::string op, feature, table;  // type of the op, names of the variables
-  // As `op` names them in its slots Ids and W.
+  // From the slots Ids and W of `op`.
   static IdSource of(const ir::Op& op);
 };
 
-// As check_ids; the message names feature, sample (sequence, or index on the first axis), id and table. `ids` are the
+// Like check_ids; the message names feature, sample (sequence, or index on the first axis), id and table. `ids` are the
 // values of `t` as int64.
 void check_table_ids(const IdSource& source, const Tensor& t, const int64_t* ids, int64_t height, int64_t allowed);
 

@@ -1,6 +1,6 @@
-// A loop over the index space of several strided operands at once: what broadcasting, reducing, transposing, slicing
-// and tiling have in common. Axes are added outermost first; axes of extent 1 vanish and neighbours that every operand
-// walks as one are merged, so most loops end with one or two axes. No heap.
+// A loop over the index space of several strided operands: shared by broadcasting, reducing, transposing, slicing and
+// tiling. Axes are added outermost first; axes of extent 1 vanish, and adjacent axes that every operand traverses
+// without a gap are merged, so most loops end with one or two axes. Allocates nothing on the heap.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -36,7 +36,7 @@ template <int kOperands> class NdLoop {
   Offsets inner_strides() const { return rank_ ? strides_[rank_ - 1] : Offsets{}; }
   int64_t outer() const { return inner() ? total_ / inner() : 0; }
 
-  // fn(offsets) for runs [begin, end) of [0, outer()): where the operands' runs of inner() points begin.
+  // Calls fn(offsets) for runs [begin, end) of [0, outer()), with the offset of each operand's run of inner() points.
   template <class Fn> void each_run(int64_t begin, int64_t end, Fn&& fn) const {
     std::array<int64_t, kMaxRank> index{};
     Offsets at = offsets_of(begin, &index);
@@ -92,7 +92,7 @@ template <int kOperands> class NdLoop {
   std::array<Offsets, kMaxRank> strides_{};
 };
 
-// Elements from one index of an axis to the next, in a dense tensor.
+// Stride of an axis in a dense tensor.
 inline std::array<int64_t, kMaxRank> dense_strides(const Shape& shape) {
   std::array<int64_t, kMaxRank> strides{};
   int64_t step = 1;

@@ -1,4 +1,4 @@
-// Outputs that may be unwanted, as gradients are.
+// Optional outputs, such as gradients that are not requested.
 #pragma once
 #include <algorithm>
 
@@ -6,12 +6,12 @@
 
 namespace anabranch {
 
-// The elements of an output, null where it is not wanted.
+// The elements of an output, null if it is not requested.
 template <class T> T* wanted(const KernelContext& c, Out out) {
   return c.wants(out) ? c[out].template mutable_data<T>() : nullptr;
 }
 
-// The same, set to zero.
+// The same, zeroed.
 template <class T> T* zeroed(const KernelContext& c, Out out) {
   T* to = wanted<T>(c, out);
   if (to) std::fill(to, to + c[out].numel(), T{0});

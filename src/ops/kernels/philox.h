@@ -1,6 +1,6 @@
-// Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011, doi:10.1145/2063384.2063405).
-// A counter-based generator: number i of a draw is a pure function of (key, i), so a tensor is filled by any number of
-// threads, in any order, with the same values.
+// Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011, doi:10.1145/2063384.2063405). A
+// counter-based generator: number i of a draw is a pure function of (key, i), so any number of threads can fill a
+// tensor in any order with the same values.
 #pragma once
 #include <bit>
 #include <cstdint>
@@ -35,7 +35,7 @@ class Philox {
     });
   }
 
-  // fn(from, to, u) for runs that cover [begin, end), u[k] = uniform(from + k).
+  // Calls fn(from, to, u) for runs that cover [begin, end), with u[k] = uniform(from + k).
   template <class Fn> void each_run(int64_t begin, int64_t end, Fn&& fn) const {
     constexpr int64_t kRun = 4 * kUniformBlocks;
     alignas(64) float u[kRun];
@@ -46,11 +46,11 @@ class Philox {
     }
   }
 
-  // Number i of the draw, normal with mean 0 and deviation 1.
+  // Number i of the draw, normal with mean 0 and standard deviation 1.
   double normal(uint64_t i) const { return draw_.normal(i); }
 
-  // out[i - begin] = fn(i, normal(i)) for i in [begin, end). fn(i, z) must rise, or fall, with z throughout: for
-  // float32 z is computed by vectors, and again by the C library where the two may be rounded apart.
+  // out[i - begin] = fn(i, normal(i)) for i in [begin, end). fn(i, z) must be monotonic in z: for float32, vectors
+  // compute z, and the C library recomputes it where the two may round differently.
   template <class T, class Fn> void each_normal(int64_t begin, int64_t end, T* out, Fn&& fn) const {
     if constexpr (std::is_same_v<T, float>) {
       constexpr int64_t kRun = 2 * kUniformBlocks;
@@ -95,7 +95,7 @@ class Philox {
   philox::Draw draw_;
 };
 
-// The key of this run of an op: the factory knows seed and stream, the step knows the rest.
+// The key of this run of an op: seed and stream from the factory, the rest from the step.
 inline RandomKey with_step(RandomKey key, const KernelContext& c) {
   if (key.repeats) return key;
   key.step = c.step;

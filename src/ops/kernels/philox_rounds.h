@@ -12,14 +12,14 @@ namespace anabranch::philox {
 
 using Block = std::array<uint32_t, 4>;
 
-// Finalizer of splitmix64 (Steele et al., OOPSLA 2014, doi:10.1145/2660193.2660195): near keys become far ones.
+// Finalizer of splitmix64 (Steele et al., OOPSLA 2014, doi:10.1145/2660193.2660195): maps close keys far apart.
 AB_HD inline uint64_t mix(uint64_t z) {
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
   z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
   return z ^ (z >> 31);
 }
 
-// turns: of the loops around the op, mixed; 0 outside of loops.
+// iterations: of the enclosing loops, hashed; 0 outside of loops.
 AB_HD inline uint64_t key_of(uint64_t seed, uint64_t stream, uint64_t turns) {
   const uint64_t key = mix(seed ^ mix(stream + 0x9e3779b97f4a7c15u));
   return turns ? mix(key ^ mix(turns)) : key;
@@ -44,7 +44,7 @@ AB_HD inline double to_unit53(uint32_t high, uint32_t low) {
   return static_cast<double>(((uint64_t{high} << 32) | low) >> 11) * 0x1p-53;
 }
 
-// The numbers of one run of an op.
+// The random numbers of one run of an op.
 struct Draw {
   uint64_t key;
   uint32_t step, replica;
@@ -60,8 +60,8 @@ struct Draw {
     const Block b = block(i / 2);
     return i % 2 ? to_unit53(b[2], b[3]) : to_unit53(b[0], b[1]);
   }
-  // Normal numbers 2 index and 2 index + 1, with mean 0 and deviation 1: Box & Muller, doi:10.1214/aoms/1177706645,
-  // with 53-bit uniforms, so that the tails reach beyond eight deviations.
+  // Normal numbers 2 index and 2 index + 1, with mean 0 and standard deviation 1: Box & Muller,
+  // doi:10.1214/aoms/1177706645, with 53-bit uniforms, so that the tails reach beyond eight standard deviations.
   AB_HD std::array<double, 2> normal_pair(uint64_t index) const {
     const Block b = block(index);
     const double radius = std::sqrt(-2.0 * std::log1p(-to_unit53(b[0], b[1])));

@@ -1,5 +1,5 @@
-// Matrix products in plain loops, for Gemm: float64, and what is too small for a library call. k ascends in each sum,
-// so an element is the same sum in whichever loop it is computed.
+// Matrix products in plain loops, for Gemm: float64, and products too small for a library call. k ascends in each sum,
+// so an element is the same sum in every loop variant.
 #pragma once
 #include <algorithm>
 #include <utility>
@@ -13,8 +13,8 @@ template <class In, class T> struct Operands {
   T* out;
 };
 
-// A vector times a matrix of which the rows are columns of B: dot products, four at a time so that none waits for its
-// own last sum.
+// A vector times a matrix whose rows are columns of B: dot products, four at a time, so that none waits for its own
+// previous sum.
 template <class T> void row_of_dots(const GemmDims& d, T alpha, const T* a, int64_t a_col, const T* b, T* out) {
   constexpr int64_t kAtOnce = 4;
   int64_t j = 0;
@@ -37,7 +37,7 @@ template <class T> void row_of_dots(const GemmDims& d, T alpha, const T* a, int6
   }
 }
 
-// Row i of C is the sum of rows of B weighted by row i of A; with B transposed, of dot products.
+// Row i of C is the sum of rows of B weighted by row i of A; if B is transposed, dot products.
 template <class T> void plain_product(const GemmDims& d, T alpha, const Operands<T, T>& p) {
   const int64_t a_row = d.trans_a ? 1 : d.ld_a, a_col = d.trans_a ? d.ld_a : 1;
   for (int64_t i = 0; i < d.m; ++i) {
@@ -59,8 +59,8 @@ template <class T> void plain_product(const GemmDims& d, T alpha, const Operands
   }
 }
 
-// The same product with long inner loops, for plain_product: a column of C as a row of its transpose, and a B of one
-// row as what it is, although it is stored as a column. Each element stays the same sum.
+// The same product with long inner loops, for plain_product: treats a column of C as a row of its transpose, and a
+// one-row B stored as a column as a row. Each element stays the same sum.
 template <class T> void lengthen_loops(GemmDims* d, Operands<T, T>* p) {
   if (d->n == 1 && d->m > 1 && d->ld_c == 1) {
     std::swap(p->a, p->b);

@@ -1,5 +1,5 @@
-// Folding a dense tensor over some of its axes. The order of every sum is fixed by shapes alone. Sums of float32 are
-// taken in short blocks and added up in double, so that their error does not grow with the number of terms.
+// Reduces a dense tensor over some of its axes. The order of every sum depends only on shapes. Sums of float32 use
+// short blocks that are added up in double, so that their error does not grow with the number of terms.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -14,7 +14,7 @@
 
 namespace anabranch {
 
-// n neighbouring elements to one, in parts that do not wait for each other.
+// Folds n adjacent elements to one, with independent partial results.
 template <class Fold, int64_t kParts, class T> typename Fold::Wide fold_parts(const T* x, int64_t n) {
   using Wide = typename Fold::Wide;
   Wide part[kParts];
@@ -30,7 +30,7 @@ template <class Fold, int64_t kParts, class T> typename Fold::Wide fold_parts(co
   return part[0];
 }
 
-// Folds whose order does not matter, or that are taken in double, are cut into more parts where there is much to fold.
+// Folds whose order is irrelevant, or that use double, are split further if there is much to fold.
 template <class Fold, class T> typename Fold::Wide fold_run(const T* x, int64_t n) {
   constexpr int64_t kWideRun = 64;
   if constexpr (std::is_same_v<Fold, FoldSum<float>>) {
@@ -45,7 +45,7 @@ template <class Fold, class T> typename Fold::Wide fold_run(const T* x, int64_t 
   }
 }
 
-// Adds up fn(begin, end) over the pieces of [0, n), in their order.
+// Sums fn(begin, end) over the chunks of [0, n), in order.
 template <class Wide, class Fn> Wide parallel_total(const KernelContext& c, int64_t n, int64_t grain, Fn&& fn) {
   constexpr int64_t kMaxPieces = 64;
   const int64_t piece = std::max((n + kMaxPieces - 1) / kMaxPieces, std::max<int64_t>(grain, 1));
@@ -60,7 +60,7 @@ template <class Wide, class Fn> Wide parallel_total(const KernelContext& c, int6
 
 namespace reduce_detail {
 
-// The axes of a loop over (out, in), apart: those that out walks, and those that are folded.
+// The axes of a loop over (out, in), split into those of out and those that are folded.
 struct Axes {
   NdLoop<2> kept, folded;
   bool runs_folded = true;  // the innermost axis is a folded one
@@ -72,7 +72,7 @@ struct Axes {
   }
 };
 
-// One result: a row of the folded axes.
+// A single result: a row of the folded axes.
 template <class Fold, class T> void fold_row(const NdLoop<2>& folded, const void* in, void* out) {
   using Wide = typename Fold::Wide;
   const T* from = static_cast<const T*>(in);
@@ -85,7 +85,7 @@ template <class Fold, class T> void fold_row(const NdLoop<2>& folded, const void
 
 inline constexpr int64_t kStrip = 128;
 
-// Neighbours in memory belong to different results: a strip of results is filled at once, row after row.
+// Adjacent elements belong to different results: fills a strip of results at once, row after row.
 template <class Fold, class T>
 void plain_strip(const Axes& axes, const T* in, T* out, int64_t out_step, int64_t width) {
   constexpr int64_t kBlockRows = 64;
@@ -112,7 +112,7 @@ void plain_strip(const Axes& axes, const T* in, T* out, int64_t out_step, int64_
   for (int64_t j = 0; j < width; ++j) out[j * out_step] = static_cast<T>(total[j]);
 }
 
-// Floats have vectors of their own there; of other types memory is what most folds wait for.
+// Floats have dedicated vector loops there; folds of other types are mostly bound by memory.
 template <class Fold, class T>
 void fold_strip(const Axes& axes, const void* in, void* out, int64_t out_step, int64_t width) {
   const auto run = [&axes, from = static_cast<const T*>(in), to = static_cast<T*>(out), out_step, width] {
@@ -125,7 +125,7 @@ void fold_strip(const Axes& axes, const void* in, void* out, int64_t out_step, i
   }
 }
 
-// One result of all elements, which lie in a row: the sum of sums of pieces.
+// A single result over all contiguous elements: the sum of chunk sums.
 template <class Fold, class T> void fold_whole(const KernelContext& c, const void* in, int64_t n, void* out) {
   using Wide = typename Fold::Wide;
   const T* from = static_cast<const T*>(in);
@@ -138,13 +138,13 @@ template <class Fold, class T> void fold_nothing(void* out, int64_t n) {
   std::fill_n(static_cast<T*>(out), n, static_cast<T>(Fold::start));
 }
 
-// What a fold is made of: the walk over axes is one for all.
+// The operations of a fold; all folds share one walk over the axes.
 struct FoldLoops {
   int64_t size;  // of an element
   void (*nothing)(void* out, int64_t n);
   void (*row)(const NdLoop<2>& folded, const void* in, void* out);
   void (*strip)(const Axes& axes, const void* in, void* out, int64_t out_step, int64_t width);
-  void (*whole)(const KernelContext& c, const void* in, int64_t n, void* out);  // of sums alone
+  void (*whole)(const KernelContext& c, const void* in, int64_t n, void* out);  // only for sums
 };
 
 template <class Fold, class T> constexpr auto whole_of() {
@@ -164,15 +164,15 @@ void fold_loop(const KernelContext& c, const NdLoop<2>& loop, const FoldLoops& f
 
 }  // namespace reduce_detail
 
-// loop: operand 0 is `out`, with stride 0 on the axes that are folded; operand 1 is `in`, dense. Nothing to fold gives
-// the fold's start value (0 for sums).
+// loop: operand 0 is `out`, with stride 0 on the folded axes; operand 1 is `in`, dense. Without elements the result is
+// the start value of the fold (0 for sums).
 template <class Fold, class T>
 void fold_loop(const KernelContext& c, const NdLoop<2>& loop, const T* in, T* out, int64_t out_numel) {
   reduce_detail::fold_loop(c, loop, reduce_detail::kFoldLoops<Fold, T>, in, out, out_numel);
 }
 
-// Sums `in`, of shape `from`, down to the operand laid on its axes as `to` (extents 1 where it was repeated). T: float,
-// double, int32_t, int64_t.
+// Sums `in`, of shape `from`, to the shape `to` of a broadcast operand on the same axes (extents 1 where it was
+// broadcast). T: float, double, int32_t, int64_t.
 template <class T> void sum_to(const KernelContext& c, const Shape& from, const Shape& to, const T* in, T* out);
 
 }  // namespace anabranch

@@ -3,7 +3,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/kernels/row_product.cc"
 #include "hwy/foreach_target.h"
-// foreach_target.h stands first: it includes this file once for every instruction set
+// foreach_target.h must come first: it includes this file once for every instruction set
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -13,10 +13,10 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Wide = hn::ScalableTag<float>;
 using One = hn::CappedTag<float, 1>;
 
-// Rows of b at a time: the sums are in the first cache, and are read and written once for so many rows.
+// Number of rows of b per pass: the sums stay in the L1 cache and are read and written once per pass.
 constexpr int kRows = 8;
 
-// kCount vectors of sums from column j on, of kTaken rows.
+// kCount vectors of sums from column j on, over kTaken rows.
 template <int kTaken, int kCount, class Tag>
 HWY_INLINE void add_rows(Tag d, const float* weights, const float* b, int64_t ld_b, float* out) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));

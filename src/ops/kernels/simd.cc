@@ -3,7 +3,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/kernels/simd.cc"
 #include "hwy/foreach_target.h"
-// foreach_target.h stands first: it includes this file once for every instruction set
+// foreach_target.h must come first: it includes this file once for every instruction set
 #include "hwy/contrib/math/math-inl.h"
 #include "hwy/highway.h"
 #include "ops/kernels/simd_loop-inl.h"
@@ -14,7 +14,7 @@ namespace anabranch::simd {
 namespace HWY_NAMESPACE {
 HWY_INLINE V number(float x) { return hn::Set(D(), x); }
 
-// A NaN is not below 0 and stays; Max would take its other operand on some machines.
+// A NaN is not below 0 and is kept; Max would return its other operand on some machines.
 void Relu(const float* x, float* out, int64_t n) {
   loop(
       out, n, [](V v) HWY_ATTR { return hn::IfThenZeroElse(hn::Lt(v, hn::Zero(D())), v); }, x);
@@ -33,7 +33,7 @@ void Exp(const float* x, float* out, int64_t n) {
       out, n, [](V v) HWY_ATTR { return exp_of(D(), v); }, x);
 }
 
-// log of 0 is -infinity, of a negative number NaN, of infinity infinity: as in C.
+// log of 0 is -infinity, of a negative number NaN, of infinity infinity, as in C.
 void Log(const float* x, float* out, int64_t n) {
   const V zero = hn::Zero(D()), inf = number(__builtin_inff()), nan = number(__builtin_nanf(""));
   loop(
@@ -56,7 +56,7 @@ void Sigmoid(const float* x, float* out, int64_t n) {
       out, n, [](V v) HWY_ATTR { return sigmoid_of(D(), v); }, x);
 }
 
-// Multiplication and addition stay two roundings: the value is the same on machines with and without FMA.
+// Multiplication and addition round separately: the value is the same on machines with and without FMA.
 void Affine(const float* x, float scale, float bias, float* out, int64_t n) {
   const V s = number(scale), b = number(bias);
   loop(
@@ -108,7 +108,7 @@ void AddToRows(float* x, int64_t stride, const float* row, int64_t rows, int64_t
   for (int64_t i = 0; i < rows; ++i) Add(x + i * stride, row, x + i * stride, n);
 }
 
-// A product, so that a NaN in the gradient goes through.
+// A product, so that a NaN in the gradient propagates.
 void ReluGrad(const float* y, const float* dy, float* dx, int64_t n) {
   loop(
       dx, n, [](V v, V g) HWY_ATTR { return hn::Mul(g, hn::IfThenElseZero(hn::Gt(v, hn::Zero(D())), number(1.0f))); },
@@ -127,9 +127,9 @@ constexpr int64_t kPartials = 8;
 using FoldTag = hn::CappedTag<float, kPartials>;
 using OneTag = hn::CappedTag<float, 1>;
 
-// Eight partial results, in as many vectors as they need: left to the compiler, they are taken apart and put together
-// again for each vector. What does not fill eight is folded apart and joined last.
-//   term(d, i): the numbers from i on, as many as d has lanes;  join(a, b): of each lane
+// Eight partial results, in as few vectors as they need: compilers would take an array of them apart and reassemble it
+// for each vector. The tail is folded separately and joined last.
+//   term(d, i): the numbers from i on, one per lane of d;  join(a, b): lane by lane
 template <class Term, class Join> HWY_INLINE float fold(int64_t n, float start, Term&& term, Join&& join) {
   const FoldTag d;
   const OneTag one;

@@ -1,4 +1,4 @@
-// Further functions of one vector of float32, for simd_functions.cc and for loops that do several things in one pass.
+// Further functions of one float32 vector, for simd_functions.cc and for loops that fuse several operations.
 #if defined(ANABRANCH_SIMD_FUNCTIONS_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef ANABRANCH_SIMD_FUNCTIONS_INL
 #undef ANABRANCH_SIMD_FUNCTIONS_INL
@@ -15,10 +15,10 @@ namespace anabranch::simd {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// y where x is a number, else x.
+// y where x is not NaN, else x.
 template <class D, class V> HWY_INLINE V keep_nan(D, V x, V y) { return hn::IfThenElse(hn::Eq(x, x), y, x); }
 
-// The nearest integer, halves away from zero, as std::round gives it.
+// The nearest integer, halves away from zero, like std::round.
 template <class D, class V> HWY_INLINE V round_half_away(D d, V x) {
   const V cut = hn::Trunc(x), rest = hn::Sub(x, cut), one = hn::Set(d, 1.0f);  // exact
   const V up = hn::IfThenElseZero(hn::Ge(rest, hn::Set(d, 0.5f)), one);
@@ -26,9 +26,9 @@ template <class D, class V> HWY_INLINE V round_half_away(D d, V x) {
   return hn::CopySign(hn::Add(cut, hn::Sub(up, down)), x);
 }
 
-// Newton's steps from a guess by the exponent: a root and a quotient take twice the time. The result is within 2 ulp
-// and, without fused operations, the same on all machines. Zeros, denormals, infinities and what has no root take the
-// long way.
+// Newton's steps from a guess by the exponent: a square root and a division would take twice the time. The result is
+// within 2 ulp and, without fused operations, the same on all machines. Zeros, denormals, infinities and negative
+// numbers use the slow path.
 template <class D, class V> HWY_INLINE V rsqrt_of(D d, V x) {
   const hn::RebindToSigned<D> di;
   const auto plain = hn::And(hn::Ge(x, hn::Set(d, 1.17549435e-38f)), hn::Lt(x, hn::Inf(d)));
@@ -39,7 +39,7 @@ template <class D, class V> HWY_INLINE V rsqrt_of(D d, V x) {
   return hn::IfThenElse(plain, y, hn::Div(hn::Set(d, 1.0f), hn::Sqrt(x)));
 }
 
-// As in C: -infinity at -1, NaN below, infinity of infinity.
+// As in C: -infinity at -1, NaN below, infinity at infinity.
 template <class D, class V> HWY_INLINE V log1p_of(D d, V x) {
   const V low = hn::Set(d, -1.0f), inf = hn::Inf(d);
   const V inside = hn::IfThenElse(hn::Lt(x, inf), hn::Log1p(d, x), x);
@@ -56,7 +56,7 @@ template <class D, class V> HWY_INLINE V softplus_of(D d, V x) {
   return keep_nan(d, x, hn::Add(hn::Max(x, hn::Zero(d)), rest));
 }
 
-// Highway's waves are good to 39000 half turns or so; the few vectors beyond go through the C library.
+// Highway's sine and cosine are accurate up to 39000 half periods or so; the few vectors beyond use the C library.
 inline constexpr float kFarWave = 30000.0f;
 template <class D, class V, class Near, class Far> HWY_INLINE V wave_of(D d, V x, Near&& near, Far&& far) {
   if (HWY_LIKELY(hn::AllTrue(d, hn::Lt(hn::Abs(x), hn::Set(d, kFarWave))))) return near(x);
@@ -94,7 +94,7 @@ template <class D, class V> struct NormalTail {
   }
 };
 
-// Odd: below 1 its series in x^2, fitted to 2e-9; above, 1 less its tail.
+// Odd: below 1 its series in x^2, fitted to 2e-9; above, 1 minus its tail.
 template <class D, class V> HWY_INLINE V erf_of(D d, V x) {
   const V a = hn::Abs(x), one = hn::Set(d, 1.0f), s = hn::Mul(x, x);
   V p = hn::Set(d, 7.847259257687256e-05f);

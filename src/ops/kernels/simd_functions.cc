@@ -3,7 +3,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/kernels/simd_functions.cc"
 #include "hwy/foreach_target.h"
-// foreach_target.h stands first: it includes this file once for every instruction set
+// foreach_target.h must come first: it includes this file once for every instruction set
 #include "hwy/highway.h"
 #include "ops/kernels/simd_functions-inl.h"
 #include "ops/kernels/simd_loop-inl.h"
@@ -48,7 +48,7 @@ AB_UNARY(Gelu, hn::Mul(v, (Normal<D, V>(d, v).below)))
 AB_UNARY_GRAD(SoftplusGrad, sigmoid_of(d, v))
 AB_UNARY_GRAD(ErfGrad, hn::Mul(hn::Set(d, 1.1283791670955126f), exp_of(d, hn::Neg(hn::Mul(v, v)))))
 
-// Far out, where the density is 0, v times it is 0, too, for an infinite v as well.
+// Far out, where the density is 0, v times it must be 0 for an infinite v, too.
 void GeluGrad(const float* x, const float* dy, float* dx, int64_t n) {
   const D d;
   loop(
@@ -61,8 +61,8 @@ void GeluGrad(const float* x, const float* dy, float* dx, int64_t n) {
       x, dy);
 }
 
-// In double precision, e^(y ln x), of which a float32 result keeps all digits. What is not an ordinary power of a
-// number above 0 is the C library's, number by number.
+// In double precision, e^(y ln x), which is exact to all digits of a float32 result. Special cases - bases that are not
+// positive, results that are not normal - use the C library, number by number.
 void Pow(const float* x, const float* y, float* out, int64_t n) {
   const hn::ScalableTag<double> dd;
   const hn::Rebind<float, decltype(dd)> half;
@@ -100,7 +100,7 @@ void LeakyRelu(const float* x, const float* p, float* out, int64_t n) {
   loop(
       out, n, [=](V v) HWY_ATTR { return hn::IfThenElse(hn::Gt(v, zero), v, hn::Mul(a, v)); }, x);
 }
-// Both ends count: with a negative threshold a number may be beyond both.
+// Both thresholds count: with a negative threshold a number may be beyond both.
 void HardShrink(const float* x, const float* p, float* out, int64_t n) {
   const D d;
   const V high = hn::Set(d, p[0]), low = hn::Set(d, -p[0]), zero = hn::Zero(d);
@@ -160,8 +160,8 @@ void Swish(const float* x, const float* p, float* out, int64_t n) {
   loop(
       out, n, [=](V v) HWY_ATTR { return hn::Mul(v, sigmoid_of(d, hn::Mul(b, v))); }, x);
 }
-// tanh(ln(1 + e)) = n / (n + 2) with n = e (e + 2): 1 far before e^2 would overflow. Only a threshold that is low
-// enough for its ends to show takes the long way.
+// tanh(ln(1 + e)) = n / (n + 2) with n = e (e + 2): 1 far before e^2 would overflow. Only a threshold low enough to
+// clip takes the slow path.
 void Mish(const float* x, const float* p, float* out, int64_t n) {
   const D d;
   constexpr float kFar = 20.0f;

@@ -1,6 +1,6 @@
-// More functions of one float32 number as loops, in the widest vectors of the machine (simd.h has those that most
-// kernels use, and says what holds for all of them). Where a true result is infinite or no number, so is the loop's.
-// Errors are a few units of the last place of the result; of erf, gelu and the like 1e-6 relative to it in their tails.
+// More functions of one float32 number as loops in the widest vectors of the machine; the rules of simd.h, which has
+// the most common ones, hold here. If a true result is infinite or NaN, so is the loop's. Errors are a few units in the
+// last place of the result; for erf, gelu and similar functions 1e-6 relative to it in their tails.
 #pragma once
 #include <cstdint>
 
@@ -32,7 +32,7 @@ void erf_grad(const float* x, const float* dy, float* dx, int64_t n);
 
 void pow(const float* x, const float* y, float* out, int64_t n);  // x to the power y, correct to 1 ulp
 
-// With numbers p of the op
+// With the parameters p of the op
 void leaky_relu(const float* x, const float* p, float* out, int64_t n);   // x where x > 0, else p[0] x
 void hard_shrink(const float* x, const float* p, float* out, int64_t n);  // x once for x > p[0], once for x < -p[0]
 void softshrink(const float* x, const float* p, float* out, int64_t n);   // x - p[0] and x + p[0] there
@@ -40,9 +40,9 @@ void stanh(const float* x, const float* p, float* out, int64_t n);        // p[1
 void elu(const float* x, const float* p, float* out, int64_t n);          // max(x, 0) + min(p[0] (e^x - 1), 0)
 void selu(const float* x, const float* p, float* out, int64_t n);         // p[0] times elu with p[1]
 void swish(const float* x, const float* p, float* out, int64_t n);        // x sigmoid(p[0] x)
-// x tanh(s), s = softplus(x); with p[0] > 0, x and e^x stand for s above p[0] and below -p[0]
+// x tanh(s), s = softplus(x); with p[0] > 0, s is x above p[0] and e^x below -p[0]
 void mish(const float* x, const float* p, float* out, int64_t n);
-void soft_relu(const float* x, const float* p, float* out, int64_t n);  // softplus of x within -p[0] and p[0]
+void soft_relu(const float* x, const float* p, float* out, int64_t n);  // softplus of x clipped to [-p[0], p[0]]
 void tanh_gelu(const float* x, const float* p, float* out, int64_t n);  // x / 2 (1 + tanh(p[0] (x + p[1] x^3)))
 
 }  // namespace anabranch::simd

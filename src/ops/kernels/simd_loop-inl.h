@@ -17,8 +17,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 
-// The tail goes through a padded vector and the same function as the body: an element's value does not depend on its
-// place. 1 pads because every function here is defined there.
+// The tail goes through a padded vector and the same function as the body: the value of an element does not depend on
+// its position. Pads with 1 because every function here is defined there.
 template <class Fn, class... Arrays> HWY_INLINE void loop(float* out, int64_t n, Fn&& fn, const Arrays*... in) {
   const D d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));

@@ -1,6 +1,5 @@
-// Functions of one vector of float32 for the loops that Highway compiles once for every instruction set: simd.cc and
-// loops that do several things in one pass. Within 4 ulp of the exact value, tanh
-// within 7; the same bits in all of them.
+// Functions of one float32 vector for the loops that Highway compiles once for every instruction set: simd.cc and loops
+// that fuse several operations. Within 4 ulp of the exact value, tanh within 7; the same bits everywhere.
 #if defined(ANABRANCH_SIMD_MATH_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef ANABRANCH_SIMD_MATH_INL
 #undef ANABRANCH_SIMD_MATH_INL
@@ -16,13 +15,13 @@ namespace anabranch::simd {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Highway's Exp takes any finite value; beyond these ends the true float32 result is 0 or infinity.
+// Highway's Exp takes any finite value; beyond these bounds the true float32 result is 0 or infinity.
 template <class D, class V> HWY_INLINE V exp_of(D d, V x) {
   const V y = hn::Exp(d, hn::Min(hn::Max(x, hn::Set(d, -104.0f)), hn::Set(d, 88.7228f)));
   const V high = hn::IfThenElse(hn::Gt(x, hn::Set(d, 88.7228f)), hn::Set(d, hwy::HighestValue<float>() * 2.0f), y);
   return hn::IfThenElse(hn::Eq(x, x), high, x);
 }
-// x P(x^2) / Q(x^2), fitted to 2e-8 of tanh up to the end beyond which it is 1; 6 ulp with rounding.
+// x P(x^2) / Q(x^2), fitted to 2e-8 of tanh up to the bound beyond which it is 1; 6 ulp with rounding.
 template <class D, class V> HWY_INLINE V tanh_of(D d, V x) {
   const V one = hn::Set(d, 1.0f), end = hn::Set(d, 9.02f);
   const V a = hn::Max(hn::Min(x, end), hn::Neg(end)), s = hn::Mul(a, a);

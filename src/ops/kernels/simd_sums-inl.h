@@ -1,5 +1,5 @@
-// Sums of float32 in the widest vectors of the machine, in sixteen parts whatever their width, as sums.h takes them:
-// the same bits on every machine.
+// Sums of float32 in the widest vectors of the machine, in sixteen partial sums for every width, like sums.h: the same
+// bits on every machine.
 #if defined(ANABRANCH_SIMD_SUMS_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef ANABRANCH_SIMD_SUMS_INL
 #undef ANABRANCH_SIMD_SUMS_INL
@@ -28,7 +28,7 @@ HWY_INLINE SumV padded(const float* from, int64_t count) {
   return hn::Load(SumTag(), buffer);
 }
 
-// The sum of fn of n numbers of each array, in blocks that are added up in double.
+// The sum of fn over n numbers of each array, in blocks that are added up in double.
 template <class Fn, class... Arrays> HWY_INLINE float sum_of(int64_t n, Fn&& fn, const Arrays*... in) {
   const SumTag d;
   double sum = 0;

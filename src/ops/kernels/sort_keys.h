@@ -1,5 +1,5 @@
-// Lines of float32 sorted by keys: whole numbers that rise as the wanted order does, each with its place below it, so
-// that nothing is compared, and equal numbers keep their order.
+// Sorts lines of float32 by keys: integers that ascend in the requested order, each followed by its position, so that
+// no numbers are compared and equal numbers keep their order.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -10,16 +10,15 @@
 
 namespace anabranch {
 
-// Rises as `before` of ops/tensor/ranked.h says: -0 and 0 are one number, NaN stands behind all of them in either
-// order.
+// Ascends like `before` of ops/tensor/ranked.h: -0 and 0 are equal, and NaN sorts after all numbers in both directions.
 inline uint32_t sort_key(float v, bool descending) {
   if (v != v) return ~uint32_t{0};
-  const auto bits = std::bit_cast<uint32_t>(v + 0.0f);  // of -0: 0
+  const auto bits = std::bit_cast<uint32_t>(v + 0.0f);  // -0 becomes 0
   const uint32_t rising = bits & 0x80000000u ? ~bits : bits | 0x80000000u;
   return descending ? ~rising : rising;
 }
 
-// The upper halves of the numbers rise afterwards; those that are equal there keep their order. Byte by byte.
+// Radix sort by the upper halves, byte by byte; equal ones keep their order.
 inline void sort_by_bytes(std::vector<uint64_t>* numbers, std::vector<uint64_t>* scratch) {
   constexpr int kBytes = 4, kValues = 256, kLow = 32;
   std::array<std::array<size_t, kValues>, kBytes> starts{};
@@ -30,7 +29,7 @@ inline void sort_by_bytes(std::vector<uint64_t>* numbers, std::vector<uint64_t>*
   scratch->resize(numbers->size());
   for (int b = 0; b < kBytes; ++b) {
     auto& start = starts[static_cast<size_t>(b)];
-    if (start[byte(numbers->front(), b)] == numbers->size()) continue;  // all have the same one
+    if (start[byte(numbers->front(), b)] == numbers->size()) continue;  // all share one byte
     size_t sum = 0;
     for (size_t& s : start) sum += std::exchange(s, sum);
     for (const uint64_t v : *numbers) (*scratch)[start[byte(v, b)]++] = v;
@@ -38,8 +37,8 @@ inline void sort_by_bytes(std::vector<uint64_t>* numbers, std::vector<uint64_t>*
   }
 }
 
-// The places (the lower halves) of n < 2^32 numbers that stand `step` apart, in the wanted order: in a buffer of the
-// calling thread that only grows.
+// The positions (the lower halves) of n < 2^32 numbers that are `step` apart, in the requested order: in a buffer of
+// the calling thread that only grows.
 inline const std::vector<uint64_t>& sorted_places(const float* line, int64_t step, int64_t n, bool descending) {
   constexpr size_t kWorthBytes = 128;
   thread_local std::vector<uint64_t> numbers, scratch;

@@ -1,4 +1,4 @@
-// Copies elements of whatever type between two strided views. What shape ops do.
+// Copies elements of any type between two strided views, for shape ops.
 #pragma once
 #include "ops/kernels/copy.h"
 #include "ops/kernels/nd_loop.h"
@@ -17,7 +17,7 @@ template <class Fn> decltype(auto) visit_size(size_t bytes, Fn&& fn) {
 
 namespace copy_detail {
 
-// Two inner axes of which the target walks one and the source the other with stride 1: squares that fit the cache.
+// Two inner axes with stride 1 in the target and in the source, respectively: copied in squares that fit the cache.
 template <class E>
 void transpose_block(const E* from, int64_t from_row, E* to, int64_t to_row, int64_t rows, int64_t cols) {
   constexpr int64_t kSquare = 16;
@@ -42,7 +42,7 @@ template <class E> void strided_copy(const KernelContext& c, const NdLoop<2>& lo
     const int64_t rows = loop.extent(last - 1), cols = loop.extent(last);
     NdLoop<2> blocks;
     for (int i = 0; i < last - 1; ++i) blocks.add_axis(loop.extent(i), loop.strides(i));
-    // Slabs of rows are tasks, so that one large matrix is cut as well as many small ones.
+    // Slabs of rows are tasks, so one large matrix is split like many small ones.
     constexpr int64_t kSlab = 64;
     const int64_t slabs = (rows + kSlab - 1) / kSlab, to_row = loop.strides(last - 1)[0],
                   from_row = loop.strides(last)[1];
@@ -74,7 +74,7 @@ template <class E> void strided_copy(const KernelContext& c, const NdLoop<2>& lo
   });
 }
 
-// Offsets are those of the first element that the loop meets.
+// Offsets are those of the first element of the loop.
 inline void strided_copy(const KernelContext& c, const NdLoop<2>& loop, const Tensor& from, int64_t from_offset,
                          Tensor* to, int64_t to_offset) {
   AB_CHECK(from.dtype() == to->dtype(), Internal, "elements of {} are copied to {}", dtype_name(from.dtype()),
@@ -86,7 +86,7 @@ inline void strided_copy(const KernelContext& c, const NdLoop<2>& loop, const Te
   });
 }
 
-// The loop that copies back: source and target change places.
+// The loop of the inverse copy: swaps source and target.
 inline NdLoop<2> turned(const NdLoop<2>& loop) {
   NdLoop<2> back;
   for (int i = 0; i < loop.rank(); ++i) back.add_axis(loop.extent(i), {loop.strides(i)[1], loop.strides(i)[0]});

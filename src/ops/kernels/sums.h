@@ -1,5 +1,5 @@
-// Sums of terms in a fixed order: sixteen partial sums whatever the vector width of the machine, so that no term waits
-// for the one before it and compilers have vectors for them.
+// Sums of terms in a fixed order: sixteen partial sums for every vector width, so that no term waits for the previous
+// one and compilers can vectorize.
 #pragma once
 #include <cstdint>
 
@@ -16,7 +16,7 @@ template <class T, class Term> T sum_of(int64_t n, Term&& term) {
     for (; i + kPartials <= to; i += kPartials) {
       for (int64_t k = 0; k < kPartials; ++k) part[k] += term(i + k);
     }
-    int64_t k = 0;  // what does not fill all parts, as far as it goes by vectors
+    int64_t k = 0;  // the remainder, as far as whole vectors cover it
     for (int64_t width = kPartials / 2; width >= 4; width /= 2) {
       if (to - i - k < width) continue;
       for (int64_t j = 0; j < width; ++j) part[k + j] += term(i + k + j);

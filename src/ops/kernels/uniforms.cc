@@ -5,7 +5,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/kernels/uniforms.cc"
 #include "hwy/foreach_target.h"
-// foreach_target.h stands first: it includes this file once for every instruction set
+// foreach_target.h must come first: it includes this file once for every instruction set
 #include "hwy/contrib/math/math-inl.h"
 #include "hwy/highway.h"
 
@@ -67,7 +67,7 @@ void UniformBlocks(const PhiloxKey& key, uint64_t first, float* out) {
   });
 }
 
-// The numbers of the blocks' first and second halves. Words become numbers as signed ones, which all machines convert:
+// The numbers of the blocks' first and second halves. Converts the bits as signed integers, which all machines support:
 // 2^31 less, added afterwards. All steps are exact.
 HWY_INLINE void halves(const PhiloxKey& key, uint64_t first, double* u, double* v) {
   const hn::ScalableTag<double> dd;
@@ -102,8 +102,8 @@ void Uniform53Blocks(const PhiloxKey& key, uint64_t first, double* out) {
   }
 }
 
-// 1 - u is exact. Logarithm, root, waves and products together are off by less than 2^-48 of the radius, and so are
-// those of the C library; the margin has room for both. Around 0 it reaches across 0.
+// 1 - u is exact. Logarithm, root, sine and products together are off by less than 2^-48 of the radius, and so are
+// those of the C library; the margin covers both. Around 0 it extends across 0.
 void NearNormalBlocks(const PhiloxKey& key, uint64_t first, double* z, double* margin) {
   const hn::ScalableTag<double> d;
   HWY_ALIGN double u[kUniformBlocks], v[kUniformBlocks];

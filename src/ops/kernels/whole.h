@@ -1,4 +1,4 @@
-// Real numbers cut to integers, with one result for those that have none, as processors give it.
+// Truncates floating-point numbers to integers, with the result of x86 processors for numbers out of range.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace anabranch {
 
-// Cut towards zero. NaN and what is outside of int32 (of int64, for that) become the least integer there; narrower
-// types keep the low bits.
+// Truncates towards zero. NaN and numbers outside of int32 (or int64) become its least value; narrower types keep the
+// low bits.
 template <class T, class Real> AB_HD T whole(Real x) {
   using Wide = std::conditional_t<(sizeof(T) < sizeof(int64_t)), int32_t, int64_t>;
   const Real limit = std::ldexp(Real(1), std::numeric_limits<Wide>::digits);

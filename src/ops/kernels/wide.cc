@@ -6,7 +6,7 @@ namespace anabranch {
 
 bool has_avx2() {
 #if defined(HWY_AVX2)
-  // Asked once: Highway asks the processor each time, and in a virtual machine that is a question to its host.
+  // Cached: Highway queries the processor each time, which in a virtual machine traps to the host.
   static const bool has = (hwy::SupportedTargets() & HWY_AVX2) != 0;
   return has;
 #else

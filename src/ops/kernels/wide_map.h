@@ -1,5 +1,5 @@
-// The loops of flat_loop.h in the wider vectors of a machine that has them: for functions of a few operations, where
-// vectors of 16 bytes are slower than the memory.
+// The loops of flat_loop.h in wider vectors: for functions of a few operations, where 16-byte vectors are slower than
+// memory.
 #pragma once
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/wide.h"
@@ -11,7 +11,7 @@ template <class T, class U, class Fn>
 void wide_map(const KernelContext& c, int64_t grain, int64_t n, const T* x, U* out, Fn fn) {
   c.parallel_for(n, grain, [=](int64_t begin, int64_t end) {
     in_wide_vectors([=] {
-      const Fn own = fn;  // which `to` cannot overlap, nor the pointers: what they hold is read once, bytes or not
+      const Fn own = fn;  // a local copy, which neither `to` nor its pointers can alias: members are read once
       const T* from = x;
       U* to = out;
       for (int64_t i = begin; i < end; ++i) to[i] = own(from[i]);

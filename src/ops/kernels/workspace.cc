@@ -10,16 +10,16 @@
 namespace anabranch {
 namespace {
 
-constexpr size_t kStores = 64;  // kernels that run at once; more of them have memory of their own while they run
+constexpr size_t kStores = 64;  // kernels that run at once; further kernels allocate while they run
 constexpr size_t kLine = 64;
 
 }  // namespace
 
 struct Workspace::Store {
   std::atomic<bool> taken{false};
-  std::vector<std::shared_ptr<void>> blocks;  // the last one is that in use
+  std::vector<std::shared_ptr<void>> blocks;  // the last one is in use
   size_t size = 0, used = 0;                  // of the last block
-  size_t wanted = 0;                          // bytes of all of them
+  size_t wanted = 0;                          // bytes requested in total
 
   void* take(size_t bytes) {
     const size_t rounded = std::max(kLine, (bytes + kLine - 1) / kLine * kLine);
@@ -34,7 +34,7 @@ struct Workspace::Store {
     return static_cast<char*>(blocks.back().get()) + used - rounded;
   }
 
-  // What came in several blocks comes in one of their size next time.
+  // A request that needed several blocks gets one of their total size next time.
   void give_back() {
     if (blocks.size() > 1) {
       blocks.clear();
@@ -44,13 +44,13 @@ struct Workspace::Store {
   }
 };
 
-// Never destroyed: a kernel may be at work while the process ends.
+// Never destroyed: a kernel may be running while the process ends.
 Workspace::Store* Workspace::stores() {
   static Store* const all = new Store[kStores];
   return all;
 }
 
-// The first one that is free, so that one after the other takes the same.
+// The first free one, so that successive kernels share one.
 Workspace::Workspace() : store_(nullptr) {
   for (size_t i = 0; i < kStores && !store_; ++i) {
     Store& s = stores()[i];

@@ -1,9 +1,9 @@
-// Memory that a kernel needs only while it runs. What kernels keep for themselves adds up over the ops of a program and
-// over programs; this is taken from a few stores of the process, as many as kernels run at the same time, which only
-// grow. Once they are as large as they need to be, nothing is allocated, and no lock is taken.
+// Memory that a kernel needs only while it runs. Memory that each kernel keeps would add up over the ops of a program
+// and over programs; this comes from a few stores of the process, as many as kernels run at the same time, which only
+// grow. Once they are large enough, nothing is allocated, and no lock is taken.
 //
 //   Workspace room;                                // in the kernel
-//   float* rows = room.get<float>(n * width);      // until room goes; whatever is there
+//   float* rows = room.get<float>(n * width);      // valid while room exists; uninitialized
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -17,7 +17,7 @@ class Workspace {
   Workspace(const Workspace&) = delete;
   Workspace& operator=(const Workspace&) = delete;
 
-  // n elements, at the begin of a cache line.
+  // n elements, aligned to a cache line.
   template <class T> T* get(int64_t n) { return static_cast<T*>(take(static_cast<size_t>(n) * sizeof(T))); }
 
  private:

@@ -1,4 +1,4 @@
-// Samples are drawn to the centers of their classes, and centers to their samples.
+// Pulls samples to the centers of their classes, and centers to their samples.
 #include <algorithm>
 #include <memory>
 #include <vector>
@@ -78,17 +78,17 @@ template <class T> Kernel forward(const KernelArgs& op) {
 AB_OP(center_loss)
     .doc(
         "Loss[i] = |X[i] - Centers[Label[i]]|^2 / 2. Each center moves by CenterUpdateRate times the sum of its "
-        "samples' distances, over one more than their number.")
+        "samples' distances / (1 + their number).")
     .source("Wen et al., ECCV 2016, doi:10.1007/978-3-319-46478-7_31")
     .in("X", "[N, D] float")
     .in("Label", "[N, 1] int64 below the number of centers")
     .in("Centers", "[clusters, D]")
     .in("CenterUpdateRate", "[1]")
     .out("CentersOut", "Centers, updated in place")
-    .out("SampleCenterDiff", "[N, D]: X - its centers")
-    .out("Loss", "[N, 1]; carries the sequences of X")
-    .attr<int32_t>("cluster_num", 0, "number of centers; the extent of Centers counts")
-    .attr<bool>("need_update", true, "move the centers")
+    .out("SampleCenterDiff", "[N, D]: X - Centers[Label]")
+    .out("Loss", "[N, 1]; with the LoD of X")
+    .attr<int32_t>("cluster_num", 0, "ignored: Centers gives the number of centers")
+    .attr<bool>("need_update", true, "moves the centers")
     .dtype_of_input("X")
     .infer(infer_center)
     .grad_reads({"X"}, {"SampleCenterDiff"})

@@ -1,4 +1,4 @@
-// Losses over a few rows of a class table for each sample: scores x_i . w_c + b_c and their gradients.
+// Losses over a few rows of a class table per sample: scores x_i . w_c + b_c and their gradients.
 #pragma once
 #include <algorithm>
 #include <initializer_list>
@@ -14,7 +14,7 @@ namespace anabranch::loss {
 template <class T> struct ClassTable {
   const T *rows, *bias;  // bias may be null
   int64_t width;
-  bool shared = RowLocks::shared();  // rows are held while they are read
+  bool shared = RowLocks::shared();  // locks rows while they are read
   T score(const T* x, int64_t row) const {
     const RowLocks::Hold hold(rows, row, shared);
     T sum = bias ? bias[row] : T{0};
@@ -24,8 +24,8 @@ template <class T> struct ClassTable {
   }
 };
 
-// Gradients of scores, spread to samples, table and bias in the order in which they are added. Any of the three may be
-// unwanted. A sparse gradient of the table has one row for each score.
+// Propagates gradients of scores to samples, table and bias, in the order in which they are added. Any of the three may
+// be null. A sparse gradient of the table has one row per score.
 template <class T> class ScoreGradients {
  public:
   ScoreGradients(const ClassTable<T>& table, int64_t height) : table_(table), height_(height) {}
@@ -95,7 +95,7 @@ inline void check_class_table(const InferContext& c, const char* x, const char* 
 inline void check_as_many_rows(const InferContext& c, const char* slot, const char* other) {
   const Shape &a = c.in(slot).shape, &b = c.in(other).shape;
   AB_CHECK(a[0] == b[0] || a[0] == kUnknown || b[0] == kUnknown, ShapeMismatch,
-           "{} and {} must have as many rows, got {} and {}", slot, other, a.str(), b.str());
+           "{} and {} must have the same number of rows, got {} and {}", slot, other, a.str(), b.str());
 }
 
 inline void check_integers(const InferContext& c, const char* slot) {
@@ -103,7 +103,7 @@ inline void check_integers(const InferContext& c, const char* slot) {
   check_ids_dtype(c, slot);
 }
 
-// Of a gradient op with the attributes of a table: the gradients of tables are rows where is_sparse says so.
+// For a gradient op with the attributes of a table: gradients of tables are sparse rows if is_sparse is set.
 inline void infer_table_gradients(InferContext& c, std::initializer_list<const char*> gradients) {
   infer_gradient(c);
   for (const char* slot : gradients) {
@@ -111,9 +111,9 @@ inline void infer_table_gradients(InferContext& c, std::initializer_list<const c
   }
 }
 
-// Of tables that Fluid may keep on parameter servers.
+// For tables that Fluid may keep on parameter servers.
 inline void table_attrs(OpDef& def) {
-  def.attr<bool>("is_sparse", false, "the gradient of the table holds the touched rows only")
+  def.attr<bool>("is_sparse", false, "the gradient of the table holds only the touched rows")
       .ignores("remote_prefetch", false)
       .ignores("trainer_id", int32_t{0})
       .ignores("height_sections", std::vector<int64_t>{})

@@ -1,4 +1,4 @@
-// What losses over classes share: labels and their shapes.
+// Shared by losses over classes: labels and their shapes.
 #pragma once
 #include <algorithm>
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace anabranch::loss {
 
-// Labels are one class for each sample, inside [0, classes) or `ignored` (0: none is, for 0 is a class).
+// Labels must be one class per sample, in [0, classes) or equal to `ignored` (0: ignores none, because 0 is a class).
 inline void check_labels(const int64_t* label, int64_t n, int64_t classes, int64_t ignored = 0) {
   for (int64_t i = 0; i < n; ++i) {
     if (static_cast<uint64_t>(label[i]) < static_cast<uint64_t>(classes) || label[i] == ignored) [[likely]]
@@ -22,10 +22,10 @@ inline void check_labels(const int64_t* label, int64_t n, int64_t classes, int64
   }
 }
 
-// The same of kernels that take ClassArgs.
+// The same check for kernels that take ClassArgs.
 inline auto wrong_label() { return device_fault(1, "Label of sample {} must be one of the classes (<Label>)"); }
 
-// Shape rules of (predictions, labels) with the classes on `axis`; gives the shape of one value for each sample.
+// Shape rules of (predictions, labels) with the classes on `axis`; returns the shape of one value per sample.
 inline Shape infer_classes(const InferContext& c, const char* x_slot, bool soft, int64_t axis) {
   const Shape &x = c.in(x_slot).shape, &label = c.in("Label").shape;
   const int a = normal_axis(axis, x.rank(), "axis");
@@ -38,7 +38,7 @@ inline Shape infer_classes(const InferContext& c, const char* x_slot, bool soft,
            x.str(), label.str());
   if (soft) {
     check_same_dtype(c, "Label", x_slot);
-  } else if (c.runtime() || !Flags::exact_fluid()) {  // the original finds labels of floats when they arrive
+  } else if (c.runtime() || !Flags::exact_fluid()) {  // Fluid 1.8.5 rejects float labels only at run time
     check_ids_dtype(c, "Label");
   }
   return one;

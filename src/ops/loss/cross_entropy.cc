@@ -1,5 +1,5 @@
-// Cross entropy of probabilities: -log of the label's one, or weighted by soft labels. cross_entropy2 keeps the
-// label's probability for its gradient, so that X itself may be forgotten.
+// Cross entropy of probabilities: -log of the label's probability, or weighted by soft labels. cross_entropy2 keeps the
+// label's probability for its gradient, so X can be freed.
 #include <memory>
 
 #include "ops/device/launch_loss.h"
@@ -17,7 +17,7 @@ template <class T> struct HardLabels {  // checked labels of one run
   }
 };
 
-// One value for each sample; without a last axis where Label has none.
+// The shape of one value per sample; without a last axis if Label has none.
 Shape infer_losses(const InferContext& c, bool soft) {
   const Shape one = infer_classes(c, "X", soft, -1);
   return c.in("Label").shape.rank() < one.rank() ? one.slice(0, one.rank() - 1) : one;
@@ -53,7 +53,7 @@ template <class T> Kernel soft_backward(In x, In label, In dy, Out dx) {
   };
 }
 
-// Y, and MatchX where it is wanted.
+// Y, and MatchX if it is requested.
 template <class T> Kernel hard_forward(const KernelArgs& op, In x, In label, Out y, Out match) {
   const int64_t ignored = op.attr<int32_t>("ignore_index");
   const auto scratch = std::make_shared<Tensor>();
@@ -71,7 +71,7 @@ template <class T> Kernel hard_forward(const KernelArgs& op, In x, In label, Out
   };
 }
 
-// own: for each sample, the probability of its label; x: all of them. One of the two is given.
+// own: for each sample, the probability of its label; x: all probabilities. Exactly one of the two is given.
 template <class T> Kernel hard_backward(const KernelArgs& op, In x, In own, In label, In dy, Out dx) {
   const int64_t ignored = op.attr<int32_t>("ignore_index");
   const auto scratch = std::make_shared<Tensor>();
@@ -93,7 +93,7 @@ template <class T> Kernel hard_backward(const KernelArgs& op, In x, In own, In l
 
 bool is_soft(const KernelArgs& op) { return op.op().has_attr("soft_label") && op.attr<bool>("soft_label"); }
 
-// Y, and MatchX where it is wanted.
+// Y, and MatchX if it is requested.
 template <class T> Kernel forward_there(const KernelArgs& op, Out match) {
   return [kernel = device::ByLabel::of<T>("cross_entropy", is_soft(op)), x = op.in("X"), label = op.in("Label"),
           y = op.out("Y"), match, ignored = int64_t{op.attr<int32_t>("ignore_index")}](KernelContext& c) {
@@ -107,7 +107,7 @@ template <class T> Kernel forward_there(const KernelArgs& op, Out match) {
   };
 }
 
-// One of x and own is given, as on the CPU.
+// Exactly one of x and own is given, as on the CPU.
 template <class T> Kernel backward_there(const KernelArgs& op, In x, In own) {
   return [kernel = device::ByLabel::of<T>("cross_entropy_grad", is_soft(op)), x, own, label = op.in("Label"),
           dy = op.in("Y@GRAD"), dx = op.out("X@GRAD"),
@@ -126,10 +126,10 @@ template <class T> Kernel backward_there(const KernelArgs& op, In x, In own) {
 AB_OP(cross_entropy)
     .doc("Y = -log X[label], or with soft_label -sum(Label log X) over the last axis; 0 where Label is ignore_index.")
     .in("X", "[N, ..., classes] probabilities")
-    .in("Label", "[N, ..., 1] or [N, ...] int64; with soft_label as X")
+    .in("Label", "[N, ..., 1] or [N, ...] int64; with soft_label like X")
     .out("Y", "[N, ..., 1]")
     .attr<bool>("soft_label", false, "labels are distributions")
-    .attr<int32_t>("ignore_index", -100, "label that does not count")
+    .attr<int32_t>("ignore_index", -100, "label to ignore")
     .dtype_of_input("X")
     .infer([](InferContext& c) {
       c.set_out("Y", infer_losses(c, c.attr<bool>("soft_label")), c.in("X").dtype);
@@ -195,10 +195,10 @@ AB_OP(cross_entropy2)
     .doc("Y = -log X[label]; 0 where Label is ignore_index. Keeps X[label] for the gradient instead of X.")
     .in("X", "[N, ..., classes] probabilities")
     .in("Label", "[N, ..., 1] or [N, ...] int64")
-    .out("Y", "[N, ..., 1], or [N, ...] as Label")
-    .out_intermediate("XShape", "[N, ..., classes, 0]: the shape of X, without data")
-    .out_intermediate("MatchX", "as Y: X[label]")
-    .attr<int32_t>("ignore_index", -100, "label that does not count")
+    .out("Y", "[N, ..., 1], or [N, ...] like Label")
+    .out_intermediate("XShape", "[N, ..., classes, 0]: only its shape is used")
+    .out_intermediate("MatchX", "like Y: X[label]")
+    .attr<int32_t>("ignore_index", -100, "label to ignore")
     .dtype_of_input("X")
     .infer(infer_second)
     .grad([](GradContext& g) {
@@ -222,8 +222,8 @@ AB_OP(cross_entropy_grad2)
     .in("Label", "Label of cross_entropy2")
     .in("MatchX", "X[label]")
     .in("XShape", "the shape of X and a 0")
-    .in("Y@GRAD", "as Y")
-    .out("X@GRAD", "as X")
+    .in("Y@GRAD", "like Y")
+    .out("X@GRAD", "like X")
     .dtype_of_input("Y@GRAD")
     .infer(infer_second_grad)
     .no_grad(kNoSecondOrder)

@@ -1,11 +1,11 @@
-// Cross entropy of probabilities on devices: "cross_entropy/<x>/<label>" and "_grad", where a label type equal to x's
+// Cross entropy of probabilities on devices: "cross_entropy/<x>/<label>" and "_grad"; a label type equal to that of x
 // means distributions.
 #include "ops/loss/logistic.h"
 #include "ops/nn/class_line.h"
 
 namespace anabranch::device {
 
-// y: the loss of each sample; `loss`, where it is wanted: the probability of its label, 1 of ignored ones.
+// y: the loss of each sample; `loss`, if requested: the probability of its label, 1 for ignored ones.
 struct CrossEntropy {
   using Args = ClassArgs;
   template <class T, class Label> struct Body {
@@ -42,7 +42,7 @@ struct CrossEntropy {
   }
 };
 
-// y: the gradient of the probabilities. They are x, or those of the labels alone are `own`.
+// y: the gradient of the probabilities. These are x, or only those of the labels, `own`.
 struct CrossEntropyGrad {
   using Args = ClassArgs;
   template <class T, class Label> struct Body {

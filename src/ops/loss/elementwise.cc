@@ -1,4 +1,4 @@
-// Losses of every element alone, from predictions and labels of one shape. A loss is a struct with
+// Elementwise losses of predictions and labels of one shape. A loss is a struct with
 //   T value(T x, T y) const         the loss of prediction x and label y
 //   T slope(T x, T y) const         its derivative by x
 #include <string>
@@ -17,7 +17,7 @@ template <class T> struct LogLoss {
   T epsilon;
   T value(T p, T y) const { return log_loss(p, y, epsilon); }
   T slope(T p, T y) const { return log_loss_slope(p, y, epsilon); }
-  // value() with vectors for the logarithms.
+  // value() with vectorized logarithms.
   void run(const float* p, const float* y, float* out, int64_t begin, int64_t end) const {
     const auto of = [p, e = epsilon](int64_t i) { return p[i] + e; };
     const auto of_rest = [p, e = epsilon](int64_t i) { return 1 - p[i] + e; };
@@ -40,7 +40,7 @@ template <class T> struct Hinge {
   }
 };
 
-// Each logarithm counts as -100 at least.
+// Bounds each logarithm below by -100.
 template <class T> struct BinaryCrossEntropy {
   static T bounded_log(T p) { return std::max(std::log(p), T{-100}); }
   static void check(T p) {
@@ -68,7 +68,7 @@ template <class T> struct BinaryCrossEntropy {
 };
 
 template <class T> struct TeacherStudent {
-  T low, high;  // the teacher's gradient is cut off where x is outside
+  T low, high;  // bounds outside of which the teacher's gradient is zero
   T value(T x, T y) const { return teacher_student(softplus(x), x, y); }
   void run(const float* x, const float* y, float* out, int64_t begin, int64_t end) const {
     each_tile(
@@ -90,11 +90,11 @@ struct Row {
     const char *name, *doc;
   } x, y, out;
   bool grad_has_lod = false;
-  const char* kernel = nullptr;  // of devices, and the attributes that it takes
+  const char* kernel = nullptr;  // device kernel, and the attributes that it takes
   device::NumbersOf numbers = {};
 };
 
-// The kernel of devices that makes y, from the gradient dy where that is named.
+// The device kernel that computes y, from the gradient dy if one is named.
 auto there(const Row& row, const char* suffix, const std::string& dy, const std::string& y) {
   return [=](auto tag, const KernelArgs& op) -> Kernel {
     return device::ElementLoss<typename decltype(tag)::type>(std::string(row.kernel) + suffix, op.in(row.x.name),
@@ -103,7 +103,7 @@ auto there(const Row& row, const char* suffix, const std::string& dy, const std:
   };
 }
 
-// make(tag, op) gives the loss for the type of the tag.
+// make(tag, op) returns the loss for the type of the tag.
 template <class Make> void declare_backward(const Row& row, Make make) {
   const std::string x = row.x.name, y = row.y.name, dx = x + "@GRAD", dout = row.out.name + std::string("@GRAD");
   OpDef& def = declare_gradient(row.type, __FILE__);
@@ -160,10 +160,10 @@ void declare_losses() {
                })
       .attr<float>("epsilon", 1.0e-4f, "keeps the logarithms finite");
   declare_loss({.type = "bce_loss",
-                .doc = "Out = -Label log(X) - (1 - Label) log(1 - X), the logarithms not below -100.",
+                .doc = "Out = -Label log(X) - (1 - Label) log(1 - X), with logarithms bounded below by -100.",
                 .x = {"X", "[...] float in [0, 1], probabilities"},
-                .y = {"Label", "as X, in [0, 1]"},
-                .out = {"Out", "[...] as X"},
+                .y = {"Label", "like X, in [0, 1]"},
+                .out = {"Out", "[...] like X"},
                 .grad_has_lod = true},
                [](auto tag, const KernelArgs&) { return BinaryCrossEntropy<typename decltype(tag)::type>{}; });
   declare_loss({.type = "hinge_loss",
@@ -174,22 +174,22 @@ void declare_losses() {
                 .out = {"Loss", "[N, 1]"},
                 .kernel = "hinge_loss"},
                [](auto tag, const KernelArgs&) { return Hinge<typename decltype(tag)::type>{}; });
-  declare_loss(
-      {.type = "teacher_student_sigmoid_loss",
-       .doc = "Cross entropy of sigmoid(X) with a click, plus that with a teacher's score where the label has one.",
-       .x = {"X", "[N, 1] float"},
-       .y = {"Label", "[N, 1] float: -2 no click, -1 click, score z without click: z, with click: 1 + z"},
-       .out = {"Y", "[N, 1]"},
-       .grad_has_lod = true,
-       .kernel = "teacher_student",
-       .numbers = {"soft_max_lower_bound", "soft_max_up_bound"}},
-      [](auto tag, const KernelArgs& op) {
-        using T = typename decltype(tag)::type;
-        return TeacherStudent<T>{static_cast<T>(op.attr<float>("soft_max_lower_bound")),
-                                 static_cast<T>(op.attr<float>("soft_max_up_bound"))};
-      })
-      .attr<float>("soft_max_up_bound", 15.0f, "no gradient where X is above")
-      .attr<float>("soft_max_lower_bound", -15.0f, "no gradient where X is below");
+  declare_loss({.type = "teacher_student_sigmoid_loss",
+                .doc = "Y = the cross entropy of sigmoid(X) with a click label, plus that with a teacher's score if "
+                       "the label has one.",
+                .x = {"X", "[N, 1] float"},
+                .y = {"Label", "[N, 1] float: -2 no click, -1 click, score z without click: z, with click: 1 + z"},
+                .out = {"Y", "[N, 1]"},
+                .grad_has_lod = true,
+                .kernel = "teacher_student",
+                .numbers = {"soft_max_lower_bound", "soft_max_up_bound"}},
+               [](auto tag, const KernelArgs& op) {
+                 using T = typename decltype(tag)::type;
+                 return TeacherStudent<T>{static_cast<T>(op.attr<float>("soft_max_lower_bound")),
+                                          static_cast<T>(op.attr<float>("soft_max_up_bound"))};
+               })
+      .attr<float>("soft_max_up_bound", 15.0f, "no gradient where X is larger")
+      .attr<float>("soft_max_lower_bound", -15.0f, "no gradient where X is smaller");
 }
 AB_OPS(declare_losses);
 

@@ -1,4 +1,4 @@
-// Cross entropy of class scores in which samples that are told well count little.
+// Cross entropy of class scores in which well-classified samples have little weight.
 #include <cfloat>
 #include <cmath>
 
@@ -9,8 +9,8 @@
 namespace anabranch::loss::focal_op {
 namespace {
 
-// Of one score with probability p = sigmoid(x): -alpha (1 - p)^gamma log(p) where the class is the sample's, else
-// -(1 - alpha) p^gamma log(1 - p). As in Fluid, log(p) is not below that of the least normal float32.
+// One score with probability p = sigmoid(x): -alpha (1 - p)^gamma log(p) for the sample's class, else -(1 - alpha)
+// p^gamma log(1 - p). As in Fluid, p is at least the smallest normal float32 in log(p).
 template <class T> struct Focal {
   T gamma, alpha;
   T log_of(T x) const { return std::max(-softplus(-x), std::log(T(FLT_MIN))); }
@@ -25,7 +25,7 @@ template <class T> struct Focal {
   }
 };
 
-// to[i] = fn(i, whether the class is the sample's), by the number of foreground samples; 0 for samples to leave out.
+// to[i] = fn(i, whether the class is the sample's), divided by the number of foreground samples; 0 for ignored samples.
 template <class T, class Fn>
 void each_score(const KernelContext& c, const Tensor& x, const Tensor& label, const Tensor& foreground, T* to, Fn fn) {
   const int64_t classes = x.shape()[1];
@@ -45,15 +45,15 @@ template <class T> Focal<T> focal_of(const KernelArgs& op) {
 
 AB_OP(sigmoid_focal_loss)
     .doc(
-        "With p = 1 / (1 + exp(-X)): Out = -alpha (1 - p)^gamma log(p) / FgNum at the class that Label names, "
-        "-(1 - alpha) p^gamma log(1 - p) / FgNum at the others, 0 where Label is -1.")
+        "With p = 1 / (1 + exp(-X)): Out = -alpha (1 - p)^gamma log(p) / FgNum at the class that Label names, -(1 - "
+        "alpha) p^gamma log(1 - p) / FgNum at the others, 0 where Label is -1.")
     .source("Lin et al., ICCV 2017, arXiv:1708.02002")
     .in("X", "[N, C] float, scores of the classes")
-    .in("Label", "[N, 1] int32: 1 to C: a class, 0: none of them, -1: does not count")
-    .in("FgNum", "[1] int32: number of samples with a class; below 1 counts as 1")
-    .out("Out", "[N, C] as X")
-    .attr<float>("gamma", 2.0f, "how little samples count that are told well")
-    .attr<float>("alpha", 0.25f, "weight of the class that Label names; 1 - alpha that of the others")
+    .in("Label", "[N, 1] int32: 1 to C: a class, 0: background, -1: ignored")
+    .in("FgNum", "[1] int32: number of foreground samples, at least 1")
+    .out("Out", "[N, C] like X")
+    .attr<float>("gamma", 2.0f, "exponent that reduces the weight of well-classified samples")
+    .attr<float>("alpha", 0.25f, "weight of the class that Label names; the others have 1 - alpha")
     .infer([](InferContext& c) {
       check_tensor(c, "X");
       check_rank(c, "X", 2, 2);
@@ -80,7 +80,7 @@ AB_OP(sigmoid_focal_loss)
     });
 
 AB_GRAD(sigmoid_focal_loss)
-    .doc("X@GRAD = Out@GRAD times the derivative of the loss by each score.")
+    .doc("X@GRAD = Out@GRAD times the derivative of the loss with respect to each score.")
     .dtype_of_input("X")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;

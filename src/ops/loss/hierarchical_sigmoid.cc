@@ -1,5 +1,5 @@
-// A class is a path of yes-or-no questions from the root of a tree: a sample costs as many logistic losses as its path
-// is long, instead of one for each class.
+// A class is a path of binary decisions from the root of a tree: a sample costs one logistic loss per node on its path
+// instead of one per class.
 #include <bit>
 #include <memory>
 
@@ -12,9 +12,9 @@
 namespace anabranch::loss::hierarchical_sigmoid_op {
 namespace {
 
-constexpr double kMaxScore = 40;  // scores are cut to [-40, 40]
+constexpr double kMaxScore = 40;  // scores are clipped to [-40, 40]
 
-// The paths of a batch: given by tables, or those of a complete binary tree, in which class k is the leaf k + classes,
+// The paths of a batch: from tables, or those of a complete binary tree, in which class k is the leaf k + classes,
 // inner node n has the children 2 n and 2 n + 1, and the root is 1.
 struct Paths {
   int64_t classes, length;
@@ -22,7 +22,7 @@ struct Paths {
 
   static int64_t longest(int64_t classes_in) { return std::bit_width(static_cast<uint64_t>(classes_in - 1)); }
 
-  // fn(place on the path, row of the table, whether the answer is yes) for sample i.
+  // Calls fn(index on the path, row of the table, decision) for sample i.
   template <class Fn> void each(int64_t i, Fn&& fn) const {
     if (table) {
       for (int64_t k = 0; k < length && table[i * length + k] >= 0; ++k) {
@@ -72,7 +72,8 @@ void check_tree(const InferContext& c) {
   check_integers(c, "Label");
   const int64_t n = c.in("X").shape[0], rows = c.in("W").shape[0], classes = c.attr<int32_t>("num_classes");
   check_numel(c, "Label", n);
-  AB_CHECK(c.has_in("PathTable") == c.has_in("PathCode"), InvalidArgument, "PathTable and PathCode are given together");
+  AB_CHECK(c.has_in("PathTable") == c.has_in("PathCode"), InvalidArgument,
+           "PathTable and PathCode must be given together");
   if (!c.has_in("PathTable")) {
     AB_CHECK(rows == kUnknown || rows >= classes - 1, ShapeMismatch, "W must have {} rows for {} classes, got {}",
              classes - 1, classes, rows);
@@ -125,7 +126,7 @@ template <class T> Kernel forward(const KernelArgs& op) {
           to[i] -= yes ? s : T{0};
         });
       }
-      // As in the original a shorter path counts as if its missing steps had the score 0.
+      // As in Fluid 1.8.5, missing steps of a shorter path count with score 0.
       add_softplus(scores + begin * paths.length, end - begin, paths.length, to + begin);
     });
   };
@@ -163,16 +164,16 @@ AB_OP(hierarchical_sigmoid)
         "Without tables the tree is complete and binary.")
     .source("Morin & Bengio, AISTATS 2005")
     .in("X", "[N, D] float")
-    .in("W", "[num_classes - 1, D], or a row for each node of the custom tree")
+    .in("W", "[num_classes - 1, D], or one row per node of the custom tree")
     .in("Label", "[N, 1] int64 below num_classes")
-    .in_optional("PathTable", "[N, L] int64: rows of W on the path of each sample; negative: behind its end")
-    .in_optional("PathCode", "[N, L] int64: 1 where the path says yes")
-    .in_optional("Bias", "a number for each row of W")
-    .out("Out", "[N, 1]; carries the sequences of X")
-    .out_intermediate("PreOut", "[N, length of the longest path]: the scores, 0 behind the end")
-    .out_named_only("W_Out", "as W: Fluid's programs with a sparse gradient have to name it")
+    .in_optional("PathTable", "[N, L] int64: rows of W on the path of each sample; negative: after its end")
+    .in_optional("PathCode", "[N, L] int64: 1 where the decision is yes")
+    .in_optional("Bias", "one number per row of W")
+    .out("Out", "[N, 1]; with the LoD of X")
+    .out_intermediate("PreOut", "[N, length of the longest path]: the scores, 0 after the end")
+    .out_named_only("W_Out", "like W: Fluid's programs with a sparse gradient name it")
     .with(table_attrs)
-    .attr<int32_t>("num_classes", 2, "classes, at least 2", at_least<int32_t>("num_classes", 2))
+    .attr<int32_t>("num_classes", 2, "number of classes, at least 2", at_least<int32_t>("num_classes", 2))
     .dtype_of_input("X")
     .infer([](InferContext& c) {
       check_tree(c);
@@ -187,7 +188,7 @@ AB_OP(hierarchical_sigmoid)
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
 
 AB_GRAD(hierarchical_sigmoid)
-    .doc("Gradients of hierarchical_sigmoid; a sparse one of W has a row for each step of each path.")
+    .doc("Gradients of hierarchical_sigmoid; a sparse gradient of W has one row per step of each path.")
     .dtype_of_input("X")
     .grad_lod("X@GRAD", "X")
     .infer([](InferContext& c) { infer_table_gradients(c, {"W@GRAD"}); })

@@ -18,7 +18,7 @@ namespace {
 
 bool is_reduced(const ir::Op& op) { return op.attr<std::string>("reduction") != "none"; }
 
-// By what the sum of all elements is divided.
+// The divisor of the sum of all elements.
 template <class T> T divisor(const std::string& reduction, const Tensor& x) {
   if (reduction == "mean") return static_cast<T>(std::max<int64_t>(1, x.numel()));
   return reduction == "batchmean" ? static_cast<T>(std::max<int64_t>(1, x.rows())) : T{1};
@@ -36,7 +36,7 @@ void terms(const double* x, const double* target, int64_t n, double* out) {
   for (int64_t i = 0; i < n; ++i) out[i] = kldiv(x[i], target[i]);
 }
 
-// The sum of all terms, in pieces that follow from n alone.
+// The sum of all terms, in chunks that depend only on n.
 template <class T> double total(const KernelContext& c, const T* x, const T* target, int64_t n) {
   constexpr int64_t kTile = 256;
   return parallel_total<double>(c, n, kMathGrain, [=](int64_t begin, int64_t end) {
@@ -53,11 +53,12 @@ template <class T> double total(const KernelContext& c, const T* x, const T* tar
 
 AB_OP(kldiv_loss)
     .doc(
-        "Kullback-Leibler divergence of Target from a distribution whose logarithms are X: Target (log Target - X), 0 "
-        "where Target is not above 0; every element (none), their sum, mean, or sum over the batch size (batchmean).")
+        "Loss = the Kullback-Leibler divergence of Target from a distribution with logarithms X: Target (log Target - "
+        "X), 0 where Target <= 0; elementwise (none), summed, averaged, or summed and divided by the batch size "
+        "(batchmean).")
     .in("X", "[N, ...] float log probabilities")
-    .in("Target", "as X, probabilities")
-    .out("Loss", "as X, or [1] when reduced")
+    .in("Target", "like X, probabilities")
+    .out("Loss", "like X, or [1] if reduced")
     .attr<std::string>("reduction", "mean", "none, sum, mean or batchmean",
                        one_of("reduction", {"none", "sum", "mean", "batchmean"}))
     .infer([](InferContext& c) {
@@ -111,7 +112,7 @@ AB_OP(kldiv_loss)
     });
 
 AB_GRAD(kldiv_loss)
-    .doc("X@GRAD = -Target Loss@GRAD where Target is above 0, divided as the loss is.")
+    .doc("X@GRAD = -Target Loss@GRAD where Target is above 0, divided like the loss.")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       const In x = op.in("X"), target = op.in("Target"), dloss = op.in("Loss@GRAD");

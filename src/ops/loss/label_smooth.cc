@@ -1,4 +1,4 @@
-// Labels of classes that are no longer certain.
+// Smooths the labels of classes.
 #include <algorithm>
 
 #include "ops/declare/declare.h"
@@ -22,8 +22,8 @@ AB_OP(label_smooth)
     .doc("Out = (1 - epsilon) X + epsilon PriorDist; without PriorDist epsilon / number of classes.")
     .source("Szegedy et al., Rethinking the Inception architecture, arXiv:1512.00567")
     .in("X", "[..., classes] float")
-    .in_optional("PriorDist", "[1, classes] as X")
-    .out("Out", "[..., classes] as X")
+    .in_optional("PriorDist", "[1, classes] like X")
+    .out("Out", "[..., classes] like X")
     .may_share("X", "Out")
     .attr<float>("epsilon", 0.0f, "0 to 1")
     .infer(infer_smooth)

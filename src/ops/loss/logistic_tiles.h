@@ -1,4 +1,4 @@
-// Vectors for losses that are made of softplus, sigmoid or log: those of a tile of arguments at once.
+// Vectorized softplus, sigmoid or log for losses: tiles of arguments at once.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace anabranch::loss {
 
 inline constexpr int64_t kTile = 256;
 
-// fn(first, count, t) for tiles of [begin, end); argument(i) gives the numbers whose `loop` stands in t.
+// Calls fn(first, count, t) for tiles of [begin, end), where t holds `loop` of the numbers argument(i).
 template <class Argument, class Fn>
 void each_tile(int64_t begin, int64_t end, void (*loop)(const float*, float*, int64_t), Argument&& argument, Fn&& fn) {
   float t[kTile];
@@ -23,7 +23,7 @@ void each_tile(int64_t begin, int64_t end, void (*loop)(const float*, float*, in
   }
 }
 
-// out[i] = fn(i, softplus(argument(i))), or of the logistic function.
+// out[i] = fn(i, softplus(argument(i))), or with the logistic function.
 template <class Argument, class Fn>
 void with_softplus(int64_t begin, int64_t end, float* out, Argument&& argument, Fn&& fn) {
   each_tile(begin, end, simd::softplus, argument, [&](int64_t first, int64_t count, const float* t) {

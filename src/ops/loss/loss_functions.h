@@ -1,4 +1,4 @@
-// Losses of one number that is predicted and one that is wanted, and of their difference, with their derivatives.
+// Losses of a prediction and a target, and of their difference, with their derivatives.
 #pragma once
 #include <cmath>
 
@@ -10,12 +10,13 @@ template <class T> AB_HD T sign(T x) { return x > 0 ? T{1} : x < 0 ? T{-1} : T{0
 
 template <class T> AB_HD T hinge(T x, T y) {
   const T gap = 1 - x * (2 * y - 1);
-  return gap < 0 ? T{0} : gap;  // a NaN stays one
+  return gap < 0 ? T{0} : gap;  // keeps NaN
 }
 template <class T> AB_HD T hinge_slope(T x, T y) { return x * (2 * y - 1) < 1 ? 1 - 2 * y : T{0}; }
 
-// s: softplus(x). Labels carry a click and perhaps a teacher's score: below -1: no click, no score; below 0: click, no
-// score; [0, 1): no click, score y; from 1: click, score y - 1. All four, then a choice: loops have vectors for that.
+// s: softplus(x). Labels encode a click and an optional teacher's score: below -1: no click, no score; below 0: click,
+// no score; [0, 1): no click, score y; from 1: click, score y - 1. Computes all four cases, then selects: loops
+// vectorize.
 template <class T> AB_HD T teacher_student(T s, T x, T y) {
   const T click = s - x, without = s + s - x * y, with = click + s - x * (y - 1);
   const T scored = y < 1 ? without : with, known = y < 0 ? click : scored;
@@ -28,7 +29,7 @@ template <class T> AB_HD T teacher_student_slope(T x, T y, T low, T high) {
   return y < 0 ? p - 1 : 2 * p - y;
 }
 
-// Of a logarithm x of a probability.
+// For a logarithm x of a probability.
 template <class T> AB_HD T kldiv(T x, T target) { return target <= 0 ? T{0} : target * (std::log(target) - x); }
 template <class T> AB_HD T kldiv_slope(T target, T dloss, T over) {
   const T slope = -target * dloss / over;

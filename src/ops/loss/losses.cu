@@ -1,5 +1,5 @@
-// Losses of every element alone on devices: "log_loss", "hinge_loss", "teacher_student", "kldiv_loss",
-// "sigmoid_cross_entropy", and their "_grad", "label_smooth"; "map/huber" and "map/smooth_l1" of differences.
+// Elementwise losses on devices: "log_loss", "hinge_loss", "teacher_student", "kldiv_loss", "sigmoid_cross_entropy",
+// and their "_grad", "label_smooth"; "map/huber" and "map/smooth_l1" for differences.
 #include "ops/device/args_rows.h"
 #include "ops/device/fold_rows.h"
 #include "ops/loss/loss_functions.h"
@@ -30,11 +30,11 @@ struct TeacherStudentGrad {  // p: low, high
 struct Kldiv {
   template <class C> AB_HD static C of(C x, C y, C, const C*) { return loss::kldiv(x, y); }
 };
-struct KldivGrad {  // p: what the loss was divided by
+struct KldivGrad {  // p: the divisor of the loss
   template <class C> AB_HD static C of(C, C y, C dy, const C* p) { return loss::kldiv_slope(y, dy, p[0]); }
 };
 
-// dy: missing, one for each element, or one for all.
+// dy: missing, one per element, or one for all.
 template <class F> struct Loss {
   using Args = LossArgs;
   template <class T> struct Body {
@@ -54,7 +54,7 @@ template <class F> struct Loss {
   }
 };
 
-// Where the loss is over the number of labels that count, that number is found first.
+// If the loss is divided by the number of labels that are not ignored, this counts them first.
 template <bool kGradient> struct SigmoidCrossEntropy {
   using Args = LossArgs;
   template <class T> struct Count {
@@ -64,7 +64,9 @@ template <bool kGradient> struct SigmoidCrossEntropy {
     int64_t* found;
     AB_HD static Wide start() { return 0; }
     AB_HD static Wide join(Wide a, Wide b) { return a + b; }
-    AB_HD Wide at(int64_t, int64_t i) const { return load(label[i]) != ignored; }  // not by whole parts
+    AB_HD Wide at(int64_t, int64_t i) const {
+      return load(label[i]) != ignored;
+    }  // compares whole labels, not their integer parts
     AB_HD void put(int64_t, Wide total) const { *found = total > 1 ? total : 1; }
   };
   template <class T> struct Body {

@@ -14,7 +14,7 @@ AB_OP(modified_huber_loss)
     .doc("With m = X (2 Y - 1): Out = -4 m where m < -1, (1 - m)^2 where m < 1, else 0.")
     .source("Zhang 2004, doi:10.1145/1015330.1015332")
     .in("X", "[N, 1] float, scores")
-    .in("Y", "[N, 1] as X, 0 or 1")
+    .in("Y", "[N, 1] like X, 0 or 1")
     .out_intermediate("IntermediateVal", "m")
     .out("Out", "[N, 1]")
     .infer([](InferContext& c) {
@@ -62,7 +62,7 @@ AB_GRAD(modified_huber_loss)
 
 // ---- squared_l2_distance
 
-// Rows of X; Y has as many, or one that stands for all.
+// Rows of X; Y has the same number of rows, or one that is used for all.
 struct RowPairs {
   int64_t count, width, other;  // other: elements from one row of Y to the next
   RowPairs(const Shape& x, const Shape& y)
@@ -76,7 +76,7 @@ void infer_squared_distance(InferContext& c) {
   const Shape &x = c.in("X").shape, &y = c.in("Y").shape;
   const int64_t width = x.numel(1, x.rank()), other = y.rank() == x.rank() ? y.numel(1, y.rank()) : 0;
   AB_CHECK(y.rank() == x.rank() && (width < 0 || other < 0 || width == other), ShapeMismatch,
-           "Y must have rows of as many elements as X {}, and as many axes, got {}", x.str(), y.str());
+           "Y must have the row size and rank of X {}, got {}", x.str(), y.str());
   AB_CHECK(y[0] == 1 || y[0] == x[0] || y[0] < 0 || x[0] < 0, ShapeMismatch, "Y must have 1 row or {}, got {}", x[0],
            y.str());
   c.set_out("sub_result", Shape{x[0], width < 0 ? kUnknown : width}, c.in("X").dtype);
@@ -87,7 +87,7 @@ void infer_squared_distance(InferContext& c) {
 AB_OP(squared_l2_distance)
     .doc("Out = the sums of (X - Y)^2 over each row.")
     .in("X", "[N, ...] float")
-    .in("Y", "[N, ...] or [1, ...], rows of as many elements as those of X")
+    .in("Y", "[N, ...] or [1, ...], rows of the size of those of X")
     .out_intermediate("sub_result", "[N, elements of a row]: X - Y")
     .out("Out", "[N, 1]")
     .infer(infer_squared_distance)
@@ -130,7 +130,7 @@ AB_OP(squared_l2_distance)
     });
 
 AB_GRAD(squared_l2_distance)
-    .doc("X@GRAD = 2 Out@GRAD (X - Y); Y@GRAD = its negative, summed over the rows where Y has one for all.")
+    .doc("X@GRAD = 2 Out@GRAD (X - Y); Y@GRAD = its negative, summed over the rows if Y has only one.")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [x = op.in("X"), y = op.in("Y"), diff = op.in("sub_result"), dout = op.in("Out@GRAD"),

@@ -1,4 +1,4 @@
-// Noise-contrastive estimation: each sample's own classes against a few that are drawn from the noise.
+// Noise-contrastive estimation: each sample's classes against a few classes drawn from a noise distribution.
 #include <memory>
 
 #include "ops/declare/attr_checks.h"
@@ -45,7 +45,7 @@ void check_nce(const InferContext& c) {
   }
 }
 
-// The noise as the op's inputs and attributes give it.
+// The noise distribution from the op's inputs and attributes.
 struct Noise {
   SamplerKind kind;
   int64_t classes, count;
@@ -59,7 +59,7 @@ struct Noise {
         keep(op.in("CustomDistAliasProbs")) {}
   Sampler sampler(const KernelContext& c) const {
     Sampler s{kind, classes};
-    // As in the original the rarest class is never drawn by rank.
+    // As in Fluid 1.8.5, the rarest class is never drawn by rank.
     if (kind == SamplerKind::kLogUniform) s.classes = std::max<int64_t>(1, classes - 1);
     if (kind != SamplerKind::kCustom) return s;
     s.probabilities = c[probabilities].data<float>();
@@ -136,14 +136,14 @@ template <class T> Kernel backward(const KernelArgs& op) {
 
 AB_OP(nce)
     .doc(
-        "With o = sigmoid(Input . Weight[c] + Bias[c]) and b = num_neg_samples P(c): Cost is the sum of "
-        "-ln(o / (o + b)) over the classes of the sample and of -ln(b / (o + b)) over those drawn from P.")
+        "With o = sigmoid(Input . Weight[c] + Bias[c]) and b = num_neg_samples P(c): Cost = the sum of -ln(o / (o + "
+        "b)) over the classes of the sample and of -ln(b / (o + b)) over those drawn from P.")
     .source("Gutmann & Hyvarinen, AISTATS 2010")
     .in("Input", "[N, D] float")
     .in("Label", "[N, T] int64: the classes of each sample")
     .in("Weight", "[num_total_classes, D]")
     .in_optional("Bias", "[num_total_classes, 1]")
-    .in_optional("SampleWeight", "[N, 1], a factor of each sample's cost")
+    .in_optional("SampleWeight", "[N, 1], factor for each sample's cost")
     .in_optional("CustomDistProbs", "[num_total_classes] float32, with sampler 2")
     .in_optional("CustomDistAlias", "[num_total_classes] int32, alias table of the distribution")
     .in_optional("CustomDistAliasProbs", "[num_total_classes] float32, alias table of the distribution")
@@ -151,12 +151,13 @@ AB_OP(nce)
     .out_intermediate("SampleLogits", "[N, T + num_neg_samples]: o")
     .out_intermediate("SampleLabels", "[N, T + num_neg_samples] int64: the classes")
     .with(table_attrs)
-    .attr<int32_t>("num_total_classes", 2, "classes; the extent of Weight", at_least<int32_t>("num_total_classes", 1))
-    .attr<int32_t>("num_neg_samples", 10, "classes drawn for each sample", at_least<int32_t>("num_neg_samples", 1))
+    .attr<int32_t>("num_total_classes", 2, "number of classes; the first extent of Weight",
+                   at_least<int32_t>("num_total_classes", 1))
+    .attr<int32_t>("num_neg_samples", 10, "number of classes drawn per sample", at_least<int32_t>("num_neg_samples", 1))
     .attr<int32_t>("sampler", 0, "noise: 0 uniform, 1 log-uniform, 2 the custom distribution",
                    within<int32_t>("sampler", 0, 2))
-    .attr<int32_t>("seed", 0, "of the draws; 0: that of the program")
-    .attr<std::vector<int32_t>>("custom_neg_classes", {}, "take these classes instead of drawing")
+    .attr<int32_t>("seed", 0, "seed of the draws; 0: uses the seed of the program")
+    .attr<std::vector<int32_t>>("custom_neg_classes", {}, "uses these classes instead of drawing")
     .effects(kRandom)
     .dtype_of_input("Input")
     .infer([](InferContext& c) {
@@ -173,7 +174,7 @@ AB_OP(nce)
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
 
 AB_GRAD(nce)
-    .doc("Gradients of nce; a sparse one of Weight has a row for each label and each class drawn.")
+    .doc("Gradients of nce; a sparse gradient of Weight has one row per label and per drawn class.")
     .dtype_of_input("Input")
     .infer([](InferContext& c) { infer_table_gradients(c, {"Weight@GRAD"}); })
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); });

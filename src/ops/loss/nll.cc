@@ -17,7 +17,7 @@ struct Samples {
   }
 };
 
-// fn(sample, element of its class, weight of that class) for all samples but the ignored ones.
+// Calls fn(sample, element of its class, weight of that class) for all samples except the ignored ones.
 template <class T, class Fn>
 void each_labelled(const Samples& s, const int64_t* label, int64_t ignored, const T* weight, Fn&& fn) {
   for (int64_t i = 0; i < s.count; ++i) {
@@ -46,14 +46,13 @@ void check_nll(const InferContext& c) {
 AB_OP(nll_loss)
     .doc(
         "With w the weight of the class that Label names: loss = -w X at that class, 0 where Label is ignore_index. "
-        "Out "
-        "= the losses (none), their sum (sum), or their sum by that of the weights (mean).")
+        "Out = the losses (none), their sum (sum), or their sum by that of the weights (mean).")
     .in("X", "[N, C] or [N, C, H, W] float, logarithms of probabilities")
     .in("Label", "[N], [N, 1] or [N, H, W] int64, classes in [0, C) or ignore_index")
-    .in_optional("Weight", "[C] as X: of the classes; 1 each when absent")
+    .in_optional("Weight", "[C] like X: weights of the classes; 1 if not given")
     .out("Out", "[N] or [N, H, W] losses, or [1]")
-    .out("Total_weight", "[1]: the sum of the weights that counted; 0 with reduction none")
-    .attr<int64_t>("ignore_index", -100, "label of samples that do not count")
+    .out("Total_weight", "[1]: the sum of the weights of samples that are not ignored; 0 with reduction none")
+    .attr<int64_t>("ignore_index", -100, "label of ignored samples")
     .attr<std::string>("reduction", "mean", "none, sum or mean", one_of("reduction", {"none", "sum", "mean"}))
     .infer([](InferContext& c) {
       check_nll(c);
@@ -91,7 +90,9 @@ AB_OP(nll_loss)
     });
 
 AB_GRAD(nll_loss)
-    .doc("X@GRAD = -w Out@GRAD at the class of each sample that counts, by Total_weight for the mean, else 0.")
+    .doc(
+        "X@GRAD = -w Out@GRAD at the class of each sample that is not ignored, divided by Total_weight for the mean, "
+        "else 0.")
     .dtype_of_input("X")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;

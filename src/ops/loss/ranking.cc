@@ -23,13 +23,13 @@ void infer_rank_loss(InferContext& c) {
 
 AB_OP(rank_loss)
     .doc(
-        "RankNet: with d = Left - Right, Out = log(1 + e^d) - Label d; Label is the probability that left stands "
-        "before right.")
+        "RankNet: with d = Left - Right, Out = log(1 + e^d) - Label d; Label is the probability that Left ranks before "
+        "Right.")
     .source("Burges et al., ICML 2005, doi:10.1145/1102351.1102363")
     .in("Label", "[N] or [N, 1] float in [0, 1]")
     .in("Left", "[N] or [N, 1] float")
     .in("Right", "[N] or [N, 1] float")
-    .out("Out", "as Label")
+    .out("Out", "like Label")
     .dtype_of_input("Left")
     .infer(infer_rank_loss)
     .grad_reads({"Label", "Left", "Right"})
@@ -64,13 +64,13 @@ AB_GRAD(rank_loss)
     });
 
 AB_OP(margin_rank_loss)
-    .doc("Out = max(0, margin - Label (X1 - X2)); Label 1 wants X1 above X2, -1 below.")
+    .doc("Out = max(0, margin - Label (X1 - X2)); Label 1 means X1 above X2, -1 below.")
     .in("X1", "[N, 1] float")
     .in("X2", "[N, 1] float")
     .in("Label", "[N, 1] float, 1 or -1")
     .out_intermediate("Activated", "[N, 1]: 1 where the loss is above 0")
     .out("Out", "[N, 1]")
-    .attr<float>("margin", 0.0f, "wanted distance")
+    .attr<float>("margin", 0.0f, "margin between the scores")
     .infer([](InferContext& c) {
       check_same(c, "X1", "X2");
       check_same(c, "X1", "Label");
@@ -90,7 +90,7 @@ AB_OP(margin_rank_loss)
         for (int64_t i = 0, n = c[x1].numel(); i < n; ++i) {
           const T value = margin - y[i] * (a[i] - b[i]);
           on[i] = value > 0 ? T{1} : T{0};
-          to[i] = value < 0 ? T{0} : value;  // a NaN stays one
+          to[i] = value < 0 ? T{0} : value;  // keeps NaN
         }
       };
     });
@@ -114,7 +114,7 @@ AB_GRAD(margin_rank_loss)
 
 // ---- bpr_loss: one score against each of the others of a row
 
-// The sum over the classes but `own` of log(1 + e^(x - x[own])).
+// The sum over the classes except `own` of log(1 + e^(x - x[own])).
 double others_of(const float* x, int64_t classes, int64_t own) {
   double sum = 0;
   each_tile(

@@ -1,4 +1,4 @@
-// Losses of the distance between predictions and targets: Huber's, and the smooth L1 form of detection networks.
+// Losses of the distance between predictions and targets: Huber, and the smooth L1 loss of detection networks.
 #include <cmath>
 
 #include "ops/declare/declare.h"
@@ -15,10 +15,10 @@ AB_OP(huber_loss)
     .doc("With r = Y - X: Out = r^2 / 2 where |r| <= delta, else delta (|r| - delta / 2).")
     .source("Huber 1964, doi:10.1214/aoms/1177703732")
     .in("X", "[N, 1] float predictions")
-    .in("Y", "as X, targets")
+    .in("Y", "like X, targets")
     .out_intermediate("Residual", "Y - X")
-    .out("Out", "as X")
-    .attr<float>("delta", 1.0f, "where the square ends")
+    .out("Out", "like X")
+    .attr<float>("delta", 1.0f, "residual above which the loss is linear")
     .infer([](InferContext& c) {
       check_same(c, "X", "Y");
       c.same_as("Out", "X");
@@ -51,7 +51,7 @@ AB_OP(huber_loss)
     });
 
 AB_GRAD(huber_loss)
-    .doc("Gradients of huber_loss: Out@GRAD times the residual cut off at +-delta, with the sign of each side.")
+    .doc("Gradients of huber_loss: Out@GRAD times the residual clipped to +-delta, with the sign of each side.")
     .infer([](InferContext& c) {
       check_same(c, "Residual", "Out@GRAD");
       grad_as(c, "X@GRAD", "Residual");
@@ -100,12 +100,12 @@ AB_OP(smooth_l1_loss)
         "where |d| < 1 / s, else |d| - 1 / (2 s)).")
     .source("Girshick, ICCV 2015, arXiv:1504.08083")
     .in("X", "[N, ...] float predictions")
-    .in("Y", "as X, targets")
-    .in_optional("InsideWeight", "as X; 1 when absent")
-    .in_optional("OutsideWeight", "as X; 1 when absent")
+    .in("Y", "like X, targets")
+    .in_optional("InsideWeight", "like X; 1 if not given")
+    .in_optional("OutsideWeight", "like X; 1 if not given")
     .out_intermediate("Diff", "(X - Y) InsideWeight")
     .out("Out", "[N, 1]")
-    .attr<float>("sigma", 1.0f, "steepness of the square")
+    .attr<float>("sigma", 1.0f, "scale of the quadratic part")
     .infer([](InferContext& c) {
       check_rank(c, "X", 2, kMaxRank);
       check_same(c, "X", "Y");
@@ -155,7 +155,7 @@ AB_OP(smooth_l1_loss)
     });
 
 AB_GRAD(smooth_l1_loss)
-    .doc("Gradients of smooth_l1_loss by X and Y.")
+    .doc("Gradients of smooth_l1_loss with respect to X and Y.")
     .dtype_of_input("Diff")
     .infer([](InferContext& c) {
       check_rank(c, "Diff", 2, kMaxRank);

@@ -1,5 +1,5 @@
-// A softmax over a few classes instead of all: the scores of each sample's own classes and of some that are drawn, each
-// less the logarithm of its probability to be among them.
+// A softmax over a few classes instead of all: the scores of each sample's classes and of some drawn ones, each minus
+// the logarithm of its probability of being selected.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -12,8 +12,8 @@
 namespace anabranch::loss::sample_logits_op {
 namespace {
 
-constexpr double kHit = 1e20;  // taken from the score of a drawn class that is a class of the sample
-constexpr uint64_t kMostTries = uint64_t{1} << 24;  // draws that find too few different classes end with an error
+constexpr double kHit = 1e20;  // subtracted from the score of a drawn class that is a class of the sample
+constexpr uint64_t kMostTries = uint64_t{1} << 24;  // draws that find too few distinct classes fail after this number
 
 struct Columns {
   int64_t own, drawn;
@@ -33,7 +33,7 @@ Shape samples_shape(const InferContext& c) {
   return {c.in("Logits").shape[0], labels[1] == kUnknown ? kUnknown : labels[1] + c.attr<int32_t>("num_samples")};
 }
 
-// A shape that tells of another one and holds nothing.
+// A shape that describes another one and has no elements.
 Shape without_numbers(Shape shape) {
   shape.push_back(0);
   return shape;
@@ -60,20 +60,20 @@ void infer_samples(InferContext& c) {
   c.set_out("LabelsDim", without_numbers(c.in("Labels").shape), DType::kInt64);
 }
 
-// Different classes, drawn by rank; gives the number of tries.
+// Distinct classes, drawn by rank; returns the number of tries.
 int64_t draw_unique(const Sampler& sampler, const Philox& random, int64_t n, std::vector<int64_t>* drawn) {
   drawn->clear();
   uint64_t tries = 0;
   while (static_cast<int64_t>(drawn->size()) < n) {
-    AB_CHECK(tries < kMostTries, ResourceExhausted, "{} draws gave {} of {} different classes", tries, drawn->size(),
-             n);
+    AB_CHECK(tries < kMostTries, ResourceExhausted,
+             "num_samples classes must be found: {} draws gave {} of {} distinct classes", tries, drawn->size(), n);
     const int64_t k = sampler.draw(random, tries++);
     if (std::find(drawn->begin(), drawn->end(), k) == drawn->end()) drawn->push_back(k);
   }
   return static_cast<int64_t>(tries);
 }
 
-// How probable it is that a class is among n different ones that took so many tries.
+// The probability that a class is among n distinct ones that took this number of tries.
 double chance(double p, int64_t n, int64_t tries) {
   return tries == n ? p * static_cast<double>(n) : -std::expm1(static_cast<double>(tries) * std::log1p(-p));
 }
@@ -140,24 +140,25 @@ template <class T> Kernel forward(const KernelArgs& op) {
 
 AB_OP(sample_logits)
     .doc(
-        "Samples: the classes of each sample and num_samples different ones drawn by rank, the same for all samples; "
-        "SampledLogits: their Logits less ln(Probabilities), and less 1e20 where a drawn class is one of the sample's.")
+        "Samples: the classes of each sample and num_samples distinct ones drawn by rank, the same for all samples; "
+        "SampledLogits: their Logits minus ln(Probabilities), and minus 1e20 for a drawn class that is one of the "
+        "sample's.")
     .source("Jean et al., ACL 2015, arXiv:1412.2007")
     .in("Logits", "[N, classes] float")
     .in("Labels", "[N, T] int64 below the number of classes")
     .in_optional("CustomizedSamples", "[N, T + num_samples] int64, with use_customized_samples")
-    .in_optional("CustomizedProbabilities", "as CustomizedSamples, dtype of Logits")
+    .in_optional("CustomizedProbabilities", "like CustomizedSamples, dtype of Logits")
     .out_intermediate("Samples", "[N, T + num_samples] int64")
-    .out_intermediate("Probabilities", "[N, T + num_samples]: of each class to be among the samples")
-    .out_optional("LogitsDim", "empty, for the shape of Logits")
-    .out_optional("LabelsDim", "empty, for the shape of Labels")
+    .out_intermediate("Probabilities", "[N, T + num_samples]: of selecting each class")
+    .out_optional("LogitsDim", "empty; holds the shape of Logits")
+    .out_optional("LabelsDim", "empty; holds the shape of Labels")
     .out_intermediate("SampledLogits", "[N, T + num_samples]")
-    .out("SampledLabels", "[N, T] int64: where the sample's own classes are among Samples")
-    .attr<bool>("use_customized_samples", false, "do not draw")
+    .out("SampledLabels", "[N, T] int64: positions of the sample's classes among Samples")
+    .attr<bool>("use_customized_samples", false, "uses CustomizedSamples instead of drawing")
     .ignores("uniq", true)
-    .attr<bool>("remove_accidental_hits", true, "a drawn class that is one of the sample's does not count")
-    .attr<int32_t>("num_samples", 1, "classes to draw", at_least<int32_t>("num_samples", 1))
-    .attr<int32_t>("seed", 0, "of the draws; 0: that of the program")
+    .attr<bool>("remove_accidental_hits", true, "ignores drawn classes that are the sample's")
+    .attr<int32_t>("num_samples", 1, "number of classes to draw", at_least<int32_t>("num_samples", 1))
+    .attr<int32_t>("seed", 0, "seed of the draws; 0: uses the seed of the program")
     .effects(kRandom)
     .dtype_of_input("Logits")
     .infer(infer_samples)
@@ -167,7 +168,7 @@ AB_OP(sample_logits)
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
 
 AB_GRAD(sample_logits)
-    .doc("SampledLogits@GRAD added up at the classes of Samples.")
+    .doc("Logits@GRAD = SampledLogits@GRAD, summed at the classes of Samples.")
     .in("LogitsDim", "[N, classes, 0]: the shape of Logits")
     .dtype_of_input("SampledLogits@GRAD")
     .infer([](InferContext& c) {

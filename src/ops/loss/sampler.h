@@ -1,4 +1,4 @@
-// Classes drawn at random: all alike, by rank (Zipf's law), or by a given distribution (Walker's alias method,
+// Random classes: uniform, by rank (Zipf's law), or from a given distribution (Walker's alias method,
 // doi:10.1145/355744.355749).
 #pragma once
 #include <algorithm>
@@ -13,8 +13,8 @@ enum class SamplerKind : int32_t { kUniform = 0, kLogUniform = 1, kCustom = 2 };
 
 struct Sampler {
   SamplerKind kind = SamplerKind::kUniform;
-  int64_t classes = 1;  // that can be drawn: [0, classes)
-  // Of kCustom: probability of each class, and the alias table.
+  int64_t classes = 1;  // drawn from [0, classes)
+  // For kCustom: probability of each class, and the alias table.
   const float *probabilities = nullptr, *keep = nullptr;
   const int32_t* alias = nullptr;
 

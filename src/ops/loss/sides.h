@@ -1,10 +1,10 @@
-// Losses of the difference of two sides: their gradients are the same but for the sign.
+// Losses of the difference of two operands: their gradients differ only in the sign.
 #pragma once
 #include "ops/kernels/outputs.h"
 
 namespace anabranch::loss {
 
-// slope(i) goes to `plus`, its negative to `minus`; either may be unwanted.
+// Writes slope(i) to `plus` and its negative to `minus`; either may be null.
 template <class T, class Slope>
 void write_sides(const KernelContext& c, Out plus, Out minus, int64_t n, Slope&& slope) {
   T *up = wanted<T>(c, plus), *down = wanted<T>(c, minus);

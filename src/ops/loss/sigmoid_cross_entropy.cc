@@ -1,4 +1,4 @@
-// Cross entropy of independent outcomes, from scores before the logistic function.
+// Cross entropy of independent outcomes, from logits.
 #include "ops/declare/declare.h"
 #include "ops/device/launch_loss.h"
 #include "ops/kernels/flat_loop.h"
@@ -7,16 +7,16 @@
 namespace anabranch::loss::sigmoid_cross_entropy_op {
 namespace {
 
-// Elements whose label counts; at least 1, so that it can divide.
+// Number of elements whose label is not ignored; at least 1, because it is a divisor.
 template <class T> T counted(const T* label, int64_t n, T ignored, bool normalize) {
   if (!normalize) return 1;
   int64_t count = 0;
-  for (int64_t i = 0; i < n; ++i) count += label[i] != ignored;  // not by whole parts
+  for (int64_t i = 0; i < n; ++i) count += label[i] != ignored;  // compares whole labels, not their integer parts
   return static_cast<T>(std::max<int64_t>(1, count));
 }
 
-// with(begin, end, out, argument, fn): fn(i, t) of a function t of x where the label counts, 0 elsewhere, over the
-// number of those when the loss is normalized.
+// with(begin, end, out, argument, fn): writes fn(i, t), with t a function of x, where the label is not ignored and 0
+// elsewhere, divided by the number of those labels if the loss is normalized.
 template <class T, class With, class Fn>
 void each(KernelContext& c, In x, In label, T ignored, bool normalize, T* out, With with, Fn fn) {
   const T *p = c[x].data<T>(), *y = c[label].data<T>();
@@ -32,7 +32,7 @@ void each(KernelContext& c, In x, In label, T ignored, bool normalize, T* out, W
   });
 }
 
-// On a device; dy: none for the loss itself.
+// On a device; dy: null for the loss itself.
 template <class T> Kernel loss_there(const char* stem, const KernelArgs& op, In dy, Out y) {
   return device::ElementLoss<T>(stem, op.in("X"), op.in("Label"), dy, y,
                                 {static_cast<double>(op.attr<int32_t>("ignore_index"))}, op.attr<bool>("normalize"));
@@ -40,13 +40,13 @@ template <class T> Kernel loss_there(const char* stem, const KernelArgs& op, In 
 
 AB_OP(sigmoid_cross_entropy_with_logits)
     .doc(
-        "Out = max(X, 0) - X Label + log(1 + e^-|X|): cross entropy of sigmoid(X) with Label, element by element; "
-        "0 where the whole part of Label is ignore_index.")
+        "Out = max(X, 0) - X Label + log(1 + e^-|X|): the elementwise cross entropy of sigmoid(X) with Label; 0 where "
+        "the integer part of Label is ignore_index.")
     .in("X", "[...] float logits")
-    .in("Label", "as X, in [0, 1]")
-    .out("Out", "as X")
-    .attr<bool>("normalize", false, "divide by the number of labels that are not ignored")
-    .attr<int32_t>("ignore_index", -100, "whole part of labels that do not count")
+    .in("Label", "like X, in [0, 1]")
+    .out("Out", "like X")
+    .attr<bool>("normalize", false, "divides by the number of labels that are not ignored")
+    .attr<int32_t>("ignore_index", -100, "integer part of labels to ignore")
     .infer([](InferContext& c) {
       check_same(c, "X", "Label");
       c.same_as("Out", "X");

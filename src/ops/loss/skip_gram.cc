@@ -1,5 +1,5 @@
-// word2vec's skip-gram with negative sampling, a window at a time: rows are fetched once, and what a window needs of
-// them stays in the cache between its products.
+// word2vec's skip-gram with negative sampling, one window at a time: rows are read once and stay in the cache for all
+// products of the window.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -24,13 +24,14 @@ void log(const double* x, double* y, int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] = std::log(x[i]);
 }
 
-// How many negatives each word has.
+// Number of negatives per word.
 int64_t drawn(const InferContext& c) {
   const int64_t width = c.in("Context").shape[1], given = c.in("Negatives").shape[1];
   if (c.attr<bool>("shared")) return given;
   if (width == kUnknown || given == kUnknown) return kUnknown;
-  AB_CHECK(given % width == 0, ShapeMismatch, "Negatives must have as many for each of the {} words of Context, got {}",
-           width, c.in("Negatives").shape.str());
+  AB_CHECK(given % width == 0, ShapeMismatch,
+           "Negatives must have the same number for each of the {} words of Context, got {}", width,
+           c.in("Negatives").shape.str());
   return given / width;
 }
 
@@ -50,7 +51,7 @@ void check_inputs(const InferContext& c) {
   check_same_dtype(c, "Present", "Words");
 }
 
-// From scores to losses and slopes, all pairs at once; the first of each n pairs is the true one.
+// Computes losses and slopes of all pairs at once from scores; the first of each n pairs is the true one.
 template <class T> void softplus(T* x, T* scratch, int64_t count, int64_t n) {
   T* const logs = scratch + count;
   for (int64_t k = 0; k < count; ++k) scratch[k] = -std::abs(x[k]);
@@ -104,10 +105,10 @@ template <class T> Kernel forward(const KernelArgs& op) {
   };
 }
 
-// The gradients of both tables as rows; of a window only the words that are there.
+// The gradients of both tables as rows; of a window only the words that are present.
 template <class T> struct RowGradients {
   SelectedRows words, contexts;
-  std::vector<int64_t> first;  // of each window: words of the windows before it
+  std::vector<int64_t> first;  // per window: number of words in earlier windows
 
   void count(const WordWindows<T>& all, SelectedRows* to_words, SelectedRows* to_contexts, const Tensor& word_table,
              const Tensor& context_table) {
@@ -119,7 +120,7 @@ template <class T> struct RowGradients {
     resize(to_words, first.back(), word_table);
     resize(to_contexts, target_rows(all, all.count), context_table);
   }
-  // Rows that targets of the windows before i have.
+  // Number of rows for the targets of windows before i.
   int64_t target_rows(const WordWindows<T>& all, int64_t i) const {
     return i + all.drawn * (all.shared ? i : first[static_cast<size_t>(i)]);
   }
@@ -202,16 +203,16 @@ AB_OP(skip_gram)
         "Loss[i] = sum over the words w of window i of -ln sigmoid(Words[w] . Contexts[centre]) - sum over its "
         "negatives k of ln sigmoid(-Words[w] . Contexts[k]), times Present.")
     .source("Mikolov et al., NeurIPS 2013; shared negatives: Ji et al., IEEE TPDS 2019")
-    .in("Words", "[V, D] float: vectors of the words of the context")
+    .in("Words", "[V, D] float: vectors of context words")
     .in("Contexts", "[C, D] float: vectors of centres and negatives")
     .in("Context", "[N, W] int64: rows of Words")
     .in("Centre", "[N, 1] int64: rows of Contexts")
     .in("Negatives", "[N, K] int64 if shared, else [N, W K]: rows of Contexts")
-    .in_optional("Present", "[N, W] float: 1 for a word, 0 for filling")
+    .in_optional("Present", "[N, W] float: 1 for a word, 0 for padding")
     .out("Loss", "[N, 1]")
-    .out_intermediate("Slopes", "[N, W, 1 + K]: derivatives of the loss by the scores")
-    .attr<bool>("shared", false, "all words of a window have the same negatives")
-    .attr<bool>("is_sparse", false, "the gradients of the tables hold the touched rows only")
+    .out_intermediate("Slopes", "[N, W, 1 + K]: derivatives of the loss with respect to the scores")
+    .attr<bool>("shared", false, "all words of a window share their negatives")
+    .attr<bool>("is_sparse", false, "the gradients of the tables hold only the touched rows")
     .dtype_of_input("Words")
     .infer([](InferContext& c) {
       check_inputs(c);
@@ -225,7 +226,7 @@ AB_OP(skip_gram)
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
 
 AB_GRAD(skip_gram)
-    .doc("Gradients of both tables: a row for each word that is there, each centre and each of its negatives.")
+    .doc("Gradients of both tables: one row per present word, per centre and per negative.")
     .dtype_of_input("Words")
     .infer([](InferContext& c) {
       infer_table_gradients(c, {"Words@GRAD", "Contexts@GRAD"});

@@ -1,4 +1,4 @@
-// Softmax and the cross entropy of what it gives, in one: from scores, without the rounding of probabilities.
+// Softmax and its cross entropy in one op: from logits, without rounding the probabilities.
 #include <memory>
 
 #include "base/flags.h"
@@ -68,7 +68,7 @@ template <class T> Kernel forward(const KernelArgs& op) {
   };
 }
 
-// The gradient of one row of classes, of which `own` is the label, or none. dx may be p.
+// The gradient of one row of classes with label `own`, or none. dx may alias p.
 template <class T> void one_sample(const T* p, int64_t classes, int64_t own, T g, T* dx) {
   const bool there = own >= 0 && own < classes;
   const T at_own = there ? (p[own] - T{1}) * g : T{0};
@@ -80,7 +80,7 @@ template <class T> Kernel backward(const KernelArgs& op) {
   const In softmax = op.in("Softmax"), label = op.in("Label"), dloss = op.in("Loss@GRAD");
   const Out dlogits = op.out("Logits@GRAD");
   const Options o(op.op());
-  // The original gives ignored samples a loss of 0 but the gradient of their label nevertheless.
+  // Fluid 1.8.5 gives ignored samples a loss of 0 but the gradient of their label.
   const bool ignores = !Flags::exact_fluid();
   const auto scratch = std::make_shared<Tensor>();
   return [=](KernelContext& c) {
@@ -146,16 +146,16 @@ template <class T> Kernel backward_there(const KernelArgs& op) {
 
 AB_OP(softmax_with_cross_entropy)
     .doc(
-        "Softmax of Logits over `axis`, and its cross entropy with Label: Loss = log(sum exp(Logits)) - Logits[label], "
-        "or with soft_label -sum(Label log Softmax). 0 where Label is ignore_index. Logits are limited to 64 below the "
-        "largest of the axis.")
+        "Softmax = the softmax of Logits over `axis`, and its cross entropy with Label: Loss = log(sum exp(Logits)) - "
+        "Logits[label], or with soft_label -sum(Label log Softmax). 0 where Label is ignore_index. Logits are bounded "
+        "below by 64 less than the largest on the axis.")
     .in("Logits", "[..., classes, ...] float")
-    .in("Label", "as Logits with extent 1 on axis, int64; with soft_label as Logits")
-    .out_intermediate("Softmax", "as Logits")
-    .out("Loss", "as Logits with extent 1 on axis")
+    .in("Label", "like Logits with extent 1 on axis, int64; with soft_label like Logits")
+    .out_intermediate("Softmax", "like Logits")
+    .out("Loss", "like Logits with extent 1 on axis")
     .attr<bool>("soft_label", false, "labels are distributions")
-    .attr<int32_t>("ignore_index", -100, "label that does not count")
-    .attr<int32_t>("axis", -1, "of the classes")
+    .attr<int32_t>("ignore_index", -100, "label to ignore")
+    .attr<int32_t>("axis", -1, "axis of the classes")
     .ignores("numeric_stable_mode", true)
     .dtype_of_input("Logits")
     .infer([](InferContext& c) {

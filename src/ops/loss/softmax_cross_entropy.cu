@@ -1,10 +1,10 @@
-// Softmax and its cross entropy in one, on devices: "softmax_cross_entropy/<x>/<label>" and "_grad", where a label type
-// equal to x's means distributions. y: the softmax. The gradient may lie in its memory.
+// Softmax and its cross entropy in one op, on devices: "softmax_cross_entropy/<x>/<label>" and "_grad"; a label type
+// equal to that of x means distributions. y: the softmax, which the gradient may alias.
 #include "ops/nn/class_line.h"
 
 namespace anabranch::device {
 
-// The class of a hard label; -1: none counts.
+// The class of a hard label; -1: ignored.
 template <class Label>
 AB_HD int64_t class_of(const ClassLine& line, const Label* label, int64_t sample, int64_t ignored,
                        const FaultReport& report) {
@@ -52,7 +52,7 @@ struct SoftmaxCrossEntropy {
   }
 };
 
-// x: the softmax; dy: of the loss. (p - label) dy, of ignored samples 0 where flags say so.
+// x: the softmax; dy: gradient of the loss. (p - label) dy; 0 for ignored samples if flags say so.
 struct SoftmaxCrossEntropyGrad {
   using Args = ClassArgs;
   template <class T, class Label> struct Body {

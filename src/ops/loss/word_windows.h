@@ -10,7 +10,7 @@
 
 namespace anabranch::loss {
 
-// What both kernels read.
+// The inputs of both kernels.
 struct Handles {
   bool shared;
   In words, contexts, context, centre, negatives, present;
@@ -24,7 +24,7 @@ struct Handles {
         present(op.in("Present")) {}
 };
 
-struct Converted {  // ids of 32 bits as 64
+struct Converted {  // converts 32-bit ids to 64 bits
   Tensor context, centre, negatives;
 };
 
@@ -32,7 +32,7 @@ template <class T> struct WordWindows {
   const T *words, *contexts, *present;
   const int64_t *context, *centre, *negatives;
   int64_t count, width, drawn, dim;
-  bool shared, held;  // negatives; rows are held while they are copied
+  bool shared, held;  // shared: negatives; held: rows are locked while they are copied
 
   WordWindows(KernelContext& c, const Handles& h, Converted* converted)
       : words(c[h.words].data<T>()),
@@ -54,7 +54,7 @@ template <class T> struct WordWindows {
 
   bool has(int64_t i, int64_t w) const { return !present || present[i * width + w] != 0; }
   T weight(int64_t i, int64_t w) const { return present ? present[i * width + w] : T{1}; }
-  int64_t sets() const { return shared ? 1 : width; }  // of negatives in a window
+  int64_t sets() const { return shared ? 1 : width; }  // sets of negatives in a window
   int64_t target_id(int64_t i, int64_t at) const {
     return at == 0 ? centre[i] : negatives[i * drawn * sets() + at - 1];
   }
@@ -73,8 +73,8 @@ template <class T> struct WordWindows {
   }
 };
 
-// What a window works on, side by side and padded: rows of the words that are there, of the centre and the negatives.
-// A thread has one, which grows to the largest window.
+// The working set of a window, contiguous and padded: rows of the words that are present, of the centre and the
+// negatives. Each thread has one, which grows to the largest window.
 template <class T> class WordWindow {
  public:
   std::vector<int64_t> places, ids;      // of each word in the window; of each target: its row

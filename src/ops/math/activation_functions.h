@@ -1,6 +1,6 @@
-// Unary functions and their gradients, one number at a time: exponentials, powers, waves and steps. forward gives
-// f(x); backward gives dy f', of x or of y = f(x), as the row of activations.cc says. p: the op's attributes. x, y and
-// dy are float or double.
+// Unary functions and their gradients for one number: exponentials, powers, trigonometric and step functions. forward
+// returns f(x); backward returns dy f', as a function of x or of y = f(x), as the row of activations.cc states. p: the
+// op's attributes. x, y and dy are float or double.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -17,14 +17,14 @@ template <class T> AB_HD T sigmoid(T x) { return T(1) / (T(1) + std::exp(-x)); }
 template <class T> AB_HD T softplus(T x) {  // log(1 + e^x) without overflow
   return std::max(x, T(0)) + std::log1p(std::exp(-std::abs(x)));
 }
-// ln(1 + e^x), and what it comes close to beyond the threshold, if that is positive.
+// ln(1 + e^x), and its asymptotes beyond the threshold, if that is positive.
 template <class T> AB_HD T cut_softplus(T x, T threshold) {
   if (!(threshold > 0) || std::abs(x) <= threshold) return softplus(x);
   return x > threshold ? x : std::exp(x);
 }
-// dy where the function moves with x, else 0; a product, so that a NaN in dy goes through.
+// dy where the function is not constant, else 0; a product, so that a NaN in dy propagates.
 template <class T> AB_HD T where(bool moves, T dy) { return dy * static_cast<T>(moves); }
-// 0, or NaN when x is one. For places where an ordered comparison of x with a number has failed.
+// 0, or NaN if x is NaN. For use after a failed ordered comparison of x with a number.
 template <class T> AB_HD T nothing_of(T x) { return x == x ? T(0) : x; }
 
 // ---- exponentials
@@ -79,7 +79,7 @@ struct Stanh {
   }
 };
 
-// ---- powers and waves
+// ---- powers and trigonometric functions
 
 struct Sqrt {
   template <class T> AB_HD static T forward(T x, const T*) { return std::sqrt(x); }
@@ -128,7 +128,7 @@ struct Erf {
   }
 };
 
-// ---- steps: gradient zero wherever it exists
+// ---- steps: gradient zero where it exists
 
 struct Step {
   template <class T> AB_HD static T backward(T, T dy, const T*) { return where(false, dy); }

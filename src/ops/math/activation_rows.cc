@@ -1,4 +1,4 @@
-// How a row of activations.h becomes an op and its gradient.
+// Declares an op and its gradient from a row of activations.h.
 #include <algorithm>
 #include <array>
 
@@ -26,7 +26,7 @@ device::NumbersOf names_of(const Activation& row) {
   return numbers;
 }
 
-// Whether the gradient's kernel for devices is another one now.
+// Whether FLAGS_exact_fluid selects another device kernel for the gradient.
 bool slopes_as_fluid(const Activation& row) { return row.fluid_slope && Flags::exact_fluid(); }
 
 // As a step on devices: the function <type><ending> of these inputs.
@@ -97,10 +97,10 @@ Kernel mapped_grad(DType dtype, MapGradRun run, const Numbers& p, const char* fr
 
 OpDef& declare_forward(const Activation& row, const ActivationRuns& runs) {
   OpDef& def = declare_op(row.type, __FILE__);
-  def.doc(row.doc).source(row.source).in("X", "[...] float").out("Out", "[...] as X").may_share("X", "Out");
+  def.doc(row.doc).source(row.source).in("X", "[...] float").out("Out", "[...] like X").may_share("X", "Out");
   for (const FloatAttr& a : row.attrs) def.attr<float>(a.name, a.value, a.doc);
   for (const char* name : row.ignores) def.ignores({name});
-  AB_CHECK(row.loop || row.param_loop || runs.of_float, Internal, "{} has no loop for float32", row.type);
+  AB_CHECK(row.loop || row.param_loop || runs.of_float, Internal, "{} must have a loop for float32", row.type);
   def.traits(kRowWise | kElementwise).tile(activation_tile(row, runs));
   def.infer([](InferContext& c) { c.same_as("Out", "X"); });
   using Slots = std::vector<std::string>;
@@ -131,7 +131,7 @@ TileOp gradient_tile(const char* from, const Activation& row, MapGradRun run) {
 void declare_backward(const Activation& row, const ActivationRuns& runs) {
   const char* from = row.grad_of == GradOf::kX ? "X" : row.grad_of == GradOf::kOut ? "Out" : "Out@GRAD";
   OpDef& def = declare_gradient(row.type, __FILE__);
-  AB_CHECK(row.grad_loop || runs.grad_of_float, Internal, "the gradient of {} has no loop for float32", row.type);
+  AB_CHECK(row.grad_loop || runs.grad_of_float, Internal, "the gradient of {} must have a loop for float32", row.type);
   def.may_share("Out@GRAD", "X@GRAD")
       .grad_lod("X@GRAD", row.grad_lod)
       .tile(gradient_tile(from, row, runs.grad_of_float));

@@ -1,4 +1,4 @@
-// Unary functions, elementwise: exponentials, powers, waves and steps. One row each.
+// Elementwise unary functions: exponentials, powers, trigonometric and step functions. One row each.
 #include <cmath>
 #include <numbers>
 #include <type_traits>
@@ -51,14 +51,13 @@ void declare_exponentials() {
        .source = "Misra, BMVC 2020, arXiv:1908.08681",
        .grad_of = GradOf::kX,
        .ignores = {},
-       .attrs = {{"threshold", 20.0f, "beyond it, and below its negative, X and e^X stand for the logarithm"}},
+       .attrs = {{"threshold", 20.0f, "above it, and below its negative, X and e^X replace the logarithm"}},
        .param_loop = simd::mish,
        .grad_lod = "",
        .slope = [](Ops& o, const auto& x) {
          const float threshold = o.template attr<float>("threshold");
          AB_CHECK(threshold <= 0 || threshold >= 20, Unsupported,
-                  "the second derivative of mish needs a threshold that is not positive or at least 20, got {}",
-                  threshold);
+                  "threshold of mish must be at most 0 or at least 20 for second derivatives, got {}", threshold);
          const std::string t = o.unary("tanh", o.unary("softplus", x)), bend = o.mul(x, o.unary("sigmoid", x));
          return o.add(t, o.mul(bend, o.scale(o.square(t), -1, 1)));
        }});
@@ -87,7 +86,7 @@ void declare_exponentials() {
        .source = "LeCun et al., Efficient BackProp, 1998",
        .grad_of = GradOf::kX,
        .ignores = {},
-       .attrs = {{"scale_a", 0.67f, "factor inside"}, {"scale_b", 1.7159f, "factor outside"}},
+       .attrs = {{"scale_a", 0.67f, "inner factor"}, {"scale_b", 1.7159f, "outer factor"}},
        .param_loop = simd::stanh,
        .slope = [](Ops& o, const auto& x) {
          const float a = o.attr<float>("scale_a"), ab = a * o.attr<float>("scale_b");
@@ -169,7 +168,7 @@ void declare_powers_and_waves() {
                                  }});
 }
 
-void declare_steps() {  // gradient zero wherever it exists
+void declare_steps() {  // gradient zero where it exists
   activation<Ceil, Gives::kForward>(
       {.type = "ceil", .doc = "Out = the least integer >= X", .grad_of = GradOf::kNeither, .loop = simd::ceil});
   activation<Floor, Gives::kForward>(

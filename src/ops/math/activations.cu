@@ -1,4 +1,5 @@
-// Exponentials, powers, waves and steps on devices: "map/<op>" and "map_grad/<op>", attributes in the op's order.
+// Exponentials, powers, trigonometric and step functions on devices: "map/<op>" and "map_grad/<op>", attributes in the
+// op's order.
 #include "ops/math/activation_functions.h"
 #include "ops/math/map_kernel.h"
 #include "ops/math/step_functions.h"

@@ -1,5 +1,5 @@
-// Tables of unary functions, elementwise. A row gives Out of X (and of the op's attributes p), X@GRAD of X or Out and
-// of Out@GRAD, and, where there is one, the vector loop for float32.
+// Tables of elementwise unary functions. A row defines Out from X (and the op's attributes p), X@GRAD from X or Out and
+// Out@GRAD, and optionally the vector loop for float32.
 #pragma once
 #include <string>
 #include <type_traits>
@@ -18,10 +18,10 @@ struct FloatAttr {
   const char* doc;
 };
 
-// The derivative at v - X or Out, as grad_of says - made of ops.
+// The derivative at v - X or Out, as grad_of states - composed of ops.
 using Slope = std::string (*)(second_order::Ops& o, const std::string& v);
 
-// float32, with numbers p that attributes give.
+// float32, with parameters p from attributes.
 using ParamLoop = void (*)(const float* x, const float* p, float* out, int64_t n);
 
 struct Activation {
@@ -30,27 +30,27 @@ struct Activation {
   std::vector<const char*> ignores = {"use_mkldnn", "use_cudnn"};
   std::vector<FloatAttr> attrs = {};
   UnaryLoop loop = nullptr;           // float32 only
-  BinaryLoop grad_loop = nullptr;     // of what grad_of names, and Out@GRAD
-  ParamLoop param_loop = nullptr;     // of X and the op's attributes, in the place of loop
-  const char* grad_lod = "Out@GRAD";  // whose sequences the gradient carries
-  Slope slope = nullptr;              // the derivative as ops; null: it does not change but where it jumps
-  bool fluid_slope = false;           // with FLAGS_exact_fluid a derivative of its own
+  BinaryLoop grad_loop = nullptr;     // of the variable of grad_of, and Out@GRAD
+  ParamLoop param_loop = nullptr;     // of X and the op's attributes, instead of loop
+  const char* grad_lod = "Out@GRAD";  // slot whose LoD the gradient takes
+  Slope slope = nullptr;              // the derivative as ops; null: zero wherever it exists
+  bool fluid_slope = false;           // FLAGS_exact_fluid selects a different derivative
 };
 
 inline constexpr size_t kMaxParams = 3;
 
-// ---- loops: one function a type, so that kernels are made in one place. p: the op's attributes, in the row's order.
+// ---- loops: one function per type, so that kernels are made in one place. p: the op's attributes, in the row's order.
 
 using MapRun = void (*)(const void* x, const float* p, void* out, int64_t n);
 using MapGradRun = void (*)(const void* v, const void* dout, const float* p, void* dx, int64_t n);
 
-// Of the two types; null in the place of a loop that Activation gives.
+// For both types; null if Activation provides the loop.
 struct ActivationRuns {
   MapRun of_float, of_double;
   MapGradRun grad_of_float, grad_of_double;
 };
 
-// Attributes as numbers of the type that is computed in.
+// Attributes in the type of the computation.
 template <class T> struct Params {
   T p[kMaxParams];
   explicit Params(const float* from) {
@@ -69,7 +69,7 @@ template <class T, class Walk> void in_vectors_of(const Walk& walk) {
 
 template <class T, class Forward> void map_run(const void* x, const float* p, void* out, int64_t n) {
   in_vectors_of<T>([=, params = Params<T>(p)] {
-    const Params<T> numbers = params;  // which `out` cannot overlap
+    const Params<T> numbers = params;  // a local copy, which `out` cannot alias
     const T* from = static_cast<const T*>(x);
     T* to = static_cast<T*>(out);
     for (int64_t i = 0; i < n; ++i) to[i] = static_cast<T>(Forward{}(from[i], numbers.p));
@@ -90,7 +90,7 @@ void map_grad_run(const void* v, const void* dout, const float* p, void* dx, int
 
 OpDef& declare_activation(const Activation& row, const ActivationRuns& runs);
 
-// Which loops a row gives, so that none is compiled in their place.
+// The loops that a row provides, so that no others are compiled.
 enum class Gives { kNone, kForward, kBoth };
 
 template <Gives kGives = Gives::kNone, class Forward, class Backward>
@@ -101,14 +101,14 @@ OpDef& activation(const Activation& row, Forward, Backward) {
   return declare_activation(row, runs);
 }
 
-// By the functions of a struct of activation_functions.h.
+// From the functions of a struct of activation_functions.h.
 template <class Fn, Gives kGives = Gives::kNone> OpDef& activation(const Activation& row) {
   return activation<kGives>(
       row, [](auto x, auto* p) { return Fn::forward(x, p); },
       [](auto x, auto dy, auto* p) { return Fn::backward(x, dy, p); });
 }
 
-// The few that take integers as well.
+// The few that also accept integers.
 void also_of(OpDef& def, DType dtype, MapRun run);
 
 template <class Forward> void of_integers(OpDef& def, Forward) {

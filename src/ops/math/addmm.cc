@@ -11,8 +11,8 @@ namespace {
 
 OpDef& addmm_attrs(OpDef& def) {
   return def.ignores({"use_mkldnn"})
-      .attr<float>("Alpha", 1.0f, "factor of the product")
-      .attr<float>("Beta", 1.0f, "factor of Input");
+      .attr<float>("Alpha", 1.0f, "factor for the product")
+      .attr<float>("Beta", 1.0f, "factor for Input");
 }
 
 Shape product_shape(const InferContext& c) {
@@ -32,7 +32,7 @@ Shape product_shape(const InferContext& c) {
   return out;
 }
 
-// Operand 0 is the product, 1 is Input, whose extents of 1 are repeated.
+// Operand 0 is the product, 1 is Input, whose extents of 1 are broadcast.
 NdLoop<2> repeated(const Shape& out, const Shape& input) {
   NdLoop<2> loop;
   loop.add_axis(out[0], {out[1], input[0] == 1 ? 0 : input[1]});
@@ -142,7 +142,7 @@ template <class T> Kernel backward_there(const KernelArgs& op) {
 
 AB_OP(addmm)
     .doc("Out = Alpha X Y + Beta Input.")
-    .in("Input", "[M, N] float; an extent may be 1, which is repeated")
+    .in("Input", "[M, N] float; extents of 1 are broadcast")
     .in("X", "[M, K]")
     .in("Y", "[K, N]")
     .out("Out", "[M, N]")

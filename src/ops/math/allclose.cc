@@ -1,4 +1,4 @@
-// Whether two tensors are equal up to a tolerance.
+// Tests whether two tensors are equal up to a tolerance.
 #include <cmath>
 
 #include "ops/declare/declare.h"
@@ -11,11 +11,11 @@ namespace {
 AB_OP(allclose)
     .doc("Out = whether |Input - Other| <= atol + rtol |Other| for all elements.")
     .in("Input", "[...] float")
-    .in("Other", "[...] as Input")
+    .in("Other", "[...] like Input")
     .out("Out", "[1] bool")
     .attr<float>("rtol", 1e-5f, "tolerance relative to Other")
     .attr<float>("atol", 1e-8f, "absolute tolerance")
-    .attr<bool>("equal_nan", false, "two NaN count as equal")
+    .attr<bool>("equal_nan", false, "treats NaNs as equal")
     .infer([](InferContext& c) {
       check_tensor(c, "Input");
       check_same(c, "Input", "Other");

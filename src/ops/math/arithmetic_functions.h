@@ -1,6 +1,6 @@
-// Binary arithmetic, one pair of numbers at a time: of(x, y), and the terms dx and dy of the gradients by x and y, from
-// x, y, the result and its gradient d. Integers wrap around, as NumPy's do; that none is divided by zero is the
-// caller's to see.
+// Binary arithmetic for one pair of numbers: of(x, y), and the terms dx and dy of the gradients with respect to x and
+// y, from x, y, the result and its gradient d. Integers wrap around like NumPy's; the caller must exclude integer
+// division by zero.
 #pragma once
 #include <cmath>
 #include <type_traits>
@@ -21,7 +21,7 @@ template <class T> AB_HD T wrapping_product(T x, T y) {
 }
 template <class T> AB_HD T negative(T x) { return wrapping_difference(T(0), x); }
 
-// y is not 0 where T is an integer.
+// y must not be 0 if T is an integer type.
 template <class T> AB_HD T quotient_of(T x, T y) {
   if constexpr (std::is_integral_v<T>) {
     if (y == -1) return negative(x);  // the least integer has no negative
@@ -29,7 +29,7 @@ template <class T> AB_HD T quotient_of(T x, T y) {
   return x / y;
 }
 
-// Of integers the sign of x, as in C; of floating-point numbers the sign of y.
+// For integers the sign of x, as in C; for floating-point numbers the sign of y.
 template <class T> AB_HD T remainder_of(T x, T y) {
   if constexpr (std::is_integral_v<T>) {
     return y == -1 ? T(0) : x % y;
@@ -47,7 +47,7 @@ template <class T> AB_HD T power_of(T x, T y) {
 }
 
 struct Add {
-  static constexpr int dx_passes = 1, dy_passes = 1;  // the terms are d, or (-1) its negative, whatever x and y are
+  static constexpr int dx_passes = 1, dy_passes = 1;  // the terms are d, or (-1) its negative, independent of x and y
   template <class T> AB_HD static T of(T x, T y) { return wrapping_sum(x, y); }
   template <class T> AB_HD static T dx(T, T, T, T d) { return d; }
   template <class T> AB_HD static T dy(T, T, T, T d) { return d; }
@@ -77,7 +77,7 @@ struct Pow {
   }
   template <class T> AB_HD static T dy(T x, T y, T, T d) { return static_cast<T>(d * std::log(x) * power_of(x, y)); }
 };
-// A tie counts as y.
+// A tie counts for y.
 struct Max {
   template <class T> AB_HD static T of(T x, T y) { return x > y ? x : y; }
   template <class T> AB_HD static T dx(T x, T y, T, T d) { return x > y ? d : T(0); }

@@ -1,4 +1,4 @@
-// The parts of bilinear_tensor_product on devices.
+// The building blocks of bilinear_tensor_product on devices.
 #pragma once
 #include <array>
 
@@ -13,10 +13,10 @@ struct BilinearSizes {
   BilinearSizes(const Shape& x, const Shape& w) : n(x[0]), m(w[0]), dx(w[1]), dy(w[2]) {}
 };
 
-// What both directions are made of on devices: for all matrices at once, [K, N, width].
+// Shared by forward and backward on devices: for all matrices at once, [K, N, width].
 template <class T> class BilinearThere {
  public:
-  // Rows of x, or, transposed, of y, times each matrix.
+  // Rows of x (or, transposed, of y) times each matrix.
   Tensor& times_weights(const DeviceContext& c, const BilinearSizes& s, const Tensor& rows, const Tensor& w,
                         bool transposed) {
     const int64_t in = transposed ? s.dy : s.dx, width = transposed ? s.dx : s.dy;
@@ -32,7 +32,7 @@ template <class T> class BilinearThere {
               rows, w, made);
     return made;
   }
-  // out = x, which is repeated for each matrix or not, times y: a number for each row and matrix, or a row for all.
+  // out = x, optionally repeated for each matrix, times y: a number per row and matrix, or a row per matrix.
   void multiply(const DeviceContext& c, const BilinearSizes& s, const Tensor& x, const Tensor& y, bool numbers,
                 Tensor& out) {
     const int64_t width = out.shape()[2], of_x = x.numel() == out.numel() ? s.n * width : 0;
@@ -60,7 +60,7 @@ template <class T> class BilinearThere {
     folded.set(0, 1);
     device::launch_fold(c, sum_, x, x.shape(), folded, out);
   }
-  // d(X W[k] Y) / dX of all matrices, or, transposed, by Y's side.
+  // d(X W[k] Y) / dX for all matrices or, transposed, with respect to Y.
   void side(const DeviceContext& c, const BilinearSizes& s, const Tensor& rows, const Tensor& w, bool transposed,
             const Tensor& dout, Tensor& to) {
     Tensor& terms = times_weights(c, s, rows, w, transposed);

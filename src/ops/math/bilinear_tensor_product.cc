@@ -1,4 +1,4 @@
-// Products of two vectors with a matrix between them, for several matrices.
+// Bilinear forms: products of two vectors with each of several matrices between them.
 #include <array>
 #include <memory>
 
@@ -20,8 +20,8 @@ void infer_bilinear(InferContext& c) {
   check_rank(c, "Y", 2, 2);
   check_rank(c, "Weight", 3, 3);
   const Shape &x = c.in("X").shape, &y = c.in("Y").shape;
-  AB_CHECK(compatible(Shape{x[0]}, Shape{y[0]}), ShapeMismatch, "Y must have as many rows as X {}, got {}", x.str(),
-           y.str());
+  AB_CHECK(compatible(Shape{x[0]}, Shape{y[0]}), ShapeMismatch, "Y must have the number of rows of X {}, got {}",
+           x.str(), y.str());
   const int64_t m = c.in("Weight").shape[0];
   check_shape(c, "Weight", Shape{m, x[1], y[1]});
   if (c.has_in("Bias")) {
@@ -65,7 +65,7 @@ template <class T> Kernel forward_there(const KernelArgs& op) {
   };
 }
 
-// One of the parts for each result: the shapes that their products are planned for do not change from step to step.
+// One part per result: the shapes that their products are planned for do not change from step to step.
 template <class T> Kernel backward_there(const KernelArgs& op) {
   return [parts = std::make_unique<std::array<BilinearThere<T>, 3>>(), x = op.in("X"), y = op.in("Y"),
           w = op.in("Weight"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"), dy = op.out("Y@GRAD"),
@@ -83,9 +83,9 @@ template <class T> Kernel backward_there(const KernelArgs& op) {
 AB_OP(bilinear_tensor_product)
     .doc("Out[n, k] = X[n] Weight[k] Y[n] + Bias[k].")
     .in("X", "[N, P] float")
-    .in("Y", "[N, Q] as X")
-    .in("Weight", "[K, P, Q] as X, a matrix for each result")
-    .in_optional("Bias", "[1, K] as X")
+    .in("Y", "[N, Q] like X")
+    .in("Weight", "[K, P, Q] like X, one matrix per result")
+    .in_optional("Bias", "[1, K] like X")
     .out("Out", "[N, K]")
     .infer(infer_bilinear)
     .grad_reads({"X", "Y", "Weight", "Bias"})
@@ -114,7 +114,7 @@ AB_OP(bilinear_tensor_product)
       return forward_there<typename decltype(tag)::type>(op);
     });
 
-// The parts of the gradient kernel and what they keep between steps.
+// The parts of the gradient kernel and the state that they keep between steps.
 template <class T> struct BilinearGrad {
   In x, y, w, dout;
   Out dx, dy, dw, db;
@@ -159,7 +159,8 @@ template <class T> struct BilinearGrad {
 
 AB_GRAD(bilinear_tensor_product)
     .doc(
-        "The gradients of X[n] Weight[k] Y[n] + Bias[k] by its factors and Bias, each times Out@GRAD[n, k] and summed.")
+        "The gradients of X[n] Weight[k] Y[n] + Bias[k] with respect to its factors and Bias, each times Out@GRAD[n, "
+        "k] and summed.")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       auto grad = std::make_shared<BilinearGrad<T>>();

@@ -6,7 +6,7 @@
 
 namespace anabranch::device {
 
-// out = F::of(x, y), by strides.
+// out = F::of(x, y), over strides.
 template <class F> struct Binary {
   using Args = BinaryArgs;
   template <class T> struct Body {
@@ -19,7 +19,7 @@ template <class F> struct Binary {
       store(out + at[0], F::of(load(x[at[1]]), load(y[at[2]])));
     }
   };
-  template <class T> struct Line {  // of one axis at most
+  template <class T> struct Line {  // of at most one axis
     int64_t step[3];
     const T *x, *y;
     T* out;
@@ -45,7 +45,7 @@ template <class F> struct Binary {
   }
 };
 
-// Of integers, where y is not 0: a 0 is reported (code 1, detail: the element of the result), and the result is 0.
+// For integers with y = 0: reports the division (code 1, detail: the element of the result) and returns 0.
 template <class F> struct IntegerDivision {
   using Args = CheckedBinaryArgs;
   template <class T> struct Body {

@@ -1,7 +1,7 @@
-// Kernels of the gradients of binary arithmetic, by structs as those of arithmetic_functions.h. Functions that take
-// them get the numbers of the launch last. One kernel makes the terms of both operands. Where an operand was repeated,
-// its terms are kept in the workspace and added up behind it; where they are dout itself, they are added up from there.
-// So what depends on the function is one kernel a type, and the sums are the same for all (binary_grad_sums.cu).
+// Kernels of the gradients of binary arithmetic, for structs like those of arithmetic_functions.h. Functions that take
+// these structs get the numbers of the launch last. One kernel computes the terms of both operands. If an operand was
+// broadcast, its terms are stored in the workspace and summed afterwards; if they are dout itself, it is summed
+// directly. So only one kernel per type depends on the function, and the sums are shared by all (binary_grad_sums.cu).
 #pragma once
 #include "ops/device/args_math.h"
 #include "ops/device/fold_rows.h"
@@ -12,7 +12,7 @@
 
 namespace anabranch::device {
 
-// Where the terms of one operand go: to its gradient, or in the order of the loop into the workspace; or nowhere.
+// The destination of the terms of one operand: its gradient, the workspace (in loop order), or none.
 template <class T> struct TermsTo {
   T* gradient;
   Compute<T>* kept;
@@ -26,8 +26,7 @@ template <class T> struct TermsTo {
   }
 };
 
-// Integers divided by 0 are reported and count as 0. All is read before anything is written: dx may lie in the memory
-// of dout.
+// Integer divisions by 0 are reported and count as 0. Reads everything before writing anything: dx may alias dout.
 template <class F, class T, bool kDivides> struct Terms {
   Walk<3> walk;
   const T *x, *y, *out, *dout;
@@ -56,12 +55,12 @@ template <class F, class T, bool kDivides> struct Terms {
   }
 };
 
-// What becomes of one operand's terms.
+// The reduction of one operand's terms.
 struct GradParts {
-  Walk<2> kept, folded;  // over where terms lie, and the operand
+  Walk<2> kept, folded;  // over the terms, and over the operand
   Neighbours neighbours;
-  int64_t row = 0;  // the terms of a matrix whose columns are summed up: elements from row to row; 0: others
-  // `dense`: terms lie in the order of the loop; else as dout does.
+  int64_t row = 0;  // distance of the rows of a matrix of terms whose columns are summed; 0: other layouts
+  // `dense`: terms are in loop order; else in the layout of dout.
   GradParts(const Axes<3>& axes, int own, bool dense) : GradParts(terms_and(axes, own, dense)) {}
   bool sums() const { return folded.count() != 1; }
   template <class T> size_t room() const {
@@ -71,7 +70,7 @@ struct GradParts {
  private:
   explicit GradParts(const Axes<2>& axes)
       : kept(axes_where(axes, 1, false)), folded(axes_where(axes, 1, true)), neighbours(Neighbours::kElements) {
-    // Where the innermost axis is kept, neighbours in memory belong to different results.
+    // If the innermost axis is kept, adjacent elements belong to different results.
     if (axes.rank && axes.stride[1][axes.rank - 1] != 0) neighbours = Neighbours::kRows;
     const bool matrix = axes.rank == 2 && axes.stride[1][0] == 0 && axes.stride[1][1] == 1 && axes.stride[0][1] == 1;
     if (matrix) row = axes.stride[0][0];
@@ -90,11 +89,11 @@ struct GradParts {
   }
 };
 
-// to = the sums of terms, or of their negatives. `room`: parts.room<T>() bytes. Instances are in binary_grad_sums.cu.
+// to = the sums of terms, or their negatives. `room`: parts.room<T>() bytes. Instances are in binary_grad_sums.cu.
 template <class Term, class T>
 int sum_terms(const Launch& launch, const GradParts& parts, const Term* terms, bool negative, T* to, void* room);
 
-// 1, -1: the terms are dout, or its negatives, whatever x and y are. 0: they have to be made.
+// 1, -1: the terms are dout, or its negative, independent of x and y. 0: they must be computed.
 template <class F, bool kOfX> constexpr int passes_on() {
   if constexpr (requires { F::dx_passes; }) return kOfX ? F::dx_passes : F::dy_passes;
   return 0;
@@ -103,7 +102,7 @@ template <class F, bool kOfX> constexpr int passes_on() {
 template <class F, bool kDivides = false> struct BinaryGradOf {
   template <bool kOfX> static constexpr bool kDense = passes_on<F, kOfX>() == 0;
 
-  // Whether a gradient is dout, element by element in its order.
+  // Whether a gradient equals dout, element by element in its order.
   template <bool kOfX> static bool hands_on(const Axes<3>& axes) {
     constexpr int kOperand = kOfX ? 1 : 2;
     if (passes_on<F, kOfX>() <= 0) return false;
@@ -141,7 +140,7 @@ template <class F, bool kDivides = false> struct BinaryGradOf {
     const T* dout = a.dout.get<T>();
     const bool x_passes = dx && !kDense<true> && of_x.sums(), y_passes = dy && !kDense<false> && of_y.sums();
     int failed = 0;
-    // What reads dout comes first.
+    // Readers of dout come first.
     if (y_passes) failed = sum_terms<T, T>(launch, of_y, dout, passes_on<F, false>() < 0, dy, rest);
     if (x_passes && !failed) failed = sum_terms<T, T>(launch, of_x, dout, passes_on<F, true>() < 0, dx, rest);
     const bool dy_left = dy && !y_passes;

@@ -1,4 +1,4 @@
-// The sums of the gradients of binary arithmetic, of operands that were repeated.
+// The sums of the gradients of broadcast operands of binary arithmetic.
 #include "ops/device/sum_columns.h"
 #include "ops/math/binary_grad.h"
 
@@ -27,7 +27,7 @@ template <class Term, class T> struct SumTerms {
   }
 };
 
-// Columns of a matrix, as many for each thread as 16 bytes hold, of a piece of the rows.
+// Columns of a matrix, 16 bytes of them per thread, over a chunk of the rows.
 template <class Term, class T> struct PackedColumns {
   using Wide = typename SumTerms<Term, T>::Wide;
   static constexpr int kPack = 16 / sizeof(Term), kSums = 1, kAtOnce = 8;

@@ -1,4 +1,4 @@
-// Out = X, as another element type.
+// Out = X, converted to another dtype.
 #include <type_traits>
 
 #include "ops/declare/declare.h"
@@ -34,11 +34,11 @@ template <class To, class From> Kernel cast_kernel(const KernelArgs& op) {
 }
 
 AB_OP(cast)
-    .doc("Out = X as elements of another type; real numbers are cut towards zero, to bool: X != 0.")
+    .doc("Out = X converted to another dtype; floating-point numbers are truncated towards zero; bool: X != 0.")
     .in("X", "[...] any")
-    .out("Out", "[...] of out_dtype")
-    .required_attr("out_dtype", AttrType::kInt, "number of the element type")
-    .required_attr("in_dtype", AttrType::kInt, "number of X's element type; X's own one counts")
+    .out("Out", "[...] out_dtype")
+    .required_attr("out_dtype", AttrType::kInt, "id of the dtype")
+    .required_attr("in_dtype", AttrType::kInt, "ignored: the dtype of X is used")
     .traits(kRowWise | kLinear)
     .infer([](InferContext& c) {
       c.same_as("Out", "X");

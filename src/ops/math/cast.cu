@@ -1,4 +1,4 @@
-// Conversion of numbers on devices: "cast/<from>/<to>".
+// Dtype conversion on devices: "cast/<from>/<to>".
 #include "ops/device/pack.h"
 #include "ops/math/element_functions.h"
 
@@ -11,7 +11,7 @@ struct Cast {
     To* y;
     AB_HD void operator()(int64_t i) const { store(y + i, math::converted_number<Compute<To>>(load(x[i]))); }
   };
-  // As many at once as 16 bytes of the narrower type hold.
+  // Processes 16 bytes of the narrower type at once.
   template <class From, class To, int kCount> struct Packs {
     const Pack<From, kCount>* x;
     Pack<To, kCount>* y;
@@ -22,7 +22,7 @@ struct Cast {
       y[i] = to;
     }
   };
-  // Those of mixed precision, which move whole parameters.
+  // The conversions of mixed precision, which process whole parameters.
   template <class From, class To>
   static constexpr bool kOfManyElements =
       sizeof(From) + sizeof(To) == 6 && std::is_same_v<Compute<From>, float>&& std::is_same_v<Compute<To>, float>;

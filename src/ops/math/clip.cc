@@ -1,4 +1,4 @@
-// Values and norms kept within bounds. Sparse rows are merged first: an id that occurs twice is one row.
+// Clips values and norms. Sparse rows are merged first: an id that occurs twice is one row.
 #include <cmath>
 #include <memory>
 #include <utility>
@@ -51,7 +51,7 @@ template <class T> double sum_of_squares(const KernelContext& c, const T* x, int
   });
 }
 
-// Likewise of a device.
+// The same on a device.
 template <class T> class ValuesThere {
  public:
   ValuesThere(In x, Out out) : x_(x), out_(out) {}
@@ -70,7 +70,7 @@ template <class T> class ValuesThere {
   device::MergeRows<T> merge_;
 };
 
-// The bounds of clip and clip_grad: attributes, or the inputs that take their place.
+// The bounds of clip and clip_grad: attributes, or the inputs that replace them.
 template <class T> struct Bounds {
   In min_in, max_in;
   T min, max;
@@ -91,10 +91,10 @@ template <class T> struct Bounds {
   }
 };
 
-// As the numbers of a kernel. Which of two that lie on a device is larger nobody has looked.
+// As the numbers of a kernel. Bounds in device tensors are not compared.
 template <class T> auto bounds_of(const KernelArgs& op) {
   const Bounds<device::Compute<T>> b(op);
-  AB_CHECK(!b.min_in && !b.max_in, Unsupported, "bounds in tensors are compared on the CPU");
+  AB_CHECK(!b.min_in && !b.max_in, Unsupported, "bounds in tensors are not supported on devices");
   return [b](const KernelContext& c, device::ScalarArgs& a) {
     const auto [lo, hi] = b.get(c);
     device::put(a, 0, lo);
@@ -102,7 +102,7 @@ template <class T> auto bounds_of(const KernelArgs& op) {
   };
 }
 
-// With bounds that are attributes.
+// With attributes as bounds.
 TileLoop clip_tile(const KernelArgs& op, const std::string&) {
   const Bounds<float> b(op);
   return [x = op.in("X").first, lo = b.min, hi = b.max](const float* const* in, float* out, int64_t n) {
@@ -131,9 +131,9 @@ AB_OP(clip)
     .doc("Out = min(max(X, min), max), elementwise.")
     .in("X", "[...] numbers, or sparse rows")
     .takes("X", Holds::kTensorOrRows)
-    .in_optional("Min", "[1] as X")
-    .in_optional("Max", "[1] as X")
-    .out("Out", "[...] as X")
+    .in_optional("Min", "[1] like X")
+    .in_optional("Max", "[1] like X")
+    .out("Out", "[...] like X")
     .may_share("X", "Out")
     .required_attr("min", AttrType::kFloat, "lower bound")
     .required_attr("max", AttrType::kFloat, "upper bound")
@@ -197,11 +197,11 @@ AB_GRAD(clip)
     }));
 
 AB_OP(clip_by_norm)
-    .doc("Out = X, shortened to the norm max_norm when its Euclidean norm is above it.")
+    .doc("Out = X, scaled to the Euclidean norm max_norm if its norm is larger.")
     .source("Pascanu et al., On the difficulty of training recurrent neural networks, ICML 2013")
     .in("X", "[...] float, or sparse rows")
     .takes("X", Holds::kTensorOrRows)
-    .out("Out", "[...] as X")
+    .out("Out", "[...] like X")
     .may_share("X", "Out")
     .required_attr("max_norm", AttrType::kFloat, "bound of the norm, > 0")
     .infer([](InferContext& c) {
@@ -209,7 +209,7 @@ AB_OP(clip_by_norm)
       AB_CHECK(bound > 0, InvalidArgument, "max_norm must be above 0, got {}", bound);
       c.same_as("Out", "X");
     })
-    .no_grad("used on gradients")
+    .no_grad("applies to gradients")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return
@@ -242,7 +242,7 @@ AB_OP(clip_by_norm)
 AB_OP(squared_l2_norm)
     .doc("Out = the sum of the squares of all elements.")
     .in("X", "[...] float")
-    .out("Out", "[1] as X")
+    .out("Out", "[1] like X")
     .infer([](InferContext& c) { c.set_out("Out", scalar_shape(), c.in("X").dtype); })
     .grad_reads({"X"})
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
@@ -254,13 +254,13 @@ AB_OP(squared_l2_norm)
     .device<float, double, float16, bfloat16>(device::fold_all("squares"));
 
 AB_OP(squares_of_rows)
-    .doc("Out = the sum of the squares of all elements of X: merged rows, those of a device with zeros behind them.")
+    .doc("Out = the sum of the squares of all elements of X: merged rows; on a device, followed by zeros.")
     .in("X", "sparse rows")
     .takes("X", Holds::kTensorOrRows)
-    .out("Out", "[1] as X")
+    .out("Out", "[1] like X")
     .effects(kEngineOnly)
     .infer([](InferContext& c) { c.set_out("Out", scalar_shape(), c.in("X").dtype); })
-    .no_grad("made for devices, behind autodiff")
+    .no_grad("inserted for devices after autodiff")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [x = op.in("X"), out = op.out("Out")](KernelContext& c) {

@@ -1,4 +1,4 @@
-// Comparisons and logic, elementwise: one row each; and questions about a whole tensor.
+// Elementwise comparisons and logic, one row each, and predicates over a whole tensor.
 #include <algorithm>
 #include <functional>
 
@@ -22,7 +22,7 @@ void infer_pair(InferContext& c) {
   if (out.rank() > 0 && x.shape.rank() > 0 && out[0] == x.shape[0]) c.share_lod("Out", "X");
 }
 
-// Truths meet in the order in which they lie in memory, whatever the shapes.
+// Pairs elements in memory order, for any shapes.
 void infer_logical(InferContext& c) {
   check_same_dtype(c, "X", "Y");
   check_numel(c, "Y", c.in("X").shape.numel());
@@ -46,8 +46,11 @@ Kernel comparison_kernel(DType dtype, PairRun run, const KernelArgs& op) {
 
 template <class Fn> void comparison(const char* type, const char* doc, Fn) {
   OpDef& def = declare_op(type, __FILE__);
-  def.doc(doc).in("X", "[...]").in("Y", "a shape that meets X's, of X's dtype").out("Out", "the joint shape, bool");
-  def.attr<int32_t>("axis", -1, "axis of X at which Y begins; -1: aligned at the right end");
+  def.doc(doc)
+      .in("X", "[...]")
+      .in("Y", "[...] like X, with a shape that broadcasts with it")
+      .out("Out", "the joint shape, bool");
+  def.attr<int32_t>("axis", -1, "axis of X where Y starts; -1: aligns Y with the last axes");
   def.ignores("force_cpu", false).infer(infer_pair).no_grad(kNotDifferentiable);
   def.cpu<float, double, int32_t, int64_t, bool>([](auto tag, const KernelArgs& op) -> Kernel {
     using T = typename decltype(tag)::type;
@@ -59,7 +62,7 @@ template <class Fn> void comparison(const char* type, const char* doc, Fn) {
 
 template <class Fn> void logical(const char* type, const char* doc, const char* kernel, Fn fn) {
   OpDef& def = declare_op(type, __FILE__);
-  def.doc(doc).in("X", "[...] bool").in("Y", "as many elements as X, bool").out("Out", "as X");
+  def.doc(doc).in("X", "[...] bool").in("Y", "[...] bool, with the number of elements of X").out("Out", "like X");
   def.infer(infer_logical).no_grad(kNotDifferentiable);
   def.cpu<bool>([fn](auto, const KernelArgs& op) -> Kernel {
     return [=, x = op.in("X"), y = op.in("Y"), out = op.out("Out")](KernelContext& c) {
@@ -83,8 +86,7 @@ void declare_pairs() {
   logical("logical_xor", "Out = either X or Y", "logical/xor", [](bool a, bool b) { return a != b; });
 }
 
-// Whether test(element) holds for any of n elements, looked at in blocks: behind one that has it there is nothing to
-// ask.
+// Whether test(element) is true for any of n elements; tests blocks and stops after the first one with such an element.
 template <class T, class Test> bool any_of(const T* x, int64_t n, Test test) {
   constexpr int64_t kBlock = 4096;
   int32_t found = 0;
@@ -98,8 +100,7 @@ template <class T, class Test> bool any_of(const T* x, int64_t n, Test test) {
   return found != 0;
 }
 
-// Whether test(element) holds for any element, which of integers none does: Out = [1] bool, negated when
-// `all_must_fail`.
+// Whether test(element) is true for any element (never for integers): Out = [1] bool, negated if `all_must_fail`.
 template <class Test> void declare_question(const char* type, const char* doc, bool all_must_fail, Test test) {
   OpDef& def = declare_op(type, __FILE__);
   def.doc(doc).in("X", "[...] numbers").out("Out", "[1] bool").no_grad(kNotDifferentiable);
@@ -118,9 +119,9 @@ template <class Test> void declare_question(const char* type, const char* doc, b
 void declare_questions() {
   declare_question("isfinite", "Out = whether all elements of X are finite", true,
                    [](auto v) { return NotFinite::of(v); });
-  declare_question("isinf", "Out = whether an element of X is infinite", false, [](auto v) { return Infinite::of(v); });
-  declare_question("isnan", "Out = whether an element of X is not a number", false,
-                   [](auto v) { return NoNumber::of(v); });
+  declare_question("isinf", "Out = whether any element of X is infinite", false,
+                   [](auto v) { return Infinite::of(v); });
+  declare_question("isnan", "Out = whether any element of X is NaN", false, [](auto v) { return NoNumber::of(v); });
 }
 
 AB_OPS(declare_pairs);
@@ -135,7 +136,7 @@ AB_OP(logical_not)
     .no_grad(kNotDifferentiable)
     .cpu<bool>([](auto, const KernelArgs& op) -> Kernel {
       return [x = op.in("X"), out = op.out("Out")](KernelContext& c) {
-        // Of bytes that are 0 or 1, which compilers have vectors for where nothing else is in memory.
+        // Bytes that are 0 or 1, in a loop that compilers vectorize.
         const auto* from = static_cast<const uint8_t*>(c[x].raw());
         auto* to = static_cast<uint8_t*>(c[out].mutable_raw());
         c.parallel_for(c[x].numel(), kCheapGrain, [=](int64_t begin, int64_t end) {
@@ -151,7 +152,7 @@ AB_OP(logical_not)
     .device<bool>(device::each_element("logical/not"));
 
 AB_OP(is_empty)
-    .doc("Out = whether X has no element.")
+    .doc("Out = whether X has no elements.")
     .in("X", "[...] any")
     .out("Out", "[1] bool")
     .infer([](InferContext& c) { c.set_out("Out", scalar_shape(), DType::kBool); })

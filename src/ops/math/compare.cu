@@ -1,5 +1,5 @@
-// Comparisons and logic on devices: "compare/<op>" with broadcasting, "logical/<op>", and "question/<op>" about a whole
-// tensor.
+// Comparisons and logic on devices: "compare/<op>" with broadcasting, "logical/<op>", and predicates "question/<op>"
+// over a whole tensor.
 #include <functional>
 
 #include "ops/device/fold_rows.h"
@@ -38,7 +38,7 @@ struct LogicalNot {
   }
 };
 
-// y[0] = whether F::of(x[i]) holds for any i, or, with p[0] = 1, for none. Of integers it holds for none.
+// y[0] = whether F::of(x[i]) is true for any i, or, with p[0] = 1, for none. For integers it is never true.
 template <class F> struct Question {
   using Args = MapArgs;
   template <class T> struct Body {

@@ -13,15 +13,15 @@ void infer(InferContext& c) {
   check_rank(c, "Y", 2, 2);
   check_same_dtype(c, "X", "Y");
   const Shape &x = c.in("X").shape, &y = c.in("Y").shape;
-  AB_CHECK(compatible(x.slice(0, 1), y.slice(0, 1)), ShapeMismatch, "X and Y must have as many rows, got {} and {}",
-           x.str(), y.str());
+  AB_CHECK(compatible(x.slice(0, 1), y.slice(0, 1)), ShapeMismatch,
+           "X and Y must have the same number of rows, got {} and {}", x.str(), y.str());
   AB_CHECK(y[1] == kUnknown || y[1] % 2 == 1, InvalidArgument, "Y must have an odd number of columns, got {}", y.str());
   AB_CHECK(x[1] == kUnknown || y[1] == kUnknown || y[1] <= x[1], InvalidArgument,
            "Y must not have more columns than X, got {} and {}", y.str(), x.str());
   c.same_as("Out", "X");
 }
 
-// fn(row, element of X, element of Y, element of Out) for every product.
+// Calls fn(row, element of X, element of Y, element of Out) for every product.
 template <class Fn> void each_product(const Shape& x, int64_t width, int64_t begin, int64_t end, Fn&& fn) {
   const int64_t n = x[1], half = (width - 1) / 2;
   for (int64_t r = begin; r < end; ++r) {
@@ -37,7 +37,7 @@ AB_OP(conv_shift)
     .doc("Out[r, i] = sum over j of X[r, (i + j - (M - 1) / 2) mod N] Y[r, j].")
     .source("Graves et al., Neural Turing machines, arXiv:1410.5401, eq. 8")
     .in("X", "[B, N] float")
-    .in("Y", "[B, M] as X, M odd and at most N")
+    .in("Y", "[B, M] like X, M odd and at most N")
     .out("Out", "[B, N]")
     .infer(infer)
     .grad_reads({"X", "Y"})
@@ -55,7 +55,7 @@ AB_OP(conv_shift)
     });
 
 AB_GRAD(conv_shift)
-    .doc("X@GRAD and Y@GRAD: each product's share, Out@GRAD times the other factor.")
+    .doc("X@GRAD and Y@GRAD = the sums over products of Out@GRAD times the other factor.")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [x = op.in("X"), y = op.in("Y"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"),

@@ -10,10 +10,10 @@
 namespace anabranch::math::cos_sim_op {
 namespace {
 
-// Rows shorter than this count as this long, so that the cosine of a row of zeros is 0 instead of 0 / 0.
+// Lower bound of the length of a row, so that the cosine of a row of zeros is 0 instead of 0 / 0.
 constexpr double kShortest = 1e-4;
 
-// Y has as many rows as X, or one that goes with each of them.
+// Y has the rows of X, or a single row that is paired with each of them.
 void check_rows(const InferContext& c) {
   for (const char* slot : {"X", "Y"}) {
     check_tensor(c, slot);
@@ -22,9 +22,9 @@ void check_rows(const InferContext& c) {
   check_same_dtype(c, "X", "Y");
   const Shape &x = c.in("X").shape, &y = c.in("Y").shape;
   AB_CHECK(x.rank() == y.rank() && compatible(x.slice(1, x.rank()), y.slice(1, y.rank())), ShapeMismatch,
-           "X and Y must agree in all extents but the first, got {} and {}", x.str(), y.str());
+           "X and Y must agree in all extents except the first, got {} and {}", x.str(), y.str());
   AB_CHECK(x[0] == kUnknown || y[0] == kUnknown || y[0] == x[0] || y[0] == 1, ShapeMismatch,
-           "Y must have one row or as many as X {}, got {}", x.str(), y.str());
+           "Y must have one row or the number of rows of X {}, got {}", x.str(), y.str());
 }
 
 template <class T> T length(const T* x, int64_t width) {
@@ -113,10 +113,10 @@ Kernel backward_there(ab_kernel kernel, const KernelArgs& op) {
 }
 
 AB_OP(cos_sim)
-    .doc("Out[i] = X[i] . Y[i] / (|X[i]| |Y[i]|); one row of Y goes with every row of X.")
+    .doc("Out[i] = X[i] . Y[i] / (|X[i]| |Y[i]|); a single row of Y is paired with every row of X.")
     .in("X", "[N, ...] float")
     .in("Y", "[N, ...] or [1, ...]")
-    .out("Out", "[N, 1]; carries the sequences of X")
+    .out("Out", "[N, 1]; with the LoD of X")
     .out_intermediate("XNorm", "[N, 1]: lengths of the rows of X, at least 1e-4")
     .out_intermediate("YNorm", "[rows of Y, 1]")
     .infer([](InferContext& c) {
@@ -145,14 +145,14 @@ AB_OP(cos_sim)
 
 AB_OP(cos_sim_grad)
     .doc("X@GRAD = Out@GRAD (Y / (|X| |Y|) - Out X / |X|^2) row by row, and likewise Y@GRAD.")
-    .in("X", "as of cos_sim")
-    .in("Y", "as of cos_sim")
+    .in("X", "as in cos_sim")
+    .in("Y", "as in cos_sim")
     .in("XNorm", "from cos_sim")
     .in("YNorm", "from cos_sim")
     .in("Out", "from cos_sim")
-    .in("Out@GRAD", "as Out")
-    .out_optional("X@GRAD", "as X")
-    .out_optional("Y@GRAD", "as Y")
+    .in("Out@GRAD", "like Out")
+    .out_optional("X@GRAD", "like X")
+    .out_optional("Y@GRAD", "like Y")
     .infer([](InferContext& c) {
       check_rows(c);
       for (const char* slot : {"XNorm", "Out", "Out@GRAD"}) {

@@ -1,4 +1,4 @@
-// Products of vectors of three numbers along an axis.
+// Cross products of 3-vectors along an axis.
 #include "ops/declare/declare.h"
 #include "ops/device/launch_pair.h"
 #include "ops/kernels/flat_loop.h"
@@ -7,7 +7,7 @@
 namespace anabranch::math::cross_op {
 namespace {
 
-constexpr int32_t kFirstOfThree = 9;  // Fluid's number for "the first axis of extent 3"
+constexpr int32_t kFirstOfThree = 9;  // Fluid's code for "the first axis of extent 3"
 
 int cross_axis(const Shape& x, int32_t dim) {
   if (dim != kFirstOfThree) {
@@ -19,11 +19,11 @@ int cross_axis(const Shape& x, int32_t dim) {
   for (int axis = 0; axis < x.rank(); ++axis) {
     if (x[axis] == 3) return axis;
   }
-  AB_CHECK(!x.known(), InvalidArgument, "an axis of X must have extent 3, got {}", x.str());
+  AB_CHECK(!x.known(), InvalidArgument, "X must have an axis of extent 3, got {}", x.str());
   return 0;
 }
 
-// out = a x b for the vectors along an axis, `inner` elements from one of their numbers to the next.
+// out = a x b for the vectors along an axis, with stride `inner`.
 template <class T> void cross(const KernelContext& c, const Shape& s, int axis, const T* a, const T* b, T* out) {
   using Wide = Wrapping<T>;
   const auto difference = [](T p, T q, T r, T t) {
@@ -50,11 +50,11 @@ void cross_there(const DeviceContext& c, ab_kernel kernel, int32_t dim, const Te
 }
 
 AB_OP(cross)
-    .doc("Out = the vector products of the vectors of three numbers that lie along an axis of X and Y.")
+    .doc("Out = the cross products of the 3-vectors along an axis of X and Y.")
     .in("X", "[...] numbers, with extent 3 on the axis")
-    .in("Y", "as X")
-    .out("Out", "[...] as X")
-    .attr<int32_t>("dim", kFirstOfThree, "the axis; negative: from the end; 9: the first one of extent 3")
+    .in("Y", "like X")
+    .out("Out", "[...] like X")
+    .attr<int32_t>("dim", kFirstOfThree, "the axis; negative: from the end; 9: the first axis of extent 3")
     .infer([](InferContext& c) {
       check_tensor(c, "X");
       check_same(c, "X", "Y");

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kMostAxes = 6;  // as in Fluid
 
-// In pieces that depend on the shapes alone, joined in their order.
+// In chunks that depend only on the shapes, joined in order.
 template <class T> double distance(const KernelContext& c, const NdLoop<3>& loop, NormOf norm, const T* x, const T* y) {
   constexpr int64_t kPieces = 64;
   const bool one_run = loop.outer() == 1;
@@ -45,7 +45,7 @@ template <class T> double distance(const KernelContext& c, const NdLoop<3>& loop
   return norm.result(total);
 }
 
-// The gradients of all differences, where the operands meet.
+// The gradients of all differences of the broadcast operands.
 template <class T>
 void slopes(const KernelContext& c, const NdLoop<3>& loop, NormOf norm, const T* x, const T* y, double out, double dout,
             T* to) {
@@ -61,10 +61,12 @@ void slopes(const KernelContext& c, const NdLoop<3>& loop, NormOf norm, const T*
 NdLoop<3> differences(const Shape& x, const Shape& y) { return broadcast_loop(broadcast_shape(x, y, -1), x, y, -1); }
 
 AB_OP(dist)
-    .doc("Out = the p-norm of X - Y: (sum of |X - Y|^p)^(1/p); p = 0 counts what is not 0, infinity takes the largest.")
+    .doc(
+        "Out = the p-norm of X - Y: (sum of |X - Y|^p)^(1/p); p = 0 counts nonzero differences, infinity takes the "
+        "maximum.")
     .in("X", "[...] float, 1 to 6 axes, not empty")
-    .in("Y", "[...] as X; extents of 1 and axes that one side lacks are repeated")
-    .out("Out", "[1] as X")
+    .in("Y", "[...] like X; extents of 1 and missing axes are broadcast")
+    .out("Out", "[1] like X")
     .attr<float>("p", 2.0f, "the order of the norm, also 0, negative or infinite")
     .infer([](InferContext& c) {
       for (const char* slot : {"X", "Y"}) {
@@ -98,7 +100,9 @@ AB_OP(dist)
     });
 
 AB_GRAD(dist)
-    .doc("X@GRAD = Out@GRAD sign(X - Y) (|X - Y| / Out)^(p - 1), summed where X was repeated; Y@GRAD = its negative.")
+    .doc(
+        "X@GRAD = Out@GRAD sign(X - Y) (|X - Y| / Out)^(p - 1), summed over the axes on which X was broadcast; Y@GRAD "
+        "= its negative.")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [norm = NormOf{static_cast<double>(op.attr<float>("p"))}, x = op.in("X"), y = op.in("Y"),

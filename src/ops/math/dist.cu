@@ -1,4 +1,4 @@
-// Norms on devices: "dist", of differences, "binary_grad/dist", and "p_norm" along lines, with "p_norm_grad".
+// Norms on devices: "dist", for differences, "binary_grad/dist", and "p_norm" along lines, with "p_norm_grad".
 #include "ops/device/args_fold.h"
 #include "ops/math/binary_grad.h"
 #include "ops/math/norm_functions.h"
@@ -8,7 +8,7 @@ namespace anabranch::device {
 // out[0] = the norm of order p[0] of all differences x - y, broadcast.
 struct Dist {
   using Args = BinaryArgs;
-  // Of a norm that joins by Join.
+  // For a norm that joins by Join.
   template <class T, class Join> struct Body {
     using Wide = double;
     Walk<3> walk;
@@ -53,7 +53,7 @@ struct Dist {
   }
 };
 
-// p[0]: the order. out and dout are one number for all.
+// p[0]: the order. out and dout are scalars.
 struct DistTerms {
   template <class T> AB_HD static T dx(T x, T y, T out, T d, const double* p) {
     const math::NormOf norm{p[0]};
@@ -85,7 +85,7 @@ struct PNorm {
   }
 };
 
-// p: the order, what is added to the denominator.
+// p: the order, and the number added to the denominator.
 struct PNormGrad {
   using Args = NormArgs;
   template <class T> struct Body {

@@ -30,7 +30,7 @@ template <class T> T row_dot(const T* x, const T* y, int64_t width) {
 AB_OP(dot)
     .doc("Out = the inner products of the rows of X and Y.")
     .in("X", "[d] or [n, d] numbers")
-    .in("Y", "as X")
+    .in("Y", "like X")
     .out("Out", "[1] or [n, 1]")
     .infer([](InferContext& c) {
       check_same_shape(c, "X", "Y");

@@ -1,5 +1,4 @@
-// Functions of one element that ops other than activations are made of: scaling, clipping, powers, conversion, signs
-// and questions.
+// Elementwise functions of ops other than activations: scaling, clipping, powers, conversion, signs and predicates.
 #pragma once
 #include <cmath>
 #include <limits>
@@ -22,14 +21,14 @@ template <class T> struct Affine {
   }
 };
 
-// One end after the other: each is one instruction, which lets a NaN through.
+// One bound after the other: each is a single instruction that propagates NaN.
 template <class T> AB_HD T clipped(T x, T lo, T hi) {
   const T raised = x < lo ? lo : x;
   return raised > hi ? hi : raised;
 }
 template <class T> AB_HD T clipped_grad(T x, T dout, T lo, T hi) { return x > lo && x < hi ? dout : T(0); }
 
-// A whole power of an integer, modulo its range.
+// An integer power of an integer, modulo its range.
 template <class T> AB_HD T whole_power(T base, T exponent) {
   using U = std::make_unsigned_t<T>;
   U power = 1;
@@ -39,12 +38,12 @@ template <class T> AB_HD T whole_power(T base, T exponent) {
   return static_cast<T>(power);
 }
 
-// The gradient of x^p, p not an integer type.
+// The gradient of x^p, for floating-point types.
 template <class T> AB_HD T power_grad(T x, T dy, T p) { return dy * p * std::pow(x, p - 1); }
 
 template <class T> AB_HD T sign_of(T x) { return static_cast<T>((x > 0) - (x < 0)); }
 
-// Numbers as another type: real numbers are cut towards zero, to bool: x != 0.
+// Conversion to another type: truncates floating-point numbers towards zero; bool: x != 0.
 template <class To, class From> AB_HD To converted_number(From x) {
   if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To> && !std::is_same_v<To, bool>) {
     return whole<To>(x);
@@ -53,9 +52,9 @@ template <class To, class From> AB_HD To converted_number(From x) {
   }
 }
 
-// ---- questions about an element, which of integers none has
+// ---- predicates, all false for integers
 
-struct NotFinite {  // x - x is 0, but of infinities and of what is no number
+struct NotFinite {  // x - x is 0 except for infinities and NaN
   template <class T> AB_HD static bool of(T x) { return !(x - x == 0); }
 };
 struct Infinite {

@@ -16,7 +16,7 @@ using device::ElementStep;
 StepCode code_of(const std::string& function) {
   const auto* found =
       std::find_if(std::begin(kSteps), std::end(kSteps), [&](const auto& s) { return s.name == function; });
-  AB_CHECK(found != std::end(kSteps), Internal, "there is no step {}", function);
+  AB_CHECK(found != std::end(kSteps), Internal, "step {} does not exist", function);
   return found->code;
 }
 
@@ -26,7 +26,7 @@ ab_kernel kernel_of(DType dtype) {
   return device::kernel_of<float>("element_steps");
 }
 
-// The table of a program. Values are numbered: inputs, then what each line of the table makes.
+// The table of a program. Values are numbered: inputs, then the result of each line of the table.
 class Lines {
  public:
   Lines(const TileProgram& program, DType dtype) : inputs_(program.inputs()), dtype_(dtype) {
@@ -56,13 +56,13 @@ class Lines {
  private:
   struct Line {
     ElementStep step;
-    std::vector<int> operands;  // values
+    std::vector<int> operands;  // indices of values
   };
 
   void add(const TileProgram& program, size_t i) {
     const ir::OpRef op = program.op(static_cast<int>(i));
     const DeviceStepOf* make = device_step_of(op->type);
-    AB_CHECK(make != nullptr, Unsupported, "{} is no step on devices", op->type);
+    AB_CHECK(make != nullptr, Unsupported, "{} is not supported as a step on devices", op->type);
     check_op(*op);
     const DeviceStep step =
         (*make)(KernelArgs(find_op(op->type), *op, dtype_, {}), program.result(static_cast<int>(i)));
@@ -95,7 +95,7 @@ class Lines {
     lines_.push_back(std::move(line));
   }
 
-  // Says where line i finds its operands, and where it leaves its result if another line than the next one reads it.
+  // Assigns the operands of line i, and a buffer for its result if a line other than the next one reads it.
   ElementStep laid(int i, const std::vector<int>& last_reader, std::vector<int>* operand_of, std::vector<int>* unused) {
     ElementStep step = lines_[static_cast<size_t>(i)].step;
     const std::vector<int>& operands = lines_[static_cast<size_t>(i)].operands;
@@ -115,7 +115,7 @@ class Lines {
     }
     const int made = inputs_ + i;
     if (last_reader[static_cast<size_t>(made)] > i + 1) {
-      AB_CHECK(!unused->empty(), Unsupported, "more than {} results wait for their readers", fused::kMaxKept);
+      AB_CHECK(!unused->empty(), Unsupported, "at most {} results may be live at once", fused::kMaxKept);
       (*operand_of)[static_cast<size_t>(made)] = unused->back();
       step.kept = static_cast<uint8_t>(unused->back());
       unused->pop_back();
@@ -137,8 +137,8 @@ ElementSteps::ElementSteps(const TileProgram& program, DType dtype)
       forms_(program),
       kernel_(kernel_of(dtype)),
       steps_(Lines(program, dtype).table()) {
-  AB_CHECK(outs_ <= fused::kMaxOutsOnDevices, Unsupported, "at most {} results, got {}", fused::kMaxOutsOnDevices,
-           outs_);
+  AB_CHECK(outs_ <= fused::kMaxOutsOnDevices, Unsupported, "at most {} results are supported, got {}",
+           fused::kMaxOutsOnDevices, outs_);
 }
 
 bool ElementSteps::run(const DeviceContext& c) {

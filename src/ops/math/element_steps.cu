@@ -1,12 +1,12 @@
-// fused_elementwise on devices: "element_steps". Each lane takes an element, or several of a large tensor, through all
-// steps, which it reads from a table; the functions are those of the ops' own kernels, so results have the same bits.
+// fused_elementwise on devices: "element_steps". Each lane applies all steps to one element, or to several of a large
+// tensor, reading the steps from a table; it uses the functions of the ops' kernels, so results have the same bits.
 #include "ops/math/step_result.h"
 
 namespace anabranch::math {
 
 struct ElementSteps {
   using Args = device::ElementStepsArgs;
-  // Of tensors that keep all lanes of a GPU busy each lane has several elements, so that it reads a step once for them.
+  // If a tensor keeps all lanes of a GPU busy, each lane has several elements and reads a step once for all of them.
   static constexpr int kSeveral = 4;
 
   template <class T> struct Input {
@@ -23,16 +23,16 @@ struct ElementSteps {
     Input<T> in[fused::kMaxInputs];
     T* out[fused::kMaxOutsOnDevices];
     const ElementStep* steps;
-    int64_t n, apart;  // from one element of a lane to its next
+    int64_t n, apart;  // distance of a lane's elements
     int32_t inputs, count;
-    bool narrow;  // 32 bits, which a GPU divides faster, hold the number of elements
+    bool narrow;  // the number of elements fits 32 bits, which a GPU divides faster
 
-    // The last elements of the last lanes are behind the end: those lanes compute their first ones again, and leave
+    // The last elements of the last lanes may be out of range: those lanes recompute their first elements and discard
     // them.
     AB_HD bool there(int64_t i, int k) const { return N == 1 || i + k * apart < n; }
     AB_HD int64_t place(int64_t i, int k) const { return there(i, k) ? i + k * apart : i; }
 
-    // An output may lie in the memory of an input: all are read first.
+    // An output may alias an input: reads all inputs first.
     AB_HD void operator()(int64_t i) const {
       Pack<N> values[fused::kMaxInputs + fused::kMaxKept];
       for (int k = 0; k < inputs; ++k) {
@@ -42,7 +42,7 @@ struct ElementSteps {
       ElementStep step = steps[0], next = steps[count > 1 ? 1 : 0];
       Pack<N> x = values[step.operands[0]], y = values[step.operands[1]];
       for (int s = 0; s < count; ++s) {
-        // What comes next is on its way while this step is computed.
+        // The next step is loaded while this one is computed.
         const ElementStep after = steps[s + 2 < count ? s + 2 : s];
         const Pack<N> next_x = values[next.operands[0]], next_y = values[next.operands[1]];
         const auto of = [&](int k) { return step.previous >> k & 1 ? last : values[step.operands[k]]; };

@@ -1,4 +1,4 @@
-// Runs a TileProgram on a device, as one launch. Belongs to one kernel.
+// Runs a TileProgram on a device in one launch. Owned by one kernel.
 #pragma once
 #include <vector>
 
@@ -13,10 +13,10 @@ namespace anabranch::math {
 class ElementSteps {
  public:
   // `dtype`: of all tensors. Unsupported for a step that devices do not have, for more than kMaxOutsOnDevices results,
-  // and where more than kMaxKept results wait for their readers.
+  // and for more than kMaxKept live results.
   ElementSteps(const TileProgram& program, DType dtype);
 
-  // False, with nothing done, when a tensor is laid on another one in a way that the kernel does not know.
+  // Returns false and does nothing if a tensor is broadcast in a way that the kernel does not support.
   bool run(const DeviceContext& c);
 
  private:

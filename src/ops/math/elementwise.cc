@@ -1,5 +1,5 @@
-// Binary arithmetic, elementwise, with broadcasting: one row each. A row gives Out of x and y, and the terms of X@GRAD
-// and Y@GRAD; where an operand was repeated, its terms are added up.
+// Elementwise binary arithmetic with broadcasting, one row each. A row defines Out from x and y, and the terms of
+// X@GRAD and Y@GRAD, which are summed over the axes on which an operand was broadcast.
 #include "ops/declare/declare.h"
 #include "ops/kernels/simd.h"
 #include "ops/kernels/simd_functions.h"
@@ -9,7 +9,7 @@
 namespace anabranch::math {
 namespace {
 
-// ---- gradients of second order: X@GRAD = Out@GRAD dx and Y@GRAD = Out@GRAD dy, added up where an operand was repeated
+// ---- second-order gradients: X@GRAD = Out@GRAD dx and Y@GRAD = Out@GRAD dy, summed over broadcast axes
 
 using second_order::Ops;
 
@@ -43,15 +43,15 @@ void smaller_gradient(Ops& o) {
   terms(o, takes_x, o.scale(takes_x, -1, 1));
 }
 
-// ---- the rows. Dividing integers by zero is an error.
+// ---- the rows. Integer division by zero is an error.
 
 template <class T> T quotient(T x, T y) {
-  if constexpr (std::is_integral_v<T>) AB_CHECK(y != 0, InvalidArgument, "an integer is divided by zero");
+  if constexpr (std::is_integral_v<T>) AB_CHECK(y != 0, InvalidArgument, "integer division by zero");
   return quotient_of(x, y);
 }
 
 template <class T> T remainder(T x, T y) {
-  if constexpr (std::is_integral_v<T>) AB_CHECK(y != 0, InvalidArgument, "an integer is divided by zero");
+  if constexpr (std::is_integral_v<T>) AB_CHECK(y != 0, InvalidArgument, "integer division by zero");
   return remainder_of(x, y);
 }
 
@@ -73,7 +73,7 @@ void declare_sums_and_products() {
       false, Same(), [](auto x, auto y, auto out, auto d) { return Sub::dy(x, y, out, d); }, second_order::linear);
   declare_backward(
       arithmetic({.type = "elementwise_mul",
-                  .doc = "Out = X Y; X may hold sparse rows when Y is one number",
+                  .doc = "Out = X Y; X may hold sparse rows if Y is a scalar",
                   .loop = simd::mul,
                   .sparse = true},
                  [](auto x, auto y) { return Mul::of(x, y); }),
@@ -81,7 +81,7 @@ void declare_sums_and_products() {
       [](auto x, auto y, auto out, auto d) { return Mul::dy(x, y, out, d); }, second_order::bilinear("X", "Y"));
   declare_backward(
       arithmetic({.type = "elementwise_div",
-                  .doc = "Out = X / Y, of integers cut towards zero",
+                  .doc = "Out = X / Y, truncated towards zero for integers",
                   .loop = simd::div,
                   .sparse = true,
                   .division = "div"},
@@ -96,7 +96,7 @@ void declare_sums_and_products() {
       [](auto x, auto y, auto out, auto d) { return Pow::dy(x, y, out, d); }, second_order::through(power_gradient));
 }
 
-// A tie counts as Y.
+// A tie counts for Y.
 void declare_extremes() {
   declare_backward(
       arithmetic({.type = "elementwise_max", .doc = "Out = the larger of X and Y", .loop = simd::max},
@@ -112,12 +112,12 @@ void declare_extremes() {
 
 void declare_divisions_with_rest() {
   arithmetic({.type = "elementwise_mod",
-              .doc = "Out = the rest of X / Y: of integers with the sign of X, else with that of Y",
+              .doc = "Out = the remainder of X / Y, with the sign of X for integers, else of Y",
               .division = "mod"},
              [](auto x, auto y) { return remainder(x, y); })
       .no_grad(kNotDifferentiable);
   declare_forward<int32_t, int64_t>(
-      {.type = "elementwise_floordiv", .doc = "Out = X / Y cut towards zero", .division = "div"},
+      {.type = "elementwise_floordiv", .doc = "Out = X / Y, truncated towards zero", .division = "div"},
       [](auto x, auto y) { return quotient(x, y); })
       .no_grad(kNotDifferentiable);
 }

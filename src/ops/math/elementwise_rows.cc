@@ -29,14 +29,14 @@ void infer_out(InferContext& c) {
 
 bool is_whole(DType dtype) { return dtype == DType::kInt32 || dtype == DType::kInt64; }
 
-// Sparse rows times or divided by one number, on a device.
+// Sparse rows times or divided by a scalar, on a device.
 DTypeFactory rows_there(const char* function) {
   return [function](DType dtype, const KernelArgs& op) -> Kernel {
     return [kernel = device::kernel_of(std::string("binary/") + function, dtype), x = op.in("X"), y = op.in("Y"),
             out = op.out("Out"), tensors = device::binary(function)(dtype, op)](KernelContext& c) {
       const auto* rows = c.value(x).get<SelectedRows>();
       if (!rows) return tensors(c);
-      AB_CHECK(c[y].numel() == 1, ShapeMismatch, "X holds sparse rows, so Y must have one element, got {}",
+      AB_CHECK(c[y].numel() == 1, ShapeMismatch, "Y must have one element if X holds sparse rows, got {}",
                c[y].shape().str());
       const DeviceContext& queued = DeviceContext::of(c);
       auto& to = c.value(out).as<SelectedRows>();
@@ -77,7 +77,7 @@ char* element(void* base, int64_t at, int64_t size) { return static_cast<char*>(
 struct PairLoop {
   DType dtype;
   PairRun run;
-  BinaryLoop fast;  // of float32, or null
+  BinaryLoop fast;  // for float32, or null
 };
 
 // loop: (out, x, y); out is dense.
@@ -97,9 +97,9 @@ void run_pairs(const KernelContext& c, const NdLoop<3>& loop, const PairLoop& of
   });
 }
 
-// Sparse rows times or divided by one number: the same rows, other values.
+// Sparse rows times or divided by a scalar: the same rows, other values.
 void run_rows(const PairLoop& of, const SelectedRows& x, const Tensor& y, SelectedRows* out) {
-  AB_CHECK(y.numel() == 1, ShapeMismatch, "X holds sparse rows, so Y must have one element, got {}", y.shape().str());
+  AB_CHECK(y.numel() == 1, ShapeMismatch, "Y must have one element if X holds sparse rows, got {}", y.shape().str());
   const void* factor = y.data(of.dtype);
   if (out != &x) {
     out->rows = x.rows;
@@ -130,7 +130,7 @@ struct GradLoop {
   int64_t size;  // of an element
 };
 
-// Terms of one operand's gradient at every element of the result, into `terms`.
+// Terms of one operand's gradient for every element of the result, in `terms`.
 void run_terms(const KernelContext& c, const GradLoop& l, TermRun run, void* terms) {
   const auto step = l.loop.inner_strides();
   const GradRun base = l.base;
@@ -156,7 +156,7 @@ void sum_terms(const KernelContext& c, const Shape& whole, const Shape& laid, DT
   dtype == DType::kInt32 ? add_up(TypeTag<int32_t>()) : add_up(TypeTag<int64_t>());
 }
 
-// One operand's gradient: its terms, added up over the axes on which it was repeated. run: null where they are dout.
+// One operand's gradient: its terms, summed over the axes on which it was broadcast. run: null if the terms are dout.
 void operand_grad(const KernelContext& c, const GradLoop& l, const Shape& whole, const Shape& laid, DType dtype,
                   TermRun run, Tensor* scratch, Tensor* result) {
   void* to = result->mutable_data(dtype);
@@ -189,13 +189,13 @@ Kernel backward_kernel(DType dtype, TermRun dx_run, TermRun dy_run, bool needs_o
                      {c[x].data(dtype), c[y].data(dtype), c[out].data(dtype), c[dout].data(dtype), 0, 0},
                      static_cast<int64_t>(dtype_size(dtype))};
     const auto laid = [&](const Shape& s) { return laid_at(s, whole.rank(), at); };
-    // X@GRAD last: it may lie in the memory of Out@GRAD.
+    // X@GRAD last: it may alias Out@GRAD.
     if (c.wants(dy)) operand_grad(c, l, whole, laid(ys), dtype, dy_run, scratch.get(), &c[dy]);
     if (c.wants(dx)) operand_grad(c, l, whole, laid(xs), dtype, dx_run, scratch.get(), &c[dx]);
   };
 }
 
-// The terms of one operand's gradient where no operand is repeated.
+// The terms of one operand's gradient without broadcasting.
 TileLoop grad_tile(const KernelArgs& op, bool needs_out, TermRun run) {
   const int dout = op.in("Out@GRAD").first, out = needs_out ? op.in("Out").first : dout;
   return [x = op.in("X").first, y = op.in("Y").first, out, dout, run](const float* const* in, float* to, int64_t n) {
@@ -211,7 +211,7 @@ void backward_as_step(OpDef& def, const char* function, bool needs_out) {
   }));
 }
 
-// The dtypes of a table, and the 16-bit floats of devices where float is one of them.
+// The dtypes of a table, and the 16-bit floats of devices if it has float.
 void offer_on_devices(OpDef& def, std::span<const RunOf<PairRun>> runs, const DTypeFactory& factory) {
   for (const auto& of : runs) {
     if (of.dtype == DType::kFloat32) def.device<float, float16, bfloat16>(factory);
@@ -233,10 +233,12 @@ void forward_as_step(OpDef& def) {
 
 OpDef& declare_with_runs(const Row& row, std::span<const RunOf<PairRun>> runs) {
   OpDef& def = declare_op(row.type, __FILE__);
-  def.doc(row.doc).in("X", "[...] numbers, or sparse rows").in("Y", "a shape that meets X's, of X's dtype");
+  def.doc(row.doc)
+      .in("X", "[...] numbers, or sparse rows")
+      .in("Y", "[...] like X, with a shape that broadcasts with it");
   def.out("Out", "the joint shape").may_share("X", "Out");
   if (row.sparse) def.takes("X", Holds::kTensorOrRows);
-  def.attr<int32_t>("axis", -1, "axis of X at which Y begins; -1: aligned at the right end");
+  def.attr<int32_t>("axis", -1, "axis of X where Y starts; -1: aligns Y with the last axes");
   def.ignores({"x_data_format", "y_data_format", "use_mkldnn"}).traits(kRowWise | row.traits).infer(infer_out);
   if (row.sparse) def.with(rows_on_devices);
   offer_on_devices(def, runs, forward_there(function_of(def), row.sparse, row.division));
@@ -267,7 +269,7 @@ void declare_backward(OpDef& forward, bool needs_out, TermRuns dx, TermRuns dy, 
     forward.grad_reads({"X", "Y"});
   }
   OpDef& def = declare_gradient(forward.type().c_str(), __FILE__);
-  def.doc("Gradients of " + forward.type() + "; where an operand was repeated, the sum over its copies.");
+  def.doc("Gradients of " + forward.type() + ", summed over the axes on which an operand was broadcast.");
   def.may_share("Out@GRAD", "X@GRAD").grad_lod("X@GRAD", "Out@GRAD").grad_lod("Y@GRAD", "Y").grad(std::move(second));
   for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kInt32, DType::kInt64}) {
     def.cpu_of(dtype, [dtype, needs_out, of_x = find_run(dx, dtype), of_y = find_run(dy, dtype)](const KernelArgs& op) {

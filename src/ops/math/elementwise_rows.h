@@ -1,5 +1,5 @@
-// How binary arithmetic with broadcasting is declared. A row gives Out of x and y, and the terms of X@GRAD and Y@GRAD;
-// where an operand was repeated, its terms are added up.
+// Declares binary arithmetic with broadcasting. A row defines Out from x and y, and the terms of X@GRAD and Y@GRAD,
+// which are summed over the axes on which an operand was broadcast.
 #pragma once
 #include <span>
 #include <type_traits>
@@ -16,10 +16,10 @@ struct Row {
   BinaryLoop loop = nullptr;  // float32 only
   bool sparse = false;        // X may hold sparse rows: zero rows stay zero
   unsigned traits = 0;
-  const char* division = nullptr;  // of integers: "integer_division/<division>" of devices
+  const char* division = nullptr;  // for integers: "integer_division/<division>" on devices
 };
 
-// ---- loops: one function a type, called for each run of a broadcasting loop, so that kernels are made in one place
+// ---- loops: one function per type, called for each run of a broadcasting loop, so that kernels are made in one place
 
 struct GradRun {  // operands of a run of a gradient
   const void *x, *y, *out, *dout;
@@ -51,7 +51,7 @@ template <class T, class Term> void term_run(const GradRun& a, void* terms, int6
 
 // ---- forward
 
-// "add" of elementwise_add and its gradient: what kernels of devices are called.
+// "add" for elementwise_add and its gradient: the names of device kernels.
 const char* function_of(const OpDef& def);
 void forward_as_step(OpDef& def);  // as a step on devices
 OpDef& declare_with_runs(const Row& row, std::span<const RunOf<PairRun>> runs);
@@ -65,7 +65,7 @@ TileOp forward_tile(const Row& row, PairRun run);
 
 // ---- backward
 
-// The term that is Out@GRAD itself.
+// The term is Out@GRAD itself.
 struct Same {
   template <class T> T operator()(T, T, T, T dout) const { return dout; }
 };
@@ -85,7 +85,7 @@ template <class Term> TermRuns term_runs(const Term&) {
   }
 }
 
-// With needs_out the gradient reads Out as well. divides: by Y, which of integers must not be 0.
+// With needs_out the gradient reads Out, too. divides: by Y, which must not be 0 for integers.
 void declare_backward(OpDef& forward, bool needs_out, TermRuns dx, TermRuns dy, second_order::Maker second,
                       bool divides = false);
 

@@ -1,4 +1,4 @@
-// Whether two tensors are equal as a whole.
+// Tests whether two tensors are equal.
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -11,13 +11,13 @@
 namespace anabranch::math::equal_reduce_op {
 namespace {
 
-// As in the original, numbers are equal up to a distance of 1e-8.
+// As in Fluid 1.8.5, numbers that differ by at most 1e-8 are equal.
 template <class T> bool same(T a, T b) {
   if constexpr (std::is_floating_point_v<T>) return (std::abs(a - b) < static_cast<T>(1e-8)) | (a == b);
   return a == b;
 }
 
-// Looked at in blocks: behind one that differs there is nothing to ask.
+// Compares blocks and stops after the first one that differs.
 template <class T> bool same_run(const T* x, int64_t x_step, const T* y, int64_t y_step, int64_t n) {
   constexpr int64_t kBlock = 4096;
   int32_t differ = 0;
@@ -35,15 +35,15 @@ template <class T> bool same_run(const T* x, int64_t x_step, const T* y, int64_t
 }
 
 AB_OP(equal_reduce)
-    .doc("Out = whether X and Y have equal elements everywhere; of floating-point numbers: up to 1e-8.")
+    .doc("Out = whether all elements of X and Y are equal; floating-point numbers up to 1e-8.")
     .in("X", "[...] numbers")
-    .in("Y", "a shape that meets X's and has no more axes, of X's dtype")
+    .in("Y", "[...] like X, with a shape that broadcasts to that of X, without more axes")
     .out("Out", "[1] bool")
-    .attr<int32_t>("axis", -1, "axis of X at which Y begins; -1: aligned at the right end")
+    .attr<int32_t>("axis", -1, "axis of X where Y starts; -1: aligns Y with the last axes")
     .infer([](InferContext& c) {
       check_same_dtype(c, "X", "Y");
       const Shape &x = c.in("X").shape, &y = c.in("Y").shape;
-      AB_CHECK(y.rank() <= x.rank(), InvalidArgument, "Y must have no more axes than X, got {} and {}", y.str(),
+      AB_CHECK(y.rank() <= x.rank(), InvalidArgument, "Y must not have more axes than X, got {} and {}", y.str(),
                x.str());
       broadcast_shape(x, y, c.attr<int32_t>("axis"));
       c.set_out("Out", scalar_shape(), DType::kBool);

@@ -1,6 +1,6 @@
-// A fully connected layer as one op, made of mul, elementwise_add and an activation by the pass fuse_fc: the bias and
-// the activation are applied to a piece of the product while it is in the cache. The same bits as the ops by
-// themselves. On devices the product of the library takes in the bias and relu.
+// A fully connected layer in one op, made of mul, elementwise_add and an activation by the pass fuse_fc: bias and
+// activation are applied to a chunk of the product while it is in the cache. The same bits as the separate ops. On
+// devices bias and relu are fused into the library's product.
 #include <memory>
 
 #include "ops/declare/declare.h"
@@ -13,7 +13,7 @@
 namespace anabranch::math::fc_op {
 namespace {
 
-// The loop of the op that the attribute names, or of its gradient, which makes X@GRAD of Out and Out@GRAD.
+// The loop of the activation op, or of its gradient, which computes X@GRAD from Out and Out@GRAD.
 const TileOp* activation(const KernelArgs& op, const char* suffix) {
   const auto& name = op.attr<std::string>("activation");
   if (name.empty()) return nullptr;
@@ -22,8 +22,8 @@ const TileOp* activation(const KernelArgs& op, const char* suffix) {
   return find_op(name + suffix).tile();
 }
 
-// What elementwise_add takes for a bias, as far as the result keeps the product's shape: a parameter that was loaded
-// may have one element instead of one for each column.
+// The biases that elementwise_add accepts, as far as the result keeps the product's shape: a loaded parameter may have
+// one element instead of one per column.
 void check_bias(const InferContext& c) {
   if (!c.has_in("Bias")) return;
   const Shape& bias = c.in("Bias").shape;
@@ -44,11 +44,11 @@ void add_to_all(KernelContext& c, float number, const TileOp* act, int64_t n, fl
 AB_OP(fused_fc)
     .doc("Out = activation(X Y + Bias), with X and Y flattened to matrices.")
     .in("X", "[rows..., columns...] float32; on devices 16-bit floats, too")
-    .in("Y", "[rows, columns] as X")
+    .in("Y", "[rows, columns] like X")
     .in_optional("Bias", "[Y's columns], or [1]")
     .out("Out", "[X's rows..., Y's columns]")
     .with(flat_attrs)
-    .attr<std::string>("activation", "", "op whose gradient reads Out alone; none when empty")
+    .attr<std::string>("activation", "", "op whose gradient reads only Out; empty: none")
     .effects(kEngineOnly)
     .traits(kRowWise | kBfloat16)
     .flops(product_flops)
@@ -59,7 +59,7 @@ AB_OP(fused_fc)
       c.share_lod("Out", "X");
       check_bias(c);
     })
-    .no_grad("made when gradients are there already")
+    .no_grad("inserted after the gradients")
     .cpu<float>([](auto, const KernelArgs& op) -> Kernel {
       const auto product = std::make_shared<Gemm<float>>(1.0, operand_of(op.op()));
       const In x = op.in("X"), y = op.in("Y"), bias = op.in("Bias");
@@ -87,17 +87,17 @@ AB_OP(fused_fc)
 
 AB_GRAD(fused_fc)
     .doc(
-        "Sum@GRAD = Out@GRAD times the activation's derivative, which follows from Out; Bias@GRAD = its sum over rows, "
+        "Sum@GRAD = Out@GRAD times the activation's derivative, a function of Out; Bias@GRAD = its sum over rows, "
         "X@GRAD = Sum@GRAD Y^T, Y@GRAD = X^T Sum@GRAD. Without activation Sum@GRAD is Out@GRAD.")
-    .in("X", "as of fused_fc")
-    .in("Y", "as of fused_fc")
-    .in_optional("Bias", "as of fused_fc")
-    .in_optional("Out", "as of fused_fc, when there is an activation")
-    .in("Out@GRAD", "as Out of fused_fc")
-    .out_optional("Sum@GRAD", "as Out, when there is an activation")
-    .out_optional("X@GRAD", "as X")
-    .out_optional("Y@GRAD", "as Y")
-    .out_optional("Bias@GRAD", "as Bias")
+    .in("X", "as in fused_fc")
+    .in("Y", "as in fused_fc")
+    .in_optional("Bias", "as in fused_fc")
+    .in_optional("Out", "as in fused_fc, if there is an activation")
+    .in("Out@GRAD", "like Out of fused_fc")
+    .out_optional("Sum@GRAD", "like Out, if there is an activation")
+    .out_optional("X@GRAD", "like X")
+    .out_optional("Y@GRAD", "like Y")
+    .out_optional("Bias@GRAD", "like Bias")
     .may_share("Out@GRAD", "Sum@GRAD")
     .effects(kEngineOnly)
     .traits(kBfloat16)
@@ -105,8 +105,8 @@ AB_GRAD(fused_fc)
       const Flat flat(c.op());
       const Shape &x = c.in("X").shape, &y = c.in("Y").shape, &dout = c.in("Out@GRAD").shape;
       flat.check(x, y);
-      AB_CHECK(compatible(flat.out(x, y), dout), ShapeMismatch, "X is {}, Y is {}, but Out@GRAD is {}", x.str(),
-               y.str(), dout.str());
+      AB_CHECK(compatible(flat.out(x, y), dout), ShapeMismatch,
+               "Out@GRAD must have the shape of Out for X {} and Y {}, got {}", x.str(), y.str(), dout.str());
       check_bias(c);
       if (c.has_in("Out")) check_same_shape(c, "Out", "Out@GRAD");
       grad_as(c, "Sum@GRAD", "Out", "Out@GRAD");

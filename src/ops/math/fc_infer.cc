@@ -1,4 +1,4 @@
-// A fully connected layer as one op, as passes of Fluid put it into saved inference models.
+// A fully connected layer in one op, inserted by Fluid's passes into saved inference models.
 #include <memory>
 
 #include "ops/declare/attr_checks.h"
@@ -10,9 +10,9 @@
 namespace anabranch::math::fc_infer_op {
 namespace {
 
-constexpr const char* kInference = "part of saved inference models, which are not trained";
+constexpr const char* kInference = "it is for inference";
 
-// A padded weight has these rows and columns more than the product has.
+// Number of extra rows and columns of a padded weight.
 int64_t padding_of(bool padded) { return padded ? 4 : 0; }
 
 void infer_fc(InferContext& c) {
@@ -43,12 +43,13 @@ void infer_fc(InferContext& c) {
 AB_OP(fc)
     .doc("Out = activation(Input W + Bias), Input flattened to a matrix.")
     .in("Input", "[rows..., columns...] float")
-    .in("W", "[columns, N] as Input; with padding_weights 4 rows and 4 columns more, which are not used")
-    .in_optional("Bias", "[N] or [1, N] as Input")
+    .in("W", "[columns, N] like Input; with padding_weights 4 more rows and 4 more columns, which are ignored")
+    .in_optional("Bias", "[N] or [1, N] like Input")
     .out("Out", "[rows..., N]")
-    .attr<int32_t>("in_num_col_dims", 1, "leading axes of Input that are rows", at_least("in_num_col_dims", 1))
+    .attr<int32_t>("in_num_col_dims", 1, "number of leading axes of Input that form the rows",
+                   at_least("in_num_col_dims", 1))
     .attr<std::string>("activation_type", "", "relu, or none", one_of("activation_type", {"", "relu"}))
-    .attr<bool>("padding_weights", false, "W is padded")
+    .attr<bool>("padding_weights", false, "W has padding")
     .ignores({"use_mkldnn", "use_quantizer"})
     .dtype_of_input("Input")
     .infer(infer_fc)

@@ -1,4 +1,4 @@
-// The operands of mul as matrices.
+// The operands of mul, flattened to matrices.
 #pragma once
 #include "opdef/op_def.h"
 #include "ops/kernels/gemm.h"
@@ -6,13 +6,13 @@
 namespace anabranch::math {
 
 inline void flat_attrs(OpDef& def) {
-  def.attr<int32_t>("x_num_col_dims", 1, "X is a matrix with these leading axes as rows");
-  def.attr<int32_t>("y_num_col_dims", 1, "Y is a matrix with these leading axes as rows");
+  def.attr<int32_t>("x_num_col_dims", 1, "number of leading axes of X that form the rows of its matrix");
+  def.attr<int32_t>("y_num_col_dims", 1, "number of leading axes of Y that form the rows of its matrix");
 }
 
 // X as [m, k], Y as [k, n].
 struct Flat {
-  int x_cols, y_cols;  // axis at which columns begin
+  int x_cols, y_cols;  // first axis of the columns
   explicit Flat(const ir::Op& op)
       : x_cols(op.attr<int32_t>("x_num_col_dims")), y_cols(op.attr<int32_t>("y_num_col_dims")) {}
 

@@ -1,6 +1,6 @@
-// A chain of elementwise ops as one, made by the pass fuse_elementwise: all of it is done to a piece of the tensors
-// while that is in the cache, on devices to an element in one launch. The same bits as the ops by themselves, whose
-// loops and functions it calls.
+// A chain of elementwise ops in one op, made by the pass fuse_elementwise: all steps run on a chunk of the tensors
+// while it is in the cache; on devices, on an element in one launch. The same bits as the separate ops, whose loops and
+// functions it calls.
 #include <memory>
 
 #include "ops/declare/declare.h"
@@ -11,7 +11,7 @@
 namespace anabranch::math::fused_elementwise_op {
 namespace {
 
-// Inputs stand in X, one of them may stand in Base behind these; results in Out, the last one in Result.
+// Inputs are in X, followed by an optional one in Base; results in Out, the last one in Result.
 void infer(InferContext& c) {
   const auto inputs = static_cast<int>(c.ins.size());
   const TileProgram program(c.op(), inputs);
@@ -42,7 +42,7 @@ void infer(InferContext& c) {
 
 int count_inputs(const ir::Op& op) { return static_cast<int>(op.input("X").size() + op.input("Base").size()); }
 
-// Few programs ever need it: made when one does.
+// Rarely needed, so created on first use.
 class StepsApart {
  public:
   explicit StepsApart(const ir::Op& op) : op_(std::make_shared<const ir::Op>(op)) {}
@@ -58,27 +58,27 @@ class StepsApart {
 
 void check_types(const std::vector<std::string>& types) {
   for (const std::string& type : types) {
-    AB_CHECK(find_op(type).tile() != nullptr, InvalidArgument, "types must work element by element, got {}", type);
+    AB_CHECK(find_op(type).tile() != nullptr, InvalidArgument, "types must be elementwise ops, got {}", type);
   }
 }
 
 AB_OP(fused_elementwise)
-    .doc("Out = results of elementwise steps on X; made by a pass from ops whose results nobody else reads.")
-    .in_optional_list("X", "tensors of one type, one of them at least of the shape of the results")
-    .in_optional("Base", "another one, of the shape of the results")
-    .out_list("Out", "the results that are wanted, but for the last one")
-    .out("Result", "the last one that is wanted")
+    .doc("Out = the results of elementwise steps on X. A pass makes this op from ops whose results no other op reads.")
+    .in_optional_list("X", "tensors of one dtype, at least one of them with the shape of the results")
+    .in_optional("Base", "another input, with the shape of the results")
+    .out_list("Out", "the requested results, except the last one")
+    .out("Result", "the last requested result")
     .may_share("Base", "Result")
     .attr<std::vector<int32_t>>("plan", {}, "kind, axis, form, number of operands and operands of each step")
-    .attr<std::vector<int32_t>>("lods", {}, "the operand whose sequences each step's result carries; -1: none")
-    .attr<std::vector<std::string>>("types", {}, "the op of each step: those that work element by element", check_types)
-    .attr<std::vector<std::string>>("results", {}, "the output slot that each step computes")
-    .attr<std::vector<std::string>>("slots", {}, "the input slot of each operand of each step")
-    .attr<std::vector<int32_t>>("outs", {}, "the step of each output")
+    .attr<std::vector<int32_t>>("lods", {}, "the operand whose LoD each step's result takes; -1: none")
+    .attr<std::vector<std::string>>("types", {}, "the elementwise op of each step", check_types)
+    .attr<std::vector<std::string>>("results", {}, "output slot that each step computes")
+    .attr<std::vector<std::string>>("slots", {}, "input slot of each operand of each step")
+    .attr<std::vector<int32_t>>("outs", {}, "step of each output")
     .effects(kEngineOnly)
     .traits(kRowWise)
     .infer(infer)
-    .no_grad("made when gradients are there already")
+    .no_grad("inserted after the gradients")
     .cpu<float>([](auto, const KernelArgs& op) -> Kernel {
       const TileProgram program(op.op(), count_inputs(op.op()));
       const bool is_short = program.steps().size() <= fused::kMaxSteps;

@@ -1,4 +1,4 @@
-// A function of one operand and a sum or product as one op: those pairs that 1.8.5 has kernels for.
+// A unary function and a sum or product in one op: the pairs that 1.8.5 has kernels for.
 #include <array>
 #include <cmath>
 #include <memory>
@@ -35,7 +35,7 @@ constexpr Form kForms[] = {
     {"tanh", "elementwise_add", false, false, Unary::kTanh},
 };
 
-// The gradient op's functors carry the suffix of gradient ops.
+// In the gradient op, functor names have the suffix of gradient ops.
 std::string without_suffix(std::string name) {
   constexpr std::string_view kSuffix = "_grad";
   if (name.ends_with(kSuffix)) name.resize(name.size() - kSuffix.size());
@@ -49,8 +49,8 @@ const Form& form_of(const ir::Op& op) {
     if (without_suffix(names[0]) == form.first && without_suffix(names[1]) == form.second) return form;
   }
   AB_THROW(Unsupported,
-           "functor_list must be elementwise_add with relu, scale or tanh, or elementwise_mul with scale, "
-           "tanh or sigmoid, in an order that there is a kernel for; got {}, {}",
+           "functor_list must be elementwise_add with relu, scale or tanh, or elementwise_mul with scale, tanh or "
+           "sigmoid, in a supported order; got {}, {}",
            names[0], names[1]);
 }
 
@@ -68,7 +68,7 @@ template <class T> struct Function {
     }
     return v;
   }
-  // The derivative where the result is `out`.
+  // The derivative at the result `out`.
   T slope(T out) const {
     switch (unary) {
       case Unary::kRelu: return static_cast<T>(out > 0);
@@ -80,7 +80,7 @@ template <class T> struct Function {
   }
 };
 
-// out = f(x) of n elements: one loop for each function, so that none is chosen element by element.
+// out = f(x) for n elements: one loop per function, so that the choice is not made per element.
 template <class T> void apply(const KernelContext& c, const Function<T>& f, int64_t n, const T* x, T* out) {
   const auto each = [&](UnaryLoop loop, auto fn) {
     if constexpr (std::is_same_v<T, float>) {
@@ -97,9 +97,9 @@ template <class T> void apply(const KernelContext& c, const Function<T>& f, int6
 }
 
 void fused_attrs(OpDef& def) {
-  def.attr<int32_t>("axis", -1, "axis of X at which Y begins; -1: aligned at the right end")
-      .attr<float>("scale", 0.0f, "factor of scale")
-      .attr<bool>("save_intermediate_out", false, "IntermediateOut is wanted")
+  def.attr<int32_t>("axis", -1, "axis of X where Y starts; -1: aligns Y with the last axes")
+      .attr<float>("scale", 0.0f, "factor for scale")
+      .attr<bool>("save_intermediate_out", false, "outputs IntermediateOut")
       .required_attr("functor_list", AttrType::kStrings, "the two functions, the outer one first");
 }
 
@@ -115,7 +115,7 @@ void infer(InferContext& c) {
   if (out.rank() > 0 && x.shape.rank() > 0 && out[0] == x.shape[0]) c.share_lod("Out", "X");
 }
 
-// out = a + b or a b, where operands meet.
+// out = a + b or a b, with broadcasting.
 template <class T>
 void meet(const KernelContext& c, const NdLoop<3>& loop, bool product, const T* a, const T* b, T* out) {
   const auto step = loop.inner_strides();
@@ -156,7 +156,7 @@ template <class T> Kernel forward(const KernelArgs& op) {
   };
 }
 
-// ---- gradients, from X and Y alone
+// ---- gradients, from X and Y only
 
 template <class T> struct Backward {
   Form form;
@@ -182,8 +182,8 @@ template <class T> struct Backward {
     return t.mutable_data<T>();
   }
 
-  // Of an operand: `gradient` of the joint result, times the other operand in a product, added up where it was
-  // repeated.
+  // For an operand: `gradient` of the joint result, times the other operand in a product, summed over the axes on which
+  // it was broadcast.
   void operand(const KernelContext& c, const NdLoop<3>& loop, const Shape& own, const T* other, int other_at,
                const T* gradient, T* to) const {
     const Shape& whole = c[dout].shape();
@@ -240,9 +240,9 @@ void differentiate(GradContext& g) {
 AB_OP(fused_elemwise_activation)
     .doc("Out = f(g(X, Y)) or g(X, f(Y)): g adds or multiplies, f is relu, scale, tanh or sigmoid.")
     .in("X", "[...] float")
-    .in("Y", "a shape that meets X's, as X")
+    .in("Y", "like X, with a shape that broadcasts with X's")
     .out("Out", "the joint shape")
-    .out_intermediate("IntermediateOut", "what the inner function gives")
+    .out_intermediate("IntermediateOut", "result of the inner function")
     .with(fused_attrs)
     .traits(kRowWise)
     .infer(infer)
@@ -250,15 +250,15 @@ AB_OP(fused_elemwise_activation)
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
 
 AB_GRAD(fused_elemwise_activation)
-    .doc("Gradients by X and Y; where an operand was repeated, the sum over its copies.")
-    .in("X", "as of the forward op")
-    .in("Y", "as of the forward op")
-    .in_optional("Out", "as of the forward op; not read")
-    .in_optional("IntermediateOut", "as of the forward op; not read")
-    .in("Out@GRAD", "as Out")
-    .out("X@GRAD", "as X")
-    .out("Y@GRAD", "as Y")
-    .out_named_only("IntermediateOut@GRAD", "not offered")
+    .doc("Gradients with respect to X and Y, summed over the axes on which an operand was broadcast.")
+    .in("X", "as in the forward op")
+    .in("Y", "as in the forward op")
+    .in_optional("Out", "as in the forward op; ignored")
+    .in_optional("IntermediateOut", "as in the forward op; ignored")
+    .in("Out@GRAD", "like Out")
+    .out("X@GRAD", "like X")
+    .out("Y@GRAD", "like Y")
+    .out_named_only("IntermediateOut@GRAD", "not supported")
     .infer([](InferContext& c) {
       form_of(c.op());
       check_tensor(c, "X");

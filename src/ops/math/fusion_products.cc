@@ -1,4 +1,4 @@
-// Products with what follows them as one op, as inference programs of 1.8.5 hold them.
+// Products fused with the ops after them, as in inference programs of 1.8.5.
 #include <memory>
 
 #include "ops/declare/attr_checks.h"
@@ -9,14 +9,14 @@
 namespace anabranch::math::fusion_products_op {
 namespace {
 
-constexpr const char* kInference = "made for inference, of programs that were trained before";
+constexpr const char* kInference = "it is for inference";
 
 // ---- a chain of fully connected layers
 
 void infer_chain(InferContext& c) {
   const int layers = c.n_in("W");
   AB_CHECK(layers > 1, InvalidArgument, "W must list at least two matrices, got {}", layers);
-  AB_CHECK(c.n_in("Bias") == layers, InvalidArgument, "Bias must list as many vectors as W ({}), got {}", layers,
+  AB_CHECK(c.n_in("Bias") == layers, InvalidArgument, "Bias must list one vector for each of the {} W, got {}", layers,
            c.n_in("Bias"));
   check_tensor(c, "X");
   check_rank(c, "X", 2, 2);
@@ -30,7 +30,7 @@ void infer_chain(InferContext& c) {
     const int64_t have = bias.shape.numel();
     AB_CHECK(have < 0 || width < 0 || have == width, ShapeMismatch, "Bias[{}] must have {} elements, got {}", i, width,
              bias.shape.str());
-    AB_CHECK(w.dtype == dtype && bias.dtype == dtype, InvalidArgument, "W[{}] and Bias[{}] must hold {} as X", i, i,
+    AB_CHECK(w.dtype == dtype && bias.dtype == dtype, InvalidArgument, "W[{}] and Bias[{}] must hold {}, like X", i, i,
              dtype_name(dtype));
     const Shape out{c.in("X").shape[0], width};
     if (i + 1 < layers) {
@@ -80,19 +80,19 @@ template <class T> Kernel chain_kernel(const KernelArgs& op) {
 }
 
 AB_OP(fusion_repeated_fc_relu)
-    .doc("Out = max(... max(X W[0] + Bias[0], 0) ... W[n] + Bias[n], 0); ReluOut holds the results between.")
+    .doc("Out = max(... max(X W[0] + Bias[0], 0) ... W[n] + Bias[n], 0); ReluOut holds the intermediate results.")
     .in("X", "[rows, columns] float")
-    .in_list("W", "[columns, columns of the next layer] as X, two or more")
-    .in_list("Bias", "a number for each column of W, as X")
-    .out_list("ReluOut", "the result of each layer but the last")
-    .out("Out", "[rows, columns of the last W] as X")
+    .in_list("W", "[columns, columns of the next layer] like X, two or more")
+    .in_list("Bias", "one number per column of W, like X")
+    .out_list("ReluOut", "the result of each layer except the last")
+    .out("Out", "[rows, columns of the last W] like X")
     .infer(infer_chain)
     .no_grad(kInference)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       return chain_kernel<typename decltype(tag)::type>(op);
     });
 
-// ---- what a factorization machine adds up over pairs of columns
+// ---- the sum over pairs of columns of a factorization machine
 
 void infer_pairs(InferContext& c) {
   check_tensor(c, "X");
@@ -102,7 +102,7 @@ void infer_pairs(InferContext& c) {
   check_rank(c, "Y", 2, 2);
   const Shape &x = c.in("X").shape, &y = c.in("Y").shape;
   AB_CHECK(x[1] == y[0] || x[1] == kUnknown || y[0] == kUnknown, ShapeMismatch,
-           "Y must have as many rows as X has columns, got {} and {}", y.str(), x.str());
+           "the number of rows of Y must be the number of columns of X, got {} and {}", y.str(), x.str());
   const DType dtype = c.in("X").dtype;
   c.set_out("SquaredX", x, dtype);
   c.set_out("SquaredY", y, dtype);
@@ -126,7 +126,7 @@ template <class T> struct Pairs {
         out(op.out("Out")),
         scalar(static_cast<T>(op.attr<float>("scalar"))) {}
 
-  // An output, or memory in its place where it is not wanted.
+  // An output, or scratch memory if it is not requested.
   T* memory(KernelContext& c, Out slot, int i, const Shape& shape) const {
     if (c.wants(slot)) return c[slot].template mutable_data<T>();
     scratch[i].resize(shape, dtype_of<T>);
@@ -150,15 +150,15 @@ template <class T> struct Pairs {
 };
 
 AB_OP(fusion_squared_mat_sub)
-    .doc("Out = scalar ((X Y)^2 - X^2 Y^2), squares elementwise: what a factorization machine adds up over pairs.")
+    .doc("Out = scalar ((X Y)^2 - X^2 Y^2), squares elementwise: the pairwise sums of a factorization machine.")
     .source("Rendle, Factorization machines, ICDM 2010")
     .in("X", "[rows, columns] float")
-    .in("Y", "[columns, factors] as X")
+    .in("Y", "[columns, factors] like X")
     .out_intermediate("SquaredX", "X^2")
     .out_intermediate("SquaredY", "Y^2")
     .out_intermediate("SquaredXY", "(X Y)^2")
-    .out("Out", "[rows, factors] as X")
-    .attr<float>("scalar", 1.0f, "factor of the result")
+    .out("Out", "[rows, factors] like X")
+    .attr<float>("scalar", 1.0f, "factor for the result")
     .infer(infer_pairs)
     .no_grad(kInference)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {

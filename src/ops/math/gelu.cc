@@ -18,7 +18,7 @@ void tanh_gelu(const float* x, float* out, int64_t n) {
   simd::tanh_gelu(x, kParams, out, n);
 }
 
-// What kernels of devices are called.
+// The names of the device kernels.
 const char* function_of(const KernelArgs& op) { return op.attr<bool>("approximate") ? "gelu_tanh" : "gelu"; }
 
 TileLoop gelu_tile(const KernelArgs& op, const std::string&) {
@@ -41,9 +41,9 @@ AB_OP(gelu)
     .doc("Out = X P(Z <= X), Z standard normal, elementwise.")
     .source("Hendrycks & Gimpel, Gaussian error linear units, arXiv:1606.08415")
     .in("X", "[...] float")
-    .out("Out", "[...] as X")
+    .out("Out", "[...] like X")
     .may_share("X", "Out")
-    .attr<bool>("approximate", false, "use tanh in place of the normal distribution function")
+    .attr<bool>("approximate", false, "uses tanh instead of the normal distribution function")
     .ignores({"use_mkldnn", "use_cudnn"})
     .traits(kRowWise | kElementwise)
     .tile({.make = gelu_tile, .grain = kMathGrain})

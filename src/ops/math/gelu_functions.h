@@ -1,4 +1,4 @@
-// Gaussian error linear unit, one number at a time: f(x) = x P(Z <= x), Z standard normal, and its approximation.
+// Gaussian error linear unit for one number: f(x) = x P(Z <= x), Z standard normal, and its approximation.
 #pragma once
 #include <cmath>
 #include <numbers>

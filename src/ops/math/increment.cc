@@ -1,4 +1,4 @@
-// The counter of a loop or of a schedule.
+// Increments the counter of a loop or of a schedule.
 #include "opdef/op_def.h"
 #include "ops/device/launch_math.h"
 
@@ -6,19 +6,19 @@ namespace anabranch::math::increment_op {
 namespace {
 
 AB_OP(increment)
-    .doc("Out = X + step, of one number.")
+    .doc("Out = X + step, for a single number.")
     .in("X", "[1] numbers")
-    .out("Out", "[1] as X")
+    .out("Out", "[1] like X")
     .may_share("X", "Out")
     .updates("X", "Out")
-    .attr<float>("step", 1.0f, "term; cut to an integer when X is one")
+    .attr<float>("step", 1.0f, "increment; truncated if X is an integer")
     .merges(StateMerge::kSum)
     .infer([](InferContext& c) {
       const int64_t n = c.in("X").shape.numel();
       AB_CHECK(n == 1 || n == kUnknown, ShapeMismatch, "X must have one element, got {}", c.in("X").shape.str());
       c.same_as("Out", "X");
     })
-    .grad([](GradContext& g) {  // a counter of a loop, walked backwards
+    .grad([](GradContext& g) {  // a counter of a loop, in reverse
       g.op("increment").in("X", g.out("Out")).out("Out", g.in("X")).attr("step", -g.attr<float>("step"));
     })
     .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {

@@ -20,7 +20,7 @@ void InputForms::note(const TileStep& step, size_t arg) {
   use.used = true;
 }
 
-// Where every first operand has the shape of the results, all results have one shape: see note().
+// If every first operand has the shape of the results, all results have one shape: see note().
 bool InputForms::lay(const KernelContext& c) {
   const Shape& whole = c.outs[0]->tensor().shape();
   smaller_ = 0;

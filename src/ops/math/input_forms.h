@@ -1,4 +1,4 @@
-// How the inputs of a TileProgram are laid on the elements of its results: whole, or repeated by a Spread.
+// How the inputs of a TileProgram broadcast to its results: whole, or repeated by a Spread.
 #pragma once
 #include <vector>
 
@@ -11,20 +11,20 @@ class InputForms {
  public:
   struct Form {
     bool smaller = false;
-    Spread spread;  // of those that are smaller
+    Spread spread;  // of smaller inputs
   };
 
   explicit InputForms(const TileProgram& program);
-  // For the present shapes. False when results differ in shape, or a tensor is laid on another one in any other way.
+  // For the current shapes. False if results differ in shape, or a tensor is broadcast in any other way.
   bool lay(const KernelContext& c);
   const Form& operator[](int input) const { return forms_[static_cast<size_t>(input)]; }
-  int smaller() const { return smaller_; }  // how many are
+  int smaller() const { return smaller_; }  // number of smaller inputs
 
  private:
   struct Use {
     bool used = false;
-    bool whole_only = false;  // a step wants it in the shape of the results
-    int axis = -1;            // where it is laid when it is smaller
+    bool whole_only = false;  // a step requires the shape of the results
+    int axis = -1;            // broadcast axis if it is smaller
   };
   void note(const TileStep& step, size_t arg);
 

@@ -30,7 +30,7 @@ Shape kron_shape(const InferContext& c) {
   return out;
 }
 
-// Operands: result, X, Y. Axis by axis the extent of X, inside it the extent of Y.
+// Operands: result, X, Y. Axis by axis the extent of X, then the extent of Y.
 NdLoop<3> kron_loop(const Shape& x_shape, const Shape& y_shape) {
   const int rank = std::max(x_shape.rank(), y_shape.rank());
   const Shape x = padded(x_shape, rank), y = padded(y_shape, rank);
@@ -45,7 +45,7 @@ NdLoop<3> kron_loop(const Shape& x_shape, const Shape& y_shape) {
   return loop;
 }
 
-// fn(place in the result, in X, in Y), one after another.
+// Calls fn(index in the result, in X, in Y) in order.
 template <class Fn> void each_point(const NdLoop<3>& loop, Fn&& fn) {
   if (loop.total() == 0) return;
   const auto step = loop.inner_strides();
@@ -55,10 +55,10 @@ template <class Fn> void each_point(const NdLoop<3>& loop, Fn&& fn) {
 }
 
 AB_OP(kron)
-    .doc("Kronecker product: block i of Out is X[i] Y; a tensor of lower rank gets axes of extent 1 in front.")
+    .doc("Kronecker product: block i of Out is X[i] Y; a tensor of lower rank gets leading axes of extent 1.")
     .in("X", "[...] numbers, at most four axes")
     .in("Y", "[...], dtype of X")
-    .out("Out", "on each axis the product of the extents")
+    .out("Out", "[...] with the product of the extents on each axis")
     .infer([](InferContext& c) { c.set_out("Out", kron_shape(c), c.in("X").dtype); })
     .grad_reads({"X", "Y"})
     .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {

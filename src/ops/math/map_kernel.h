@@ -1,10 +1,10 @@
-// Kernels of unary functions and of their gradients, by the structs of activation_functions.h.
+// Kernels of unary functions and of their gradients, for the structs of activation_functions.h.
 #pragma once
 #include "ops/device/pack.h"
 
 namespace anabranch::device {
 
-// The attributes, in the type that is computed in.
+// The attributes, in the type of the computation.
 template <class T> struct Numbers {
   Compute<T> p[kMaxNumbers];
   explicit Numbers(const double (&from)[kMaxNumbers]) {
@@ -12,7 +12,7 @@ template <class T> struct Numbers {
   }
 };
 
-// y[i] = F::forward(x[i], p); x and y may be the same array.
+// y[i] = F::forward(x[i], p); y may alias x.
 template <class F> struct Map {
   using Args = MapArgs;
   template <class T> struct Of {
@@ -24,7 +24,7 @@ template <class F> struct Map {
   }
 };
 
-// dx[i] = F::backward(v[i], dy[i], p), v being the one of x and y that is there; dx may be any of them.
+// dx[i] = F::backward(v[i], dy[i], p), where v is x or y, whichever is given; dx may alias any of them.
 template <class F> struct MapGrad {
   using Args = MapGradArgs;
   template <class T> struct Of {
@@ -39,7 +39,7 @@ template <class F> struct MapGrad {
 
 }  // namespace anabranch::device
 
-// The function and its gradient, of all floats.
+// The function and its gradient, for all floating-point types.
 #define AB_MAP(name, F)                                                                                  \
   AB_KERNEL("map/" name, ::anabranch::device::Map<F>, float, double, ::anabranch::device::half,          \
             ::anabranch::device::bfloat16);                                                              \

@@ -17,8 +17,8 @@ namespace {
 Product product_of(const InferContext& c) {
   const auto flag = [&](const char* name) { return c.op().has_attr(name) && c.op().attr<bool>(name); };
   for (const char* slot : {"X", "Y"}) {
-    AB_CHECK(c.in(slot).shape.rank() >= 1, ShapeMismatch, "{} has no axis", slot);
-    AB_CHECK(c.in(slot).dtype == c.in("X").dtype, InvalidArgument, "X is of {}, Y is of {}",
+    AB_CHECK(c.in(slot).shape.rank() >= 1, ShapeMismatch, "{} must have at least one axis, got a scalar", slot);
+    AB_CHECK(c.in(slot).dtype == c.in("X").dtype, InvalidArgument, "X and Y must have one dtype, got {} and {}",
              dtype_name(c.in("X").dtype), dtype_name(c.in("Y").dtype));
   }
   return {c.in("X").shape, c.in("Y").shape, flag("transpose_X"), flag("transpose_Y")};
@@ -30,7 +30,7 @@ void infer_product(InferContext& c) {
   if (p.x.batch.rank() || (!p.x.vector && !p.x.transposed && !p.y.batch.rank())) c.share_lod("Out", "X");
 }
 
-// Gradient of one operand: a product of two others for each matrix of the batch, added up when the operand is shared.
+// Gradient of one operand: a product of two others per matrix of the batch, summed if the operand is shared.
 template <class T> class OperandGrad {
  public:
   OperandGrad(double alpha, Operand operand) : gemm_(alpha, operand) {}
@@ -69,13 +69,13 @@ template <class T> class OperandGradThere {
   ab_kernel sum_ = device::kernel_of<T>("fold_axes/sum");
 };
 
-// Of elements, or of tensors on a device.
+// For elements, or for tensors on a device.
 template <class Context, class Grad, class Operand, class Result>
 void x_gradient(const Context& c, const Product& p, Grad* grad, const Operand& y, const Operand& dout, Result&& dx) {
   const int64_t batch = p.folds() ? 1 : p.batch().numel(), of_y = p.y.batch.rank() ? p.y.size() : 0;
   const int64_t m = p.folds() ? p.batch().numel() * p.x.rows : p.x.rows, of_dout = m * p.y.cols;
   const bool shared = !p.x.batch.rank();
-  if (p.x.transposed) {  // X^T's gradient is dOut Y^T, so X's is Y dOut^T
+  if (p.x.transposed) {  // the gradient of X^T is dOut Y^T, so that of X is Y dOut^T
     grad->run(c,
               {.m = p.x.cols,
                .n = p.x.rows,
@@ -143,7 +143,7 @@ struct Options {
 };
 
 void product(OpDef& def) {
-  def.in("X", "[..., m, k] float").in("Y", "[..., k, n] as X").out("Out", "[..., m, n]").infer(infer_product);
+  def.in("X", "[..., m, k] float").in("Y", "[..., k, n] like X").out("Out", "[..., m, n]").infer(infer_product);
   def.flops(product_flops).grad_reads({"X", "Y"});
   def.cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
     using T = typename decltype(tag)::type;
@@ -197,10 +197,10 @@ AB_OP(matmul)
     .doc("Out = alpha X Y; leading axes are a batch, a rank-1 X is a row, a rank-1 Y a column.")
     .with(product)
     .traits(kBfloat16)
-    .attr<bool>("transpose_X", false, "the last two axes of X change places")
-    .attr<bool>("transpose_Y", false, "the last two axes of Y change places")
-    .attr<float>("alpha", 1.0f, "factor of the product")
-    .attr<int32_t>("head_number", 1, "only 1 is offered")
+    .attr<bool>("transpose_X", false, "transposes the last two axes of X")
+    .attr<bool>("transpose_Y", false, "transposes the last two axes of Y")
+    .attr<float>("alpha", 1.0f, "factor for the product")
+    .attr<int32_t>("head_number", 1, "must be 1")
     .ignores({"Scale_x", "Scale_y", "Scale_out", "fused_reshape_Out", "fused_transpose_Out"})
     .ignores({"use_mkldnn", "use_quantizer", "force_fp32_output"});
 AB_GRAD(matmul)

@@ -1,17 +1,17 @@
-// Which matrices the operands of a product are.
+// Interprets the operands of a product as matrices.
 #pragma once
 #include "core/shape.h"
 #include "ops/kernels/gemm.h"
 
 namespace anabranch::math {
 
-// One operand as a batch of matrices, after its transpose. batch_rank 0: one matrix, shared by all of the batch.
+// One operand as a batch of matrices, after its transpose. batch_rank 0: one matrix, shared by the whole batch.
 struct Matrices {
   int64_t rows, cols;
   Shape batch;
   bool transposed, vector;
 
-  // A vector is a row of X or a column of Y, which the transpose turns.
+  // A vector is a row of X or a column of Y, unless transposed.
   Matrices(const Shape& s, bool transpose, bool is_x) : transposed(transpose), vector(s.rank() == 1) {
     if (vector) {
       rows = is_x == transpose ? s[0] : 1;
@@ -35,16 +35,16 @@ struct Product {
              "inner dimensions differ: X is {}{}, Y is {}{}", xs.str(), transpose_x ? " transposed" : "", ys.str(),
              transpose_y ? " transposed" : "");
     AB_CHECK(x.batch.rank() == 0 || y.batch.rank() == 0 || compatible(x.batch, y.batch), ShapeMismatch,
-             "batches differ: X is {}, Y is {}", xs.str(), ys.str());
+             "batch dimensions differ: X is {}, Y is {}", xs.str(), ys.str());
   }
   const Shape& batch() const { return x.batch.rank() ? x.batch : y.batch; }
   Shape out() const {
     Shape s = batch();
-    if (!x.vector || x.rows != 1) s.push_back(x.rows);  // the axis that a vector lacks goes away
+    if (!x.vector || x.rows != 1) s.push_back(x.rows);  // the axis that a vector does not have disappears
     if (!y.vector || y.cols != 1) s.push_back(y.cols);
     return s.rank() ? s : scalar_shape();
   }
-  // One matrix Y for a batch of X that is not transposed: all rows of X are rows of one large matrix.
+  // One matrix Y for a batch of X that is not transposed: treats all rows of X as one large matrix.
   bool folds() const { return x.batch.rank() && !y.batch.rank() && !x.transposed; }
   GemmDims dims() const {
     const int64_t n = batch().numel();

@@ -6,10 +6,10 @@ namespace anabranch::math::minus_op {
 namespace {
 
 AB_OP(minus)
-    .doc("Out = X - Y, of one shape.")
+    .doc("Out = X - Y, for operands of one shape.")
     .in("X", "[...] float")
-    .in("Y", "[...] as X")
-    .out("Out", "[...] as X")
+    .in("Y", "[...] like X")
+    .out("Out", "[...] like X")
     .may_share("X", "Out")
     .infer([](InferContext& c) {
       check_tensor(c, "X");

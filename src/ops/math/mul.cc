@@ -1,4 +1,4 @@
-// Matrix product of two tensors that are flattened to matrices: the heart of a fully connected layer.
+// Matrix product of two tensors that are flattened to matrices, the core of a fully connected layer.
 #include <memory>
 
 #include "ops/declare/declare.h"
@@ -13,7 +13,7 @@ namespace {
 AB_OP(mul)
     .doc("Out = X Y, with X and Y flattened to matrices.")
     .in("X", "[rows..., columns...] float")
-    .in("Y", "[rows..., columns...] as X")
+    .in("Y", "[rows..., columns...] like X")
     .out("Out", "[X's rows..., Y's columns...]")
     .with(flat_attrs)
     .ignores({"scale_x", "scale_y", "scale_out", "use_mkldnn", "force_fp32_output"})

@@ -42,10 +42,10 @@ template <class T> void norm_grad_line(const T* x, const T* dout, int64_t n, int
 AB_OP(norm)
     .doc("Norm = sqrt(sum of X^2 along an axis + epsilon), Out = X / Norm.")
     .in("X", "[...] float")
-    .out("Out", "[...] as X")
+    .out("Out", "[...] like X")
     .out_intermediate("Norm", "X's shape with extent 1 on the axis")
     .required_attr("axis", AttrType::kInt, "axis; negative: from the end")
-    .attr<float>("epsilon", 1e-10f, "keeps the norm of zeros above 0")
+    .attr<float>("epsilon", 1e-10f, "lower bound that keeps the norm of zeros above 0")
     .infer([](InferContext& c) {
       c.same_shape("Out", "X");
       c.set_out("Norm", norm_shape(c), c.in("X").dtype);

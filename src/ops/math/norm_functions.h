@@ -1,4 +1,4 @@
-// Norms of any order: what they make of the sizes of elements, and their derivatives.
+// Norms of any order: the term of an element, the norm of the sum, and their derivatives.
 #pragma once
 #include <cmath>
 #include <limits>
@@ -9,7 +9,7 @@ namespace anabranch::math {
 
 AB_HD inline double sign_or_nan(double x) { return x > 0 ? 1 : x < 0 ? -1 : x; }
 
-// Terms are joined, the total becomes the norm. Also of orders that are 0, negative or infinite.
+// Terms are joined, the total becomes the norm. Includes the orders 0, negative and infinite.
 struct NormOf {
   double p;
   AB_HD bool highest() const { return p == std::numeric_limits<double>::infinity(); }
@@ -30,7 +30,7 @@ struct NormOf {
     if (p == 0 || p == 1 || highest() || lowest()) return total;
     return p == 2 ? std::sqrt(total) : std::pow(total, 1 / p);
   }
-  // Derivative of the norm `out` by an element d.
+  // Derivative of the norm `out` with respect to an element d.
   AB_HD double slope(double d, double out) const {
     if (p == 0) return 0;
     if (p == 1) return sign_or_nan(d);

@@ -42,14 +42,14 @@ Shape p_norm_shape(const InferContext& c) {
 AB_OP(p_norm)
     .doc("Out = (sum of |X|^porder along an axis)^(1 / porder).")
     .in("X", "[...] float")
-    .out("Out", "X's shape without the axis, or with extent 1 there; [1] where no axis is left")
+    .out("Out", "X's shape without the axis, or with extent 1 there; [1] if no axis is left")
     .attr<float>("porder", 2.0f, "order of the norm, above 0 and finite",
                  [](float p) {
                    AB_CHECK(p > 0 && std::isfinite(p), InvalidArgument, "porder must be above 0 and finite, got {}", p);
                  })
     .attr<int32_t>("axis", -1, "axis; negative: from the end")
     .attr<float>("epsilon", 1e-12f, "added to the denominator of the gradient")
-    .attr<bool>("keepdim", false, "the axis stays, with extent 1")
+    .attr<bool>("keepdim", false, "keeps the axis with extent 1")
     .infer([](InferContext& c) {
       check_tensor(c, "X");
       c.set_out("Out", p_norm_shape(c), c.in("X").dtype);

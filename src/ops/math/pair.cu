@@ -1,5 +1,5 @@
-// Pairs of rows on devices: "dot", "cos_sim" and "cross", with "_grad" ("cross" is its own gradient: dx = y x dout,
-// dy = dout x x).
+// Pairs of rows on devices: "dot", "cos_sim" and "cross", with "_grad" ("cross" computes its gradient, too: dx = y x
+// dout, dy = dout x x).
 #include <cmath>
 
 #include "ops/device/args_rows.h"
@@ -57,7 +57,7 @@ struct DotGrad {  // out: dx, x_norm: dy
   }
 };
 
-inline constexpr double kShortest = 1e-4;  // length of a row that divides
+inline constexpr double kShortest = 1e-4;  // lower bound of the length of a row, which is a divisor
 
 struct CosSim {
   using Args = PairArgs;
@@ -115,7 +115,7 @@ struct CosSimGrad {
     bool of_x;
     AB_HD void operator()(int64_t i) const { store(to + i, slopes.at(i / slopes.width, i % slopes.width, of_x)); }
   };
-  template <class T> struct OneRow {  // of y, with all rows of x
+  template <class T> struct OneRow {  // of y, for all rows of x
     using Wide = double;
     Slopes<T> slopes;
     T* to;
@@ -140,8 +140,7 @@ struct CosSimGrad {
   }
 };
 
-// out = x x y of the vectors of three numbers, `width` elements from one of their numbers to the next. rows: how many
-// blocks of 3 width elements.
+// out = x x y of 3-vectors whose elements are `width` apart. rows: number of blocks of 3 width elements.
 struct Cross {
   using Args = PairArgs;
   template <class T> struct Body {

@@ -1,4 +1,4 @@
-// Out = X to the power of one number.
+// Out = X to the power of a scalar.
 #include <algorithm>
 #include <cmath>
 #include <type_traits>
@@ -14,7 +14,7 @@
 namespace anabranch::math::pow_op {
 namespace {
 
-// The exponent: the attribute, or the tensor that takes its place.
+// The exponent: the attribute, or the tensor that replaces it.
 template <class T> struct Factor {
   In tensor;
   T fixed;
@@ -31,12 +31,12 @@ template <class T> struct Factor {
   }
 };
 
-// As the first number of a kernel. Nobody has looked whether an exponent of integers that lies on a device is below 0.
+// As the first number of a kernel. An integer exponent in device memory is not checked for negative values.
 template <class T> auto exponent_of(const KernelArgs& op) {
   using Number = device::Compute<T>;
   const Factor<Number> factor(op);
   AB_CHECK(!factor.tensor || std::is_floating_point_v<Number>, Unsupported,
-           "FactorTensor of integers is checked on the CPU");
+           "FactorTensor of integers is not supported on devices");
   return [factor](const KernelContext& c, device::ScalarArgs& a) {
     if (factor.tensor) {
       a.number = device::number_of<T>(c[factor.tensor]);
@@ -48,7 +48,7 @@ template <class T> auto exponent_of(const KernelArgs& op) {
   };
 }
 
-// In pieces, beside which the exponent is laid.
+// In chunks, each with the exponent.
 void raise(const KernelContext& c, const float* x, float exponent, float* out, int64_t n) {
   c.parallel_for(n, kMathGrain, [=](int64_t begin, int64_t end) {
     constexpr int64_t kPiece = 256;
@@ -60,9 +60,9 @@ void raise(const KernelContext& c, const float* x, float exponent, float* out, i
 
 AB_OP(pow)
     .doc("Out = X to the power factor, elementwise.")
-    .in("X", "[...] numbers; of integers the factor is cut to an integer and at least 0")
-    .in_optional("FactorTensor", "[1] as X: takes the place of factor")
-    .out("Out", "[...] as X")
+    .in("X", "[...] numbers; for integers the factor is truncated and must be at least 0")
+    .in_optional("FactorTensor", "[1] like X: replaces factor")
+    .out("Out", "[...] like X")
     .may_share("X", "Out")
     .attr<float>("factor", 1.0f, "the exponent")
     .traits(kRowWise)
@@ -95,7 +95,8 @@ AB_OP(pow)
 AB_GRAD(pow)
     .doc("X@GRAD = Out@GRAD factor X^(factor - 1).")
     .grad(second_order::through([](second_order::Ops& o) {
-      AB_CHECK(!o.given("FactorTensor"), Unsupported, "pow: no gradient of second order with FactorTensor");
+      AB_CHECK(!o.given("FactorTensor"), Unsupported,
+               "pow: second-order gradients with FactorTensor are not supported");
       const float factor = o.attr<float>("factor");
       const std::string lower = o.make("pow", {{"X", {o.in("X")}}}, {{"factor", factor - 1}});
       o.is("X@GRAD", o.mul(o.in("Out@GRAD"), o.scale(lower, factor)));

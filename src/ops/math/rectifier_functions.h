@@ -1,13 +1,13 @@
-// Unary functions and their gradients that cut, bend or gate, one number at a time: as activation_functions.h.
+// Unary functions and their gradients that clip, bend or gate, for one number: like activation_functions.h.
 #pragma once
 #include "ops/math/activation_functions.h"
 
 namespace anabranch::math {
 
-// On how many sides x is beyond the threshold: on both where that is negative and x near 0.
+// The number of sides on which x exceeds the threshold: both if that is negative and x near 0.
 template <class T> AB_HD int beyond(T x, T threshold) { return (x > threshold) + (x < -threshold); }
 
-struct Relu {  // a NaN is not below 0 and stays
+struct Relu {  // a NaN is not below 0 and is kept
   template <class T> AB_HD static T forward(T x, const T*) { return x < 0 ? T(0) : x; }
   template <class T> AB_HD static T backward(T y, T dy, const T*) { return where(y > 0, dy); }
 };
@@ -40,7 +40,7 @@ struct ThresholdedRelu {
   template <class T> AB_HD static T forward(T x, const T* p) { return x > p[0] ? x : nothing_of(x); }
   template <class T> AB_HD static T backward(T x, T dy, const T* p) { return where(x > p[0], dy); }
 };
-struct Shrink {  // what hard and soft shrink's gradients have in common
+struct Shrink {  // Shared by the gradients of hard and soft shrink.
   template <class T> AB_HD static T backward(T x, T dy, const T* p) {
     return where(beyond(x, p[0]) > 0, dy * beyond(x, p[0]));
   }
@@ -80,7 +80,7 @@ struct HardSwish {
   template <class T> AB_HD static T forward(T x, const T* p) {
     return x * std::min(std::max(x + p[2], T(0)), p[0]) / p[1];
   }
-  // as_fluid(): whether to forget the slope of the straight part, as the original does.
+  // as_fluid(): omits the slope of the linear part, like Fluid 1.8.5.
   template <class T, class AsFluid> AB_HD static T slope(T x, T dy, const T* p, AsFluid as_fluid) {
     if (x + p[2] < p[0]) return x + p[2] <= 0 ? where(false, dy) : dy * (2 * x + p[2]) / p[1];
     return as_fluid() ? dy : dy * p[0] / p[1];

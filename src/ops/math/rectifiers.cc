@@ -1,4 +1,4 @@
-// Unary functions, elementwise, that cut, bend or gate: one row each.
+// Elementwise unary functions that clip, bend or gate, one row each.
 #include "base/flags.h"
 #include "ops/kernels/simd_functions.h"
 #include "ops/math/activations.h"
@@ -15,12 +15,12 @@ void declare_rectifiers() {
                      .source = "Krizhevsky, Convolutional deep belief networks, 2010",
                      .grad_of = GradOf::kOut,
                      .ignores = {},
-                     .attrs = {{"threshold", 6.0f, "upper end"}}});
+                     .attrs = {{"threshold", 6.0f, "upper bound"}}});
   activation<Brelu>({.type = "brelu",
                      .doc = "Out = min(max(X, t_min), t_max)",
                      .grad_of = GradOf::kX,
                      .ignores = {},
-                     .attrs = {{"t_min", 0.0f, "lower end"}, {"t_max", 24.0f, "upper end"}}});
+                     .attrs = {{"t_min", 0.0f, "lower bound"}, {"t_max", 24.0f, "upper bound"}}});
   activation<LeakyRelu, Gives::kForward>({.type = "leaky_relu",
                                           .doc = "Out = X where X > 0, else alpha X",
                                           .source = "Maas et al., ICML 2013",
@@ -34,7 +34,7 @@ void declare_rectifiers() {
        .source = "Clevert et al., arXiv:1511.07289",
        .grad_of = GradOf::kX,
        .ignores = {},
-       .attrs = {{"alpha", 1.0f, "limit for large negative X, negated"}},
+       .attrs = {{"alpha", 1.0f, "negated limit for large negative X"}},
        .param_loop = simd::elu,
        .slope = [](Ops& o, const auto& x) {
          const std::string up = o.positive(x), down = o.scale(up, -1, 1);

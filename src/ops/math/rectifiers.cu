@@ -1,4 +1,4 @@
-// Functions that cut, bend or gate, on devices: "map/<op>" and "map_grad/<op>", attributes in the op's order.
+// Functions that clip, bend or gate, on devices: "map/<op>" and "map_grad/<op>", attributes in the op's order.
 #include "ops/math/gelu_functions.h"
 #include "ops/math/map_kernel.h"
 #include "ops/math/rectifier_functions.h"

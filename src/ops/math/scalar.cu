@@ -1,11 +1,11 @@
-// Elementwise ops with numbers that may lie in tensors, on devices: "scalar/<op>".
+// Elementwise ops with numbers that may be tensors, on devices: "scalar/<op>".
 #include "ops/device/args_math.h"
 #include "ops/device/kernels.h"
 #include "ops/math/element_functions.h"
 
 namespace anabranch::device {
 
-// The numbers of a launch as a body holds them: those of the args, and where to read the others.
+// The numbers of a launch in a kernel body: those of the arguments, and where to read the others.
 template <class T> struct Operands {
   const T *number, *low, *high;
   Compute<T> p[kMaxNumbers];
@@ -21,13 +21,13 @@ template <class T> struct Operands {
   AB_HD Compute<T> upper() const { return high ? load(*high) : p[1]; }
 };
 
-// p: scale, bias. flags 1: the bias is added behind.
+// p: scale, bias. flags 1: adds the bias after scaling.
 struct Scale {
   template <class T> AB_HD static Compute<T> of(Compute<T> x, Compute<T>, const Operands<T>& o) {
     return math::Affine<Compute<T>>{o.first(), o.p[1], (o.flags & 1) != 0}(x);
   }
 };
-// p: factor; of integers at least 0.
+// p: factor; at least 0 for integers.
 struct RaiseTo {
   template <class T> AB_HD static Compute<T> of(Compute<T> x, Compute<T>, const Operands<T>& o) {
     if constexpr (std::is_integral_v<T>)
@@ -52,7 +52,7 @@ struct ClipGrad {
     return math::clipped_grad(x, dy, o.lower(), o.upper());
   }
 };
-// number: a norm; p[1]: what it is shortened to where it is above.
+// number: a norm; p[1]: the bound to which larger norms are scaled.
 struct Shorten {
   template <class T> AB_HD static Compute<T> of(Compute<T> x, Compute<T>, const Operands<T>& o) {
     const Compute<T> norm = o.first(), bound = o.p[1];

@@ -35,15 +35,15 @@ TileLoop scale_tile(const KernelArgs& op, const std::string&) {
 }
 
 AB_OP(scale)
-    .doc("Out = scale X + bias, or scale (X + bias), elementwise; of sparse rows, of the rows there are.")
+    .doc("Out = scale X + bias, or scale (X + bias), elementwise; for sparse rows, on the existing rows.")
     .in("X", "[...] numbers, or sparse rows")
     .takes("X", Holds::kTensorOrRows)
-    .in_optional("ScaleTensor", "[1] as X: takes the place of scale")
-    .out("Out", "[...] as X")
+    .in_optional("ScaleTensor", "[1] like X: replaces scale")
+    .out("Out", "[...] like X")
     .may_share("X", "Out")
     .attr<float>("scale", 1.0f, "factor")
     .attr<float>("bias", 0.0f, "term")
-    .attr<bool>("bias_after_scale", true, "false: the bias is scaled too")
+    .attr<bool>("bias_after_scale", true, "false: the bias is scaled, too")
     .traits(kRowWise | kLinear)
     .tile({.make = scale_tile, .grain = kCheapGrain})
     .copies_when([](const ir::Op& op) {

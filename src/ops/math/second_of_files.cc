@@ -1,4 +1,4 @@
-// The ops of second derivatives that 1.8.5 has.
+// The ops of second derivatives in 1.8.5.
 #include "ops/declare/second_of_files.h"
 #include "opdef/file_ops.h"
 
@@ -14,7 +14,7 @@ size_t differentiated(ir::Block& block, size_t at) {
   return op.put();
 }
 
-// X@GRAD = Out@GRAD / (2 Out); the op has X@GRAD in the place of Out@GRAD.
+// X@GRAD = Out@GRAD / (2 Out); the op has X@GRAD instead of Out@GRAD.
 size_t of_square_root(ir::Block& block, size_t at) {
   OfFile op(block, at);
   const std::string flow = op.in("DDX"), out = op.in("Out");
@@ -28,8 +28,8 @@ size_t of_square_root(ir::Block& block, size_t at) {
   return op.put();
 }
 
-// X@GRAD = Out@GRAD / Y and Y@GRAD = -X@GRAD Out, of which the op has X@GRAD: DDOut = (DDX - Out DDY) / Y, into Y flows
-// that times -X@GRAD, into Out -X@GRAD DDY.
+// X@GRAD = Out@GRAD / Y and Y@GRAD = -X@GRAD Out, where the op has X@GRAD: DDOut = (DDX - Out DDY) / Y; Y gets that
+// times -X@GRAD, and Out gets -X@GRAD DDY.
 size_t of_quotient(ir::Block& block, size_t at) {
   OfFile op(block, at);
   const std::string x = op.in("DDX"), y = op.in("DDY"), divisor = op.in("Y");

@@ -7,9 +7,9 @@ namespace anabranch::math::sign_op {
 namespace {
 
 AB_OP(sign)
-    .doc("Out = -1, 0 or 1, elementwise, as X is negative, zero or positive.")
+    .doc("Out = -1, 0 or 1 for negative, zero or positive X, elementwise.")
     .in("X", "[...] float")
-    .out("Out", "[...] as X")
+    .out("Out", "[...] like X")
     .may_share("X", "Out")
     .infer([](InferContext& c) { c.same_as("Out", "X"); })
     .grad([](GradContext& g) {

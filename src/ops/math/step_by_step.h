@@ -1,5 +1,5 @@
-// The steps of a TileProgram one after another, on whole tensors, each by the kernel of its op: for shapes and lengths
-// that neither tiles nor kernels of devices fit.
+// Runs the steps of a TileProgram one after another on whole tensors, each by the kernel of its op: for shapes and
+// lengths that fit neither tiles nor device kernels.
 #pragma once
 #include <vector>
 
@@ -11,7 +11,7 @@ namespace anabranch::math {
 
 class StepByStep {
  public:
-  // `dtype`: of all tensors; `place`: where they lie, and the steps run.
+  // `dtype`: of all tensors; `place`: their device, where the steps run.
   StepByStep(const TileProgram& program, DType dtype, Place place);
   void run(const KernelContext& outer);
 
@@ -21,7 +21,7 @@ class StepByStep {
     Kernel kernel;
     std::vector<int> args;
   };
-  // `c`: as outer, with arguments of its own.
+  // `c`: like outer, with separate arguments.
   void run_steps(const KernelContext& outer, KernelContext& c);
 
   int inputs_;

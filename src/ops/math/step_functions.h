@@ -1,12 +1,11 @@
-// THE list of functions of one element that devices have: their kernels ("map/<name>", "binary/<name>" and their
-// gradients) and the steps of fused_elementwise are made of it. The name, which is that of the op where one op alone
-// has the function, and the struct of activation_functions.h, rectifier_functions.h, gelu_functions.h or
-// arithmetic_functions.h.
+// THE list of elementwise functions on devices: defines their kernels ("map/<name>", "binary/<name>" and their
+// gradients) and the steps of fused_elementwise. The name, which is that of the op if only one op has the function, and
+// the struct of activation_functions.h, rectifier_functions.h, gelu_functions.h or arithmetic_functions.h.
 #pragma once
 #include <cstdint>
 #include <string_view>
 
-// ---- of one number, with gradients
+// ---- unary, with gradients
 
 #define AB_WAVES(M)            \
   M("sigmoid", Sigmoid)        \
@@ -52,7 +51,7 @@
   M("gelu", Gelu)                        \
   M("gelu_tanh", GeluTanh)
 
-// ---- of two numbers, with gradients
+// ---- binary, with gradients
 
 #define AB_PAIRS(M) \
   M("add", Add)     \
@@ -65,9 +64,8 @@
 
 // ---- steps of fused_elementwise
 
-// What a step does: One(F), Named(name, F) of the functions above, Grad(name, F) and Grads(name, F) of the gradients of
-// functions of one and of two numbers. Those that programs have most of come first: a GPU finds them by fewer
-// comparisons.
+// The operation of a step: One(F), Named(name, F) for the functions above, Grad(name, F) and Grads(name, F) for the
+// gradients of unary and binary functions. The most frequent ones come first: a GPU finds them with fewer comparisons.
 // clang-format off
 #define AB_STEP_CODES(One, Named, Grad, Grads)             \
   One(Scale)                                               \
@@ -78,7 +76,7 @@
 
 namespace anabranch::math {
 
-// Operands: x; a gradient those of Map::backward, or d, x, y and the result.
+// Operands: x; for a gradient those of Map::backward, or d, x, y and the result.
 // clang-format off
 enum class StepCode : uint8_t {
 #define AB_ONE(F) k##F,

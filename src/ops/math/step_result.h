@@ -1,4 +1,4 @@
-// One step of fused_elementwise on devices: what interpreted kernels and those that are compiled for their steps share.
+// One step of fused_elementwise on devices, shared by interpreted kernels and those compiled for their steps.
 #pragma once
 #include <utility>
 
@@ -14,7 +14,7 @@ namespace anabranch::math {
 
 using device::ElementStep;
 
-// A value of the elements that a lane has at once.
+// The values of the elements that a lane processes at once.
 template <int N> using Pack = device::Pack<float, N>;
 
 // fn(k) for each of them, unrolled: they stay in registers.
@@ -23,7 +23,7 @@ template <int N, class Fn> AB_HD Pack<N> each_of(const Fn& fn) {
   return all(std::make_integer_sequence<int, N>());
 }
 
-// Of the operands x and y, and those that of(2) and of(3) look up.
+// For the operands x and y, and those that of(2) and of(3) look up.
 template <int N, class Operand>
 AB_HD Pack<N> result_of(const ElementStep& s, const Pack<N>& x, const Pack<N>& y, const Operand& of) {
 #define AB_EACH(code, result) \
@@ -51,7 +51,7 @@ AB_HD Pack<N> result_of(const ElementStep& s, const Pack<N>& x, const Pack<N>& y
   return x;
 }
 
-// Likewise of the codes up to kLastOfMost.
+// The same for the codes up to kLastOfMost.
 template <int N> AB_HD Pack<N> result_of_most(const ElementStep& s, const Pack<N>& x, const Pack<N>& y) {
   switch (static_cast<StepCode>(s.code)) {
     AB_EACH(Scale, (Affine<float>{s.p[0], s.p[1], s.p[2] != 0}(x.at[k])))

@@ -1,6 +1,6 @@
-// Out = X[0] + X[1] + ..., in that order. Where a variable has several gradients, this adds them up, so it takes
-// tensors and sparse rows alike: rows alone give rows (one behind the other), a mixture gives a tensor, to which rows
-// are added with their repetitions added up first: as if they had been a tensor.
+// Out = X[0] + X[1] + ..., in that order. Sums the gradients of a variable that has several, so it accepts tensors and
+// sparse rows: only rows give rows (concatenated), a mixture gives a tensor, to which rows are added after merging
+// repeated ids, as if they were dense tensors.
 #include <algorithm>
 #include <memory>
 
@@ -19,8 +19,9 @@ namespace {
 
 void infer_arrays(InferContext& c, int n) {
   for (int i = 1; i < n; ++i) {
-    AB_CHECK(c.in("X", i).kind == VarKind::kLoDTensorArray, Unsupported, "X[0] is an array of tensors, X[{}] is a {}",
-             i, var_kind_name(c.in("X", i).kind));
+    AB_CHECK(c.in("X", i).kind == VarKind::kLoDTensorArray, Unsupported,
+             "X must hold only arrays of tensors if X[0] is one, got X[{}] of kind {}", i,
+             var_kind_name(c.in("X", i).kind));
   }
   if (!c.runtime()) c.out("Out") = c.in("X");
   c.out("Out").kind = VarKind::kLoDTensorArray;
@@ -30,11 +31,11 @@ void infer_sum(InferContext& c) {
   const int n = c.n_in("X");
   AB_CHECK(n > 0, InvalidArgument, "X must name at least one variable");
   if (c.in("X").kind == VarKind::kLoDTensorArray) return infer_arrays(c, n);
-  int chosen = 0;  // the input that Out is like: the first tensor, else the first rows
+  int chosen = 0;  // the input that determines the form of Out: the first tensor, else the first rows
   for (int i = 0; i < n; ++i) {
     const VarKind kind = c.in("X", i).kind;
-    AB_CHECK(kind == VarKind::kLoDTensor || kind == VarKind::kSelectedRows, Unsupported, "X[{}] is a {}", i,
-             var_kind_name(kind));
+    AB_CHECK(kind == VarKind::kLoDTensor || kind == VarKind::kSelectedRows, Unsupported,
+             "X[{}] must be a tensor or sparse rows, got a {}", i, var_kind_name(kind));
     if (kind == VarKind::kLoDTensor && c.in("X", chosen).kind != VarKind::kLoDTensor) chosen = i;
   }
   const Meta& like = c.in("X", chosen);
@@ -42,8 +43,8 @@ void infer_sum(InferContext& c) {
     const Meta& x = c.in("X", i);
     AB_CHECK(compatible(x.shape, like.shape), ShapeMismatch, "X[{}] is {}, X[{}] is {}: they must be equal", i,
              x.shape.str(), chosen, like.shape.str());
-    AB_CHECK(x.dtype == like.dtype, InvalidArgument, "X[{}] is of {}, X[{}] is of {}", i, dtype_name(x.dtype), chosen,
-             dtype_name(like.dtype));
+    AB_CHECK(x.dtype == like.dtype, InvalidArgument, "X must have one dtype, got X[{}] of {} and X[{}] of {}", i,
+             dtype_name(x.dtype), chosen, dtype_name(like.dtype));
   }
   Meta& out = c.out("Out");
   out.kind = like.kind;
@@ -53,8 +54,8 @@ void infer_sum(InferContext& c) {
   out.lod = like.lod;
 }
 
-// Added up in blocks that stay in the cache, apart from the result, whose memory may be that of any input: the last of
-// the inputs goes there. next(i): input i, or null.
+// Sums in blocks that stay in the cache, in a separate buffer, because the result may alias any input; the last input
+// is added into the result. next(i): input i, or null.
 template <class T, class Next> void sum_piece(int count, Next next, T* out, int64_t n) {
   constexpr int64_t kBlock = 512;
   T block[kBlock];
@@ -104,7 +105,7 @@ template <class T> void join_rows(const KernelContext& c, In xs, SelectedRows* o
     total += c.value(xs, i).rows().rows.size();
   }
   Shape shape = c.value(xs).rows().value.shape();
-  AB_CHECK(shape.rank() > 0, ShapeMismatch, "X[0] holds no rows");
+  AB_CHECK(shape.rank() > 0, ShapeMismatch, "X[0] must hold rows with at least one axis");
   const int64_t width = shape.numel(1, shape.rank());
   shape.set(0, static_cast<int64_t>(total));
   out->height = c.value(xs).rows().height;
@@ -114,8 +115,8 @@ template <class T> void join_rows(const KernelContext& c, In xs, SelectedRows* o
   for (int i = 0; i < xs.count; ++i) {
     const SelectedRows& x = c.value(xs, i).rows();
     AB_CHECK(x.value.numel() == static_cast<int64_t>(x.rows.size()) * width, ShapeMismatch,
-             "X[{}] has values {} for {} rows, X[0] has {} elements a row", i, x.value.shape().str(), x.rows.size(),
-             width);
+             "X must have rows of one width, got X[{}] with values {} for {} rows and X[0] with {} elements per row", i,
+             x.value.shape().str(), x.rows.size(), width);
     std::copy(x.rows.begin(), x.rows.end(), out->rows.begin() + static_cast<int64_t>(at));
     std::copy_n(x.value.data<T>(), x.value.numel(), out->value.mutable_data<T>() + static_cast<int64_t>(at) * width);
     at += x.rows.size();
@@ -133,7 +134,7 @@ template <class T> void sum_values(const KernelContext& c, In xs, Out out, Selec
   }
 }
 
-// Element by element; the longest array says how many there are. Elements that only one array has are shared with it.
+// Element by element; the longest array determines the number. Elements that only one array has are shared with it.
 void sum_arrays(const KernelContext& c, In xs, Value& out) {
   TensorArray sum;
   for (int i = 0; i < xs.count; ++i) {
@@ -153,8 +154,8 @@ void sum_arrays(const KernelContext& c, In xs, Value& out) {
   out.as<TensorArray>() = std::move(sum);
 }
 
-// On a device: as many tensors at once as a kernel takes. The one whose memory the result has comes first, so that none
-// is overwritten before it is read.
+// On a device: kMostSummands tensors per launch. The input that the result aliases comes first, so that none is
+// overwritten before it is read.
 void sum_there(const DeviceContext& c, ab_kernel kernel, const std::vector<const Tensor*>& xs, Tensor& out) {
   const auto count = static_cast<int>(xs.size());
   int own = 0;
@@ -175,7 +176,7 @@ void sum_there(const DeviceContext& c, ab_kernel kernel, const std::vector<const
   }
 }
 
-// Tensors and sparse rows, as sum_values() adds them up on the CPU.
+// Tensors and sparse rows, like sum_values() on the CPU.
 template <class T> class SumThere {
  public:
   explicit SumThere(const KernelArgs& op) : x_(op.in("X")), out_(op.out("Out")) {}
@@ -200,15 +201,15 @@ template <class T> class SumThere {
   In x_;
   Out out_;
   device::AddRows<T> add_rows_;
-  std::vector<const Tensor*> tensors_;  // of this run, as are
+  std::vector<const Tensor*> tensors_;  // the tensors of this run
   std::vector<const SelectedRows*> rows_;
 };
 
 AB_OP(sum)
-    .doc("Out = X[0] + X[1] + ...; of sparse rows alone the rows of all, else a tensor.")
+    .doc("Out = X[0] + X[1] + ...; if all X are sparse rows, the rows of all, else a tensor.")
     .in_list("X", "tensors or sparse rows of one shape, or arrays of tensors")
     .takes("X", Holds::kAnything)
-    .out("Out", "as X")
+    .out("Out", "like X")
     .may_share("X", "Out")
     .ignores({"use_mkldnn"})
     .traits(kRowWise | kLinear)

@@ -4,7 +4,7 @@
 
 namespace anabranch::device {
 
-// Sums of more than kMostSummands tensors: as several launches, with y as the first operand of the next.
+// For more than kMostSummands tensors: several launches, with y as the first operand of the next.
 struct Sum {
   using Args = SumArgs;
   template <class T> struct Body {
@@ -17,7 +17,7 @@ struct Sum {
       store(y + i, sum);
     }
   };
-  // By eights of 16 bits. Loads of kAtOnce operands are under way together, whatever their number is.
+  // Eight 16-bit numbers at a time. Loads of kAtOnce operands are in flight together, for any number of operands.
   template <class T> struct Packs {
     using P = Pack<T, 8>;
     static constexpr int kAtOnce = 4;

@@ -12,7 +12,7 @@ void demand(bool ok, const char* what) { AB_CHECK(ok, InvalidArgument, "{}", wha
 const Shape& alike(const TileStep& s, const std::vector<Shape>& shapes) {
   const Shape& like = shapes[s.args[s.like]];
   for (int a : s.args) {
-    AB_CHECK(compatible(like, shapes[a]), ShapeMismatch, "operands of one step must be equal, got {} and {}",
+    AB_CHECK(compatible(like, shapes[a]), ShapeMismatch, "operands of one step must have equal shapes, got {} and {}",
              like.str(), shapes[a].str());
   }
   return like;
@@ -20,15 +20,14 @@ const Shape& alike(const TileStep& s, const std::vector<Shape>& shapes) {
 
 }  // namespace
 
-// The attribute "plan": kind, axis, like, number of operands, operands; for each step. "lods": an operand for each
-// step.
+// The attribute "plan": kind, axis, like, number of operands, operands; for each step. "lods": an operand per step.
 TileProgram::TileProgram(const ir::Op& op, int inputs) : op_(op), inputs_(inputs) {
   const auto& plan = op.attr<std::vector<int32_t>>("plan");
   const auto& types = op.attr<std::vector<std::string>>("types");
   demand(inputs <= fused::kMaxInputs && types.size() <= fused::kMaxStepsOnDevices, "at most 24 inputs and 512 steps");
   demand(op.attr<std::vector<std::string>>("results").size() == types.size(), "one result a step");
   const auto& lods = op.attr<std::vector<int32_t>>("lods");
-  demand(lods.size() == types.size(), "sequences for each step");
+  demand(lods.size() == types.size(), "one entry of lods per step");
   args_.assign(plan.begin(), plan.end());
   size_t at = 0, operands = 0;
   for (size_t i = 0; i < types.size(); ++i) {
@@ -36,17 +35,17 @@ TileProgram::TileProgram(const ir::Op& op, int inputs) : op_(op), inputs_(inputs
     const int count = args_[at + 3];
     demand(count >= 1 && count <= fused::kMaxArgs && at + 4 + static_cast<size_t>(count) <= args_.size(),
            "a step has 1 to 8 operands");
-    demand(lods[i] >= -1 && lods[i] < count, "sequences are those of an operand");
+    demand(lods[i] >= -1 && lods[i] < count, "lods must name operands of the step");
     const TileStep step{static_cast<StepKind>(args_[at]), args_[at + 1], args_[at + 2], lods[i],
                         std::span<const int>(args_).subspan(at + 4, static_cast<size_t>(count))};
     demand(args_[at] >= 0 && args_[at] <= 2 && step.like >= 0 && step.like < count, "a step's kind and form");
     demand(count > args_[at], "an op that joins two tensors has them, and its gradient a third one");
-    for (int a : step.args) demand(a >= 0 && a < inputs + static_cast<int>(i), "operands come before their step");
+    for (int a : step.args) demand(a >= 0 && a < inputs + static_cast<int>(i), "operands must come before their step");
     operands += static_cast<size_t>(count);
     steps_.push_back(step);
     at += 4 + static_cast<size_t>(count);
   }
-  demand(!steps_.empty() && at == args_.size(), "as many steps as types");
+  demand(!steps_.empty() && at == args_.size(), "one step per type");
   demand(op.attr<std::vector<std::string>>("slots").size() == operands, "a slot for each operand");
   demand(outs().size() == op.output("Out").size() + op.output("Result").size(), "a step for each output");
   for (int s : outs()) demand(s >= 0 && s < static_cast<int>(steps_.size()), "outputs are results of steps");

@@ -8,7 +8,7 @@
 namespace anabranch::math {
 namespace {
 
-constexpr int64_t kRoom = 4096;  // elements of all tiles together: 16 KiB, half of a first-level cache
+constexpr int64_t kRoom = 4096;  // elements of all tiles together: 16 KiB, half of an L1 cache
 constexpr int64_t kLongestTile = 2048, kLanes = 16;
 constexpr int64_t kLeastGrain = 1024;
 
@@ -34,13 +34,14 @@ void repeat_whole(const float* data, int64_t period, int64_t at, int64_t n, floa
 }  // namespace
 
 Tiles::Tiles(const TileProgram& program) : inputs_(program.inputs()), outs_(program.outs()), forms_(program) {
-  AB_CHECK(program.steps().size() <= fused::kMaxSteps, Internal, "tiles go through {} steps at most", fused::kMaxSteps);
+  AB_CHECK(program.steps().size() <= fused::kMaxSteps, Internal, "a tile program must have at most {} steps",
+           fused::kMaxSteps);
   double work = 0;
   for (size_t i = 0; i < program.steps().size(); ++i) {
     const TileStep& step = program.steps()[i];
     const ir::OpRef op = program.op(static_cast<int>(i));
     const TileOp* tile = find_op(op->type).tile();
-    AB_CHECK(tile != nullptr, Unsupported, "{} has no tile loop", op->type);
+    AB_CHECK(tile != nullptr, Unsupported, "{} is not supported: it has no tile loop", op->type);
     check_op(*op);
     const KernelArgs args(find_op(op->type), *op, DType::kFloat32, {});
     Step& made = steps_.emplace_back();
@@ -57,8 +58,8 @@ Tiles::Tiles(const TileProgram& program) : inputs_(program.inputs()), outs_(prog
   assign_buffers();
 }
 
-// The values that lead to the last output, each read last by the next, are made in that output's memory, which is not
-// an input's: it is brought into the cache once, and less room is needed.
+// The values on the path to the last output, each read last by the next one, are computed in that output's memory,
+// which does not alias an input: it is loaded into the cache once, and less scratch memory is needed.
 void Tiles::put_chain_in_result() {
   int step = outs_.back();
   for (bool found = true; found;) {
@@ -74,7 +75,7 @@ void Tiles::put_chain_in_result() {
   }
 }
 
-// Results that are not left in memory share buffers: one is free again behind its last reader.
+// Results that are not outputs share buffers: one is free again after its last reader.
 void Tiles::assign_buffers() {
   std::fill_n(buffer_of_, kOperands, -1);
   const int count = static_cast<int>(steps_.size());
@@ -130,8 +131,8 @@ void Tiles::run_piece(const KernelContext& c, int64_t begin, int64_t end) const 
   }
 }
 
-// Inputs of the whole shape are read where they are, smaller ones are repeated into buffers of two tiles: a short one
-// once for all tiles of the piece, which then begin somewhere in its first period.
+// Inputs of the full shape are read in place, smaller ones are repeated into buffers of two tiles: a short one once for
+// all tiles of the chunk, which then start somewhere in its first period.
 void Tiles::lay_inputs(const KernelContext& c, const Piece& piece, int64_t at, int64_t n, const float** from) const {
   float* room = piece.room;
   for (int i = 0; i < inputs_; ++i) {

@@ -1,5 +1,5 @@
-// Runs a TileProgram on a piece of its tensors at a time, small enough for the first-level cache. Belongs to one
-// kernel: run() is not called from two threads at once, but splits its work over the idle workers of the context.
+// Runs a TileProgram on one tile of its tensors at a time, small enough for the L1 cache. Owned by one kernel: run()
+// must not be called concurrently; it splits its work over the idle workers of the context.
 #pragma once
 #include <vector>
 
@@ -11,10 +11,10 @@ namespace anabranch::math {
 
 class Tiles {
  public:
-  // Of kMaxSteps at most. Unsupported for a step that has no tile loop.
+  // At most kMaxSteps steps. Unsupported for a step without a tile loop.
   explicit Tiles(const TileProgram& program);
 
-  // False, with nothing done, when a tensor is laid on another one in a way that tiles do not know.
+  // Returns false and does nothing if a tensor is broadcast in a way that tiles do not support.
   bool run(const KernelContext& c);
 
  private:
@@ -27,7 +27,7 @@ class Tiles {
   };
   struct Piece {
     int64_t begin, end, tile;
-    float* room;  // of the inputs that are repeated
+    float* room;  // for repeated inputs
   };
 
   void put_chain_in_result();
@@ -40,9 +40,9 @@ class Tiles {
   std::vector<int32_t> outs_;
   std::vector<Step> steps_;
   InputForms forms_;
-  int buffer_of_[kOperands];         // of results that are not left in memory; -1: none
+  int buffer_of_[kOperands];         // of results that are not outputs; -1: none
   int last_reader_[kOperands] = {};  // step
-  bool in_result_[kOperands] = {};   // made where the last output will be
+  bool in_result_[kOperands] = {};   // computed in the memory of the last output
 };
 
 }  // namespace anabranch::math

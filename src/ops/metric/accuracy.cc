@@ -17,16 +17,16 @@ void infer_accuracy(InferContext& c) {
   check_same_shape(c, "Out", "Indices");
   const Shape &indices = c.in("Indices").shape, &label = c.in("Label").shape;
   AB_CHECK(label.rank() == 1 || label[1] == 1 || label[1] == kUnknown, InvalidArgument,
-           "Label is {}, expected [samples, 1]", label.str());
+           "Label must be [samples, 1], got {}", label.str());
   AB_CHECK(indices[0] == label[0] || indices[0] < 0 || label[0] < 0, ShapeMismatch,
-           "Indices is {}, Label is {}; the first extents must be equal", indices.str(), label.str());
+           "Indices and Label must have the same first extent, got {} and {}", indices.str(), label.str());
   c.set_out("Accuracy", Shape{1}, DType::kFloat32);
   c.set_out("Correct", Shape{1}, DType::kInt32);
   c.set_out("Total", Shape{1}, DType::kInt32);
 }
 
 AB_OP(accuracy)
-    .doc("Share of the samples whose label is among their first k classes: Correct / Total.")
+    .doc("Accuracy = Correct / Total, the fraction of samples whose label is among their first k classes.")
     .in("Out", "[samples, k]: the k largest values")
     .in("Indices", "[samples, k] int64: their classes")
     .in("Label", "[samples, 1] int64")

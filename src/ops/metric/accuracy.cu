@@ -1,4 +1,4 @@
-// The share of samples whose label is among their k largest classes, on devices: "accuracy/<index>/<label>".
+// The fraction of samples whose label is among their k largest classes, on devices: "accuracy/<index>/<label>".
 #include "ops/device/args_fold.h"
 #include "ops/device/fold_rows.h"
 

@@ -9,13 +9,13 @@ namespace anabranch::metric::auc_op {
 namespace {
 
 // Histograms of predictions. slide_steps 0: one histogram of all steps. Otherwise a ring of slide_steps histograms,
-// their sum behind it, and one number behind that: the count of steps, which tells the place in the ring.
+// followed by their sum and the number of steps, which gives the position in the ring.
 struct Layout {
   int64_t buckets, steps;
   int64_t sum_at() const { return steps * buckets; }
   int64_t count_at() const { return (steps + 1) * buckets; }
   int64_t size() const { return steps ? count_at() + 1 : buckets; }
-  // Fluid's layer starts the single histogram with a spare element, its operator leaves it off.
+  // Fluid's layer allocates the single histogram with a spare element, its operator does not use it.
   bool takes(int64_t n) const { return n == size() || (steps == 0 && n == buckets + 1); }
   Shape shape() const { return steps ? Shape{size()} : Shape{1, buckets}; }
 };
@@ -28,22 +28,21 @@ void infer_auc(InferContext& c) {
   check_rank(c, "Predict", 2, 2);
   const Shape& predict = c.in("Predict").shape;
   AB_CHECK(predict[1] != 0, InvalidArgument, "Predict must have at least one column, got {}", predict.str());
-  AB_CHECK(predict[1] <= 2, InvalidArgument,
-           "Predict must have one column, or two of which the last one counts, got {}", predict.str());
+  AB_CHECK(predict[1] <= 2, InvalidArgument, "Predict must have one or two columns, got {}", predict.str());
   check_numel(c, "Label", predict[0]);
   const Layout layout = layout_of(c.op());
   for (const char* slot : {"StatPos", "StatNeg"}) {
     const Shape& stat = c.in(slot).shape;
-    AB_CHECK(stat.numel() < 0 || layout.takes(stat.numel()), ShapeMismatch, "{} is {}, expected {} elements", slot,
+    AB_CHECK(stat.numel() < 0 || layout.takes(stat.numel()), ShapeMismatch, "{0} must have {2} elements, got {1}", slot,
              stat.str(), layout.size());
-    AB_CHECK(c.in(slot).dtype == DType::kInt64, InvalidArgument, "{} holds {}, expected int64", slot,
+    AB_CHECK(c.in(slot).dtype == DType::kInt64, InvalidArgument, "{} must hold int64, got {}", slot,
              dtype_name(c.in(slot).dtype));
     c.set_out(std::string(slot) + "Out", layout.shape(), DType::kInt64);
   }
   c.set_out("AUC", Shape{1}, DType::kFloat64);
 }
 
-// The oldest histogram of the ring leaves the sum, its place is cleared; returns the place.
+// Subtracts the oldest histogram of the ring from the sum and clears its slot; returns the slot.
 int64_t advance(const Layout& l, int64_t* stat) {
   int64_t& count = stat[l.count_at()];
   const int64_t place = (count < 0 ? 0 : count) % l.steps * l.buckets;
@@ -69,7 +68,7 @@ void count_samples(const Layout& l, const Tensor& predict, const int64_t* label,
   }
 }
 
-// Trapezoids under the curve of true over false positives, thresholds falling.
+// Trapezoids under the curve of true over false positives, by descending threshold.
 double area(const int64_t* pos, const int64_t* neg, int64_t buckets) {
   double sum = 0, all_pos = 0, all_neg = 0;
   for (int64_t i = buckets - 1; i >= 0; --i) {
@@ -90,22 +89,22 @@ int64_t* carried_over(KernelContext& c, In in, Out out) {
 
 AB_OP(auc)
     .doc(
-        "Area under the ROC curve of binary predictions, from histograms with num_thresholds + 1 buckets that are "
-        "kept over all steps (slide_steps 0) or over the last slide_steps.")
-    .in("Predict", "[samples, columns] float in [0, 1]; the last column counts")
-    .in("Label", "[samples, 1] int64: 0 negative, above 0 positive, below 0 left out")
+        "AUC = the area under the ROC curve of binary predictions, from histograms with num_thresholds + 1 buckets "
+        "over all steps (slide_steps 0) or the last slide_steps.")
+    .in("Predict", "[samples, columns] float in [0, 1]; only the last column is used")
+    .in("Label", "[samples, 1] int64: 0 negative, above 0 positive, below 0 ignored")
     .in("StatPos", "int64 histograms of the positive samples")
     .in("StatNeg", "int64 histograms of the negative samples")
-    .out("AUC", "[1] float64; 0 while only one kind of label was seen")
+    .out("AUC", "[1] float64; 0 until both kinds of labels have been seen")
     .out("StatPosOut", "StatPos, updated in place")
     .out("StatNegOut", "StatNeg, updated in place")
     .attr<std::string>("curve", "ROC", "ROC",
                        [](const std::string& v) { AB_CHECK(v == "ROC", Unsupported, "curve must be ROC, got {}", v); })
-    .attr<int32_t>("num_thresholds", 4095, "buckets less one",
+    .attr<int32_t>("num_thresholds", 4095, "number of buckets minus one",
                    [](int32_t v) { AB_CHECK(v >= 1, InvalidArgument, "num_thresholds must be at least 1, got {}", v); })
-    .attr<int32_t>("slide_steps", 1, "steps that are counted; 0: all",
+    .attr<int32_t>("slide_steps", 1, "number of steps in the window; 0: all",
                    [](int32_t v) { AB_CHECK(v >= 0, InvalidArgument, "slide_steps must be at least 0, got {}", v); })
-    .merges([](const ir::Op& op) {  // what slides out of a window cannot be added up
+    .merges([](const ir::Op& op) {  // windows cannot be merged by addition
       return op.attr<int32_t>("slide_steps") > 0 ? StateMerge::kFirst : StateMerge::kSum;
     })
     .infer(infer_auc)

@@ -1,4 +1,4 @@
-// Precision and recall of chunks - named entities, phrases - that sequences of tags describe.
+// Precision and recall of chunks - named entities, phrases - encoded by sequences of tags.
 #include <algorithm>
 #include <array>
 
@@ -74,7 +74,7 @@ class Counter {
     const int64_t most = types_ * scheme_.places;
     for (int64_t t = 0; t < n; ++t) {
       AB_CHECK(tags[t] >= 0 && tags[t] <= most, InvalidArgument,
-               "{} must be from 0 to {} ({} types, {} tags each, and the one outside), got {}", slot, most, types_,
+               "{} must be from 0 to {} ({} types, {} tags each, and the outside tag), got {}", slot, most, types_,
                scheme_.places, tags[t]);
     }
     chunks->clear();
@@ -144,23 +144,23 @@ struct Results {
 
 AB_OP(chunk_eval)
     .doc(
-        "Counts of chunks that Inference and Label describe and of those that are equal in place and type; precision, "
-        "recall and their harmonic mean. A tag is type * (tags of the scheme) + place.")
+        "Counts of the chunks in Inference and in Label and of those that agree in position and type; precision, "
+        "recall and their harmonic mean. A tag is type * (tags of the scheme) + position.")
     .source("Tjong Kim Sang and Buchholz, Introduction to the CoNLL-2000 shared task")
-    .in("Inference", "[rows, 1] int32 or int64 with sequences, or [batch, rows(, 1)] with SeqLength")
-    .in("Label", "as Inference")
+    .in("Inference", "[rows, 1] int32 or int64 with LoD, or [batch, rows(, 1)] with SeqLength")
+    .in("Label", "like Inference")
     .in_optional("SeqLength", "[batch] or [batch, 1] int32 or int64, rows of each sequence")
-    .out("Precision", "[1] float32, equal chunks over those of Inference")
-    .out("Recall", "[1] float32, equal chunks over those of Label")
+    .out("Precision", "[1] float32, correct chunks / chunks of Inference")
+    .out("Recall", "[1] float32, correct chunks / chunks of Label")
     .out("F1-Score", "[1] float32")
     .out("NumInferChunks", "[1] int64")
     .out("NumLabelChunks", "[1] int64")
     .out("NumCorrectChunks", "[1] int64")
-    .attr<int32_t>("num_chunk_types", 1, "types of chunks; the tag of no chunk follows theirs",
+    .attr<int32_t>("num_chunk_types", 1, "number of chunk types; the outside tag follows their tags",
                    at_least("num_chunk_types", 1))
     .attr<std::string>("chunk_scheme", "IOB", "IOB, IOE, IOBES or plain",
                        one_of("chunk_scheme", {"IOB", "IOE", "IOBES", "plain"}))
-    .attr<std::vector<int32_t>>("excluded_chunk_types", {}, "types that are not counted")
+    .attr<std::vector<int32_t>>("excluded_chunk_types", {}, "types to ignore")
     .infer(infer)
     .no_grad("counts have no gradient")
     .cpu_any([](const KernelArgs& op) -> Kernel {

@@ -1,5 +1,5 @@
-// Chunks of a tagged sequence: runs of tags that stand for one thing, as a tagging scheme writes them down.
-// A tag is type * (places of the scheme) + place; types from `types` on are outside of any chunk.
+// Chunks of a tagged sequence: runs of tags that form one unit in a tagging scheme. A tag is type * (positions of the
+// scheme) + position; types from `types` on are outside of any chunk.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -13,7 +13,7 @@ struct Chunk {
   bool operator==(const Chunk&) const = default;
 };
 
-// Numbers of the places of a chunk; -1 where the scheme has no such place.
+// Numbers of the positions in a chunk; -1 if the scheme does not have the position.
 struct ChunkScheme {
   const char* name;
   int64_t places;
@@ -27,16 +27,16 @@ inline constexpr ChunkScheme kChunkSchemes[] = {
     {"plain", 1, -1, -1, -1, -1},
 };
 
-// A tag as type and place.
+// A tag as type and position.
 struct Tag {
   int64_t type, place;
 };
 
-// Does a chunk end between two tags? A chunk may begin there at the same time.
+// Whether a chunk ends between two tags. Another chunk may start there.
 bool chunk_ends(const ChunkScheme& scheme, int64_t outside, Tag before, Tag now);
 bool chunk_begins(const ChunkScheme& scheme, int64_t outside, Tag before, Tag now);
 
-// Appends the chunks of n tags, each in [0, types * places], to `chunks`.
+// Appends the chunks of n tags, each in [0, types * positions], to `chunks`.
 void find_chunks(const ChunkScheme& scheme, int64_t types, const int64_t* tags, int64_t n, std::vector<Chunk>* chunks);
 
 }  // namespace anabranch::metric

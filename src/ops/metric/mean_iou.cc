@@ -20,20 +20,20 @@ void infer_mean_iou(InferContext& c) {
   for (const char* slot : kCounts) {
     for (int i = 0; i < c.n_in(slot); ++i) {
       AB_CHECK(compatible(c.in(slot, i).shape, Shape{classes}) && c.in(slot, i).dtype == DType::kInt32, ShapeMismatch,
-               "{}[{}] is {} of {}, expected [{}] of int32", slot, i, c.in(slot, i).shape.str(),
+               "{0}[{1}] must be [{4}] of int32, got {2} of {3}", slot, i, c.in(slot, i).shape.str(),
                dtype_name(c.in(slot, i).dtype), classes);
     }
   }
   for (int i = 0; i < c.n_in("InMeanIou"); ++i) {
     AB_CHECK(compatible(c.in("InMeanIou", i).shape, Shape{1}) && c.in("InMeanIou", i).dtype == DType::kFloat32,
-             ShapeMismatch, "InMeanIou[{}] is {}, expected [1] of float32", i, c.in("InMeanIou", i).shape.str());
+             ShapeMismatch, "InMeanIou[{}] must be [1] of float32, got {}", i, c.in("InMeanIou", i).shape.str());
   }
   c.set_out("OutMeanIou", Shape{1}, DType::kFloat32);
   c.set_out("OutWrong", Shape{classes}, DType::kInt32);
   c.set_out("OutCorrect", Shape{classes}, DType::kInt32);
 }
 
-// Counts wrap.
+// Counts wrap around.
 void add(int32_t& count, int32_t more) {
   count = static_cast<int32_t>(static_cast<uint32_t>(count) + static_cast<uint32_t>(more));
 }
@@ -62,13 +62,13 @@ float mean(const int32_t* wrong, const int32_t* correct, int64_t classes) {
 
 AB_OP(mean_iou)
     .doc(
-        "The mean over the classes of right / (right + wrong) elements, where a wrong one counts for the class it was "
-        "given and for its own.")
+        "OutMeanIou = the mean over the classes of correct / (correct + wrong) elements; a wrong element counts for "
+        "its predicted and for its true class.")
     .in("Predictions", "[...] int32 classes")
-    .in("Labels", "as Predictions, the true classes")
-    .in_optional_list("InWrongs", "[num_classes] int32 counts to begin with")
-    .in_optional_list("InCorrects", "[num_classes] int32 counts to begin with")
-    .in_optional_list("InMeanIou", "[1] float32 to begin with")
+    .in("Labels", "like Predictions: the true classes")
+    .in_optional_list("InWrongs", "[num_classes] int32 counts to add to")
+    .in_optional_list("InCorrects", "[num_classes] int32 counts to add to")
+    .in_optional_list("InMeanIou", "[1] float32 to add to")
     .out("OutMeanIou", "[1] float32")
     .out("OutWrong", "[num_classes] int32")
     .out("OutCorrect", "[num_classes] int32")

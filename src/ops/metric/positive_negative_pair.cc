@@ -1,4 +1,4 @@
-// How often a ranking puts two answers to one query in the right order.
+// Counts how often a ranking orders two answers to one query correctly.
 #include <algorithm>
 #include <numeric>
 #include <vector>
@@ -40,7 +40,7 @@ void infer(InferContext& c) {
 
 template <class T> struct Pairs { T positive = 0, negative = 0, neutral = 0; };
 
-// As in the original, two answers with one score count as neutral and as wrongly ordered.
+// As in Fluid 1.8.5, two answers with equal scores count as neutral and as negative.
 template <class T> struct Answers {
   const T *score, *label, *weight;
   int64_t width;
@@ -82,18 +82,18 @@ template <class T> Kernel kernel(const KernelArgs& op) {
 
 AB_OP(positive_negative_pair)
     .doc(
-        "Pairs of answers to one query with different labels, by whether their scores have the order of their labels. "
-        "A pair counts as the mean of two weights.")
+        "Counts pairs of answers to one query with different labels by whether their scores are in the order of their "
+        "labels. A pair has the mean of its two weights.")
     .in("Score", "[N, columns] float: one column ranks the answers")
-    .in("Label", "[N, 1] as Score: how good an answer is")
-    .in("QueryID", "[N, 1] int64: what it answers")
-    .in_optional("AccumulatePositivePair", "[1] as Score: to begin with")
-    .in_optional("AccumulateNegativePair", "[1] as Score: to begin with")
-    .in_optional("AccumulateNeutralPair", "[1] as Score: to begin with")
-    .in_optional("Weight", "[N, 1] as Score: of the answers; 1 when it is not given")
+    .in("Label", "[N, 1] like Score: relevance of an answer")
+    .in("QueryID", "[N, 1] int64: the query of an answer")
+    .in_optional("AccumulatePositivePair", "[1] like Score: initial count")
+    .in_optional("AccumulateNegativePair", "[1] like Score: initial count")
+    .in_optional("AccumulateNeutralPair", "[1] like Score: initial count")
+    .in_optional("Weight", "[N, 1] like Score: weights of the answers; 1 if not given")
     .out("PositivePair", "[1]: pairs in the order of their labels")
     .out("NegativePair", "[1]: all other pairs")
-    .out("NeutralPair", "[1]: those of them with one score")
+    .out("NeutralPair", "[1]: those of them with equal scores")
     .attr<int32_t>("column", -1, "column of Score; negative: from the last one back")
     .dtype_of_input("Score")
     .infer(infer)

@@ -1,4 +1,4 @@
-// How well a classifier finds each class, over a batch and over all batches so far.
+// Precision and recall of each class, over a batch and over all batches so far.
 #include <array>
 #include <memory>
 #include <vector>
@@ -9,7 +9,7 @@
 namespace anabranch::metric::precision_recall_op {
 namespace {
 
-// Of each class: weights of the samples that are rightly, wrongly given it, rightly not, wrongly not.
+// Per class: weights of true positives, false positives, true negatives and false negatives.
 enum Count { kTruePositive, kFalsePositive, kTrueNegative, kFalseNegative, kCounts };
 
 void infer(InferContext& c) {
@@ -36,13 +36,13 @@ void infer(InferContext& c) {
   c.set_out("AccumStatesInfo", states, c.in("MaxProbs").dtype);
 }
 
-// What is not true of a class for which nothing speaks is not held against it.
+// A ratio without any samples counts as 1.
 double share(double part, double rest) { return part > 0 || rest > 0 ? part / (part + rest) : 1.0; }
 double f1(double precision, double recall) {
   return precision > 0 || recall > 0 ? 2 * precision * recall / (precision + recall) : 0.0;
 }
 
-// Precision, recall and F1 as means over the classes, then of all classes together.
+// Precision, recall and F1 as means over the classes (macro), then over all samples (micro).
 template <class T> void measure(const T* states, int64_t classes, double* to) {
   std::array<double, kCounts> all{};
   double precision = 0, recall = 0;
@@ -59,8 +59,8 @@ template <class T> void measure(const T* states, int64_t classes, double* to) {
   to[5] = f1(to[3], to[4]);
 }
 
-// Where a sample is right, all other classes were rightly not given; where it is wrong, all but two: those are counted
-// once for all classes and taken back where they do not apply.
+// A correct sample is a true negative of all other classes, a wrong one of all except two: counts it once for all
+// classes and subtracts the exceptions.
 template <class T>
 void count(const int32_t* given, const int32_t* labels, const T* weights, int64_t n, int64_t classes, T* states) {
   T not_given = 0;
@@ -101,13 +101,13 @@ template <class T> Kernel kernel(const KernelArgs& op) {
 
 AB_OP(precision_recall)
     .doc(
-        "Precision, recall and F1 of a classifier: means over the classes, then of all classes together. A class that "
-        "neither occurs nor is given counts as found.")
-    .in("MaxProbs", "[N, 1] float: only its dtype counts")
-    .in("Indices", "[N, 1] int32: the classes that were given")
-    .in("Labels", "[N, 1] int32: the true classes")
-    .in_optional("Weights", "[N, 1] as MaxProbs: of the samples; 1 when it is not given")
-    .in_optional("StatesInfo", "[class_number, 4] as MaxProbs: counts of earlier batches")
+        "Precision, recall and F1 of a classifier: means over the classes (macro), then over all samples (micro). The "
+        "ratios of a class without samples count as 1.")
+    .in("MaxProbs", "[N, 1] float: only its dtype is used")
+    .in("Indices", "[N, 1] int32: predicted classes")
+    .in("Labels", "[N, 1] int32: true classes")
+    .in_optional("Weights", "[N, 1] like MaxProbs: weights of the samples; 1 if not given")
+    .in_optional("StatesInfo", "[class_number, 4] like MaxProbs: counts of earlier batches")
     .out("BatchMetrics", "[6] float64, of this batch")
     .out("AccumMetrics", "[6] float64, of all batches")
     .out("AccumStatesInfo", "[class_number, 4]: true positives, false positives, true negatives, false negatives")

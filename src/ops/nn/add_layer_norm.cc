@@ -1,5 +1,5 @@
-// layer_norm of a sum, one side of which may be dropped before: made by the pass fuse_layer_norm. A row is added up and
-// normalised while it is in the cache; the same bits as the ops by themselves.
+// layer_norm of a sum, one operand of which may pass through dropout: made by the pass fuse_layer_norm. A row is summed
+// and normalized while it is in the cache; the same bits as the separate ops.
 #include <cmath>
 #include <vector>
 
@@ -53,7 +53,7 @@ void infer_grad(InferContext& c) {
   }
   const Shape& s = c.in("Sum").shape;
   const Shape width = {s.slice(c.attr<int32_t>("begin_norm_axis"), s.rank()).numel()};
-  for (const std::string slot : {"Scale", "Bias"}) {  // which have a gradient where they are not given, too
+  for (const std::string slot : {"Scale", "Bias"}) {  // they have a gradient even if they are not given
     if (c.has_out(slot + "@GRAD"))
       c.set_out(slot + "@GRAD", c.has_in(slot) ? c.in(slot).shape : width, c.in("Sum").dtype);
   }
@@ -118,7 +118,7 @@ struct Backward {
   DropOptions drops;
   float epsilon;
   int axis;
-  std::vector<double> partial;  // for each piece of rows: sums of dout xhat, then of dout
+  std::vector<double> partial;  // per chunk of rows: sums of dout xhat, then of dout
 
   explicit Backward(const KernelArgs& op)
       : sum(op.in("Sum")),
@@ -135,7 +135,7 @@ struct Backward {
         epsilon(op.attr<float>("epsilon")),
         axis(op.attr<int32_t>("begin_norm_axis")) {}
 
-  // Pieces of rows depend on their number alone; their sums are added in order.
+  // Chunks of rows depend only on their number; their sums are added in order.
   void operator()(KernelContext& c) {
     const Rows rows(c[sum].shape(), axis);
     const float *x = c[sum].data<float>(), *g = c[dout].data<float>(), *m = c[mean].data<float>(),
@@ -180,42 +180,44 @@ struct Backward {
 };
 
 void norm_attrs(OpDef& def) {
-  def.attr<float>("epsilon", 1.0e-5f, "as of layer_norm", within("epsilon", 0.0f, 0.001f))
-      .attr<int32_t>("begin_norm_axis", 1, "as of layer_norm")
+  def.attr<float>("epsilon", 1.0e-5f, "as in layer_norm", within("epsilon", 0.0f, 0.001f))
+      .attr<int32_t>("begin_norm_axis", 1, "as in layer_norm")
       .with(drop_attrs);
 }
 
 AB_OP(fused_add_layer_norm)
     .doc("Sum = X + dropout(Y); Out = layer_norm(Sum).")
     .in("X", "[...] float32, at least 2 axes")
-    .in("Y", "as X")
-    .in_optional("Scale", "as of layer_norm")
-    .in_optional("Bias", "as of layer_norm")
-    .out("Out", "as X")
-    .out_optional("Sum", "as X, for the gradient")
-    .out_optional("Mean", "as of layer_norm")
-    .out_optional("Variance", "as of layer_norm")
-    .out_optional("Mask", "as X, uint8: 1 where an element of Y was kept")
+    .in("Y", "like X")
+    .in_optional("Scale", "as in layer_norm")
+    .in_optional("Bias", "as in layer_norm")
+    .out("Out", "like X")
+    .out_optional("Sum", "like X, for the gradient")
+    .out_optional("Mean", "as in layer_norm")
+    .out_optional("Variance", "as in layer_norm")
+    .out_optional("Mask", "like X, uint8: 1 where an element of Y was kept")
     .with(norm_attrs)
     .effects(kEngineOnly | kRandom)
     .traits(kRowWise)
     .infer(infer)
-    .no_grad("made when gradients are there already")
+    .no_grad("inserted after the gradients")
     .cpu<float>([](auto, const KernelArgs& op) -> Kernel { return Forward(op); });
 
 AB_GRAD(fused_add_layer_norm)
-    .doc("X@GRAD = the gradient of layer_norm by its input, Y@GRAD = the same where Y was kept; Scale@GRAD, Bias@GRAD.")
-    .in("Sum", "as of fused_add_layer_norm")
-    .in_optional("Scale", "as of layer_norm")
-    .in_optional("Bias", "as of layer_norm")
-    .in("Mean", "as of layer_norm")
-    .in("Variance", "as of layer_norm")
-    .in_optional("Mask", "as of fused_add_layer_norm")
-    .in("Out@GRAD", "as Sum")
-    .out_optional("X@GRAD", "as Sum")
-    .out_optional("Y@GRAD", "as Sum")
-    .out_optional("Scale@GRAD", "as Scale")
-    .out_optional("Bias@GRAD", "as Bias")
+    .doc(
+        "X@GRAD = the gradient of layer_norm with respect to its input, Y@GRAD = the same where Y was kept; "
+        "Scale@GRAD, Bias@GRAD.")
+    .in("Sum", "as in fused_add_layer_norm")
+    .in_optional("Scale", "as in layer_norm")
+    .in_optional("Bias", "as in layer_norm")
+    .in("Mean", "as in layer_norm")
+    .in("Variance", "as in layer_norm")
+    .in_optional("Mask", "as in fused_add_layer_norm")
+    .in("Out@GRAD", "like Sum")
+    .out_optional("X@GRAD", "like Sum")
+    .out_optional("Y@GRAD", "like Sum")
+    .out_optional("Scale@GRAD", "like Scale")
+    .out_optional("Bias@GRAD", "like Bias")
     .with(norm_attrs)
     .effects(kEngineOnly)
     .infer(infer_grad)

@@ -1,4 +1,4 @@
-// A scale and a bias for each channel.
+// A scale and a bias per channel.
 #include "ops/device/args_rows.h"
 #include "ops/device/launch.h"
 #include "ops/kernels/outputs.h"
@@ -90,7 +90,7 @@ AB_OP(affine_channel)
     .in("X", "[N, C, ...], or [N, ..., C] with data_layout NHWC")
     .in("Scale", "[C]")
     .in("Bias", "[C]")
-    .out("Out", "as X")
+    .out("Out", "like X")
     .with(layout_attr)
     .infer([](InferContext& c) {
       check_channels(c, {"Scale", "Bias"});

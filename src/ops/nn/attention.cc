@@ -1,6 +1,6 @@
-// Attention as one op, made by the pass fuse_attention of two products, a softmax between them, and what may stand
-// beside it: a factor, a mask that is added, dropout of the probabilities. A matrix of scores never leaves the cache
-// but as the probabilities that the gradient reads.
+// Attention in one op, made by the pass fuse_attention from two products, the softmax between them, and optionally a
+// factor, an added mask, and dropout of the probabilities. The score matrices never leave the cache, except as the
+// probabilities that the gradient reads.
 #include "ops/nn/attention.h"
 
 #include "ops/declare/declare.h"
@@ -25,7 +25,7 @@ void check_operand(const InferContext& c, const char* slot, bool last) {
            c.in(slot).shape.str());
 }
 
-// The shape of the scores, from which all others follow.
+// The shape of the scores, which determines all others.
 Shape check_operands(const InferContext& c) {
   const Layout layout(c.op());
   check_operand(c, "Q", layout.q);
@@ -36,7 +36,7 @@ Shape check_operands(const InferContext& c) {
   const int r = q.rank();
   AB_CHECK(k.rank() == r && v.rank() == r && compatible(q.slice(0, r - 2), k.slice(0, r - 2)) &&
                compatible(q.slice(0, r - 2), v.slice(0, r - 2)),
-           ShapeMismatch, "batches differ: Q is {}, K is {}, V is {}", q.str(), k.str(), v.str());
+           ShapeMismatch, "batch dimensions differ: Q is {}, K is {}, V is {}", q.str(), k.str(), v.str());
   const auto same = [](int64_t a, int64_t b) { return a == b || a == kUnknown || b == kUnknown; };
   AB_CHECK(same(q[r - 1], k[r - 1]) && same(k[r - 2], v[r - 2]), ShapeMismatch,
            "inner dimensions differ: Q is {}, K is {}, V is {}", q.str(), k.str(), v.str());
@@ -87,16 +87,16 @@ double attention_flops(const WorkContext& c) {
   const Tensor *q = c.in("Q"), *k = c.in("K");
   if (!q || !k || q->numel() == 0) return 0;
   const HeadMatrices a(q->shape(), c.op().attr<bool>("q_heads_last")), b(k->shape(), c.op().attr<bool>("k_heads_last"));
-  const double product = 2 * elems_of(q) * static_cast<double>(b.rows);  // as far as V is as wide as Q
+  const double product = 2 * elems_of(q) * static_cast<double>(b.rows);  // assumes that V is as wide as Q
   return (c.gradient() ? 4 : 2) * product;
 }
 
 void attrs(OpDef& def) {
-  def.attr<float>("alpha", 1.0f, "factor of Q K^T")
+  def.attr<float>("alpha", 1.0f, "factor for Q K^T")
       .attr<bool>("q_heads_last", false, "Q is [samples, rows, heads, columns], else [samples, heads, rows, columns]")
-      .attr<bool>("k_heads_last", false, "as of Q")
-      .attr<bool>("v_heads_last", false, "as of Q")
-      .attr<bool>("out_heads_last", false, "of Out")
+      .attr<bool>("k_heads_last", false, "layout of K, like q_heads_last")
+      .attr<bool>("v_heads_last", false, "layout of V, like q_heads_last")
+      .attr<bool>("out_heads_last", false, "layout of Out, like q_heads_last")
       .with(drop_attrs);
 }
 
@@ -104,30 +104,30 @@ AB_OP(fused_attention)
     .doc("Out = dropout(softmax(alpha Q K^T + Bias)) V for each head of each sample.")
     .source("Vaswani et al. 2017, arXiv:1706.03762")
     .in("Q", "[..., rows, width] float32")
-    .in("K", "[..., keys, width] as Q")
-    .in("V", "[..., keys, columns] as Q")
-    .in_optional("Bias", "[..., rows, keys], or 1 in the place of an extent")
+    .in("K", "[..., keys, width] like Q")
+    .in("V", "[..., keys, columns] like Q")
+    .in_optional("Bias", "[..., rows, keys], extents may be 1")
     .out("Out", "[..., rows, columns]")
     .out_optional("Softmax", "[..., rows, keys]: the probabilities, for the gradient")
-    .out_optional("Mask", "as Softmax, uint8: 1 where a probability was kept")
+    .out_optional("Mask", "like Softmax, uint8: 1 where a probability was kept")
     .with(attrs)
     .effects(kEngineOnly | kRandom)
     .flops(attention_flops)
     .infer(infer)
-    .no_grad("made when gradients are there already")
+    .no_grad("inserted after the gradients")
     .cpu<float>([](auto, const KernelArgs& op) { return attention_forward(op); });
 
 AB_GRAD(fused_attention)
-    .doc("Gradients of fused_attention by Q, K and V.")
-    .in("Q", "as of fused_attention")
-    .in("K", "as of fused_attention")
-    .in("V", "as of fused_attention")
-    .in("Softmax", "as of fused_attention")
-    .in_optional("Mask", "as of fused_attention, when it drops")
-    .in("Out@GRAD", "as Out")
-    .out_optional("Q@GRAD", "as Q")
-    .out_optional("K@GRAD", "as K")
-    .out_optional("V@GRAD", "as V")
+    .doc("Gradients of fused_attention with respect to Q, K and V.")
+    .in("Q", "as in fused_attention")
+    .in("K", "as in fused_attention")
+    .in("V", "as in fused_attention")
+    .in("Softmax", "as in fused_attention")
+    .in_optional("Mask", "as in fused_attention, if it uses dropout")
+    .in("Out@GRAD", "like Out")
+    .out_optional("Q@GRAD", "like Q")
+    .out_optional("K@GRAD", "like K")
+    .out_optional("V@GRAD", "like V")
     .with(attrs)
     .effects(kEngineOnly)
     .infer(infer_grad)

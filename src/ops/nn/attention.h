@@ -1,4 +1,4 @@
-// What fused_attention and its gradient share: how their tensors lie, tasks, scratch space.
+// Shared by fused_attention and its gradient: tensor layouts, tasks, scratch space.
 #pragma once
 #include <algorithm>
 #include <memory>
@@ -10,8 +10,8 @@
 
 namespace anabranch::nn {
 
-// A tensor as matrices [rows, cols], one for each head of each sample. `last`: [samples, rows, heads, cols], as
-// products leave it; else [..., rows, cols].
+// A tensor as matrices [rows, cols], one per head of each sample. `last`: [samples, rows, heads, cols], as products
+// produce it; else [..., rows, cols].
 struct HeadMatrices {
   int64_t samples = 1, heads = 1, rows, cols;
   bool last;
@@ -30,10 +30,10 @@ struct HeadMatrices {
   }
 };
 
-// The shape of a tensor whose heads stand before its rows.
+// The shape of a tensor with heads before rows.
 inline Shape heads_first(const Shape& s, bool last) { return last ? Shape{s[0], s[2], s[1], s[3]} : s; }
 
-// Tasks that may run at the same time; each computes its units one after the other.
+// Tasks that may run concurrently; each computes its units one after another.
 struct TaskSplit {
   int64_t per_task, tasks;
   explicit TaskSplit(int64_t units)
@@ -47,7 +47,8 @@ struct TaskSplit {
   }
 };
 
-// Room of the thread for `n` numbers, kept for its next task; `which` tells the two apart that a task may need.
+// Scratch memory of the thread for `n` numbers, kept for its next task; `which` distinguishes the two buffers that a
+// task may need.
 float* attention_room(int which, int64_t n);
 
 Kernel attention_forward(const KernelArgs& op);

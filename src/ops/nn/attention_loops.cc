@@ -7,9 +7,9 @@
 namespace anabranch::nn {
 namespace {
 
-constexpr int64_t kScores = 1 << 16;  // of a piece of rows: as many stay in the second-level cache
+constexpr int64_t kScores = 1 << 16;  // per chunk of rows: they stay in the L2 cache
 
-// Where a mask of fewer extents than the scores lies: how far it moves along each axis of them.
+// Layout of a mask with fewer extents than the scores: its stride along each axis of them.
 struct BiasRows {
   const float* from = nullptr;
   std::vector<int64_t> extents, steps;  // of the axes before the last one
@@ -28,7 +28,7 @@ struct BiasRows {
       step *= bias[i];
     }
   }
-  // Of row number `row` of all scores.
+  // For row number `row` of all scores.
   const float* row(int64_t row) const {
     int64_t at = 0;
     for (size_t i = extents.size(); i-- > 0; row /= extents[i]) at += row % extents[i] * steps[i];
@@ -104,7 +104,7 @@ class Forward {
     explicit Products(double alpha) : scores(alpha) {}
   };
 
-  // The shape of the scores, whose heads stand before their rows.
+  // The shape of the scores, with heads before rows.
   Shape scores_of(const Shape& q, int64_t keys) const {
     Shape s = heads_first(q, last_[0]);
     s.set(s.rank() - 1, keys);
@@ -129,7 +129,7 @@ class Forward {
   bool last_[4];
   double alpha_;
   BiasRows rows_;
-  Products full_{alpha_}, rest_{alpha_};  // of pieces of `step` rows, and of the last one
+  Products full_{alpha_}, rest_{alpha_};  // for chunks of `step` rows, and for the last one
 };
 
 class Backward {

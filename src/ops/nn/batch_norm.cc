@@ -1,4 +1,4 @@
-// Normalisation of each channel over the batch.
+// Normalizes each channel over the batch.
 #include "ops/nn/batch_norm.h"
 
 #include "ops/device/batch_norm_call.h"
@@ -49,7 +49,7 @@ void differentiate(GradContext& g) {
   op.out("X@GRAD", g.din("X")).out("Scale@GRAD", g.din("Scale")).out("Bias@GRAD", g.din("Bias"));
 }
 
-// With fixed statistics X@GRAD is Y@GRAD times what does not change.
+// With fixed statistics X@GRAD is Y@GRAD times a constant.
 void differentiate_twice(second_order::Ops& o) {
   const std::string x = o.in("X");
   const int rank = o.rank(x), at = o.attr<std::string>("data_layout") == "NHWC" || rank == 2 ? rank - 1 : 1;
@@ -69,7 +69,8 @@ void differentiate_twice(second_order::Ops& o) {
 // ---- on devices
 
 template <class T> Kernel queued_forward(const KernelArgs& op) {
-  AB_CHECK(!op.in("MomentumTensor"), Unsupported, "the library calls of devices take momentum as an attribute");
+  AB_CHECK(!op.in("MomentumTensor"), Unsupported,
+           "MomentumTensor is not supported on devices, whose library calls take momentum as an attribute");
   return
       [call = device::BatchNormCall<T, device::BatchNormArgs>("batch_norm", "batch_norm_last", op,
                                                               batch_norm::fixed_statistics(op.op())),
@@ -99,10 +100,9 @@ template <class T> Kernel queued_backward(const KernelArgs& op) {
 AB_OP(batch_norm)
     .doc(
         "Y = (X - mean) / sqrt(variance + epsilon) Scale + Bias for each channel, with the mean and (biased) variance "
-        "of "
-        "the batch; MeanOut = momentum Mean + (1 - momentum) mean, VarianceOut likewise. With is_test or "
-        "use_global_stats Mean and Variance take the place of the batch's and stay as they are. A batch of one element "
-        "a channel passes as it is and moves nothing.")
+        "of the batch; MeanOut = momentum Mean + (1 - momentum) mean, VarianceOut likewise. With is_test or "
+        "use_global_stats Mean and Variance are used instead of those of the batch and are not updated. A batch of one "
+        "element per channel is copied and updates nothing.")
     .source("Ioffe & Szegedy, ICML 2015, arXiv:1502.03167")
     .in("X", "[N, C], [N, C, ...], or [N, ..., C] with data_layout NHWC")
     .in("Scale", "[C]")
@@ -110,23 +110,24 @@ AB_OP(batch_norm)
     .in("Mean", "[C]: moving mean")
     .in("Variance", "[C]: moving variance")
     .in_optional("MomentumTensor", "[1] float32, instead of the attribute momentum")
-    .out("Y", "as X")
+    .out("Y", "like X")
     .out("MeanOut", "Mean, updated in place")
     .out("VarianceOut", "Variance, updated in place")
     .frozen_by("is_test")
     .frozen_by("use_global_stats")
-    .out_intermediate("SavedMean", "[C]: the mean used, 0 for one element a channel")
-    .out_intermediate("SavedVariance", "[C]: 1 / sqrt(variance + epsilon) of the variance used, 0 as before")
+    .out_intermediate("SavedMean", "[C]: the mean used, 0 for one element per channel")
+    .out_intermediate("SavedVariance",
+                      "[C]: 1 / sqrt(variance + epsilon) of the variance used, 0 for one element per channel")
     .out_optional("ReserveSpace", "empty")
-    .attr<bool>("is_test", false, "normalise by the moving statistics")
-    .attr<float>("momentum", 0.9f, "share of the old moving statistics")
+    .attr<bool>("is_test", false, "normalizes by the moving statistics")
+    .attr<float>("momentum", 0.9f, "weight of the old moving statistics")
     .attr<float>("epsilon", 1.0e-5f, "keeps the quotient finite", within("epsilon", 0.0f, 0.001f))
     .with(layout_attr)
     .ignores({"use_mkldnn"})
-    .attr<bool>("fuse_with_relu", false, "not offered",
-                [](bool v) { AB_CHECK(!v, Unsupported, "fuse_with_relu: append an op relu instead"); })
-    .attr<bool>("use_global_stats", false, "normalise by the moving statistics, in training too")
-    .attr<bool>("trainable_statistics", false, "with is_test: use the batch's statistics nevertheless")
+    .attr<bool>("fuse_with_relu", false, "not supported",
+                [](bool v) { AB_CHECK(!v, Unsupported, "fuse_with_relu is not supported: append an op relu instead"); })
+    .attr<bool>("use_global_stats", false, "normalizes by the moving statistics in training, too")
+    .attr<bool>("trainable_statistics", false, "with is_test: uses the statistics of the batch anyway")
     .traits(kRowWise)
     .images({"X", "Y"}, kBlocked)
     .infer(infer)
@@ -140,7 +141,7 @@ AB_OP(batch_norm)
     });
 
 AB_GRAD(batch_norm)
-    .doc("Gradients of batch_norm by X, Scale and Bias.")
+    .doc("Gradients of batch_norm with respect to X, Scale and Bias.")
     .grad(second_order::through(differentiate_twice))
     .in("X", "X of batch_norm")
     .in("Scale", "[C]")
@@ -149,8 +150,8 @@ AB_GRAD(batch_norm)
     .in("SavedVariance", "[C]: inverse deviations")
     .in_optional("Mean", "[C], with use_global_stats")
     .in_optional("Variance", "[C], with use_global_stats")
-    .in("Y@GRAD", "as X")
-    .out("X@GRAD", "as X")
+    .in("Y@GRAD", "like X")
+    .out("X@GRAD", "like X")
     .out("Scale@GRAD", "[C]")
     .out("Bias@GRAD", "[C]")
     .infer(infer_grad)
@@ -162,9 +163,9 @@ AB_GRAD(batch_norm)
       return queued_backward<typename decltype(tag)::type>(op);
     });
 
-// ---- with relu behind it, made by the pass fuse_bn_act
+// ---- followed by relu, made by the pass fuse_bn_act
 
-// Kernels of devices rely on it that the axis of the channels is the last one.
+// Device kernels rely on the channels being the last axis.
 void check_matrix(const InferContext& c) {
   if (c.op().attr<bool>(batch_norm::kMatrix)) check_rank(c, "X", 2, 2);
 }
@@ -172,8 +173,8 @@ void matrix_attr(OpDef& def) { def.attr<bool>(batch_norm::kMatrix, false, "X is 
 
 AB_OP(fused_batch_norm_act)
     .like(ab_op_batch_norm)
-    .doc("batch_norm, and Y = max(Y + Z, 0), or max(Y, 0) where there is no Z.")
-    .in_optional("Z", "as X, on devices alone")
+    .doc("batch_norm followed by Y = max(Y + Z, 0), or max(Y, 0) without Z.")
+    .in_optional("Z", "like X, on devices only")
     .with(matrix_attr)
     .effects(kEngineOnly)
     .infer([](InferContext& c) {
@@ -181,7 +182,7 @@ AB_OP(fused_batch_norm_act)
       if (c.has_in("Z")) check_same(c, "X", "Z");
       infer(c);
     })
-    .no_grad("made when gradients are there already")
+    .no_grad("inserted after the gradients")
     .cpu<float>([](auto, const KernelArgs& op) { return batch_norm::relu_forward(op); })
     .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
       return batch_norm::queued_relu_forward<typename decltype(tag)::type>(op);
@@ -190,11 +191,11 @@ AB_OP(fused_batch_norm_act)
 AB_OP(fused_batch_norm_act_grad)
     .like(ab_op_batch_norm_grad)
     .doc(
-        "Gradients of fused_batch_norm_act by X, Scale, Bias and Z. On devices Bias, if given, and Scale are those of "
-        "the forward op; with Z@GRAD Y is read in any case.")
-    .in("Y", "as X: the forward op's result")
-    .in_optional("MoreY@GRAD", "as X, with Z@GRAD: is added to Y@GRAD")
-    .out_optional("Z@GRAD", "as X, on devices alone")
+        "Gradients of fused_batch_norm_act with respect to X, Scale, Bias and Z. On devices Bias, if given, and Scale "
+        "are those of the forward op; with Z@GRAD Y is always read.")
+    .in("Y", "like X: the forward op's result")
+    .in_optional("MoreY@GRAD", "like X, with Z@GRAD: added to Y@GRAD")
+    .out_optional("Z@GRAD", "like X, on devices only")
     .may_share("Y@GRAD", "Z@GRAD")
     .with(matrix_attr)
     .effects(kEngineOnly)

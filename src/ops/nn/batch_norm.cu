@@ -1,5 +1,5 @@
-// Normalisation of channels on devices, as far as libraries do not offer it: by given statistics, with the gradients of
-// that, and moving statistics of biased variances. "batch_norm/apply", "batch_norm/move", "batch_norm/grad".
+// Batch normalization on devices where libraries do not support it: by given statistics, with their gradients, and
+// moving statistics of biased variances. "batch_norm/apply", "batch_norm/move", "batch_norm/grad".
 #include <cmath>
 
 #include "ops/device/args_library.h"
@@ -7,7 +7,7 @@
 
 namespace anabranch::device {
 
-// What belongs to a channel is of the computing type: float32 beside 16-bit elements.
+// Operands of channels have the computing type: float32 for 16-bit elements.
 template <class T> AB_HD T inverse_deviation(T variance, T epsilon) { return 1 / std::sqrt(variance + epsilon); }
 
 struct BatchNormApply {
@@ -81,7 +81,7 @@ struct BatchNormMove {
   }
 };
 
-// A channel for each group of lanes: what libraries do not offer is rare.
+// One channel per group of lanes: cases that libraries do not support are rare.
 struct BatchNormGrad {
   using Args = BatchNormGradArgs;
   template <class T> struct Body {

@@ -1,6 +1,6 @@
-// The kernels of batch_norm and its gradient. A tensor is seen as [N, C, S] (channels first) or [N, C] rows (channels
-// last, and 2-D inputs), and both are reduced to two loops over the elements of a channel; images in blocked layout
-// have loops of their own (batch_norm_blocked.cc).
+// The kernels of batch_norm and its gradient. A tensor is treated as [N, C, S] (channels first) or [N, C] rows
+// (channels last, and 2-D inputs), and both are reduced to two loops over the elements of a channel; images in blocked
+// layout have separate loops (batch_norm_blocked.cc).
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -11,10 +11,11 @@
 
 namespace anabranch::nn::batch_norm {
 
-// One element a channel has no variance to divide by: it passes, its gradient too, and the moving statistics stay.
+// A single element per channel has no variance to divide by: it is copied, and so is its gradient, and the moving
+// statistics do not change.
 inline bool passes_through(const Dims& d, bool fixed) { return !fixed && d.per_channel() == 1; }
 
-// Element i of a gradient that relu lets through where its output is positive.
+// Element i of a gradient, masked by relu where its output is not positive.
 struct Masked {
   const float *out, *dout;
   float operator[](int64_t i) const { return dout[i] * static_cast<float>(out[i] > 0); }
@@ -31,9 +32,9 @@ template <class T> struct Forward {
   bool fixed = false, last = false;
   float momentum = 0, epsilon = 0;
   ChannelSums<T, 1> sums;
-  std::vector<T> factor, offset;  // y = x factor + offset, for each channel
+  std::vector<T> factor, offset;  // y = x factor + offset, per channel
 
-  Forward() = default;  // of whoever says itself what it reads and writes
+  Forward() = default;  // for callers that declare inputs and outputs themselves
   explicit Forward(const KernelArgs& op)
       : x(op.in("X")),
         scale(op.in("Scale")),
@@ -64,7 +65,7 @@ template <class T> struct Forward {
     for (int64_t k = 0; k < d.channels; ++k) v[k] /= count;
   }
 
-  // The share of these statistics in the moving ones.
+  // The weight of these statistics in the moving ones.
   void move(KernelContext& c, const Dims& d, const T* m, const T* v) {
     T keep = static_cast<T>(momentum);
     if (momentum_in) keep = static_cast<T>(*c[momentum_in].template data<float>());
@@ -87,7 +88,7 @@ template <class T> struct Forward {
     compute(c, [](int64_t, int64_t) {});
   }
 
-  // done(begin, end): Y is there in this range.
+  // done(begin, end): Y has been computed in this range.
   template <class Done> void compute(KernelContext& c, Done&& done) {
     const Dims d(c[x].shape(), last);
     const T* data = c[x].template data<T>();
@@ -105,7 +106,7 @@ template <class T> struct Forward {
         });
   }
 
-  // measured(m, v): mean and variance of the batch; applied(f, o): Y = X f + o, by channel.
+  // measured(m, v): mean and variance of the batch; applied(f, o): Y = X f + o, per channel.
   template <class Measure, class Apply> void run(KernelContext& c, const Dims& d, Measure&& measured, Apply&& applied) {
     const T *m = c[mean].template data<T>(), *v = c[variance].template data<T>();
     T *own_m = vector(c, saved_mean), *own_v = vector(c, saved_variance);
@@ -132,7 +133,7 @@ template <class T> struct Forward {
     std::fill(offset.begin(), offset.end(), T{0});
   }
 
-  // Turns the variances into inverse deviations, which is what the gradient wants, and into factors and offsets.
+  // Converts the variances to inverse deviations, which the gradient needs, and to factors and offsets.
   void scale_by_channel(KernelContext& c, const Dims& d, const T* m, T* v) {
     const T *s = c[scale].template data<T>(), *b = c[bias].template data<T>();
     T *f = factor.data(), *o = offset.data();
@@ -216,15 +217,15 @@ template <class T> struct Backward {
   }
 };
 
-// The same over images in blocked layout. With relu: Y = max(.., 0), and Y@GRAD counts where Y > 0.
+// The same for images in blocked layout. With relu: Y = max(.., 0), and Y@GRAD counts where Y > 0.
 Kernel blocked_forward(const KernelArgs& op, bool relu = false);
 Kernel blocked_backward(const KernelArgs& op, bool relu = false);
 
-// With relu behind, on float32 in any layout: the kernels of fused_batch_norm_act.
+// With relu, for float32 in any layout: the kernels of fused_batch_norm_act.
 Kernel relu_forward(const KernelArgs& op);
 Kernel relu_backward(const KernelArgs& op);
 
-// On devices, of a matrix or with channels last, by the statistics of the batch; Unsupported otherwise.
+// On devices, for a matrix or with channels last, by the statistics of the batch; Unsupported otherwise.
 inline constexpr const char* kMatrix = "matrix";  // the attribute: X is a matrix, whose channels are last in any layout
 template <class T> Kernel queued_relu_forward(const KernelArgs& op);
 template <class T> Kernel queued_relu_backward(const KernelArgs& op);

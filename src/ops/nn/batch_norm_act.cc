@@ -1,6 +1,6 @@
-// batch_norm with relu behind it: each piece of Y is cut off while it is in the cache, and the gradient takes relu's
-// derivative, which follows from Y, in its first reading of Y@GRAD. On devices something may be added before relu. The
-// same bits as the ops by themselves.
+// batch_norm followed by relu: each chunk of Y is clipped while it is in the cache, and the gradient applies relu's
+// derivative, a function of Y, when it first reads Y@GRAD. On devices a residual may be added before relu. The same
+// bits as the separate ops.
 #include <utility>
 
 #include "ops/device/args_math.h"
@@ -29,11 +29,13 @@ struct ReluBackward : Backward<float> {
 }  // namespace
 
 Kernel relu_forward(const KernelArgs& op) {
-  AB_CHECK(!op.in("Z"), Unsupported, "{}: devices alone take in what is added", op.op().type);
+  AB_CHECK(!op.in("Z"), Unsupported, "{}: Z must not be given: residual addition is fused on devices only",
+           op.op().type);
   return is_blocked(op.op(), kBlocked) ? blocked_forward(op, true) : Kernel(ReluForward(op));
 }
 Kernel relu_backward(const KernelArgs& op) {
-  AB_CHECK(!op.out("Z@GRAD"), Unsupported, "{}: devices alone take in what is added", op.op().type);
+  AB_CHECK(!op.out("Z@GRAD"), Unsupported,
+           "{}: Z@GRAD must not be requested: residual addition is fused on devices only", op.op().type);
   return is_blocked(op.op(), kBlocked) ? blocked_backward(op, true) : Kernel(ReluBackward(op));
 }
 
@@ -44,11 +46,12 @@ namespace {
 using device::operand;
 
 void check_for_device(const KernelArgs& op) {
-  AB_CHECK(channels_last(op.op()) || op.attr<bool>(kMatrix), Unsupported, "devices take in relu with channels last");
-  AB_CHECK(!fixed_statistics(op.op()), Unsupported, "devices take in relu with statistics of the batch");
+  AB_CHECK(channels_last(op.op()) || op.attr<bool>(kMatrix), Unsupported,
+           "relu is fused on devices only with channels last");
+  AB_CHECK(!fixed_statistics(op.op()), Unsupported, "relu is fused on devices only with statistics of the batch");
 }
 
-// to = a + b, where a may lie in the memory of `to`.
+// to = a + b, where `to` may alias a.
 void add_up(const DeviceContext& there, ab_kernel sum, const Tensor& a, const Tensor& b, Tensor& to) {
   device::SumArgs args{};
   args.x[0] = operand(a);
@@ -92,7 +95,7 @@ template <class T> struct QueuedForward {
     if (!call.by_kernel(c[x].shape())) finish(c, there);
   }
 
-  // Of one element a channel the others go over what the library's call has left in Y.
+  // With one element per channel, the remaining steps are applied to the Y that the library's call computed.
   void finish(KernelContext& c, const DeviceContext& there) const {
     const Tensor& made = c[y];
     if (z) add_up(there, sum, made, c[z], c[y]);
@@ -143,7 +146,8 @@ template <class T> struct QueuedBackward {
     if (dz) a.dz = operand(c[dz]);
   }
 
-  // Of one element a channel: what the library's call hands on, which has left relu in Z@GRAD or X@GRAD.
+  // With one element per channel: copies the gradient that the library's call would pass on, after relu, in Z@GRAD or
+  // X@GRAD.
   ab_operand let_through(KernelContext& c, const DeviceContext& there) const {
     if (!dz && !c.wants(dx)) return read_by(c[dy]);
     Tensor& to = c[dz ? dz : dx];
@@ -158,7 +162,8 @@ template <class T> struct QueuedBackward {
 
 template <class T> Kernel queued_relu_forward(const KernelArgs& op) {
   check_for_device(op);
-  AB_CHECK(!op.in("MomentumTensor"), Unsupported, "the library calls of devices take momentum as an attribute");
+  AB_CHECK(!op.in("MomentumTensor"), Unsupported,
+           "MomentumTensor is not supported on devices, whose library calls take momentum as an attribute");
   return QueuedForward<T>(op);
 }
 

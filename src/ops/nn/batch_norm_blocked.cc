@@ -1,5 +1,5 @@
-// batch_norm of images in blocked layout: chunks are the pixels of one block of channels of one sample. Statistics of
-// the chunks are taken in the cache and joined in the order of the samples, in double.
+// batch_norm of images in blocked layout: a chunk holds the pixels of one block of channels of one sample. Statistics
+// of chunks are computed in the cache and joined in the order of the samples, in double.
 #include "ops/kernels/simd.h"
 #include "ops/nn/batch_norm.h"
 #include "ops/nn/blocked.h"
@@ -18,7 +18,7 @@ struct Chunks {
 };
 
 struct BlockedForward : Forward<float> {
-  std::vector<float> means, squares;  // of the chunks: mean, and sum of squares around it
+  std::vector<float> means, squares;  // per chunk: mean, and sum of squares around it
 
   bool relu;
 
@@ -77,16 +77,16 @@ struct BlockedForward : Forward<float> {
 };
 
 struct BlockedBackward : Backward<float> {
-  std::vector<float> parts, coefficients;  // of the chunks: sums of dy and of dy (x - mean); of the channels: a, b, c
+  std::vector<float> parts, coefficients;  // per chunk: sums of dy and of dy (x - mean); per channel: a, b, c
 
   In y;                        // given with relu
-  std::vector<float> scratch;  // Y@GRAD where Y > 0, unless it lies in X@GRAD
+  std::vector<float> scratch;  // Y@GRAD where Y > 0, unless X@GRAD holds it
 
   BlockedBackward(const KernelArgs& op, bool relu) : Backward<float>(op) {
     if (relu) y = op.in("Y");
   }
 
-  // Y@GRAD where Y > 0; where X@GRAD is wanted its memory takes these values first.
+  // Y@GRAD where Y > 0; if X@GRAD is requested, its memory holds these values first.
   float* room_for_masked(KernelContext& c) {
     if (!y) return nullptr;
     if (c.wants(dx)) return c[dx].mutable_data<float>();
@@ -94,7 +94,7 @@ struct BlockedBackward : Backward<float> {
     return scratch.data();
   }
 
-  // Sums of dy and of dy (x - mean) / deviation, by channel.
+  // Sums of dy and of dy (x - mean) / deviation, per channel.
   void sum_blocked(KernelContext& c, const Chunks& k, const float* data, const float* g, const float* m,
                    const float* inv, float* masked, float* sum_g, float* sum_gx) {
     const float* out = masked ? c[y].data<float>() : nullptr;
@@ -136,7 +136,7 @@ struct BlockedBackward : Backward<float> {
     write_dx(c, k, data, masked ? masked : g, m, inv, s);
   }
 
-  // dx = s inv (dy - mean(dy) - (x - m) inv mean(dy xhat)), as dy a + x b + c by channel.
+  // dx = s inv (dy - mean(dy) - (x - m) inv mean(dy xhat)), as dy a + x b + c per channel.
   void write_dx(KernelContext& c, const Chunks& k, const float* data, const float* g, const float* m, const float* inv,
                 const float* s) {
     const int64_t channels = k.blocks * k.width;

@@ -1,5 +1,5 @@
-// Normalisation of channels that lie last, by the statistics of the batch: "batch_norm_last", with relu behind it
-// "batch_norm_last_relu", with something added before that "batch_norm_last_add_relu". Libraries take many times as
+// Batch normalization with channels last, by the statistics of the batch: "batch_norm_last", followed by relu
+// "batch_norm_last_relu", with a residual added before relu "batch_norm_last_add_relu". Libraries take many times as
 // long for that layout.
 #include "ops/nn/batch_norm_last.h"
 
@@ -7,7 +7,7 @@
 
 namespace anabranch::device {
 
-// The first row is taken off, so that squares of a large mean do not hide a small variance.
+// The first row is subtracted, so that squares of a large mean do not hide a small variance.
 template <class T> struct FromFirstRow {
   const T* x;
   AB_HD void begin(int64_t channel, Compute<T>& base, Compute<T>& scale) const {
@@ -38,12 +38,12 @@ template <class T> struct LastStatistics {
   }
 };
 
-// What happens to the pack at this place of y, which is rounded.
+// The epilogue of the pack at this position of y, which is rounded.
 template <class T, int kPack> struct AsItIs {
   AB_HD void operator()(int64_t, Pack<T, kPack>&) const {}
 };
 
-// A NaN is not below 0 and stays.
+// A NaN is not below 0 and is kept.
 template <class T, int kPack> struct CutOff {
   AB_HD void operator()(int64_t, Pack<T, kPack>& p) const {
     for (int k = 0; k < kPack; ++k) {
@@ -52,7 +52,7 @@ template <class T, int kPack> struct CutOff {
   }
 };
 
-// relu sees the sum rounded, too.
+// The input of relu is the rounded sum.
 template <class T, int kPack> struct AddedAndCutOff {
   const T* z;
   AB_HD void operator()(int64_t at, Pack<T, kPack>& p) const {

@@ -1,6 +1,6 @@
-// What the kernels of channels that lie last have in common: how rows are cut into pieces, and sums of channels.
-// Threads that are neighbours take neighbouring channels, each a piece of the rows; what a piece adds up lies in the
-// workspace until one group of lanes a channel joins the pieces. For .cu files alone.
+// Shared by the kernels for channels last: splitting rows into chunks, and sums per channel. Adjacent threads take
+// adjacent channels, each for a chunk of the rows; the partial sums are stored in the workspace until one group of
+// lanes per channel joins them. Only for .cu files.
 #pragma once
 #include <initializer_list>
 #include <type_traits>
@@ -10,13 +10,13 @@
 
 namespace anabranch::device {
 
-// [rows, channels], cut into pieces of rows for packs of channels.
+// [rows, channels], split into chunks of rows for packs of channels.
 struct LastLay {
   int64_t rows, channels, packs, pieces, length;
 
   LastLay(int64_t rows, int64_t channels, int64_t pack, int64_t threads)
       : rows(rows), channels(channels), packs(channels / pack) {
-    constexpr int64_t kLeast = 8;  // rows of a piece, for which it is worth to read what belongs to the channels
+    constexpr int64_t kLeast = 8;  // rows of a chunk that amortize reading the operands of channels
     const int64_t most = (rows + kLeast - 1) / kLeast;
     pieces = threads / packs;
     if (pieces > most) pieces = most;
@@ -32,7 +32,7 @@ constexpr int64_t kSumThreads = 65536, kApplyThreads = 1048576;
 
 template <class T> constexpr int kPackOf = static_cast<int>(16 / sizeof(T));
 
-// Bytes of two sums of each channel and piece, [piece, 2, channels]: with packs there are more pieces.
+// Bytes of two sums per channel and chunk, [chunk, 2, channels]: with packs there are more chunks.
 template <class T> size_t last_parts(int64_t rows, int64_t channels) {
   const LastLay lay(rows, channels, channels % kPackOf<T> == 0 ? kPackOf<T> : 1, kSumThreads);
   return static_cast<size_t>(2 * lay.pieces * channels) * sizeof(Compute<T>);
@@ -46,8 +46,8 @@ template <class T, class Fn> int by_packs(int64_t channels, std::initializer_lis
   return wide ? fn(std::integral_constant<int, kPack>{}) : fn(std::integral_constant<int, 1>{});
 }
 
-// y = x factor + offset. The forward kernel and the gradient of a relu behind it, which asks whether y > 0, have to get
-// the same bits, so the compiler has no choice of what it contracts.
+// y = x factor + offset. The forward kernel and the gradient of a following relu, which tests y > 0, must compute the
+// same bits, so the compiler has no choice of contractions.
 template <class P> AB_HD P multiply_add(P a, P b, P c) {
 #if defined(__CUDA_ARCH__)
   return fma(a, b, c);
@@ -71,15 +71,15 @@ template <class T, int kPack> AB_HD void store_pack(T* to, int64_t at, const Pac
   *reinterpret_cast<Pack<T, kPack>*>(to + at) = p;
 }
 
-// What of dy counts: everything, or what a relu behind y lets through. begin(): of the channels from this one on.
-// take(): of the pack that lies there.
+// The part of dy that counts: all of it, or the part that passes a following relu. begin(): for the channels from this
+// one on. take(): for the pack at that position.
 template <class T, int kPack> struct WholeGradient {
   AB_HD void begin(int64_t) {}
   AB_HD void take(int64_t, Pack<T, kPack>&) {}
   AB_HD Compute<T> operator()(int, Compute<T>, Compute<T> dy) const { return dy; }
 };
 
-// Adds up dy, and dy times what Term makes of x; where dy is missing that takes its place.
+// Sums dy, and dy times Term of x; if dy is missing, Term replaces it.
 template <class T, int kPack, class Term, class Gradient = WholeGradient<T, kPack>> struct LastSums {
   using P = Compute<T>;
   LastLay lay;

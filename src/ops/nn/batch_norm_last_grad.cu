@@ -1,5 +1,5 @@
-// Gradients of channels that lie last, by the statistics of the batch: "batch_norm_last_grad", with relu behind y
-// "batch_norm_last_relu_grad", with something added before that "batch_norm_last_add_relu_grad".
+// Gradients with channels last, by the statistics of the batch: "batch_norm_last_grad", with a following relu
+// "batch_norm_last_relu_grad", with a residual added before relu "batch_norm_last_add_relu_grad".
 #include "ops/nn/batch_norm_last.h"
 
 namespace anabranch::device {
@@ -12,7 +12,7 @@ template <class T> struct Normalised {
   }
 };
 
-// The sums of dy, and of dy times the normalised x, go to the gradients and, for dx, into the workspace.
+// Stores the sums of dy, and of dy times the normalized x, to the gradients and, for dx, to the workspace.
 template <class P> struct LastGradients {
   LastParts<P> sums;
   P *dscale, *dbias, *kept;
@@ -27,14 +27,16 @@ template <class P> struct LastGradients {
   }
 };
 
-// relu's derivative in T: 1 where y, rounded, is above 0. Products with it hand a NaN on.
+// relu's derivative in T: 1 where y, rounded, is above 0. Products with it propagate NaN.
 template <class T> AB_HD Compute<T> slope_of_relu(Compute<T> y) {
   constexpr bool kHalf = std::is_same_v<T, half>, kBfloat16 = std::is_same_v<T, bfloat16>;
-  constexpr double kRoundsToZero = kHalf ? 0x1p-25 : kBfloat16 ? 0x1p-134 : 0;  // the largest number that does
+  constexpr double kRoundsToZero = kHalf       ? 0x1p-25
+                                   : kBfloat16 ? 0x1p-134
+                                               : 0;  // the largest number that rounds to zero
   return y > static_cast<Compute<T>>(kRoundsToZero) ? 1 : 0;
 }
 
-// y is computed again: it takes no reading of memory.
+// Recomputes y instead of reading it from memory.
 template <class T, int kPack> struct WhereXGivesMore {
   using P = Compute<T>;
   const P *scale, *bias, *used, *inverse;
@@ -58,7 +60,7 @@ template <class T, int kPack> struct WhereYIsMore {
   }
 };
 
-// As above, and it goes to dz, too, which is the gradient of what was added. kMore: dy is a sum, rounded, with `more`.
+// The same, and stores it to dz, too, the gradient of the residual. kMore: dy is the rounded sum with `more`.
 template <class T, int kPack, bool kMore> struct HandedOn {
   const T *y, *more;
   T* dz;

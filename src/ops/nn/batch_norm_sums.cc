@@ -1,4 +1,5 @@
-// Batch norms with statistics over all replicas: the ops that the pass sync_batch_norm puts around the sums over them.
+// Batch norms with statistics over all replicas: the ops that the pass sync_batch_norm inserts around the sums over
+// replicas.
 #include "ops/nn/batch_norm_sums.h"
 
 #include "ops/device/args_norm.h"
@@ -23,7 +24,7 @@ template <class Body> void each_channel(const KernelContext& c, const ChannelWal
   });
 }
 
-// What the three ops read and write; each has some of it.
+// Inputs and outputs of the three ops; each has some of them.
 struct Arguments {
   In x, dy, scale, bias, mean, variance, momentum_in, used_in, inverse_in, sums_in, sums_own;
   Out y, mean_out, variance_out, used, inverse, dscale, dbias, sums;
@@ -54,7 +55,7 @@ struct Arguments {
   }
 };
 
-// Those that sums and what is made of them share.
+// Shared by the op that computes sums and the ops that use them.
 Arguments of_gradient(const KernelArgs& op) {
   Arguments a(op);
   a.dy = op.in("Y@GRAD");
@@ -109,12 +110,12 @@ int64_t channels_of(const InferContext& c) {
 
 AB_OP(batch_norm_sums)
     .doc(
-        "Sums = for each channel the sums of X and of X^2, or of Y@GRAD and of Y@GRAD times the normalised X; behind "
-        "them the elements of a channel.")
-    .in("X", "as X of batch_norm")
+        "Sums = for each channel the sums of X and of X^2, or of Y@GRAD and of Y@GRAD times the normalized X, followed "
+        "by the number of elements of a channel.")
+    .in("X", "like X of batch_norm")
     .in_optional("SavedMean", "[C], with Y@GRAD")
     .in_optional("SavedVariance", "[C], with Y@GRAD: inverse deviations")
-    .in_optional("Y@GRAD", "as X")
+    .in_optional("Y@GRAD", "like X")
     .out("Sums", "[2 C + 1] float64")
     .with(layout_attr)
     .effects(kEngineOnly)
@@ -123,7 +124,7 @@ AB_OP(batch_norm_sums)
       const int64_t channels = channels_of(c);
       c.set_out("Sums", Shape{channels == kUnknown ? kUnknown : 2 * channels + 1}, DType::kFloat64);
     })
-    .no_grad("made when gradients are there already")
+    .no_grad("inserted after the gradients")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [a = of_sums(op)](KernelContext& c) {
@@ -138,20 +139,20 @@ AB_OP(batch_norm_sums)
     });
 
 AB_OP(batch_norm_by_sums)
-    .doc("batch_norm by the sums of a batch of which X is a part.")
-    .in("X", "as X of batch_norm")
+    .doc("batch_norm by the sums of a batch that contains X.")
+    .in("X", "like X of batch_norm")
     .in("Scale", "[C]")
     .in("Bias", "[C]")
     .in("Mean", "[C]: moving mean")
     .in("Variance", "[C]: moving variance")
     .in_optional("MomentumTensor", "[1] float32, instead of the attribute momentum")
-    .in("Sums", "[2 C + 1] float64: batch_norm_sums of all parts")
-    .out("Y", "as X")
+    .in("Sums", "[2 C + 1] float64: batch_norm_sums over all replicas")
+    .out("Y", "like X")
     .out("MeanOut", "Mean, updated in place")
     .out("VarianceOut", "Variance, updated in place")
     .out("SavedMean", "[C]")
     .out("SavedVariance", "[C]: inverse deviations")
-    .attr<float>("momentum", 0.9f, "share of the old moving statistics")
+    .attr<float>("momentum", 0.9f, "weight of the old moving statistics")
     .attr<float>("epsilon", 1.0e-5f, "keeps the quotient finite")
     .with(layout_attr)
     .effects(kEngineOnly)
@@ -163,7 +164,7 @@ AB_OP(batch_norm_by_sums)
         c.set_out(slot, c.in("Scale").shape, c.in("Scale").dtype);
       }
     })
-    .no_grad("made when gradients are there already")
+    .no_grad("inserted after the gradients")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [a = of_forward(op)](KernelContext& c) {
@@ -181,15 +182,17 @@ AB_OP(batch_norm_by_sums)
     });
 
 AB_OP(batch_norm_grad_by_sums)
-    .doc("Gradients of batch_norm_by_sums: by X with the sums over all parts, by Scale and Bias of this part.")
-    .in("X", "as X of batch_norm")
+    .doc(
+        "Gradients of batch_norm_by_sums with respect to X, by the sums over all replicas, and to Scale and Bias of "
+        "this replica.")
+    .in("X", "like X of batch_norm")
     .in("Scale", "[C]")
     .in("SavedMean", "[C]")
     .in("SavedVariance", "[C]: inverse deviations")
-    .in("Y@GRAD", "as X")
-    .in("Sums", "[2 C + 1] float64: batch_norm_sums of all parts")
-    .in("OwnSums", "[2 C + 1] float64: of this part")
-    .out("X@GRAD", "as X")
+    .in("Y@GRAD", "like X")
+    .in("Sums", "[2 C + 1] float64: batch_norm_sums over all replicas")
+    .in("OwnSums", "[2 C + 1] float64: batch_norm_sums of this replica")
+    .out("X@GRAD", "like X")
     .out_optional("Scale@GRAD", "[C]")
     .out_optional("Bias@GRAD", "[C]")
     .with(layout_attr)
@@ -201,7 +204,7 @@ AB_OP(batch_norm_grad_by_sums)
       c.same_as("Scale@GRAD", "Scale");
       c.same_as("Bias@GRAD", "Scale");
     })
-    .no_grad("made when gradients are there already")
+    .no_grad("inserted after the gradients")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [a = of_backward(op)](KernelContext& c) {

@@ -1,6 +1,6 @@
-// A batch norm whose batch lies on several devices: sums over the channels of a part, and what is made of the sums of
-// all parts. One channel a call, by the lanes of a row; the same functions on the CPU. Sums are in double, so that a
-// sum of squares is as good as one around the mean.
+// A batch norm whose batch is spread over several devices: sums over the channels of a slice, and results from the sums
+// of all slices. One channel per call, by the lanes of a row; the same functions on the CPU. Sums are in double, so
+// that a sum of squares is as accurate as one around the mean.
 #pragma once
 #include <cmath>
 
@@ -15,7 +15,7 @@ struct ChannelWalk {
   AB_HD int64_t at(int64_t k, int64_t i) const { return (i / inner * channels + k) * inner + i % inner; }
 };
 
-// For each channel two sums, all first ones before the second ones; behind them how many elements a channel has.
+// Two sums per channel, all first ones before the second ones, followed by the number of elements per channel.
 struct SumsOfParts {
   const double* all;
   int64_t channels;
@@ -25,7 +25,7 @@ struct SumsOfParts {
   AB_HD bool pass() const { return count() == 1; }  // one element has no variance to divide by
 };
 
-// Of x and its squares; with dy, of dy and of dy times the normalised x.
+// Sums of x and its squares; with dy, of dy and of dy times the normalized x.
 template <class T> struct ChannelSumsOf {
   using P = device::Compute<T>;
   const T *x, *dy;
@@ -50,7 +50,7 @@ template <class T> struct ChannelSumsOf {
   }
 };
 
-// y, and the moving statistics, by the sums of x over all parts.
+// y, and the moving statistics, from the sums of x over all slices.
 template <class T> struct NormaliseBySums {
   using P = device::Compute<T>;
   const T* x;
@@ -65,7 +65,7 @@ template <class T> struct NormaliseBySums {
   template <class L> AB_HD void operator()(const L& lanes, int64_t k) const {
     const double n = sums.count(), middle = n > 0 ? sums.first(k) / n : 0;
     const double spread = n > 0 ? sums.second(k) / n - middle * middle : 0;
-    const double v = spread < 0 ? 0 : spread;  // NaN stays
+    const double v = spread < 0 ? 0 : spread;  // keeps NaN
     const P m = static_cast<P>(middle), inv = static_cast<P>(1 / sqrt(v + epsilon)), factor = scale[k] * inv;
     if (lanes.index() == 0) move(k, m, static_cast<P>(v), inv);
     for (int64_t i = lanes.index(); i < walk.count(); i += lanes.count()) {
@@ -84,8 +84,8 @@ template <class T> struct NormaliseBySums {
   }
 };
 
-// dx by the sums of dy over all parts; dscale and dbias are this part's, for they are added up as those of other
-// layers.
+// dx from the sums of dy over all slices; dscale and dbias are those of this slice, because they are summed like those
+// of other layers.
 template <class T> struct GradientBySums {
   using P = device::Compute<T>;
   const T *x, *dy;

@@ -5,7 +5,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/nn/blocked.cc"
 #include "hwy/foreach_target.h"
-// foreach_target.h stands first: it includes this file once for every instruction set
+// foreach_target.h must come first: it includes this file once for every instruction set
 #include "hwy/highway.h"
 #include "opdef/fused_ops.h"
 
@@ -14,7 +14,7 @@ namespace anabranch::nn::blocked {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-constexpr int64_t kParts = 4;  // independent sums: additions of one channel would otherwise wait for each other
+constexpr int64_t kParts = 4;  // independent partial sums: otherwise additions of one channel would wait for each other
 
 // fn(pixel, lane, part): vectors of each pixel; the parts are added up in order at the end.
 template <int64_t B, int kSums, class Fn> HWY_INLINE void reduce(int64_t n, float* const (&out)[kSums], Fn&& fn) {

@@ -1,6 +1,6 @@
-// Images in the layout that the kernel library computes in: [N, C / B, H, W, B] with B channels next to each other, in
-// the memory of a tensor whose shape stays [N, C, H, W]. Ops are told by attributes that a graph pass sets
-// (graph/passes/blocked_layout.cc); no saved program has them.
+// Images in the layout that the kernel library computes in: [N, C / B, H, W, B] with B adjacent channels, in a tensor
+// whose shape stays [N, C, H, W]. A graph pass (graph/passes/blocked_layout.cc) sets attributes of the ops; saved
+// programs never contain them.
 #pragma once
 #include <cstdint>
 
@@ -10,15 +10,15 @@ namespace anabranch::nn {
 
 inline constexpr const char* kBlockedInput = "blocked_input";    // of convolutions and their gradients
 inline constexpr const char* kBlockedOutput = "blocked_output";  // likewise
-inline constexpr const char* kBlocked = "blocked";               // of ops whose images all have one layout
+inline constexpr const char* kBlocked = "blocked";               // of ops whose images all have this layout
 
 inline bool is_blocked(const ir::Op& op, const char* attr) { return op.has_attr(attr) && op.attr<bool>(attr); }
 
-// B: as many float32 as a vector of this machine holds, 8 or 16.
+// B: the number of float32 in a vector of this machine, 8 or 16.
 int64_t channel_block();
 
-// Loops over `n` pixels of B channels each, in vectors. Every channel's sum is taken pixel after pixel in four parts,
-// whatever the width of the machine's vectors.
+// Vectorized loops over `n` pixels of B channels each. Every channel is summed pixel after pixel in four partial sums,
+// for every vector width.
 namespace blocked {
 void sum(const float* x, int64_t n, float* sums);
 void sum_squares(const float* x, const float* center, int64_t n, float* sums);  // of x - center

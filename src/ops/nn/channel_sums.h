@@ -48,7 +48,7 @@ template <class T, int kTerms> class ChannelSums {
     });
   }
 
-  // Rows in pieces that depend on their number alone; the sums of the pieces are added in order.
+  // Chunks of rows depend only on their number; the sums of the chunks are added in order.
   template <class Terms> void by_rows(KernelContext& c, const Dims& d, Terms& terms, T* out) {
     const int64_t width = kTerms * d.channels;
     const int64_t step =
@@ -77,8 +77,8 @@ template <class T, int kTerms> class ChannelSums {
   std::vector<double> partial_;
 };
 
-// fn(begin, end, channel) over runs of elements that belong to one channel; with channels last a run is one element.
-// done(begin, end) over pieces of all elements, each when its runs are done.
+// fn(begin, end, channel) over runs of elements of one channel; with channels last a run is one element. done(begin,
+// end) over chunks of all elements, each after its runs.
 template <class Fn, class Done> void each_run(KernelContext& c, const Dims& d, Fn&& fn, Done&& done) {
   const int64_t runs = d.outer * d.channels;
   c.parallel_for(runs, kGrain / std::max<int64_t>(1, d.inner) + 1, [&](int64_t begin, int64_t end) {

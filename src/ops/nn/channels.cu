@@ -1,5 +1,5 @@
-// Channels of images on devices, as [outer, channels, inner]: "lrn" by neighbouring channels, "affine_channel" with a
-// scale and a bias each, with "_grad".
+// Channels of images on devices, as [outer, channels, inner]: "lrn" over neighbouring channels, "affine_channel" with a
+// scale and a bias per channel, with "_grad".
 #include <cmath>
 
 #include "ops/device/args_rows.h"
@@ -7,7 +7,7 @@
 
 namespace anabranch::device {
 
-// The neighbours of channel k, cut at the ends.
+// The neighbours of channel k, clipped at the ends.
 struct ChannelWindow {
   int64_t channels, inner, n;
   explicit ChannelWindow(const LrnArgs& a) : channels(a.channels), inner(a.inner), n(a.n) {}
@@ -84,7 +84,7 @@ struct AffineChannel {
   }
 };
 
-// y: X@GRAD. Any of the three gradients may be missing.
+// y: X@GRAD. Each of the three gradients may be missing.
 struct AffineChannelGrad {
   using Args = ChannelArgs;
   template <class T> struct OfX {
@@ -93,7 +93,7 @@ struct AffineChannelGrad {
     int64_t channels, inner;
     AB_HD void operator()(int64_t i) const { store(dx + i, load(dy[i]) * load(scale[i / inner % channels])); }
   };
-  template <class T> struct Sums {  // of dy x, or of dy where x is null
+  template <class T> struct Sums {  // of dy x, or of dy if x is null
     using Wide = double;
     const T *x, *dy;
     T* to;

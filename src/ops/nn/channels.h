@@ -1,4 +1,4 @@
-// The channels of images: which axis they are, and vectors with a number for each of them.
+// The channels of images: their axis, and vectors with one number per channel.
 #pragma once
 #include <string>
 
@@ -27,7 +27,7 @@ struct Channels {
   int64_t per_channel() const { return outer * inner; }
 };
 
-// Where it is given, `slot` has `count` numbers of the dtype of `like`.
+// If given, `slot` must have `count` numbers of the dtype of `like`.
 inline void check_vector(const InferContext& c, const char* slot, int64_t count, const char* like = "X") {
   if (!c.has_in(slot)) return;
   check_tensor(c, slot);
@@ -35,7 +35,7 @@ inline void check_vector(const InferContext& c, const char* slot, int64_t count,
   check_same_dtype(c, slot, like);
 }
 
-// That of what belongs to a channel or a row of X: X's, but float32 of 16-bit floats, which do not hold sums.
+// The dtype of operands per channel or row of X: that of X, but float32 for 16-bit floats, which cannot hold sums.
 inline DType dtype_of_statistics(const InferContext& c) {
   const DType dtype = c.in("X").dtype;
   return dtype_size(dtype) > 2 ? dtype : DType::kFloat32;

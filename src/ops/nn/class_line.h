@@ -15,7 +15,7 @@ struct ClassLine {
   AB_HD int64_t begin(int64_t sample) const { return sample / inner * classes * inner + sample % inner; }
   AB_HD int64_t at(int64_t sample, int64_t k) const { return begin(sample) + k * inner; }
 
-  // The largest logit and the sum of the exponentials; a NaN makes both one.
+  // The largest logit and the sum of the exponentials; a NaN makes both NaN.
   template <class T, class L> AB_HD Norm<Compute<T>> norm(const L& lanes, const T* x, Compute<T>* sum) const {
     Compute<T> top = -std::numeric_limits<Compute<T>>::infinity();
     for (int64_t k = lanes.index(); k < classes; k += lanes.count()) top = MaxOf{}(load(x[k * inner]), top);

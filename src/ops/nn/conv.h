@@ -1,4 +1,4 @@
-// The two engines of a 2-D convolution: oneDNN for float32, plain loops for float64.
+// The two implementations of a 2-D convolution: oneDNN for float32, plain loops for float64.
 #pragma once
 #include <memory>
 
@@ -10,7 +10,7 @@ namespace anabranch::nn {
 
 enum class ConvPass { kForward, kBackwardData, kBackwardFilter };
 
-// What is done to elements [begin, end) of the result as soon as they are there, by whoever computed them: to whole
+// Applied to elements [begin, end) of the result right after they have been computed, by the same worker: to whole
 // samples, or to whole channels of plain images.
 class ConvEpilogue {
  public:
@@ -19,13 +19,13 @@ class ConvEpilogue {
 };
 
 struct ConvExtras {
-  const ConvEpilogue* epilogue = nullptr;  // of kForward
-  // Not 0: the filter is the one of the last run as long as its address and this number are the same, so that it is
-  // not brought into the library's layout again.
+  const ConvEpilogue* epilogue = nullptr;  // for kForward
+  // Not 0: the filter is unchanged since the last run while its address and this number are the same, so it is not
+  // reordered to the library's layout again.
   uint64_t filter_version = 0;
 };
 
-// One pass of one kernel; keeps what the last shapes need. Operands may be rounded (float32 only). run() computes
+// One pass of one kernel; keeps state for the last shapes. Operands may be rounded (float32 only). run() computes
 //   kForward: out[images] = conv(a[images], b[filter])
 //   kBackwardData: out[images] from a = gradient of the output, b = filter
 //   kBackwardFilter: out[filter] from a = images, b = gradient of the output

@@ -23,7 +23,7 @@ struct ConvDims {
 };
 
 // Filters are [out_channels, in_channels / groups, (depth,) height, width] in both layouts of the images. kAxes: 2 for
-// images, 3 for volumes. Raises on anything that does not fit; extents may be unknown.
+// images, 3 for volumes. Raises if the extents do not match; extents may be unknown.
 template <int kAxes> ConvDims conv_dims(const ir::Op& op, const Shape& input, const Shape& filter);
 
 Shape conv_output(const ConvDims& d);

@@ -1,6 +1,6 @@
-// Convolutions of float32 through oneDNN, apart from those of ops/nn/conv_pixels.h. The batch is cut into pieces by its
-// size and the work in a sample alone. A primitive chooses its own memory layouts; operands are reordered into buffers
-// that are kept.
+// float32 convolutions by oneDNN, except those of ops/nn/conv_pixels.h. The batch is split into chunks that depend only
+// on its size and the work per sample. A primitive chooses its memory layouts; operands are reordered into buffers that
+// are kept.
 #include <algorithm>
 #include <vector>
 
@@ -28,7 +28,7 @@ void execute(const dnnl::primitive& primitive, const dnnl_exec_arg_t* args, int 
 struct Operand {
   int arg = 0;
   memory::desc user, inner;
-  dnnl::reorder reorder;  // towards the primitive for inputs, away from it for the output; empty when equal
+  dnnl::reorder reorder;  // towards the primitive for inputs, from it for the output; empty if equal
   bool converted() const { return user != inner; }
   void prepare(bool is_output) {
     if (!converted()) return;
@@ -40,14 +40,14 @@ struct Operand {
   }
 };
 
-// Memory of one operand in one piece.
+// Memory of one operand in one chunk.
 struct Bound {
   memory user, inner;
   explicit Bound(const Operand& o)
       : user(o.user, dnnl_engine(), DNNL_MEMORY_NONE),
         inner(o.inner, dnnl_engine(), o.converted() ? DNNL_MEMORY_ALLOCATE : DNNL_MEMORY_NONE) {}
   void set(const Operand& o, const float* data) {
-    // The library takes inputs by pointers to mutable data; it does not write them.
+    // The library takes inputs through pointers to mutable data, but does not write to them.
     (o.converted() ? user : inner).set_data_handle(const_cast<float*>(data));
   }
 };
@@ -99,7 +99,7 @@ class PiecePrimitive {
     }
   }
 
-  // The filter, an input of all pieces, is reordered once for all of them.
+  // The filter, an input of all chunks, is reordered once for all of them.
   void set_filter(const float* filter) {
     if (filter_.empty()) filter_.emplace_back(operands_[1]);
     filter_[0].set(operands_[1], filter);
@@ -113,7 +113,7 @@ class PiecePrimitive {
     }
   }
 
-  // b == nullptr: the filter set before.
+  // b == nullptr: keeps the filter of the previous call.
   void run(size_t slot, const float* a, const float* b, float* out) {
     Slot& s = slots_[slot];
     s.a.set(operands_[0], a);
@@ -231,9 +231,9 @@ class ConvPlan {
   ConvPass pass_;
   int64_t step_ = 0, count_ = 0;
   std::unique_ptr<PiecePrimitive> full_, last_;
-  const float* filter_ = nullptr;  // that the primitives hold, see ConvExtras
+  const float* filter_ = nullptr;  // the filter that the primitives hold, see ConvExtras
   uint64_t filter_version_ = 0;
-  std::vector<float> partial_;  // gradients of the filter by the samples of each piece
+  std::vector<float> partial_;  // gradients of the filter from the samples of each chunk
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// A convolution with what stands behind it: bias, another image, relu. They are applied to the samples that one worker
-// has computed while these are in its cache. The same bits as the ops by themselves.
+// A convolution fused with the ops after it: bias, residual, relu. They are applied to the samples that a worker has
+// computed while these are in its cache. The same bits as the separate ops.
 #include "ops/kernels/simd.h"
 #include "ops/kernels/work.h"
 #include "ops/nn/blocked.h"
@@ -13,12 +13,12 @@ class Epilogue : public ConvEpilogue {
  public:
   bool relu = false;
   const ConvDims* dims = nullptr;
-  const float *bias = nullptr, *residual = nullptr;  // null for none; a number for each channel
+  const float *bias = nullptr, *residual = nullptr;  // null: none; one number per channel
   float* out = nullptr;
 
   void finish(int64_t begin, int64_t end) const override {
     const int64_t sample = dims->out_elems(), pixels = volume(dims->window.out);
-    // Channels next to each other: all of them, a block, or one.
+    // Adjacent channels: all of them, a block, or one.
     const int64_t width = dims->channels_last ? dims->out_channels : dims->blocked_output ? channel_block() : 1;
     const int64_t run = width * pixels;
     for (int64_t at = begin; at < end; at += run) {
@@ -36,8 +36,8 @@ class Epilogue : public ConvEpilogue {
   }
 };
 
-// What elementwise_add on axis 1 takes: a vector of the channels, or of one number for all of them. Extents of 1 may
-// follow.
+// The bias that elementwise_add accepts on axis 1: a vector over the channels, or one number for all of them. Trailing
+// extents of 1 are allowed.
 void check_bias(const InferContext& c, int64_t channels) {
   if (!c.has_in("Bias")) return;
   check_tensor(c, "Bias");
@@ -48,7 +48,7 @@ void check_bias(const InferContext& c, int64_t channels) {
   AB_CHECK(fits || channels == kUnknown, ShapeMismatch, "Bias must be [{}] or [1], got {}", channels, bias.str());
 }
 
-// The bias by channel; a single number is repeated in `repeated`, which is kept for the next run.
+// The bias per channel; a single number is repeated in `repeated`, which is kept for the next run.
 const float* by_channel(const Tensor& bias, int64_t channels, std::vector<float>* repeated) {
   const float* from = bias.data<float>();
   if (bias.numel() == channels) return from;
@@ -97,19 +97,19 @@ Kernel forward(const KernelArgs& args) {
 
 AB_OP(conv2d_fusion)
     .doc("Output = activation(convolution of Input and Filter + Bias + ResidualData), see conv2d.")
-    .in("Input", "as of conv2d")
-    .in("Filter", "as of conv2d")
-    .in_optional("Bias", "[output channels], or [1] for all of them")
-    .in_optional("ResidualData", "as Output")
-    .out("Output", "as of conv2d")
+    .in("Input", "as in conv2d")
+    .in("Filter", "as in conv2d")
+    .in_optional("Bias", "[output channels], or [1] for all channels")
+    .in_optional("ResidualData", "like Output")
+    .out("Output", "as in conv2d")
     .attr<std::string>("activation", "", "relu, or empty for none",
                        [](const std::string& v) {
                          AB_CHECK(v.empty() || v == "relu" || v == "identity", Unsupported,
                                   "activation must be relu or identity, got {}", v);
                        })
-    .attr<std::vector<int32_t>>("dilations", {1, 1}, "as of conv2d")
-    .attr<int32_t>("groups", 1, "as of conv2d")
-    .attr<bool>("constant_filter", false, "nobody writes the filter while the program runs")
+    .attr<std::vector<int32_t>>("dilations", {1, 1}, "as in conv2d")
+    .attr<int32_t>("groups", 1, "as in conv2d")
+    .attr<bool>("constant_filter", false, "no op writes the filter while the program runs")
     .with(window_attrs)
     .effects(kEngineOnly)
     .traits(kRowWise | kBfloat16)
@@ -117,7 +117,7 @@ AB_OP(conv2d_fusion)
     .images({"Output", "ResidualData"}, "blocked_output")
     .flops([](const WorkContext& c) { return convolution_flops(c, c.out("Output")); })
     .infer(infer)
-    .no_grad("made when gradients are there already")
+    .no_grad("inserted after the gradients")
     .cpu<float>([](auto, const KernelArgs& args) { return forward(args); });
 
 }  // namespace

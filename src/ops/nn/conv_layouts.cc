@@ -21,13 +21,13 @@ Tag filter_tag(const ConvDims& d) {
   return flat ? Tag::goihw : Tag::goidhw;
 }
 
-// Numbers in front, then those of the axes that are there.
+// Leading numbers, then those of the existing axes.
 memory::dims dims_of(const Window& w, memory::dims front, const Extents& e) {
   front.insert(front.end(), e.begin() + static_cast<std::ptrdiff_t>(w.first()), e.end());
   return front;
 }
 
-// The end padding that the outputs actually use, which may be less than the attribute says.
+// The trailing padding that the outputs actually use, which may be less than the attribute.
 Extents used_padding(const Window& w) {
   Extents after{};
   for (size_t d = 0; d < 3; ++d) {
@@ -48,7 +48,7 @@ ConvLayouts::ConvLayouts(const ConvDims& d, int64_t n) {
   user_image = desc(images, image_tag(d, d.blocked_input));
   user_result = desc(results, image_tag(d, d.blocked_output));
   user_filter = desc(filters, filter_tag(d));
-  // Channels last are computed as they are; for other images the library may choose.
+  // Images with channels last are computed in place; for others the library may choose the layout.
   image = d.channels_last ? user_image : desc(images, Tag::any);
   result = d.channels_last ? user_result : desc(results, Tag::any);
   filter = desc(filters, Tag::any);

@@ -1,4 +1,4 @@
-// Operands and window of a convolution as oneDNN is told of them. No state; any thread.
+// Operands and window of a convolution as oneDNN descriptors. Stateless; thread-safe.
 #pragma once
 #include <dnnl.hpp>
 
@@ -6,12 +6,12 @@
 
 namespace anabranch::nn {
 
-// Of `n` samples: layouts in our tensors, and those that the library may choose.
+// For `n` samples: the layouts of our tensors, and those that the library may choose.
 struct ConvLayouts {
   dnnl::memory::desc user_image, user_filter, user_result, image, filter, result;
   dnnl::memory::dims stride, dilation, before, after;
   ConvLayouts(const ConvDims& d, int64_t n);
-  // What the library takes is bfloat16, except `out`, which it computes.
+  // The library's inputs are bfloat16; `out` keeps its type.
   void round_all_but(dnnl::memory::desc ConvLayouts::*out);
 };
 

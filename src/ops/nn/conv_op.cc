@@ -14,8 +14,7 @@ ConvDims infer_dims(const InferContext& c, const ConvForm& form) {
   check_tensor(c, "Input");
   check_same_dtype(c, "Input", "Filter");
   for (const char* slot : {"Bias", "ResidualData"}) {
-    AB_CHECK(c.op().input(slot).empty(), Unsupported, "{} belongs to fused forms; append elementwise_add instead",
-             slot);
+    AB_CHECK(c.op().input(slot).empty(), Unsupported, "{} is not supported: append elementwise_add instead", slot);
   }
   return form.dims(c.op(), c.in("Input").shape, c.in("Filter").shape);
 }
@@ -25,12 +24,12 @@ void infer_gradients(InferContext& c, const ConvForm& form) {
   check_same_dtype(c, "Input", "Output@GRAD");
   grad_as(c, "Input@GRAD", "Input");
   grad_as(c, "Filter@GRAD", "Filter");
-  AB_CHECK(!c.has_out("Bias@GRAD"), Unsupported, "Bias@GRAD belongs to fused forms");
+  AB_CHECK(!c.has_out("Bias@GRAD"), Unsupported, "Bias@GRAD is not supported");
 }
 
 using Dims = DimsOf<ConvDims, decltype(ConvForm::dims)>;
 
-// Where there is nothing to compute, results are zeros (or have no elements).
+// Without elements to compute, results are zeros (or have no elements).
 template <class T> Kernel forward(const KernelArgs& op, const ConvForm& form) {
   const auto conv =
       std::make_shared<Conv<T>>(form.transposed ? ConvPass::kBackwardData : ConvPass::kForward, operand_of(op.op()));
@@ -100,13 +99,14 @@ template <class T> Kernel queued_backward(const KernelArgs& op, const ConvForm& 
 }  // namespace
 
 std::function<void(const bool&)> refuse_fusion(const char* op) {
-  return [op](const bool& v) { AB_CHECK(!v, Unsupported, "fused forms are not offered: append an op {} instead", op); };
+  return
+      [op](const bool& v) { AB_CHECK(!v, Unsupported, "fused forms are not supported: append an op {} instead", op); };
 }
 
 void fusion_attrs(OpDef& def) {
-  def.attr<bool>("fuse_relu", false, "not offered", refuse_fusion("relu"));
-  def.attr<std::string>("fuse_activation", "", "not offered", [](const std::string& v) {
-    AB_CHECK(v.empty(), Unsupported, "fuse_activation: append an op {} instead", v);
+  def.attr<bool>("fuse_relu", false, "not supported", refuse_fusion("relu"));
+  def.attr<std::string>("fuse_activation", "", "not supported", [](const std::string& v) {
+    AB_CHECK(v.empty(), Unsupported, "fuse_activation is not supported: append an op {} instead", v);
   });
   def.ignores("fuse_alpha", 0.0f).ignores("fuse_beta", 0.0f).ignores({"is_test"});
 }
@@ -117,8 +117,8 @@ std::function<void(OpDef&)> convolution(const ConvForm& form) {
     def.with(flat ? window_attrs : volume_attrs(form.transposed ? "NCHW" : "NCDHW"));
     def.attr<std::vector<int32_t>>(
         "dilations", std::vector<int32_t>(static_cast<size_t>(form.axes), 1),
-        flat ? "steps inside the window: height, width" : "steps inside the window: depth, height, width");
-    def.attr<int32_t>("groups", 1, "independent groups of channels");
+        flat ? "dilations of the window: height, width" : "dilations of the window: depth, height, width");
+    def.attr<int32_t>("groups", 1, "number of independent groups of channels");
     def.ignores("use_cudnn", true).ignores({"use_mkldnn", "workspace_size_MB"});
     def.flops([form](const WorkContext& c) {
       return convolution_flops(c, form.transposed ? c.in("Input") : c.out("Output"));

@@ -1,5 +1,5 @@
-// Convolutions and their transposes as operators: the same slots, attributes and kernels, in which input and output of
-// the convolution change places.
+// Convolutions and transposed convolutions as operators: the same slots, attributes and kernels, with input and output
+// of the convolution swapped.
 #pragma once
 #include <functional>
 
@@ -15,14 +15,14 @@ struct ConvForm {
   Shape (*output)(const ConvDims& d);                                           // of the operator
 };
 
-// Attributes that all forms share, shape function, gradient and kernels.
+// The attributes, shape function, gradient and kernels of all forms.
 std::function<void(OpDef&)> convolution(const ConvForm& form);
 std::function<void(OpDef&)> convolution_gradient(const ConvForm& form);
 
-// Attributes of fused forms in Fluid, which are refused.
+// Attributes of Fluid's fused forms, which are rejected.
 void fusion_attrs(OpDef& def);
 
-// A fused form that would change numbers is never left out in silence.
+// A fused form that would change results is never ignored silently.
 std::function<void(const bool&)> refuse_fusion(const char* op);
 
 }  // namespace anabranch::nn

@@ -6,7 +6,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/nn/conv_pixels.cc"
 #include "hwy/foreach_target.h"
-// foreach_target.h stands first: it includes this file once for every instruction set
+// foreach_target.h must come first: it includes this file once for every instruction set
 #include "hwy/highway.h"
 #include "opdef/fused_ops.h"
 #include "ops/kernels/workspace.h"
@@ -17,15 +17,15 @@
 namespace anabranch::nn {
 namespace {
 
-constexpr int64_t kLanes = 8;  // pixels in a vector; fewer where vectors are shorter
-constexpr int64_t kBlock = 6;  // output channels at a time, at most
+constexpr int64_t kLanes = 8;  // pixels in a vector; fewer for shorter vectors
+constexpr int64_t kBlock = 6;  // maximum number of output channels at a time
 
-// One sample, as the loops see it.
+// One sample, in the form that the loops read.
 struct PixelJob {
-  const float* image;                    // what the first output of the first channel sees first
+  const float* image;                    // the first input element of the first output of the first channel
   int64_t channels, height, width;       // of a window
-  int64_t plane, row_step, column_step;  // elements from a channel, a row, a column of the window to the next
-  int64_t down;                          // elements from a row of outputs to the next, in the image
+  int64_t plane, row_step, column_step;  // distances between channels, rows and columns of the window, in elements
+  int64_t down;                          // distance between rows of outputs in the image, in elements
   int64_t out_height, out_width;
 };
 
@@ -38,7 +38,7 @@ namespace anabranch::nn {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Vectors of pixels at a time: their sums, with those of all channels of a block, stay in registers.
+// Several vectors of pixels at a time: their sums, for all channels of a block, stay in registers.
 constexpr int kVectors = HWY_TARGET <= HWY_AVX3 ? 4 : 2;
 
 // V vectors of pixels from the `first` one on, of O channels.
@@ -117,10 +117,10 @@ constexpr double kGrainFlops = 2e6;  // about 25 us of one core
 
 int64_t rounded_up(int64_t n, int64_t step) { return (n + step - 1) / step * step; }
 
-// The part of vectors of so many elements that n elements fill.
+// The fraction of vectors of this many elements that n elements fill.
 double filled(int64_t n, int64_t width) { return static_cast<double>(n) / static_cast<double>(rounded_up(n, width)); }
 
-// Output channels are shared out evenly: a last block of few channels would leave the processor waiting.
+// Output channels are divided evenly: a last block of few channels would leave the processor waiting.
 struct Blocks {
   int64_t channels, count;
   explicit Blocks(const ConvDims& d) : channels(d.out_channels), count((channels + kBlock - 1) / kBlock) {}
@@ -128,7 +128,7 @@ struct Blocks {
   int64_t size(int64_t block) const { return begin(block + 1) - begin(block); }
 };
 
-// The images as the loops read them: with the zeros around them, and so that whole vectors can be read.
+// The images in the form that the loops read: with zero padding, and so that whole vectors can be read.
 struct Frame {
   int64_t height, width;
   bool copied;
@@ -179,7 +179,7 @@ bool PixelConv::suits(const ConvDims& d) {
   const bool few = d.in_channels <= kMostChannels && d.out_channels <= kMostChannels;
   const bool blocks = d.in_channels % fused::kMostInBlock == 0 || d.out_channels % fused::kMostInBlock == 0;
   if (!plain || !few || blocks) return false;
-  constexpr int64_t kFirst = 3;  // images of so many channels are not filled up by the library
+  constexpr int64_t kFirst = 3;  // the library does not pad images of up to this many channels
   const double inputs = d.in_channels <= kFirst ? 1 : filled(d.in_channels, channel_block());
   return filled(w.out[2], kLanes) > inputs * filled(d.out_channels, channel_block());
 }

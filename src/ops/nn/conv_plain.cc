@@ -9,7 +9,7 @@ namespace {
 
 constexpr double kGrainFlops = 4e5;
 
-struct Strides {  // elements between neighbours in an image or volume
+struct Strides {  // distances between neighbours in an image or volume
   int64_t channel;
   Extents axis;
   Strides(bool channels_last, int64_t channels, const Extents& e) : channel(channels_last ? 1 : volume(e)) {
@@ -19,7 +19,7 @@ struct Strides {  // elements between neighbours in an image or volume
   int64_t at(const Extents& place) const { return place[0] * axis[0] + place[1] * axis[1] + place[2] * axis[2]; }
 };
 
-// fn(place) for the places of a volume, in the order of rows.
+// Calls fn(index) for all points of a volume, row by row.
 template <class Fn> void each_place(const Extents& e, Fn&& fn) {
   Extents at{};
   for (at[0] = 0; at[0] < e[0]; ++at[0]) {
@@ -29,7 +29,7 @@ template <class Fn> void each_place(const Extents& e, Fn&& fn) {
   }
 }
 
-// Along one axis: the outputs whose window has the input of this tap, padding left out.
+// Along one axis: the outputs whose window contains an input for this tap, without padding.
 struct Reach {
   int64_t begin, end, shift;  // input = output * stride + shift
   Reach(const Window& w, size_t d, int64_t tap) : shift(tap * w.dilation[d] - w.before[d]) {
@@ -39,7 +39,7 @@ struct Reach {
   }
 };
 
-// The products of one weight along a row: n of them, from these elements on.
+// The products of one weight along a row: n of them, starting at these elements.
 struct Run {
   int64_t image, filter, output, n;
 };
@@ -74,7 +74,7 @@ struct Steps {
         output(d.channels_last ? d.out_channels : 1) {}
 };
 
-// to[k] += from[k] * by, where k counts steps.
+// to[k] += from[k] * by, where k counts strides.
 template <class T> void add_run(const T* from, int64_t from_step, T by, int64_t n, int64_t to_step, T* to) {
   if (from_step == 1 && to_step == 1) {
     for (int64_t k = 0; k < n; ++k) to[k] += from[k] * by;

@@ -1,17 +1,17 @@
-// Convolutions in plain loops along the rows of images: for float64, the reference that the float32 kernels are
-// compared with, and for float32 where images have too few channels for the library, which fills its vectors with them.
+// Convolutions in plain loops along the rows of images: for float64, the reference for the float32 kernels, and for
+// float32 if images have too few channels for the library, which fills its vectors with them.
 #pragma once
 #include "ops/nn/conv.h"
 
 namespace anabranch::nn {
 
-// kForward or kBackwardData (see Conv::run); samples are computed side by side, each in one order.
+// kForward or kBackwardData (see Conv::run); samples are computed in parallel, each in a fixed order.
 template <class T>
 void plain_conv_images(const KernelContext& c, bool forward, const ConvDims& d, const T* a, const T* b, T* out,
                        const ConvEpilogue* epilogue);
 
-// Whether these loops are faster than the library's: with rows as long as a few vectors, and fewer channels than half
-// of one.
+// Whether these loops are faster than the library's: for rows as long as a few vectors, and fewer channels than half of
+// one.
 inline bool plain_is_faster(const ConvDims& d) {
   constexpr int64_t kFewChannels = 8, kLongRow = 16;
   return !d.channels_last && !d.blocked_input && !d.blocked_output && d.in_channels < kFewChannels &&

@@ -1,5 +1,5 @@
-// Transposed convolutions: the gradient of a convolution by its input, as a layer. Input and Output change places in
-// the ConvDims of that convolution.
+// Transposed convolutions: the gradient of a convolution with respect to its input, as a layer. Input and Output are
+// swapped in the ConvDims of that convolution.
 #include <fmt/ranges.h>
 
 #include "ops/nn/conv_op.h"
@@ -7,22 +7,23 @@
 namespace anabranch::nn::conv_transpose_op {
 namespace {
 
-// Output extents without output_size: those that the convolution would map onto the input's, the smallest ones.
+// Output extents without output_size: the smallest ones that the convolution would map to the input's.
 Extents smallest_output(const WindowAttrs& attrs, const Extents& in, const Extents& kernel, Window* w) {
   *w = resolve_window(attrs, {kUnknown, kUnknown, kUnknown}, kernel, Rounding::kFloor);
-  if (attrs.padding_algorithm == "SAME") pad_same(in, w);  // as of a convolution over the input
+  if (attrs.padding_algorithm == "SAME") pad_same(in, w);  // as for a convolution of the input
   Extents out{1, 1, 1};
   for (size_t d = w->first(); d < 3; ++d) {
     out[d] = kUnknown;
     if (in[d] < 0) continue;
     out[d] = (in[d] - 1) * w->stride[d] + w->dilation[d] * (kernel[d] - 1) + 1 - w->before[d] - w->after[d];
-    AB_CHECK(out[d] > 0, InvalidArgument, "padding {} and {} leave an output extent of {}", w->before[d], w->after[d],
-             out[d]);
+    AB_CHECK(out[d] > 0, InvalidArgument,
+             "padding must leave an output extent above 0, got padding {} and {} and extent {}", w->before[d],
+             w->after[d], out[d]);
   }
   return out;
 }
 
-// output_size chooses among the extents that the convolution maps onto the same input: less than a stride more.
+// output_size selects among the extents that the convolution maps to the same input, up to a stride above the smallest.
 void choose_output(const std::vector<int32_t>& wanted, const Window& w, Extents* out) {
   if (wanted.empty()) return;
   AB_CHECK(wanted.size() == static_cast<size_t>(w.axes), InvalidArgument, "output_size must be {} numbers, got [{}]",
@@ -73,7 +74,7 @@ void transpose(OpDef& def) {
       .source("Zeiler et al., CVPR 2010, doi:10.1109/CVPR.2010.5539957")
       .in("Input", "[N, C, H, W] float, or [N, H, W, C]")
       .in("Filter", "[C, O / groups, height, width]")
-      .in_optional("Bias", "not offered")
+      .in_optional("Bias", "not supported")
       .out("Output", "[N, O, H', W'], or [N, H', W', O]; H' = (H - 1) s - top - bottom + d (height - 1) + 1")
       .with(convolution(kForm))
       .with(fusion_attrs)

@@ -1,5 +1,5 @@
-// Normalisation by statistics that are parameters: a count, a sum and a sum of squares for each column, which the
-// optimizer moves by the "gradients" that the backward pass gives them.
+// Normalizes by statistics that are parameters: a count, a sum and a sum of squares per column, which the optimizer
+// updates by the "gradients" of the backward pass.
 #include <algorithm>
 #include <cmath>
 
@@ -64,7 +64,7 @@ template <class T> Kernel forward(const KernelArgs& op) {
   };
 }
 
-// The original lets the gradient through where the slot is not shown.
+// Fluid 1.8.5 passes the gradient where the slot is not shown.
 template <class T> void pass_gradient(KernelContext& c, const Given<T>& a, int64_t columns, T* to) {
   c.parallel_for(a.rows, 4096 / std::max<int64_t>(1, columns) + 1, [=](int64_t begin, int64_t end) {
     in_wide_vectors([=] {
@@ -179,15 +179,15 @@ AB_OP(data_norm)
     .in_optional("scale_w", "[C], with enable_scale_and_shift")
     .in_optional("bias", "[C], with enable_scale_and_shift")
     .in("X", "[N, C] float")
-    .in("BatchSize", "[C]: how many rows the statistics are of")
-    .in("BatchSum", "[C]: their sum")
-    .in("BatchSquareSum", "[C]: the sum of squares of their distances from the mean")
-    .out("Y", "as X")
+    .in("BatchSize", "[C]: number of rows of the statistics")
+    .in("BatchSum", "[C]: sum of the rows")
+    .in("BatchSquareSum", "[C]: sum of squared distances from the mean")
+    .out("Y", "like X")
     .out_intermediate("Means", "[C]")
     .out_intermediate("Scales", "[C]")
-    .attr<float>("epsilon", 1e-5f, "added to the sum of squares for each row")
-    .attr<int32_t>("slot_dim", -1, "columns of a slot, whose first one counts how often it was shown; -1: no slots")
-    .attr<bool>("enable_scale_and_shift", false, "Y is multiplied by scale_w and bias is added")
+    .attr<float>("epsilon", 1e-5f, "added to the sum of squares per row")
+    .attr<int32_t>("slot_dim", -1, "number of columns of a slot, whose first one counts its shows; -1: no slots")
+    .attr<bool>("enable_scale_and_shift", false, "multiplies Y by scale_w and adds bias")
     .ignores({"use_mkldnn"})
     .ignores("summary_decay_rate", 0.9999999f)
     .ignores("data_layout", std::string("NCHW"))
@@ -212,18 +212,18 @@ AB_OP(data_norm)
 
 AB_GRAD(data_norm)
     .doc(
-        "X@GRAD = Y@GRAD Scales. The other gradients are what a batch adds to the statistics: its rows, their sum, "
-        "their squared distances from Means plus epsilon for each; means of these over the rows that show a slot.")
+        "X@GRAD = Y@GRAD Scales. The other gradients are the contributions of a batch to the statistics: its rows, "
+        "their sum, and their squared distances from Means plus epsilon each; averaged over the rows that show a slot.")
     .in_optional("scale_w", "scale_w of data_norm")
     .in_optional("bias", "bias of data_norm")
     .in("X", "X of data_norm")
     .in("Means", "Means of data_norm")
     .in("Scales", "Scales of data_norm")
-    .in("Y@GRAD", "as Y")
-    .out_named_only("BatchSize", "[C]: as it is")
-    .out_named_only("BatchSum", "[C]: as it is")
-    .out_named_only("BatchSquareSum", "[C]: as it is")
-    .out_optional("X@GRAD", "as X")
+    .in("Y@GRAD", "like Y")
+    .out_named_only("BatchSize", "[C]: unchanged")
+    .out_named_only("BatchSum", "[C]: unchanged")
+    .out_named_only("BatchSquareSum", "[C]: unchanged")
+    .out_optional("X@GRAD", "like X")
     .out_optional("BatchSize@GRAD", "[C]")
     .out_optional("BatchSum@GRAD", "[C]")
     .out_optional("BatchSquareSum@GRAD", "[C]")

@@ -1,4 +1,4 @@
-// Normalisation by statistics that are parameters, on devices: "data_norm", with "_grad".
+// Normalization by statistics that are parameters, on devices: "data_norm", with "_grad".
 #include <cmath>
 
 #include "ops/device/args_rows.h"
@@ -48,7 +48,7 @@ struct DataNorm {
 
 struct DataNormGrad {
   using Args = DataNormArgs;
-  template <class T> struct Gains {  // what a batch adds to the statistics of a column
+  template <class T> struct Gains {  // contributions of a batch to the statistics of a column
     NormSlots slots;
     const T *x, *means, *scales, *dy;
     T *dsize, *dsum, *dsquare, *dscale_w, *dbias;
@@ -88,7 +88,7 @@ struct DataNormGrad {
       if (to) store(to + k, static_cast<Compute<T>>(v));
     }
   };
-  template <class T> struct OfX {  // where the slot is not shown, too, as in the original
+  template <class T> struct OfX {  // also where the slot is not shown, as in Fluid 1.8.5
     const T *dy, *scales, *scale_w;
     T* dx;
     int64_t columns;

@@ -6,7 +6,7 @@
 
 namespace anabranch::nn {
 
-// With slots the first column of each counts how often the slot was shown: where it is 0 the slot says nothing.
+// With slots, the first column of each slot counts its shows: if it is 0, the slot is ignored.
 inline constexpr double kShown = 1e-7;
 
 struct ColumnSlots {
@@ -30,14 +30,14 @@ template <class T> void normalize_row(const ColumnSlots& slots, const T* x, cons
   }
 }
 
-// What the gradient reads. w may be null.
+// Inputs of the gradient. w may be null.
 template <class T> struct Given {
   const T *x, *mean, *scale, *w, *dy;
   T epsilon;
   int64_t rows;
 };
 
-// Sums over the rows of a strip of columns, row after row: what lies side by side is read together.
+// Sums over the rows of a strip of columns, row by row: adjacent columns are read together.
 template <class T> struct Strip {
   static constexpr int64_t kColumns = 64;
   int64_t first, n;

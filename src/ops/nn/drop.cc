@@ -19,12 +19,12 @@ DropOptions::DropOptions(const ir::Op& op) : on(op.attr<bool>("drops")) {
 }
 
 void drop_attrs(OpDef& def) {
-  def.attr<bool>("drops", false, "elements are dropped, as op dropout does it with the attributes below")
-      .attr<float>("dropout_prob", 0.0f, "as of dropout", within("dropout_prob", 0.0f, 1.0f))
-      .attr<bool>("is_test", false, "as of dropout")
-      .attr<bool>("fix_seed", false, "as of dropout")
-      .attr<int32_t>("seed", 0, "as of dropout")
-      .attr<std::string>("dropout_implementation", "downgrade_in_infer", "as of dropout");
+  def.attr<bool>("drops", false, "drops elements like op dropout with the attributes below")
+      .attr<float>("dropout_prob", 0.0f, "as in dropout", within("dropout_prob", 0.0f, 1.0f))
+      .attr<bool>("is_test", false, "as in dropout")
+      .attr<bool>("fix_seed", false, "as in dropout")
+      .attr<int32_t>("seed", 0, "as in dropout")
+      .attr<std::string>("dropout_implementation", "downgrade_in_infer", "as in dropout");
 }
 
 RandomKey drop_key(const KernelArgs& op) {

@@ -1,4 +1,4 @@
-// Elements dropped at random.
+// Drops elements at random.
 #include "base/flags.h"
 #include "ops/declare/attr_checks.h"
 #include "ops/declare/declare.h"
@@ -22,7 +22,7 @@ struct Options {
       : rate(op.attr<float>("dropout_prob")),
         is_test(op.attr<bool>("is_test")),
         upscale(op.attr<std::string>("dropout_implementation") == kUpscale) {}
-  // What a kept element is multiplied by; 0 when none is kept.
+  // Factor for kept elements; 0 if none is kept.
   float kept() const { return !upscale ? 1.0f : rate == 1.0f ? 0.0f : 1.0f / (1.0f - rate); }
   float in_test() const { return upscale ? 1.0f : 1.0f - rate; }
 };
@@ -36,7 +36,7 @@ void infer(InferContext& c) {
   }
 }
 
-// Steps and replicas differ, with a given seed too: a mask that stays drops the same units for good.
+// Masks differ between steps and replicas, even with a given seed: a constant mask would drop the same units forever.
 RandomKey key_of(const KernelArgs& op) {
   RandomKey key = op.random();
   key.repeats = op.attr<bool>("fix_seed") && Flags::exact_fluid();
@@ -107,18 +107,18 @@ template <class T> Kernel forward_on_device(const KernelArgs& op) {
 
 AB_OP(dropout)
     .doc(
-        "In training each element is dropped (becomes 0) with probability dropout_prob. downgrade_in_infer keeps the "
-        "others as they are and multiplies by 1 - dropout_prob in tests; upscale_in_train divides the kept ones by "
-        "1 - dropout_prob and changes nothing in tests.")
+        "In training each element is dropped (set to 0) with probability dropout_prob. downgrade_in_infer keeps the "
+        "others unchanged and multiplies by 1 - dropout_prob in tests; upscale_in_train divides the kept ones by 1 - "
+        "dropout_prob and changes nothing in tests.")
     .source("Srivastava et al., JMLR 15, 2014")
     .in("X", "[...] float")
     .in_optional("Seed", "[1] int, instead of the attribute seed")
-    .out("Out", "as X")
-    .out_intermediate("Mask", "as X, uint8: 1 where the element was kept")
+    .out("Out", "like X")
+    .out_intermediate("Mask", "like X, uint8: 1 where the element was kept")
     .attr<float>("dropout_prob", 0.5f, "probability of dropping, 0 to 1", within("dropout_prob", 0.0f, 1.0f))
-    .attr<bool>("is_test", false, "nothing is dropped")
-    .attr<bool>("fix_seed", false, "use the attribute seed: the same masks in every process")
-    .attr<int32_t>("seed", 0, "of the mask when fix_seed")
+    .attr<bool>("is_test", false, "drops nothing")
+    .attr<bool>("fix_seed", false, "uses the attribute seed: the same masks in every process")
+    .attr<int32_t>("seed", 0, "seed of the mask, if fix_seed")
     .attr<std::string>("dropout_implementation", "downgrade_in_infer", "downgrade_in_infer or upscale_in_train",
                        one_of("dropout_implementation", {"downgrade_in_infer", kUpscale}))
     .effects(kRandom)

@@ -1,4 +1,4 @@
-// Normalisation of each sample over groups of channels; a group of one channel is instance normalisation.
+// Normalizes each sample over groups of channels; a group of one channel is instance normalization.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -15,7 +15,7 @@
 namespace anabranch::nn::group_norm_op {
 namespace {
 
-// ---- what the two types differ in
+// ---- the differences of the two types
 
 struct Form {
   const char *mean, *variance;  // output slots
@@ -75,10 +75,10 @@ template <class T> Kernel forward(const KernelArgs& op, const Form& form) {
   };
 }
 
-// What a gradient is made from.
+// Inputs of a gradient.
 struct Source {
   bool centered, of_y;
-  // Group normalisation without a scale has a wrong gradient in the original, which starts from Y alone.
+  // In Fluid 1.8.5, which uses only Y, the gradient of group norm without a scale is wrong.
   Source(const KernelArgs& op, const Form& form)
       : centered(form.inverse || op.in("Scale") || !Flags::exact_fluid()),
         of_y(!form.inverse && (!op.in("X") || !op.in(form.mean) || Flags::exact_fluid())) {}
@@ -110,7 +110,7 @@ template <class T> Kernel backward(const KernelArgs& op, const Form& form) {
   };
 }
 
-// What both kernels of devices take.
+// The arguments of both device kernels.
 device::GroupNormArgs group_norm_args(const GroupDims& d, float epsilon, const Form& form) {
   device::GroupNormArgs a{};
   a.samples = d.samples, a.channels = d.channels, a.inner = d.inner, a.groups = d.groups;
@@ -181,7 +181,7 @@ void infer_backward(InferContext& c, const Form& form) {
 auto forward_of(const Form& form) {
   return [form](OpDef& def) {
     def.in("X", "[N, C, ...] or [N, ..., C] float, two to five axes");
-    def.in_optional("Scale", "[C]").in_optional("Bias", "[C]").out("Y", "as X");
+    def.in_optional("Scale", "[C]").in_optional("Bias", "[C]").out("Y", "like X");
     def.out_intermediate(form.mean, "of each group of each sample");
     def.out_intermediate(form.variance, form.inverse ? "1 / sqrt(variance + epsilon)" : "of each group of each sample");
     def.attr<float>("epsilon", 1e-5f, "keeps the quotient finite");
@@ -204,22 +204,24 @@ auto backward_of(const Form& form) {
 }
 
 AB_OP(group_norm)
-    .doc("Y = (X - mean) / sqrt(variance + epsilon) Scale + Bias, statistics over each group of channels of a sample.")
+    .doc(
+        "Y = (X - mean) / sqrt(variance + epsilon) Scale + Bias, with statistics over each group of channels of a "
+        "sample.")
     .source("Wu & He, ECCV 2018, arXiv:1803.08494")
     .with(forward_of(kGroup))
     .attr<int32_t>("groups", 1, "a divisor of C")
     .attr<std::string>("data_layout", "NCHW", "NCHW or NHWC", one_of("data_layout", {"NCHW", "NHWC"}))
     .traits(kRowWise)
     .grad_reads({"X", "Scale", "Bias"}, {"Y", "Mean", "Variance"});
-// The gradient takes Y, as the original's; X and Mean, where they are given, are the better source: they know xhat
-// where Scale is 0.
+// The gradient uses Y, like that of Fluid 1.8.5; X and Mean, if given, are more accurate: they determine xhat where
+// Scale is 0.
 AB_GRAD(group_norm)
     .in_optional("X", "X of group_norm")
     .in_optional("Mean", "Mean of group_norm")
     .with(backward_of(kGroup));
 
 AB_OP(instance_norm)
-    .doc("Y = (X - mean) / sqrt(variance + epsilon) Scale + Bias, statistics over each channel of a sample.")
+    .doc("Y = (X - mean) / sqrt(variance + epsilon) Scale + Bias, with statistics over each channel of a sample.")
     .source("Ulyanov et al., arXiv:1607.08022")
     .with(forward_of(kInstance))
     .grad_reads({"X", "Scale"}, {"SavedMean", "SavedVariance"});

@@ -1,5 +1,4 @@
-// Normalisation of each sample over groups of channels on devices: "group_norm", "group_norm_grad"; a group of one
-// channel is instance normalisation.
+// Group normalization on devices: "group_norm", "group_norm_grad"; a group of one channel is instance normalization.
 #include <cmath>
 
 #include "ops/device/args_rows.h"
@@ -19,12 +18,12 @@ struct GroupDims {  // a sample as [channels, inner], or [inner, channels] with 
   AB_HD int64_t width() const { return groups ? channels / groups : 0; }  // channels of a group
   AB_HD int64_t count() const { return width() * inner; }                 // elements of a group
   AB_HD int64_t channel(int64_t g, int64_t i) const { return g * width() + (last ? i % width() : i / inner); }
-  // Element i of group `row`, counted through all samples.
+  // Element i of group `row`, numbered through all samples.
   AB_HD int64_t at(int64_t row, int64_t i) const {
     const int64_t base = row / groups * channels * inner, first = row % groups * width();
     return last ? base + i / width() * channels + first + i % width() : base + first * inner + i;
   }
-  // Element i of a channel, counted through all samples.
+  // Element i of a channel, numbered through all samples.
   AB_HD int64_t in_channel(int64_t channel, int64_t i) const {
     const int64_t sample = i / inner, place = i % inner, base = sample * channels * inner;
     return last ? base + place * channels + channel : base + channel * inner + place;
@@ -97,7 +96,7 @@ struct GroupNormGrad {
       const C v = load(variance[row]);
       return flags & kInverseDeviation ? v : 1 / std::sqrt(v + epsilon);
     }
-    // xhat of X, or of Y where that is all there is; then a scale of 0 has wiped it out.
+    // xhat from X, or from Y if X is not given; then a scale of 0 has erased it.
     AB_HD C hat(int64_t row, int64_t at, int64_t channel, C inv) const {
       if (!(flags & kFromNormalized)) return (load(x[at]) - (mean ? load(mean[row]) : 0)) * inv;
       const C value = load(x[at]) - (bias ? load(bias[channel]) : 0);

@@ -1,4 +1,4 @@
-// One group of channels of one sample: its normalisation and the gradient of it.
+// Normalization of one group of channels of one sample, and its gradient.
 #pragma once
 #include <cmath>
 
@@ -7,7 +7,7 @@
 
 namespace anabranch::nn {
 
-// A sample as [channels, inner], or [inner, channels] with the channels last; channels in `groups` equal parts.
+// A sample as [channels, inner], or [inner, channels] with the channels last; channels in `groups` equal groups.
 struct GroupDims {
   int64_t samples, channels, inner, groups;
   bool last;
@@ -28,11 +28,11 @@ struct GroupDims {
 };
 
 template <class T> struct GroupSlots {
-  const T *x, *scale, *bias, *dy, *normalized;  // normalized: Y in a gradient that was given no X
+  const T *x, *scale, *bias, *dy, *normalized;  // normalized: Y, for a gradient without X
   T *y, *mean, *variance, *dx, *dscale, *dbias;
 };
 
-// Channels first: a group is one run of memory.
+// Channels first: a group is contiguous.
 template <class T>
 void normalize_channels(const GroupDims& d, const GroupSlots<T>& s, T epsilon, bool inverse, int64_t n, int64_t g) {
   const T* x = s.x + d.at(n, g, 0);
@@ -66,14 +66,14 @@ void normalize(const GroupDims& d, const GroupSlots<T>& s, T epsilon, bool inver
   s.variance[n * d.groups + g] = inverse ? inv : variance;
 }
 
-// xhat of X, or of Y where that is all there is; then a scale of 0 has wiped it out.
+// xhat from X, or from Y if X is not given; then a scale of 0 has erased it.
 template <class T> T normalized(const GroupSlots<T>& s, T mean, T inv, int64_t at, int64_t channel) {
   if (!s.normalized) return (s.x[at] - mean) * inv;
   const T value = s.normalized[at] - (s.bias ? s.bias[channel] : T{0});
   return s.scale && s.scale[channel] != 0 ? value / s.scale[channel] : value;
 }
 
-// dx = inv (h - mean(h) - xhat mean(h xhat)) with h = dy scale. `centered` false leaves mean(h) out.
+// dx = inv (h - mean(h) - xhat mean(h xhat)) with h = dy scale. If `centered` is false, mean(h) is omitted.
 template <class T>
 void differentiate(const GroupDims& d, const GroupSlots<T>& s, bool centered, T inv, int64_t n, int64_t g) {
   const T count = static_cast<T>(d.count()), mean = s.mean ? s.mean[n * d.groups + g] : T{0};

@@ -1,5 +1,4 @@
-// Normalisation of each channel and its activation, of which the gradient is found from the result alone: X may be
-// overwritten.
+// Normalizes each channel and applies an activation; the gradient needs only the result, so X may be overwritten.
 #include "ops/nn/batch_norm.h"
 
 namespace anabranch::nn::inplace_abn_op {
@@ -16,7 +15,7 @@ Act activation(const ir::Op& op) {
   return name == "leaky_relu" ? Act::kLeakyRelu : name == "elu" ? Act::kElu : Act::kNone;
 }
 
-// An activation, its inverse, and its derivative at what it gave.
+// An activation, its inverse, and its derivative as a function of its result.
 template <class T> struct Activation {
   Act act;
   T alpha;
@@ -45,7 +44,7 @@ template <class T> Kernel forward(const KernelArgs& op) {
   };
 }
 
-// With what Y is before the activation, n = Scale x + Bias where x is X normalised, the gradient is that of batch_norm.
+// With Y before the activation, n = Scale x + Bias where x is the normalized X, the gradient is that of batch_norm.
 template <class T> struct Backward {
   In y, scale, bias, dy, saved_variance, variance;
   Out dx, dscale, dbias;
@@ -148,8 +147,8 @@ void differentiate(GradContext& g) {
 
 AB_OP(inplace_abn)
     .doc(
-        "batch_norm and an activation: none, leaky_relu (alpha Y where Y < 0) or elu (alpha (exp(Y) - 1) there). The "
-        "gradient reads Y and not X.")
+        "batch_norm followed by an activation: none, leaky_relu (alpha Y where Y < 0) or elu (alpha (exp(Y) - 1) where "
+        "Y < 0). The gradient reads Y instead of X.")
     .source("Rota Bulò et al., CVPR 2018, arXiv:1712.02616")
     .in("X", "[N, C], [N, C, ...], or [N, ..., C] with data_layout NHWC")
     .in("Scale", "[C], without zeros")
@@ -157,7 +156,7 @@ AB_OP(inplace_abn)
     .in("Mean", "[C]: moving mean")
     .in("Variance", "[C]: moving variance")
     .in_optional("MomentumTensor", "[1] float32, instead of the attribute momentum")
-    .out("Y", "as X, of which it may have the memory")
+    .out("Y", "like X, which it may alias")
     .out("MeanOut", "Mean, updated in place")
     .out("VarianceOut", "Variance, updated in place")
     .frozen_by("is_test")
@@ -166,26 +165,26 @@ AB_OP(inplace_abn)
     .out_intermediate("SavedVariance", "[C]: 1 / sqrt(variance + epsilon) of the variance used")
     .out_optional("ReserveSpace", "empty")
     .may_share("X", "Y")
-    .attr<bool>("is_test", false, "normalise by the moving statistics")
-    .attr<float>("momentum", 0.9f, "share of the old moving statistics")
+    .attr<bool>("is_test", false, "normalizes by the moving statistics")
+    .attr<float>("momentum", 0.9f, "weight of the old moving statistics")
     .attr<float>("epsilon", 1.0e-5f, "keeps the quotient finite", within("epsilon", 0.0f, 0.001f))
     .with(layout_attr)
     .attr<std::string>("activation", "", "identity, leaky_relu or elu",
                        one_of("activation", {"", "identity", "leaky_relu", "elu"}))
-    .attr<float>("alpha", 0.1f, "of the activation")
+    .attr<float>("alpha", 0.1f, "parameter of the activation")
     .ignores({"use_mkldnn"})
     .ignores("use_sync_bn", false)
-    .attr<bool>("fuse_with_relu", false, "not offered",
-                [](bool v) { AB_CHECK(!v, Unsupported, "fuse_with_relu: append an op relu instead"); })
-    .attr<bool>("use_global_stats", false, "normalise by the moving statistics, in training too")
-    .attr<bool>("trainable_statistics", false, "with is_test: use the batch's statistics nevertheless")
+    .attr<bool>("fuse_with_relu", false, "not supported",
+                [](bool v) { AB_CHECK(!v, Unsupported, "fuse_with_relu is not supported: append an op relu instead"); })
+    .attr<bool>("use_global_stats", false, "normalizes by the moving statistics in training, too")
+    .attr<bool>("trainable_statistics", false, "with is_test: uses the statistics of the batch anyway")
     .traits(kRowWise)
     .infer(infer)
     .grad(differentiate)
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
 
 AB_GRAD(inplace_abn)
-    .doc("Gradients of inplace_abn by X, Scale and Bias, from Y.")
+    .doc("Gradients of inplace_abn with respect to X, Scale and Bias, from Y.")
     .in("Y", "Y of inplace_abn")
     .in("Scale", "[C]")
     .in("Bias", "[C]")
@@ -193,8 +192,8 @@ AB_GRAD(inplace_abn)
     .in("SavedVariance", "[C]: inverse deviations")
     .in_optional("Mean", "[C], with use_global_stats")
     .in_optional("Variance", "[C], with use_global_stats")
-    .in("Y@GRAD", "as Y")
-    .out("X@GRAD", "as Y")
+    .in("Y@GRAD", "like Y")
+    .out("X@GRAD", "like Y")
     .out("Scale@GRAD", "[C]")
     .out("Bias@GRAD", "[C]")
     .infer(infer_grad)

@@ -1,4 +1,4 @@
-// Normalisation of each row by itself.
+// Normalizes each row separately.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -18,7 +18,7 @@ namespace {
 constexpr int64_t kGrain = 4096;
 constexpr int64_t kMaxPieces = 16;
 
-struct Dims {  // rows are normalised one by one
+struct Dims {  // rows are normalized one by one
   int64_t rows, width;
   Dims(const Shape& s, int begin) : rows(s.numel(0, begin)), width(s.numel(begin, s.rank())) {}
   int64_t grain() const { return kGrain / std::max<int64_t>(1, width) + 1; }
@@ -51,7 +51,7 @@ void infer_grad(InferContext& c) {
   for (const char* slot : {"Scale", "Bias"}) check_statistics(c, slot, width);
   for (const char* slot : {"Mean", "Variance"}) check_statistics(c, slot, rows);
   grad_as(c, "X@GRAD", "X");
-  for (const std::string slot : {"Scale", "Bias"}) {  // which have a gradient where they are not given, too
+  for (const std::string slot : {"Scale", "Bias"}) {  // they have a gradient even if they are not given
     if (c.has_out(slot + "@GRAD"))
       c.set_out(slot + "@GRAD", c.has_in(slot) ? c.in(slot).shape : Shape{width}, dtype_of_statistics(c));
   }
@@ -84,7 +84,7 @@ template <class T> struct Backward {
   Out dx, dscale, dbias;
   T epsilon;
   int axis;
-  std::vector<double> partial;  // for each piece of rows: sums of dy xhat, then of dy
+  std::vector<double> partial;  // per chunk of rows: sums of dy xhat, then of dy
 
   explicit Backward(const KernelArgs& op)
       : x(op.in("X")),
@@ -115,7 +115,7 @@ template <class T> struct Backward {
     if (c.wants(dscale) || c.wants(dbias)) grad_vectors(c, d, data, g, m, v);
   }
 
-  // Pieces of rows depend on their number alone; their sums are added in order.
+  // Chunks of rows depend only on their number; their sums are added in order.
   void grad_vectors(KernelContext& c, const Dims& d, const T* data, const T* g, const T* m, const T* v) {
     const int64_t step = std::max((d.rows + kMaxPieces - 1) / kMaxPieces, d.grain());
     const int64_t pieces = std::max<int64_t>(1, (d.rows + step - 1) / step);
@@ -143,7 +143,7 @@ template <class T> struct Backward {
   }
 };
 
-// By "layer_norm" or "layer_norm_grad", whose operands have slots of other names.
+// By "layer_norm" or "layer_norm_grad", whose operands have other slot names.
 template <class T> Kernel forward_on_device(const KernelArgs& op) {
   return [kernel = device::kernel_of<T>("layer_norm"), epsilon = static_cast<double>(op.attr<float>("epsilon")),
           axis = op.attr<int32_t>("begin_norm_axis"), x = op.in("X"), scale = op.in("Scale"), bias = op.in("Bias"),
@@ -186,13 +186,13 @@ AB_OP(layer_norm)
         "begin_norm_axis on.")
     .source("Ba, Kiros & Hinton 2016, arXiv:1607.06450")
     .in("X", "[...] float, at least 2 axes")
-    .in_optional("Scale", "[product of the normalised extents]; 1 when absent")
-    .in_optional("Bias", "as Scale; 0 when absent")
-    .out("Y", "as X")
+    .in_optional("Scale", "[product of the normalized extents]; 1 if not given")
+    .in_optional("Bias", "like Scale; 0 if not given")
+    .out("Y", "like X")
     .out_intermediate("Mean", "[product of the other extents]")
-    .out_intermediate("Variance", "as Mean")
+    .out_intermediate("Variance", "like Mean")
     .attr<float>("epsilon", 1.0e-5f, "keeps the quotient finite", within("epsilon", 0.0f, 0.001f))
-    .attr<int32_t>("begin_norm_axis", 1, "the first axis that is normalised, at least 1")
+    .attr<int32_t>("begin_norm_axis", 1, "first axis that is normalized, at least 1")
     .traits(kRowWise)
     .infer(infer)
     .grad_reads({"X", "Scale", "Bias"}, {"Mean", "Variance"})
@@ -202,11 +202,11 @@ AB_OP(layer_norm)
     });
 
 AB_GRAD(layer_norm)
-    .doc("Gradients of layer_norm by X, Scale and Bias.")
+    .doc("Gradients of layer_norm with respect to X, Scale and Bias.")
     .grad(second_order::through([](second_order::Ops& o) {
       const int rank = o.rank(o.in("X")), begin = o.attr<int32_t>("begin_norm_axis");
       AB_CHECK(begin == rank - 1, Unsupported,
-               "layer_norm: only over the last axis there is a gradient of second order, begin_norm_axis is {} of {}",
+               "layer_norm: second-order gradients are supported only over the last axis, got begin_norm_axis {} of {}",
                begin, rank);
       normalised_gradient(o, {{begin}, axes_without(rank, begin, begin), begin, o.attr<float>("epsilon")});
     }))

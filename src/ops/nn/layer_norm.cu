@@ -1,4 +1,4 @@
-// Normalisation of each row by itself on devices: "layer_norm", "layer_norm_grad".
+// Normalizes each row separately, on devices: "layer_norm", "layer_norm_grad".
 #include <cmath>
 
 #include "ops/device/args_rows.h"
@@ -170,7 +170,7 @@ struct LayerNormGrad {
         },
         o.x, o.dy, o.scale, dx);
   }
-  // The sums of a column of dy xhat and of dy, with one look at both.
+  // The column sums of dy xhat and of dy, in one pass.
   template <class T, int kColumns> struct Columns {
     using Wide = double;
     static constexpr int kPack = kColumns, kSums = 2, kAtOnce = 4;

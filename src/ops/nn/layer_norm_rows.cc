@@ -3,7 +3,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/nn/layer_norm_rows.cc"
 #include "hwy/foreach_target.h"
-// foreach_target.h stands first: it includes this file once for every instruction set
+// foreach_target.h must come first: it includes this file once for every instruction set
 #include <cmath>
 
 #include "hwy/highway.h"
@@ -17,7 +17,7 @@ using D = simd::HWY_NAMESPACE::SumTag;
 using V = hn::Vec<D>;
 using simd::HWY_NAMESPACE::sum_of;
 
-// Plain loops, which the compiler turns into vectors of this instruction set.
+// Plain loops, which the compiler vectorizes for this instruction set.
 void NormalizeRow(const float* x, const float* scale, const float* bias, int64_t width, float epsilon, float* y,
                   float* mean, float* variance) {
   const D d;

@@ -1,4 +1,4 @@
-// Normalisation of each element by its neighbours in other channels.
+// Normalizes each element by its neighbours in other channels.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -12,7 +12,7 @@
 namespace anabranch::nn::lrn_op {
 namespace {
 
-// Channels [first, end) around channel k, `n` of them, cut at the ends.
+// Channels [first, end) around channel k, `n` of them, clipped at the ends.
 struct Window {
   int64_t first, end;
   Window(int64_t k, int64_t n, int64_t channels)
@@ -33,11 +33,11 @@ template <class T> struct Rule {
 
 constexpr int64_t kTile = 256;
 
-// The sums over windows of term(place), for all places: fn(first, count, sums) for runs of them.
+// The sums over windows of term(index), for all elements: calls fn(first, count, sums) for runs of them.
 template <class T, class Term, class Fn>
 void each_window(const KernelContext& c, const Channels& d, int64_t n, Term&& term, Fn&& fn) {
   if (d.outer * d.channels * d.inner == 0) return;
-  const bool last = d.inner == 1;  // runs go along the channels, else along the elements of one
+  const bool last = d.inner == 1;  // runs go along the channels, else along the elements of one channel
   const int64_t lines = last ? d.outer : d.outer * d.channels, width = last ? d.channels : d.inner;
   c.parallel_for(lines, kMathGrain / std::max<int64_t>(1, width) + 1, [&](int64_t begin, int64_t end) {
     T sums[kTile];
@@ -63,7 +63,7 @@ void each_window(const KernelContext& c, const Channels& d, int64_t n, Term&& te
   });
 }
 
-// By roots for the usual beta of 3/4, by vectors where there are some; NaN for what is below 0, -infinity included.
+// By square roots for the usual beta of 3/4, vectorized if possible; NaN for negative numbers, including -infinity.
 template <class T> void powers_of_positive(const T* x, T beta, int64_t n, T* out) {
   if (beta == T(0.75)) {
     for (int64_t i = 0; i < n; ++i) {
@@ -90,7 +90,7 @@ template <class T> void negative_powers(const T* x, T beta, int64_t n, T* out) {
   }
 }
 
-// What both kernels of devices take, by the names of their slots.
+// The arguments of both device kernels, by their slot names.
 device::LrnArgs lrn_args(const Rule<double>& rule, const Tensor& x) {
   const Channels d(x.shape(), rule.last);
   device::LrnArgs a{};
@@ -105,13 +105,13 @@ AB_OP(lrn)
     .doc("MidOut = k + alpha times the sum of X^2 over n neighbouring channels; Out = X / MidOut^beta.")
     .source("Krizhevsky et al., NIPS 2012")
     .in("X", "[N, C, H, W] or [N, H, W, C] float")
-    .out("Out", "as X")
-    .out("MidOut", "as X")
-    .attr<int32_t>("n", 5, "channels in a sum, an odd number",
+    .out("Out", "like X")
+    .out("MidOut", "like X")
+    .attr<int32_t>("n", 5, "number of channels in a sum, an odd number",
                    [](int32_t v) {
                      AB_CHECK(v >= 1 && v % 2 == 1, InvalidArgument, "n must be an odd number, got {}", v);
                    })
-    .attr<float>("k", 2.0f, "keeps the divisor away from 0")
+    .attr<float>("k", 2.0f, "constant that keeps the divisor from 0")
     .attr<float>("alpha", 0.0001f, "weight of the sum")
     .attr<float>("beta", 0.75f, "exponent")
     .attr<std::string>("data_format", "AnyLayout", "NHWC: channels last; else they are axis 1")

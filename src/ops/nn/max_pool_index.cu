@@ -1,4 +1,4 @@
-// Largest elements of windows with their places on devices: "max_pool_index", "max_pool_index_grad".
+// Maxima of windows with their indices on devices: "max_pool_index", "max_pool_index_grad".
 #include <limits>
 
 #include "ops/device/args_vision.h"
@@ -7,7 +7,7 @@
 
 namespace anabranch::device {
 
-// As in the original a NaN is passed over, and a window without elements gives the lowest float32 and -1.
+// As in Fluid 1.8.5, NaN is skipped, and a window without elements gives the lowest float32 and -1.
 struct MaxPoolIndex {
   using Args = PoolIndexArgs;
   template <class T> struct Body {

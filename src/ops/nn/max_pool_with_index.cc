@@ -1,4 +1,4 @@
-// Largest elements of windows of images and volumes, with their places.
+// Maxima of windows of images and volumes, with their indices.
 #include <limits>
 
 #include "ops/declare/declare.h"
@@ -42,8 +42,8 @@ template <int kAxes> void infer(InferContext& c) {
   c.set_out("Mask", d.output_shape(), DType::kInt32);
 }
 
-// The largest element of a window and its place. As in the original a NaN is passed over, and a window without
-// elements gives the lowest float32 and -1.
+// The maximum of a window and its index. As in Fluid 1.8.5, NaN is skipped, and a window without elements gives the
+// lowest float32 and -1.
 template <class T>
 void largest(const PoolDims& d, const std::array<PoolDims::Range, 3>& r, const T* x, T* out, int32_t* at) {
   *out = static_cast<T>(std::numeric_limits<float>::lowest());
@@ -73,7 +73,7 @@ template <class T> void pool_plane(const PoolDims& d, const T* x, T* out, int32_
   }
 }
 
-// What the kernels of devices take of the windows; an image is a volume with one layer.
+// The window arguments of device kernels; an image is a volume with one layer.
 device::PoolIndexArgs pool_args(const PoolDims& d) {
   device::PoolIndexArgs a{};
   const Window& w = d.window;
@@ -92,13 +92,13 @@ device::PoolIndexArgs pool_args(const PoolDims& d) {
 }
 
 template <int kAxes> void pool(OpDef& def) {
-  def.out("Out", "[N, C, ...], the largest element of each window")
-      .out("Mask", "as Out, int32: the place of that element in its image or volume; -1: the window has none")
-      .required_attr("ksize", AttrType::kInts, "extents of the window, or of the output when adaptive")
+  def.out("Out", "[N, C, ...], the maximum of each window")
+      .out("Mask", "like Out, int32: the index of that element in its image or volume; -1: the window has none")
+      .required_attr("ksize", AttrType::kInts, "extents of the window, or of the output if adaptive")
       .attr<bool>("global_pooling", false, "the window is the whole image")
-      .attr<bool>("adaptive", false, "windows share the image out evenly")
-      .attr<Ints>("strides", Ints(kAxes, 1), "from window to window")
-      .attr<Ints>("paddings", Ints(kAxes, 0), "before and after the image on each axis")
+      .attr<bool>("adaptive", false, "windows divide the image evenly")
+      .attr<Ints>("strides", Ints(kAxes, 1), "strides of the window")
+      .attr<Ints>("paddings", Ints(kAxes, 0), "padding before and after the image on each axis")
       .traits(kRowWise)
       .infer(infer<kAxes>)
       .grad_reads({"X"}, {"Mask"})
@@ -144,7 +144,7 @@ template <int kAxes> Kernel pool_gradient_on_device(auto tag, const KernelArgs& 
 }
 
 template <int kAxes> void pool_gradient(OpDef& def) {
-  def.doc("X@GRAD = the sum of Out@GRAD over the windows of which an element is the largest.")
+  def.doc("X@GRAD = the sum of Out@GRAD over the windows whose maximum an element is.")
       .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
         using T = typename decltype(tag)::type;
         return [mask = op.in("Mask"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
@@ -156,7 +156,8 @@ template <int kAxes> void pool_gradient(OpDef& def) {
           c.parallel_for(x[0] * x[1], kCheapGrain / (in + 1) + 1, [=](int64_t begin, int64_t end) {
             std::fill(to + begin * in, to + end * in, T{0});
             for (int64_t o = begin * outs; o < end * outs; ++o) {
-              AB_CHECK(at[o] >= -1 && at[o] < in, InvalidArgument, "Mask must hold places below {}, got {}", in, at[o]);
+              AB_CHECK(at[o] >= -1 && at[o] < in, InvalidArgument, "Mask must hold indices below {}, got {}", in,
+                       at[o]);
               if (at[o] >= 0) to[o / outs * in + at[o]] += from[o];
             }
           });
@@ -165,7 +166,7 @@ template <int kAxes> void pool_gradient(OpDef& def) {
 }
 
 AB_OP(max_pool2d_with_index)
-    .doc("Largest element of each window of an image, and its place.")
+    .doc("Out = the maximum of each window of an image; Mask = its index.")
     .in("X", "[N, C, H, W] float")
     .with(pool<2>)
     .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
@@ -178,7 +179,7 @@ AB_GRAD(max_pool2d_with_index)
     });
 
 AB_OP(max_pool3d_with_index)
-    .doc("Largest element of each window of a volume, and its place.")
+    .doc("Out = the maximum of each window of a volume; Mask = its index.")
     .in("X", "[N, C, D, H, W] float")
     .with(pool<3>)
     .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {

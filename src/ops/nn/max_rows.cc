@@ -5,7 +5,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/nn/max_rows.cc"
 #include "hwy/foreach_target.h"
-// foreach_target.h stands first: it includes this file once for every instruction set
+// foreach_target.h must come first: it includes this file once for every instruction set
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -13,7 +13,7 @@ namespace anabranch::nn {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-constexpr float kLeast = std::numeric_limits<float>::lowest();  // of windows without larger ones: -infinity, too
+constexpr float kLeast = std::numeric_limits<float>::lowest();  // of windows without larger elements: -infinity, too
 
 template <class V> HWY_INLINE V larger(V top, V next) {
   return hn::IfThenElse(hn::Or(hn::Gt(next, top), hn::IsNaN(next)), next, top);
@@ -21,7 +21,7 @@ template <class V> HWY_INLINE V larger(V top, V next) {
 
 HWY_INLINE float larger(float top, float next) { return next > top || next != next ? next : top; }
 
-// Images are narrow: what a whole vector leaves goes through shorter ones. fn(d, x) for each, then one(x).
+// Images are narrow: the tail of whole vectors uses shorter ones. fn(d, x) for each, then one(x).
 template <class Fn, class One> HWY_INLINE void pieces(int64_t n, Fn&& fn, One&& one) {
   int64_t x = 0;
   const auto with = [&](auto d) HWY_ATTR {

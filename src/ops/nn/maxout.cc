@@ -1,4 +1,4 @@
-// The largest of a few neighbouring channels.
+// The maximum of a few neighbouring channels.
 #include <algorithm>
 
 #include "ops/declare/declare.h"
@@ -8,7 +8,7 @@
 namespace anabranch::nn::maxout_op {
 namespace {
 
-// Channels in groups that follow each other: [outer, channels / groups, groups, inner].
+// Consecutive groups of channels: [outer, channels / groups, groups, inner].
 struct Dims {
   int64_t outer, made, groups, inner;
   Dims(const Shape& x, int axis, int64_t groups_in)
@@ -28,7 +28,7 @@ void infer(InferContext& c) {
   c.set_out("Out", out, c.in("X").dtype);
 }
 
-// fn(place in Out, first place in X, step from one channel of the group to the next)
+// Calls fn(index in Out, first index in X, step between channels of the group).
 template <class Fn> void each_group(const Dims& d, Fn&& fn) {
   for (int64_t o = 0; o < d.outer * d.made; ++o) {
     for (int64_t k = 0; k < d.inner; ++k) fn(o * d.inner + k, o * d.groups * d.inner + k, d.inner);
@@ -36,11 +36,11 @@ template <class Fn> void each_group(const Dims& d, Fn&& fn) {
 }
 
 AB_OP(maxout)
-    .doc("The largest number of each group of `groups` neighbouring channels.")
+    .doc("Out = the maximum of each group of `groups` neighbouring channels.")
     .source("Goodfellow et al., ICML 2013, arXiv:1302.4389")
     .in("X", "[N, C, H, W] or [N, H, W, C] float")
-    .out("Out", "as X with C / groups channels")
-    .attr<int32_t>("groups", 1, "channels of which the largest number is taken")
+    .out("Out", "like X, with C / groups channels")
+    .attr<int32_t>("groups", 1, "number of channels of a group")
     .attr<int32_t>("axis", 1, "axis of the channels")
     .infer(infer)
     .grad_reads({"X"}, {"Out"})
@@ -55,7 +55,7 @@ AB_OP(maxout)
           T best = from[first];
           for (int64_t g = 1; g < d.groups; ++g) {
             const T value = from[first + g * step];
-            best = value > best || value != value ? value : best;  // a NaN is the result
+            best = value > best || value != value ? value : best;  // NaN propagates
           }
           to[o] = best;
         });
@@ -73,7 +73,7 @@ AB_OP(maxout)
     });
 
 AB_GRAD(maxout)
-    .doc("Out@GRAD goes to the first channel of the group that holds the largest number.")
+    .doc("X@GRAD = Out@GRAD at the first channel of the group that holds the maximum, else 0.")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       const int axis = normal_axis(op.attr<int32_t>("axis"), 4, "axis");

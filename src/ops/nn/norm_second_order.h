@@ -1,4 +1,4 @@
-// The gradients of normalisations as other ops, for gradients of second order.
+// The gradients of normalizations as other ops, for second-order gradients.
 #pragma once
 #include <string>
 #include <vector>
@@ -7,9 +7,9 @@
 
 namespace anabranch::nn {
 
-// Statistics over `axes` of X; the vectors Scale and Bias lie along `scale_axis`.
+// Statistics over `axes` of X; the vectors Scale and Bias extend along `scale_axis`.
 struct Normalised {
-  std::vector<int32_t> axes, rest;  // rest: all axes but that of Scale
+  std::vector<int32_t> axes, rest;  // rest: all axes except that of Scale
   int scale_axis;
   float epsilon;
 };
@@ -28,7 +28,7 @@ inline void normalised_gradient(second_order::Ops& o, const Normalised& n) {
   o.is("X@GRAD", o.mul(o.sub(o.sub(g, o.mean(g, n.axes, true)), along), inverse));
 }
 
-// The axes of X but for those from `first` to `last`.
+// The axes of X except those from `first` to `last`.
 inline std::vector<int32_t> axes_without(int rank, int first, int last) {
   std::vector<int32_t> axes;
   for (int32_t i = 0; i < rank; ++i) {

@@ -1,4 +1,4 @@
-// Largest elements and averages of windows of images and volumes.
+// Maxima and averages of windows of images and volumes.
 #include "ops/declare/attr_checks.h"
 #include "ops/declare/second_order.h"
 #include "ops/device/pool_call.h"
@@ -64,10 +64,10 @@ template <int kAxes> void infer(InferContext& c) {
 template <int kAxes> void pool(OpDef& def) {
   def.attr<std::string>("pooling_type", "max", "max or avg", one_of("pooling_type", {"max", "avg"}))
       .attr<std::vector<int32_t>>("ksize", std::vector<int32_t>(kAxes, 1),
-                                  "extents of the window, or of the output when adaptive")
+                                  "extents of the window, or of the output if adaptive")
       .attr<bool>("global_pooling", false, "the window is the whole image")
-      .attr<bool>("exclusive", true, "averages do not count the padding")
-      .attr<bool>("adaptive", false, "windows share the image out evenly")
+      .attr<bool>("exclusive", true, "averages exclude the padding")
+      .attr<bool>("adaptive", false, "windows divide the image evenly")
       .attr<bool>("ceil_mode", false, "a last window may reach beyond the image")
       .ignores({"use_cudnn", "use_mkldnn"})
       .traits(kRowWise)
@@ -83,13 +83,13 @@ template <int kAxes> void pool(OpDef& def) {
 
 void differentiate_twice(GradContext& g) {
   AB_CHECK(g.attr<std::string>("pooling_type") == "avg", Unsupported,
-           "{}: the largest elements of windows have no gradient of second order here", g.forward().type);
+           "{}: second-order gradients of maxima of windows are not supported", g.forward().type);
   second_order::linear(g);
 }
 
 template <int kAxes> void pool_gradient(OpDef& def) {
   def.grad(differentiate_twice);
-  def.doc("A maximum passes the gradient to the first input that equals it, an average shares it out.")
+  def.doc("X@GRAD: a maximum passes its gradient to the first input that equals it, an average distributes it.")
       .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
         using T = typename decltype(tag)::type;
         return is_max(op) ? backward<kAxes, T>(op, MaxPool<kAxes, T>{}) : backward<kAxes, T>(op, AvgPool<kAxes, T>{});
@@ -99,7 +99,7 @@ template <int kAxes> void pool_gradient(OpDef& def) {
 }
 
 AB_OP(pool2d)
-    .doc("Largest element or average of each window of an image.")
+    .doc("Out = the maximum or average of each window of an image.")
     .in("X", "[N, C, H, W] float, or [N, H, W, C]")
     .out("Out", "[N, C, H', W'], or [N, H', W', C]; H' = (H + top + bottom - height) / stride + 1")
     .with(window_attrs)
@@ -108,7 +108,7 @@ AB_OP(pool2d)
 AB_GRAD(pool2d).with(pool_gradient<2>);
 
 AB_OP(pool3d)
-    .doc("Largest element or average of each window of a volume.")
+    .doc("Out = the maximum or average of each window of a volume.")
     .in("X", "[N, C, D, H, W] float, or [N, D, H, W, C]")
     .out("Out", "[N, C, D', H', W'], or [N, D', H', W', C]; D' = (D + front + back - depth) / stride + 1")
     .with(volume_attrs("NCDHW"))

@@ -1,5 +1,5 @@
-// Largest elements and averages of windows on devices, with their gradients: "pool/max", "pool/avg", "pool_grad/max",
-// "pool_grad/avg". Every element of a result is made by one thread, in the order of the CPU.
+// Maxima and averages of windows on devices, with their gradients: "pool/max", "pool/avg", "pool_grad/max",
+// "pool_grad/avg". One thread computes each element of a result, in the order of the CPU.
 #include <limits>
 
 #include "ops/device/args_library.h"
@@ -8,8 +8,8 @@
 
 namespace anabranch::device {
 
-// Planes of images in either layout: those of one channel, whose elements are step() apart. With the channels last a
-// plane may be of `pack` neighbouring channels, which lie in memory as one element of that width.
+// Planes of images in either layout: those of one channel, whose elements are step() apart. With channels last, a plane
+// may combine `pack` neighbouring channels, stored as one element of that width.
 template <class I> struct PoolPlanes {
   PoolWindowsOf<I> w;
   I channels, count;
@@ -22,8 +22,8 @@ template <class I> struct PoolPlanes {
         last(a.window.channels_last != 0),
         count_padding(a.count_padding != 0) {}
   AB_HD I step() const { return last ? channels : 1; }
-  // Of element i of a tensor with `elems` elements a plane: its place in its plane, and where that plane begins in a
-  // tensor with `others` a plane.
+  // For element i of a tensor with `elems` elements per plane: its index in its plane, and where that plane starts in a
+  // tensor with `others` per plane.
   AB_HD I place(I i, I elems) const { return remainder(last ? quotient(i, channels) : i, elems); }
   AB_HD I begin(I i, I elems, I others) const {
     if (!last) return quotient(i, elems) * others;
@@ -31,7 +31,7 @@ template <class I> struct PoolPlanes {
   }
 };
 
-// Where an element stands in a plane of these extents.
+// The position of an element in a plane of these extents.
 template <class I> struct PoolPlace {
   I at[3];
   AB_HD PoolPlace(I i, const I (&extent)[3]) {
@@ -41,7 +41,7 @@ template <class I> struct PoolPlace {
   AB_HD PoolPlace(I a, I b, I c) : at{a, b, c} {}
 };
 
-// What one window sees.
+// The inputs of one window.
 template <class I> struct PoolRange {
   I begin[3], end[3];
 
@@ -54,7 +54,7 @@ template <class I> struct PoolRange {
     }
     return true;
   }
-  // fn(place in the plane) until it returns true.
+  // Calls fn(index in the plane) until it returns true.
   template <class Fn> AB_HD void each_until(const PoolWindowsOf<I>& w, Fn&& fn) const {
     for (I a = begin[0]; a < end[0]; ++a) {
       for (I b = begin[1]; b < end[1]; ++b) {
@@ -71,7 +71,7 @@ template <class I> struct PoolRange {
   }
 };
 
-// Numbers of neighbouring channels, which a thread has at once.
+// Numbers of neighbouring channels, which a thread processes at once.
 template <class T, int kCount> struct PoolNumbers {
   Compute<T> at[kCount];
   AB_HD explicit PoolNumbers(Compute<T> x) {
@@ -90,18 +90,18 @@ template <class T, int kCount> struct PoolNumbers {
 struct MaxOfWindow {
   template <class T, int kCount, class I>
   AB_HD static PoolNumbers<T, kCount> of(const PoolPlanes<I>& p, const PoolRange<I>& range, const Pack<T, kCount>* x) {
-    // Of a window without elements.
+    // The result of a window without elements.
     PoolNumbers<T, kCount> top(static_cast<Compute<T>>(std::numeric_limits<float>::lowest()));
     range.each_until(p.w, [&](I i) {
       const PoolNumbers<T, kCount> value(x[i * p.step()]);
       for (int e = 0; e < kCount; ++e) {
-        if (value.at[e] > top.at[e] || value.at[e] != value.at[e]) top.at[e] = value.at[e];  // a NaN is the result
+        if (value.at[e] > top.at[e] || value.at[e] != value.at[e]) top.at[e] = value.at[e];  // NaN propagates
       }
       return false;
     });
     return top;
   }
-  // Adds what a window gives to element `own`: all of it when that is the first that equals the result.
+  // Adds the gradient of a window to element `own`: all of it if that is the first that equals the result.
   template <class T, int kCount, class I>
   AB_HD static void share(const PoolPlanes<I>& p, const PoolRange<I>& range, I own, const Pack<T, kCount>* x,
                           const Pack<T, kCount>& out, const Pack<T, kCount>& dout, PoolNumbers<T, kCount>* sum) {
@@ -148,14 +148,14 @@ inline bool is_narrow(const PoolArgs& a) {
   for (int d = 0; d < 3; ++d) {
     ins *= w.in[d], outs *= w.out[d];
     for (const int64_t extent : {w.in[d], w.out[d], w.kernel[d], w.stride[d], w.before[d]}) {
-      narrow = narrow && extent < (int64_t{1} << 15);  // so that products of two are
+      narrow = narrow && extent < (int64_t{1} << 15);  // so that products of two fit
     }
   }
   return narrow && ins < (int64_t{1} << 31) && outs < (int64_t{1} << 31);
 }
 
-// fn(planes, the number of channels that a thread takes at once): of 16 bytes where all operands have them side by
-// side.
+// fn(planes, the number of channels that a thread processes at once): 16 bytes of them if they are adjacent in all
+// operands.
 template <class T, class Fn> int by_channels(const PoolArgs& a, const Fn& fn) {
   constexpr int kCount = 16 / sizeof(T);
   const auto fits = [](const auto& operand) { return packed<Pack<T, kCount>>(operand.template get<T>()); };

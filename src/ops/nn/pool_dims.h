@@ -1,4 +1,4 @@
-// Extents of a pool over images or volumes (kAxes: 2 or 3) and the part of the input that each output sees.
+// Extents of a pool over images or volumes (kAxes: 2 or 3) and the inputs of each output.
 #pragma once
 #include <algorithm>
 
@@ -23,7 +23,7 @@ struct PoolDims {
     const int64_t from = o * window.stride[d] - window.before[d];
     return {std::max<int64_t>(0, from), std::min(window.in[d], from + window.kernel[d])};
   }
-  // By what a sum over the window is divided.
+  // The divisor of the sum over the window.
   int64_t divisor(const Range& z, const Range& y, const Range& x) const {
     const int64_t seen = (z.end - z.begin) * (y.end - y.begin) * (x.end - x.begin);
     return exclusive || adaptive ? std::max<int64_t>(1, seen) : volume(window.kernel);

@@ -1,4 +1,4 @@
-// Largest elements and averages of windows, plane by plane, with their gradients.
+// Maxima and averages of windows, plane by plane, with their gradients.
 #pragma once
 #include <limits>
 #include <type_traits>
@@ -10,8 +10,8 @@ namespace anabranch::nn {
 
 inline constexpr int64_t kPoolGrain = 8192;
 
-// Planes of images: [N, C] of them whose elements are `step` apart. With channels last, a plane is one channel of a
-// sample, and its neighbours are the other channels.
+// Planes of images: [N, C] of them, whose elements are `step` apart. With channels last, a plane is one channel of a
+// sample, interleaved with the others.
 struct Planes {
   int64_t count, channels, in_elems, out_elems, step;
   bool channels_last;
@@ -28,12 +28,12 @@ struct Planes {
   int64_t grain() const { return kPoolGrain / std::max<int64_t>(1, in_elems) + 1; }
 };
 
-// What an output sees of the input.
+// The inputs of an output.
 struct Seen {
   PoolDims::Range depth, rows, columns;
 };
 
-// fn(output, what it sees) for the outputs of a plane, by their index.
+// Calls fn(output, its inputs) for the outputs of a plane, by index.
 template <class Fn> void each_output(const PoolDims& d, Fn&& fn) {
   int64_t output = 0;
   for (int64_t z = 0; z < d.window.out[0]; ++z) {
@@ -45,7 +45,7 @@ template <class Fn> void each_output(const PoolDims& d, Fn&& fn) {
   }
 }
 
-// fn(input) for the inputs of a window, row by row, until it returns true.
+// Calls fn(input) for the inputs of a window, row by row, until it returns true.
 template <int kAxes, class Fn> void each_input_until(const PoolDims& d, const Seen& seen, Fn&& fn) {
   const int64_t depth_begin = kAxes == 2 ? 0 : seen.depth.begin, depth_end = kAxes == 2 ? 1 : seen.depth.end;
   for (int64_t z = depth_begin; z < depth_end; ++z) {
@@ -75,10 +75,10 @@ template <int kAxes, class T> struct MaxPool {
     each_output(d, [&](int64_t o, const Seen& seen) { out[o * step] = largest(d, seen, step, x); });
   }
   static T largest(const PoolDims& d, const Seen& seen, int64_t step, const T* x) {
-    T top = static_cast<T>(std::numeric_limits<float>::lowest());  // of a window without inputs, also in float64
+    T top = static_cast<T>(std::numeric_limits<float>::lowest());  // result of a window without inputs, also in float64
     each_input<kAxes>(d, seen, [&](int64_t i) {
       const T value = x[i * step];
-      top = value > top || value != value ? value : top;  // a NaN is the result
+      top = value > top || value != value ? value : top;  // NaN propagates
     });
     return top;
   }
@@ -92,7 +92,7 @@ template <int kAxes, class T> struct MaxPool {
       }
     }
   }
-  // The first input that equals the output takes the whole gradient.
+  // The first input that equals the output gets the whole gradient.
   static void backward(const PoolDims& d, int64_t step, const T* x, const T* out, const T* dout, T* dx) {
     each_output(d, [&](int64_t o, const Seen& seen) {
       each_input_until<kAxes>(d, seen, [&](int64_t i) {

@@ -1,4 +1,4 @@
-// Largest elements of windows of images and volumes, row by row.
+// Maxima of windows of images and volumes, row by row.
 #pragma once
 #include <limits>
 
@@ -7,9 +7,9 @@
 
 namespace anabranch::nn {
 
-// Outputs of a plane row by row: the largest of each column of inputs, through all planes of a volume, first, then of
-// neighbouring columns. Windows that
-// reach beyond the image, or are wider than the buffer of a column's maxima, are left to the caller.
+// Outputs of a plane row by row: first the maximum of each column of inputs, through all planes of a volume, then of
+// neighbouring columns. Windows that reach beyond the image, or are wider than the buffer of column maxima, are left to
+// the caller.
 class MaxRows {
  public:
   static constexpr int kMostRows = 16, kMostColumns = 1024;
@@ -20,7 +20,7 @@ class MaxRows {
     const int64_t room = d.window.in[2] - width_ + before_;
     last_ = room < 0 ? 0 : std::min(d.window.out[2], room / stride_ + 1);
   }
-  // Whether there are enough windows inside the image to be worth it.
+  // Whether enough windows are inside the image to be worthwhile.
   bool pays() const {
     const bool small = d_.window.kernel[0] <= kMostRows && d_.window.kernel[1] <= kMostRows &&
                        d_.window.kernel[0] * d_.window.kernel[1] <= kMostRows && width_ <= kMostColumns / 2 &&

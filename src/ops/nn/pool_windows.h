@@ -1,4 +1,4 @@
-// The windows of a pool as kernels walk over them.
+// Iterates over the windows of a pool in kernels.
 #pragma once
 #include <cstdint>
 
@@ -6,7 +6,7 @@
 
 namespace anabranch::device {
 
-// A GPU takes several instructions for each one on 64 bits, and many more to find out that 32 would do for a division.
+// A GPU needs several instructions per 64-bit operation, and many more to detect that a division fits 32 bits.
 AB_HD inline int32_t quotient(int32_t a, int32_t b) {
   return static_cast<int32_t>(static_cast<uint32_t>(a) / static_cast<uint32_t>(b));
 }
@@ -38,9 +38,9 @@ template <class Index> struct PoolWindowsOf {
     *begin = first > 0 ? first : 0;
     *end = last < in[d] ? last : in[d];
   }
-  // Windows that may hold element i of axis d: [*first, *last].
+  // Windows that may contain element i of axis d: [*first, *last].
   AB_HD void windows_of(int d, Index i, Index* first, Index* last) const {
-    const Index past = i + before[d] - kernel[d] + stride[d];  // below 0: all windows before i hold it
+    const Index past = i + before[d] - kernel[d] + stride[d];  // below 0: all windows before i contain it
     const Index low = adaptive ? quotient(i * out[d], in[d]) - 1 : past > 0 ? quotient(past, stride[d]) : 0;
     const Index high = adaptive ? quotient((i + 1) * out[d], in[d]) + 1 : quotient(i + before[d], stride[d]);
     *first = low > 0 ? low : 0;

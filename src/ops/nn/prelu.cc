@@ -1,4 +1,4 @@
-// A rectifier whose slope below 0 is learned.
+// A rectifier with a learned slope below 0.
 #include <algorithm>
 
 #include "ops/declare/attr_checks.h"
@@ -13,9 +13,9 @@ namespace {
 
 constexpr int64_t kGrain = 8192;
 
-// Which slope an element has: one for all, one for each channel (axis 1), or one for each element of a sample.
+// The slope of an element: one for all, one per channel (axis 1), or one per element of a sample.
 struct Slopes {
-  int64_t count, run;  // `run` elements in a row share a slope; after `count` slopes they begin again
+  int64_t count, run;  // `run` adjacent elements share a slope; after `count` slopes they repeat
   Slopes(const std::string& mode, const Shape& x)
       : count(mode == "all"       ? 1
               : mode == "channel" ? x[1]
@@ -60,8 +60,8 @@ AB_OP(prelu)
     .doc("Out = X where X > 0, else Alpha X.")
     .source("He et al., ICCV 2015, arXiv:1502.01852")
     .in("X", "[N, ...] float")
-    .in("Alpha", "one number (mode all), one for each channel, or one for each element of a sample")
-    .out("Out", "as X")
+    .in("Alpha", "one number (mode all), one per channel, or one per element of a sample")
+    .out("Out", "like X")
     .attr<std::string>("mode", "all", "all, channel or element", one_of("mode", {"all", "channel", "element"}))
     .traits(kRowWise)
     .infer(infer)
@@ -92,7 +92,7 @@ AB_OP(prelu)
     });
 
 AB_GRAD(prelu)
-    .doc("X@GRAD = Out@GRAD where X > 0, else Alpha Out@GRAD; Alpha@GRAD: sums of X Out@GRAD where X is not above 0.")
+    .doc("X@GRAD = Out@GRAD where X > 0, else Alpha Out@GRAD; Alpha@GRAD = the sums of X Out@GRAD where X <= 0.")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       const In x = op.in("X"), alpha = op.in("Alpha"), dout = op.in("Out@GRAD");

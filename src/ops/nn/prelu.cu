@@ -1,5 +1,4 @@
-// Rectifiers whose slopes are learned, and the largest of neighbouring channels, on devices: "prelu", "maxout", with
-// "_grad".
+// Rectifiers with learned slopes, and maxima of neighbouring channels, on devices: "prelu", "maxout", with "_grad".
 #include "ops/device/args_rows.h"
 #include "ops/device/fold_rows.h"
 
@@ -66,7 +65,7 @@ struct PreluGrad {
   }
 };
 
-// x as [outer, width, inner], y as [outer, inner]: a NaN is the result.
+// x as [outer, width, inner], y as [outer, inner]: NaN propagates.
 struct Maxout {
   using Args = FoldArgs;
   template <class T> struct Body {
@@ -88,7 +87,7 @@ struct Maxout {
   }
 };
 
-// The first of the largest takes the gradient.
+// The first of equal maxima gets the gradient.
 struct MaxoutGrad {
   using Args = MaxoutGradArgs;
   template <class T> struct Body {

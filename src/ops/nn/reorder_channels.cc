@@ -1,4 +1,4 @@
-// Between the plain and the blocked layout of images. Made by the pass blocked_layout, not by layers.
+// Converts images between the plain and the blocked layout. Inserted by the pass blocked_layout, not by layers.
 #include "ops/declare/declare.h"
 #include "ops/nn/blocked.h"
 
@@ -15,8 +15,8 @@ void transpose(const float* from, int64_t rows, int64_t columns, float* to) {
 AB_OP(reorder_channels)
     .doc("Out = X in the other layout of images: [N, C / B, H, W, B] instead of [N, C, H, W], or back.")
     .in("X", "[N, C, H, W] float32; C is a multiple of 16")
-    .out("Out", "shape as X")
-    .attr<bool>("to_blocked", true, "the direction")
+    .out("Out", "like X")
+    .attr<bool>("to_blocked", true, "true: to the blocked layout; false: back")
     .effects(kEngineOnly)
     .traits(kRowWise)
     .infer([](InferContext& c) {
@@ -25,7 +25,7 @@ AB_OP(reorder_channels)
       AB_CHECK(channels % 16 == 0, InvalidArgument, "X must have a multiple of 16 channels, got {}", channels);
       c.same_as("Out", "X");
     })
-    .no_grad("placed after gradients are made")
+    .no_grad("inserted after the gradients")
     .cpu<float>([](auto, const KernelArgs& op) -> Kernel {
       return [x = op.in("X"), out = op.out("Out"), to_blocked = op.attr<bool>("to_blocked")](KernelContext& c) {
         // One block of channels of one sample: plain it is [B, pixels], blocked [pixels, B].

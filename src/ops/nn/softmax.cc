@@ -20,7 +20,7 @@ void infer_grad(InferContext& c) {
   grad_as(c, "X@GRAD", "Out");
 }
 
-// The logarithm of the softmax, which out holds for a moment.
+// The logarithm of the softmax, which out holds temporarily.
 template <class T> void log_softmax_block(const T* x, int64_t classes, int64_t inner, T* out) {
   softmax_block(x, classes, inner, out, [=](int64_t first, int64_t columns, const Norm<T>* norms) {
     for (int64_t k = 0; k < classes; ++k) {
@@ -51,7 +51,7 @@ template <class T> void log_softmax_grad_block(const T* y, const T* dy, int64_t 
   }
 }
 
-// blocks(x, count, classes, inner, out): of that many blocks.
+// blocks(x, count, classes, inner, out): for `count` blocks.
 template <class T, class Blocks> Kernel forward(const KernelArgs& op, Blocks blocks) {
   const In x = op.in("X");
   const Out out = op.out("Out");
@@ -83,7 +83,7 @@ template <class T, class Block> Kernel backward(const KernelArgs& op, Block bloc
   };
 }
 
-// By the kernel "<op>/<type>" of devices. x: X, or Out of a gradient, which has `dout`, too.
+// By the device kernel "<op>/<type>". x: X, or Out for a gradient, which has `dout`, too.
 template <class T> Kernel on_device(const KernelArgs& op, const char* x_slot, const char* dout_slot, const char* to) {
   return [kernel = device::kernel_of<T>(op.op().type), axis = op.attr<int32_t>("axis"), x = op.in(x_slot),
           dout = dout_slot ? op.in(dout_slot) : In(), y = op.out(to)](KernelContext& c) {
@@ -104,11 +104,11 @@ Kernel backward_on_device(auto tag, const KernelArgs& op) {
 }
 
 AB_OP(softmax)
-    .doc("Out = exp(X) / sum(exp(X)) over `axis`, with X limited to 64 below its largest value on the axis.")
+    .doc("Out = exp(X) / sum(exp(X)) over `axis`, with X bounded below by 64 less than its maximum on the axis.")
     .in("X", "[...] float")
-    .out("Out", "as X")
+    .out("Out", "like X")
     .may_share("X", "Out")
-    .attr<int32_t>("axis", -1, "the axis that adds up to 1")
+    .attr<int32_t>("axis", -1, "axis whose elements sum to 1")
     .ignores({"use_cudnn", "use_mkldnn", "data_format", "is_test"})
     .traits(kRowWise)
     .infer(infer)
@@ -139,10 +139,10 @@ AB_GRAD(softmax)
     });
 
 AB_OP(log_softmax)
-    .doc("Out = X - log(sum(exp(X))) over `axis`, with X limited to 64 below its largest value on the axis.")
+    .doc("Out = X - log(sum(exp(X))) over `axis`, with X bounded below by 64 less than its maximum on the axis.")
     .in("X", "[...] float")
-    .out("Out", "as X")
-    .attr<int32_t>("axis", -1, "the axis whose exponentials add up to 1")
+    .out("Out", "like X")
+    .attr<int32_t>("axis", -1, "axis whose exponentials sum to 1")
     .infer(infer)
     .grad_reads({}, {"Out"})
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {

@@ -1,11 +1,10 @@
-// Softmax and its logarithm over one axis on devices: "softmax", "log_softmax", with "_grad". Outputs may lie in the
-// memory of inputs.
+// Softmax and its logarithm over one axis on devices: "softmax", "log_softmax", with "_grad". Outputs may alias inputs.
 #include "ops/device/row_in_lanes.h"
 #include "ops/nn/class_line.h"
 
 namespace anabranch::device {
 
-// Short rows of neighbours are held by lanes, by the body that held(share) makes; others are read as often as it takes.
+// Short contiguous rows are held in registers, by the body that held(share) makes; others are read several times.
 template <class T, class Held, class Body, class... In>
 int by_lines(const Launch& launch, const ClassArgs& a, const Held& held, const Body& body, const In*... in) {
   const int64_t n = a.outer * a.inner;
@@ -15,13 +14,13 @@ int by_lines(const Launch& launch, const ClassArgs& a, const Held& held, const B
       a.classes, [&](auto share) { return rows_by_warps(launch, n, held(share)); }, by_rows, in...);
 }
 
-// What is no number makes the sum one that is none, so the largest logit need not be.
+// NaN makes the sum NaN, so the maximum need not be.
 struct LargerOf {
   template <class P> AB_HD P operator()(P a, P b) const { return std::fmax(a, b); }
 };
 
-// In what powers of held rows are added up: what is rounded to 16 bits needs no more than float, and a factor will do
-// for it where float is divided.
+// The type of sums over held rows: results rounded to 16 bits need no more than float, and multiplication by a
+// reciprocal suffices where float divides.
 template <class T> using SumOfPowers = std::conditional_t<sizeof(T) == 2, float, double>;
 template <class T> AB_HD Compute<T> share_of(Compute<T> power, Compute<T> sum, Compute<T> inverse) {
   return sizeof(T) == 2 ? power * inverse : power / sum;

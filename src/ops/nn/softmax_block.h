@@ -1,7 +1,7 @@
-// Softmax over the middle axis of a block [classes, inner]: out[k, j] = e[k, j] / sum_k e[k, j] with
-// e[k, j] = exp(max(x[k, j] - m[j], -64)) and m[j] the largest of column j. The limit is the original's: no probability
-// becomes 0, so that its logarithm is finite and a net trains on after a step that was too large. A NaN makes its
-// column NaN. x and out may be the same array.
+// Softmax over the middle axis of a block [classes, inner]: out[k, j] = e[k, j] / sum_k e[k, j] with e[k, j] =
+// exp(max(x[k, j] - m[j], -64)) and m[j] the maximum of column j. The bound is that of Fluid 1.8.5: no probability
+// becomes 0, so its logarithm is finite and training recovers after a step that was too large. A NaN makes its column
+// NaN. out may alias x.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -16,7 +16,7 @@
 
 namespace anabranch {
 
-// A tensor seen as [outer, classes, inner].
+// A tensor as [outer, classes, inner].
 struct ClassAxis {
   int64_t outer, classes, inner;
   ClassAxis(const Shape& s, int64_t axis) {
@@ -31,9 +31,9 @@ struct ClassAxis {
   int64_t grain() const { return kMathGrain / std::max<int64_t>(1, block()) + 1; }  // of blocks
 };
 
-inline constexpr int64_t kSoftmaxColumns = 64;  // columns done together: their sums fit on the stack
+inline constexpr int64_t kSoftmaxColumns = 64;  // columns processed together: their sums fit on the stack
 
-// One row of classes, limited to `least` below its largest.
+// One row of classes, bounded below by `least` less than its maximum.
 inline Norm<float> softmax_row(const float* x, int64_t classes, float* out, double least = kLeastShifted) {
   const float top = simd::max_of(x, classes);
   simd::shift(x, top, static_cast<float>(least), out, classes);
@@ -53,7 +53,7 @@ inline Norm<double> softmax_row(const double* x, int64_t classes, double* out, d
 
 inline constexpr int64_t kShortRow = 32;
 
-// Rows of a few classes: many at a time, so that the exponentials fill vectors.
+// Rows of a few classes: several at a time, so that the exponentials fill vectors.
 inline void softmax_short_rows(const float* x, int64_t rows, int64_t classes, float* out) {
   const int64_t together = 1024 / classes;
   for (int64_t first = 0; first < rows; first += together) {
@@ -78,7 +78,7 @@ inline void softmax_short_rows(const float* x, int64_t rows, int64_t classes, fl
   }
 }
 
-// The exponentials of a row of columns, in its place.
+// The exponentials of a row of columns, in place.
 inline void exp_in_place(float* x, int64_t n) { simd::exp(x, x, n); }
 inline void exp_in_place(double* x, int64_t n) {
   for (int64_t j = 0; j < n; ++j) x[j] = std::exp(x[j]);
@@ -124,7 +124,7 @@ template <class T> void softmax_block(const T* x, int64_t classes, int64_t inner
   softmax_block(x, classes, inner, out, [](int64_t, int64_t, const Norm<T>*) {});
 }
 
-// Blocks of [classes, inner] one after the other.
+// Blocks of [classes, inner], one after another.
 template <class T> void softmax_blocks(const T* x, int64_t blocks, int64_t classes, int64_t inner, T* out) {
   if constexpr (std::is_same_v<T, float>) {
     if (inner == 1 && classes <= kShortRow) return softmax_short_rows(x, blocks, classes, out);

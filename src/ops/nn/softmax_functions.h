@@ -1,4 +1,4 @@
-// Logits of one sample: limited from below, and as logarithms of probabilities.
+// Logits of one sample: bounded below, and as logarithms of probabilities.
 #pragma once
 #include <algorithm>
 
@@ -8,7 +8,7 @@ namespace anabranch {
 
 inline constexpr double kLeastShifted = -64;
 
-// A logit less the largest of its column, limited from below; NaN stays.
+// A logit minus the maximum of its column, bounded below; keeps NaN.
 template <class T> AB_HD T shifted(T x, T top, double least = kLeastShifted) {
   return std::max(x - top, static_cast<T>(least));
 }

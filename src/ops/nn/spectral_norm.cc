@@ -1,4 +1,4 @@
-// A weight divided by its largest singular value, which power iteration estimates from two vectors that are kept.
+// Divides a weight by its largest singular value, which power iteration estimates from two persistent vectors.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -11,7 +11,7 @@
 namespace anabranch::nn::spectral_norm_op {
 namespace {
 
-// The weight as a matrix: axis `dim` counts rows, the others columns.
+// The weight as a matrix: axis `dim` forms the rows, the others the columns.
 struct Matrix {
   int64_t outer, rows, inner;
   Matrix(const Shape& s, int dim) : outer(s.numel(0, dim)), rows(s[dim]), inner(s.numel(dim + 1, s.rank())) {}
@@ -84,13 +84,12 @@ struct Attrs {
 AB_OP(spectral_norm)
     .doc(
         "With Weight as a matrix W, axis dim as rows: power_iters times V = W^T U / (|W^T U| + eps), U = W V / (|W V| "
-        "+ "
-        "eps), both begun from the inputs, which stay as they are; then Out = Weight / (U^T W V).")
+        "+ eps), starting from the inputs, which are not changed; then Out = Weight / (U^T W V).")
     .source("Miyato et al., ICLR 2018, arXiv:1802.05957")
     .in("Weight", "[...] float, of 2 to 5 axes")
-    .in("U", "[extent of axis dim] as Weight")
-    .in("V", "[product of the other extents] as Weight")
-    .out("Out", "as Weight")
+    .in("U", "[extent of axis dim] like Weight")
+    .in("V", "[product of the other extents] like Weight")
+    .out("Out", "like Weight")
     .attr<int32_t>("dim", 0, "axis of the rows: 0, or 1 for transposed convolutions", within("dim", 0, 1))
     .attr<int32_t>("power_iters", 1, "iterations", within("power_iters", 0, 1 << 20))
     .attr<float>("eps", 1e-12f, "keeps divisors from 0")
@@ -117,9 +116,8 @@ AB_OP(spectral_norm)
 
 AB_GRAD(spectral_norm)
     .doc(
-        "U and V after the iterations count as constants: Weight@GRAD = (Out@GRAD - sum(Out@GRAD Weight) / sigma U "
-        "V^T) "
-        "/ sigma.")
+        "U and V after the iterations are treated as constants: Weight@GRAD = (Out@GRAD - sum(Out@GRAD Weight) / sigma "
+        "U V^T) / sigma.")
     .dtype_of_input("Weight")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
@@ -136,7 +134,7 @@ AB_GRAD(spectral_norm)
         }
         T* to = c[dw].template mutable_data<T>();
         const T sigma = estimate.sigma, part = weighed / sigma;
-        // The original multiplies by each element of Out@GRAD where all of them are to be summed with their weights.
+        // Fluid 1.8.5 multiplies by each element of Out@GRAD instead of their weighted sum.
         const bool exact = Flags::exact_fluid();
         for (int64_t r = 0; r < m.rows; ++r) {
           for (int64_t k = 0; k < m.columns(); ++k) {

@@ -1,4 +1,4 @@
-// Images of any size as rows of one length: pooled to 1, 4, 16 ... cells.
+// Pools images of any size to rows of one length: 1, 4, 16 ... cells.
 #include <limits>
 
 #include "ops/declare/attr_checks.h"
@@ -10,9 +10,9 @@ namespace anabranch::nn::spp_op {
 namespace {
 
 constexpr int64_t kGrain = 8192;
-constexpr int32_t kMostLevels = 12;  // 4^11 cells on the last one
+constexpr int32_t kMostLevels = 12;  // 4^11 cells on the last level
 
-// One axis of an image cut into windows of one length; those at the ends may reach beyond it, or lie there.
+// One axis of an image divided into windows of one length; those at the ends may extend beyond it, or be outside.
 struct Cuts {
   int64_t extent, bins, width, before;
   Cuts(int64_t extent_in, int64_t bins_in)
@@ -27,10 +27,10 @@ int64_t cells_of(int32_t levels) {
   return cells;
 }
 
-// fn(place in the row of Out, rows of the window, columns of it) for all windows of channel `ch` of one level.
+// Calls fn(index in the row of Out, rows of the window, its columns) for all windows of channel `ch` of one level.
 struct Level {
   Cuts rows, columns;
-  int64_t first;  // place of the level in a row of Out
+  int64_t first;  // index of the level in a row of Out
   int64_t bins() const { return rows.bins; }
   template <class Fn> void each(int64_t ch, Fn&& fn) const {
     int64_t at = first + ch * bins() * bins();
@@ -42,7 +42,7 @@ struct Level {
   }
 };
 
-// fn(image, channel, level) for all channels of all images, on idle workers; one worker has a whole channel.
+// Calls fn(image, channel, level) for all channels of all images, on idle workers; one worker has a whole channel.
 template <class Fn> void each_level(const KernelContext& c, const Shape& x, int32_t levels, const Fn& fn) {
   const int64_t channels = x[1], plane = x[2] * x[3];
   c.parallel_for(x[0] * channels, kGrain / std::max<int64_t>(1, plane) + 1, [&](int64_t begin, int64_t end) {
@@ -61,9 +61,9 @@ using Range = std::array<int64_t, 2>;
 
 int64_t size(const Range& y, const Range& x) { return (y[1] - y[0]) * (x[1] - x[0]); }
 
-constexpr int64_t kParts = 16;  // of a sum, or of a search for the largest, that do not wait for each other
+constexpr int64_t kParts = 16;  // independent partial sums or maxima
 
-// fn(part, value) for the elements of a window, in rounds of all parts.
+// fn(part, value) for the elements of a window, in rounds over all parts.
 template <class T, class Fn> void each_value(const T* image, int64_t width, const Range& y, const Range& x, Fn&& fn) {
   for (int64_t r = y[0]; r < y[1]; ++r) {
     const T* row = image + r * width;
@@ -75,7 +75,7 @@ template <class T, class Fn> void each_value(const T* image, int64_t width, cons
   }
 }
 
-// fn(place) for the places of a window until it returns true.
+// Calls fn(index) for the elements of a window until it returns true.
 template <class Fn> void each_place(int64_t width, const Range& y, const Range& x, Fn&& fn) {
   for (int64_t r = y[0]; r < y[1]; ++r) {
     for (int64_t k = x[0]; k < x[1]; ++k) {
@@ -84,7 +84,7 @@ template <class Fn> void each_place(int64_t width, const Range& y, const Range& 
   }
 }
 
-// As in the original a window that lies beyond the image has the lowest float32, and no average.
+// As in Fluid 1.8.5, the maximum of a window outside of the image is the lowest float32, and it has no average.
 template <class T> T pooled(bool max, const T* image, int64_t width, const Range& y, const Range& x) {
   const auto larger = [](T made, T value) { return (value > made) | (value != value) ? value : made; };
   T parts[kParts];
@@ -105,7 +105,7 @@ template <class T> T pooled(bool max, const T* image, int64_t width, const Range
   return max ? parts[0] : parts[0] / static_cast<T>(size(y, x));
 }
 
-// The first element that equals the largest one takes its gradient; an average shares it out.
+// The first element that equals the maximum gets its gradient; an average distributes it.
 template <class T>
 void spread(bool max, const T* image, T out, T dout, int64_t width, const Range& y, const Range& x, T* dimage) {
   const T share = max ? dout : dout / static_cast<T>(size(y, x));
@@ -120,8 +120,8 @@ bool is_max(const KernelArgs& op) { return op.attr<std::string>("pooling_type") 
 
 AB_OP(spp)
     .doc(
-        "Spatial pyramid pooling: level k cuts each channel into 2^k times 2^k windows and takes the largest element "
-        "or the average of each; Out holds the levels one after the other.")
+        "Spatial pyramid pooling: level k divides each channel into 2^k times 2^k windows and takes the maximum or the "
+        "average of each; Out holds the levels one after another.")
     .source("He et al., ECCV 2014, arXiv:1406.4729")
     .in("X", "[N, C, H, W] float")
     .out("Out", "[N, C (4^pyramid_height - 1) / 3]")
@@ -158,7 +158,7 @@ AB_OP(spp)
     });
 
 AB_GRAD(spp)
-    .doc("A largest element takes the gradient of each of its windows, an average shares it out.")
+    .doc("X@GRAD: a maximum gets the gradient of each of its windows, an average distributes it.")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [levels = op.attr<int32_t>("pyramid_height"), max = is_max(op), x = op.in("X"), out = op.in("Out"),

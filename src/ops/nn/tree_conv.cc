@@ -1,4 +1,5 @@
-// Convolution over trees: a window is a node with what is below it, weighted by how deep and how far right it stands.
+// Convolution over trees: a window is a node with its descendants, weighted by their depth and their position among
+// siblings.
 #include <algorithm>
 #include <array>
 
@@ -13,16 +14,16 @@ namespace {
 
 constexpr int64_t kSides = 3;  // left, right, top
 
-// The trees of a batch: for each node its children, in the order of the edges.
+// The trees of a batch: the children of each node, in the order of the edges.
 class Tree {
  public:
-  // Edges [count, 2] of parent and child, counted from 1; the first one with a 0 ends them.
+  // Edges [count, 2] of parent and child, numbered from 1; the first edge with a 0 terminates them.
   Tree(const int32_t* edges, int64_t count, int64_t nodes)
       : children_(static_cast<size_t>(nodes)), known_(children_.size()) {
     if (nodes > 0) known_[0] = true;
     for (int64_t e = 0; e < count && edges[2 * e] != 0 && edges[2 * e + 1] != 0; ++e) {
       for (const int32_t node : {edges[2 * e], edges[2 * e + 1]}) {
-        AB_CHECK(node >= 1 && node <= nodes, InvalidArgument, "EdgeSet must be nodes from 1 to {}, got {}", nodes,
+        AB_CHECK(node >= 1 && node <= nodes, InvalidArgument, "EdgeSet must hold nodes from 1 to {}, got {}", nodes,
                  node);
         known_[static_cast<size_t>(node - 1)] = true;
       }
@@ -31,7 +32,7 @@ class Tree {
     met_.assign(children_.size(), -1);
   }
 
-  // fn(node, weights of its three sides) for all nodes of the window of `root`.
+  // Calls fn(node, weights of its three sides) for all nodes of the window of `root`.
   template <class Fn> void each_below(int64_t root, int64_t max_depth, const Fn& fn) {
     if (!known_[static_cast<size_t>(root)]) return;
     level_.assign(1, root);
@@ -50,7 +51,7 @@ class Tree {
     const auto& own = children_[static_cast<size_t>(parent)];
     for (size_t k = 0; k < own.size(); ++k) {
       int64_t& met = met_[static_cast<size_t>(own[k])];
-      AB_CHECK(met != root, InvalidArgument, "EdgeSet must be a tree: node {} is reached twice from node {}",
+      AB_CHECK(met != root, InvalidArgument, "EdgeSet must be a tree, but node {} is reached twice from node {}",
                own[k] + 1, root + 1);
       met = root;
       const double place = own.size() == 1 ? 0.5 : static_cast<double>(k) / static_cast<double>(own.size() - 1);
@@ -85,7 +86,7 @@ struct Slots {
   explicit Slots(const KernelArgs& op)
       : nodes(op.in("NodesVector")), edges(op.in("EdgeSet")), max_depth(op.attr<int32_t>("max_depth")) {}
 
-  // fn(row of the root, row of the node, weights) for all windows; trees are walked side by side.
+  // Calls fn(row of the root, row of the node, weights) for all windows; trees are processed in parallel.
   template <class Fn> void each(const KernelContext& c, const Fn& fn) const {
     const int64_t count = c[nodes].shape()[1], edge_count = c[edges].shape()[1];
     c.parallel_for(c[nodes].shape()[0], 1, [&](int64_t first, int64_t last) {
@@ -101,7 +102,7 @@ struct Slots {
   }
 };
 
-// Windows [nodes, width * 3]: the weighted sums of the rows of each window, a column's three sides together.
+// Windows [nodes, width * 3]: the weighted sums of the rows of each window, the three sides of a column adjacent.
 template <class T> T* gather(const KernelContext& c, const Slots& slots, Tensor* scratch) {
   const Shape& x = c[slots.nodes].shape();
   const int64_t width = x[2];
@@ -161,16 +162,15 @@ template <class T> Kernel backward(const KernelArgs& op) {
 
 AB_OP(tree_conv)
     .doc(
-        "Out of a node: the sum over the nodes at most max_depth - 1 below it of (left L + right R + top T) x, where "
-        "L, R "
-        "and T are the parts of Filter; top = 1 - depth / max_depth, left = (1 - top) (place - 1) / (siblings - 1), "
-        "right = (1 - top) (1 - left).")
+        "Out of a node = the sum over its descendants at most max_depth - 1 levels below of (left L + right R + top T) "
+        "x, where L, R and T are the slices of Filter; top = 1 - depth / max_depth, left = (1 - top) (position - 1) / "
+        "(siblings - 1), right = (1 - top) (1 - left).")
     .source("Mou et al., Convolutional neural networks over tree structures, AAAI 2016")
     .in("NodesVector", "[batch, nodes, D] float")
-    .in("EdgeSet", "[batch, edges, 2] int32, parent and child, nodes from 1 on; an edge with a 0 ends them")
+    .in("EdgeSet", "[batch, edges, 2] int32, parent and child, numbered from 1; an edge with a 0 terminates them")
     .in("Filter", "[D, 3, O, F]")
-    .out("Out", "[batch, nodes, O, F]; zeros of nodes that no edge names, but for the first")
-    .attr<int32_t>("max_depth", 2, "levels of a window, at least 2", at_least("max_depth", 2))
+    .out("Out", "[batch, nodes, O, F]; zeros for nodes without an edge, except the first")
+    .attr<int32_t>("max_depth", 2, "number of levels of a window, at least 2", at_least("max_depth", 2))
     .dtype_of_input("NodesVector")
     .infer(infer)
     .grad_reads({"NodesVector", "EdgeSet", "Filter"})
@@ -178,7 +178,7 @@ AB_OP(tree_conv)
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
 
 AB_GRAD(tree_conv)
-    .doc("Gradients of tree_conv by NodesVector and Filter.")
+    .doc("Gradients of tree_conv with respect to NodesVector and Filter.")
     .dtype_of_input("NodesVector")
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); });
 

@@ -7,7 +7,7 @@
 namespace anabranch::nn {
 namespace {
 
-// Paddings are [height, width] or [top, bottom, left, right], with depth, or front and back, before them in volumes.
+// Paddings are [height, width] or [top, bottom, left, right]; volumes have depth, or front and back, first.
 void explicit_padding(const std::vector<int32_t>& p, Window* w) {
   const auto axes = static_cast<size_t>(w->axes);
   AB_CHECK(
@@ -84,12 +84,12 @@ Window resolve_window(const WindowAttrs& attrs, const Extents& in, const Extents
     w.out[d] = kUnknown;
     if (in[d] < 0 || kernel[d] < 0) continue;
     const int64_t span = w.dilation[d] * (kernel[d] - 1) + 1;
-    // Rounded up, a window counts that begins inside and ends beyond the image.
+    // Rounded up, a window counts if it starts inside and ends beyond the image.
     const int64_t more = rounding == Rounding::kCeil ? w.stride[d] - 1 : 0;
     const int64_t room = in[d] + w.before[d] + w.after[d] - span + more;
     AB_CHECK(room >= 0 && kernel[d] > 0, InvalidArgument,
-             "a window of {} does not fit into an input of {} with padding {} and {}", span, in[d], w.before[d],
-             w.after[d]);
+             "the window must fit into the padded input, got a window of {} for an input of {} with padding {} and {}",
+             span, in[d], w.before[d], w.after[d]);
     w.out[d] = room / w.stride[d] + 1;
   }
   return w;

@@ -1,5 +1,5 @@
-// The spatial axes of a convolution or a pool, of images (two) or of volumes (three): attributes checked, padding
-// resolved, output extents computed. An extent that is not known yet gives an unknown output extent.
+// The spatial axes of a convolution or a pool over images (two) or volumes (three): checks attributes, resolves
+// padding, computes output extents. An unknown extent gives an unknown output extent.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -21,10 +21,10 @@ struct Window {
   int axes = 2;
   Extents in{1, 1, 1}, out{1, 1, 1}, kernel{1, 1, 1}, stride{1, 1, 1}, dilation{1, 1, 1}, before{}, after{};
   bool operator==(const Window&) const = default;
-  size_t first() const { return static_cast<size_t>(3 - axes); }  // the first axis that is there
+  size_t first() const { return static_cast<size_t>(3 - axes); }  // the first existing axis
 };
 
-// What the attributes of an op say.
+// The attributes of an op.
 struct WindowAttrs {
   int axes;
   std::vector<int32_t> strides, paddings, dilations;
@@ -32,7 +32,7 @@ struct WindowAttrs {
   bool channels_last() const { return data_format == "NHWC" || data_format == "NDHWC"; }
 };
 
-// An attribute that has to be a number above 0 for each axis.
+// An attribute that must be a number above 0 per axis.
 Extents positive_extents(const char* name, const std::vector<int32_t>& v, int axes);
 
 WindowAttrs read_window_attrs(const ir::Op& op, int axes, bool with_dilations);
@@ -40,15 +40,15 @@ WindowAttrs read_window_attrs(const ir::Op& op, int axes, bool with_dilations);
 // Images and volumes as shapes, in either layout.
 inline int channel_axis(const Shape& s, bool channels_last) { return channels_last ? s.rank() - 1 : 1; }
 inline int first_axis(bool channels_last) { return channels_last ? 1 : 2; }
-Extents extents_of(const Shape& s, int first, int axes);  // of so many axes of s
+Extents extents_of(const Shape& s, int first, int axes);  // of `axes` axes of s
 Shape image_shape(int64_t batch, int64_t channels, const Extents& e, int axes, bool channels_last);
 
-// Padding with which as many windows as strides fit into these extents; the odd element goes behind.
+// Padding with which the number of windows is extent / stride, rounded up; the odd element is trailing.
 void pad_same(const Extents& in, Window* w);
 
 Window resolve_window(const WindowAttrs& attrs, const Extents& in, const Extents& kernel, Rounding rounding);
 
-// Dims of one op, computed again only when the shapes change: in a steady step nothing is parsed.
+// Dims of one op, recomputed only if the shapes change: a steady step parses nothing.
 template <class Dims, class Compute> class DimsOf {
  public:
   DimsOf(const ir::Op& op, Compute compute) : op_(op), compute_(compute) {}

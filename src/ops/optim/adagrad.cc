@@ -1,4 +1,4 @@
-// Rates that shrink with the squares of the gradients seen: Adagrad, its decayed form and Adadelta.
+// Rules with learning rates that shrink with the squares of past gradients: Adagrad, its decayed form and Adadelta.
 #include "ops/device/launch_update.h"
 #include "ops/optim/element_rules.h"
 #include "ops/optim/elementwise.h"
@@ -59,12 +59,12 @@ AB_OP(adagrad)
 
 AB_OP(decayed_adagrad)
     .doc(
-        "MomentOut = decay Moment + (1 - decay) Grad^2; "
-        "ParamOut = Param - LearningRate Grad / (sqrt(MomentOut) + epsilon).")
+        "MomentOut = decay Moment + (1 - decay) Grad^2; ParamOut = Param - LearningRate Grad / (sqrt(MomentOut) + "
+        "epsilon).")
     .source("Duchi et al., JMLR 12, 2011")
     .with(updates(as_slots(kMoment)))
     .with(rows_on_devices)
-    .attr<float>("decay", 0.95f, "share of the old moment")
+    .attr<float>("decay", 0.95f, "weight of the old moment")
     .attr<float>("epsilon", 1.0e-6f, "keeps the quotient finite")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
@@ -84,13 +84,12 @@ AB_OP(decayed_adagrad)
 
 AB_OP(adadelta)
     .doc(
-        "Steps of the size of past steps: u(a) = -sqrt((a + epsilon) / (AvgSquaredGradOut + epsilon)) Grad; "
-        "AvgSquaredUpdateOut = rho AvgSquaredUpdate + (1 - rho) u(AvgSquaredUpdate)^2; "
-        "ParamOut = Param + u(AvgSquaredUpdateOut).")
+        "Adadelta: u(a) = -sqrt((a + epsilon) / (AvgSquaredGradOut + epsilon)) Grad; AvgSquaredUpdateOut = rho "
+        "AvgSquaredUpdate + (1 - rho) u(AvgSquaredUpdate)^2; ParamOut = Param + u(AvgSquaredUpdateOut).")
     .source("Zeiler 2012, arXiv:1212.5701")
     .with(updates(as_slots(kAverages), /*with_rate=*/false))
     .with(rows_on_devices)
-    .attr<float>("rho", 0.95f, "share of the old averages")
+    .attr<float>("rho", 0.95f, "weight of the old averages")
     .attr<float>("epsilon", 1.0e-6f, "keeps the quotient finite")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;

@@ -14,7 +14,7 @@ template <class T> struct Adam {
   static Adam of(const KernelArgs& op) {
     return {number<T>(op, "beta1"), number<T>(op, "beta2"), number<T>(op, "epsilon")};
   }
-  // The rate with the corrections of both moments.
+  // The rate, corrected for both moments.
   T corrected(T rate, T pow1, T pow2) const { return rules::corrected_rate(rate, pow1, pow2); }
   void step(T* param, const std::array<T*, 2>& state, const T* grad, T lr, int64_t n) const {
     T *m1 = state[0], *m2 = state[1];
@@ -59,7 +59,7 @@ template <class T> Kernel adam_kernel(const KernelArgs& op) {
     if (beta1) rule.beta1 = scalar<T>(c[beta1]);
     if (beta2) rule.beta2 = scalar<T>(c[beta2]);
     const T p1 = scalar<T>(c[pow1]), p2 = scalar<T>(c[pow2]);
-    // The original moves the powers on before a sparse step and after a dense one.
+    // Fluid 1.8.5 advances the powers before a sparse step and after a dense one.
     const bool sparse = c.value(grad).template get<SelectedRows>() != nullptr;
     const T lr = rule.corrected(scalar<T>(c[rate]), sparse ? p1 * rule.beta1 : p1, sparse ? p2 * rule.beta2 : p2);
     T* p = updated<T>(c, param, param_out);
@@ -118,11 +118,10 @@ template <class T> Kernel fused_on_device(const KernelArgs& op) {
 
 AB_OP(adam)
     .doc(
-        "Moment1Out = beta1 Moment1 + (1 - beta1) Grad; Moment2Out = beta2 Moment2 + (1 - beta2) Grad^2; "
-        "ParamOut = Param - r Moment1Out / (sqrt(Moment2Out) + epsilon) with "
-        "r = LearningRate sqrt(1 - Beta2Pow) / (1 - Beta1Pow), by the next powers when Grad is sparse. Rows that a "
-        "sparse Grad lacks have gradient zero, "
-        "or with lazy_mode are left alone.")
+        "Moment1Out = beta1 Moment1 + (1 - beta1) Grad; Moment2Out = beta2 Moment2 + (1 - beta2) Grad^2; ParamOut = "
+        "Param - r Moment1Out / (sqrt(Moment2Out) + epsilon) with r = LearningRate sqrt(1 - Beta2Pow) / (1 - "
+        "Beta1Pow), by the next powers if Grad is sparse. Rows missing from a sparse Grad have a zero gradient, or "
+        "with lazy_mode are not updated.")
     .source("Kingma & Ba, ICLR 2015, arXiv:1412.6980")
     .with(updates(as_slots(kState)))
     .with(rows_on_devices)
@@ -135,7 +134,7 @@ AB_OP(adam)
     .attr<float>("beta1", 0.9f, "decay of the first moment")
     .attr<float>("beta2", 0.999f, "decay of the second moment")
     .attr<float>("epsilon", 1.0e-8f, "keeps the quotient finite")
-    .attr<bool>("lazy_mode", false, "a sparse gradient updates its rows only")
+    .attr<bool>("lazy_mode", false, "a sparse gradient updates only its rows")
     .ignores("min_row_size_to_use_multithread", int64_t{1000})
     .infer(infer_adam)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {

@@ -1,4 +1,4 @@
-// Sums of a parameter over the last steps, from which its mean is taken for evaluation.
+// Sums of a parameter over the last steps, whose mean is used for evaluation.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -11,7 +11,7 @@
 namespace anabranch::optim::average_op {
 namespace {
 
-constexpr int64_t kMaxSummands = 16384;  // sum_1 moves to sum_2 that often, so that small summands are not lost
+constexpr int64_t kMaxSummands = 16384;  // sum_1 is added to sum_2 this often, so that small summands are not lost
 
 constexpr StateSlot kSums[] = {{"in_sum_1", "out_sum_1"}, {"in_sum_2", "out_sum_2"}, {"in_sum_3", "out_sum_3"}};
 constexpr StateSlot kCounts[] = {{"in_num_accumulates", "out_num_accumulates"},
@@ -19,8 +19,8 @@ constexpr StateSlot kCounts[] = {{"in_num_accumulates", "out_num_accumulates"},
                                  {"in_num_updates", "out_num_updates"}};
 
 void declare_state(OpDef& def) {
-  const char* sums[] = {"as param: sum since the last move", "as param: sums moved here",
-                        "as param: sum of the window before"};
+  const char* sums[] = {"like param: sum since the last transfer", "like param: sums transferred from sum_1",
+                        "like param: sum of the previous window"};
   const char* counts[] = {"[1] int64: steps in sum_1 and sum_2", "[1] int64: steps in sum_3", "[1] int64: all steps"};
   for (int k = 0; k < 3; ++k) def.in(kSums[k].in, sums[k]).out(kSums[k].out, "the same, after this step");
   for (int k = 0; k < 3; ++k) def.in(kCounts[k].in, counts[k]).out(kCounts[k].out, "the same, after this step");
@@ -50,7 +50,7 @@ void infer(InferContext& c) {
 struct Window {
   float rate;
   int64_t least, most;
-  // Whether `summands` steps are a whole window when there have been `steps` of them: its part of them, cut down.
+  // Whether `summands` steps fill a window after `steps` steps: the fraction of them, within its bounds.
   bool full(int64_t summands, int64_t steps) const {
     const float part = std::trunc(static_cast<float>(steps) * rate);
     return summands >= least && (summands >= most || static_cast<float>(summands) >= part);
@@ -131,16 +131,16 @@ template <class T> Kernel average_on_device(const KernelArgs& op) {
 
 AB_OP(average_accumulates)
     .doc(
-        "sum_1 += param. Every 16384 steps sum_2 += sum_1 and sum_1 = 0. When the window is full - as many steps as "
-        "min_average_window and as min(max_average_window, average_window num_updates) - sum_3 = sum_1 + sum_2, both "
-        "become 0, old_num_accumulates = num_accumulates, and the count starts again. The mean is "
-        "(sum_1 + sum_2 + sum_3) / (num_accumulates + old_num_accumulates).")
+        "sum_1 += param. Every 16384 steps sum_2 += sum_1 and sum_1 = 0. When the window is full - at least "
+        "min_average_window and min(max_average_window, average_window num_updates) steps - sum_3 = sum_1 + sum_2, "
+        "both become 0, old_num_accumulates = num_accumulates, and the count restarts. The mean is (sum_1 + sum_2 + "
+        "sum_3) / (num_accumulates + old_num_accumulates).")
     .source("Polyak & Juditsky, SIAM J. Control Optim. 30(4), 1992")
     .in("param", "[...] float")
     .with(declare_state)
-    .attr<float>("average_window", 0.0f, "length of the window, as a part of all steps")
-    .attr<int64_t>("max_average_window", int64_t{10000}, "its largest length, not below min_average_window")
-    .attr<int64_t>("min_average_window", int64_t{10000}, "its least length")
+    .attr<float>("average_window", 0.0f, "length of the window as a fraction of all steps")
+    .attr<int64_t>("max_average_window", int64_t{10000}, "maximum length of the window, at least min_average_window")
+    .attr<int64_t>("min_average_window", int64_t{10000}, "minimum length of the window")
     .dtype_of_input("param")
     .infer(infer)
     .no_grad(kNoGrad)

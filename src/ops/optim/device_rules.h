@@ -1,6 +1,6 @@
-// The rules of element_rules.h as kernels hold them: made from UpdateArgs, called with the number of an element and its
-// gradient. Which state, numbers and flags a rule takes stands at each; `rate` is LearningRate unless said otherwise.
-// kStates, of rules for many parameters: how many states it has.
+// The rules of element_rules.h for device kernels: made from UpdateArgs, called with an element's index and gradient.
+// Each rule documents its state, numbers and flags; `rate` is LearningRate unless stated otherwise. kStates, for rules
+// over many parameters: the number of its states.
 #pragma once
 #include "ops/device/args_update.h"
 #include "ops/device/kernels.h"
@@ -8,7 +8,7 @@
 
 namespace anabranch::device {
 
-// One number in device memory, of either float type.
+// A scalar in device memory, of either float type.
 template <class T> struct DeviceNumber {
   const float* narrow;
   const double* wide;
@@ -34,7 +34,7 @@ template <class T> struct RuleBase {
   }
 };
 
-// reads[k] beta_k, the betas as of adam, for k of 0 and 1; the result has the type of reads[k].
+// reads[k] beta_k, with the betas like those of adam, for k = 0 and 1; the result has the type of reads[k].
 template <class T> struct NextPower {
   DeviceNumber<T> power, tensor;
   T beta;
@@ -75,7 +75,7 @@ template <class T, bool kNesterov> struct MomentumRuleOf : RuleBase<T> {  // sta
 template <class T> using MomentumRule = MomentumRuleOf<T, false>;
 template <class T> using NesterovRule = MomentumRuleOf<T, true>;
 
-// state: Moment; p: share of the old moment and of the square (1 and 1 of adagrad), epsilon.
+// state: Moment; p: weights of the old moment and of the square (1 and 1 for adagrad), epsilon.
 template <class T> struct AdagradRule : RuleBase<T> {
   T keep, add, epsilon;
   AB_HD explicit AdagradRule(const UpdateArgs& a)
@@ -110,7 +110,7 @@ template <class T> struct AdamRule : RuleBase<T> {
         tensor1(number_read<T>(a, 2)),
         tensor2(number_read<T>(a, 3)),
         next_powers((a.flags & kNextPowers) != 0) {}
-  // What is the same for all elements of a step: a thread that updates many finds it out once.
+  // The values shared by all elements of a step: a thread that updates many elements computes them once.
   struct Step {
     T keep1, keep2, lr;
   };
@@ -127,7 +127,7 @@ template <class T> struct AdamRule : RuleBase<T> {
   AB_HD void operator()(int64_t i, const T& g) const { (*this)(i, g, step()); }
 };
 
-template <class T> struct AdamaxRule : RuleBase<T> {  // state: Moment, InfNorm; reads: Beta1Pow; p: as of adam
+template <class T> struct AdamaxRule : RuleBase<T> {  // state: Moment, InfNorm; reads: Beta1Pow; p: like adam
   T beta1, beta2, epsilon;
   DeviceNumber<T> power;
   AB_HD explicit AdamaxRule(const UpdateArgs& a)
@@ -142,7 +142,7 @@ template <class T> struct AdamaxRule : RuleBase<T> {  // state: Moment, InfNorm;
   }
 };
 
-// state: MeanSquare, Moment and, where it is there, MeanGrad; p: decay, momentum, epsilon.
+// state: MeanSquare, Moment and, if given, MeanGrad; p: decay, momentum, epsilon.
 template <class T> struct RmsPropRule : RuleBase<T> {
   T decay, mu, epsilon;
   AB_HD explicit RmsPropRule(const UpdateArgs& a)
@@ -157,7 +157,7 @@ template <class T> struct RmsPropRule : RuleBase<T> {
   }
 };
 
-template <class T> struct FtrlRule : RuleBase<T> {  // state: the squared and the linear one; p: l1, l2, lr_power
+template <class T> struct FtrlRule : RuleBase<T> {  // state: squared and linear accumulator; p: l1, l2, lr_power
   T l1, l2, power;
   AB_HD explicit FtrlRule(const UpdateArgs& a)
       : RuleBase<T>(a), l1(static_cast<T>(a.p[0])), l2(static_cast<T>(a.p[1])), power(static_cast<T>(a.p[2])) {}

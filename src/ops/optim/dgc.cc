@@ -1,5 +1,5 @@
-// Updates around deep gradient compression, as one process sees them: momentum until the compression begins, plain
-// steps from then on, because the momentum is then in what travels. With a negative begin nothing happens.
+// Updates of deep gradient compression in one process: momentum until the compression starts, and plain steps
+// afterwards, because the exchanged values then include the momentum. With a negative start step the ops do nothing.
 #include <algorithm>
 #include <cmath>
 
@@ -20,14 +20,14 @@ void check_begin(float begin) {
 
 enum class Phase { kOff, kBefore, kCompressed };
 
-// Steps are whole ones: what is behind the point does not count.
+// Steps are integers: truncates the fraction.
 Phase phase_of(float begin, const Tensor& step) {
   const float first = std::trunc(begin);
   if (first < 0) return Phase::kOff;
   return std::trunc(scalar<float>(step)) < first ? Phase::kBefore : Phase::kCompressed;
 }
 
-// The gradient becomes `share` of itself, and moves the parameter: through the velocity until the compression begins.
+// Scales the gradient by `share` and updates the parameter: by momentum until the compression starts.
 template <class T> struct Step {
   T mu, rate, share;
   bool nesterov;
@@ -80,22 +80,22 @@ void infer_momentum(InferContext& c) {
 AB_OP(dgc_momentum)
     .doc(
         "Grad_out = Grad / nranks. Before rampup_begin_step: VelocityOut = mu Velocity + Grad_out, ParamOut = Param - "
-        "LearningRate VelocityOut, or with Nesterov's form Param - LearningRate (Grad_out + mu VelocityOut). Then: "
-        "ParamOut = Param - LearningRate Grad_out. With a negative rampup_begin_step nothing changes.")
+        "LearningRate VelocityOut, or with Nesterov momentum Param - LearningRate (Grad_out + mu VelocityOut). "
+        "Afterwards: ParamOut = Param - LearningRate Grad_out. With a negative rampup_begin_step nothing changes.")
     .source(kPaper)
-    .in("current_step", "[1] float: steps so far")
-    .in("nranks", "[1] float: trainers")
+    .in("current_step", "[1] float: number of steps so far")
+    .in("nranks", "[1] float: number of workers")
     .in("Param", "[...] float")
-    .in("Grad", "as Param")
-    .in("Velocity", "as Param")
+    .in("Grad", "like Param")
+    .in("Velocity", "like Param")
     .in("LearningRate", "[1] float")
-    .out("Grad_out", "as Param")
+    .out("Grad_out", "like Param")
     .out("ParamOut", "Param, updated in place")
     .out("VelocityOut", "Velocity, updated in place")
     .updates("Grad", "Grad_out")
     .attr<float>("rampup_begin_step", 0.0f, "first step of the compression; negative: the op does nothing", check_begin)
     .attr<float>("mu", 0.0f, "momentum coefficient")
-    .attr<bool>("use_nesterov", false, "Nesterov's form")
+    .attr<bool>("use_nesterov", false, "uses Nesterov momentum")
     .dtype_of_input("Param")
     .infer(infer_momentum)
     .no_grad(kNoGrad)
@@ -104,11 +104,13 @@ AB_OP(dgc_momentum)
     });
 
 AB_OP(dgc_clip_by_norm)
-    .doc("From rampup_begin_step on Out = X max_norm / max(max_norm, |X|); before, or where it is negative, Out = X.")
+    .doc(
+        "X|); before, or where it is negative, Out = X.|Out = X max_norm / max(max_norm, |X|) from rampup_begin_step "
+        "on; before, or if it is negative, Out = X.|X|); before, or where it is negative, Out = X.")
     .source(kPaper)
-    .in("current_step", "[1] float: steps so far")
+    .in("current_step", "[1] float: number of steps so far")
     .in("X", "[...] float")
-    .out("Out", "[...] as X")
+    .out("Out", "[...] like X")
     .may_share("X", "Out")
     .attr<float>("rampup_begin_step", 0.0f, "first step that clips", check_begin)
     .attr<float>("max_norm", 1.0f, "largest norm, above 0",

@@ -1,5 +1,5 @@
-// Update rules, one element at a time: each function moves a parameter p and its state by the gradient g. Formulas are
-// those of the ops' documentation. Each operation is rounded by itself, in the order in which it stands here.
+// Update rules for one element: each function updates a parameter p and its state by the gradient g, with the formulas
+// of the ops' documentation. Each operation rounds separately, in the order written here.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -29,11 +29,11 @@ template <class T> AB_HD void adadelta(T& p, T& squared_grad, T& squared_update,
   const T under = squared_grad + epsilon;
   const T update = -std::sqrt((squared_update + epsilon) / under) * g;
   squared_update = keep * squared_update + add * (update * update);
-  // As in the original, the step is taken by the average that already holds the update.
+  // As in Fluid 1.8.5, the step uses the average that already contains the update.
   p -= std::sqrt((squared_update + epsilon) / under) * g;
 }
 
-// rate is the corrected one, see corrected_rate.
+// rate is corrected, see corrected_rate.
 template <class T>
 AB_HD void adam(T& p, T& first, T& second, const T& g, T keep1, T add1, T keep2, T add2, T epsilon, T rate) {
   first = keep1 * first + add1 * g;
@@ -64,7 +64,7 @@ AB_HD void centered_rmsprop(T& p, T& square, T& moment, T& mean, const T& g, T k
   p -= moment;
 }
 
-// power: lr_power, mostly -1/2.
+// power: lr_power, usually -1/2.
 template <class T> AB_HD T ftrl_root(T x, T power) { return power == T(-0.5) ? std::sqrt(x) : std::pow(x, -power); }
 template <class T> AB_HD void ftrl(T& p, T& squared, T& linear, const T& g, T l1, T l2, T power, T rate) {
   const T accum = squared + g * g;
@@ -75,7 +75,7 @@ template <class T> AB_HD void ftrl(T& p, T& squared, T& linear, const T& g, T l1
   squared = accum;
 }
 
-// local: the rate of this parameter, by the norms of it and of its gradient.
+// local: the rate of this parameter, from its norm and that of its gradient.
 template <class T> AB_HD void lars(T& p, T& velocity, const T& g, T mu, T local, T decay) {
   const T step = velocity * mu + local * (g + decay * p);
   velocity = step;
@@ -85,7 +85,7 @@ template <class T> AB_HD T lars_rate(T rate, T p_norm, T g_norm, T coeff, T deca
   return p_norm > 0 && g_norm > 0 ? rate * coeff * p_norm / (g_norm + decay * p_norm) : rate;
 }
 
-// The moments, and the step that is scaled by norms afterwards.
+// The moments, and the step before it is scaled by norms.
 template <class T>
 AB_HD T lamb_step(const T& p, T& first, T& second, const T& g, T beta1, T beta2, T epsilon, T decay) {
   first = beta1 * first + (1 - beta1) * g;

@@ -1,6 +1,6 @@
-// Kernels of update rules that treat every element alone. A rule is a struct with
+// Kernels of elementwise update rules. A rule is a struct with
 //   void step(T* param, const std::array<T*, N>& state, const T* grad, T rate, int64_t n) const
-// for float and double, made from the attributes; `rate` is what `rate_of` computes from the context in each step.
+// for float and double, made from the attributes; `rate` is the result of `rate_of` for the context in each step.
 #pragma once
 #include <array>
 

@@ -22,14 +22,14 @@ template <class T> struct Ftrl {
 AB_OP(ftrl)
     .doc(
         "Follow the regularized leader: with n the sum of Grad^2 and z the linear accumulator, z += Grad - "
-        "(n'^-lr_power - n^-lr_power) / LearningRate Param; ParamOut = 0 where |z| <= l1, else "
-        "(sign(z) l1 - z) / (n'^-lr_power / LearningRate + 2 l2).")
+        "(n'^-lr_power - n^-lr_power) / LearningRate Param; ParamOut = 0 where |z| <= l1, else (sign(z) l1 - z) / "
+        "(n'^-lr_power / LearningRate + 2 l2).")
     .source("McMahan et al., KDD 2013, doi:10.1145/2487575.2488200")
     .with(updates(as_slots(kState)))
     .with(rows_on_devices)
     .attr<float>("l1", 0.0f, "weight of the absolute values")
     .attr<float>("l2", 0.0f, "weight of the squares")
-    .attr<float>("lr_power", -0.5f, "exponent of the rate, at most 0")
+    .attr<float>("lr_power", -0.5f, "exponent of the learning rate, at most 0")
     .merges(StateMerge::kSum)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;

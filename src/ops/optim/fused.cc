@@ -9,7 +9,7 @@ const std::string& argument(const InferContext& c, std::string_view slot, int k)
   return c.op().input(slot).at(static_cast<size_t>(k));
 }
 
-// One entry of each slot for each parameter.
+// One entry per parameter in each slot.
 void check_counts(const InferContext& c) {
   const int count = c.n_in("Param");
   const auto check = [&](const std::vector<ir::Slot>& slots, const auto& entries) {
@@ -23,7 +23,7 @@ void check_counts(const InferContext& c) {
   check(c.op().outputs, [&](const std::string& s) { return c.n_out(s); });
 }
 
-// Which Scale belongs to which parameter. Returns whether gradients are taken as they come.
+// Maps parameters to entries of Scale. Returns whether gradients are unscaled.
 bool check_scales(const InferContext& c) {
   const auto& scale_of = c.attr<std::vector<int32_t>>(kScaleOf);
   const int scales = c.n_in(kScale), count = c.n_in("Param");
@@ -48,8 +48,7 @@ bool is_16_bits(DType dtype) { return dtype == DType::kFloat16 || dtype == DType
 void check_gradient(const InferContext& c, int k, bool as_they_come) {
   const Meta &param = c.in("Param", k), &grad = c.in("Grad", k);
   AB_CHECK(!as_they_come || param.dtype == DType::kFloat32, InvalidArgument,
-           "Param {} must be float32 where scale_of is given, got {}", argument(c, "Param", k),
-           dtype_name(param.dtype));
+           "Param {} must be float32 if scale_of is given, got {}", argument(c, "Param", k), dtype_name(param.dtype));
   AB_CHECK(param.kind == VarKind::kLoDTensor && grad.kind == VarKind::kLoDTensor &&
                compatible(param.shape, grad.shape) &&
                (param.dtype == grad.dtype || (as_they_come && is_16_bits(grad.dtype))),
@@ -58,7 +57,7 @@ void check_gradient(const InferContext& c, int k, bool as_they_come) {
            var_kind_name(grad.kind), grad.shape.str(), dtype_name(grad.dtype));
 }
 
-// Every parameter's entries agree with each other, as those of one op of the rule do.
+// The entries of each parameter must match, as in the single-parameter op.
 void infer_fused(InferContext& c, const OpDef& single, const std::set<std::string>& numbers) {
   check_counts(c);
   const bool as_they_come = check_scales(c);
@@ -92,15 +91,15 @@ void infer_fused(InferContext& c, const OpDef& single, const std::set<std::strin
 
 std::function<void(OpDef&)> fused_form_of(const OpDef& single, std::set<std::string> numbers) {
   return [&single, numbers = std::move(numbers)](OpDef& fused) {
-    fused.doc("Many steps of " + single.type() + ", each as that op makes it, in one loop over all elements.");
+    fused.doc("Applies " + single.type() + " to many parameters in one loop over all elements, with the same results.");
     for (const SlotDef& slot : single.inputs()) {
       if (!slot.optional) fused.in_list(slot.name, slot.doc);
     }
     for (const SlotDef& slot : single.outputs()) fused.out_list(slot.name, slot.doc);
-    fused.in_optional_list(kScale, "[1] float32: what gradients are divided by first, on devices alone");
+    fused.in_optional_list(kScale, "[1] float32: divisors of the gradients, on devices only");
     fused.attr(kScaleOf, std::vector<int32_t>{},
-               "for each parameter, which entry of Scale its gradient is divided by, -1: none; where it is given, Grad "
-               "may be a 16-bit float beside a Param of float32, on devices alone");
+               "for each parameter, the entry of Scale that divides its gradient, -1: none; if given, Grad may be a "
+               "16-bit float with a float32 Param, on devices only");
     fused.attrs_of(single).effects(kEngineOnly).no_grad(kNoGrad);
     fused.infer([&single, numbers](InferContext& c) { infer_fused(c, single, numbers); });
   };
@@ -108,8 +107,7 @@ std::function<void(OpDef&)> fused_form_of(const OpDef& single, std::set<std::str
 
 void check_plain_gradients(const KernelArgs& op) {
   const auto& scale_of = op.attr<std::vector<int32_t>>(kScaleOf);
-  AB_CHECK(scale_of.empty(), Unsupported, "scale_of must be empty where the CPU runs the op, got {} entries",
-           scale_of.size());
+  AB_CHECK(scale_of.empty(), Unsupported, "scale_of must be empty on the CPU, got {} entries", scale_of.size());
 }
 
 }  // namespace anabranch::optim

@@ -1,9 +1,9 @@
-// Update rules over many parameters as one loop: `fused_<rule>` has the slots of the rule as lists, one entry for each
-// parameter, and the same attributes. Elements are numbered through all parameters and the loop is cut by that number,
-// so that small parameters cost no hand-off and large ones share it. Dense gradients, updated in place. Made by the
-// pass fuse_optimizers, not by layers.
-// On devices gradients of float32 parameters may also be taken as they come, in a 16-bit float and before they are
-// divided by the loss's scale: the pass raw_gradients says so by `scale_of`.
+// Update rules over many parameters as one loop: `fused_<rule>` has the slots of the rule as lists, one entry per
+// parameter, and the same attributes. Elements are numbered through all parameters and the loop is split by that
+// number, so that small parameters share tasks and large ones are divided. Dense gradients, updated in place. Inserted
+// by the pass fuse_optimizers, not by layers.
+// On devices gradients of float32 parameters may also be 16-bit floats that are not yet divided by the loss scale; the
+// pass raw_gradients sets `scale_of` for them.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -15,14 +15,14 @@
 
 namespace anabranch::optim {
 
-// The fused form of a rule: slots, attributes and shape function follow from `single`; optional slots are left out.
-// State is as its parameter but for the slots `numbers`, which hold one number.
+// The fused form of a rule: slots, attributes and shape function follow from `single`, without optional slots. State is
+// like its parameter, except the slots `numbers`, which hold one number.
 std::function<void(OpDef&)> fused_form_of(const OpDef& single, std::set<std::string> numbers = {});
 
-// Unsupported where gradients are to be taken as they come: the CPU has no kernels for that.
+// Unsupported for unscaled gradients: the CPU has no kernels for them.
 void check_plain_gradients(const KernelArgs& op);
 
-// rule: as of elementwise.h. rate_of(c, k): the rate of parameter k. finish(c, k): once, after the update.
+// rule: as in elementwise.h. rate_of(c, k): the rate of parameter k. finish(c, k): once, after the update.
 template <class T, size_t N, class Rule, class RateOf, class Finish>
 Kernel fused_update(const KernelArgs& op, const StateTable<N>& table, Rule rule, RateOf rate_of, Finish finish) {
   check_plain_gradients(op);
@@ -31,7 +31,7 @@ Kernel fused_update(const KernelArgs& op, const StateTable<N>& table, Rule rule,
   std::array<Out, N> state;
   for (size_t s = 0; s < N; ++s) state[s] = op.out(table[s].out);
   std::vector<T> rates(param.count);
-  std::vector<int64_t> ends(param.count);  // of each parameter, in elements numbered through
+  std::vector<int64_t> ends(param.count);  // running total of elements after each parameter
   return [=](KernelContext& c) mutable {
     int64_t total = 0;
     for (int k = 0; k < param.count; ++k) {
@@ -53,7 +53,7 @@ Kernel fused_update(const KernelArgs& op, const StateTable<N>& table, Rule rule,
   };
 }
 
-// The rate is the input LearningRate, and nothing is left to do.
+// The rate is the input LearningRate, and there is no finish step.
 template <class T, size_t N, class Rule>
 Kernel fused_update(const KernelArgs& op, const StateTable<N>& table, Rule rule) {
   return fused_update<T, N>(

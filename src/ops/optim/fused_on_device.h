@@ -1,6 +1,6 @@
-// Fused update rules on devices: one launch over the elements of all parameters, "update_many/<rule>". Where they lie
-// stands in a table in device memory, which goes up when it is another one than in the step before. Gradients are taken
-// as they come (fused.h).
+// Fused update rules on devices: one launch over the elements of all parameters, "update_many/<rule>". Their addresses
+// are in a table in device memory, which is copied there when it differs from the previous step's. Gradients may be
+// unscaled (fused.h).
 #pragma once
 #include <vector>
 
@@ -11,8 +11,8 @@ namespace anabranch::optim {
 
 template <class T> class FusedOnDevice {
  public:
-  // rule: as that of one parameter. Its reads go into the args in their order; so do, behind the states, `numbers_out`:
-  // outputs that hold one number, for a kernel behind the update.
+  // rule: that of one parameter. Its reads become arguments in order, followed by its states and `numbers_out`: outputs
+  // that hold one number, for a kernel after the update.
   FusedOnDevice(const KernelArgs& op, const device::UpdateRule& rule, const std::vector<const char*>& numbers_out = {})
       : kernel_(device::kernel_of<T>("update_many/" + rule.name)),
         grad_(op.in("Grad")),
@@ -30,7 +30,7 @@ template <class T> class FusedOnDevice {
 
   void operator()(KernelContext& c) { launch(c); }
 
-  // Returns what the kernel was called with.
+  // Returns the arguments of the launch.
   device::UpdateManyArgs launch(KernelContext& c) {
     for (int k = 0; k < param_.count; ++k) fill(c, k, table_[static_cast<size_t>(k)]);
     const DeviceContext& queued = DeviceContext::of(c);
@@ -56,7 +56,7 @@ template <class T> class FusedOnDevice {
     starts_[static_cast<size_t>(k) + 1] = starts_[static_cast<size_t>(k)] + chunks;
   }
 
-  // As it comes: of another float type than the parameter, and not yet divided.
+  // Unscaled: of another float type than the parameter, and not yet divided.
   void take_gradient(KernelContext& c, int k, device::UpdateManyEntry& own) {
     const Tensor& grad = std::as_const(c).at(grad_, k);
     own.update.grad = device::operand(grad);
@@ -73,7 +73,7 @@ template <class T> class FusedOnDevice {
   std::vector<Out> states_;
   std::vector<In> reads_;
   std::vector<device::UpdateManyEntry> table_;
-  std::vector<int64_t> starts_;  // chunks in front of each, and all
+  std::vector<int64_t> starts_;  // running total of chunks before each, and in all
   device::Upload uploads_, starts_there_;
 };
 

@@ -39,13 +39,13 @@ template <class T> device::UpdateRule rule_on_device(const KernelArgs& op) {
 
 AB_OP(momentum)
     .doc(
-        "VelocityOut = mu * Velocity + Grad; ParamOut = Param - LearningRate * VelocityOut, or with Nesterov's form "
-        "Param - LearningRate * (Grad + mu * VelocityOut). Rows that a sparse Grad lacks have gradient zero.")
+        "VelocityOut = mu * Velocity + Grad; ParamOut = Param - LearningRate * VelocityOut, or with Nesterov momentum "
+        "Param - LearningRate * (Grad + mu * VelocityOut). Rows missing from a sparse Grad have a zero gradient.")
     .source("Polyak 1964, doi:10.1016/0041-5553(64)90137-5; Sutskever et al., ICML 2013")
     .with(updates(as_slots(kState)))
     .with(rows_on_devices)
     .attr<float>("mu", 0.0f, "momentum coefficient")
-    .attr<bool>("use_nesterov", false, "Nesterov's form")
+    .attr<bool>("use_nesterov", false, "uses Nesterov momentum")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return elementwise_update<T>(op, kState, Rows::kAll, momentum_of<T>(op));

@@ -1,4 +1,4 @@
-// Rates scaled by the norms of a whole parameter and of its step: LARS and LAMB. DPSGD bounds a norm and adds noise.
+// Learning rates scaled by the norms of a parameter and its step: LARS and LAMB. DPSGD clips a norm and adds noise.
 #include <cmath>
 
 #include "ops/device/launch_update.h"
@@ -12,12 +12,12 @@
 namespace anabranch::optim::norms_op {
 namespace {
 
-// As doubles: the squares of a gradient may be too small, or too large, for float32.
+// In double: the squares of a gradient may underflow or overflow float32.
 template <class T> double squares_of(const T* x, int64_t n) {
   return sum_of<double>(n, [=](int64_t i) { return static_cast<double>(x[i]) * static_cast<double>(x[i]); });
 }
 
-// Pieces follow from n alone: every split of the update gives the same norm.
+// Chunks depend only on n: every split of the update gives the same norm.
 template <class T> T norm_of(const KernelContext& c, const T* x, int64_t n) {
   return static_cast<T>(std::sqrt(parallel_total<double>(c, n, kCheapGrain, [x](int64_t begin, int64_t end) {
     double sum = 0;
@@ -26,7 +26,7 @@ template <class T> T norm_of(const KernelContext& c, const T* x, int64_t n) {
   })));
 }
 
-// The gradient as a dense array: norms and noise are of all elements.
+// The gradient as a dense array: norms and noise cover all elements.
 template <class T> class DenseGradient {
  public:
   const T* read(KernelContext& c, const Value& grad, const Tensor& param) {
@@ -103,7 +103,7 @@ template <class T> Kernel dpsgd_kernel(const KernelArgs& op) {
   const Out param_out = op.out("ParamOut");
   const float clip = op.attr<float>("clip"), batch = op.attr<float>("batch_size"), sigma = op.attr<float>("sigma");
   RandomKey key = op.random();
-  key.repeats = false;  // noise that is known from step to step hides nothing
+  key.repeats = false;  // noise that repeats in every step would hide nothing
   DenseGradient<T> dense;
   return [=](KernelContext& c) mutable {
     const T lr = scalar<T>(c[rate]);
@@ -122,13 +122,13 @@ template <class T> Kernel dpsgd_kernel(const KernelArgs& op) {
 
 AB_OP(lars_momentum)
     .doc(
-        "Momentum with a rate for each parameter: local = LearningRate lars_coeff |Param| / (|Grad| + "
-        "lars_weight_decay |Param|); VelocityOut = mu Velocity + local (Grad + lars_weight_decay Param); "
-        "ParamOut = Param - VelocityOut.")
+        "Momentum with a learning rate per parameter: local = LearningRate lars_coeff |Param| / (|Grad| + "
+        "lars_weight_decay |Param|); VelocityOut = mu Velocity + local (Grad + lars_weight_decay Param); ParamOut = "
+        "Param - VelocityOut.")
     .source("You et al. 2017, arXiv:1708.03888")
     .with(updates({{"Velocity", "VelocityOut"}}))
     .attr<float>("mu", 0.0f, "momentum coefficient")
-    .attr<float>("lars_coeff", 0.001f, "trust in the ratio of norms")
+    .attr<float>("lars_coeff", 0.001f, "trust coefficient, the factor for the ratio of norms")
     .attr<float>("lars_weight_decay", 0.0005f, "weight decay")
     .traits(kWholeParameter)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
@@ -148,8 +148,8 @@ AB_OP(lamb)
         "+ weight_decay Param, ParamOut = Param - LearningRate |Param| / |s| s.")
     .source("You et al., ICLR 2020, arXiv:1904.00962")
     .with(updates({{"Moment1", "Moment1Out"}, {"Moment2", "Moment2Out"}}))
-    .in("Beta1Pow", "[1], not used: the moments are not corrected")
-    .in("Beta2Pow", "[1], not used")
+    .in("Beta1Pow", "[1], ignored: the moments are not corrected")
+    .in("Beta2Pow", "[1], ignored")
     .attr<float>("weight_decay", 0.0f, "weight of the parameter in the step")
     .attr<float>("beta1", 0.9f, "decay of the first moment")
     .attr<float>("beta2", 0.999f, "decay of the second moment")
@@ -174,16 +174,16 @@ AB_OP(lamb)
 
 AB_OP(dpsgd)
     .doc(
-        "Differentially private descent: Grad is scaled to a norm of at most clip, normal noise of deviation sigma / "
-        "batch_size is added to every element, ParamOut = Param - LearningRate times that.")
+        "Differentially private SGD: scales Grad to a norm of at most clip, adds normal noise with standard deviation "
+        "sigma / batch_size to every element, and sets ParamOut = Param - LearningRate times the result.")
     .source("Abadi et al., CCS 2016, doi:10.1145/2976749.2978318")
     .with(updates())
     .attr<float>("clip", 10.0f, "largest norm of the gradient, above 0",
                  [](float v) { AB_CHECK(v > 0, InvalidArgument, "clip must be above 0, got {}", v); })
-    .attr<float>("batch_size", 16.0f, "samples of a batch, not 0",
+    .attr<float>("batch_size", 16.0f, "number of samples per batch, not 0",
                  [](float v) { AB_CHECK(v != 0, InvalidArgument, "batch_size must not be 0"); })
-    .attr<float>("sigma", 1.0f, "deviation of the noise")
-    .attr<int32_t>("seed", 0, "seed of the noise; 0: of the process")
+    .attr<float>("sigma", 1.0f, "standard deviation of the noise")
+    .attr<int32_t>("seed", 0, "seed of the noise; 0: uses the seed of the process")
     .effects(kRandom)
     .traits(kWholeParameter)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {

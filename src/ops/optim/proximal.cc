@@ -1,4 +1,4 @@
-// Steps after which parameters are drawn to 0: by l1 and by l2 times the rate.
+// Steps followed by l1 and l2 shrinkage, scaled by the learning rate.
 #include <cmath>
 
 #include "ops/optim/elementwise.h"
@@ -37,8 +37,8 @@ template <class T> struct ProximalAdagrad {
 };
 
 void shrink_attrs(OpDef& def) {
-  def.attr<float>("l1", 0.0f, "what sizes lose, times the rate")
-      .attr<float>("l2", 0.0f, "what divides, times the rate");
+  def.attr<float>("l1", 0.0f, "l1 penalty, times the learning rate")
+      .attr<float>("l2", 0.0f, "l2 penalty, times the learning rate");
 }
 
 template <class T> Shrink<T> shrink_of(const KernelArgs& op) { return {number<T>(op, "l1"), number<T>(op, "l2")}; }
@@ -56,8 +56,8 @@ AB_OP(proximal_gd)
 
 AB_OP(proximal_adagrad)
     .doc(
-        "MomentOut = Moment + Grad^2; with v = Param - LearningRate Grad / sqrt(MomentOut): "
-        "ParamOut = sign(v) max(|v| - LearningRate l1, 0) / (1 + LearningRate l2).")
+        "MomentOut = Moment + Grad^2; with v = Param - LearningRate Grad / sqrt(MomentOut): ParamOut = sign(v) max(|v| "
+        "- LearningRate l1, 0) / (1 + LearningRate l2).")
     .source("Duchi & Singer, JMLR 10, 2009; Duchi et al., JMLR 12, 2011")
     .with(updates(as_slots(kMoment)))
     .with(shrink_attrs)

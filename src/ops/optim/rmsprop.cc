@@ -23,7 +23,7 @@ template <class T> struct RmsProp {
       rules::rmsprop(param[i], square[i], moment[i], grad[i], keep, add, mu, eps, rate);
     }
   }
-  // With a mean of gradients given, which moves only when it is used.
+  // With an optional mean of gradients, which is updated only if it is used.
   void step(T* param, const std::array<T*, 3>& state, const T* grad, T rate, int64_t n) const {
     if (!centered) return step(param, std::array<T*, 2>{state[0], state[1]}, grad, rate, n);
     T *square = state[0], *moment = state[1], *mean = state[2];
@@ -38,7 +38,8 @@ template <class T> struct RmsProp {
 };
 
 void infer_rmsprop(InferContext& c) {
-  AB_CHECK(!c.attr<bool>("centered") || c.has_in("MeanGrad"), InvalidArgument, "MeanGrad must be given with centered");
+  AB_CHECK(!c.attr<bool>("centered") || c.has_in("MeanGrad"), InvalidArgument,
+           "MeanGrad must be given if centered is set");
   AB_CHECK(!c.has_in("MeanGrad") || c.has_out("MeanGradOut"), InvalidArgument,
            "MeanGradOut must be given with MeanGrad");
   infer_update(c, c.has_in("MeanGrad") ? as_slots(kCentered) : as_slots(kPlain));
@@ -49,18 +50,18 @@ AB_OP(rmsprop)
     .doc(
         "MeanSquareOut = decay MeanSquare + (1 - decay) Grad^2; MomentOut = momentum Moment + LearningRate Grad / "
         "sqrt(MeanSquareOut + epsilon), where centered subtracts the square of the mean gradient under the root; "
-        "ParamOut = Param - MomentOut. Rows that a sparse Grad lacks have gradient zero.")
+        "ParamOut = Param - MomentOut. Rows missing from a sparse Grad have a zero gradient.")
     .source(
         "Tieleman & Hinton, Neural Networks for Machine Learning, lecture 6.5, 2012; centered: Graves 2013, "
         "arXiv:1308.0850")
     .with(updates(as_slots(kPlain)))
     .with(rows_on_devices)
-    .in_optional("MeanGrad", "as Param; wanted by centered")
-    .out_optional("MeanGradOut", "MeanGrad, updated in place when centered")
+    .in_optional("MeanGrad", "like Param; required by centered")
+    .out_optional("MeanGradOut", "MeanGrad, updated in place if centered")
     .attr<float>("epsilon", 1.0e-10f, "keeps the quotient finite")
-    .attr<float>("decay", 0.9f, "share of the old averages")
+    .attr<float>("decay", 0.9f, "weight of the old averages")
     .attr<float>("momentum", 0.0f, "momentum coefficient")
-    .attr<bool>("centered", false, "normalise by the variance instead of the second moment")
+    .attr<bool>("centered", false, "normalizes by the variance instead of the second moment")
     .infer(infer_rmsprop)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
@@ -77,7 +78,7 @@ AB_OP(rmsprop)
                                     .numbers = {device::attribute<T>(op, "decay"), device::attribute<T>(op, "momentum"),
                                                 device::attribute<T>(op, "epsilon")},
                                     .rows = Rows::kAll};
-      const In mean = centered ? In() : op.in("MeanGrad");  // which then stays as it is
+      const In mean = centered ? In() : op.in("MeanGrad");  // not updated then
       return [mean, mean_out = op.out("MeanGradOut"), update = device::Update<T>(op, rule)](KernelContext& c) {
         if (mean) device::copy_whole(c, c[mean], &c[mean_out]);
         update(c);

@@ -3,7 +3,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/optim/rule_loops.cc"
 #include "hwy/foreach_target.h"
-// foreach_target.h stands first: it includes this file once for every instruction set
+// foreach_target.h must come first: it includes this file once for every instruction set
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -11,7 +11,7 @@ namespace anabranch::optim::loops {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// fn(d, grad, state&...) updates vectors of d's width, until fewer than a vector are left.
+// fn(d, grad, state&...) updates vectors of d's width until less than a vector is left.
 template <class D, class Fn, class... State>
 HWY_INLINE int64_t whole_vectors(D d, int64_t i, int64_t n, Fn&& fn, const float* grad, State*... state) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -25,7 +25,7 @@ HWY_INLINE int64_t whole_vectors(D d, int64_t i, int64_t n, Fn&& fn, const float
   return i;
 }
 
-// The rest that is shorter than the machine's vectors goes through ever shorter ones, by the same operations.
+// The tail shorter than the machine's vectors uses ever shorter ones, with the same operations.
 template <class Fn, class... State> HWY_INLINE void update(int64_t n, Fn&& fn, const float* grad, State*... state) {
   int64_t i = whole_vectors(hn::ScalableTag<float>(), 0, n, fn, grad, state...);
   i = whole_vectors(hn::CappedTag<float, 4>(), i, n, fn, grad, state...);

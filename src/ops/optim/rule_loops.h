@@ -1,6 +1,6 @@
 // The float32 loops of update rules in the widest vectors of the machine (Highway, chosen at run time). Element i of
-// every array depends on element i of the arrays alone and each operation is rounded by itself, so a loop may be cut
-// anywhere and gives the bits of the plain loops that float64 uses. Arrays do not overlap. No threads in here.
+// every array depends only on element i of the arrays, and each operation rounds separately, so a loop may be split
+// anywhere and gives the bits of the plain loops that float64 uses. Arrays must not overlap. Single-threaded.
 #pragma once
 #include <cstdint>
 
@@ -34,7 +34,7 @@ void adadelta(const Adadelta& rule, float* param, float* squared_grad, float* sq
 struct RmsProp {
   float decay, momentum, epsilon;
 };
-// mean: the mean of gradients, or null when the rule is not centered.
+// mean: the mean of gradients, or null if the rule is not centered.
 void rmsprop(const RmsProp& rule, float* param, float* square, float* moment, float* mean, const float* grad,
              float rate, int64_t n);
 

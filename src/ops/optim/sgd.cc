@@ -17,7 +17,7 @@ struct Sgd {
 };
 
 AB_OP(sgd)
-    .doc("Gradient descent: ParamOut = Param - LearningRate * Grad. A sparse Grad touches its rows only.")
+    .doc("Gradient descent: ParamOut = Param - LearningRate * Grad. A sparse Grad updates only its rows.")
     .with(updates())
     .with(rows_on_devices)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {

@@ -1,4 +1,4 @@
-// Update rules on devices, of dense gradients ("update/<rule>") and of sparse ones ("update_touched/<rule>",
+// Update rules on devices, for dense gradients ("update/<rule>") and sparse ones ("update_touched/<rule>",
 // "update_rows/<rule>").
 #include "ops/device/groups.h"
 #include "ops/optim/device_rules.h"
@@ -30,7 +30,7 @@ template <template <class> class Rule> struct UpdateTouched {
       rule(groups.rows[k] * width + j, groups.sum(values, k, j, width));
     }
   };
-  template <class T> struct Long {  // a row that very many values are for
+  template <class T> struct Long {  // a row with very many values
     Rule<T> rule;
     Groups groups;
     const T* values;

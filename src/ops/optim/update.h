@@ -1,6 +1,6 @@
-// What update rules share: checks, the rate, and a loop that treats dense and sparse gradients alike. A rule is a
-// function of elements: rule(i, n, g) updates elements [i, i + n) of the parameter and of its state from the gradients
-// g[0, n). Parameter and state are updated in place: outputs share the memory of the inputs of the same name.
+// Shared by update rules: checks, the learning rate, and a loop over dense and sparse gradients. A rule is a function
+// of elements: rule(i, n, g) updates elements [i, i + n) of the parameter and of its state by the gradients g[0, n).
+// Parameter and state are updated in place: outputs share the memory of the inputs of the same name.
 #pragma once
 #include <algorithm>
 #include <functional>
@@ -14,31 +14,31 @@
 
 namespace anabranch::optim {
 
-inline constexpr int64_t kGrain = 16384;  // elements worth handing to another worker
+inline constexpr int64_t kGrain = 16384;  // number of elements worth a task for another worker
 
-// A slot of the state that goes with Param, and the one that it is written to.
+// A state slot of Param, and the slot that it is written to.
 struct StateSlot {
   const char *in, *out;
 };
 using StateSlots = std::vector<StateSlot>;
 
-// Param, Grad and state agree in shape and dtype; the outputs are as the inputs.
+// Param, Grad and state must match in shape and dtype; the outputs are like the inputs.
 void infer_update(InferContext& c, const StateSlots& state);
 
-// What all rules declare: Param with its gradient and, but for rules that find it themselves, the rate; Param and state
-// updated in place; and infer_update.
+// The declarations of all rules: Param with its gradient and, except for rules that compute it, the learning rate;
+// Param and state updated in place; and infer_update.
 std::function<void(OpDef&)> updates(StateSlots state = {}, bool with_rate = true);
 
-// A float attribute as the element type.
+// A float attribute, converted to the element type.
 template <class T> T number(const KernelArgs& op, const char* name) { return static_cast<T>(op.attr<float>(name)); }
 
-// The one element of a float tensor.
+// The only element of a float tensor.
 template <class T> T scalar(const Tensor& t) {
-  AB_CHECK(t.numel() == 1, InvalidArgument, "a scalar is expected, the tensor is {}", t.shape().str());
+  AB_CHECK(t.numel() == 1, InvalidArgument, "a scalar input must have one element, got shape {}", t.shape().str());
   return t.dtype() == DType::kFloat64 ? static_cast<T>(*t.data<double>()) : static_cast<T>(*t.data<float>());
 }
 
-// An output without the memory of its input (it has another name) starts as a copy of it.
+// An output in other memory than its input (it has another name) starts as a copy of it.
 template <class T> T* updated(KernelContext& c, In in, Out out) {
   T* to = c[out].mutable_data<T>();
   const T* from = c[in].data<T>();
@@ -46,19 +46,19 @@ template <class T> T* updated(KernelContext& c, In in, Out out) {
   return to;
 }
 
-enum class Rows { kAll, kTouched };  // of a sparse gradient: those that it lacks have gradient zero, or are left alone
+enum class Rows { kAll, kTouched };  // rows missing from a sparse gradient have a zero gradient, or are not updated
 
-// A sparse gradient fits the parameter, and names rows that it has.
+// A sparse gradient must fit the parameter and name existing rows.
 void check_rows(const SelectedRows& grad, const Shape& param);
 
 template <class T, class Rule> void update_dense(KernelContext& c, const T* grad, int64_t n, Rule&& rule) {
   c.parallel_for(n, kGrain, [&](int64_t begin, int64_t end) { rule(begin, end - begin, grad + begin); });
 }
 
-// Gradients of one update op, kept between steps for its scratch memory.
+// The gradients of one update op; kept between steps for its scratch memory.
 template <class T> class Gradients {
  public:
-  // Once for every run, before update().
+  // Once per run, before update().
   void read(const Value& grad, const Tensor& param) {
     sparse_ = grad.get<SelectedRows>();
     if (sparse_) {
@@ -79,10 +79,10 @@ template <class T> class Gradients {
   struct Scratch {
     SelectedRows merged;
     sparse::RowGroups groups;
-    std::vector<T> rows;  // gradient zero; or a sum for each piece
+    std::vector<T> rows;  // zero gradient, or a sum per chunk
   };
 
-  // A row that is named several times gets the sum of its gradients, taken in the order of their places.
+  // A row that occurs several times gets the sum of its gradients, in order of occurrence.
   template <class Rule> void update_touched(KernelContext& c, Rule& rule) {
     const int64_t width = sparse_->value.row_elems();
     const T* values = sparse_->value.template data<T>();
@@ -140,10 +140,10 @@ template <class T> class Gradients {
   std::shared_ptr<Scratch> scratch_ = std::make_shared<Scratch>();
   const SelectedRows* sparse_ = nullptr;
   const T* dense_ = nullptr;
-  const void* table_ = nullptr;  // by which rows are locked where they must be
+  const void* table_ = nullptr;  // the table whose rows are locked, if locks are needed
   int64_t numel_ = 0;
 };
 
-inline constexpr const char* kNoGrad = "an update ends the step: nothing is differentiated through it";
+inline constexpr const char* kNoGrad = "updates are not differentiable";
 
 }  // namespace anabranch::optim

@@ -1,6 +1,6 @@
-// One update rule over many parameters in one launch, on devices: "update_many/<rule>", "next_powers_many". Neighbours
-// are read and written 16 bytes at once, where a parameter, its state and its gradient begin at a pack; what is behind
-// the last whole one, and other parameters, one by one. The bits are the same.
+// One update rule over many parameters in one launch, on devices: "update_many/<rule>", "next_powers_many". Adjacent
+// elements are read and written 16 bytes at once if a parameter, its state and its gradient are aligned; tails and
+// other parameters one by one. The bits are the same.
 #include "ops/device/pack.h"
 #include "ops/optim/device_rules.h"
 
@@ -9,7 +9,7 @@ namespace anabranch::device {
 // One of the parameters, with a gradient of G.
 template <class Rule, class T, class G> struct OneOfMany {
   static constexpr int kCount = 16 / sizeof(T);
-  static_assert(kUpdateChunk % kCount == 0);  // so that a chunk begins with a pack where its parameter does
+  static_assert(kUpdateChunk % kCount == 0);  // so that a chunk is aligned if its parameter is
   using Values = Pack<T, kCount>;
   using Grads = Pack<G, kCount>;
 
@@ -35,7 +35,7 @@ template <class Rule, class T, class G> struct OneOfMany {
   }
 
  private:
-  struct NoStep {};  // of rules that find out nothing once for all elements
+  struct NoStep {};  // for rules without values shared by all elements
   AB_HD static auto step_of(const Rule& rule) {
     if constexpr (requires { rule.step(); })
       return rule.step();
@@ -57,7 +57,7 @@ template <class Rule, class T, class G> struct OneOfMany {
     return all;
   }
 
-  // The rule works on values of the thread's own, which lie in registers.
+  // The rule works on local values, which are in registers.
   template <class Step> AB_HD void update_pack(int64_t k, const Step& step) const {
     const Grads grads = reinterpret_cast<const Grads*>(grad)[k];
     Values held[1 + Rule::kStates];
@@ -81,7 +81,7 @@ template <template <class> class Rule> struct UpdateMany {
     const int64_t* starts;
     int64_t count;
     template <class L> AB_HD void operator()(const L& lanes, int64_t chunk) const {
-      int64_t from = 0, to = count;  // the last parameter that begins at this chunk or before it
+      int64_t from = 0, to = count;  // the last parameter that starts at this chunk or before it
       while (to - from > 1) {
         const int64_t middle = (from + to) / 2;
         if (starts[middle] <= chunk)

@@ -5,7 +5,7 @@
 
 namespace anabranch::device {
 
-// The workspace of a kernel that takes the norms of two arrays: the norms, parts of sums, and whatever comes behind.
+// The workspace of a kernel with the norms of two arrays: the norms, partial sums, then kernel-specific data.
 struct NormSpace {
   static size_t parts_at() { return 2 * sizeof(double); }
   static size_t end(int64_t rows, int64_t n) { return parts_at() + fold_room<double>(rows, n, Neighbours::kElements); }
@@ -120,7 +120,7 @@ struct ClipByNorm {  // p: max_norm
 struct Average {
   using Args = AverageArgs;
   static constexpr int64_t kMaxSummands = 16384;
-  struct Counts {  // as they were before this step
+  struct Counts {  // values before this step
     int64_t *summands, *before, *steps;
     int64_t least, most;
     float rate;

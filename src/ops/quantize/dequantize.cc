@@ -1,4 +1,4 @@
-// Levels as numbers again, and numbers as integers for saved models.
+// Converts levels back to numbers, and numbers to integers for saved models.
 #include <cstring>
 #include <limits>
 
@@ -10,9 +10,9 @@ namespace {
 AB_OP(fake_dequantize_max_abs)
     .doc("Out = X Scale / max_range.")
     .in("X", "[...] float")
-    .in("Scale", "[1] as X")
-    .out("Out", "[...] as X")
-    .attr<float>("max_range", 127.0f, "the largest level")
+    .in("Scale", "[1] like X")
+    .out("Out", "[...] like X")
+    .attr<float>("max_range", 127.0f, "largest level")
     .dtype_of_input("X")
     .infer([](InferContext& c) {
       check_tensor(c, "X");
@@ -39,7 +39,7 @@ void infer_channels(InferContext& c) {
            bits.size());
   for (int i = 0; i < n; ++i) {
     AB_CHECK(bits[i] >= 2 && bits[i] <= 32, InvalidArgument, "quant_bits must be from 2 to 32, got {}", bits[i]);
-    AB_CHECK(c.in("Scales", i).dtype == c.in("X").dtype, InvalidArgument, "Scales must hold {} as X, got {}",
+    AB_CHECK(c.in("Scales", i).dtype == c.in("X").dtype, InvalidArgument, "Scales must hold {}, like X, got {}",
              dtype_name(c.in("X").dtype), dtype_name(c.in("Scales", i).dtype));
   }
   check_rank(c, "X", n, kMaxRank);
@@ -53,12 +53,12 @@ void infer_channels(InferContext& c) {
 
 AB_OP(fake_channel_wise_dequantize_max_abs)
     .doc(
-        "Out = X Scales[0] / (2^(quant_bits[0] - 1) - 1), a scale for each row of X. With two Scales one for each "
+        "Out = X Scales[0] / (2^(quant_bits[0] - 1) - 1), with one scale per row of X. With two Scales: one scale per "
         "column, times Scales[1] / (2^(quant_bits[1] - 1) - 1).")
     .in("X", "[C, ...], or [N, C, ...] with two Scales, float")
     .in_list("Scales", "[C], and [1]")
-    .out("Out", "as X")
-    .attr<std::vector<int32_t>>("quant_bits", {8}, "bits of the levels, for each of the Scales")
+    .out("Out", "like X")
+    .attr<std::vector<int32_t>>("quant_bits", {8}, "number of bits of the levels, for each of the Scales")
     .dtype_of_input("X")
     .infer(infer_channels)
     .no_grad(kNoGrad)
@@ -95,7 +95,7 @@ AB_OP(dequantize_abs_max)
     .in("X", "[...] int8")
     .in("Scale", "[1] float32")
     .out("Out", "[...] float32")
-    .attr<float>("max_range", 127.0f, "the largest level")
+    .attr<float>("max_range", 127.0f, "largest level")
     .dtype_of_input("X")
     .infer([](InferContext& c) {
       infer_int8(c);
@@ -111,9 +111,9 @@ AB_OP(dequantize_abs_max)
     });
 
 AB_OP(dequantize_log)
-    .doc("Out = Dict[X] where X is 0 or more, else -Dict[X + 128].")
+    .doc("Out = Dict[X] where X >= 0, else -Dict[X + 128].")
     .in("X", "[...] int8")
-    .in("Dict", "[128] float32: the number of each level")
+    .in("Dict", "[128] float32: value of each level")
     .out("Out", "[...] float32")
     .dtype_of_input("X")
     .infer([](InferContext& c) {
@@ -128,7 +128,7 @@ AB_OP(dequantize_log)
       };
     });
 
-// A row of the table: the least number, the largest one, then levels of 8 bits, four in the room of a float.
+// A row of the table: the minimum, the maximum, then 8-bit levels, four packed in each float.
 constexpr int64_t kAhead = 2, kInFloat = 4;
 
 void infer_lookup(InferContext& c) {
@@ -161,15 +161,15 @@ void look_up(const float* row, int64_t floats, float* to) {
 
 AB_OP(lookup_table_dequant)
     .doc(
-        "Out = the rows of W that Ids name, as numbers. A row has the least number, the largest one, and levels of 8 "
-        "bits between them, four in the room of a float32. The row of padding_idx is 0.")
+        "Out = the dequantized rows of W that Ids selects. A row stores its minimum, its maximum, and 8-bit levels "
+        "between them, four packed in each float32. The row of padding_idx is 0.")
     .in("W", "[rows, 2 + n] float32")
     .in("Ids", "[..., 1] integers")
     .out("Out", "[..., 4 n] float32")
     .attr<int64_t>("padding_idx", int64_t{-1}, "id whose row is 0; -1: none")
     .dtype_of_input("W")
     .infer(infer_lookup)
-    .no_grad("a table of levels is not trained")
+    .no_grad("quantized tables are not trained")
     .cpu<float>([](auto, const KernelArgs& op) -> Kernel {
       return [padding = op.attr<int64_t>("padding_idx"), w = op.in("W"), ids = op.in("Ids"),
               out = op.out("Out")](KernelContext& c) {

@@ -1,5 +1,5 @@
-// Quantization that is simulated while a model is trained: numbers become levels, kept as numbers of the same dtype.
-// The ops differ in where the scale comes from.
+// Simulated quantization for training: rounds numbers to levels and keeps them as numbers of the same dtype. The ops
+// differ in the source of the scale.
 #include "ops/quantize/levels.h"
 
 namespace anabranch::quantize::fake_quantize_op {
@@ -14,8 +14,8 @@ void infer_whole(InferContext& c) {
 AB_OP(fake_quantize_abs_max)
     .doc("OutScale = max |X|, Out = round(X / OutScale (2^(bit_length - 1) - 1)); 0 where OutScale is 0.")
     .in("X", "[...] float")
-    .out("Out", "[...] as X")
-    .out("OutScale", "[1] as X")
+    .out("Out", "[...] like X")
+    .out("OutScale", "[1] like X")
     .with(bit_length)
     .infer(infer_whole)
     .no_grad(kNoGrad)
@@ -31,10 +31,10 @@ AB_OP(fake_quantize_abs_max)
     });
 
 AB_OP(fake_channel_wise_quantize_abs_max)
-    .doc("As fake_quantize_abs_max, with a scale for each row of X.")
+    .doc("Like fake_quantize_abs_max, with one scale per row of X.")
     .in("X", "[C, ...] float")
-    .out("Out", "[C, ...] as X")
-    .out("OutScale", "[C] as X")
+    .out("Out", "[C, ...] like X")
+    .out("OutScale", "[C] like X")
     .with(bit_length)
     .infer([](InferContext& c) {
       infer_whole(c);

@@ -1,4 +1,4 @@
-// Numbers as 8-bit integers and back, as inference programs with integer kernels hold them.
+// Converts numbers to 8-bit integers and back, for inference programs with integer kernels.
 #include <cmath>
 #include <limits>
 
@@ -7,9 +7,9 @@
 namespace anabranch::quantize::integers_op {
 namespace {
 
-constexpr const char* kInference = "made for inference, of programs that were trained before";
+constexpr const char* kInference = "it is for inference";
 
-// The nearest integer, halves to even, limited to what Q holds. What is no number becomes the least one.
+// The nearest integer, halves to even, clamped to the range of Q. NaN becomes the least value.
 template <class Q> float limited(float value) {
   constexpr auto low = static_cast<float>(std::numeric_limits<Q>::lowest());
   constexpr auto high = static_cast<float>(std::numeric_limits<Q>::max());
@@ -17,11 +17,11 @@ template <class Q> float limited(float value) {
   return above < high ? above : high;
 }
 template <class Q> Q rounded(float within) {
-  constexpr float kWhole = 0x1.8p23f;  // a sum with it is a whole number, the nearest one, halves to even
+  constexpr float kWhole = 0x1.8p23f;  // a sum with it is an integer, the nearest one, halves to even
   return static_cast<Q>(static_cast<int32_t>((within + kWhole) - kWhole));
 }
 
-// Limited in one loop and rounded in the next: of one loop compilers make branches instead of vectors.
+// Clamps in one loop and rounds in the next: a single loop would make compilers emit branches instead of vectors.
 template <class Q> void to_bytes(const KernelContext& c, int64_t n, const float* x, float scale, Q* out) {
   c.parallel_for(n, kCheapGrain, [=](int64_t begin, int64_t end) {
     in_wide_vectors([=] {
@@ -45,11 +45,11 @@ void infer_as(InferContext& c, DType dtype) {
 }
 
 AB_OP(quantize)
-    .doc("Output = the integer nearest to Input Scale, limited to int8, or to uint8 where is_negative_input is false.")
+    .doc("Output = the integer nearest to Input Scale, clamped to int8, or to uint8 if is_negative_input is false.")
     .in("Input", "[...] float32")
     .out("Output", "[...] int8 or uint8")
-    .attr<bool>("is_negative_input", false, "Output holds int8")
-    .attr<float>("Scale", 1.0f, "levels of one")
+    .attr<bool>("is_negative_input", false, "Output is int8")
+    .attr<float>("Scale", 1.0f, "scale: number of levels per unit")
     .ignores("output_format", std::string("NHWC"))
     .infer([](InferContext& c) { infer_as(c, c.attr<bool>("is_negative_input") ? DType::kInt8 : DType::kUInt8); })
     .no_grad(kInference)
@@ -70,7 +70,7 @@ AB_OP(dequantize)
     .doc("Output = Input / Scale.")
     .in("Input", "[...] int8 or uint8")
     .out("Output", "[...] float32")
-    .attr<float>("Scale", 1.0f, "levels of one")
+    .attr<float>("Scale", 1.0f, "scale: number of levels per unit")
     .infer([](InferContext& c) { infer_as(c, DType::kFloat32); })
     .no_grad(kInference)
     .cpu<int8_t, uint8_t>([](auto tag, const KernelArgs& op) -> Kernel {
@@ -82,11 +82,11 @@ AB_OP(dequantize)
     });
 
 AB_OP(requantize)
-    .doc("Output = the integer nearest to Input Scale_out / Scale_in, limited to the dtype of Input.")
+    .doc("Output = the integer nearest to Input Scale_out / Scale_in, clamped to the dtype of Input.")
     .in("Input", "[...] int8 or uint8")
-    .out("Output", "as Input")
-    .attr<float>("Scale_in", 1.0f, "levels of one in Input")
-    .attr<float>("Scale_out", 1.0f, "levels of one in Output")
+    .out("Output", "like Input")
+    .attr<float>("Scale_in", 1.0f, "scale of Input")
+    .attr<float>("Scale_out", 1.0f, "scale of Output")
     .infer([](InferContext& c) { infer_as(c, c.in("Input").dtype); })
     .no_grad(kInference)
     .cpu<int8_t, uint8_t>([](auto tag, const KernelArgs& op) -> Kernel {

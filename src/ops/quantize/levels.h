@@ -1,4 +1,4 @@
-// What the ops of simulated quantization share: the number of levels, the largest size of a tensor, rounding to levels.
+// Shared by the ops of simulated quantization: the number of levels, the maximum of a tensor, rounding to levels.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -11,16 +11,17 @@
 
 namespace anabranch::quantize {
 
-inline constexpr const char* kNoGrad = "what rounds has no useful derivative";
+inline constexpr const char* kNoGrad = "rounding has no useful derivative";
 
 inline void bit_length(OpDef& def) {
-  def.attr<int32_t>("bit_length", 8, "bits of a level with its sign, from 1 to 16", within("bit_length", 1, 16));
+  def.attr<int32_t>("bit_length", 8, "number of bits of a level, including its sign, from 1 to 16",
+                    within("bit_length", 1, 16));
 }
 
-// The largest level of so many bits.
+// The largest level for this number of bits.
 inline int64_t levels_of(int32_t bits) { return (int64_t{1} << (bits - 1)) - 1; }
 
-// What is no number does not count.
+// Ignores NaN.
 template <class T> T max_abs(const T* x, int64_t n) {
   constexpr int64_t kParts = 16;
   T part[kParts] = {};
@@ -41,7 +42,7 @@ template <class T> T max_abs(const KernelContext& c, const Tensor& x) {
   const T* from = x.data<T>();
   const int64_t n = x.numel();
   T most = 0;
-  // Pieces are maxima of their own; the largest one does not depend on how they were cut.
+  // Each chunk has a maximum; the overall maximum does not depend on the split.
   constexpr int64_t kPieces = 64;
   T piece[kPieces] = {};
   const int64_t step = (n + kPieces - 1) / kPieces;
@@ -55,7 +56,8 @@ template <class T> T max_abs(const KernelContext& c, const Tensor& x) {
   return most;
 }
 
-// x limited to [-scale, scale], as the nearest of the levels; a scale of 0 gives 0. `back`: as a number again.
+// x clamped to [-scale, scale] and rounded to the nearest level; a scale of 0 gives 0. `back`: converted back to a
+// number.
 template <class T> struct Rounding {
   T scale, levels;
   bool back = false;
@@ -77,14 +79,14 @@ template <class T> struct Rounding {
   }
   void operator()(const KernelContext& c, const T* x, T* out, int64_t n) const {
     c.parallel_for(n, kCheapGrain, [x, out, own = *this](int64_t begin, int64_t end) {
-      constexpr int64_t kTile = 2048;  // which stays in the cache from one loop to the next
+      constexpr int64_t kTile = 2048;  // fits the cache from one loop to the next
       for (int64_t i = begin; i < end; i += kTile) own(x + i, out + i, std::min(kTile, end - i));
     });
   }
 };
 
 template <class T> T number_of(const KernelContext& c, In in) {
-  AB_CHECK(c[in].numel() == 1, ShapeMismatch, "a scale must have one element, got {}", c[in].shape().str());
+  AB_CHECK(c[in].numel() == 1, ShapeMismatch, "a scale must have one element, got shape {}", c[in].shape().str());
   return *c[in].data<T>();
 }
 

@@ -1,5 +1,4 @@
-// Quantization by a scale that is a moving average of max |X|: InAccum / InState, both of which forget with
-// moving_rate.
+// Quantization by a scale that is a moving average of max |X|: InAccum / InState, both of which decay by moving_rate.
 #include "ops/quantize/levels.h"
 
 namespace anabranch::quantize::moving_average_op {
@@ -28,7 +27,7 @@ void infer_average(InferContext& c) {
   }
 }
 
-// The scale of this step, and the state behind it.
+// The scale of this step, and the state after it.
 template <class T> class Average {
  public:
   Average(const KernelArgs& op, bool with_scale)
@@ -71,14 +70,15 @@ void declare_average(const Form& form) {
   const Makes makes = form.makes;
   OpDef& def = declare_op(form.type, __FILE__).doc(form.doc).in("X", "[...] float");
   if (makes != Makes::kCopy) def.in("InScale", "[1]: the scale, for is_test").updates("InScale", "OutScale");
-  def.in_optional("InAccum", "[1]: weighed sum of max |X| so far").in_optional("InState", "[1]: sum of the weights");
-  def.out("Out", "[...] as X").out("OutScale", "[1]: InAccum / InState after this step");
+  def.in_optional("InAccum", "[1]: X| so far|weighted sum of max |X| so far|X| so far")
+      .in_optional("InState", "[1]: sum of the weights");
+  def.out("Out", "[...] like X").out("OutScale", "[1]: InAccum / InState after this step");
   def.out_optional("OutState", "[1]: moving_rate InState + 1");
   def.out_optional("OutAccum", "[1]: moving_rate InAccum + max |X|");
   def.updates("InState", "OutState").updates("InAccum", "OutAccum");
-  def.attr<float>("moving_rate", 0.9f, "what the sums keep from step to step");
+  def.attr<float>("moving_rate", 0.9f, "decay of both sums per step");
   if (makes != Makes::kCopy) def.with(bit_length);
-  def.attr<bool>("is_test", false, "nothing is added to the sums").dtype_of_input("X");
+  def.attr<bool>("is_test", false, "leaves the sums unchanged").dtype_of_input("X");
   if (makes == Makes::kCopy) def.may_share("X", "Out");
   def.infer(infer_average).no_grad(kNoGrad).cpu<float, double>([makes](auto tag, const KernelArgs& op) -> Kernel {
     using T = typename decltype(tag)::type;
@@ -97,13 +97,14 @@ void declare_average(const Form& form) {
 
 void declare_all() {
   declare_average({.type = "fake_quantize_moving_average_abs_max",
-                   .doc = "Out = round(X / OutScale (2^(bit_length - 1) - 1)), X limited to OutScale.",
+                   .doc = "Out = round(X / OutScale (2^(bit_length - 1) - 1)), with X clamped to OutScale.",
                    .makes = Makes::kLevels});
-  declare_average({.type = "fake_quantize_dequantize_moving_average_abs_max",
-                   .doc = "Out = the number nearest to X, limited to OutScale, that bit_length bits can hold.",
-                   .makes = Makes::kNumbers});
+  declare_average(
+      {.type = "fake_quantize_dequantize_moving_average_abs_max",
+       .doc = "Out = X clamped to OutScale and rounded to the nearest number that bit_length bits can represent.",
+       .makes = Makes::kNumbers});
   declare_average({.type = "moving_average_abs_max_scale",
-                   .doc = "OutScale = moving average of max |X|, Out = X.",
+                   .doc = "X|, Out = X|OutScale = the moving average of max |X|, Out = X|X|, Out = X.",
                    .makes = Makes::kCopy});
 }
 

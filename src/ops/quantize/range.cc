@@ -18,7 +18,7 @@ void infer(InferContext& c) {
   AB_CHECK(c.attr<bool>("is_test") || c.has_in("Iter"), InvalidArgument, "Iter must be given for training");
   c.same_as("Out", "X");
   c.set_out("OutScale", scalar_shape(), c.in("X").dtype);
-  const bool kept = c.runtime();  // the kernel gives it its shape once, and what it holds stays
+  const bool kept = c.runtime();  // the kernel sets its shape once, and its contents persist
   c.set_out("OutScales", kept ? Shape() : Shape{c.attr<int32_t>("window_size")}, c.in("X").dtype);
 }
 
@@ -30,8 +30,8 @@ template <class T> T* steps_in(Tensor& t, int64_t count) {
   return t.mutable_data<T>();
 }
 
-// The largest of the last `count` steps with this one, whose number is `step`: looked for again only where the step
-// that drops out may have been the largest.
+// The maximum over the last `count` steps including this one, number `step`: recomputed only if the step that leaves
+// the window may have been the maximum.
 template <class T> T largest_with(T* steps, int64_t count, int64_t step, T last, T now) {
   T& place = steps[step % count];
   const T dropped = place;
@@ -43,7 +43,7 @@ template <class T> T largest_with(T* steps, int64_t count, int64_t step, T last,
   return most;
 }
 
-// What is kept from step to step is written in its place: it cannot be what is still to be read.
+// State is written in place, so it must not alias an input that is still to be read.
 void check_apart(const ir::Op& op) {
   for (const char* slot : {"OutScale", "OutScales"}) {
     const auto kept = op.output(slot), read = op.input("X");
@@ -73,18 +73,21 @@ template <class T> Kernel range_kernel(const KernelArgs& op) {
 
 AB_OP(fake_quantize_range_abs_max)
     .doc(
-        "Out = round(X / OutScale (2^(bit_length - 1) - 1)), X limited to OutScale: the largest |X| of the last "
+        "Out = round(X / OutScale (2^(bit_length - 1) - 1)), with X clamped to OutScale, the largest |X| of the last "
         "window_size steps. With is_test OutScale is InScale.")
     .in("X", "[...] float")
-    .in("InScale", "[1] as X: the scale so far")
-    .in_optional("Iter", "[1] int64: number of the step, from 0 on; not needed with is_test")
-    .out("Out", "[...] as X")
-    .out("OutScale", "[1] as X")
-    .out_optional("OutScales", "[window_size] as X: the largest |X| of each step, kept from step to step")
+    .in("InScale", "[1] like X: the scale so far")
+    .in_optional("Iter", "[1] int64: number of the step, starting at 0; not needed with is_test")
+    .out("Out", "[...] like X")
+    .out("OutScale", "[1] like X")
+    .out_optional("OutScales",
+                  "[window_size] like X: X| of each step, kept from step to step|largest |X| of each step, kept from "
+                  "step to step|X| of each step, kept from step to step")
     .updates("InScale", "OutScale")
-    .attr<int32_t>("window_size", 10000, "steps that count, up to 2^20", within("window_size", 1, kMostSteps))
+    .attr<int32_t>("window_size", 10000, "number of steps in the window, up to 2^20",
+                   within("window_size", 1, kMostSteps))
     .with(bit_length)
-    .attr<bool>("is_test", false, "the scale stays as it is")
+    .attr<bool>("is_test", false, "keeps the scale")
     .effects(kKeepsOutputs)
     .dtype_of_input("X")
     .infer(infer)

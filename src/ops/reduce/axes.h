@@ -1,4 +1,4 @@
-// Which axes an op of reduce.cc folds.
+// The axes that an op of reduce.cc folds.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -17,7 +17,7 @@ struct Attrs {
         keep_dim(op.attr<bool>("keep_dim")),
         reduce_all(op.attr<bool>("reduce_all")) {}
 
-  // X's shape with 1 on the axes that are folded.
+  // The shape of X with extent 1 on the folded axes.
   Shape folded(const Shape& x) const {
     Shape s = x;
     if (reduce_all || dim.empty()) {
@@ -36,7 +36,7 @@ struct Attrs {
     }
   }
 
-  // Axis 0 stays: rows of Out are rows of X, even where X has one only.
+  // Axis 0 is kept: rows of Out are rows of X, even if X has only one.
   bool keeps_rows(const Shape& x) const {
     if (reduce_all || dim.empty()) return false;
     return std::none_of(dim.begin(), dim.end(), [&](int32_t d) { return normal_axis(d, x.rank(), "dim") == 0; });
@@ -60,7 +60,7 @@ inline void infer_reduce(InferContext& c) {
   attrs.check(x.shape);
   const int32_t wanted = c.attr<int32_t>("out_dtype");
   AB_CHECK(wanted == -1 || wanted == static_cast<int32_t>(x.dtype), Unsupported,
-           "out_dtype must be that of X, {}, or -1, got {}: append an op cast in front", static_cast<int32_t>(x.dtype),
+           "out_dtype must be that of X, {}, or -1, got {}: append an op cast before it", static_cast<int32_t>(x.dtype),
            wanted);
   const Shape out = attrs.out_shape(x.shape);
   c.set_out("Out", out, x.dtype);

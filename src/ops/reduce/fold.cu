@@ -6,7 +6,7 @@
 
 namespace anabranch::device {
 
-// What becomes of the folded value. Of nothing a mean is not a number.
+// The final value of a fold. A mean without elements is NaN.
 enum class Finish { kAsItIs, kMean, kRoot };
 
 template <class T> AB_HD T finished(Finish finish, T total, int64_t count) {
@@ -20,7 +20,7 @@ template <class T> AB_HD T finished(Finish finish, T total, int64_t count) {
 
 template <class F, class T> using FoldWide = std::conditional_t<std::is_same_v<T, bool>, int32_t, typename F::Wide>;
 
-template <class F, class T> struct FoldBody {  // one for all that finishes otherwise
+template <class F, class T> struct FoldBody {  // one body for all folds that finish otherwise
   using Wide = FoldWide<F, T>;
   Walk<1> kept, folded;
   const T* x;
@@ -43,7 +43,7 @@ template <template <class> class Fold, Finish kFinish = Finish::kAsItIs> struct 
   using Args = FoldAxesArgs;
   template <class T> using WideOf = FoldWide<Fold<Compute<T>>, T>;
 
-  // Neighbours in memory are folded to one unless the innermost axis is kept.
+  // Adjacent elements are folded together unless the innermost axis is kept.
   static Neighbours neighbours(const Args& a) {
     const auto step = [](const Axes<1>& axes) { return axes.rank ? axes.stride[0][axes.rank - 1] : INT64_MAX; };
     return step(a.kept) < step(a.folded) ? Neighbours::kRows : Neighbours::kElements;

@@ -10,7 +10,7 @@ namespace {
 AB_OP(l1_norm)
     .doc("Out = the sum of the absolute values of all elements of X.")
     .in("X", "[...] float")
-    .out("Out", "[1] as X")
+    .out("Out", "[1] like X")
     .infer([](InferContext& c) { c.set_out("Out", scalar_shape(), c.in("X").dtype); })
     .grad_reads({"X"})
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {

@@ -1,5 +1,5 @@
-// Lines along one axis on devices: places of extremes ("arg_max/<x>/<place>"), Euclidean lengths ("norm", "norm_grad"),
-// running sums ("running_sum").
+// Lines along one axis on devices: indices of extremes ("arg_max/<x>/<place>"), Euclidean lengths ("norm",
+// "norm_grad"), running sums ("running_sum").
 #include "ops/device/args_fold.h"
 #include "ops/device/args_tensor.h"
 #include "ops/device/fold_rows.h"
@@ -12,7 +12,7 @@ struct Line {  // of a tensor [outer, width, inner]
   AB_HD int64_t begin(int64_t line) const { return line / inner * width * inner + line % inner; }
 };
 
-// y[line] = the place of the first extreme; a NaN never wins, but for the first one so far.
+// y[line] = the index of the first extreme; NaN never wins, except as the first element.
 template <bool kLargest> struct ArgExtreme {
   using Args = FoldArgs;
   template <class T, class Place> struct Body {
@@ -103,7 +103,7 @@ struct NormLineGrad {
 
 struct RunningSum {
   using Args = RunningSumArgs;
-  template <class T> struct Body {  // a line for each thread
+  template <class T> struct Body {  // one thread per line
     Line line;
     const T* x;
     T* y;

@@ -8,9 +8,9 @@ namespace anabranch::reduce::mean_op {
 namespace {
 
 AB_OP(mean)
-    .doc("Out = the mean of all elements of X; not a number when there is none.")
+    .doc("Out = the mean of all elements of X; NaN if there are none.")
     .in("X", "[...] float")
-    .out("Out", "[1] as X")
+    .out("Out", "[1] like X")
     .infer([](InferContext& c) { c.set_out("Out", scalar_shape(), c.in("X").dtype); })
     .traits(kMean)
     .grad_reads({"X"})

@@ -1,4 +1,4 @@
-// Sums, means, products, extremes, lengths and truth over some axes: one row each.
+// Sums, means, products, extremes, lengths and logic over some axes, one row each.
 #include <cmath>
 
 #include "ops/declare/second_order.h"
@@ -11,17 +11,17 @@
 namespace anabranch::reduce {
 namespace {
 
-// Nothing has no largest element.
+// A maximum requires at least one element.
 void check_not_empty(const Shape& x, const Shape& folded) {
   AB_CHECK(x.numel() > 0 || folded.numel() == 0, InvalidArgument, "X must not be empty, got {}", x.str());
 }
 
-// What is folded to something where there is no element.
+// The result of a fold without elements.
 enum class OfNothing { kAll, kFloats, kNone };
 
 struct Row {
   const char *type, *doc, *dtypes;
-  const char* fold;  // "fold_axes/<fold>" of devices
+  const char* fold;  // "fold_axes/<fold>" on devices
   OfNothing of_nothing = OfNothing::kAll;
 };
 
@@ -64,15 +64,15 @@ OpDef& declare_schema(const Row& row) {
   OpDef& def = declare_op(row.type, __FILE__);
   def.doc(row.doc)
       .in("X", std::string("[...] ") + row.dtypes)
-      .out("Out", "X without the folded axes; [1] when none is left");
-  def.attr<std::vector<int32_t>>("dim", {0}, "axes to fold; negative ones count from the end; none: all");
-  def.attr<bool>("keep_dim", false, "folded axes stay, with extent 1");
-  def.attr<bool>("reduce_all", false, "folds all axes whatever dim is");
-  def.attr<int32_t>("out_dtype", -1, "that of X, or -1: other ones are not offered");
+      .out("Out", "X without the folded axes; [1] if none is left");
+  def.attr<std::vector<int32_t>>("dim", {0}, "axes to fold; negative: from the end; empty: all");
+  def.attr<bool>("keep_dim", false, "keeps folded axes with extent 1");
+  def.attr<bool>("reduce_all", false, "folds all axes and ignores dim");
+  def.attr<int32_t>("out_dtype", -1, "id of the dtype of X, or -1: others are not supported");
   return def.ignores({"in_dtype"}).infer(infer_reduce);
 }
 
-// run(c, X's shape, folded shape, in, out), of each type.
+// run(c, X's shape, folded shape, in, out), for each type.
 template <class... Ts, class Run> OpDef& declare_forward(const Row& row, Run) {
   OpDef& def = declare_schema(row);
   device::offer<Ts...>(def, forward_there(row.of_nothing, row.fold));
@@ -89,7 +89,7 @@ template <class Run> OpDef& of_numbers(const Row& row, Run run) {
   return declare_forward<float, double, int32_t, int64_t>(row, run);
 }
 
-// ---- backward: term(x, out, dout, number of folded elements); with_values: X and Out are read
+// ---- backward: term(x, out, dout, number of folded elements); with_values: reads X and Out
 
 // By "fold_axes_grad/<fold>".
 DTypeFactory backward_there(bool with_values, const char* fold) {
@@ -99,15 +99,16 @@ DTypeFactory backward_there(bool with_values, const char* fold) {
             dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
       const Tensor* outs = out ? &c[out] : nullptr;
       const Shape folded = attrs.folded(c[x].shape());
-      AB_CHECK((outs ? *outs : c[dout]).numel() == folded.numel(), ShapeMismatch, "Out is {} for X {}",
-               (outs ? *outs : c[dout]).shape().str(), c[x].shape().str());
+      AB_CHECK((outs ? *outs : c[dout]).numel() == folded.numel(), ShapeMismatch,
+               "Out must have the folded shape of X, got {} for X {}", (outs ? *outs : c[dout]).shape().str(),
+               c[x].shape().str());
       device::launch_fold_grad(DeviceContext::of(c), kernel, outs ? &c[x] : nullptr, outs, c[dout], c[x].shape(),
                                folded, c[dx]);
     };
   };
 }
 
-// A run of X@GRAD. step: that of out and dout, 0 or 1. count: elements that were folded to one.
+// A run of X@GRAD. step: that of out and dout, 0 or 1. count: number of folded elements.
 struct TermArgs {
   const void *x, *out, *dout;
   int64_t step, count;
@@ -129,7 +130,8 @@ Kernel backward_kernel(DType dtype, TermRun run, bool with_values, const KernelA
   const In x = op.in("X"), dout = op.in("Out@GRAD"), out = with_values ? op.in("Out") : dout;
   return [=, attrs = Attrs(op.op()), dx = op.out("X@GRAD")](KernelContext& c) {
     const Shape &shape = c[x].shape(), folded = attrs.folded(shape);
-    AB_CHECK(c[out].numel() == folded.numel(), ShapeMismatch, "Out is {} for X {}", c[out].shape().str(), shape.str());
+    AB_CHECK(c[out].numel() == folded.numel(), ShapeMismatch, "Out must have the folded shape of X, got {} for X {}",
+             c[out].shape().str(), shape.str());
     const auto* xs = static_cast<const char*>(c[x].data(dtype));
     const auto* outs = static_cast<const char*>(c[out].data(dtype));
     const auto* douts = static_cast<const char*>(c[dout].data(dtype));
@@ -149,7 +151,7 @@ OpDef& declare_gradient_of(OpDef& forward, bool with_values) {
   if (!with_values) def.grad(second_order::linear);
   return def.dtype_of_input("Out@GRAD").infer([](InferContext& c) {
     const Shape want = Attrs(c.op()).out_shape(c.in("X").shape), &got = c.in("Out@GRAD").shape;
-    // Shape [1] and shape [1, 1] hold the same number.
+    // Shapes [1] and [1, 1] hold the same number.
     AB_CHECK(compatible(want, got) || (want.numel() == 1 && got.numel() == 1), ShapeMismatch,
              "Out@GRAD must be {} for X {}, got {}", want.str(), c.in("X").shape.str(), got.str());
     c.same_as("X@GRAD", "X");

@@ -1,4 +1,4 @@
-// The activations of recurrent layers, one number at a time, for kernels of devices.
+// The activations of recurrent layers for one number, for device kernels.
 #pragma once
 #include "ops/math/rectifier_functions.h"
 #include "ops/sequence/acts.h"
@@ -26,13 +26,13 @@ template <class T> AB_HD T slope(Act act, T y, T g) {
   return g;
 }
 
-// NaN stays; limit 0: nothing is cut off.
+// Keeps NaN; limit 0: no clipping.
 template <class T> AB_HD T clipped(T limit, T x) {
   if (limit <= 0) return x;
   return x < -limit ? -limit : limit < x ? limit : x;
 }
 
-// No gradient where a value was cut off.
+// No gradient where a value was clipped.
 template <class T> AB_HD T clipped_slope(T limit, T y, T g) {
   return limit > 0 && (y >= limit || y <= -limit) ? T(0) : g;
 }

@@ -1,4 +1,4 @@
-// Where in its sequence a row stands, added to it as sines and cosines of falling frequencies.
+// Adds the position of each row in its sequence, encoded as sines and cosines of descending frequencies.
 #include <algorithm>
 #include <cmath>
 
@@ -12,10 +12,10 @@ namespace {
 
 constexpr int64_t kGrain = 8192;
 
-// The encodings of the first places, made when they are met first.
+// The encodings of the first positions, computed on first use.
 class Encodings {
  public:
-  // [rows, width]: the sines in the first half of the columns, the cosines in the other.
+  // [rows, width]: sines in the first half of the columns, cosines in the second.
   const double* get(int64_t rows, int64_t width) {
     if (width != width_) made_ = 0, width_ = width;
     table_.resize(static_cast<size_t>(std::max(rows, made_) * width));
@@ -44,13 +44,12 @@ void infer(InferContext& c) {
   const int64_t width = x[x.rank() - 1];
   AB_CHECK(width < 0 || width % 2 == 0, InvalidArgument, "X must have an even number of columns, got {}", x.str());
   if (c.runtime() && x.rank() == 2) {
-    AB_CHECK(lod_of(c, "X").size() == 1, InvalidArgument, "X must have one level of sequences, got {}",
-             lod_of(c, "X").size());
+    AB_CHECK(lod_of(c, "X").size() == 1, InvalidArgument, "X must have one LoD level, got {}", lod_of(c, "X").size());
   }
   c.same_as("Out", "X");
 }
 
-// fn(first row, rows) for each sequence.
+// Calls fn(first row, rows) for each sequence.
 template <class Fn> void each_sequence(const Tensor& x, Fn&& fn) {
   if (x.shape().rank() == 3) {
     for (int64_t s = 0; s < x.shape()[0]; ++s) fn(s * x.shape()[1], x.shape()[1]);
@@ -97,22 +96,21 @@ template <class T> Kernel queued_backward(const KernelArgs& op) {
     a.y = device::operand(c[dx]);
     a.n = c[dout].numel();
     a.p[0] = static_cast<double>(alpha);
-    a.flags = 1;  // a bias of 0, added behind
+    a.flags = 1;  // adds a bias of 0 after scaling
     DeviceContext::of(c).launch(kernel, a);
   };
 }
 
 AB_OP(add_position_encoding)
     .doc(
-        "Out = alpha X + beta P; row t of a sequence has P[k] = sin(t / 10000^(k / (D/2 - 1))) for the first half of "
-        "the "
-        "D columns, and the cosines of the same for the other.")
+        "Out = alpha X + beta P; row t of a sequence has P[k] = sin(t / 10000^(k / (D/2 - 1))) in the first half of "
+        "the D columns, and the cosines of the same in the second.")
     .source("Vaswani et al., Attention is all you need, NIPS 2017, section 3.5")
-    .in("X", "[rows, D] float with sequences, or [batch, rows, D]; D even")
-    .out("Out", "as X")
+    .in("X", "[rows, D] float with LoD, or [batch, rows, D]; D even")
+    .out("Out", "like X")
     .may_share("X", "Out")
-    .attr<float>("alpha", 1.0F, "factor of X")
-    .attr<float>("beta", 1.0F, "factor of the encoding")
+    .attr<float>("alpha", 1.0F, "factor for X")
+    .attr<float>("beta", 1.0F, "factor for the encoding")
     .infer(infer)
     .grad_reads({})
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {

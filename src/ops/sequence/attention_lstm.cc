@@ -1,5 +1,4 @@
-// Long short-term memory that reads, in each step, a mean of all rows of its sequence, weighted by what its cell asks
-// for.
+// An LSTM that reads, in each step, an attention-weighted mean of all rows of its sequence.
 #include <algorithm>
 #include <cmath>
 
@@ -36,7 +35,7 @@ Dims check_weights(const InferContext& c) {
     check_numel(c, slot, 1);
   }
   AB_CHECK(c.has_in("AttentionScalar") || !c.has_in("AttentionScalarBias"), InvalidArgument,
-           "AttentionScalarBias goes with AttentionScalar");
+           "AttentionScalarBias must be given together with AttentionScalar");
   return dims;
 }
 
@@ -71,7 +70,7 @@ template <class T> void add_product(const T* x, const T* w, int64_t k, int64_t n
   }
 }
 
-// Weights and memory of one run; a sequence has its part of each scratch row.
+// Weights and memory of one run; each sequence has a part of each scratch row.
 template <class T> struct Reader {
   int64_t width, d;
   Act gate, cell_act, candidate;
@@ -93,7 +92,7 @@ template <class T> struct Reader {
     }
   }
 
-  // mixed: the mean of the rows, weighted by how much the cell asks for each.
+  // mixed: the mean of the rows, weighted by the attention of the cell.
   void look(int64_t begin, int64_t n, const T* c, const T* scores, T* weights, T* mixed) const {
     const T asked = dot(c, attention + width, d);
     for (int64_t r = 0; r < n; ++r) {
@@ -143,31 +142,30 @@ template <class T> Kernel kernel(const KernelArgs& op) {
 }
 
 void declare() {
-  OpDef& def = declare_op("attention_lstm", __FILE__)
-                   .doc(
-                       "As lstm with gates f, i, o and candidate of [h, m] LSTMWeight + LSTMBias; m is the sum of p_r "
-                       "x_r over all rows "
-                       "of the sequence, p = softmax(relu(s relu([x_r, c] AttentionWeight + AttentionBias) + b)), s "
-                       "and b the two "
-                       "scalars, without which the outer relu is left out.")
-                   .source(
-                       "Bahdanau, Cho and Bengio, Neural machine translation by jointly learning to align and "
-                       "translate, ICLR 2015")
-                   .in("X", "[rows, M] float with sequences")
-                   .in("C0", "[sequences, D], c before each sequence")
-                   .in_optional("H0", "[sequences, D], h before each sequence; zeros when absent")
-                   .in("AttentionWeight", "[M + D, 1]")
-                   .in_optional("AttentionBias", "[1, 1]")
-                   .in_optional("AttentionScalar", "[1, 1]")
-                   .in_optional("AttentionScalarBias", "[1, 1], with AttentionScalar")
-                   .in("LSTMWeight", "[D + M, 4 D]: forget, input, output, candidate")
-                   .in("LSTMBias", "[1, 4 D]")
-                   .out("Hidden", "[rows, D], h, with the sequences of X")
-                   .out("Cell", "[rows, D], c, with the sequences of X");
+  OpDef& def =
+      declare_op("attention_lstm", __FILE__)
+          .doc(
+              "Like lstm with gates f, i, o and candidate computed from [h, m] LSTMWeight + LSTMBias; m is the sum of "
+              "p_r x_r over all rows of the sequence, p = softmax(relu(s relu([x_r, c] AttentionWeight + "
+              "AttentionBias) + b)), where s and b are the two scalars; without them the outer relu is omitted.")
+          .source(
+              "Bahdanau, Cho and Bengio, Neural machine translation by jointly learning to align and translate, ICLR "
+              "2015")
+          .in("X", "[rows, M] float with LoD")
+          .in("C0", "[sequences, D], c before each sequence")
+          .in_optional("H0", "[sequences, D], h before each sequence; zeros if not given")
+          .in("AttentionWeight", "[M + D, 1]")
+          .in_optional("AttentionBias", "[1, 1]")
+          .in_optional("AttentionScalar", "[1, 1]")
+          .in_optional("AttentionScalarBias", "[1, 1], with AttentionScalar")
+          .in("LSTMWeight", "[D + M, 4 D]: forget, input, output, candidate")
+          .in("LSTMBias", "[1, 4 D]")
+          .out("Hidden", "[rows, D], h, with the LoD of X")
+          .out("Cell", "[rows, D], c, with the LoD of X");
   names_only(def, {"AttentionedX", "AttentionFCOut", "LSTMX", "LSTMOUT"});
-  act_attr(def, "gate_activation", "sigmoid", "of the gates");
-  act_attr(def, "cell_activation", "tanh", "of the cell on its way to the hidden state");
-  act_attr(def, "candidate_activation", "tanh", "of the candidate");
+  act_attr(def, "gate_activation", "sigmoid", "activation of the gates");
+  act_attr(def, "cell_activation", "tanh", "activation of the cell for the hidden state");
+  act_attr(def, "candidate_activation", "tanh", "activation of the candidate");
   def.dtype_of_input("X").infer(infer).no_grad(kForInference).cpu<float, double>([](auto tag, const KernelArgs& op) {
     return kernel<typename decltype(tag)::type>(op);
   });

@@ -1,4 +1,4 @@
-// One step of a beam search: of all continuations of the beams of a source, the best ones.
+// One step of a beam search: selects the best continuations of the beams of each source.
 #include <algorithm>
 #include <cmath>
 
@@ -9,7 +9,7 @@
 namespace anabranch::sequence::beam_search_op {
 namespace {
 
-// A beam and the token that continues it. Of equal scores the later beam is better.
+// A beam and the token that continues it. Of equal scores the later beam wins.
 struct Candidate {
   int64_t beam, id;
   double score;
@@ -18,7 +18,7 @@ struct Candidate {
   }
 };
 
-// Keeps the best `most`, best first. As in the original, one that is no worse than the last takes its place.
+// Keeps the best `most`, best first. As in Fluid 1.8.5, a candidate equal to the last one replaces it.
 void insert(std::vector<Candidate>* kept, const Candidate& candidate, size_t most) {
   if (kept->size() == most) {
     if (candidate.worse_than(kept->back())) return;
@@ -29,7 +29,7 @@ void insert(std::vector<Candidate>* kept, const Candidate& candidate, size_t mos
   kept->insert(at, candidate);
 }
 
-// Row offsets of the sources: those of the level that is asked for, as rows.
+// Row offsets of the sources: the offsets of the requested level, converted to rows.
 Offsets rows_of_level(const LoD& lod, size_t level) {
   Offsets rows = lod[level];
   for (size_t l = level + 1; l < lod.size(); ++l) {
@@ -54,10 +54,10 @@ void infer(InferContext& c) {
   if (c.runtime()) {
     const LoD& lod = lod_of(c, "scores");
     const auto level = static_cast<size_t>(c.attr<int32_t>("level"));
-    AB_CHECK(level < lod.size(), InvalidArgument, "level must be one of the {} levels of scores, got {}", lod.size(),
-             level);
+    AB_CHECK(level < lod.size(), InvalidArgument, "level must be one of the {} LoD levels of scores, got {}",
+             lod.size(), level);
   }
-  const int64_t rows = c.runtime() ? 0 : kUnknown;  // how many there are is known when they have been chosen
+  const int64_t rows = c.runtime() ? 0 : kUnknown;  // the number of results is known only at run time
   c.set_out("selected_ids", Shape{rows, 1}, c.in("pre_ids").dtype);
   c.set_out("selected_scores", Shape{rows, 1}, c.in("scores").dtype);
   c.set_out("parent_idx", Shape{rows}, DType::kInt32);
@@ -74,7 +74,7 @@ template <class T> class Search {
         end_(op.attr<int32_t>("end_id")),
         accumulated_(op.attr<bool>("is_accumulated")) {}
 
-  // The chosen ones, in the order of their beams.
+  // The selected ones, in the order of their beams.
   const std::vector<Candidate>& run(const KernelContext& c, const Offsets& sources) {
     chosen_.clear();
     own_ = as_int64(c[pre_ids_], &own_scratch_);
@@ -84,7 +84,7 @@ template <class T> class Search {
       for (int64_t beam = sources[s - 1]; beam < sources[s]; ++beam) continue_beam(c, beam);
       const bool all_ended = std::all_of(kept_.begin(), kept_.end(),
                                          [&](const Candidate& k) { return k.id == end_ && own_[k.beam] == end_; });
-      if (all_ended) continue;  // nothing of this source can change any more
+      if (all_ended) continue;  // all beams of this source have ended
       std::stable_sort(kept_.begin(), kept_.end(),
                        [](const Candidate& a, const Candidate& b) { return a.beam < b.beam; });
       chosen_.insert(chosen_.end(), kept_.begin(), kept_.end());
@@ -152,25 +152,26 @@ template <class T> Kernel kernel(const KernelArgs& op) {
 
 AB_OP(beam_search)
     .doc(
-        "Of all beams of a source, continued by all of their tokens, the beam_size with the highest scores. A beam "
-        "that "
-        "ends with end_id stays as it is; a source all of whose chosen beams have ended before drops out.")
+        "Selects the beam_size continuations with the highest scores among all beams of a source and all of their "
+        "tokens. A beam that ends with end_id is kept unchanged; a source whose selected beams have all ended is "
+        "dropped.")
     .source("Sutskever, Vinyals and Le, Sequence to sequence learning with neural networks, NIPS 2014")
     .in("pre_ids", "[beams, 1] int32 or int64, the last token of each beam")
     .in("pre_scores", "[beams, 1] float, the score of each beam")
-    .in_optional("ids", "[beams, K] tokens that may continue a beam; the columns of scores where not given")
-    .in("scores", "[beams, K] scores of beams and token, or probabilities of the tokens; sequences: sources of beams")
-    .out("selected_ids", "[chosen, 1]; sequences: sources of beams, beams of their continuations")
-    .out("selected_scores", "[chosen, 1] with the sequences of selected_ids")
-    .out_optional("parent_idx", "[chosen] int32, the beam that is continued")
-    .attr<int32_t>("level", 0, "the level of scores that holds the sources", at_least("level", 0))
-    .attr<int32_t>("beam_size", 1, "beams of a source, at least 1", at_least("beam_size", 1))
-    .attr<int32_t>("end_id", 0, "the token that ends a beam")
-    .attr<bool>("is_accumulated", true, "scores are of whole beams; else probabilities, whose logarithms are added")
+    .in_optional("ids", "[beams, K] tokens that may continue a beam; if not given, the columns of scores")
+    .in("scores", "[beams, K] scores of beams and token, or probabilities of the tokens; LoD: beams of each source")
+    .out("selected_ids", "[chosen, 1]; LoD: beams of each source, continuations of each beam")
+    .out("selected_scores", "[chosen, 1] with the LoD of selected_ids")
+    .out_optional("parent_idx", "[chosen] int32, index of the beam that is continued")
+    .attr<int32_t>("level", 0, "LoD level of scores that holds the sources", at_least("level", 0))
+    .attr<int32_t>("beam_size", 1, "number of beams per source, at least 1", at_least("beam_size", 1))
+    .attr<int32_t>("end_id", 0, "token that ends a beam")
+    .attr<bool>("is_accumulated", true,
+                "scores are those of whole beams; false: probabilities of tokens, whose logarithms are added")
     .dtype_of_input("scores")
     .effects(kDynamic)
     .infer(infer)
-    .no_grad("a choice has no gradient")
+    .no_grad("selections have no gradient")
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return kernel<typename decltype(tag)::type>(op); });
 
 }  // namespace

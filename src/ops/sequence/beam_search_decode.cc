@@ -1,4 +1,4 @@
-// Whole sentences from the steps of a beam search, followed back from their last tokens.
+// Reconstructs whole sentences from the steps of a beam search, backwards from their last tokens.
 #include <algorithm>
 
 #include "ops/declare/attr_checks.h"
@@ -8,15 +8,15 @@
 namespace anabranch::sequence::beam_search_decode_op {
 namespace {
 
-// The tokens that one step has chosen, with the beam that each of them continues.
+// The tokens selected in one step, with the beam that each of them continues.
 struct Step {
   const int64_t* ids;
   const Tensor* scores;
-  const LoD* lod;  // sources of beams, beams of tokens
+  const LoD* lod;  // beams of each source, tokens of each beam
 
   int64_t first(size_t source) const { return (*lod)[1][static_cast<size_t>((*lod)[0][source])]; }
   int64_t end(size_t source) const { return first(source + 1); }
-  // The beam of the step before; beams without tokens have the offset of the next one.
+  // The beam of the previous step; beams without tokens have the offset of the next one.
   int64_t beam_of(int64_t row) const {
     const Offsets& o = (*lod)[1];
     return std::upper_bound(o.begin(), o.end(), row) - o.begin() - 1;
@@ -37,8 +37,8 @@ const TensorArray& array(const KernelContext& c, In in, const char* slot) {
 class Steps {
  public:
   Steps(const TensorArray& ids, const TensorArray& scores, std::vector<Tensor>* scratch) {
-    AB_CHECK(ids.size() == scores.size(), InvalidArgument, "Ids and Scores must have equally many steps, got {} and {}",
-             ids.size(), scores.size());
+    AB_CHECK(ids.size() == scores.size(), InvalidArgument,
+             "Ids and Scores must have the same number of steps, got {} and {}", ids.size(), scores.size());
     scratch->resize(ids.size());
     for (size_t t = 0; t < ids.size(); ++t) {
       check(t, ids[t], scores[t]);
@@ -58,18 +58,17 @@ class Steps {
     AB_CHECK(scores.dtype() == DType::kFloat32 || scores.dtype() == DType::kFloat64, InvalidArgument,
              "Scores must hold float32 or float64, got {} in step {}", dtype_name(scores.dtype()), t);
     const LoD& lod = ids.lod();
-    AB_CHECK(lod.size() == 2, InvalidArgument, "Ids must have two levels of sequences, got {} in step {}", lod.size(),
-             t);
+    AB_CHECK(lod.size() == 2, InvalidArgument, "Ids must have two LoD levels, got {} in step {}", lod.size(), t);
     AB_CHECK(lod[1].back() == ids.numel() && scores.numel() == ids.numel(), ShapeMismatch,
-             "the sequences of Ids and Scores must have as many rows as Ids ({}), got {} and {} in step {}",
-             ids.numel(), lod[1].back(), scores.numel(), t);
+             "the LoD of Ids and Scores must cover the {} rows of Ids, got {} and {} in step {}", ids.numel(),
+             lod[1].back(), scores.numel(), t);
     if (t == 0) return;
     const LoD& before = *all_[t - 1].lod;
     AB_CHECK(lod[0].size() == before[0].size(), InvalidArgument,
              "all steps of Ids must have the {} sources of the first one, got {} in step {}", before[0].size() - 1,
              lod[0].size() - 1, t);
     AB_CHECK(count_of(lod[1]) == before[1].back(), InvalidArgument,
-             "Ids must continue the {} tokens of the step before, got {} beams in step {}", before[1].back(),
+             "Ids must continue the {} tokens of the previous step, got {} beams in step {}", before[1].back(),
              count_of(lod[1]), t);
   }
   static int64_t count_of(const Offsets& o) { return sequence::count(o); }
@@ -78,14 +77,14 @@ class Steps {
 };
 
 struct Sentence {
-  std::vector<int64_t> ids;  // the last one first
+  std::vector<int64_t> ids;  // in reverse order
   std::vector<double> scores;
   int64_t beam;
 };
 
 void append(const Step& step, int64_t row, int64_t end_id, Sentence* sentence) {
   const int64_t id = step.ids[row];
-  if (id != end_id || sentence->ids.empty()) {  // a beam that has ended repeats its end
+  if (id != end_id || sentence->ids.empty()) {  // a beam that has ended repeats its end token
     sentence->ids.push_back(id);
     sentence->scores.push_back(score(*step.scores, row));
   }
@@ -97,7 +96,7 @@ std::vector<Sentence> sentences_of(const Steps& steps, size_t source, int64_t mo
   std::vector<Sentence> found;
   for (size_t t = steps.count(); t-- > 0;) {
     const Step& step = steps[t];
-    if (found.empty()) {  // a source drops out where its beams have ended
+    if (found.empty()) {  // sources are dropped when their beams have ended
       const int64_t rows = step.end(source) - step.first(source);
       AB_CHECK(rows <= most, InvalidArgument, "source {} must have at most beam_size ({}) beams, got {} in step {}",
                source, most, rows, t);
@@ -153,15 +152,15 @@ Kernel kernel(const KernelArgs& op) {
 }
 
 AB_OP(beam_search_decode)
-    .doc("The sentences that the steps of a beam search have built, of each source the best first.")
+    .doc("SentenceIds = the sentences built by the steps of a beam search, best first for each source.")
     .in("Ids", "LOD_TENSOR_ARRAY: selected_ids of each step")
     .in("Scores", "LOD_TENSOR_ARRAY: selected_scores of each step")
-    .out("SentenceIds", "[words] int64; sequences: sources of sentences, sentences of words")
-    .out("SentenceScores", "[words], the score of the beam at each word, dtype of Scores")
+    .out("SentenceIds", "[words] int64; LoD: sentences of each source, words of each sentence")
+    .out("SentenceScores", "[words], score of the beam at each word, dtype of Scores")
     .takes("Ids", Holds::kAnything)
     .takes("Scores", Holds::kAnything)
-    .attr<int32_t>("beam_size", 1, "beams of a source, at least 1", at_least("beam_size", 1))
-    .attr<int32_t>("end_id", 0, "the token that ends a sentence")
+    .attr<int32_t>("beam_size", 1, "number of beams per source, at least 1", at_least("beam_size", 1))
+    .attr<int32_t>("end_id", 0, "token that ends a sentence")
     .effects(kDynamic)
     .infer([](InferContext& c) {
       for (const char* slot : {"Ids", "Scores"}) {
@@ -173,7 +172,7 @@ AB_OP(beam_search_decode)
       c.set_out("SentenceScores", Shape{rows}, c.runtime() ? DType::kFloat32 : c.in("Scores").dtype);
       for (const char* slot : {"SentenceIds", "SentenceScores"}) c.out(slot).lod_level = 2;
     })
-    .no_grad("a choice has no gradient")
+    .no_grad("selections have no gradient")
     .cpu_any(kernel);
 
 }  // namespace

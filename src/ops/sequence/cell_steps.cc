@@ -9,14 +9,14 @@ namespace {
 
 int64_t times(int64_t a, int64_t b) { return a == kUnknown || b == kUnknown ? kUnknown : a * b; }
 
-// X holds sequences of any lengths.
+// X holds sequences of different lengths.
 bool has_sequences(const InferContext& c) { return c.in("X").shape.rank() == 2; }
 
 Shape with_width(const Shape& x, int64_t width) {
   return x.rank() == 2 ? Shape{x[0], width} : Shape{x[0], x[1], width};
 }
 
-// As many sequences as the first step has rows.
+// The number of sequences is that of rows in the first step.
 int64_t longer_than_0(const LoD& lod) {
   const Offsets& o = lod.back();
   int64_t n = 0;
@@ -33,15 +33,16 @@ int64_t longest_of(const Offsets& o) {
 void check_sequences(const InferContext& c) {
   if (!c.runtime()) return;
   const LoD& lod = lod_of(c, "X");
-  AB_CHECK(lod.size() == 1, InvalidArgument, "X must have one level of sequences, got {}", lod.size());
-  AB_CHECK(!c.has_in("Mask"), InvalidArgument, "Mask must be left out where X has sequences");
+  AB_CHECK(lod.size() == 1, InvalidArgument, "X must have one LoD level, got {}", lod.size());
+  AB_CHECK(!c.has_in("Mask"), InvalidArgument, "Mask must not be given if X has LoD");
   const int64_t longest = longest_of(lod.back());
   for (const int64_t most : {Flags::max_loop_turns(), int64_t{c.attr<int32_t>("most_steps")}}) {
-    AB_CHECK(most <= 0 || longest <= most, ResourceExhausted, "a sequence may have {} steps, got {}", most, longest);
+    AB_CHECK(most <= 0 || longest <= most, ResourceExhausted, "a sequence must have at most {} steps, got {}", most,
+             longest);
   }
 }
 
-// A row for each sequence that is not empty, in the order of the lengths, at least.
+// At least one row per non-empty sequence, in the order of the lengths.
 void check_first_of_sequences(const InferContext& c, const char* slot, int64_t d) {
   check_rank(c, slot, 2, 2);
   check_shape(c, slot, Shape{kUnknown, d});
@@ -94,20 +95,19 @@ void set_states(InferContext& c, std::string_view slot) {
 
 void step_slots(OpDef& def) {
   def.in("X",
-         "[steps, batch, I] float32, or [rows, I] with one level of sequences; n D instead of I when no weight has "
-         "rows for it")
-      .in_optional("Mask", "[steps, batch], shares of the new states in those that go on to the next step")
+         "[steps, batch, I] float32, or [rows, I] with one LoD level; n D instead of I if no weight has rows for it")
+      .in_optional("Mask", "[steps, batch], weight of the new states in the states of the next step")
       .with(cell_weight_slots)
       .attr<int32_t>("most_steps", 0,
-                     "that a sequence may have, as turns of the loop whose place it takes; 0: no limit")
+                     "limit for the steps of a sequence, from the loop that this op replaces; 0: no limit")
       .effects(kEngineOnly);
 }
 
 void step_gradient_slots(OpDef& def) {
   step_slots(def);
-  def.out_optional("X@GRAD", "as X")
-      .out_optional_list("Weights@GRAD", "as Weights")
-      .out_optional_list("Biases@GRAD", "as Biases")
+  def.out_optional("X@GRAD", "like X")
+      .out_optional_list("Weights@GRAD", "like Weights")
+      .out_optional_list("Biases@GRAD", "like Biases")
       .dtype_of_input("X");
 }
 

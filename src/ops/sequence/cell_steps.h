@@ -1,6 +1,6 @@
-// What the ops of recurrent cells over all steps share (lstm_steps, gru_steps, simple_steps): the sums of the gates
-// that x makes, for all steps at once, and the gradients of x, of the weights and of the biases, which are one product
-// each.
+// Shared by the ops of recurrent cells over all steps (lstm_steps, gru_steps, simple_steps): the contribution of x to
+// the sums of the gates, for all steps at once, and the gradients of x, of the weights and of the biases, each one
+// product.
 #pragma once
 #include <memory>
 
@@ -13,7 +13,7 @@
 
 namespace anabranch::sequence {
 
-// The rows of all steps of X. [steps, batch, I] lies in the order of steps; rows of sequences, [rows, I], are copied to
+// The rows of all steps of X. [steps, batch, I] is in the order of steps; rows of sequences, [rows, I], are copied to
 // that order - step by step, the longest sequence first - and back.
 class StepRows {
  public:
@@ -24,13 +24,12 @@ class StepRows {
   bool sequences() const { return sequences_; }
   const Steps& steps() const { return steps_; }
 
-  // Rows that lie as in X, in the order of steps: themselves, or a copy in `room`.
+  // Rows laid out like X, in the order of steps: the rows themselves, or a copy in `room`.
   const float* ordered(KernelContext& c, const float* from, int64_t width, Workspace& room) const;
-  // Where rows in the order of steps are to be made so that finish() can put them where they belong: `to` itself, or
-  // in `room`.
+  // Destination for rows in the order of steps, so that finish() can put them in place: `to` itself, or in `room`.
   float* begin(float* to, int64_t width, Workspace& room) const;
   void finish(KernelContext& c, const float* made, int64_t width, float* to) const;
-  // The state before each row, of states that lie as in X.
+  // The state before each row, from states laid out like X.
   void previous(const KernelContext& c, const float* states, const float* first, float* to) const;
 
  private:
@@ -39,32 +38,32 @@ class StepRows {
   Steps steps_;
 };
 
-// The checks of X, Mask, Weights and Biases, and of the first states.
+// Checks X, Mask, Weights and Biases, and the first states.
 void check_steps(const InferContext& c, int gates, std::initializer_list<const char*> first_states);
-// Shape [steps, batch, times * D] of an output; [rows, times * D] of sequences.
+// Shape [steps, batch, times * D] of an output; [rows, times * D] for sequences.
 Shape steps_shape(const InferContext& c, int64_t times = 1);
-// An output with a state for each row of X, and its sequences.
+// An output with a state per row of X, and its LoD.
 void set_states(InferContext& c, std::string_view slot);
 // Declares X, Mask, Weights, Biases.
 void step_slots(OpDef& def);
-// Of a gradient op: declares those and their gradients.
+// For a gradient op: declares those and their gradients.
 void step_gradient_slots(OpDef& def);
-// Gradients of outputs (lists, which are added up) have the shape of a state.
+// Gradients of outputs (lists, which are summed) must have the shape of a state.
 void check_state_gradients(const InferContext& c, std::initializer_list<const char*> slots);
 void infer_step_gradients(InferContext& c, std::initializer_list<const char*> first_states);
 
 inline StateMask mask_of(const KernelContext& c, In mask) { return {mask ? c[mask].data<float>() : nullptr}; }
 
-// The sum of the gradients in a list, whose rows lie as in X; zeros when there are none.
+// The sum of the gradients in a list, with rows laid out like X; zeros if it is empty.
 class GivenGradient {
  public:
   GivenGradient(const KernelArgs& op, const char* slot) : slot_(op.in(slot)) {}
   const float* read(const KernelContext& c, const StepRows& s) const {
     return slot_.count == 1 ? c[slot_].data<float>() : own(c, s);
   }
-  // Changed by nobody else.
+  // A private copy.
   float* own(const KernelContext& c, const StepRows& s) const;
-  // As own(), in the order of steps.
+  // Like own(), in the order of steps.
   float* ordered(KernelContext& c, const StepRows& s, Workspace& room) const;
 
  private:
@@ -72,17 +71,17 @@ class GivenGradient {
   std::shared_ptr<Tensor> rows_ = std::make_shared<Tensor>();
 };
 
-// Where the gradient of a state before the first step is to be added up, from zeros on: the output, or `rows` when
-// nobody wants it.
+// Accumulator of the gradient of a state before the first step, initially zero: the output, or `rows` if it is not
+// requested.
 float* first_gradient(KernelContext& c, In state, Out wanted, const std::shared_ptr<Tensor>& rows);
 
 class StepSums {
  public:
   StepSums(const KernelArgs& op, int gates) : x_(op.in("X")), weights_(op, gates) {}
-  // gates [rows, n D] = X by the rows of x + the biases, in the order of steps.
+  // gates [rows, n D] = X times the rows for x + the biases, in the order of steps.
   void run(KernelContext& c, const StepRows& s, float* gates);
   const float* state_weight() const { return weights_.state(); }
-  // A number that belongs to the biases of one gate.
+  // A number added to the biases of one gate.
   void add_to_gate(int place, float number) { weights_.add_to_gate(place, number); }
 
  private:
@@ -95,7 +94,7 @@ class StepSumsBack {
  public:
   StepSumsBack(const KernelArgs& op, int gates)
       : x_(op.in("X")), dx_(op.out("X@GRAD")), gates_(gates), weights_(op, gates), gradients_(op, gates) {}
-  // Before the steps: their weight of the state.
+  // Call before the steps: the weight of the state.
   const float* state_weight(const KernelContext& c, const StepRows& s) {
     weights_.gather(c, s.wide(), s.d());
     return weights_.state();

@@ -89,29 +89,29 @@ CellLayout layout_of(const ir::Op& op, int gates) {
     layout.weights.push_back(std::move(part));
   }
   AB_CHECK(std::count(of_state.begin(), of_state.end(), 0) == 0, InvalidArgument,
-           "Weights must have rows of the state for each gate");
+           "Weights must have rows for the state for each gate");
   for (size_t at = 0; at < biases.size();) layout.biases.push_back(next_places(biases, &at, gates));
   return layout;
 }
 
 void cell_weight_slots(OpDef& def) {
-  def.in_list("Weights", "[I, n D], [D, n D] or [I + D, n D] of n gates each; as weight_places says")
-      .in_optional_list("Biases", "[n D] of n gates each, or one number for each unit of them; they are added up")
+  def.in_list("Weights", "[I, n D], [D, n D] or [I + D, n D] for n gates each; weight_places defines the layout")
+      .in_optional_list("Biases", "[n D] for n gates each, or one number for all of their units; they are summed")
       .attr<Numbers>("weight_places", {},
-                     "of each weight: its rows (0 x, 1 state, 2 x then state, 3 state then x, 4 as of gru_unit), how "
-                     "many gates it has, the place of each")
-      .attr<Numbers>("bias_places", {}, "of each bias: how many gates it has, the place of each");
+                     "of each weight: its rows (0 x, 1 state, 2 x then state, 3 state then x, 4 as in gru_unit), its "
+                     "number of gates, the position of each")
+      .attr<Numbers>("bias_places", {}, "of each bias: its number of gates, the position of each");
 }
 
 void check_cell_weights(const InferContext& c, int gates, int64_t wide, int64_t d) {
   const CellLayout layout = layout_of(c.op(), gates);
   AB_CHECK(static_cast<size_t>(c.n_in("Weights")) == layout.weights.size(), InvalidArgument,
-           "weight_places must be of {} Weights, got {}", c.n_in("Weights"), layout.weights.size());
+           "weight_places must describe {} Weights, got {}", c.n_in("Weights"), layout.weights.size());
   AB_CHECK(static_cast<size_t>(c.n_in("Biases")) == layout.biases.size(), InvalidArgument,
-           "bias_places must be of {} Biases, got {}", c.n_in("Biases"), layout.biases.size());
+           "bias_places must describe {} Biases, got {}", c.n_in("Biases"), layout.biases.size());
   if (wide == kUnknown || d == kUnknown) return;
-  AB_CHECK(!layout.sums || wide == gates * d, ShapeMismatch, "X must hold the sums of {} gates of {}, got {}", gates, d,
-           wide);
+  AB_CHECK(!layout.sums || wide == gates * d, ShapeMismatch, "X must hold the sums of {} gates of {} units, got {}",
+           gates, d, wide);
   for (size_t i = 0; i < layout.weights.size(); ++i) {
     const WeightPart& part = layout.weights[i];
     const Meta& weight = c.in("Weights", static_cast<int>(i));
@@ -206,7 +206,7 @@ void CellWeightGradients::give_weights(const KernelContext& c, int64_t wide, int
 }
 
 void CellWeightGradients::give_part(const KernelContext& c, bool of_x, int64_t rows, int64_t wide, int64_t d) const {
-  if (whole_weight(layout_, of_x, gates_) >= 0) return;  // they are there
+  if (whole_weight(layout_, of_x, gates_) >= 0) return;  // they are in place
   const auto* all = (of_x ? x_memory_ : state_memory_)->data<float>();
   for (size_t i = 0; i < layout_.weights.size(); ++i) {
     if (!layout_.weights[i].has(of_x) || !c.wants(weights_, static_cast<int>(i))) continue;

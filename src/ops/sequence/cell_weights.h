@@ -1,6 +1,6 @@
-// Weights of a recurrent cell as programs have them - one matrix for all gates or one for each, of x and of the state
-// in one piece or apart - as one matrix [I, n D] for x and one [D, n D] for the state, whose columns are the gates by
-// their places; and gradients of the two the way back. Matrices that are so already are not copied.
+// Converts the weights of a recurrent cell in a program - one matrix for all gates or one per gate, for x and the state
+// together or separately - to one matrix [I, n D] for x and one [D, n D] for the state, with gates as columns in their
+// order; and gradients of both back. Matrices that have this form already are not copied.
 #pragma once
 #include <memory>
 #include <string>
@@ -11,36 +11,37 @@
 
 namespace anabranch::sequence {
 
-// What the rows of a weight are for. kGruUnit: of gru_unit, all elements of two gates before those of the candidate.
+// The use of a weight's rows. kGruUnit: as in gru_unit, all elements of two gates before those of the candidate.
 enum class WeightRows : int32_t { kX = 0, kState = 1, kXThenState = 2, kStateThenX = 3, kGruUnit = 4 };
 
 struct WeightPart {
   WeightRows rows = WeightRows::kX;
-  std::vector<int> places;  // of its gates, in the order of its columns
+  std::vector<int> places;  // positions of its gates, in the order of its columns
   bool has_x() const { return rows != WeightRows::kState && rows != WeightRows::kGruUnit; }
   bool has_state() const { return rows != WeightRows::kX; }
   bool has(bool of_x) const { return of_x ? has_x() : has_state(); }
-  bool is_whole(int gates) const;  // all gates, each at its place
+  bool is_whole(int gates) const;  // has all gates, each in its position
 };
 
 struct CellLayout {
   std::vector<WeightPart> weights;
-  std::vector<std::vector<int>> biases;  // places of the gates; a bias of one number belongs to all units of them
+  std::vector<std::vector<int>> biases;  // positions of the gates; a bias of one number is shared by all of their units
   bool sums = false;                     // no weight has rows for x: X holds the sums of the gates
 };
-// Of the attributes weight_places and bias_places, for a cell of so many gates; InvalidArgument when they say no cell.
+// From the attributes weight_places and bias_places, for a cell with `gates` gates; InvalidArgument if they are
+// invalid.
 CellLayout layout_of(const ir::Op& op, int gates);
-// One gate of a weight: where its rows of x, or of the state, begin there and in the matrix of all gates, and how far
-// they are apart.
+// One gate of a weight: where its rows for x, or for the state, start there and in the matrix of all gates, and their
+// distance.
 struct GateBlock {
   int64_t own, row_own, all, row_all;
 };
 GateBlock gate_block(const WeightPart& weight, size_t gate, int gates, bool of_x, int64_t wide, int64_t d);
-// The only weight with such rows, when it has all gates where they belong; -1 otherwise.
+// The only weight with such rows, if all of its gates are in position; -1 otherwise.
 int whole_weight(const CellLayout& layout, bool of_x, int gates);
 // Declares the slots Weights and Biases and those attributes.
 void cell_weight_slots(OpDef& def);
-// Checks Weights and Biases for x of this width and a state of d.
+// Checks Weights and Biases for the width of x and d units.
 void check_cell_weights(const InferContext& c, int gates, int64_t wide, int64_t d);
 
 class CellWeights {
@@ -51,7 +52,7 @@ class CellWeights {
   const float* state() const { return state_; }  // [D, n D]
   const float* bias() const { return bias_; }    // null: none
   int gates() const { return gates_; }
-  void add_to_gate(int place, float number) {  // to its biases, from the next gather() on
+  void add_to_gate(int place, float number) {  // added to its biases, from the next gather() on
     place_ = place;
     number_ = number;
   }
@@ -76,7 +77,7 @@ class CellWeightGradients {
   CellWeightGradients(const KernelArgs& op, int gates);
   bool wants_weights(const KernelContext& c) const;
   bool wants_biases(const KernelContext& c) const;
-  // Where the gradients [I, n D], [D, n D] and [n D] are to be put; give() hands them on.
+  // Destinations of the gradients [I, n D], [D, n D] and [n D]; give() passes them on.
   float* x(const KernelContext& c, int64_t wide, int64_t d) const { return part(c, true, wide, wide, d); }
   float* state(const KernelContext& c, int64_t wide, int64_t d) const { return part(c, false, d, wide, d); }
   float* bias(int64_t d) const;

@@ -13,13 +13,13 @@ struct Context {
   explicit Context(const ir::Op& op)
       : length(op.attr<int32_t>("contextLength")), start(op.attr<int32_t>("contextStart")) {}
 
-  // Rows that may be asked for before the first row of a sequence and behind its last.
+  // Number of rows that may be read before the first row of a sequence and after its last.
   int64_t before() const { return std::max<int64_t>(0, -start); }
   int64_t behind() const { return std::max<int64_t>(0, start + length - 1); }
 };
 
-// fn(row, tap, source row) for every pair of one sequence; outside of it the source is -1 - p, where p is a row of
-// what stands there: first the rows before a sequence, then those behind it.
+// Calls fn(row, tap, source row) for every pair of one sequence; outside of it the source is -1 - p, where p is a row
+// of padding: first the rows before a sequence, then those after it.
 template <class Fn> void each_tap(const Offsets& o, const Context& context, int64_t sequence, Fn&& fn) {
   const int64_t first = o[static_cast<size_t>(sequence)], last = o[static_cast<size_t>(sequence) + 1];
   for (int64_t row = first; row < last; ++row) {
@@ -36,7 +36,7 @@ template <class Fn> void each_tap(const Offsets& o, const Context& context, int6
   }
 }
 
-// n numbers, or zeros where there are none; returns the end. A loop, because calls for a few numbers cost more.
+// n numbers, or zeros if the source is null; returns the end. A loop, because calls for a few numbers cost more.
 template <class T> T* put(const T* from, int64_t n, T* to) {
   if (!from) {
     for (int64_t i = 0; i < n; ++i) to[i] = T{0};
@@ -58,7 +58,7 @@ void gather_context(KernelContext& c, const Offsets& o, const Context& context, 
       const int64_t first = o[static_cast<size_t>(s)], last = o[static_cast<size_t>(s) + 1];
       for (int64_t row = first; row < last; ++row) {
         const int64_t from = row + context.start, to = from + context.length;
-        // Rows from `head` to `tail` are of the sequence, and lie side by side there, too.
+        // Rows `head` to `tail` are in the sequence, and contiguous.
         const int64_t head = std::clamp(first, from, to), tail = std::clamp(last, head, to);
         T* target = columns + row * context.length * width;
         const T *before = padding, *behind = padding;

@@ -1,11 +1,11 @@
-// What the ops of conditional random fields share: their inputs, and where the sequences among them are.
+// Shared by the ops of conditional random fields: their inputs and sequences.
 #pragma once
 #include "ops/sequence/spans.h"
 
 namespace anabranch::sequence {
 
-// Emission [rows, tags] with sequences, or [batch, rows, tags] with Length; Transition [tags + 2, tags]; Label with a
-// tag for each row of Emission.
+// Emission [rows, tags] with LoD, or [batch, rows, tags] with Length; Transition [tags + 2, tags]; Label with one tag
+// per row of Emission.
 inline void check_crf(const InferContext& c) {
   const bool dense = c.has_in("Length");
   for (const char* slot : {"Emission", "Transition"}) check_tensor(c, slot);
@@ -17,7 +17,7 @@ inline void check_crf(const InferContext& c) {
   AB_CHECK(tags != 0, InvalidArgument, "Emission must have at least one tag, got {}", x.str());
   check_shape(c, "Transition", Shape{tags < 0 ? kUnknown : tags + 2, tags});
   AB_CHECK(w[0] < 0 || w[1] < 0 || w[0] == w[1] + 2, ShapeMismatch,
-           "Transition must have two rows more than columns: those of the first and the last tag, got {}", w.str());
+           "Transition must have two more rows than columns, for the first and the last tag, got {}", w.str());
   if (dense) check_lengths(c, "Length", x[0]);
   if (!c.has_in("Label")) return;
   check_tensor(c, "Label");
@@ -27,14 +27,14 @@ inline void check_crf(const InferContext& c) {
            "Label must have a tag for each of the {} rows of Emission, got {}", rows, c.in("Label").shape.str());
 }
 
-// The sequences that count at run time, and the lengths of a batch as they are read.
+// The sequences at run time, and the lengths of a batch.
 inline Spans crf_spans(const KernelContext& c, In emission, In length, const Offsets* lod, Tensor* scratch) {
   if (!length) return Spans(*lod);
   const Shape& x = c[emission].shape();
   return {"Length", as_int64(c[length], scratch), x[0], x[1]};
 }
 
-// Refuses a tag that does not exist. Only the rows of sequences are looked at: what pads a batch is of no matter.
+// Rejects tags out of range. Checks only the rows of sequences: padding of a batch is ignored.
 inline void check_tags(const Spans& spans, const int64_t* labels, int64_t tags) {
   for (int64_t s = 0; s < spans.count(); ++s) check_ids("Label", labels + spans.begin(s), spans.rows(s), tags);
 }

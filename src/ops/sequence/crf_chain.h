@@ -1,4 +1,4 @@
-// Sums over all ways to tag a sequence, kept as shares of their sum, so that no sequence is too long for them.
+// Sums over all taggings of a sequence, normalized in each row, so that long sequences do not overflow.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,7 @@
 
 namespace anabranch::sequence {
 
-inline constexpr int64_t kChainGrain = 16384;  // multiplications that are worth a piece of their own
+inline constexpr int64_t kChainGrain = 16384;  // multiplications that are worth a task
 
 // out = row w, w [n, n].
 template <class T> void times(const T* row, const T* w, int64_t n, T* out) {
@@ -30,7 +30,7 @@ inline void check_sum(double sum) {
            "no path has a probability above 0 (the sum is {}): Transition or Emission are too small, or hold NaN", sum);
 }
 
-// Makes the sum of a row 1; returns what it was.
+// Normalizes a row to the sum 1; returns the old sum.
 template <class T> double normalize(T* row, int64_t n) {
   double sum = 0;
   for (int64_t i = 0; i < n; ++i) sum += row[i];
@@ -39,7 +39,7 @@ template <class T> double normalize(T* row, int64_t n) {
   return sum;
 }
 
-// The sum of the logarithms of positive float32 numbers: of products that neither end of the range of double stops.
+// The sum of the logarithms of positive float32 numbers: of products within the range of double.
 inline double sum_of_logs(const float* x, int64_t n) {
   constexpr int64_t kFactors = 6;
   double sum = 0;
@@ -68,11 +68,11 @@ inline float* crf_memory(Tensor* memory, int64_t rows, int64_t width) {
   return memory->mutable_data<float>();
 }
 
-// Kernels see rows without regard to which batch entry they belong to.
+// Rows of all batch entries, as kernels see them.
 template <class T> struct Chain {
   int64_t tags;
   const T *x, *x_exps;  // [rows, tags]
-  const T *w, *w_exps;  // [2 + tags, tags]: of the first tag, of the last, from one to the next
+  const T *w, *w_exps;  // [2 + tags, tags]: for the first tag, for the last, from one to the next
   const int64_t* labels;
 
   double score(int64_t begin, int64_t n) const {
@@ -83,8 +83,8 @@ template <class T> struct Chain {
     return sum;
   }
 
-  // Shares of the sums over all paths that end at a tag, for the rows of one sequence; returns the logarithm of the
-  // sum over all paths. largest: of each row of x.
+  // Normalized sums over all paths that end at a tag, for the rows of one sequence; returns the logarithm of the sum
+  // over all paths. largest: of each row of x.
   double forward(int64_t begin, int64_t n, const T* largest, T* alpha) const {
     double log_sum = 0;
     for (int64_t t = 0; t < n; ++t) {
@@ -101,7 +101,7 @@ template <class T> struct Chain {
     return log_sum + log_of_ends(dot(alpha + (begin + n - 1) * tags, w_exps + tags, tags));
   }
 
-  // The same over float32, in vectors. weights and scratch: as crf_loops.h says; sums [rows].
+  // The same for float32, vectorized. weights and scratch: see crf_loops.h; sums [rows].
   double vector_forward(int64_t begin, int64_t n, const float* largest, const float* weights, float* scratch,
                         float* sums, float* alpha) const {
     const float ends = loops::crf_forward({tags, n, x_exps + begin * tags, weights, scratch}, w_exps, w_exps + tags,

@@ -1,4 +1,4 @@
-// The most probable tags under a linear chain.
+// Viterbi decoding: the most probable tags under a linear chain.
 #include <algorithm>
 
 #include "ops/sequence/crf.h"
@@ -8,7 +8,7 @@ namespace {
 
 constexpr int64_t kGrain = 16384;
 
-// Of each tag the best score of a path that ends there, [2, tags] in turn, and the tag before it, [rows, tags].
+// For each tag the best score of a path that ends there, [2, tags] alternating, and the previous tag, [rows, tags].
 template <class T> struct Viterbi {
   int64_t tags;
   const T *x, *w;
@@ -77,14 +77,14 @@ template <class T> Kernel kernel(const KernelArgs& op) {
 
 AB_OP(crf_decoding)
     .doc(
-        "ViterbiPath: the tags with the largest score of linear_chain_crf; with Label: 1 where a tag of it is right, "
-        "else 0.")
+        "ViterbiPath = the tags with the largest score of linear_chain_crf; with Label: 1 where a tag equals that of "
+        "Label, else 0.")
     .source("Lafferty, McCallum and Pereira, Conditional random fields, ICML 2001")
-    .in("Emission", "[rows, tags] float with sequences, or [batch, rows, tags] with Length")
-    .in("Transition", "[tags + 2, tags]: of the first tag, of the last, from each to each")
+    .in("Emission", "[rows, tags] float with LoD, or [batch, rows, tags] with Length")
+    .in("Transition", "[tags + 2, tags]: weights of the first tag, of the last, from each to each")
     .in_optional("Label", "[rows, 1] int32 or int64, or [batch, rows] or [batch, rows, 1]")
     .in_optional("Length", "[batch] or [batch, 1] int32 or int64, rows of each sequence")
-    .out("ViterbiPath", "[rows, 1] int64 with the sequences of Emission, or [batch, rows] with 0 after a sequence")
+    .out("ViterbiPath", "[rows, 1] int64 with the LoD of Emission, or [batch, rows] with 0 after a sequence")
     .dtype_of_input("Emission")
     .infer([](InferContext& c) {
       check_crf(c);
@@ -94,7 +94,7 @@ AB_OP(crf_decoding)
       c.set_out("ViterbiPath", Shape{x[0], dense ? x[1] : 1}, DType::kInt64);
       share_fitting_lod(c, "ViterbiPath", "Emission");
     })
-    .no_grad("places have no gradient")
+    .no_grad("tags have no gradient")
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return kernel<typename decltype(tag)::type>(op); });
 
 }  // namespace

@@ -3,7 +3,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/sequence/crf_loops.cc"
 #include "hwy/foreach_target.h"
-// foreach_target.h stands first: it includes this file once for every instruction set
+// foreach_target.h must come first: it includes this file once for every instruction set
 #include "hwy/highway.h"
 #include "ops/sequence/gate_math-inl.h"
 
@@ -11,7 +11,7 @@ HWY_BEFORE_NAMESPACE();
 namespace anabranch::sequence::loops {
 namespace HWY_NAMESPACE {
 
-// Sums are in several accumulators, so that an addition need not wait for the one before.
+// Sums use several accumulators, so that an addition need not wait for the previous one.
 template <int kVectors, int kSums>
 HWY_INLINE void some_columns(const float* row, int64_t k, const float* w, int64_t ld, float* out) {
   const D d;

@@ -1,4 +1,4 @@
-// The sums over alignments that connectionist temporal classification is made of, for one sequence, in logarithms.
+// The sums over alignments in connectionist temporal classification, for one sequence, as logarithms.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -20,7 +20,7 @@ inline double log_add(double a, double b, double c) {
   return most + std::log(std::exp(a - most) + std::exp(b - most) + std::exp(c - most));
 }
 
-// out = exp(x less the largest x); returns the sum of it.
+// out = exp(x - max(x)); returns its sum.
 inline float exp_row(const float* x, float* out, int64_t n) {
   simd::shift(x, simd::max_of(x, n), -std::numeric_limits<float>::infinity(), out, n);
   simd::exp(out, out, n);
@@ -40,13 +40,13 @@ template <class T> double softmax_row(const T* x, T* out, int64_t n) {
   return std::log(sum) + *std::max_element(x, x + n);
 }
 
-// Where the numbers of one sequence lie, in an array of `count` numbers. Beside each row of states there are two more
+// The layout of the numbers of one sequence, in an array of `count` numbers. Each row of states has two additional
 // cells without a path, so that every state has two neighbours.
 struct CtcCells {
   int64_t rows, states;
   int64_t stride() const { return states + 2; }
-  int64_t alpha(int64_t t) const { return t * stride() + 2; }              // the empty cells lie before it
-  int64_t beta(int64_t which) const { return (rows + which) * stride(); }  // the empty cells lie behind it
+  int64_t alpha(int64_t t) const { return t * stride() + 2; }              // preceded by the empty cells
+  int64_t beta(int64_t which) const { return (rows + which) * stride(); }  // followed by the empty cells
   int64_t emitted() const { return (rows + 2) * stride(); }                // of one row
   int64_t shares() const { return emitted() + stride(); }
   int64_t skips() const { return shares() + stride(); }
@@ -56,7 +56,7 @@ struct CtcCells {
 // The states of an alignment are the labels with a blank before, between and after them: 2 * labels + 1.
 template <class T> class CtcLattice {
  public:
-  // `logits` of row t begin at t * stride; `log_sums[t]` is the logarithm of the sum of their exponentials.
+  // Row t of `logits` starts at t * stride; `log_sums[t]` is the logarithm of the sum of its exponentials.
   CtcLattice(const T* logits, int64_t stride, const double* log_sums, int64_t rows, const int64_t* labels,
              int64_t count, int64_t blank)
       : logits_(logits),
@@ -70,7 +70,7 @@ template <class T> class CtcLattice {
   int64_t states() const { return 2 * count_ + 1; }
   CtcCells cells() const { return {rows_, states()}; }
   int64_t class_of(int64_t state) const { return state % 2 == 0 ? blank_ : labels_[state / 2]; }
-  // Rows that the labels need at least: equal neighbours need a blank between them.
+  // Minimum number of rows for the labels: equal neighbours need a blank between them.
   int64_t rows_needed() const {
     int64_t n = count_;
     for (int64_t k = 1; k < count_; ++k) n += labels_[k] == labels_[k - 1];
@@ -78,7 +78,7 @@ template <class T> class CtcLattice {
   }
 
   // Fills alpha[t][state], paths over rows 0 ... t that end in a state, in `numbers` of cells().count(). Returns the
-  // logarithm of the sum over all.
+  // logarithm of the sum over all paths.
   double forward(double* numbers) const {
     const CtcCells at = cells();
     const int64_t n = states();
@@ -88,7 +88,7 @@ template <class T> class CtcLattice {
       double* now = numbers + at.alpha(t);
       std::fill(now - 2, now + n, kLogZero);
       emit(t, emitted);
-      // A path in state s at row t has passed two states a row at most, and must still reach the end.
+      // A path advances at most two states per row and must still reach the end.
       const int64_t first = std::max<int64_t>(0, n - 2 * (rows_ - t)), last = std::min(n, 2 * t + 2);
       if (t == 0) {
         for (int64_t s = first; s < last; ++s) now[s] = emitted[s];
@@ -103,7 +103,7 @@ template <class T> class CtcLattice {
     return log_add(last[n - 1], n > 1 ? last[n - 2] : kLogZero, kLogZero);
   }
 
-  // Goes back through the rows after forward(): fn(row, state, share of all paths that pass there).
+  // Visits the rows in reverse after forward(): fn(row, state, share of all paths through it).
   template <class Fn> void backward(double* numbers, double log_sum, Fn&& fn) const {
     const CtcCells at = cells();
     const int64_t n = states();
@@ -141,7 +141,7 @@ template <class T> class CtcLattice {
     }
     to[2 * count_] = blank;
   }
-  // May the state follow the one before the one before it?
+  // Whether a path may skip from the state before the previous one to this state.
   bool skips(int64_t s) const { return s % 2 == 1 && s > 1 && labels_[s / 2] != labels_[s / 2 - 1]; }
 
   const T* logits_;

@@ -1,4 +1,4 @@
-// The labels that a path of connectionist temporal classification stands for.
+// The labels of a path of connectionist temporal classification.
 #include <algorithm>
 
 #include "ops/kernels/outputs.h"
@@ -13,16 +13,16 @@ struct Rule {
   bool merge;
   explicit Rule(int32_t blank_class, bool merge_repeated) : blank(blank_class), merge(merge_repeated) {}
 
-  // Does the label at place t > 0 of a path stay? Without branches, of which no processor could tell where they go.
+  // Whether the label at position t > 0 of a path is kept. Branch-free, because the branches would be unpredictable.
   template <class T> bool keeps(const T* path, int64_t t) const {
     return (path[t] != blank) & !(merge & (path[t - 1] == path[t]));
   }
-  // Returns the end of the labels that stay; there is room for them up to `limit`, at least.
+  // Returns the end of the kept labels; there must be room for them up to `limit`.
   template <class T> T* copy(const T* path, int64_t n, T* to, const T* limit) const {
     if (n == 0) return to;
     return limit - to >= n ? copy(path, n, to, [] { return true; }) : copy(path, n, to, [&] { return to < limit; });
   }
-  // room(): is there room for another label?
+  // room(): whether there is room for another label.
   template <class T, class Room> T* copy(const T* path, int64_t n, T*& to, Room room) const {
     if (!room()) return to;
     *to = path[0];
@@ -35,8 +35,8 @@ struct Rule {
   }
 };
 
-// block(first row, rows, which of them stay: 0 or 1 each) for all rows of paths one behind the other. Sequences are
-// short: a loop over the rows of each would cost more than it does.
+// block(first row, rows, whether each is kept: 0 or 1) for all rows of all paths. Sequences are short: a loop per
+// sequence would cost more than the work.
 template <class T, class Block> void each_block(const Rule& rule, const T* paths, const Offsets& o, Block&& block) {
   constexpr int64_t kBlock = 2048;
   bool keeps[kBlock];
@@ -46,12 +46,12 @@ template <class T, class Block> void each_block(const Rule& rule, const T* paths
     const int64_t rows = std::min(kBlock, o.back() - from);
     const T* path = paths + from;
     in_wide_vectors([=, to = keeps, merge = rule.merge] {
-      bool* made = to;  // copies of what this needs, beside which the flags are written
+      bool* made = to;  // local copies, which the writes of flags cannot alias
       const T *at = path, none = blank, always = merge ? T{0} : T{1};
       const int64_t n = rows;
       for (int64_t t = from == 0; t < n; ++t) made[t] = (at[t] != none) & (static_cast<T>(at[t - 1] != at[t]) | always);
     });
-    for (; o[sequence] < from + rows; ++sequence) {  // no label comes before the first one
+    for (; o[sequence] < from + rows; ++sequence) {  // no label precedes the first one
       const int64_t t = o[sequence] - from;
       keeps[t] = path[t] != blank;
     }
@@ -64,7 +64,7 @@ template <class T> Offsets ends_of(const Rule& rule, const T* paths, const Offse
   size_t sequence = 0;
   int64_t kept = 0;
   each_block(rule, paths, o, [&](int64_t from, int64_t rows, const bool* keeps) {
-    size_t at = sequence;  // copies, which need not lie in memory
+    size_t at = sequence;  // copies in registers
     int64_t sum = kept, next = o[at] - from;
     for (int64_t t = 0; t < rows; ++t) {
       for (; t == next; next = o[++at] - from) made[at] = sum;
@@ -77,7 +77,7 @@ template <class T> Offsets ends_of(const Rule& rule, const T* paths, const Offse
   return made;
 }
 
-// The labels that stay: as many as there is room for.
+// The kept labels, as far as there is room.
 template <class T> void copy_kept(const Rule& rule, const T* paths, const Offsets& o, T* to, const T* limit) {
   each_block(rule, paths, o, [&](int64_t from, int64_t rows, const bool* keeps) {
     const T* path = paths + from;
@@ -128,15 +128,15 @@ void infer(InferContext& c) {
 }
 
 AB_OP(ctc_align)
-    .doc("Input without labels that repeat the one before them, and then without blanks.")
+    .doc("Output = Input without repeated labels, and then without blanks.")
     .source("Graves et al., Connectionist temporal classification, ICML 2006")
-    .in("Input", "[rows, 1] int32 or int64 with sequences, or [batch, rows] with InputLength")
+    .in("Input", "[rows, 1] int32 or int64 with LoD, or [batch, rows] with InputLength")
     .in_optional("InputLength", "[batch] or [batch, 1] int32 or int64, rows of each sequence")
-    .out("Output", "[labels that stay, 1] with sequences, or [batch, rows] with padding_value behind the labels")
-    .out_optional("OutputLength", "[batch, 1], labels of each sequence")
-    .attr<int32_t>("blank", 0, "the class of no label")
-    .attr<bool>("merge_repeated", true, "drop labels that repeat the one before them")
-    .attr<int32_t>("padding_value", 0, "stands behind the labels")
+    .out("Output", "[kept labels, 1] with LoD, or [batch, rows] with padding_value after the labels")
+    .out_optional("OutputLength", "[batch, 1], number of labels of each sequence")
+    .attr<int32_t>("blank", 0, "class of the blank")
+    .attr<bool>("merge_repeated", true, "drops labels equal to the previous one")
+    .attr<int32_t>("padding_value", 0, "value after the labels")
     .dtype_of_input("Input")
     .effects(kDynamic)
     .infer(infer)

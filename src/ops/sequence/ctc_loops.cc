@@ -5,7 +5,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/sequence/ctc_loops.cc"
 #include "hwy/foreach_target.h"
-// foreach_target.h stands first: it includes this file once for every instruction set
+// foreach_target.h must come first: it includes this file once for every instruction set
 #include "hwy/contrib/math/math-inl.h"
 #include "hwy/highway.h"
 
@@ -14,14 +14,14 @@ namespace anabranch::sequence::loops {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Below this exp is no normal number, and taken for 0.
+// Below this exp is denormal and treated as 0.
 template <class D, class V> HWY_INLINE V exp_of(D d, V x) {
   const V least = hn::Set(d, -708.0);
   const V y = hn::IfThenZeroElse(hn::Lt(x, least), hn::Exp(d, hn::Max(x, least)));
   return hn::IfThenElse(hn::Eq(x, x), y, x);
 }
 
-// Of the three the largest goes before the logarithm, so that two exponentials are left.
+// Takes the largest of the three out of the logarithm, so that two exponentials are left.
 template <class D> HWY_INLINE int64_t log_sums(D d, int64_t s, const LogSum& r, int64_t n) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto none = hn::Set(d, -std::numeric_limits<double>::infinity());

@@ -1,11 +1,11 @@
 // The inner loops of connectionist temporal classification, in logarithms of float64, in the widest vectors of the
-// machine. The same bits wherever an array is cut. No threads in here.
+// machine. The same bits wherever an array is split. Single-threaded.
 #pragma once
 #include <cstdint>
 
 namespace anabranch::sequence::loops {
 
-// out[s] = add[s] + log(exp(a[s]) + exp(b[s]) + exp(c[s] + c_more[s])); -infinity stands for no path. A NaN stays.
+// out[s] = add[s] + log(exp(a[s]) + exp(b[s]) + exp(c[s] + c_more[s])); -infinity means no path. Keeps NaN.
 struct LogSum {
   const double *a, *b, *c, *c_more, *add;
   double* out;

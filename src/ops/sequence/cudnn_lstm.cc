@@ -1,4 +1,4 @@
-// Several layers of long short-term memory over a dense batch; weights in the order of cuDNN, by which Fluid names it.
+// Several layers of LSTM over a dense batch, with weights in the order of cuDNN, from which Fluid takes its name.
 #include <algorithm>
 #include <limits>
 
@@ -48,7 +48,7 @@ template <class T> class Forward {
         last_h_(op.out("last_h")),
         last_c_(op.out("last_c")),
         reserve_(op.out("Reserve")) {
-    key_.repeats = false;  // steps and replicas differ, with a given seed too
+    key_.repeats = false;  // differs between steps and replicas, even with a given seed
   }
 
   void operator()(KernelContext& c) {
@@ -89,7 +89,7 @@ template <class T> class Forward {
                    w + lstm.weights(layer, way), gates);
     const T *bias = w + lstm.biases(layer, way), *before = c[h0_].template data<T>() + of_state;
     const T* cell = c[c0_].template data<T>() + of_state;
-    int64_t stride = d;  // from row to row of the state before
+    int64_t stride = d;  // from row to row of the previous state
     T* part = sized<T>(part_, n, wide);
     for (int64_t step = 0; step < lstm.steps; ++step) {
       const int64_t at = lstm.row(way, step);
@@ -137,29 +137,28 @@ template <class T> class Forward {
 AB_OP(cudnn_lstm)
     .doc(
         "Layers of LSTM: i, f, o = sigmoid and g = tanh of W x + b + R h + r, c' = f c + i g, h' = o tanh(c'), from "
-        "step to "
-        "step, with is_bidirec from the last to the first too, both side by side. A layer reads what the one before "
-        "gives.")
+        "the first step to the last; with is_bidirec also from the last to the first, concatenated. A layer reads the "
+        "output of the previous one, with dropout.")
     .source("https://arxiv.org/abs/1308.0850")
     .in("Input", "[steps, batch, input_size] float")
     .in("InitH", "[layers * ways, batch, hidden_size], h before the first step")
     .in("InitC", "[layers * ways, batch, hidden_size], c before the first step")
-    .in("W", "W and R of each layer and way, rows i, f, g, o; then b and r of each layer and way")
-    .in_optional("Cache", "not read")
+    .in("W", "W and R of each layer and direction, rows i, f, g, o; then b and r of each layer and direction")
+    .in_optional("Cache", "ignored")
     .takes("Cache", Holds::kAnything)
     .out("Out", "[steps, batch, ways * hidden_size], h of the last layer")
     .out("last_h", "[layers * ways, batch, hidden_size], h after the last step")
     .out("last_c", "[layers * ways, batch, hidden_size], c after the last step")
     .out_optional("Reserve", "gates, cells and states, for the gradient")
-    .attr<int32_t>("max_len", 1, "not used")
-    .attr<float>("dropout_prob", 0.0F, "share of the inputs of all layers but the first that are dropped",
+    .attr<int32_t>("max_len", 1, "ignored")
+    .attr<float>("dropout_prob", 0.0F, "fraction of inputs dropped in all layers except the first",
                  within("dropout_prob", 0.0F, 1.0F))
-    .attr<bool>("is_bidirec", false, "from the last step to the first, too")
-    .attr<int32_t>("input_size", 1, "not used: Input's own width counts")
+    .attr<bool>("is_bidirec", false, "adds the direction from the last step to the first")
+    .attr<int32_t>("input_size", 1, "ignored: the width of Input is used")
     .attr<int32_t>("hidden_size", 100, "width of h and c", within("hidden_size", 1, 1 << 20))
-    .attr<int32_t>("num_layers", 1, "at least 1", within("num_layers", 1, 4096))
-    .attr<bool>("is_test", false, "nothing is dropped")
-    .attr<int32_t>("seed", 0, "of what is dropped; 0: that of the program")
+    .attr<int32_t>("num_layers", 1, "number of layers, at least 1", within("num_layers", 1, 4096))
+    .attr<bool>("is_test", false, "drops nothing")
+    .attr<int32_t>("seed", 0, "seed of dropout; 0: uses the seed of the program")
     .dtype_of_input("Input")
     .effects(kRandom | kMaybeUnset)
     .infer(infer)
@@ -174,10 +173,10 @@ AB_OP(cudnn_lstm)
     });
 
 AB_GRAD(cudnn_lstm)
-    .doc("Gradients of cudnn_lstm by Input, InitH, InitC and W.")
-    .in_optional("last_h@GRAD", "as last_h; zeros when absent")
-    .in_optional("last_c@GRAD", "as last_c; zeros when absent")
-    .in_optional("Out@GRAD", "as Out; zeros when absent")
+    .doc("Gradients of cudnn_lstm with respect to Input, InitH, InitC and W.")
+    .in_optional("last_h@GRAD", "as last_h; zeros if not given")
+    .in_optional("last_c@GRAD", "as last_c; zeros if not given")
+    .in_optional("Out@GRAD", "like Out; zeros if not given")
     .dtype_of_input("Input")
     .infer([](InferContext& c) {
       check_tensor(c, "Input");
@@ -194,7 +193,7 @@ AB_GRAD(cudnn_lstm)
       }
       check_same_dtype(c, "W", "Input");
       if (x[2] != kUnknown) check_numel(c, "W", lstm.weight_count());
-      AB_CHECK(c.has_in("Reserve"), InvalidArgument, "Reserve must be given: an op without it has no gradient");
+      AB_CHECK(c.has_in("Reserve"), InvalidArgument, "Reserve must be given to compute the gradient");
       check_same_dtype(c, "Reserve", "Input");
       if (x.known()) check_numel(c, "Reserve", lstm.reserve_count());
       for (const char* slot : {"Input", "InitH", "InitC", "W"}) grad_as(c, std::string(slot) + "@GRAD", slot);

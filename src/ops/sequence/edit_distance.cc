@@ -1,4 +1,4 @@
-// How many tokens have to be inserted, deleted or replaced to make one sequence of another.
+// Edit distance: the number of tokens to insert, delete or replace to convert one sequence to another.
 #include <algorithm>
 #include <array>
 
@@ -9,11 +9,11 @@ namespace {
 
 constexpr int64_t kGrain = 4096;
 
-// `row` has room for n + 1 numbers: the distances of the first i tokens of a to all beginnings of b.
+// `row` must have room for n + 1 numbers: the distances of the first i tokens of a to all prefixes of b.
 int64_t distance(const int64_t* a, int64_t m, const int64_t* b, int64_t n, int64_t* row) {
   for (int64_t j = 0; j <= n; ++j) row[j] = j;
   for (int64_t i = 0; i < m; ++i) {
-    int64_t before = row[0];  // of one token less on both sides
+    int64_t before = row[0];  // one token less on both sides
     row[0] = i + 1;
     for (int64_t j = 0; j < n; ++j) {
       const int64_t replaced = before + (a[i] != b[j]);
@@ -34,10 +34,11 @@ void infer(InferContext& c) {
     check_rank(c, slot, 2, 2);
   }
   AB_CHECK(c.has_in("HypsLength") == c.has_in("RefsLength"), InvalidArgument,
-           "HypsLength and RefsLength must be given both, or none of them");
+           "HypsLength and RefsLength must be given together");
   if (dense(c)) {
     const int64_t a = c.in("Hyps").shape[0], b = c.in("Refs").shape[0];
-    AB_CHECK(a < 0 || b < 0 || a == b, ShapeMismatch, "Hyps and Refs must have equally many rows, got {} and {}", a, b);
+    AB_CHECK(a < 0 || b < 0 || a == b, ShapeMismatch, "Hyps and Refs must have the same number of rows, got {} and {}",
+             a, b);
     batch = a < 0 ? b : a;
     check_lengths(c, "HypsLength", batch);
     check_lengths(c, "RefsLength", batch);
@@ -45,7 +46,7 @@ void infer(InferContext& c) {
     for (const char* slot : {"Hyps", "Refs"}) check_shape(c, slot, Shape{kUnknown, 1});
     if (c.runtime()) {
       const int64_t a = count(single_level(c, "Hyps")[0]), b = count(single_level(c, "Refs")[0]);
-      AB_CHECK(a == b, InvalidArgument, "Hyps and Refs must have equally many sequences, got {} and {}", a, b);
+      AB_CHECK(a == b, InvalidArgument, "Hyps and Refs must have the same number of sequences, got {} and {}", a, b);
       batch = a;
     }
   }
@@ -97,16 +98,16 @@ Kernel kernel(const KernelArgs& op) {
 
 AB_OP(edit_distance)
     .doc(
-        "Out: how many tokens must be inserted, deleted or replaced to make a sequence of Refs of that of Hyps; "
-        "normalized: over the length of the one of Refs.")
+        "Out = the number of tokens to insert, delete or replace to convert a sequence of Hyps to that of Refs; "
+        "normalized: divided by the length of the sequence of Refs.")
     .source("Levenshtein, Soviet Physics Doklady 10, 1966")
-    .in("Hyps", "[rows, 1] int32 or int64 with sequences, or [batch, rows] with HypsLength")
-    .in("Refs", "as Hyps")
+    .in("Hyps", "[rows, 1] int32 or int64 with LoD, or [batch, rows] with HypsLength")
+    .in("Refs", "like Hyps")
     .in_optional("HypsLength", "[batch] or [batch, 1] int32 or int64")
     .in_optional("RefsLength", "[batch] or [batch, 1] int32 or int64")
     .out("SequenceNum", "[1] int64, the number of sequences")
     .out("Out", "[sequences, 1] float32")
-    .attr<bool>("normalized", false, "divide by the length of the sequence of Refs")
+    .attr<bool>("normalized", false, "divides by the length of the sequence of Refs")
     .infer(infer)
     .no_grad(kNotDifferentiable)
     .cpu_any(kernel);

@@ -1,17 +1,17 @@
-// What the ops have in common into which 1.8.5 fuses parts of models that it saves for inference.
+// Shared by the ops that 1.8.5 makes from parts of models when it saves them for inference.
 #pragma once
 #include "ops/sequence/recurrent.h"
 
 namespace anabranch::sequence {
 
-inline constexpr const char* kForInference = "made of other ops for inference; those have gradients";
+inline constexpr const char* kForInference = "it is for inference; the ops that it replaces have gradients";
 
-// Outputs that such an op names in a program, and in which 1.8.5 keeps what it works on.
+// Outputs that such an op names in a program and that 1.8.5 uses as scratch memory.
 inline void names_only(OpDef& def, std::initializer_list<const char*> slots) {
-  for (const char* slot : slots) def.out_named_only(slot, "as it is");
+  for (const char* slot : slots) def.out_named_only(slot, "unused");
 }
 
-// A product's inputs: [.., k] and [k, n]; returns n.
+// The inputs of a product: [.., k] and [k, n]; returns n.
 inline int64_t check_product(const InferContext& c, const char* x, const char* w) {
   for (const char* slot : {x, w}) {
     check_tensor(c, slot);

@@ -1,4 +1,4 @@
-// Gated recurrent units with the product that makes their input.
+// Gated recurrent units with the product that computes their input.
 #include "ops/sequence/fusion.h"
 #include "ops/sequence/gru_step.h"
 
@@ -74,19 +74,19 @@ template <class T> class Fused {
 
 void declare() {
   OpDef& def = declare_op("fusion_gru", __FILE__)
-                   .doc("As gru, of the input X WeightX + Bias.")
+                   .doc("Like gru, with the input X WeightX + Bias.")
                    .source("https://arxiv.org/abs/1406.1078")
-                   .in("X", "[rows, M] float with sequences")
-                   .in_optional("H0", "[sequences, D], the state before each sequence; zeros when absent")
-                   .in("WeightX", "[M, 3 D]: of the update gate, of the reset gate, of the candidate")
-                   .in("WeightH", "[D, 3 D], as gru's Weight")
+                   .in("X", "[rows, M] float with LoD")
+                   .in_optional("H0", "[sequences, D], the state before each sequence; zeros if not given")
+                   .in("WeightX", "[M, 3 D]: update gate, reset gate, candidate")
+                   .in("WeightH", "[D, 3 D], like Weight of gru")
                    .in_optional("Bias", "[1, 3 D]");
   names_only(def, {"ReorderedH0", "XX", "BatchedInput", "BatchedOut"});
-  def.out("Hidden", "[rows, D], with the sequences of X");
-  act_attr(def, "activation", "tanh", "of the candidate");
-  act_attr(def, "gate_activation", "sigmoid", "of the gates");
-  def.attr<bool>("is_reverse", false, "from the last row of each sequence to the first")
-      .attr<bool>("origin_mode", false, "the update gate is the share of the old state instead of the candidate's")
+  def.out("Hidden", "[rows, D], with the LoD of X");
+  act_attr(def, "activation", "tanh", "activation of the candidate");
+  act_attr(def, "gate_activation", "sigmoid", "activation of the gates");
+  def.attr<bool>("is_reverse", false, "processes each sequence from its last row to its first")
+      .attr<bool>("origin_mode", false, "the update gate weights the old state instead of the candidate")
       .ignores("use_seq", true)
       .dtype_of_input("X")
       .infer(infer)

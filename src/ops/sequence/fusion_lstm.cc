@@ -1,4 +1,4 @@
-// Long short-term memory with what makes its input: a product, or a look-up in a table of products.
+// LSTM with the op that computes its input: a product, or a lookup in a table of products.
 #include <algorithm>
 
 #include "ops/kernels/ids.h"
@@ -85,7 +85,7 @@ template <class T> class Fused {
   }
 
  private:
-  // [rows, 4 d]: x in the order of the sequences. The rows of a table have their bias in them.
+  // [rows, 4 d]: x in the order of the sequences. The rows of a table include their bias.
   const T* input(KernelContext& c, int64_t rows, int64_t wide) {
     T* to = sized<T>(products_, rows, wide);
     const T* w = c[by_x_].template data<T>();
@@ -118,27 +118,27 @@ void declare_fused(const char* type) {
   const bool ids = looks_up(type);
   OpDef& def = declare_op(type, __FILE__).source("https://arxiv.org/abs/1308.0850");
   if (ids) {
-    def.doc("As lstm, of the rows of Embeddings that Ids names, which have the bias of the gates in them.")
-        .in("Ids", "[rows, 1] int32 or int64 with sequences")
+    def.doc("Like lstm, with the rows Ids of Embeddings as input, which include the bias of the gates.")
+        .in("Ids", "[rows, 1] int32 or int64 with LoD")
         .in("Embeddings", "[ids, 4 D] float: rows of candidate, input, forget, output");
   } else {
-    def.doc("As lstm, of the input X WeightX.")
-        .in("X", "[rows, M] float with sequences")
+    def.doc("Like lstm, with the input X WeightX.")
+        .in("X", "[rows, M] float with LoD")
         .in("WeightX", "[M, 4 D]: candidate, input, forget, output");
   }
-  def.in("WeightH", "[D, 4 D], as lstm's Weight")
-      .in("Bias", "[1, 4 D], or [1, 7 D] with peepholes, as lstm's")
-      .in_optional("H0", "[sequences, D], h before each sequence; zeros when absent")
+  def.in("WeightH", "[D, 4 D], like Weight of lstm")
+      .in("Bias", "[1, 4 D], or [1, 7 D] with peepholes, like Bias of lstm")
+      .in_optional("H0", "[sequences, D], h before each sequence; zeros if not given")
       .in_optional("C0", "[sequences, D], c before each sequence; together with H0")
-      .out("Hidden", "[rows, D], h, with the sequences of the input")
-      .out("Cell", "[rows, D], c, with the sequences of the input");
+      .out("Hidden", "[rows, D], h, with the LoD of the input")
+      .out("Cell", "[rows, D], c, with the LoD of the input");
   names_only(def, {"XX", "BatchedInput", "BatchedHidden", "BatchedCell", "ReorderedH0", "ReorderedC0"});
   if (!ids) names_only(def, {"CheckedCell"});
-  act_attr(def, "gate_activation", "sigmoid", "of the gates");
-  act_attr(def, "cell_activation", "tanh", "of the cell on its way to the hidden state");
-  act_attr(def, "candidate_activation", "tanh", "of the candidate");
-  def.attr<bool>("use_peepholes", true, "the cell state takes part in the gates")
-      .attr<bool>("is_reverse", false, "from the last row of each sequence to the first")
+  act_attr(def, "gate_activation", "sigmoid", "activation of the gates");
+  act_attr(def, "cell_activation", "tanh", "activation of the cell for the hidden state");
+  act_attr(def, "candidate_activation", "tanh", "activation of the candidate");
+  def.attr<bool>("use_peepholes", true, "adds peepholes: the gates read the cell state")
+      .attr<bool>("is_reverse", false, "processes each sequence from its last row to its first")
       .ignores("use_seq", true)
       .dtype_of_input("WeightH")
       .infer(infer)

@@ -1,4 +1,4 @@
-// A fully connected layer of rows of sequences beside rows that are repeated for them.
+// A fully connected layer over rows of sequences, concatenated with rows repeated per sequence.
 #include <algorithm>
 
 #include "ops/sequence/fusion.h"
@@ -16,11 +16,11 @@ void infer_expanded(InferContext& c) {
   for (int i = 0; i < n; ++i) {
     const Meta& x = c.in("X", i);
     AB_CHECK(x.kind == VarKind::kLoDTensor && x.shape.rank() == 2 && x.dtype == first.dtype, InvalidArgument,
-             "X must hold tensors [rows, width] of one dtype, got {} {} in place {}", dtype_name(x.dtype),
+             "X must hold tensors [rows, width] of one dtype, got {} {} at index {}", dtype_name(x.dtype),
              x.shape.str(), i);
     AB_CHECK(i == 0 || sequences < 0 || x.shape[0] == sequences, ShapeMismatch,
-             "X must have a row for each of the {} sequences of the first one, got {} in place {}", sequences,
-             x.shape.str(), i);
+             "X must have one row for each of the {} sequences of X[0], got {} at index {}", sequences, x.shape.str(),
+             i);
     width = width < 0 || x.shape[1] < 0 ? kUnknown : width + x.shape[1];
   }
   check_tensor(c, "FCWeight");
@@ -84,12 +84,12 @@ template <class T> class Expanded {
 
 void declare_expanded() {
   OpDef& def = declare_op("fusion_seqexpand_concat_fc", __FILE__)
-                   .doc("Out = f([X 0, the other X repeated for the rows of their sequence] FCWeight + FCBias).")
-                   .in_list("X", "[rows, M] float with sequences; then tensors with a row for each of them")
+                   .doc("Out = f([X[0], the other X repeated for the rows of their sequence] FCWeight + FCBias).")
+                   .in_list("X", "[rows, M] float with LoD; then tensors with one row per sequence")
                    .in("FCWeight", "[sum of the widths of X, N]")
                    .in_optional("FCBias", "[1, N] or [N]")
-                   .out("Out", "[rows, N] with the sequences of X 0")
-                   .out_named_only("FCOut", "as it is");
+                   .out("Out", "[rows, N] with the LoD of X[0]")
+                   .out_named_only("FCOut", "unused");
   act_attr(def, "fc_activation", "identity", "f")
       .dtype_of_input("X")
       .infer(infer_expanded)

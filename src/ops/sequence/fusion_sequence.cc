@@ -1,4 +1,4 @@
-// Convolutions and poolings of sequences with the ops around them.
+// Convolution and pooling of sequences fused with adjacent ops.
 #include <algorithm>
 #include <cmath>
 
@@ -29,14 +29,14 @@ template <class T> Kernel convolution(const KernelArgs& op) {
 }
 
 AB_OP(fusion_seqconv_eltadd_relu)
-    .doc("Out = relu(sequence_conv of X and Filter + Bias).")
-    .in("X", "[rows, width] float with sequences")
+    .doc("Out = relu(sequence_conv(X, Filter) + Bias).")
+    .in("X", "[rows, width] float with LoD")
     .in("Filter", "[contextLength width, N]")
     .in("Bias", "[1, N] or [N]")
-    .out("Out", "[rows, N] with the sequences of X")
-    .out_named_only("ColMat", "as it is")
-    .attr<int32_t>("contextLength", 1, "rows that are seen, at least 1", at_least("contextLength", 1))
-    .attr<int32_t>("contextStart", 0, "the first of them, counted from a row's own place")
+    .out("Out", "[rows, N] with the LoD of X")
+    .out_named_only("ColMat", "unused")
+    .attr<int32_t>("contextLength", 1, "number of rows in a window, at least 1", at_least("contextLength", 1))
+    .attr<int32_t>("contextStart", 0, "first row of the window, relative to the current row")
     .attr<int32_t>("contextStride", 1, "1", within("contextStride", 1, 1))
     .dtype_of_input("X")
     .infer([](InferContext& c) {
@@ -61,7 +61,7 @@ Over over_of(const std::string& pooltype) {
   return pooltype == "SUM" ? Over::kOne : pooltype == "AVERAGE" ? Over::kLength : Over::kRoot;
 }
 
-// The sum of n rows, divided; zeros of none.
+// The sum of n rows, divided; zeros if n is 0.
 template <class T> void pool(Over over, const T* rows, int64_t n, int64_t width, T* to) {
   std::fill(to, to + width, T{0});
   for (int64_t r = 0; r < n; ++r) add_to(rows + r * width, width, to);
@@ -70,7 +70,7 @@ template <class T> void pool(Over over, const T* rows, int64_t n, int64_t width,
   for (int64_t j = 0; j < width; ++j) to[j] /= by;
 }
 
-// As continuous_value_model: the first two numbers, shows and clicks, become logarithms.
+// Like continuous_value_model: the first two numbers, shows and clicks, are replaced by logarithms.
 template <class T> void rate(T* row) {
   row[0] = std::log(row[0] + 1);
   row[1] = std::log(row[1] + 1) - row[0];
@@ -84,16 +84,16 @@ void infer_pools(InferContext& c) {
   for (int i = 0; i < n; ++i) {
     const Meta& x = c.in("X", i);
     AB_CHECK(x.kind == VarKind::kLoDTensor && x.shape.rank() == 2 && x.dtype == first.dtype, InvalidArgument,
-             "X must hold tensors [rows, width] of one dtype, got {} {} in place {}", dtype_name(x.dtype),
+             "X must hold tensors [rows, width] of one dtype, got {} {} at index {}", dtype_name(x.dtype),
              x.shape.str(), i);
-    AB_CHECK(width < 0 || x.shape[1] < 0 || width == x.shape[1], ShapeMismatch, "X must have one width, got {} and {}",
-             width, x.shape[1]);
+    AB_CHECK(width < 0 || x.shape[1] < 0 || width == x.shape[1], ShapeMismatch,
+             "all X must have one width, got {} and {}", width, x.shape[1]);
     width = std::max(width, x.shape[1]);
     if (!c.runtime()) continue;
     const int64_t own = count(lod_of(c, "X", i).back());
     AB_CHECK(lod_of(c, "X", i).size() == 1 && (i == 0 || own == sequences), InvalidArgument,
-             "X must have one level of equally many sequences, got {} and {} of {} levels", sequences, own,
-             lod_of(c, "X", i).size());
+             "all X must have the same number of sequences in one LoD level, got {} and {} in {} levels", sequences,
+             own, lod_of(c, "X", i).size());
     sequences = own;
   }
   AB_CHECK(!c.has_in("CVM") || width < 0 || width >= 2, InvalidArgument, "X must have at least 2 columns, got {}",
@@ -131,9 +131,9 @@ void pool_attrs(OpDef& def) {
 }
 
 AB_OP(fusion_seqpool_concat)
-    .doc("Out: sequence_pool of each X, side by side.")
-    .in_list("X", "[rows, width] float, of one width, with equally many sequences")
-    .out("Out", "[sequences, width * number of X], each row a sequence")
+    .doc("Out = sequence_pool of each X, concatenated.")
+    .in_list("X", "[rows, width] float, of one width, with the same number of sequences")
+    .out("Out", "[sequences, width * number of X], one row per sequence")
     .with(pool_attrs)
     .dtype_of_input("X")
     .infer(infer_pools)
@@ -142,15 +142,14 @@ AB_OP(fusion_seqpool_concat)
 
 AB_OP(fusion_seqpool_cvm_concat)
     .doc(
-        "Out: continuous_value_model of sequence_pool of each X, side by side: column 0 becomes log(x + 1), column 1 "
-        "its own "
-        "logarithm less that of column 0.")
-    .in_list("X", "[rows, width] float, of one width of at least 2, with equally many sequences")
-    .in("CVM", "not read")
-    .out("Out", "[sequences, width * number of X], each row a sequence")
+        "Out = continuous_value_model of sequence_pool of each X, concatenated: column 0 becomes log(x + 1), and "
+        "column 1 its logarithm minus that of column 0.")
+    .in_list("X", "[rows, width] float, of one width of at least 2, with the same number of sequences")
+    .in("CVM", "ignored")
+    .out("Out", "[sequences, width * number of X], one row per sequence")
     .with(pool_attrs)
     .attr<bool>("use_cvm", true, "true",
-                [](bool v) { AB_CHECK(v, Unsupported, "use_cvm must be True: columns are not left out here"); })
+                [](bool v) { AB_CHECK(v, Unsupported, "use_cvm must be True: dropping columns is not supported"); })
     .dtype_of_input("X")
     .infer(infer_pools)
     .no_grad(kForInference)

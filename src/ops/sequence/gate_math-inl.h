@@ -19,7 +19,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 using D = hn::CappedTag<float, 16>;
 using V = hn::Vec<D>;
 
-// A vector of which n elements are there, from row[i] on; zeros where there is no row.
+// A vector with n valid elements, from row[i] on; zeros if row is null.
 struct Part {
   D d;
   int64_t i, n;
@@ -28,7 +28,7 @@ struct Part {
     if (n >= static_cast<int64_t>(hn::Lanes(d))) return hn::LoadU(d, row + i);
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2
     return hn::MaskedLoad(hn::FirstN(d, static_cast<size_t>(n)), d, row + i);
-#else  // a masked load may touch what lies behind the row
+#else  // a masked load may touch memory after the row
     HWY_ALIGN float buffer[16] = {};
     for (int64_t k = 0; k < n; ++k) buffer[k] = row[i + k];
     return hn::Load(d, buffer);

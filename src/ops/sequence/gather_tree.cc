@@ -1,4 +1,4 @@
-// Whole beams from the steps of a search: each step has the token that was added and the beam that it was added to.
+// Reconstructs whole beams from the steps of a search: each step has the added token and the beam that it extends.
 #include "ops/sequence/offsets.h"
 
 namespace anabranch::sequence::gather_tree_op {
@@ -7,10 +7,10 @@ namespace {
 constexpr int64_t kGrain = 1024;
 
 AB_OP(gather_tree)
-    .doc("Out[last] = Ids[last]; backwards, Out[t, batch, beam] is the id of step t in the beam that Parents name.")
+    .doc("Out[last] = Ids[last]; going backwards, Out[t, batch, beam] = the id of step t in the beam given by Parents.")
     .in("Ids", "[steps, batch, beams] int32 or int64")
-    .in("Parents", "as Ids, in [0, beams): the beam of the step before")
-    .out("Out", "as Ids, whole paths")
+    .in("Parents", "like Ids, in [0, beams): the beam of the previous step")
+    .out("Out", "like Ids: whole paths")
     .dtype_of_input("Ids")
     .infer([](InferContext& c) {
       for (const char* slot : {"Ids", "Parents"}) {

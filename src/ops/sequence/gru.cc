@@ -1,4 +1,4 @@
-// Gated recurrent units over sequences, all sequences of a batch at once, step by step.
+// Gated recurrent units over sequences: all sequences of a batch at once, step by step.
 #include <algorithm>
 #include <type_traits>
 
@@ -172,25 +172,25 @@ template <class T> class Backward {
 };
 
 void attrs(OpDef& def) {
-  act_attr(def, "activation", "tanh", "of the candidate");
-  act_attr(def, "gate_activation", "sigmoid", "of the gates");
-  def.attr<bool>("is_reverse", false, "from the last row of each sequence to the first");
-  def.attr<bool>("origin_mode", false, "the update gate is the share of the old state instead of the candidate's");
+  act_attr(def, "activation", "tanh", "activation of the candidate");
+  act_attr(def, "gate_activation", "sigmoid", "activation of the gates");
+  def.attr<bool>("is_reverse", false, "processes each sequence from its last row to its first");
+  def.attr<bool>("origin_mode", false, "the update gate weights the old state instead of the candidate");
 }
 
 AB_OP(gru)
     .doc(
-        "h[t] = (1 - u) h[t-1] + u c with the gates u, r = f(x[t] + h[t-1] W) and the candidate c = g(x[t] + "
-        "(r h[t-1]) V), along each sequence.")
+        "h[t] = (1 - u) h[t-1] + u c with the gates u, r = f(x[t] + h[t-1] W) and the candidate c = g(x[t] + (r "
+        "h[t-1]) V), along each sequence.")
     .source("https://arxiv.org/abs/1406.1078")
-    .in("Input", "[rows, 3 D] float with sequences: x of the update gate, of the reset gate, of the candidate")
-    .in_optional("H0", "[sequences, D], the state before each sequence; zeros when absent")
+    .in("Input", "[rows, 3 D] float with LoD: x of the update gate, the reset gate and the candidate")
+    .in_optional("H0", "[sequences, D], the state before each sequence; zeros if not given")
     .in("Weight", "[D, 3 D]: the elements of W [D, 2 D], then those of V [D, D]")
     .in_optional("Bias", "[1, 3 D], added to each x")
     .out_intermediate("BatchGate", "[rows, 3 D], gates and candidate in the order of steps")
     .out_intermediate("BatchResetHiddenPrev", "[rows, D], r h[t-1] in the order of steps")
     .out_intermediate("BatchHidden", "[rows, D], h in the order of steps")
-    .out("Hidden", "[rows, D], h, with the sequences of Input")
+    .out("Hidden", "[rows, D], h, with the LoD of Input")
     .with(attrs)
     .flops(recurrent_flops)
     .infer([](InferContext& c) {

@@ -1,4 +1,4 @@
-// What gru has on devices.
+// The device kernels of gru.
 #pragma once
 #include "opdef/op_def.h"
 

@@ -1,5 +1,5 @@
-// The gate arithmetic of gated recurrent units over float32, for n units of one row, in the widest vectors of the
-// machine. Products with the state are in a tile; null: there are none. No threads in here.
+// The gate arithmetic of gated recurrent units for float32, for n units of one row, in the widest vectors of the
+// machine. Products with the state are in a tile; null: none. Single-threaded.
 #pragma once
 #include <cstdint>
 
@@ -9,10 +9,10 @@ namespace anabranch::sequence::loops {
 
 struct GruRule {
   Act gate, candidate;
-  bool origin;  // the update gate is the share of the old state instead of the candidate's
+  bool origin;  // the update gate weights the old state instead of the candidate
 };
 
-// The gates, and what the reset gate leaves of the state before (null: zeros).
+// The gates, and the previous state times the reset gate (null: zeros).
 struct GruGates {
   const float *update_tile, *reset_tile, *before;
   float *update, *reset, *left;
@@ -26,14 +26,14 @@ struct GruState {
 };
 void gru_state(const GruRule& rule, int64_t n, const GruState& row);
 
-// Back through the new state. tile is added to dstate; dbefore is added to.
+// Backward through the new state. tile is added to dstate; dbefore is added to.
 struct GruStateBack {
   const float *tile, *dstate, *update, *candidate, *before;
   float *dupdate, *dcandidate, *dbefore;
 };
 void gru_state_back(const GruRule& rule, int64_t n, const GruStateBack& row);
 
-// Back through the reset gate; tile: the gradient of what it leaves.
+// Backward through the reset gate; tile: the gradient of its product with the state.
 struct GruResetBack {
   const float *tile, *reset, *before;
   float *dreset, *dbefore;

@@ -73,7 +73,7 @@ void GruPanels::backward(const KernelContext& c, const Steps& steps, const Weigh
   if (b.first) of_gates_.add_product(c, b.dgates, 3 * d, steps.widest(), d, b.dfirst);  // through the gates of step 0
 }
 
-// Takes what comes back through the gates of the step after it together with its own.
+// Combines the gradients through the gates of the next step with those of this step.
 void GruPanels::state_back(const KernelContext& c, const Weights& w, const Backward& b, const BandStep& place) const {
   const int64_t d = w.d, at = place.at;
   const float* before = b.before(place.t, place.past, place.first_row, d);

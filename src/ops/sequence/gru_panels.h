@@ -1,6 +1,6 @@
-// The steps of gated recurrent units over float32: weights are packed once for all steps, and a step is two loops over
-// units, one to the reset gates and one from what they leave to the state. Rows are in the order of steps. One object
-// belongs to one kernel; its memory is kept from run to run.
+// The steps of gated recurrent units for float32: weights are packed once for all steps, and a step is two loops over
+// units, one up to the reset gates and one from there to the state. Rows are in the order of steps. Owned by one
+// kernel; its memory is kept from run to run.
 #pragma once
 #include "ops/sequence/gru_loops.h"
 #include "ops/sequence/panels.h"
@@ -17,17 +17,17 @@ class GruPanels {
     int64_t ld_candidate;
     int64_t d;
     loops::GruRule rule;
-    // Of the ops gru and gru_unit: all elements of the gates, then those of the candidate.
+    // For the ops gru and gru_unit: all elements of the gates, then those of the candidate.
     static Weights of_gru(const float* weight, int64_t d, const loops::GruRule& rule) {
       return {weight, 2 * d, weight + 2 * d * d, d, d, rule};
     }
   };
   struct Forward {
-    float* gates;        // [rows, 3 d], x and the bias; become gates and candidate
+    float* gates;        // [rows, 3 d], x and the bias; replaced by gates and candidate
     const float* first;  // before step 0; null: zeros
     float *left, *states;
     StateMask mask = {};
-    float* kept = nullptr;  // [rows, d], what the mask leaves for the next step
+    float* kept = nullptr;  // [rows, d], masked states for the next step
   };
   struct Backward {
     const float *gates, *states, *first;
@@ -35,8 +35,8 @@ class GruPanels {
     float* dfirst;  // added to
     StateMask mask = {};
     const float* kept = nullptr;
-    float* dkept = nullptr;  // with a mask, of what it leaves; it is changed, and dstates is only read
-    // Of what was before the rows from `row` on of step t; in the order of steps they begin at `past`.
+    float* dkept = nullptr;  // with a mask, gradient of the masked states; it is changed, and dstates is only read
+    // The states before the rows from `row` on of step t; in the order of steps they start at `past`.
     const float* before(int64_t t, int64_t past, int64_t row, int64_t d) const {
       return t > 0 ? (mask ? kept : states) + past * d : first ? first + row * d : nullptr;
     }

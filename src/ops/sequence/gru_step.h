@@ -1,5 +1,5 @@
-// One step of gated recurrent units for some rows: gru takes it for each step of its sequences, gru_unit once. A row of
-// gates is [3 D]: update gate, reset gate, candidate. Weight holds [D, 2 D] of the gates, then [D, D] of the candidate.
+// One step of gated recurrent units for some rows: for each step of gru's sequences, and for gru_unit. A row of gates
+// is [3 D]: update gate, reset gate, candidate. Weight holds [D, 2 D] for the gates, then [D, D] for the candidate.
 #pragma once
 #include <algorithm>
 #include <memory>
@@ -12,7 +12,7 @@ template <class T> class GruStep {
  public:
   explicit GruStep(const GruOptions& with) : with_(with) {}
 
-  // gates: x with its bias, becomes the gates and the candidate. before: the states before; null: zeros.
+  // gates: x with its bias, replaced by the gates and the candidate. before: the previous states; null: zeros.
   void forward(KernelContext& c, int64_t n, int64_t d, const T* weight, const T* before, T* gates, T* reset,
                T* state) const {
     T* part = sized<T>(part_, n, 2 * d);

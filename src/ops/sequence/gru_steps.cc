@@ -1,6 +1,5 @@
-// Gated recurrent units over a dense batch [steps, batch, width], or over sequences, as one op, which passes make of a
-// block that is run for each step: the products of x are one for all steps, and so are the gradients of x and of the
-// weights.
+// Gated recurrent units over a dense batch [steps, batch, width], or over sequences, in one op. Passes make it from a
+// block that runs for each step: one product computes x for all steps, and so do the gradients of x and of the weights.
 #include <algorithm>
 
 #include "ops/declare/attr_checks.h"
@@ -106,7 +105,7 @@ class Backward {
                        .dkept = mask_ ? dkept_.own(c, s_) : nullptr});
   }
 
-  // before: room for the state before each row
+  // scratch for the state before each row
   void give_state_weight(KernelContext& c, const float* dgates, float* before, float* to) {
     const int64_t d = s_.d(), rows = s_.rows(), wide = kGates * d;
     s_.previous(c, c[mask_ ? kept_ : hidden_].data<float>(), c[h0_].data<float>(), before);
@@ -130,22 +129,21 @@ class Backward {
 };
 
 void slots(OpDef& def) {
-  def.in("H0", "[batch, D], h before step 0; of sequences, in the order of their lengths, the longest first");
-  act_attr(def, "activation", "tanh", "of the candidate");
-  act_attr(def, "gate_activation", "sigmoid", "of the gates");
-  def.attr<bool>("origin_mode", false, "the update gate is the share of the old state instead of the candidate's");
+  def.in("H0", "[batch, D], h before step 0; for sequences by descending length");
+  act_attr(def, "activation", "tanh", "activation of the candidate");
+  act_attr(def, "gate_activation", "sigmoid", "activation of the gates");
+  def.attr<bool>("origin_mode", false, "the update gate weights the old state instead of the candidate");
 }
 
 AB_OP(gru_steps)
     .doc(
         "h[t] = (1 - u) h[t-1] + u c with the gates u, r = f(...) of x[t] and h[t-1] by their weights and the "
-        "candidate "
-        "c = g(...) of x[t] and r h[t-1] by theirs, with biases. With Mask, KeptHidden - its share of h[t], and the "
-        "rest of what was before - stands for h[t] in the next step.")
+        "candidate c = g(...) of x[t] and r h[t-1] by theirs, with biases. With Mask, the next step reads KeptHidden = "
+        "Mask h[t] + (1 - Mask) times the previous one instead of h[t].")
     .source("https://arxiv.org/abs/1406.1078")
     .with(step_slots)
     .with(slots)
-    .out("Hidden", "[steps, batch, D], h; [rows, D] of sequences")
+    .out("Hidden", "[steps, batch, D], h; [rows, D] for sequences")
     .out_optional("KeptHidden", "[steps, batch, D], with Mask")
     .out("Gates",
          "[steps, batch, 3 D] or [rows, 3 D] in the order of steps, update gate, reset gate and candidate, for the "
@@ -158,10 +156,10 @@ AB_OP(gru_steps)
       }
       c.set_out("Left", steps_shape(c), c.in("X").dtype);
       AB_CHECK(c.has_in("Mask") == c.has_out("KeptHidden"), InvalidArgument,
-               "KeptHidden must be given with Mask, and only then");
+               "KeptHidden must be given if and only if Mask is given");
       c.set_out("Gates", steps_shape(c, kGates), c.in("X").dtype);
     })
-    .no_grad("made when gradients are there already")
+    .no_grad("inserted after the gradients")
     .cpu<float>([](auto, const KernelArgs& op) -> Kernel { return Forward(op); })
     .device<float>([](auto, const KernelArgs& op) { return queued_gru_steps(op); });
 
@@ -169,16 +167,17 @@ AB_GRAD(gru_steps)
     .doc("Gradients of gru_steps; those of X and of the weights are one product over all steps each.")
     .with(step_gradient_slots)
     .with(slots)
-    .in("Hidden", "of gru_steps")
-    .in_optional("KeptHidden", "of gru_steps")
-    .in("Gates", "of gru_steps")
-    .in("Left", "of gru_steps")
-    .in_optional_list("Hidden@GRAD", "as Hidden; they are added up, and zeros when there are none")
-    .in_optional_list("KeptHidden@GRAD", "as KeptHidden, likewise")
-    .out_optional("H0@GRAD", "as H0")
+    .in("Hidden", "as in gru_steps")
+    .in_optional("KeptHidden", "as in gru_steps")
+    .in("Gates", "as in gru_steps")
+    .in("Left", "as in gru_steps")
+    .in_optional_list("Hidden@GRAD", "like Hidden; they are summed; zeros if there are none")
+    .in_optional_list("KeptHidden@GRAD", "like KeptHidden, likewise")
+    .out_optional("H0@GRAD", "like H0")
     .infer([](InferContext& c) {
       check_steps(c, kGates, {"H0"});
-      AB_CHECK(c.has_in("KeptHidden") || !c.has_in("Mask"), InvalidArgument, "KeptHidden must be given with Mask");
+      AB_CHECK(c.has_in("KeptHidden") || !c.has_in("Mask"), InvalidArgument,
+               "KeptHidden must be given if Mask is given");
       check_state_gradients(c, {"Hidden", "KeptHidden", "Left", "Hidden@GRAD", "KeptHidden@GRAD"});
       check_shape(c, "Gates", steps_shape(c, kGates));
       infer_step_gradients(c, {"H0"});

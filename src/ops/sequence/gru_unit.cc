@@ -5,14 +5,14 @@
 namespace anabranch::sequence::gru_unit_op {
 namespace {
 
-// Activations are numbers here: 0 identity, 1 sigmoid, 2 tanh, 3 relu.
+// Activations are numbered: 0 identity, 1 sigmoid, 2 tanh, 3 relu.
 void attrs(OpDef& def) {
   const auto check = [](int32_t v) {
     AB_CHECK(v >= 0 && v <= 3, InvalidArgument, "activation must be 0 to 3, got {}", v);
   };
-  def.attr<int32_t>("activation", 2, "of the candidate: 0 identity, 1 sigmoid, 2 tanh, 3 relu", check)
-      .attr<int32_t>("gate_activation", 1, "of the gates, likewise", check)
-      .attr<bool>("origin_mode", false, "the update gate is the share of the old state instead of the candidate's");
+  def.attr<int32_t>("activation", 2, "activation of the candidate: 0 identity, 1 sigmoid, 2 tanh, 3 relu", check)
+      .attr<int32_t>("gate_activation", 1, "activation of the gates, likewise", check)
+      .attr<bool>("origin_mode", false, "the update gate weights the old state instead of the candidate");
 }
 
 int64_t check_unit(const InferContext& c) {
@@ -73,7 +73,7 @@ template <class T> Kernel backward(const KernelArgs& op) {
   };
 }
 
-// ---- on devices, as gru of one step
+// ---- on devices, like gru with one step
 
 template <class T> class QueuedForward {
  public:
@@ -150,10 +150,10 @@ template <class T> class QueuedBackward {
 };
 
 AB_OP(gru_unit)
-    .doc("One step of gru for each row: Hidden from HiddenPrev and Input.")
-    .in("Input", "[N, 3 D] float: of the update gate, of the reset gate, of the candidate")
+    .doc("Hidden = one step of gru for each row, from HiddenPrev and Input.")
+    .in("Input", "[N, 3 D] float: update gate, reset gate, candidate")
     .in("HiddenPrev", "[N, D]")
-    .in("Weight", "[D, 3 D], as of gru")
+    .in("Weight", "[D, 3 D], like Weight of gru")
     .in_optional("Bias", "[1, 3 D]")
     .out_intermediate("Gate", "[N, 3 D], gates and candidate")
     .out_intermediate("ResetHiddenPrev", "[N, D], reset gate times HiddenPrev")

@@ -1,4 +1,4 @@
-// Windows of images as rows of sequences, a sequence for each image: what recurrent layers read a text line with.
+// Windows of images as rows of sequences, one sequence per image: the input of recurrent layers that read a text line.
 #include <algorithm>
 
 #include "ops/declare/attr_checks.h"
@@ -12,7 +12,7 @@ namespace {
 
 using Ints = std::vector<int32_t>;
 
-// All that the attributes say: extents and steps of a window, zeros around the image.
+// The attributes: extents and strides of a window, padding of the image.
 struct Windows {
   int64_t height, width, down, right, top, left, bottom, after, image_down, image_right;
 
@@ -37,10 +37,10 @@ std::function<void(const Ints&)> numbers(const char* name, size_t count, int32_t
 }
 
 struct Extent {
-  int64_t rows, columns;  // of windows
+  int64_t rows, columns;  // number of windows
 };
 
-// Extents of an image of which only a part is real: Y has its size before layers have made it smaller.
+// Extents of an image that is only partly valid: Y has its size before layers reduced it.
 int64_t real_extent(double size, int64_t smaller, int64_t most) {
   const double extent = std::clamp(size, 0.0, static_cast<double>(most) * static_cast<double>(smaller));
   return std::min(most, (static_cast<int64_t>(extent) + smaller - 1) / smaller);
@@ -50,7 +50,7 @@ Extent windows_of(const Windows& windows, const Shape& x, const Tensor* y, int64
   if (!y) return {windows.rows(x[2]), windows.columns(x[3])};
   const auto size = [&](int64_t k) {
     const double v = y->dtype() == DType::kFloat64 ? y->data<double>()[image * 2 + k] : y->data<float>()[image * 2 + k];
-    AB_CHECK(v >= 0, InvalidArgument, "Y must be heights and widths of images, got {}", v);
+    AB_CHECK(v >= 0, InvalidArgument, "Y must hold heights and widths of images, at least 0, got {}", v);
     return v;
   };
   return {windows.rows(real_extent(size(0), windows.image_down, x[2])),
@@ -83,13 +83,13 @@ void infer(InferContext& c) {
   set_lod(c, "Out", one_level(std::move(ends)));
 }
 
-// A row of a window: where its elements inside the image begin in X, where it begins in Out, and how many elements of
-// it lie left of the image and inside.
+// A row of a window: where its elements inside the image start in X, where it starts in Out, and how many of its
+// elements are left of the image and inside.
 struct Piece {
   int64_t from, to, skipped, count;
 };
 
-// fn(piece) for one image.
+// Calls fn(segment) for one image.
 template <class Fn> void each_piece(const Windows& w, const Shape& x, int64_t image, const Extent& extent, Fn&& fn) {
   const int64_t channels = x[1], h = x[2], width = x[3], row_width = channels * w.height * w.width;
   for (int64_t r = 0; r < extent.rows; ++r) {
@@ -113,7 +113,7 @@ struct Parts {
   Windows windows;
   explicit Parts(const KernelArgs& op) : x(op.in("X")), y(op.in("Y")), windows(op) {}
 
-  // fn(piece) for all images, which run side by side.
+  // Calls fn(segment) for all images in parallel.
   template <class Fn> void each(const KernelContext& c, const Offsets& o, int64_t row_width, const Fn& fn) const {
     const Shape& shape = c[x].shape();
     c.parallel_for(shape[0], 1, [&](int64_t first, int64_t last) {
@@ -129,9 +129,9 @@ struct Parts {
   }
 };
 
-// On devices: from X to Out, or the gradients back.
+// On devices: from X to Out, or gradients back.
 template <class T> Kernel queued(const char* stem, const KernelArgs& op, In from, Out to, bool back) {
-  AB_CHECK(!op.in("Y"), Unsupported, "how many windows there are is known on the CPU");
+  AB_CHECK(!op.in("Y"), Unsupported, "Y is not supported on devices: the number of windows must be known on the host");
   return [kernel = device::kernel_of<T>(stem), w = Windows(op), from, to, back](KernelContext& c) {
     if (back && !c.wants(to)) return;
     const Shape& x = back ? c[to].shape() : c[from].shape();
@@ -151,16 +151,18 @@ template <class T> Kernel queued(const char* stem, const KernelArgs& op, In from
 }
 
 AB_OP(im2sequence)
-    .doc("Out: a row for each window of each image, left to right, then down: channel by channel, row by row.")
+    .doc(
+        "Out = one row per window of each image, left to right, then down; a row holds the window channel by channel, "
+        "row by row.")
     .in("X", "[batch, channels, height, width] float")
     .in_optional("Y",
-                 "[batch, 2] float, height and width of each image before it was made out_stride times smaller: "
-                 "windows beyond them are left out")
-    .out("Out", "[windows, channels * kernels[0] * kernels[1]], a sequence for each image")
+                 "[batch, 2] float, height and width of each image before it was reduced by out_stride: windows beyond "
+                 "them are dropped")
+    .out("Out", "[windows, channels * kernels[0] * kernels[1]], one sequence per image")
     .attr<Ints>("kernels", {1, 1}, "height and width of a window", numbers("kernels", 2, 1))
-    .attr<Ints>("strides", {1, 1}, "from window to window, down and to the right", numbers("strides", 2, 1))
-    .attr<Ints>("paddings", {0, 0, 0, 0}, "zeros above, left, below and right", numbers("paddings", 4, 0))
-    .attr<Ints>("out_stride", {1, 1}, "how much smaller X is than Y says", numbers("out_stride", 2, 1))
+    .attr<Ints>("strides", {1, 1}, "strides of the window, down and to the right", numbers("strides", 2, 1))
+    .attr<Ints>("paddings", {0, 0, 0, 0}, "zero padding above, left, below and right", numbers("paddings", 4, 0))
+    .attr<Ints>("out_stride", {1, 1}, "factor by which X is smaller than Y", numbers("out_stride", 2, 1))
     .dtype_of_input("X")
     .shape_from("Y")
     .infer(infer)
@@ -185,7 +187,7 @@ AB_OP(im2sequence)
     });
 
 AB_GRAD(im2sequence)
-    .doc("X@GRAD: the sum of the gradients of all windows that an element is in.")
+    .doc("X@GRAD = the sum of the gradients of all windows that contain an element.")
     .dtype_of_input("X")
     .shape_from("Y")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {

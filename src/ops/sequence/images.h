@@ -1,5 +1,5 @@
-// Images of different sizes in one tensor: the sequences of ROW and COLUMN have as many rows as an image is high and
-// wide, a sequence of X has its numbers, channel by channel, row by row.
+// Images of different sizes in one tensor: the sequence lengths of ROW and COLUMN are the heights and widths of images;
+// a sequence of X has the numbers of an image, channel by channel, row by row.
 #pragma once
 #include "ops/sequence/spans.h"
 
@@ -22,12 +22,12 @@ class ImageSizes {
   const Offsets &rows_, &columns_;
 };
 
-// Checks that X, ROW and COLUMN describe images with so many channels. At run time only.
+// Checks that X, ROW and COLUMN describe images with this number of channels. Only at run time.
 inline ImageSizes image_sizes(const InferContext& c, int64_t channels) {
   const Offsets &x = single_level(c, "X")[0], &rows = single_level(c, "ROW")[0];
   const Offsets& columns = single_level(c, "COLUMN")[0];
   AB_CHECK(rows.size() == x.size() && columns.size() == x.size(), InvalidArgument,
-           "X, ROW and COLUMN must have equally many sequences, got {}, {} and {}", sequence::count(x),
+           "X, ROW and COLUMN must have the same number of sequences, got {}, {} and {}", sequence::count(x),
            sequence::count(rows), sequence::count(columns));
   const ImageSizes sizes(rows, columns);
   for (int64_t s = 0; s < sizes.count(); ++s) {
@@ -39,7 +39,7 @@ inline ImageSizes image_sizes(const InferContext& c, int64_t channels) {
   return sizes;
 }
 
-// Of the slots X, ROW and COLUMN, at the layer call too.
+// Checks the slots X, ROW and COLUMN, also when a layer is called.
 inline void check_images(const InferContext& c) {
   for (const char* slot : {"X", "ROW", "COLUMN"}) check_tensor(c, slot);
   check_rank(c, "X", 2, 2);

@@ -13,7 +13,7 @@ void exps(const double* x, double* out, int64_t n) {
   for (int64_t i = 0; i < n; ++i) out[i] = std::exp(x[i]);
 }
 
-// out = exp(x - the largest of its row), and what is largest.
+// out = exp(x - the maximum of its row), and the maximum.
 template <class T> void row_exps(const T* x, int64_t rows, int64_t tags, T* largest, T* out) {
   for (int64_t r = 0; r < rows; ++r) {
     const T* row = x + r * tags;
@@ -49,7 +49,7 @@ void infer(InferContext& c) {
   const Shape& x = c.in("Emission").shape;
   int64_t sequences = c.has_in("Length") ? x[0] : kUnknown;
   if (c.runtime() && !c.has_in("Length")) {
-    // As in the original, the sequences are those of Label.
+    // As in Fluid 1.8.5, Label determines the sequences.
     const LoD& lod = single_level(c, "Label");
     const LoDRef& own = c.in("Emission").lod;
     AB_CHECK(!own || own->empty() || *own == lod, InvalidArgument, "Emission and Label must have the same sequences");
@@ -98,18 +98,18 @@ template <class T> Kernel forward(const KernelArgs& op) {
 
 AB_OP(linear_chain_crf)
     .doc(
-        "LogLikelihood = -log P(Label | Emission): P is exp(score) over its sum over all taggings, score = "
-        "Transition[0, "
-        "first tag] + Transition[1, last tag] + sum of Emission[t, tag t] + sum of Transition[2 + tag t, tag t + 1].")
+        "LogLikelihood = -log P(Label | Emission): P is exp(score) divided by its sum over all taggings, score = "
+        "Transition[0, first tag] + Transition[1, last tag] + sum of Emission[t, tag t] + sum of Transition[2 + tag t, "
+        "tag t + 1].")
     .source("Lafferty, McCallum and Pereira, Conditional random fields, ICML 2001")
     .in("Emission", "[rows, tags] float, or [batch, rows, tags] with Length")
-    .in("Transition", "[tags + 2, tags]: of the first tag, of the last, from each to each")
-    .in("Label", "[rows, 1] int32 or int64 in [0, tags) with sequences, or [batch, rows] or [batch, rows, 1]")
+    .in("Transition", "[tags + 2, tags]: weights of the first tag, of the last, from each to each")
+    .in("Label", "[rows, 1] int32 or int64 in [0, tags) with LoD, or [batch, rows] or [batch, rows, 1]")
     .in_optional("Length", "[batch] or [batch, 1] int32 or int64, rows of each sequence")
-    .out_intermediate("Alpha", "as Emission, shares of paths that end at a tag")
-    .out_intermediate("EmissionExps", "exp(Emission - its largest tag)")
+    .out_intermediate("Alpha", "like Emission: normalized sums over paths that end at a tag")
+    .out_intermediate("EmissionExps", "exp(Emission - the maximum of its row)")
     .out_intermediate("TransitionExps", "exp(Transition)")
-    .out("LogLikelihood", "[sequences, 1], negative; 0 of an empty sequence")
+    .out("LogLikelihood", "[sequences, 1], negative; 0 for an empty sequence")
     .dtype_of_input("Emission")
     .infer(infer)
     .grad_reads({"Emission", "Transition", "Label", "Length"}, {"Alpha", "EmissionExps", "TransitionExps"})

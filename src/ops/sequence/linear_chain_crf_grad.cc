@@ -1,4 +1,4 @@
-// Gradients of linear_chain_crf: dynamic programming back from the last row.
+// Gradients of linear_chain_crf: dynamic programming in reverse from the last row.
 #include <algorithm>
 #include <type_traits>
 
@@ -13,8 +13,8 @@ namespace {
 template <class T> struct Workspace {
   Tensor ids, lengths;
   Tensor turned;  // the transpose of exp(Transition)
-  Tensor beta;    // [rows, tags]: shares of the sums over all paths that begin behind a tag; then the tags' probability
-  Tensor next;    // [rows, tags]: g exp(x) beta / Z, where Z is the sum over all pairs of this tag and the one before
+  Tensor beta;    // [rows, tags]: normalized sums over all paths that start after a tag; then the probabilities of tags
+  Tensor next;    // [rows, tags]: g exp(x) beta / Z, where Z is the sum over all pairs of this tag and the previous one
   Tensor pairs;   // [tags, tags]: the sum over all steps of alpha next
   Tensor scratch, sums;  // of the vector loops
   Gemm<T> gemm;
@@ -25,7 +25,7 @@ template <class T> struct Workspace {
 };
 
 void check_probability(double z) {
-  AB_CHECK(z > 0, InvalidArgument, "the probability of the tags has vanished: Transition or Emission are too small");
+  AB_CHECK(z > 0, InvalidArgument, "the probability of the tags must be above 0: Transition or Emission are too small");
 }
 
 // beta and next of one sequence, whose gradient is g.
@@ -53,7 +53,7 @@ void backward(const Chain<T>& chain, const T* alpha, const T* turned, int64_t be
   }
 }
 
-// The same over float32, in vectors; beta: the probabilities of tags at once.
+// The same for float32, vectorized; beta: the probabilities of tags directly.
 void vector_backward(const Chain<float>& chain, const float* alpha, const float* weights, int64_t begin, int64_t n,
                      float g, float* scratch, float* z, float* beta, float* next) {
   const int64_t at = begin * chain.tags;
@@ -62,7 +62,7 @@ void vector_backward(const Chain<float>& chain, const float* alpha, const float*
   for (int64_t t = begin; t < begin + n; ++t) check_probability(z[t]);
 }
 
-// Transition's gradient: what the model expects of first tags, last tags and pairs, less what there is.
+// The gradient of Transition: the expected first tags, last tags and pairs minus the actual ones.
 template <class T>
 void transition_gradient(const Chain<T>& chain, const Spans& spans, const T* marginal, const T* pairs, const T* g,
                          T* dw) {
@@ -99,7 +99,7 @@ template <class T> void turn(const T* w, int64_t n, T* out) {
   }
 }
 
-// Of all sequences, each of them a piece.
+// For all sequences, each of them a task.
 template <class T>
 void way_back(KernelContext& c, const Chain<T>& chain, const Spans& spans, int64_t rows, const T* alpha, const T* g,
               Workspace<T>* work, T* beta, T* next) {
@@ -151,7 +151,7 @@ template <class T> Kernel gradient(const KernelArgs& op) {
 }
 
 AB_GRAD(linear_chain_crf)
-    .doc("Probability of each tag, of the first, of the last and of each pair, less those of Label.")
+    .doc("Gradients: the probabilities of each tag, of the first, of the last and of each pair, minus those of Label.")
     .dtype_of_input("Emission")
     .grad_lod("Emission@GRAD", "Label")
     .grad_lod("Transition@GRAD", "Transition")

@@ -11,10 +11,10 @@ void copy(KernelContext& c, In from, Out to) {
   if (c.wants(to) && c[from].raw() != c[to].raw()) std::memcpy(c[to].mutable_raw(), c[from].raw(), c[from].bytes());
 }
 
-// Offsets that were given as numbers, checked against the rows.
+// Offsets from the input or attribute, checked against the rows.
 LoDRef checked(Offsets o, int64_t rows) {
   AB_CHECK(o.size() >= 2 && o.front() == 0 && std::is_sorted(o.begin(), o.end()) && o.back() == rows, InvalidArgument,
-           "the new offsets must rise from 0 to the {} rows of X, got {}", rows, lod_str({o}));
+           "the new offsets must ascend from 0 to the {} rows of X, got {}", rows, lod_str({o}));
   return one_level(std::move(o));
 }
 
@@ -26,7 +26,7 @@ LoDRef target(const InferContext& c) {
   }
   const Meta& y = c.in("Y");
   if (y.lod && !y.lod->empty()) {
-    AB_CHECK(y.lod->back().back() == rows, InvalidArgument, "the sequences of Y must end at row {} of X, got {}", rows,
+    AB_CHECK(y.lod->back().back() == rows, InvalidArgument, "the LoD of Y must end at row {} of X, got {}", rows,
              y.lod->back().back());
     return y.lod;
   }
@@ -39,12 +39,12 @@ LoDRef target(const InferContext& c) {
 // A new innermost level below those of X.
 LoDRef appended(const InferContext& c, const LoDRef& level) {
   LoD lod = lod_of(c, "X");
-  AB_CHECK(level->size() == 1, InvalidArgument, "append must get one level, got {}", level->size());
+  AB_CHECK(level->size() == 1, InvalidArgument, "append must get one LoD level, got {}", level->size());
   Offsets& last = lod.back();
   const Offsets& inner = level->front();
   for (int64_t& o : last) {
     const auto it = std::find(inner.begin(), inner.end(), o);
-    AB_CHECK(it != inner.end(), InvalidArgument, "the appended level must respect the sequences of X {}, got {}",
+    AB_CHECK(it != inner.end(), InvalidArgument, "the appended level must subdivide the sequences of X {}, got {}",
              lod_str(*c.in("X").lod), lod_str(*level));
     o = it - inner.begin();
   }
@@ -54,14 +54,14 @@ LoDRef appended(const InferContext& c, const LoDRef& level) {
 
 AB_OP(lod_reset)
     .doc(
-        "X with other sequences: those of Y, or the offsets that Y holds, or target_lod; append adds them as a new "
+        "Out = X with other LoD: that of Y, or the offsets that Y holds, or target_lod; append adds it as a new "
         "innermost level.")
     .in("X", "[rows, ...]")
-    .in_optional("Y", "gives its sequences, or int32 or int64 offsets")
-    .out("Out", "as X")
+    .in_optional("Y", "its LoD, or int32 or int64 offsets")
+    .out("Out", "like X")
     .may_share("X", "Out")
-    .attr<std::vector<int32_t>>("target_lod", {}, "offsets, when Y is not given")
-    .attr<bool>("append", false, "as a level below those of X")
+    .attr<std::vector<int32_t>>("target_lod", {}, "offsets, if Y is not given")
+    .attr<bool>("append", false, "appends a level below those of X")
     .effects(kDynamic)
     .dtype_of_input("X")
     .infer([](InferContext& c) {
@@ -76,7 +76,7 @@ AB_OP(lod_reset)
         return;
       }
       LoDRef lod = target(c);
-      // As in the original, the sequences of Y take the place of those of X also with append.
+      // As in Fluid 1.8.5, the LoD of Y replaces that of X even with append.
       const bool has_levels = c.in("X").lod && !c.in("X").lod->empty();
       const bool below = c.attr<bool>("append") && has_levels && !(c.has_in("Y") && c.in("Y").lod);
       set_lod(c, "Out", below ? appended(c, lod) : lod);
@@ -88,7 +88,7 @@ AB_OP(lod_reset)
     });
 
 AB_GRAD(lod_reset)
-    .doc("Out@GRAD with the sequences of X.")
+    .doc("X@GRAD = Out@GRAD with the LoD of X.")
     .infer([](InferContext& c) {
       check_same(c, "X", "Out@GRAD");
       grad_as(c, "X@GRAD", "X", "X");

@@ -1,4 +1,4 @@
-// Long short-term memory over sequences, with or without a projection of the hidden state.
+// LSTM over sequences, with or without a projection of the hidden state.
 #include "ops/sequence/lstm.h"
 
 #include "base/flags.h"
@@ -32,8 +32,8 @@ namespace {
 
 constexpr const char* kPlain =
     "i, f = g(x_i + r W_i + p_i c), g(x_f + r W_f + p_f c), c' = f c + i k(x_c + r W_c), o = g(x_o + r W_o + p_o c'), "
-    "h = o s(c'), where r = h and c come from the step before, along each sequence.";
-constexpr const char* kProjected = "As lstm, where r = q(h ProjWeight) goes from step to step instead of h.";
+    "h = o s(c'), where r = h and c come from the previous step, along each sequence.";
+constexpr const char* kProjected = "Like lstm, with r = q(h ProjWeight) passed from step to step instead of h.";
 
 void infer_forward(InferContext& c) {
   const LstmDims dims = check_lstm(c);
@@ -82,7 +82,7 @@ void infer_backward(InferContext& c) {
   if (projected) grad_as(c, "ProjWeight@GRAD", "ProjWeight");
 }
 
-// As grad_reads says; Cell@GRAD is left out where 1.8.5 is to be met exactly, which takes it for zero.
+// See grad_reads; Cell@GRAD is omitted for exact Fluid 1.8.5 results, which treat it as zero.
 void make_grad(GradContext& g) {
   const OpDef& def = find_op(g.forward().type);
   GradOp op = g.op(def.type() + "_grad");
@@ -95,29 +95,29 @@ void make_grad(GradContext& g) {
 }
 
 void lstm_attrs(OpDef& def, bool projected) {
-  act_attr(def, "gate_activation", "sigmoid", "of the gates");
-  act_attr(def, "cell_activation", "tanh", "of the cell on its way to the hidden state");
-  act_attr(def, "candidate_activation", "tanh", "of the candidate");
-  def.attr<bool>("use_peepholes", true, "the cell state takes part in the gates")
-      .attr<bool>("is_reverse", false, "from the last row of each sequence to the first");
+  act_attr(def, "gate_activation", "sigmoid", "activation of the gates");
+  act_attr(def, "cell_activation", "tanh", "activation of the cell for the hidden state");
+  act_attr(def, "candidate_activation", "tanh", "activation of the candidate");
+  def.attr<bool>("use_peepholes", true, "adds peepholes: the gates read the cell state")
+      .attr<bool>("is_reverse", false, "processes each sequence from its last row to its first");
   if (!projected) return;
-  act_attr(def, "proj_activation", "tanh", "of the projection");
-  def.attr<float>("cell_clip", 0.0f, "the cell is cut to [-cell_clip, cell_clip]; not when 0")
-      .attr<float>("proj_clip", 0.0f, "the projection is cut to [-proj_clip, proj_clip]; not when 0");
+  act_attr(def, "proj_activation", "tanh", "activation of the projection");
+  def.attr<float>("cell_clip", 0.0f, "clips the cell to [-cell_clip, cell_clip]; 0: no clipping")
+      .attr<float>("proj_clip", 0.0f, "clips the projection to [-proj_clip, proj_clip]; 0: no clipping");
 }
 
 void declare_lstm(bool projected) {
   OpDef& def = declare_op(projected ? "lstmp" : "lstm", __FILE__)
                    .doc(projected ? kProjected : kPlain)
                    .source(projected ? "https://arxiv.org/abs/1402.1128" : "https://arxiv.org/abs/1308.0850")
-                   .in("Input", "[rows, 4 D] float with sequences: x_c, x_i, x_f, x_o")
-                   .in_optional("H0", "r before each sequence, [sequences, width of r]; zeros when absent")
+                   .in("Input", "[rows, 4 D] float with LoD: x_c, x_i, x_f, x_o")
+                   .in_optional("H0", "r before each sequence, [sequences, width of r]; zeros if not given")
                    .in_optional("C0", "[sequences, D], c before each sequence; together with H0")
-                   .in("Weight", "[width of r, 4 D]: W_c, W_i, W_f, W_o side by side");
-  if (projected) def.in("ProjWeight", "[D, P]").out("Projection", "[rows, P], r, with the sequences of Input");
+                   .in("Weight", "[width of r, 4 D]: [W_c, W_i, W_f, W_o]");
+  if (projected) def.in("ProjWeight", "[D, P]").out("Projection", "[rows, P], r, with the LoD of Input");
   def.in("Bias", "[1, 4 D], added to each x; [1, 7 D] with p_i, p_f, p_o after them");
-  if (!projected) def.out("Hidden", "[rows, D], h, with the sequences of Input");
-  def.out("Cell", "[rows, D], c', with the sequences of Input")
+  if (!projected) def.out("Hidden", "[rows, D], h, with the LoD of Input");
+  def.out("Cell", "[rows, D], c', with the LoD of Input")
       .out_intermediate("BatchGate", "[rows, 4 D], candidate and gates in the order of steps")
       .out_intermediate("BatchCellPreAct", "[rows, D], c' in the order of steps");
   if (projected) def.out_intermediate("BatchHidden", "[rows, D], h in the order of steps");
@@ -135,8 +135,8 @@ void declare_lstm(bool projected) {
   def.device<float, double>(
       [](auto tag, const KernelArgs& op) { return queued_lstm_forward<typename decltype(tag)::type>(op); });
   OpDef& back = declare_gradient(def.type().c_str(), __FILE__);
-  if (!projected) back.in_optional("Input", "not read");
-  back.in_optional("Cell@GRAD", "as Cell; zeros when absent")
+  if (!projected) back.in_optional("Input", "ignored");
+  back.in_optional("Cell@GRAD", "like Cell; zeros if not given")
       .dtype_of_input("Weight")
       .infer(infer_backward)
       .cpu<float, double>(

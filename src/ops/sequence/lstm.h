@@ -1,5 +1,5 @@
-// What the ops lstm and lstmp and their gradients share. Columns of a gate row: candidate, input, forget, output. lstmp
-// carries a projection of the hidden state from step to step, lstm the hidden state itself.
+// Shared by the ops lstm and lstmp and their gradients. Columns of a row of gates: candidate, input, forget, output.
+// lstmp passes a projection of the hidden state from step to step, lstm the hidden state itself.
 #pragma once
 #include "ops/sequence/lstm_panels.h"
 
@@ -23,7 +23,7 @@ struct LstmOptions {
   }
 };
 
-// Weights of the cell state in the gates; null without them.
+// Weights of the cell state in the gates; null if there are none.
 template <class T> struct Peepholes {
   const T *input = nullptr, *forget = nullptr, *output = nullptr;
   Peepholes(const T* bias, int64_t d, bool on) {
@@ -34,7 +34,7 @@ template <class T> struct Peepholes {
   }
 };
 
-// What LstmPanels asks for; without projection.
+// Arguments of LstmPanels, without projection.
 inline LstmPanels::Weights panel_weights(const LstmOptions& with, const float* weight, const float* bias, int64_t d) {
   const Peepholes<float> peep(bias, d, with.peepholes);
   return {weight,
@@ -44,9 +44,9 @@ inline LstmPanels::Weights panel_weights(const LstmOptions& with, const float* w
 }
 
 struct LstmDims {
-  int64_t d = kUnknown, p = kUnknown;  // of the cell, of what goes from step to step
+  int64_t d = kUnknown, p = kUnknown;  // of the cell, and of the state passed from step to step
 };
-// Weight [p, 4 d], ProjWeight [d, p] where there is one, Bias.
+// Weight [p, 4 d], ProjWeight [d, p] if there is a projection, Bias.
 LstmDims check_lstm(const InferContext& c);
 
 template <class T> Kernel lstm_forward(const KernelArgs& op);

@@ -8,7 +8,7 @@
 namespace anabranch::sequence {
 namespace {
 
-// No gradient where a value was cut off.
+// No gradient where a value was clipped.
 template <class T> void clip_grad(T limit, const T* x, T* g, int64_t n) {
   if (limit <= 0) return;
   for (int64_t j = 0; j < n; ++j) {
@@ -16,7 +16,7 @@ template <class T> void clip_grad(T limit, const T* x, T* g, int64_t n) {
   }
 }
 
-constexpr int64_t kChangeGrain = 1 << 16;  // multiplications that are worth a piece of their own
+constexpr int64_t kChangeGrain = 1 << 16;  // multiplications that are worth a task
 
 template <class T> class Backward {
  public:
@@ -83,7 +83,7 @@ template <class T> class Backward {
     for (int64_t t = steps_.count() - 1; t >= 0; --t) step(c, t);
   }
 
-  // Zeros where there is none.
+  // Zeros if there is none.
   T* given_cells(KernelContext& c, Workspace& room) const {
     T* to = room.get<T>(rows_ * d_);
     if (dcell_) {
@@ -191,7 +191,7 @@ template <class T> class Backward {
     const T* cells = c[cells_].template data<T>();
     T* before = room.get<T>(rows_ * d);
     steps_.previous(c, cells, c_first_, d, before);
-    // Workers take units of their own.
+    // Each worker has separate units.
     constexpr int64_t kStrip = 32;
     c.parallel_for((d + kStrip - 1) / kStrip, kChangeGrain / std::max<int64_t>(1, rows_ * kStrip) + 1,
                    [&](int64_t first, int64_t last) {

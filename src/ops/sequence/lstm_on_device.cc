@@ -18,7 +18,7 @@ device::LstmRule rule_of(const LstmOptions& with) {
   return rule;
 }
 
-// The weights, as the slots of the op and of its gradient have them.
+// The weights, in the slots of the op and of its gradient.
 class Weights {
  public:
   explicit Weights(const KernelArgs& op)
@@ -149,7 +149,7 @@ template <class T> class Backward {
     steps_.gather(c, slab<T>(c, result_), w_.p, before_.part(0, steps_.rows() * w_.p));
     return before_;
   }
-  // Zeros where there is none.
+  // Zeros if there is none.
   Slab<T> given_cells(const DeviceContext& c) {
     const Slab<T> to = room_for<T>(c, dcell_rows_, steps_.rows(), d_);
     if (dcell_) {
@@ -198,7 +198,7 @@ template <class T> class Backward {
   int64_t d_ = 0;
   LstmWeights<T> w_;
   Slab<const T> h_first_, c_first_;
-  Slab<T> dgates_, dcarried_, dh_first_, dc_first_, before_;  // before_ serves one after another
+  Slab<T> dgates_, dcarried_, dh_first_, dc_first_, before_;  // before_ is used by one after another
   QueuedSteps<T> steps_;
   QueuedLstm<T> lstm_;
   device::PartGemm<T> to_weight_, to_projection_;

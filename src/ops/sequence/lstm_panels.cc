@@ -9,7 +9,7 @@ namespace {
 
 using loops::kPanel, loops::kTileRows, loops::kTileWidth, loops::kUnits;
 
-// Where the gates of a unit lie in a row of 4 d.
+// Positions of the gates of a unit in a row of 4 d.
 template <class T> void point(T* (&gates)[4], T* row, const GateOrder& order, int64_t d, int64_t unit) {
   for (size_t g = 0; g < 4; ++g) gates[g] = row + order[g] * d + unit;
 }
@@ -65,12 +65,12 @@ void LstmPanels::backward(const KernelContext& c, const Steps& steps, const Weig
   if (s.dfirst_hidden) panels_.add_product(c, s.dgates, 4 * d, steps.widest(), d, s.dfirst_hidden);
 }
 
-// A step takes what comes back through the gates of the step after it together with its own.
+// Combines the gradients through the gates of the next step with those of this step.
 void LstmPanels::step_back(const KernelContext& c, const Steps& steps, const Weights& w, const Backward& s,
                            const BandStep& place) const {
   const int64_t d = w.d, own_first = place.first_row * d, t = place.t, at = place.at, past = place.past;
   if (place.rows == 0) return;
-  // Of a step, what the steps after it have left.
+  // Gradients that the later steps left for this step.
   const auto dcells_of = [&](int64_t step, int64_t begin) {
     if (s.two_steps) return s.dcells + step % 2 * steps.widest() * d + own_first;
     return (s.mask ? s.dkept_cells : s.dcells) + begin * d;

@@ -1,6 +1,6 @@
-// The steps of an LSTM without projection over float32: recurrent weights are packed once for all steps, and a step is
-// one loop over units that makes the products of a unit's gates and all that follows from them. Rows are in the order
-// of steps. One object belongs to one kernel; its memory is kept from run to run.
+// The steps of an LSTM without projection for float32: recurrent weights are packed once for all steps, and a step is
+// one loop over units that computes the products of a unit's gates and everything that depends on them. Rows are in the
+// order of steps. Owned by one kernel; its memory is kept from run to run.
 #pragma once
 #include <array>
 
@@ -10,7 +10,7 @@
 
 namespace anabranch::sequence {
 
-// Where candidate, input, forget and output stand among the gates of a row.
+// Positions of candidate, input, forget and output among the gates of a row.
 using GateOrder = std::array<int, 4>;
 
 class LstmPanels {
@@ -22,23 +22,23 @@ class LstmPanels {
     loops::CellRule rule;
   };
   struct Forward {
-    float* gates;                // [rows, 4 d], x and the biases; become candidate and gates
+    float* gates;                // [rows, 4 d], x and the biases; replaced by candidate and gates
     const float *hidden, *cell;  // before step 0; null: zeros
     float *hiddens, *cells;      // [rows, d]
     StateMask mask = {};
-    float *kept_hiddens = nullptr, *kept_cells = nullptr;  // [rows, d], what the mask leaves for the next step
+    float *kept_hiddens = nullptr, *kept_cells = nullptr;  // [rows, d], masked states for the next step
   };
   struct Backward {
     const float *gates, *cells, *first_cell;  // first_cell: null for zeros
-    const float* dhiddens;                    // rows as they lie in the tensor
+    const float* dhiddens;                    // rows in the layout of the tensor
     float* dcells;                            // is changed
     bool two_steps = false;                   // dcells are zeros, with room for two steps; without a mask
     float* dgates;                            // [rows, 4 d]
     float* dfirst_cell;                       // added to
-    float* dfirst_hidden;                     // added to; null: not wanted
+    float* dfirst_hidden;                     // added to; null: not requested
     StateMask mask = {};
     const float* kept_cells = nullptr;
-    // With a mask, of what it leaves; they are changed, dcells is only read, and dfirst_hidden is there.
+    // With a mask, gradients of the masked states; they are changed, dcells is only read, and dfirst_hidden is given.
     float *dkept_hiddens = nullptr, *dkept_cells = nullptr;
   };
 

@@ -1,4 +1,4 @@
-// One step of long short-term memory for one row.
+// One step of an LSTM for one row.
 #pragma once
 #include <algorithm>
 
@@ -11,8 +11,8 @@ template <class T> void clip(T limit, T* x, int64_t n) {
   for (int64_t j = 0; j < n; ++j) x[j] = std::min(std::max(x[j], -limit), limit);
 }
 
-// g: x and the product of the state before with the weights; becomes candidate and gates. before: the cell before;
-// null: zeros. hidden: the cell's way out, before it is projected.
+// g: x and the product of the previous state with the weights; replaced by candidate and gates. before: the previous
+// cell; null: zeros. hidden: the activated cell, before its projection.
 template <class T>
 void lstm_row(const LstmOptions& with, const Peepholes<T>& peep, int64_t d, const T* before, T* g, T* cell, T* hidden) {
   T *candidate = g, *in = g + d, *forget = g + 2 * d, *out = g + 3 * d;

@@ -1,5 +1,5 @@
-// An LSTM over a dense batch [steps, batch, width], or over sequences, as one op, which passes make of a block that is
-// run for each step: the products of x are one for all steps, and so are the gradients of x and of the weights.
+// An LSTM over a dense batch [steps, batch, width], or over sequences, in one op. Passes make it from a block that runs
+// for each step: one product computes x for all steps, and so do the gradients of x and of the weights.
 #include <algorithm>
 
 #include "ops/sequence/cell_steps.h"
@@ -16,7 +16,7 @@ using Order = std::vector<int32_t>;
 GateOrder order_of(const ir::Op& op) {
   GateOrder order{};
   const auto& given = op.attr<Order>("order");
-  AB_CHECK(given.size() == kGates, InvalidArgument, "order must have 4 places, got {}", given.size());
+  AB_CHECK(given.size() == kGates, InvalidArgument, "order must have 4 positions, got {}", given.size());
   std::array<bool, kGates> taken{};
   for (size_t g = 0; g < kGates; ++g) {
     const int place = given[g];
@@ -155,21 +155,21 @@ class Backward {
 };
 
 void slots(OpDef& def) {
-  def.in("H0", "[batch, D], h before step 0; of sequences, in the order of their lengths, the longest first")
+  def.in("H0", "[batch, D], h before step 0; for sequences by descending length")
       .in("C0", "[batch, D], c before step 0, likewise")
-      .attr<Order>("order", {0, 1, 2, 3}, "places of candidate, input, forget and output gate")
+      .attr<Order>("order", {0, 1, 2, 3}, "positions of candidate, input, forget and output gate")
       .attr<float>("forget_bias", 0.0f, "added to the sums of the forget gate");
 }
 
 AB_OP(lstm_steps)
     .doc(
         "Gates of step t: x[t] and h[t-1] by their weights, with biases; c[t] = sigmoid(forget) c[t-1] + "
-        "sigmoid(input) tanh(candidate), h[t] = sigmoid(output) tanh(c[t]). With Mask, KeptHidden and KeptCell - "
-        "its share of h[t] and c[t], and the rest of what was before - stand for them in the next step.")
+        "sigmoid(input) tanh(candidate), h[t] = sigmoid(output) tanh(c[t]). With Mask, the next step reads KeptHidden "
+        "and KeptCell instead: Mask times the new state + (1 - Mask) times the previous one.")
     .source("https://arxiv.org/abs/1308.0850")
     .with(step_slots)
     .with(slots)
-    .out("Hidden", "[steps, batch, D], h; [rows, D] of sequences")
+    .out("Hidden", "[steps, batch, D], h; [rows, D] for sequences")
     .out("Cell", "[steps, batch, D], c, likewise")
     .out_optional("KeptHidden", "[steps, batch, D], with Mask")
     .out_optional("KeptCell", "[steps, batch, D], with Mask")
@@ -180,10 +180,10 @@ AB_OP(lstm_steps)
         if (c.has_out(slot)) set_states(c, slot);
       }
       AB_CHECK(c.has_in("Mask") == c.has_out("KeptHidden") && c.has_in("Mask") == c.has_out("KeptCell"),
-               InvalidArgument, "KeptHidden and KeptCell must be given with Mask, and only then");
+               InvalidArgument, "KeptHidden and KeptCell must be given if and only if Mask is given");
       c.set_out("Gates", steps_shape(c, kGates), c.in("X").dtype);
     })
-    .no_grad("made when gradients are there already")
+    .no_grad("inserted after the gradients")
     .cpu<float>([](auto, const KernelArgs& op) -> Kernel { return Forward(op); })
     .device<float>([](auto, const KernelArgs& op) { return queued_lstm_steps(op, places_of(op.op())); });
 
@@ -191,21 +191,21 @@ AB_GRAD(lstm_steps)
     .doc("Gradients of lstm_steps; those of X and of the weights are one product over all steps each.")
     .with(step_gradient_slots)
     .with(slots)
-    .in("Hidden", "of lstm_steps")
-    .in("Cell", "of lstm_steps")
-    .in_optional("KeptHidden", "of lstm_steps")
-    .in_optional("KeptCell", "of lstm_steps")
-    .in("Gates", "of lstm_steps")
-    .in_optional_list("Hidden@GRAD", "as Hidden; they are added up, and zeros when there are none")
-    .in_optional_list("Cell@GRAD", "as Cell, likewise")
-    .in_optional_list("KeptHidden@GRAD", "as KeptHidden, likewise")
-    .in_optional_list("KeptCell@GRAD", "as KeptCell, likewise")
-    .out_optional("H0@GRAD", "as H0")
-    .out_optional("C0@GRAD", "as C0")
+    .in("Hidden", "as in lstm_steps")
+    .in("Cell", "as in lstm_steps")
+    .in_optional("KeptHidden", "as in lstm_steps")
+    .in_optional("KeptCell", "as in lstm_steps")
+    .in("Gates", "as in lstm_steps")
+    .in_optional_list("Hidden@GRAD", "like Hidden; they are summed; zeros if there are none")
+    .in_optional_list("Cell@GRAD", "like Cell, likewise")
+    .in_optional_list("KeptHidden@GRAD", "like KeptHidden, likewise")
+    .in_optional_list("KeptCell@GRAD", "like KeptCell, likewise")
+    .out_optional("H0@GRAD", "like H0")
+    .out_optional("C0@GRAD", "like C0")
     .infer([](InferContext& c) {
       check(c);
       for (const char* slot : {"Hidden", "Cell", "KeptHidden", "KeptCell"}) {
-        AB_CHECK(c.has_in(slot) || !c.has_in("Mask"), InvalidArgument, "{} must be given with Mask", slot);
+        AB_CHECK(c.has_in(slot) || !c.has_in("Mask"), InvalidArgument, "{} must be given if Mask is given", slot);
       }
       check_state_gradients(c, {"Hidden", "Cell", "KeptHidden", "KeptCell"});
       check_state_gradients(c, {"Hidden@GRAD", "Cell@GRAD", "KeptHidden@GRAD", "KeptCell@GRAD"});

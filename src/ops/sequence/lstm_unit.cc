@@ -1,4 +1,4 @@
-// One step of long short-term memory, without weights.
+// One step of an LSTM, without weights.
 #include <algorithm>
 
 #include "ops/device/args_recurrent.h"
@@ -21,8 +21,8 @@ int64_t check_unit(const InferContext& c) {
   return cell[1];
 }
 
-// fn(first row, rows) for blocks of rows, each large enough to be worth its loops and small enough for the cache: rows
-// may be a few numbers long.
+// Calls fn(first row, rows) for blocks of rows, each large enough to amortize its loops and small enough for the cache:
+// rows may have only a few numbers.
 template <class Fn> void each_block(KernelContext& c, int64_t n, int64_t d, Fn&& fn) {
   constexpr int64_t kElements = 4096;
   const int64_t rows = kElements / std::max<int64_t>(1, 4 * d) + 1;
@@ -76,10 +76,10 @@ template <class T> Kernel forward(const KernelArgs& op) {
 }
 
 template <class T> struct Changes {
-  const T *old, *dcell, *dhidden, *active;  // of a block of rows; the second and third may be null
+  const T *old, *dcell, *dhidden, *active;  // for a block of rows; the second and third may be null
   T* dold;                                  // may be null
 
-  // dg: as g, the gradients of the activated gates.
+  // dg: like g, the gradients of the activated gates.
   void spread(const Gates<T>& g, const Gates<T>& dg) const {
     const int64_t d = g.d;
     for (int64_t r = 0; r < g.rows; ++r) {
@@ -174,8 +174,8 @@ AB_OP(lstm_unit)
     });
 
 AB_GRAD(lstm_unit)
-    .in_optional("C@GRAD", "as C; zeros when absent")
-    .in_optional("H@GRAD", "as H; zeros when absent")
+    .in_optional("C@GRAD", "like C; zeros if not given")
+    .in_optional("H@GRAD", "like H; zeros if not given")
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); })
     .device<float, double>([](auto tag, const KernelArgs& op) {
       return queued_backward<typename decltype(tag)::type>(op);

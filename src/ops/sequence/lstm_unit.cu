@@ -1,4 +1,4 @@
-// One step of long short-term memory without weights, on devices: "lstm_unit", "lstm_unit_grad".
+// One step of an LSTM without weights, on devices: "lstm_unit", "lstm_unit_grad".
 #include "ops/device/args_recurrent.h"
 #include "ops/device/kernels.h"
 #include "ops/math/activation_functions.h"

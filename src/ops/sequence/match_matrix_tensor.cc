@@ -1,4 +1,4 @@
-// How much each row of one sequence has to do with each row of another: x W y, for several matrices W.
+// Bilinear similarity of each row of one sequence with each row of another: x W y, for several matrices W.
 #include <algorithm>
 
 #include "ops/declare/attr_checks.h"
@@ -24,8 +24,8 @@ void infer(InferContext& c) {
   LoDRef lod;
   if (c.runtime()) {
     const Offsets &a = single_level(c, "X")[0], &b = single_level(c, "Y")[0];
-    AB_CHECK(a.size() == b.size(), InvalidArgument, "X and Y must have equally many sequences, got {} and {}", count(a),
-             count(b));
+    AB_CHECK(a.size() == b.size(), InvalidArgument, "X and Y must have the same number of sequences, got {} and {}",
+             count(a), count(b));
     Offsets ends{0};
     for (size_t s = 1; s < a.size(); ++s) {
       ends.push_back(ends.back() + (a[s] - a[s - 1]) * (b[s] - b[s - 1]) * channels);
@@ -40,12 +40,12 @@ void infer(InferContext& c) {
   c.set_out("Tmp", Shape{x[0] < 0 || width < 0 ? kUnknown : x[0] * width, 1}, c.in("X").dtype);
 }
 
-// The pairs of one sequence: rows of X and Y, and where its results begin.
+// The pairs of one sequence: rows of X and Y, and the start of its results.
 struct Pairs {
   int64_t x, y, rows, columns, out;
 };
 
-// fn(pairs) for each sequence, side by side.
+// Calls fn(pairs) for each sequence, in parallel.
 template <class Fn>
 void each(const KernelContext& c, const Tensor& x, const Tensor& y, int64_t channels, const Fn& fn) {
   const Offsets &a = offsets(x), &b = offsets(y);
@@ -63,7 +63,7 @@ void each(const KernelContext& c, const Tensor& x, const Tensor& y, int64_t chan
 
 constexpr int64_t kAtOnce = 8;  // columns of a result that are summed together
 
-// Rows of Y as columns, with zeros behind them up to a multiple of kAtOnce; returns that.
+// Rows of Y as columns, zero-padded to a multiple of kAtOnce; returns that multiple.
 template <class T> int64_t turn(const T* rows, int64_t count, int64_t width, Workspace* room, T** columns) {
   const int64_t padded = (count + kAtOnce - 1) / kAtOnce * kAtOnce;
   T* to = *columns = room->get<T>(padded * width);
@@ -145,12 +145,12 @@ template <class T> Kernel backward(const KernelArgs& op) {
 }
 
 AB_OP(match_matrix_tensor)
-    .doc("Out: for each sequence the numbers x W[:, t, :] y, of all t, rows x of X and rows y of Y.")
+    .doc("Out = for each sequence the numbers x W[:, t, :] y, for all t, rows x of X and rows y of Y.")
     .source("Wan et al., Match-SRNN, IJCAI 2016")
-    .in("X", "[rows, D] float with sequences")
-    .in("Y", "[rows, E] float, equally many sequences")
+    .in("X", "[rows, D] float with LoD")
+    .in("Y", "[rows, E] float, with the same number of sequences")
     .in("W", "[D, dim_t, E]")
-    .out("Out", "[numbers, 1], for each sequence dim_t matrices: rows of X by rows of Y")
+    .out("Out", "[numbers, 1], dim_t matrices per sequence: rows of X by rows of Y")
     .out("Tmp", "[rows * dim_t * E, 1], X W")
     .attr<int32_t>("dim_t", 1, "number of matrices", at_least("dim_t", 1))
     .dtype_of_input("X")
@@ -160,7 +160,7 @@ AB_OP(match_matrix_tensor)
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
 
 AB_GRAD(match_matrix_tensor)
-    .doc("Gradients of match_matrix_tensor by X, Y and W.")
+    .doc("Gradients of match_matrix_tensor with respect to X, Y and W.")
     .dtype_of_input("X")
     .grad_lod("X@GRAD", "X")
     .grad_lod("Y@GRAD", "Y")

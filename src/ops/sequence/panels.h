@@ -1,4 +1,4 @@
-// Weights of a recurrence in panels for loops::product, and the splitting of a step among workers.
+// Packs the weights of a recurrence into panels for loops::product, and splits a step among workers.
 #pragma once
 #include <algorithm>
 #include <initializer_list>
@@ -11,13 +11,14 @@ namespace anabranch::sequence {
 
 inline int64_t pieces(int64_t n, int64_t length) { return (n + length - 1) / length; }
 
-// Panels that are worth a piece of their own: their multiply-adds take longer than handing them over.
+// Number of panels that are worth a task: their multiply-adds take longer than the dispatch.
 inline int64_t panel_grain(int64_t rows, int64_t work_of_a_row) {
   constexpr int64_t kWorth = 1 << 18;
   return kWorth / std::max<int64_t>(1, rows * work_of_a_row) + 1;
 }
 
-// fn(first unit, units, first row, rows) for blocks of `width` units and loops::kTileRows rows, units among workers.
+// Calls fn(first unit, units, first row, rows) for blocks of `width` units and loops::kTileRows rows; workers divide
+// the units.
 template <class Fn>
 void each_tile(const KernelContext& c, int64_t d, int64_t width, int64_t rows, int64_t work_of_a_row, Fn&& fn) {
   c.parallel_for(pieces(d, width), panel_grain(rows, work_of_a_row), [&](int64_t first, int64_t last) {
@@ -29,7 +30,7 @@ void each_tile(const KernelContext& c, int64_t d, int64_t width, int64_t rows, i
   });
 }
 
-// Some rows of each step: the same sequences, from their first step to their last. With t their number shrinks.
+// Some rows of each step: the same sequences, from their first step to their last. Their number shrinks with t.
 struct Band {
   int64_t first, last;
   int64_t rows(const Steps& steps, int64_t t) const {
@@ -38,7 +39,7 @@ struct Band {
   int64_t begin(const Steps& steps, int64_t t) const { return steps.begin(t) + first; }
 };
 
-// Where the rows of a band lie in a step, and those of the steps beside it, in the order of steps.
+// The positions of the rows of a band in a step and in the adjacent steps, in the order of steps.
 struct BandStep {
   int64_t t, at, rows, past, rows_past, after, rows_after, first_row;
   BandStep(const Steps& steps, const Band& band, int64_t step)
@@ -52,11 +53,11 @@ struct BandStep {
         first_row(band.first) {}
 };
 
-// fn(context, band) until all rows of the steps are covered. While the weights fit the caches of each core, a worker
-// takes a band through all steps without waiting for others; above that all workers share each step, and the weights.
-// No sum depends on it: rows know nothing of each other.
+// Calls fn(context, band) until all rows of the steps are covered. While the weights fit the caches of each core, a
+// worker runs all steps of a band without waiting for others; above that all workers share each step, and the weights.
+// No sum depends on this: rows are independent.
 template <class Fn> void each_band(const KernelContext& c, const Steps& steps, int64_t floats_of_weights, Fn&& fn) {
-  constexpr int64_t kInCache = 192 * 1024, kBandRows = 12;  // rows: as many as a tile of registers has
+  constexpr int64_t kInCache = 192 * 1024, kBandRows = 12;  // rows: the size of a register tile
   const int64_t rows = steps.widest(), bands = floats_of_weights > kInCache ? 1 : pieces(rows, kBandRows);
   if (bands < 2) return fn(c, Band{0, rows});
   const int64_t height = pieces(rows, bands);
@@ -73,8 +74,8 @@ template <class Fn> void each_band(const KernelContext& c, const Steps& steps, i
 // A matrix [k, n] in panels of loops::kPanel columns.
 class Panels {
  public:
-  // Columns of `weight`, [k, ...] with rows `ld` apart: one or two runs of them in a panel, one panel after another for
-  // the first units of all runs, then for the units after those. Run i has n columns from `runs`[i] on.
+  // Columns of `weight`, [k, ...] with rows `ld` apart: one or two runs of them per panel, one panel after another for
+  // the first units of all runs, then for the following units. Run i has n columns from `runs`[i] on.
   void pack(const KernelContext& c, const float* weight, int64_t k, int64_t n, int64_t ld,
             std::initializer_list<int64_t> runs) {
     const int64_t parts = std::min<int64_t>(2, std::ssize(runs)), width = loops::kPanel / parts;
@@ -99,7 +100,7 @@ class Panels {
 
   // The transpose of `weight`, [n, k] with rows `ld` apart.
   void pack_turned(const KernelContext& c, const float* weight, int64_t k, int64_t n, int64_t ld) {
-    constexpr int64_t kLines = 64;  // of a panel, which stay in the cache until all of its columns are there
+    constexpr int64_t kLines = 64;  // of a panel, which stay in the cache until all of its columns are filled
     k_ = k;
     panels_ = sized<float>(memory_, pieces(n, loops::kPanel) * k, loops::kPanel);
     c.parallel_for(pieces(n, loops::kPanel), panel_grain(k, loops::kPanel), [&](int64_t first, int64_t last) {

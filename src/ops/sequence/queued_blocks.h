@@ -1,4 +1,4 @@
-// Rows of devices that do not lie densely, as parts of weights do: copies of them, and sums.
+// Copies and sums of non-contiguous rows on devices, such as slices of weights.
 #pragma once
 #include "ops/device/args_recurrent.h"
 #include "ops/device/slab.h"
@@ -9,12 +9,12 @@ template <class T> class QueuedBlocks {
   template <class N> using Slab = device::Slab<N>;
 
  public:
-  // to[r][j] = from[r][j], or is added to.
+  // to[r][j] = from[r][j], or adds to it.
   void move(const DeviceContext& c, int64_t rows, int64_t width, Slab<const T> from, int64_t row_from, Slab<T> to,
             int64_t row_to, bool add) const;
-  // to[j] += the one number of a slab (missing: 0) and `more`.
+  // to[j] += the single number of a slab (missing: 0) and `more`.
   void add_number(const DeviceContext& c, Slab<const T> number, double more, Slab<T> to) const;
-  // to[0] = the sum of all of `from`, or is added to.
+  // to[0] = the sum of all of `from`, or adds to it.
   void sum(const DeviceContext& c, Slab<const T> from, Slab<T> to, bool add) const;
 
  private:

@@ -80,7 +80,7 @@ void QueuedCellWeightGradients::give_weights(const DeviceContext& c, int64_t wid
 }
 
 void QueuedCellWeightGradients::give_part(const DeviceContext& c, bool of_x, int64_t rows, int64_t wide, int64_t d) {
-  if (whole_weight(layout_, of_x, gates_) >= 0) return;  // they are there
+  if (whole_weight(layout_, of_x, gates_) >= 0) return;  // they are in place
   const Slab<const float> all = part(c, of_x, rows, wide, d);
   for (size_t i = 0; i < layout_.weights.size(); ++i) {
     const WeightPart& weight = layout_.weights[i];

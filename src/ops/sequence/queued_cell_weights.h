@@ -1,5 +1,5 @@
-// CellWeights and CellWeightGradients on devices: what is not one matrix already is put together, and taken apart, by
-// kernels. One object belongs to one kernel.
+// CellWeights and CellWeightGradients on devices: kernels assemble and split weights that are not one matrix already.
+// Owned by one kernel.
 #pragma once
 #include "ops/sequence/cell_weights.h"
 #include "ops/sequence/queued_blocks.h"
@@ -15,7 +15,7 @@ class QueuedCellWeights {
   Slab<const float> state() const { return state_; }  // [D, n D]
   Slab<const float> bias() const { return bias_; }    // missing: none
   int gates() const { return gates_; }
-  void add_to_gate(int place, float number) {  // to its biases, from the next gather() on
+  void add_to_gate(int place, float number) {  // added to its biases, from the next gather() on
     place_ = place;
     number_ = number;
   }
@@ -41,7 +41,7 @@ class QueuedCellWeightGradients {
   QueuedCellWeightGradients(const KernelArgs& op, int gates);
   bool wants_weights(const KernelContext& c) const { return wants(c, weights_); }
   bool wants_biases(const KernelContext& c) const { return wants(c, biases_); }
-  // Where the gradients [I, n D], [D, n D] and [n D] are to be put; give() hands them on.
+  // Destinations of the gradients [I, n D], [D, n D] and [n D]; give() passes them on.
   Slab<float> x(const DeviceContext& c, int64_t wide, int64_t d) { return part(c, true, wide, wide, d); }
   Slab<float> state(const DeviceContext& c, int64_t wide, int64_t d) { return part(c, false, d, wide, d); }
   Slab<float> bias(const DeviceContext& c, int64_t d);

@@ -1,4 +1,4 @@
-// What lstm_steps, gru_steps and simple_steps share on devices, as cell_steps.h on the CPU.
+// Shared by lstm_steps, gru_steps and simple_steps on devices, like cell_steps.h on the CPU.
 #pragma once
 #include "ops/device/gemm_by_rows.h"
 #include "ops/sequence/queued_cell_weights.h"
@@ -6,7 +6,7 @@
 
 namespace anabranch::sequence {
 
-// The rows of all steps of X: [steps, batch, I] lies in the order of steps; rows of sequences are copied.
+// The rows of all steps of X: [steps, batch, I] is in the order of steps; rows of sequences are copied.
 class QueuedStepRows {
  public:
   void cut(const KernelContext& c, In x, In h0);
@@ -16,13 +16,12 @@ class QueuedStepRows {
   QueuedSteps<float>& steps() { return steps_; }
   const Steps& order() const { return steps_.order(); }
 
-  // Rows that lie as in X, in the order of steps: themselves, or a copy.
+  // Rows laid out like X, in the order of steps: the rows themselves, or a copy.
   Slab<const float> ordered(const DeviceContext& c, Slab<const float> from, int64_t width, device::Scratch& memory);
-  // Where rows in the order of steps are to be made so that finish() can put them where they belong.
+  // Destination for rows in the order of steps, so that finish() can put them in place.
   Slab<float> begin(const DeviceContext& c, Slab<float> to, int64_t width, device::Scratch& memory) const;
   void finish(const DeviceContext& c, Slab<const float> made, int64_t width, Slab<float> to);
-  // The sum of gradients whose rows lie as in X, in the order of steps; zeros when there are none. Nobody else changes
-  // it.
+  // The sum of gradients with rows laid out like X, in the order of steps; zeros if there are none. A private copy.
   Slab<float> given(const DeviceContext& c, In gradients, device::Scratch& memory);
 
  private:
@@ -31,14 +30,14 @@ class QueuedStepRows {
   QueuedSteps<float> steps_;
 };
 
-// Where the gradient of a state before the first step is to be added up, from zeros on: the output, or other memory
-// when nobody wants it.
+// Accumulator of the gradient of a state before the first step, initially zero: the output, or other memory if it is
+// not requested.
 Slab<float> first_gradient(const DeviceContext& c, In state, Out wanted, device::Scratch& memory);
 
 class QueuedStepSums {
  public:
   QueuedStepSums(const KernelArgs& op, int gates) : x_(op.in("X")), weights_(op, gates) {}
-  // gates [rows, n D] = X by the rows of x + the biases, in the order of steps.
+  // gates [rows, n D] = X times the rows for x + the biases, in the order of steps.
   void run(const DeviceContext& c, QueuedStepRows& s, Slab<float> gates);
   Slab<const float> state_weight() const { return weights_.state(); }
   void add_to_gate(int place, float number) { weights_.add_to_gate(place, number); }
@@ -54,12 +53,12 @@ class QueuedStepSumsBack {
  public:
   QueuedStepSumsBack(const KernelArgs& op, int gates)
       : x_(op.in("X")), dx_(op.out("X@GRAD")), gates_(gates), weights_(op, gates), gradients_(op, gates) {}
-  // Before the steps: their weight of the state.
+  // Call before the steps: the weight of the state.
   Slab<const float> state_weight(const DeviceContext& c, const QueuedStepRows& s) {
     weights_.gather(c, s.wide(), s.d());
     return weights_.state();
   }
-  // dgates: in the order of steps. of_state(to): puts the gradient of the weight of the state, [D, n D].
+  // dgates: in the order of steps. of_state(to): writes the gradient of the weight of the state, [D, n D].
   template <class Fn> void give(const DeviceContext& c, QueuedStepRows& s, Slab<const float> dgates, Fn&& of_state) {
     give_x(c, s, dgates);
     if (gradients_.wants_weights(c)) {

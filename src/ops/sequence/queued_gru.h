@@ -1,5 +1,5 @@
-// The steps of gated recurrent units on devices, forwards and backwards: two products and two kernels a step, of gru,
-// gru_unit and gru_steps. One object belongs to one kernel.
+// The steps of gated recurrent units on devices, forward and backward: two products and two kernels per step, for gru,
+// gru_unit and gru_steps. Owned by one kernel.
 #pragma once
 #include "ops/device/gemm_by_rows.h"
 #include "ops/sequence/queued_keep.h"
@@ -10,7 +10,7 @@ namespace anabranch::sequence {
 template <class T> struct GruWeights {
   Slab<const T> gates, candidate;  // [D, 2 D], [D, D]
   int64_t row_gates, row_candidate;
-  // All elements of the gates before those of the candidate, as gru and gru_unit have them; side by side in rows.
+  // All elements of the gates before those of the candidate, as in gru and gru_unit; or side by side in rows.
   static GruWeights apart(Slab<const T> all, int64_t d) { return {all, all.from(2 * d * d), 2 * d, d}; }
   static GruWeights side_by_side(Slab<const T> all, int64_t d) { return {all, all.from(2 * d), 3 * d, 3 * d}; }
 };
@@ -26,7 +26,7 @@ template <class T> struct GruRows {
 template <class T> struct GruGradients {
   const Steps& order;
   Slab<const T> gates = {}, before = {};  // before: the state before each row
-  Slab<T> dstates = {};                   // what comes from outside; it is changed
+  Slab<T> dstates = {};                   // gradients of the outputs; they are changed
   Slab<T> dgates = {}, dfirst = {};       // set; added to
   bool has_first = true;                  // there is a state before step 0
   KeptGradient<T> dkept = {};
@@ -37,7 +37,7 @@ template <class T> class QueuedGru {
   explicit QueuedGru(const GruOptions& rule) : rule_(rule) {}
   void forward(const DeviceContext& c, int64_t d, const GruWeights<T>& w, const GruRows<T>& r);
   void backward(const DeviceContext& c, int64_t d, const GruWeights<T>& w, const GruGradients<T>& r);
-  // The gradients of the weights, from all rows at once, where those lie that w describes.
+  // The gradients of the weights, from all rows at once, in the layout that w describes.
   void backward_weight(const DeviceContext& c, int64_t rows, int64_t d, Slab<const T> before, Slab<const T> left,
                        Slab<const T> dgates, const GruWeights<T>& w, Slab<T> to);
 

@@ -1,4 +1,4 @@
-// What a mask leaves of new states for the next step (state_mask.h), on devices. Rows are those of all steps.
+// Masked states for the next step (state_mask.h), on devices. Rows are those of all steps.
 #pragma once
 #include "ops/device/args_recurrent.h"
 #include "ops/device/slab.h"
@@ -6,20 +6,20 @@
 namespace anabranch::sequence {
 
 template <class T> struct Kept {
-  device::Slab<const T> shares;  // [rows]; missing: all of the new state goes on
-  device::Slab<T> states;        // what goes on
+  device::Slab<const T> shares;  // [rows]; missing: keeps the whole new state
+  device::Slab<T> states;        // states for the next step
   explicit operator bool() const { return static_cast<bool>(shares); }
 };
 
 template <class T> struct KeptGradient {
   device::Slab<const T> shares;
-  device::Slab<T> dstates;  // of what goes on; it is changed
+  device::Slab<T> dstates;  // gradients of the kept states; they are changed
   explicit operator bool() const { return static_cast<bool>(shares); }
 };
 
 template <class T> class QueuedKeep {
  public:
-  // Of n rows from `at` on.
+  // For n rows from `at` on.
   void forward(const DeviceContext& c, int64_t at, int64_t n, int64_t width, device::Slab<const T> fresh,
                device::Slab<const T> before, const Kept<T>& kept) const {
     c.launch(

@@ -3,7 +3,7 @@
 namespace anabranch::sequence {
 namespace {
 
-// n rows from `at` on, which begin `row` elements after each other.
+// n rows from `at` on, with stride `row`.
 template <class T> Slab<T> apart(Slab<T> all, int64_t at, int64_t n, int64_t width, int64_t row) {
   return all.part(at * row, n > 0 ? (n - 1) * row + width : 0);
 }

@@ -1,5 +1,5 @@
-// The steps of long short-term memory on devices, forwards and backwards: one product and one kernel a step, of lstm,
-// lstmp, lstm_steps and cudnn_lstm. One object belongs to one kernel.
+// The steps of an LSTM on devices, forward and backward: one product and one kernel per step, for lstm, lstmp,
+// lstm_steps and cudnn_lstm. Owned by one kernel.
 #pragma once
 #include "ops/device/gemm_by_rows.h"
 #include "ops/sequence/queued_keep.h"
@@ -7,9 +7,9 @@
 
 namespace anabranch::sequence {
 
-// What goes from step to step instead of the hidden state.
+// The state that is passed from step to step instead of the hidden state.
 template <class T> struct LstmProjection {
-  Slab<const T> weight;  // [D, P]; missing: the hidden state itself goes on
+  Slab<const T> weight;  // [D, P]; missing: the hidden state itself
   Act act = Act::kIdentity;
   double clip = 0;
   explicit operator bool() const { return static_cast<bool>(weight); }
@@ -17,18 +17,18 @@ template <class T> struct LstmProjection {
 
 template <class T> struct LstmWeights {
   Slab<const T> state = {};  // [P, 4 D]
-  bool turned = false;       // it lies as [4 D, P]
+  bool turned = false;       // transposed: [4 D, P]
   Slab<const T> peepholes = {};
   LstmProjection<T> projection = {};
-  int64_t p = 0;  // width of what goes from step to step
+  int64_t p = 0;  // width of the state passed from step to step
 };
 
-// Rows of all steps, in their order. Where there is no projection, `carried` are the hidden states.
+// Rows of all steps, in order. Without projection, `carried` are the hidden states.
 template <class T> struct LstmRows {
   const Steps& order;
   bool backwards = false;  // dense steps from the last one on
   Slab<T> gates = {}, cells = {}, hiddens = {}, carried = {};
-  int64_t row_hidden = 0;  // of hiddens and carried, elements from row to row; 0: dense
+  int64_t row_hidden = 0;  // of hiddens and carried, stride in elements; 0: dense
   Slab<const T> first_hidden = {}, first_cell = {};
   Kept<T> kept_hiddens = {}, kept_cells = {};
 
@@ -40,7 +40,7 @@ template <class T> struct LstmGradients {
   bool backwards = false;
   Slab<const T> gates = {}, cells = {}, first_cell = {};
   Slab<const T> carried = {}, kept_cells = {};   // with a projection; with a mask
-  Slab<T> dcarried = {}, dcells = {};            // what comes from outside; they are changed
+  Slab<T> dcarried = {}, dcells = {};            // gradients of the outputs; they are changed
   int64_t row_carried = 0;                       // of dcarried
   Slab<T> dgates = {};                           // set
   Slab<T> dfirst_hidden = {}, dfirst_cell = {};  // added to; either may be missing
@@ -68,7 +68,7 @@ template <class T> class QueuedLstm {
   ab_kernel cell_ = device::kernel_of<T>("lstm_cell"), cell_back_ = device::kernel_of<T>("lstm_cell_grad"),
             act_ = device::kernel_of<T>("clipped_act"), act_back_ = device::kernel_of<T>("clipped_act_grad");
   QueuedKeep<T> keep_;
-  device::GemmByRows<T> by_state_, by_first_, by_projection_;  // by_first_: at step 0, whose rows may lie otherwise
+  device::GemmByRows<T> by_state_, by_first_, by_projection_;  // by_first_: at step 0, whose layout may differ
 };
 
 extern template class QueuedLstm<float>;

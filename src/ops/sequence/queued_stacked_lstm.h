@@ -1,4 +1,4 @@
-// What the kernels for devices of cudnn_lstm and its gradient share.
+// Shared by the device kernels of cudnn_lstm and its gradient.
 #pragma once
 #include <algorithm>
 
@@ -17,7 +17,7 @@ inline device::LstmRule stacked_rule() {
   return rule;
 }
 
-// Where a layer and way finds its states: rows [batch, d] of InitH and the like.
+// The states of a layer and direction: rows [batch, d] of InitH and similar tensors.
 inline int64_t states_of(const StackedLstm& lstm, int64_t layer, int64_t way) {
   return (layer * lstm.ways + way) * lstm.batch;
 }

@@ -63,7 +63,7 @@ void QueuedSteps<T>::scatter_first(const DeviceContext& c, Slab<const T> from, i
            device::ScatterRowsArgs{from.in(), sequences_.of(c, order_.sequences()), to.out(), order_.widest(), width});
 }
 
-// Of each row the one before it, by row(its place in the order of steps); -1 - its sequence at step 0.
+// The row before each row, by row(its position in the order of steps); -1 - its sequence at step 0.
 template <class T> template <class Fn> const std::vector<int64_t>& QueuedSteps<T>::places_before(Fn&& row) {
   before_.resize(static_cast<size_t>(rows()));
   for (int64_t t = 0; t < order_.count(); ++t) {

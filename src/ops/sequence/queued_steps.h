@@ -1,5 +1,5 @@
-// Steps of recurrences on devices: rows are brought to the order of steps and back by kernels, which read from index
-// arrays where they lie. What is launched depends on shapes and LoD alone. One object belongs to one kernel.
+// Steps of recurrences on devices: kernels bring rows to the order of steps and back, using index arrays. Launches
+// depend only on shapes and LoD. Owned by one kernel.
 #pragma once
 #include "ops/device/args_recurrent.h"
 #include "ops/device/scratch.h"
@@ -12,7 +12,7 @@ namespace anabranch::sequence {
 
 using device::Slab, device::slab;
 
-// Memory of a device for rows of a kernel.
+// Device memory for rows of a kernel.
 template <class T> Slab<T> room_for(const DeviceContext& c, device::Scratch& memory, int64_t rows, int64_t width) {
   return slab<T>(memory.of(c, Shape{rows, width}, dtype_of<T>));
 }
@@ -24,30 +24,31 @@ template <class T> void fill_zero(const DeviceContext& c, Slab<T> to) {
 
 template <class T> class QueuedSteps {
  public:
-  // Sequences, or [steps, batch] as they lie.
+  // From sequences, or [steps, batch] in place.
   void cut(const Offsets& o, bool reverse);
   void cut_dense(int64_t steps, int64_t batch);
   const Steps& order() const { return order_; }
   int64_t rows() const { return static_cast<int64_t>(order_.all_rows().size()); }
 
-  // Rows that lie as in the tensor in the order of steps, with `bias` (missing: none); or added to what there is.
+  // Rows laid out like the tensor, brought to the order of steps, with `bias` (missing: none); or adds to the
+  // destination.
   void gather(const DeviceContext& c, Slab<const T> from, int64_t width, Slab<T> to, Slab<const T> bias = {});
   void gather_sum(const DeviceContext& c, Slab<const T> from, int64_t width, Slab<T> to);
   void scatter(const DeviceContext& c, Slab<const T> from, int64_t width, Slab<T> to);
-  // One row for each sequence, in the order of step 0: of an optional state, missing when it is not given.
+  // One row per sequence, in the order of step 0, of an optional state; missing if it is not given.
   Slab<const T> first(const DeviceContext& c, In state, int64_t width, device::Scratch& memory);
-  // And back. Empty sequences get zeros. `to` may be missing.
+  // The inverse. Empty sequences get zeros. `to` may be missing.
   void scatter_first(const DeviceContext& c, Slab<const T> from, int64_t width, Slab<T> to);
   // The row before each row, in the order of steps; `first` (missing: zeros) before step 0. rows: in the order of
-  // steps; of gather_previous as they lie in the tensor.
+  // steps; for gather_previous laid out like the tensor.
   void previous(const DeviceContext& c, Slab<const T> rows, Slab<const T> first, int64_t width, Slab<T> to);
   void gather_previous(const DeviceContext& c, Slab<const T> rows, Slab<const T> first, int64_t width, Slab<T> to);
-  // to[j] = the sum of column j of x; of x by `by` where it is given.
+  // to[j] = the sum of column j of x; of x by `by` if given.
   void column_sums(const DeviceContext& c, Slab<const T> x, int64_t row_x, int64_t width, Slab<T> to,
                    Slab<const T> by = {}) const;
 
  private:
-  // places: missing of rows that lie in the order of steps.
+  // places: missing for rows in the order of steps.
   void launch_gather(const DeviceContext& c, Slab<const T> from, device::DeviceIn places, int64_t n, int64_t width,
                      Slab<T> to, Slab<const T> first, Slab<const T> bias, bool add) const;
   device::DeviceIn places(const DeviceContext& c);

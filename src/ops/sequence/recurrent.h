@@ -1,6 +1,6 @@
-// What recurrent layers over sequences share: activations by name, and the order in which rows are worked on. Step t
-// takes row t of every sequence that is long enough. Sequences are sorted by length, the longest first, so that the
-// rows of a step lie side by side and follow those of the step before: row k of step t comes after row k of step t - 1.
+// Shared by recurrent layers over sequences: activations by name, and the order in which rows are processed. Step t
+// takes row t of every sequence that is long enough. Sequences are sorted by descending length, so that the rows of a
+// step are contiguous and aligned with those of the previous step: row k of step t follows row k of step t - 1.
 #pragma once
 #include <algorithm>
 #include <string>
@@ -27,13 +27,13 @@ template <class T> T* sized(const std::shared_ptr<Tensor>& t, int64_t rows, int6
 class Steps {
  public:
   void cut(const Offsets& o, bool reverse);
-  void cut_dense(int64_t steps, int64_t batch);  // rows [steps, batch] as they lie
+  void cut_dense(int64_t steps, int64_t batch);  // rows [steps, batch] in place
 
   int64_t count() const { return static_cast<int64_t>(begin_.size()) - 1; }
   int64_t begin(int64_t t) const { return begin_[static_cast<size_t>(t)]; }
   int64_t rows(int64_t t) const { return begin(t + 1) - begin(t); }
   int64_t widest() const { return count() > 0 ? rows(0) : 0; }
-  // Where the row at a place in the order of steps lies in the tensor.
+  // The row in the tensor of a position in the order of steps.
   int64_t row(int64_t place) const { return rows_[static_cast<size_t>(place)]; }
   const std::vector<int64_t>& all_rows() const { return rows_; }
   // The sequence of each row of step 0.
@@ -46,7 +46,7 @@ class Steps {
   template <class T> void scatter(KernelContext& c, const T* from, int64_t width, T* to) const {
     copy_rows(c, from, width, to, rows_, false);
   }
-  // As gather, with `bias` (null: none) added to each row.
+  // Like gather, with `bias` (null: none) added to each row.
   template <class T> void gather_add(KernelContext& c, const T* from, const T* bias, int64_t width, T* to) const {
     const auto n = static_cast<int64_t>(rows_.size());
     c.parallel_for(n, row_grain(width), [=, this](int64_t b, int64_t e) {
@@ -60,8 +60,8 @@ class Steps {
       }
     });
   }
-  // One row for each sequence, in the order of step 0, and back. Empty sequences have no place in it. first: of an
-  // optional state, into `rows`; null when it is not given.
+  // One row per sequence, in the order of step 0, and back. Empty sequences are not included. first: an optional state,
+  // into `rows`; null if it is not given.
   template <class T> void gather_first(KernelContext& c, const T* from, int64_t width, T* to) const {
     copy_rows(c, from, width, to, sequences_, true);
   }
@@ -86,7 +86,7 @@ class Steps {
       }
     });
   }
-  // The same of rows that lie as in the tensor.
+  // The same for rows laid out like the tensor.
   template <class T>
   void gather_previous(const KernelContext& c, const T* from, const T* first, int64_t width, T* to) const {
     const int64_t n = widest();
@@ -128,7 +128,7 @@ class Steps {
   std::vector<int64_t> begin_{0};
 };
 
-// fn(row) for the rows of one step.
+// Calls fn(row) for the rows of one step.
 template <class Fn> void each_row(KernelContext& c, int64_t rows, int64_t width, Fn&& fn) {
   c.parallel_for(rows, 8192 / std::max<int64_t>(1, width) + 1, [&](int64_t b, int64_t e) {
     for (int64_t k = b; k < e; ++k) fn(k);
@@ -139,7 +139,7 @@ template <class T> void add_to(const T* from, int64_t n, T* to) {
   for (int64_t i = 0; i < n; ++i) to[i] += from[i];
 }
 
-// sums[j] += the sum of column j. Workers take columns of their own.
+// sums[j] += the sum of column j. Workers divide the columns.
 template <class T> void add_columns(const KernelContext& c, const T* x, int64_t rows, int64_t width, T* sums) {
   constexpr int64_t kStrip = 64, kWorth = 1 << 16;
   c.parallel_for((width + kStrip - 1) / kStrip, kWorth / std::max<int64_t>(1, rows * kStrip) + 1,
@@ -149,9 +149,9 @@ template <class T> void add_columns(const KernelContext& c, const T* x, int64_t 
                  });
 }
 
-// The optional input Bias, as many numbers as Input has columns.
+// The optional input Bias, with one number per column of Input.
 void check_bias(const InferContext& c);
-// The initial state: one row for each sequence.
+// The initial state: one row per sequence.
 void check_first(const InferContext& c, const char* slot, const char* input, int64_t width);
 
 }  // namespace anabranch::sequence

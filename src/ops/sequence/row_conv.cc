@@ -1,5 +1,5 @@
-// Lookahead convolution: each row of a sequence becomes a weighted sum of itself and the rows after it, column by
-// column. The sequences are those of the LoD, or the pieces of a dense batch.
+// Lookahead convolution: replaces each row of a sequence by a weighted sum of itself and the rows after it, column by
+// column. Sequences come from the LoD, or are the entries of a dense batch.
 #include <algorithm>
 #include <type_traits>
 
@@ -13,7 +13,7 @@ namespace anabranch::sequence::row_conv_op {
 namespace {
 
 constexpr int64_t kGrain = 4096;
-constexpr int64_t kColumns = 64;  // whose sums are kept at once
+constexpr int64_t kColumns = 64;  // columns whose sums are kept at once
 
 struct Ranges {
   const Offsets* lod = nullptr;
@@ -46,7 +46,7 @@ void infer(InferContext& c) {
   c.same_as("Out", "X");
 }
 
-// to = the sum of `taps` rows that stand `stride` apart, each times its row of weights, for so many columns.
+// to = the sum of `taps` rows `stride` apart, each times its row of weights, for `count` columns.
 template <class T, class Count>
 void sum_taps(const T* row, int64_t stride, const T* weights, int64_t width, int64_t taps, Count columns, T* to) {
   constexpr int64_t kAtOnce = 32;
@@ -157,11 +157,11 @@ template <class T> Kernel queued_backward(const KernelArgs& op) {
 }
 
 AB_OP(row_conv)
-    .doc("Out[t] = sum over j of X[t + j] Filter[j], column by column, where t + j is inside the sequence.")
+    .doc("Out[t] = the sum over j of X[t + j] Filter[j], column by column, for t + j within the sequence.")
     .source("Amodei et al., Deep Speech 2, ICML 2016")
-    .in("X", "[rows, width] float with sequences, or [batch, rows, width]")
+    .in("X", "[rows, width] float with LoD, or [batch, rows, width]")
     .in("Filter", "[rows ahead + 1, width]")
-    .out("Out", "as X")
+    .out("Out", "like X")
     .infer(infer)
     .grad_reads({"X", "Filter"})
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
@@ -175,7 +175,7 @@ AB_OP(row_conv)
     });
 
 AB_GRAD(row_conv)
-    .doc("Gradients of row_conv by X and Filter.")
+    .doc("Gradients of row_conv with respect to X and Filter.")
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); })
     .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) {
       return queued_backward<typename decltype(tag)::type>(op);

@@ -1,4 +1,4 @@
-// Rows that know where in their sequence they stand, on devices: "row_conv", with "_grad", "position_encoding".
+// Kernels that need the position of a row in its sequence, on devices: "row_conv", with "_grad", "position_encoding".
 #include "ops/device/args_sequence.h"
 #include "ops/device/kernels.h"
 #include "ops/sequence/sequence_of.h"
@@ -13,7 +13,7 @@ struct RowConvDims {
   AB_HD int64_t sequence(int64_t row) const { return sequence_of(offsets, sequences, row); }
 };
 
-// y[t] = the sum of filter[j] x[t + j step] inside of the sequence; step -1 is the transpose of step 1.
+// y[t] = the sum of filter[j] x[t + j step] within the sequence; step -1 is the transpose of step 1.
 template <class T> struct Slide {
   RowConvDims d;
   const T *x, *filter;

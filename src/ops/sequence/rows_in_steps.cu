@@ -1,5 +1,5 @@
-// Rows of recurrences on devices, in the order of steps and back: "gather_rows", "scatter_rows", "keep_rows" and
-// "keep_rows_grad"; parts of weights, "move_block" and "sum_block"; sums over all rows, "column_sums".
+// Rows of recurrences on devices, to the order of steps and back: "gather_rows", "scatter_rows", "keep_rows" and
+// "keep_rows_grad"; slices of weights, "move_block" and "sum_block"; sums over all rows, "column_sums".
 #include "ops/device/args_recurrent.h"
 #include "ops/device/fold_rows.h"
 #include "ops/device/kernels.h"

@@ -1,4 +1,4 @@
-// Convolution along the rows of each sequence: the rows around each row, side by side, times a matrix.
+// Convolution along the rows of each sequence: the rows around each row, concatenated, times a matrix.
 #include <algorithm>
 
 #include "ops/device/args_sequence.h"
@@ -19,10 +19,10 @@ void check_attrs(const InferContext& c) {
   AB_CHECK(stride == 1, InvalidArgument, "contextStride must be 1, got {}", stride);
 }
 
-// What stands before and behind the sequences, where it is trained.
+// The trainable padding before and after sequences.
 void check_padding(const InferContext& c, int64_t width) {
   if (!c.attr<bool>("paddingTrainable")) return;
-  AB_CHECK(c.has_in("PaddingData"), InvalidArgument, "PaddingData must be given where paddingTrainable is true");
+  AB_CHECK(c.has_in("PaddingData"), InvalidArgument, "PaddingData must be given if paddingTrainable is true");
   const Context context(c.op());
   check_tensor(c, "PaddingData");
   check_rank(c, "PaddingData", 2, 2);
@@ -61,7 +61,7 @@ template <class T> Kernel forward(const KernelArgs& op) {
   };
 }
 
-// Adds the columns up to the gradients of X and of what stands outside, of which each may be unwanted.
+// Adds the columns to the gradients of X and of the padding; each may be null.
 template <class T>
 void scatter(const Offsets& o, const Context& context, const T* columns, int64_t width, T* dx, T* dpadding) {
   for (int64_t s = 0; s < count(o); ++s) {
@@ -100,7 +100,7 @@ template <class T> Kernel backward(const KernelArgs& op) {
 
 // ---- on devices
 
-// The rows around each row side by side, in memory of the kernel that has it, and back.
+// The rows around each row side by side, in memory owned by the kernel, and back.
 template <class T> class QueuedContext {
  public:
   explicit QueuedContext(const KernelArgs& op) : context_(op.op()) {}
@@ -115,7 +115,7 @@ template <class T> class QueuedContext {
     c.launch(gather_, a);
     return made;
   }
-  // x: what has the sequences. What room() holds, added up; the results may be missing.
+  // x: the tensor with LoD. Sums the contents of room(); results may be missing.
   void scatter(const DeviceContext& c, const Tensor& x, device::DeviceOut dx, device::DeviceOut dpadding) {
     device::ContextArgs a = args(c, x);
     a.x = device::operand(std::as_const(room(c, x)));
@@ -178,13 +178,13 @@ AB_OP(sequence_conv)
     .doc(
         "Out[t] = [X[t + contextStart], ..., X[t + contextStart + contextLength - 1]] Filter, where rows outside the "
         "sequence are zero, or with paddingTrainable those of PaddingData.")
-    .in("X", "[rows, width] float with sequences")
-    .in_optional("PaddingData", "[rows before and behind a sequence that may be asked for, width]")
+    .in("X", "[rows, width] float with LoD")
+    .in_optional("PaddingData", "[rows that windows reach before and after a sequence, width]")
     .in("Filter", "[contextLength * width, columns]")
-    .out("Out", "[rows, columns], with the sequences of X")
-    .attr<bool>("paddingTrainable", false, "PaddingData stands outside of the sequences")
-    .attr<int32_t>("contextLength", 1, "rows side by side")
-    .attr<int32_t>("contextStart", 0, "the first of them, relative to the row")
+    .out("Out", "[rows, columns], with the LoD of X")
+    .attr<bool>("paddingTrainable", false, "uses PaddingData outside of the sequences")
+    .attr<int32_t>("contextLength", 1, "number of rows in a window")
+    .attr<int32_t>("contextStart", 0, "first row of the window, relative to the current row")
     .attr<int32_t>("contextStride", 1, "1")
     .infer([](InferContext& c) {
       c.set_out("Out", Shape{c.in("X").shape[0], infer_columns(c)}, c.in("X").dtype);
@@ -197,7 +197,7 @@ AB_OP(sequence_conv)
     });
 
 AB_GRAD(sequence_conv)
-    .doc("Gradients of sequence_conv by X, Filter and PaddingData.")
+    .doc("Gradients of sequence_conv with respect to X, Filter and PaddingData.")
     .infer([](InferContext& c) {
       check_shape(c, "Out@GRAD", Shape{c.in("X").shape[0], infer_columns(c)});
       check_same_dtype(c, "X", "Out@GRAD");

@@ -1,5 +1,5 @@
-// Rows or sequences of X repeated as the sequences of Y say. Two types: sequence_expand repeats whole sequences by the
-// lengths of one level of Y; sequence_expand_as repeats rows by the lengths of Y's only level.
+// Repeats rows or sequences of X by the sequence lengths of Y: sequence_expand repeats whole sequences by the lengths
+// of one level of Y; sequence_expand_as repeats rows by the lengths of Y's only level.
 #include <algorithm>
 
 #include "ops/device/args_sequence.h"
@@ -11,9 +11,9 @@
 namespace anabranch::sequence::sequence_expand_op {
 namespace {
 
-// What is repeated: pieces of X (rows, or its sequences), each piece times[i] times.
+// The repetition: items of X (rows, or its sequences), each repeated times[i] times.
 struct Plan {
-  const Offsets* pieces;  // begins and end of the pieces of X; null: each row is one
+  const Offsets* pieces;  // offsets of the items of X; null: each row is one
   const Offsets* times;   // offsets whose differences are the numbers of repetitions
   int64_t repeats(int64_t i) const { return (*times)[static_cast<size_t>(i) + 1] - (*times)[static_cast<size_t>(i)]; }
   int64_t length(int64_t i) const {
@@ -23,30 +23,30 @@ struct Plan {
 
 size_t reference_level(const ir::Op& op, const LoD& y) {
   const int32_t level = op.attr<int32_t>("ref_level"), levels = static_cast<int32_t>(y.size());
-  AB_CHECK(level >= -1 && level < levels, InvalidArgument, "ref_level must be -1 to {}, a level of Y, got {}",
+  AB_CHECK(level >= -1 && level < levels, InvalidArgument, "ref_level must be -1 to {}, an LoD level of Y, got {}",
            levels - 1, level);
   return static_cast<size_t>(level == -1 ? levels - 1 : level);
 }
 
 Plan plan_expand(const ir::Op& op, const Shape& x, const LoD& x_lod, const LoD& y_lod) {
-  AB_CHECK(x_lod.size() <= 1, InvalidArgument, "X must have at most 1 level of sequences, got {}", x_lod.size());
+  AB_CHECK(x_lod.size() <= 1, InvalidArgument, "X must have at most one LoD level, got {}", x_lod.size());
   const Plan plan{x_lod.empty() ? nullptr : &x_lod[0], &y_lod[reference_level(op, y_lod)]};
   const int64_t pieces = plan.pieces ? count(*plan.pieces) : x[0];
   AB_CHECK(pieces == count(*plan.times), ShapeMismatch,
-           "X has {} {}, the level of Y has {} sequences: there must be as many", pieces,
+           "X must have one row or sequence per sequence of the level of Y, got {} {} and {} sequences", pieces,
            x_lod.empty() ? "rows" : "sequences", count(*plan.times));
   return plan;
 }
 
 Plan plan_expand_as(const Shape& x, const LoD& y_lod) {
-  AB_CHECK(y_lod.size() == 1, InvalidArgument, "Y must have 1 level of sequences, got {}", y_lod.size());
+  AB_CHECK(y_lod.size() == 1, InvalidArgument, "Y must have one LoD level, got {}", y_lod.size());
   AB_CHECK(x[0] == count(y_lod[0]), ShapeMismatch, "X must have a row for each of the {} sequences of Y, got {}",
            count(y_lod[0]), x[0]);
   return {nullptr, &y_lod[0]};
 }
 
 template <bool kAs> Plan plan_of(const ir::Op& op, const Tensor& x, const Tensor& y) {
-  AB_CHECK(!y.lod().empty(), InvalidArgument, "Y must have sequences, got none");
+  AB_CHECK(!y.lod().empty(), InvalidArgument, "Y must have LoD, got none");
   if constexpr (kAs) return plan_expand_as(x.shape(), y.lod());
   return plan_expand(op, x.shape(), x.lod(), y.lod());
 }
@@ -119,9 +119,9 @@ template <class T, bool kAs> Kernel backward(const KernelArgs& args) {
   };
 }
 
-// ---- on devices, where tables of rows stand for the plan
+// ---- on devices, where index tables replace the plan
 
-// The row of X that each row of Out is.
+// The row of X that each row of Out copies.
 Offsets sources_of(const Plan& plan) {
   Offsets sources;
   int64_t first = 0;
@@ -149,7 +149,7 @@ template <bool kAs> Kernel queued_forward(const KernelArgs& args) {
   };
 }
 
-// The rows of Out that each row of X became: those of row r from starts[r] on.
+// The rows of Out that copy each row of X: those of row r start at starts[r].
 struct Repetitions {
   Offsets starts{0}, places;
   explicit Repetitions(const Plan& plan) {
@@ -183,7 +183,7 @@ template <class T, bool kAs> Kernel queued_backward(const KernelArgs& args) {
 }
 
 template <bool kAs> void gradient(OpDef& def) {
-  def.doc("X@GRAD: sums of Out@GRAD over the repetitions.").grad_lod("X@GRAD", "X");
+  def.doc("X@GRAD = the sums of Out@GRAD over the repetitions.").grad_lod("X@GRAD", "X");
   def.cpu<float, double, int32_t, int64_t>(
       [](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type, kAs>(op); });
   def.device<float, double, float16, bfloat16, int32_t, int64_t>(
@@ -192,11 +192,11 @@ template <bool kAs> void gradient(OpDef& def) {
 
 AB_OP(sequence_expand)
     .doc(
-        "Row i of X (or its sequence i, when X has sequences) is repeated as often as sequence i of the level "
-        "ref_level of Y is long.")
-    .in("X", "[rows, ...], with one level of sequences or none")
-    .in("Y", "gives its sequences only")
-    .out("Out", "[repeated rows, ...]; with sequences when X has some")
+        "Out = row i of X (or its sequence i, if X has LoD), repeated by the length of sequence i of level ref_level "
+        "of Y.")
+    .in("X", "[rows, ...], with one LoD level or none")
+    .in("Y", "only its LoD is read")
+    .out("Out", "[repeated rows, ...]; with LoD if X has it")
     .attr<int32_t>("ref_level", -1, "level of Y; -1: the innermost")
     .infer(infer<false>)
     .grad_reads({"X", "Y"})
@@ -205,9 +205,9 @@ AB_OP(sequence_expand)
     .device_any([](const KernelArgs& op) { return queued_forward<false>(op); });
 
 AB_OP(sequence_expand_as)
-    .doc("Row i of X is repeated as often as sequence i of Y is long; Out has the sequences of Y.")
+    .doc("Out = row i of X, repeated by the length of sequence i of Y, with the LoD of Y.")
     .in("X", "[sequences of Y, ...]")
-    .in("Y", "gives its sequences only, of one level")
+    .in("Y", "only its LoD is read, with one level")
     .out("Out", "[rows of Y, ...]")
     .infer(infer<true>)
     .grad_reads({"X", "Y"})

@@ -1,4 +1,4 @@
-// Ops on sequences of ids: windows over them, and tokens left out.
+// Ops on sequences of ids: sliding windows, and erasing tokens.
 #include <algorithm>
 
 #include "ops/sequence/offsets.h"
@@ -14,12 +14,12 @@ void check_ids_column(const InferContext& c) {
 }
 
 AB_OP(sequence_enumerate)
-    .doc("Row t of Out is the ids t, t + 1, ... of the same sequence, win_size of them; pad_value past its end.")
-    .in("X", "[rows, 1] int32 or int64 with sequences")
-    .out("Out", "[rows, win_size] with the same sequences")
-    .attr<int32_t>("win_size", 1, "ids in a window, at least 1",
+    .doc("Out[t] = the win_size ids from t on in the same sequence; pad_value past its end.")
+    .in("X", "[rows, 1] int32 or int64 with LoD")
+    .out("Out", "[rows, win_size] with the same LoD")
+    .attr<int32_t>("win_size", 1, "number of ids in a window, at least 1",
                    [](int32_t v) { AB_CHECK(v >= 1, InvalidArgument, "win_size must be at least 1, got {}", v); })
-    .attr<int32_t>("pad_value", 0, "stands for ids past the end")
+    .attr<int32_t>("pad_value", 0, "value of ids past the end")
     .infer([](InferContext& c) {
       check_ids_column(c);
       if (c.runtime()) lod_of(c, "X");
@@ -43,7 +43,7 @@ AB_OP(sequence_enumerate)
       };
     });
 
-// Ids of X that stay, and where sequences end among them.
+// The kept ids of X, and the sequence ends among them.
 template <class T> Offsets kept_offsets(const T* ids, const Offsets& o, const std::vector<int32_t>& tokens) {
   Offsets made{0};
   int64_t kept = 0;
@@ -63,10 +63,10 @@ Offsets kept_offsets(const InferContext& c) {
 }
 
 AB_OP(sequence_erase)
-    .doc("X without the ids that are in tokens.")
-    .in("X", "[rows, 1] int32 or int64 with sequences")
-    .out("Out", "[rows that stay, 1] with as many sequences")
-    .attr<std::vector<int32_t>>("tokens", {}, "ids to leave out")
+    .doc("Out = X without the ids in tokens.")
+    .in("X", "[rows, 1] int32 or int64 with LoD")
+    .out("Out", "[kept rows, 1] with the same number of sequences")
+    .attr<std::vector<int32_t>>("tokens", {}, "ids to erase")
     .effects(kDynamic)
     .infer([](InferContext& c) {
       check_ids_column(c);

@@ -1,10 +1,10 @@
-// Sequences as kernels of devices find them.
+// Maps rows to sequences in device kernels.
 #pragma once
 #include "ops/device/half.h"
 
 namespace anabranch::device {
 
-// The sequence that a row belongs to: the last one that begins at the row or before it.
+// The sequence that a row belongs to: the last one that starts at the row or before it.
 AB_HD inline int64_t sequence_of(const int64_t* offsets, int64_t sequences, int64_t row) {
   int64_t from = 0, to = sequences;
   while (to - from > 1) {

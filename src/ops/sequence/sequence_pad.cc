@@ -1,4 +1,4 @@
-// Between sequences of rows and a batch padded to one length: pad, unpad, mask.
+// Converts between sequences of rows and a batch padded to one length: pad, unpad, mask.
 #include <algorithm>
 #include <cstring>
 
@@ -20,7 +20,7 @@ int64_t longest(const Offsets& o) {
 int64_t padded_length(const ir::Op& op, const Offsets& o) {
   const int64_t wanted = op.attr<int32_t>("padded_length"), most = longest(o);
   AB_CHECK(wanted == -1 || wanted >= most, InvalidArgument,
-           "padded_length must be -1 or at least {}, the rows of the longest sequence, got {}", most, wanted);
+           "padded_length must be -1 or at least {}, the length of the longest sequence, got {}", most, wanted);
   return wanted == -1 ? most : wanted;
 }
 
@@ -40,7 +40,8 @@ void infer_pad(InferContext& c) {
   const Shape& x = c.in("X").shape;
   const int64_t pads = c.in("PadValue").shape.numel(), width = x.slice(1, x.rank()).numel();
   AB_CHECK(pads < 0 || width < 0 || pads == 1 || pads == width, ShapeMismatch,
-           "PadValue must be one number or as many as a row of X {}, got {}", x.str(), c.in("PadValue").shape.str());
+           "PadValue must be one number or have the size of a row of X {}, got {}", x.str(),
+           c.in("PadValue").shape.str());
   if (!c.runtime()) {
     const int32_t length = c.attr<int32_t>("padded_length");
     c.set_out("Out", padded_shape(x, kUnknown, length > 0 ? length : kUnknown), c.in("X").dtype);
@@ -61,12 +62,12 @@ void pad_sequence(const T* rows, int64_t n, int64_t length, int64_t width, const
 }
 
 AB_OP(sequence_pad)
-    .doc("The sequences of X side by side, each filled up to padded_length rows with PadValue.")
-    .in("X", "[rows, ...] with sequences")
-    .in("PadValue", "[1], or of the shape of a row")
+    .doc("Out = the sequences of X, each padded to padded_length rows with PadValue.")
+    .in("X", "[rows, ...] with LoD")
+    .in("PadValue", "[1], or the shape of a row")
     .out("Out", "[sequences, padded_length, ...]")
-    .out("Length", "[sequences] int64: rows of each")
-    .attr<int32_t>("padded_length", -1, "rows of each; -1: as many as the longest has")
+    .out("Length", "[sequences] int64: length of each")
+    .attr<int32_t>("padded_length", -1, "number of rows of each sequence; -1: the length of the longest")
     .infer(infer_pad)
     .grad_reads({"X"})
     .grad_from({"Out"})
@@ -89,7 +90,7 @@ AB_OP(sequence_pad)
           };
     });
 
-// Rows of a padded batch back in line: `from` [sequences, length, width] to the rows that o describes.
+// Rows of a padded batch, concatenated: `from` [sequences, length, width] to the rows that o describes.
 template <class T> void take_rows(const Offsets& o, const T* from, int64_t length, int64_t width, T* to) {
   for (int64_t s = 0; s < count(o); ++s) {
     const int64_t first = o[static_cast<size_t>(s)], rows = o[static_cast<size_t>(s) + 1] - first;
@@ -99,7 +100,7 @@ template <class T> void take_rows(const Offsets& o, const T* from, int64_t lengt
 }
 
 AB_GRAD(sequence_pad)
-    .doc("X@GRAD: the rows of Out@GRAD that are no padding.")
+    .doc("X@GRAD = the rows of Out@GRAD without padding.")
     .infer([](InferContext& c) {
       check_same_dtype(c, "X", "Out@GRAD");
       if (c.runtime()) {
@@ -122,7 +123,7 @@ AB_GRAD(sequence_pad)
 Offsets lengths_as_offsets(const Tensor& lengths, const Shape& x) {
   Tensor scratch;
   const int64_t* n = as_int64(lengths, &scratch);
-  AB_CHECK(lengths.numel() == x[0], ShapeMismatch, "Length must have a number for each of the {} sequences, got {}",
+  AB_CHECK(lengths.numel() == x[0], ShapeMismatch, "Length must have one number for each of the {} sequences, got {}",
            x[0], lengths.shape().str());
   Offsets o{0};
   for (int64_t s = 0; s < x[0]; ++s) {
@@ -161,10 +162,10 @@ void infer_unpad(InferContext& c) {
 }
 
 AB_OP(sequence_unpad)
-    .doc("The first Length rows of each sample of a padded batch, one behind the other, as sequences.")
+    .doc("Out = the first Length rows of each sample of a padded batch, concatenated as sequences.")
     .in("X", "[sequences, length, ...]")
     .in("Length", "[sequences] int64")
-    .out("Out", "[sum of Length, ...] with sequences")
+    .out("Out", "[sum of Length, ...] with LoD")
     .effects(kDynamic)
     .infer(infer_unpad)
     .grad_reads({"X"})
@@ -180,7 +181,7 @@ AB_OP(sequence_unpad)
     });
 
 AB_GRAD(sequence_unpad)
-    .doc("X@GRAD: Out@GRAD at the rows that were taken, zero at the padding. Out@GRAD carries the sequences.")
+    .doc("X@GRAD = Out@GRAD at the copied rows, zero at the padding. Out@GRAD has the LoD.")
     .infer([](InferContext& c) {
       check_rank(c, "X", 2, kMaxRank);
       check_same_dtype(c, "X", "Out@GRAD");
@@ -188,7 +189,7 @@ AB_GRAD(sequence_unpad)
         const Offsets& o = lod_of(c, "Out@GRAD").back();
         const Shape& x = c.in("X").shape;
         AB_CHECK(count(o) == x[0] && longest(o) <= x[1] && unpadded_shape(x, o.back()) == c.in("Out@GRAD").shape,
-                 ShapeMismatch, "Out@GRAD must have the rows of X that were taken, got {} for X {}",
+                 ShapeMismatch, "Out@GRAD must have the copied rows of X, got {} for X {}",
                  c.in("Out@GRAD").shape.str(), x.str());
       }
       grad_as(c, "X@GRAD", "X", "X");
@@ -227,7 +228,7 @@ int64_t mask_length(const InferContext& c) {
     most = 0;
     for (int64_t i = 0; i < x.numel(); ++i) most = std::max(most, n[i]);
   }
-  AB_CHECK(most < kMaxMask, InvalidArgument, "the length of the mask must be less than {}, got {}", kMaxMask, most);
+  AB_CHECK(most < kMaxMask, InvalidArgument, "the length of the mask must be below {}, got {}", kMaxMask, most);
   return most;
 }
 
@@ -236,8 +237,8 @@ AB_OP(sequence_mask)
     .in("X", "[...] int64 lengths")
     .in_optional("MaxLenTensor", "[1] int, instead of the attribute maxlen")
     .out("Y", "[..., maxlen] of out_dtype")
-    .attr<int32_t>("maxlen", -1, "length of the mask; -1: the largest of X")
-    .attr<int32_t>("out_dtype", static_cast<int32_t>(DType::kInt64), "number of the element type of Y")
+    .attr<int32_t>("maxlen", -1, "length of the mask; -1: the maximum of X")
+    .attr<int32_t>("out_dtype", static_cast<int32_t>(DType::kInt64), "id of the dtype of Y")
     .effects(kDynamic)
     .infer([](InferContext& c) {
       check_integers(c, "X");
@@ -249,7 +250,7 @@ AB_OP(sequence_mask)
       out.push_back(mask_length(c));
       c.set_out("Y", out, dtype);
     })
-    .no_grad("a mask does not change with small changes of the lengths")
+    .no_grad("masks are piecewise constant")
     .cpu_any([](const KernelArgs& op) -> Kernel {
       const auto scratch = std::make_shared<Tensor>();
       return [x = op.in("X"), y = op.out("Y"), scratch](KernelContext& c) {

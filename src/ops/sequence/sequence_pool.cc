@@ -118,7 +118,7 @@ device::SequencePooling mode_of(Pool pool) {
   }
 }
 
-// x: what has the sequences.
+// x: the tensor with LoD.
 device::SequencePoolArgs args_of(Pool pool, const Tensor& x) {
   device::SequencePoolArgs a{};
   a.sequences = count(offsets(x));
@@ -158,7 +158,7 @@ template <class T> Kernel queued_backward(const KernelArgs& op) {
   };
 }
 
-// MaxIndex is read for MAX only.
+// MaxIndex is read only for MAX.
 void differentiate(GradContext& g) {
   auto op = g.op("sequence_pool_grad");
   if (pool_of(g.forward()) == Pool::kMax) op.in("MaxIndex", g.out("MaxIndex"));
@@ -167,15 +167,17 @@ void differentiate(GradContext& g) {
 
 AB_OP(sequence_pool)
     .doc(
-        "One row for each sequence of the innermost level: the SUM of its rows, their AVERAGE, their sum over the root "
-        "of their number (SQRT), the MAX of each column, the FIRST or the LAST row; pad_value for an empty sequence.")
-    .in("X", "[rows, ...] float with sequences")
+        "Out = one row per sequence of the innermost level: the SUM of its rows, their AVERAGE, their sum divided by "
+        "the square root of their number (SQRT), the MAX of each column, the FIRST or the LAST row; pad_value for an "
+        "empty sequence.")
+    .in("X", "[rows, ...] float with LoD")
     .out("Out", "[sequences, ...]; the outer levels group its rows")
-    .out_intermediate("MaxIndex", "as Out, int32: the row of each maximum, -1 for an empty sequence; empty unless MAX")
+    .out_intermediate("MaxIndex",
+                      "like Out, int32: the row of each maximum, -1 for an empty sequence; empty unless MAX")
     .ignores({"is_test"})
     .attr<std::string>("pooltype", "AVERAGE", "SUM, AVERAGE, SQRT, MAX, LAST or FIRST",
                        [](const std::string& v) { pool_of(v); })
-    .attr<float>("pad_value", 0.0f, "of empty sequences")
+    .attr<float>("pad_value", 0.0f, "value for empty sequences")
     .infer(infer)
     .grad_reads({"X"}, {"MaxIndex"})
     .grad(differentiate)
@@ -185,8 +187,8 @@ AB_OP(sequence_pool)
     });
 
 AB_GRAD(sequence_pool)
-    .doc("Gradient of sequence_pool: each sequence's gradient is shared out over its rows as they had entered.")
-    .in_optional("MaxIndex", "of sequence_pool, for MAX")
+    .doc("X@GRAD: each sequence's gradient, distributed over its rows by their weights in Out.")
+    .in_optional("MaxIndex", "as in sequence_pool, for MAX")
     .grad_lod("X@GRAD", "X")
     .dtype_of_input("Out@GRAD")
     .infer(infer_grad)

@@ -1,4 +1,4 @@
-// One sequence pooled into a row, and the gradient of it.
+// Pools one sequence into a row, and its gradient.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -11,7 +11,7 @@ namespace anabranch::sequence {
 
 enum class Pool { kSum, kAverage, kSqrt, kMax, kLast, kFirst };
 
-// By what the sum of a sequence is divided.
+// The divisor of the sum of a sequence.
 template <class T> T divisor(Pool pool, int64_t length) {
   if (pool == Pool::kAverage) return static_cast<T>(length);
   return pool == Pool::kSqrt ? std::sqrt(static_cast<T>(length)) : T{1};
@@ -19,7 +19,7 @@ template <class T> T divisor(Pool pool, int64_t length) {
 
 inline constexpr int64_t kAtOnce = 16;  // columns whose sums stay in registers
 
-// The sums of so many columns of `length` rows.
+// The sums of kCount columns of `length` rows.
 template <class T, class Columns> void sum_columns(const T* x, int64_t length, int64_t width, Columns columns, T* out) {
   T sums[kAtOnce];
   for (int64_t j = 0; j < columns; ++j) sums[j] = x[j];
@@ -52,7 +52,7 @@ template <class T> void pool_max(const T* x, int64_t from, int64_t to, int64_t w
   }
 }
 
-// The gradient of one sequence of at least one row.
+// The gradient of one non-empty sequence.
 template <class T> void grad_sequence(Pool pool, const T* dout, int64_t length, int64_t width, T* dx) {
   if (pool == Pool::kFirst || pool == Pool::kLast) {
     std::fill(dx, dx + length * width, T{0});
@@ -65,7 +65,7 @@ template <class T> void grad_sequence(Pool pool, const T* dout, int64_t length, 
   }
 }
 
-// The row that held the largest value takes the gradient. Indices come from memory: they are checked.
+// The row with the maximum gets the gradient. Indices come from memory: they are checked.
 template <class T>
 void grad_max(const T* dout, const int32_t* index, int64_t first, int64_t last, int64_t width, T* dx) {
   std::fill(dx + first * width, dx + last * width, T{0});

@@ -1,5 +1,5 @@
-// Ops that copy whole rows to other places: reverse, concat, slice. A plan lists, for each run of output rows, where it
-// comes from; the gradient copies the same runs back.
+// Ops that copy whole rows to other positions: reverse, concat, slice. A plan lists the source of each run of output
+// rows; the gradient copies the same runs back.
 #include <algorithm>
 #include <cstring>
 
@@ -19,9 +19,9 @@ char* row(Tensor& t, int64_t r) { return static_cast<char*>(t.mutable_raw()) + s
 // ---- sequence_reverse
 
 AB_OP(sequence_reverse)
-    .doc("The rows of each sequence of the innermost level in the opposite order.")
-    .in("X", "[rows, ...] with sequences")
-    .out("Y", "as X")
+    .doc("Y = X with the rows of each sequence of the innermost level in reverse order.")
+    .in("X", "[rows, ...] with LoD")
+    .out("Y", "like X")
     .infer([](InferContext& c) {
       check_tensor(c, "X");
       if (c.runtime()) lod_of(c, "X");
@@ -42,7 +42,7 @@ AB_OP(sequence_reverse)
 
 // ---- sequence_concat
 
-// fn(input, its first row, rows, first output row) for the sequences in output order.
+// Calls fn(input, its first row, rows, first output row) for the sequences in output order.
 template <class LodOf, class Fn> void each_joined(int inputs, LodOf&& lod_of_input, Fn&& fn) {
   int64_t at = 0;
   for (int64_t s = 0; s < count(lod_of_input(0)); ++s) {
@@ -58,17 +58,17 @@ template <class LodOf, class Fn> void each_joined(int inputs, LodOf&& lod_of_inp
 void check_joined(const InferContext& c) {
   AB_CHECK(c.n_in("X") > 0, InvalidArgument, "X must list at least one variable");
   const Meta& first = c.in("X");
-  AB_CHECK(first.shape.rank() > 0, InvalidArgument, "X must have an axis");
+  AB_CHECK(first.shape.rank() > 0, InvalidArgument, "X must have at least one axis, got a scalar");
   for (int i = 0; i < c.n_in("X"); ++i) {
     const Meta& m = c.in("X", i);
     Shape same_rows = m.shape;
     if (same_rows.rank()) same_rows.set(0, first.shape[0]);
     AB_CHECK(m.dtype == first.dtype && compatible(same_rows, first.shape), ShapeMismatch,
-             "X[{}] may differ from X[0] in the number of rows only, got {} of {} and {} of {}", i, m.shape.str(),
+             "X[{}] may differ from X[0] only in the number of rows, got {} of {} and {} of {}", i, m.shape.str(),
              dtype_name(m.dtype), first.shape.str(), dtype_name(first.dtype));
     if (!c.runtime()) continue;
     AB_CHECK(count(lod_of(c, "X", i).back()) == count(lod_of(c, "X").back()), ShapeMismatch,
-             "X[{}] must have {} sequences as X[0], got {}", i, count(lod_of(c, "X").back()),
+             "X[{}] must have {} sequences, like X[0], got {}", i, count(lod_of(c, "X").back()),
              count(lod_of(c, "X", i).back()));
   }
 }
@@ -88,8 +88,8 @@ void infer_concat(InferContext& c) {
 }
 
 AB_OP(sequence_concat)
-    .doc("Sequence i of Out is sequence i of every input, one behind the other.")
-    .in_list("X", "[rows, ...] each, with equally many sequences")
+    .doc("Out = for each i, sequence i of every input, concatenated.")
+    .in_list("X", "[rows, ...] each, with the same number of sequences")
     .out("Out", "[sum of rows, ...]")
     .infer(infer_concat)
     .grad_reads({"X"})
@@ -105,7 +105,7 @@ AB_OP(sequence_concat)
     });
 
 AB_GRAD(sequence_concat)
-    .doc("Each input's gradient is its rows of Out@GRAD.")
+    .doc("X@GRAD = for each input, its rows of Out@GRAD.")
     .grad_lod("X@GRAD", "X")
     .cpu_any([](const KernelArgs& op) -> Kernel {
       return [x = op.in("X"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
@@ -121,14 +121,14 @@ AB_GRAD(sequence_concat)
 
 // ---- sequence_slice
 
-// Offset and Length of each sequence, inside it.
+// Offset and Length of each sequence, which must be within it.
 struct Cuts {
   Tensor scratch[2];
   const int64_t *offset, *length;
   Cuts(const Tensor& offsets_in, const Tensor& lengths, const Offsets& o)
       : offset(as_int64(offsets_in, &scratch[0])), length(as_int64(lengths, &scratch[1])) {
     AB_CHECK(offsets_in.numel() == count(o) && lengths.numel() == count(o), ShapeMismatch,
-             "Offset and Length must have a number for each of the {} sequences of X, got {} and {}", count(o),
+             "Offset and Length must have one number for each of the {} sequences of X, got {} and {}", count(o),
              offsets_in.shape().str(), lengths.shape().str());
     for (int64_t s = 0; s < count(o); ++s) {
       const int64_t rows = o[static_cast<size_t>(s) + 1] - o[static_cast<size_t>(s)];
@@ -166,8 +166,8 @@ template <class Fn> void each_cut(KernelContext& c, In x, In offset, In length, 
 }
 
 AB_OP(sequence_slice)
-    .doc("A piece of each sequence: Length rows from row Offset on.")
-    .in("X", "[rows, ...] with sequences")
+    .doc("Out = the Length rows from row Offset on of each sequence.")
+    .in("X", "[rows, ...] with LoD")
     .in("Offset", "[sequences, 1] int32 or int64")
     .in("Length", "[sequences, 1] int32 or int64")
     .out("Out", "[sum of Length, ...]")
@@ -186,7 +186,7 @@ AB_OP(sequence_slice)
     });
 
 AB_GRAD(sequence_slice)
-    .doc("Out@GRAD at the places of the pieces, zero elsewhere.")
+    .doc("X@GRAD = Out@GRAD at the selected rows, zero elsewhere.")
     .effects(kDynamic)
     .grad_lod("X@GRAD", "X")
     .cpu_any([](const KernelArgs& op) -> Kernel {

@@ -1,4 +1,4 @@
-// The numbers of each sequence cut into rows of another width.
+// Divides the numbers of each sequence into rows of another width.
 #include <cstring>
 
 #include "ops/sequence/offsets.h"
@@ -29,16 +29,16 @@ void infer(InferContext& c) {
     return;
   }
   const LoD& lod = lod_of(c, "X");
-  AB_CHECK(lod.size() == 1, InvalidArgument, "X must have 1 level of sequences, got {}", lod.size());
+  AB_CHECK(lod.size() == 1, InvalidArgument, "X must have one LoD level, got {}", lod.size());
   Offsets made = narrowed(lod[0], x.shape[1], new_dim);
   c.set_out("Out", Shape{made.back(), new_dim}, x.dtype);
   set_lod(c, "Out", one_level(std::move(made)));
 }
 
 AB_OP(sequence_reshape)
-    .doc("The numbers of each sequence, in their order, as rows of width new_dim.")
-    .in("X", "[rows, width] with one level of sequences; new_dim divides the numbers of each")
-    .out("Out", "[rows width / new_dim, new_dim] with as many sequences")
+    .doc("Out = the numbers of each sequence, in order, as rows of width new_dim.")
+    .in("X", "[rows, width] with one LoD level; new_dim must divide the size of each sequence")
+    .out("Out", "[rows width / new_dim, new_dim] with the same number of sequences")
     .attr<int32_t>("new_dim", 1, "width of Out, at least 1",
                    [](int32_t v) { AB_CHECK(v >= 1, InvalidArgument, "new_dim must be at least 1, got {}", v); })
     .infer(infer)
@@ -50,7 +50,7 @@ AB_OP(sequence_reshape)
     });
 
 AB_GRAD(sequence_reshape)
-    .doc("Out@GRAD in the shape of X.")
+    .doc("X@GRAD = Out@GRAD in the shape of X.")
     .grad_lod("X@GRAD", "X")
     .cpu_any([](const KernelArgs& op) -> Kernel {
       return [dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {

@@ -1,4 +1,4 @@
-// Numbers added to rows at the places that sequences of ids name.
+// Adds numbers to rows at the positions given by sequences of ids.
 #include <algorithm>
 
 #include "ops/kernels/ids.h"
@@ -7,7 +7,7 @@
 namespace anabranch::sequence::sequence_scatter_op {
 namespace {
 
-// Sequence i of Ids belongs to row i of the tensor in `slot`; Updates has a number for each id.
+// Sequence i of Ids belongs to row i of the tensor in `slot`; Updates has one number per id.
 void check_places(const InferContext& c, const char* slot) {
   check_rank(c, slot, 2, 2);
   check_tensor(c, "Ids");
@@ -22,7 +22,7 @@ void check_places(const InferContext& c, const char* slot) {
   check_numel(c, "Updates", c.in("Ids").shape[0]);
 }
 
-// fn(flat place in X, number of the id)
+// Calls fn(flat index in X, number of the id).
 template <class Fn> void each_place(const Tensor& ids, Tensor* scratch, int64_t width, Fn&& fn) {
   const Offsets& o = offsets(ids);
   const int64_t* id = as_int64(ids, scratch);
@@ -33,11 +33,11 @@ template <class Fn> void each_place(const Tensor& ids, Tensor* scratch, int64_t 
 }
 
 AB_OP(sequence_scatter)
-    .doc("Out = X, and Out[i, id] += u for each id of sequence i of Ids and its u of Updates.")
+    .doc("Out = X, plus Out[i, id] += u for each id of sequence i of Ids and its number u of Updates.")
     .in("X", "[N, D] numbers")
     .in("Ids", "[rows, 1] int32 or int64 in [0, D), N sequences")
     .in("Updates", "[rows, 1], dtype of X")
-    .out("Out", "as X")
+    .out("Out", "like X")
     .dtype_of_input("X")
     .infer([](InferContext& c) {
       check_places(c, "X");
@@ -57,7 +57,7 @@ AB_OP(sequence_scatter)
     });
 
 AB_GRAD(sequence_scatter)
-    .doc("X@GRAD = Out@GRAD; Updates@GRAD: the numbers of Out@GRAD at the places.")
+    .doc("X@GRAD = Out@GRAD; Updates@GRAD = the numbers of Out@GRAD at these positions.")
     .dtype_of_input("Out@GRAD")
     .infer([](InferContext& c) {
       check_places(c, "Out@GRAD");

@@ -6,7 +6,7 @@
 namespace anabranch::sequence::sequence_softmax_op {
 namespace {
 
-// fn(first, end): runs of sequences, on idle workers.
+// Calls fn(first, end) for runs of sequences, on idle workers.
 template <class Fn> void each_run(const KernelContext& c, const Offsets& o, int64_t rows, Fn&& fn) {
   const int64_t sequences = count(o);
   c.parallel_for(sequences, kMathGrain / (rows / std::max<int64_t>(1, sequences) + 1) + 1, fn);
@@ -48,9 +48,9 @@ void softmax_run(const Offsets& o, int64_t begin, int64_t end, const float* from
 }
 
 AB_OP(sequence_softmax)
-    .doc("Softmax over the rows of each sequence of the innermost level.")
-    .in("X", "[rows, 1] float with sequences")
-    .out("Out", "as X")
+    .doc("Out = the softmax of X over the rows of each sequence of the innermost level.")
+    .in("X", "[rows, 1] float with LoD")
+    .out("Out", "like X")
     .ignores({"use_cudnn", "data_format"})
     .infer([](InferContext& c) {
       check_tensor(c, "X");

@@ -1,4 +1,4 @@
-// Means of the largest numbers of each row of images of different sizes.
+// Means of the k largest numbers of each row of images of different sizes.
 #include <algorithm>
 #include <numeric>
 
@@ -22,14 +22,14 @@ void infer(InferContext& c) {
   const int64_t channels = c.attr<int32_t>("channel_num");
   const auto& topks = c.attr<Ints>("topks");
   if (c.runtime()) image_sizes(c, channels);
-  AB_CHECK(c.in("ROW").shape.rank() > 0, InvalidArgument, "ROW must have an axis");
+  AB_CHECK(c.in("ROW").shape.rank() > 0, InvalidArgument, "ROW must have at least one axis, got a scalar");
   const int64_t rows = c.in("ROW").shape[0];
   c.set_out("Out", Shape{rows, channels * static_cast<int64_t>(topks.size())}, c.in("X").dtype);
   c.share_lod("Out", "ROW");
   c.set_out("pos", Shape{rows < 0 ? kUnknown : rows * channels * largest(topks)}, DType::kInt32);
 }
 
-// fn(first number of a row of an image, how many it has, row and channel of Out) for all rows of all images.
+// Calls fn(first number of a row of an image, its length, row and channel of Out) for all rows of all images.
 template <class Fn> void each_row(const Offsets& x, const ImageSizes& sizes, int64_t channels, const Fn& fn) {
   int64_t row = 0;
   for (int64_t s = 0; s < sizes.count(); ++s) {
@@ -43,7 +43,7 @@ template <class Fn> void each_row(const Offsets& x, const ImageSizes& sizes, int
   }
 }
 
-// The places of the largest numbers of a row, largest first, -1 where there are none left.
+// The indices of the largest numbers of a row, largest first, -1 if there are none left.
 template <class T> void find_largest(const T* row, int64_t n, int64_t k, std::vector<int32_t>* places, int32_t* found) {
   places->resize(static_cast<size_t>(n));
   std::iota(places->begin(), places->end(), 0);
@@ -100,7 +100,7 @@ template <class T> Kernel backward(const KernelArgs& op) {
         const int64_t top = slots.topks[static_cast<size_t>(k)];
         const T slope = g[(row * channels + channel) * count + k] / static_cast<T>(top);
         for (int64_t i = 0; i < top && own[i] >= 0; ++i) {
-          AB_CHECK(own[i] < n, InvalidArgument, "pos must be places in a row of {} numbers, got {}", n, own[i]);
+          AB_CHECK(own[i] < n, InvalidArgument, "pos must be below the row length {}, got {}", n, own[i]);
           to[at + own[i]] += slope;
         }
       }
@@ -109,14 +109,16 @@ template <class T> Kernel backward(const KernelArgs& op) {
 }
 
 AB_OP(sequence_topk_avg_pooling)
-    .doc("Of each row of each image, for each channel and each k of topks: the sum of its k largest numbers, over k.")
-    .in("X", "[numbers, 1] float, a sequence for each image: channels by rows by columns")
-    .in("ROW", "[rows, ...], sequences as long as the images are high")
-    .in("COLUMN", "[columns, ...], sequences as long as the images are wide")
-    .out("Out", "[rows, channels * topks] with the sequences of ROW")
-    .out_intermediate("pos", "[rows * channels * largest of topks] int32, places of the largest numbers; -1: none")
-    .attr<Ints>("topks", {1}, "how many numbers count, each at least 1", check_topks)
-    .attr<int32_t>("channel_num", 1, "channels of an image",
+    .doc(
+        "Out = for each row of each image, each channel and each k of topks: the sum of its k largest numbers, divided "
+        "by k.")
+    .in("X", "[numbers, 1] float, one sequence per image: channels by rows by columns")
+    .in("ROW", "[rows, ...], sequence lengths are the heights of images")
+    .in("COLUMN", "[columns, ...], sequence lengths are the widths of images")
+    .out("Out", "[rows, channels * topks] with the LoD of ROW")
+    .out_intermediate("pos", "[rows * channels * largest of topks] int32, indices of the largest numbers; -1: none")
+    .attr<Ints>("topks", {1}, "list of k, each at least 1", check_topks)
+    .attr<int32_t>("channel_num", 1, "number of channels of an image",
                    [](int32_t v) { AB_CHECK(v >= 1, InvalidArgument, "channel_num must be at least 1, got {}", v); })
     .dtype_of_input("X")
     .infer(infer)
@@ -126,7 +128,7 @@ AB_OP(sequence_topk_avg_pooling)
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
 
 AB_GRAD(sequence_topk_avg_pooling)
-    .doc("X@GRAD: a share of Out@GRAD for each of the largest numbers.")
+    .doc("X@GRAD distributes Out@GRAD over the k largest numbers.")
     .dtype_of_input("X")
     .grad_lod("X@GRAD", "X")
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); });

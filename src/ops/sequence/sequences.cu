@@ -1,6 +1,5 @@
 // Sequences on devices: "sequence_pool", "sequence_softmax", "context" (the rows around each row, for convolutions),
-// with
-// "_grad"; "sum_rows", the gradient of rows that were repeated.
+// with "_grad"; "sum_rows", the gradient of repeated rows.
 #include <cmath>
 
 #include "ops/device/args_sequence.h"
@@ -10,7 +9,7 @@
 
 namespace anabranch::device {
 
-// By what the sum of a sequence is divided.
+// The divisor of the sum of a sequence.
 template <class C> AB_HD C divisor(int32_t mode, int64_t length) {
   if (mode == kPoolAverage) return static_cast<C>(length);
   return mode == kPoolSqrt ? std::sqrt(static_cast<C>(length)) : C(1);
@@ -91,7 +90,7 @@ struct ContextDims {
   int64_t sequences, width, length, start;
   explicit ContextDims(const ContextArgs& a)
       : offsets(a.offsets.get<int64_t>()), sequences(a.sequences), width(a.width), length(a.length), start(a.start) {}
-  // Rows that may be asked for before the first row of a sequence, and behind its last.
+  // Number of rows that may be read before the first row of a sequence, and after its last.
   AB_HD int64_t before() const { return start < 0 ? -start : 0; }
   AB_HD int64_t behind() const { return start + length - 1 > 0 ? start + length - 1 : 0; }
 };
@@ -129,7 +128,7 @@ struct ContextGrad {
     AB_HD void operator()(int64_t i) const {
       const int64_t row = i / d.width, column = i % d.width, s = sequence_of(d.offsets, d.sequences, row);
       Compute<T> sum = 0;
-      for (int64_t tap = d.length - 1; tap >= 0; --tap) {  // of rows from the first on
+      for (int64_t tap = d.length - 1; tap >= 0; --tap) {  // in ascending order of rows
         const int64_t from = row - d.start - tap;
         if (from < d.offsets[s] || from >= d.offsets[s + 1]) continue;
         sum += load(columns[(from * d.length + tap) * d.width + column]);

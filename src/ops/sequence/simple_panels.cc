@@ -44,7 +44,7 @@ void SimplePanels::backward(const KernelContext& c, const Steps& steps, const We
   panels_.add_product(c, b.dsums, d, steps.widest(), d, b.dfirst);
 }
 
-// Takes what comes back through the sums of the step after it together with its own.
+// Combines the gradients through the sums of the next step with those of this step.
 void SimplePanels::step_back(const KernelContext& c, const Weights& w, const Backward& b, const BandStep& place) const {
   const int64_t d = w.d, at = place.at;
   float* dbefore = place.t > 0 && b.mask ? b.dkept + place.past * d : b.dfirst + place.first_row * d;  // with a mask

@@ -1,6 +1,6 @@
-// The steps of a simple recurrence, h[t] = act(x[t] + h[t-1] W), over float32: the weight is packed once for all steps,
-// and a step is one loop over units. Rows are in the order of steps. One object belongs to one kernel; its memory is
-// kept from run to run.
+// The steps of a simple recurrence, h[t] = act(x[t] + h[t-1] W), for float32: the weight is packed once for all steps,
+// and a step is one loop over units. Rows are in the order of steps. Owned by one kernel; its memory is kept from run
+// to run.
 #pragma once
 #include "ops/sequence/panels.h"
 #include "ops/sequence/state_mask.h"
@@ -15,10 +15,10 @@ class SimplePanels {
     Act act;
   };
   struct Forward {
-    float* states;       // [rows, d], x and the bias; become the states
+    float* states;       // [rows, d], x and the bias; replaced by the states
     const float* first;  // before step 0
     StateMask mask = {};
-    float* kept = nullptr;  // [rows, d], what the mask leaves for the next step
+    float* kept = nullptr;  // [rows, d], masked states for the next step
   };
   struct Backward {
     const float* states;
@@ -26,7 +26,7 @@ class SimplePanels {
     float* dsums;   // [rows, d], gradients of x
     float* dfirst;  // added to
     StateMask mask = {};
-    float* dkept = nullptr;  // with a mask, of what it leaves; it is changed
+    float* dkept = nullptr;  // with a mask, gradient of the masked states; it is changed
   };
 
   void forward(const KernelContext& c, const Steps& steps, const Weights& w, const Forward& f);

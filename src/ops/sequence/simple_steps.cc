@@ -1,6 +1,6 @@
 // A simple recurrence - one product and its activation - over a dense batch [steps, batch, width], or over sequences,
-// as one op, which passes make of a block that is run for each step: the products of x are one for all steps, and so
-// are the gradients of x and of the weights.
+// in one op. Passes make it from a block that runs for each step: one product computes x for all steps, and so do the
+// gradients of x and of the weights.
 #include "ops/sequence/cell_steps.h"
 #include "ops/sequence/simple_panels.h"
 #include "ops/sequence/steps_on_device.h"
@@ -93,18 +93,18 @@ class Backward {
 };
 
 void slots(OpDef& def) {
-  def.in("H0", "[batch, D], h before step 0; of sequences, in the order of their lengths, the longest first");
-  act_attr(def, "activation", "tanh", "of the sums");
+  def.in("H0", "[batch, D], h before step 0; for sequences by descending length");
+  act_attr(def, "activation", "tanh", "activation of the sums");
 }
 
 AB_OP(simple_steps)
     .doc(
-        "h[t] = f(x[t] and h[t-1] by their weights, with biases). With Mask, KeptHidden - its share of h[t], and the "
-        "rest of what was before - stands for h[t] in the next step.")
+        "h[t] = f(x[t] and h[t-1] by their weights, with biases). With Mask, the next step reads KeptHidden = Mask "
+        "h[t] + (1 - Mask) times the previous one instead of h[t].")
     .source("https://doi.org/10.1207/s15516709cog1402_1")
     .with(step_slots)
     .with(slots)
-    .out("Hidden", "[steps, batch, D], h; [rows, D] of sequences")
+    .out("Hidden", "[steps, batch, D], h; [rows, D] for sequences")
     .out_optional("KeptHidden", "[steps, batch, D], with Mask")
     .infer([](InferContext& c) {
       check_steps(c, kGates, {"H0"});
@@ -112,9 +112,9 @@ AB_OP(simple_steps)
         if (c.has_out(slot)) set_states(c, slot);
       }
       AB_CHECK(c.has_in("Mask") == c.has_out("KeptHidden"), InvalidArgument,
-               "KeptHidden must be given with Mask, and only then");
+               "KeptHidden must be given if and only if Mask is given");
     })
-    .no_grad("made when gradients are there already")
+    .no_grad("inserted after the gradients")
     .cpu<float>([](auto, const KernelArgs& op) -> Kernel { return Forward(op); })
     .device<float>([](auto, const KernelArgs& op) { return queued_simple_steps(op); });
 
@@ -122,14 +122,15 @@ AB_GRAD(simple_steps)
     .doc("Gradients of simple_steps; those of X and of the weights are one product over all steps each.")
     .with(step_gradient_slots)
     .with(slots)
-    .in("Hidden", "of simple_steps")
-    .in_optional("KeptHidden", "of simple_steps")
-    .in_optional_list("Hidden@GRAD", "as Hidden; they are added up, and zeros when there are none")
-    .in_optional_list("KeptHidden@GRAD", "as KeptHidden, likewise")
-    .out_optional("H0@GRAD", "as H0")
+    .in("Hidden", "as in simple_steps")
+    .in_optional("KeptHidden", "as in simple_steps")
+    .in_optional_list("Hidden@GRAD", "like Hidden; they are summed; zeros if there are none")
+    .in_optional_list("KeptHidden@GRAD", "like KeptHidden, likewise")
+    .out_optional("H0@GRAD", "like H0")
     .infer([](InferContext& c) {
       check_steps(c, kGates, {"H0"});
-      AB_CHECK(c.has_in("KeptHidden") || !c.has_in("Mask"), InvalidArgument, "KeptHidden must be given with Mask");
+      AB_CHECK(c.has_in("KeptHidden") || !c.has_in("Mask"), InvalidArgument,
+               "KeptHidden must be given if Mask is given");
       check_state_gradients(c, {"Hidden", "KeptHidden", "Hidden@GRAD", "KeptHidden@GRAD"});
       infer_step_gradients(c, {"H0"});
     })

@@ -1,4 +1,4 @@
-// simple_steps on devices, with its gradient: one product and one kernel a step.
+// simple_steps on devices, with its gradient: one product and one kernel per step.
 #include "ops/sequence/queued_cells.h"
 #include "ops/sequence/steps_on_device.h"
 
@@ -7,7 +7,7 @@ namespace {
 
 constexpr int kGates = 1;
 
-// Rows of a step through the activation.
+// Applies the activation to the rows of a step.
 class StepAct {
  public:
   StepAct(const KernelArgs& op, const char* kernel)
@@ -97,7 +97,7 @@ class Backward {
   }
 
  private:
-  // Gradients of states become those of the sums.
+  // Converts gradients of states to those of the sums.
   void run(const DeviceContext& c, Slab<float> dsums) {
     const int64_t d = s_.d();
     const Slab<const float> weight = sums_.state_weight(c, s_);

@@ -1,5 +1,5 @@
-// Sequences as kernels walk over them: those of a LoD, or the first rows of each entry of a dense batch, of which
-// another input says how many count.
+// The sequences that kernels iterate over: those of a LoD, or the first rows of each entry of a dense batch, whose
+// lengths another input gives.
 #pragma once
 #include "ops/kernels/ids.h"
 #include "ops/sequence/offsets.h"
@@ -9,7 +9,7 @@ namespace anabranch::sequence {
 class Spans {
  public:
   explicit Spans(const Offsets& lod) : lod_(&lod), count_(sequence::count(lod)) {}
-  // A batch of `count` entries of `width` rows; lengths[s] rows of entry s count. `slot` names the lengths in errors.
+  // A batch of `count` entries of `width` rows; entry s has lengths[s] valid rows. `slot` names the lengths in errors.
   Spans(const char* slot, const int64_t* lengths, int64_t count, int64_t width)
       : lengths_(lengths), count_(count), width_(width) {
     for (int64_t s = 0; s < count; ++s) {
@@ -29,7 +29,7 @@ class Spans {
   int64_t count_, width_ = 0;
 };
 
-// The lengths of a batch: a number for each of its entries.
+// The lengths of a batch: one number per entry.
 inline void check_lengths(const InferContext& c, std::string_view slot, int64_t batch) {
   check_tensor(c, slot);
   check_ids_dtype(c, slot);
@@ -39,7 +39,7 @@ inline void check_lengths(const InferContext& c, std::string_view slot, int64_t 
 // The LoD of an input, which must have one level.
 inline const LoD& single_level(const InferContext& c, std::string_view slot) {
   const LoD& lod = lod_of(c, slot);
-  AB_CHECK(lod.size() == 1, InvalidArgument, "{} must have one level of sequences, got {}", slot, lod.size());
+  AB_CHECK(lod.size() == 1, InvalidArgument, "{} must have one LoD level, got {}", slot, lod.size());
   return lod;
 }
 

@@ -1,5 +1,5 @@
-// Several layers of long short-term memory over a dense batch [steps, batch, width], in both directions or one, whose
-// weights lie in one array. What the kernels of cudnn_lstm and its gradient share: extents, and where everything lies.
+// Several layers of LSTM over a dense batch [steps, batch, width], in one or both directions, with all weights in one
+// array. Shared by the kernels of cudnn_lstm and its gradient: extents and layout.
 #pragma once
 #include "ops/sequence/recurrent.h"
 
@@ -9,7 +9,7 @@ constexpr int64_t kGates = 4;  // input, forget, candidate, output
 
 struct StackedLstm {
   int64_t steps = 0, batch = 0, input = 0, hidden = 0, layers = 1, ways = 1;
-  float dropped = 0;  // share of the inputs of all layers but the first
+  float dropped = 0;  // fraction of dropped inputs in all layers except the first
 
   StackedLstm(const ir::Op& op, const Shape& x)
       : steps(x[0]),
@@ -21,11 +21,11 @@ struct StackedLstm {
         dropped(op.attr<bool>("is_test") ? 0.0F : op.attr<float>("dropout_prob")) {}
 
   int64_t rows() const { return steps * batch; }
-  int64_t width() const { return hidden * ways; }  // of what a layer gives
+  int64_t width() const { return hidden * ways; }  // of a layer's output
   int64_t input_of(int64_t layer) const { return layer == 0 ? input : width(); }
 
-  // Weights: of each layer and way first those of the input, [4 hidden, its width], then those of the state, [4 hidden,
-  // hidden]; the biases of both, [2, 4 hidden], of each layer and way follow behind all of them.
+  // Weights: for each layer and direction first those of the input, [4 hidden, its width], then those of the state, [4
+  // hidden, hidden]; all of them are followed by both biases, [2, 4 hidden], of each layer and direction.
   int64_t weights(int64_t layer, int64_t way) const {
     const int64_t of_first = kGates * hidden * (input + hidden), of_others = kGates * hidden * (width() + hidden);
     return layer == 0 ? way * of_first : ways * of_first + ((layer - 1) * ways + way) * of_others;
@@ -38,8 +38,8 @@ struct StackedLstm {
   }
   int64_t weight_count() const { return biases(layers, 0); }
 
-  // What the backward pass needs: gates and cells of each layer and way, in the order of rows; what each layer gives;
-  // and where something is dropped, the factors of the inputs of a layer and the inputs that are left.
+  // State for the backward pass: gates and cells of each layer and direction, in the order of rows; the outputs of each
+  // layer; and with dropout, the factors of a layer's inputs and the remaining inputs.
   int64_t gates(int64_t layer, int64_t way) const { return (layer * ways + way) * rows() * (kGates + 1) * hidden; }
   int64_t cells(int64_t layer, int64_t way) const { return gates(layer, way) + rows() * kGates * hidden; }
   int64_t given(int64_t layer) const { return gates(layers, 0) + layer * rows() * width(); }
@@ -47,7 +47,7 @@ struct StackedLstm {
   int64_t left(int64_t layer) const { return factors(layer) + rows() * width(); }
   int64_t reserve_count() const { return dropped > 0 ? factors(layers) : given(layers); }
 
-  // The row of a step in the order of a way.
+  // The row of a step in the order of a direction.
   int64_t row(int64_t way, int64_t step) const { return (way == 0 ? step : steps - 1 - step) * batch; }
 };
 

@@ -84,7 +84,7 @@ template <class T> class Backward {
     c.launch(multiply_, device::BinaryArgs{Slab<const T>(rows).in(), factors.in(), rows.out(), axes, {}});
   }
 
-  // Missing where nobody wants it.
+  // Missing if it is not requested.
   Slab<T> first(const DeviceContext& c, const StackedLstm& lstm, Out wanted, int64_t states) const {
     const Slab<T> to = slab<T>(c, wanted).rows(states, lstm.batch, lstm.hidden);
     if (to) fill_zero(c, to);
@@ -111,7 +111,7 @@ template <class T> class Backward {
     }
   }
 
-  // Of each row the state before it, which for the second way is that of the next step.
+  // The previous state of each row, which for the second direction is that of the next step.
   void states_before(const DeviceContext& c, const StackedLstm& lstm, int64_t layer, int64_t way) {
     const int64_t d = lstm.hidden, n = lstm.batch, rest = lstm.rows() - n, width = lstm.width();
     const Slab<const T> given = slab<T>(c, reserve_).part(lstm.given(layer), lstm.rows() * width).from(way * d);
@@ -130,7 +130,7 @@ template <class T> class Backward {
   QueuedSteps<T> steps_;
   QueuedLstm<T> lstm_{stacked_rule()};
   QueuedBlocks<T> blocks_;
-  device::PartGemm<T> by_input_[2], of_input_[2], of_state_;  // by the first layer and the others
+  device::PartGemm<T> by_input_[2], of_input_[2], of_state_;  // for the first layer and the others
   device::Scratch dgate_rows_, dcell_rows_, before_rows_, dgiven_rows_[2];
 };
 

@@ -81,7 +81,7 @@ template <class T> class Backward {
     }
   }
 
-  // Sets the gradient of the gates of one step; dc becomes that of the cells before.
+  // Sets the gradient of the gates of one step; dc becomes that of the previous cells.
   void step_back(KernelContext& c, const StackedLstm& lstm, int64_t layer, int64_t way, int64_t step, const T* dgiven,
                  const T* dh, T* dc, T* dgates) const {
     const int64_t d = lstm.hidden, at = lstm.row(way, step), wide = kGates * d;

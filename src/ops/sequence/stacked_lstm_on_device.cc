@@ -1,4 +1,4 @@
-// cudnn_lstm on devices: layers and ways one after another.
+// cudnn_lstm on devices: layers and directions one after another.
 #include "ops/device/launch_draw.h"
 #include "ops/sequence/queued_stacked_lstm.h"
 
@@ -18,7 +18,7 @@ template <class T> class Forward {
         last_c_(op.out("last_c")),
         reserve_(op.out("Reserve")),
         key_(op.random()) {
-    key_.repeats = false;  // steps and replicas differ, with a given seed too
+    key_.repeats = false;  // differs between steps and replicas, even with a given seed
   }
 
   void operator()(KernelContext& context) {
@@ -37,7 +37,7 @@ template <class T> class Forward {
   }
 
  private:
-  // The numbers of the CPU.
+  // The random numbers of the CPU.
   Slab<const T> drop(const DeviceContext& c, const StackedLstm& lstm, int64_t layer, Slab<const T> from,
                      Slab<T> reserve) const {
     const int64_t n = lstm.rows() * lstm.width();
@@ -96,7 +96,7 @@ template <class T> class Forward {
   Steps order_;
   QueuedLstm<T> lstm_{stacked_rule()};
   QueuedBlocks<T> blocks_;
-  device::PartGemm<T> by_input_[2];  // of the first layer and of the others, whose inputs have another width
+  device::PartGemm<T> by_input_[2];  // for the first layer and the others, whose inputs have another width
   device::Scratch own_reserve_;
 };
 

@@ -3,7 +3,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/sequence/step_loops.cc"
 #include "hwy/foreach_target.h"
-// foreach_target.h stands first: it includes this file once for every instruction set
+// foreach_target.h must come first: it includes this file once for every instruction set
 #include "hwy/highway.h"
 #include "ops/sequence/gate_math-inl.h"
 
@@ -15,7 +15,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 // ---- products
 
 constexpr int kVectors = 2;                             // side by side
-constexpr int kRows = HWY_TARGET <= HWY_AVX3 ? 12 : 6;  // as many as leave registers for two vectors and a number
+constexpr int kRows = HWY_TARGET <= HWY_AVX3 ? 12 : 6;  // leaves registers for two vectors and a number
 
 template <int R>
 HWY_INLINE void some_rows(const float* a, int64_t lda, int64_t k, const float* panel, float* out, int64_t ld_out) {
@@ -59,7 +59,7 @@ void Product(const float* a, int64_t lda, int64_t m, int64_t k, const float* pan
 
 // ---- gates
 
-// NaN stays.
+// Keeps NaN.
 HWY_INLINE V clipped(float limit, V x) {
   if (limit <= 0) return x;
   const D d;

@@ -1,8 +1,8 @@
-// The inner loops of recurrences over float32: products of the rows of a step with weights that were packed before the
-// first step, and the gate arithmetic on what they give, in the widest vectors of the machine. No threads in here.
+// The inner loops of recurrences for float32: products of the rows of a step with weights that were packed before the
+// first step, and the gate arithmetic on their results, in the widest vectors of the machine. Single-threaded.
 //
-// Weights lie in panels of kPanel columns, [k][kPanel] each; columns that are missing are zeros. A sum runs over k in
-// ascending order in one accumulator, so that an element depends neither on the number of rows nor on its place.
+// Weights are in panels of kPanel columns, [k][kPanel] each; missing columns are zeros. A sum runs over k in ascending
+// order in one accumulator, so that an element depends neither on the number of rows nor on its position.
 #pragma once
 #include <cstdint>
 
@@ -15,19 +15,19 @@ inline constexpr int64_t kUnits = 16;              // of a tile of gates: their 
 inline constexpr int64_t kTileWidth = 4 * kUnits;  // candidate, input, forget, output of kUnits units
 inline constexpr int64_t kTileRows = 24;
 
-// out[m, kPanel] = a[m, k] panel; rows of a and out begin lda and ld_out elements after each other.
+// out[m, kPanel] = a[m, k] panel; rows of a and out are lda and ld_out elements apart.
 void product(const float* a, int64_t lda, int64_t m, int64_t k, const float* panel, float* out, int64_t ld_out);
 
-// What is done to each unit of an LSTM: activations, weights of the cell in the gates (null without them), clipping.
+// Parameters of each unit of an LSTM: activations, weights of the cell in the gates (null: none), clipping.
 struct CellRule {
   Act gate, cell, candidate;
   const float *peep_input, *peep_forget, *peep_output;
   float clip;  // 0: none
 };
-// Where n <= kUnits units of one row lie: candidate, input, forget, output of the gates, and the rest.
+// Addresses of n <= kUnits units of one row: candidate, input, forget, output of the gates, and the rest.
 struct CellForward {
-  const float* tile;    // [kTileWidth], products of the state before; null: none
-  float* gates[4];      // the rest of the sums; become candidate and gates
+  const float* tile;    // [kTileWidth], products of the previous state; null: none
+  float* gates[4];      // the rest of the sums; replaced by candidate and gates
   const float* before;  // the cell; null: zeros
   float *cell, *hidden;
 };
@@ -36,11 +36,11 @@ void cell_forward(const CellRule& rule, int64_t unit, int64_t n, const CellForwa
 struct CellBackward {
   const float *gates[4], *cell, *before;  // before: null for zeros
   const float* tile;                      // to be added to dhidden; null: none
-  const float *dhidden, *dcell;           // dcell: what the step after has added to it
+  const float *dhidden, *dcell;           // dcell: includes the contribution of the next step
   float* dgates[4];
   float* dbefore;  // added to
 };
-// Of n units from `unit` on, any number of them.
+// For n units from `unit` on, any number of them.
 void cell_backward(const CellRule& rule, int64_t unit, int64_t n, const CellBackward& row);
 
 }  // namespace anabranch::sequence::loops

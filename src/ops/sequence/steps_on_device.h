@@ -1,4 +1,4 @@
-// The kernels for devices of lstm_steps, gru_steps and simple_steps, and of their gradients.
+// The device kernels of lstm_steps, gru_steps and simple_steps, and of their gradients.
 #pragma once
 #include <vector>
 
@@ -6,7 +6,7 @@
 
 namespace anabranch::sequence {
 
-// order: places of candidate, input, forget and output gate.
+// order: positions of candidate, input, forget and output gate.
 Kernel queued_lstm_steps(const KernelArgs& op, const std::vector<int32_t>& order);
 Kernel queued_lstm_steps_grad(const KernelArgs& op, const std::vector<int32_t>& order);
 Kernel queued_gru_steps(const KernelArgs& op);

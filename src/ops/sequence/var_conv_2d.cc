@@ -1,4 +1,4 @@
-// Convolution of images of different sizes: as many windows as a stride gives, around their middle.
+// Convolution of images of different sizes, with windows centred at multiples of the stride.
 #include <algorithm>
 
 #include "ops/declare/attr_checks.h"
@@ -46,7 +46,7 @@ void infer(InferContext& c) {
   set_lod(c, "Col", one_level(std::move(columns)));
 }
 
-// fn(place in the image, place among the columns) for all places of all windows that lie inside of the image.
+// Calls fn(index in the image, index among the columns) for all elements of all windows that are inside the image.
 template <class Fn> void each_tap(const Filter& f, const ImageSize& size, const Fn& fn) {
   const ImageSize windows = f.windows(size);
   const int64_t count = windows.height * windows.width;
@@ -61,7 +61,7 @@ template <class Fn> void each_tap(const Filter& f, const ImageSize& size, const 
   }
 }
 
-// Where the images and their windows begin.
+// The offsets of the images and their windows.
 struct Places {
   Offsets x, out, columns;
   std::vector<ImageSize> sizes;
@@ -167,12 +167,12 @@ void attrs(OpDef& def) {
 }
 
 AB_OP(var_conv_2d)
-    .doc("Convolution of each image; window (y, x) has its middle at (y StrideH, x StrideW), zeros count outside.")
-    .in("X", "[numbers, 1] float, a sequence for each image: channels by rows by columns")
-    .in("ROW", "[rows, ...], sequences as long as the images are high")
-    .in("COLUMN", "[columns, ...], sequences as long as the images are wide")
+    .doc("Out = the convolution of each image; window (y, x) is centred at (y StrideH, x StrideW), with zero padding.")
+    .in("X", "[numbers, 1] float, one sequence per image: channels by rows by columns")
+    .in("ROW", "[rows, ...], sequence lengths are the heights of images")
+    .in("COLUMN", "[columns, ...], sequence lengths are the widths of images")
     .in("W", "[OutputChannel, InputChannel * KernelH * KernelW]")
-    .out("Out", "[numbers, 1], a sequence for each image: OutputChannel by rows by columns")
+    .out("Out", "[numbers, 1], one sequence per image: OutputChannel by rows by columns")
     .out("Col", "[numbers, 1], the windows of each image as columns")
     .with(attrs)
     .dtype_of_input("X")
@@ -183,7 +183,7 @@ AB_OP(var_conv_2d)
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
 
 AB_GRAD(var_conv_2d)
-    .doc("Gradients of var_conv_2d by X and W.")
+    .doc("Gradients of var_conv_2d with respect to X and W.")
     .dtype_of_input("X")
     .grad_lod("X@GRAD", "X")
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op); });

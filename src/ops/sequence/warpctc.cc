@@ -1,4 +1,5 @@
-// Connectionist temporal classification: the negative log-likelihood of labels whose places among the rows are unknown.
+// Connectionist temporal classification: the negative log-likelihood of labels whose alignment with the rows is
+// unknown.
 #include <algorithm>
 #include <cmath>
 
@@ -11,7 +12,7 @@ namespace {
 
 constexpr int64_t kGrain = 4096;
 
-// Row t of sequence s: behind its first row, or in a batch [rows, batch, classes] among those of the others.
+// Row t of sequence s: after its first row, or in a batch [rows, batch, classes] interleaved with the others.
 struct Frames {
   Spans spans;
   bool dense;
@@ -26,8 +27,7 @@ void check_labels(const InferContext& c, int64_t batch) {
   check_tensor(c, "Label");
   check_ids_dtype(c, "Label");
   check_rank(c, "Label", 2, 2);
-  AB_CHECK(c.has_in("LabelLength") == dense(c), InvalidArgument,
-           "LogitsLength and LabelLength must be given both, or none of them");
+  AB_CHECK(c.has_in("LabelLength") == dense(c), InvalidArgument, "LogitsLength and LabelLength must be given together");
   if (dense(c)) {
     check_lengths(c, "LabelLength", batch);
     check_shape(c, "Label", Shape{batch, kUnknown});
@@ -64,8 +64,8 @@ void infer(InferContext& c) {
            "blank must be a class of Logits {}, got {}", x.str(), blank);
   if (c.runtime() && !dense(c)) {
     const int64_t labelled = count(single_level(c, "Label")[0]);
-    AB_CHECK(labelled == batch, InvalidArgument, "Logits and Label must have equally many sequences, got {} and {}",
-             batch, labelled);
+    AB_CHECK(labelled == batch, InvalidArgument,
+             "Logits and Label must have the same number of sequences, got {} and {}", batch, labelled);
   }
   c.set_out("WarpCTCGrad", Shape{rows, batch, classes}, c.in("Logits").dtype);
   c.set_out("Loss", Shape{batch, 1}, c.in("Logits").dtype);
@@ -83,7 +83,7 @@ Frames frames_of(const KernelContext& c, In logits, In length, Tensor* scratch) 
 struct Scratch {
   Tensor lengths, label_lengths, labels;
   std::vector<double> log_sums, lattice;
-  std::vector<int64_t> rows_at, lattice_at;  // where each sequence begins in them
+  std::vector<int64_t> rows_at, lattice_at;  // where each sequence starts in them
 };
 
 template <class T> struct Ctc {
@@ -120,7 +120,7 @@ template <class T> struct Ctc {
   }
 };
 
-// Memory of each sequence: a number for each of its rows, and its lattice.
+// Memory of each sequence: one number per row, and its lattice.
 void plan(const Spans& frames, const Spans& labels, Scratch* scratch) {
   scratch->rows_at.assign(1, 0);
   scratch->lattice_at.assign(1, 0);
@@ -201,18 +201,17 @@ template <class T> Kernel gradient(const KernelArgs& op) {
 
 AB_OP(warpctc)
     .doc(
-        "Loss = -log of the sum over all paths of rows that give Label when repeats and then blanks are dropped, of "
-        "the "
-        "product of softmax(Logits) along the path; 0 where a sequence is too short for its labels.")
+        "Loss = -log of the sum, over all paths of rows that give Label after dropping repeats and then blanks, of the "
+        "product of softmax(Logits) along the path; 0 if a sequence is too short for its labels.")
     .source("Graves et al., Connectionist temporal classification, ICML 2006")
-    .in("Logits", "[rows, classes] float with sequences, or [rows, batch, classes] with LogitsLength")
-    .in("Label", "[labels, 1] int32 or int64 with sequences, or [batch, labels] with LabelLength; not blank")
+    .in("Logits", "[rows, classes] float with LoD, or [rows, batch, classes] with LogitsLength")
+    .in("Label", "[labels, 1] int32 or int64 with LoD, or [batch, labels] with LabelLength; not blank")
     .in_optional("LogitsLength", "[batch] or [batch, 1] int32 or int64, rows of each sequence")
-    .in_optional("LabelLength", "[batch] or [batch, 1] int32 or int64, labels of each sequence")
-    .out_intermediate("WarpCTCGrad", "[longest, batch, classes], the slope of Loss by Logits")
+    .in_optional("LabelLength", "[batch] or [batch, 1] int32 or int64, number of labels of each sequence")
+    .out_intermediate("WarpCTCGrad", "[longest, batch, classes], the derivative of Loss with respect to Logits")
     .out("Loss", "[batch, 1]")
-    .attr<int32_t>("blank", 0, "the class of no label, in [0, classes)")
-    .attr<bool>("norm_by_times", false, "divide the gradient by the number of rows")
+    .attr<int32_t>("blank", 0, "class of the blank, in [0, classes)")
+    .attr<bool>("norm_by_times", false, "divides the gradient by the number of rows")
     .dtype_of_input("Logits")
     .infer(infer)
     .grad_reads({"Logits", "LogitsLength"}, {"WarpCTCGrad"})
@@ -221,7 +220,7 @@ AB_OP(warpctc)
     .cpu<float, double>([](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op); });
 
 AB_GRAD(warpctc)
-    .doc("Logits@GRAD = WarpCTCGrad Loss@GRAD, with norm_by_times over the number of rows.")
+    .doc("Logits@GRAD = WarpCTCGrad Loss@GRAD, with norm_by_times divided by the number of rows.")
     .dtype_of_input("Logits")
     .infer([](InferContext& c) {
       const auto [rows, batch] = check_logits(c);

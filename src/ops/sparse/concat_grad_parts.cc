@@ -1,4 +1,4 @@
-// The parts of a concat's gradient that are still wanted after the pass fuse_embeddings has taken over the others.
+// The slices of a concat's gradient that are still needed after the pass fuse_embeddings has fused the others.
 #include <cstring>
 
 #include "ops/declare/declare.h"
@@ -13,7 +13,7 @@ void infer(InferContext& c) {
   const auto& column = c.attr<std::vector<int32_t>>("column");
   const int n = c.n_in("X");
   AB_CHECK(n > 0 && c.n_out("X@GRAD") == n && column.size() == static_cast<size_t>(n), InvalidArgument,
-           "X, X@GRAD and column must have equally many entries, got {}, {} and {}", n, c.n_out("X@GRAD"),
+           "X, X@GRAD and column must have the same number of entries, got {}, {} and {}", n, c.n_out("X@GRAD"),
            column.size());
   check_tensor(c, "Out@GRAD");
   const Meta& dout = c.in("Out@GRAD");
@@ -22,7 +22,7 @@ void infer(InferContext& c) {
     AB_CHECK(x.shape.rank() == 2 && dout.shape.rank() == 2 && column[i] >= 0, ShapeMismatch,
              "X[{}] is {}, Out@GRAD is {}, column {}", i, x.shape.str(), dout.shape.str(), column[i]);
     AB_CHECK(!c.runtime() || (x.shape[0] == dout.shape[0] && column[i] + x.shape[1] <= dout.shape[1]), ShapeMismatch,
-             "X[{}] is {} at column {} of Out@GRAD, which is {}", i, x.shape.str(), column[i], dout.shape.str());
+             "X[{}] must be within Out@GRAD, got {} at column {} of {}", i, x.shape.str(), column[i], dout.shape.str());
     c.set_out("X@GRAD", x.shape, dout.dtype, i);
     c.out("X@GRAD", i).lod = x.lod;
     c.out("X@GRAD", i).lod_level = x.lod_level;
@@ -30,8 +30,8 @@ void infer(InferContext& c) {
 }
 
 Kernel queued_parts(const KernelArgs& op) {
-  AB_CHECK(op.dtype() == DType::kFloat32 || op.dtype() == DType::kFloat64, Unsupported, "parts of {}",
-           dtype_name(op.dtype()));
+  AB_CHECK(op.dtype() == DType::kFloat32 || op.dtype() == DType::kFloat64, Unsupported,
+           "dtype must be float32 or float64, got {}", dtype_name(op.dtype()));
   return [dout = op.in("Out@GRAD"), dxs = op.out("X@GRAD"), column = op.attr<std::vector<int32_t>>("column"),
           copy = device::OnDevice(op.dtype())](KernelContext& c) {
     for (int i = 0; i < dxs.count; ++i) {
@@ -46,13 +46,13 @@ Kernel queued_parts(const KernelArgs& op) {
 }
 
 AB_OP(concat_grad_parts)
-    .doc("X@GRAD[i] = columns of Out@GRAD from column[i] on, as many as X[i] has. Put in by the engine.")
-    .in_list("X", "[rows, columns], for their shapes")
+    .doc("X@GRAD[i] = the columns of Out@GRAD from column[i] on, in the width of X[i]. Inserted by the engine.")
+    .in_list("X", "[rows, columns]; only their shapes are read")
     .in("Out@GRAD", "[rows, columns]")
-    .out_list("X@GRAD", "as X")
-    .attr<std::vector<int32_t>>("column", {}, "of each X: where its part begins")
+    .out_list("X@GRAD", "like X")
+    .attr<std::vector<int32_t>>("column", {}, "of each X: first column of its slice")
     .infer(infer)
-    .no_grad("it is put in after gradients were made")
+    .no_grad("it is inserted after the gradients")
     .dtype_of_input("Out@GRAD")
     .device_any(queued_parts)
     .cpu_any([](const KernelArgs& op) -> Kernel {

@@ -1,4 +1,4 @@
-// The two first columns of a click-through feature are counts: how often it was shown, and clicked.
+// The first two columns of a click-through feature are counts: shows and clicks.
 #include <algorithm>
 #include <cmath>
 
@@ -20,7 +20,7 @@ Shape y_shape(const InferContext& c) {
   return out;
 }
 
-// With one level of sequences, row r of X belongs to the row of CVM of its sequence.
+// With one LoD level, row r of X belongs to the row of CVM of its sequence.
 template <class Fn> void each_row(const Tensor& x, Fn&& fn) {
   if (x.lod().empty()) {
     for (int64_t r = 0; r < x.rows(); ++r) fn(r, r);
@@ -32,8 +32,8 @@ template <class Fn> void each_row(const Tensor& x, Fn&& fn) {
   }
 }
 
-// Rows [begin, end) with the logarithms of their counts: some rows are copied at once, and changed while the cache has
-// them, because rows that begin anywhere cost a copy of their own nearly twice as much.
+// Rows [begin, end) with the logarithms of their counts: copies several rows at once and changes them while they are in
+// the cache, because separate copies of unaligned rows cost nearly twice as much.
 template <class T> void rows_with_counts(const T* from, T* to, int64_t begin, int64_t end, int64_t width) {
   const int64_t step = std::max<int64_t>(1, kCheapGrain / 4 / width);
   for (int64_t first = begin; first < end; first += step) {
@@ -61,12 +61,12 @@ void check_counts(const InferContext& c) {
 
 AB_OP(cvm)
     .doc(
-        "With use_cvm the two first columns, show and click, become ln(show + 1) and ln(click + 1) - ln(show + 1); "
-        "without it they are left off.")
+        "With use_cvm the first two columns of Y, show and click, become ln(show + 1) and ln(click + 1) - ln(show + "
+        "1); without it they are dropped.")
     .in("X", "[rows, D] float, D at least 2")
-    .in("CVM", "[samples, 2]: show and click of each sample, the gradient of the two columns")
+    .in("CVM", "[samples, 2]: show and click of each sample, used as the gradient of the two columns")
     .out("Y", "[rows, D], or [rows, D - 2] without use_cvm")
-    .attr<bool>("use_cvm", true, "keep the two columns")
+    .attr<bool>("use_cvm", true, "keeps the two columns")
     .infer([](InferContext& c) {
       const Shape y = y_shape(c);
       check_rank(c, "CVM", 2, 2);
@@ -92,7 +92,7 @@ AB_OP(cvm)
     });
 
 AB_GRAD(cvm)
-    .doc("X@GRAD = Y@GRAD, with the counts of CVM in the two first columns: they are carried to the table of counts.")
+    .doc("X@GRAD = Y@GRAD, with the counts of CVM in the first two columns, which update the table of counts.")
     .grad_lod("X@GRAD", "X")
     .infer([](InferContext& c) {
       infer_gradient(c);

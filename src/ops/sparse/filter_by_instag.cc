@@ -1,4 +1,4 @@
-// Samples that carry one of the wanted tags.
+// Selects samples that have one of the requested tags.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -11,7 +11,7 @@ namespace {
 
 // Rows [first, end) of Ins belong to sample i.
 struct Samples {
-  const std::vector<int64_t>* offsets;  // null: one row each
+  const std::vector<int64_t>* offsets;  // null: one row per sample
   int64_t rows;
   int64_t count() const { return offsets ? static_cast<int64_t>(offsets->size()) - 1 : rows; }
   int64_t first(int64_t i) const { return offsets ? (*offsets)[static_cast<size_t>(i)] : i; }
@@ -20,11 +20,11 @@ struct Samples {
 Samples samples_of(bool grouped, int64_t rows, const LoD& lod) {
   if (!grouped) return {nullptr, rows};
   AB_CHECK(!lod.empty() && lod.back().back() == rows, InvalidArgument,
-           "with is_lod Ins must have sequences that end at its {} rows", rows);
+           "Ins must have LoD that ends at its {} rows if is_lod is set", rows);
   return {&lod.back(), rows};
 }
 
-// The samples that stay, and the rows that they have together.
+// The selected samples and their total number of rows.
 struct Kept {
   std::vector<int64_t> samples;
   int64_t rows = 0;
@@ -66,7 +66,7 @@ void infer_filter(InferContext& c) {
     const Kept kept(all, *c.in("Ins_tag").value, c.in("Ins_tag").lod ? *c.in("Ins_tag").lod : none,
                     *c.in("Filter_tag").value);
     for (int64_t i : kept.samples) made.push_back(made.back() + all.first(i + 1) - all.first(i));
-    if (kept.samples.empty()) made.push_back(1);  // a row that stands for the lack of one
+    if (kept.samples.empty()) made.push_back(1);  // a placeholder row if no sample is selected
     rows = made.back();
     samples = static_cast<int64_t>(made.size()) - 1;
     for (int64_t i = 1; i <= samples; ++i) ones.push_back(i);
@@ -107,15 +107,15 @@ template <class T> Kernel forward(const KernelArgs& op) {
 }
 
 AB_OP(filter_by_instag)
-    .doc("The samples of Ins of which a tag is among Filter_tag, each a sequence of Out.")
+    .doc("Out = the samples of Ins with a tag in Filter_tag, one sequence each.")
     .in("Ins", "[rows, ...] numbers")
     .in("Ins_tag", "[tags, 1] int64 with a sequence for each sample")
-    .in("Filter_tag", "[wanted tags] int64")
-    .out("Out", "[rows of the samples that stay, ...], or one row when none does")
-    .out("LossWeight", "[samples that stay, 1] float32: 1; one 0 when none does")
-    .out("IndexMap", "[samples that stay, 3] int64: first row in Out, first row in Ins, rows; 0, 1, 1 when none does")
-    .attr<bool>("is_lod", true, "a sample is a sequence of Ins; else it is a row")
-    .attr<int64_t>("out_val_if_empty", 0, "fills the only row of Out when no sample stays")
+    .in("Filter_tag", "[tags] int64: the requested tags")
+    .out("Out", "[rows of the selected samples, ...], or one row if there are none")
+    .out("LossWeight", "[selected samples, 1] float32: 1; a single 0 if there are none")
+    .out("IndexMap", "[selected samples, 3] int64: first row in Out, first row in Ins, rows; 0, 1, 1 if there are none")
+    .attr<bool>("is_lod", true, "a sample is a sequence of Ins; false: a row")
+    .attr<int64_t>("out_val_if_empty", 0, "value of the single row of Out if no sample is selected")
     .effects(kDynamic)
     .infer(infer_filter)
     .grad_reads({"Ins"}, {"LossWeight", "IndexMap"})
@@ -126,7 +126,7 @@ AB_OP(filter_by_instag)
     });
 
 AB_GRAD(filter_by_instag)
-    .doc("Out@GRAD at the rows that stayed, zeros elsewhere.")
+    .doc("Ins@GRAD = Out@GRAD at the selected rows, zeros elsewhere.")
     .dtype_of_input("Ins")
     .infer([](InferContext& c) {
       check_rank(c, "Ins", 1, kMaxRank);
@@ -149,7 +149,7 @@ AB_GRAD(filter_by_instag)
         T* to = c[dx].template mutable_data<T>();
         std::fill(to, to + c[dx].numel(), T{0});
         const int64_t* m = c[map].template data<int64_t>();
-        if (c[weight].numel() == 1 && *c[weight].template data<float>() == 0) return;  // no sample stayed
+        if (c[weight].numel() == 1 && *c[weight].template data<float>() == 0) return;  // no sample was selected
         for (int64_t i = 0; i < c[map].rows(); ++i, m += 3) {
           AB_CHECK(m[2] >= 0 && m[0] >= 0 && m[1] >= 0 && m[2] <= c[dout].rows() && m[0] <= c[dout].rows() - m[2] &&
                        m[2] <= c[dx].rows() && m[1] <= c[dx].rows() - m[2],

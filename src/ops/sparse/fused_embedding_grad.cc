@@ -1,5 +1,5 @@
-// Gradients of a table of many look-ups in one op, and the update of the table straight from them. Made by the pass
-// fuse_embeddings; the bits are those of the ops that they stand for.
+// Gradients of a table with many lookups in one op, and the update of the table directly from them. Made by the pass
+// fuse_embeddings; bit-identical to the ops that they replace.
 #include <algorithm>
 #include <memory>
 
@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t kGrainElems = 16384;
 
-// ---- sparse rows: one for each id of each look-up, in that order
+// ---- sparse rows: one per id of each lookup, in that order
 
 template <class T> void copy_rows(KernelContext& c, const GradSources<T>& from, int64_t width, SelectedRows* out) {
   const int64_t n = from.count();
@@ -33,11 +33,11 @@ template <class T> void copy_rows(KernelContext& c, const GradSources<T>& from, 
 
 AB_OP(fused_embedding_grad)
     .doc(
-        "Sparse gradient of a table of several look-ups, pooled or not, from the gradients of what they were put "
-        "into.")
-    .in("W", "[height, width] float, for its shape")
+        "W@GRAD = the sparse gradient of a table with several lookups, pooled or not, from the gradients of the "
+        "tensors that contain their results.")
+    .in("W", "[height, width] float; only its shape is read")
     .with(declare_sources)
-    .out("W@GRAD", "the rows of all look-ups, one after the other")
+    .out("W@GRAD", "the rows of all lookups, one after another")
     .traits(kLooksUp)
     .infer([](InferContext& c) {
       check_rank(c, "W", 2, 2);
@@ -45,7 +45,7 @@ AB_OP(fused_embedding_grad)
       c.same_shape("W@GRAD", "W");
       c.out("W@GRAD").kind = VarKind::kSelectedRows;
     })
-    .no_grad("it is put in after gradients were made")
+    .no_grad("it is inserted after the gradients")
     .dtype_of_input("W")
     .with(rows_on_devices)
     .device<float, double>([](auto tag, const KernelArgs& op) {
@@ -84,13 +84,13 @@ void infer_update(InferContext& c) {
   infer_sources(c, "Param");
   AB_CHECK(c.n_in("State") == states && c.n_out("StateOut") == states && c.n_in("Power") == powers &&
                c.n_out("PowerOut") == powers,
-           InvalidArgument, "{} must get {} State and {} Power", c.attr<std::string>("rule"), states, powers);
+           InvalidArgument, "rule {} must have {} State and {} Power", c.attr<std::string>("rule"), states, powers);
   c.same_as("ParamOut", "Param");
   for (int i = 0; i < states; ++i) {
     const Meta &s = c.in("State", i), &p = c.in("Param");
     AB_CHECK(s.kind == VarKind::kLoDTensor && compatible(s.shape, p.shape) && s.dtype == p.dtype, ShapeMismatch,
-             "State[{}] must be {} of {} as Param, got {} of {}", i, p.shape.str(), dtype_name(p.dtype), s.shape.str(),
-             dtype_name(s.dtype));
+             "State[{}] must be {} of {}, like Param, got {} of {}", i, p.shape.str(), dtype_name(p.dtype),
+             s.shape.str(), dtype_name(s.dtype));
     AB_CHECK(c.op().output("StateOut")[static_cast<size_t>(i)] != ir::kEmptyVar, InvalidArgument,
              "StateOut[{}] must be given", i);
     c.set_out("StateOut", s.shape, s.dtype, i);
@@ -150,7 +150,7 @@ template <class T> class Update {
     return optim::updated<T>(c, In{state_.first + i, 1}, Out{state_out_.first + i, 1});
   }
 
-  // The powers move on before a sparse step, as in the op adam.
+  // The powers advance before a sparse step, as in the op adam.
   void set_rate(KernelContext& c, RowUpdate<T>* u) const {
     u->rate = optim::scalar<T>(c[rate_]);
     if (made_.rule != Rule::kAdam) return;
@@ -182,18 +182,18 @@ template <class T> class Update {
 
 AB_OP(fused_embedding_update)
     .doc(
-        "Updates the rows of a table that look-ups have named, by sgd, adagrad or adam (lazy), from the gradients of "
-        "what the look-ups were put into; the gradients of a row are added up in order.")
+        "Updates the looked-up rows of a table by sgd, adagrad or adam (lazy), from the gradients of the tensors that "
+        "contain the results of the lookups; the gradients of a row are summed in order.")
     .in("Param", "[height, width] float: the table")
     .in("LearningRate", "[1] float")
-    .in_optional_list("State", "as Param: the moments of the rule")
+    .in_optional_list("State", "like Param: the moments of the rule")
     .in_optional_list("Power", "[1] each: the powers of beta1 and beta2 (adam)")
     .in_optional("Beta1Tensor", "[1], instead of the attribute beta1")
     .in_optional("Beta2Tensor", "[1], instead of the attribute beta2")
     .with(declare_sources)
     .out("ParamOut", "Param, updated in place")
     .out_list("StateOut", "State, updated in place")
-    .out_list("PowerOut", "Power, moved on")
+    .out_list("PowerOut", "Power, advanced")
     .attr<std::string>("rule", "sgd", "sgd, adagrad or adam", [](const std::string& v) { rule_of(v); })
     .attr<float>("beta1", 0.9f, "decay of the first moment (adam)")
     .attr<float>("beta2", 0.999f, "decay of the second moment (adam)")

@@ -1,4 +1,4 @@
-// Look-up and sum over each sequence in one op.
+// Lookup and sum over each sequence in one op.
 #include <algorithm>
 #include <memory>
 
@@ -23,7 +23,7 @@ int64_t check_look_up(const InferContext& c) {
   return c.runtime() ? sequence::count(sequence::lod_of(c, "Ids").back()) : kUnknown;
 }
 
-// fn(sequence, id) for the ids that count.
+// Calls fn(sequence, id) for the ids except padding.
 template <class Fn> void each_id(const Tensor& ids, const int64_t* id, int64_t padding, Fn&& fn) {
   const auto& o = ids.lod().back();
   for (size_t s = 1; s < o.size(); ++s) {
@@ -81,16 +81,16 @@ template <class T> Kernel backward(const KernelArgs& op) {
 }
 
 AB_OP(fused_embedding_seq_pool)
-    .doc("Row s of Out is the sum of the rows of W that the ids of sequence s name; zeros for an empty sequence.")
+    .doc("Out[s] = the sum of the rows of W for the ids of sequence s; zeros for an empty sequence.")
     .in("W", "[height, width] float")
-    .in("Ids", "[rows, 1] int32 or int64 in [0, height) with sequences")
+    .in("Ids", "[rows, 1] int32 or int64 in [0, height) with LoD")
     .out("Out", "[sequences, width]")
     .attr<std::string>("combiner", "sum", "sum",
                        [](const std::string& v) {
                          AB_CHECK(v == "sum", Unsupported, "combiner must be sum, got {}", v);
                        })
-    .attr<int64_t>("padding_idx", -1, "id that adds nothing and gets no gradient; -1: none")
-    .attr<bool>("is_sparse", false, "the gradient of W holds the touched rows only")
+    .attr<int64_t>("padding_idx", -1, "id that is skipped and gets no gradient; -1: none")
+    .attr<bool>("is_sparse", false, "the gradient of W holds only the touched rows")
     .ignores("grad_inplace", false)
     .traits(kLooksUp)
     .infer([](InferContext& c) {
@@ -106,7 +106,7 @@ AB_OP(fused_embedding_seq_pool)
     });
 
 AB_GRAD(fused_embedding_seq_pool)
-    .doc("W@GRAD: sums of Out@GRAD over the ids of each row, dense or as SELECTED_ROWS.")
+    .doc("W@GRAD = the sums of Out@GRAD over the ids of each row, dense or as SELECTED_ROWS.")
     .infer([](InferContext& c) {
       infer_gradient(c);
       if (c.attr<bool>("is_sparse")) c.out("W@GRAD").kind = VarKind::kSelectedRows;

@@ -21,11 +21,11 @@ int64_t rows_of(int64_t ids, int64_t per_row, Pool pool, const LoD* lod) {
 
 void check_list(const InferContext& c, const char* attr, size_t have) {
   AB_CHECK(have == static_cast<size_t>(c.n_in("Ids")), InvalidArgument,
-           "{} must have an entry for each of {} Ids, got {}", attr, c.n_in("Ids"), have);
+           "{} must have one entry for each of the {} Ids, got {}", attr, c.n_in("Ids"), have);
 }
 
-// What the single ops would take: a pooled gradient, or the columns of a wider one, has its very shape; one that a
-// look-up alone reads has as many elements.
+// The separate ops would accept: for a pooled gradient, or columns of a wider one, its exact shape; for one that only a
+// lookup reads, its number of elements.
 void check_whole_grad(const Shape& grad, int i, const Shape& whole, bool exact) {
   const bool fits = exact ? grad == whole : grad.numel() == whole.numel();
   AB_CHECK(fits, ShapeMismatch, "Grad[{}] must be {}, got {}", i, whole.str(), grad.str());
@@ -34,19 +34,19 @@ void check_whole_grad(const Shape& grad, int i, const Shape& whole, bool exact) 
 }  // namespace
 
 void declare_sources(OpDef& def) {
-  def.in_list("Ids", "int32 or int64 each: of one look-up; with sequences where they are pooled")
+  def.in_list("Ids", "int32 or int64: the ids of each lookup; with LoD if they are pooled")
       .in_list("Grad", "for each Ids the tensor that holds the gradients of its rows")
-      .attr<std::vector<int64_t>>("padding_idx", {}, "of each look-up: the id without gradient; -1: none")
-      .attr<std::vector<int32_t>>("column", {}, "of each look-up: where its gradients begin in a row of Grad")
+      .attr<std::vector<int64_t>>("padding_idx", {}, "of each lookup: id without gradient; -1: none")
+      .attr<std::vector<int32_t>>("column", {}, "of each lookup: first column of its gradients in a row of Grad")
       .attr<std::vector<int32_t>>("columns", {},
-                                  "of each look-up: those of Grad; 0: no others; an empty list: not compared")
-      .attr<std::vector<int32_t>>("per_row", {}, "of each look-up: ids that stand side by side in a row of Grad")
-      .attr<std::vector<int32_t>>("pool", {}, "of each look-up: 0 none, or pooled by 1 sum, 2 average, 3 square root");
+                                  "of each lookup: number of columns of Grad; 0: no others; empty: not compared")
+      .attr<std::vector<int32_t>>("per_row", {}, "of each lookup: number of ids per row of Grad")
+      .attr<std::vector<int32_t>>("pool", {}, "of each lookup: 0 none, or pooled by 1 sum, 2 average, 3 square root");
 }
 
 void infer_sources(const InferContext& c, const char* table) {
   const int n = c.n_in("Ids");
-  AB_CHECK(n > 0 && c.n_in("Grad") == n, InvalidArgument, "Grad must have an entry for each of {} Ids, got {}", n,
+  AB_CHECK(n > 0 && c.n_in("Grad") == n, InvalidArgument, "Grad must have one entry for each of the {} Ids, got {}", n,
            c.n_in("Grad"));
   check_list(c, "padding_idx", c.attr<std::vector<int64_t>>("padding_idx").size());
   const auto& column = c.attr<std::vector<int32_t>>("column");
@@ -64,19 +64,21 @@ void infer_sources(const InferContext& c, const char* table) {
     AB_CHECK(ids.dtype == DType::kInt64 || ids.dtype == DType::kInt32, InvalidArgument,
              "Ids[{}] must hold int32 or int64, got {}", i, dtype_name(ids.dtype));
     AB_CHECK(grad.kind == VarKind::kLoDTensor && grad.dtype == c.in(table).dtype, InvalidArgument,
-             "Grad[{}] is a {} of {}, {} is of {}", i, var_kind_name(grad.kind), dtype_name(grad.dtype), table,
-             dtype_name(c.in(table).dtype));
+             "Grad[{}] must be a tensor of the table's dtype, got a {} of {} for {} of {}", i, var_kind_name(grad.kind),
+             dtype_name(grad.dtype), table, dtype_name(c.in(table).dtype));
     AB_CHECK(column[i] >= 0 && per_row[i] >= 1 && pool[i] >= 0 && pool[i] <= 3 && (pool[i] == 0 || per_row[i] == 1),
-             InvalidArgument, "look-up {} has column {}, per_row {}, pool {}", i, column[i], per_row[i], pool[i]);
+             InvalidArgument, "lookup {} must have a valid column, per_row and pool, got {}, {} and {}", i, column[i],
+             per_row[i], pool[i]);
     if (!c.runtime()) continue;
     const int64_t numel = ids.shape.numel();
     const int64_t rows = rows_of(numel, per_row[i], static_cast<Pool>(pool[i]), ids.lod.get());
     const bool ends = pool[i] == 0 ? rows * per_row[i] == numel : rows >= 0 && ids.lod->back().back() == numel;
-    AB_CHECK(ends, ShapeMismatch, "Ids[{}] is {} with {} ids a row, pool {}", i, ids.shape.str(), per_row[i], pool[i]);
+    AB_CHECK(ends, ShapeMismatch, "Ids[{}] must match per_row and pool, got {} with {} ids per row and pool {}", i,
+             ids.shape.str(), per_row[i], pool[i]);
     const int64_t stride = rows ? grad.shape.numel() / rows : 0;
     AB_CHECK(stride * rows == grad.shape.numel() && (rows == 0 || column[i] + per_row[i] * width <= stride),
-             ShapeMismatch, "Ids[{}] is {}, the table is {} wide, but Grad[{}] is {}", i, ids.shape.str(), width, i,
-             grad.shape.str());
+             ShapeMismatch, "Grad must match Ids and the table, got Ids[{}] {}, table width {}, and Grad[{}] {}", i,
+             ids.shape.str(), width, i, grad.shape.str());
     if (columns.empty()) continue;
     const bool exact = columns[i] != 0 || pool[i] != 0;
     check_whole_grad(grad.shape, i, Shape{rows, columns[i] ? columns[i] : per_row[i] * width}, exact);

@@ -1,5 +1,5 @@
-// Where the gradients of a table's rows lie: what the fused gradient ops have in common. A source is one look-up: its
-// ids, and a gradient tensor in whose rows, from some column on, the gradients of the ids stand.
+// The gradients of a table's rows, shared by the fused gradient ops. A source is one lookup: its ids, and a gradient
+// tensor whose rows hold the gradients of the ids from some column on.
 #pragma once
 #include <memory>
 #include <string>
@@ -11,9 +11,9 @@
 
 namespace anabranch::sparse {
 
-// Slots Ids and Grad, and the attributes that go with them.
+// Slots Ids and Grad, and their attributes.
 void declare_sources(OpDef& def);
-// Shapes of all sources against the width of the table (input `table`).
+// Checks the shapes of all sources against the width of the table (input `table`).
 void infer_sources(const InferContext& c, const char* table);
 
 template <class T> class GradSources {

@@ -1,5 +1,5 @@
-// Equal ids brought together on devices: "group_rows/<id>". Sorted by id, equal ids in the order in which they stand:
-// sums over them have one order.
+// Groups equal ids on devices: "group_rows/<id>". Sorts by id; equal ids keep their order, so sums over them are
+// deterministic.
 #include "ops/device/args_index.h"
 #include "ops/device/sorting.h"
 
@@ -11,7 +11,7 @@ inline int bits_of(int64_t height) {
   return bits;
 }
 
-// The workspace: keys, sorted keys, flags, running sums, places, then what sorting takes.
+// The workspace: keys, sorted keys, flags, running sums, positions, then scratch of sorting.
 struct GroupSpace {
   uint64_t *keys, *sorted;
   int64_t *flags, *sums;
@@ -34,7 +34,7 @@ struct GroupSpace {
         room(scratch_room(n, height)) {}
 };
 
-// Pads, and ids that are not allowed, become the height: they stand behind all others.
+// Padding and invalid ids become the height: they sort after all others.
 template <class Id> struct MakeKeys {
   const Id* ids;
   GroupSpace space;
@@ -69,7 +69,7 @@ struct WriteGroups {  // for i of [0, n]
       rows[space.sums[i] - 1] = static_cast<int64_t>(space.sorted[i]);
       starts[space.sums[i] - 1] = i;
     }
-    // The first place behind all that count.
+    // The first position after all valid ones.
     if (counts || (i > 0 && space.sorted[i - 1] >= height)) return;
     const int64_t groups = i ? space.sums[i - 1] : 0;
     starts[groups] = i;

@@ -1,5 +1,5 @@
-// Growable tables in a program: the op that makes one, the look-up and its gradient. The variable of a table is
-// declared as SELECTED_ROWS of unknown height and holds a sparse::GrowableTable.
+// Growable embedding tables in a program: the op that creates one, the lookup and its gradient. The variable of a table
+// is declared as SELECTED_ROWS of unknown height and holds a sparse::GrowableTable.
 #include <algorithm>
 #include <memory>
 
@@ -40,22 +40,24 @@ TableOptions options_of(const KernelArgs& op) {
 }
 
 AB_OP(create_growable_table)
-    .doc("Out = an empty table whose rows appear when their keys are first looked up in training.")
+    .doc("Out = an empty growable table, whose rows are created when training first looks up their keys.")
     .out("Out", "the table")
-    .required_attr("width", AttrType::kLong, "numbers of a row, float32")
-    .attr<int32_t>("moments", 0, "of the optimizer, kept beside each row: 0 for SGD, 1 for Adagrad, 2 for Adam")
-    .attr<float>("moment_start", 0.0f, "their first value")
-    .attr<int32_t>("seed", 0, "with the key it decides the first value of a row; 0: of the program or the process")
-    .attr<float>("low", 0.0f, "rows begin uniform in [low, high)")
-    .attr<float>("high", 0.0f, "see low; equal: all numbers begin as low")
-    .attr<int64_t>("max_bytes", 0, "memory that the table may take; 0: no limit")
-    .attr<bool>("evict", true, "at the limit old rows make room; false: new keys are refused")
-    .attr<int32_t>("admit_count", 1, "a key gets a row when it is seen for this time, 1 to 255")
-    .attr<float>("admit_probability", 1.0f, "a key gets a row with this probability each time that it is seen")
-    .attr<int64_t>("expire_after", 0, "a row that is not seen for this many updates goes; 0: never")
+    .required_attr("width", AttrType::kLong, "number of float32 elements of a row")
+    .attr<int32_t>("moments", 0, "optimizer moments stored with each row: 0 for SGD, 1 for Adagrad, 2 for Adam")
+    .attr<float>("moment_start", 0.0f, "initial value of the moments")
+    .attr<int32_t>(
+        "seed", 0,
+        "determines, with the key, the initial values of a row; 0: uses the seed of the program or the process")
+    .attr<float>("low", 0.0f, "initial values are uniform in [low, high)")
+    .attr<float>("high", 0.0f, "see low; if equal, all initial values are low")
+    .attr<int64_t>("max_bytes", 0, "memory limit of the table; 0: no limit")
+    .attr<bool>("evict", true, "evicts old rows at the limit; false: rejects new keys")
+    .attr<int32_t>("admit_count", 1, "number of lookups before a key gets a row, 1 to 255")
+    .attr<float>("admit_probability", 1.0f, "probability that a lookup creates a row for its key")
+    .attr<int64_t>("expire_after", 0, "removes rows that are not looked up for this number of updates; 0: never")
     .effects(kRandom)
     .infer([](InferContext& c) { declare_table(c, "Out", c.attr<int64_t>("width")); })
-    .no_grad("makes a table")
+    .no_grad("it creates a table")
     .cpu_any([](const KernelArgs& op) -> Kernel {
       const TableOptions options = options_of(op);
       return [=, name = op.op().output("Out").at(0), out = op.out("Out")](KernelContext& c) {
@@ -71,19 +73,19 @@ Shape shape_of_rows(const InferContext& c) {
 
 AB_OP(lookup_growable)
     .doc(
-        "Out[i, :] = the row of key Ids[i], any 64-bit number. In training a key without a row is noted and may "
-        "get one; a key without a row reads as zeros.")
+        "Out[i, :] = the row of key Ids[i], any 64-bit number. In training a lookup of a key without a row is counted "
+        "and may create one; a key without a row reads as zeros.")
     .in("W", "the table")
     .takes("W", Holds::kAnything)
     .in("Ids", "[...] int32 or int64, or [..., 1] with last_is_one")
-    .out("Out", "[..., width]; carries the sequences of Ids")
-    .required_attr("width", AttrType::kLong, "numbers of a row")
-    .attr<bool>("last_is_one", false, "the last extent of Ids is 1 and becomes the width")
-    .attr<bool>("has_padding", false, "one id is padding")
-    .attr<int64_t>("padding_idx", -1, "this id reads as zeros, gets no row and no gradient, if has_padding")
-    .attr<bool>("is_test", false, "keys leave no trace and get no row")
+    .out("Out", "[..., width]; with the LoD of Ids")
+    .required_attr("width", AttrType::kLong, "number of elements of a row")
+    .attr<bool>("last_is_one", false, "the last extent of Ids is 1 and is replaced by the width")
+    .attr<bool>("has_padding", false, "one id is a padding id")
+    .attr<int64_t>("padding_idx", -1, "id that reads as zeros and gets no row and no gradient, if has_padding")
+    .attr<bool>("is_test", false, "lookups count no key and create no row")
     .traits(kOnlyComputes)
-    .effects(kOrdered)  // what a table admits and evicts depends on the order of the keys
+    .effects(kOrdered)  // admission and eviction depend on the order of the keys
     .infer([](InferContext& c) {
       c.set_out("Out", shape_of_rows(c), DType::kFloat32);
       c.share_lod("Out", "Ids");
@@ -100,7 +102,7 @@ AB_OP(lookup_growable)
       return [=, name = op.op().input("W").at(0)](KernelContext& c) {
         const auto table = GrowableTable::of(c.value(w));
         AB_CHECK(table != nullptr, NotFound, "variable {} must hold a growable table", name);
-        AB_CHECK(table->options().width == width, ShapeMismatch, "the rows of table {} must have {} numbers, got {}",
+        AB_CHECK(table->options().width == width, ShapeMismatch, "the rows of table {} must have {} elements, got {}",
                  name, width, table->options().width);
         const int64_t* keys = as_int64(c[ids], converted.get());
         table->pull(keys, c[ids].numel(), {.train = train, .padding = padded ? &padding : nullptr},
@@ -111,7 +113,7 @@ AB_OP(lookup_growable)
 // ---- its gradient
 
 AB_GRAD(lookup_growable)
-    .doc("Gradient of a growable table: a row of Out@GRAD for every key, as SELECTED_ROWS of unknown height.")
+    .doc("W@GRAD = a row of Out@GRAD for every key, as SELECTED_ROWS of unknown height.")
     .takes("W", Holds::kAnything)
     .infer([](InferContext& c) {
       check_shape(c, "Out@GRAD", shape_of_rows(c));

@@ -1,4 +1,4 @@
-// The update of a growable table by an optimizer: rows and moments of the keys in a sparse gradient, nothing else.
+// Updates a growable table by an optimizer: only the rows and moments of the keys in a sparse gradient.
 #include <cmath>
 #include <memory>
 
@@ -53,11 +53,11 @@ class Update {
     const SelectedRows& grad = c.value(grad_).rows();
     const auto n = static_cast<int64_t>(grad.rows.size());
     AB_CHECK(grad.value.numel() == n * table->options().width, ShapeMismatch,
-             "gradients {} for {} keys, the rows of table {} have {} numbers", grad.value.shape().str(), n, name_,
-             table->options().width);
+             "Grad must have the row width of the table, got {} for {} keys and table {} of width {}",
+             grad.value.shape().str(), n, name_, table->options().width);
     how_.rate = optim::scalar<float>(c[rate_]);
     float now1 = 0, now2 = 0;
-    if (pow1_) {  // as the op adam: the powers move on before a sparse step
+    if (pow1_) {  // as in the op adam, the powers advance before a sparse step
       now1 = optim::scalar<float>(c[pow1_]) * how_.beta1;
       now2 = optim::scalar<float>(c[pow2_]) * how_.beta2;
       how_.rate = how_.rate * std::sqrt(1 - now2) / (1 - now1);
@@ -78,9 +78,9 @@ class Update {
 
 AB_OP(growable_update)
     .doc(
-        "The rows of the keys in Grad by the formulae of the ops sgd, adagrad or adam with lazy_mode; gradients of one "
-        "key are added up in their order, keys without a row are passed over, or get one first. One update for the "
-        "ages of rows.")
+        "Updates the rows of the keys in Grad by the formulas of the ops sgd, adagrad or adam with lazy_mode; "
+        "gradients of one key are summed in order, and keys without a row are skipped or get one first. Counts as one "
+        "update for the age of rows.")
     .in("Param", "a growable table")
     .takes("Param", Holds::kAnything)
     .in("Grad", "SELECTED_ROWS: keys and their gradients")
@@ -95,7 +95,7 @@ AB_OP(growable_update)
     .attr<float>("beta1", 0.9f, "decay of the first moment")
     .attr<float>("beta2", 0.999f, "decay of the second moment")
     .attr<float>("epsilon", 1.0e-8f, "keeps the quotient finite")
-    .attr<bool>("makes_rows", false, "keys without a row get one, as look-ups in training give them")
+    .attr<bool>("makes_rows", false, "creates rows for keys without one, like lookups in training")
     .infer(infer)
     .no_grad(optim::kNoGrad)
     .cpu_any([](const KernelArgs& op) -> Kernel { return Update(op); });

@@ -6,7 +6,7 @@
 namespace anabranch::sparse::hash_op {
 namespace {
 
-// XXH64, as its specification (version 0.1.1) describes it: four accumulators over stripes of 32 bytes, then the rest.
+// XXH64, as in its specification (version 0.1.1): four accumulators over stripes of 32 bytes, then the rest.
 class Xxh64 {
  public:
   static uint64_t of(const void* data, size_t bytes, uint64_t seed) {
@@ -45,12 +45,12 @@ class Xxh64 {
 };
 
 AB_OP(hash)
-    .doc("Out[i, k] = XXH64 of the bytes of row i of X with seed k, modulo mod_by: num_hash hashes of each row.")
+    .doc("Out[i, k] = XXH64 of the bytes of row i of X with seed k, modulo mod_by: num_hash hashes per row.")
     .in("X", "[rows, width] int64 or int32")
-    .out("Out", "[rows, num_hash, 1], dtype and sequences of X")
-    .attr<int32_t>("num_hash", 1, "hashes of each row",
+    .out("Out", "[rows, num_hash, 1], dtype and LoD of X")
+    .attr<int32_t>("num_hash", 1, "number of hashes per row",
                    [](int32_t v) { AB_CHECK(v >= 1, InvalidArgument, "num_hash must be at least 1, got {}", v); })
-    .attr<int64_t>("mod_by", 100000, "hashes are below this",
+    .attr<int64_t>("mod_by", 100000, "exclusive upper bound of the hashes",
                    [](int64_t v) { AB_CHECK(v >= 1, InvalidArgument, "mod_by must be at least 1, got {}", v); })
     .infer([](InferContext& c) {
       check_tensor(c, "X");

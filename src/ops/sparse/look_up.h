@@ -1,4 +1,4 @@
-// What look-ups in tables have in common: the shape of their result, and the rows that a sparse gradient holds.
+// Shared by table lookups: the shape of their result, and the rows of a sparse gradient.
 #pragma once
 #include <algorithm>
 
@@ -7,7 +7,7 @@
 
 namespace anabranch::sparse {
 
-// A row of the table for each of Ids, which is [..., 1] or [...]. Of other shapes: InvalidArgument.
+// One row of the table per element of Ids, which is [..., 1] or [...]. InvalidArgument for other shapes.
 inline Shape looked_up_shape(const InferContext& c, bool last_is_one, int64_t width) {
   check_tensor(c, "Ids");
   check_ids_dtype(c, "Ids");
@@ -24,7 +24,7 @@ inline Shape looked_up_shape(const InferContext& c, bool last_is_one, int64_t wi
   return shape;
 }
 
-// The gradients of all ids but `skipped` (null: of all), in their order.
+// The gradients of all ids except `skipped` (null: of all), in order.
 template <class T>
 void take_rows(const int64_t* ids, int64_t n, const int64_t* skipped, const T* grads, int64_t width,
                SelectedRows* out) {

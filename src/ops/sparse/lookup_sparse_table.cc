@@ -1,4 +1,4 @@
-// Rows of a table that holds only some of them.
+// Lookup in a table that holds only some of its rows.
 #include <algorithm>
 #include <memory>
 #include <unordered_map>
@@ -10,7 +10,7 @@
 namespace anabranch::sparse::lookup_sparse_table_op {
 namespace {
 
-// Where the rows of a table are, found again when they have changed.
+// The positions of the rows of a table, recomputed when they have changed.
 class Places {
  public:
   void see(const std::vector<int64_t>& rows) {
@@ -31,13 +31,13 @@ class Places {
 
 AB_OP(lookup_sparse_table)
     .doc(
-        "Out = the rows of W that Ids name. A row that W does not hold is 0 with is_test; without, it is an error: "
-        "servers have tables that grow.")
-    .in("W", "SELECTED_ROWS: the rows that the table holds")
+        "Out = the rows Ids of W. A row that W does not hold is 0 with is_test; otherwise it is an error, because "
+        "servers have growable tables.")
+    .in("W", "SELECTED_ROWS: the existing rows of the table")
     .in("Ids", "[n, 1] int64")
     .takes("W", Holds::kTensorOrRows)
-    .out("Out", "[n, columns] as W")
-    .attr<bool>("is_test", false, "a row that is not there is 0")
+    .out("Out", "[n, columns] like W")
+    .attr<bool>("is_test", false, "reads missing rows as 0")
     .ignores("auto_grown_table", true)
     .ignores("padding_idx", int64_t{-1})
     .infer([](InferContext& c) {
@@ -50,7 +50,7 @@ AB_OP(lookup_sparse_table)
       c.set_out("Out", looked_up_shape(c, true, w.shape[1]), w.dtype);
       c.share_lod("Out", "Ids");
     })
-    .no_grad("a table on a server is updated there")
+    .no_grad("the server updates its table")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [test = op.attr<bool>("is_test"), w = op.in("W"), ids = op.in("Ids"), out = op.out("Out"),
@@ -65,7 +65,7 @@ AB_OP(lookup_sparse_table)
         T* to = c[out].template mutable_data<T>();
         for (int64_t i = 0; i < c[ids].numel(); ++i, to += width) {
           const int64_t at = places->of(id[i]);
-          AB_CHECK(at >= 0 || test, InvalidArgument, "Ids must name rows that W holds, got {}", id[i]);
+          AB_CHECK(at >= 0 || test, InvalidArgument, "Ids must name existing rows of W, got {}", id[i]);
           if (at < 0) {
             std::fill(to, to + width, T{0});
           } else {

@@ -1,4 +1,4 @@
-// Rows of a table by id. Two forms that differ in the shape of Ids: [..., 1] (lookup_table) and [...] (_v2).
+// Table lookup by id, in two forms that differ in the shape of Ids: [..., 1] (lookup_table) and [...] (_v2).
 #include <algorithm>
 #include <atomic>
 #include <memory>
@@ -33,7 +33,8 @@ void infer_lookup_grad(InferContext& c) {
   const Shape &ids = c.in("Ids").shape, &dout = c.in("Out@GRAD").shape;
   const int64_t width = c.in("W").shape[1], n = ids.numel(), have = dout.numel();
   AB_CHECK(n < 0 || have < 0 || width < 0 || n * width == have, ShapeMismatch,
-           "Out@GRAD must have a row of W {} for each of Ids {}, got {}", c.in("W").shape.str(), ids.str(), dout.str());
+           "Out@GRAD must have one row of W {} per element of Ids {}, got {}", c.in("W").shape.str(), ids.str(),
+           dout.str());
   if (!c.has_out("W@GRAD")) return;
   c.same_shape("W@GRAD", "W");
   c.out("W@GRAD").kind = c.attr<bool>("is_sparse") ? VarKind::kSelectedRows : VarKind::kLoDTensor;
@@ -45,7 +46,7 @@ struct Sizes {
   int64_t n, height, width;
 };
 
-// Rows of one element: nothing but a load each. Nobody has to hold them, for one element is never torn.
+// Rows of one element: a single load each, without locks, because one element is never torn.
 template <class T>
 void gather_elements(KernelContext& c, int64_t n, const T* table, const int64_t* ids, int64_t padding, T* out) {
   c.parallel_for(n, kGrainElems, [=](int64_t begin, int64_t end) {
@@ -87,7 +88,7 @@ template <class T> Kernel lookup_kernel(const KernelArgs& op) {
   };
 }
 
-// Each piece owns a range of table rows and walks all ids, so the gradients of one id are added in order of samples.
+// Each task owns a range of table rows and visits all ids, so the gradients of one id are added in order of samples.
 template <class T>
 void scatter_add(KernelContext& c, const Sizes& s, const T* dout, const int64_t* ids, int64_t padding, T* dtable) {
   const int64_t grain = std::max<int64_t>((s.height + 7) / 8, kGrainElems / std::max<int64_t>(1, s.width));
@@ -102,7 +103,7 @@ void scatter_add(KernelContext& c, const Sizes& s, const T* dout, const int64_t*
   });
 }
 
-// In the original the row of padding_idx gets a sparse gradient, although it is documented to get none.
+// In Fluid 1.8.5 the row of padding_idx gets a sparse gradient, although it is documented to get none.
 bool keeps_padding_rows() { return Flags::exact_fluid(); }
 
 template <class T> Kernel lookup_grad_kernel(const KernelArgs& op) {
@@ -129,7 +130,7 @@ template <class T> Kernel lookup_grad_kernel(const KernelArgs& op) {
   };
 }
 
-// ---- kernels of devices, which report ids outside of the table and read zeros there
+// ---- device kernels, which report ids outside of the table and read zeros there
 
 template <class T> Kernel queued_lookup(const KernelArgs& op) {
   return [kernel = device::KernelOfIds(device::stem_of_size("gather", sizeof(T))), w = op.in("W"), ids = op.in("Ids"),
@@ -184,20 +185,20 @@ template <class T> Kernel queued_lookup_grad(const KernelArgs& op) {
 // ---- declarations
 
 void attrs(OpDef& def) {
-  def.attr<bool>("is_sparse", false, "the gradient of W holds the touched rows only")
-      .attr<bool>("is_distributed", false, "the table lives on parameter servers")
+  def.attr<bool>("is_sparse", false, "the gradient of W holds only the touched rows")
+      .attr<bool>("is_distributed", false, "the table is on parameter servers")
       .attr<int64_t>("padding_idx", kNoPadding, "id that reads as zero and gets no gradient; -1: none")
-      .attr<bool>("remote_prefetch", false, "rows are fetched from parameter servers")
-      .attr<int32_t>("trainer_id", 0, "of the fetching trainer")
-      .attr<std::vector<int64_t>>("height_sections", {}, "rows of the table on each server")
+      .attr<bool>("remote_prefetch", false, "fetches rows from parameter servers")
+      .attr<int32_t>("trainer_id", 0, "id of this worker")
+      .attr<std::vector<int64_t>>("height_sections", {}, "number of rows of the table on each server")
       .attr<std::vector<std::string>>("epmap", {}, "addresses of the servers")
-      .attr<std::vector<std::string>>("table_names", {}, "names of the pieces of the table");
+      .attr<std::vector<std::string>>("table_names", {}, "names of the shards of the table");
 }
 
 void look_up(OpDef& def, bool last_is_one) {
   def.in("W", "[height, width] float")
       .in("Ids", last_is_one ? "[..., 1] int32 or int64 in [0, height)" : "[...] int32 or int64 in [0, height)")
-      .out("Out", last_is_one ? "[..., width]; carries the sequences of Ids" : "[..., width]")
+      .out("Out", last_is_one ? "[..., width]; with the LoD of Ids" : "[..., width]")
       .with(attrs)
       .traits(kLooksUp)
       .infer([=](InferContext& c) { infer_lookup(c, last_is_one); })
@@ -211,7 +212,7 @@ void look_up(OpDef& def, bool last_is_one) {
 }
 
 void gradient(OpDef& def) {
-  def.doc("Gradient of a table: sums of Out@GRAD over the samples of each id, dense or as SELECTED_ROWS.")
+  def.doc("W@GRAD = the sums of Out@GRAD over the samples of each id, dense or as SELECTED_ROWS.")
       .infer(infer_lookup_grad)
       .with(rows_on_devices)
       .cpu<float, double>(
@@ -222,8 +223,8 @@ void gradient(OpDef& def) {
 
 AB_OP(lookup_table)
     .doc(
-        "Out[i, :] = W[Ids[i], :]; rows of padding_idx read as zero. The last extent of Ids, 1, becomes the width of "
-        "the table.")
+        "Out[i, :] = W[Ids[i], :]; rows of padding_idx read as zero. The last extent of Ids, 1, is replaced by the "
+        "width of the table.")
     .with([](OpDef& def) { look_up(def, true); })
     .traits(kRowWise)
     .ignores("grad_inplace", false);

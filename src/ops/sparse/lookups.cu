@@ -1,5 +1,5 @@
-// Many look-ups at once on devices: their rows side by side, pooled or not ("gather_parts"), and the rows of a sparse
-// gradient, from wherever they lie ("source_rows").
+// Many lookups at once on devices: their rows side by side, pooled or not ("gather_parts"), and the rows of a sparse
+// gradient from several tensors ("source_rows").
 #include <cmath>
 
 #include "ops/device/args_sparse.h"
@@ -19,7 +19,7 @@ struct IdsOf {
   AB_HD int64_t operator[](int64_t i) const { return narrow ? int64_t{narrow[i]} : wide[i]; }
 };
 
-// By what the sum over a sequence is divided.
+// The divisor of the sum over a sequence.
 template <class T> AB_HD T over(int32_t mode, int64_t length) {
   if (mode == kPoolAverage) return static_cast<T>(length);
   return mode == kPoolSqrt ? std::sqrt(static_cast<T>(length)) : T(1);

@@ -1,4 +1,4 @@
-// Embeddings of all short word sequences of a text, found by hashes in one vector of numbers that they share.
+// Embeddings of all short word sequences of a text, found by hashes in one shared vector of numbers.
 #include <bit>
 #include <cstring>
 #include <memory>
@@ -12,7 +12,7 @@
 namespace anabranch::sparse::pyramid_hash_op {
 namespace {
 
-// XXH32, as its specification (version 0.1.1) describes it.
+// XXH32, as in its specification (version 0.1.1).
 class Xxh32 {
  public:
   static uint32_t of(const void* data, size_t bytes, uint32_t seed) {
@@ -56,12 +56,12 @@ struct Options {
         drop(op.attr<float>("drop_out_percent")),
         training(op.attr<int32_t>("is_training") != 0) {}
 
-  // Where part k of the embedding of these words begins.
+  // The start of part k of the embedding of these words.
   int64_t place(const float* words, int64_t n, int64_t k) const {
     const auto bytes = static_cast<size_t>(n) * sizeof(float);
     return Xxh32::of(words, bytes, static_cast<uint32_t>(k * part)) % static_cast<uint32_t>(space);
   }
-  // fn(first word, words) for the short sequences of a text, the shortest first.
+  // Calls fn(first word, words) for the short sequences of a text, shortest first.
   template <class Fn> void each_term(int64_t begin, int64_t end, Fn&& fn) const {
     for (int64_t n = 2; n <= std::min(longest, end - begin); ++n) {
       for (int64_t at = begin; at + n <= end; ++at) fn(at, n);
@@ -77,7 +77,7 @@ void check_sizes(InferContext& c) {
   AB_CHECK(o.longest >= 2, InvalidArgument, "pyramid_layer must be at least 2, got {}", o.longest);
   AB_CHECK(
       !c.attr<bool>("use_filter") || (c.attr<int32_t>("white_list_len") == 0 && c.attr<int32_t>("black_list_len") == 0),
-      Unsupported, "use_filter: the lists of words that are let through or left out are not offered");
+      Unsupported, "use_filter is not supported with lists of allowed or excluded ids");
   check_tensor(c, "X");
   check_rank(c, "X", 2, 2);
   AB_CHECK(c.in("X").dtype == DType::kInt32, InvalidArgument, "X must hold int32, got {}", dtype_name(c.in("X").dtype));
@@ -90,7 +90,7 @@ void check_sizes(InferContext& c) {
 
 const std::vector<int64_t>& texts_of(const Tensor& x) {
   AB_CHECK(!x.lod().empty() && x.lod().back().back() == x.rows(), InvalidArgument,
-           "X must have sequences that end at its last row");
+           "X must have LoD that ends at its last row");
   return x.lod().back();
 }
 
@@ -102,13 +102,13 @@ void infer(InferContext& c) {
   c.out("Out").lod_level = 1;
   int64_t rows = kUnknown;
   AB_CHECK(x[0] == kUnknown || !__builtin_mul_overflow(x[0], std::min(o.longest, std::max<int64_t>(2, x[0])), &rows),
-           InvalidArgument, "X has too many words, {}", x.str());
+           InvalidArgument, "X must have fewer words, got {}", x.str());
   c.set_out("DropPos", Shape{rows, 1}, DType::kInt32);
   c.out("DropPos").lod_level = 1;
   c.set_out("X_Temp_Out", x, DType::kFloat32);
 }
 
-// Memory of a kernel: which terms stay, and the offsets of the texts' terms and of their rows in Out.
+// State of a kernel: the kept terms, and the offsets of the terms of each text and of their rows in Out.
 struct Work {
   std::vector<int32_t> stays;
   std::vector<int64_t> terms, rows;
@@ -133,7 +133,7 @@ void choose(const Options& o, const std::vector<int64_t>& texts, const Philox& r
 
 LoDRef one_level(const std::vector<int64_t>& offsets) { return std::make_shared<const LoD>(LoD{offsets}); }
 
-// As in the original, rows of a program that does not train are times drop_out_percent where that is not 0.
+// As in Fluid 1.8.5, outside of training rows are multiplied by drop_out_percent unless it is 0.
 void embed(const Options& o, const float* words, const std::vector<int64_t>& texts, const Work& work, const float* w,
            float* out) {
   const float factor = o.training ? 1.0f : o.drop;
@@ -202,32 +202,32 @@ Kernel backward(const KernelArgs& op) {
 }
 
 void hash_attrs(OpDef& def) {
-  def.attr<int32_t>("num_emb", 0, "numbers of an embedding")
-      .attr<int32_t>("space_len", 0, "hashes are below this")
-      .attr<int32_t>("pyramid_layer", 2, "words of the longest sequence, 2 or more")
-      .attr<int32_t>("rand_len", 0, "numbers that one hash finds; it divides num_emb")
-      .attr<float>("drop_out_percent", 0.0f, "share of the sequences that are left out while training",
+  def.attr<int32_t>("num_emb", 0, "size of an embedding")
+      .attr<int32_t>("space_len", 0, "exclusive upper bound of the hashes")
+      .attr<int32_t>("pyramid_layer", 2, "maximum sequence length, at least 2")
+      .attr<int32_t>("rand_len", 0, "number of elements per hash; must divide num_emb")
+      .attr<float>("drop_out_percent", 0.0f, "fraction of sequences dropped in training",
                    within("drop_out_percent", 0.0f, 1.0f))
-      .attr<int32_t>("is_training", 0, "sequences are left out; else Out is times drop_out_percent")
-      .attr<bool>("use_filter", true, "only with lists of length 0")
-      .attr<int32_t>("white_list_len", 0, "0: all words are let through")
-      .attr<int32_t>("black_list_len", 0, "0: no word is left out")
-      .attr<int32_t>("seed", 0, "seed of this op; 0: of the program or the process")
+      .attr<int32_t>("is_training", 0, "drops sequences; 0: multiplies Out by drop_out_percent")
+      .attr<bool>("use_filter", true, "supported only with lists of length 0")
+      .attr<int32_t>("white_list_len", 0, "0: allows all words")
+      .attr<int32_t>("black_list_len", 0, "0: excludes no word")
+      .attr<int32_t>("seed", 0, "seed of this op; 0: uses the seed of the program or the process")
       .ignores("lr", 0.0f)
       .ignores("distribute_update_vars", std::string());
 }
 
 AB_OP(pyramid_hash)
     .doc(
-        "Out = an embedding of each sequence of 2 to pyramid_layer neighbouring words of each text, the shortest "
-        "first. Its parts of rand_len numbers begin in W at XXH32 of the words as float32, with the number of the part "
-        "times rand_len for a seed, modulo space_len. A text without such sequences has a row of zeros.")
-    .in("X", "[words, 1] int32 with a sequence for each text")
+        "Out = an embedding of each sequence of 2 to pyramid_layer neighbouring words of each text, shortest first. "
+        "Its parts of rand_len numbers start in W at XXH32 of the words as float32, with the index of the part times "
+        "rand_len as the seed, modulo space_len. A text without such sequences has a row of zeros.")
+    .in("X", "[words, 1] int32 with one sequence per text")
     .in("W", "[space_len + rand_len, 1] float32")
-    .in_optional("WhiteList", "not read")
-    .in_optional("BlackList", "not read")
-    .out("Out", "[sequences, num_emb] float32, a sequence for each text")
-    .out("DropPos", "[words pyramid_layer, 1] int32: 1 for each sequence that stays, 0 for one that is left out")
+    .in_optional("WhiteList", "ignored")
+    .in_optional("BlackList", "ignored")
+    .out("Out", "[sequences, num_emb] float32, one sequence per text")
+    .out("DropPos", "[words pyramid_layer, 1] int32: 1 for each kept sequence, 0 for each dropped one")
     .out_intermediate("X_Temp_Out", "X as float32")
     .with(hash_attrs)
     .effects(kRandom | kDynamic)
@@ -239,7 +239,7 @@ AB_OP(pyramid_hash)
     .cpu<float>([](auto, const KernelArgs& op) { return forward(op); });
 
 AB_GRAD(pyramid_hash)
-    .doc("Each part of Out@GRAD is added where its numbers lie in W. The attribute lr changes nothing here.")
+    .doc("W@GRAD = each part of Out@GRAD, added at its position in W. The attribute lr is ignored.")
     .dtype_of_input("W")
     .infer([](InferContext& c) {
       check_sizes(c);

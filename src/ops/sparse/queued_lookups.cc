@@ -11,11 +11,11 @@
 namespace anabranch::sparse::queued_lookups_op {
 namespace {
 
-// Parts of one result, launch by launch: as many at once as a kernel takes.
+// Parts of one result: kMostLookups per launch.
 template <class T> class QueuedParts {
  public:
   struct Part {
-    In x, ids;      // no ids: rows of x as they are
+    In x, ids;      // no ids: rows of x directly
     int64_t width;  // 0: that of the result
     int64_t padding = kNoPadding;
     Pool pool = Pool::kNone;
@@ -71,7 +71,7 @@ In one_of(In list, int i) { return {list.first + i, 1}; }
 
 int64_t without_gradient(int64_t padding) { return Flags::exact_fluid() ? kNoPadding : padding; }
 
-// Of the ops with declare_sources().
+// For the ops with declare_sources().
 template <class T> class QueuedSources {
  public:
   explicit QueuedSources(const KernelArgs& op) : ids_(op.in("Ids")), grads_(op.in("Grad")) {

@@ -5,7 +5,7 @@
 
 namespace anabranch::sparse {
 
-void reports_ids(OpDef& def) { def.with(device_fault(1, "an id of <Ids> is {}, which is no row of <W>")); }
+void reports_ids(OpDef& def) { def.with(device_fault(1, "an id of <Ids> must be a row of <W>, got {}")); }
 
 template <class T>
 void QueuedRows<T>::launch(const DeviceContext& c, device::SourceRowsArgs& a, int64_t first, SelectedRows* out) const {

@@ -1,5 +1,4 @@
-// What kernels of devices for many look-ups are called with: where rows are gathered from, and where the gradients lie
-// of which sparse rows are made.
+// Arguments of device kernels for many lookups: where rows are gathered from, and the gradients that form sparse rows.
 #pragma once
 #include <string>
 #include <vector>
@@ -15,7 +14,7 @@ using fused::Pool;
 
 inline constexpr int64_t kNoPadding = -1;
 
-// Of .with(): what kernels report of ids.
+// For .with(): how kernels report invalid ids.
 void reports_ids(OpDef& def);
 
 inline device::SequencePooling pooling_of(Pool pool) {
@@ -26,8 +25,8 @@ inline int32_t id_flags(const Tensor& ids, int64_t padding) {
   return (ids.dtype() == DType::kInt32 ? device::kIdsOf32 : 0) | (padding == kNoPadding ? 0 : device::kSkipsPadding);
 }
 
-// One look-up: the gradients of its ids stand in the rows of a tensor, per_row of them from a column on; of one that is
-// pooled, a row for each sequence.
+// One lookup: the gradients of its ids are in the rows of a tensor, per_row of them from a column on; for a pooled one,
+// a row per sequence.
 struct QueuedSource {
   const Tensor *ids = nullptr, *grads = nullptr;
   int64_t padding = kNoPadding, column = 0, per_row = 1;
@@ -36,7 +35,7 @@ struct QueuedSource {
 
 template <class T> class QueuedRows {
  public:
-  // The rows of all sources, source after source, -1 for padding. They are as many as there are ids.
+  // The rows of all sources, source after source, -1 for padding: one per id.
   void make(const DeviceContext& c, const std::vector<QueuedSource>& sources, int64_t height, int64_t width,
             SelectedRows* out);
 

@@ -1,4 +1,4 @@
-// Attention between the items of one page, with a matrix for each pair of places on it.
+// Attention between the items of one page, with a matrix for each pair of positions on it.
 #include "ops/declare/attr_checks.h"
 #include "ops/declare/declare.h"
 #include "ops/kernels/outputs.h"
@@ -26,7 +26,7 @@ void infer(InferContext& c) {
   c.share_lod("Out", "X");
 }
 
-// fn(row of Out, row of X, first row of the matrix in RankParam) for the pairs of an item of rows [begin, end).
+// Calls fn(row of Out, row of X, first row of the matrix in RankParam) for the pairs of an item of rows [begin, end).
 struct Pairs {
   const int32_t* offsets;
   int64_t places, items, columns;
@@ -54,14 +54,14 @@ struct Pairs {
 AB_OP(rank_attention)
     .doc(
         "Out[i] = the sum over the items j on the page of item i of X[j] times the matrix of RankParam for the pair of "
-        "their places, (place of i - 1) MaxRank + (place of j - 1).")
+        "their positions, (position of i - 1) MaxRank + (position of j - 1).")
     .in("X", "[items, columns] float")
     .in("RankOffset",
-        "[items, 1 + 2 MaxRank] int32: place of the item, then place and row of each item of its page; "
-        "place 0: none")
-    .in("RankParam", "[MaxRank^2 columns, made] as X: the matrices, one below the other")
-    .out("Out", "[items, made] as X")
-    .attr<int32_t>("MaxRank", 3, "places on a page", within<int32_t>("MaxRank", 1, 1 << 14))
+        "[items, 1 + 2 MaxRank] int32: position of the item, then position and row of each item of its page; position "
+        "0: none")
+    .in("RankParam", "[MaxRank^2 columns, made] like X: the matrices, stacked")
+    .out("Out", "[items, made] like X")
+    .attr<int32_t>("MaxRank", 3, "number of positions on a page", within<int32_t>("MaxRank", 1, 1 << 14))
     .dtype_of_input("X")
     .infer(infer)
     .grad_reads({"X", "RankOffset", "RankParam"})
@@ -88,7 +88,9 @@ AB_OP(rank_attention)
     });
 
 AB_GRAD(rank_attention)
-    .doc("The matrix of a pair gets X[j]^T Out@GRAD[i], added up over all pairs of these places. X gets none.")
+    .doc(
+        "RankParam@GRAD = for the matrix of a pair, the sum of X[j]^T Out@GRAD[i] over all pairs of these positions. X "
+        "has no gradient.")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [places = int64_t{op.attr<int32_t>("MaxRank")}, x = op.in("X"), offset = op.in("RankOffset"),
@@ -98,7 +100,7 @@ AB_GRAD(rank_attention)
         const int64_t made = c[dparam].row_elems();
         const T *from = c[x].template data<T>(), *g = c[dout].template data<T>();
         T* to = zeroed<T>(c, dparam);
-        // Pieces of the columns of X: no two of them write one row of a matrix.
+        // Splits the columns of X: no two tasks write the same row of a matrix.
         c.parallel_for(pairs.columns, 1 + kGrain / (pairs.columns + 1), [&](int64_t begin, int64_t end) {
           pairs.each(0, pairs.items, [&](int64_t i, int64_t item, int64_t first) {
             for (int64_t k = begin; k < end; ++k) {

@@ -10,7 +10,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/sparse/row_loops.cc"
 #include "hwy/foreach_target.h"
-// foreach_target.h stands first: it includes this file once for every instruction set
+// foreach_target.h must come first: it includes this file once for every instruction set
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -18,10 +18,10 @@ namespace anabranch::sparse {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-constexpr int64_t kAhead = 16;  // rows between asking for a line and needing it
+constexpr int64_t kAhead = 16;  // rows between prefetching a line and reading it
 constexpr size_t kLine = 64;
 
-// A row that begins inside a line ends in another one.
+// A row that starts inside a cache line ends in another one.
 template <class T> HWY_INLINE void prefetch_row(const T* row, int64_t width) {
   const auto* p = reinterpret_cast<const char*>(row);
   const auto* end = p + static_cast<size_t>(width) * sizeof(T);
@@ -29,8 +29,8 @@ template <class T> HWY_INLINE void prefetch_row(const T* row, int64_t width) {
   __builtin_prefetch(end - 1);
 }
 
-// Highway's masked load wants aligned memory where the machine has none of its own; there no mask reaches further than
-// the row (each_vector_of), and a plain load does.
+// Without native masked loads, Highway's require aligned memory; there no mask exceeds the row (each_vector_of), so a
+// plain load suffices.
 template <class D, class T = hn::TFromD<D>> HWY_INLINE hn::Vec<D> load(hn::Mask<D> mask, D d, const T* p) {
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2
   return hn::MaskedLoad(mask, d, p);
@@ -40,9 +40,9 @@ template <class D, class T = hn::TFromD<D>> HWY_INLINE hn::Vec<D> load(hn::Mask<
 #endif
 }
 
-// fn(d, mask, j) for the elements of a row, a vector of d's width at a time. Rows are short: where the machine has
-// masked loads and stores the last vector is masked; where it would touch what lies behind the row, the rest goes one
-// by one.
+// Calls fn(d, mask, j) for the elements of a row, one vector of d's width at a time. Rows are short: with native masked
+// loads and stores the last vector is masked; where it would touch memory after the row, the tail is processed one by
+// one.
 template <class D, class Fn, class T = hn::TFromD<D>> HWY_INLINE void each_vector_of(D d, int64_t width, Fn&& fn) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto all = hn::FirstN(d, static_cast<size_t>(lanes));
@@ -56,7 +56,7 @@ template <class D, class Fn, class T = hn::TFromD<D>> HWY_INLINE void each_vecto
 #endif
 }
 
-// In vectors no wider than the row needs: quotients and roots take time by the width of the vector.
+// In vectors no wider than the row: the cost of divisions and square roots grows with the width.
 template <class T, class Fn> HWY_INLINE void each_vector(int64_t width, Fn&& fn) {
   if (width == 1) {
     each_vector_of(hn::CappedTag<T, 1>(), width, fn);
@@ -81,7 +81,7 @@ template <class T> HWY_INLINE void copy_id(const GatherPart<T>& p, int64_t id, T
   copy_row(row_of(p, id), p.width, to);
 }
 
-// The sum alone, row after row, for a row can be held only once at a time.
+// Only the sum, row after row, because a row can be locked only once at a time.
 template <class T> HWY_INLINE void add_shared_rows(const GatherPart<T>& p, int64_t from, int64_t to, T* out) {
   copy_id(p, p.ids[from], out);
   for (int64_t i = from + 1; i < to; ++i) {
@@ -153,7 +153,7 @@ HWY_INLINE hn::Vec<D> gradient(D d, M mask, const RowUpdate<T>& u, int32_t at, i
   return sum;
 }
 
-// Readers of rows of one element hold nothing, but must find it whole.
+// Readers of one-element rows take no lock, but must see whole elements.
 template <class D, class M, class V, class T = hn::TFromD<D>> HWY_INLINE void store(D d, M mask, V v, T* to) {
   if constexpr (hn::MaxLanes(D()) == 1) {
     std::atomic_ref<T>(*to).store(hn::GetLane(v), std::memory_order_relaxed);

@@ -1,4 +1,4 @@
-// Rows added to rows by their ids on devices, from groups that "group_rows" made: "scatter", "merge_rows".
+// Adds rows to rows by ids on devices, using groups made by "group_rows": "scatter", "merge_rows".
 #include "ops/device/args_index.h"
 #include "ops/device/groups.h"
 #include "ops/device/kernels.h"

@@ -1,4 +1,4 @@
-// Sparse rows as such: equal ids added up, and the values as a tensor.
+// Sparse rows: merges equal ids, and converts the values to a tensor.
 #include <memory>
 
 #include "core/selected_rows.h"
@@ -11,12 +11,12 @@ namespace anabranch::sparse::selected_rows_op {
 namespace {
 
 AB_OP(merge_selected_rows)
-    .doc("Out = the rows of X, one for each id, in ascending order; values of equal ids are added up.")
+    .doc("Out = the rows of X, one per id, ascending; sums the values of equal ids.")
     .in("X", "sparse rows")
     .takes("X", Holds::kTensorOrRows)
     .out("Out", "sparse rows")
     .infer([](InferContext& c) { c.same_as("Out", "X"); })
-    .no_grad("used on gradients")
+    .no_grad("applies to gradients")
     .cpu_any([](const KernelArgs& op) -> Kernel {
       return [x = op.in("X"), out = op.out("Out"), merged = std::make_shared<SelectedRows>()](KernelContext& c) {
         const SelectedRows& from = c.value(x).rows();
@@ -41,7 +41,7 @@ AB_OP(get_tensor_from_selected_rows)
     .out("Out", "[number of rows, ...]")
     .effects(kDynamic)
     .infer([](InferContext& c) {
-      // How many rows there are is known when they have been made.
+      // The number of rows is known at run time.
       c.same_as("Out", "X");
       c.out("Out").kind = VarKind::kLoDTensor;
       if (c.runtime())
@@ -49,7 +49,7 @@ AB_OP(get_tensor_from_selected_rows)
       else if (c.in("X").shape.rank())
         c.out("Out").shape.set(0, kUnknown);
     })
-    .no_grad("used on gradients")
+    .no_grad("applies to gradients")
     .cpu_any([](const KernelArgs& op) -> Kernel {
       return [x = op.in("X"), out = op.out("Out")](KernelContext& c) {
         const Tensor& from = c.value(x).rows().value;

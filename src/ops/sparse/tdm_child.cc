@@ -1,11 +1,11 @@
-// Children of the nodes of a tree, for retrieval that descends a tree of items.
+// Children of tree nodes, for retrieval that descends a tree of items.
 #include "ops/declare/attr_checks.h"
 #include "ops/declare/declare.h"
 
 namespace anabranch::sparse::tdm_child_op {
 namespace {
 
-constexpr int64_t kAhead = 3;  // of a node's row: item, layer, ancestor; then its children
+constexpr int64_t kAhead = 3;  // prefix of a node's row: item, layer, ancestor; followed by its children
 
 void infer(InferContext& c) {
   check_tensor(c, "X");
@@ -16,12 +16,12 @@ void infer(InferContext& c) {
   check_rank(c, "X", 1, kMaxRank - 1);
   const int64_t children = c.attr<int32_t>("child_nums"), columns = c.in("TreeInfo").shape[1];
   AB_CHECK(columns == kUnknown || columns >= kAhead + children, InvalidArgument,
-           "TreeInfo must have {} columns, 3 and one for each child, got {}", kAhead + children, columns);
+           "TreeInfo must have {} columns, 3 plus one per child, got {}", kAhead + children, columns);
   std::vector<int64_t> shape = c.in("X").shape.to_vector();
   shape.push_back(children);
   const auto dtype = static_cast<DType>(c.attr<int32_t>("dtype"));
   AB_CHECK(dtype == DType::kInt32 || dtype == DType::kInt64, InvalidArgument,
-           "dtype must be that of int32 (2) or int64 (3), got {}", c.attr<int32_t>("dtype"));
+           "dtype must be int32 (2) or int64 (3), got {}", c.attr<int32_t>("dtype"));
   for (const char* slot : {"Child", "LeafMask"}) {
     c.set_out(slot, Shape(shape), dtype);
     c.share_lod(slot, "X");
@@ -34,7 +34,8 @@ void children_of(const Tensor& nodes, const Tensor& tree, int64_t count, To* chi
   const Info* info = tree.data<Info>();
   const int64_t rows = tree.rows(), columns = tree.row_elems();
   const auto checked = [&](int64_t node, const char* what) {
-    AB_CHECK(node >= 0 && node < rows, InvalidArgument, "{} must be nodes from 0 to {}, got {}", what, rows - 1, node);
+    AB_CHECK(node >= 0 && node < rows, InvalidArgument, "{} must hold nodes from 0 to {}, got {}", what, rows - 1,
+             node);
     return info + node * columns;
   };
   for (int64_t i = 0; i < nodes.numel(); ++i) {
@@ -50,15 +51,15 @@ void children_of(const Tensor& nodes, const Tensor& tree, int64_t count, To* chi
 
 AB_OP(tdm_child)
     .doc(
-        "Child = the children of the nodes X, 0 where a node has none. LeafMask = 1 where a child is a leaf: where its "
-        "row begins with an item.")
+        "Child = the children of the nodes X, 0 for a missing child. LeafMask = 1 if a child is a leaf, that is, its "
+        "row starts with an item.")
     .source("Zhu et al., KDD 2018, arXiv:1801.02294")
     .in("X", "[...] integers: nodes")
     .in("TreeInfo", "[nodes, 3 + child_nums] integers: item, layer, ancestor, children; row 0 and child 0 mean none")
     .out("Child", "[..., child_nums] integers")
-    .out("LeafMask", "as Child")
-    .attr<int32_t>("child_nums", 1, "children of a node", within("child_nums", 1, 1 << 20))
-    .attr<int32_t>("dtype", static_cast<int32_t>(DType::kInt32), "of the outputs")
+    .out("LeafMask", "like Child")
+    .attr<int32_t>("child_nums", 1, "number of children per node", within("child_nums", 1, 1 << 20))
+    .attr<int32_t>("dtype", static_cast<int32_t>(DType::kInt32), "id of the dtype of the outputs")
     .dtype_of_input("X")
     .infer(infer)
     .no_grad("nodes are integers")

@@ -1,4 +1,4 @@
-// Nodes of a tree for a retrieval that descends it: those on the way to an item, and others of the same layers.
+// Samples nodes of a tree for retrieval that descends it: those on the path to an item, and others of the same layers.
 #include <algorithm>
 #include <memory>
 #include <vector>
@@ -12,7 +12,7 @@ namespace {
 
 using Ints = std::vector<int32_t>;
 
-// What is drawn of each layer, from the attributes.
+// The sample sizes of each layer, from the attributes.
 struct Layers {
   const Ints &negatives, &offsets;
   bool positive;
@@ -24,14 +24,14 @@ struct Layers {
   int64_t count() const { return static_cast<int64_t>(negatives.size()); }
   int64_t nodes() const { return offsets.back(); }
   void check() const {
-    AB_CHECK(!negatives.empty(), InvalidArgument, "neg_samples_num_list must have a number for each layer");
+    AB_CHECK(!negatives.empty(), InvalidArgument, "neg_samples_num_list must have one number per layer");
     AB_CHECK(offsets.size() == negatives.size() + 1, InvalidArgument,
              "layer_offset_lod must have {} numbers, one more than neg_samples_num_list, got {}", negatives.size() + 1,
              offsets.size());
-    AB_CHECK(offsets[0] >= 0, InvalidArgument, "layer_offset_lod must begin at 0 or more, got {}", offsets[0]);
+    AB_CHECK(offsets[0] >= 0, InvalidArgument, "layer_offset_lod must start at 0 or more, got {}", offsets[0]);
     for (size_t i = 0; i < negatives.size(); ++i) {
       const int64_t nodes = int64_t{offsets[i + 1]} - offsets[i];
-      AB_CHECK(nodes >= 1, InvalidArgument, "layer_offset_lod must ascend, got {} behind {}", offsets[i + 1],
+      AB_CHECK(nodes >= 1, InvalidArgument, "layer_offset_lod must ascend, got {} after {}", offsets[i + 1],
                offsets[i]);
       AB_CHECK(negatives[i] >= 0 && negatives[i] <= nodes - 1, InvalidArgument,
                "neg_samples_num_list[{}] must be from 0 to {}, one below the nodes of the layer, got {}", i, nodes - 1,
@@ -48,7 +48,7 @@ struct Layers {
 DType out_dtype(const ir::Op& op) {
   const auto dtype = static_cast<DType>(op.attr<int32_t>("dtype"));
   AB_CHECK(dtype == DType::kInt32 || dtype == DType::kInt64, InvalidArgument,
-           "dtype must be that of int32 (2) or int64 (3), got {}", op.attr<int32_t>("dtype"));
+           "dtype must be int32 (2) or int64 (3), got {}", op.attr<int32_t>("dtype"));
   return dtype;
 }
 
@@ -66,16 +66,16 @@ void infer(InferContext& c) {
   check_rank(c, "Travel", 2, 2);
   const int64_t columns = c.in("Travel").shape[1], nodes = c.in("Layer").shape.numel();
   AB_CHECK(columns == kUnknown || columns >= layers.count(), InvalidArgument,
-           "Travel must have a column for each of the {} layers, got {}", layers.count(), columns);
+           "Travel must have one column for each of the {} layers, got {}", layers.count(), columns);
   AB_CHECK(nodes < 0 || nodes >= layers.nodes(), InvalidArgument,
-           "Layer must have the {} nodes that layer_offset_lod ends at, got {}", layers.nodes(), nodes);
+           "Layer must have the {} nodes where layer_offset_lod ends, got {}", layers.nodes(), nodes);
   for (const char* slot : {"Out", "Labels", "Mask"}) {
     c.set_out(slot, Shape{x[0], layers.columns()}, out_dtype(c.op()));
   }
 }
 
-// Different places of [0, n), in the order in which they were drawn: each is one of those left, by its number among
-// them. Few are drawn of a layer, so that a look at those before is cheap.
+// Distinct indices in [0, n), in drawing order: each draw selects one of the remaining ones by its rank. Few are drawn
+// per layer, so a scan of the earlier ones is cheap.
 class Draw {
  public:
   void begin(int64_t n) {
@@ -106,7 +106,7 @@ template <class To> struct Row {
   }
 };
 
-// The nodes of one layer: the one on the way, then the others; all 0 where the way has ended.
+// The nodes of one layer: the one on the path, then the others; all 0 after the end of the path.
 template <class Tree, class To>
 void sample(const Tree* layer, int64_t nodes, int64_t way, int64_t drawn, bool positive, const Philox& rng,
             uint64_t* number, Draw* draw, Row<To>* row) {
@@ -141,7 +141,7 @@ template <class Id, class Tree, class To> void run(const Slots& s, KernelContext
   uint64_t number = 0;
   for (int64_t i = 0; i < c[s.x].numel(); ++i) {
     const auto item = static_cast<int64_t>(x[i]);
-    AB_CHECK(item >= 0 && item < items, InvalidArgument, "X must be items from 0 to {}, got {}", items - 1, item);
+    AB_CHECK(item >= 0 && item < items, InvalidArgument, "X must hold items from 0 to {}, got {}", items - 1, item);
     for (int64_t k = 0; k < s.layers.count(); ++k) {
       const auto at = static_cast<size_t>(k);
       const int32_t first = s.layers.offsets[at];
@@ -153,20 +153,21 @@ template <class Id, class Tree, class To> void run(const Slots& s, KernelContext
 
 AB_OP(tdm_sampler)
     .doc(
-        "For each item of X and each layer of a tree: the node on the way to the item (Labels 1), and different other "
-        "nodes of the layer, drawn alike (Labels 0). Where a way has ended - node 0 - all are 0, and so is Mask.")
+        "Out = for each item of X and each layer of a tree, the node on the path to the item (Labels 1), and distinct "
+        "other nodes of the layer, drawn uniformly (Labels 0). After the end of a path (node 0) all are 0, and so is "
+        "Mask.")
     .source("Zhu et al., KDD 2018, arXiv:1801.02294")
     .in("X", "[N, 1] integers: items")
-    .in("Travel", "[items, layers] integers: the nodes on the way to each item, 0 where it has ended")
-    .in("Layer", "[nodes, 1] as Travel: the nodes of all layers, one layer after the other")
+    .in("Travel", "[items, layers] integers: the nodes on the path to each item, 0 after its end")
+    .in("Layer", "[nodes, 1] like Travel: the nodes of all layers, one layer after another")
     .out("Out", "[N, sum of the samples] integers: nodes, layer by layer")
-    .out_optional("Labels", "as Out: 1 for the node on the way")
-    .out("Mask", "as Out: 0 where there is no node")
-    .attr<bool>("output_positive", true, "Out has the node on the way as well")
-    .attr<Ints>("neg_samples_num_list", {}, "other nodes that are drawn of each layer")
-    .attr<Ints>("layer_offset_lod", {}, "where each layer begins in Layer, and where the last one ends")
-    .attr<int32_t>("seed", 0, "seed of this op; 0: of the program or the process")
-    .attr<int32_t>("dtype", static_cast<int32_t>(DType::kInt32), "of the outputs")
+    .out_optional("Labels", "like Out: 1 for the node on the path")
+    .out("Mask", "like Out: 0 if there is no node")
+    .attr<bool>("output_positive", true, "includes the node on the path in Out")
+    .attr<Ints>("neg_samples_num_list", {}, "number of other nodes drawn from each layer")
+    .attr<Ints>("layer_offset_lod", {}, "start of each layer in Layer, and the end of the last one")
+    .attr<int32_t>("seed", 0, "seed of this op; 0: uses the seed of the program or the process")
+    .attr<int32_t>("dtype", static_cast<int32_t>(DType::kInt32), "id of the dtype of the outputs")
     .effects(kRandom)
     .dtype_of_input("X")
     .infer(infer)

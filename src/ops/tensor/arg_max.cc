@@ -1,4 +1,4 @@
-// Where the extreme along an axis stands: arg_max, arg_min. Ties go to the lower index.
+// Index of the extreme along an axis: arg_max, arg_min. Ties go to the lower index.
 #include <algorithm>
 #include <type_traits>
 
@@ -12,12 +12,12 @@
 namespace anabranch::tensor {
 namespace {
 
-// Whether `a` goes before the first one so far; a NaN never does, and a number goes before a NaN.
+// Whether `a` beats the first one so far; NaN never does, and a number beats NaN.
 template <bool kLargest, class T> bool wins(T a, T top) {
   return kLargest ? !(a <= top) && a == a : !(a >= top) && a == a;
 }
 
-// The place of the first of n neighbours: the extreme of the numbers among them, then where it stands.
+// The index of the extreme of n adjacent elements: first the extreme of the numbers, then its index.
 template <bool kLargest, class T> int64_t first_place(const T* x, int64_t n) {
   using Fold = std::conditional_t<kLargest, FoldMax<T>, FoldMin<T>>;
   constexpr int64_t kParts = 16;
@@ -25,7 +25,8 @@ template <bool kLargest, class T> int64_t first_place(const T* x, int64_t n) {
   std::fill_n(part, kParts, Fold::start);
   int64_t i = 0;
   for (; i + kParts <= n; i += kParts) {
-    for (int64_t k = 0; k < kParts; ++k) part[k] = Fold::join(x[i + k], part[k]);  // the second one where one is NaN
+    for (int64_t k = 0; k < kParts; ++k)
+      part[k] = Fold::join(x[i + k], part[k]);  // keeps the second operand if one is NaN
   }
   for (; i < n; ++i) part[0] = Fold::join(x[i], part[0]);
   T top = Fold::start;
@@ -38,10 +39,10 @@ template <bool kLargest, class T> int64_t first_place(const T* x, int64_t n) {
   for (; i < n; ++i) {
     if (x[i] == top) return i;
   }
-  return 0;  // no number at all
+  return 0;  // all are NaN
 }
 
-// The same along an axis whose elements stand `inner` apart, for a strip of lines side by side: row after row.
+// The same along an axis with stride `inner`, for a strip of adjacent lines: row after row.
 constexpr int64_t kStrip = 256;
 template <bool kLargest, class T>
 void first_places(const T* x, int64_t extent, int64_t inner, int64_t count, int64_t* places) {
@@ -60,7 +61,7 @@ void first_places(const T* x, int64_t extent, int64_t inner, int64_t count, int6
   std::copy_n(place, count, places);
 }
 
-// The places of `count` lines from number `line` on, which lie side by side where `inner` is not 1.
+// The indices of `count` lines from number `line` on, which are adjacent if `inner` is not 1.
 using PlacesOf = void (*)(const Lines& l, const void* x, int64_t line, int64_t count, int64_t* places);
 
 template <bool kLargest, class T>
@@ -88,7 +89,7 @@ void store(const int64_t* places, int64_t count, Tensor* out, int64_t at) {
 }
 
 void all_places(const KernelContext& c, const Lines& l, PlacesOf places_of, const void* x, Tensor* out) {
-  const bool rows = l.inner == 1;  // strips of lines: one behind the other, or side by side
+  const bool rows = l.inner == 1;  // strips of lines: one after another, or adjacent
   const int64_t strip = rows ? 1 : kStrip, across = (l.inner + strip - 1) / strip;
   const int64_t grain = std::max<int64_t>(1, kCheapGrain / std::max<int64_t>(1, l.extent * std::min(kStrip, l.inner)));
   c.parallel_for(l.outer * across, grain, [&, out](int64_t begin, int64_t end) {
@@ -103,7 +104,7 @@ void all_places(const KernelContext& c, const Lines& l, PlacesOf places_of, cons
   });
 }
 
-// By "<op>/<X's type>/<Out's type>" of devices.
+// By the device kernel "<op>/<X's type>/<Out's type>".
 Kernel arg_there(DType dtype, const KernelArgs& op) {
   const int32_t wanted = op.attr<int32_t>("dtype");
   const DType place = wanted < 0 ? DType::kInt64 : dtype_from_number(wanted);
@@ -126,12 +127,12 @@ template <bool kLargest> void declare_arg(const char* type, const char* doc) {
   OpDef& def =
       declare_op(type, __FILE__).doc(doc).in("X", "[...] numbers").out("Out", "X's shape without the axis, int64");
   def.required_attr("axis", AttrType::kLong, "axis; negative: from the end");
-  def.attr<bool>("keepdims", false, "the axis stays, with extent 1")
-      .attr<int32_t>("dtype", -1, "of Out, mostly int32 or int64; -1: int64");
+  def.attr<bool>("keepdims", false, "keeps the axis with extent 1")
+      .attr<int32_t>("dtype", -1, "id of the dtype of Out, usually int32 or int64; -1: int64");
   def.infer([](InferContext& c) {
     const Shape& x = c.in("X").shape;
     const int axis = normal_axis(c.attr<int64_t>("axis"), x.rank(), "axis");
-    AB_CHECK(x[axis] != 0, InvalidArgument, "X is {}: there is nothing to choose from", x.str());
+    AB_CHECK(x[axis] != 0, InvalidArgument, "X must have at least one element on the axis, got {}", x.str());
     const int32_t wanted = c.attr<int32_t>("dtype");
     const DType dtype = wanted < 0 ? DType::kInt64 : dtype_from_number(wanted);
     AB_CHECK(dtype != DType::kFloat16, Unsupported, "dtype must not be float16");
@@ -153,8 +154,8 @@ template <bool kLargest> void declare_arg(const char* type, const char* doc) {
 }
 
 void declare_args() {
-  declare_arg<true>("arg_max", "Out = index of the largest element along an axis.");
-  declare_arg<false>("arg_min", "Out = index of the smallest element along an axis.");
+  declare_arg<true>("arg_max", "Out = the index of the largest element along an axis.");
+  declare_arg<false>("arg_min", "Out = the index of the smallest element along an axis.");
 }
 
 AB_OPS(declare_args);

@@ -1,4 +1,4 @@
-// Copies, and constants that are written into the program.
+// Copies, and constants that are part of the program.
 #include <algorithm>
 
 #include "ops/declare/declare.h"
@@ -11,7 +11,7 @@ template <class T, class Attr> Kernel constant(const KernelArgs& op, const char*
   const auto& values = op.attr<std::vector<Attr>>(name);
   return [name, values, out = op.out("Out")](KernelContext& c) {
     AB_CHECK(static_cast<int64_t>(values.size()) == c[out].numel(), ShapeMismatch,
-             "{} must hold as many values as shape {} has elements, got {}", name, c[out].shape().str(), values.size());
+             "{} must hold one value per element of shape {}, got {}", name, c[out].shape().str(), values.size());
     std::copy(values.begin(), values.end(), c[out].mutable_data<T>());
   };
 }
@@ -20,7 +20,7 @@ AB_OP(assign)
     .doc("Out = a copy of X.")
     .in_optional("X", "a tensor, sparse rows or an array of tensors")
     .takes("X", Holds::kAnything)
-    .out("Out", "as X")
+    .out("Out", "like X")
     .may_share("X", "Out")
     .traits(kRowWise | kLinear)
     .copies_when([](const ir::Op&) { return true; })
@@ -42,10 +42,10 @@ AB_OP(assign)
     });
 
 AB_OP(assign_value)
-    .doc("Out = the values in the attribute of the element type.")
+    .doc("Out = the values of the attribute for the dtype.")
     .out("Out", "as the attribute shape")
     .required_attr("shape", AttrType::kInts, "extents")
-    .required_attr("dtype", AttrType::kInt, "number of the element type: bool, float32, int32 or int64")
+    .required_attr("dtype", AttrType::kInt, "id of the dtype: bool, float32, int32 or int64")
     .attr<std::vector<int32_t>>("bool_values", {}, "values, row-major")
     .attr<std::vector<float>>("fp32_values", {}, "values")
     .attr<std::vector<int32_t>>("int32_values", {}, "values")
@@ -54,7 +54,7 @@ AB_OP(assign_value)
       const auto& extents = c.attr<std::vector<int32_t>>("shape");
       const Shape shape(std::vector<int64_t>(extents.begin(), extents.end()));
       AB_CHECK(shape.known() && shape.rank() > 0, InvalidArgument,
-               "shape must be without negative extents and not empty, got {}", shape.str());
+               "shape must have at least one extent and no negative ones, got {}", shape.str());
       c.set_out("Out", shape, dtype_from_number(c.attr<int32_t>("dtype")));
     })
     .no_grad("a constant")
@@ -65,7 +65,7 @@ AB_OP(assign_value)
         case DType::kFloat32: return constant<float, float>(op, "fp32_values");
         case DType::kInt32: return constant<int32_t, int32_t>(op, "int32_values");
         case DType::kInt64: return constant<int64_t, int64_t>(op, "int64_values");
-        default: AB_THROW(Unsupported, "there are no values of {}", dtype_name(dtype));
+        default: AB_THROW(Unsupported, "dtype must be bool, float32, int32 or int64, got {}", dtype_name(dtype));
       }
     });
 

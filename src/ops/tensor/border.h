@@ -1,4 +1,4 @@
-// The border that pad and pad2d put around tensors.
+// The border that pad and pad2d add to tensors.
 #pragma once
 #include <array>
 
@@ -19,7 +19,7 @@ inline Shape padded(const Shape& x, const Border& b) {
   return out;
 }
 
-// What flows into the gradient is padded with zeros, whatever X is padded with.
+// The gradient of X@GRAD is padded with zeros, for any padding of X.
 inline void pad_with_zeros(GradContext& g) {
   second_order::linear(g);
   if (!g.ops.empty()) g.ops.back()->attrs["pad_value"] = 0.0f;

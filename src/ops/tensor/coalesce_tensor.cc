@@ -1,4 +1,4 @@
-// Tensors one behind the other in one.
+// Copies tensors one after another into one.
 #include <algorithm>
 #include <cstring>
 
@@ -7,7 +7,7 @@
 namespace anabranch::tensor::coalesce_tensor_op {
 namespace {
 
-// Each tensor begins at a multiple of so many bytes.
+// Each tensor starts at a multiple of this number of bytes.
 constexpr int64_t kAlignment = 4096;
 
 int64_t room_of(int64_t numel, DType dtype) {
@@ -18,14 +18,14 @@ int64_t room_of(int64_t numel, DType dtype) {
 void infer(InferContext& c) {
   const auto dtype = dtype_from_number(c.attr<int32_t>("dtype"));
   const int n = c.n_in("Input");
-  AB_CHECK(c.n_out("Output") == n, InvalidArgument, "Output must list as many variables as Input ({}), got {}", n,
+  AB_CHECK(c.n_out("Output") == n, InvalidArgument, "Output must list one variable for each of the {} Input, got {}", n,
            c.n_out("Output"));
   int64_t total = 0;
   for (int i = 0; i < n; ++i) {
     const Meta& m = c.in("Input", i);
     AB_CHECK(m.kind == VarKind::kLoDTensor, InvalidArgument, "Input must list tensors, got a {}",
              var_kind_name(m.kind));
-    AB_CHECK(m.dtype == dtype, InvalidArgument, "Input[{}] must hold {} as the attribute dtype says, got {}", i,
+    AB_CHECK(m.dtype == dtype, InvalidArgument, "Input[{}] must hold {}, the attribute dtype, got {}", i,
              dtype_name(dtype), dtype_name(m.dtype));
     const int64_t numel = m.shape.numel();
     total = total < 0 || numel < 0 ? kUnknown : total + room_of(numel, dtype);
@@ -44,8 +44,8 @@ void fill(Tensor* to, float value) {
   });
 }
 
-// Into its room in the joint tensor, with zeros behind it, and into the tensor of its own, as far as they are wanted:
-// in pieces that the cache holds, so that it is read once.
+// Copies to its position in the joint tensor, followed by zeros, and to its output, as far as these are requested: in
+// chunks that fit the cache, so that it is read once.
 void copy_to_both(const Tensor& from, int64_t room, char* whole, Tensor* own) {
   constexpr size_t kPiece = 32 << 10;
   const size_t bytes = from.bytes();
@@ -61,18 +61,18 @@ void copy_to_both(const Tensor& from, int64_t room, char* whole, Tensor* own) {
 
 AB_OP(coalesce_tensor)
     .doc(
-        "FusedOutput = the tensors of Input one behind the other, each from a multiple of 4096 bytes on, with zeros "
-        "between; or full of a constant, or of zeros. Output = the parts of FusedOutput in the shapes of Input.")
+        "FusedOutput = the tensors of Input one after another, each starting at a multiple of 4096 bytes, with zeros "
+        "between; or filled with a constant or zeros. Output = the slices of FusedOutput in the shapes of Input.")
     .in_list("Input", "[...] of one dtype")
-    .out_list("Output", "as Input")
-    .out("FusedOutput", "[elements], with room between")
-    .required_attr("dtype", AttrType::kInt, "number of the dtype of Input")
-    .attr<bool>("copy_data", false, "Input is copied")
-    .attr<bool>("set_constant", false, "without copy_data: all elements are `constant`")
-    .attr<float>("constant", 0.0f, "that number")
+    .out_list("Output", "like Input")
+    .out("FusedOutput", "[elements], with padding between")
+    .required_attr("dtype", AttrType::kInt, "id of the dtype of Input")
+    .attr<bool>("copy_data", false, "copies Input")
+    .attr<bool>("set_constant", false, "without copy_data: fills all elements with `constant`")
+    .attr<float>("constant", 0.0f, "value for set_constant")
     .ignores("check_name", false)
     .infer(infer)
-    .no_grad("used on gradients")
+    .no_grad("applies to gradients")
     .cpu_any([](const KernelArgs& op) -> Kernel {
       const bool copy = op.attr<bool>("copy_data");
       const float value = !copy && op.attr<bool>("set_constant") ? op.attr<float>("constant") : 0.0f;

@@ -1,4 +1,4 @@
-// Tensors put one after the other along an axis, and cut apart: concat, split.
+// Joins tensors along an axis, and splits them: concat, split.
 #include <fmt/format.h>
 
 #include "ops/declare/declare.h"
@@ -9,34 +9,34 @@
 namespace anabranch::tensor {
 namespace {
 
-// The kernel's view of the same axis.
+// The same axis at run time.
 int axis_in(const KernelContext& c, In tensor, int32_t attr, int rank) {
   return normal_axis(tensor ? integers_of(c[tensor], "AxisTensor").at(0) : attr, rank, "axis");
 }
 
-// Along axis 0 the sequences of all inputs follow each other, where all have some.
+// Along axis 0 the sequences of all inputs are concatenated, if all have LoD.
 LoDRef joined_lod(const InferContext& c) {
   LoD lod;
   for (int i = 0; i < c.n_in("X"); ++i) {
     const LoDRef& part = c.in("X", i).lod;
     if (!part || part->empty()) return nullptr;
     AB_CHECK(i == 0 || part->size() == lod.size(), InvalidArgument,
-             "all X must have as many levels of sequences as X[0], {}, got {} in X[{}]", lod.size(), part->size(), i);
+             "all X must have the {} LoD levels of X[0], got {} in X[{}]", lod.size(), part->size(), i);
     i == 0 ? void(lod = *part) : append_lod(&lod, *part);
   }
   return std::make_shared<const LoD>(std::move(lod));
 }
 
-// The shape that the inputs have together, for the axis is known.
+// The joint shape of the inputs for a known axis.
 Shape joined_shape(const InferContext& c, int axis) {
   const Meta& first = c.in("X");
   Shape out = first.shape;
   for (int i = 1; i < c.n_in("X"); ++i) {
     const Meta& x = c.in("X", i);
-    AB_CHECK(x.shape.rank() == out.rank(), ShapeMismatch, "X[{}] must have as many axes as X[0], {}, got {}", i,
+    AB_CHECK(x.shape.rank() == out.rank(), ShapeMismatch, "X[{}] must have the rank of X[0], {}, got {}", i,
              first.shape.str(), x.shape.str());
-    AB_CHECK(x.dtype == first.dtype, InvalidArgument, "X[{}] must hold {} as X[0], got {}", i, dtype_name(first.dtype),
-             dtype_name(x.dtype));
+    AB_CHECK(x.dtype == first.dtype, InvalidArgument, "X[{}] must hold {}, like X[0], got {}", i,
+             dtype_name(first.dtype), dtype_name(x.dtype));
     for (int a = 0; a < out.rank(); ++a) {
       const int64_t e = x.shape[a];
       if (a == axis) {
@@ -69,7 +69,7 @@ void infer_concat(InferContext& c) {
   if (axis == 0 && c.runtime()) c.out("Out").lod = joined_lod(c);
 }
 
-// Extents of the pieces along the axis.
+// Extents of the sections along the axis.
 std::vector<int64_t> sections_of(const InferContext& c, int64_t whole) {
   const int n = c.n_out("Out");
   const auto attr = int_attr(c.op(), "sections");
@@ -77,13 +77,13 @@ std::vector<int64_t> sections_of(const InferContext& c, int64_t whole) {
   AB_CHECK(num >= 0, InvalidArgument, "num must be at least 0, got {}", num);
   if (num > 0 || (attr.empty() && !c.has_in("SectionsTensorList"))) {
     AB_CHECK(num == n, InvalidArgument, "num must be the number of outputs, {}, got {}", n, num);
-    AB_CHECK(whole < 0 || whole % n == 0, InvalidArgument, "an extent of {} cannot be cut into {} equal parts", whole,
-             n);
+    AB_CHECK(whole < 0 || whole % n == 0, InvalidArgument, "an extent of {} cannot be split into {} equal sections",
+             whole, n);
     return std::vector<int64_t>(static_cast<size_t>(n), whole < 0 ? kUnknown : whole / n);
   }
   std::vector<int64_t> parts = int_arg(c, "", "SectionsTensorList", attr, kUnknown).values;
-  AB_CHECK(static_cast<int>(parts.size()) == n, InvalidArgument, "sections must be as many as outputs, {}, got {}", n,
-           parts.size());
+  AB_CHECK(static_cast<int>(parts.size()) == n, InvalidArgument,
+           "sections must have one entry for each of the {} outputs, got {}", n, parts.size());
   int64_t sum = 0;
   int64_t* open = nullptr;
   for (int64_t& p : parts) {
@@ -138,18 +138,18 @@ template <class On> Kernel split_kernel(const KernelArgs& op) {
     const Shape& s = c[x].shape();
     const int axis = axis_in(c, at, attr, s.rank());
     cut(on, c, c[x], s.numel(0, axis), outs, [&](int i) {
-      AB_CHECK(c.wants(outs, i), Unsupported, "output {} is left out", i);
+      AB_CHECK(c.wants(outs, i), Unsupported, "output {} must be given", i);
       return width_at(c.at(outs, i), axis);
     });
   };
 }
 
 AB_OP(concat)
-    .doc("Out = the tensors X put together along an axis.")
+    .doc("Out = the tensors X, concatenated along an axis.")
     .in_list("X", "tensors that agree in all other axes")
-    .in_optional("AxisTensor", "[1] int: takes the place of axis")
-    .out("Out", "extents along the axis add up")
-    .attr<int32_t>("axis", 0, "axis along which tensors are put together; negative: from the end")
+    .in_optional("AxisTensor", "[1] int: replaces axis")
+    .out("Out", "[...] with the sum of the extents on the axis")
+    .attr<int32_t>("axis", 0, "axis of concatenation; negative: from the end")
     .ignores({"use_mkldnn", "use_quantizer"})
     .shape_from("AxisTensor")
     .infer(infer_concat)
@@ -159,7 +159,7 @@ AB_OP(concat)
     .device_any(concat_kernel<OnDevice>);
 
 AB_GRAD(concat)
-    .doc("X@GRAD[i] = the part of Out@GRAD that X[i] became.")
+    .doc("X@GRAD[i] = the section of Out@GRAD that corresponds to X[i].")
     .grad(second_order::linear)
     .shape_from("AxisTensor")
     .grad_lod("X@GRAD", "X")
@@ -167,15 +167,15 @@ AB_GRAD(concat)
     .device_any(concat_grad_kernel<OnDevice>);
 
 AB_OP(split)
-    .doc("Out[i] = piece i of X along an axis.")
+    .doc("Out[i] = section i of X along an axis.")
     .in("X", "[...] any")
-    .in_optional("AxisTensor", "[1] int: takes the place of axis")
-    .in_optional_list("SectionsTensorList", "[1] int each: takes the place of sections")
-    .out_list("Out", "the pieces")
+    .in_optional("AxisTensor", "[1] int: replaces axis")
+    .in_optional_list("SectionsTensorList", "[1] int each: replaces sections")
+    .out_list("Out", "the sections of X")
     .attr<std::vector<int32_t>>("sections", {},
-                                "extents of the pieces, one may be -1: what is left; none: equal pieces")
-    .attr<int32_t>("num", 0, "number of equal pieces; above 0 it takes the place of sections")
-    .attr<int32_t>("axis", 0, "axis to cut")
+                                "extents of the sections, one may be -1: the rest; empty: equal sections")
+    .attr<int32_t>("num", 0, "number of equal sections; above 0 it replaces sections")
+    .attr<int32_t>("axis", 0, "axis to split")
     .shape_from("AxisTensor")
     .shape_from("SectionsTensorList")
     .infer(infer_split)

@@ -1,4 +1,4 @@
-// Copies along strides, choices and fills on devices, of elements of any type by their size: "copy/<integer>",
+// Strided copies, selections and fills on devices, for elements of any type by their size: "copy/<integer>",
 // "where/<integer>", "fill/<integer>".
 #include "ops/device/args_tensor.h"
 #include "ops/device/kernels.h"
@@ -7,7 +7,8 @@
 
 namespace anabranch::device {
 
-// out = x, operands of axes: out, x. Elements are counted in the order of the axes: neighbours of `out` should be last.
+// out = x, operands of axes: out, x. Elements are counted in the order of the axes: adjacent elements of `out` should
+// be last.
 struct Copy {
   using Args = CopyArgs;
   template <class T> struct Body {
@@ -20,7 +21,7 @@ struct Copy {
       out[at[0]] = x[at[1]];
     }
   };
-  template <class T> struct Line {  // of one axis at most
+  template <class T> struct Line {  // of at most one axis
     int64_t out_step, x_step;
     const T* x;
     T* out;
@@ -31,7 +32,7 @@ struct Copy {
     if (axes.rank <= 1) return each(launch, n, Line<T>{axes.stride[0][0], axes.stride[1][0], x, out});
     return each(launch, n, Body<T>{Walk<2>(axes), x, out});
   }
-  // Whether elements lie by so many beside each other, and at their multiples; `axes` are those of packs then.
+  // Whether elements form packs of this size at aligned addresses; then `axes` are those of packs.
   static bool pack(int64_t count, Axes<2>* axes) {
     const int last = axes->rank - 1;
     if (last < 0 || axes->extent[last] % count != 0) return false;
@@ -48,7 +49,7 @@ struct Copy {
     return true;
   }
   template <class T> static int run(const Launch& launch, const Args& a) {
-    if (a.axes.count() == 0) return 0;  // and the first elements may lie nowhere
+    if (a.axes.count() == 0) return 0;  // the first elements may be out of bounds
     const T* x = a.x.get<T>() + a.x_first;
     T* out = a.out.get<T>() + a.out_first;
     using Packed = Pack<uint64_t, 2>;

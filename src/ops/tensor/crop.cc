@@ -1,4 +1,4 @@
-// Parts of tensors at a place: crop, crop_tensor.
+// Crops tensors: crop, crop_tensor.
 #include <algorithm>
 
 #include "ops/declare/declare.h"
@@ -13,14 +13,14 @@ using device::OnDevice, device::OnHost;
 
 using Numbers = std::vector<int64_t>;
 
-constexpr int kMostAxes = 6;  // as in the original
+constexpr int kMostAxes = 6;  // as in Fluid 1.8.5
 
 void check_count(const char* what, const Numbers& v, int rank) {
-  AB_CHECK(static_cast<int>(v.size()) == rank, InvalidArgument, "{} must be {} numbers, one an axis of X, got {}", what,
-           rank, v.size());
+  AB_CHECK(static_cast<int>(v.size()) == rank, InvalidArgument, "{} must be {} numbers, one per axis of X, got {}",
+           what, rank, v.size());
 }
 
-// ---- where a part begins: OffsetsTensor before Offsets before the attribute
+// ---- the offsets of the crop, in order of precedence: OffsetsTensor, Offsets, the attribute
 
 void check_offsets(const Numbers& v, int rank) {
   check_count("offsets", v, rank);
@@ -29,7 +29,7 @@ void check_offsets(const Numbers& v, int rank) {
 
 bool has_list(const InferContext& c, const char* slot) { return *slot && c.has_in(slot); }
 
-// Empty while the program is built and tensors hold them.
+// Empty while a program is built and tensors hold them.
 Numbers offsets_of(const InferContext& c, const char* list) {
   const Numbers attr = int_attr(c.op(), "offsets");
   const int rank = c.in("X").shape.rank();
@@ -37,7 +37,7 @@ Numbers offsets_of(const InferContext& c, const char* list) {
     AB_CHECK(c.n_in(list) == rank, InvalidArgument, "{} must be {} numbers, got {}", list, rank, c.n_in(list));
   const bool free = attr.empty() || std::all_of(attr.begin(), attr.end(), [](int64_t v) { return v == -1; });
   AB_CHECK(has_list(c, list) || !c.has_in("Offsets") || free, InvalidArgument,
-           "the attribute offsets must be empty where Offsets is given, got {} numbers", attr.size());
+           "the attribute offsets must be empty if Offsets is given, got {} numbers", attr.size());
   const IntArg arg =
       has_list(c, list) ? int_arg(c, "", list, Numbers(attr.size(), -1), 0) : int_arg(c, "Offsets", "", attr, 0);
   if (!arg.known) return {};
@@ -63,7 +63,7 @@ struct Offsets {
   }
 };
 
-// ---- how large it is
+// ---- the shape of the crop
 
 Shape cropped(const InferContext& c) {
   const Shape& x = c.in("X").shape;
@@ -82,7 +82,7 @@ Shape cropped(const InferContext& c) {
   return out;
 }
 
-// Of crop_tensor: a negative extent reaches to the end of X, and 0 in the attribute stands for one that is not known.
+// For crop_tensor: a negative extent reaches to the end of X, and 0 in the attribute is unknown.
 Shape cropped_by_tensors(const InferContext& c, const Numbers& offsets) {
   const Shape& x = c.in("X").shape;
   AB_CHECK(!c.has_in("ShapeTensor") || c.n_in("ShapeTensor") == x.rank(), InvalidArgument,
@@ -96,8 +96,8 @@ Shape cropped_by_tensors(const InferContext& c, const Numbers& offsets) {
   for (int i = 0; i < x.rank(); ++i) {
     const int64_t n = wanted[static_cast<size_t>(i)],
                   from = offsets.empty() ? kUnknown : offsets[static_cast<size_t>(i)];
-    AB_CHECK(n != 0 || !given || !arg.known, InvalidArgument,
-             "the extents that tensors hold must not be 0, got axis {}", i);
+    AB_CHECK(n != 0 || !given || !arg.known, InvalidArgument, "the extents in tensors must not be 0, got 0 for axis {}",
+             i);
     const bool open = x[i] < 0 || from < 0 || (n == 0 && !c.runtime());
     out.push_back(n > 0 ? n : open ? kUnknown : std::max<int64_t>(0, x[i] - from));
   }
@@ -143,14 +143,14 @@ void infer_put_back(InferContext& c) {
 }
 
 AB_OP(crop)
-    .doc("Out = the part of X that begins at offsets.")
+    .doc("Out = the slice of X that starts at offsets.")
     .in("X", "[...] float, at most 6 axes")
-    .in_optional("Y", "[...]: its extents take the place of shape")
-    .in_optional("Offsets", "[axes of X] int: takes the place of offsets")
+    .in_optional("Y", "[...]: its shape replaces shape")
+    .in_optional("Offsets", "[axes of X] int: replaces offsets")
     .shape_from("Offsets")
     .out("Out", "[shape]")
-    .attr<std::vector<int32_t>>("offsets", {}, "where the part begins on each axis")
-    .attr<std::vector<int32_t>>("shape", {}, "extents of the part; -1: that of X")
+    .attr<std::vector<int32_t>>("offsets", {}, "first position on each axis")
+    .attr<std::vector<int32_t>>("shape", {}, "extents of the slice; -1: that of X")
     .infer([](InferContext& c) { infer_part(c, cropped(c), offsets_of(c, "")); })
     .grad_reads({"X", "Offsets"})
     .grad_to({"X"})
@@ -161,25 +161,25 @@ AB_OP(crop)
     });
 
 AB_GRAD(crop)
-    .doc("X@GRAD = Out@GRAD where the part was, else 0.")
+    .doc("X@GRAD = Out@GRAD within the slice, else 0.")
     .infer(infer_put_back)
     .cpu<float, double>([](auto, const KernelArgs& op) { return put_back<OnHost>(op, false); })
     .device<float, double, float16, bfloat16>([](auto, const KernelArgs& op) { return put_back<OnDevice>(op, false); });
 
 AB_OP(crop_tensor)
-    .doc("Out = the part of X that begins at offsets.")
+    .doc("Out = the slice of X that starts at offsets.")
     .in("X", "[...] float or int, at most 6 axes")
-    .in_optional("Shape", "[axes of X] int: takes the place of shape")
-    .in_optional("Offsets", "[axes of X] int: takes the place of offsets")
-    .in_optional_list("ShapeTensor", "[1] int each: goes before Shape")
-    .in_optional_list("OffsetsTensor", "[1] int each: goes before Offsets")
+    .in_optional("Shape", "[axes of X] int: replaces shape")
+    .in_optional("Offsets", "[axes of X] int: replaces offsets")
+    .in_optional_list("ShapeTensor", "[1] int each: precedes Shape")
+    .in_optional_list("OffsetsTensor", "[1] int each: precedes Offsets")
     .shape_from("Shape")
     .shape_from("Offsets")
     .shape_from("ShapeTensor")
     .shape_from("OffsetsTensor")
     .out("Out", "[shape]")
-    .attr<std::vector<int32_t>>("offsets", {}, "where the part begins on each axis; -1: tensors say it")
-    .attr<std::vector<int32_t>>("shape", {}, "extents of the part; -1: to the end of X")
+    .attr<std::vector<int32_t>>("offsets", {}, "first position on each axis; -1: given by tensors")
+    .attr<std::vector<int32_t>>("shape", {}, "extents of the slice; -1: to the end of X")
     .infer([](InferContext& c) {
       const Numbers offsets = offsets_of(c, "OffsetsTensor");
       infer_part(c, cropped_by_tensors(c, offsets), offsets);
@@ -193,7 +193,7 @@ AB_OP(crop_tensor)
     });
 
 AB_GRAD(crop_tensor)
-    .doc("X@GRAD = Out@GRAD where the part was, else 0.")
+    .doc("X@GRAD = Out@GRAD within the slice, else 0.")
     .infer(infer_put_back)
     .cpu<float, double, int32_t, int64_t>([](auto, const KernelArgs& op) { return put_back<OnHost>(op, true); })
     .device<float, double, float16, bfloat16, int32_t, int64_t>([](auto, const KernelArgs& op) {

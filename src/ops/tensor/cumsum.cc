@@ -9,7 +9,7 @@
 namespace anabranch::tensor::cumsum_op {
 namespace {
 
-// Running sums of one line. `from_end`: from the last element on; `exclusive`: without the element itself.
+// Running sums of one line. `from_end`: from the last element; `exclusive`: without the element itself.
 template <class T> void running_sum(const T* x, T* out, int64_t n, int64_t step, bool from_end, bool exclusive) {
   T sum = 0;
   for (int64_t k = 0; k < n; ++k) {
@@ -21,12 +21,12 @@ template <class T> void running_sum(const T* x, T* out, int64_t n, int64_t step,
 }
 
 AB_OP(cumsum)
-    .doc("Out = running sums of X along an axis.")
+    .doc("Out = the running sums of X along an axis.")
     .in("X", "[...] numbers")
-    .out("Out", "[...] as X")
+    .out("Out", "[...] like X")
     .attr<int32_t>("axis", -1, "axis; negative: from the end")
-    .attr<bool>("exclusive", false, "without the element itself")
-    .attr<bool>("reverse", false, "from the last element on")
+    .attr<bool>("exclusive", false, "excludes the element itself")
+    .attr<bool>("reverse", false, "starts at the last element")
     .infer([](InferContext& c) {
       normal_axis(c.attr<int32_t>("axis"), c.in("X").shape.rank(), "axis");
       c.same_as("Out", "X");

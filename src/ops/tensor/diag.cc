@@ -7,7 +7,7 @@ namespace anabranch::tensor::diag_op {
 namespace {
 
 AB_OP(diag)
-    .doc("A square matrix with the numbers of Diagonal on its diagonal and zeros elsewhere.")
+    .doc("Out = a square matrix with Diagonal on its diagonal and zeros elsewhere.")
     .in("Diagonal", "[N] numbers")
     .out("Out", "[N, N]")
     .infer([](InferContext& c) {
@@ -16,7 +16,7 @@ AB_OP(diag)
       const int64_t n = c.in("Diagonal").shape[0];
       c.set_out("Out", Shape{n, n}, c.in("Diagonal").dtype);
     })
-    .no_grad("the layer stops gradients here, as in Fluid")
+    .no_grad("the layer stops gradients, as in Fluid")
     .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [diagonal = op.in("Diagonal"), out = op.out("Out")](KernelContext& c) {

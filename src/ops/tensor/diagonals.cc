@@ -1,5 +1,5 @@
-// Diagonals of matrices that lie in two axes of a tensor: their sums (trace), and vectors put there (diag_embed). A
-// diagonal with an offset above 0 lies above the main one.
+// Diagonals of matrices in two axes of a tensor: their sums (trace), and writing vectors to them (diag_embed). A
+// diagonal with a positive offset is above the main one.
 #include <algorithm>
 
 #include "ops/declare/declare.h"
@@ -12,7 +12,7 @@ namespace {
 
 using device::OnDevice, device::OnHost;
 
-// Elements begin, begin + step, ... `length` of them, in the two axes dim1 and dim2.
+// `length` elements begin, begin + step, ..., in the two axes dim1 and dim2.
 struct Diagonal {
   int dim1, dim2;
   int64_t begin = 0, step = 0, length = 0;
@@ -20,7 +20,7 @@ struct Diagonal {
 
 Diagonal dims_of(int32_t dim1, int32_t dim2, int rank) {
   const Diagonal d{normal_axis(dim1, rank, "dim1"), normal_axis(dim2, rank, "dim2")};
-  AB_CHECK(d.dim1 != d.dim2, InvalidArgument, "dim1 and dim2 must be two axes, got {} and {}", dim1, dim2);
+  AB_CHECK(d.dim1 != d.dim2, InvalidArgument, "dim1 and dim2 must be different axes, got {} and {}", dim1, dim2);
   return d;
 }
 
@@ -33,7 +33,7 @@ Diagonal diagonal_of(const Shape& s, Diagonal d, int64_t offset) {
   return d;
 }
 
-// Operand 0 walks the other axes of s in their order, densely; operand 1 walks them in the tensor.
+// Operand 0 traverses the other axes of s in order, densely; operand 1 traverses them in the tensor.
 NdLoop<2> around(const Shape& s, const Diagonal& d) {
   const auto steps = dense_strides(s);
   std::array<int64_t, kMaxRank> dense{};
@@ -50,7 +50,7 @@ NdLoop<2> around(const Shape& s, const Diagonal& d) {
   return loop;
 }
 
-// Likewise, and the diagonal, along which operand 0 stands still.
+// The same with the diagonal, along which operand 0 has stride 0.
 NdLoop<2> with_diagonal(const Shape& s, const Diagonal& d) {
   NdLoop<2> loop = around(s, d);
   loop.add_axis(d.length, {0, d.step});
@@ -62,7 +62,7 @@ struct DiagonalAttrs {
   explicit DiagonalAttrs(const KernelArgs& op)
       : dim1(op.attr<int32_t>("dim1")), dim2(op.attr<int32_t>("dim2")), offset(op.attr<int32_t>("offset")) {}
   Diagonal in(const Shape& s) const { return diagonal_of(s, dims_of(dim1, dim2, s.rank()), offset); }
-  // As in Fluid, rows are in the first of the two axes, whatever their order is.
+  // As in Fluid, rows are in the first of the two axes, for either order of dim1 and dim2.
   Diagonal ordered_in(const Shape& s) const {
     Diagonal d = dims_of(dim1, dim2, s.rank());
     if (d.dim1 > d.dim2) std::swap(d.dim1, d.dim2);
@@ -70,7 +70,7 @@ struct DiagonalAttrs {
   }
 };
 
-// fn(place of the result, first element of the diagonal) for each diagonal of the tensor.
+// Calls fn(index in the result, first element of the diagonal) for each diagonal of the tensor.
 template <class Fn> void each_diagonal(const KernelContext& c, const Shape& s, const Diagonal& d, Fn&& fn) {
   const NdLoop<2> loop = around(s, d);
   const auto step = loop.inner_strides();
@@ -80,15 +80,15 @@ template <class Fn> void each_diagonal(const KernelContext& c, const Shape& s, c
 }
 
 void diagonal_attrs(OpDef& def) {
-  def.attr<int32_t>("offset", 0, "which diagonal; 0: the main one, above 0: higher")
-      .attr<int32_t>("dim1", -2, "the axis of the rows; negative: from the end")
-      .attr<int32_t>("dim2", -1, "the axis of the columns, another one");
+  def.attr<int32_t>("offset", 0, "diagonal; 0: the main one, positive: above it")
+      .attr<int32_t>("dim1", -2, "axis of the rows; negative: from the end")
+      .attr<int32_t>("dim2", -1, "axis of the columns, different from dim1");
 }
 
 AB_OP(trace)
-    .doc("Out = the sums of a diagonal of the matrices that lie in two axes of Input, rows in the first of them.")
+    .doc("Out = the sums of a diagonal of the matrices in two axes of Input, with rows in the first one.")
     .in("Input", "[...] numbers, two axes or more")
-    .out("Out", "the other axes of Input; [1] where there is none")
+    .out("Out", "the other axes of Input; [1] if there are none")
     .with(diagonal_attrs)
     .infer([](InferContext& c) {
       check_tensor(c, "Input");
@@ -168,7 +168,7 @@ template <class On> Kernel diag_embed_kernel(const KernelArgs& op) {
 AB_OP(diag_embed)
     .doc("Out = matrices, in two new axes, with the last axis of Input on a diagonal and zeros elsewhere.")
     .in("Input", "[..., n] numbers")
-    .out("Out", "the axes of Input but the last, and two of extent n + |offset|")
+    .out("Out", "offset||the axes of Input except the last, and two of extent n + |offset|offset|")
     .with(diagonal_attrs)
     .infer([](InferContext& c) {
       check_tensor(c, "Input");
@@ -184,7 +184,7 @@ AB_OP(diag_embed)
       }
       c.set_out("Out", out, c.in("Input").dtype);
     })
-    .no_grad("none flows through it in Fluid")
+    .no_grad("it has no gradient in Fluid")
     .cpu<float, double, int32_t, int64_t>([](auto, const KernelArgs& op) { return diag_embed_kernel<OnHost>(op); })
     .device<float, double, float16, bfloat16, int32_t, int64_t>([](auto, const KernelArgs& op) {
       return diag_embed_kernel<OnDevice>(op);

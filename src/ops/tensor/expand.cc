@@ -1,4 +1,4 @@
-// Tensors repeated along their axes: expand, expand_as.
+// Tiles tensors along their axes: expand, expand_as.
 #include "ops/declare/declare.h"
 #include "ops/declare/second_order.h"
 #include "ops/declare/shape_args.h"
@@ -10,7 +10,7 @@ namespace {
 
 using device::OnDevice, device::OnHost;
 
-// Axis i of the tiled tensor as two: which copy, which element. Operand 0 walks the tiled tensor, 1 the original.
+// Splits axis i of the tiled tensor in two: copy and element. Operand 0 traverses the tiled tensor, 1 the source.
 NdLoop<2> tile_loop(const Shape& x, const Shape& tiled) {
   const auto from = dense_strides(x), to = dense_strides(tiled);
   NdLoop<2> loop;
@@ -22,7 +22,7 @@ NdLoop<2> tile_loop(const Shape& x, const Shape& tiled) {
 }
 
 void check_tiles(const Shape& x, const Shape& tiled) {
-  AB_CHECK(x.rank() == tiled.rank(), ShapeMismatch, "X must have as many axes as the result {}, got {}", tiled.str(),
+  AB_CHECK(x.rank() == tiled.rank(), ShapeMismatch, "X must have the rank of the result {}, got {}", tiled.str(),
            x.str());
   for (int i = 0; i < x.rank(); ++i) {
     const bool fits = x[i] < 0 || tiled[i] < 0 || (x[i] == 0 ? tiled[i] == 0 : tiled[i] % x[i] == 0);
@@ -55,19 +55,19 @@ Kernel untile_on_device(auto tag, const KernelArgs& op) {
 AB_OP(expand)
     .doc("Out = X repeated along each axis.")
     .in("X", "[...] any")
-    .in_optional("ExpandTimes", "[rank] int: takes the place of expand_times")
+    .in_optional("ExpandTimes", "[rank] int: replaces expand_times")
     .in_optional_list("expand_times_tensor", "[1] int each")
     .shape_from("ExpandTimes")
     .shape_from("expand_times_tensor")
     .out("Out", "[extents times expand_times]")
-    .attr<std::vector<int32_t>>("expand_times", {}, "copies along each axis, >= 1")
+    .attr<std::vector<int32_t>>("expand_times", {}, "number of copies along each axis, >= 1")
     .infer([](InferContext& c) {
       const Shape& x = c.in("X").shape;
       const bool list = c.has_in("expand_times_tensor");
       const IntArg times =
           int_arg(c, list ? "" : "ExpandTimes", "expand_times_tensor", int_attr(c.op(), "expand_times"), kUnknown);
       AB_CHECK(static_cast<int>(times.values.size()) == x.rank(), InvalidArgument,
-               "expand_times must be as many as the axes of X {}, got {}", x.str(), times.values.size());
+               "expand_times must have one entry per axis of X {}, got {}", x.str(), times.values.size());
       Shape out;
       for (int i = 0; i < x.rank(); ++i) {
         const int64_t n = times.values[static_cast<size_t>(i)];
@@ -92,9 +92,9 @@ AB_GRAD(expand)
     .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) { return untile_on_device(tag, op); });
 
 AB_OP(expand_as)
-    .doc("Out = X repeated until it has the shape of target_tensor.")
+    .doc("Out = X repeated to the shape of target_tensor.")
     .in("X", "[...] any")
-    .in("target_tensor", "gives the shape")
+    .in("target_tensor", "only its shape is read")
     .out("Out", "as target_tensor")
     .infer([](InferContext& c) {
       check_tiles(c.in("X").shape, c.in("target_tensor").shape);

@@ -11,8 +11,8 @@ AB_OP(eye)
     .doc("Out = a matrix with ones on the main diagonal.")
     .out("Out", "[num_rows, num_columns]")
     .required_attr("num_rows", AttrType::kLong, "rows")
-    .attr<int64_t>("num_columns", -1, "columns; -1: as many as rows")
-    .attr<int32_t>("dtype", 5, "number of the element type")
+    .attr<int64_t>("num_columns", -1, "number of columns; -1: num_rows")
+    .attr<int32_t>("dtype", 5, "id of the element type")
     .infer([](InferContext& c) {
       const int64_t rows = c.attr<int64_t>("num_rows"), columns = c.attr<int64_t>("num_columns");
       AB_CHECK(rows >= 0 && columns >= -1, InvalidArgument,

@@ -1,4 +1,4 @@
-// Tensors of one value, and tensors like others.
+// Constant tensors, and tensors shaped like others.
 #include <functional>
 
 #include "ops/declare/declare.h"
@@ -9,7 +9,7 @@
 namespace anabranch::tensor::fill_op {
 namespace {
 
-// One value into an output of whatever type; ValueTensor, where there is one, goes before the number.
+// Fills an output of any dtype with one value; ValueTensor, if given, precedes the attributes.
 Kernel fill_kernel(DType dtype, Out out, Number number, In from = {}) {
   return visit_dtype(dtype, [&](auto tag) -> Kernel {
     using T = typename decltype(tag)::type;
@@ -40,22 +40,22 @@ Number number_attrs(const KernelArgs& op) {
 
 OpDef& value_attrs(OpDef& def) {
   return def.attr<float>("value", 0.0f, "the value")
-      .attr<std::string>("str_value", "", "the value as text; goes before value")
+      .attr<std::string>("str_value", "", "the value as text; precedes value")
       .ignores("force_cpu", false)
-      .attr<int32_t>("dtype", 5, "number of the element type");
+      .attr<int32_t>("dtype", 5, "id of the element type");
 }
 
-// A tensor with the extents of the attribute `shape`, but one, which is that of an axis of Input.
+// A tensor with the extents of the attribute `shape`, except one, which is that of an axis of Input.
 void infer_batch_size_like(InferContext& c) {
   const Meta& like = c.in("Input");
   const std::vector<int64_t> extents = int_attr(c.op(), "shape");
   const int from = c.attr<int32_t>("input_dim_idx"), to = c.attr<int32_t>("output_dim_idx");
-  AB_CHECK(from >= 0 && from < like.shape.rank(), InvalidArgument, "input_dim_idx is {}, Input is {}", from,
-           like.shape.str());
+  AB_CHECK(from >= 0 && from < like.shape.rank(), InvalidArgument,
+           "input_dim_idx must be an axis of Input, got {} for {}", from, like.shape.str());
   AB_CHECK(to >= 0 && to < static_cast<int>(extents.size()), InvalidArgument,
-           "output_dim_idx is {}, shape has {} extents", to, extents.size());
+           "output_dim_idx must be below the number of extents of shape, got {} of {}", to, extents.size());
   Shape shape(extents);
-  // With sequences an item of the batch is a sequence; how many there are is known at run time.
+  // With LoD the batch counts sequences; their number is known at run time.
   const bool has_lod = like.lod && !like.lod->empty();
   const int64_t items = has_lod                              ? static_cast<int64_t>(like.lod->back().size()) - 1
                         : !c.runtime() && like.lod_level > 0 ? kUnknown
@@ -68,7 +68,7 @@ void infer_batch_size_like(InferContext& c) {
 }
 
 AB_OP(fill_constant)
-    .doc("Out = a tensor full of one value.")
+    .doc("Out = a tensor filled with one value.")
     .in_optional("ValueTensor", "[1]: the value")
     .in_optional("ShapeTensor", "[rank] int: the shape")
     .in_optional_list("ShapeTensorList", "[1] int each: the extents")
@@ -94,10 +94,10 @@ AB_OP(fill_constant)
     });
 
 AB_OP(fill_constant_batch_size_like)
-    .doc("Out = a tensor full of one value, one extent of which is that of Input (with sequences: their number).")
-    .in("Input", "gives an extent")
+    .doc("Out = a tensor filled with one value, with one extent taken from Input (with LoD: the number of sequences).")
+    .in("Input", "provides an extent")
     .out("Out", "as the attribute shape")
-    .required_attr("shape", AttrType::kInts, "extents; the one at output_dim_idx does not count")
+    .required_attr("shape", AttrType::kInts, "extents; the one at output_dim_idx is ignored")
     .attr<int32_t>("input_dim_idx", 0, "axis of Input")
     .attr<int32_t>("output_dim_idx", 0, "axis of Out")
     .with(value_attrs)
@@ -111,11 +111,11 @@ AB_OP(fill_constant_batch_size_like)
 DType dtype_like(const KernelArgs& op) { return op.attr<int32_t>("dtype") == -1 ? op.dtype() : dtype_attr(op.op()); }
 
 AB_OP(fill_any_like)
-    .doc("Out = a tensor of X's shape full of one value.")
+    .doc("Out = a tensor of X's shape filled with one value.")
     .in("X", "[...] any")
-    .out("Out", "[...] of dtype")
+    .out("Out", "[...] dtype")
     .attr<float>("value", 0.0f, "the value")
-    .attr<int32_t>("dtype", -1, "number of the element type; -1: X's")
+    .attr<int32_t>("dtype", -1, "id of the dtype; -1: that of X")
     .infer([](InferContext& c) {
       const DType dtype = c.attr<int32_t>("dtype") == -1 ? c.in("X").dtype : dtype_attr(c.op());
       c.same_as("Out", "X");
@@ -126,10 +126,10 @@ AB_OP(fill_any_like)
     .device_any([](const KernelArgs& op) { return fill_on_device(dtype_like(op), op.out("Out"), number_attrs(op)); });
 
 AB_OP(fill_zeros_like)
-    .doc("Out = zeros of X's shape and type.")
+    .doc("Out = zeros with the shape and dtype of X.")
     .in("X", "[...] any")
     .takes("X", Holds::kTensorOrRows)
-    .out("Out", "[...] as X")
+    .out("Out", "[...] like X")
     .infer([](InferContext& c) {
       c.same_as("Out", "X");
       c.out("Out").kind = VarKind::kLoDTensor;
@@ -143,10 +143,10 @@ AB_OP(fill_zeros_like)
     });
 
 AB_OP(fill_zeros_like2)
-    .doc("Out = zeros of X's shape.")
+    .doc("Out = zeros with the shape of X.")
     .in("X", "[...] any")
-    .out("Out", "[...] of dtype")
-    .attr<int32_t>("dtype", 5, "number of the element type")
+    .out("Out", "[...] dtype")
+    .attr<int32_t>("dtype", 5, "id of the element type")
     .infer([](InferContext& c) {
       c.same_as("Out", "X");
       c.out("Out").dtype = dtype_attr(c.op());
@@ -160,18 +160,18 @@ AB_OP(fill_zeros_like2)
     });
 
 AB_OP(fill)
-    .doc("Out = the numbers of an attribute.")
-    .out("Out", "as the attribute shape; [1] where it is empty")
-    .required_attr("value", AttrType::kFloats, "values, row-major, as many as shape has elements")
+    .doc("Out = the values of an attribute.")
+    .out("Out", "as the attribute shape; [1] if it is empty")
+    .required_attr("value", AttrType::kFloats, "values, row-major, one per element of shape")
     .required_attr("shape", AttrType::kInts, "extents")
-    .attr<int32_t>("dtype", 5, "number of the element type, not bool")
+    .attr<int32_t>("dtype", 5, "id of the dtype, not bool")
     .ignores("force_cpu", false)
     .infer([](InferContext& c) {
       const Shape shape(int_attr(c.op(), "shape"));
       AB_CHECK(shape.known(), InvalidArgument, "an extent of shape must be at least 0, got {}", shape.str());
       const auto count = static_cast<int64_t>(c.attr<std::vector<float>>("value").size());
-      AB_CHECK(count == shape.numel(), ShapeMismatch,
-               "value must hold as many numbers as shape {} has elements, got {}", shape.str(), count);
+      AB_CHECK(count == shape.numel(), ShapeMismatch, "value must hold one number per element of shape {}, got {}",
+               shape.str(), count);
       c.set_out("Out", shape.rank() ? shape : scalar_shape(), dtype_attr(c.op()));
     })
     .no_grad("a constant")

@@ -1,4 +1,4 @@
-// What ops that make tensors of one value share.
+// Shared by ops that make constant tensors.
 #pragma once
 #include <cstdlib>
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace anabranch::tensor {
 
-// A number given both as float and as text, which keeps the digits of large integers.
+// A number given as float and as text, which preserves the digits of large integers.
 struct Number {
   double real = 0;
   int64_t integer = 0;

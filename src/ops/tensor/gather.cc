@@ -1,4 +1,4 @@
-// Rows picked by index: gather, gather_nd. An index outside is an error.
+// Gathers rows by index: gather, gather_nd. An index out of range is an error.
 #include "ops/declare/second_order.h"
 #include "ops/tensor/row_index_on_device.h"
 
@@ -10,7 +10,7 @@ AB_OP(gather)
     .in("X", "[n, ...] any")
     .in("Index", "[m] or [m, 1] int32 or int64")
     .out("Out", "[m, ...]")
-    .attr<bool>("overwrite", true, "the gradient of a row that is picked twice: true: of the last time, false: the sum")
+    .attr<bool>("overwrite", true, "gradient of a row that is gathered twice: true: of the last one, false: the sum")
     .infer([](InferContext& c) {
       c.set_out("Out", with_rows(c.in("X").shape, index_count(c, "Index")), c.in("X").dtype);
     })
@@ -31,8 +31,8 @@ AB_OP(gather)
 
 AB_GRAD(gather)
     .doc(
-        "X@GRAD = Out@GRAD, each row where it came from; of rows that meet, the last one or, without overwrite, the "
-        "sum.")
+        "X@GRAD = Out@GRAD, each row at its source; for rows gathered several times, the last one or, without "
+        "overwrite, the sum.")
     .grad(second_order::linear)
     .grad_lod("X@GRAD", "X")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
@@ -66,7 +66,7 @@ AB_OP(gather_nd)
     .doc("Out = the elements, or blocks of elements, of X at the positions in the last axis of Index.")
     .in("X", "[...] any")
     .in("Index", "[..., depth] int32 or int64")
-    .out("Out", "[Index's other axes, X's axes from depth on]")
+    .out("Out", "[other axes of Index, axes of X from depth on]")
     .infer([](InferContext& c) {
       c.set_out("Out", gather_nd_shape(c), c.in("X").dtype);
       share_fitting_lod(c, "Out", "X");
@@ -91,7 +91,7 @@ AB_OP(gather_nd)
     .with(wrong_index("Index"));
 
 AB_GRAD(gather_nd)
-    .doc("X@GRAD = Out@GRAD, each block added where it came from.")
+    .doc("X@GRAD = Out@GRAD, each block added at its source.")
     .grad(second_order::linear)
     .grad_lod("X@GRAD", "X")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {

@@ -1,4 +1,5 @@
-// Elements picked along one axis: index_select takes the same places everywhere, index_sample others in each row.
+// Gathers elements along one axis: index_select takes the same indices everywhere, index_sample different ones in each
+// row.
 #include <algorithm>
 #include <memory>
 
@@ -34,11 +35,11 @@ Shape sampled_shape(const InferContext& c) {
   check_rank(c, "X", 2, 2);
   const Shape &x = c.in("X").shape, &index = c.in("Index").shape;
   AB_CHECK(compatible(Shape{x[0], kUnknown}, index), ShapeMismatch,
-           "Index must have a row of places for each row of X {}, got {}", x.str(), index.str());
+           "Index must have one row of indices per row of X {}, got {}", x.str(), index.str());
   return index;
 }
 
-// X as [outer, extent, inner], the result as [outer, places, inner]. index_sample: places of their own in each row.
+// X as [outer, extent, inner], the result as [outer, places, inner]. index_sample: different indices in each row.
 struct Picking {
   int64_t outer, extent, inner, places;
   bool own;
@@ -121,14 +122,14 @@ template <class T> Kernel backward_on_device(const KernelArgs& op, bool own) {
   };
 }
 
-// own: places of their own in each row.
+// own: different indices in each row.
 void declare_pick(const char* type, bool own) {
   OpDef& def = declare_op(type, __FILE__)
                    .doc(own ? "Out[n, k] = X[n, Index[n, k]]." : "Out = the slices of X at Index along one axis.")
                    .in("X", own ? "[N, M]" : "[...]")
-                   .in("Index", own ? "[N, K] int32 or int64" : "[K] or [K, 1] int32 or int64, places on the axis")
-                   .out("Out", own ? "[N, K]" : "as X, with K on the axis");
-  if (!own) def.attr<int32_t>("dim", 0, "the axis; from the last one where negative");
+                   .in("Index", own ? "[N, K] int32 or int64" : "[K] or [K, 1] int32 or int64, indices on the axis")
+                   .out("Out", own ? "[N, K]" : "like X, with K on the axis");
+  if (!own) def.attr<int32_t>("dim", 0, "the axis; negative: from the end");
   def.infer([own](InferContext& c) {
     c.set_out("Out", own ? sampled_shape(c) : selected_shape(c), c.in("X").dtype);
     share_fitting_lod(c, "Out", own ? "Index" : "X");
@@ -138,9 +139,9 @@ void declare_pick(const char* type, bool own) {
       [own](auto tag, const KernelArgs& op) { return forward<typename decltype(tag)::type>(op, own); });
   def.device<float, double, float16, bfloat16, int32_t, int64_t>(
       [own](auto tag, const KernelArgs& op) { return forward_on_device<typename decltype(tag)::type>(op, own); });
-  def.with(device_fault(1, "Index of sample {} must be 0 or more and less than the extent of the axis (<Index>)"));
+  def.with(device_fault(1, "Index of sample {} must be at least 0 and below the extent of the axis (<Index>)"));
   declare_gradient(type, __FILE__)
-      .doc("X@GRAD: Out@GRAD where it came from, added up.")
+      .doc("X@GRAD = Out@GRAD, added at its source.")
       .cpu<float, double>(
           [own](auto tag, const KernelArgs& op) { return backward<typename decltype(tag)::type>(op, own); })
       .device<float, double, float16, bfloat16>(
@@ -156,14 +157,14 @@ AB_OPS(declare_picks);
 
 AB_OP(shard_index)
     .doc(
-        "Ids of one of nshards equal parts of [0, index_num), counted from the part's first id; ignore_value for "
-        "the ids of the other parts.")
-    .in("X", "[N, ...] of two axes or more, mostly [N, 1]; int32 or int64 in [0, index_num)")
-    .out("Out", "as X")
+        "Out = the ids of one of nshards equal parts of [0, index_num), relative to the part's first id; ignore_value "
+        "for the ids of the other parts.")
+    .in("X", "[N, ...] of two axes or more, usually [N, 1]; int32 or int64 in [0, index_num)")
+    .out("Out", "like X")
     .attr<int32_t>("index_num", 1, "number of ids, above 0")
     .attr<int32_t>("nshards", 1, "number of parts, above 0")
     .attr<int32_t>("shard_id", 0, "the part, in [0, nshards)")
-    .attr<int32_t>("ignore_value", -1, "stands for the ids of other parts")
+    .attr<int32_t>("ignore_value", -1, "value for the ids of other parts")
     .infer([](InferContext& c) {
       check_tensor(c, "X");
       const int32_t n = c.attr<int32_t>("index_num"), parts = c.attr<int32_t>("nshards"),
@@ -209,7 +210,7 @@ AB_OP(shard_index)
         queued.launch(kernel, a);
       };
     })
-    .with(device_fault(1, "id at position {} must be 0 or more and less than index_num (<X>)"));
+    .with(device_fault(1, "id at position {} must be at least 0 and below index_num (<X>)"));
 
 }  // namespace
 }  // namespace anabranch::tensor::index_axis_op

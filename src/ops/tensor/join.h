@@ -1,4 +1,4 @@
-// Tensors side by side in one, and one cut into several, on the CPU and on devices.
+// Joins tensors along an axis, and splits them, on the CPU and on devices.
 #pragma once
 #include "ops/device/launch_tensor.h"
 
@@ -6,7 +6,7 @@ namespace anabranch::tensor {
 
 using device::OnDevice, device::OnHost;
 
-// Elements of one slice, everything on and after the axis.
+// Elements of one slice: the axis and everything after it.
 inline int64_t width_at(const Tensor& t, int axis) { return t.shape().numel(axis, t.shape().rank()); }
 
 // Copies `count` slices of `width` elements (part) from or to a whole whose slices are `whole_width` wide.
@@ -19,7 +19,7 @@ void copy_part(const On& on, const KernelContext& c, int64_t count, int64_t widt
   on.strided(c, loop, from, from_at, to, to_at);
 }
 
-// All inputs of a slot, side by side, into one tensor.
+// Joins all inputs of a slot into one tensor.
 template <class On> void join(const On& on, const KernelContext& c, In xs, int axis, Tensor* out) {
   int64_t whole = 0, at = 0;
   for (int i = 0; i < xs.count; ++i) whole += width_at(c.at(xs, i), axis);
@@ -31,14 +31,15 @@ template <class On> void join(const On& on, const KernelContext& c, In xs, int a
   }
 }
 
-// The reverse: pieces of one tensor into the outputs that are wanted. width(i): of piece i.
+// The inverse: sections of one tensor to the requested outputs. width(i): of section i.
 template <class On, class Width>
 void cut(const On& on, const KernelContext& c, const Tensor& from, int64_t outer, Out outs, Width width) {
   const int64_t whole = outer ? from.numel() / outer : 0;
   int64_t at = 0;
   for (int i = 0; i < outs.count; ++i) {
     const int64_t w = width(i);
-    AB_CHECK(at + w <= whole || outer == 0, ShapeMismatch, "pieces of {} elements are cut from {}", at + w, whole);
+    AB_CHECK(at + w <= whole || outer == 0, ShapeMismatch, "sections must fit into the tensor, got {} elements of {}",
+             at + w, whole);
     if (c.wants(outs, i)) copy_part(on, c, outer, w, from, at, whole, &c.at(outs, i), 0, w);
     at += w;
   }

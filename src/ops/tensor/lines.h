@@ -15,7 +15,7 @@ struct Lines {
   int64_t begin(int64_t line) const { return line / inner * extent * inner + line % inner; }
 };
 
-// Calls fn(line) for all lines, on idle workers; each piece has an index buffer of its own.
+// Calls fn(line) for all lines, on idle workers; each task has a separate index buffer.
 template <class Fn> void each_line(const KernelContext& c, const Lines& l, Fn fn) {
   const int64_t grain = std::max<int64_t>(1, kMathGrain / std::max<int64_t>(1, l.extent));
   c.parallel_for(l.count(), grain, [&](int64_t begin, int64_t end) {

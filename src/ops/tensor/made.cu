@@ -1,4 +1,4 @@
-// Tensors made from a few numbers, and parts of matrices, on devices: "triangle", "eye", "range", "linspace",
+// Tensors made from a few numbers, and triangles of matrices, on devices: "triangle", "eye", "range", "linspace",
 // "one_hot/<id>/<to>".
 #include "ops/device/args_tensor.h"
 #include "ops/device/kernels.h"

@@ -13,14 +13,15 @@ constexpr int kMostAxes = 6;  // as in Fluid
 void infer_meshgrid(InferContext& c) {
   const int n = c.n_in("X");
   AB_CHECK(n >= 1 && n <= kMostAxes, InvalidArgument, "X must list 1 to {} vectors, got {}", kMostAxes, n);
-  AB_CHECK(c.n_out("Out") == n, InvalidArgument, "Out must list as many tensors as X, {}, got {}", n, c.n_out("Out"));
+  AB_CHECK(c.n_out("Out") == n, InvalidArgument, "Out must list one tensor for each of the {} X, got {}", n,
+           c.n_out("Out"));
   Shape grid;
   for (int i = 0; i < n; ++i) {
     const Meta& x = c.in("X", i);
     AB_CHECK(x.kind == VarKind::kLoDTensor, InvalidArgument, "X[{}] must be a LOD_TENSOR, got a {}", i,
              var_kind_name(x.kind));
     AB_CHECK(x.shape.rank() <= 1, ShapeMismatch, "X[{}] must have one axis, got {}", i, x.shape.str());
-    AB_CHECK(x.dtype == c.in("X").dtype, InvalidArgument, "X[{}] must hold {} as X[0], got {}", i,
+    AB_CHECK(x.dtype == c.in("X").dtype, InvalidArgument, "X[{}] must hold {}, like X[0], got {}", i,
              dtype_name(c.in("X").dtype), dtype_name(x.dtype));
     grid.push_back(x.shape.numel());
   }
@@ -51,7 +52,7 @@ AB_OP(meshgrid)
       return meshgrid_kernel<OnDevice>(op);
     });
 
-// Operand 0 walks one axis of a grid, operand 1 the grid.
+// Operand 0 traverses one axis of a grid, operand 1 the grid.
 NdLoop<2> others_folded(const Shape& grid, int axis) {
   const auto steps = dense_strides(grid);
   NdLoop<2> loop;

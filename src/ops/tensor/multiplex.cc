@@ -1,4 +1,4 @@
-// Each row of the result is that row of one of several tensors.
+// Selects each row of the result from one of several tensors.
 #include <cstring>
 #include <memory>
 
@@ -10,7 +10,7 @@
 namespace anabranch::tensor::multiplex_op {
 namespace {
 
-// `slot` lists the candidates, or, in the gradient, the one tensor that came from them.
+// `slot` lists the candidates or, in the gradient, the single tensor that came from them.
 void check_choice(const InferContext& c, const char* slot) {
   check_ids_dtype(c, "Ids");
   check_rank(c, slot, 2, kMaxRank);
@@ -18,7 +18,7 @@ void check_choice(const InferContext& c, const char* slot) {
   check_shape(c, "Ids", Shape{c.in(slot).shape[0], 1});
 }
 
-// The number of the tensor that row r comes from.
+// The index of the tensor that row r comes from.
 const int64_t* chosen(const Tensor& ids, Tensor* scratch, int64_t tensors) {
   const int64_t* id = as_int64(ids, scratch);
   check_ids("Ids", id, ids.numel(), tensors);
@@ -36,10 +36,10 @@ device::MultiplexArgs multiplex_args(const Tensor& ids, Tensor& y, int count) {
 }
 
 AB_OP(multiplex)
-    .doc("Row r of Out is row r of X[Ids[r]].")
+    .doc("Out[r] = row r of X[Ids[r]].")
     .in("Ids", "[N, 1] int32 or int64, each below the number of tensors")
     .in_list("X", "[N, ...] each, at least two")
-    .out("Out", "as each X")
+    .out("Out", "like each X")
     .dtype_of_input("X")
     .infer([](InferContext& c) {
       AB_CHECK(c.n_in("X") >= 2, InvalidArgument, "X must list at least 2 tensors, got {}", c.n_in("X"));
@@ -47,7 +47,7 @@ AB_OP(multiplex)
       for (int i = 0; i < c.n_in("X"); ++i) {
         AB_CHECK(c.in("X", i).kind == VarKind::kLoDTensor && compatible(c.in("X", i).shape, c.in("X").shape) &&
                      c.in("X", i).dtype == c.in("X").dtype,
-                 ShapeMismatch, "X[{}] must be {} of {} as X[0], got {} of {}", i, c.in("X").shape.str(),
+                 ShapeMismatch, "X[{}] must be {} of {}, like X[0], got {} of {}", i, c.in("X").shape.str(),
                  dtype_name(c.in("X").dtype), c.in("X", i).shape.str(), dtype_name(c.in("X", i).dtype));
       }
       c.same_shape("Out", "X");
@@ -79,10 +79,10 @@ AB_OP(multiplex)
         queued.launch(kernel.of(c[ids]), a);
       };
     })
-    .with(device_fault(1, "Ids of sample {} must be 0 or more and less than the number of tensors X (<Ids>)"));
+    .with(device_fault(1, "Ids of sample {} must be at least 0 and below the number of tensors X (<Ids>)"));
 
 AB_GRAD(multiplex)
-    .doc("Rows of Out@GRAD go to the tensor they came from; zeros elsewhere.")
+    .doc("X@GRAD[i] = the rows of Out@GRAD that came from X[i], else 0.")
     .dtype_of_input("Out@GRAD")
     .infer([](InferContext& c) {
       check_choice(c, "Out@GRAD");

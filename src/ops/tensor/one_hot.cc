@@ -1,4 +1,4 @@
-// Rows of zeros with a 1 at a class: one_hot, one_hot_v2.
+// One-hot rows: one_hot, one_hot_v2.
 #include "opdef/device_words.h"
 #include "ops/declare/declare.h"
 #include "ops/declare/shape_args.h"
@@ -10,12 +10,12 @@ namespace {
 
 OpDef& one_hot_attrs(OpDef& def) {
   return def.in("X", "int32 or int64 classes")
-      .in_optional("depth_tensor", "[1] int: takes the place of depth")
+      .in_optional("depth_tensor", "[1] int: replaces depth")
       .shape_from("depth_tensor")
       .out("Out", "[..., depth]")
       .attr<int32_t>("depth", -1, "number of classes")
-      .attr<int32_t>("dtype", 5, "number of Out's element type")
-      .attr<bool>("allow_out_of_range", false, "a class outside gives a row of zeros instead of an error");
+      .attr<int32_t>("dtype", 5, "id of the dtype of Out")
+      .attr<bool>("allow_out_of_range", false, "a class out of range gives a row of zeros instead of an error");
 }
 
 void infer_one_hot(InferContext& c, bool last_is_one) {
@@ -64,7 +64,7 @@ void declare_one_hot(const char* type, const char* doc, bool last_is_one) {
       };
     });
   });
-  def.with(device_fault(1, "the class at position {} must be 0 or more and less than depth (<X>)"));
+  def.with(device_fault(1, "the class at position {} must be at least 0 and below depth (<X>)"));
   def.cpu<int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
     using Id = typename decltype(tag)::type;
     return visit_dtype(dtype_from_number(op.attr<int32_t>("dtype")), [&](auto to_tag) -> Kernel {

@@ -1,5 +1,5 @@
-// The first elements of lines in some order, on devices: "top_k", "argsort", "selected_grad". Numbers stand before what
-// is none, ties by place.
+// The first elements of lines in some order, on devices: "top_k", "argsort", "selected_grad". NaN sorts last, ties by
+// index.
 #include <limits>
 
 #include "ops/device/args_rows.h"
@@ -12,7 +12,7 @@ template <class C> struct Placed {
   int64_t place;
 };
 
-// Whether a stands before b.
+// Whether a sorts before b.
 template <class C> AB_HD bool before(const Placed<C>& a, const Placed<C>& b, bool descending) {
   const bool a_number = a.value == a.value, b_number = b.value == b.value;
   if (a_number != b_number) return a_number;
@@ -25,7 +25,7 @@ struct OrderLine {
   AB_HD int64_t at(int64_t line, int64_t i) const { return (line / inner * extent + i) * inner + line % inner; }
 };
 
-// Round after round the first of those that stand behind the one before: for a small k.
+// In each round the first of those after the previous one: for a small k.
 struct TopK {
   using Args = OrderArgs;
   template <class T> struct Body {
@@ -35,7 +35,7 @@ struct TopK {
     T* y;
     int64_t* places;
     bool descending;
-    // The first number behind `last` among this lane's; its place is the extent where there is none.
+    // The first number after `last` among this lane's; its place is the extent if there is none.
     template <class L> AB_HD Placed<C> next(const L& lanes, int64_t line, const Placed<C>& last) const {
       Placed<C> best{C(0), from.extent};
       for (int64_t i = lanes.index(); i < from.extent; i += lanes.count()) {
@@ -50,7 +50,7 @@ struct TopK {
       for (int64_t k = 0; k < to.extent; ++k) {
         const Placed<C> mine = next(lanes, line, last);
         const bool there = mine.place < from.extent;
-        // Numbers of all lanes first; where none has one, places of what is no number.
+        // Numbers of all lanes first; if no lane has one, places of NaN.
         const bool number = there && mine.value == mine.value, any = lanes.any(number);
         const C best = any ? best_of(lanes, number, mine.value) : C(0);
         const bool holds = any ? number && mine.value == best : there;
@@ -83,7 +83,7 @@ struct TopK {
   }
 };
 
-// Every element counts those that stand before it.
+// Every element counts those that sort before it.
 struct ArgSort {
   using Args = OrderArgs;
   template <class T> struct Body {
@@ -109,7 +109,7 @@ struct ArgSort {
   }
 };
 
-// y, [outer, extent, inner], gets the gradients x of the k that were selected, where they came from.
+// y, [outer, extent, inner], gets the gradients x of the k selected elements at their sources.
 struct SelectedGrad {
   using Args = OrderArgs;
   template <class T> struct Body {

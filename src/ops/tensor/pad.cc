@@ -1,4 +1,4 @@
-// Tensors with a border of one value.
+// Pads tensors with a constant border.
 #include "ops/declare/shape_args.h"
 #include "ops/device/launch_tensor.h"
 #include "ops/tensor/border.h"
@@ -21,7 +21,7 @@ Border pad_border(const std::vector<int64_t>& paddings, const Shape& x) {
   return b;
 }
 
-// The loop over X: operand 0 is X, dense; operand 1 the place of X in the padded tensor, from *offset on.
+// The loop over X: operand 0 is X, dense; operand 1 its region in the padded tensor, starting at *offset.
 NdLoop<2> inside_loop(const Shape& x, const Shape& out, const Border& b, int64_t* offset) {
   const auto mine = dense_strides(x), theirs = dense_strides(out);
   NdLoop<2> loop;
@@ -47,8 +47,8 @@ template <class On> Kernel pad_kernel(auto tag, const KernelArgs& op) {
 AB_OP(pad)
     .doc("Out = X with a border of one value.")
     .in("X", "[...] any")
-    .out("Out", "[extents and paddings]")
-    .required_attr("paddings", AttrType::kInts, "elements before and after axis 0, axis 1 ...")
+    .out("Out", "[extents plus paddings]")
+    .required_attr("paddings", AttrType::kInts, "number of elements before and after axis 0, axis 1 ...")
     .attr<float>("pad_value", 0.0f, "value of the border")
     .infer([](InferContext& c) {
       const Shape& x = c.in("X").shape;
@@ -80,8 +80,9 @@ AB_GRAD(pad)
       Shape x = out;
       for (int i = 0; i < out.rank(); ++i) {
         if (out[i] < 0) continue;
-        AB_CHECK(out[i] >= b.before[i] + b.after[i], ShapeMismatch, "Out@GRAD is {}, the border is {} and {}",
-                 out.str(), b.before[i], b.after[i]);
+        AB_CHECK(out[i] >= b.before[i] + b.after[i], ShapeMismatch,
+                 "Out@GRAD must not be smaller than the border, got {} and border {} and {}", out.str(), b.before[i],
+                 b.after[i]);
         x.set(i, out[i] - b.before[i] - b.after[i]);
       }
       c.set_out("X@GRAD", x, c.in("Out@GRAD").dtype);

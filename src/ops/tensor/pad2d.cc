@@ -1,4 +1,4 @@
-// Images with a border: top, bottom, left and right.
+// Pads images: top, bottom, left and right.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -44,13 +44,13 @@ struct ImagePad {
       AB_CHECK(p[2 * k] >= 0 && p[2 * k + 1] >= 0, InvalidArgument, "paddings must not be negative, got {}",
                fmt::join(p, ", "));
       AB_CHECK(edge != Edge::kReflect || extent < 0 || largest < std::max<int64_t>(extent, 1), InvalidArgument,
-               "paddings of mode reflect must be less than the extent {}, got {}", extent, largest);
-      AB_CHECK(edge != Edge::kEdge || extent != 0 || largest == 0, InvalidArgument, "X is {}: there is no edge",
-               x.str());
+               "paddings of mode reflect must be below the extent {}, got {}", extent, largest);
+      AB_CHECK(edge != Edge::kEdge || extent != 0 || largest == 0, InvalidArgument,
+               "X must have an edge to repeat, got {}", x.str());
     }
     return b;
   }
-  // The row or column of X that stands at position p of the padded one; -1: the constant.
+  // The row or column of X at position p of the padded one; -1: the constant.
   int64_t source(int64_t p, int64_t before, int64_t extent) const {
     const int64_t at = p - before;
     if (at >= 0 && at < extent) return at;
@@ -60,8 +60,8 @@ struct ImagePad {
   }
 };
 
-// Calls fn(first element of the padded image, first element of X or -1, how many) for all elements of image n of the
-// batch, in order: what lies between the borders of a row is one run.
+// Calls fn(first element of the padded image, first element of X or -1, count) for all elements of image n of the
+// batch, in order: the elements between the borders of a row are one run.
 template <class Fn>
 void each_run(const ImagePad& pad, const Border& b, const Shape& x, const Shape& out, int64_t image, Fn fn) {
   const auto r = static_cast<int>(pad.rows_axis());
@@ -90,7 +90,7 @@ std::vector<int64_t> image_paddings(const KernelContext& c, const ImagePad& pad,
   return tensor ? integers_of(c[tensor], "Paddings") : pad.fixed;
 }
 
-// By "pad2d" or, from the padded image to the other one, "pad2d_grad".
+// By "pad2d" or, for the gradient, "pad2d_grad".
 template <class T> Kernel pad2d_on_device(const KernelArgs& op, const char* stem, const char* from, const char* to) {
   device::refuse_inputs(op, {"Paddings"});
   return [kernel = device::kernel_of<T>(stem), pad = ImagePad(op.op()),
@@ -109,19 +109,19 @@ template <class T> Kernel pad2d_on_device(const KernelArgs& op, const char* stem
     a.top = b.before[rows], a.bottom = b.after[rows];
     a.left = b.before[cols], a.right = b.after[cols];
     a.value = value;
-    a.mode = static_cast<int32_t>(pad.edge);  // its modes have the numbers of Edge
+    a.mode = static_cast<int32_t>(pad.edge);  // the values of Edge
     DeviceContext::of(c).launch(kernel, a);
   };
 }
 
 AB_OP(pad2d)
-    .doc("Out = images X with a border: of one value, mirrored without the edge, or the edge repeated.")
+    .doc("Out = the images X with a border: constant, mirrored without the edge, or the edge repeated.")
     .in("X", "[N, C, H, W] or [N, H, W, C] numbers")
-    .in_optional("Paddings", "[4] int: takes the place of paddings")
+    .in_optional("Paddings", "[4] int: replaces paddings")
     .shape_from("Paddings")
     .out("Out", "with H and W padded")
     .attr<std::vector<int32_t>>("paddings", {0, 0, 0, 0}, "top, bottom, left, right")
-    .attr<float>("pad_value", 0.0f, "of mode constant")
+    .attr<float>("pad_value", 0.0f, "value of the border in mode constant")
     .attr<std::string>("mode", "constant", "constant, reflect or edge")
     .attr<std::string>("data_format", "NCHW", "NCHW or NHWC")
     .infer([](InferContext& c) {
@@ -161,7 +161,7 @@ AB_OP(pad2d)
     });
 
 AB_GRAD(pad2d)
-    .doc("X@GRAD = Out@GRAD, each element added where it came from.")
+    .doc("X@GRAD = Out@GRAD, each element added at its source.")
     .grad(pad_with_zeros)
     .shape_from("Paddings")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {

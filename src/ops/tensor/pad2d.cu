@@ -1,4 +1,4 @@
-// Images with a border on devices: "pad2d/...", "pad2d_grad/...".
+// Padded images on devices: "pad2d/...", "pad2d_grad/...".
 #include "ops/device/args_tensor.h"
 #include "ops/device/kernels.h"
 
@@ -6,13 +6,13 @@ namespace anabranch::device {
 
 enum PadMode { kPadConstant, kPadReflect, kPadEdge };
 
-// One axis of an image: which of its elements stand where.
+// One axis of an image: maps elements to positions.
 struct PadAxis {
   int64_t extent, before, after;
   int32_t mode;
 
   AB_HD int64_t padded() const { return before + extent + after; }
-  // The element that stands at place p; -1: the constant.
+  // The element at position p; -1: the constant.
   AB_HD int64_t source(int64_t p) const {
     const int64_t at = p - before;
     if (at >= 0 && at < extent) return at;
@@ -20,7 +20,7 @@ struct PadAxis {
     if (mode == kPadEdge) return at < 0 ? 0 : extent - 1;
     return at < 0 ? -at : 2 * (extent - 1) - at;
   }
-  // fn(p) for the places of element i, ascending.
+  // Calls fn(p) for the positions of element i, ascending.
   template <class Fn> AB_HD void each_place(int64_t i, Fn fn) const {
     const int64_t own = before + i, last = extent - 1;
     if (mode == kPadEdge && i == 0) {

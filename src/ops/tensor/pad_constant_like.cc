@@ -1,4 +1,4 @@
-// A tensor put into the first corner of a larger one.
+// Places a tensor in the first corner of a larger one.
 #include "ops/declare/declare.h"
 #include "ops/device/launch_tensor.h"
 #include "ops/tensor/part.h"
@@ -22,16 +22,15 @@ template <class On> Kernel pad_like_kernel(auto tag, const KernelArgs& op) {
 
 AB_OP(pad_constant_like)
     .doc("Out = a tensor of the shape of X that holds Y in its first corner, and pad_value elsewhere.")
-    .in("X", "[...]: its values are not read")
+    .in("X", "[...]: only its shape is read")
     .in("Y", "[...] float or int, no axis longer than that of X")
     .out("Out", "[shape of X] with the dtype of Y")
-    .attr<float>("pad_value", 0.0f, "what lies beyond Y")
+    .attr<float>("pad_value", 0.0f, "value outside of Y")
     .infer([](InferContext& c) {
       check_tensor(c, "X");
       check_tensor(c, "Y");
       const Shape &x = c.in("X").shape, &y = c.in("Y").shape;
-      AB_CHECK(x.rank() == y.rank(), ShapeMismatch, "X and Y must have equally many axes, got {} and {}", x.str(),
-               y.str());
+      AB_CHECK(x.rank() == y.rank(), ShapeMismatch, "X and Y must have the same rank, got {} and {}", x.str(), y.str());
       check_inside(x, kOrigin.data(), y);
       c.set_out("Out", x, c.in("Y").dtype);
       c.share_lod("Out", "X");
@@ -56,7 +55,7 @@ template <class On> Kernel corner_kernel(const KernelArgs& op) {
 }
 
 AB_GRAD(pad_constant_like)
-    .doc("Y@GRAD = the corner of Out@GRAD that Y is.")
+    .doc("Y@GRAD = the corner of Out@GRAD that holds Y.")
     .infer([](InferContext& c) {
       const Shape& y = c.in("Y").shape;
       check_rank(c, "Out@GRAD", y.rank(), y.rank());

@@ -1,4 +1,4 @@
-// The same columns of several matrices: side by side (partial_concat), or added up (partial_sum).
+// The same columns of several matrices: concatenated (partial_concat), or summed (partial_sum).
 #include <algorithm>
 
 #include "ops/declare/declare.h"
@@ -14,13 +14,13 @@ struct Columns {
   int64_t begin, count;
 };
 
-// How partial_concat and partial_sum differ.
+// The differences of partial_concat and partial_sum.
 struct Form {
   const char *type, *doc, *out;
-  bool adds;  // else the columns lie side by side
+  bool adds;  // else concatenates the columns
 };
 
-// Of partial_concat a start below 0 counts from the end, and a length below 0 means: up to the end.
+// In partial_concat a negative start counts from the end, and a negative length means: up to the end.
 Columns columns_of(int64_t width, int64_t start, int64_t length, bool adds) {
   AB_CHECK(start < width && start >= (adds ? 0 : -width), InvalidArgument, "start_index must be in [{}, {}), got {}",
            adds ? 0 : -width, width, start);
@@ -39,10 +39,10 @@ void infer_partial(InferContext& c, bool adds) {
     const Meta& x = c.in("X", i);
     AB_CHECK(x.kind == VarKind::kLoDTensor && x.shape.rank() == 2, InvalidArgument, "X[{}] must be a matrix, got {}", i,
              x.shape.str());
-    AB_CHECK(compatible(x.shape, first.shape), ShapeMismatch, "X[{}] must be {} as X[0], got {}", i, first.shape.str(),
-             x.shape.str());
-    AB_CHECK(x.dtype == first.dtype, InvalidArgument, "X[{}] must hold {} as X[0], got {}", i, dtype_name(first.dtype),
-             dtype_name(x.dtype));
+    AB_CHECK(compatible(x.shape, first.shape), ShapeMismatch, "X[{}] must be {}, like X[0], got {}", i,
+             first.shape.str(), x.shape.str());
+    AB_CHECK(x.dtype == first.dtype, InvalidArgument, "X[{}] must hold {}, like X[0], got {}", i,
+             dtype_name(first.dtype), dtype_name(x.dtype));
   }
   const int64_t length = c.attr<int32_t>("length"), width = first.shape[1];
   int64_t count = length < 0 ? kUnknown : length;
@@ -51,13 +51,13 @@ void infer_partial(InferContext& c, bool adds) {
   c.share_lod("Out", "X");
 }
 
-// fn(first element in X[i], first element in Out) for the columns of each row.
+// Calls fn(first element in X[i], first element in Out) for the columns of each row.
 template <class Fn> void each_row(const Shape& x, int i, int n, const Columns& at, bool adds, Fn&& fn) {
   const int64_t step = adds ? at.count : at.count * n, first = adds ? 0 : at.count * i;
   for (int64_t r = 0; r < x[0]; ++r) fn(r * x[1] + at.begin, r * step + first);
 }
 
-// to[k] = the sum of the numbers at `offset` + k of all X.
+// to[k] = the sum over all X of number `offset` + k.
 template <class T> void sum_row(const KernelContext& c, In xs, int64_t offset, int64_t n, T* to) {
   using Wide = Wrapping<T>;
   std::copy_n(c.at(xs, 0).data<T>() + offset, n, to);
@@ -74,7 +74,7 @@ void declare_partial(const Form& form) {
   OpDef& def = declare_op(form.type, __FILE__).doc(form.doc);
   def.in_list("X", "[N, C] numbers each, of one shape").out("Out", form.out);
   def.attr<int32_t>("start_index", 0, adds ? "first column" : "first column; negative: from the end");
-  def.attr<int32_t>("length", -1, "number of columns; -1: all that follow");
+  def.attr<int32_t>("length", -1, "number of columns; -1: all following ones");
   if (adds) def.ignores({"use_mkldnn"});
   def.infer([adds](InferContext& c) { infer_partial(c, adds); }).grad_reads({"X"});
   def.cpu<float, double, int32_t, int64_t>([adds](auto tag, const KernelArgs& op) -> Kernel {
@@ -95,7 +95,7 @@ void declare_partial(const Form& form) {
       }
     };
   });
-  OpDef& back = declare_gradient(form.type, __FILE__).doc("X@GRAD[i] = Out@GRAD where its columns went, else 0.");
+  OpDef& back = declare_gradient(form.type, __FILE__).doc("X@GRAD[i] = Out@GRAD for the selected columns, else 0.");
   back.grad_lod("X@GRAD", "X");
   back.cpu<float, double, int32_t, int64_t>([adds](auto tag, const KernelArgs& op) -> Kernel {
     using T = typename decltype(tag)::type;
@@ -117,11 +117,11 @@ void declare_partial(const Form& form) {
 
 void declare_both() {
   declare_partial({.type = "partial_concat",
-                   .doc = "Out = columns start_index to start_index + length of all X, side by side.",
+                   .doc = "Out = columns start_index to start_index + length of all X, concatenated.",
                    .out = "[N, length times the number of X]",
                    .adds = false});
   declare_partial({.type = "partial_sum",
-                   .doc = "Out = columns start_index to start_index + length of all X, added up.",
+                   .doc = "Out = columns start_index to start_index + length of all X, summed.",
                    .out = "[N, length]",
                    .adds = true});
 }

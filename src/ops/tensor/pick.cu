@@ -1,4 +1,4 @@
-// Rows and elements picked by ids on devices: "gather/<bytes>/<id>" (also look-ups), "positions/<id>" of gather_nd,
+// Gathers rows and elements by ids on devices: "gather/<bytes>/<id>" (also lookups), "positions/<id>" of gather_nd,
 // "pick/<bytes>/<id>", "multiplex/<bytes>/<id>", with gradients; "shard_index/<id>".
 #include "ops/device/args_index.h"
 #include "ops/device/kernels.h"
@@ -59,7 +59,7 @@ struct Positions {
 
 struct Picking {
   int64_t extent, inner, places;
-  bool own;  // places of their own in each row
+  bool own;  // different places in each row
   explicit Picking(const PickArgs& a) : extent(a.extent), inner(a.inner), places(a.places), own((a.flags & 1) != 0) {}
   AB_HD int64_t id_at(int64_t row, int64_t place) const { return own ? row * places + place : place; }
 };
@@ -86,7 +86,7 @@ struct Pick {
   }
 };
 
-// Every element of y, [outer, extent, inner], looks for the places that picked it.
+// Every element of y, [outer, extent, inner], searches for the places that select it.
 struct PickGrad {
   using Args = PickArgs;
   template <class T, class Id> struct Body {
@@ -110,7 +110,7 @@ struct PickGrad {
   }
 };
 
-template <bool kGradient> struct Multiplex {  // of the gradient: x[0] is Out@GRAD
+template <bool kGradient> struct Multiplex {  // for the gradient: x[0] is Out@GRAD
   using Args = MultiplexArgs;
   template <class T, class Id> struct Body {
     const T* x[kMostCandidates];

@@ -1,4 +1,4 @@
-// Tensors of random numbers. Element i is number i of the op's draw: the same on any number of threads.
+// Random tensors. Element i is number i of the op's draw: the same for any number of threads.
 #include "ops/declare/attr_checks.h"
 #include "ops/declare/declare.h"
 #include "ops/declare/shape_args.h"
@@ -28,8 +28,8 @@ void infer_batch_size_like(InferContext& c) {
   Shape shape(int_attr(c.op(), "shape"));
   const int from = c.attr<int32_t>("input_dim_idx"), to = c.attr<int32_t>("output_dim_idx");
   AB_CHECK(from >= 0 && from < like.shape.rank() && to >= 0 && to < shape.rank(), InvalidArgument,
-           "input_dim_idx is {}, output_dim_idx is {}, Input is {}, shape is {}", from, to, like.shape.str(),
-           shape.str());
+           "input_dim_idx and output_dim_idx must name axes of Input and shape, got {} and {} for {} and {}", from, to,
+           like.shape.str(), shape.str());
   shape.set(to, like.shape[from]);
   AB_CHECK(shape.known() || !c.runtime(), InvalidArgument, "the extents of shape must be at least 0, got {}",
            shape.str());
@@ -66,11 +66,11 @@ Kernel uniform(auto tag, const KernelArgs& op) {
   const T value = static_cast<T>(op.attr<float>("diag_val"));
   return [=, draw = std::move(draw), out = op.out("Out")](KernelContext& c) {
     draw(c);
-    // Element i of a diagonal stands step + 1 elements behind element i - 1.
+    // Element i of a diagonal is step + 1 elements after element i - 1.
     for (int64_t i = 0; i < count; ++i) {
       const int64_t at = i * step + i;
-      AB_CHECK(at < c[out].numel(), InvalidArgument, "{} elements of a diagonal with step {} in {}", count, step,
-               c[out].shape().str());
+      AB_CHECK(at < c[out].numel(), InvalidArgument, "a diagonal of {} elements with step {} must fit into shape {}",
+               count, step, c[out].shape().str());
       c[out].template mutable_data<T>()[at] = value;
     }
   };
@@ -84,7 +84,7 @@ Kernel gaussian(auto tag, const KernelArgs& op) {
   });
 }
 
-// The part of the normal distribution within two deviations, by inversion.
+// The normal distribution truncated at two standard deviations, by inversion.
 Kernel truncated(auto tag, const KernelArgs& op) {
   using T = typename decltype(tag)::type;
   const double mean = static_cast<double>(op.attr<float>("mean")), std = static_cast<double>(op.attr<float>("std"));
@@ -96,7 +96,7 @@ Kernel truncated(auto tag, const KernelArgs& op) {
   });
 }
 
-// Likewise on devices, where two attributes say what is drawn.
+// The same on devices, with two attributes as parameters.
 KernelFactory drawn_on_device(const char* distribution, const char* first, const char* second) {
   return of_real_dtype([=](auto tag, const KernelArgs& op) {
     return device::draw<typename decltype(tag)::type>(
@@ -105,21 +105,21 @@ KernelFactory drawn_on_device(const char* distribution, const char* first, const
 }
 
 OpDef& common_attrs(OpDef& def) {
-  return def.attr<int32_t>("seed", 0, "seed of this op; 0: of the program or the process")
-      .attr<int32_t>("dtype", 5, "number of the element type: float32 or float64")
+  return def.attr<int32_t>("seed", 0, "seed of this op; 0: uses the seed of the program or the process")
+      .attr<int32_t>("dtype", 5, "id of the dtype: float32 or float64")
       .effects(kRandom)
       .no_grad("random numbers");
 }
 OpDef& uniform_attrs(OpDef& def) {
-  def.attr<float>("min", -1.0f, "lower end, included").attr<float>("max", 1.0f, "upper end, excluded");
-  def.attr<int32_t>("diag_num", 0, "elements of a diagonal that get diag_val", at_least("diag_num", 0));
-  def.attr<int32_t>("diag_step", 0, "distance of these elements, less one", at_least("diag_step", 0))
-      .attr<float>("diag_val", 1.0f, "their value");
+  def.attr<float>("min", -1.0f, "lower bound, inclusive").attr<float>("max", 1.0f, "upper bound, exclusive");
+  def.attr<int32_t>("diag_num", 0, "number of diagonal elements set to diag_val", at_least("diag_num", 0));
+  def.attr<int32_t>("diag_step", 0, "distance of these elements minus one", at_least("diag_step", 0))
+      .attr<float>("diag_val", 1.0f, "value of these elements");
   return common_attrs(def)
       .cpu_any(of_real_dtype([](auto tag, const KernelArgs& op) { return uniform(tag, op); }))
       .device_any([draw = drawn_on_device("uniform", "min", "max")](const KernelArgs& op) {
         const bool plain = op.attr<float>("min") <= op.attr<float>("max") && op.attr<int32_t>("diag_num") == 0;
-        AB_CHECK(plain, Unsupported, "a diagonal is written, and ends that are no range refused, on the CPU");
+        AB_CHECK(plain, Unsupported, "diagonals and invalid bounds are not supported on devices");
         return draw(op);
       });
 }
@@ -136,9 +136,9 @@ OpDef& shape_slots(OpDef& def) {
       .infer(infer_random);
 }
 OpDef& like_slots(OpDef& def) {
-  return def.in("Input", "gives an extent")
+  return def.in("Input", "provides an extent")
       .out("Out", "as the attribute shape")
-      .required_attr("shape", AttrType::kInts, "extents; the one at output_dim_idx does not count")
+      .required_attr("shape", AttrType::kInts, "extents; the one at output_dim_idx is ignored")
       .attr<int32_t>("input_dim_idx", 0, "axis of Input")
       .attr<int32_t>("output_dim_idx", 0, "axis of Out")
       .infer(infer_batch_size_like);
@@ -147,17 +147,19 @@ OpDef& like_slots(OpDef& def) {
 void declare_all() {
   const auto make_gaussian = of_real_dtype([](auto tag, const KernelArgs& op) { return gaussian(tag, op); });
   const auto op = [](const char* type, const char* doc) -> OpDef& { return declare_op(type, __FILE__).doc(doc); };
-  uniform_attrs(shape_slots(op("uniform_random", "Out = numbers uniform in [min, max).")));
-  uniform_attrs(like_slots(
-      op("uniform_random_batch_size_like", "Out = numbers uniform in [min, max), one extent that of Input.")));
-  normal_attrs(shape_slots(op("gaussian_random", "Out = normal numbers.")))
+  uniform_attrs(shape_slots(op("uniform_random", "Out = random numbers, uniform in [min, max).")));
+  uniform_attrs(like_slots(op("uniform_random_batch_size_like",
+                              "Out = random numbers, uniform in [min, max), with one extent taken from Input.")));
+  normal_attrs(shape_slots(op("gaussian_random", "Out = normally distributed random numbers.")))
       .ignores({"use_mkldnn"})
       .cpu_any(make_gaussian)
       .device_any(drawn_on_device("gaussian", "mean", "std"));
-  normal_attrs(like_slots(op("gaussian_random_batch_size_like", "Out = normal numbers, one extent that of Input.")))
+  normal_attrs(like_slots(op("gaussian_random_batch_size_like",
+                             "Out = normally distributed random numbers, with one extent taken from Input.")))
       .cpu_any(make_gaussian)
       .device_any(drawn_on_device("gaussian", "mean", "std"));
-  normal_attrs(op("truncated_gaussian_random", "Out = normal numbers, drawn within two deviations of the mean."))
+  normal_attrs(op("truncated_gaussian_random",
+                  "Out = normally distributed random numbers within two standard deviations of the mean."))
       .out("Out", "as the attribute shape")
       .required_attr("shape", AttrType::kInts, "extents")
       .infer(infer_random)

@@ -6,7 +6,7 @@
 
 namespace anabranch::device {
 
-struct DrawOf {  // the numbers of this run
+struct DrawOf {  // the random numbers of this run
   uint64_t key;
   const uint32_t* step;
   uint32_t fixed_step, replica;
@@ -26,7 +26,7 @@ struct Uniform {
     }
   }
 };
-// p: mean, deviation.
+// p: mean, standard deviation.
 struct Gaussian {
   template <class T> AB_HD static void make(const philox::Draw& draw, uint64_t pair, const double* p, T (&out)[2]) {
     const auto z = draw.normal_pair(pair);
@@ -72,7 +72,7 @@ template <class F> struct DrawPairs {
   }
 };
 
-// p: rate, what a kept element is multiplied by. y may lie in the memory of x.
+// p: rate, factor for kept elements. y may alias x.
 struct Dropout {
   using Args = DrawArgs;
   template <class T> struct Body {
@@ -94,7 +94,8 @@ struct Dropout {
       }
     }
   };
-  // The elements of kBlocks blocks of numbers, read and written at once; they are under way while numbers are made.
+  // The elements of kBlocks blocks of numbers, read and written at once; the loads are in flight while numbers are
+  // drawn.
   template <class T, int kBlocks> struct Packs {
     static constexpr int kCount = 4 * kBlocks;
     using Elements = Pack<T, kCount>;
@@ -139,8 +140,8 @@ struct Dropout {
   }
 };
 
-// y = x mask, where the mask, of x's type, holds 0 or what kept elements are multiplied by. p: rate, that factor, the
-// number of the first draw.
+// y = x mask, where the mask, of x's type, holds 0 or the factor for kept elements. p: rate, that factor, the number of
+// the first draw.
 struct DropFactors {
   using Args = DrawArgs;
   template <class T> struct Body {
@@ -162,7 +163,7 @@ struct DropFactors {
   }
 };
 
-// x: the mask, dy: Out@GRAD; p: what a kept element is multiplied by.
+// x: the mask, dy: Out@GRAD; p: factor for kept elements.
 struct DropoutGrad {
   using Args = MapGradArgs;
   template <class T> struct Body {
@@ -172,7 +173,7 @@ struct DropoutGrad {
     Compute<T> factor;
     AB_HD void operator()(int64_t i) const { store(dx + i, mask[i] ? load(dy[i]) * factor : Compute<T>(0)); }
   };
-  template <class T> struct Packed {  // by eights
+  template <class T> struct Packed {  // eight at a time
     const Pack<uint8_t, 8>* mask;
     const Pack<T, 8>* dy;
     Pack<T, 8>* dx;

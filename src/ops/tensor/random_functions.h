@@ -1,4 +1,4 @@
-// What random numbers are made of, from numbers u uniform in [0, 1).
+// Distributions of random numbers, from numbers u uniform in [0, 1).
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace anabranch::tensor {
 
-// Uniform in [lo, hi): rounding must not reach the open end.
+// Uniform in [lo, hi): rounding must not reach the open bound.
 template <class T> AB_HD T uniform_in(double u, T lo, T hi) {
   const T v = lo + static_cast<T>(u) * (hi - lo);
   return v < hi ? v : lo;
@@ -27,8 +27,8 @@ template <int kTerms> AB_HD double polynomial(double x, const double (&from_high
   return y;
 }
 
-// Inverse of the normal distribution function, to 16 digits where the smaller tail is above exp(-25): Wichura,
-// Algorithm AS 241, Applied Statistics 37 (1988).
+// Inverse of the normal distribution function, to 16 digits if the smaller tail is above exp(-25): Wichura, Algorithm
+// AS 241, Applied Statistics 37 (1988).
 AB_HD inline double normal_quantile(double p) {
   const double q = p - 0.5;
   if (std::abs(q) <= 0.425) {
@@ -55,7 +55,7 @@ AB_HD inline double normal_quantile(double p) {
 // P(Z < -2), Z standard normal.
 AB_HD inline double two_deviations_tail() { return 0.5 * std::erfc(std::numbers::sqrt2); }
 
-// Normal, but within two deviations, by inversion.
+// Truncated normal within two standard deviations, by inversion.
 AB_HD inline double truncated_normal(double u, double tail) { return normal_quantile(tail + u * (1 - 2 * tail)); }
 
 }  // namespace anabranch::tensor

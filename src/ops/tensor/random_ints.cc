@@ -1,4 +1,4 @@
-// Random integers: uniform ones, permutations, places drawn by their probabilities, seeds.
+// Random integers: uniform ones, permutations, indices drawn from probabilities, seeds.
 #include <numeric>
 
 #include "ops/declare/declare.h"
@@ -14,13 +14,13 @@ namespace {
 DType dtype_attr(const ir::Op& op) { return dtype_from_number(op.attr<int32_t>("dtype")); }
 
 void integer_attrs(OpDef& def) {
-  def.attr<int32_t>("dtype", 3, "number of the element type: int32 or int64")
-      .attr<int32_t>("seed", 0, "seed of this op; 0: of the program or the process")
+  def.attr<int32_t>("dtype", 3, "id of the dtype: int32 or int64")
+      .attr<int32_t>("seed", 0, "seed of this op; 0: uses the seed of the program or the process")
       .effects(kRandom)
       .no_grad("random numbers");
 }
 
-// make(tag, op) for the integer type that dtype names.
+// make(tag, op) for the integer type given by dtype.
 template <class Make> KernelFactory of_integers(Make make) {
   return [make](const KernelArgs& op) -> Kernel {
     const DType dtype = dtype_attr(op.op());
@@ -46,15 +46,15 @@ void infer_randint(InferContext& c) {
 }
 
 AB_OP(randint)
-    .doc("Out = integers uniform in [low, high).")
+    .doc("Out = random integers, uniform in [low, high).")
     .in_optional("ShapeTensor", "[rank] int: the shape")
     .in_optional_list("ShapeTensorList", "[1] int each: the extents")
     .out("Out", "as the attribute shape")
     .shape_from("ShapeTensor")
     .shape_from("ShapeTensorList")
     .attr<std::vector<int64_t>>("shape", {}, "extents")
-    .required_attr("low", AttrType::kInt, "lower end, included")
-    .required_attr("high", AttrType::kInt, "upper end, excluded")
+    .required_attr("low", AttrType::kInt, "lower bound, inclusive")
+    .required_attr("high", AttrType::kInt, "upper bound, exclusive")
     .with(integer_attrs)
     .infer(infer_randint)
     .cpu_any(of_integers([](auto tag, const KernelArgs& op) -> Kernel {
@@ -78,7 +78,7 @@ AB_OP(randperm)
     .doc("Out = the integers 0 to n - 1 in random order.")
     .source("Fisher & Yates 1938; Durstenfeld 1964, doi:10.1145/364520.364540")
     .out("Out", "[n]")
-    .required_attr("n", AttrType::kInt, "how many, at least 1")
+    .required_attr("n", AttrType::kInt, "number of integers, at least 1")
     .with(integer_attrs)
     .infer([](InferContext& c) {
       const int32_t n = c.attr<int32_t>("n");
@@ -96,18 +96,19 @@ AB_OP(randperm)
     }));
 
 AB_OP(sampling_id)
-    .doc("Out = for each row of X the place at which the running sum of the row passes a number uniform in [min, max).")
+    .doc("Out = for each row of X the index at which its running sum exceeds a random number, uniform in [min, max).")
     .in("X", "[N, C] float, probabilities")
-    .out("Out", "[N] int64 in [0, C); the last place where the row's sum is too small")
-    .attr<float>("min", 0.0f, "lower end")
-    .attr<float>("max", 1.0f, "upper end, above min")
-    .attr<int32_t>("seed", 0, "seed of this op; 0: of the program or the process")
+    .out("Out", "[N] int64 in [0, C); the last index if the row's sum is too small")
+    .attr<float>("min", 0.0f, "lower bound")
+    .attr<float>("max", 1.0f, "upper bound, above min")
+    .attr<int32_t>("seed", 0, "seed of this op; 0: uses the seed of the program or the process")
     .effects(kRandom)
     .no_grad("random numbers")
     .infer([](InferContext& c) {
       check_tensor(c, "X");
       check_rank(c, "X", 2, 2);
-      AB_CHECK(c.in("X").shape[1] != 0, ShapeMismatch, "X must have a column, got {}", c.in("X").shape.str());
+      AB_CHECK(c.in("X").shape[1] != 0, ShapeMismatch, "X must have at least one column, got {}",
+               c.in("X").shape.str());
       const float low = c.attr<float>("min"), high = c.attr<float>("max");
       AB_CHECK(low < high, InvalidArgument, "min must be below max, got {} and {}", low, high);
       c.set_out("Out", Shape{c.in("X").shape[0]}, DType::kInt64);
@@ -133,9 +134,9 @@ AB_OP(sampling_id)
     });
 
 AB_OP(seed)
-    .doc("Out = seed, or a random number where seed is 0.")
+    .doc("Out = seed, or a random number if seed is 0.")
     .out("Out", "[1] int32")
-    .attr<int32_t>("seed", 0, "the number; 0: a new one in each run")
+    .attr<int32_t>("seed", 0, "the seed; 0: a new one in each run")
     .effects(kRandom)
     .no_grad("random numbers")
     .infer([](InferContext& c) { c.set_out("Out", scalar_shape(), DType::kInt32); })

@@ -1,5 +1,5 @@
-// Rows in random order, parts of images at random places. Fluid keeps the seed of the next step in a variable; here the
-// numbers follow from the op and the step (opdef/kernel_context.h), and the variable stays as it is.
+// Shuffles rows, and crops images at random. Fluid keeps the seed of the next step in a variable; here random numbers
+// follow from the op and the step (opdef/kernel_context.h), and the variable does not change.
 #include <algorithm>
 #include <cstring>
 
@@ -11,15 +11,15 @@ namespace anabranch::tensor::random_rows_op {
 namespace {
 
 void seed_state(OpDef& def) {
-  def.in("Seed", "[1] int64, or nothing yet: not read")
+  def.in("Seed", "[1] int64 or empty: ignored")
       .takes("Seed", Holds::kAnything)
-      .out_named_only("SeedOut", "Seed, as it is")
-      .attr<int32_t>("startup_seed", 0, "the numbers of two ops with different ones differ")
+      .out_named_only("SeedOut", "Seed, unchanged")
+      .attr<int32_t>("startup_seed", 0, "ops with different seeds draw different numbers")
       .effects(kRandom | kMaybeUnset)
       .dtype_of_input("X");
 }
 
-// The numbers of a step.
+// The random numbers of a step.
 struct Draw {
   RandomKey key;
   explicit Draw(const KernelArgs& op) : key(op.random()) {
@@ -28,13 +28,13 @@ struct Draw {
   Philox start(const KernelContext& c) const { return Philox(with_step(key, c)); }
 };
 
-// Number i of a draw, one of [0, count).
+// Number i of a draw, in [0, count).
 int64_t below(const Philox& random, int64_t i, int64_t count) {
   const double u = random.uniform53(static_cast<uint64_t>(i));
   return std::min(count - 1, static_cast<int64_t>(u * static_cast<double>(count)));
 }
 
-// What is moved as one: the last axis.
+// The unit of shuffling: the last axis.
 int64_t width_of(const Shape& s) { return s[s.rank() - 1]; }
 
 void infer_shuffle(InferContext& c) {
@@ -46,10 +46,10 @@ void infer_shuffle(InferContext& c) {
 }
 
 AB_OP(shuffle_batch)
-    .doc("Out = the rows of X - all axes but the last count them - in random order: row i is row ShuffleIdx[i] of X.")
+    .doc("Out = the rows of X (indexed by all axes except the last) in random order: Out[i] = X[ShuffleIdx[i]].")
     .in("X", "[..., D] numbers")
     .with(seed_state)
-    .out("Out", "as X")
+    .out("Out", "like X")
     .out("ShuffleIdx", "[rows] int64")
     .infer(infer_shuffle)
     .grad([](GradContext& g) {
@@ -73,10 +73,10 @@ AB_OP(shuffle_batch)
     });
 
 AB_GRAD(shuffle_batch)
-    .doc("Row ShuffleIdx[i] of X@GRAD = row i of Out@GRAD.")
-    .in("ShuffleIdx", "of shuffle_batch: each row once")
-    .in("Out@GRAD", "as Out")
-    .out("X@GRAD", "as X")
+    .doc("X@GRAD[ShuffleIdx[i]] = Out@GRAD[i].")
+    .in("ShuffleIdx", "as in shuffle_batch: each row once")
+    .in("Out@GRAD", "like Out")
+    .out("X@GRAD", "like X")
     .dtype_of_input("Out@GRAD")
     .infer([](InferContext& c) {
       check_tensor(c, "Out@GRAD");
@@ -113,13 +113,13 @@ void infer_crop(InferContext& c) {
   for (int i = 0; i < n; ++i) {
     int64_t& extent = shape[shape.size() - static_cast<size_t>(n) + static_cast<size_t>(i)];
     AB_CHECK(wanted[i] > 0 && (extent == kUnknown || wanted[i] <= extent), InvalidArgument,
-             "shape must be from 1 to the extents of X {}, got {} at place {}", x.str(), wanted[i], i);
+             "shape must be from 1 to the extents of X {}, got {} at index {}", x.str(), wanted[i], i);
     extent = wanted[i];
   }
   c.set_out("Out", Shape(shape), c.in("X").dtype);
 }
 
-// Copies the part of `shape` that begins at `offsets` of an image, axis after axis.
+// Copies the crop of size `shape` at `offsets` of an image, axis after axis.
 template <class T>
 void copy_part(const Shape& image, const Shape& part, const int64_t* offsets, int axis, const T* from, T** to) {
   const int64_t step = image.numel(axis + 1, image.rank());
@@ -133,11 +133,13 @@ void copy_part(const Shape& image, const Shape& part, const int64_t* offsets, in
 }
 
 AB_OP(random_crop)
-    .doc("Of each image of X - the last axes, as many as `shape` has - a part of that shape at a random place.")
+    .doc(
+        "Out = for each image of X (its last axes, one per extent of `shape`), a crop of that shape at a random "
+        "position.")
     .in("X", "[..., image] numbers")
     .with(seed_state)
     .out("Out", "[..., shape]")
-    .attr<std::vector<int32_t>>("shape", {}, "extents of the parts")
+    .attr<std::vector<int32_t>>("shape", {}, "extents of the crops")
     .infer(infer_crop)
     .no_grad("images are data")
     .cpu<float, double, int32_t, int64_t, uint8_t, int16_t>([](auto tag, const KernelArgs& op) -> Kernel {

@@ -1,4 +1,4 @@
-// Numbers at equal distances: range, linspace.
+// Evenly spaced numbers: range, linspace.
 #include <cmath>
 
 #include "ops/declare/declare.h"
@@ -32,11 +32,11 @@ void infer_range(InferContext& c) {
 }
 
 AB_OP(range)
-    .doc("Out = Start, Start + Step, ..., below End (above it when Step is negative).")
+    .doc("Out = Start, Start + Step, ..., below End (above it if Step is negative).")
     .in("Start", "[1] numbers")
-    .in("End", "[1] as Start")
-    .in("Step", "[1] as Start, not 0")
-    .out("Out", "[n] as Start")
+    .in("End", "[1] like Start")
+    .in("Step", "[1] like Start, not 0")
+    .out("Out", "[n] like Start")
     .effects(kDynamic)
     .infer(infer_range)
     .no_grad(kNotDifferentiable)
@@ -50,11 +50,11 @@ AB_OP(range)
     });
 
 AB_OP(linspace)
-    .doc("Out = Num numbers from Start to Stop, both included, at equal distances.")
+    .doc("Out = Num numbers from Start to Stop, both included, evenly spaced.")
     .in("Start", "[1] float")
-    .in("Stop", "[1] as Start")
+    .in("Stop", "[1] like Start")
     .in("Num", "[1] int32, >= 1")
-    .out("Out", "[Num] as Start")
+    .out("Out", "[Num] like Start")
     .effects(kDynamic)
     .infer([](InferContext& c) {
       scalar_in(c, "Start"), scalar_in(c, "Stop");

@@ -1,4 +1,4 @@
-// The first elements of lines in an order, and where they stand. Ties go to the lower index.
+// The first elements of lines in an order, and their indices. Ties go to the lower index.
 #pragma once
 #include <algorithm>
 #include <limits>
@@ -10,7 +10,7 @@
 
 namespace anabranch::tensor {
 
-// Puts NaN behind all numbers, so that the order is a strict weak one whatever the data holds.
+// Sorts NaN after all numbers, so that the order is a strict weak one for any data.
 template <class T> bool before(T a, T b, bool descending) {
   if (a != a || b != b) return a == a && b != b;
   return descending ? a > b : a < b;
@@ -21,7 +21,7 @@ template <class T> struct Placed {
   int64_t place;
 };
 
-// The k first elements of a line in the wanted order, in a buffer of the calling thread that only grows.
+// The first k elements of a line in the requested order, in a buffer of the calling thread that only grows.
 template <class T>
 const std::vector<Placed<T>>& ranked(const T* line, int64_t step, int64_t extent, int64_t k, bool descending) {
   thread_local std::vector<Placed<T>> order;
@@ -30,7 +30,7 @@ const std::vector<Placed<T>>& ranked(const T* line, int64_t step, int64_t extent
   const auto first = [descending](const Placed<T>& a, const Placed<T>& b) {
     return before(a.value, b.value, descending) || (!before(b.value, a.value, descending) && a.place < b.place);
   };
-  if (k > extent / 16) {  // a heap of so many costs more than the parts of a quick sort
+  if (k > extent / 16) {  // a heap of this size costs more than partial quicksort
     if (k < extent) std::nth_element(order.begin(), order.begin() + k, order.end(), first);
     std::sort(order.begin(), order.begin() + k, first);
   } else {
@@ -41,15 +41,15 @@ const std::vector<Placed<T>>& ranked(const T* line, int64_t step, int64_t extent
 
 inline constexpr int64_t kFew = 16;
 
-// A loop for vectors; false where a number is NaN.
+// Vectorizable; false if a number is NaN.
 inline bool any_above(const float* x, int64_t n, float limit) {
   int above = 0;
   for (int64_t i = 0; i < n; ++i) above |= x[i] > limit;
   return above != 0;
 }
 
-// The k <= kFew largest of n numbers that lie side by side, ties by place. Most blocks hold nothing larger than the
-// least of those found so far.
+// The k <= kFew largest of n contiguous numbers, ties by index. Most blocks contain nothing larger than the smallest of
+// those found so far.
 inline void few_largest(const float* x, int64_t n, int64_t k, float* values, int64_t* places) {
   constexpr int64_t kBlock = 64;
   int64_t found = 0;
@@ -71,7 +71,7 @@ inline void few_largest(const float* x, int64_t n, int64_t k, float* values, int
   }
 }
 
-// Values and indices of the k first elements of each line.
+// Values and indices of the first k elements of each line.
 template <class T>
 void select(const KernelContext& c, const Lines& l, int64_t k, bool descending, const T* x, T* out, int64_t* indices) {
   const Lines to = [&] {

@@ -1,5 +1,5 @@
-// Ops that give a tensor another shape and leave its elements where they are: reshape, squeeze, unsqueeze, flatten.
-// Each comes in Fluid's two forms: the second one has an output XShape (xshape.h).
+// Ops that change the shape of a tensor and leave its elements in place: reshape, squeeze, unsqueeze, flatten. Each has
+// Fluid's two forms: the second one has an output XShape (xshape.h).
 #include <algorithm>
 
 #include "ops/declare/declare.h"
@@ -17,11 +17,11 @@ struct Row {
   const char *type, *doc;
   Shape (*shape)(const InferContext& c, const Shape& x);
   void (*arguments)(OpDef& def);
-  const char* grad_lod;  // the input whose sequences the gradient of the first form carries
+  const char* grad_lod;  // the input whose LoD the gradient of the first form takes
   unsigned traits = 0;
 };
 
-// One extent may be -1: what is left; 0 keeps that of X.
+// One extent may be -1: the rest; 0 keeps that of X.
 Shape resolved(const std::vector<int64_t>& wanted, const Shape& x) {
   Shape out;
   int left = -1;
@@ -32,7 +32,7 @@ Shape resolved(const std::vector<int64_t>& wanted, const Shape& x) {
                x.str());
       extent = x[static_cast<int>(i)];
     } else if (extent == -1) {
-      AB_CHECK(left < 0, InvalidArgument, "one extent of shape may be -1, got it at {} and {}", left, i);
+      AB_CHECK(left < 0, InvalidArgument, "only one extent of shape may be -1, got -1 at {} and {}", left, i);
       left = static_cast<int>(i);
     }
     AB_CHECK(extent >= -1, InvalidArgument, "extent {} of shape must be at least -1, got {}", i, extent);
@@ -43,7 +43,7 @@ Shape resolved(const std::vector<int64_t>& wanted, const Shape& x) {
   if (left >= 0) {
     out.set(left, 1);
     const int64_t rest = out.numel();
-    AB_CHECK(rest > 0 ? n % rest == 0 : n == 0, ShapeMismatch, "{} does not fill {} with -1 at axis {}", x.str(),
+    AB_CHECK(rest > 0 ? n % rest == 0 : n == 0, ShapeMismatch, "X {} must fill shape {} with -1 at axis {}", x.str(),
              out.str(), left);
     out.set(left, rest > 0 ? n / rest : 0);
   }
@@ -54,7 +54,7 @@ Shape resolved(const std::vector<int64_t>& wanted, const Shape& x) {
 
 Shape reshape_shape(const InferContext& c, const Shape& x) {
   const IntArg shape = int_arg(c, c.has_in("ShapeTensor") ? "" : "Shape", "ShapeTensor", int_attr(c.op(), "shape"), -1);
-  if (!shape.known) {  // the attribute, where there is one, says what the tensors will say, as far as it is known
+  if (!shape.known) {  // if given, the attribute approximates the values of the tensors, as far as they are known
     std::vector<int64_t> hint = int_attr(c.op(), "shape");
     if (hint.empty()) return Shape(shape.values);
     for (size_t i = 0; i < hint.size(); ++i) {
@@ -70,11 +70,11 @@ Shape reshape_shape(const InferContext& c, const Shape& x) {
 }
 
 void reshape_arguments(OpDef& def) {
-  def.in_optional("Shape", "[rank] int: takes the place of the attribute")
+  def.in_optional("Shape", "[rank] int: replaces the attribute")
       .in_optional_list("ShapeTensor", "[1] int each: the extents")
       .shape_from("Shape")
       .shape_from("ShapeTensor")
-      .attr<std::vector<int32_t>>("shape", {}, "extents; one may be -1: what is left; 0: that of X");
+      .attr<std::vector<int32_t>>("shape", {}, "extents; one may be -1: the rest; 0: that of X");
 }
 
 Shape squeeze_shape(const InferContext& c, const Shape& x) {
@@ -97,7 +97,7 @@ Shape unsqueeze_shape(const InferContext& c, const Shape& x) {
   const bool list = c.has_in("AxesTensorList");
   const IntArg axes = int_arg(c, list ? "" : "AxesTensor", "AxesTensorList", int_attr(c.op(), "axes"), 0);
   Shape out = x;
-  for (int64_t a : axes.values) {  // one after another: each counts in the shape that the ones before have made
+  for (int64_t a : axes.values) {  // one after another: each is an axis of the shape after the previous ones
     const int at = normal_axis(a, out.rank() + 1, "axes");
     Shape wider = out.slice(0, at);
     wider.push_back(1);
@@ -108,15 +108,15 @@ Shape unsqueeze_shape(const InferContext& c, const Shape& x) {
 }
 
 void squeeze_arguments(OpDef& def) {
-  def.attr<std::vector<int32_t>>("axes", {}, "axes of extent 1 to drop; none: all of them");
+  def.attr<std::vector<int32_t>>("axes", {}, "axes of extent 1 to drop; empty: all of them");
 }
 
 void unsqueeze_arguments(OpDef& def) {
-  def.in_optional("AxesTensor", "[n] int: takes the place of axes")
+  def.in_optional("AxesTensor", "[n] int: replaces axes")
       .in_optional_list("AxesTensorList", "[1] int each")
       .shape_from("AxesTensor")
       .shape_from("AxesTensorList")
-      .attr<std::vector<int32_t>>("axes", {}, "where axes of extent 1 come in");
+      .attr<std::vector<int32_t>>("axes", {}, "positions of the new axes of extent 1");
 }
 
 Shape flatten_shape(const InferContext& c, const Shape& x) {
@@ -125,7 +125,9 @@ Shape flatten_shape(const InferContext& c, const Shape& x) {
   return {x.numel(0, axis), x.numel(axis, x.rank())};
 }
 
-void flatten_arguments(OpDef& def) { def.attr<int32_t>("axis", 1, "axes before it become rows, the others columns"); }
+void flatten_arguments(OpDef& def) {
+  def.attr<int32_t>("axis", 1, "first axis of the columns; axes before it form the rows");
+}
 
 constexpr Row kRows[] = {
     {.type = "reshape",
@@ -140,7 +142,7 @@ constexpr Row kRows[] = {
      .arguments = squeeze_arguments,
      .grad_lod = "X"},
     {.type = "unsqueeze",
-     .doc = "Out = X with more axes of extent 1.",
+     .doc = "Out = X with additional axes of extent 1.",
      .shape = unsqueeze_shape,
      .arguments = unsqueeze_arguments,
      .grad_lod = "X"},
@@ -161,7 +163,7 @@ void infer_out(InferContext& c, const Row& row) {
   const Shape& x = c.in("X").shape;
   const Shape out = row.shape(c, x);
   AB_CHECK(!c.runtime() || !out.known() || !x.known() || out.numel() == x.numel(), ShapeMismatch,
-           "X is {}, Out would be {}", x.str(), out.str());
+           "Out must have the elements of X {}, got {}", x.str(), out.str());
   c.set_out("Out", out, c.in("X").dtype);
   if (out.rank() && x.rank() && out[0] == x[0]) c.share_lod("Out", "X");
 }
@@ -175,7 +177,7 @@ void declare_forward(OpDef& def, const Row& row) {
   def.doc(row.doc)
       .traits(kView | kKeepsElements | row.traits)
       .in("X", "[...] any")
-      .out("Out", "X's elements")
+      .out("Out", "the elements of X")
       .may_share("X", "Out");
   def.with(row.arguments).grad_to({"X"});
   def.dtype_of_input("X").cpu_any(copy_kernel<OnHost>("X", "Out")).device_any(copy_kernel<OnDevice>("X", "Out"));
@@ -183,7 +185,7 @@ void declare_forward(OpDef& def, const Row& row) {
 
 OpDef& declare_backward(const std::string& type) {
   return declare_gradient(type.c_str(), __FILE__)
-      .doc("X@GRAD = Out@GRAD in X's shape.")
+      .doc("X@GRAD = Out@GRAD in the shape of X.")
       .grad(second_order::reshaped)
       .traits(kKeepsElements)
       .may_share("Out@GRAD", "X@GRAD")
@@ -196,7 +198,7 @@ void declare_first(const Row& row) {
   OpDef& def = declare_op(row.type, __FILE__);
   declare_forward(def, row);
   def.infer([row](InferContext& c) { infer_out(c, row); }).grad_reads({"X"});
-  OpDef& back = declare_backward(row.type).in_optional("Out", "not read");
+  OpDef& back = declare_backward(row.type).in_optional("Out", "ignored");
   back.infer([lod = row.grad_lod](InferContext& c) {
     infer_gradient_of(c, c.in("X").shape);
     if (*lod) share_fitting_lod(c, "X@GRAD", lod);

@@ -1,4 +1,4 @@
-// Rows at positions that an index tensor holds: what gather and scatter share. An index outside is an error.
+// Indexes rows by a tensor: shared by gather and scatter. An index out of range is an error.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -19,13 +19,13 @@ inline int64_t index_count(const InferContext& c, const char* slot) {
 }
 
 inline Shape with_rows(const Shape& s, int64_t rows) {
-  AB_CHECK(s.rank() > 0, ShapeMismatch, "X must have an axis");
+  AB_CHECK(s.rank() > 0, ShapeMismatch, "X must have at least one axis, got a scalar");
   Shape out = s;
   out.set(0, rows);
   return out;
 }
 
-// Reads element i of an index tensor, checked against the rows there are.
+// Reads element i of an index tensor, checked against the number of rows.
 class Index {
  public:
   explicit Index(const Tensor& t) : wide_(t.dtype() == DType::kInt64), data_(t.raw()) {
@@ -45,7 +45,7 @@ class Index {
 
 inline int64_t grain_of(int64_t width) { return std::max<int64_t>(1, kCheapGrain / std::max<int64_t>(1, width)); }
 
-// Rows of X at the positions give(i), one behind the other.
+// Rows of X at the positions give(i), one after another.
 template <class Position>
 void pick(const KernelContext& c, const Tensor& x, int64_t n, int64_t width, Tensor* out, Position position) {
   const size_t bytes = static_cast<size_t>(width) * dtype_size(x.dtype());
@@ -92,13 +92,13 @@ struct NdIndex {
   }
 };
 
-// What Index picks from the tensor in `slot`.
+// The shape that Index selects from the tensor in `slot`.
 inline Shape gather_nd_shape(const InferContext& c, const char* slot = "X") {
   check_ids_dtype(c, "Index");
   const Shape &x = c.in(slot).shape, &index = c.in("Index").shape;
-  AB_CHECK(index.rank() >= 1, ShapeMismatch, "Index must have an axis");
+  AB_CHECK(index.rank() >= 1, ShapeMismatch, "Index must have at least one axis, got a scalar");
   const int64_t depth = index[index.rank() - 1];
-  AB_CHECK(depth >= 0 && depth <= x.rank(), ShapeMismatch, "Index is {}, its last extent must be at most {} for {} {}",
+  AB_CHECK(depth >= 0 && depth <= x.rank(), ShapeMismatch, "the last extent of Index {} must be at most {} for {} {}",
            index.str(), x.rank(), slot, x.str());
   Shape out = index.slice(0, index.rank() - 1);
   for (int i = static_cast<int>(depth); i < x.rank(); ++i) out.push_back(x[i]);

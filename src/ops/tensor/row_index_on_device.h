@@ -1,4 +1,4 @@
-// Rows at positions that an index tensor holds, on devices.
+// Indexes rows by a tensor, on devices.
 #pragma once
 #include <fmt/format.h>
 
@@ -10,10 +10,10 @@
 
 namespace anabranch::tensor {
 
-// Of the ops that have one of these; `slot`: where the indices come from. Rows that are allowed may have been written.
+// For the ops above; `slot`: the slot of the indices. Valid rows may have been written before the error.
 inline auto wrong_index(const char* slot) {
   return device_fault(
-      1, fmt::format("index at position {{}} must be 0 or more and less than the extent that it counts (<{}>)", slot));
+      1, fmt::format("index at position {{}} must be at least 0 and below the extent that it indexes (<{}>)", slot));
 }
 
 // Rows of x, blocks of `width` elements, at ids.
@@ -36,7 +36,7 @@ class RowsAt {
   device::KernelOfIds kernel_;
 };
 
-// A row of x for each id, put into y or added to it. Ids outside are left out and not reported.
+// Writes or adds a row of x to y for each id. Ids out of range are skipped without a report.
 template <class T> class RowsInto {
  public:
   void put(const DeviceContext& c, const Tensor& x, const Tensor& ids, int64_t width, device::ScatterMode mode,
@@ -52,7 +52,7 @@ template <class T> class RowsInto {
   device::GroupedIds grouped_;
 };
 
-// The positions that the last axis of Index names, as ids of blocks. An index outside is reported and counts as 0.
+// The positions in the last axis of Index, as ids of blocks. An index out of range is reported and treated as 0.
 class Positions {
  public:
   const Tensor& of(const DeviceContext& c, const Tensor& index, const NdIndex& nd) {

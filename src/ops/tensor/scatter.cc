@@ -1,10 +1,10 @@
-// Rows put where an index says: scatter, scatter_nd_add. An index outside is an error.
+// Writes rows by index: scatter, scatter_nd_add. An index out of range is an error.
 #include "ops/tensor/row_index_on_device.h"
 
 namespace anabranch::tensor::scatter_op {
 namespace {
 
-// Updates holds a row for each of Ids.
+// Updates holds one row per element of Ids.
 void check_rows(const InferContext& c, const char* slot) {
   check_shape(c, "Updates", with_rows(c.in(slot).shape, index_count(c, "Ids")));
 }
@@ -20,10 +20,10 @@ AB_OP(scatter)
         "their sum.")
     .in("X", "[n, ...] float")
     .in("Ids", "[m] or [m, 1] int32 or int64")
-    .in("Updates", "[m, ...] as X")
-    .out("Out", "as X")
+    .in("Updates", "[m, ...] like X")
+    .out("Out", "like X")
     .may_share("X", "Out")
-    .attr<bool>("overwrite", true, "false: rows that occur several times add up")
+    .attr<bool>("overwrite", true, "false: sums rows that occur several times")
     .infer([](InferContext& c) {
       check_rows(c, "X");
       c.same_shape("Out", "X");
@@ -36,7 +36,7 @@ AB_OP(scatter)
               out = op.out("Out")](KernelContext& c) {
         const Index at(c[ids]);
         const int64_t rows = c[out].rows(), n = c[updates].rows(), width = c[out].row_elems();
-        for (int64_t i = 0; i < n; ++i) at.at(i, rows);  // nothing is changed when an index is wrong
+        for (int64_t i = 0; i < n; ++i) at.at(i, rows);  // checks all indices before changing anything
         copy_bytes(c, c[x], &c[out]);
         T* to = c[out].mutable_data<T>();
         const T* from = c[updates].data<T>();
@@ -99,8 +99,8 @@ AB_OP(scatter_nd_add)
     .doc("Out = X with Updates added at the positions of Index, which may repeat.")
     .in("X", "[...] float or integers")
     .in("Index", "[..., depth] int32 or int64: positions in the first axes of X")
-    .in("Updates", "what Index picks from X")
-    .out("Out", "as X")
+    .in("Updates", "like the result of gather_nd(X, Index)")
+    .out("Out", "like X")
     .may_share("X", "Out")
     .infer([](InferContext& c) {
       check_updates(c, "X");
@@ -114,7 +114,7 @@ AB_OP(scatter_nd_add)
           [x = op.in("X"), index = op.in("Index"), updates = op.in("Updates"), out = op.out("Out")](KernelContext& c) {
             const Index at(c[index]);
             const NdIndex nd(c[x].shape(), c[index].shape());
-            for (int64_t i = 0; i < nd.n; ++i) nd.position(at, i);  // nothing is changed when an index is wrong
+            for (int64_t i = 0; i < nd.n; ++i) nd.position(at, i);  // checks all indices before changing anything
             copy_bytes(c, c[x], &c[out]);
             put_back<T>(c[updates], nd.n, nd.width, &c[out], [&](int64_t i) { return nd.position(at, i); });
           };

@@ -1,4 +1,4 @@
-// What a tensor tells of its extents: shape, size.
+// Queries the extents of a tensor: shape, size.
 #include "ops/declare/declare.h"
 
 namespace anabranch::tensor::shape_op {
@@ -16,18 +16,19 @@ AB_OP(shape)
         const Value& v = c.value(x);
         Shape s = v.is<SelectedRows>() ? v.rows().value.shape() : c[x].shape();
         if (v.is<SelectedRows>() && s.rank()) s.set(0, v.rows().height);
-        AB_CHECK(s.rank() == c[out].numel(), ShapeMismatch, "Input is {}, Out is {}", s.str(), c[out].shape().str());
+        AB_CHECK(s.rank() == c[out].numel(), ShapeMismatch, "Out must have one element per axis of Input {}, got {}",
+                 s.str(), c[out].shape().str());
         int32_t* to = c[out].mutable_data<int32_t>();
         for (int64_t extent : s) *to++ = static_cast<int32_t>(extent);
       };
     });
 
 AB_OP(size)
-    .doc("The number of elements of a tensor.")
+    .doc("Out = the number of elements of Input.")
     .in("Input", "[...]")
     .out("Out", "[1] int64")
     .infer([](InferContext& c) { c.set_out("Out", scalar_shape(), DType::kInt64); })
-    .no_grad("a number of elements does not change with their values")
+    .no_grad("the size does not depend on values")
     .cpu_any([](const KernelArgs& op) -> Kernel {
       return [input = op.in("Input"), out = op.out("Out")](KernelContext& c) {
         *c[out].mutable_data<int64_t>() = c[input].numel();

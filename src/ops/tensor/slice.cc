@@ -1,4 +1,4 @@
-// Parts of a tensor by begin, end and step along some axes: slice (steps of 1) and strided_slice.
+// Slices of a tensor by start, end and stride along some axes: slice (strides of 1) and strided_slice.
 #include "ops/declare/declare.h"
 #include "ops/declare/second_order.h"
 #include "ops/declare/shape_args.h"
@@ -14,8 +14,8 @@ struct Range {
   int64_t begin = 0, step = 1, count = 0;
 };
 
-// Python's rule: negative positions count from the end, positions outside are cut. With a negative step an end before
-// the first element is written as less than -extent.
+// Python's rule: negative positions count from the end, positions out of range are clamped. With a negative step an end
+// before the first element is written as less than -extent.
 Range range_of(int64_t begin, int64_t end, int64_t step, int64_t extent) {
   const int64_t low = step > 0 ? 0 : -1, high = step > 0 ? extent : extent - 1;
   const auto placed = [&](int64_t p) { return std::clamp(p < 0 ? p + extent : p, low, high); };
@@ -27,19 +27,20 @@ Range range_of(int64_t begin, int64_t end, int64_t step, int64_t extent) {
 
 struct Ranges {
   std::array<Range, kMaxRank> of;
-  std::array<bool, kMaxRank> open{};  // axes of which the extent or a position is not known yet
+  std::array<bool, kMaxRank> open{};  // axes with an unknown extent or position
 };
 
 struct Lists {
   std::vector<int64_t> axes, starts, ends, strides, decreased;
-  std::vector<int64_t> flags;  // while the program is built, of each axis: 1 where all of its numbers are known
+  std::vector<int64_t> flags;  // while a program is built, per axis: 1 if all of its numbers are known
   bool known = true;
 };
 
 Ranges ranges_of(const Lists& l, const Shape& x) {
   AB_CHECK(l.axes.size() == l.starts.size() && l.axes.size() == l.ends.size() && l.axes.size() == l.strides.size(),
-           InvalidArgument, "axes, starts, ends and strides must have equally many entries, got {}, {}, {} and {}",
-           l.axes.size(), l.starts.size(), l.ends.size(), l.strides.size());
+           InvalidArgument,
+           "axes, starts, ends and strides must have the same number of entries, got {}, {}, {} and {}", l.axes.size(),
+           l.starts.size(), l.ends.size(), l.strides.size());
   Ranges r;
   for (int i = 0; i < x.rank(); ++i) {
     r.of[i] = {0, 1, x[i]};
@@ -60,7 +61,7 @@ Ranges ranges_of(const Lists& l, const Shape& x) {
   return r;
 }
 
-// A list that a tensor holds is not known for any axis, whatever the flags say.
+// A list in a tensor is unknown for every axis, independent of the flags.
 std::vector<int64_t> list_of(const InferContext& c, const char* attr, const char* tensor, const char* list, Lists* l) {
   const IntArg arg = int_arg(c, tensor, list, int_attr(c.op(), attr), 0);
   l->known = l->known && arg.known;
@@ -80,7 +81,7 @@ Lists lists_of(const InferContext& c, bool strided) {
   return l;
 }
 
-// The same at run time, from the values that the inputs hold.
+// The same at run time, from the values of the inputs.
 struct Source {
   In tensor, list;
   std::vector<int64_t> attr;
@@ -120,21 +121,21 @@ void infer_slice(InferContext& c, bool strided) {
   for (int64_t a : l.decreased) {
     const int axis = normal_axis(a, x.shape.rank(), "decrease_axis");
     AB_CHECK(r.of[axis].count == 1 || r.open[axis], InvalidArgument,
-             "axis {} of {}, which goes away, must keep one element, got {}", axis, x.shape.str(), r.of[axis].count);
+             "axis {} of {}, which is removed, must keep one element, got {}", axis, x.shape.str(), r.of[axis].count);
     gone[axis] = true;
   }
   Shape out;
   for (int i = 0; i < x.shape.rank(); ++i) {
     AB_CHECK(r.open[i] || r.of[i].count > 0 || x.shape[i] == 0, InvalidArgument,
-             "at least one element of axis {} of {} must be left", i, x.shape.str());
+             "at least one element of axis {} of {} must be kept", i, x.shape.str());
     if (!gone[i]) out.push_back(r.of[i].count);
   }
   c.set_out("Out", out.rank() ? out : scalar_shape(), x.dtype);
-  const bool of_rows = !l.axes.empty() && l.axes[0] == 0;  // then there are none, even if all rows stay
+  const bool of_rows = !l.axes.empty() && l.axes[0] == 0;  // then Out has no LoD, even if all rows are kept
   if (!of_rows && !gone[0] && r.of[0].count == x.shape[0] && r.of[0].step == 1) c.share_lod("Out", "Input");
 }
 
-// The loop over a part of `whole`: operand 0 is the part, dense; operand 1 lies in the whole, from *offset on.
+// The loop over a slice of `whole`: operand 0 is the slice, dense; operand 1 the whole, from *offset on.
 NdLoop<2> part_loop(const Shape& whole, const Ranges& r, int64_t* offset) {
   const auto steps = dense_strides(whole);
   Shape part;
@@ -149,7 +150,7 @@ NdLoop<2> part_loop(const Shape& whole, const Ranges& r, int64_t* offset) {
   return loop;
 }
 
-// The slots that may take the places of the attributes starts, ends and strides: tensors, then lists of them.
+// The slots that may replace the attributes starts, ends and strides: tensors, then lists of them.
 std::vector<const char*> position_slots(bool strided) {
   if (!strided) return {"StartsTensor", "EndsTensor", "StartsTensorList", "EndsTensorList"};
   return {"StartsTensor", "EndsTensor", "StridesTensor", "StartsTensorList", "EndsTensorList", "StridesTensorList"};
@@ -159,17 +160,19 @@ void arguments(OpDef& def, bool strided) {
   std::vector<std::string> reads = {"Input"};
   const auto slots = position_slots(strided);
   for (size_t k = 0; k < slots.size(); ++k) {
-    k < slots.size() / 2 ? def.in_optional(slots[k], "[n] int: takes the place of the attribute")
+    k < slots.size() / 2 ? def.in_optional(slots[k], "[n] int: replaces the attribute")
                          : def.in_optional_list(slots[k], "[1] int each");
     def.shape_from(slots[k]);
     reads.emplace_back(slots[k]);
   }
   def.grad_reads(reads).grad_to({"Input"});
-  def.attr<std::vector<int32_t>>("axes", {}, "axes to cut").attr<std::vector<int32_t>>("starts", {}, "first positions");
-  def.attr<std::vector<int32_t>>("ends", {}, "positions after the last ones");
-  if (strided) def.attr<std::vector<int32_t>>("strides", {}, "steps, not 0; negative ones go backwards");
-  def.attr<std::vector<int32_t>>("infer_flags", {}, "1 for each axis whose numbers the attributes hold, -1 for others");
-  def.attr<std::vector<int32_t>>("decrease_axis", {}, "axes of one element that go away");
+  def.attr<std::vector<int32_t>>("axes", {}, "axes to slice")
+      .attr<std::vector<int32_t>>("starts", {}, "first position on each axis");
+  def.attr<std::vector<int32_t>>("ends", {}, "position after the last one on each axis");
+  if (strided) def.attr<std::vector<int32_t>>("strides", {}, "strides, not 0; negative ones go backwards");
+  def.attr<std::vector<int32_t>>("infer_flags", {},
+                                 "1 for each axis whose numbers are in the attributes, -1 for others");
+  def.attr<std::vector<int32_t>>("decrease_axis", {}, "axes of one element to remove");
 }
 
 template <class On> KernelFactory take(bool strided) {
@@ -204,10 +207,10 @@ template <class On> KernelFactory put_back(bool strided) {
 void declare(const char* type, const char* doc, bool strided) {
   OpDef& def = declare_op(type, __FILE__).doc(doc).in("Input", "[...] any");
   arguments(def, strided);
-  def.out("Out", "the part, [1] when no axis is left");
+  def.out("Out", "the slice; [1] if no axis is left");
   def.infer([strided](InferContext& c) { infer_slice(c, strided); });
   def.dtype_of_input("Input").cpu_any(take<OnHost>(strided)).device_any(take<OnDevice>(strided));
-  OpDef& back = declare_gradient(type, __FILE__).doc("Input@GRAD = Out@GRAD where the part was, else 0.");
+  OpDef& back = declare_gradient(type, __FILE__).doc("Input@GRAD = Out@GRAD within the slice, else 0.");
   back.grad(second_order::linear);
   back.infer([](InferContext& c) {
     grad_as(c, "Input@GRAD", "Input");
@@ -218,8 +221,8 @@ void declare(const char* type, const char* doc, bool strided) {
 }
 
 void declare_both() {
-  declare("slice", "Out = elements starts to ends along some axes of Input.", false);
-  declare("strided_slice", "Out = elements starts to ends, in steps, along some axes of Input.", true);
+  declare("slice", "Out = the elements from starts to ends along some axes of Input.", false);
+  declare("strided_slice", "Out = the elements from starts to ends with strides along some axes of Input.", true);
 }
 
 AB_OPS(declare_both);

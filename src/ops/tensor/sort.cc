@@ -1,4 +1,4 @@
-// Order along an axis: top_k, argsort. Ties go to the lower index.
+// Sorting along an axis: top_k, argsort. Ties go to the lower index.
 #include "opdef/device_words.h"
 #include "ops/declare/declare.h"
 #include "ops/declare/shape_args.h"
@@ -9,7 +9,7 @@
 namespace anabranch::tensor::sort_op {
 namespace {
 
-// The gradient of what was selected goes back to where it came from.
+// Returns the gradient of selected elements to their sources.
 template <class T>
 void give_back(const KernelContext& c, const Lines& l, int64_t k, const int64_t* indices, const T* dout, T* dx) {
   each_line(c, l, [=](int64_t line) {
@@ -28,7 +28,7 @@ int64_t k_of(const InferContext& c) {
   if (c.has_in("K") && !c.in("K").value) return kUnknown;
   const int64_t k = scalar_or(c, "K", c.attr<int32_t>("k"));
   const Shape& x = c.in("X").shape;
-  AB_CHECK(x.rank() > 0, ShapeMismatch, "X must have an axis");
+  AB_CHECK(x.rank() > 0, ShapeMismatch, "X must have at least one axis, got a scalar");
   const int64_t extent = x[x.rank() - 1];
   AB_CHECK(k >= 1 && (k <= extent || extent == kUnknown), InvalidArgument, "k must be 1 to {} for X {}, got {}", extent,
            x.str(), k);
@@ -42,8 +42,8 @@ Kernel gradient_kernel(auto tag, const KernelArgs& op, int axis) {
     const Shape &whole = c[dx].shape(), &part = c[dout].shape();
     const int at = normal_axis(axis, whole.rank(), "axis");
     const Lines l(whole, at);
-    AB_CHECK(part.numel() == l.count() * part[at], ShapeMismatch, "Out@GRAD must be a part of X {}, got {}",
-             whole.str(), part.str());
+    AB_CHECK(part.numel() == l.count() * part[at], ShapeMismatch,
+             "Out@GRAD must have the shape of Out for X {}, got {}", whole.str(), part.str());
     give_back(c, l, part[at], c[indices].template data<int64_t>(), c[dout].template data<T>(),
               c[dx].template mutable_data<T>());
   };
@@ -59,7 +59,7 @@ device::OrderArgs order_args(const Lines& l, int64_t k, const Tensor& x, Tensor&
 }
 
 auto wrong_place() {
-  return device_fault(1, "an element of Indices must be a place on the axis of X, got {} (<Indices>)");
+  return device_fault(1, "an element of Indices must be an index on the axis of X, got {} (<Indices>)");
 }
 
 Kernel gradient_on_device(auto tag, const KernelArgs& op, int axis) {
@@ -68,8 +68,8 @@ Kernel gradient_on_device(auto tag, const KernelArgs& op, int axis) {
     const Shape &whole = c[dx].shape(), &part = c[dout].shape();
     const int at = normal_axis(axis, whole.rank(), "axis");
     const Lines l(whole, at);
-    AB_CHECK(part.numel() == l.count() * part[at], ShapeMismatch, "Out@GRAD must be a part of X {}, got {}",
-             whole.str(), part.str());
+    AB_CHECK(part.numel() == l.count() * part[at], ShapeMismatch,
+             "Out@GRAD must have the shape of Out for X {}, got {}", whole.str(), part.str());
     device::OrderArgs a = order_args(l, part[at], c[dout], c[dx]);
     a.places_in = device::operand(c[indices]);
     const DeviceContext& queued = DeviceContext::of(c);
@@ -79,13 +79,13 @@ Kernel gradient_on_device(auto tag, const KernelArgs& op, int axis) {
 }
 
 AB_OP(top_k)
-    .doc("Out, Indices = the k largest elements of each row (last axis), largest first, and where they stand.")
+    .doc("Out, Indices = the k largest elements of each row (last axis), largest first, and their indices.")
     .in("X", "[..., n] numbers")
-    .in_optional("K", "[1] int: takes the place of k")
+    .in_optional("K", "[1] int: replaces k")
     .shape_from("K")
-    .out("Out", "[..., k] as X")
+    .out("Out", "[..., k] like X")
     .out("Indices", "[..., k] int64")
-    .attr<int32_t>("k", 1, "1 to n")
+    .attr<int32_t>("k", 1, "number of elements, 1 to n")
     .infer([](InferContext& c) {
       const int64_t k = k_of(c);
       Shape out = c.in("X").shape;
@@ -132,9 +132,9 @@ AB_GRAD(top_k)
     .with(wrong_place());
 
 AB_OP(argsort)
-    .doc("Out, Indices = the elements along an axis in order, and where they stood.")
+    .doc("Out, Indices = the elements along an axis in sorted order, and their indices.")
     .in("X", "[...] numbers")
-    .out("Out", "[...] as X")
+    .out("Out", "[...] like X")
     .out("Indices", "[...] int64")
     .attr<int32_t>("axis", -1, "axis; negative: from the end")
     .attr<bool>("descending", false, "largest first")
@@ -168,7 +168,7 @@ AB_OP(argsort)
     });
 
 AB_GRAD(argsort)
-    .doc("X@GRAD = Out@GRAD, each element where it stood.")
+    .doc("X@GRAD = Out@GRAD, each element at its source.")
     .grad_lod("X@GRAD", "X")
     .cpu<float, double>([](auto tag, const KernelArgs& op) {
       return gradient_kernel(tag, op, op.attr<int32_t>("axis"));

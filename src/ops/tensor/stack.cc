@@ -1,4 +1,4 @@
-// Tensors put together along a new axis, and taken apart: stack, unstack.
+// Joins tensors along a new axis, and splits them: stack, unstack.
 #include "ops/declare/declare.h"
 #include "ops/declare/second_order.h"
 #include "ops/tensor/join.h"
@@ -6,15 +6,15 @@
 namespace anabranch::tensor::stack_op {
 namespace {
 
-// An axis among those of the result of stacking.
+// An axis of the stacked result.
 int new_axis(const ir::Op& op, int rank) { return normal_axis(op.attr<int32_t>("axis"), rank + 1, "axis"); }
 
 void infer_stacked(InferContext& c, const char* from, const char* to) {
   const Meta& first = c.in(from);
   for (int i = 1; i < c.n_in(from); ++i) {
-    AB_CHECK(compatible(first.shape, c.in(from, i).shape), ShapeMismatch, "{}[{}] must be {} as {}[0], got {}", from, i,
-             first.shape.str(), from, c.in(from, i).shape.str());
-    AB_CHECK(first.dtype == c.in(from, i).dtype, InvalidArgument, "{}[{}] must hold {} as {}[0], got {}", from, i,
+    AB_CHECK(compatible(first.shape, c.in(from, i).shape), ShapeMismatch, "{}[{}] must be {}, like {}[0], got {}", from,
+             i, first.shape.str(), from, c.in(from, i).shape.str());
+    AB_CHECK(first.dtype == c.in(from, i).dtype, InvalidArgument, "{}[{}] must hold {}, like {}[0], got {}", from, i,
              dtype_name(first.dtype), from, dtype_name(c.in(from, i).dtype));
   }
   const int axis = new_axis(c.op(), first.shape.rank());
@@ -26,7 +26,7 @@ void infer_stacked(InferContext& c, const char* from, const char* to) {
 
 void infer_unstack(InferContext& c, const char* from, const char* to) {
   const Meta& x = c.in(from);
-  AB_CHECK(x.shape.rank() > 0, ShapeMismatch, "{} must have an axis", from);
+  AB_CHECK(x.shape.rank() > 0, ShapeMismatch, "{} must have at least one axis, got a scalar", from);
   const int axis = new_axis(c.op(), x.shape.rank() - 1), n = c.n_out(to);
   AB_CHECK(x.shape[axis] == n || x.shape[axis] == kUnknown, InvalidArgument,
            "{} must have an extent of {}, one for each output, at axis {}, got {}", from, n, axis, x.shape.str());
@@ -52,10 +52,10 @@ template <class On> Kernel unstack_kernel(const KernelArgs& op, const char* from
 }
 
 AB_OP(stack)
-    .doc("Y = the tensors X put together along a new axis.")
+    .doc("Y = the tensors X, stacked along a new axis.")
     .in_list("X", "tensors of one shape")
     .out("Y", "[..., number of tensors, ...]")
-    .attr<int32_t>("axis", 0, "the new axis; negative: from the end")
+    .attr<int32_t>("axis", 0, "index of the new axis; negative: from the end")
     .infer([](InferContext& c) {
       infer_stacked(c, "X", "Y");
       share_fitting_lod(c, "Y", "X");
@@ -74,9 +74,9 @@ AB_GRAD(stack)
 AB_OP(unstack)
     .doc("Y[i] = X at index i of an axis, without that axis.")
     .in("X", "[...] any")
-    .out_list("Y", "X's shape without the axis")
-    .attr<int32_t>("axis", 0, "the axis that goes away; negative: from the end")
-    .attr<int32_t>("num", 0, "number of outputs; 0: as many as there are")
+    .out_list("Y", "shape of X without the axis")
+    .attr<int32_t>("axis", 0, "axis to remove; negative: from the end")
+    .attr<int32_t>("num", 0, "number of outputs; 0: that of Y")
     .infer([](InferContext& c) {
       const int32_t num = c.attr<int32_t>("num");
       AB_CHECK(num == 0 || num == c.n_out("Y"), InvalidArgument, "num must be the number of outputs, {}, got {}",
@@ -88,7 +88,7 @@ AB_OP(unstack)
     .device_any([](const KernelArgs& op) { return unstack_kernel<OnDevice>(op, "X", "Y"); });
 
 AB_GRAD(unstack)
-    .doc("X@GRAD = the tensors Y@GRAD put together along the axis.")
+    .doc("X@GRAD = the tensors Y@GRAD, stacked along the axis.")
     .grad(second_order::linear)
     .infer([](InferContext& c) { infer_stacked(c, "Y@GRAD", "X@GRAD"); })
     .cpu_any([](const KernelArgs& op) { return stack_kernel<OnHost>(op, "Y@GRAD", "X@GRAD"); })

@@ -1,4 +1,4 @@
-// Out = X with its axes in another order, in Fluid's two forms (see xshape.h), and reverse.
+// Out = X with permuted axes, in Fluid's two forms (see xshape.h), and reverse.
 #include "ops/declare/declare.h"
 #include "ops/declare/second_order.h"
 #include "ops/declare/shape_args.h"
@@ -76,7 +76,7 @@ template <class On> Kernel transposed_back(const KernelArgs& op) {
 }
 
 AB_OP(transpose)
-    .doc("Out = X with its axes in another order.")
+    .doc("Out = X with its axes permuted.")
     .in("X", "[...] any")
     .out("Out", "[X's extents in the new order]")
     .with(attrs)
@@ -86,13 +86,13 @@ AB_OP(transpose)
     .device_any(transposed<OnDevice>);
 
 AB_GRAD(transpose)
-    .doc("X@GRAD = Out@GRAD with its axes in X's order.")
+    .doc("X@GRAD = Out@GRAD with its axes in the order of X.")
     .grad(second_order::linear)
     .cpu_any(transposed_back<OnHost>)
     .device_any(transposed_back<OnDevice>);
 
 AB_OP(transpose2)
-    .doc("Out = X with its axes in another order.")
+    .doc("Out = X with its axes permuted.")
     .in("X", "[...] any")
     .out("Out", "[X's extents in the new order]")
     .out_intermediate("XShape", "[0, X's extents...]")
@@ -106,7 +106,7 @@ AB_OP(transpose2)
     .device_any(transposed<OnDevice>);
 
 AB_GRAD(transpose2)
-    .doc("X@GRAD = Out@GRAD with its axes in X's order.")
+    .doc("X@GRAD = Out@GRAD with its axes in the order of X.")
     .grad(second_order::linear)
     .infer(infer_second_gradient)
     .dtype_of_input("Out@GRAD")
@@ -134,7 +134,7 @@ template <class On> Kernel reversed(const KernelArgs& op) {
 AB_OP(reverse)
     .doc("Out = X with the order of elements along some axes reversed.")
     .in("X", "[...] any")
-    .out("Out", "[...] as X")
+    .out("Out", "[...] like X")
     .required_attr("axis", AttrType::kInts, "axes to reverse")
     .infer([](InferContext& c) {
       for (int64_t a : int_attr(c.op(), "axis")) normal_axis(a, c.in("X").shape.rank(), "axis");

@@ -1,5 +1,4 @@
-// Parts of matrices on and below a diagonal, or on and above it. A diagonal with an offset above 0 lies above the main
-// one.
+// Lower and upper triangles of matrices. A diagonal with a positive offset is above the main one.
 #include <algorithm>
 
 #include "ops/declare/declare.h"
@@ -50,11 +49,11 @@ void infer_triangle(InferContext& c, const char* from, const char* to) {
 }
 
 AB_OP(tril_triu)
-    .doc("Out = X on and below a diagonal of its matrices (lower), or on and above it, else 0.")
+    .doc("Out = X on and below a diagonal of its matrices (lower), or on and above it (upper), else 0.")
     .in("X", "[..., rows, columns] numbers")
-    .out("Out", "[..., rows, columns] as X")
-    .attr<int32_t>("diagonal", 0, "which diagonal; 0: the main one, above 0: higher")
-    .required_attr("lower", AttrType::kBoolean, "keep what is on and below the diagonal; else on and above")
+    .out("Out", "[..., rows, columns] like X")
+    .attr<int32_t>("diagonal", 0, "diagonal; 0: the main one, positive: above it")
+    .required_attr("lower", AttrType::kBoolean, "keeps the part on and below the diagonal; false: on and above")
     .infer([](InferContext& c) {
       infer_triangle(c, "X", "Out");
       c.share_lod("Out", "X");

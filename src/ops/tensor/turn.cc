@@ -1,4 +1,4 @@
-// Elements moved along axes: roll brings those that leave one end in at the other, flip turns their order round.
+// Moves elements along axes: roll shifts them cyclically, flip reverses their order.
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ using device::OnDevice, device::OnHost;
 
 using Places = std::array<int64_t, kMaxRank>;
 
-// Places by which each axis is moved forward, in [0, extent).
+// Forward shift of each axis, in [0, extent).
 Places moves_of(const Shape& x, const std::vector<int64_t>& shifts, const std::vector<int64_t>& dims, int sign) {
   Places moves{};
   for (size_t k = 0; k < dims.size(); ++k) {
@@ -26,7 +26,7 @@ Places moves_of(const Shape& x, const std::vector<int64_t>& shifts, const std::v
   return moves;
 }
 
-// Pieces along the last axis that moves stay whole: two copies for each index of the axes before it.
+// Runs along the last shifted axis stay whole: two copies for each index of the axes before it.
 void roll(const OnHost&, const KernelContext& c, const Tensor& x, const Places& moves, Tensor* out) {
   const Shape& s = x.shape();
   if (x.numel() == 0) return;
@@ -50,7 +50,7 @@ void roll(const OnHost&, const KernelContext& c, const Tensor& x, const Places& 
   });
 }
 
-// The same by copies of pieces: each axis that moves is cut in two.
+// The same by copies of blocks: each shifted axis is split in two.
 void roll(const OnDevice& on, const KernelContext& c, const Tensor& x, const Places& moves, Tensor* out) {
   const Shape& s = x.shape();
   const auto steps = dense_strides(s);
@@ -65,7 +65,7 @@ void roll(const OnDevice& on, const KernelContext& c, const Tensor& x, const Pla
         loop.add_axis(s[axis], {steps[axis], steps[axis]});
         continue;
       }
-      const bool tail = (piece & bit) != 0;  // which comes in at the front
+      const bool tail = (piece & bit) != 0;  // the block that wraps around to the front
       const int64_t kept = s[axis] - moves[axis];
       loop.add_axis(tail ? moves[axis] : kept, {steps[axis], steps[axis]});
       from += tail ? kept * steps[axis] : 0;
@@ -79,7 +79,7 @@ void roll(const OnDevice& on, const KernelContext& c, const Tensor& x, const Pla
 void check_roll(const InferContext& c, const char* x) {
   check_tensor(c, x);
   const auto &shifts = c.attr<std::vector<int64_t>>("shifts"), &dims = c.attr<std::vector<int64_t>>("dims");
-  AB_CHECK(shifts.size() == dims.size(), InvalidArgument, "shifts and dims must be equally many, got {} and {}",
+  AB_CHECK(shifts.size() == dims.size(), InvalidArgument, "shifts and dims must have the same length, got {} and {}",
            shifts.size(), dims.size());
   for (int64_t d : dims) normal_axis(d, c.in(x).shape.rank(), "dims");
 }
@@ -92,12 +92,11 @@ template <class On> Kernel roll_kernel(const KernelArgs& op, const char* from, c
 }
 
 AB_OP(roll)
-    .doc("Out = X with its elements moved along axes; those that leave one end come in at the other.")
+    .doc("Out = X with its elements shifted cyclically along axes.")
     .in("X", "[...] numbers")
-    .out("Out", "[...] as X")
-    .attr<std::vector<int64_t>>("shifts", {},
-                                "places by which elements move, one for each of dims; negative: backwards")
-    .attr<std::vector<int64_t>>("dims", {}, "the axes; negative: from the end; the shifts of one given twice add up")
+    .out("Out", "[...] like X")
+    .attr<std::vector<int64_t>>("shifts", {}, "distance of the shift for each of dims; negative: backwards")
+    .attr<std::vector<int64_t>>("dims", {}, "the axes; negative: from the end; shifts of a repeated axis add up")
     .infer([](InferContext& c) {
       check_roll(c, "X");
       c.same_as("Out", "X");
@@ -111,7 +110,7 @@ AB_OP(roll)
     });
 
 AB_GRAD(roll)
-    .doc("X@GRAD = Out@GRAD moved back.")
+    .doc("X@GRAD = Out@GRAD shifted back.")
     .cpu<float, double, int32_t, int64_t>([](auto, const KernelArgs& op) {
       return roll_kernel<OnHost>(op, "Out@GRAD", "X@GRAD", -1);
     })
@@ -143,7 +142,7 @@ template <class On> Kernel flip_kernel(const KernelArgs& op) {
         int64_t first = 0;
         for (int64_t d : dims) {
           const int axis = normal_axis(d, s.rank(), "dims");
-          if (from[axis] < 0) continue;  // named from both ends
+          if (from[axis] < 0) continue;  // negative and nonnegative names of one axis
           first += (s[axis] - 1) * from[axis];
           from[axis] = -from[axis];
         }
@@ -154,9 +153,9 @@ template <class On> Kernel flip_kernel(const KernelArgs& op) {
 }
 
 AB_OP(flip)
-    .doc("Out = X with the order of its elements turned round along some axes.")
+    .doc("Out = X with the order of its elements reversed along some axes.")
     .in("X", "[...] any")
-    .out("Out", "[...] as X")
+    .out("Out", "[...] like X")
     .attr<std::vector<int32_t>>("dims", {}, "the axes; negative: from the end")
     .infer(infer_flip)
     .grad([](GradContext& g) { g.op("flip").in("X", g.dout("Out")).out("Out", g.din("X")); })

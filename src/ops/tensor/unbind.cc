@@ -1,4 +1,4 @@
-// Slices of a tensor along an axis, each a tensor without that axis.
+// Splits a tensor into its slices along an axis, without that axis.
 #include "ops/declare/declare.h"
 #include "ops/device/launch_tensor.h"
 
@@ -20,7 +20,7 @@ void infer_unbind(InferContext& c) {
   }
 }
 
-// The slices of a vector have an axis here, so that it takes concat to join them again.
+// The slices of a vector keep one axis here, so concat joins them again.
 void join_again(GradContext& g) {
   const ir::VarRef x = g.block().find_var_recursive(g.in("X").at(0));
   const bool vector = x && x->shape.rank() == 1;
@@ -50,8 +50,8 @@ template <class On> Kernel unbind_kernel(const KernelArgs& op) {
 AB_OP(unbind)
     .doc("Out[i] = X at index i of an axis, without that axis.")
     .in("X", "[...] numbers")
-    .out_list("Out", "X's shape without the axis, [1] where none is left; as many as the axis is long")
-    .attr<int32_t>("axis", 0, "the axis that goes away; negative: from the end")
+    .out_list("Out", "shape of X without the axis, [1] if no axis is left; one per index of the axis")
+    .attr<int32_t>("axis", 0, "axis to remove; negative: from the end")
     .infer(infer_unbind)
     .grad(join_again)
     .cpu<float, double, int32_t, int64_t>([](auto, const KernelArgs& op) { return unbind_kernel<device::OnHost>(op); })

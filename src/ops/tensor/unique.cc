@@ -1,4 +1,4 @@
-// Values without their repetitions, in the order in which each was met first.
+// Distinct values, in order of first occurrence.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -11,10 +11,10 @@ namespace {
 
 DType index_dtype(const ir::Op& op) { return dtype_from_number(op.attr<int32_t>("dtype")); }
 
-// Which places hold a value that was met before. Memory is kept from step to step.
+// Detects repeated values. Memory is kept from step to step.
 class Repetitions {
  public:
-  // By a table of the values met so far, addressed by their bits; a NaN is equal to nothing.
+  // By a hash table of the values so far, keyed by their bits; a NaN is equal to nothing.
   template <class T> void find(const T* x, int64_t n) {
     size_t slots = 16;
     while (slots < 2 * static_cast<size_t>(n)) slots *= 2;
@@ -25,7 +25,7 @@ class Repetitions {
       size_t at = bits_of(x[i]) & (slots - 1);
       while (table_[at] != kFree && !(x[first_[static_cast<size_t>(table_[at])]] == x[i])) at = (at + 1) & (slots - 1);
       if (table_[at] == kFree) {
-        if (x[i] == x[i]) table_[at] = static_cast<int64_t>(first_.size());  // nothing would find a NaN
+        if (x[i] == x[i]) table_[at] = static_cast<int64_t>(first_.size());  // a NaN is never found again
         number_[static_cast<size_t>(i)] = static_cast<int64_t>(first_.size());
         first_.push_back(i);
       } else {
@@ -40,7 +40,7 @@ class Repetitions {
  private:
   static constexpr int64_t kFree = -1;
 
-  // The same for equal values: 0 and -0 are.
+  // The same by equality: 0 and -0 are equal.
   template <class T> static uint64_t bits_of(T x) {
     uint64_t bits = 0;
     if (x == 0) x = 0;
@@ -49,7 +49,7 @@ class Repetitions {
     return bits ^ (bits >> 32);
   }
 
-  std::vector<int64_t> table_, number_, first_;  // of values: numbers by hash; by place; first places by number
+  std::vector<int64_t> table_, number_, first_;  // of values: numbers by hash; by position; first positions by number
 };
 
 void infer_unique(InferContext& c, bool counts) {
@@ -62,7 +62,7 @@ void infer_unique(InferContext& c, bool counts) {
   if (counts) c.set_out("Count", found, index);
 }
 
-// I: element type of the indices.
+// I: dtype of the indices.
 template <class T, class I> Kernel unique_kernel(const KernelArgs& op, Out count) {
   return [x = op.in("X"), out = op.out("Out"), index = op.out("Index"), count,
           found = std::make_shared<Repetitions>()](KernelContext& c) {
@@ -89,9 +89,11 @@ template <class T, class I> Kernel unique_kernel(const KernelArgs& op, Out count
 
 void declare_unique(const char* type, const char* doc, bool counts) {
   OpDef& def = declare_op(type, __FILE__).doc(doc);
-  def.in("X", "[N] numbers").out("Out", "[M] as X: the values").out("Index", "[N]: where in Out each element of X is");
-  if (counts) def.out("Count", "[M]: how often each value occurs");
-  def.required_attr("dtype", AttrType::kInt, "number of the element type of Index: int32 or int64");
+  def.in("X", "[N] numbers")
+      .out("Out", "[M] like X: the values")
+      .out("Index", "[N]: index in Out of each element of X");
+  if (counts) def.out("Count", "[M]: number of occurrences of each value");
+  def.required_attr("dtype", AttrType::kInt, "id of the dtype of Index: int32 or int64");
   def.effects(kDynamic).no_grad(kNotDifferentiable).infer([counts](InferContext& c) { infer_unique(c, counts); });
   def.cpu<float, double, int32_t, int64_t>([counts](auto tag, const KernelArgs& op) -> Kernel {
     using T = typename decltype(tag)::type;
@@ -104,10 +106,10 @@ void declare_unique(const char* type, const char* doc, bool counts) {
 }
 
 void declare_both() {
-  declare_unique("unique", "Out = the values of X, each once, in the order in which they come first.", false);
-  declare_unique(
-      "unique_with_counts",
-      "Out = the values of X, each once, in the order in which they come first; Count = how often each occurs.", true);
+  declare_unique("unique", "Out = the distinct values of X, in order of first occurrence.", false);
+  declare_unique("unique_with_counts",
+                 "Out = the distinct values of X, in order of first occurrence; Count = their numbers of occurrences.",
+                 true);
 }
 
 AB_OPS(declare_both);

@@ -1,4 +1,4 @@
-// Choice by condition, and the positions at which one holds: where, where_index.
+// Selects by condition, and lists the positions where one is true: where, where_index.
 #include <algorithm>
 #include <array>
 
@@ -15,8 +15,8 @@ AB_OP(where)
     .doc("Out = X where Condition is true, else Y, elementwise.")
     .in("Condition", "[...] bool")
     .in("X", "[...] numbers")
-    .in("Y", "as X")
-    .out("Out", "as X")
+    .in("Y", "like X")
+    .out("Out", "like X")
     .infer([](InferContext& c) {
       check_same_shape(c, "Condition", "X");
       check_same(c, "X", "Y");
@@ -79,19 +79,19 @@ AB_GRAD(where)
       };
     });
 
-// What straighten_blocks makes of a block that may leave a variable as it is.
+// Made by straighten_blocks from a block that may not write a variable.
 AB_OP(select)
-    .doc("Out = X when Cond holds, else Y, bit for bit.")
+    .doc("Out = X if Cond is true, else Y, bit for bit.")
     .in("Cond", "[1] bool")
     .in("X", "[...]")
-    .in("Y", "as X")
-    .out("Out", "as X; may be Y")
+    .in("Y", "like X")
+    .out("Out", "like X; may alias Y")
     .effects(kEngineOnly)
     .infer([](InferContext& c) {
       check_same(c, "X", "Y");
       c.same_as("Out", "X");
     })
-    .no_grad("of branches without gradients")
+    .no_grad("it is for branches without gradients")
     .dtype_of_input("X")
     .cpu_any([](const KernelArgs& op) -> Kernel {
       return [cond = op.in("Cond"), x = op.in("X"), y = op.in("Y"), out = op.out("Out")](KernelContext& c) {
@@ -111,10 +111,10 @@ AB_OP(select)
 AB_OP(where_index)
     .doc("Out = the positions of the elements of Condition that are true (not 0), row by row.")
     .in("Condition", "[...] bool or numbers")
-    .out("Out", "[number of them, rank] int64")
+    .out("Out", "[number of positions, rank] int64")
     .effects(kDynamic)
     .infer([](InferContext& c) {
-      // How many there are is known when they have been counted.
+      // Their number is known after counting.
       c.set_out("Out", c.runtime() ? Shape() : Shape{kUnknown, c.in("Condition").shape.rank()}, DType::kInt64);
     })
     .no_grad(kNotDifferentiable)

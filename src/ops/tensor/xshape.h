@@ -1,5 +1,5 @@
-// The output XShape of reshape2, transpose2 and their like, [0, X's extents...]: it holds no elements, and the gradient
-// takes its shape from it, so that X need not be kept.
+// The output XShape of reshape2, transpose2 and similar ops, [0, X's extents...]: it has no elements, and the gradient
+// takes its shape from it, so that X can be freed.
 #pragma once
 #include "opdef/infer_context.h"
 

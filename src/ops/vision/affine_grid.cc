@@ -1,4 +1,4 @@
-// The places at which a transformed image reads the original one, for grid_sampler.
+// The positions at which a transformed image samples the original one, for grid_sampler.
 #include "ops/declare/declare.h"
 #include "ops/declare/shape_args.h"
 #include "ops/device/args_vision.h"
@@ -9,7 +9,7 @@
 namespace anabranch::vision::affine_grid_op {
 namespace {
 
-// [N, C, H, W]; H and W are unknown while the program is built, as in the original.
+// [N, C, H, W]; H and W are unknown while a program is built, as in Fluid 1.8.5.
 Shape infer_grid(const InferContext& c, int64_t batch) {
   const IntArg size = int_arg(c, "OutputShape", "", int_attr(c.op(), "output_shape"), kUnknown);
   AB_CHECK(!size.known || size.values.size() == 4, InvalidArgument, "output_shape must be 4 numbers, got {}",
@@ -30,13 +30,13 @@ template <class T> Kernel queued(const char* stem, In from, Out to, bool back) {
 }
 
 AB_OP(affine_grid)
-    .doc("Output[n, h, w] = Theta[n] (x, y, 1), x and y the column w and the row h between -1 and 1.")
+    .doc("Output[n, h, w] = Theta[n] (x, y, 1), where x and y are the column w and the row h, scaled to [-1, 1].")
     .source("Jaderberg et al., Spatial transformer networks, NIPS 2015, arXiv:1506.02025")
     .in("Theta", "[N, 2, 3] float")
-    .in_optional("OutputShape", "[4] int: takes the place of output_shape")
+    .in_optional("OutputShape", "[4] int: replaces output_shape")
     .shape_from("OutputShape")
     .out("Output", "[N, H, W, 2]")
-    .attr<std::vector<int32_t>>("output_shape", {}, "[N, C, H, W] of the images that are to be made")
+    .attr<std::vector<int32_t>>("output_shape", {}, "[N, C, H, W] of the output images")
     .ignores("use_cudnn", true)
     .infer([](InferContext& c) {
       check_tensor(c, "Theta");

@@ -1,4 +1,4 @@
-// Convolutions whose windows are pulled out of shape: each tap reads between pixels, where an offset says.
+// Deformable convolutions: each tap of a window is moved by an offset and interpolates between pixels.
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -47,7 +47,8 @@ Deformed read_windows(const ir::Op& op, const Shape& x, const Shape& filter) {
     d.in[k] = x[axis];
     if (x[axis] < 0) continue;
     const int64_t window = product(d.kernel[k] - 1, d.dilation[k]) + 1, room = x[axis] + 2 * d.padding[k] - window;
-    AB_CHECK(room >= 0, InvalidArgument, "a window of {} does not fit into an input of {} with padding {}", window,
+    AB_CHECK(room >= 0, InvalidArgument,
+             "the window must fit into the padded input, got a window of {} for an input of {} with padding {}", window,
              x[axis], d.padding[k]);
     d.out[k] = room / d.stride[k] + 1;
   }
@@ -87,7 +88,7 @@ void infer(InferContext& c) {
   c.set_out("Output", {x[0], filter[0], d.out[0], d.out[1]}, c.in("Input").dtype);
 }
 
-// Handles of the inputs, and what is kept from step to step.
+// Handles of the inputs, and state kept from step to step.
 template <class T> struct Inputs {
   In x, offset, mask, filter;
   std::shared_ptr<const ir::Op> op;
@@ -185,27 +186,27 @@ template <class T> struct Gradient {
 };
 
 void attributes(OpDef& def) {
-  def.attr<Ints>("strides", {1, 1}, "steps of the window: down, to the right")
-      .attr<Ints>("paddings", {0, 0}, "rows above and below, columns left and right")
-      .attr<Ints>("dilations", {1, 1}, "pixels from tap to tap")
-      .attr<int32_t>("groups", 1, "groups of channels, each with filters of its own")
-      .attr<int32_t>("deformable_groups", 1, "groups of channels, each with offsets of its own")
-      .attr<int32_t>("im2col_step", 64, "accepted without effect: images that Fluid takes at once");
+  def.attr<Ints>("strides", {1, 1}, "strides of the window: down, to the right")
+      .attr<Ints>("paddings", {0, 0}, "padding of rows and of columns")
+      .attr<Ints>("dilations", {1, 1}, "distance between taps in pixels")
+      .attr<int32_t>("groups", 1, "number of groups of channels with separate filters")
+      .attr<int32_t>("deformable_groups", 1, "number of groups of channels with separate offsets")
+      .attr<int32_t>("im2col_step", 64, "ignored: number of images that Fluid processes at once");
 }
 
 void declare_conv(const char* type, bool masked) {
   OpDef& def = declare_op(type, __FILE__);
-  def.doc(fmt::format(
-              "Output[n, o, p] = the sum over channels c and taps k of Filter[o, c, k] times Input[n, c] at the "
-              "place of tap k of the window at p moved by Offset (down, to the right){}, made of the four pixels "
-              "around it; 0 outside.",
-              masked ? ", times Mask" : ""))
+  def.doc(fmt::format("Output[n, o, p] = the sum over channels c and taps k of Filter[o, c, k] times Input[n, c] at "
+                      "Output[n, o, p] = the sum over channels c and taps k of Filter[o, c, k] times Input[n, c] at "
+                      "the position of tap k of the window at p, moved by Offset (down, to the right){}, interpolating "
+                      "the four pixels around it; 0 outside.",
+                      masked ? ", times Mask" : ""))
       .source(masked ? "Zhu et al., Deformable ConvNets v2, CVPR 2019, arXiv:1811.11168"
                      : "Dai et al., Deformable convolutional networks, ICCV 2017, arXiv:1703.06211")
       .in("Input", "[N, C, H, W] float")
-      .in("Offset", "[N, deformable_groups kh kw 2, Ho, Wo] as Input: for each tap pixels down, then to the right");
-  if (masked) def.in("Mask", "[N, deformable_groups kh kw, Ho, Wo] as Input: weight of each tap");
-  def.in("Filter", "[M, C / groups, kh, kw] as Input")
+      .in("Offset", "[N, deformable_groups kh kw 2, Ho, Wo] like Input: per tap: pixels down, then to the right");
+  if (masked) def.in("Mask", "[N, deformable_groups kh kw, Ho, Wo] like Input: weight of each tap");
+  def.in("Filter", "[M, C / groups, kh, kw] like Input")
       .out("Output", "[N, M, Ho, Wo], Ho = (H + 2 padding - dilation (kh - 1) - 1) / stride + 1")
       .with(attributes)
       .infer(infer)
@@ -218,8 +219,8 @@ void declare_conv(const char* type, bool masked) {
   }
   declare_gradient(type, __FILE__)
       .doc(
-          "Input@GRAD = what the taps read of each pixel; Offset@GRAD by how what they read changes downwards and to "
-          "the right; Filter@GRAD, and Mask@GRAD where there is one, the other factor times Output@GRAD.")
+          "Input@GRAD = the gradients of all taps that read a pixel; Offset@GRAD = the change of the taps' values "
+          "downwards and to the right; Filter@GRAD, and Mask@GRAD if given, the other factor times Output@GRAD.")
       .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
         using T = typename decltype(tag)::type;
         return [grad = std::make_shared<Gradient<T>>(op)](KernelContext& c) { grad->run(c); };

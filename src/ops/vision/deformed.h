@@ -1,4 +1,4 @@
-// Windows pulled out of shape: where each tap of each place reads, and the columns that are made of it, of one image.
+// Deformed windows of one image: the sampling position of each tap, and the columns made from them.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -10,7 +10,7 @@
 
 namespace anabranch::vision {
 
-// Extents; of pairs, 0 is the height and 1 the width. `parts` are the groups of channels with offsets of their own.
+// Extents; in pairs, 0 is the height and 1 the width. `parts` are the groups of channels with separate offsets.
 struct Deformed {
   int64_t channels = 0, made = 0, groups = 1, parts = 1;
   std::array<int64_t, 2> in{}, out{kUnknown, kUnknown}, kernel{}, stride{}, padding{}, dilation{};
@@ -21,7 +21,7 @@ struct Deformed {
   int64_t depth() const { return channels / groups * taps(); }  // rows of the columns of a group
   int64_t part_channels() const { return channels / parts; }
 
-  // A product for each group. Matrices are filters [made, depth], columns [depth, places] and images [made, places].
+  // One product per group. Matrices are filters [made, depth], columns [depth, places] and images [made, places].
   int64_t filters() const { return made / groups * depth(); }
   int64_t columns() const { return depth() * places(); }
   int64_t images() const { return made / groups * places(); }
@@ -56,7 +56,7 @@ struct Deformed {
   }
 };
 
-// What a tap reads at a place: four pixels with their weights, and how the sum changes downwards and to the right.
+// The value of a tap: four pixels with their weights, and the derivatives of their sum downwards and to the right.
 // Pixels outside of the image have weight 0.
 template <class T> struct Reading {
   std::array<int64_t, 4> at{};
@@ -85,7 +85,7 @@ template <class T> Reading<T> read_between(const Deformed& d, T y, T x) {
   return r;
 }
 
-// Where the taps of one image read.
+// The sampling positions of the taps of one image.
 template <class T> struct Places {
   Deformed d;
   const T *offset, *mask;  // mask: null, 1 everywhere
@@ -101,14 +101,14 @@ template <class T> struct Places {
     return r;
   }
   int64_t lines() const { return d.parts * d.taps(); }
-  // The first channel of a line, and the row of the columns that a channel has for it.
+  // The first channel of a line, and the row of the columns for a channel.
   int64_t first(int64_t line) const { return line / d.taps() * d.part_channels(); }
   int64_t row(int64_t line, int64_t channel) const { return channel * d.taps() + line % d.taps(); }
 };
 
-inline constexpr int64_t kTapGrain = 4096;  // pixels read in a piece of work
+inline constexpr int64_t kTapGrain = 4096;  // pixels read per task
 
-// columns[c * taps + k, p] = what tap k reads of channel c at place p, times its mask.
+// columns[c * taps + k, p] = the value of tap k in channel c at place p, times its mask.
 template <class T> void read_columns(const KernelContext& c, const Places<T>& places, const T* x, T* columns) {
   const Deformed& d = places.d;
   const int64_t all = d.places();
@@ -124,7 +124,7 @@ template <class T> void read_columns(const KernelContext& c, const Places<T>& pl
   });
 }
 
-// Adds to dx what the taps read of each pixel; a channel belongs to one piece.
+// Adds the gradients of the taps that read each pixel to dx; one task owns a channel.
 template <class T> void share_columns(const KernelContext& c, const Places<T>& places, const T* dcolumns, T* dx) {
   const Deformed& d = places.d;
   const int64_t all = d.places();
@@ -144,7 +144,7 @@ template <class T> void share_columns(const KernelContext& c, const Places<T>& p
   });
 }
 
-// The gradients of offsets and masks, each null where it is not wanted.
+// The gradients of offsets and masks; each is null if not requested.
 template <class T>
 void move_columns(const KernelContext& c, const Places<T>& places, const T* x, const T* dcolumns, T* doffset,
                   T* dmask) {

@@ -1,5 +1,5 @@
-// Products of extents and attributes, which may be any numbers: ResourceExhausted where they do not fit into 64 bits,
-// and kUnknown where the first one is.
+// Overflow-checked products of extents and attributes: ResourceExhausted if they do not fit into 64 bits, and kUnknown
+// if the first factor is.
 #pragma once
 #include <cstdint>
 

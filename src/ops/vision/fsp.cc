@@ -1,4 +1,4 @@
-// Products of the channels of two stacks of feature maps, averaged over their pixels.
+// Products of the channels of two stacks of feature maps, averaged over pixels.
 #include <memory>
 #include <utility>
 
@@ -21,7 +21,7 @@ struct Maps {
   int64_t out() const { return left * right; }
 };
 
-// out[n] = left[n] right[n] / pixels for each image: products of matrices.
+// out[n] = left[n] right[n] / pixels for each image: matrix products.
 template <class T>
 void mean_products(const KernelContext& c, const Maps& m, const GemmDims& dims, Gemm<T>* gemm, const T* a, const T* b,
                    T* out) {
@@ -40,7 +40,7 @@ template <class T> class QueuedMeans {
     scaled.y = device::operand(out);
     scaled.n = out.numel();
     scaled.p[0] = 1.0 / static_cast<double>(m.pixels);
-    scaled.flags = 1;  // a bias of 0, added behind
+    scaled.flags = 1;  // adds a bias of 0 after scaling
     c.launch(scale_, scaled);
   }
 
@@ -78,7 +78,7 @@ AB_OP(fsp)
     .doc("Out[n, i, j] = the mean over all pixels of X[n, i] Y[n, j].")
     .source("Yim et al., A gift from knowledge distillation, CVPR 2017, doi:10.1109/CVPR.2017.754")
     .in("X", "[N, Cx, H, W] float")
-    .in("Y", "[N, Cy, H, W] as X")
+    .in("Y", "[N, Cy, H, W] like X")
     .out("Out", "[N, Cx, Cy]")
     .traits(kRowWise)
     .infer([](InferContext& c) {
@@ -89,7 +89,7 @@ AB_OP(fsp)
       check_same_dtype(c, "X", "Y");
       const Shape &x = c.in("X").shape, &y = c.in("Y").shape;
       check_shape(c, "Y", {x[0], y[1], x[2], x[3]});
-      AB_CHECK(x[2] != 0 && x[3] != 0, InvalidArgument, "X must have pixels, got {}", x.str());
+      AB_CHECK(x[2] != 0 && x[3] != 0, InvalidArgument, "X must have at least one pixel, got {}", x.str());
       c.set_out("Out", {x[0], x[1], y[1]}, c.in("X").dtype);
       c.share_lod("Out", "X");
     })

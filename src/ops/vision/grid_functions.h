@@ -1,4 +1,4 @@
-// Where grid_sampler reads an image, and the places that affine_grid makes for it.
+// The sampling positions of grid_sampler, and those that affine_grid makes for it.
 #pragma once
 #include <cmath>
 
@@ -6,13 +6,13 @@
 
 namespace anabranch::vision {
 
-// The four pixels around a place, -1 where there is none, with their weights and what those change by with the place.
+// The four pixels around a position, -1 if outside, with their weights and the derivatives of the weights.
 template <class T> struct Corners {
   int64_t at[4];
   T weight[4], by_x[4], by_y[4];
 };
 
-// Places are from -1, the middle of the first row or column, to 1, that of the last.
+// Coordinates range from -1, the centre of the first row or column, to 1, that of the last.
 template <class T> AB_HD Corners<T> corners(int64_t rows, int64_t columns, T gx, T gy) {
   const T half_x = static_cast<T>(columns - 1) / 2, half_y = static_cast<T>(rows - 1) / 2;
   const T x = (gx + 1) * half_x, y = (gy + 1) * half_y, left = std::floor(x), top = std::floor(y);
@@ -31,7 +31,7 @@ template <class T> AB_HD Corners<T> corners(int64_t rows, int64_t columns, T gx,
   return c;
 }
 
-// Position k of n from -1 to 1; of one position it is no number, as in the original.
+// Position k of n, from -1 to 1; NaN if n is 1, as in Fluid 1.8.5.
 template <class T> AB_HD T position(int64_t k, int64_t n) {
   return T{-1} + static_cast<T>(k) * (T{2} / static_cast<T>(n - 1));
 }

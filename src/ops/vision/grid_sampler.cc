@@ -1,4 +1,4 @@
-// Images read at places that another tensor gives, between their pixels.
+// Samples images at positions given by another tensor, between pixels.
 #include "ops/declare/declare.h"
 #include "ops/device/args_vision.h"
 #include "ops/device/zeros.h"
@@ -63,11 +63,13 @@ device::GridArgs args_of(const KernelContext& c, In x, In grid) {
 }
 
 AB_OP(grid_sampler)
-    .doc("Output[n, c, h, w] = X[n, c] at the place Grid[n, h, w], made of the four pixels around it; 0 outside.")
+    .doc(
+        "Output[n, c, h, w] = X[n, c] at the position Grid[n, h, w], interpolating the four pixels around it; 0 "
+        "outside.")
     .source("Jaderberg et al., Spatial transformer networks, NIPS 2015, arXiv:1506.02025")
     .in("X", "[N, C, H, W] float")
-    .in("Grid", "[N, H, W, 2] as X: column and row, from -1, the first, to 1, the last")
-    .out("Output", "as X")
+    .in("Grid", "[N, H, W, 2] like X: column and row, from -1 (first) to 1 (last)")
+    .out("Output", "like X")
     .ignores("use_cudnn", true)
     .infer([](InferContext& c) {
       check_tensor(c, "X");
@@ -105,7 +107,7 @@ AB_OP(grid_sampler)
     });
 
 AB_GRAD(grid_sampler)
-    .doc("X@GRAD = Output@GRAD shared out to the pixels read; Grid@GRAD by how they change to the right and down.")
+    .doc("X@GRAD = Output@GRAD distributed to the pixels read; Grid@GRAD = their change to the right and down.")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [x = op.in("X"), grid = op.in("Grid"), dout = op.in("Output@GRAD"), dx = op.out("X@GRAD"),

@@ -1,19 +1,19 @@
-// Images read at places between their pixels, and frames that move in time, on devices: "grid_sample", "affine_grid",
-// with "_grad", "shift_frames".
+// Images sampled between pixels, and frames shifted in time, on devices: "grid_sample", "affine_grid", with "_grad",
+// "shift_frames".
 #include "ops/device/args_vision.h"
 #include "ops/device/kernels.h"
 #include "ops/vision/grid_functions.h"
 
 namespace anabranch::device {
 
-template <class T> struct Sampled {  // images and the places at which they are read
+template <class T> struct Sampled {  // images and their sampling positions
   using C = Compute<T>;
   const T *x, *grid;
   int64_t channels, rows, columns;
   explicit Sampled(const GridArgs& a)
       : x(a.x.get<T>()), grid(a.grid.get<T>()), channels(a.channels), rows(a.rows), columns(a.columns) {}
   AB_HD int64_t plane() const { return rows * columns; }
-  // Of place number p of all images.
+  // For position p, numbered over all images.
   AB_HD vision::Corners<C> corners(int64_t p) const {
     return vision::corners<C>(rows, columns, load(grid[2 * p]), load(grid[2 * p + 1]));
   }
@@ -41,7 +41,7 @@ struct GridSample {
 
 struct GridSampleGrad {
   using Args = GridArgs;
-  // One thread a plane, so that what several places give a pixel is added up in their order.
+  // One thread per plane, so that contributions to a pixel are added in order.
   template <class T> struct OfPlanes {
     Sampled<T> s;
     const T* dout;

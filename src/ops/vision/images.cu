@@ -1,4 +1,4 @@
-// Windows of images as columns, and images of another size, on devices: "unfold", "resample", with "_grad".
+// Windows of images as columns, and resized images, on devices: "unfold", "resample", with "_grad".
 #include "ops/device/args_vision.h"
 #include "ops/device/kernels.h"
 
@@ -16,7 +16,7 @@ struct UnfoldDims {
   AB_HD int64_t outs() const { return kernel[0] * kernel[1] * out[0] * out[1]; }
   AB_HD int64_t taps() const { return kernel[0] * kernel[1]; }
   AB_HD int64_t windows() const { return out[0] * out[1]; }
-  // Where y holds a tap of a window of a plane.
+  // The element of y for a tap of a window of a plane.
   AB_HD int64_t place(int64_t plane, int64_t tap, int64_t window) const {
     if (channels == 0) return (plane * taps() + tap) * windows() + window;
     return ((plane / channels * windows() + window) * channels + plane % channels) * taps() + tap;
@@ -81,7 +81,7 @@ struct UnfoldGrad {
   }
 };
 
-struct Tables {  // of one axis, with the pointers looked up
+struct Tables {  // of one axis, with the pointers resolved
   const int32_t* from;
   const double* weight;
   const int32_t *starts, *uses;

@@ -1,5 +1,5 @@
-// Images whose elements change places between channels, rows and columns: pixel_shuffle, space_to_depth,
-// shuffle_channel. Each is one strided copy, its gradient the copy back.
+// Ops that move elements of images between channels, rows and columns: pixel_shuffle, space_to_depth, shuffle_channel.
+// Each is one strided copy, and its gradient the inverse copy.
 #include <limits>
 
 #include "ops/declare/attr_checks.h"
@@ -16,12 +16,11 @@ void check_divides(const char* what, int64_t by, int64_t extent, const char* nam
            by);
 }
 
-// An extent divided by a number, where it is known.
+// An extent divided by a number, if it is known.
 int64_t shared_by(int64_t extent, int64_t by) { return extent < 0 ? kUnknown : extent / by; }
 
-// The copy between images of many channels, [N, f * f * C, H, W], and large ones, [N, C, f * H, f * W]: channel
-// c * c_step + (i * f + j) * ij_step goes to the pixels (i, j) of each square of channel c. Operand 0 are the large
-// ones.
+// The copy between images of many channels, [N, f * f * C, H, W], and large ones, [N, C, f * H, f * W]: channel c *
+// c_step + (i * f + j) * ij_step goes to the pixels (i, j) of each square of channel c. Operand 0 is the large image.
 NdLoop<2> squares(int64_t batch, int64_t channels, int64_t rows, int64_t columns, int64_t f, int64_t c_step,
                   int64_t ij_step) {
   const int64_t plane = rows * columns, width = columns * f;
@@ -72,7 +71,7 @@ Shape deepened(const InferContext& c) {
   return {x[0], product(x[1], f * f), shared_by(x[2], f), shared_by(x[3], f)};
 }
 
-// The original enlarges as pixel_shuffle does, by channels in another order, and reads the result as [N, C f^2, ...].
+// Fluid 1.8.5 enlarges like pixel_shuffle, with channels in another order, and reads the result as [N, C f^2, ...].
 NdLoop<2> deepening(const ir::Op& op, const Shape& x) {
   const int64_t f = block(op), made = x[1] / (f * f);
   return squares(x[0], made, x[2], x[3], f, 1, made);
@@ -107,11 +106,11 @@ struct Rearrangement {
   const char *type, *doc, *source, *out;
   Shape (*shape)(const InferContext&);
   Copy copy;                                     // operand 0 is Out, operand 1 is X
-  Shape (*back)(const InferContext&) = nullptr;  // the shape of X by that of Out, where the gradient does not read X
+  Shape (*back)(const InferContext&) = nullptr;  // the shape of X from that of Out, if the gradient does not read X
   bool keeps_lod = false;
 };
 
-// Out of X, or back: the gradient of X from that of Out.
+// Out from X, or back: the gradient of X from that of Out.
 Kernel copies(const KernelArgs& op, Copy copy, const char* from, const char* to, bool back) {
   return [o = op.op(), copy, back, x = op.in(from), out = op.out(to)](KernelContext& c) {
     if (c[out].numel() == 0) return;
@@ -149,7 +148,7 @@ template <class... Ts> OpDef& declare(const Rearrangement& row) {
   device::offer<Ts...>(
       def, [copy = row.copy](auto, const KernelArgs& op) { return queued_copies(op, copy, "X", "Out", false); });
   OpDef& grad = declare_gradient(row.type, __FILE__);
-  grad.doc("X@GRAD = Out@GRAD, each element where that of X was.").template cpu<Ts...>(backward);
+  grad.doc("X@GRAD = Out@GRAD, each element at its source.").template cpu<Ts...>(backward);
   device::offer<Ts...>(grad, [copy = row.copy](auto, const KernelArgs& op) {
     return queued_copies(op, copy, "Out@GRAD", "X@GRAD", true);
   });
@@ -171,7 +170,7 @@ void declare_all() {
                           .shape = enlarged,
                           .copy = enlarging,
                           .back = shrunk})
-      .attr<int32_t>("upscale_factor", 1, "r, by which height and width grow", at_least("upscale_factor", 1));
+      .attr<int32_t>("upscale_factor", 1, "factor r for height and width", at_least("upscale_factor", 1));
   declare<float, double, int32_t, int64_t>(
       {.type = "space_to_depth",
        .doc = "Out has the elements of [N, C / b^2, b H, b W], b = blocksize, in which pixel (b h + i, b w + j) of "
@@ -181,16 +180,16 @@ void declare_all() {
        .shape = deepened,
        .copy = deepening,
        .keeps_lod = true})
-      .attr<int64_t>("blocksize", 2, "b, by which height and width shrink",
+      .attr<int64_t>("blocksize", 2, "divisor b of height and width",
                      within<int64_t>("blocksize", 2, std::numeric_limits<int32_t>::max()));
   declare<float, double>({.type = "shuffle_channel",
-                          .doc = "Out[n, m g + k] = X[n, k C / g + m]: the channels in g groups, one of each in turn.",
+                          .doc = "Out[n, m g + k] = X[n, k C / g + m]: interleaves the channels of g groups.",
                           .source = "Zhang et al., ShuffleNet, CVPR 2018, arXiv:1707.01083",
-                          .out = "as X",
+                          .out = "like X",
                           .shape = shuffled,
                           .copy = shuffling,
                           .back = shuffled_back})
-      .attr<int32_t>("group", 1, "g, which divides the channels", at_least("group", 1));
+      .attr<int32_t>("group", 1, "number of groups g, which must divide the channels", at_least("group", 1));
 }
 
 AB_OPS(declare_all);

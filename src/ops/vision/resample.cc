@@ -7,7 +7,7 @@
 namespace anabranch::vision {
 namespace {
 
-// Inputs from one output to the next.
+// Distance of adjacent outputs in input elements.
 float step_of(const Sampling& how, int64_t in, int64_t out) {
   if (out <= 1) return 0;
   return how.align_corners ? static_cast<float>(in - 1) / static_cast<float>(out - 1)

@@ -1,6 +1,6 @@
-// How the outputs of one axis of a resized image are made of its inputs: a few places and weights for each output.
-// Positions are rounded as 1.8.5 rounds them - the step from output to output is a float32, whatever the images hold -
-// since a position decides which inputs are read. The tables of an axis are made again only when its extents change.
+// Interpolation along one axis of a resized image: a few input indices and weights per output. Positions are rounded
+// like those of 1.8.5 (the step between outputs is a float32 for every dtype), because a position decides which inputs
+// are read. The tables of an axis are recomputed only when its extents change.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -11,8 +11,8 @@ enum class Method { kNearest, kLinear, kCubic };
 
 struct Sampling {
   Method method = Method::kLinear;
-  bool align_corners = true;  // the outermost outputs lie on the outermost inputs
-  bool half_pixels = false;   // else: linear positions count from the middles of pixels
+  bool align_corners = true;  // the outermost outputs are at the outermost inputs
+  bool half_pixels = false;   // else: linear positions count from the centres of pixels
   int taps() const { return method == Method::kNearest ? 1 : method == Method::kLinear ? 2 : 4; }
 };
 
@@ -20,14 +20,14 @@ struct Sampling {
 template <class W> class Taps {
  public:
   void fit(const Sampling& how, int64_t in, int64_t out);
-  void fit_whole(int64_t extent);  // of an axis that keeps its extent: one tap each
+  void fit_whole(int64_t extent);  // for an axis that keeps its extent: one tap each
 
   int count() const { return taps_; }
   const int64_t* from(int64_t output) const { return from_.data() + output * taps_; }
   const W* weight(int64_t output) const { return weight_.data() + output * taps_; }
 
  private:
-  bool fits(int taps, int64_t in, int64_t out);  // whether the tables are those of these extents already
+  bool fits(int taps, int64_t in, int64_t out);  // whether the tables already match these extents
   void set(int64_t output, int tap, int64_t from, W weight);
 
   int taps_ = 0;

@@ -1,4 +1,4 @@
-// The tables of ops/vision/resample.h as the kernels of devices take them.
+// The tables of ops/vision/resample.h in the form that device kernels take.
 #pragma once
 #include <vector>
 
@@ -10,7 +10,7 @@ namespace anabranch::vision {
 
 class QueuedTaps {
  public:
-  // Of an axis whose tables are made.
+  // For an axis whose tables have been computed.
   template <class W> device::ResampleAxis of(const DeviceContext& c, const Taps<W>& taps, int64_t in, int64_t out) {
     if (in != in_ || out != out_) make(taps, in, out);
     return {from_up_.of(c, from_),

@@ -1,5 +1,5 @@
-// Images and volumes of another size: bilinear_interp, nearest_interp, bicubic_interp, trilinear_interp. The attribute
-// interp_method decides what an op of any of these types does, as in 1.8.5.
+// Resizes images and volumes: bilinear_interp, nearest_interp, bicubic_interp, trilinear_interp. The attribute
+// interp_method selects the method of each of these ops, as in 1.8.5.
 #include <algorithm>
 #include <limits>
 
@@ -14,14 +14,14 @@ namespace {
 
 constexpr const char* kSizes[] = {"out_d", "out_h", "out_w"};
 
-// The extent that a scale makes of an extent; 0: none that fits into 32 bits.
+// A scaled extent; 0 if it does not fit into 32 bits.
 int64_t scaled(int64_t extent, float scale) {
   const float to = static_cast<float>(extent) * scale;
   return to < static_cast<float>(std::numeric_limits<int32_t>::max()) ? static_cast<int64_t>(to) : 0;
 }
 
-// What the inputs and attributes say of the extents, in the order of precedence: SizeTensor, OutSize, Scale, scale,
-// attributes. While the program is built those of the attributes stand for values that are not known yet.
+// The output extents from inputs and attributes, in order of precedence: SizeTensor, OutSize, Scale, scale, attributes.
+// While a program is built, the attributes replace values that are not known yet.
 struct Wanted {
   Extents sizes{1, 1, 1};
   float scale = 0;
@@ -161,23 +161,23 @@ template <class T> Kernel queued_backward(const KernelArgs& op) {
 
 void sizes(OpDef& def) {
   def.in("X", "[N, C, H, W], [N, H, W, C], [N, C, D, H, W] or [N, D, H, W, C] float or uint8")
-      .in_optional("OutSize", "[2] or [3] int32, the extents of Out: takes the place of scale and out_h, out_w")
-      .in_optional_list("SizeTensor", "[1] int32 each, the extents of Out: goes before all else")
-      .in_optional("Scale", "[1] float32: takes the place of scale")
+      .in_optional("OutSize", "[2] or [3] int32, the extents of Out: replaces scale and out_h, out_w")
+      .in_optional_list("SizeTensor", "[1] int32 each, the extents of Out: precedes all others")
+      .in_optional("Scale", "[1] float32: replaces scale")
       .shape_from("OutSize")
       .shape_from("SizeTensor")
       .shape_from("Scale")
-      .out("Out", "X with other extents of its images")
-      .attr<std::string>("data_layout", "NCHW", "NCHW or NHWC, of volumes too",
+      .out("Out", "X with its images resized")
+      .attr<std::string>("data_layout", "NCHW", "NCHW or NHWC, for volumes, too",
                          one_of("data_layout", {"NCHW", "NHWC", "AnyLayout"}))
       .attr<int32_t>("out_d", 0, "depth of Out")
       .attr<int32_t>("out_h", 0, "height of Out")
       .attr<int32_t>("out_w", 0, "width of Out")
-      .attr<float>("scale", 0.0f, "above 0: extents of Out by those of X, in the place of out_d, out_h, out_w")
-      .attr<std::string>("interp_method", "bilinear", "bilinear, nearest or bicubic; trilinear, of volumes",
+      .attr<float>("scale", 0.0f, "above 0: ratio of the extents of Out and X, replaces out_d, out_h, out_w")
+      .attr<std::string>("interp_method", "bilinear", "bilinear, nearest or bicubic; trilinear for volumes",
                          one_of("interp_method", {"bilinear", "nearest", "bicubic", "trilinear"}))
-      .attr<bool>("align_corners", true, "the corners of X and Out are the middles of their outermost pixels")
-      .attr<int32_t>("align_mode", 1, "0: linear positions count from the middles of pixels, without align_corners");
+      .attr<bool>("align_corners", true, "aligns the centres of the corner pixels of X and Out")
+      .attr<int32_t>("align_mode", 1, "0: linear positions count from the centres of pixels, without align_corners");
 }
 
 void declare(const char* type, const char* doc, bool of_bytes) {
@@ -194,7 +194,7 @@ void declare(const char* type, const char* doc, bool of_bytes) {
               [](auto tag, const KernelArgs& op) { return queued_forward<typename decltype(tag)::type>(op); });
   if (of_bytes) def.cpu<uint8_t>([](auto, const KernelArgs& op) { return forward<uint8_t>(op); });
   declare_gradient(type, __FILE__)
-      .doc("X@GRAD = each element of Out@GRAD, shared out to the elements of X that made it.")
+      .doc("X@GRAD = each element of Out@GRAD, distributed over the elements of X that it interpolates.")
       .shape_from("OutSize")
       .shape_from("SizeTensor")
       .shape_from("Scale")
@@ -204,10 +204,14 @@ void declare(const char* type, const char* doc, bool of_bytes) {
 }
 
 void declare_all() {
-  declare("bilinear_interp", "Images of another size: each pixel made of the four around its place.", true);
-  declare("nearest_interp", "Images of another size: each pixel that of X nearest to its place.", true);
-  declare("trilinear_interp", "Volumes of another size: each element made of the eight around its place.", true);
-  declare("bicubic_interp", "Images of another size: each pixel made of the sixteen around its place.", false);
+  declare("bilinear_interp", "Out = the images of X, resized: each pixel interpolates the four around its position.",
+          true);
+  declare("nearest_interp", "Out = the images of X, resized: each pixel is the one of X nearest to its position.",
+          true);
+  declare("trilinear_interp",
+          "Out = the volumes of X, resized: each element interpolates the eight around its position.", true);
+  declare("bicubic_interp", "Out = the images of X, resized: each pixel interpolates the sixteen around its position.",
+          false);
 }
 
 AB_OPS(declare_all);

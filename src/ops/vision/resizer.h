@@ -1,5 +1,4 @@
-// Images and volumes of another size, row by row: from which elements of the one and by which weights the other is
-// made.
+// Resizes images and volumes row by row, from tables of input indices and weights.
 #pragma once
 #include <algorithm>
 #include <limits>
@@ -38,7 +37,7 @@ struct Images {
   int64_t out_row() const { return out[2] * inner; }
 };
 
-// Of a type that holds fractions: a float64 has weights of its own width, all else is added up in float32.
+// The type of fractions: float64 has float64 weights, all others are summed in float32.
 template <class T> using Sum = std::conditional_t<std::is_same_v<T, double>, double, float>;
 
 template <class T> T rounded(Sum<T> v) {
@@ -64,7 +63,7 @@ template <class W> class Resizer {
     return g;
   }
 
-  // Where the input rows begin that row (z, y) of an output image is made of, and their weights.
+  // The starts of the input rows for row (z, y) of an output image, and their weights.
   struct Rows {
     std::array<int64_t, 4> begin;
     std::array<W, 4> weight;
@@ -123,8 +122,8 @@ void spread_row(const Images& g, const Resizer<T>& r, int64_t z, int64_t y, cons
   }
 }
 
-// fn(taps, rows): how many columns and rows an output is made of, as constants. Linear volumes have two rows of each of
-// two planes.
+// fn(taps, rows): the numbers of columns and rows per output, as constants. Linear volumes have two rows in each of two
+// planes.
 template <class Fn> void with_taps(int taps, bool volumes, Fn&& fn) {
   using std::integral_constant;
   if (taps == 1) return fn(integral_constant<int, 1>{}, integral_constant<int, 1>{});

@@ -1,4 +1,4 @@
-// A mask of what matters most in some slices of an image: numbers that are largest in their row and column.
+// A mask of the most important elements in some slices of an image: those largest in their row and column.
 #include <algorithm>
 #include <array>
 #include <numeric>
@@ -13,7 +13,7 @@
 namespace anabranch::vision::similarity_focus_op {
 namespace {
 
-// Elements of a slice: two axes of X that are left, as (first row, step) each.
+// Elements of a slice: the two remaining axes of X, as (first row, step) each.
 struct Slice {
   int64_t rows, columns, row_step, column_step, axis_step, depth;
   Slice(const Shape& s, int axis) {
@@ -31,7 +31,7 @@ void infer(InferContext& c) {
   const auto& indexes = c.attr<std::vector<int32_t>>("indexes");
   const int axis = c.attr<int32_t>("axis");
   const int64_t depth = c.in("X").shape[axis];
-  AB_CHECK(!indexes.empty(), InvalidArgument, "indexes must name a slice");
+  AB_CHECK(!indexes.empty(), InvalidArgument, "indexes must name at least one slice");
   for (const int32_t i : indexes) {
     AB_CHECK(i >= 0 && (depth == kUnknown || i < depth), InvalidArgument, "indexes must be from 0 to {}, got {}",
              depth - 1, i);
@@ -39,11 +39,11 @@ void infer(InferContext& c) {
   c.same_as("Out", "X");
 }
 
-// Marks, from the largest number on, what shares neither row nor column with a number that is marked already.
+// Marks elements, largest first, that share neither row nor column with a marked one.
 template <class T> class Marks {
  public:
   void add(const Slice& s, const T* x, T* to) {
-    constexpr int64_t kFew = 8;  // marks, each worth a look at all numbers that are left rather than sorting them
+    constexpr int64_t kFew = 8;  // marks for which scanning all remaining numbers is cheaper than sorting them
     std::min(s.rows, s.columns) <= kFew ? choose(s, x, to) : walk(s, x, to);
   }
 
@@ -54,7 +54,7 @@ template <class T> class Marks {
     for (int64_t d = 0; d < s.depth; ++d) first[d * s.axis_step] = T{1};
   }
 
-  // The largest number of the rows and columns that are left, again and again; the first one of equal numbers.
+  // Repeatedly the largest number of the remaining rows and columns; of equal numbers the first one.
   void choose(const Slice& s, const T* x, T* to) {
     const auto fill = [](std::vector<int64_t>* left, int64_t n) {
       left->resize(static_cast<size_t>(n));
@@ -89,7 +89,7 @@ template <class T> class Marks {
     }
   }
 
-  // The places in order_, the largest number first.
+  // The indices in order_, largest number first.
   void sort(const Slice& s, const T* x) {
     const int64_t n = s.rows * s.columns;
     values_.resize(static_cast<size_t>(n));
@@ -105,20 +105,19 @@ template <class T> class Marks {
   }
 
   std::vector<T> values_;
-  std::vector<int64_t> order_, rows_, columns_;  // the last two: what is left
+  std::vector<int64_t> order_, rows_, columns_;  // the last two: the remaining ones
   std::vector<char> taken_;
 };
 
 AB_OP(similarity_focus)
     .doc(
-        "For each of the slices `indexes` of axis `axis` numbers are chosen, the largest first, none of which shares "
-        "row "
-        "or column with another. Out is 1 at their places, in every slice, 0 elsewhere.")
+        "For each of the slices `indexes` of axis `axis`, selects numbers, largest first, no two of which share a row "
+        "or column. Out is 1 at their positions in every slice, 0 elsewhere.")
     .source("He & Lin, NAACL 2016: Pairwise word interaction modeling")
     .in("X", "[N, A, B, C] float")
-    .out("Out", "[N, A, B, C] as X")
+    .out("Out", "[N, A, B, C] like X")
     .attr<int32_t>("axis", 1, "1, 2 or 3", within("axis", 1, 3))
-    .attr<std::vector<int32_t>>("indexes", {}, "slices that are looked at")
+    .attr<std::vector<int32_t>>("indexes", {}, "indices of the slices to use")
     .infer(infer)
     .no_grad("a mask is constant almost everywhere")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {

@@ -1,4 +1,4 @@
-// Channels of frames moved one frame back or forth in time.
+// Shifts channels of frames by one frame in time.
 #include "ops/declare/attr_checks.h"
 #include "ops/declare/declare.h"
 #include "ops/device/args_vision.h"
@@ -17,11 +17,11 @@ struct Frames {
     earlier = static_cast<int64_t>(all * ratio);
     later = static_cast<int64_t>(all * 2 * ratio);
   }
-  // How many frames later the element of X lies that channel c of Out takes.
+  // The offset in frames of the element of X that channel c of Out takes.
   int64_t shift(int64_t c) const { return c < earlier ? -1 : c < later ? 1 : 0; }
 };
 
-// To channel (frame, c) comes channel (frame + direction * shift, c), or zeros where the segment has no such frame.
+// Channel (frame, c) gets channel (frame + direction * shift, c), or zeros if the segment does not have that frame.
 template <class T> void shift_frames(const KernelContext& c, const Frames& f, int64_t direction, const T* x, T* out) {
   c.parallel_for(f.count * f.channels, kCheapGrain / (f.plane + 1) + 1, [=](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
@@ -65,13 +65,13 @@ void check_frames(const InferContext& c, const char* slot) {
 
 AB_OP(temporal_shift)
     .doc(
-        "Of the channels of each frame, the first shift_ratio C are those of the frame before, as many after them "
-        "those of the frame behind; zeros where a segment has no such frame.")
+        "Out = X with the first shift_ratio C channels of each frame taken from the previous frame and the same number "
+        "after them from the next frame; zeros if a segment does not have that frame.")
     .source("Lin et al., TSM, ICCV 2019, arXiv:1811.08383")
     .in("X", "[N T, C, H, W] float: N segments of T frames")
-    .out("Out", "as X")
-    .required_attr("seg_num", AttrType::kInt, "T, frames in a segment, at least 1")
-    .attr<float>("shift_ratio", 0.25f, "part of the channels that moves in each direction, above 0, below 0.5",
+    .out("Out", "like X")
+    .required_attr("seg_num", AttrType::kInt, "number of frames T in a segment, at least 1")
+    .attr<float>("shift_ratio", 0.25f, "fraction of the channels shifted in each direction, above 0, below 0.5",
                  [](const float& v) {
                    AB_CHECK(v > 0 && v < 0.5f, InvalidArgument, "shift_ratio must be above 0 and below 0.5, got {}", v);
                  })
@@ -88,7 +88,7 @@ AB_OP(temporal_shift)
     });
 
 AB_GRAD(temporal_shift)
-    .doc("X@GRAD = Out@GRAD, its channels moved back.")
+    .doc("X@GRAD = Out@GRAD with its channels shifted back.")
     .infer([](InferContext& c) {
       check_frames(c, "Out@GRAD");
       c.same_shape("X@GRAD", "Out@GRAD");

@@ -22,7 +22,8 @@ struct Axis {
   int64_t outputs(int64_t in) const {
     if (in < 0) return kUnknown;
     const int64_t room = in + before + after - (dilation * (kernel - 1) + 1);
-    AB_CHECK(room >= 0, InvalidArgument, "a window of {} does not fit into an input of {} with padding {} and {}",
+    AB_CHECK(room >= 0, InvalidArgument,
+             "the window must fit into the padded input, got a window of {} for an input of {} with padding {} and {}",
              dilation * (kernel - 1) + 1, in, before, after);
     return room / stride + 1;
   }
@@ -37,7 +38,7 @@ const Ints& numbers(const ir::Op& op, const char* name, size_t count, int32_t lo
   return v;
 }
 
-// Paddings are top, left, bottom, right; negative ones leave rows or columns out.
+// Paddings are top, left, bottom, right; negative ones crop rows or columns.
 Axes axes_of(const ir::Op& op) {
   const Ints &kernel = numbers(op, "kernel_sizes", 2, 1), &stride = numbers(op, "strides", 2, 1),
              &dilation = numbers(op, "dilations", 2, 0),
@@ -56,8 +57,8 @@ struct Windows {
   int64_t in_plane() const { return rows * columns; }
   int64_t out_plane() const { return taps() * out_rows * out_columns; }
 
-  // fn(output, first, last, input) for the rows of outputs of one channel: those from `first` up to `last` of a row are
-  // inside the image, from `input` on, a stride apart.
+  // Calls fn(output, first, last, input) for the rows of outputs of one channel: elements `first` up to `last` of a row
+  // are inside the image, starting at `input`, a stride apart.
   template <class Fn> void each_row(Fn&& fn) const {
     const int64_t stride = axes[1].stride;
     int64_t at = 0;
@@ -108,9 +109,9 @@ AB_OP(unfold)
     .in("X", "[N, C, H, W] float")
     .out("Y", "[N, C kh kw, L], windows from left to right, then down")
     .required_attr("kernel_sizes", AttrType::kInts, "[kh, kw]")
-    .required_attr("strides", AttrType::kInts, "down and to the right, at least 1")
+    .required_attr("strides", AttrType::kInts, "strides down and to the right, at least 1")
     .required_attr("paddings", AttrType::kInts, "[top, left, bottom, right]")
-    .required_attr("dilations", AttrType::kInts, "steps inside a window, down and to the right")
+    .required_attr("dilations", AttrType::kInts, "distances between taps, down and to the right")
     .traits(kRowWise)
     .infer(infer)
     .grad_reads({"X"})
@@ -142,7 +143,7 @@ AB_OP(unfold)
     });
 
 AB_GRAD(unfold)
-    .doc("X@GRAD = the sum of Y@GRAD over the windows that an element is in.")
+    .doc("X@GRAD = the sum of Y@GRAD over the windows that contain an element.")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [axes = axes_of(op.op()), dout = op.in("Y@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {

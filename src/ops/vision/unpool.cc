@@ -1,4 +1,4 @@
-// Elements put back to the places that max_pool2d_with_index took them from.
+// The inverse of max_pool2d_with_index: writes elements to the positions that they came from.
 #include <algorithm>
 
 #include "ops/declare/attr_checks.h"
@@ -22,20 +22,19 @@ Shape unpooled(const ir::Op& op, const Shape& x) {
     if (x[d + 2] < 0) continue;
     const int64_t extent = product(std::max<int64_t>(0, x[d + 2] - 1), stride[k]) - 2 * int64_t{padding[k]} + kernel[k];
     AB_CHECK(extent > 0, InvalidArgument,
-             "ksize, strides and paddings must make images with elements of X {}, got an extent of {}", x.str(),
-             extent);
+             "ksize, strides and paddings must give output extents above 0 for X {}, got {}", x.str(), extent);
     out.set(d + 2, extent);
   }
   return out;
 }
 
-// fn(place in X, place in Out) for the elements of planes [begin, end).
+// Calls fn(index in X, index in Out) for the elements of planes [begin, end).
 template <class Fn>
 void each_place(int64_t begin, int64_t end, int64_t plane, int64_t out_plane, const int32_t* indices, Fn&& fn) {
   for (int64_t p = begin; p < end; ++p) {
     for (int64_t i = p * plane; i < (p + 1) * plane; ++i) {
-      AB_CHECK(indices[i] >= 0 && indices[i] < out_plane, InvalidArgument,
-               "Indices must hold places from 0 to {}, got {}", out_plane - 1, indices[i]);
+      AB_CHECK(indices[i] >= 0 && indices[i] < out_plane, InvalidArgument, "Indices must be from 0 to {}, got {}",
+               out_plane - 1, indices[i]);
       fn(i, p * out_plane + indices[i]);
     }
   }
@@ -48,15 +47,15 @@ struct Planes {
 };
 
 AB_OP(unpool)
-    .doc("Out[n, c] has X[n, c] at the places Indices[n, c], the last where several have one, and 0 elsewhere.")
+    .doc("Out[n, c] = X[n, c] at the positions Indices[n, c], the last one of duplicates, and 0 elsewhere.")
     .source("Zeiler et al., Adaptive deconvolutional networks, ICCV 2011, doi:10.1109/ICCV.2011.6126474")
     .in("X", "[N, C, H, W] float")
-    .in("Indices", "[N, C, H, W] int32, places in the images of Out")
+    .in("Indices", "[N, C, H, W] int32, indices in the images of Out")
     .out("Out", "[N, C, (H - 1) stride - 2 padding + ksize, ...]")
-    .required_attr("ksize", AttrType::kInts, "extents of the window that was pooled")
+    .required_attr("ksize", AttrType::kInts, "extents of the pooling window")
     .required_attr("unpooling_type", AttrType::kString, "max")
-    .attr<Ints>("strides", {1, 1}, "from window to window")
-    .attr<Ints>("paddings", {0, 0}, "around the images of Out")
+    .attr<Ints>("strides", {1, 1}, "strides of the window")
+    .attr<Ints>("paddings", {0, 0}, "padding of the images of Out")
     .traits(kRowWise)
     .infer([](InferContext& c) {
       check_tensor(c, "X");
@@ -86,7 +85,7 @@ AB_OP(unpool)
     });
 
 AB_GRAD(unpool)
-    .doc("X@GRAD = Out@GRAD at the places Indices.")
+    .doc("X@GRAD = Out@GRAD at the positions Indices.")
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [indices = op.in("Indices"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {

@@ -228,7 +228,7 @@ TEST_F(CudaNorm, RefusesWhatDoesNotFit) {
   BatchNormDesc d = desc_of(int64_t{1} << 20, 4, 1 << 10);
   AB_FAILS(run(sim, "batch_norm", d, {}), AB_UNSUPPORTED, "cuDNN counts to 2147483647 elements");
   d.dtype = AB_INT64;
-  AB_FAILS(run(sim, "batch_norm_grad", d, {}), AB_UNSUPPORTED, "batch_norm: of element type 3");
+  AB_FAILS(run(sim, "batch_norm_grad", d, {}), AB_UNSUPPORTED, "batch_norm: element type 3 is not supported");
 }
 
 }  // namespace

@@ -185,7 +185,7 @@ TEST_F(CudaConv, RefusesWhatDoesNotFit) {
   AB_FAILS(Convolution(sim, d).plan(), AB_INVALID_ARGUMENT, "no pass 5");
   d = desc_of(kConvForward, {{4, 2}, {4, 2}});
   d.dtype = AB_INT32;
-  AB_FAILS(Convolution(sim, d).plan(), AB_UNSUPPORTED, "conv: of element type 2");
+  AB_FAILS(Convolution(sim, d).plan(), AB_UNSUPPORTED, "conv: element type 2 is not supported");
   AB_FAILS(api.library_plan(0, "conv", &d, 8, &c.call, &c.workspace), AB_INVALID_ARGUMENT, "conv is described by");
 }
 

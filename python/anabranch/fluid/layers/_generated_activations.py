@@ -23,7 +23,7 @@ def sigmoid(x: Variable, name: str | None = None) -> Variable:
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: [...] as x.
+        Variable: [...] like x.
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -46,7 +46,7 @@ def logsigmoid(x: Variable, name: str | None = None) -> Variable:
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: [...] as x.
+        Variable: [...] like x.
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -69,7 +69,7 @@ def tanh(x: Variable, name: str | None = None) -> Variable:
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: [...] as x.
+        Variable: [...] like x.
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -92,7 +92,7 @@ def tanh_shrink(x: Variable, name: str | None = None) -> Variable:
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: [...] as x.
+        Variable: [...] like x.
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -117,7 +117,7 @@ def softplus(x: Variable, name: str | None = None) -> Variable:
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: [...] as x.
+        Variable: [...] like x.
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -142,7 +142,7 @@ def softsign(x: Variable, name: str | None = None) -> Variable:
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: [...] as x.
+        Variable: [...] like x.
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -167,7 +167,7 @@ def relu(x: Variable, name: str | None = None) -> Variable:
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: [...] as x.
+        Variable: [...] like x.
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -189,10 +189,10 @@ def gelu(x: Variable, approximate: bool = False) -> Variable:
 
     Args:
         x (Variable): [...] float; float32, float64.
-        approximate (bool): use tanh in place of the normal distribution function. Default False.
+        approximate (bool): uses tanh instead of the normal distribution function. Default False.
 
     Returns:
-        Variable: [...] as x.
+        Variable: [...] like x.
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -214,11 +214,11 @@ def relu6(x: Variable, threshold: float = 6.0, name: str | None = None) -> Varia
 
     Args:
         x (Variable): [...] float; float32, float64.
-        threshold (float): upper end. Default 6.0.
+        threshold (float): upper bound. Default 6.0.
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: [...] as x.
+        Variable: [...] like x.
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -244,7 +244,7 @@ def leaky_relu(x: Variable, alpha: float = 0.02, name: str | None = None) -> Var
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: [...] as x.
+        Variable: [...] like x.
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -266,11 +266,11 @@ def elu(x: Variable, alpha: float = 1.0, name: str | None = None) -> Variable:
 
     Args:
         x (Variable): [...] float; float32, float64.
-        alpha (float): limit for large negative x, negated. Default 1.0.
+        alpha (float): negated limit for large negative x. Default 1.0.
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: [...] as x.
+        Variable: [...] like x.
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -298,7 +298,7 @@ def selu(x: Variable, scale: float | None = None, alpha: float | None = None,
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: [...] as x.
+        Variable: [...] like x.
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -325,7 +325,7 @@ def hard_sigmoid(x: Variable, slope: float = 0.2, offset: float = 0.5, name: str
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: [...] as x.
+        Variable: [...] like x.
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -354,7 +354,7 @@ def hard_swish(x: Variable, threshold: float = 6.0, scale: float = 6.0, offset: 
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: [...] as x.
+        Variable: [...] like x.
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -376,12 +376,12 @@ def stanh(x: Variable, scale_a: float = 0.67, scale_b: float = 1.7159, name: str
 
     Args:
         x (Variable): [...] float; float32, float64.
-        scale_a (float): factor inside. Default 0.67.
-        scale_b (float): factor outside. Default 1.7159.
+        scale_a (float): inner factor. Default 0.67.
+        scale_b (float): outer factor. Default 1.7159.
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: [...] as x.
+        Variable: [...] like x.
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -401,12 +401,12 @@ def brelu(x: Variable, t_min: float = 0.0, t_max: float = 24.0, name: str | None
 
     Args:
         x (Variable): [...] float; float32, float64.
-        t_min (float): lower end. Default 0.0.
-        t_max (float): upper end. Default 24.0.
+        t_min (float): lower bound. Default 0.0.
+        t_max (float): upper bound. Default 24.0.
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: [...] as x.
+        Variable: [...] like x.
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -430,7 +430,7 @@ def soft_relu(x: Variable, threshold: float = 40.0, name: str | None = None) -> 
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: [...] as x.
+        Variable: [...] like x.
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -453,7 +453,7 @@ def softshrink(x: Variable, alpha: float | None = None) -> Variable:
         alpha (float, optional): Default 0.5.
 
     Returns:
-        Variable: [...] as x.
+        Variable: [...] like x.
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -476,7 +476,7 @@ def hard_shrink(x: Variable, threshold: float | None = None) -> Variable:
         threshold (float, optional): Default 0.5.
 
     Returns:
-        Variable: [...] as x.
+        Variable: [...] like x.
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -501,7 +501,7 @@ def thresholded_relu(x: Variable, threshold: float | None = None) -> Variable:
         threshold (float, optional): Default 1.0.
 
     Returns:
-        Variable: [...] as x.
+        Variable: [...] like x.
 
     Raises:
         TypeError: an argument of another class or dtype.

@@ -21,8 +21,8 @@ def elementwise_add(x: Variable, y: Variable, axis: int = -1, act: str | None = 
 
     Args:
         x (Variable): [...] numbers, or sparse rows; int32, int64, float32, float64.
-        y (Variable): a shape that meets x's, of x's dtype; int32, int64, float32, float64.
-        axis (int): axis of x at which y begins; -1: aligned at the right end. Default -1.
+        y (Variable): [...] like x, with a shape that broadcasts with it; int32, int64, float32, float64.
+        axis (int): axis of x where y starts; -1: aligns y with the last axes. Default -1.
         act (str, optional): activation of the result, for instance "relu".
         name (str, optional): prefix of the output's name.
 
@@ -50,8 +50,8 @@ def elementwise_sub(x: Variable, y: Variable, axis: int = -1, act: str | None = 
 
     Args:
         x (Variable): [...] numbers, or sparse rows; int32, int64, float32, float64.
-        y (Variable): a shape that meets x's, of x's dtype; int32, int64, float32, float64.
-        axis (int): axis of x at which y begins; -1: aligned at the right end. Default -1.
+        y (Variable): [...] like x, with a shape that broadcasts with it; int32, int64, float32, float64.
+        axis (int): axis of x where y starts; -1: aligns y with the last axes. Default -1.
         act (str, optional): activation of the result, for instance "relu".
         name (str, optional): prefix of the output's name.
 
@@ -75,12 +75,12 @@ def elementwise_sub(x: Variable, y: Variable, axis: int = -1, act: str | None = 
 
 def elementwise_mul(x: Variable, y: Variable, axis: int = -1, act: str | None = None,
                     name: str | None = None) -> Variable:
-    """out = x y; x may hold sparse rows when y is one number.
+    """out = x y; x may hold sparse rows if y is a scalar.
 
     Args:
         x (Variable): [...] numbers, or sparse rows; int32, int64, float32, float64.
-        y (Variable): a shape that meets x's, of x's dtype; int32, int64, float32, float64.
-        axis (int): axis of x at which y begins; -1: aligned at the right end. Default -1.
+        y (Variable): [...] like x, with a shape that broadcasts with it; int32, int64, float32, float64.
+        axis (int): axis of x where y starts; -1: aligns y with the last axes. Default -1.
         act (str, optional): activation of the result, for instance "relu".
         name (str, optional): prefix of the output's name.
 
@@ -104,12 +104,12 @@ def elementwise_mul(x: Variable, y: Variable, axis: int = -1, act: str | None = 
 
 def elementwise_div(x: Variable, y: Variable, axis: int = -1, act: str | None = None,
                     name: str | None = None) -> Variable:
-    """out = x / y, of integers cut towards zero.
+    """out = x / y, truncated towards zero for integers.
 
     Args:
         x (Variable): [...] numbers, or sparse rows; int32, int64, float32, float64.
-        y (Variable): a shape that meets x's, of x's dtype; int32, int64, float32, float64.
-        axis (int): axis of x at which y begins; -1: aligned at the right end. Default -1.
+        y (Variable): [...] like x, with a shape that broadcasts with it; int32, int64, float32, float64.
+        axis (int): axis of x where y starts; -1: aligns y with the last axes. Default -1.
         act (str, optional): activation of the result, for instance "relu".
         name (str, optional): prefix of the output's name.
 
@@ -137,8 +137,8 @@ def elementwise_max(x: Variable, y: Variable, axis: int = -1, act: str | None = 
 
     Args:
         x (Variable): [...] numbers, or sparse rows; int32, int64, float32, float64.
-        y (Variable): a shape that meets x's, of x's dtype; int32, int64, float32, float64.
-        axis (int): axis of x at which y begins; -1: aligned at the right end. Default -1.
+        y (Variable): [...] like x, with a shape that broadcasts with it; int32, int64, float32, float64.
+        axis (int): axis of x where y starts; -1: aligns y with the last axes. Default -1.
         act (str, optional): activation of the result, for instance "relu".
         name (str, optional): prefix of the output's name.
 
@@ -166,8 +166,8 @@ def elementwise_min(x: Variable, y: Variable, axis: int = -1, act: str | None = 
 
     Args:
         x (Variable): [...] numbers, or sparse rows; int32, int64, float32, float64.
-        y (Variable): a shape that meets x's, of x's dtype; int32, int64, float32, float64.
-        axis (int): axis of x at which y begins; -1: aligned at the right end. Default -1.
+        y (Variable): [...] like x, with a shape that broadcasts with it; int32, int64, float32, float64.
+        axis (int): axis of x where y starts; -1: aligns y with the last axes. Default -1.
         act (str, optional): activation of the result, for instance "relu".
         name (str, optional): prefix of the output's name.
 
@@ -195,8 +195,8 @@ def elementwise_pow(x: Variable, y: Variable, axis: int = -1, act: str | None = 
 
     Args:
         x (Variable): [...] numbers, or sparse rows; int32, int64, float32, float64.
-        y (Variable): a shape that meets x's, of x's dtype; int32, int64, float32, float64.
-        axis (int): axis of x at which y begins; -1: aligned at the right end. Default -1.
+        y (Variable): [...] like x, with a shape that broadcasts with it; int32, int64, float32, float64.
+        axis (int): axis of x where y starts; -1: aligns y with the last axes. Default -1.
         act (str, optional): activation of the result, for instance "relu".
         name (str, optional): prefix of the output's name.
 
@@ -220,12 +220,12 @@ def elementwise_pow(x: Variable, y: Variable, axis: int = -1, act: str | None = 
 
 def elementwise_mod(x: Variable, y: Variable, axis: int = -1, act: str | None = None,
                     name: str | None = None) -> Variable:
-    """out = the rest of x / y: of integers with the sign of x, else with that of y.
+    """out = the remainder of x / y, with the sign of x for integers, else of y.
 
     Args:
         x (Variable): [...] numbers, or sparse rows; int32, int64, float32, float64.
-        y (Variable): a shape that meets x's, of x's dtype; int32, int64, float32, float64.
-        axis (int): axis of x at which y begins; -1: aligned at the right end. Default -1.
+        y (Variable): [...] like x, with a shape that broadcasts with it; int32, int64, float32, float64.
+        axis (int): axis of x where y starts; -1: aligns y with the last axes. Default -1.
         act (str, optional): activation of the result, for instance "relu".
         name (str, optional): prefix of the output's name.
 
@@ -249,12 +249,12 @@ def elementwise_mod(x: Variable, y: Variable, axis: int = -1, act: str | None = 
 
 def elementwise_floordiv(x: Variable, y: Variable, axis: int = -1, act: str | None = None,
                          name: str | None = None) -> Variable:
-    """out = x / y cut towards zero.
+    """out = x / y, truncated towards zero.
 
     Args:
         x (Variable): [...] numbers, or sparse rows; int32, int64.
-        y (Variable): a shape that meets x's, of x's dtype; int32, int64.
-        axis (int): axis of x at which y begins; -1: aligned at the right end. Default -1.
+        y (Variable): [...] like x, with a shape that broadcasts with it; int32, int64.
+        axis (int): axis of x where y starts; -1: aligns y with the last axes. Default -1.
         act (str, optional): activation of the result, for instance "relu".
         name (str, optional): prefix of the output's name.
 
@@ -281,7 +281,7 @@ def less_equal(x: Variable, y: Variable, cond: Variable | None = None) -> Variab
 
     Args:
         x (Variable): [...]; bool, int32, int64, float32, float64.
-        y (Variable): a shape that meets x's, of x's dtype; bool, int32, int64, float32, float64.
+        y (Variable): [...] like x, with a shape that broadcasts with it; bool, int32, int64, float32, float64.
         cond (Variable, optional): gets the result.
 
     Returns:
@@ -307,7 +307,7 @@ def greater_than(x: Variable, y: Variable, cond: Variable | None = None) -> Vari
 
     Args:
         x (Variable): [...]; bool, int32, int64, float32, float64.
-        y (Variable): a shape that meets x's, of x's dtype; bool, int32, int64, float32, float64.
+        y (Variable): [...] like x, with a shape that broadcasts with it; bool, int32, int64, float32, float64.
         cond (Variable, optional): gets the result.
 
     Returns:
@@ -333,7 +333,7 @@ def greater_equal(x: Variable, y: Variable, cond: Variable | None = None) -> Var
 
     Args:
         x (Variable): [...]; bool, int32, int64, float32, float64.
-        y (Variable): a shape that meets x's, of x's dtype; bool, int32, int64, float32, float64.
+        y (Variable): [...] like x, with a shape that broadcasts with it; bool, int32, int64, float32, float64.
         cond (Variable, optional): gets the result.
 
     Returns:
@@ -359,7 +359,7 @@ def equal(x: Variable, y: Variable, cond: Variable | None = None) -> Variable:
 
     Args:
         x (Variable): [...]; bool, int32, int64, float32, float64.
-        y (Variable): a shape that meets x's, of x's dtype; bool, int32, int64, float32, float64.
+        y (Variable): [...] like x, with a shape that broadcasts with it; bool, int32, int64, float32, float64.
         cond (Variable, optional): gets the result.
 
     Returns:
@@ -385,7 +385,7 @@ def not_equal(x: Variable, y: Variable, cond: Variable | None = None) -> Variabl
 
     Args:
         x (Variable): [...]; bool, int32, int64, float32, float64.
-        y (Variable): a shape that meets x's, of x's dtype; bool, int32, int64, float32, float64.
+        y (Variable): [...] like x, with a shape that broadcasts with it; bool, int32, int64, float32, float64.
         cond (Variable, optional): gets the result.
 
     Returns:
@@ -411,7 +411,7 @@ def less_than(x: Variable, y: Variable, force_cpu: bool | None = None, cond: Var
 
     Args:
         x (Variable): [...]; bool, int32, int64, float32, float64.
-        y (Variable): a shape that meets x's, of x's dtype; bool, int32, int64, float32, float64.
+        y (Variable): [...] like x, with a shape that broadcasts with it; bool, int32, int64, float32, float64.
         force_cpu (bool, optional): accepted, without effect. Default False.
         cond (Variable, optional): gets the result.
 
@@ -438,12 +438,12 @@ def logical_and(x: Variable, y: Variable, out: Variable | None = None, name: str
 
     Args:
         x (Variable): [...] bool.
-        y (Variable): as many elements as x, bool.
+        y (Variable): [...] bool, with the number of elements of x.
         out (Variable, optional): gets the result.
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: as x.
+        Variable: like x.
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -465,12 +465,12 @@ def logical_or(x: Variable, y: Variable, out: Variable | None = None, name: str 
 
     Args:
         x (Variable): [...] bool.
-        y (Variable): as many elements as x, bool.
+        y (Variable): [...] bool, with the number of elements of x.
         out (Variable, optional): gets the result.
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: as x.
+        Variable: like x.
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -492,12 +492,12 @@ def logical_xor(x: Variable, y: Variable, out: Variable | None = None, name: str
 
     Args:
         x (Variable): [...] bool.
-        y (Variable): as many elements as x, bool.
+        y (Variable): [...] bool, with the number of elements of x.
         out (Variable, optional): gets the result.
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: as x.
+        Variable: like x.
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -539,11 +539,11 @@ def logical_not(x: Variable, out: Variable | None = None, name: str | None = Non
 
 
 def expand_as(x: Variable, target_tensor: Variable, name: str | None = None) -> Variable:
-    """out = x repeated until it has the shape of target_tensor.
+    """out = x repeated to the shape of target_tensor.
 
     Args:
         x (Variable): [...] any.
-        target_tensor (Variable): gives the shape.
+        target_tensor (Variable): only its shape is read.
         name (str, optional): prefix of the output's name.
 
     Returns:

@@ -22,7 +22,7 @@ def exp(x: Variable, name: str | None = None) -> Variable:
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: [...] as x.
+        Variable: [...] like x.
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -45,7 +45,7 @@ def log(x: Variable, name: str | None = None) -> Variable:
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: [...] as x.
+        Variable: [...] like x.
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -68,7 +68,7 @@ def sqrt(x: Variable, name: str | None = None) -> Variable:
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: [...] as x.
+        Variable: [...] like x.
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -91,7 +91,7 @@ def rsqrt(x: Variable, name: str | None = None) -> Variable:
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: [...] as x.
+        Variable: [...] like x.
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -114,7 +114,7 @@ def abs(x: Variable, name: str | None = None) -> Variable:
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: [...] as x.
+        Variable: [...] like x.
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -137,7 +137,7 @@ def ceil(x: Variable, name: str | None = None) -> Variable:
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: [...] as x.
+        Variable: [...] like x.
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -160,7 +160,7 @@ def floor(x: Variable, name: str | None = None) -> Variable:
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: [...] as x.
+        Variable: [...] like x.
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -183,7 +183,7 @@ def round(x: Variable, name: str | None = None) -> Variable:
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: [...] as x.
+        Variable: [...] like x.
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -206,7 +206,7 @@ def cos(x: Variable, name: str | None = None) -> Variable:
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: [...] as x.
+        Variable: [...] like x.
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -229,7 +229,7 @@ def sin(x: Variable, name: str | None = None) -> Variable:
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: [...] as x.
+        Variable: [...] like x.
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -252,7 +252,7 @@ def acos(x: Variable, name: str | None = None) -> Variable:
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: [...] as x.
+        Variable: [...] like x.
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -275,7 +275,7 @@ def asin(x: Variable, name: str | None = None) -> Variable:
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: [...] as x.
+        Variable: [...] like x.
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -298,7 +298,7 @@ def atan(x: Variable, name: str | None = None) -> Variable:
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: [...] as x.
+        Variable: [...] like x.
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -321,7 +321,7 @@ def reciprocal(x: Variable, name: str | None = None) -> Variable:
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: [...] as x.
+        Variable: [...] like x.
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -344,7 +344,7 @@ def square(x: Variable, name: str | None = None) -> Variable:
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: [...] as x.
+        Variable: [...] like x.
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -366,7 +366,7 @@ def erf(x: Variable) -> Variable:
         x (Variable): [...] float; float32, float64.
 
     Returns:
-        Variable: [...] as x.
+        Variable: [...] like x.
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -390,7 +390,7 @@ def log1p(x: Variable, out: Variable | None = None, name: str | None = None) -> 
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: [...] as x.
+        Variable: [...] like x.
 
     Raises:
         TypeError: an argument of another class or dtype.

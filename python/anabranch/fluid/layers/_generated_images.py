@@ -14,17 +14,17 @@ __all__ = [
 
 
 def grid_sampler(x: Variable, grid: Variable, name: str | None = None) -> Variable:
-    """out[n, c, h, w] = x[n, c] at the place grid[n, h, w], made of the four pixels around it; 0 outside.
+    """out[n, c, h, w] = x[n, c] at the position grid[n, h, w], interpolating the four pixels around it; 0 outside.
 
     Jaderberg et al., Spatial transformer networks, NIPS 2015, arXiv:1506.02025.
 
     Args:
         x (Variable): [N, C, H, W] float; float32, float64.
-        grid (Variable): [N, H, W, 2] as x: column and row, from -1, the first, to 1, the last; float32, float64.
+        grid (Variable): [N, H, W, 2] like x: column and row, from -1 (first) to 1 (last); float32, float64.
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: as x.
+        Variable: like x.
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -48,7 +48,7 @@ def pixel_shuffle(x: Variable, upscale_factor: int) -> Variable:
 
     Args:
         x (Variable): [N, C, H, W] float; float32, float64.
-        upscale_factor (int): r, by which height and width grow.
+        upscale_factor (int): factor r for height and width.
 
     Returns:
         Variable: [N, C / r^2, r H, r W].
@@ -74,7 +74,7 @@ def space_to_depth(x: Variable, blocksize: int, name: str | None = None) -> Vari
 
     Args:
         x (Variable): [N, C, H, W] float; int32, int64, float32, float64.
-        blocksize (int): b, by which height and width shrink.
+        blocksize (int): divisor b of height and width.
         name (str, optional): prefix of the output's name.
 
     Returns:
@@ -94,17 +94,17 @@ def space_to_depth(x: Variable, blocksize: int, name: str | None = None) -> Vari
 
 
 def shuffle_channel(x: Variable, group: int, name: str | None = None) -> Variable:
-    """out[n, m g + k] = x[n, k C / g + m]: the channels in g groups, one of each in turn.
+    """out[n, m g + k] = x[n, k C / g + m]: interleaves the channels of g groups.
 
     Zhang et al., ShuffleNet, CVPR 2018, arXiv:1707.01083.
 
     Args:
         x (Variable): [N, C, H, W] float; float32, float64.
-        group (int): g, which divides the channels.
+        group (int): number of groups g, which must divide the channels.
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: as x.
+        Variable: like x.
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -120,19 +120,19 @@ def shuffle_channel(x: Variable, group: int, name: str | None = None) -> Variabl
 
 
 def temporal_shift(x: Variable, seg_num: int, shift_ratio: float = 0.25, name: str | None = None) -> Variable:
-    """Of the channels of each frame, the first shift_ratio C are those of the frame before, as many after them those
-    of the frame behind; zeros where a segment has no such frame.
+    """out = x with the first shift_ratio C channels of each frame taken from the previous frame and the same number
+    after them from the next frame; zeros if a segment does not have that frame.
 
     Lin et al., TSM, ICCV 2019, arXiv:1811.08383.
 
     Args:
         x (Variable): [N T, C, H, W] float: N segments of T frames; float32, float64.
-        seg_num (int): T, frames in a segment, at least 1.
-        shift_ratio (float): part of the channels that moves in each direction, above 0, below 0.5. Default 0.25.
+        seg_num (int): number of frames T in a segment, at least 1.
+        shift_ratio (float): fraction of the channels shifted in each direction, above 0, below 0.5. Default 0.25.
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: as x.
+        Variable: like x.
 
     Raises:
         TypeError: an argument of another class or dtype.

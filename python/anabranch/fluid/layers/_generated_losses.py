@@ -15,18 +15,18 @@ __all__ = [
 
 def sigmoid_cross_entropy_with_logits(x: Variable, label: Variable, ignore_index: int = -100,
                                       name: str | None = None, normalize: bool = False) -> Variable:
-    """out = max(x, 0) - x label + log(1 + e^-|x|): cross entropy of sigmoid(x) with label, element by element; 0
-    where the whole part of label is ignore_index.
+    """out = max(x, 0) - x label + log(1 + e^-|x|): the elementwise cross entropy of sigmoid(x) with label; 0 where
+    the integer part of label is ignore_index.
 
     Args:
         x (Variable): [...] float logits; float32, float64.
-        label (Variable): as x, in [0, 1]; float32, float64.
-        ignore_index (int): whole part of labels that do not count. Default -100.
+        label (Variable): like x, in [0, 1]; float32, float64.
+        ignore_index (int): integer part of labels to ignore. Default -100.
         name (str, optional): prefix of the output's name.
-        normalize (bool): divide by the number of labels that are not ignored. Default False.
+        normalize (bool): divides by the number of labels that are not ignored. Default False.
 
     Returns:
-        Variable: as x.
+        Variable: like x.
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -72,17 +72,17 @@ def log_loss(input: Variable, label: Variable, epsilon: float = 0.0001, name: st
 
 
 def kldiv_loss(x: Variable, target: Variable, reduction: str = "mean", name: str | None = None) -> Variable:
-    """Kullback-Leibler divergence of target from a distribution whose logarithms are x: target (log target - x), 0
-    where target is not above 0; every element (none), their sum, mean, or sum over the batch size (batchmean).
+    """out = the Kullback-Leibler divergence of target from a distribution with logarithms x: target (log target - x),
+    0 where target <= 0; elementwise (none), summed, averaged, or summed and divided by the batch size (batchmean).
 
     Args:
         x (Variable): [N, ...] float log probabilities; float32, float64.
-        target (Variable): as x, probabilities; float32, float64.
+        target (Variable): like x, probabilities; float32, float64.
         reduction (str): none, sum, mean or batchmean. Default "mean".
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: as x, or [1] when reduced.
+        Variable: like x, or [1] if reduced.
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -100,7 +100,7 @@ def kldiv_loss(x: Variable, target: Variable, reduction: str = "mean", name: str
 
 
 def rank_loss(label: Variable, left: Variable, right: Variable, name: str | None = None) -> Variable:
-    """RankNet: with d = left - right, out = log(1 + e^d) - label d; label is the probability that left stands before
+    """RankNet: with d = left - right, out = log(1 + e^d) - label d; label is the probability that left ranks before
     right.
 
     Burges et al., ICML 2005, doi:10.1145/1102351.1102363.
@@ -112,7 +112,7 @@ def rank_loss(label: Variable, left: Variable, right: Variable, name: str | None
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: as label.
+        Variable: like label.
 
     Raises:
         TypeError: an argument of another class or dtype.

@@ -21,11 +21,11 @@ def index_select(input: Variable, index: Variable, dim: int = 0) -> Variable:
 
     Args:
         input (Variable): [...]; int32, int64, float32, float64.
-        index (Variable): [K] or [K, 1] int32 or int64, places on the axis.
-        dim (int): the axis; from the last one where negative. Default 0.
+        index (Variable): [K] or [K, 1] int32 or int64, indices on the axis.
+        dim (int): the axis; negative: from the end. Default 0.
 
     Returns:
-        Variable: as input, with K on the axis.
+        Variable: like input, with K on the axis.
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -73,7 +73,7 @@ def gather(input: Variable, index: Variable, overwrite: bool = True) -> Variable
     Args:
         input (Variable): [n, ...] any.
         index (Variable): [m] or [m, 1] int32 or int64.
-        overwrite (bool): the gradient of a row that is picked twice: true: of the last time, false: the sum. Default
+        overwrite (bool): gradient of a row that is gathered twice: true: of the last one, false: the sum. Default
             True.
 
     Returns:
@@ -103,7 +103,7 @@ def gather_nd(input: Variable, index: Variable, name: str | None = None) -> Vari
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: [index's other axes, input's axes from depth on].
+        Variable: [other axes of index, axes of input from depth on].
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -128,12 +128,12 @@ def scatter(input: Variable, index: Variable, updates: Variable, name: str | Non
     Args:
         input (Variable): [n, ...] float; int32, int64, float32, float64.
         index (Variable): [m] or [m, 1] int32 or int64.
-        updates (Variable): [m, ...] as input; int32, int64, float32, float64.
+        updates (Variable): [m, ...] like input; int32, int64, float32, float64.
         name (str, optional): prefix of the output's name.
-        overwrite (bool): false: rows that occur several times add up. Default True.
+        overwrite (bool): false: sums rows that occur several times. Default True.
 
     Returns:
-        Variable: as input.
+        Variable: like input.
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -159,7 +159,7 @@ def where(condition: Variable) -> Variable:
         condition (Variable): [...] bool or numbers; bool, int32, int64, float32, float64.
 
     Returns:
-        Variable: [number of them, rank] int64.
+        Variable: [number of positions, rank] int64.
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -197,7 +197,7 @@ def shape(input: Variable) -> Variable:
 
 
 def size(input: Variable) -> Variable:
-    """The number of elements of a tensor.
+    """out = the number of elements of input.
 
     Args:
         input (Variable): [...].
@@ -223,12 +223,12 @@ def pad(x: Variable, paddings: Sequence[int], pad_value: float = 0.0, name: str 
 
     Args:
         x (Variable): [...] any; int32, int64, float32, float64.
-        paddings (sequence of int): elements before and after axis 0, axis 1 ...
+        paddings (sequence of int): number of elements before and after axis 0, axis 1 ...
         pad_value (float): value of the border. Default 0.0.
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: [extents and paddings].
+        Variable: [extents plus paddings].
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -247,9 +247,9 @@ def pad_constant_like(x: Variable, y: Variable, pad_value: float = 0.0, name: st
     """out = a tensor of the shape of x that holds y in its first corner, and pad_value elsewhere.
 
     Args:
-        x (Variable): [...]: its values are not read; int32, int64, float32, float64.
+        x (Variable): [...]: only its shape is read; int32, int64, float32, float64.
         y (Variable): [...] float or int, no axis longer than that of x; int32, int64, float32, float64.
-        pad_value (float): what lies beyond y. Default 0.0.
+        pad_value (float): value outside of y. Default 0.0.
         name (str, optional): prefix of the output's name.
 
     Returns:
@@ -271,16 +271,16 @@ def pad_constant_like(x: Variable, y: Variable, pad_value: float = 0.0, name: st
 
 
 def hash(input: Variable, hash_size: int, num_hash: int = 1, name: str | None = None) -> Variable:
-    """out[i, k] = XXH64 of the bytes of row i of input with seed k, modulo hash_size: num_hash hashes of each row.
+    """out[i, k] = XXH64 of the bytes of row i of input with seed k, modulo hash_size: num_hash hashes per row.
 
     Args:
         input (Variable): [rows, width] int64 or int32.
-        hash_size (int): hashes are below this.
-        num_hash (int): hashes of each row. Default 1.
+        hash_size (int): exclusive upper bound of the hashes.
+        num_hash (int): number of hashes per row. Default 1.
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: [rows, num_hash, 1], dtype and sequences of input.
+        Variable: [rows, num_hash, 1], dtype and LoD of input.
 
     Raises:
         TypeError: an argument of another class or dtype.

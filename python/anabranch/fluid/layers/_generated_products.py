@@ -19,9 +19,9 @@ def mul(x: Variable, y: Variable, x_num_col_dims: int = 1, y_num_col_dims: int =
 
     Args:
         x (Variable): [rows..., columns...] float; float32, float64.
-        y (Variable): [rows..., columns...] as x; float32, float64.
-        x_num_col_dims (int): x is a matrix with these leading axes as rows. Default 1.
-        y_num_col_dims (int): y is a matrix with these leading axes as rows. Default 1.
+        y (Variable): [rows..., columns...] like x; float32, float64.
+        x_num_col_dims (int): number of leading axes of x that form the rows of its matrix. Default 1.
+        y_num_col_dims (int): number of leading axes of y that form the rows of its matrix. Default 1.
         name (str, optional): prefix of the output's name.
 
     Returns:
@@ -48,7 +48,7 @@ def bmm(x: Variable, y: Variable, name: str | None = None) -> Variable:
 
     Args:
         x (Variable): [..., m, k] float; float32, float64.
-        y (Variable): [..., k, n] as x; float32, float64.
+        y (Variable): [..., k, n] like x; float32, float64.
         name (str, optional): prefix of the output's name.
 
     Returns:
@@ -74,11 +74,11 @@ def addmm(input: Variable, x: Variable, y: Variable, alpha: float = 1.0, beta: f
     """out = alpha x y + beta input.
 
     Args:
-        input (Variable): [M, N] float; an extent may be 1, which is repeated; float32, float64.
+        input (Variable): [M, N] float; extents of 1 are broadcast; float32, float64.
         x (Variable): [M, K].
         y (Variable): [K, N].
-        alpha (float): factor of the product. Default 1.0.
-        beta (float): factor of input. Default 1.0.
+        alpha (float): factor for the product. Default 1.0.
+        beta (float): factor for input. Default 1.0.
         name (str, optional): prefix of the output's name.
 
     Returns:
@@ -102,7 +102,7 @@ def addmm(input: Variable, x: Variable, y: Variable, alpha: float = 1.0, beta: f
 
 
 def kron(x: Variable, y: Variable, out: Variable | None = None, name: str | None = None) -> Variable:
-    """Kronecker product: block i of out is x[i] y; a tensor of lower rank gets axes of extent 1 in front.
+    """Kronecker product: block i of out is x[i] y; a tensor of lower rank gets leading axes of extent 1.
 
     Args:
         x (Variable): [...] numbers, at most four axes; int32, int64, float32, float64.
@@ -111,7 +111,7 @@ def kron(x: Variable, y: Variable, out: Variable | None = None, name: str | None
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: on each axis the product of the extents.
+        Variable: [...] with the product of the extents on each axis.
 
     Raises:
         TypeError: an argument of another class or dtype.

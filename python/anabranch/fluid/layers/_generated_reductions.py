@@ -17,14 +17,14 @@ __all__ = [
 
 
 def mean(x: Variable, name: str | None = None) -> Variable:
-    """out = the mean of all elements of x; not a number when there is none.
+    """out = the mean of all elements of x; NaN if there are none.
 
     Args:
         x (Variable): [...] float; float32, float64.
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: [1] as x.
+        Variable: [1] like x.
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -41,16 +41,16 @@ def mean(x: Variable, name: str | None = None) -> Variable:
 
 def cumsum(x: Variable, axis: int | None = None, exclusive: bool | None = None,
            reverse: bool | None = None) -> Variable:
-    """out = running sums of x along an axis.
+    """out = the running sums of x along an axis.
 
     Args:
         x (Variable): [...] numbers; int32, int64, float32, float64.
         axis (int, optional): axis; negative: from the end. Default -1.
-        exclusive (bool, optional): without the element itself. Default False.
-        reverse (bool, optional): from the last element on. Default False.
+        exclusive (bool, optional): excludes the element itself. Default False.
+        reverse (bool, optional): starts at the last element. Default False.
 
     Returns:
-        Variable: [...] as x.
+        Variable: [...] like x.
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -66,16 +66,17 @@ def cumsum(x: Variable, axis: int | None = None, exclusive: bool | None = None,
 
 
 def softmax(input: Variable, use_cudnn: bool = False, name: str | None = None, axis: int = -1) -> Variable:
-    """out = exp(input) / sum(exp(input)) over `axis`, with input limited to 64 below its largest value on the axis.
+    """out = exp(input) / sum(exp(input)) over `axis`, with input bounded below by 64 less than its maximum on the
+    axis.
 
     Args:
         input (Variable): [...] float; float32, float64.
         use_cudnn (bool): accepted, without effect. Default False.
         name (str, optional): prefix of the output's name.
-        axis (int): the axis that adds up to 1. Default -1.
+        axis (int): axis whose elements sum to 1. Default -1.
 
     Returns:
-        Variable: as input.
+        Variable: like input.
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -113,7 +114,7 @@ def isfinite(x: Variable) -> Variable:
 
 
 def has_inf(x: Variable) -> Variable:
-    """out = whether an element of x is infinite.
+    """out = whether any element of x is infinite.
 
     Args:
         x (Variable): [...] numbers; int32, int64, float32, float64.
@@ -135,7 +136,7 @@ def has_inf(x: Variable) -> Variable:
 
 
 def has_nan(x: Variable) -> Variable:
-    """out = whether an element of x is not a number.
+    """out = whether any element of x is NaN.
 
     Args:
         x (Variable): [...] numbers; int32, int64, float32, float64.
@@ -162,12 +163,12 @@ def reduce_sum(input: Variable, dim: int | Sequence[int] | None = None, keep_dim
 
     Args:
         input (Variable): [...] numbers; int32, int64, float32, float64.
-        dim (int | sequence of int, optional): axes to fold; negative ones count from the end; none: all. Default [0].
-        keep_dim (bool): folded axes stay, with extent 1. Default False.
+        dim (int | sequence of int, optional): axes to fold; negative: from the end; empty: all. Default [0].
+        keep_dim (bool): keeps folded axes with extent 1. Default False.
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: input without the folded axes; [1] when none is left.
+        Variable: input without the folded axes; [1] if none is left.
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -187,12 +188,12 @@ def reduce_mean(input: Variable, dim: int | Sequence[int] | None = None, keep_di
 
     Args:
         input (Variable): [...] numbers; int32, int64, float32, float64.
-        dim (int | sequence of int, optional): axes to fold; negative ones count from the end; none: all. Default [0].
-        keep_dim (bool): folded axes stay, with extent 1. Default False.
+        dim (int | sequence of int, optional): axes to fold; negative: from the end; empty: all. Default [0].
+        keep_dim (bool): keeps folded axes with extent 1. Default False.
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: input without the folded axes; [1] when none is left.
+        Variable: input without the folded axes; [1] if none is left.
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -212,12 +213,12 @@ def reduce_max(input: Variable, dim: int | Sequence[int] | None = None, keep_dim
 
     Args:
         input (Variable): [...] numbers; int32, int64, float32, float64.
-        dim (int | sequence of int, optional): axes to fold; negative ones count from the end; none: all. Default [0].
-        keep_dim (bool): folded axes stay, with extent 1. Default False.
+        dim (int | sequence of int, optional): axes to fold; negative: from the end; empty: all. Default [0].
+        keep_dim (bool): keeps folded axes with extent 1. Default False.
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: input without the folded axes; [1] when none is left.
+        Variable: input without the folded axes; [1] if none is left.
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -237,12 +238,12 @@ def reduce_min(input: Variable, dim: int | Sequence[int] | None = None, keep_dim
 
     Args:
         input (Variable): [...] numbers; int32, int64, float32, float64.
-        dim (int | sequence of int, optional): axes to fold; negative ones count from the end; none: all. Default [0].
-        keep_dim (bool): folded axes stay, with extent 1. Default False.
+        dim (int | sequence of int, optional): axes to fold; negative: from the end; empty: all. Default [0].
+        keep_dim (bool): keeps folded axes with extent 1. Default False.
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: input without the folded axes; [1] when none is left.
+        Variable: input without the folded axes; [1] if none is left.
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -262,12 +263,12 @@ def reduce_prod(input: Variable, dim: int | Sequence[int] | None = None, keep_di
 
     Args:
         input (Variable): [...] numbers; int32, int64, float32, float64.
-        dim (int | sequence of int, optional): axes to fold; negative ones count from the end; none: all. Default [0].
-        keep_dim (bool): folded axes stay, with extent 1. Default False.
+        dim (int | sequence of int, optional): axes to fold; negative: from the end; empty: all. Default [0].
+        keep_dim (bool): keeps folded axes with extent 1. Default False.
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: input without the folded axes; [1] when none is left.
+        Variable: input without the folded axes; [1] if none is left.
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -287,12 +288,12 @@ def reduce_all(input: Variable, dim: int | Sequence[int] | None = None, keep_dim
 
     Args:
         input (Variable): [...] bool.
-        dim (int | sequence of int, optional): axes to fold; negative ones count from the end; none: all. Default [0].
-        keep_dim (bool): folded axes stay, with extent 1. Default False.
+        dim (int | sequence of int, optional): axes to fold; negative: from the end; empty: all. Default [0].
+        keep_dim (bool): keeps folded axes with extent 1. Default False.
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: input without the folded axes; [1] when none is left.
+        Variable: input without the folded axes; [1] if none is left.
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -312,12 +313,12 @@ def reduce_any(input: Variable, dim: int | Sequence[int] | None = None, keep_dim
 
     Args:
         input (Variable): [...] bool.
-        dim (int | sequence of int, optional): axes to fold; negative ones count from the end; none: all. Default [0].
-        keep_dim (bool): folded axes stay, with extent 1. Default False.
+        dim (int | sequence of int, optional): axes to fold; negative: from the end; empty: all. Default [0].
+        keep_dim (bool): keeps folded axes with extent 1. Default False.
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: input without the folded axes; [1] when none is left.
+        Variable: input without the folded axes; [1] if none is left.
 
     Raises:
         TypeError: an argument of another class or dtype.

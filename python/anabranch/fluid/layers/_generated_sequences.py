@@ -17,10 +17,10 @@ __all__ = [
 
 
 def sequence_concat(input: Variable | Sequence[Variable], name: str | None = None) -> Variable:
-    """Sequence i of out is sequence i of every input, one behind the other.
+    """out = for each i, sequence i of every input, concatenated.
 
     Args:
-        input (Variable | sequence of Variable): [rows, ...] each, with equally many sequences.
+        input (Variable | sequence of Variable): [rows, ...] each, with the same number of sequences.
         name (str, optional): prefix of the output's name.
 
     Returns:
@@ -40,17 +40,17 @@ def sequence_concat(input: Variable | Sequence[Variable], name: str | None = Non
 
 
 def sequence_expand(x: Variable, y: Variable, ref_level: int = -1, name: str | None = None) -> Variable:
-    """Row i of x (or its sequence i, when x has sequences) is repeated as often as sequence i of the level ref_level
-    of y is long.
+    """out = row i of x (or its sequence i, if x has LoD), repeated by the length of sequence i of level ref_level of
+    y.
 
     Args:
-        x (Variable): [rows, ...], with one level of sequences or none.
-        y (Variable): gives its sequences only.
+        x (Variable): [rows, ...], with one LoD level or none.
+        y (Variable): only its LoD is read.
         ref_level (int): level of y; -1: the innermost. Default -1.
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: [repeated rows, ...]; with sequences when x has some.
+        Variable: [repeated rows, ...]; with LoD if x has it.
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -68,11 +68,11 @@ def sequence_expand(x: Variable, y: Variable, ref_level: int = -1, name: str | N
 
 
 def sequence_expand_as(x: Variable, y: Variable, name: str | None = None) -> Variable:
-    """Row i of x is repeated as often as sequence i of y is long; out has the sequences of y.
+    """out = row i of x, repeated by the length of sequence i of y, with the LoD of y.
 
     Args:
         x (Variable): [sequences of y, ...].
-        y (Variable): gives its sequences only, of one level.
+        y (Variable): only its LoD is read, with one level.
         name (str, optional): prefix of the output's name.
 
     Returns:
@@ -94,14 +94,14 @@ def sequence_expand_as(x: Variable, y: Variable, name: str | None = None) -> Var
 
 
 def sequence_reverse(x: Variable, name: str | None = None) -> Variable:
-    """The rows of each sequence of the innermost level in the opposite order.
+    """out = x with the rows of each sequence of the innermost level in reverse order.
 
     Args:
-        x (Variable): [rows, ...] with sequences.
+        x (Variable): [rows, ...] with LoD.
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: as x.
+        Variable: like x.
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -117,14 +117,14 @@ def sequence_reverse(x: Variable, name: str | None = None) -> Variable:
 
 
 def sequence_reshape(input: Variable, new_dim: int) -> Variable:
-    """The numbers of each sequence, in their order, as rows of width new_dim.
+    """out = the numbers of each sequence, in order, as rows of width new_dim.
 
     Args:
-        input (Variable): [rows, width] with one level of sequences; new_dim divides the numbers of each.
+        input (Variable): [rows, width] with one LoD level; new_dim must divide the size of each sequence.
         new_dim (int): width of out, at least 1.
 
     Returns:
-        Variable: [rows width / new_dim, new_dim] with as many sequences.
+        Variable: [rows width / new_dim, new_dim] with the same number of sequences.
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -140,16 +140,16 @@ def sequence_reshape(input: Variable, new_dim: int) -> Variable:
 
 
 def sequence_enumerate(input: Variable, win_size: int, pad_value: int = 0, name: str | None = None) -> Variable:
-    """Row t of out is the ids t, t + 1, ... of the same sequence, win_size of them; pad_value past its end.
+    """out[t] = the win_size ids from t on in the same sequence; pad_value past its end.
 
     Args:
-        input (Variable): [rows, 1] int32 or int64 with sequences.
-        win_size (int): ids in a window, at least 1.
-        pad_value (int): stands for ids past the end. Default 0.
+        input (Variable): [rows, 1] int32 or int64 with LoD.
+        win_size (int): number of ids in a window, at least 1.
+        pad_value (int): value of ids past the end. Default 0.
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: [rows, win_size] with the same sequences.
+        Variable: [rows, win_size] with the same LoD.
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -166,7 +166,7 @@ def sequence_enumerate(input: Variable, win_size: int, pad_value: int = 0, name:
 
 
 def sequence_scatter(input: Variable, index: Variable, updates: Variable, name: str | None = None) -> Variable:
-    """out = input, and out[i, id] += u for each id of sequence i of index and its u of updates.
+    """out = input, plus out[i, id] += u for each id of sequence i of index and its number u of updates.
 
     Args:
         input (Variable): [N, D] numbers; int32, int64, float32, float64.
@@ -175,7 +175,7 @@ def sequence_scatter(input: Variable, index: Variable, updates: Variable, name: 
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: as input.
+        Variable: like input.
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -195,15 +195,15 @@ def sequence_scatter(input: Variable, index: Variable, updates: Variable, name: 
 
 
 def sequence_softmax(input: Variable, use_cudnn: bool = False, name: str | None = None) -> Variable:
-    """Softmax over the rows of each sequence of the innermost level.
+    """out = the softmax of input over the rows of each sequence of the innermost level.
 
     Args:
-        input (Variable): [rows, 1] float with sequences; float32, float64.
+        input (Variable): [rows, 1] float with LoD; float32, float64.
         use_cudnn (bool): accepted, without effect. Default False.
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: as input.
+        Variable: like input.
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -219,14 +219,14 @@ def sequence_softmax(input: Variable, use_cudnn: bool = False, name: str | None 
 
 
 def gather_tree(ids: Variable, parents: Variable) -> Variable:
-    """out[last] = ids[last]; backwards, out[t, batch, beam] is the id of step t in the beam that parents name.
+    """out[last] = ids[last]; going backwards, out[t, batch, beam] = the id of step t in the beam given by parents.
 
     Args:
         ids (Variable): [steps, batch, beams] int32 or int64.
-        parents (Variable): as ids, in [0, beams): the beam of the step before.
+        parents (Variable): like ids, in [0, beams): the beam of the previous step.
 
     Returns:
-        Variable: as ids, whole paths.
+        Variable: like ids: whole paths.
 
     Raises:
         TypeError: an argument of another class or dtype.
@@ -244,19 +244,19 @@ def gather_tree(ids: Variable, parents: Variable) -> Variable:
 
 
 def add_position_encoding(input: Variable, alpha: float, beta: float, name: str | None = None) -> Variable:
-    """out = alpha input + beta P; row t of a sequence has P[k] = sin(t / 10000^(k / (D/2 - 1))) for the first half of
-    the D columns, and the cosines of the same for the other.
+    """out = alpha input + beta P; row t of a sequence has P[k] = sin(t / 10000^(k / (D/2 - 1))) in the first half of
+    the D columns, and the cosines of the same in the second.
 
     Vaswani et al., Attention is all you need, NIPS 2017, section 3.5.
 
     Args:
-        input (Variable): [rows, D] float with sequences, or [batch, rows, D]; D even; float32, float64.
-        alpha (float): factor of input.
-        beta (float): factor of the encoding.
+        input (Variable): [rows, D] float with LoD, or [batch, rows, D]; D even; float32, float64.
+        alpha (float): factor for input.
+        beta (float): factor for the encoding.
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: as input.
+        Variable: like input.
 
     Raises:
         TypeError: an argument of another class or dtype.
