@@ -37,7 +37,7 @@ int main(int argc, char** argv) {
   }
   const int nodes = std::atoi(argv[1]), workers = std::atoi(argv[2]), runs = std::atoi(argv[3]);
   const int chains = argc > 4 ? std::atoi(argv[4]) : 1;
-  if (nodes < 1 || workers < 0 || workers > Team::kMaxWorkers || runs < 1 || chains < 1) {
+  if (nodes < 1 || workers < 0 || workers > ThreadPool::kMaxWorkers || runs < 1 || chains < 1) {
     fmt::print(stderr, "{}: a number is out of range\n", argv[0]);
     return 2;
   }
@@ -49,7 +49,7 @@ int main(int argc, char** argv) {
     if (workers == 0) {
       run_sequential(plan, state, {});
     } else {
-      run_threaded(plan, state, Team::of_size(workers), {});
+      run_threaded(plan, state, ThreadPool::of_size(workers), {});
     }
     best_ns =
         std::min(best_ns, std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin).count());

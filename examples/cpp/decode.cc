@@ -133,9 +133,9 @@ std::set<std::pair<size_t, size_t>> spans_of(const Tokens& tags) {
 double spans(const std::vector<Tokens>& found, const std::vector<Tokens>& right) {
   double both = 0, all = 0;
   for (size_t i = 0; i < right.size(); ++i) {
-    const auto mine = spans_of(found[i]), wanted = spans_of(right[i]);
-    for (const auto& span : mine) both += static_cast<double>(wanted.count(span));
-    all += static_cast<double>(mine.size() + wanted.size());
+    const auto mine = spans_of(found[i]), needed = spans_of(right[i]);
+    for (const auto& span : mine) both += static_cast<double>(needed.count(span));
+    all += static_cast<double>(mine.size() + needed.size());
   }
   return 2 * both / all;
 }

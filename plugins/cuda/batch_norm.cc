@@ -53,8 +53,8 @@ class Norm : public LibraryCall {
   uint64_t tensor_bytes() const { return static_cast<uint64_t>(a_channel() * desc_.channels) * types_.bytes; }
 
   // Checks operands: those in the bit mask `whole` are tensors, the others vectors; those in `may_lack` may be missing.
-  void check(const ab_operand* operands, int count, int wanted, uint32_t whole, uint32_t may_lack) const {
-    need(count == wanted, "batch_norm takes ", wanted, " operands, got ", count);
+  void check(const ab_operand* operands, int count, int needed, uint32_t whole, uint32_t may_lack) const {
+    need(count == needed, "batch_norm takes ", needed, " operands, got ", count);
     for (int k = 0; k < count; ++k) {
       if (may_lack >> k & 1u && !operands[k].address) continue;
       const uint64_t bytes = whole >> k & 1u ? tensor_bytes() : vector_bytes();

@@ -18,12 +18,12 @@ std::string folder_of(const std::string& path) {
 }
 
 // Folders besides the library path, the first first.
-std::vector<std::string> places_of(const Wanted& wanted) {
+std::vector<std::string> places_of(const Needed& needed) {
   std::vector<std::string> places;
   Dl_info here{};
   if (dladdr(reinterpret_cast<void*>(&open_library), &here) && here.dli_fname) {
     const std::string packages = folder_of(folder_of(here.dli_fname));
-    places.push_back(packages + "/" + wanted.wheel);
+    places.push_back(packages + "/" + needed.wheel);
   }
   for (const char* name : {"CUDA_HOME", "CUDA_PATH"}) {
     const char* root = std::getenv(name);
@@ -37,16 +37,16 @@ std::vector<std::string> places_of(const Wanted& wanted) {
 // One place after another.
 class Search {
  public:
-  Search(const Wanted& wanted, const TakeAll& take) : wanted_(wanted), take_(take) {}
+  Search(const Needed& needed, const TakeAll& take) : needed_(needed), take_(take) {}
 
-  bool loaded_already() { return use(dlopen(wanted_.file, RTLD_NOW | RTLD_NOLOAD), "what is loaded already"); }
+  bool loaded_already() { return use(dlopen(needed_.file, RTLD_NOW | RTLD_NOLOAD), "what is loaded already"); }
   bool in_library_path() {
-    void* library = dlopen(wanted_.file, RTLD_NOW | RTLD_LOCAL);
-    if (!library) note("the library path", reason(wanted_.file));
+    void* library = dlopen(needed_.file, RTLD_NOW | RTLD_LOCAL);
+    if (!library) note("the library path", reason(needed_.file));
     return use(library, "the library path");
   }
   bool in(const std::string& folder) {
-    const std::string path = folder + "/" + wanted_.file;
+    const std::string path = folder + "/" + needed_.file;
     if (access(path.c_str(), F_OK) != 0) {
       note(folder, "not there");
       return false;
@@ -73,7 +73,7 @@ class Search {
     const std::function<int()> version = take_(symbols);
     if (!symbols.missing().empty()) {
       note(place, "lacks " + symbols.missing());
-    } else if (version_ = version(); version_ < wanted_.oldest) {
+    } else if (version_ = version(); version_ < needed_.oldest) {
       note(place, "version " + version_text(version_));
     } else {
       return true;
@@ -82,15 +82,15 @@ class Search {
     return false;
   }
 
-  const Wanted& wanted_;
+  const Needed& needed_;
   const TakeAll& take_;
   std::string notes_;
   int version_ = 0;
 };
 
-bool found(Search& search, const Wanted& wanted) {
+bool found(Search& search, const Needed& needed) {
   if (search.loaded_already() || search.in_library_path()) return true;
-  for (const std::string& place : places_of(wanted)) {
+  for (const std::string& place : places_of(needed)) {
     if (search.in(place)) return true;
   }
   return false;
@@ -104,14 +104,14 @@ void* Symbols::find(const char* name) {
   return symbol;
 }
 
-void open_library(const Wanted& wanted, const TakeAll& take) {
-  Search search(wanted, take);
-  if (!found(search, wanted)) {
-    fail(AB_UNAVAILABLE, wanted.name, " ", version_text(wanted.oldest), " or newer was not found; looked for ",
-         wanted.file, " in ", search.notes());
+void open_library(const Needed& needed, const TakeAll& take) {
+  Search search(needed, take);
+  if (!found(search, needed)) {
+    fail(AB_UNAVAILABLE, needed.name, " ", version_text(needed.oldest), " or newer was not found; looked for ",
+         needed.file, " in ", search.notes());
   }
   const std::lock_guard lock(mutex);
-  all_opened += said(all_opened.empty() ? "" : " ", wanted.name, " ", version_text(search.version()));
+  all_opened += said(all_opened.empty() ? "" : " ", needed.name, " ", version_text(search.version()));
 }
 
 std::string opened_libraries() {

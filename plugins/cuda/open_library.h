@@ -10,7 +10,7 @@ namespace anabranch::cuda {
 
 using namespace plugin;
 
-struct Wanted {
+struct Needed {
   const char* name;   // "cuBLASLt"
   const char* file;   // "libcublasLt.so.13"
   const char* wheel;  // location in PyPI's wheels, below site-packages: "nvidia/cu13/lib"
@@ -39,7 +39,7 @@ using TakeAll = std::function<std::function<int()>(Symbols&)>;
 // The library from the first place with a suitable version: already loaded, the library path, wheels next to this plug-
 // in, CUDA_HOME, /usr/local/cuda. Unavailable lists these places and what was wrong there. It stays open until the
 // process exits.
-void open_library(const Wanted& wanted, const TakeAll& take);
+void open_library(const Needed& needed, const TakeAll& take);
 
 std::string opened_libraries();  // "cuBLASLt 13.1.0 NCCL 2.28.9"
 

@@ -22,7 +22,7 @@ extern "C" __attribute__((visibility("default"))) const ab_device_api* anabranch
     using namespace anabranch::cuda;
     ab_device_api made{};
     made.size = sizeof made;
-    made.flags = launches_block() ? AB_DEVICE_WANTS_MARKS : 0;
+    made.flags = launches_block() ? AB_DEVICE_NEEDS_MARKS : 0;
     made.name = "cuda";
     fill_process(made);
     fill_memory(made);

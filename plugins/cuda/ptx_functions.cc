@@ -6,7 +6,7 @@
 namespace anabranch::cuda {
 namespace {
 
-bool begins(std::string_view text, std::string_view with) { return text.substr(0, with.size()) == with; }
+bool starts(std::string_view text, std::string_view with) { return text.substr(0, with.size()) == with; }
 
 std::string_view trimmed(std::string_view line) {
   const size_t first = line.find_first_not_of(" \t"), last = line.find_last_not_of(" \t\r");
@@ -37,7 +37,7 @@ Move move_in(std::string_view line, std::string_view kind) {
 std::string moved(std::string_view type, std::string_view to, std::string_view from) {
   const std::string_view width = type.substr(1);
   if (width == "16") return said("cvt.u16.u32 ", to, ", ", from, ";\n");
-  return said("mov.", begins(from, "0f") ? "f" : "b", width, " ", to, ", ", from, ";\n");
+  return said("mov.", starts(from, "0f") ? "f" : "b", width, " ", to, ", ", from, ";\n");
 }
 
 // k of "[ab_step_Relu_param_k]".
@@ -58,7 +58,7 @@ PtxFunctions::PtxFunctions(std::string_view text) {
   for (std::string line; std::getline(lines, line);) {
     const std::string_view part = trimmed(line);
     for (const std::string_view of_module : {".version", ".target", ".address_size", ".global", ".const"}) {
-      if (!body && begins(part, of_module)) head_ += said(part, '\n');
+      if (!body && starts(part, of_module)) head_ += said(part, '\n');
     }
     if (part.find(".func") != std::string_view::npos) body = &bodies_[name_in(part)];
     if (!body || part.empty()) continue;
@@ -89,10 +89,10 @@ std::string PtxFunctions::call(const std::string& name, const std::vector<std::s
                                const std::string& result) const {
   std::string text;
   for (const std::string& line : body(name)) {
-    if (begins(line, "ld.param.")) {
+    if (starts(line, "ld.param.")) {
       const Move m = move_in(line, "ld.param.");
       text += moved(m.type, m.to, operands.at(parameter_in(m.from)));
-    } else if (begins(line, "st.param.")) {
+    } else if (starts(line, "st.param.")) {
       const Move m = move_in(line, "st.param.");
       text += moved(m.type, result, m.from);
     } else if (const size_t back = line.find("ret;"); back != std::string::npos) {

@@ -24,7 +24,7 @@ class Call final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBu
     context_.set_wait_for_ready(false);
     stub.PrepareBidiStreamingCall(&context_, kMethod, {}, this);
     write();
-    StartRead(&piece_in_);
+    StartRead(&chunk_in_);
     StartCall();
   }
 
@@ -33,9 +33,9 @@ class Call final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBu
   }
   void OnReadDone(bool ok) override {
     if (!ok) return;
-    failure_.why = incoming_.add(piece_in_);
+    failure_.why = incoming_.add(chunk_in_);
     if (failure_.why.empty()) {
-      StartRead(&piece_in_);
+      StartRead(&chunk_in_);
     } else {
       context_.TryCancel();
     }
@@ -56,18 +56,18 @@ class Call final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBu
 
  private:
   void write() {
-    piece_out_ = outgoing_.next();
+    chunk_out_ = outgoing_.next();
     if (outgoing_.over()) {
-      StartWriteLast(&piece_out_, {});
+      StartWriteLast(&chunk_out_, {});
     } else {
-      StartWrite(&piece_out_);
+      StartWrite(&chunk_out_);
     }
   }
 
   grpc::ClientContext context_;
   Outgoing outgoing_;
   Incoming incoming_;
-  grpc::ByteBuffer piece_out_, piece_in_;
+  grpc::ByteBuffer chunk_out_, chunk_in_;
   ByteAnswer answer_;
   ByteFailure failure_;
 };

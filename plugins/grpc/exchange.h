@@ -50,9 +50,9 @@ class Incoming {
  public:
   explicit Incoming(uint64_t limit) : limit_(limit) {}
   // Empty, or why this is not a message.
-  std::string add(const grpc::ByteBuffer& piece) {
+  std::string add(const grpc::ByteBuffer& chunk) {
     std::vector<grpc::Slice> slices;
-    if (!piece.Dump(&slices).ok()) return "a chunk of a message cannot be read";
+    if (!chunk.Dump(&slices).ok()) return "a chunk of a message cannot be read";
     for (const grpc::Slice& s : slices) {
       std::string failure = add(reinterpret_cast<const char*>(s.begin()), s.size());
       if (!failure.empty()) return failure;

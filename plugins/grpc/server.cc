@@ -22,7 +22,7 @@ class Request final : public grpc::ServerGenericBidiReactor {
  public:
   Request(const ByteHandler& handler, const ByteLimits& limits, const std::shared_ptr<PeerCounts>& counts)
       : handler_(handler), limits_(limits), incoming_(limits.message), desk_(std::make_shared<Desk>(this, counts)) {
-    StartRead(&piece_in_);
+    StartRead(&chunk_in_);
   }
 
   void OnReadDone(bool ok) override {
@@ -30,9 +30,9 @@ class Request final : public grpc::ServerGenericBidiReactor {
       if (!asked_) refuse("the request ends before its end");
       return;
     }
-    const std::string failure = incoming_.add(piece_in_);
+    const std::string failure = incoming_.add(chunk_in_);
     if (!failure.empty()) return refuse(failure);
-    if (!incoming_.complete()) return StartRead(&piece_in_);
+    if (!incoming_.complete()) return StartRead(&chunk_in_);
     {
       const std::lock_guard lock(desk_->mutex);
       asked_ = true;
@@ -86,8 +86,8 @@ class Request final : public grpc::ServerGenericBidiReactor {
       written_ = true;
       return end(grpc::Status::OK);
     }
-    piece_out_ = outgoing_->next();
-    StartWrite(&piece_out_);
+    chunk_out_ = outgoing_->next();
+    StartWrite(&chunk_out_);
   }
   void end(const grpc::Status& status) {
     if (!ended_.exchange(true)) Finish(status);
@@ -97,7 +97,7 @@ class Request final : public grpc::ServerGenericBidiReactor {
   const ByteLimits& limits_;
   Incoming incoming_;
   std::unique_ptr<Outgoing> outgoing_;
-  grpc::ByteBuffer piece_in_, piece_out_;
+  grpc::ByteBuffer chunk_in_, chunk_out_;
   bool asked_ = false, written_ = false;
   std::atomic<bool> ended_{false};
   std::shared_ptr<Desk> desk_;

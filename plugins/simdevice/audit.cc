@@ -34,9 +34,9 @@ void Audit::split(size_t at) {
   if (cell == cells_.begin()) return;
   --cell;
   if (cell->first == at || cell->second.end <= at) return;
-  Cell behind = cell->second;
+  Cell after = cell->second;
   cell->second.end = at;
-  cells_.emplace_hint(std::next(cell), at, std::move(behind));
+  cells_.emplace_hint(std::next(cell), at, std::move(after));
 }
 
 // Afterwards cells cover [begin, end) without gaps, and none extends beyond it.

@@ -91,7 +91,7 @@ void Comms::completed(Group& group) {
 
 void Comms::post(Item& item, ab_comm& comm, ab_queue& queue, const Spec& spec, const void* send, void* recv) {
   Group& group = *comm.group;
-  group.wanted = std::max(group.wanted, comm.next + 1);
+  group.needed = std::max(group.needed, comm.next + 1);
   look(group);
   if (!group.failure.empty()) fail(AB_UNAVAILABLE, group.failure);
   check_room(group, spec);
@@ -133,7 +133,7 @@ void Comms::look(Group& group) {
   if (!group.shared) return;
   if (!group.complete && group.shared->joined()) completed(group);
   if (!group.failure.empty()) return;
-  Trouble trouble = group.shared->trouble(group.wanted);
+  Trouble trouble = group.shared->trouble(group.needed);
   if (!trouble && !group.open.empty() && group.open.begin()->second->begun) {
     trouble = group.open.begin()->second->disagreement();
     if (trouble) group.shared->tell(trouble);

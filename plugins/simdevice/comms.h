@@ -25,10 +25,10 @@ struct Group {
   std::string failure;  // empty: none
   bool over = false;    // what is under way ends with any values
 
-  std::unique_ptr<SharedComm> shared;  // null once all ranks have joined in this process
-  bool complete = false;               // all ranks have joined somewhere
-  int here = 0;                        // ranks that have joined in this process
-  uint64_t wanted = 0, turn = 0;       // rounds that ranks of this process have asked for; that have run here
+  std::unique_ptr<SharedComm> shared;   // null once all ranks have joined in this process
+  bool complete = false;                // all ranks have joined somewhere
+  int here = 0;                         // ranks that have joined in this process
+  uint64_t needed = 0, next_round = 0;  // rounds that ranks of this process have asked for; that have run here
 };
 
 struct Part {  // of one rank

@@ -83,8 +83,8 @@ class CollectiveWork final : public Work {
 
 Item kernel_item(ab_kernel kernel, const void* args, size_t size, void* workspace, size_t room) {
   need(size == kernel->args_size, "kernel ", kernel->key, " takes args of ", kernel->args_size, " bytes, got ", size);
-  const size_t wanted = kernel->room ? kernel->room(args) : 0;
-  need(wanted == 0 || (workspace && room >= wanted), "kernel ", kernel->key, " needs ", wanted,
+  const size_t needed = kernel->room ? kernel->room(args) : 0;
+  need(needed == 0 || (workspace && room >= needed), "kernel ", kernel->key, " needs ", needed,
        " bytes of workspace, got ", workspace ? room : 0);
   return item_of(std::make_shared<KernelWork>(kernel, args, size, workspace, room));
 }

@@ -54,7 +54,7 @@ void Machine::run_round(Lock& lock, Round& round) {
     }
   }
   round.group->open.erase(round.number);
-  ++round.group->turn;
+  ++round.group->next_round;
 }
 
 }  // namespace anabranch::simdevice

@@ -10,7 +10,7 @@ extern "C" __attribute__((visibility("default"))) const ab_device_api* anabranch
     using namespace anabranch::simdevice;
     ab_device_api made{};
     made.size = sizeof made;
-    made.flags = AB_DEVICE_SIMULATED | AB_DEVICE_WANTS_MARKS;
+    made.flags = AB_DEVICE_SIMULATED | AB_DEVICE_NEEDS_MARKS;
     made.name = "simdevice";
     fill_process(made);
     fill_memory(made);

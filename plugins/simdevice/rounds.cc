@@ -47,7 +47,7 @@ Round::Next Round::next() const {
   if (whole()) return all_in_front() ? Next::kRun : Next::kNothing;
   if (group->over) return Next::kGiveUp;
   if (!group->shared || posted < group->here || !all_in_front() || !group->shared->joined()) return Next::kNothing;
-  if (!begun) return number == group->turn ? Next::kBegin : Next::kNothing;
+  if (!begun) return number == group->next_round ? Next::kBegin : Next::kNothing;
   for (int rank = 0; rank < static_cast<int>(parts.size()); ++rank) {
     if (!begun_by(rank)) return Next::kNothing;
   }

@@ -119,12 +119,12 @@ void SharedComm::tell(const Trouble& trouble) {
   head().failing.store(kTold, std::memory_order_release);
 }
 
-Trouble SharedComm::trouble(uint64_t wanted) {
+Trouble SharedComm::trouble(uint64_t needed) {
   if (head().failing.load(std::memory_order_acquire) == kTold) return {head().failed_rank, head().text};
   for (int rank = 0; rank < ranks_; ++rank) {
     const uint32_t state = slot(rank).state.load(std::memory_order_acquire);
     if (state == kAborted) return {rank, said("rank ", rank, " has aborted communicator ", name_.shown())};
-    if (state == kLeft && wanted && !has_begun(rank, wanted - 1)) {
+    if (state == kLeft && needed && !has_begun(rank, needed - 1)) {
       return {rank, said("rank ", rank, " has left communicator ", name_.shown())};
     }
   }

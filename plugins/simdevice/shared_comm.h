@@ -55,7 +55,7 @@ class SharedComm {
   void tell(const Trouble& trouble);  // notifies all processes; the first reason is kept
   // A rank has given up, has ended with its process, or has left before starting `needed` rounds. Processes are checked
   // every few milliseconds.
-  Trouble trouble(uint64_t wanted);
+  Trouble trouble(uint64_t needed);
 
  private:
   struct Head;

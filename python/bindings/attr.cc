@@ -123,19 +123,19 @@ bool is_list_type(AttrType type) {
 
 }  // namespace
 
-Attr attr_from_python(const std::string& name, nb::handle value, std::optional<AttrType> wanted) {
+Attr attr_from_python(const std::string& name, nb::handle value, std::optional<AttrType> needed) {
   const bool is_list = PyList_Check(value.ptr()) || PyTuple_Check(value.ptr());
   if (is_list) {
     const auto values = nb::borrow<nb::sequence>(value);
-    const AttrType type = wanted && is_list_type(*wanted) ? *wanted : list_type(name, values);
+    const AttrType type = needed && is_list_type(*needed) ? *needed : list_type(name, values);
     Attr attr = list_attr(name, values, type);
-    return wanted ? convert_attr(name, attr, *wanted) : attr;
+    return needed ? convert_attr(name, attr, *needed) : attr;
   }
-  if (wanted == AttrType::kFloat && PyIndex_Check(value.ptr()) && !is_bool(value)) {
+  if (needed == AttrType::kFloat && PyIndex_Check(value.ptr()) && !is_bool(value)) {
     return static_cast<float>(whole(value, name));
   }
   Attr attr = scalar_attr(name, value);
-  return wanted ? convert_attr(name, attr, *wanted) : attr;
+  return needed ? convert_attr(name, attr, *needed) : attr;
 }
 
 nb::object attr_to_python(const Attr& attr) {

@@ -93,7 +93,7 @@ nb::object fetched_to_python(FetchedValue value, bool numpy);
 
 // ---- attributes
 
-Attr attr_from_python(const std::string& name, nb::handle value, std::optional<AttrType> wanted);
+Attr attr_from_python(const std::string& name, nb::handle value, std::optional<AttrType> needed);
 nb::object attr_to_python(const Attr& attr);
 
 }  // namespace anabranch::python

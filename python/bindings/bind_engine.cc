@@ -40,13 +40,13 @@ nb::list run(CompiledProgram& self, const nb::list& feeds, const std::vector<std
   }
   nb::list out;
   for (size_t i = 0; i < fetched.size(); ++i) {
-    Fetched& pieces = fetched[i];
+    Fetched& slices = fetched[i];
     if (merged) {
-      out.append(fetched_to_python(pieces.size() == 1 ? std::move(pieces[0]) : merge_fetched(pieces, fetch[i]), numpy));
+      out.append(fetched_to_python(slices.size() == 1 ? std::move(slices[0]) : merge_fetched(slices, fetch[i]), numpy));
       continue;
     }
     nb::list list;
-    for (FetchedValue& piece : pieces) list.append(fetched_to_python(std::move(piece), numpy));
+    for (FetchedValue& slice : slices) list.append(fetched_to_python(std::move(slice), numpy));
     out.append(list);
   }
   return out;

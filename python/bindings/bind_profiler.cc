@@ -63,8 +63,8 @@ void bind_profile(nb::module_& m) {
           [](const Profile& p) {
             nb::list out;
             for (const auto& [plan, e] : p.events) {
-              out.append(nb::make_tuple(plan, e.node, static_cast<int>(e.lane), static_cast<int>(e.kind), e.begin_ns,
-                                        e.end_ns));
+              out.append(nb::make_tuple(plan, e.node, static_cast<int>(e.queue_index), static_cast<int>(e.kind),
+                                        e.begin_ns, e.end_ns));
             }
             return out;
           },
@@ -81,7 +81,7 @@ void bind_profile(nb::module_& m) {
 
 void bind_profiler(nb::module_& m) {
   bind_profile(m);
-  m.def("queue_name", &name_of_lane, "Of a device's queue, as events number them.");
+  m.def("queue_name", &name_of_queue, "Of a device's queue, as events number them.");
   m.def("profiler_on", &Profiler::on);
   m.def("start_profiler", [] { Profiler::instance().start(); });
   m.def("stop_profiler", [] { Profiler::instance().stop(); });

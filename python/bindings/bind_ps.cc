@@ -82,12 +82,12 @@ nb::object pull(int trainer, const std::string& endpoint, const std::string& nam
 }
 
 // shards: (server, name there)
-void save_table(int trainer, const std::vector<std::pair<std::string, std::string>>& pieces, const std::string& path,
+void save_table(int trainer, const std::vector<std::pair<std::string, std::string>>& shards, const std::string& path,
                 io::FileSet& files) {
   const auto client = ps::client_of(trainer);
   const Unlocked unlocked;
   std::vector<ps::Remote> remotes;
-  for (const auto& [endpoint, name] : pieces) remotes.push_back(client->remote(endpoint, name));
+  for (const auto& [endpoint, name] : shards) remotes.push_back(client->remote(endpoint, name));
   ps::save_table(remotes, path, &files);
 }
 
@@ -163,7 +163,7 @@ void start_geo(int trainer, int trainers, int64_t every, Scope& scope, const std
     v.value = scope.find_shared(name);
     if (!v.value) v.value = scope.share(name);
     for (const auto& [endpoint, there, rows] : parts) {
-      v.pieces.push_back({client->remote(endpoint, there + ".delta"), client->remote(endpoint, there), rows});
+      v.shards.push_back({client->remote(endpoint, there + ".delta"), client->remote(endpoint, there), rows});
     }
   }
   const auto initialized = [](const ps::GeoVariable& v) { return v.value->initialized(); };
@@ -212,9 +212,9 @@ ps::MessageRef ask(int trainer, const std::string& endpoint, std::shared_ptr<ps:
 std::shared_ptr<ps::Beats> offer_files(int trainer, const std::string& endpoint, const std::string& queue,
                                        const std::vector<std::string>& names) {
   const ps::MessageRef answer = ask(trainer, endpoint, ps::offer_files(queue, names));
-  AB_CHECK(answer->parts() == 1 && answer->part(0).kind == ps::PartKind::kWanted && answer->wanted(0).size() == 1,
+  AB_CHECK(answer->parts() == 1 && answer->part(0).kind == ps::PartKind::kNeeded && answer->needed(0).size() == 1,
            Unavailable, "{} does not report the heartbeat interval for workers", endpoint);
-  return ps::client_of(trainer)->beats(endpoint, ps::Milliseconds(answer->wanted(0)[0]));
+  return ps::client_of(trainer)->beats(endpoint, ps::Milliseconds(answer->needed(0)[0]));
 }
 
 // (number, name, number of files left); or whether there will be none.

@@ -134,8 +134,8 @@ class PreparedCall {
   }
 
   nb::object result(const Step& step, size_t f, bool numpy) {
-    const auto& pieces = step.fetched()[f];
-    const Tensor* t = pieces.size() == 1 ? pieces[0]->get<Tensor>() : nullptr;
+    const auto& slices = step.fetched()[f];
+    const Tensor* t = slices.size() == 1 ? slices[0]->get<Tensor>() : nullptr;
     const bool plain = numpy && t && t->initialized() && t->place().on_host() && t->contiguous() && t->lod().empty();
     if (plain && !RowLocks::shared()) return windows_[f].copy(*t);  // collect() locks rows that training threads write
     Fetched copies = step.collect(f);

@@ -23,7 +23,7 @@ nb::dict progress_dict(const TrainProgress& p) {
 
 nb::list values_list(const std::vector<Fetched>& fetched) {
   nb::list out;
-  for (const Fetched& pieces : fetched) out.append(fetched_to_python(FetchedValue(pieces[0]), /*numpy=*/false));
+  for (const Fetched& slices : fetched) out.append(fetched_to_python(FetchedValue(slices[0]), /*numpy=*/false));
   return out;
 }
 

@@ -50,8 +50,8 @@ size_t end_of(const ir::Block& block, const std::string& name) {
 
 // The first op from `first` on that starts a backward pass: the gradient of the loss.
 size_t backward_begin(const ir::Block& block, size_t first) {
-  const int wanted = ir::role::kBackward | ir::role::kLoss;
-  while (first < block.ops().size() && (block.ops()[first]->role() & wanted) != wanted) ++first;
+  const int needed = ir::role::kBackward | ir::role::kLoss;
+  while (first < block.ops().size() && (block.ops()[first]->role() & needed) != needed) ++first;
   return first;
 }
 

@@ -58,7 +58,7 @@ Memories memories_of(const ir::Op& op) {
 
 }  // namespace
 
-bool BlockGradients::wants(const std::string& name) const {
+bool BlockGradients::needs(const std::string& name) const {
   if (request_.no_grad.count(name)) return false;
   const ir::VarRef var = forward_.find_var_recursive(name);
   if (!var || var->stop_gradient || (var->is_parameter && !var->trainable)) return false;
@@ -74,7 +74,7 @@ void BlockGradients::seed(const std::string& target, const std::string& name, ir
   const std::string made = op && name == plain(gradient) ? gradient : name;
   if (op) {
     op->rename_output(name, made);
-    begins_.insert(op.get());
+    starts_.insert(op.get());
     ops_.push_back(std::move(op));
   } else {
     outside_.insert(made);
@@ -102,7 +102,7 @@ BlockGradients::Path BlockGradients::find_path(size_t end, const std::set<std::s
       relevant[i] = any_in(ops[i]->input_args(), reached);
       if (!relevant[i]) continue;
       for (const auto& out : ops[i]->output_args()) {
-        if (wants(out)) reached.insert(out);
+        if (needs(out)) reached.insert(out);
       }
     }
   }
@@ -113,13 +113,13 @@ BlockGradients::Path BlockGradients::find_path(size_t end, const std::set<std::s
     if (!relevant[i] || !any_in(ops[i]->output_args(), needed)) continue;
     path.push_back(i);
     for (const auto& in : ops[i]->input_args()) {
-      if (wants(in)) needed.insert(in);
+      if (needs(in)) needed.insert(in);
     }
     // A block may write a variable only sometimes, or in part: then it reads the earlier value.
     for (const int sub : ops[i]->sub_blocks()) {
       const auto& reads = outer_names.of(sub).reads;
       for (const auto& out : ops[i]->output_args()) {
-        if (reads.count(out) && wants(out)) needed.insert(out);
+        if (reads.count(out) && needs(out)) needed.insert(out);
       }
     }
   }
@@ -136,7 +136,7 @@ void BlockGradients::refuse_hidden_writes(const Path& path, size_t end, const st
     const auto outs = op.output_args();
     for (const int sub : op.sub_blocks()) {
       for (const auto& name : outer_names.of(sub).writes) {
-        if (contains(outs, name) || !wants(name)) continue;
+        if (contains(outs, name) || !needs(name)) continue;
         const bool met = targets.count(name) || std::any_of(path.begin(), path.end(), [&](size_t k) {
                            return contains(forward_.ops()[k]->input_args(), name) ||
                                   contains(forward_.ops()[k]->output_args(), name);
@@ -192,17 +192,17 @@ void BlockGradients::differentiate(size_t index) {
   if (!reached) return;
   if (!def.has_grad()) {
     const auto ins = op.input_args();
-    const bool asked = std::any_of(ins.begin(), ins.end(), [&](const auto& in) { return wants(in); });
+    const bool asked = std::any_of(ins.begin(), ins.end(), [&](const auto& in) { return needs(in); });
     AB_CHECK(!(asked && def.forward()), Unsupported,
              "{}: {} has no gradient of second order here; stop it with no_grad_set or stop_gradient", op.type,
              def.forward()->type());
     return;
   }
   const ir::Op seen = def.forward() ? without_unreached(op) : op;
-  GradContext context(seen, forward_, [this](const std::string& name) { return wants(name); });
+  GradContext context(seen, forward_, [this](const std::string& name) { return needs(name); });
   def.run_grad(context);
   for (const auto& in : op.input_args()) forward_var_.emplace(gradient_name(in), in);
-  std::vector<ir::OpRef> wanted;
+  std::vector<ir::OpRef> needed;
   for (const auto& grad : context.ops) {
     set_roles(*grad);
     tidy_outputs(*grad);
@@ -210,9 +210,9 @@ void BlockGradients::differentiate(size_t index) {
     add_sub_block(index, *grad);
     if (grad->output_args().empty()) continue;
     reads_.note(index, *grad);
-    wanted.push_back(grad);
+    needed.push_back(grad);
   }
-  emit(wanted);
+  emit(needed);
 }
 
 // Fills gradients that the op reads and no op computes with zeros; an op with a block makes its own zeros. False: the
@@ -254,21 +254,21 @@ bool BlockGradients::fill_missing(size_t index, ir::Op& grad) {
 }
 
 // A variable of the gradient block holds the gradient of the target at the start of an iteration: the op puts it there.
-void BlockGradients::hand_in(const std::string& target) {
+void BlockGradients::submit(const std::string& target) {
   seed(target, gradient_name(target), nullptr);
-  handed_in_.insert(target);
+  submitted_.insert(target);
 }
 
 // A value that one iteration passes to the next is also a target if a target depends on it.
-std::set<std::string> BlockGradients::close_over_turns(const std::map<std::string, std::string>& made_by_turn_before,
-                                                       std::set<std::string> targets) const {
+std::set<std::string> BlockGradients::close_over_iterations(
+    const std::map<std::string, std::string>& made_by_previous_iteration, std::set<std::string> targets) const {
   for (size_t known = 0; known != targets.size();) {
     known = targets.size();
     std::set<std::string> needed;
     find_path(forward_.ops().size(), targets, {}, &needed);
     for (const auto& name : needed) {
-      const auto it = made_by_turn_before.find(name);
-      if (it != made_by_turn_before.end()) targets.insert(it->second);
+      const auto it = made_by_previous_iteration.find(name);
+      if (it != made_by_previous_iteration.end()) targets.insert(it->second);
     }
   }
   return targets;
@@ -312,18 +312,18 @@ void BlockGradients::add_sub_block(size_t index, ir::Op& grad) {
       new BlockGradients(body, request_, {body, reads_.seen_by_block_of(index), reads_.passing_for_block_of(index)}));
   std::set<std::string> targets;
   const Memories memories = memories_of(forward);
-  std::map<std::string, std::string> made_by_turn_before = memories.made_by;
+  std::map<std::string, std::string> made_by_previous_iteration = memories.made_by;
   for (const auto& out : forward.output_args()) {
     const std::string gradient = gradient_name(out);
     join_partials(gradient);
     if (partials_.count(gradient)) targets.insert(out);
-    if (!body.find_var(out)) made_by_turn_before.emplace(out, out);
+    if (!body.find_var(out)) made_by_previous_iteration.emplace(out, out);
   }
   if (find_op(forward.type).has(kRepeats)) {
-    targets = inner->close_over_turns(made_by_turn_before, std::move(targets));
+    targets = inner->close_over_iterations(made_by_previous_iteration, std::move(targets));
   }
-  for (const auto& target : targets) inner->hand_in(target);
-  hand_in_sums(index, *inner);
+  for (const auto& target : targets) inner->submit(target);
+  submit_sums(index, *inner);
   inner->run(body.ops().size(), targets, {});
   std::set<std::string> given;    // a variable may be listed twice; its gradient flows once
   std::vector<std::string> ends;  // the gradient of the iteration's initial value is zero
@@ -343,10 +343,10 @@ void BlockGradients::add_sub_block(size_t index, ir::Op& grad) {
   };
   for (const auto& out : forward.output_args()) forward_var_.emplace(gradient_name(out), out);
   for (auto& slot : grad.outputs) {
-    const bool begins = !memories.names.empty() && slot.name == ir::grad_name(kMemoriesBegunBy);
+    const bool starts = !memories.names.empty() && slot.name == ir::grad_name(kMemoriesBegunBy);
     for (size_t i = 0; i < slot.args.size(); ++i) {
       std::string& arg = slot.args[i];
-      if (is_gradient(arg) && !(begins ? memory_flows(i) : flows(arg))) arg = ir::kEmptyVar;
+      if (is_gradient(arg) && !(starts ? memory_flows(i) : flows(arg))) arg = ir::kEmptyVar;
     }
   }
   if (!ends.empty()) grad.attrs[kEndingGradients] = std::move(ends);

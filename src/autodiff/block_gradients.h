@@ -39,16 +39,16 @@ class BlockGradients {
 
   BlockGradients(const ir::Block& forward, const GradientRequest& request, ForwardReads reads)
       : forward_(forward), request_(request), reads_(std::move(reads)) {}
-  void hand_in(const std::string& target);
-  void hand_in_sums(size_t index, BlockGradients& inner) const;
+  void submit(const std::string& target);
+  void submit_sums(size_t index, BlockGradients& inner) const;
   void give_sums(const BlockGradients& inner, bool repeats, ir::Op& grad) const;
   void drop_empty_sums();
-  std::set<std::string> close_over_turns(const std::map<std::string, std::string>& made_by_turn_before,
-                                         std::set<std::string> targets) const;
+  std::set<std::string> close_over_iterations(const std::map<std::string, std::string>& made_by_previous_iteration,
+                                              std::set<std::string> targets) const;
   bool had_value(size_t index, const std::string& var) const;
   void settle_names();
   bool adds_to_array(const ir::Op& op, const std::string& gradient) const;
-  bool wants(const std::string& var) const;
+  bool needs(const std::string& var) const;
   Path find_path(size_t end, const std::set<std::string>& targets, const std::set<std::string>& inputs,
                  std::set<std::string>* needed = nullptr) const;
   void refuse_hidden_writes(const Path& path, size_t end, const std::set<std::string>& targets) const;
@@ -78,7 +78,7 @@ class BlockGradients {
   const ir::Block& forward_;
   const GradientRequest& request_;
   std::vector<ir::OpRef> ops_;
-  std::set<const ir::Op*> begins_;  // those of ops_ that create the gradient of a target
+  std::set<const ir::Op*> starts_;  // those of ops_ that create the gradient of a target
   // Here, names of gradients end with kGradientMark (opdef/grad_context.h), also as arguments of ops_.
   std::map<std::string, Partials> partials_;  // by gradient name
   std::vector<std::string> order_;            // gradient names in order of their first part
@@ -87,7 +87,7 @@ class BlockGradients {
   std::map<std::string, std::string> finished_;     // gradients of variables that an op of the path made
   std::map<const ir::Op*, std::unique_ptr<BlockGradients>> inner_;
   std::set<std::string> outside_;    // gradients that exist before the ops: of targets, and inputs of an iteration
-  std::set<std::string> handed_in_;  // of a nested block: variables whose gradients its variables x@GRAD hold
+  std::set<std::string> submitted_;  // of a nested block: variables whose gradients its variables x@GRAD hold
   std::set<std::string> sums_;       // of those: gradients that iterations add to
   ForwardReads reads_;
 };

@@ -59,7 +59,7 @@ void BlockGradients::declare_outputs(ir::Block& into, const ir::Op& op) const {
 void BlockGradients::commit(ir::Block& into) {
   avoid_existing(into);
   const bool same_block = into.idx() == forward_.idx();
-  for (const auto& target : handed_in_) {
+  for (const auto& target : submitted_) {
     const ir::VarRef of = forward_.find_var_recursive(target);
     ir::Var var;
     var.name = ir::grad_name(target);
@@ -91,7 +91,7 @@ void BlockGradients::commit(ir::Block& into) {
       throw e.with_op(op->describe(index, into.idx())).with_while("appending gradient ops");
     }
     into.push_op(op);
-    if (request_.after_op && !begins_.count(op.get())) request_.after_op(into, *op);
+    if (request_.after_op && !starts_.count(op.get())) request_.after_op(into, *op);
   }
 }
 

@@ -42,7 +42,7 @@ int usable_cores() {
   return cores;
 }
 
-int cores_beside(int processes) {
+int other_cores(int processes) {
   cpu_set_t set;
   CPU_ZERO(&set);
   const bool bound =

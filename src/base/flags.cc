@@ -50,9 +50,9 @@ std::vector<FlagInfo> make_table() {
            "Limit of the memory for tensors and tables of this process in megabytes; 0: no limit. An allocation beyond "
            "it "
            "raises ResourceExhausted."),
-      flag("max_loop_turns", int64_t{0},
+      flag("max_loop_iterations", int64_t{0},
            "Maximum number of iterations of a loop of the program in one step; 0: no limit. More raise an error."),
-      flag("max_loop_turns_untrusted", int64_t{1000000},
+      flag("max_loop_iterations_untrusted", int64_t{1000000},
            "Maximum number of iterations of a loop in a model that load_inference_model was not told to trust."),
       flag("plan_cache_size", int64_t{64}, "Number of plans kept per compiled program."),
       flag("cpu_deterministic", false, "Accepted: sums always have a fixed order, so both values give the same bits."),
@@ -184,7 +184,7 @@ FlagValue parse(const FlagInfo& flag, const std::string& text) {
 struct Typed {
   std::atomic<bool> benchmark, check_nan_inf, exact_fluid, measure_threads;
   std::atomic<double> stall_report_s;
-  std::atomic<int64_t> plan_cache_size, memory_limit_mb, max_loop_turns, spin_us, device_deadline;
+  std::atomic<int64_t> plan_cache_size, memory_limit_mb, max_loop_iterations, spin_us, device_deadline;
   std::atomic<uint64_t> plan_epoch{0};
 };
 
@@ -230,7 +230,7 @@ struct Table {
     typed.exact_fluid = std::get<std::string>(find("FLAGS_fluid_exact").value) == "1.8.5";
     typed.measure_threads = std::get<bool>(find("FLAGS_measure_threads").value);
     typed.stall_report_s = std::get<double>(find("FLAGS_stall_report_s").value);
-    typed.max_loop_turns = std::get<int64_t>(find("FLAGS_max_loop_turns").value);
+    typed.max_loop_iterations = std::get<int64_t>(find("FLAGS_max_loop_iterations").value);
     typed.memory_limit_mb = std::get<int64_t>(find("FLAGS_memory_limit_mb").value);
     typed.device_deadline = std::get<int64_t>(find("FLAGS_device_deadline").value);
     typed.spin_us = std::get<int64_t>(find("FLAGS_spin_us").value);
@@ -293,7 +293,7 @@ bool Flags::exact_fluid() { return table().typed.exact_fluid.load(std::memory_or
 double Flags::stall_report_s() { return table().typed.stall_report_s.load(std::memory_order_relaxed); }
 bool Flags::measure_threads() { return table().typed.measure_threads.load(std::memory_order_relaxed); }
 int64_t Flags::plan_cache_size() { return table().typed.plan_cache_size.load(std::memory_order_relaxed); }
-int64_t Flags::max_loop_turns() { return table().typed.max_loop_turns.load(std::memory_order_relaxed); }
+int64_t Flags::max_loop_iterations() { return table().typed.max_loop_iterations.load(std::memory_order_relaxed); }
 int64_t Flags::memory_limit_mb() { return table().typed.memory_limit_mb.load(std::memory_order_relaxed); }
 int64_t Flags::spin_us() { return table().typed.spin_us.load(std::memory_order_relaxed); }
 int64_t Flags::device_deadline() { return table().typed.device_deadline.load(std::memory_order_relaxed); }

@@ -32,8 +32,8 @@ struct Flags {  // the flags that the engine reads, typed
   static bool exact_fluid();  // FLAGS_fluid_exact == "1.8.5"
   static double stall_report_s();
   static bool measure_threads();
-  static int64_t max_loop_turns();   // 0: no limit
-  static int64_t memory_limit_mb();  // 0: none
+  static int64_t max_loop_iterations();  // 0: no limit
+  static int64_t memory_limit_mb();      // 0: none
   static int64_t plan_cache_size();
   static int64_t spin_us();
   static int64_t device_deadline();

@@ -14,7 +14,7 @@ struct ForkHooks {
 
 // `before` hooks run in this order, the others in reverse: waiting for steps to end comes before taking the locks that
 // a step needs.
-enum class ForkStage { kRuns, kTeams, kScopes, kRows, kFlags, kWatch, kInterpreter, kCount };
+enum class ForkStage { kRuns, kPools, kScopes, kRows, kFlags, kWatch, kInterpreter, kCount };
 
 void at_fork(ForkStage stage, const ForkHooks& hooks);  // one per stage, before main
 // Number of forks between the first process and this one; an object with another number was made by a parent process.

@@ -5,7 +5,7 @@
 
 #include "base/fork.h"
 #include "base/futex.h"
-#include "base/team.h"
+#include "base/thread_pool.h"
 
 namespace anabranch {
 namespace {
@@ -23,7 +23,7 @@ Gates& gates() {
 
 }  // namespace
 
-bool RunGate::inside_run() { return runs_of_thread > 0 || Team::inside(); }
+bool RunGate::inside_run() { return runs_of_thread > 0 || ThreadPool::inside(); }
 
 RunGate::RunGate() {
   const std::lock_guard lock(gates().mutex);

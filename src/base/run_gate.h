@@ -6,7 +6,7 @@
 #include <chrono>
 #include <cstdint>
 
-#include "base/turn_lock.h"
+#include "base/futex_mutex.h"
 
 namespace anabranch {
 
@@ -58,7 +58,7 @@ class RunGate {
   bool wait_for_runs(const std::chrono::steady_clock::time_point* deadline);
 
   std::atomic<uint32_t> state_{0};
-  TurnLock one_change_;
+  FutexMutex one_change_;
   bool held_over_fork_ = false, quiet_at_fork_ = true;
 };
 

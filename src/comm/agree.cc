@@ -86,7 +86,7 @@ void Collective::agree(Peers& peers, const What& what, const void* note, size_t 
   if (bytes > 0) std::memcpy(hello.note, note, bytes);
   if (Board* board = peers.board()) {
     std::memcpy(board->mine(), &hello, sizeof(hello));
-    peers.turn();
+    peers.meet();
     for (int r = 0; r < peers.size(); ++r) from_[r] = board->of(r);
     return compare(peers);
   }

@@ -18,7 +18,7 @@ constexpr int64_t kLook = 20;             // milliseconds of sleep between check
 
 // One cache line each, so that a writer does not disturb readers of the others.
 struct alignas(64) Board::Place {
-  std::atomic<uint64_t> turns;  // number of meetings started
+  std::atomic<uint64_t> meetings;  // number of meetings started
   std::atomic<uint32_t> left;
 };
 static_assert(std::atomic<uint64_t>::is_always_lock_free, "processes share no lock");
@@ -39,11 +39,11 @@ Board::~Board() {
 
 Board::Head& Board::head() const { return *reinterpret_cast<Head*>(memory_.data()); }
 Board::Place& Board::place(int rank) const { return reinterpret_cast<Place*>(memory_.data() + sizeof(Head))[rank]; }
-char* Board::side(int rank, uint64_t turn) const {
-  return memory_.data() + sizeof(Head) + size_ * sizeof(Place) + (2 * rank + turn % 2) * kSide;
+char* Board::side(int rank, uint64_t meet) const {
+  return memory_.data() + sizeof(Head) + size_ * sizeof(Place) + (2 * rank + meet % 2) * kSide;
 }
 
-bool Board::has_come(int rank) const { return place(rank).turns.load() >= turn_; }
+bool Board::has_come(int rank) const { return place(rank).meetings.load() >= meetings_; }
 
 bool Board::is_gone(int rank) const {
   pollfd process{alive_[rank].number(), POLLIN, 0};
@@ -68,8 +68,8 @@ void Board::abort() {
   ring();
 }
 
-std::string Board::turn(int64_t within_ms, int* missing) {
-  place(rank_).turns.store(++turn_);
+std::string Board::meet(int64_t within_ms, int* missing) {
+  place(rank_).meetings.store(++meetings_);
   ring();
   const auto end = Clock::now() + std::chrono::milliseconds(within_ms);
   for (int r = 0; r < size_; ++r) {

@@ -26,10 +26,10 @@ class Board {
   ~Board();  // notifies the others that this process has left
   Board(const Board&) = delete;
 
-  char* mine() { return side(rank_, turn_ + 1); }               // to be written before the next meeting
-  const char* of(int rank) const { return side(rank, turn_); }  // as of the last meeting, until the next one
+  char* mine() { return side(rank_, meetings_ + 1); }               // to be written before the next meeting
+  const char* of(int rank) const { return side(rank, meetings_); }  // as of the last meeting, until the next one
   // Publishes this process's side and waits until it can read the others'. `missing`: the process that did not arrive.
-  std::string turn(int64_t within_ms, int* missing);
+  std::string meet(int64_t within_ms, int* missing);
   int gone() const;  // the first process that is gone; -1: none. From any thread
   void abort();      // from any thread: ends the current wait and all later ones
 
@@ -40,7 +40,7 @@ class Board {
 
   Head& head() const;
   Place& place(int rank) const;
-  char* side(int rank, uint64_t turn) const;
+  char* side(int rank, uint64_t meet) const;
   bool has_come(int rank) const;
   bool is_gone(int rank) const;
   void ring();
@@ -49,7 +49,7 @@ class Board {
   const int rank_, size_;
   const Mapping memory_;
   const std::vector<File> alive_;
-  uint64_t turn_ = 0;
+  uint64_t meetings_ = 0;
   std::atomic<bool> aborted_{false};
 };
 

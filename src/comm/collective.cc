@@ -25,9 +25,9 @@ template <class Fn> void for_others(const Peers& peers, Fn&& fn) {
 
 // Calls fn(memory, bytes after `begin`, numbers) for the parts of `n` consecutive numbers, from `begin` on, in each
 // range.
-template <class Fn> void over(std::span<const Piece> pieces, int64_t begin, int64_t n, size_t size, Fn&& fn) {
+template <class Fn> void over(std::span<const Chunk> chunks, int64_t begin, int64_t n, size_t size, Fn&& fn) {
   int64_t at = 0;
-  for (const Piece& p : pieces) {
+  for (const Chunk& p : chunks) {
     const int64_t from = std::max(begin, at), to = std::min(begin + n, at + p.elems);
     if (from < to) fn(static_cast<char*>(p.data) + (from - at) * size, (from - begin) * size, to - from);
     at += p.elems;
@@ -59,30 +59,30 @@ void Collective::add_up(Combine how, DType dtype, size_t skip, char* to, int64_t
 }
 
 // Every process sends everything to all others: one meeting.
-void Collective::direct(Peers& peers, Combine how, DType dtype, const Piece& piece) {
-  const size_t bytes = piece.elems * dtype_size(dtype);
-  Region& mine = mine_.over(peers.wire(), piece.data, bytes);
+void Collective::direct(Peers& peers, Combine how, DType dtype, const Chunk& chunk) {
+  const size_t bytes = chunk.elems * dtype_size(dtype);
+  Region& mine = mine_.over(peers.wire(), chunk.data, bytes);
   for_others(peers, [&](int r) {
     peers.receive(theirs_[r].room(peers.wire(), bytes), r, kData, 0, bytes);
     peers.send(mine, r, kData, 0, bytes);
   });
   for_others(peers, [&](int r) { peers.wait_received(theirs_[r].region(), r); });
   for_others(peers, [&](int r) { peers.wait_sent(mine, r); });
-  char* data = static_cast<char*>(piece.data);
+  char* data = static_cast<char*>(chunk.data);
   use_theirs(peers, data);
-  add_up(how, dtype, 0, data, piece.elems);
+  add_up(how, dtype, 0, data, chunk.elems);
 }
 
 // Each process adds up its part of the numbers and sends it to the others: each byte travels twice, for any number of
 // processes.
-void Collective::by_owners(Peers& peers, Combine how, DType dtype, const Piece& piece) {
-  const size_t size = dtype_size(dtype), bytes = piece.elems * size;
-  char* data = static_cast<char*>(piece.data);
-  const auto [begin, end] = part_of(piece.elems, peers.rank(), peers.size());
+void Collective::by_owners(Peers& peers, Combine how, DType dtype, const Chunk& chunk) {
+  const size_t size = dtype_size(dtype), bytes = chunk.elems * size;
+  char* data = static_cast<char*>(chunk.data);
+  const auto [begin, end] = part_of(chunk.elems, peers.rank(), peers.size());
   const size_t own = (end - begin) * size;
-  Region& mine = mine_.over(peers.wire(), piece.data, bytes);
+  Region& mine = mine_.over(peers.wire(), chunk.data, bytes);
   for_others(peers, [&](int r) {
-    const Part part = part_of(piece.elems, r, peers.size());
+    const Part part = part_of(chunk.elems, r, peers.size());
     peers.receive(theirs_[r].room(peers.wire(), own), r, kData, 0, own);
     peers.send(mine, r, kData, part.begin * size, (part.end - part.begin) * size);
   });
@@ -91,8 +91,8 @@ void Collective::by_owners(Peers& peers, Combine how, DType dtype, const Piece& 
   use_theirs(peers, data + begin * size);
   add_up(how, dtype, 0, data + begin * size, end - begin);
   for_others(peers, [&](int r) {
-    const Part part = part_of(piece.elems, r, peers.size());
-    peers.receive(into_[r].over(peers.wire(), piece.data, bytes), r, kResult, part.begin * size,
+    const Part part = part_of(chunk.elems, r, peers.size());
+    peers.receive(into_[r].over(peers.wire(), chunk.data, bytes), r, kResult, part.begin * size,
                   (part.end - part.begin) * size);
     peers.send(mine, r, kResult, begin * size, own);
   });
@@ -102,19 +102,19 @@ void Collective::by_owners(Peers& peers, Combine how, DType dtype, const Piece& 
 
 // Every process adds up what all have written, if there are two. If there are more, each adds up its part, and the
 // others read it from there.
-void Collective::on_board(Peers& peers, Combine how, DType dtype, std::span<const Piece> pieces) {
+void Collective::on_board(Peers& peers, Combine how, DType dtype, std::span<const Chunk> chunks) {
   const size_t size = dtype_size(dtype);
   const auto block = static_cast<int64_t>(Board::kSide / size);
   Board& board = *peers.board();
   int64_t elems = 0;
-  for (const Piece& p : pieces) elems += p.elems;
+  for (const Chunk& p : chunks) elems += p.elems;
   for (int64_t b = 0; b < elems; b += block) {
     const int64_t n = std::min(block, elems - b);
-    over(pieces, b, n, size, [&](char* data, size_t at, int64_t k) { std::memcpy(board.mine() + at, data, k * size); });
-    peers.turn();
+    over(chunks, b, n, size, [&](char* data, size_t at, int64_t k) { std::memcpy(board.mine() + at, data, k * size); });
+    peers.meet();
     for (int r = 0; r < peers.size(); ++r) from_[r] = board.of(r);
     if (peers.size() > 2) owners_on_board(peers, how, dtype, n);
-    over(pieces, b, n, size, [&](char* data, size_t at, int64_t k) {
+    over(chunks, b, n, size, [&](char* data, size_t at, int64_t k) {
       if (peers.size() <= 2) return add_up(how, dtype, at, data, k);
       const size_t end = at + k * size;
       for (int r = 0; r < peers.size(); ++r) {
@@ -130,22 +130,22 @@ void Collective::owners_on_board(Peers& peers, Combine how, DType dtype, int64_t
   const auto [begin, end] = part_of(elems, peers.rank(), peers.size());
   const size_t skip = begin * dtype_size(dtype);
   add_up(how, dtype, skip, peers.board()->mine() + skip, end - begin);
-  peers.turn();
+  peers.meet();
 }
 
-void Collective::all_reduce(Peers& peers, What what, Combine how, std::span<const Piece> pieces) {
+void Collective::all_reduce(Peers& peers, What what, Combine how, std::span<const Chunk> chunks) {
   const auto dtype = static_cast<DType>(what.dtype);
   check_combines(how, dtype);
   what.how = how;
   agree(peers, what);
   if (what.elems == 0) return;
-  if (peers.board()) return on_board(peers, how, dtype, pieces);
-  Piece all = pieces[0];
-  if (pieces.size() > 1) {
+  if (peers.board()) return on_board(peers, how, dtype, chunks);
+  Chunk all = chunks[0];
+  if (chunks.size() > 1) {
     packed_.room(peers.wire(), what.elems * dtype_size(dtype));
     all = {packed_.memory(), what.elems};
     char* to = packed_.memory();
-    for (const Piece& p : pieces) {
+    for (const Chunk& p : chunks) {
       const size_t bytes = p.elems * dtype_size(dtype);
       if (bytes > 0) std::memcpy(to, p.data, bytes);
       to += bytes;
@@ -153,16 +153,16 @@ void Collective::all_reduce(Peers& peers, What what, Combine how, std::span<cons
   }
   const bool small = all.elems * dtype_size(dtype) <= kDirectBytes || all.elems < peers.size();
   peers.size() == 2 || small ? direct(peers, how, dtype, all) : by_owners(peers, how, dtype, all);
-  if (pieces.size() == 1) return;
+  if (chunks.size() == 1) return;
   const char* from = packed_.memory();
-  for (const Piece& p : pieces) {
+  for (const Chunk& p : chunks) {
     const size_t bytes = p.elems * dtype_size(dtype);
     if (bytes > 0) std::memcpy(p.data, from, bytes);
     from += bytes;
   }
 }
 
-void Collective::reduce(Peers& peers, What what, Combine how, int root, const Piece& piece) {
+void Collective::reduce(Peers& peers, What what, Combine how, int root, const Chunk& chunk) {
   const auto dtype = static_cast<DType>(what.dtype);
   check_combines(how, dtype);
   AB_CHECK(root >= 0 && root < peers.size(), InvalidArgument, "root must be from 0 to {}, got {}", peers.size() - 1,
@@ -170,21 +170,21 @@ void Collective::reduce(Peers& peers, What what, Combine how, int root, const Pi
   what.how = how;
   what.root = root;
   agree(peers, what);
-  const size_t bytes = piece.elems * dtype_size(dtype);
+  const size_t bytes = chunk.elems * dtype_size(dtype);
   if (bytes == 0) return;
   if (peers.rank() != root) {
-    Region& mine = mine_.over(peers.wire(), piece.data, bytes);
+    Region& mine = mine_.over(peers.wire(), chunk.data, bytes);
     peers.send(mine, root, kData, 0, bytes);
     return peers.wait_sent(mine, root);
   }
   for_others(peers, [&](int r) { peers.receive(theirs_[r].room(peers.wire(), bytes), r, kData, 0, bytes); });
   for_others(peers, [&](int r) { peers.wait_received(theirs_[r].region(), r); });
-  char* data = static_cast<char*>(piece.data);
+  char* data = static_cast<char*>(chunk.data);
   use_theirs(peers, data);
-  add_up(how, dtype, 0, data, piece.elems);
+  add_up(how, dtype, 0, data, chunk.elems);
 }
 
-void Collective::reduce_scatter(Peers& peers, What what, Combine how, const Piece& in, const Piece& out) {
+void Collective::reduce_scatter(Peers& peers, What what, Combine how, const Chunk& in, const Chunk& out) {
   const auto dtype = static_cast<DType>(what.dtype);
   check_combines(how, dtype);
   AB_CHECK(in.elems == out.elems * peers.size(), InvalidArgument,
@@ -205,14 +205,14 @@ void Collective::reduce_scatter(Peers& peers, What what, Combine how, const Piec
   add_up(how, dtype, 0, static_cast<char*>(out.data), out.elems);
 }
 
-void Collective::broadcast(Peers& peers, What what, int root, const Piece& piece) {
+void Collective::broadcast(Peers& peers, What what, int root, const Chunk& chunk) {
   AB_CHECK(root >= 0 && root < peers.size(), InvalidArgument, "root must be from 0 to {}, got {}", peers.size() - 1,
            root);
   what.root = root;
   agree(peers, what);
-  const size_t bytes = piece.elems * dtype_size(static_cast<DType>(what.dtype));
+  const size_t bytes = chunk.elems * dtype_size(static_cast<DType>(what.dtype));
   if (bytes == 0) return;
-  Region& mine = mine_.over(peers.wire(), piece.data, bytes);
+  Region& mine = mine_.over(peers.wire(), chunk.data, bytes);
   if (peers.rank() != root) {
     peers.receive(mine, root, kData, 0, bytes);
     return peers.wait_received(mine, root);
@@ -221,7 +221,7 @@ void Collective::broadcast(Peers& peers, What what, int root, const Piece& piece
   for_others(peers, [&](int r) { peers.wait_sent(mine, r); });
 }
 
-void Collective::all_gather(Peers& peers, What what, const Piece& in, const Piece& out) {
+void Collective::all_gather(Peers& peers, What what, const Chunk& in, const Chunk& out) {
   AB_CHECK(out.elems == in.elems * peers.size(), InvalidArgument, "all_gather over {} processes makes {} numbers of {}",
            peers.size(), out.elems, in.elems);
   agree(peers, what);

@@ -53,7 +53,7 @@ class Strip {
   std::unique_ptr<Region> region_;
 };
 
-struct Piece {
+struct Chunk {
   void* data = nullptr;
   int64_t elems = 0;
 };
@@ -64,13 +64,13 @@ class Collective {
 
   // Each of these is one meeting of all processes. The numbers in `ranges` are replaced by their combination over
   // processes.
-  void all_reduce(Peers& peers, What what, Combine how, std::span<const Piece> pieces);
-  void reduce(Peers& peers, What what, Combine how, int root, const Piece& piece);  // unchanged except at root
+  void all_reduce(Peers& peers, What what, Combine how, std::span<const Chunk> chunks);
+  void reduce(Peers& peers, What what, Combine how, int root, const Chunk& chunk);  // unchanged except at root
   // `in`: size() times as many numbers as `out`, which gets this process's part.
-  void reduce_scatter(Peers& peers, What what, Combine how, const Piece& in, const Piece& out);
-  void broadcast(Peers& peers, What what, int root, const Piece& piece);
+  void reduce_scatter(Peers& peers, What what, Combine how, const Chunk& in, const Chunk& out);
+  void broadcast(Peers& peers, What what, int root, const Chunk& chunk);
   // `out`: size() times as many as `in`, which may be this process's part of `out`.
-  void all_gather(Peers& peers, What what, const Piece& in, const Piece& out);
+  void all_gather(Peers& peers, What what, const Chunk& in, const Chunk& out);
   void barrier(Peers& peers);
 
   // Sends a part to each process, and returns the part from each.
@@ -86,9 +86,9 @@ class Collective {
   struct Hello;
   void make_room(Peers& peers);
   void compare(const Peers& peers);
-  void direct(Peers& peers, Combine how, DType dtype, const Piece& piece);
-  void by_owners(Peers& peers, Combine how, DType dtype, const Piece& piece);
-  void on_board(Peers& peers, Combine how, DType dtype, std::span<const Piece> pieces);
+  void direct(Peers& peers, Combine how, DType dtype, const Chunk& chunk);
+  void by_owners(Peers& peers, Combine how, DType dtype, const Chunk& chunk);
+  void on_board(Peers& peers, Combine how, DType dtype, std::span<const Chunk> chunks);
   void owners_on_board(Peers& peers, Combine how, DType dtype, int64_t elems);
   void use_theirs(const Peers& peers, const char* mine);
   void add_up(Combine how, DType dtype, size_t skip, char* to, int64_t elems) const;

@@ -48,11 +48,11 @@ void Peers::use(std::unique_ptr<Board> board) {
   board_ = std::move(board);
 }
 
-void Peers::turn() {
+void Peers::meet() {
   check();
   const auto begun = std::chrono::steady_clock::now();
   int other = rank_;
-  const std::string why = board_->turn(deadline_.count(), &other);
+  const std::string why = board_->meet(deadline_.count(), &other);
   if (!why.empty()) lost(what_, other, why, std::chrono::steady_clock::now() - begun >= deadline_);
 }
 

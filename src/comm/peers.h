@@ -46,13 +46,13 @@ class Peers {
   // Memory that all of them share; null: none.
   Board* board() const { return board_.get(); }
   void use(std::unique_ptr<Board> board);
-  void turn();  // a meeting at the board
+  void meet();  // a meeting at the board
 
   void listen_to(std::shared_ptr<Witness> witness) { witness_ = std::move(witness); }
   void fail(const std::string& why);
   std::string failure() const;  // empty: the group works
-  // Throws without a meeting if the group has failed or a process is gone. Only a board shows which process is gone; with a wire
-  // the next meeting does.
+  // Throws without a meeting if the group has failed or a process is gone. Only a board shows which process is gone;
+  // with a wire the next meeting does.
   void look();
 
  private:

@@ -7,6 +7,6 @@ namespace anabranch::comm {
 
 // All processes call it. If one of them refuses, or cannot - it is on another machine, or in another container - the
 // group works as before. True: peers.board() is available from now on.
-bool share_memory(Peers& peers, bool wanted);
+bool share_memory(Peers& peers, bool needed);
 
 }  // namespace anabranch::comm

@@ -8,11 +8,11 @@ namespace anabranch {
 namespace {
 
 // Offset of the ids, after this number of bytes of values.
-size_t ids_behind(size_t bytes) { return (bytes + sizeof(int64_t) - 1) / sizeof(int64_t) * sizeof(int64_t); }
+size_t ids_after(size_t bytes) { return (bytes + sizeof(int64_t) - 1) / sizeof(int64_t) * sizeof(int64_t); }
 
 }  // namespace
 
-size_t ids_in_block(const SelectedRows& rows) { return ids_behind(rows.value.bytes()); }
+size_t ids_in_block(const SelectedRows& rows) { return ids_after(rows.value.bytes()); }
 
 size_t block_bytes(const SelectedRows& rows) {
   return ids_in_block(rows) + static_cast<size_t>(rows.value.rows()) * sizeof(int64_t);
@@ -23,7 +23,7 @@ void lay_out_block(SelectedRows* rows, int64_t height, const Shape& values, Kind
   rows->height = height;
   rows->rows.clear();
   const size_t of_values = static_cast<size_t>(values.numel()) * dtype_size(kind.dtype);
-  const size_t bytes = ids_behind(of_values) + static_cast<size_t>(values[0]) * sizeof(int64_t);
+  const size_t bytes = ids_after(of_values) + static_cast<size_t>(values[0]) * sizeof(int64_t);
   // A tensor keeps the capacity it has.
   rows->value.resize(Shape{static_cast<int64_t>(bytes)}, {DType::kUInt8, kind.place});
   rows->value.resize(values, kind);

@@ -73,10 +73,10 @@ void Tensor::resize(const Shape& shape, Kind kind) {
   AB_CHECK(numel >= 0, Internal, "resize to unknown shape {}", shape.str());
   const size_t bytes = static_cast<size_t>(numel) * dtype_size(kind.dtype);
   if (!data_ || bytes > capacity_bytes_ || !(kind.place == kind_.place)) {
-    const size_t wanted = bytes ? bytes : 1;  // an empty tensor is initialized too
-    owner_ = allocate_buffer(wanted, kind.place);
+    const size_t needed = bytes ? bytes : 1;  // an empty tensor is initialized too
+    owner_ = allocate_buffer(needed, kind.place);
     data_ = owner_.get();
-    capacity_bytes_ = wanted;
+    capacity_bytes_ = needed;
   }
   shape_ = shape;
   kind_ = kind;
@@ -169,8 +169,8 @@ void Tensor::set_lod(LoD lod) {
   lod_ = lod.empty() ? nullptr : std::make_shared<const LoD>(std::move(lod));
 }
 
-void Tensor::wrong_dtype(DType wanted) const {
-  AB_THROW(InvalidArgument, "a tensor must hold {}, got {}", dtype_name(wanted), dtype_name(kind_.dtype));
+void Tensor::wrong_dtype(DType needed) const {
+  AB_THROW(InvalidArgument, "a tensor must hold {}, got {}", dtype_name(needed), dtype_name(kind_.dtype));
 }
 
 }  // namespace anabranch

@@ -105,11 +105,11 @@ class Tensor {
   void set_lod(LoD lod);                               // checked against rows()
 
  private:
-  void check_dtype(DType wanted) const {
-    if (kind_.dtype != wanted) [[unlikely]]
-      wrong_dtype(wanted);
+  void check_dtype(DType needed) const {
+    if (kind_.dtype != needed) [[unlikely]]
+      wrong_dtype(needed);
   }
-  [[noreturn]] void wrong_dtype(DType wanted) const;
+  [[noreturn]] void wrong_dtype(DType needed) const;
   void copy_rows(const Tensor& other);
 
   // The members that kernels read come last, in one cache line (core/value.h).

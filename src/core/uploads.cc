@@ -75,13 +75,13 @@ Tensor Uploads::put(const Tensor& from, size_t i) {
 }
 
 const std::shared_ptr<void>& Uploads::block_of(size_t bytes) {
-  const size_t wanted = device::block_bytes(bytes);
+  const size_t needed = device::block_bytes(bytes);
   const auto found = std::find_if(blocks_.begin(), blocks_.end(), [&](const Block& block) {
-    return block.bytes == wanted && block.memory.use_count() == 1;
+    return block.bytes == needed && block.memory.use_count() == 1;
   });
   Block& block = found != blocks_.end()
                      ? *found
-                     : blocks_.emplace_back(device::allocate(Place::cuda(device_), wanted), wanted, batches_);
+                     : blocks_.emplace_back(device::allocate(Place::cuda(device_), needed), needed, batches_);
   block.used = batches_;
   return block.memory;
 }

@@ -65,10 +65,10 @@ bool Form::is_that_of_no_tensor(const Value& value) const {
          shape_ == now.shape_;
 }
 
-void Value::wrong_kind(const char* wanted) const {
+void Value::wrong_kind(const char* needed) const {
   static const char* names[] = {"nothing (it was never written)", "a tensor", "sparse rows", "a tensor array",
                                 "an opaque object"};
-  AB_THROW(InvalidArgument, "a variable must hold {}, got {}", wanted, names[held_.index()]);
+  AB_THROW(InvalidArgument, "a variable must hold {}, got {}", needed, names[held_.index()]);
 }
 
 }  // namespace anabranch

@@ -89,7 +89,7 @@ class alignas(64) Value {
   const std::shared_ptr<RunGate>& gate() const { return gate_; }
 
  private:
-  [[noreturn]] void wrong_kind(const char* wanted) const;
+  [[noreturn]] void wrong_kind(const char* needed) const;
   [[noreturn]] static void write_to_nothing();
   template <class T> [[gnu::noinline]] T& fresh() {
     if (this == nothing()) write_to_nothing();

@@ -16,14 +16,14 @@ void BadRows::admit(const Block& block, const std::string& file, int64_t* rows) 
       throw Error(ErrorKind::kInvalidArgument, message)
           .with_hint("bad_rows=\"skip\" or \"quarantine\" lets a pass go on without such lines");
     }
-    if (policy_.kind == BadRowPolicy::Kind::kQuarantine) put_aside(row, message);
+    if (policy_.kind == BadRowPolicy::Kind::kQuarantine) quarantine(row, message);
     AB_CHECK(policy_.max_rows < 0 || count <= policy_.max_rows, InvalidArgument,
              "more than {} bad lines; the last one: {}", policy_.max_rows, message);
   }
   *rows = block.rows();
 }
 
-void BadRows::put_aside(const BadRow& row, const std::string& message) {
+void BadRows::quarantine(const BadRow& row, const std::string& message) {
   if (!quarantine_) {
     quarantine_.reset(std::fopen(policy_.quarantine.c_str(), policy_.before ? "ae" : "we"));
     AB_CHECK(quarantine_ != nullptr, Unavailable, "cannot write bad lines to {}: {}", policy_.quarantine,

@@ -21,7 +21,7 @@ class BadRows {
   int64_t count() const { return count_.load(std::memory_order_relaxed); }
 
  private:
-  void put_aside(const BadRow& row, const std::string& message);
+  void quarantine(const BadRow& row, const std::string& message);
 
   BadRowPolicy policy_;
   const Schema& schema_;

@@ -47,7 +47,7 @@ const char* bad_reason_text(BadReason reason) {
     case BadReason::kIdRange: return "a value does not fit 64 bits";
     case BadReason::kNotFloat: return "a value is not a number";
     case BadReason::kFloatRange: return "a value does not fit a float32";
-    case BadReason::kTextBehind: return "something follows the last slot";
+    case BadReason::kTextAfter: return "something follows the last slot";
     case BadReason::kLineTooLong: return "the line is too long";
     case BadReason::kFieldCount: return "the line has another number of fields";
     case BadReason::kQuote: return "a quote does not end";
@@ -63,7 +63,7 @@ std::string bad_row_message(const BadRow& row, const Schema& schema, const std::
 }
 
 int64_t Block::memory_bytes() const {
-  size_t bytes = word_capacity * sizeof(uint32_t) + begins.capacity() * sizeof(uint32_t);
+  size_t bytes = word_capacity * sizeof(uint32_t) + starts.capacity() * sizeof(uint32_t);
   for (const auto* texts : {&ins_ids, &contents}) {
     for (const auto& text : *texts) bytes += sizeof text + (text.capacity() > 15 ? text.capacity() : 0);
   }
@@ -72,7 +72,7 @@ int64_t Block::memory_bytes() const {
 
 void Block::clear() {
   word_count = 0;
-  begins.clear();
+  starts.clear();
   ins_ids.clear();
   contents.clear();
   bad.clear();
@@ -90,14 +90,14 @@ void Block::reserve(size_t count) {
 void Block::append(const uint32_t* row, size_t count) {
   if (word_count + count > word_capacity) reserve(std::max(word_count + count, 2 * word_capacity));
   std::memcpy(words.get() + word_count, row, count * sizeof(uint32_t));
-  if (begins.empty()) begins.push_back(0);
+  if (starts.empty()) starts.push_back(0);
   word_count += count;
-  begins.push_back(static_cast<uint32_t>(word_count));
+  starts.push_back(static_cast<uint32_t>(word_count));
 }
 
 void Block::keep_first(int64_t rows) {
-  begins.resize(static_cast<size_t>(rows) + 1);
-  word_count = begins.back();
+  starts.resize(static_cast<size_t>(rows) + 1);
+  word_count = starts.back();
 }
 
 Block Block::packed() const {
@@ -105,7 +105,7 @@ Block Block::packed() const {
   copy.reserve(word_count);
   if (word_count) std::memcpy(copy.words.get(), words.get(), word_count * sizeof(uint32_t));
   copy.word_count = word_count;
-  copy.begins = begins;
+  copy.starts = starts;
   copy.ins_ids = ins_ids;
   copy.contents = contents;
   copy.lines = lines;

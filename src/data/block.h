@@ -24,7 +24,7 @@ enum class BadReason : int32_t {
   kIdRange,         // does not fit 64 bits
   kNotFloat,        // a value of a float slot is not a number
   kFloatRange,      // does not fit a float32
-  kTextBehind,      // text after the last slot
+  kTextAfter,       // text after the last slot
   kLineTooLong,     // Settings::max_line_bytes
   kFieldCount,      // CSV: another number of fields
   kQuote,           // CSV: a quote that does not end
@@ -47,7 +47,7 @@ std::string bad_row_message(const BadRow& row, const Schema& schema, const std::
 struct Block {
   std::unique_ptr<uint32_t[]> words;
   size_t word_count = 0, word_capacity = 0;
-  std::vector<uint32_t> begins;  // word at which each sample starts; one more than there are samples
+  std::vector<uint32_t> starts;  // word at which each sample starts; one more than there are samples
   std::vector<std::string> ins_ids, contents;
   std::vector<BadRow> bad;
   int64_t lines = 0;            // good and bad
@@ -55,8 +55,8 @@ struct Block {
   int64_t file = 0, chunk = 0;  // position in the order of the data
   int64_t first_line = 1;       // number of the chunk's first line; set where there are bad rows
 
-  int64_t rows() const { return begins.empty() ? 0 : static_cast<int64_t>(begins.size()) - 1; }
-  const uint32_t* row(int64_t i) const { return words.get() + begins[static_cast<size_t>(i)]; }
+  int64_t rows() const { return starts.empty() ? 0 : static_cast<int64_t>(starts.size()) - 1; }
+  const uint32_t* row(int64_t i) const { return words.get() + starts[static_cast<size_t>(i)]; }
   int64_t memory_bytes() const;
 
   void clear();                // keeps the memory

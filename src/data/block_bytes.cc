@@ -7,7 +7,7 @@ namespace anabranch::data {
 namespace {
 
 struct Head {
-  uint64_t words, begins, ins_ids, contents, bad;
+  uint64_t words, starts, ins_ids, contents, bad;
   int64_t lines, bytes;
 };
 
@@ -62,12 +62,12 @@ bool rows_fit(const Block& block, const Schema& schema) {
   const auto rows = static_cast<size_t>(block.rows());
   if (block.ins_ids.size() != (schema.ins_id ? rows : 0)) return false;
   if (block.contents.size() != (schema.content ? rows : 0)) return false;
-  if (block.begins.empty()) return block.word_count == 0;
-  if (block.begins.front() != 0 || block.begins.back() != block.word_count) return false;
+  if (block.starts.empty()) return block.word_count == 0;
+  if (block.starts.front() != 0 || block.starts.back() != block.word_count) return false;
   const std::vector<RowPart> parts = row_parts(schema);
   for (size_t i = 0; i < rows; ++i) {
-    if (block.begins[i] > block.begins[i + 1] || block.begins[i + 1] > block.word_count) return false;
-    if (!row_fits(block.words.get() + block.begins[i], block.words.get() + block.begins[i + 1], parts)) return false;
+    if (block.starts[i] > block.starts[i + 1] || block.starts[i + 1] > block.word_count) return false;
+    if (!row_fits(block.words.get() + block.starts[i], block.words.get() + block.starts[i + 1], parts)) return false;
   }
   return true;
 }
@@ -88,11 +88,11 @@ bool bad_rows_fit(const Block& block, const Schema& schema) {
 
 std::string block_bytes(const Block& block) {
   std::string out;
-  out.reserve(sizeof(Head) + 4 * (block.word_count + block.begins.size()));
-  put(&out, Head{block.word_count, block.begins.size(), block.ins_ids.size(), block.contents.size(), block.bad.size(),
+  out.reserve(sizeof(Head) + 4 * (block.word_count + block.starts.size()));
+  put(&out, Head{block.word_count, block.starts.size(), block.ins_ids.size(), block.contents.size(), block.bad.size(),
                  block.lines, block.bytes});
   out.append(reinterpret_cast<const char*>(block.words.get()), 4 * block.word_count);
-  out.append(reinterpret_cast<const char*>(block.begins.data()), 4 * block.begins.size());
+  out.append(reinterpret_cast<const char*>(block.starts.data()), 4 * block.starts.size());
   for (const std::string& text : block.ins_ids) put_text(&out, text);
   for (const std::string& text : block.contents) put_text(&out, text);
   for (const BadRow& row : block.bad) {
@@ -109,16 +109,16 @@ std::string block_bytes(const Block& block) {
 void block_from_bytes(std::string_view bytes, const std::string& what, const Schema& schema, Block* out) {
   io::ByteReader in(bytes, what);
   const auto head = in.get<Head>("the head of a block");
-  for (const uint64_t count : {head.words, head.begins, head.ins_ids, head.contents, head.bad}) {
+  for (const uint64_t count : {head.words, head.starts, head.ins_ids, head.contents, head.bad}) {
     AB_CHECK(count <= bytes.size(), InvalidArgument, "{}: a block has more parts than bytes", what);
   }
   const std::string_view words = in.take(4 * head.words, "values");
-  const std::string_view begins = in.take(4 * head.begins, "starts of rows");
+  const std::string_view starts = in.take(4 * head.starts, "starts of rows");
   out->reserve(head.words);
   if (head.words) std::memcpy(out->words.get(), words.data(), words.size());
   out->word_count = head.words;
-  out->begins.resize(head.begins);
-  if (head.begins) std::memcpy(out->begins.data(), begins.data(), begins.size());
+  out->starts.resize(head.starts);
+  if (head.starts) std::memcpy(out->starts.data(), starts.data(), starts.size());
   for (uint64_t i = 0; i < head.ins_ids; ++i) out->ins_ids.push_back(get_text(&in));
   for (uint64_t i = 0; i < head.contents; ++i) out->contents.push_back(get_text(&in));
   for (uint64_t i = 0; i < head.bad; ++i) {

@@ -42,17 +42,17 @@ class Writer {
     const std::string bytes = block_bytes(block);
     const uint64_t checksum = hash_bytes(bytes, kSeed);
     const std::lock_guard lock(mutex_);
-    const auto piece = static_cast<size_t>(block.chunk);
-    if (entries_.size() <= piece) entries_.resize(piece + 1);
-    entries_[piece] = {written_, bytes.size(), checksum};
+    const auto chunk = static_cast<size_t>(block.chunk);
+    if (entries_.size() <= chunk) entries_.resize(chunk + 1);
+    entries_[chunk] = {written_, bytes.size(), checksum};
     write(bytes);
     ++added_;
     commit_if_complete();
   }
 
-  void end(int64_t pieces) {
+  void end(int64_t chunks) {
     const std::lock_guard lock(mutex_);
-    pieces_ = pieces;
+    chunks_ = chunks;
     commit_if_complete();
   }
 
@@ -63,7 +63,7 @@ class Writer {
   }
 
   void commit_if_complete() {
-    if (added_ != pieces_) return;
+    if (added_ != chunks_) return;
     const std::string end = std::string(bytes_of(entries_.data(), entries_.size())) + key_;
     const Tail tail{written_, entries_.size(), key_.size(), hash_bytes(end, kSeed), kMagic};
     write(end);
@@ -76,7 +76,7 @@ class Writer {
   std::string key_;
   std::vector<Entry> entries_;  // by chunk
   uint64_t written_ = 0;
-  int64_t added_ = 0, pieces_ = -1;
+  int64_t added_ = 0, chunks_ = -1;
 };
 
 class CachingInput final : public Input {
@@ -84,16 +84,16 @@ class CachingInput final : public Input {
   CachingInput(std::unique_ptr<Input> text, const CachePlace& place, const std::atomic<bool>* stop)
       : text_(std::move(text)), stop_(stop), writer_(std::make_unique<Writer>(place)) {}
 
-  bool claim(Piece* piece) override {
-    if (text_->claim(piece)) {
-      ++pieces_;
+  bool claim(Chunk* chunk) override {
+    if (text_->claim(chunk)) {
+      ++chunks_;
       return true;
     }
-    if (!*stop_) writer_->end(pieces_);  // an aborted pass has not seen the end of the text
+    if (!*stop_) writer_->end(chunks_);  // an aborted pass has not seen the end of the text
     return false;
   }
-  void finish(Piece* piece, Block* out) const override {
-    text_->finish(piece, out);
+  void finish(Chunk* chunk, Block* out) const override {
+    text_->finish(chunk, out);
     writer_->add(*out);
   }
   int64_t consumed() const override { return text_->consumed(); }
@@ -102,7 +102,7 @@ class CachingInput final : public Input {
   std::unique_ptr<Input> text_;
   const std::atomic<bool>* stop_;
   std::unique_ptr<Writer> writer_;
-  int64_t pieces_ = 0;
+  int64_t chunks_ = 0;
 };
 
 class CacheInput final : public Input {
@@ -112,25 +112,25 @@ class CacheInput final : public Input {
   ~CacheInput() override { close(fd_); }
   CacheInput(const CacheInput&) = delete;
 
-  bool claim(Piece* piece) override {
+  bool claim(Chunk* chunk) override {
     if (next_ == entries_.size()) return false;
-    piece->chunk = static_cast<int64_t>(next_++);
-    piece->too_long = false;
+    chunk->index = static_cast<int64_t>(next_++);
+    chunk->too_long = false;
     return true;
   }
 
-  void finish(Piece* piece, Block* out) const override {
-    const Entry& entry = entries_[static_cast<size_t>(piece->chunk)];
-    piece->raw.size = 0;
-    piece->raw.reserve(entry.bytes);
-    while (piece->raw.size < entry.bytes) {
-      const size_t have = piece->raw.size;
-      const ssize_t n = pread(fd_, piece->raw.data() + have, entry.bytes - have, static_cast<off_t>(entry.at + have));
+  void finish(Chunk* chunk, Block* out) const override {
+    const Entry& entry = entries_[static_cast<size_t>(chunk->index)];
+    chunk->raw.size = 0;
+    chunk->raw.reserve(entry.bytes);
+    while (chunk->raw.size < entry.bytes) {
+      const size_t have = chunk->raw.size;
+      const ssize_t n = pread(fd_, chunk->raw.data() + have, entry.bytes - have, static_cast<off_t>(entry.at + have));
       if (n < 0 && errno == EINTR) continue;
       AB_CHECK(n > 0, Unavailable, "cannot read {}: {}", path_, n ? std::strerror(errno) : "it has become shorter");
-      piece->raw.size += static_cast<size_t>(n);
+      chunk->raw.size += static_cast<size_t>(n);
     }
-    const std::string_view bytes(piece->raw.data(), piece->raw.size);
+    const std::string_view bytes(chunk->raw.data(), chunk->raw.size);
     AB_CHECK(hash_bytes(bytes, kSeed) == entry.checksum, InvalidArgument,
              "{}: the cache is damaged at byte {}: remove it, and the text is read again", path_, entry.at);
     block_from_bytes(bytes, path_, schema_, out);

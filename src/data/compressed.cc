@@ -45,15 +45,15 @@ class Gzip final : public Compressed {
   size_t read(char* to, size_t capacity) override {
     stream_.next_out = reinterpret_cast<Bytef*>(to);
     stream_.avail_out = static_cast<uInt>(std::min<size_t>(capacity, 1 << 30));
-    const uInt wanted = stream_.avail_out;
-    while (stream_.avail_out == wanted) {
+    const uInt needed = stream_.avail_out;
+    while (stream_.avail_out == needed) {
       if (at_ == have_ && !fill()) {
         AB_CHECK(between_, Unavailable, "{}: the gzip data ends too early", path_);
         return 0;
       }
       step();
     }
-    return wanted - stream_.avail_out;
+    return needed - stream_.avail_out;
   }
 
  private:

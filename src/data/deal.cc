@@ -30,7 +30,7 @@ std::vector<std::string> deal_records(const Records& from, const Schema& schema,
     for (size_t i = static_cast<size_t>((t - first + trainers) % trainers); i < from.order.size(); i += step) {
       const Block& source = *from.blocks[from.order[i].block];
       const size_t row = from.order[i].row;
-      block.append(source.row(static_cast<int64_t>(row)), source.begins[row + 1] - source.begins[row]);
+      block.append(source.row(static_cast<int64_t>(row)), source.starts[row + 1] - source.starts[row]);
       if (schema.ins_id) block.ins_ids.push_back(source.ins_ids[row]);
       if (schema.content) block.contents.push_back(source.contents[row]);
       if (block.rows() == kRecordsPerBlock) close_block(&block, &out[t]);

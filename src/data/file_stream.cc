@@ -48,12 +48,12 @@ class FileStream final : public BatchStream {
   bool take(BatchScratch* taken, int64_t* index) {
     const std::lock_guard lock(mutex_);
     const Settings& settings = pipeline_.settings();
-    const int64_t wanted = settings.batch_size;
+    const int64_t needed = settings.batch_size;
     // Rows are taken once all of them are available: Ctrl-C may end the wait for the last one.
-    while (rows_ < wanted && next_block()) {
+    while (rows_ < needed && next_block()) {
     }
-    const int64_t count = std::min(rows_, wanted);
-    if (count == 0 || (count < wanted && (settings.drop_last || closed_))) return false;
+    const int64_t count = std::min(rows_, needed);
+    if (count == 0 || (count < needed && (settings.drop_last || closed_))) return false;
     for (int64_t have = 0; have < count;) {
       const std::shared_ptr<const Block>& block = blocks_.front();
       taken->blocks.push_back(block);

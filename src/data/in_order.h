@@ -13,7 +13,7 @@
 namespace anabranch::data {
 
 struct Place {
-  int64_t file = 0, piece = 0;
+  int64_t file = 0, chunk = 0;
   auto operator<=>(const Place&) const = default;
 };
 
@@ -24,19 +24,19 @@ struct Ready {
 
 class InOrder {
  public:
-  explicit InOrder(size_t files) : pieces_(files, -1) {}
+  explicit InOrder(size_t files) : chunks_(files, -1) {}
 
   void put(Place place, Ready ready) {
-    if (ready.error && wanted(place)) error_at_ = place;
+    if (ready.error && needed(place)) error_at_ = place;
     waiting_.emplace(place, std::move(ready));
   }
-  void end_of_file(int64_t file, int64_t pieces) { pieces_[static_cast<size_t>(file)] = pieces; }
+  void end_of_file(int64_t file, int64_t chunks) { chunks_[static_cast<size_t>(file)] = chunks; }
   // Whether this position will be reached: no earlier error is known.
-  bool wanted(Place place) const { return !error_at_ || place < *error_at_; }
+  bool needed(Place place) const { return !error_at_ || place < *error_at_; }
 
   bool ready() {
-    while (next_.file < static_cast<int64_t>(pieces_.size()) &&
-           pieces_[static_cast<size_t>(next_.file)] == next_.piece) {
+    while (next_.file < static_cast<int64_t>(chunks_.size()) &&
+           chunks_[static_cast<size_t>(next_.file)] == next_.chunk) {
       next_ = {next_.file + 1, 0};
     }
     return waiting_.count(next_) != 0;
@@ -44,12 +44,12 @@ class InOrder {
   // Call it after ready().
   Ready take() {
     auto found = waiting_.extract(next_);
-    ++next_.piece;
+    ++next_.chunk;
     return std::move(found.mapped());
   }
 
  private:
-  std::vector<int64_t> pieces_;  // of each file; -1: unknown
+  std::vector<int64_t> chunks_;  // of each file; -1: unknown
   std::map<Place, Ready> waiting_;
   std::optional<Place> error_at_;
   Place next_;

@@ -19,26 +19,26 @@ struct Buffer {
 
   char* data() { return bytes.get(); }
   // Keeps the first `size` bytes.
-  void reserve(size_t wanted) {
-    if (wanted <= capacity) return;
-    std::unique_ptr<char[]> grown(new char[wanted]);
+  void reserve(size_t needed) {
+    if (needed <= capacity) return;
+    std::unique_ptr<char[]> grown(new char[needed]);
     if (size) std::memcpy(grown.get(), bytes.get(), size);
     bytes = std::move(grown);
-    capacity = wanted;
+    capacity = needed;
   }
 };
 
-struct Piece {
+struct Chunk {
   Buffer raw;
-  int64_t chunk = 0;      // number of the chunk in its file
+  int64_t index = 0;      // number of the chunk in its file
   bool too_long = false;  // the start of a line that is longer than allowed
 };
 
 class Input {
  public:
   virtual ~Input() = default;
-  virtual bool claim(Piece* piece) = 0;  // false at the end
-  virtual void finish(Piece* piece, Block* out) const = 0;
+  virtual bool claim(Chunk* chunk) = 0;  // false at the end
+  virtual void finish(Chunk* chunk, Block* out) const = 0;
   virtual int64_t consumed() const = 0;  // bytes of the file claimed so far
 };
 

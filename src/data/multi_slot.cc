@@ -211,7 +211,7 @@ class CarefulLine {
       if (!one_slot(plans_[i], end)) return false;
     }
     slot_ = -1;
-    return field().empty() || bad(begin_, BadReason::kTextBehind);
+    return field().empty() || bad(begin_, BadReason::kTextAfter);
   }
 
   bool one_slot(const SlotPlan& plan, uint32_t** end) {

@@ -35,8 +35,8 @@ Pipeline::Pipeline(const Settings& settings, PipelineOptions options)
       lines_(settings_.files.size()) {
   const int threads = std::max(options_.threads, 1);
   const auto files = static_cast<int>(std::min<size_t>(settings_.files.size(), 1 << 16));
-  const int lanes = options_.ordered && !options_.keep ? 1 : std::clamp(files, 1, threads);
-  for (int i = 0; i < lanes; ++i) lanes_.push_back(std::make_unique<Lane>());
+  const int open_files = options_.ordered && !options_.keep ? 1 : std::clamp(files, 1, threads);
+  for (int i = 0; i < open_files; ++i) open_files_.push_back(std::make_unique<OpenFile>());
   limit_ = options_.keep ? std::numeric_limits<int64_t>::max() : int64_t{kBlocksPerThread} * threads;
   for (const std::string& file : settings_.files) input_bytes_ += size_of_file(file);
   if (!settings_.cache_folder.empty()) io::remove_stale(settings_.cache_folder);
@@ -95,9 +95,9 @@ bool Pipeline::wait_for_room() {
 
 // From the thread's own file while it has data, then from the others'.
 bool Pipeline::claim(int thread, Job* job) {
-  const size_t count = lanes_.size();
+  const size_t count = open_files_.size();
   for (size_t i = 0; i < count; ++i) {
-    if (claim_in(lanes_[(static_cast<size_t>(thread) + i) % count].get(), job)) return true;
+    if (claim_in(open_files_[(static_cast<size_t>(thread) + i) % count].get(), job)) return true;
   }
   const std::lock_guard lock(mutex_);
   --in_flight_;
@@ -107,48 +107,48 @@ bool Pipeline::claim(int thread, Job* job) {
 
 // Whether there is a file, and it may be read further. After an error, later chunks are not read; earlier ones are,
 // because one of them may have the first error.
-bool Pipeline::may_claim(Lane* lane) {
-  if (lane->done || stop_) return false;
-  if (!lane->input) {
-    lane->file = next_file_++;
-    lane->pieces = lane->consumed = 0;
-    lane->done = lane->file >= static_cast<int64_t>(settings_.files.size());
-    if (lane->done) return false;
+bool Pipeline::may_claim(OpenFile* open) {
+  if (open->done || stop_) return false;
+  if (!open->input) {
+    open->file = next_file_++;
+    open->chunks = open->consumed = 0;
+    open->done = open->file >= static_cast<int64_t>(settings_.files.size());
+    if (open->done) return false;
   }
   const std::lock_guard lock(mutex_);
-  return !options_.ordered || in_order_.wanted({lane->file, lane->pieces});
+  return !options_.ordered || in_order_.needed({open->file, open->chunks});
 }
 
-bool Pipeline::claim_in(Lane* lane, Job* job) {
-  const std::lock_guard lock(lane->mutex);
+bool Pipeline::claim_in(OpenFile* open, Job* job) {
+  const std::lock_guard lock(open->mutex);
   try {
-    while (may_claim(lane)) {
-      job->place = {lane->file, lane->pieces};
-      if (claim_piece(lane, job)) return true;
-      lane->input.reset();
+    while (may_claim(open)) {
+      job->place = {open->file, open->chunks};
+      if (claim_chunk(open, job)) return true;
+      open->input.reset();
       const std::lock_guard counters(mutex_);
-      in_order_.end_of_file(lane->file, lane->pieces);
+      in_order_.end_of_file(open->file, open->chunks);
       ready_.notify_one();
       if (!stop_) ++statistics_.files;
     }
   } catch (...) {
-    lane->done = true;  // the rest of the file must not be mistaken for its end
-    lane->input.reset();
+    open->done = true;  // the rest of the file must not be mistaken for its end
+    open->input.reset();
     throw;
   }
   return false;
 }
 
-bool Pipeline::claim_piece(Lane* lane, Job* job) {
-  const std::string& path = settings_.files[static_cast<size_t>(lane->file)];
-  if (!lane->input) lane->input = open_input(settings_, path, parser_, &stop_);
-  const bool some = lane->input->claim(&job->piece);
-  const int64_t consumed = lane->input->consumed();
-  consumed_bytes_ += consumed - lane->consumed;
-  lane->consumed = consumed;
+bool Pipeline::claim_chunk(OpenFile* open, Job* job) {
+  const std::string& path = settings_.files[static_cast<size_t>(open->file)];
+  if (!open->input) open->input = open_input(settings_, path, parser_, &stop_);
+  const bool some = open->input->claim(&job->chunk);
+  const int64_t consumed = open->input->consumed();
+  consumed_bytes_ += consumed - open->consumed;
+  open->consumed = consumed;
   if (!some) return false;
-  ++lane->pieces;
-  job->input = lane->input;
+  ++open->chunks;
+  job->input = open->input;
   return true;
 }
 
@@ -157,8 +157,8 @@ std::unique_ptr<Block> Pipeline::parse(Job* job, Block* scratch) {
   Block* into = options_.keep ? scratch : block.get();
   into->clear();
   into->file = job->place.file;
-  into->chunk = job->piece.chunk;
-  job->input->finish(&job->piece, into);
+  into->chunk = job->chunk.index;
+  job->input->finish(&job->chunk, into);
   job->input.reset();
   if (options_.keep) {
     *block = into->packed();
@@ -170,12 +170,12 @@ std::unique_ptr<Block> Pipeline::parse(Job* job, Block* scratch) {
 
 void Pipeline::note_lines(const Block& block) {
   const std::lock_guard lock(mutex_);
-  auto& [of_piece, before] = lines_[static_cast<size_t>(block.file)];
-  const auto piece = static_cast<size_t>(block.chunk);
-  if (of_piece.size() <= piece) of_piece.resize(piece + 1, -1);
-  of_piece[piece] = block.lines;
-  while (before.size() <= of_piece.size() && of_piece[before.size() - 1] >= 0) {
-    before.push_back(before.back() + of_piece[before.size() - 1]);
+  auto& [of_chunk, before] = lines_[static_cast<size_t>(block.file)];
+  const auto chunk = static_cast<size_t>(block.chunk);
+  if (of_chunk.size() <= chunk) of_chunk.resize(chunk + 1, -1);
+  of_chunk[chunk] = block.lines;
+  while (before.size() <= of_chunk.size() && of_chunk[before.size() - 1] >= 0) {
+    before.push_back(before.back() + of_chunk[before.size() - 1]);
   }
   statistics_.lines += block.lines;
   statistics_.rows += block.rows();
@@ -274,16 +274,16 @@ void Pipeline::finish() {
   stop();
   const std::lock_guard lock(finish_mutex_);
   threads_.join();
-  for (auto& lane : lanes_) lane->input.reset();
+  for (auto& open : open_files_) open->input.reset();
 }
 
 // Chunks before this one have been claimed: they get finished, unless their thread fails.
 int64_t Pipeline::first_line_of(const Block& block) {
   std::unique_lock lock(mutex_);
   const auto& before = lines_[static_cast<size_t>(block.file)].before;
-  const auto piece = static_cast<size_t>(block.chunk);
-  lines_known_.wait(lock, [&] { return stop_ || working_ == 0 || piece < before.size(); });
-  return before[std::min(piece, before.size() - 1)];
+  const auto chunk = static_cast<size_t>(block.chunk);
+  lines_known_.wait(lock, [&] { return stop_ || working_ == 0 || chunk < before.size(); });
+  return before[std::min(chunk, before.size() - 1)];
 }
 
 void Pipeline::recycle(std::unique_ptr<Block> block) {

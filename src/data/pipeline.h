@@ -45,19 +45,19 @@ class Pipeline {
   double progress() const;
 
  private:
-  struct Lane {  // a file at a time, used by one thread at a time
+  struct OpenFile {  // a file at a time, used by one thread at a time
     std::mutex mutex;
     std::shared_ptr<Input> input;
-    int64_t file = -1, pieces = 0, consumed = 0;
+    int64_t file = -1, chunks = 0, consumed = 0;
     bool done = false;
   };
   struct Lines {
-    std::vector<int64_t> of_piece;   // of a file; -1: not finished yet
+    std::vector<int64_t> of_chunk;   // of a file; -1: not finished yet
     std::vector<int64_t> before{1};  // number of a chunk's first line, as far as all earlier chunks are finished
   };
   struct Job {
     std::shared_ptr<Input> input;
-    Piece piece;
+    Chunk chunk;
     Place place;
   };
 
@@ -66,10 +66,10 @@ class Pipeline {
   void fail(std::exception_ptr error);
   bool wait_for_room();
   bool claim(int thread, Job* job);
-  bool claim_in(Lane* lane, Job* job);
+  bool claim_in(OpenFile* open, Job* job);
   std::unique_ptr<Block> parse(Job* job, Block* scratch);
-  bool may_claim(Lane* lane);
-  bool claim_piece(Lane* lane, Job* job);
+  bool may_claim(OpenFile* open);
+  bool claim_chunk(OpenFile* open, Job* job);
   void push(Place place, Ready ready);
   bool take(Ready* ready);
   void note_lines(const Block& block);
@@ -80,7 +80,7 @@ class Pipeline {
   PipelineOptions options_;
   std::shared_ptr<const RowParser> parser_;
   BadRows bad_rows_;
-  std::vector<std::unique_ptr<Lane>> lanes_;
+  std::vector<std::unique_ptr<OpenFile>> open_files_;
   std::atomic<int64_t> next_file_{0};
   std::atomic<bool> stop_{false};
 

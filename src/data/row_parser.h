@@ -24,7 +24,7 @@ std::unique_ptr<RowParser> make_multi_slot_parser(const Schema& schema);
 class RowWriter {
  public:
   explicit RowWriter(Block* out) : out_(out) {
-    if (out->begins.empty()) out->begins.push_back(0);
+    if (out->starts.empty()) out->starts.push_back(0);
   }
 
   // Room for this number of words after the existing ones; returns where to write them.
@@ -34,7 +34,7 @@ class RowWriter {
   }
   void keep(const uint32_t* end) {
     out_->word_count = static_cast<size_t>(end - out_->words.get());
-    out_->begins.push_back(static_cast<uint32_t>(out_->word_count));
+    out_->starts.push_back(static_cast<uint32_t>(out_->word_count));
     ++out_->lines;
   }
   void refuse(int64_t column, int32_t slot, BadReason reason, std::string_view text) {

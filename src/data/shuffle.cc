@@ -40,14 +40,14 @@ struct Segment {
   size_t words;
 };
 
-std::vector<Segment> pieces_of(const uint32_t* at, const RecordShape& shape) {
-  std::vector<Segment> pieces;
+std::vector<Segment> chunks_of(const uint32_t* at, const RecordShape& shape) {
+  std::vector<Segment> chunks;
   for (const auto& part : shape.parts()) {
     const size_t words = part.fixed ? part.words_of(part.fixed) : 1 + part.words_of(*at);
-    pieces.push_back({at, words});
+    chunks.push_back({at, words});
     at += words;
   }
-  return pieces;
+  return chunks;
 }
 
 // Adds records to blocks of similar size.
@@ -119,16 +119,16 @@ Records shuffle_slots(const Records& from, const Schema& schema, const std::vect
   std::vector<std::vector<Segment>> lists(sources.size());  // of the slots that move, by record
   for (size_t slot = 0; slot < sources.size(); ++slot) {
     if (sources[slot].empty()) continue;
-    for (const Records::At at : from.order) lists[slot].push_back(pieces_of(record(from, at), shape)[slot]);
+    for (const Records::At at : from.order) lists[slot].push_back(chunks_of(record(from, at), shape)[slot]);
   }
   RecordsBuilder builder(schema);
   std::vector<uint32_t> words;
   for (size_t i = 0; i < from.order.size(); ++i) {
-    const std::vector<Segment> own = pieces_of(record(from, from.order[i]), shape);
+    const std::vector<Segment> own = chunks_of(record(from, from.order[i]), shape);
     words.clear();
     for (size_t slot = 0; slot < own.size(); ++slot) {
-      const Segment& piece = sources[slot].empty() ? own[slot] : lists[slot][sources[slot][i]];
-      words.insert(words.end(), piece.begin, piece.begin + piece.words);
+      const Segment& chunk = sources[slot].empty() ? own[slot] : lists[slot][sources[slot][i]];
+      words.insert(words.end(), chunk.begin, chunk.begin + chunk.words);
     }
     builder.add(words, *from.blocks[from.order[i].block], from.order[i].row);
   }
@@ -150,7 +150,7 @@ Records merge_by_ins_id(const Records& from, const Schema& schema, int64_t merge
   for (const auto& group : groups) {
     if (merge_size > 0 && static_cast<int64_t>(group.size()) != merge_size) continue;
     std::vector<std::vector<Segment>> members;
-    for (const Records::At at : group) members.push_back(pieces_of(record(from, at), shape));
+    for (const Records::At at : group) members.push_back(chunks_of(record(from, at), shape));
     words.clear();
     for (size_t slot = 0; slot < shape.parts().size(); ++slot) {
       std::vector<Segment> parts;

@@ -6,7 +6,7 @@
 namespace anabranch::data {
 namespace {
 
-constexpr size_t kPieceBytes = 256 << 10;
+constexpr size_t kChunkBytes = 256 << 10;
 constexpr size_t kShownOfLongLine = 4 << 10;
 
 class TextInput final : public Input {
@@ -18,16 +18,16 @@ class TextInput final : public Input {
         max_line_bytes_(static_cast<size_t>(std::max<int64_t>(max_line_bytes, 1))),
         stop_(stop) {}
 
-  bool claim(Piece* piece) override {
-    Buffer& raw = piece->raw;
+  bool claim(Chunk* chunk) override {
+    Buffer& raw = chunk->raw;
     raw.size = 0;
-    piece->too_long = false;
-    piece->chunk = chunk_;
+    chunk->too_long = false;
+    chunk->index = chunk_;
     put(&raw, carry_.data(), carry_.size());
     carry_.clear();
     size_t searched = 0;  // no line end before it
     for (;;) {
-      fill(&raw, std::max(kPieceBytes, std::min(2 * searched, max_line_bytes_ + 1)));
+      fill(&raw, std::max(kChunkBytes, std::min(2 * searched, max_line_bytes_ + 1)));
       const char* last = static_cast<const char*>(memrchr(raw.data() + searched, '\n', raw.size - searched));
       if (last) {
         cut(&raw, static_cast<size_t>(last - raw.data()) + 1);
@@ -40,7 +40,7 @@ class TextInput final : public Input {
       }
       searched = raw.size;
       if (searched > max_line_bytes_) {
-        skip_line(piece);
+        skip_line(chunk);
         break;
       }
     }
@@ -49,12 +49,12 @@ class TextInput final : public Input {
     return true;
   }
 
-  void finish(Piece* piece, Block* out) const override {
-    out->bytes = static_cast<int64_t>(piece->raw.size);
-    if (piece->too_long) {
-      RowWriter(out).refuse(1, -1, BadReason::kLineTooLong, {piece->raw.data(), piece->raw.size});
+  void finish(Chunk* chunk, Block* out) const override {
+    out->bytes = static_cast<int64_t>(chunk->raw.size);
+    if (chunk->too_long) {
+      RowWriter(out).refuse(1, -1, BadReason::kLineTooLong, {chunk->raw.data(), chunk->raw.size});
     } else {
-      parser_->parse({piece->raw.data(), piece->raw.size}, out);
+      parser_->parse({chunk->raw.data(), chunk->raw.size}, out);
     }
   }
 
@@ -62,19 +62,19 @@ class TextInput final : public Input {
 
  private:
   static void put(Buffer* raw, const char* bytes, size_t count) {
-    raw->reserve(std::max(raw->size + count, kPieceBytes) + kTextPadding);
+    raw->reserve(std::max(raw->size + count, kChunkBytes) + kTextPadding);
     if (count) std::memcpy(raw->data() + raw->size, bytes, count);
     raw->size += count;
   }
 
   // Reads until there are `needed` bytes, or to the end; or until there is a line and a command is slow with the next.
-  void fill(Buffer* raw, size_t wanted) {
-    raw->reserve(wanted + kTextPadding);
-    while (!ended_ && raw->size < wanted) {
-      const size_t n = source_->read(raw->data() + raw->size, wanted - raw->size);
+  void fill(Buffer* raw, size_t needed) {
+    raw->reserve(needed + kTextPadding);
+    while (!ended_ && raw->size < needed) {
+      const size_t n = source_->read(raw->data() + raw->size, needed - raw->size);
       raw->size += n;
       ended_ = n == 0;
-      if (!ended_ && raw->size < wanted && memrchr(raw->data(), '\n', raw->size) && source_->waits()) return;
+      if (!ended_ && raw->size < needed && memrchr(raw->data(), '\n', raw->size) && source_->waits()) return;
     }
   }
 
@@ -85,17 +85,17 @@ class TextInput final : public Input {
   }
 
   // The chunk is the start of one line: its end is searched for without keeping the text between.
-  void skip_line(Piece* piece) {
-    piece->too_long = true;
+  void skip_line(Chunk* chunk) {
+    chunk->too_long = true;
     Buffer rest;
     const char* end = nullptr;
     while (!end && !ended_ && !*stop_) {
       rest.size = 0;
-      fill(&rest, kPieceBytes);
+      fill(&rest, kChunkBytes);
       end = static_cast<const char*>(std::memchr(rest.data(), '\n', rest.size));
     }
     if (end) cut(&rest, static_cast<size_t>(end - rest.data()) + 1);
-    piece->raw.size = std::min(piece->raw.size, kShownOfLongLine);
+    chunk->raw.size = std::min(chunk->raw.size, kShownOfLongLine);
   }
 
   std::unique_ptr<ByteSource> source_;

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/turn_lock.h"
+#include "base/futex_mutex.h"
 #include "device/pool.h"
 
 namespace anabranch::device {
@@ -15,7 +15,7 @@ namespace {
 constexpr const char* kDoing = "computing over devices";
 
 // Held for each run of any communicator and while one is created or destroyed. Uncontended, it needs no system call.
-TurnLock turn;
+FutexMutex one_launch;
 
 // Never destroyed, like the devices.
 struct Known {
@@ -50,7 +50,7 @@ class Together {
 }  // namespace
 
 std::shared_ptr<Communicator> Communicator::of(const std::vector<int>& devices, int number) {
-  const std::lock_guard lock(turn);
+  const std::lock_guard lock(one_launch);
   std::shared_ptr<Communicator>& found = known().communicators[{devices, number}];
   if (found && found->works()) return found;
   const std::shared_ptr<Communicator> made(new Communicator(devices, number));
@@ -72,7 +72,7 @@ std::shared_ptr<Communicator> Communicator::join(const std::vector<int>& devices
                                                  int total) {
   std::shared_ptr<Communicator> made;
   {
-    const std::lock_guard lock(turn);
+    const std::lock_guard lock(one_launch);
     made.reset(new Communicator(devices, number));
   }
   made->join_all(id, first, total);
@@ -112,7 +112,7 @@ void Communicator::leave() noexcept {
 }
 
 void Communicator::abort() noexcept {
-  const std::lock_guard lock(turn);
+  const std::lock_guard lock(one_launch);
   leave();
 }
 
@@ -174,7 +174,7 @@ void Communicator::run_all(ab_queue* queue, int device, std::span<const Call> ca
 }
 
 void Communicator::run(ab_queue* queue, int device, std::span<const Call> calls) {
-  const std::lock_guard lock(turn);
+  const std::lock_guard lock(one_launch);
   AB_CHECK(works(), Unavailable, "devices compute together no more, after a failure of another run");
   try {
     run_all(queue, device, calls);
@@ -193,7 +193,7 @@ bool Communicator::passed() const {
 }
 
 std::string Communicator::failure(int* rank) {
-  const std::lock_guard lock(turn);
+  const std::lock_guard lock(one_launch);
   for (const Rank& own : ranks_) {
     *rank = -1;
     if (own.comm && devices_.api().comm_check(own.comm, rank) != AB_OK) {

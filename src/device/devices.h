@@ -25,7 +25,7 @@ class Devices {
 
   int count() const { return count_; }
   const ab_device_api& api() const { return *api_; }
-  bool wants_marks() const { return (api_->flags & AB_DEVICE_WANTS_MARKS) != 0; }
+  bool needs_marks() const { return (api_->flags & AB_DEVICE_NEEDS_MARKS) != 0; }
   // InvalidArgument when there is no such device.
   void check_device(int device) const;
   ab_queue* queue(int device, QueueKind kind) const {

@@ -119,7 +119,7 @@ typedef struct ab_host {
 } ab_host;
 
 #define AB_DEVICE_SIMULATED 1u   /* addresses are not those of a GPU; no speed means anything */
-#define AB_DEVICE_WANTS_MARKS 2u /* texts of queue_mark() show in its errors: call it for each node */
+#define AB_DEVICE_NEEDS_MARKS 2u /* texts of queue_mark() show in its errors: call it for each node */
 
 typedef struct ab_device_api {
   uint32_t size;

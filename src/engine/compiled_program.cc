@@ -47,7 +47,7 @@ void check_options(const CompileOptions& o) {
 
 }  // namespace
 
-CompiledProgram::Impl::Turn::Turn(Impl& impl) : impl_(impl) {
+CompiledProgram::Impl::Exclusive::Exclusive(Impl& impl) : impl_(impl) {
   AB_CHECK(impl.user.load() != std::this_thread::get_id(), Unsupported,
            "a compiled program is used while it runs, from inside its own run");
   if (impl.forks.load(std::memory_order_relaxed) != anabranch::forks()) [[unlikely]]
@@ -62,7 +62,7 @@ CompiledProgram::Impl::Turn::Turn(Impl& impl) : impl_(impl) {
   impl.user = std::this_thread::get_id();
 }
 
-CompiledProgram::Impl::Turn::~Turn() {
+CompiledProgram::Impl::Exclusive::~Exclusive() {
   impl_.user = std::thread::id();
   impl_.in_use.unlock();
 }
@@ -130,18 +130,18 @@ Step& CompiledProgram::Impl::step_for(const StepKey& key) {
   return steps.front();
 }
 
-Step* CompiledProgram::Impl::run_once(Step& step, const Pieces& pieces, uint32_t number, InScope* inside) {
+Step* CompiledProgram::Impl::run_once(Step& step, const Slices& slices, uint32_t number, InScope* inside) {
   Scope* lender = options.share_vars_from ? options.share_vars_from->impl_->scope.get() : nullptr;
   constexpr int kPlaces = 4;  // the plan with passes and the one without may need values at different places
-  for (int turn = 0; turn < kPlaces; ++turn) {
-    turn == 0 ? inside->enter(*scope, lender) : inside->bring_home(*scope, lender, step);
-    if (Step* ran = step.run(pieces, number, {probe, plan_hook})) [[likely]]
+  for (int exclusive = 0; exclusive < kPlaces; ++exclusive) {
+    exclusive == 0 ? inside->enter(*scope, lender) : inside->copy_home(*scope, lender, step);
+    if (Step* ran = step.run(slices, number, {probe, plan_hook})) [[likely]]
       return ran;
   }
   AB_THROW(Internal, "the values of a program do not stay where its plan has them");
 }
 
-void CompiledProgram::Impl::run_step(Step& step, const Pieces& pieces, const std::function<void()>& between,
+void CompiledProgram::Impl::run_step(Step& step, const Slices& slices, const std::function<void()>& between,
                                      const std::function<void(const Step&)>& use) {
   struct Release {
     Step& step;
@@ -153,7 +153,7 @@ void CompiledProgram::Impl::run_step(Step& step, const Pieces& pieces, const std
     inside.leave();
     if (i > 0 && between) between();
     if (options.data_parallel && options.build.num_trainers > 1) begin_alike();
-    ran = run_once(step, pieces, run_number++, &inside);
+    ran = run_once(step, slices, run_number++, &inside);
   }
   if (!device::Devices::opened()) inside.leave();  // otherwise another thread may move fetched values to another place
   {
@@ -201,7 +201,7 @@ std::pair<std::vector<std::string>, std::vector<Tensor>> relevant(const ir::Prog
 std::vector<Fetched> CompiledProgram::run(const RunRequest& request) {
   std::vector<Fetched> out;
   if (request.feeds.size() > 1) {
-    run_pieces(request, &out);
+    run_slices(request, &out);
     return out;
   }
   const auto [names, batch] = relevant(*impl_->program, request.feeds.empty() ? FeedMap{} : request.feeds[0]);
@@ -211,54 +211,54 @@ std::vector<Fetched> CompiledProgram::run(const RunRequest& request) {
 }
 
 // A feed per replica.
-void CompiledProgram::run_pieces(const RunRequest& request, std::vector<Fetched>* out) {
+void CompiledProgram::run_slices(const RunRequest& request, std::vector<Fetched>* out) {
   Impl& m = *impl_;
   AB_CHECK(static_cast<int>(request.feeds.size()) == m.options.replicas, InvalidArgument,
            "a list of {} feeds is given for {} replicas", request.feeds.size(), m.options.replicas);
-  const Impl::Turn turn(m);
+  const Impl::Exclusive exclusive(m);
   StepKey key;
-  Pieces pieces;
+  Slices slices;
   for (FeedMap feed : request.feeds) {
     std::sort(feed.begin(), feed.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
     auto [names, tensors] = relevant(*m.program, feed);
     for (size_t i = 0; i < names.size(); ++i) check_fed(names[i], tensors[i]);
-    if (pieces.empty()) key.feeds = names;
+    if (slices.empty()) key.feeds = names;
     AB_CHECK(names == key.feeds, InvalidArgument, "the replicas are fed different variables: {} and {}",
              fmt::join(key.feeds, ", "), fmt::join(names, ", "));
-    pieces.push_back(std::move(tensors));
+    slices.push_back(std::move(tensors));
   }
   key.fetches = request.fetch;
   key.active = m.options.replicas;
   Step& step = m.step_for(key);
-  m.run_step(step, pieces, request.between, [out](const Step& s) { *out = s.collect(); });
+  m.run_step(step, slices, request.between, [out](const Step& s) { *out = s.collect(); });
 }
 
 int CompiledProgram::replicas() const { return impl_->options.replicas; }
 
 std::string CompiledProgram::explain() const {
-  const Impl::Turn turn(*impl_);
+  const Impl::Exclusive exclusive(*impl_);
   return impl_->steps.empty() ? "nothing has run yet\n" : impl_->steps.front().explain();
 }
 
 std::string CompiledProgram::graph_dot() const {
-  const Impl::Turn turn(*impl_);
+  const Impl::Exclusive exclusive(*impl_);
   return impl_->steps.empty() ? "" : impl_->steps.front().dot();
 }
 
 CompiledProgram::RandomState CompiledProgram::random_state() const {
-  const Impl::Turn turn(*impl_);
+  const Impl::Exclusive exclusive(*impl_);
   return {impl_->drawn_seed, impl_->run_number};
 }
 
 void CompiledProgram::set_random_state(RandomState state) {
-  const Impl::Turn turn(*impl_);
+  const Impl::Exclusive exclusive(*impl_);
   if (state.seed != impl_->drawn_seed) impl_->drop_plans();  // they hold the seed
   impl_->drawn_seed = state.seed;
   impl_->run_number = state.runs;
 }
 
 std::vector<CompiledProgram::ReplicaState> CompiledProgram::replica_states() const {
-  const Impl::Turn turn(*impl_);
+  const Impl::Exclusive exclusive(*impl_);
   std::vector<ReplicaState> out;
   for (const auto& copy : impl_->values.copies()) {
     const Tensor* tensor = copy.value->get<Tensor>();
@@ -270,7 +270,7 @@ std::vector<CompiledProgram::ReplicaState> CompiledProgram::replica_states() con
 }
 
 void CompiledProgram::set_replica_states(const std::vector<ReplicaState>& states) {
-  const Impl::Turn turn(*impl_);
+  const Impl::Exclusive exclusive(*impl_);
   for (const ReplicaState& s : states) {
     AB_CHECK(s.replica > 0 && s.replica < impl_->options.replicas, InvalidArgument,
              "state of replica {} for a program of {} replicas", s.replica, impl_->options.replicas);
@@ -279,19 +279,19 @@ void CompiledProgram::set_replica_states(const std::vector<ReplicaState>& states
 }
 
 void CompiledProgram::drop_temporaries() {
-  const Impl::Turn turn(*impl_);
+  const Impl::Exclusive exclusive(*impl_);
   impl_->drop_temporaries();
 }
 
 int64_t CompiledProgram::temporary_bytes() const {
-  const Impl::Turn turn(*impl_);
+  const Impl::Exclusive exclusive(*impl_);
   int64_t bytes = 0;
   for (const Step& s : impl_->steps) bytes += s.temporary_bytes();
   return bytes;
 }
 
 std::vector<MemoryUse> CompiledProgram::memory() const {
-  const Impl::Turn turn(*impl_);
+  const Impl::Exclusive exclusive(*impl_);
   std::vector<MemoryUse> out;
   for (const Step& s : impl_->steps) s.add_memory(&out);
   return out;

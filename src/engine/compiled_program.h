@@ -51,7 +51,7 @@ struct RunRequest {
 using FetchedValue = std::variant<Tensor, TensorArray>;
 using Fetched = std::vector<FetchedValue>;
 // Joins the slices along axis 0 (LoD appended); InvalidArgument, which names the variable, if they do not fit.
-FetchedValue merge_fetched(const Fetched& pieces, const std::string& name);
+FetchedValue merge_fetched(const Fetched& slices, const std::string& name);
 
 class CompiledProgram {
  public:
@@ -93,7 +93,7 @@ class CompiledProgram {
  private:
   friend class PreparedRun;
   struct Impl;
-  void run_pieces(const RunRequest& request, std::vector<Fetched>* out);
+  void run_slices(const RunRequest& request, std::vector<Fetched>* out);
 
   std::unique_ptr<Impl> impl_;
 };

@@ -6,7 +6,7 @@
 #include <memory>
 #include <thread>
 
-#include "base/turn_lock.h"
+#include "base/futex_mutex.h"
 #include "engine/compiled_program.h"
 #include "engine/feed.h"
 #include "engine/in_scope.h"
@@ -17,11 +17,11 @@ namespace anabranch {
 
 struct CompiledProgram::Impl {
   // The calling thread's exclusive use of this program.
-  class Turn {
+  class Exclusive {
    public:
-    explicit Turn(Impl& impl);
-    ~Turn();
-    Turn(const Turn&) = delete;
+    explicit Exclusive(Impl& impl);
+    ~Exclusive();
+    Exclusive(const Exclusive&) = delete;
 
    private:
     Impl& impl_;
@@ -43,11 +43,11 @@ struct CompiledProgram::Impl {
   Step& step_for(const StepKey& key);
   // Runs it as many times as the strategy says and passes it to `use`; releases the memory of idle plans when that is
   // due.
-  void run_step(Step& step, const Pieces& pieces, const std::function<void()>& between,
+  void run_step(Step& step, const Slices& slices, const std::function<void()>& between,
                 const std::function<void(const Step&)>& use);
   // Runs it once, with its values where the plan needs them; they stay there during the lifetime of *inside. Returns
   // the step that ran.
-  Step* run_once(Step& step, const Pieces& pieces, uint32_t number, InScope* inside);
+  Step* run_once(Step& step, const Slices& slices, uint32_t number, InScope* inside);
   void drop_temporaries();
   void begin_alike();
 
@@ -66,7 +66,7 @@ struct CompiledProgram::Impl {
   Probe probe;
   PlanHook plan_hook = nullptr;
   std::atomic<uint32_t> forks;  // of the process, when this was created or last used
-  mutable TurnLock in_use;      // taken once per run: callers from several threads are serialized
+  mutable FutexMutex in_use;    // taken once per run: callers from several threads are serialized
   std::atomic<std::thread::id> user{};
 };
 

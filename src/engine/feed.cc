@@ -8,17 +8,17 @@ namespace {
 // Rows, or sequences of the top level.
 int64_t items_of(const Tensor& t) { return t.lod_ref() ? static_cast<int64_t>(t.lod()[0].size()) - 1 : t.rows(); }
 
-Tensor piece_of(const Tensor& t, int64_t begin, int64_t end) {
+Tensor slice_of(const Tensor& t, int64_t begin, int64_t end) {
   if (!t.lod_ref()) return t.row_range(begin, end);
   int64_t first = 0, last = 0;
   LoD lod = slice_lod(t.lod(), begin, end, &first, &last);
-  Tensor piece = t.row_range(first, last);
-  piece.set_lod(std::make_shared<const LoD>(std::move(lod)));
-  return piece;
+  Tensor slice = t.row_range(first, last);
+  slice.set_lod(std::make_shared<const LoD>(std::move(lod)));
+  return slice;
 }
 
-int count_pieces(std::span<const Tensor> batch, const FeedSplit& how) {
-  int pieces = -1;
+int count_slices(std::span<const Tensor> batch, const FeedSplit& how) {
+  int slices = -1;
   const std::string* first_name = nullptr;
   for (size_t i = 0; i < batch.size(); ++i) {
     if ((*how.whole)[i]) continue;
@@ -29,13 +29,13 @@ int count_pieces(std::span<const Tensor> batch, const FeedSplit& how) {
     const int n = static_cast<int>((items + size - 1) / size);
     AB_CHECK(!(how.refuse_idle && n < how.replicas), InvalidArgument,
              "feed {} has {} samples, too few for {} devices: some would get nothing", name, items, how.replicas);
-    AB_CHECK(pieces < 0 || n == pieces, ShapeMismatch,
+    AB_CHECK(slices < 0 || n == slices, ShapeMismatch,
              "feed {} has {} samples and gives work to {} of {} replicas, but feed {} gives work to {}", name, items, n,
-             how.replicas, *first_name, pieces);
-    if (pieces < 0) first_name = &name;
-    pieces = n;
+             how.replicas, *first_name, slices);
+    if (slices < 0) first_name = &name;
+    slices = n;
   }
-  return pieces < 0 ? how.replicas : pieces;
+  return slices < 0 ? how.replicas : slices;
 }
 
 }  // namespace
@@ -51,20 +51,20 @@ void check_fed(const std::string& name, const Tensor& value) {
   }
 }
 
-int split_feed(std::span<const Tensor> batch, const FeedSplit& how, Pieces* pieces) {
-  pieces->resize(how.replicas);
-  const int n = how.replicas == 1 ? 1 : count_pieces(batch, how);
+int split_feed(std::span<const Tensor> batch, const FeedSplit& how, Slices* slices) {
+  slices->resize(how.replicas);
+  const int n = how.replicas == 1 ? 1 : count_slices(batch, how);
   for (int r = 0; r < n; ++r) {
-    auto& piece = (*pieces)[r];
-    piece.resize(batch.size());
+    auto& slice = (*slices)[r];
+    slice.resize(batch.size());
     for (size_t i = 0; i < batch.size(); ++i) {
       if (how.replicas == 1 || (*how.whole)[i]) {
-        piece[i] = batch[i];
+        slice[i] = batch[i];
         continue;
       }
       const int64_t items = items_of(batch[i]);
       const int64_t size = (items + how.replicas - 1) / how.replicas;
-      piece[i] = piece_of(batch[i], r * size, std::min(items, (r + 1) * size));
+      slice[i] = slice_of(batch[i], r * size, std::min(items, (r + 1) * size));
     }
   }
   return n;

@@ -9,7 +9,7 @@
 namespace anabranch {
 
 // The feed of each replica: slices[replica][i] belongs to the i-th fed variable.
-using Pieces = std::vector<std::vector<Tensor>>;
+using Slices = std::vector<std::vector<Tensor>>;
 
 struct FeedSplit {
   const std::vector<std::string>* names;  // of the fed variables, for messages
@@ -23,6 +23,6 @@ void check_fed(const std::string& name, const Tensor& value);
 
 // Slices of ceil(rows / replicas) rows each, or sequences if there are any; returns the number of replicas that have
 // rows. `slices` is reused. ShapeMismatch if two feeds give rows to different numbers of replicas.
-int split_feed(std::span<const Tensor> batch, const FeedSplit& how, Pieces* pieces);
+int split_feed(std::span<const Tensor> batch, const FeedSplit& how, Slices* slices);
 
 }  // namespace anabranch

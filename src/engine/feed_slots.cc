@@ -2,12 +2,12 @@
 
 namespace anabranch {
 
-void FeedSlots::add(size_t replica, Value* value, bool keeps, Place wanted) {
+void FeedSlots::add(size_t replica, Value* value, bool keeps, Place needed) {
   if (slots_.size() <= replica) slots_.resize(replica + 1);
-  slots_[replica].push_back({.value = value, .keeps = keeps, .wanted = wanted});
+  slots_[replica].push_back({.value = value, .keeps = keeps, .needed = needed});
 }
 
-bool FeedSlots::bind(const Pieces& feeds) {
+bool FeedSlots::bind(const Slices& feeds) {
   bool changed = false;
   for (size_t r = 0; r < slots_.size(); ++r) {
     for (size_t i = 0; i < slots_[r].size(); ++i) {
@@ -19,7 +19,7 @@ bool FeedSlots::bind(const Pieces& feeds) {
         t.copy_from(fed, t.initialized() ? t.place() : Place());
       } else {
         // Devices copy from pinned memory, and from their own, by themselves.
-        if (fed.place().on_host() || fed.place() == slot.wanted) {
+        if (fed.place().on_host() || fed.place() == slot.needed) {
           t.view(const_cast<void*>(fed.raw()), fed.shape(), {fed.dtype(), fed.place()}, nullptr, fed.row_stride());
         } else {
           t.copy_from(fed, Place());

@@ -15,8 +15,8 @@ class FeedSlots {
  public:
   // Adds the next variable of this replica; null if no op uses it. `keeps`: the caller's memory must not be borrowed.
   // `needed`: the only place where it is used.
-  void add(size_t replica, Value* value, bool keeps, Place wanted);
-  bool bind(const Pieces& feeds);  // true if shapes changed
+  void add(size_t replica, Value* value, bool keeps, Place needed);
+  bool bind(const Slices& feeds);  // true if shapes changed
   void release();
   void add_memory(const std::vector<std::string>& names, std::vector<MemoryUse>* out) const;  // of the last batch
 
@@ -24,7 +24,7 @@ class FeedSlots {
   struct Slot {
     Value* value;
     bool keeps;
-    Place wanted;
+    Place needed;
     Shape shape = {};  // for which the plan was laid out
     DType dtype = {};
     LoDRef lod = {};

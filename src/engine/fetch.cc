@@ -35,19 +35,19 @@ Tensor join(const std::vector<const Tensor*>& parts, const std::string& name) {
 
 }  // namespace
 
-FetchedValue merge_fetched(const Fetched& pieces, const std::string& name) {
-  AB_CHECK(!pieces.empty(), NotFound, "fetched variable {} exists on no replica that had work", name);
-  if (pieces.size() == 1) return pieces[0];
-  if (std::holds_alternative<Tensor>(pieces[0])) {
+FetchedValue merge_fetched(const Fetched& slices, const std::string& name) {
+  AB_CHECK(!slices.empty(), NotFound, "fetched variable {} exists on no replica that had work", name);
+  if (slices.size() == 1) return slices[0];
+  if (std::holds_alternative<Tensor>(slices[0])) {
     std::vector<const Tensor*> parts;
-    for (const auto& p : pieces) parts.push_back(&std::get<Tensor>(p));
+    for (const auto& p : slices) parts.push_back(&std::get<Tensor>(p));
     return join(parts, name);
   }
   TensorArray joined;
-  const auto& first = std::get<TensorArray>(pieces[0]);
+  const auto& first = std::get<TensorArray>(slices[0]);
   for (size_t i = 0; i < first.size(); ++i) {
     std::vector<const Tensor*> parts;
-    for (const auto& p : pieces) {
+    for (const auto& p : slices) {
       const auto& array = std::get<TensorArray>(p);
       AB_CHECK(array.size() == first.size(), InvalidArgument,
                "fetched array {} has {} tensors on one replica, {} on "

@@ -16,20 +16,20 @@ void FetchSlots::add(std::string name, std::vector<Value*> values, bool kept) {
 }
 
 Fetched FetchSlots::collect(size_t fetch) const {
-  Fetched pieces;
+  Fetched slices;
   const RowLocks::HoldAll whole_rows(kept_[fetch] && RowLocks::shared());
   for (const Value* v : values_[fetch]) {
     if (const auto* array = v->get<TensorArray>()) {
-      TensorArray& copy = std::get<TensorArray>(pieces.emplace_back(TensorArray(array->size())));
+      TensorArray& copy = std::get<TensorArray>(slices.emplace_back(TensorArray(array->size())));
       for (size_t i = 0; i < array->size(); ++i) copy[i].copy_from((*array)[i]);
       continue;
     }
     const auto* rows = v->get<SelectedRows>();
     const Tensor* t = rows ? &rows->value : v->get<Tensor>();
     AB_CHECK(t && t->initialized(), NotFound, "fetched variable {} holds no value", names_[fetch]);
-    std::get<Tensor>(pieces.emplace_back(Tensor())).copy_from(*t);
+    std::get<Tensor>(slices.emplace_back(Tensor())).copy_from(*t);
   }
-  return pieces;
+  return slices;
 }
 
 }  // namespace anabranch

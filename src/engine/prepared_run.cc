@@ -56,19 +56,19 @@ void PreparedRun::take(std::span<const Tensor> batch) {
 void PreparedRun::run(std::span<const Tensor> batch, const std::function<void()>& between,
                       const std::function<void(const Step&)>& use) {
   CompiledProgram::Impl& m = *program_.impl_;
-  const CompiledProgram::Impl::Turn turn(m);
+  const CompiledProgram::Impl::Exclusive exclusive(m);
   take(batch);
   const int active =
       batch.empty() ? m.options.replicas
-                    : split_feed(batch_, {&key_.feeds, &whole_, m.options.replicas, Flags::exact_fluid()}, &pieces_);
-  pieces_.resize(m.options.replicas);
+                    : split_feed(batch_, {&key_.feeds, &whole_, m.options.replicas, Flags::exact_fluid()}, &slices_);
+  slices_.resize(m.options.replicas);
   m.drop_old_plans();
   if (!step_ || generation_ != m.generation || step_->key().active != active) {
     key_.active = active;
     step_ = &m.step_for(key_);
     generation_ = m.generation;
   }
-  m.run_step(*step_, pieces_, between, use);
+  m.run_step(*step_, slices_, between, use);
 }
 
 }  // namespace anabranch

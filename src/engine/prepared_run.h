@@ -47,7 +47,7 @@ class PreparedRun {
   StepKey key_;
   std::vector<Tensor> batch_;  // in key order
   std::vector<char> whole_;
-  Pieces pieces_;
+  Slices slices_;
   Step* step_ = nullptr;     // of the last run
   uint64_t generation_ = 0;  // of the plans when step_ was found
 };

@@ -37,12 +37,12 @@ std::string quoted(std::string_view text) {
 }
 
 // Viewers show queues of devices as threads, after those of the process.
-int thread_id(int lane) { return lane < 0 ? 1'000'000 - 1 - lane : lane; }
+int thread_id(int queue_index) { return queue_index < 0 ? 1'000'000 - 1 - queue_index : queue_index; }
 
 // Details of the selected event in a viewer.
 std::string details(const ProfiledNode& node, const TraceEvent& e) {
   std::string args = fmt::format("\"op\":{},\"replica\":{}", quoted(node.place), node.replica);
-  if (e.turn >= 0) args += fmt::format(",\"iteration\":{}", e.turn);
+  if (e.iteration >= 0) args += fmt::format(",\"iteration\":{}", e.iteration);
   const auto ns = static_cast<double>(e.end_ns - e.begin_ns);
   if (ns > 0) {
     if (node.work.flops > 0) args += fmt::format(",\"GFLOP/s\":{:.4g}", node.work.flops / ns);
@@ -74,25 +74,26 @@ void put_bytes(std::string* out, int field, std::string_view bytes) {
 std::string chrome_trace(const Profile& profile) {
   std::string out = "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n";
   out += R"({"name":"process_name","ph":"M","pid":0,"tid":0,"args":{"name":"anabranch"}})";
-  std::set<int> lanes;
-  for (const ProfiledEvent& e : profile.events) lanes.insert(e.event.lane);
-  for (int lane : lanes) {
+  std::set<int> queue_count;
+  for (const ProfiledEvent& e : profile.events) queue_count.insert(e.event.queue_index);
+  for (int queue_index : queue_count) {
     out += fmt::format(",\n{{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":0,\"tid\":{},\"args\":{{\"name\":\"{}\"}}}}",
-                       thread_id(lane), lane < 0 ? name_of_lane(-1 - lane) : fmt::format("thread {}", lane));
+                       thread_id(queue_index),
+                       queue_index < 0 ? name_of_queue(-1 - queue_index) : fmt::format("thread {}", queue_index));
   }
   for (const auto& [plan, e] : profile.events) {
     const ProfiledNode* node = e.node >= 0 ? &profile.plans[plan].nodes[e.node] : nullptr;
     const std::string name = !node                          ? name_of(e.kind)
-                             : e.kind == TraceEvent::kPiece ? node->type + " (help)"
+                             : e.kind == TraceEvent::kChunk ? node->type + " (help)"
                                                             : node->type;
     out += fmt::format(
         ",\n{{\"name\":{},\"cat\":\"{}\",\"ph\":\"X\",\"pid\":0,\"tid\":{},\"ts\":{:.3f},\"dur\":{:.3f},"
         "\"args\":{{{}}}}}",
         quoted(name),
-        e.lane < 0 ? "device"
-        : node     ? "op"
-                   : "engine",
-        thread_id(e.lane), static_cast<double>(e.begin_ns - profile.begin_ns) / 1e3,
+        e.queue_index < 0 ? "device"
+        : node            ? "op"
+                          : "engine",
+        thread_id(e.queue_index), static_cast<double>(e.begin_ns - profile.begin_ns) / 1e3,
         static_cast<double>(e.end_ns - e.begin_ns) / 1e3,
         node && (e.kind == TraceEvent::kNode || e.kind == TraceEvent::kDevice) ? details(*node, e) : "");
   }
@@ -105,15 +106,15 @@ std::string fluid_profile(const Profile& profile) {
   const int64_t offset = profile.wall_clock_offset_ns;
   std::string out;
   for (const auto& [plan, e] : profile.events) {
-    if (e.kind == TraceEvent::kPiece) continue;
+    if (e.kind == TraceEvent::kChunk) continue;
     std::string event;
     put_bytes(&event, kName, e.node >= 0 ? profile.plans[plan].nodes[e.node].type : name_of(e.kind));
     put_number(&event, kStart, e.begin_ns + offset);
     put_number(&event, kEnd, e.end_ns + offset);
-    const int queue = -1 - e.lane;
-    put_number(&event, kDevice, e.lane < 0 ? queue / device::kQueueKinds : e.lane);
-    put_number(&event, kSubDevice, e.lane < 0 ? queue % device::kQueueKinds : 0);
-    put_number(&event, kType, e.lane < 0 ? kOnGpu : 0);
+    const int queue = -1 - e.queue_index;
+    put_number(&event, kDevice, e.queue_index < 0 ? queue / device::kQueueKinds : e.queue_index);
+    put_number(&event, kSubDevice, e.queue_index < 0 ? queue % device::kQueueKinds : 0);
+    put_number(&event, kType, e.queue_index < 0 ? kOnGpu : 0);
     put_bytes(&out, 1, event);
   }
   put_number(&out, 2, profile.begin_ns + offset);

@@ -128,9 +128,9 @@ void Profiler::add_run(uint64_t generation, int plan, const Trace& trace, const 
       case TraceEvent::kNode:
         p.nodes[e.node].work = works[e.node];
         p.nodes[e.node].measured.add(ns, e.end_ns, works[e.node]);
-        if (e.turn < 0) busy.emplace_back(e.begin_ns, e.end_ns);
+        if (e.iteration < 0) busy.emplace_back(e.begin_ns, e.end_ns);
         break;
-      case TraceEvent::kPiece:
+      case TraceEvent::kChunk:
         if (e.node >= 0) p.nodes[e.node].measured.helped_ns += ns;
         break;
       case TraceEvent::kDevice:
@@ -148,7 +148,7 @@ void Profiler::add_run(uint64_t generation, int plan, const Trace& trace, const 
     keep(plan, e);
   }
   for (size_t i = 0; i < trace.missed().size(); ++i) {
-    const MissedTurns& m = trace.missed()[i];
+    const MissedIterations& m = trace.missed()[i];
     p.nodes[static_cast<size_t>(trace.first_inner()) + i].measured.add(
         Measured{m.calls, m.total_ns, m.min_ns, m.max_ns, 0, m.first_end_ns, 0, 0});
   }

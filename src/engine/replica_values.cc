@@ -12,7 +12,7 @@ ReplicaValues::ReplicaValues(std::shared_ptr<Scope> scope, int replicas, std::se
       names_version_(scope_->names_version()) {}
 
 std::shared_ptr<Value> ReplicaValues::find(const std::string& name) {
-  const std::lock_guard turn(in_use_);
+  const std::lock_guard lock(in_use_);
   return look_up(name);
 }
 
@@ -22,7 +22,7 @@ std::shared_ptr<Value> ReplicaValues::look_up(const std::string& name) {
 
 uint64_t ReplicaValues::moves() {
   const uint64_t lenders = lender_ ? lender_->moves() : 0;
-  const std::lock_guard turn(in_use_);
+  const std::lock_guard lock(in_use_);
   if (const uint64_t now = scope_->names_version(); now != names_version_) [[unlikely]] {
     names_version_ = now;
     const bool moved = std::any_of(found_.begin(), found_.end(),
@@ -42,7 +42,7 @@ std::shared_ptr<Value> ReplicaValues::get(const std::string& name, int replica) 
       return lender_->get(name, std::min(replica, lender_->replicas_ - 1));
     }
   }
-  const std::lock_guard turn(in_use_);
+  const std::lock_guard lock(in_use_);
   std::shared_ptr<Value> original = look_up(name);
   if (!original) original = found_[name] = scope_->share(name);
   if (replica == 0 || shared_.count(name)) return original;
@@ -63,7 +63,7 @@ std::shared_ptr<Value> ReplicaValues::get(const std::string& name, int replica) 
 
 void ReplicaValues::refresh_copies() {
   if (lender_) lender_->refresh_copies();
-  const std::lock_guard turn(in_use_);
+  const std::lock_guard lock(in_use_);
   for (auto& [name, c] : copies_) {
     if (c.version == c.original->version() || !c.original->initialized()) continue;
     for (auto& copy : c.of_replica) {
@@ -75,7 +75,7 @@ void ReplicaValues::refresh_copies() {
 
 std::vector<ReplicaValues::Copy> ReplicaValues::copies() {
   refresh_copies();
-  const std::lock_guard turn(in_use_);
+  const std::lock_guard lock(in_use_);
   std::vector<Copy> out;
   for (const auto& [name, c] : copies_) {
     for (size_t r = 1; r < c.of_replica.size(); ++r) {
@@ -100,7 +100,7 @@ void ReplicaValues::mark_written(const std::vector<Value*>& written, bool comple
 // A copy that was current before the run is current after it: the run updated copy and source alike.
 void ReplicaValues::keep_up() {
   if (lender_) lender_->keep_up();
-  const std::lock_guard turn(in_use_);
+  const std::lock_guard lock(in_use_);
   for (auto& [name, c] : copies_) {
     if (c.version + 1 == c.original->version()) ++c.version;
   }

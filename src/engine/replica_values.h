@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "base/turn_lock.h"
+#include "base/futex_mutex.h"
 #include "core/scope.h"
 
 namespace anabranch {
@@ -54,7 +54,7 @@ class ReplicaValues {
   std::map<std::string, std::shared_ptr<Value>> found_;  // values of names of the scope, null for absent ones
   uint64_t names_version_ = 0, moves_ = 0;               // of the scope at the last comparison
   ReplicaValues* lender_ = nullptr;
-  TurnLock in_use_;  // borrowers access the lender's values from other threads
+  FutexMutex in_use_;  // borrowers access the lender's values from other threads
 };
 
 }  // namespace anabranch

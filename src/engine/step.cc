@@ -17,7 +17,7 @@
 #include "engine/step_values.h"
 #include "graph/passes/passes.h"
 #include "graph/replicate.h"
-#include "opdef/device_words.h"
+#include "opdef/device_status.h"
 #include "opdef/op_def.h"
 
 namespace anabranch {
@@ -28,7 +28,7 @@ namespace {
 int threads_of(const CompileOptions& o) {
   if (o.execution.num_threads > 0) return o.execution.num_threads;
   const auto group = comm::find_ring(0);
-  return group ? cores_beside(group->processes_here()) : 0;
+  return group ? other_cores(group->processes_here()) : 0;
 }
 
 }  // namespace
@@ -36,13 +36,13 @@ int threads_of(const CompileOptions& o) {
 Step::Step(const StepKey& key, const StepOptions& options)
     : key_(key), options_(options), compile_(*options.compile), values_(options.values) {
   make_graph(options);
-  team_ = &Team::of_size(threads_of(compile_));
+  pool_ = &ThreadPool::of_size(threads_of(compile_));
   LowerOptions lowering;
   lowering.program = options.program;
-  lowering.parallel = team_;
+  lowering.parallel = pool_;
   lowering.seed = options.seed;
   lowering.build = compile_.build;
-  lowering.set_aside = options.set_aside;
+  lowering.disable = options.disable;
   if (compile_.data_parallel && compile_.build.num_trainers > 1) {
     lowering.first_replica = compile_.build.trainer_id * compile_.replicas;
   } else if (const auto trainer = trainer_of(*options.program)) {
@@ -60,7 +60,7 @@ Step::Step(const StepKey& key, const StepOptions& options)
   describe_ = lowered_.report;
   state_->watch_for_stalls(describe_);
   if (state_->queues()) {
-    state_->queues()->word_faults([this](int node, int code, int64_t detail) {
+    state_->queues()->describe_faults([this](int node, int code, int64_t detail) {
       return fault_text(*graph_.nodes[static_cast<size_t>(node)].op, code, detail);
     });
     const auto least = std::get<int64_t>(get_flag("FLAGS_device_graphs"));
@@ -88,7 +88,7 @@ void Step::make_graph(const StepOptions& options) {
   r.trainer = trainer_of(*options.program);
   if (compile_.data_parallel) r.trainers = compile_.build.num_trainers;
   graph_ = replicate(*options.program, r);
-  PassContext context{compile_.build, options.set_aside, options.program};
+  PassContext context{compile_.build, options.disable, options.program};
   context.places = compile_.places;
   passes_ = run_passes(graph_, context);
 }
@@ -119,21 +119,21 @@ void Step::note_outside() {
   for (size_t i = 0; i < graph_.nodes.size(); ++i) {
     const OpDef& def = find_op(graph_.nodes[i].op->type);
     const int node = static_cast<int>(i);
-    if (def.has(kRandom) || def.has(kRunsBlock) || lowered_.plan->uses_words(node)) numbered_.push_back(node);
+    if (def.has(kRandom) || def.has(kRunsBlock) || lowered_.plan->uses_status(node)) numbered_.push_back(node);
   }
 }
 
 // The place at which the readers of variable v use it: the host, or the device to which all of them copy it.
-Place Step::wanted_at(int v) const {
-  std::optional<Place> wanted;
+Place Step::needed_at(int v) const {
+  std::optional<Place> needed;
   for (const GraphNode& node : graph_.nodes) {
     const std::vector<int> reads = graph_.reads(node);
     if (std::find(reads.begin(), reads.end(), v) == reads.end()) continue;
     const bool copies = node.from.on_host() && !node.place.on_host();
-    if (!copies || (wanted && !(*wanted == node.place))) return Place();
-    wanted = node.place;
+    if (!copies || (needed && !(*needed == node.place))) return Place();
+    needed = node.place;
   }
-  return wanted && !graph_.vars[static_cast<size_t>(v)].fetched ? *wanted : Place();
+  return needed && !graph_.vars[static_cast<size_t>(v)].fetched ? *needed : Place();
 }
 
 void Step::make_feed_slots() {
@@ -145,7 +145,7 @@ void Step::make_feed_slots() {
       const bool used = v >= 0;
       const bool stays = used && graph_.vars[v].desc.persistable;
       feeds_.add(r, used ? lowered_.values[v] : nullptr, stays || writes.count(v) != 0,
-                 used && compile_.on_devices() ? wanted_at(v) : Place());
+                 used && compile_.on_devices() ? needed_at(v) : Place());
       if (stays && r == 0 && !graph_.vars[v].produced) written_.push_back(lowered_.values[v]);
     }
   }
@@ -190,15 +190,15 @@ bool Step::unwatched_moved() const {
   });
 }
 
-void Step::bring_home() {
-  if (!set_aside_) return anabranch::bring_home(graph_, lowered_);
-  plain_->bring_home();
+void Step::copy_home() {
+  if (!disabled_) return anabranch::copy_home(graph_, lowered_);
+  plain_->copy_home();
   watched_changed();  // the passes are not tried again only because of another place
 }
 
 bool Step::lay_out() {
   laid_out_ = false;  // until every node is
-  if (device::Devices::opened() && !anabranch::is_home(graph_, lowered_)) return false;
+  if (device::Devices::opened() && !anabranch::is_in_place(graph_, lowered_)) return false;
   if (state_->queues()) state_->queues()->drop_graphs();
   int at = 0;
   const MemoryPlan::Shaping without_memory(shareable_);
@@ -208,7 +208,7 @@ bool Step::lay_out() {
     lowered_.plan->lay_out(&at);
   } catch (Error& e) {
     e.with_op(lowered_.describe[at]).with_while("inferring shapes");
-    set_passes_aside(e);
+    disable_passes(e);
     return true;
   } catch (const std::bad_alloc&) {
     throw Error(ErrorKind::kResourceExhausted, "out of memory").with_op(lowered_.describe[at]);
@@ -216,7 +216,7 @@ bool Step::lay_out() {
   watched_changed();  // values created by this plan do not count as changed
   trial_.set_work(touched_elems(graph_, lowered_));
   if (memory_.outgrown(shareable_)) {
-    const bool at_once = may_run_parallel() || lowered_.plan->has_later() || lowered_.plan->lanes() > 0;
+    const bool at_once = may_run_parallel() || lowered_.plan->has_async() || lowered_.plan->queue_count() > 0;
     place_temporaries(at_once);
     if (state_->queues()) state_->queues()->follow_edges();
   } else {
@@ -247,7 +247,7 @@ void Step::check_declared() const {
 
 // The shapes may be refused by an op that passes created or changed. Without passes the user's own ops decide, and
 // format the error.
-void Step::set_passes_aside(const Error& refusal) {
+void Step::disable_passes(const Error& refusal) {
   const bool by_passes = lowered_.trusts_shapes ||
                          std::any_of(passes_.begin(), passes_.end(), [](const auto& p) { return p.changed_ops; });
   // The CPU has more memory than a device, but using it was not requested.
@@ -259,14 +259,14 @@ void Step::set_passes_aside(const Error& refusal) {
   }
   if (!plain_) {
     StepOptions options = options_;
-    options.set_aside = fmt::format("{}: {}", error_kind_name(refusal.kind()), refusal.message());
+    options.disable = fmt::format("{}: {}", error_kind_name(refusal.kind()), refusal.message());
     plain_ = std::make_unique<Step>(key_, options);
   }
   watched_changed();  // these shapes were refused
-  set_aside_ = true;
+  disabled_ = true;
 }
 
-bool Step::may_run_parallel() const { return team_->workers() > 1 && !lowered_.plan->is_chain(); }
+bool Step::may_run_parallel() const { return pool_->workers() > 1 && !lowered_.plan->is_chain(); }
 
 void Step::execute(uint32_t number, const Hooks& hooks, Trace* trace) {
   Plan& plan = *lowered_.plan;
@@ -288,16 +288,16 @@ void Step::execute(uint32_t number, const Hooks& hooks, Trace* trace) {
     options.check = &check;
   }
   // A step that waits for others must not occupy the process's workers, which they may need to answer.
-  const bool possible = !Team::inside() && may_run_parallel() && !plan.has_later() && plan.lanes() == 0;
+  const bool possible = !ThreadPool::inside() && may_run_parallel() && !plan.has_async() && plan.queue_count() == 0;
   const bool parallel = possible && trial_.choose(asked_for_threads());
   const ThreadTrial::Lap lap(trial_, possible && options.plain());
   std::optional<device::Purpose> working;
-  if (plan.lanes() > 0)
+  if (plan.queue_count() > 0)
     working.emplace([this] { return "work of the ops that make " + made_by(graph_, state_->at()); });
   try {
     if (hooks.plan) hooks.plan(true);
     if (parallel) {
-      run_threaded(plan, *state_, *team_, options);
+      run_threaded(plan, *state_, *pool_, options);
     } else {
       run_sequential(plan, *state_, options);
     }
@@ -320,7 +320,7 @@ void Step::fail(Error error) const {
 // Using several replicas, or setting num_threads, counts as a request for threads.
 bool Step::asked_for_threads() const { return compile_.replicas > 1 || compile_.execution.num_threads > 1; }
 
-bool Step::feed(const Pieces& feeds, Trace* trace) {
+bool Step::feed(const Slices& feeds, Trace* trace) {
   const TraceSpan span(trace, -1, TraceEvent::kFeed);
   values_->refresh_copies();
   const bool fed_changed = feeds_.bind(feeds);
@@ -328,11 +328,11 @@ bool Step::feed(const Pieces& feeds, Trace* trace) {
 }
 
 // Whether the shapes are those of the last run, which the passes refused.
-bool Step::stays_aside(const Pieces& feeds) {
-  if (!set_aside_) [[likely]]
+bool Step::stays_disabled(const Slices& feeds) {
+  if (!disabled_) [[likely]]
     return false;
-  set_aside_ = !feed(feeds, nullptr);
-  return set_aside_;
+  disabled_ = !feed(feeds, nullptr);
+  return disabled_;
 }
 
 void Step::execute_and_note(uint32_t number, const Hooks& hooks, Trace* trace) {
@@ -345,15 +345,15 @@ void Step::execute_and_note(uint32_t number, const Hooks& hooks, Trace* trace) {
   values_->mark_written(written_, /*complete=*/true);
 }
 
-Step* Step::run(const Pieces& feeds, uint32_t number, const Hooks& hooks) {
-  if (stays_aside(feeds)) return run_plain(feeds, number, hooks);
+Step* Step::run(const Slices& feeds, uint32_t number, const Hooks& hooks) {
+  if (stays_disabled(feeds)) return run_plain(feeds, number, hooks);
   {
     const StepProfile::Run profiled(profile_, graph_, lowered_);
     if (feed(feeds, profiled.trace()) || !laid_out_ || unwatched_moved()) {
       const TraceSpan span(profiled.trace(), -1, TraceEvent::kShapes);
       if (!lay_out()) return nullptr;
     }
-    if (!set_aside_) [[likely]] {
+    if (!disabled_) [[likely]] {
       execute_and_note(number, hooks, profiled.trace());
       return this;
     }
@@ -361,10 +361,10 @@ Step* Step::run(const Pieces& feeds, uint32_t number, const Hooks& hooks) {
   return run_plain(feeds, number, hooks);
 }
 
-Step* Step::run_plain(const Pieces& feeds, uint32_t number, const Hooks& hooks) {
+Step* Step::run_plain(const Slices& feeds, uint32_t number, const Hooks& hooks) {
   if (!plain_->run(feeds, number, hooks)) return nullptr;
   watched_changed();  // values it creates do not count as changed
-  if (!said_aside_ && compile_.on_devices()) say_aside();
+  if (!reported_ && compile_.on_devices()) report_disabled();
   return plain_.get();
 }
 

@@ -32,7 +32,7 @@ struct StepOptions {
   const CompileOptions* compile;
   ReplicaValues* values;
   uint64_t seed;
-  std::string set_aside = {};  // why passes that change ops are disabled; empty: they are not
+  std::string disable = {};  // why passes that change ops are disabled; empty: they are not
 };
 
 class Step {
@@ -48,8 +48,8 @@ class Step {
   // Passes never change what is accepted: if nodes that they created refuse the shapes, before anything has run, the
   // same program runs without them. Returns the step that ran: this one, or the one without passes. Null: nothing has
   // run, because a value is not where the plan needs it; call copy_home() and run again.
-  Step* run(const Pieces& feeds, uint32_t number, const Hooks& hooks);
-  void bring_home();  // moves persistent values to where the plan needs them, while no other thread uses them
+  Step* run(const Slices& feeds, uint32_t number, const Hooks& hooks);
+  void copy_home();  // moves persistent values to where the plan needs them, while no other thread uses them
   void release_feeds();
   const std::vector<std::vector<Value*>>& fetched() const { return fetches_.values(); }  // by fetch, then replica
   Fetched collect(size_t fetch) const { return fetches_.collect(fetch); }                // copies of one fetch
@@ -58,7 +58,7 @@ class Step {
 
   const StepKey& key() const { return key_; }
   std::string explain() const;
-  std::string dot() const { return set_aside_ ? plain_->dot() : to_dot(graph_); }
+  std::string dot() const { return disabled_ ? plain_->dot() : to_dot(graph_); }
   void drop_temporaries();
   void drop_idle();  // releases temporaries of the variant (with or without passes) that did not run last
   int64_t temporary_bytes() const;
@@ -73,20 +73,20 @@ class Step {
   void make_graph(const StepOptions& options);
   Value* hold(std::shared_ptr<Value> value);
   void note_outside();
-  Place wanted_at(int v) const;
+  Place needed_at(int v) const;
   void make_feed_slots();
   void add_fetch(const std::string& name);
   bool watched_changed();
   bool unwatched_moved() const;
-  bool feed(const Pieces& feeds, Trace* trace);  // true if shapes differ from those of the last run
-  bool stays_aside(const Pieces& feeds);
+  bool feed(const Slices& feeds, Trace* trace);  // true if shapes differ from those of the last run
+  bool stays_disabled(const Slices& feeds);
   bool lay_out();  // false: a value is at another place
   void place_temporaries(bool at_once);
   void check_declared() const;
   void drop_own_temporaries();
-  void set_passes_aside(const Error& refusal);
-  void say_aside();
-  Step* run_plain(const Pieces& feeds, uint32_t number, const Hooks& hooks);
+  void disable_passes(const Error& refusal);
+  void report_disabled();
+  Step* run_plain(const Slices& feeds, uint32_t number, const Hooks& hooks);
   bool may_run_parallel() const;
   void execute(uint32_t number, const Hooks& hooks, Trace* trace);
   void execute_and_note(uint32_t number, const Hooks& hooks, Trace* trace);
@@ -103,7 +103,7 @@ class Step {
   std::vector<PassReport> passes_;
   Lowered lowered_;
   std::unique_ptr<RunState> state_;
-  Team* team_ = nullptr;
+  ThreadPool* pool_ = nullptr;
   FeedSlots feeds_;
   FetchSlots fetches_;
   std::vector<Watched> watched_;
@@ -118,8 +118,8 @@ class Step {
   std::function<std::string(int)> describe_;
   std::unique_ptr<StepProfile> profile_;
   std::unique_ptr<Step> plain_;  // without passes that change ops; created on demand
-  bool set_aside_ = false;       // the shapes of the last run are for plain_
-  bool said_aside_ = false;      // that the CPU runs a plan meant for devices
+  bool disabled_ = false;        // the shapes of the last run are for plain_
+  bool reported_ = false;        // that the CPU runs a plan meant for devices
 };
 
 }  // namespace anabranch

@@ -31,17 +31,17 @@ std::string Step::explain_copies() const {
 }
 
 std::string Step::explain() const {
-  if (set_aside_) return plain_->explain();
+  if (disabled_) return plain_->explain();
   std::string text =
       fmt::format("{} nodes on {} replicas ({} with work), {} threads, {}\n", lowered_.plan->size(), compile_.replicas,
-                  key_.active, team_->workers(), lowered_.plan->is_chain() ? "a chain: run in order" : "a graph");
+                  key_.active, pool_->workers(), lowered_.plan->is_chain() ? "a chain: run in order" : "a graph");
   text +=
       fmt::format("  memory of temporaries: {} bytes, {} without sharing\n", memory_.bytes(), memory_.unshared_bytes());
   const auto laid =
       std::count_if(shareable_.begin(), shareable_.end(), [](const Temporary& t) { return t.within >= 0; });
   if (laid > 0) text += fmt::format("  {} results of reshapes lie where their operands do: nothing is copied\n", laid);
-  if (!options_.set_aside.empty()) {
-    text += fmt::format("  passes are set aside: with them, these shapes are refused ({})\n", options_.set_aside);
+  if (!options_.disable.empty()) {
+    text += fmt::format("  passes are set aside: with them, these shapes are refused ({})\n", options_.disable);
     if (compile_.on_devices()) text += "  place_on_devices is one of them: the CPU runs all ops\n";
   }
   for (const auto& p : passes_) text += fmt::format("  {:<16} {}\n", p.name, p.outcome);
@@ -62,13 +62,13 @@ std::string Step::explain() const {
 }
 
 // Values are right, only slower than on a device: without a message the user would not look at explain().
-void Step::say_aside() {
-  said_aside_ = true;
+void Step::report_disabled() {
+  reported_ = true;
   const std::vector<Place>& places = compile_.places;
   const auto device = std::find_if(places.begin(), places.end(), [](Place p) { return !p.on_host(); });
   const std::string text = fmt::format(
       "anabranch: the step that fetches {} runs on the CPU, not on {}: with passes its shapes are refused ({})\n",
-      fmt::join(key_.fetches, ", "), device->str(), plain_->options_.set_aside);
+      fmt::join(key_.fetches, ", "), device->str(), plain_->options_.disable);
   std::fputs(text.c_str(), stderr);
 }
 
@@ -89,7 +89,7 @@ void Step::drop_temporaries() {
 
 void Step::drop_idle() {
   if (!plain_) return;
-  if (!set_aside_) return plain_->drop_temporaries();
+  if (!disabled_) return plain_->drop_temporaries();
   drop_own_temporaries();
 }
 

@@ -8,9 +8,9 @@ namespace {
 
 // A node is one event, or two if it is asynchronous or runs on a device; the engine adds some around them.
 TraceRoom room_for(size_t nodes, size_t inner) {
-  constexpr int kForTurns = 1 << 14;  // maximum number of events of ops of sub-blocks per run
-  const int pieces = static_cast<int>(std::min<size_t>(nodes * 16 + 1024, 1 << 20));
-  return {static_cast<int>(2 * nodes + 64), pieces, inner ? kForTurns : 0, nodes, inner};
+  constexpr int kForIterations = 1 << 14;  // maximum number of events of ops of sub-blocks per run
+  const int slices = static_cast<int>(std::min<size_t>(nodes * 16 + 1024, 1 << 20));
+  return {static_cast<int>(2 * nodes + 64), slices, inner ? kForIterations : 0, nodes, inner};
 }
 
 std::vector<Value*> values_of(const std::vector<int>& vars, const Lowered& lowered) {
@@ -100,9 +100,9 @@ StepProfile::Fetching::Fetching(const StepProfile* profile) : profile_(Profiler:
 
 StepProfile::Fetching::~Fetching() {
   if (!profile_) return;
-  const int32_t lane = Trace::lane();
+  const int32_t queue_index = Trace::queue_index();
   Profiler::instance().add_fetch(profile_->generation_, profile_->plan_,
-                                 {-1, lane, TraceEvent::kFetch, begin_ns_, Trace::now_ns()});
+                                 {-1, queue_index, TraceEvent::kFetch, begin_ns_, Trace::now_ns()});
 }
 
 }  // namespace anabranch

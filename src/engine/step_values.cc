@@ -125,14 +125,14 @@ Tensor* away(const Graph& graph, const Lowered& lowered, size_t v) {
 
 }  // namespace
 
-bool is_home(const Graph& graph, const Lowered& lowered) {
+bool is_in_place(const Graph& graph, const Lowered& lowered) {
   for (size_t v = 0; v < graph.vars.size(); ++v) {
     if (away(graph, lowered, v)) return false;
   }
   return true;
 }
 
-void bring_home(const Graph& graph, const Lowered& lowered) {
+void copy_home(const Graph& graph, const Lowered& lowered) {
   for (size_t v = 0; v < graph.vars.size(); ++v) {
     Tensor* t = away(graph, lowered, v);
     if (!t) continue;

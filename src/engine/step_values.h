@@ -24,8 +24,8 @@ int64_t touched_elems(const Graph& graph, const Lowered& lowered);
 std::vector<Temporary> find_temporaries(const Graph& graph, const Lowered& lowered, bool in_place);
 
 // Whether persistent values are where the graph has them, and moving them there.
-bool is_home(const Graph& graph, const Lowered& lowered);
-void bring_home(const Graph& graph, const Lowered& lowered);
+bool is_in_place(const Graph& graph, const Lowered& lowered);
+void copy_home(const Graph& graph, const Lowered& lowered);
 
 // InvalidArgument if a float that the node has written is not finite.
 void check_finite(const Graph& graph, const Lowered& lowered, int node);

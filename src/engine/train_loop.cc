@@ -9,7 +9,7 @@
 #include <optional>
 #include <utility>
 
-#include "base/team.h"
+#include "base/thread_pool.h"
 #include "base/threads.h"
 #include "core/row_locks.h"
 #include "engine/prepared_run.h"
@@ -240,8 +240,8 @@ TrainLoop::TrainLoop(CompiledProgram& program, const ir::ProgramRef& desc, Train
 TrainLoop::TrainLoop(const ir::ProgramRef& program, std::shared_ptr<Scope> scope, TrainLoopOptions options)
     : impl_(std::make_unique<Impl>()) {
   const int n = options.trainers;
-  AB_CHECK(n >= 1 && n <= Team::kMaxWorkers, InvalidArgument, "the number of trainers must be from 1 to {}, got {}",
-           Team::kMaxWorkers, n);
+  AB_CHECK(n >= 1 && n <= ThreadPool::kMaxWorkers, InvalidArgument,
+           "the number of trainers must be from 1 to {}, got {}", ThreadPool::kMaxWorkers, n);
   impl_->program = program;
   impl_->options = std::move(options);
   impl_->states = std::make_unique<TrainerStates>(*program, std::move(scope), n);

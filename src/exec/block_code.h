@@ -30,8 +30,8 @@ class BlockCode final : public BlockRunner {
   int find(const std::string& name) override;
   Value& value(int var) override { return current_frame().values[static_cast<size_t>(var)]; }
   void enter() override;
-  int turns() override { return forward_ ? forward_->stack().turns : 0; }
-  void run_back(const KernelContext& caller, int turn) override;
+  int iterations() override { return forward_ ? forward_->stack().iterations : 0; }
+  void run_back(const KernelContext& caller, int iteration) override;
   bool keeps_array(int var) override;
   // For a block that an op of block 0 runs: its variables in all frames, and those of nested blocks.
   void each_value(const BlockSet::Visit& visit) const { each_value(root_, visit); }
@@ -41,7 +41,7 @@ class BlockCode final : public BlockRunner {
   // For stall reports, from any thread: the current iteration and op, and those of nested blocks.
   std::string where() const;
   int find_shaped(const std::string& name) override;
-  void make_zeros(int shaped, int turn, Value& out) override;
+  void make_zeros(int shaped, int iteration, Value& out) override;
 
  private:
   struct Arg {
@@ -51,7 +51,7 @@ class BlockCode final : public BlockRunner {
     bool operator==(const Arg&) const = default;
   };
   // Created for an output that is also an input; copied to its destination after the op has read the input.
-  struct Aside {
+  struct Discarded {
     size_t arg;        // the output
     int made, target;  // positions
     bool in_place;     // if the output has the input's signature, the op may compute it in place
@@ -60,7 +60,7 @@ class BlockCode final : public BlockRunner {
     Kernel kernel;
     ShapeFn shape;
     size_t ins = 0, outs = 0;  // their offsets in a frame's args
-    std::vector<Aside> asides;
+    std::vector<Discarded> discarded;
     std::vector<int> touches;  // positions of the values it reads, then of those that it or a nested block writes
     size_t reads = 0;          // number of values it reads
     bool later = false;
@@ -81,23 +81,23 @@ class BlockCode final : public BlockRunner {
   size_t add_args(const ir::Op& op, const std::vector<ir::Slot>& slots);
   void note_touched(const ir::Op& op, Node& node);
   int place(const Arg& arg, const std::string& name = {});
-  bool is_made_aside(const Arg& arg) const;
+  bool is_discarded_output(const Arg& arg) const;
   Arg find_arg(const ir::Op& op, const std::string& name);
   Arg resolve(const std::string& name);
   Arg own(const std::string& name);
   Value* value_of(const Arg& arg) const {
     return arg.block ? &arg.block->current_->values[static_cast<size_t>(arg.var)] : arg.value;
   }
-  void set_aside(const ir::Op& op, const OpDef& def, Node& node);
+  void disable(const ir::Op& op, const OpDef& def, Node& node);
   void show(int var);
 
   FrameStack& stack() { return around_ ? around_->current_->inner[place_] : root_; }
   BlockFrame& current_frame();
   BlockFrame& frame_at(FrameStack& stack, size_t at);
   void bind(BlockFrame& frame);
-  void run_turn(const KernelContext& caller, int64_t turn);
+  void run_iteration(const KernelContext& caller, int64_t iteration);
   void execute(BlockFrame& frame, const KernelContext& caller);
-  void run_nodes(BlockFrame& frame, TurnContext& c);
+  void run_nodes(BlockFrame& frame, IterationContext& c);
 
   // block_private.cc
   void find_private(const Graph& graph);
@@ -106,18 +106,18 @@ class BlockCode final : public BlockRunner {
   // block_groups.cc
   void find_groups(const Graph& graph);
   bool pays(size_t first) const;
-  void run_group(BlockFrame& frame, TurnContext& c, size_t first);
-  void run_member(BlockFrame& frame, const TurnContext& c, Node& node);
-  void run_alone(BlockFrame& frame, TurnContext& c, Node& node, bool infers);
-  bool lay_out(BlockFrame& frame, TurnContext& c, Node& node);
-  void run_node(BlockFrame& frame, TurnContext& c, Node& node);
-  void run_kernel(BlockFrame& frame, TurnContext& c, Node& node);
-  void run_parts(BlockFrame& frame, TurnContext& c, const Node& whole);
+  void run_group(BlockFrame& frame, IterationContext& c, size_t first);
+  void run_member(BlockFrame& frame, const IterationContext& c, Node& node);
+  void run_alone(BlockFrame& frame, IterationContext& c, Node& node, bool infers);
+  bool lay_out(BlockFrame& frame, IterationContext& c, Node& node);
+  void run_node(BlockFrame& frame, IterationContext& c, Node& node);
+  void run_kernel(BlockFrame& frame, IterationContext& c, Node& node);
+  void run_parts(BlockFrame& frame, IterationContext& c, const Node& whole);
 
-  // block_looks.cc
+  // block_signatures.cc
   void find_watched();
   bool is_steady(const BlockFrame& frame) const;
-  bool looks_same(const BlockFrame& frame, const Node& node) const;
+  bool same_signatures(const BlockFrame& frame, const Node& node) const;
   void begin_notes(BlockFrame& frame);
   void resume_notes(BlockFrame& frame, size_t at);
   void note(BlockFrame& frame, Node& node);
@@ -140,7 +140,7 @@ class BlockCode final : public BlockRunner {
   std::vector<std::string> names_;  // of places; empty if only this block sees the value
   std::vector<int> args_;           // of nodes, as positions
   std::vector<Arg> writes_outside_;
-  std::deque<Value> made_aside_;
+  std::deque<Value> discarded_;
   std::vector<int> arrays_;                          // variables that are empty at the start of an iteration
   std::vector<std::pair<std::string, Arg>> shaped_;  // variables whose shapes are recorded
   std::vector<char> shown_;                          // by variable: other code than the nodes may change it
@@ -148,7 +148,7 @@ class BlockCode final : public BlockRunner {
   std::vector<int> watched_;
   bool found_watched_ = false;
   uint32_t choices_ = 0;                  // of kernels; also changes with what is shown
-  std::atomic<int64_t> turn_{-1};         // -1: not started
+  std::atomic<int64_t> iteration_{-1};    // -1: not started
   std::atomic<const Node*> at_{nullptr};  // null between iterations
   std::atomic<const Node*> at_group_{nullptr};
   BlockMemory memory_;

@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "exec/look.h"
+#include "exec/signature.h"
 
 namespace anabranch {
 
@@ -29,18 +29,18 @@ class ShapeNote {
 struct FrameStack {
   std::vector<std::unique_ptr<BlockFrame>> frames;
   std::vector<ShapeNote> before;  // before the first iteration
-  int turns = 0;                  // of the current run, or of the last one
+  int iterations = 0;             // of the current run, or of the last one
 };
 
 // Signatures of the values in the last iteration on a frame. An iteration that finds the same ones runs no shape
 // functions except those of nodes whose shapes depend on values.
-struct FrameLooks {
-  std::vector<Look> looks;  // by position (block_code.h)
-  std::vector<char> noted;  // by position: recorded in this iteration
-  bool alike = false;       // so far each value kept its signature during the whole iteration
-  bool steady = false;      // and the iteration has ended
-  bool in_place = false;    // nodes with an input as output work in place
-  uint32_t choices = 0;     // of kernels in that iteration
+struct FrameSignatures {
+  std::vector<Signature> signatures;  // by position (block_code.h)
+  std::vector<char> noted;            // by position: recorded in this iteration
+  bool alike = false;                 // so far each value kept its signature during the whole iteration
+  bool steady = false;                // and the iteration has ended
+  bool in_place = false;              // nodes with an input as output work in place
+  uint32_t choices = 0;               // of kernels in that iteration
 };
 
 struct BlockFrame {
@@ -50,7 +50,7 @@ struct BlockFrame {
   std::vector<Value*> args;         // the targets of the ops' handles
   std::vector<FrameStack> inner;    // of the blocks that ops of this one run
   std::vector<ShapeNote> after;     // after this iteration
-  FrameLooks last;
+  FrameSignatures last;
   int lent = 0;  // memory of its private values (block_memory.h)
 };
 

@@ -71,7 +71,7 @@ bool BlockCode::pays(size_t first) const {
   return std::count_if(begin, begin + begin->group, [](const Node& n) { return n.took_ns > kLong; }) > 1;
 }
 
-void BlockCode::run_group(BlockFrame& frame, TurnContext& c, size_t first) {
+void BlockCode::run_group(BlockFrame& frame, IterationContext& c, size_t first) {
   const size_t count = nodes_[first].group;
   for (size_t i = first; i < first + count; ++i) {
     at_.store(&nodes_[i], std::memory_order_relaxed);
@@ -79,7 +79,7 @@ void BlockCode::run_group(BlockFrame& frame, TurnContext& c, size_t first) {
   }
   at_.store(nullptr, std::memory_order_relaxed);
   at_group_.store(&nodes_[first], std::memory_order_relaxed);
-  const TurnContext& shared = c;
+  const IterationContext& shared = c;
   const auto run = [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) run_member(frame, shared, nodes_[first + static_cast<size_t>(i)]);
   };
@@ -91,10 +91,10 @@ void BlockCode::run_group(BlockFrame& frame, TurnContext& c, size_t first) {
   at_group_.store(nullptr, std::memory_order_relaxed);
 }
 
-void BlockCode::run_member(BlockFrame& frame, const TurnContext& c, Node& node) {
+void BlockCode::run_member(BlockFrame& frame, const IterationContext& c, Node& node) {
   using Clock = std::chrono::steady_clock;
   const Watching watching(hooks_);
-  TurnContext mine(c);
+  IterationContext mine(c);
   const auto begin = Clock::now();
   try {
     run_node(frame, mine, node);

@@ -35,9 +35,9 @@ bool BlockMemory::release(BlockFrame& frame) {
       bytes = std::max<int64_t>({bytes, static_cast<int64_t>(t->bytes()), 1});
       t->release();
     }
-    if (bytes <= wanted_[i]) continue;
+    if (bytes <= needed_[i]) continue;
     fits = false;
-    wanted_[i] = wanted_[i] ? bytes + bytes / 4 : bytes;  // shapes that change are likely to change again
+    needed_[i] = needed_[i] ? bytes + bytes / 4 : bytes;  // shapes that change are likely to change again
   }
   return fits;
 }
@@ -47,7 +47,7 @@ void BlockMemory::settle(BlockFrame& frame) {
   const bool fits = release(frame);
   if (!fits || !arena_) {
     std::vector<Lifetime> lives;
-    for (size_t i = 0; i < uses_.size(); ++i) lives.push_back({wanted_[i], uses_[i].first, uses_[i].last});
+    for (size_t i = 0; i < uses_.size(); ++i) lives.push_back({needed_[i], uses_[i].first, uses_[i].last});
     layout_ = lay_out_memory(lives, 0);
     if (layout_.bytes > arena_bytes_) {
       arena_ = nullptr;
@@ -63,7 +63,7 @@ void BlockMemory::settle(BlockFrame& frame) {
 void BlockMemory::place(BlockFrame& frame) const {
   frame.lent = arenas_;
   for (size_t i = 0; arena_ && i < uses_.size(); ++i) {
-    if (wanted_[i] == 0) continue;
+    if (needed_[i] == 0) continue;
     for (const size_t place : uses_[i].places) {
       Value& value = *frame.places[place];
       if (!value.empty() && !value.get<Tensor>()) continue;
@@ -78,7 +78,7 @@ void BlockMemory::place(BlockFrame& frame) const {
 
 void BlockMemory::drop() {
   layout_ = {};
-  wanted_.assign(uses_.size(), 0);
+  needed_.assign(uses_.size(), 0);
   arena_ = nullptr;
   arena_bytes_ = 0;
 }

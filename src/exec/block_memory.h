@@ -21,7 +21,7 @@ class BlockMemory {
   };
   void set_uses(std::vector<Use> uses) {
     uses_ = std::move(uses);
-    wanted_.assign(uses_.size(), 0);
+    needed_.assign(uses_.size(), 0);
   }
   // Before an iteration on this frame: places values of known size in the arena.
   void lend(BlockFrame& frame) const {
@@ -41,7 +41,7 @@ class BlockMemory {
   void place(BlockFrame& frame) const;
 
   std::vector<Use> uses_;
-  std::vector<int64_t> wanted_;  // bytes, by use; 0: no iteration has needed memory for it
+  std::vector<int64_t> needed_;  // bytes, by use; 0: no iteration has needed memory for it
   MemoryLayout layout_;
   std::shared_ptr<void> arena_;
   int64_t arena_bytes_ = 0;

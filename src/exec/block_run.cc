@@ -3,17 +3,17 @@
 
 #include <utility>
 
+#include "exec/async_nodes.h"
 #include "exec/block_code.h"
-#include "exec/later.h"
 #include "exec/run.h"
 
 namespace anabranch {
 
 void BlockCode::begin() {
   FrameStack& frames = stack();
-  frames.turns = 0;
+  frames.iterations = 0;
   entered_ = false;
-  turn_.store(-1, std::memory_order_relaxed);
+  iteration_.store(-1, std::memory_order_relaxed);
   at_.store(nullptr, std::memory_order_relaxed);
   at_group_.store(nullptr, std::memory_order_relaxed);
   if (shaped_.empty()) return;
@@ -35,36 +35,36 @@ BlockFrame& BlockCode::current_frame() {
 
 void BlockCode::enter() {
   FrameStack& frames = stack();
-  current_ = &frame_at(frames, keeps_ ? static_cast<size_t>(frames.turns) : 0);
+  current_ = &frame_at(frames, keeps_ ? static_cast<size_t>(frames.iterations) : 0);
   for (int var : arrays_) value(var).as<TensorArray>().clear();
   entered_ = true;
 }
 
-void BlockCode::run(const KernelContext& caller) { run_turn(caller, stack().turns); }
+void BlockCode::run(const KernelContext& caller) { run_iteration(caller, stack().iterations); }
 
-void BlockCode::run_turn(const KernelContext& caller, int64_t turn) {
-  turn_.store(turn, std::memory_order_relaxed);
+void BlockCode::run_iteration(const KernelContext& caller, int64_t iteration) {
+  iteration_.store(iteration, std::memory_order_relaxed);
   if (!entered_) enter();
   entered_ = false;
   FrameStack& frames = stack();
   BlockFrame& frame = *current_;
   execute(frame, caller);
   current_ = &frame;
-  ++frames.turns;
+  ++frames.iterations;
   if (shaped_.empty()) return;
   frame.after.resize(shaped_.size());
   for (size_t i = 0; i < shaped_.size(); ++i) frame.after[i].take(*value_of(shaped_[i].second));
 }
 
 // The forward block returns to the frame of that iteration, so that nested blocks find theirs, too.
-void BlockCode::run_back(const KernelContext& caller, int turn) {
-  forward_->current_ = forward_->stack().frames[static_cast<size_t>(turn)].get();
-  run_turn(caller, turn);
+void BlockCode::run_back(const KernelContext& caller, int iteration) {
+  forward_->current_ = forward_->stack().frames[static_cast<size_t>(iteration)].get();
+  run_iteration(caller, iteration);
 }
 
-void BlockCode::make_zeros(int shaped, int turn, Value& out) {
+void BlockCode::make_zeros(int shaped, int iteration, Value& out) {
   const FrameStack& frames = forward_->stack();
-  const auto& notes = turn < 0 ? frames.before : frames.frames[static_cast<size_t>(turn)]->after;
+  const auto& notes = iteration < 0 ? frames.before : frames.frames[static_cast<size_t>(iteration)]->after;
   if (static_cast<size_t>(shaped) < notes.size()) {
     notes[static_cast<size_t>(shaped)].make_zeros(out);
   } else {
@@ -88,7 +88,7 @@ void BlockCode::execute(BlockFrame& frame, const KernelContext& caller) {
   bind(frame);
   memory_.lend(frame);
   hooks_ = watched_run();
-  TurnContext c(caller);
+  IterationContext c(caller);
   try {
     run_nodes(frame, c);
   } catch (Error& e) {
@@ -98,7 +98,7 @@ void BlockCode::execute(BlockFrame& frame, const KernelContext& caller) {
   at_.store(nullptr, std::memory_order_relaxed);
 }
 
-void BlockCode::run_nodes(BlockFrame& frame, TurnContext& c) {
+void BlockCode::run_nodes(BlockFrame& frame, IterationContext& c) {
   bool steady = is_steady(frame);
   if (!steady) begin_notes(frame);
   frame.last.steady = false;  // until the iteration has ended
@@ -109,7 +109,7 @@ void BlockCode::run_nodes(BlockFrame& frame, TurnContext& c) {
       node.group > 1 ? run_group(frame, c, i) : run_alone(frame, c, node, !steady || node.dynamic);
       done = i + node.group;
     }
-    if (steady && node.dynamic && !looks_same(frame, node)) [[unlikely]] {
+    if (steady && node.dynamic && !same_signatures(frame, node)) [[unlikely]] {
       resume_notes(frame, i);
       steady = false;
     }
@@ -122,14 +122,14 @@ void BlockCode::run_nodes(BlockFrame& frame, TurnContext& c) {
   }
 }
 
-void BlockCode::run_alone(BlockFrame& frame, TurnContext& c, Node& node, bool infers) {
+void BlockCode::run_alone(BlockFrame& frame, IterationContext& c, Node& node, bool infers) {
   at_.store(&node, std::memory_order_relaxed);
   if (infers && !lay_out(frame, c, node)) return run_parts(frame, c, node);
   run_node(frame, c, node);
 }
 
 // False: a fused op refuses the shapes. The user's own ops run instead, and format the error.
-bool BlockCode::lay_out(BlockFrame& frame, TurnContext& c, Node& node) {
+bool BlockCode::lay_out(BlockFrame& frame, IterationContext& c, Node& node) {
   c.ins = frame.args.data() + node.ins;
   c.outs = frame.args.data() + node.outs;
   try {
@@ -142,10 +142,10 @@ bool BlockCode::lay_out(BlockFrame& frame, TurnContext& c, Node& node) {
   return true;
 }
 
-void BlockCode::run_node(BlockFrame& frame, TurnContext& c, Node& node) {
+void BlockCode::run_node(BlockFrame& frame, IterationContext& c, Node& node) {
   if (!hooks_) [[likely]]
     return run_kernel(frame, c, node);
-  const TraceSpan span(hooks_->trace, node.number, TraceEvent::kNode, turn_.load(std::memory_order_relaxed));
+  const TraceSpan span(hooks_->trace, node.number, TraceEvent::kNode, iteration_.load(std::memory_order_relaxed));
   run_kernel(frame, c, node);
   if (!hooks_->check) return;
   for (size_t i = node.reads; i < node.touches.size(); ++i) {
@@ -154,17 +154,17 @@ void BlockCode::run_node(BlockFrame& frame, TurnContext& c, Node& node) {
   }
 }
 
-void BlockCode::run_kernel(BlockFrame& frame, TurnContext& c, Node& node) {
+void BlockCode::run_kernel(BlockFrame& frame, IterationContext& c, Node& node) {
   c.ins = frame.args.data() + node.ins;
   c.outs = frame.args.data() + node.outs;
   node.later ? run_to_end(node.kernel, c) : node.kernel(c);
-  for (const Aside& aside : node.asides) {
-    if (aside.in_place && frame.last.in_place) continue;
-    frame.places[static_cast<size_t>(aside.target)]->copy_from(*frame.places[static_cast<size_t>(aside.made)]);
+  for (const Discarded& output : node.discarded) {
+    if (output.in_place && frame.last.in_place) continue;
+    frame.places[static_cast<size_t>(output.target)]->copy_from(*frame.places[static_cast<size_t>(output.made)]);
   }
 }
 
-void BlockCode::run_parts(BlockFrame& frame, TurnContext& c, const Node& whole) {
+void BlockCode::run_parts(BlockFrame& frame, IterationContext& c, const Node& whole) {
   for (size_t i = 0; i < whole.parts; ++i) {
     Node& part = spare_[whole.first_part + i];
     at_.store(&part, std::memory_order_relaxed);
@@ -174,9 +174,9 @@ void BlockCode::run_parts(BlockFrame& frame, TurnContext& c, const Node& whole) 
 }
 
 std::string BlockCode::where() const {
-  const int64_t turn = turn_.load(std::memory_order_relaxed);
-  if (turn < 0) return {};
-  std::string text = fmt::format("\n    block {}, iteration {} (counted from 0)", block_.idx(), turn);
+  const int64_t iteration = iteration_.load(std::memory_order_relaxed);
+  if (iteration < 0) return {};
+  std::string text = fmt::format("\n    block {}, iteration {} (counted from 0)", block_.idx(), iteration);
   const auto add = [&](const Node& at) {
     text += ": " + at.text;
     for (const BlockCode* inner : at.runs) text += inner->where();

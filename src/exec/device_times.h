@@ -12,7 +12,7 @@
 namespace anabranch {
 
 // "CUDAPlace(0) compute": the name of a queue of the plan.
-std::string name_of_lane(int lane);
+std::string name_of_queue(int queue_index);
 
 class DeviceTimes {
  public:
@@ -21,7 +21,7 @@ class DeviceTimes {
   // Before the first node: reads the devices' clocks. Waits for the devices.
   void begin();
   void before(int node, ab_queue* queue);
-  void behind(int node, ab_queue* queue);
+  void after(int node, ab_queue* queue);
   // Waits for the launched work, and records its times on the host's clock.
   void add_to(Trace& trace) const;
 

@@ -9,7 +9,7 @@
 #include "exec/block_plan.h"
 #include "exec/node_shape.h"
 #include "exec/queues.h"
-#include "opdef/device_words.h"
+#include "opdef/device_status.h"
 
 namespace anabranch {
 namespace {
@@ -37,7 +37,7 @@ class Lowerer {
     out_.trusts_shapes = bodies_ && bodies_->trusts_shapes();
     out_.plan = std::make_unique<Plan>(std::move(specs));
     for (int i = 0; i < out_.plan->size(); ++i) out_.plan->node(i).context.parallel = options_.parallel;
-    if (out_.plan->lanes() == 0) out_.capturable.clear();
+    if (out_.plan->queue_count() == 0) out_.capturable.clear();
     make_report();
     out_.blocks = block_sets_;
     return std::move(out_);
@@ -60,7 +60,7 @@ class Lowerer {
   }
 
   void make_block_sets() {
-    bodies_ = std::make_shared<BodyGraphs>(*options_.program, options_.build, options_.set_aside, graph_.replicas);
+    bodies_ = std::make_shared<BodyGraphs>(*options_.program, options_.build, options_.disable, graph_.replicas);
     for (int r = 0; r < graph_.replicas; ++r) {
       block_sets_.push_back(std::make_shared<BlockSet>(
           *options_.program, BlockSet::Options{.bodies = bodies_,
@@ -148,23 +148,23 @@ class Lowerer {
     return places;
   }
 
-  int lane_of(const GraphNode& node) const {
+  int queue_index_of(const GraphNode& node) const {
     using device::QueueKind;
     if (!node.on_device()) return kHost;
     // Like copies between devices: compute queues go on meanwhile.
-    const bool meets = find_op(node.op->type).has(kCompletesLater);
-    if (meets || joins_devices(node)) return anabranch::lane_of(node.place.id, QueueKind::kUp);
-    if (node.from.on_host()) return anabranch::lane_of(node.place.id, QueueKind::kUp);
-    if (node.place.on_host()) return anabranch::lane_of(node.from.id, QueueKind::kDown);
-    if (!(node.from == node.place)) return anabranch::lane_of(node.place.id, QueueKind::kUp);
-    return anabranch::lane_of(node.place.id, QueueKind::kCompute);
+    const bool meets = find_op(node.op->type).has(kAsynchronous);
+    if (meets || joins_devices(node)) return anabranch::queue_index_of(node.place.id, QueueKind::kUp);
+    if (node.from.on_host()) return anabranch::queue_index_of(node.place.id, QueueKind::kUp);
+    if (node.place.on_host()) return anabranch::queue_index_of(node.from.id, QueueKind::kDown);
+    if (!(node.from == node.place)) return anabranch::queue_index_of(node.place.id, QueueKind::kUp);
+    return anabranch::queue_index_of(node.place.id, QueueKind::kCompute);
   }
 
   // Its launch may differ in the next run.
   const char* why_apart(const GraphNode& node, const NodeSpec& spec) const {
     if (spec.dynamic) return "whose shapes depend on values";
     if (joins_devices(node)) return "of several devices at once";
-    if (find_op(node.op->type).has(kCompletesLater)) return "that meet other processes";
+    if (find_op(node.op->type).has(kAsynchronous)) return "that meet other processes";
     if (find_op(node.op->type).has(kOrdered)) return "that must keep their order";
     const auto on_host = [&](int v) { return v >= 0 && graph_.vars[v].place.on_host(); };
     const bool reads_host = std::any_of(node.ins.begin(), node.ins.end(), on_host);
@@ -172,7 +172,7 @@ class Lowerer {
   }
 
   Capturable capturable(const GraphNode& node, const NodeSpec& spec) const {
-    if (spec.lane == kHost) return {};
+    if (spec.queue_index == kHost) return {};
     Capturable made{why_apart(node, spec), {spec.ins.begin(), spec.ins.end()}};
     made.touches.insert(made.touches.end(), spec.outs.begin(), spec.outs.end());
     return made;
@@ -195,9 +195,9 @@ class Lowerer {
     out_.has_dynamic |= spec.dynamic;
     spec.tokens = node.tokens;
     add_block_tokens(node, &spec.tokens);
-    spec.lane = lane_of(node);
-    spec.later = spec.lane == kHost && def.has(kCompletesLater);
-    spec.words = spec.lane != kHost && (def.has(kRandom) || reports_faults(node.op->type));
+    spec.queue_index = queue_index_of(node);
+    spec.later = spec.queue_index == kHost && def.has(kAsynchronous);
+    spec.status = spec.queue_index != kHost && (def.has(kRandom) || reports_faults(node.op->type));
     NodeFactory factory{.def = &def,
                         .op = node.op,
                         .seed = options_.seed,

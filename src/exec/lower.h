@@ -22,7 +22,7 @@ struct LowerOptions {
   uint64_t seed = 0;      // for random ops without a seed
   bool seeded = false;    // the program gives the seed
   BuildStrategy build;    // of the passes in sub-blocks,
-  std::string set_aside;  // which may be disabled (PassContext)
+  std::string disable;    // which may be disabled (PassContext)
   int first_replica = 0;  // number of replicas before this one: random numbers differ between workers
 };
 

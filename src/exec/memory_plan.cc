@@ -145,9 +145,9 @@ void MemoryPlan::fill_arena(Place place, bool parallel, const std::vector<Tempor
   const std::vector<Pile> piles = piles_at(place, temporaries);
   std::vector<Lifetime> lifetimes;
   for (const Pile& pile : piles) {
-    const int64_t own = pile.life.bytes, wanted = again ? own + own / 4 : own, line = on_cpu ? kLine : kDeviceLine;
-    lifetimes.push_back({rounded(wanted, line), pile.life.first, pile.life.last});
-    unshared_bytes_ += rounded(wanted, line) * static_cast<int64_t>(pile.held.size() - 1);
+    const int64_t own = pile.life.bytes, needed = again ? own + own / 4 : own, line = on_cpu ? kLine : kDeviceLine;
+    lifetimes.push_back({rounded(needed, line), pile.life.first, pile.life.last});
+    unshared_bytes_ += rounded(needed, line) * static_cast<int64_t>(pile.held.size() - 1);
   }
   const MemoryLayout layout = lay_out_memory(lifetimes, on_cpu && parallel ? kParallelGap : 0);
   unshared_bytes_ += layout.unshared_bytes;

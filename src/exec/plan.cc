@@ -64,9 +64,9 @@ Plan::Plan(std::vector<NodeSpec> specs) {
     is_dynamic_.push_back(spec.dynamic);
     node.context.replica = static_cast<int16_t>(spec.replica);
     if (spec.later) node.context.call = KernelContext::Call::kLater;
-    if (spec.lane != kHost) node.context.call = KernelContext::Call::kQueued;
-    lanes_.push_back(spec.lane);
-    words_.push_back(spec.words);
+    if (spec.queue_index != kHost) node.context.call = KernelContext::Call::kQueued;
+    queue_indices_.push_back(spec.queue_index);
+    status_.push_back(spec.status);
     node.context.ins = args_.data() + args_.size();
     args_.insert(args_.end(), spec.ins.begin(), spec.ins.end());
     args_.push_back(Value::nothing());  // target of handles for missing arguments
@@ -74,11 +74,13 @@ Plan::Plan(std::vector<NodeSpec> specs) {
     args_.insert(args_.end(), spec.outs.begin(), spec.outs.end());
     args_.push_back(Value::nothing());
   }
-  if (lanes() == 0) lanes_.clear();
+  if (queue_count() == 0) queue_indices_.clear();
   find_later();
 }
 
-int Plan::lanes() const { return lanes_.empty() ? 0 : *std::max_element(lanes_.begin(), lanes_.end()) + 1; }
+int Plan::queue_count() const {
+  return queue_indices_.empty() ? 0 : *std::max_element(queue_indices_.begin(), queue_indices_.end()) + 1;
+}
 
 void Plan::order(const std::vector<std::pair<int, int>>& edges) {
   auto successors = derived_;
@@ -95,11 +97,11 @@ void Plan::find_later() {
   later_before_.clear();
   first_later_.clear();
   int any = 0;
-  while (any < size() && !is_later(any)) ++any;
+  while (any < size() && !is_async(any)) ++any;
   if (any == size()) return;
   std::vector<std::vector<int>> before(nodes_.size());
   for (int i = 0; i < size(); ++i) {
-    if (!is_later(i)) continue;
+    if (!is_async(i)) continue;
     for (const int next : successors(i)) before[next].push_back(i);
   }
   for (const auto& list : before) {

@@ -31,8 +31,8 @@ struct NodeSpec {
   std::vector<int> tokens;         // nodes that hold the same token keep their order
   bool later = false;              // the kernel may return before the node has ended
   // the device queue that the node uses (queue_plan.h); such a node is never asynchronous
-  int lane = kHost;
-  bool words = false;  // its kernel uses the status flags of the run (device_status.h)
+  int queue_index = kHost;
+  bool status = false;  // its kernel uses the status flags of the run (device_status.h)
   int replica = 0;
 };
 
@@ -54,11 +54,11 @@ class Plan {
     nodes_[i].kernel(nodes_[i].context);
   }
   bool is_dynamic(int i) const { return is_dynamic_[i] != 0; }
-  bool is_later(int i) const { return nodes_[i].context.call == KernelContext::Call::kLater; }
-  bool has_later() const { return !first_later_.empty(); }
-  int lane(int i) const { return lanes_.empty() ? kHost : lanes_[i]; }
-  int lanes() const;  // one more than the highest; 0: the CPU runs all nodes
-  bool uses_words(int i) const { return !lanes_.empty() && words_[i] != 0; }
+  bool is_async(int i) const { return nodes_[i].context.call == KernelContext::Call::kLater; }
+  bool has_async() const { return !first_later_.empty(); }
+  int queue_index(int i) const { return queue_indices_.empty() ? kHost : queue_indices_[i]; }
+  int queue_count() const;  // one more than the highest; 0: the CPU runs all nodes
+  bool uses_status(int i) const { return !queue_indices_.empty() && status_[i] != 0; }
   // The asynchronous nodes that node i waits for; only in plans that have some.
   std::span<const int> later_before(int i) const {
     return {later_before_.data() + first_later_[i], later_before_.data() + first_later_[i + 1]};
@@ -89,8 +89,8 @@ class Plan {
 
   std::vector<Node> nodes_;
   std::vector<char> is_dynamic_;
-  std::vector<int> lanes_;  // by node; empty if the CPU runs all
-  std::vector<char> words_;
+  std::vector<int> queue_indices_;  // by node; empty if the CPU runs all
+  std::vector<char> status_;
   std::vector<ShapeFn> shapes_;
   std::vector<std::vector<int>> derived_;  // successors by node, from effects only
   std::vector<int> successors_, roots_;

@@ -15,40 +15,41 @@ void Queues::follow_edges() {
   events_.clear();
   events_.resize(static_cast<size_t>(plan_.size()));
   for (int i = 0; i < plan_.size(); ++i) {
-    if (order_.records(i)) events_[i].emplace(devices_, device_of(plan_.lane(i)));
+    if (order_.records(i)) events_[i].emplace(devices_, device_of(plan_.queue_index(i)));
   }
-  words_.clear();
+  status_.clear();
   for (int i = 0; i < plan_.size(); ++i) {
-    const bool known =
-        std::any_of(words_.begin(), words_.end(), [&](const Told& t) { return t.lane == plan_.lane(i); });
-    if (plan_.uses_words(i) && !known) add_words(plan_.lane(i), i);
+    const bool known = std::any_of(status_.begin(), status_.end(),
+                                   [&](const Told& t) { return t.queue_index == plan_.queue_index(i); });
+    if (plan_.uses_status(i) && !known) add_status(plan_.queue_index(i), i);
   }
-  while (static_cast<int>(workspaces_.size()) < plan_.lanes()) {
+  while (static_cast<int>(workspaces_.size()) < plan_.queue_count()) {
     workspaces_.emplace_back(device_of(static_cast<int>(workspaces_.size())));
   }
   make_stages();
 }
 
-void Queues::add_words(int lane, int node) {
-  words_.push_back({lane, node, DeviceWords(device_of(lane)), device::Event(devices_, device_of(lane))});
+void Queues::add_status(int queue_index, int node) {
+  status_.push_back(
+      {queue_index, node, DeviceStatus(device_of(queue_index)), device::Event(devices_, device_of(queue_index))});
 }
 
 void Queues::begin(const Plan& plan) {
   lookouts_.clear();
-  for (Told& t : words_) t.words.begin(devices_, queue_of(t.lane), plan.step(t.node));
+  for (Told& t : status_) t.status.begin(devices_, queue_of(t.queue_index), plan.step(t.node));
 }
 
 void Queues::end() {
-  for (Told& t : words_) {
-    t.words.end(devices_, queue_of(t.lane));
-    t.ended.record(queue_of(t.lane));
+  for (Told& t : status_) {
+    t.status.end(devices_, queue_of(t.queue_index));
+    t.ended.record(queue_of(t.queue_index));
   }
 }
 
 Queues::Reported Queues::reported() const {
-  for (const Told& t : words_) {
-    const uint64_t word = t.words.fault();
-    if (word == DeviceWords::kNoFault) continue;
+  for (const Told& t : status_) {
+    const uint64_t word = t.status.fault();
+    if (word == DeviceStatus::kNoFault) continue;
     const auto detail = static_cast<int64_t>(word << 24) >> 24;  // the layout is that of ops/device/element.h
     const int node = static_cast<int>(word >> 44);
     return {node, fault_text_(node, static_cast<int>(word >> 40 & 0xf), detail)};
@@ -64,7 +65,7 @@ const char* Queues::mark_of(int node, const Describe& describe) {
 }
 
 void Queues::launch(Plan& plan, int i, const Describe* describe) {
-  ab_queue* queue = queue_of(plan.lane(i));
+  ab_queue* queue = queue_of(plan.queue_index(i));
   if (plan.is_dynamic(i)) plan.infer(i);
   for (const int before : order_.waits(i)) events_[before]->hold(queue);
   put(plan, i, queue, describe);
@@ -72,17 +73,18 @@ void Queues::launch(Plan& plan, int i, const Describe* describe) {
 }
 
 void Queues::put(Plan& plan, int i, ab_queue* queue, const Describe* describe) {
-  const int lane = plan.lane(i);
-  if (describe && devices_.wants_marks()) {
+  const int queue_index = plan.queue_index(i);
+  if (describe && devices_.needs_marks()) {
     devices_.check(devices_.api().queue_mark(queue, mark_of(i, *describe)), "naming a node");
   }
   Plan::Node& node = plan.node(i);
-  NodeWords words;
-  if (plan.uses_words(i)) [[unlikely]] {
-    const auto told = std::find_if(words_.begin(), words_.end(), [&](const Told& t) { return t.lane == lane; });
-    words = {told->words.fault_word(), told->words.step_word(), static_cast<uint32_t>(i)};
+  NodeStatus status;
+  if (plan.uses_status(i)) [[unlikely]] {
+    const auto told =
+        std::find_if(status_.begin(), status_.end(), [&](const Told& t) { return t.queue_index == queue_index; });
+    status = {told->status.fault_status(), told->status.step_status(), static_cast<uint32_t>(i)};
   }
-  MeetingContext context({node.context, devices_, queue, &workspaces_[lane], words}, &lookouts_);
+  MeetingContext context({node.context, devices_, queue, &workspaces_[queue_index], status}, &lookouts_);
   node.kernel(context);
 }
 
@@ -109,12 +111,12 @@ void Queues::put_all(Plan& plan, const Stage& stage, ab_queue* queue, RunState& 
 }
 
 void Queues::launch(Plan& plan, Stage& stage, RunState& state, const Describe* describe) {
-  ab_queue* queue = queue_of(stage.lane);
-  LaneWorkspace& workspace = workspaces_[static_cast<size_t>(stage.lane)];
+  ab_queue* queue = queue_of(stage.queue_index);
+  QueueWorkspace& workspace = workspaces_[static_cast<size_t>(stage.queue_index)];
   for (const int before : stage.waits) events_[before]->hold(queue);
   StageGraph& graph = stage.graph;
   const auto capture_it = [&] {
-    return graph.capture(devices_, device_of(stage.lane),
+    return graph.capture(devices_, device_of(stage.queue_index),
                          [&](ab_queue* own) { put_all(plan, stage, own, state, describe); });
   };
   if (!graph.fits(workspace.of(0))) {
@@ -136,7 +138,7 @@ std::string Queues::explain_graphs() const {
   int64_t launches = 0;
   std::map<std::string, int> apart;
   for (const Stage& stage : stages_) {
-    const int nodes = stage.lane == kHost ? 0 : static_cast<int>(stage.nodes.size());
+    const int nodes = stage.queue_index == kHost ? 0 : static_cast<int>(stage.nodes.size());
     there += nodes;
     launches += stage.graph.launches();
     if (stage.graph.captured()) {
@@ -158,16 +160,16 @@ std::string Queues::explain_graphs() const {
 }
 
 void Queues::wait_all() {
-  for (const Told& t : words_) t.ended.wait(lookouts_);
+  for (const Told& t : status_) t.ended.wait(lookouts_);
   for (const int i : order_.last()) {
     if (i >= 0) events_[i]->wait(lookouts_);
   }
   lookouts_.clear();
 }
 
-void Queues::wait_for(int lane) const {
-  const device::Event passed(devices_, device_of(lane));
-  passed.record(queue_of(lane));
+void Queues::wait_for(int queue_index) const {
+  const device::Event passed(devices_, device_of(queue_index));
+  passed.record(queue_of(queue_index));
   passed.wait(lookouts_);
 }
 
@@ -178,7 +180,7 @@ void Queues::abandon() noexcept {
 
 int64_t Queues::workspace_bytes() const {
   int64_t bytes = 0;
-  for (const LaneWorkspace& w : workspaces_) bytes += static_cast<int64_t>(w.bytes());
+  for (const QueueWorkspace& w : workspaces_) bytes += static_cast<int64_t>(w.bytes());
   return bytes;
 }
 

@@ -12,13 +12,15 @@
 #include "exec/queue_plan.h"
 #include "exec/stages.h"
 #include "opdef/device_context.h"
-#include "opdef/device_words.h"
+#include "opdef/device_status.h"
 #include "opdef/meeting_context.h"
 
 namespace anabranch {
 
 // Queues of all devices are numbered.
-inline int lane_of(int device, device::QueueKind kind) { return device * device::kQueueKinds + static_cast<int>(kind); }
+inline int queue_index_of(int device, device::QueueKind kind) {
+  return device * device::kQueueKinds + static_cast<int>(kind);
+}
 
 class RunState;
 
@@ -40,7 +42,7 @@ class Queues {
   };
   Reported reported() const;
   using FaultText = std::function<std::string(int node, int code, int64_t detail)>;
-  void word_faults(FaultText text) { fault_text_ = std::move(text); }
+  void describe_faults(FaultText text) { fault_text_ = std::move(text); }
   // Enqueues node i after the nodes it waits for.
   void launch(Plan& plan, int i, const Describe* describe);
   // From now on runs go by stages, and graphs of at least this number of nodes are captured. nodes: of the plan, by
@@ -57,15 +59,15 @@ class Queues {
     if (!times_) times_ = std::make_unique<DeviceTimes>(plan_, devices_);
     return *times_;
   }
-  ab_queue* queue_of(int lane) const {
-    return devices_.queue(device_of(lane), static_cast<device::QueueKind>(lane % device::kQueueKinds));
+  ab_queue* queue_of(int queue_index) const {
+    return devices_.queue(device_of(queue_index), static_cast<device::QueueKind>(queue_index % device::kQueueKinds));
   }
   // The nodes that node i, which the host runs, waits for.
   void wait_before(int i) {
     for (const int at : order_.waits(i)) events_[at]->wait(lookouts_);
   }
   // All work in this queue has passed; rethrows its errors.
-  void wait_for(int lane) const;
+  void wait_for(int queue_index) const;
   // All launched work has passed; rethrows its errors.
   void wait_all();
   // The same for a run that has failed: further errors are ignored.
@@ -73,27 +75,27 @@ class Queues {
   int64_t workspace_bytes() const;
 
  private:
-  void add_words(int lane, int node);
+  void add_status(int queue_index, int node);
   void make_stages();
   void put(Plan& plan, int i, ab_queue* queue, const Describe* describe);
   void put_all(Plan& plan, const Stage& stage, ab_queue* queue, RunState& state, const Describe* describe);
   const char* mark_of(int node, const Describe& describe);
-  int device_of(int lane) const { return lane / device::kQueueKinds; }
+  int device_of(int queue_index) const { return queue_index / device::kQueueKinds; }
 
   const Plan& plan_;
   const device::Devices& devices_;
   QueuePlan order_;
   std::vector<std::optional<device::Event>> events_;  // by node
-  std::vector<LaneWorkspace> workspaces_;             // by queue
+  std::vector<QueueWorkspace> workspaces_;            // by queue
   std::vector<std::string> marks_;                    // by node; empty until it was launched
   struct Told {
-    int lane, node;  // of the kernels, and one node that needs the status
-    DeviceWords words;
+    int queue_index, node;  // of the kernels, and one node that needs the status
+    DeviceStatus status;
     device::Event ended;
   };
   FaultText fault_text_;
   std::unique_ptr<DeviceTimes> times_;      // null until a run is traced
-  std::vector<Told> words_;                 // of the devices with nodes that use them
+  std::vector<Told> status_;                // of the devices with nodes that use them
   std::vector<Capturable> capturable_;      // by node; empty if nothing is captured
   size_t least_ = 0;                        // minimum number of nodes in a graph
   std::vector<device::Lookout*> lookouts_;  // of the nodes launched in this run

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "base/team.h"
-#include "exec/later.h"
+#include "base/thread_pool.h"
+#include "exec/async_nodes.h"
 #include "exec/plan.h"
 #include "exec/queues.h"
 #include "exec/trace.h"
@@ -62,7 +62,7 @@ class RunState {
   int at() const { return at_.load(std::memory_order_relaxed); }
   void end_sequential(bool failed);
   // Asynchronous nodes; null if the plan has none.
-  LaterNodes* later() const { return later_.get(); }
+  AsyncNodes* later() const { return later_.get(); }
   // Queues of devices; null if the CPU runs the whole plan.
   Queues* queues() const { return queues_.get(); }
   // The simple loop of a plan that the CPU runs to its end, node by node, does not suffice.
@@ -100,7 +100,7 @@ class RunState {
   std::unique_ptr<std::atomic<char>[]> done_;
   std::atomic<int> failed_node_{-1};
   std::exception_ptr error_;
-  std::shared_ptr<LaterNodes> later_;
+  std::shared_ptr<AsyncNodes> later_;
   std::unique_ptr<Queues> queues_;
   bool special_ = false;
 };
@@ -110,6 +110,6 @@ void run_sequential(Plan& plan, RunState& state, const RunOptions& options);
 // For devices: enqueues their nodes in plan order, and returns when all have passed.
 void run_queued(Plan& plan, RunState& state, const RunOptions& options);
 // Nodes run as soon as their predecessors have finished, on all workers of the pool.
-void run_threaded(Plan& plan, RunState& state, Team& team, const RunOptions& options);
+void run_threaded(Plan& plan, RunState& state, ThreadPool& pool, const RunOptions& options);
 
 }  // namespace anabranch

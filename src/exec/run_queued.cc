@@ -11,9 +11,9 @@ void launch_watched(Plan& plan, int i, Queues& queues, const RunOptions& options
   const TraceSpan span(options.trace, i);
   if (options.probe) (*options.probe)(i);
   if (!options.dry_run) {
-    if (options.trace) queues.times().before(i, queues.queue_of(plan.lane(i)));
+    if (options.trace) queues.times().before(i, queues.queue_of(plan.queue_index(i)));
     queues.launch(plan, i, options.describe);
-    if (options.trace) queues.times().behind(i, queues.queue_of(plan.lane(i)));
+    if (options.trace) queues.times().after(i, queues.queue_of(plan.queue_index(i)));
   } else if (plan.is_dynamic(i)) {
     plan.infer(i);
   }
@@ -34,7 +34,7 @@ void launch_stages(Plan& plan, RunState& state, const RunOptions& options) {
   for (Stage& stage : queues.stages()) {
     const int first = stage.nodes.front();
     state.at(first);
-    if (stage.lane == kHost) {
+    if (stage.queue_index == kHost) {
       queues.wait_before(first);
       run_to_end(plan, first);
     } else if (!stage.captured) {
@@ -50,10 +50,10 @@ void launch_nodes(Plan& plan, RunState& state, const RunOptions& options) {
   const bool waits = Flags::benchmark() && !options.dry_run;
   for (int i = 0, n = plan.size(); i < n; ++i) {
     state.at(i);
-    if (plan.lane(i) != kHost) {
+    if (plan.queue_index(i) != kHost) {
       options.plain() ? queues.launch(plan, i, options.describe) : launch_watched(plan, i, queues, options);
       if (waits) [[unlikely]]
-        queues.wait_for(plan.lane(i));
+        queues.wait_for(plan.queue_index(i));
       continue;
     }
     if (!options.dry_run) queues.wait_before(i);

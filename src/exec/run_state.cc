@@ -10,12 +10,12 @@ RunState::RunState(const Plan& plan) : size_(plan.size()) {
   waiting = std::make_unique<std::atomic<int>[]>(size_);
   ready = std::make_unique<std::atomic<int>[]>(size_);
   done_ = std::make_unique<std::atomic<char>[]>(size_);
-  current = std::make_unique<std::atomic<int>[]>(Team::kMaxWorkers);
-  if (plan.lanes() > 0) {
+  current = std::make_unique<std::atomic<int>[]>(ThreadPool::kMaxWorkers);
+  if (plan.queue_count() > 0) {
     queues_ = std::make_unique<Queues>(plan);
     queues_->follow_edges();
-  } else if (plan.has_later()) {
-    later_ = std::make_shared<LaterNodes>(size_);
+  } else if (plan.has_async()) {
+    later_ = std::make_shared<AsyncNodes>(size_);
   }
   special_ = later_ || queues_;
 }
@@ -86,7 +86,7 @@ void RunState::reset(const Plan& plan) {
 bool RunState::run_node(Plan& plan, int i, const RunOptions& options) {
   if (failed_node_.load(std::memory_order_relaxed) >= 0) return true;
   try {
-    if (plan.is_later(i) && options.plain()) {
+    if (plan.is_async(i) && options.plain()) {
       if (!later_->start(plan, i)) return false;
     } else {
       run_watched(plan, i, options);

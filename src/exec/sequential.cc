@@ -12,15 +12,15 @@ void run_plain(Plan& plan, RunState& state) {
 }
 
 // Asynchronous nodes overlap with nodes that do not depend on them.
-void run_with_later(Plan& plan, RunState& state, const RunOptions& options) {
-  LaterNodes& later = *state.later();
+void run_with_async(Plan& plan, RunState& state, const RunOptions& options) {
+  AsyncNodes& later = *state.later();
   later.begin(&state, {});
   try {
     for (int i = 0; i < plan.size() && state.failed_node() < 0; ++i) {
       state.at(i);
       for (const int before : plan.later_before(i)) later.wait(before);
       if (state.failed_node() >= 0) break;
-      if (plan.is_later(i) && options.plain()) {
+      if (plan.is_async(i) && options.plain()) {
         later.start(plan, i);
       } else {
         run_watched(plan, i, options);
@@ -40,7 +40,7 @@ void run_sequential(Plan& plan, RunState& state, const RunOptions& options) {
   state.begin_sequential(options);
   try {
     if (state.special()) [[unlikely]] {
-      state.queues() ? run_queued(plan, state, options) : run_with_later(plan, state, options);
+      state.queues() ? run_queued(plan, state, options) : run_with_async(plan, state, options);
     } else if (options.plain()) {
       run_plain(plan, state);
     } else {

@@ -17,10 +17,10 @@ bool StageGraph::Seen::is_still_so() const {
   const void* address = nullptr;
   int64_t count = 0;
   note_place(&address, &count);
-  return address == at && count == rows && look.is_that_of(*value);
+  return address == at && count == rows && signature.is_that_of(*value);
 }
 
-void StageGraph::look(const std::vector<const Value*>& values, const void* workspace) {
+void StageGraph::signature(const std::vector<const Value*>& values, const void* workspace) {
   drop();
   workspace_ = workspace;
   for (const Value* v : values) seen_.emplace_back(*v);

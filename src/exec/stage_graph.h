@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "device/devices.h"
-#include "exec/look.h"
+#include "exec/signature.h"
 
 namespace anabranch {
 
@@ -22,7 +22,7 @@ class StageGraph {
  public:
   // After a run node by node: records the addresses and signatures of its values, and the address of its queue's
   // workspace.
-  void look(const std::vector<const Value*>& values, const void* workspace);
+  void signature(const std::vector<const Value*>& values, const void* workspace);
   // They are unchanged, and have been for long enough that capturing pays.
   bool fits(const void* workspace);
   // There is a graph now; false: the plug-in refuses to create one.
@@ -37,14 +37,14 @@ class StageGraph {
 
  private:
   struct Seen {
-    explicit Seen(const Value& v) : value(&v), look(v) { note_place(&at, &rows); }
+    explicit Seen(const Value& v) : value(&v), signature(v) { note_place(&at, &rows); }
     bool is_still_so() const;
     void note_place(const void** address, int64_t* count) const;
 
     const Value* value;
     const void* at;
     int64_t rows;  // of sparse ones; kernels choose them when they run, so a signature does not include them
-    Look look;
+    Signature signature;
   };
   static constexpr int kPays = 4, kMostPatience = 64;
 

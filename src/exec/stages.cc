@@ -10,16 +10,16 @@ namespace {
 class Stager {
  public:
   Stager(const Plan& plan, const QueuePlan& queues, size_t least)
-      : plan_(plan), queues_(queues), least_(least), open_(static_cast<size_t>(plan.lanes())) {}
+      : plan_(plan), queues_(queues), least_(least), open_(static_cast<size_t>(plan.queue_count())) {}
 
   void add(int i, bool captured) {
-    const int lane = plan_.lane(i);
+    const int queue_index = plan_.queue_index(i);
     // The host may take long: earlier work starts meanwhile.
-    if (lane == kHost) return end_all(), add_alone(i);
+    if (queue_index == kHost) return end_all(), add_alone(i);
     for (const int before : queues_.waits(i)) end_with(before);
-    if (!captured) return end(lane), add_alone(i);
-    Stage& stage = open_[static_cast<size_t>(lane)];
-    stage.lane = lane;
+    if (!captured) return end(queue_index), add_alone(i);
+    Stage& stage = open_[static_cast<size_t>(queue_index)];
+    stage.queue_index = queue_index;
     stage.nodes.push_back(i);
     for (const int before : queues_.waits(i)) wait_for(&stage.waits, before);
   }
@@ -30,29 +30,29 @@ class Stager {
   }
 
  private:
-  void add_alone(int i) { stages_.push_back({.lane = plan_.lane(i), .nodes = {i}}); }
+  void add_alone(int i) { stages_.push_back({.queue_index = plan_.queue_index(i), .nodes = {i}}); }
   // For one queue the newest suffices.
   void wait_for(std::vector<int>* waits, int node) const {
-    const auto known =
-        std::find_if(waits->begin(), waits->end(), [&](int w) { return plan_.lane(w) == plan_.lane(node); });
+    const auto known = std::find_if(waits->begin(), waits->end(),
+                                    [&](int w) { return plan_.queue_index(w) == plan_.queue_index(node); });
     if (known == waits->end()) {
       waits->push_back(node);
     } else {
       *known = std::max(*known, node);
     }
   }
-  void end(int lane) {
-    Stage stage = std::exchange(open_[static_cast<size_t>(lane)], {});
+  void end(int queue_index) {
+    Stage stage = std::exchange(open_[static_cast<size_t>(queue_index)], {});
     stage.captured = stage.nodes.size() >= least_;
     if (stage.captured) return stages_.push_back(std::move(stage));
     for (const int i : stage.nodes) add_alone(i);
   }
   void end_with(int node) {
-    const Stage& stage = open_[static_cast<size_t>(plan_.lane(node))];
-    if (!stage.nodes.empty() && stage.nodes.front() <= node) end(stage.lane);
+    const Stage& stage = open_[static_cast<size_t>(plan_.queue_index(node))];
+    if (!stage.nodes.empty() && stage.nodes.front() <= node) end(stage.queue_index);
   }
   void end_all() {
-    for (int lane = 0; lane < static_cast<int>(open_.size()); ++lane) end(lane);
+    for (int queue_index = 0; queue_index < static_cast<int>(open_.size()); ++queue_index) end(queue_index);
   }
 
   const Plan& plan_;

@@ -11,7 +11,7 @@
 namespace anabranch {
 
 struct Stage {
-  int lane = kHost;
+  int queue_index = kHost;
   bool captured = false;  // as a graph; false: one node
   std::vector<int> nodes = {};
   std::vector<int> waits = {};            // of a graph: the nodes of other queues that it waits for

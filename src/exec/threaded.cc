@@ -16,17 +16,17 @@ using Clock = std::chrono::steady_clock;
 struct Job {
   Plan& plan;
   RunState& state;
-  Team& team;
+  ThreadPool& pool;
   const RunOptions& options;
   std::atomic<int64_t> next_report_ms;
   Clock::time_point begin = Clock::now();
 
-  Job(Plan& p, RunState& s, Team& t, const RunOptions& o)
-      : plan(p), state(s), team(t), options(o), next_report_ms(static_cast<int64_t>(o.stall_report_s * 1000)) {
+  Job(Plan& p, RunState& s, ThreadPool& t, const RunOptions& o)
+      : plan(p), state(s), pool(t), options(o), next_report_ms(static_cast<int64_t>(o.stall_report_s * 1000)) {
     for (int w = 0; w < t.workers(); ++w) state.current[w].store(-1, std::memory_order_relaxed);
-    if (LaterNodes* later = state.later()) {
+    if (AsyncNodes* later = state.later()) {
       later->begin(&state,
-                   {this, [](void* self, int node, bool well) { static_cast<Job*>(self)->end_later(node, well); }});
+                   {this, [](void* self, int node, bool well) { static_cast<Job*>(self)->end_async(node, well); }});
     }
     for (int root : plan.roots()) offer(root);
   }
@@ -55,17 +55,17 @@ struct Job {
   }
 
   // In the thread in which an asynchronous node ends.
-  void end_later(int node, bool well) {
+  void end_async(int node, bool well) {
     if (well) state.mark_done(node);
     const int next = count_down(node);
     if (next < 0) return;  // the run may have ended
     offer(next);
-    team.signal();
+    pool.signal();
   }
 
   // Counts down the successors of a node that has ended; returns one that became ready, or -1.
   int count_down(int node) {
-    Team& all = team;  // outlives the job, which may end with the last node
+    ThreadPool& all = pool;  // outlives the job, which may end with the last node
     int mine = -1;
     bool offered = false;
     for (int next : plan.successors(node)) {
@@ -95,10 +95,10 @@ struct Job {
 
   // The caller's part: until every node has finished, on any thread.
   void run() {
-    Team::Idle idle(team);
+    ThreadPool::Idle idle(pool);
     while (state.left.load(std::memory_order_acquire) > 0) {
       idle.reset();
-      if (work(0) || team.help(0) || state.left.load(std::memory_order_acquire) == 0) continue;
+      if (work(0) || pool.help(0) || state.left.load(std::memory_order_acquire) == 0) continue;
       if (idle.wait(1000)) report_stall();
     }
   }
@@ -114,7 +114,7 @@ struct Job {
     }
     std::string text = fmt::format("anabranch: this step has run for {:.1f} s, {} of {} nodes are left\n", ms / 1e3,
                                    state.left.load(), plan.size());
-    for (int w = 0; w < team.workers(); ++w) {
+    for (int w = 0; w < pool.workers(); ++w) {
       const int node = state.current[w].load();
       text += fmt::format("  thread {}: {}\n", w, node < 0 ? "waiting for a node to become ready" : name(node));
     }
@@ -131,14 +131,14 @@ struct Job {
 
 }  // namespace
 
-void run_threaded(Plan& plan, RunState& state, Team& team, const RunOptions& options) {
+void run_threaded(Plan& plan, RunState& state, ThreadPool& pool, const RunOptions& options) {
   state.reset(plan);
   if (plan.size() == 0) return;
-  Job job(plan, state, team, options);
-  team.open({&job, [](void* self, int worker) { return static_cast<Job*>(self)->work(worker); },
+  Job job(plan, state, pool, options);
+  pool.open({&job, [](void* self, int worker) { return static_cast<Job*>(self)->work(worker); },
              [](void* self) { static_cast<Job*>(self)->report_stall(); }});
   job.run();
-  team.close();
+  pool.close();
   state.rethrow();
 }
 

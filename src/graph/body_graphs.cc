@@ -14,8 +14,8 @@ constexpr int kOrderToken = 0;
 
 }  // namespace
 
-BodyGraphs::BodyGraphs(const ir::Program& program, const BuildStrategy& build, std::string set_aside, int replicas)
-    : program_(program), build_(build), set_aside_(std::move(set_aside)), replicas_(replicas), outer_names_(program) {
+BodyGraphs::BodyGraphs(const ir::Program& program, const BuildStrategy& build, std::string disable, int replicas)
+    : program_(program), build_(build), disabled_(std::move(disable)), replicas_(replicas), outer_names_(program) {
   for (int b = 0; b < program.num_blocks(); ++b) {
     for (const auto& op : program.block(b).ops()) {
       note_mentions(*op, b, {});
@@ -150,7 +150,7 @@ const Graph& BodyGraphs::of(int block) {
   }
   Graph graph = make(program_.block(block));
   const size_t ops = graph.nodes.size();
-  const auto reports = run_passes(graph, {build_, set_aside_, &program_, block, replicas_});
+  const auto reports = run_passes(graph, {build_, disabled_, &program_, block, replicas_});
   note_mentions_again(block, graph);
   note_run(block, reports, ops, graph.nodes.size());
   return made_.emplace(block, std::move(graph)).first->second;

@@ -17,7 +17,7 @@ namespace anabranch {
 class BodyGraphs {
  public:
   // Borrows the program. disabled: as in PassContext.
-  BodyGraphs(const ir::Program& program, const BuildStrategy& build, std::string set_aside, int replicas);
+  BodyGraphs(const ir::Program& program, const BuildStrategy& build, std::string disable, int replicas);
 
   // Creates those of the block's gradient and of nested blocks first.
   const Graph& of(int block);
@@ -43,7 +43,7 @@ class BodyGraphs {
 
   const ir::Program& program_;
   const BuildStrategy build_;
-  const std::string set_aside_;
+  const std::string disabled_;
   const int replicas_;
   OuterNamesOf outer_names_;
   std::unordered_map<std::string, Mentions> mentioned_;  // by name

@@ -244,7 +244,7 @@ void GraphEdit::commit() {
   std::vector<GraphNode> kept;
   for (size_t i = 0; i < graph_.nodes.size(); ++i) {
     if (!gone_[i]) kept.push_back(std::move(graph_.nodes[i]));
-    const auto [first, last] = behind_.equal_range(static_cast<int>(i));
+    const auto [first, last] = after_.equal_range(static_cast<int>(i));
     for (auto node = first; node != last; ++node) kept.push_back(std::move(node->second));
   }
   graph_.nodes = std::move(kept);

@@ -103,7 +103,7 @@ class GraphEdit {
   // `node` replaces the node at this position.
   void put(int at, GraphNode node);
   // `node` is inserted after this position.
-  void add_behind(int at, GraphNode node) { behind_.emplace(at, std::move(node)); }
+  void add_after(int at, GraphNode node) { after_.emplace(at, std::move(node)); }
   void remove(int node) { gone_[node] = 1; }
   void commit();
 
@@ -112,7 +112,7 @@ class GraphEdit {
 
   Graph& graph_;
   std::vector<char> gone_;
-  std::multimap<int, GraphNode> behind_;
+  std::multimap<int, GraphNode> after_;
 };
 
 }  // namespace anabranch

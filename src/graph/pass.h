@@ -12,7 +12,7 @@ namespace anabranch {
 
 struct PassContext {
   const BuildStrategy& build;
-  std::string set_aside = {};                 // why passes that change ops are disabled; empty: they are not
+  std::string disable = {};                   // why passes that change ops are disabled; empty: they are not
   const ir::Program* program = nullptr;       // the graph is of one of its blocks; null: no pass may look into others
   int block = 0;                              // the block of the graph
   int replicas = 1;                           // of the blocks

@@ -26,20 +26,20 @@ std::set<std::string> shared_persistables(const ir::Program& program) {
 
 int Placement::place_of(const std::string& name, int replica, bool update) const {
   if (is_shared(name)) return 0;
-  const auto it = update ? home_.find(name) : home_.end();
-  return it == home_.end() ? replica : it->second;
+  const auto it = update ? owners_.find(name) : owners_.end();
+  return it == owners_.end() ? replica : it->second;
 }
 
 void Placement::note_outputs(const ir::Op& update, int replica) {
   for (const auto& n : update.output_args()) {
-    if (!is_shared(n)) home_[n] = replica;
+    if (!is_shared(n)) owners_[n] = replica;
   }
 }
 
 int Placement::choose_owner(const std::string& gradient, int64_t bytes) {
   const auto least = std::min_element(owned_bytes_.begin(), owned_bytes_.end());
   *least += std::max<int64_t>(1, bytes);
-  return home_[gradient] = static_cast<int>(least - owned_bytes_.begin());
+  return owners_[gradient] = static_cast<int>(least - owned_bytes_.begin());
 }
 
 int Placement::owner_of(const ir::Op& update) const {
@@ -50,10 +50,10 @@ int Placement::owner_of(const ir::Op& update) const {
     AB_CHECK(pairs.size() == 1 || !updates, InvalidArgument,
              "op_role_var of {}, which updates a parameter, must name one parameter, got {}", update.type,
              pairs.size());
-    if (auto it = home_.find(grad); it != home_.end()) return it->second;
+    if (auto it = owners_.find(grad); it != owners_.end()) return it->second;
   }
   for (const auto& n : update.input_args()) {
-    if (auto it = home_.find(n); it != home_.end()) return it->second;
+    if (auto it = owners_.find(n); it != owners_.end()) return it->second;
   }
   return 0;
 }

@@ -33,7 +33,7 @@ class Placement {
 
  private:
   std::set<std::string> shared_;
-  std::map<std::string, int> home_;  // replica that has an update op's result, or a reduced gradient
+  std::map<std::string, int> owners_;  // replica that has an update op's result, or a reduced gradient
   std::vector<int64_t> owned_bytes_;
 };
 

@@ -119,14 +119,14 @@ void ReplicaGradients::add_sum(int index, const ir::OpRef& op, const std::string
   add_ring_sum(index, op, pair, owner);
   if (sums.size() < 2) return;
   if (!options_.apart || nodes_.describe(grad).kind != VarKind::kLoDTensor) return add_up({mine}, sums);
-  hand_out(op, index, grad, owner);
+  broadcast_from_owner(op, index, grad, owner);
 }
 
 // Copies a variable from the owner's device to all.
-void ReplicaGradients::hand_out(const ir::OpRef& near, int index, const std::string& name, int owner) {
+void ReplicaGradients::broadcast_from_owner(const ir::OpRef& near, int index, const std::string& name, int owner) {
   std::vector<int> all;
   for (int r = 0; r < options_.replicas; ++r) all.push_back(nodes_.var(name, r));
-  NodeBuilder node(graph_, "hand_out", near, index, 0);
+  NodeBuilder node(graph_, "broadcast_from_owner", near, index, 0);
   node.attr("op_role_var", std::vector<std::string>());
   nodes_.push(node.in("X", nodes_.var(name, owner)).out("Out", all).done());
 }

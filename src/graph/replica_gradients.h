@@ -30,7 +30,7 @@ class ReplicaGradients {
   void weight_branches(int index);
   void push_weight(int index, const ir::OpRef& near, const LossBranch& branch, int replica, bool in_place);
   void add_ring_sum(int index, const ir::OpRef& op, const std::vector<std::string>& pair, int owner);
-  void hand_out(const ir::OpRef& near, int index, const std::string& name, int owner);
+  void broadcast_from_owner(const ir::OpRef& near, int index, const std::string& name, int owner);
   void add_sum(int index, const ir::OpRef& op, const std::string& param, const std::string& grad);
 
   const ir::Block& block_;

@@ -116,7 +116,7 @@ void ReplicaNodes::read_args(const Site& at, GraphNode& node) {
 void ReplicaNodes::keep_outputs(const Site& at, GraphNode& node) {
   const auto keep = [&](const std::string& name) {
     int copied = -1;
-    const bool fresh = begins_array(at, name);
+    const bool fresh = starts_array(at, name);
     const int var = versions_.keep(name, place_of(at, name), describe(name), &copied);
     if (copied >= 0) push_copy(node, copied, var);
     if (fresh) push_empty_array(node, var);
@@ -179,22 +179,22 @@ void ReplicaNodes::push(GraphNode node) {
   graph_.nodes.push_back(std::move(node));
 }
 
-void ReplicaNodes::push_copy(const GraphNode& beside, int from, int to) {
-  NodeBuilder copy(graph_, "copy_value", beside);
+void ReplicaNodes::push_copy(const GraphNode& next_to, int from, int to) {
+  NodeBuilder copy(graph_, "copy_value", next_to);
   GraphNode node = copy.in("X", from).out("Out", to).done();
   node.replica = graph_.vars[to].replica;
   push(std::move(node));
 }
 
 // An array that has not been written in this run: ops write it element by element.
-bool ReplicaNodes::begins_array(const Site& at, const std::string& name) {
+bool ReplicaNodes::starts_array(const Site& at, const std::string& name) {
   const ir::Var& desc = describe(name);
   if (desc.kind != VarKind::kLoDTensorArray || desc.persistable) return false;
   return !versions_.touched(graph_.var(name, place_of(at, name), desc));
 }
 
-void ReplicaNodes::push_empty_array(const GraphNode& beside, int var) {
-  NodeBuilder empty(graph_, "empty_array", beside);
+void ReplicaNodes::push_empty_array(const GraphNode& next_to, int var) {
+  NodeBuilder empty(graph_, "empty_array", next_to);
   GraphNode node = empty.out("Out", var).done();
   node.replica = graph_.vars[var].replica;
   push(std::move(node));

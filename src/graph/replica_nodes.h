@@ -52,9 +52,9 @@ class ReplicaNodes {
   void read_args(const Site& at, GraphNode& node);
   void keep_outputs(const Site& at, GraphNode& node);
   void write_args(const Site& at, GraphNode& node);
-  bool begins_array(const Site& at, const std::string& name);
-  void push_empty_array(const GraphNode& beside, int var);
-  void push_copy(const GraphNode& beside, int from, int to);
+  bool starts_array(const Site& at, const std::string& name);
+  void push_empty_array(const GraphNode& next_to, int var);
+  void push_copy(const GraphNode& next_to, int from, int to);
   int last_node_that_writes(int var) const;
 
   const ir::Program& program_;

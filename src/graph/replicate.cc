@@ -98,7 +98,7 @@ class Replicator {
     if (parallel_ && is_update(*op) && !updates_everywhere()) {
       const int owner = placement_.owner_of(*op);
       nodes_.add(index, op, owner, true);
-      if (options_.apart) hand_out(*op, owner);
+      if (options_.apart) broadcast_from_owner(*op, owner);
       return;
     }
     const bool skips_idle = note_batch_dependence(*op) && !is_update(*op);
@@ -110,7 +110,7 @@ class Replicator {
 
   // Results of an owner's updates on its device: parameters for all replicas, their state for the scope, which belongs
   // to the first replica.
-  void hand_out(const ir::Op& update, int owner) {
+  void broadcast_from_owner(const ir::Op& update, int owner) {
     std::set<std::string> parameters;
     for (const auto& pair : update.role_vars()) parameters.insert(pair.first);
     GraphNode near;
@@ -122,7 +122,7 @@ class Replicator {
       if (parameters.count(name) && desc.kind == VarKind::kLoDTensor) {
         std::vector<int> all;
         for (int r = 0; r < options_.replicas; ++r) all.push_back(nodes_.var(name, r));
-        NodeBuilder node(graph_, "hand_out", near);
+        NodeBuilder node(graph_, "broadcast_from_owner", near);
         node.attr("op_role_var", std::vector<std::string>());
         nodes_.push(node.in("X", updated).out("Out", all).done());
       } else if (owner != 0) {

@@ -34,7 +34,7 @@ std::optional<TrainerOf> trainer_of(const ir::Program& program) {
       }
     }
     // Operations with the processes of a ring end when all have arrived.
-    if (!out && def->has(kCompletesLater) && op->has_attr("ring_id")) {
+    if (!out && def->has(kAsynchronous) && op->has_attr("ring_id")) {
       if (const auto group = comm::find_ring(op->attr<int32_t>("ring_id"))) out.emplace().number = group->rank();
     }
     if (!(def->is(kReceives) || def->is(kEndsStep))) continue;

@@ -22,10 +22,10 @@ void Completion::end(std::exception_ptr error) noexcept {
   if (sink) sink->complete(node_, std::move(error));
 }
 
-LaterContext& LaterContext::of(KernelContext& c) {
+AsyncContext& AsyncContext::of(KernelContext& c) {
   AB_CHECK(c.call == KernelContext::Call::kLater, Internal,
-           "the kernel completes later, but its op does not declare kCompletesLater");
-  return static_cast<LaterContext&>(c);
+           "the kernel completes later, but its op does not declare kAsynchronous");
+  return static_cast<AsyncContext&>(c);
 }
 
 }  // namespace anabranch

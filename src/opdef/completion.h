@@ -47,12 +47,12 @@ class Completion {
 };
 
 // The context of such an op's kernel. A kernel that does not take the completion has ended its node.
-class LaterContext : public KernelContext {
+class AsyncContext : public KernelContext {
  public:
-  LaterContext(const KernelContext& of_node, Completion completion)
+  AsyncContext(const KernelContext& of_node, Completion completion)
       : KernelContext(of_node), completion_(std::move(completion)) {}
   // Internal if the op does not declare kAsynchronous.
-  static LaterContext& of(KernelContext& c);
+  static AsyncContext& of(KernelContext& c);
 
   Completion take() { return std::move(completion_); }
   bool taken() const { return !completion_; }

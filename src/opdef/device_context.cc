@@ -5,7 +5,7 @@
 
 namespace anabranch {
 
-void* LaneWorkspace::of(size_t bytes) {
+void* QueueWorkspace::of(size_t bytes) {
   if (bytes > bytes_) {
     memory_ = device::allocate(Place::cuda(device_), bytes);
     bytes_ = bytes;

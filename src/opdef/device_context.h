@@ -9,9 +9,9 @@
 namespace anabranch {
 
 // Memory shared by the launches of one queue, one after the other.
-class LaneWorkspace {
+class QueueWorkspace {
  public:
-  explicit LaneWorkspace(int device) : device_(device) {}
+  explicit QueueWorkspace(int device) : device_(device) {}
   // At least this size; it grows, and pending work keeps its memory.
   void* of(size_t bytes);
   size_t bytes() const { return bytes_; }
@@ -24,7 +24,7 @@ class LaneWorkspace {
 };
 
 // Device addresses of a node's inputs and outputs in the status of a run (device_status.h).
-struct NodeWords {
+struct NodeStatus {
   void* fault = nullptr;
   const void* step = nullptr;  // uint32_t; not part of the launch, so that launches are the same in every run
   uint32_t node = 0;
@@ -32,9 +32,9 @@ struct NodeWords {
 
 class DeviceContext : public KernelContext {
  public:
-  DeviceContext(const KernelContext& of_node, const device::Devices& devices, ab_queue* queue, LaneWorkspace* workspace,
-                const NodeWords& words)
-      : KernelContext(of_node), devices_(devices), queue_(queue), workspace_(*workspace), words_(words) {}
+  DeviceContext(const KernelContext& of_node, const device::Devices& devices, ab_queue* queue,
+                QueueWorkspace* workspace, const NodeStatus& status)
+      : KernelContext(of_node), devices_(devices), queue_(queue), workspace_(*workspace), status_(status) {}
   // Internal if the node has no queue.
   static const DeviceContext& of(const KernelContext& c);
 
@@ -46,14 +46,14 @@ class DeviceContext : public KernelContext {
   const device::Devices& devices() const { return devices_; }
   int device() const { return workspace_.device(); }
   ab_queue* queue() const { return queue_; }
-  const NodeWords& words() const { return words_; }
+  const NodeStatus& status() const { return status_; }
   void* workspace(size_t bytes) const { return bytes ? workspace_.of(bytes) : nullptr; }
 
  private:
   const device::Devices& devices_;
   ab_queue* queue_;
-  LaneWorkspace& workspace_;
-  const NodeWords words_;
+  QueueWorkspace& workspace_;
+  const NodeStatus status_;
 };
 
 // The kernel of the plug-in with this key. Unsupported if there is none.

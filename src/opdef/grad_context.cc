@@ -24,8 +24,8 @@ GradOp& GradOp::bare() {
   return *this;
 }
 
-GradContext::GradContext(const ir::Op& forward, const ir::Block& block, WantsGrad wants)
-    : forward_(forward), block_(block), wants_(std::move(wants)) {}
+GradContext::GradContext(const ir::Op& forward, const ir::Block& block, NeedsGrad needs)
+    : forward_(forward), block_(block), needs_(std::move(needs)) {}
 
 std::vector<std::string> GradContext::out(const std::string& slot) const {
   const auto ins = forward_.input_args();
@@ -46,7 +46,7 @@ std::vector<std::string> GradContext::dout(const std::string& slot) const {
 std::vector<std::string> GradContext::din(const std::string& slot) const {
   std::vector<std::string> names;
   for (const auto& n : forward_.input(slot)) {
-    names.push_back(n != ir::kEmptyVar && wants_(n) ? ir::grad_name(n) + kGradientMark : ir::kEmptyVar);
+    names.push_back(n != ir::kEmptyVar && needs_(n) ? ir::grad_name(n) + kGradientMark : ir::kEmptyVar);
   }
   return names;
 }
@@ -55,15 +55,15 @@ std::vector<std::string> GradContext::dbefore(const std::string& slot) const {
   const auto ins = forward_.input_args();
   std::vector<std::string> names;
   for (const auto& n : forward_.output(slot)) {
-    const bool wanted = n != ir::kEmptyVar && wants_(n) && std::find(ins.begin(), ins.end(), n) == ins.end();
-    names.push_back(wanted ? ir::grad_name(n) + kGradientMark : ir::kEmptyVar);
+    const bool needed = n != ir::kEmptyVar && needs_(n) && std::find(ins.begin(), ins.end(), n) == ins.end();
+    names.push_back(needed ? ir::grad_name(n) + kGradientMark : ir::kEmptyVar);
   }
   return names;
 }
 
-bool GradContext::wants_din(const std::string& slot, size_t i) const {
+bool GradContext::needs_din(const std::string& slot, size_t i) const {
   const auto& args = forward_.input(slot);
-  return i < args.size() && args[i] != ir::kEmptyVar && wants_(args[i]);
+  return i < args.size() && args[i] != ir::kEmptyVar && needs_(args[i]);
 }
 
 GradOp GradContext::op(const std::string& type) {

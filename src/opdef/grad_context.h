@@ -35,8 +35,8 @@ class GradOp {  // builder of one gradient op; attributes of the forward op are 
 
 class GradContext {
  public:
-  using WantsGrad = std::function<bool(const std::string& var)>;
-  GradContext(const ir::Op& forward, const ir::Block& block, WantsGrad wants);
+  using NeedsGrad = std::function<bool(const std::string& var)>;
+  GradContext(const ir::Op& forward, const ir::Block& block, NeedsGrad needs);
 
   std::vector<std::string> in(const std::string& slot) const { return forward_.input(slot); }
   std::vector<std::string> out(const std::string& slot) const;
@@ -44,7 +44,7 @@ class GradContext {
   std::vector<std::string> din(const std::string& slot) const;   // x -> x@GRAD, or kEmptyVar if it is not needed
   // x -> x@GRAD of an output's value before the op, if it may have had one and no input is given; otherwise kEmptyVar.
   std::vector<std::string> dbefore(const std::string& slot) const;
-  bool wants_din(const std::string& slot, size_t i = 0) const;
+  bool needs_din(const std::string& slot, size_t i = 0) const;
   const ir::Op& forward() const { return forward_; }
   const ir::Block& block() const { return block_; }
   template <class T> const T& attr(std::string_view name) const { return forward_.attr<T>(name); }
@@ -55,7 +55,7 @@ class GradContext {
  private:
   const ir::Op& forward_;
   const ir::Block& block_;
-  WantsGrad wants_;
+  NeedsGrad needs_;
 };
 
 }  // namespace anabranch

@@ -17,7 +17,7 @@ struct GradientShapes {
   };
   struct Check {
     std::string slot;
-    size_t have, want;
+    size_t have, expected;
   };
   ir::Op op;                              // the forward op, with the arguments that the gradient op has
   std::unique_ptr<InferContext> forward;  // null: the gradient op does not read all of its inputs
@@ -92,17 +92,17 @@ class Finder {
 
   // An output and its gradient have equal shapes; in an elementwise op, so have all outputs.
   void compare_inputs() {
-    int want = -1;
+    int expected = -1;
     for (const SlotDef& slot : forward_.outputs()) {
-      if (!forward_.is(kElementwise)) want = -1;
+      if (!forward_.is(kElementwise)) expected = -1;
       for (const auto& name : {slot.name, ir::grad_name(slot.name)}) {
         if (slot.list || !given(grad_.input(name))) continue;
         const size_t have = place_of(grad_.inputs, name);
-        if (want >= 0) made_->by_each_other.push_back({name, have, static_cast<size_t>(want)});
-        if (want < 0) want = static_cast<int>(have);
+        if (expected >= 0) made_->by_each_other.push_back({name, have, static_cast<size_t>(expected)});
+        if (expected < 0) expected = static_cast<int>(have);
       }
     }
-    like_ = want;
+    like_ = expected;
   }
 
   void find_result(const std::string& slot) {
@@ -143,11 +143,11 @@ class Finder {
   int like_ = -1;  // an input of the shape of all results
 };
 
-void check_alike(const std::string& slot, const Meta& have, const Meta& want) {
-  AB_CHECK(compatible(have.shape, want.shape), ShapeMismatch, "{} must be {}, as in the forward op, got {}", slot,
-           want.shape.str(), have.shape.str());
-  AB_CHECK(have.dtype == want.dtype, InvalidArgument, "{} must hold {}, as in the forward op, got {}", slot,
-           dtype_name(want.dtype), dtype_name(have.dtype));
+void check_alike(const std::string& slot, const Meta& have, const Meta& expected) {
+  AB_CHECK(compatible(have.shape, expected.shape), ShapeMismatch, "{} must be {}, as in the forward op, got {}", slot,
+           expected.shape.str(), have.shape.str());
+  AB_CHECK(have.dtype == expected.dtype, InvalidArgument, "{} must hold {}, as in the forward op, got {}", slot,
+           dtype_name(expected.dtype), dtype_name(have.dtype));
 }
 
 // The meta of `from`, with the sequences of `carried` if they end at the last row.
@@ -177,11 +177,11 @@ void infer_gradient(InferContext& c) {
     for (Meta& m : f.outs) m = Meta{};
     forward.infer_(f);
     for (const auto& check : g.by_forward) {
-      const Meta& want = f.outs[check.want];
-      if (want.shape.rank() > 0) check_alike(check.slot, c.ins[check.have], want);
+      const Meta& expected = f.outs[check.expected];
+      if (expected.shape.rank() > 0) check_alike(check.slot, c.ins[check.have], expected);
     }
   }
-  for (const auto& check : g.by_each_other) check_alike(check.slot, c.ins[check.have], c.ins[check.want]);
+  for (const auto& check : g.by_each_other) check_alike(check.slot, c.ins[check.have], c.ins[check.expected]);
   for (const auto& result : g.results) {
     const Meta* carried = result.lod < 0 ? nullptr : &c.ins[static_cast<size_t>(result.lod)];
     set_result(c.ins[result.from], carried, &c.outs[result.to]);

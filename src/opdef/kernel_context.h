@@ -41,16 +41,16 @@ struct RandomKey {
   uint64_t seed = 0;
   uint64_t stream = 0;  // number of the op in its program, in the low half; the high half is for workers
   uint32_t step = 0, replica = 0;
-  uint64_t turns = 0;    // of the loops around the op, mixed; 0 outside of loops
-  bool repeats = false;  // the same numbers in each step and on each replica
+  uint64_t iterations = 0;  // of the loops around the op, mixed; 0 outside of loops
+  bool repeats = false;     // the same numbers in each step and on each replica
 };
 
 // Whether a KernelContext is the base of an IterationContext: true for that object only, not for copies of the base.
-class TurnMark {
+class IterationMark {
  public:
-  TurnMark() = default;
-  TurnMark(const TurnMark&) {}
-  TurnMark& operator=(const TurnMark&) { return *this; }
+  IterationMark() = default;
+  IterationMark(const IterationMark&) {}
+  IterationMark& operator=(const IterationMark&) { return *this; }
   void set() { on_ = true; }
   explicit operator bool() const { return on_; }
 
@@ -69,7 +69,7 @@ class KernelContext {
   // The dynamic type: this, an AsyncContext (completion.h), a DeviceContext (device_context.h).
   enum class Call : uint8_t { kPlain, kLater, kQueued };
   Call call = Call::kPlain;
-  TurnMark in_turn;
+  IterationMark in_iteration;
 
   const Tensor& operator[](In in) const { return ins[in.first]->tensor(); }
   Tensor& operator[](Out out) const { return outs[out.first]->as<Tensor>(); }
@@ -77,7 +77,7 @@ class KernelContext {
   Tensor& at(Out out, int i) const { return outs[out.first + i]->as<Tensor>(); }
   const Value& value(In in, int i = 0) const { return *ins[in.first + i]; }
   Value& value(Out out, int i = 0) const { return *outs[out.first + i]; }
-  bool wants(Out out, int i = 0) const { return out.count > i && outs[out.first + i] != nullptr; }
+  bool needs(Out out, int i = 0) const { return out.count > i && outs[out.first + i] != nullptr; }
 
   // fn(begin, end) over chunks of [0, n) of at least `grain` items, on idle workers of the pool. Chunks depend on n and
   // grain only, never on the number of threads. Returns when all are done; the first exception is rethrown.
@@ -87,21 +87,26 @@ class KernelContext {
 };
 
 // For ops in a loop: mixes the iteration of this and of the outer loops into their random numbers.
-class TurnContext : public KernelContext {
+class IterationContext : public KernelContext {
  public:
-  TurnContext(const KernelContext& around, int64_t turn) : KernelContext(around), turns_(turns_of(around)) {
-    turns_ += (static_cast<uint64_t>(turn) + 1) * 0x9e3779b97f4a7c15u;
-    turns_ = (turns_ ^ (turns_ >> 30)) * 0xbf58476d1ce4e5b9u;
-    in_turn.set();
+  IterationContext(const KernelContext& around, int64_t iteration)
+      : KernelContext(around), iterations_(iterations_of(around)) {
+    iterations_ += (static_cast<uint64_t>(iteration) + 1) * 0x9e3779b97f4a7c15u;
+    iterations_ = (iterations_ ^ (iterations_ >> 30)) * 0xbf58476d1ce4e5b9u;
+    in_iteration.set();
   }
   // As in the surrounding code.
-  explicit TurnContext(const KernelContext& around) : KernelContext(around), turns_(turns_of(around)) { in_turn.set(); }
-  TurnContext(const TurnContext& other) : TurnContext(static_cast<const KernelContext&>(other)) {}
+  explicit IterationContext(const KernelContext& around) : KernelContext(around), iterations_(iterations_of(around)) {
+    in_iteration.set();
+  }
+  IterationContext(const IterationContext& other) : IterationContext(static_cast<const KernelContext&>(other)) {}
   // 0 outside of loops.
-  static uint64_t turns_of(const KernelContext& c) { return c.in_turn ? static_cast<const TurnContext&>(c).turns_ : 0; }
+  static uint64_t iterations_of(const KernelContext& c) {
+    return c.in_iteration ? static_cast<const IterationContext&>(c).iterations_ : 0;
+  }
 
  private:
-  uint64_t turns_;
+  uint64_t iterations_;
 };
 
 // A sub-block ready to run, for the kernels of control flow. One run of it is an iteration; a conditional block has at
@@ -120,13 +125,13 @@ class BlockRunner {
   virtual void enter() = 0;  // from here to run(), value() returns those of the next iteration
 
   // Of a gradient block: selects iteration number `iteration` of the forward block, whose variables it then sees.
-  virtual int turns() = 0;  // number of iterations of the forward block
-  virtual void run_back(const KernelContext& caller, int turn) = 0;
+  virtual int iterations() = 0;  // number of iterations of the forward block
+  virtual void run_back(const KernelContext& caller, int iteration) = 0;
   virtual bool keeps_array(int var) = 0;  // passed from iteration to iteration; false if the variable is not an array
   // A variable outside of the forward block, by number, with known shapes; -1: unknown. Zeros in its shape after an
   // iteration, or (-1) before the first.
   virtual int find_shaped(const std::string& name) = 0;
-  virtual void make_zeros(int shaped, int turn, Value& out) = 0;
+  virtual void make_zeros(int shaped, int iteration, Value& out) = 0;
 };
 using BlockFactory = std::function<std::shared_ptr<BlockRunner>(int block)>;
 

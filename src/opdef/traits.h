@@ -20,9 +20,9 @@ enum Effect : unsigned {
   kMaybeUnset = 1u << 5,  // inputs may hold nothing (the branch that did not run)
   // created by passes and the engine, which guarantee its arguments; no program may contain it
   kEngineOnly = 1u << 6,
-  kKeepsOutputs = 1u << 7,    // an output that the op does not write in a run keeps its value
-  kRepeats = 1u << 9,         // its sub-block may run many times in a step
-  kCompletesLater = 1u << 8,  // its kernel may return before the node has ended (completion.h)
+  kKeepsOutputs = 1u << 7,  // an output that the op does not write in a run keeps its value
+  kRepeats = 1u << 9,       // its sub-block may run many times in a step
+  kAsynchronous = 1u << 8,  // its kernel may return before the node has ended (completion.h)
 };
 
 enum Trait : unsigned {

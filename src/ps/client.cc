@@ -69,16 +69,16 @@ void Client::push(const Remote& to, std::span<const int64_t> ids, int64_t height
   outgoing(*lines_[static_cast<size_t>(to.server)]).add_rows(to.number, ids, height, values, dtype, width);
 }
 
-void Client::want(const Remote& variable) {
+void Client::expected(const Remote& variable) {
   const std::lock_guard lock(mutex_);
-  ++lines_[static_cast<size_t>(variable.server)]->wanted[variable.number];
+  ++lines_[static_cast<size_t>(variable.server)]->needed[variable.number];
 }
 
-void Client::want_no_more(const Remote& variable) {
+void Client::cancel(const Remote& variable) {
   const std::lock_guard lock(mutex_);
-  auto& wanted = lines_[static_cast<size_t>(variable.server)]->wanted;
-  const auto it = wanted.find(variable.number);
-  if (it != wanted.end() && --it->second == 0) wanted.erase(it);
+  auto& needed = lines_[static_cast<size_t>(variable.server)]->needed;
+  const auto it = needed.find(variable.number);
+  if (it != needed.end() && --it->second == 0) needed.erase(it);
 }
 
 void Client::exchange(Done done) {
@@ -87,13 +87,13 @@ void Client::exchange(Done done) {
   std::vector<std::pair<Line*, std::shared_ptr<Message>>> ready;
   {
     const std::lock_guard lock(mutex_);
-    std::vector<uint32_t> wanted;
+    std::vector<uint32_t> needed;
     for (auto& line : lines_) {
       for (Place& p : line->places) p.taken = true;
       if (!line->pushed) continue;
-      wanted.clear();
-      for (const auto& [variable, times] : line->wanted) wanted.push_back(variable);
-      line->outgoing->add_wanted(wanted);
+      needed.clear();
+      for (const auto& [variable, times] : line->needed) needed.push_back(variable);
+      line->outgoing->add_needed(needed);
       line->pushed = false;
       ready.emplace_back(line.get(), std::move(line->outgoing));
     }
@@ -171,7 +171,7 @@ void copy_part(const Message& message, int part, Tensor* out) {
 
 void Client::pull(const Remote& variable, std::function<void(MessageRef)> done) {
   auto request = std::make_shared<Message>(Verb::kExchange);
-  request->add_wanted(std::span(&variable.number, 1));
+  request->add_needed(std::span(&variable.number, 1));
   variable.link->send(std::move(request), false, std::move(done));
 }
 

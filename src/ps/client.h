@@ -48,8 +48,8 @@ class Client {
   void push(const Remote& to, std::span<const int64_t> ids, int64_t height, const void* values, DType dtype,
             int64_t width);
   // Requests a variable in each exchange from now on, until it is cancelled.
-  void want(const Remote& variable);
-  void want_no_more(const Remote& variable);
+  void expected(const Remote& variable);
+  void cancel(const Remote& variable);
   // Sends the pushed gradients; `done` gets the first error, if any, when all servers have answered.
   using Done = std::function<void(std::exception_ptr)>;
   void exchange(Done done);
@@ -99,7 +99,7 @@ class Client {
     std::shared_ptr<Link> link;
     std::shared_ptr<Message> outgoing;  // of the current step
     bool pushed = false;
-    std::map<uint32_t, int> wanted;  // by variable: number of requests
+    std::map<uint32_t, int> needed;  // by variable: number of requests
     MessageRef answer;
     std::vector<Place> places;  // of its tensors, by variable
     std::vector<std::shared_ptr<Message>> spare;

@@ -76,7 +76,7 @@ void Communicator::push(const Remote& to, std::span<const int64_t> ids, int64_t 
   changed_.notify_all();
 }
 
-void Communicator::want(const Remote& variable) { client_.want(variable); }
+void Communicator::expected(const Remote& variable) { client_.expected(variable); }
 
 bool Communicator::take(const Remote& variable, uint64_t* seen, Tensor* out) {
   {

@@ -11,8 +11,8 @@ Geo::Geo(Client& client, const GeoOptions& options, std::vector<GeoVariable> var
   AB_CHECK(options.trainers >= 1, InvalidArgument, "GEO: trainers must be at least 1, got {}", options.trainers);
   AB_CHECK(options.every >= 1, InvalidArgument, "GEO: push_nums must be at least 1, got {}", options.every);
   for (auto& v : variables) {
-    AB_CHECK(v.value && !v.pieces.empty(), InvalidArgument, "GEO: the parameter {} has no shards on servers", v.name);
-    for (const auto& piece : v.pieces) client_.want(piece.value);
+    AB_CHECK(v.value && !v.shards.empty(), InvalidArgument, "GEO: the parameter {} has no shards on servers", v.name);
+    for (const auto& shard : v.shards) client_.expected(shard.value);
     const std::string name = v.name;
     kept_[name].variable = std::move(v);
   }
@@ -27,13 +27,13 @@ Geo::~Geo() {
   changed_.notify_all();
   if (thread_.joinable()) thread_.join();
   for (const auto& [name, k] : kept_) {
-    for (const auto& piece : k.variable.pieces) client_.want_no_more(piece.value);
+    for (const auto& shard : k.variable.shards) client_.cancel(shard.value);
   }
 }
 
 int64_t Geo::rows_of(const Kept& k) const {
   int64_t rows = 0;
-  for (const auto& piece : k.variable.pieces) rows += piece.rows;
+  for (const auto& shard : k.variable.shards) rows += shard.rows;
   return rows;
 }
 

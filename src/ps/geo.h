@@ -29,14 +29,14 @@ struct GeoOptions {
 
 // A parameter, split by rows over servers.
 struct GeoVariable {
-  struct Piece {
+  struct Shard {
     Remote difference, value;
     int64_t rows = 0;
   };
   std::string name;
   std::shared_ptr<Value> value;
   bool sparse = false;  // a table: looked-up rows are sent
-  std::vector<Piece> pieces;
+  std::vector<Shard> shards;
   bool moves_all = false;  // of a table: rows that its rule has moved without a lookup are sent, too (momentum)
 };
 

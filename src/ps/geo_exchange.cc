@@ -84,13 +84,13 @@ void Geo::send_dense(Kept& k) {
     take_difference(k.variable.value->tensor().data<T>(), k.old.mutable_data<T>(), out, k.old.numel(),
                     static_cast<T>(options_.trainers));
     const int64_t width = k.old.row_elems();
-    for (const auto& piece : k.variable.pieces) {
+    for (const auto& shard : k.variable.shards) {
       Shape shape = k.old.shape();
-      if (shape.rank() > 0) shape.set(0, piece.rows);
+      if (shape.rank() > 0) shape.set(0, shard.rows);
       Tensor part;
       part.view(out, shape, k.old.dtype(), std::shared_ptr<void>(std::shared_ptr<void>(), out));
-      client_.push(piece.difference, part);
-      out += piece.rows * width;
+      client_.push(shard.difference, part);
+      out += shard.rows * width;
     }
   });
 }
@@ -106,9 +106,9 @@ void Geo::send_rows(Kept& k) {
     const bool shared = RowLocks::shared();
     size_t next = 0;
     int64_t begin = 0;
-    for (const auto& piece : k.variable.pieces) {
+    for (const auto& shard : k.variable.shards) {
       ids_.clear();
-      for (; next < all.size() && all[next] < begin + piece.rows; ++next) ids_.push_back(all[next] - begin);
+      for (; next < all.size() && all[next] < begin + shard.rows; ++next) ids_.push_back(all[next] - begin);
       buffer_.resize(ids_.size() * static_cast<size_t>(width) * sizeof(T));
       T* out = reinterpret_cast<T*>(buffer_.data());
       for (size_t i = 0; i < ids_.size(); ++i) {
@@ -117,8 +117,8 @@ void Geo::send_rows(Kept& k) {
         take_difference(w + at, old + at, out + static_cast<int64_t>(i) * width, width,
                         static_cast<T>(options_.trainers));
       }
-      client_.push(piece.difference, ids_, piece.rows, out, k.old.dtype(), width);
-      begin += piece.rows;
+      client_.push(shard.difference, ids_, shard.rows, out, k.old.dtype(), width);
+      begin += shard.rows;
     }
   });
 }
@@ -138,11 +138,11 @@ void Geo::merge_dense(Kept& k) {
   with_floats(k.old.dtype(), [&](auto zero) {
     using T = decltype(zero);
     int64_t at = 0;
-    for (const auto& piece : k.variable.pieces) {
-      const int64_t n = piece.rows * k.old.row_elems();
-      AB_CHECK(client_.take(piece.value, &arrived_) && arrived_.dtype() == k.old.dtype() && arrived_.numel() == n,
+    for (const auto& shard : k.variable.shards) {
+      const int64_t n = shard.rows * k.old.row_elems();
+      AB_CHECK(client_.take(shard.value, &arrived_) && arrived_.dtype() == k.old.dtype() && arrived_.numel() == n,
                ShapeMismatch, "GEO: the server at {} does not answer with {} numbers of {}",
-               piece.value.link->endpoint(), n, k.variable.name);
+               shard.value.link->endpoint(), n, k.variable.name);
       take_over(k.variable.value->as<Tensor>().template mutable_data<T>() + at, k.old.mutable_data<T>() + at,
                 arrived_.data<T>(), n);
       at += n;
@@ -158,19 +158,19 @@ void Geo::merge_rows(Kept& k) {
     T* old = k.old.mutable_data<T>();
     const bool shared = RowLocks::shared();
     int64_t begin = 0;
-    for (const auto& piece : k.variable.pieces) {
-      AB_CHECK(client_.take_rows(piece.value, &ids_, &arrived_) && arrived_.dtype() == k.old.dtype() &&
+    for (const auto& shard : k.variable.shards) {
+      AB_CHECK(client_.take_rows(shard.value, &ids_, &arrived_) && arrived_.dtype() == k.old.dtype() &&
                    arrived_.numel() == static_cast<int64_t>(ids_.size()) * width,
-               ShapeMismatch, "GEO: the server at {} does not answer with rows of {}", piece.value.link->endpoint(),
+               ShapeMismatch, "GEO: the server at {} does not answer with rows of {}", shard.value.link->endpoint(),
                k.variable.name);
       for (size_t i = 0; i < ids_.size(); ++i) {
-        AB_CHECK(ids_[i] >= 0 && ids_[i] < piece.rows, InvalidArgument, "GEO: row {} of a shard of {}, which has {}",
-                 ids_[i], k.variable.name, piece.rows);
+        AB_CHECK(ids_[i] >= 0 && ids_[i] < shard.rows, InvalidArgument, "GEO: row {} of a shard of {}, which has {}",
+                 ids_[i], k.variable.name, shard.rows);
         const int64_t row = begin + ids_[i], at = row * width;
         const RowLocks::Hold hold(w, row, shared);
         take_over(w + at, old + at, arrived_.data<T>() + static_cast<int64_t>(i) * width, width);
       }
-      begin += piece.rows;
+      begin += shard.rows;
     }
   });
 }

@@ -95,7 +95,7 @@ void History::append(std::span<const MessageRef> messages, bool flushed) {
     throw;
   }
   const uint64_t position = appended_.fetch_add(1) + 1;
-  if (flushed) wanted_ = position;
+  if (flushed) needed_ = position;
 }
 
 void History::commit(uint64_t position) {

@@ -79,7 +79,7 @@ class History {
   uint64_t last_snapshot() const { return last_; }
 
   // The position that must be on disk before an operation is acknowledged.
-  uint64_t position() const { return wanted_; }
+  uint64_t position() const { return needed_; }
   // Any thread, concurrently: returns when everything up to a position is on disk.
   void commit(uint64_t position);
 
@@ -97,7 +97,7 @@ class History {
   std::atomic<int64_t> since_{0};    // records since the last snapshot started
   uint64_t last_ = 0, newest_ = 0;   // snapshots: on disk, started
   std::atomic<uint64_t> appended_{0}, flushed_{0};
-  std::atomic<uint64_t> wanted_{0};  // the last one that must be flushed
+  std::atomic<uint64_t> needed_{0};  // the last one that must be flushed
   std::mutex committing_, journal_mutex_;
 };
 

@@ -23,8 +23,8 @@ void Link::send(std::shared_ptr<Message> message, bool changes_something, Answer
   if (changes_something) {
     const std::lock_guard lock(mutex_);
     request->message->header().sequence = ++sequence_;
-    in_turn_.push_back(request);
-    if (in_turn_.size() > 1) return;
+    in_iteration_.push_back(request);
+    if (in_iteration_.size() > 1) return;
   }
   attempt(request);
 }
@@ -60,8 +60,8 @@ void Link::deliver(const RequestRef& request, MessageRef answer) {
   RequestRef next;
   if (request->message->header().sequence > 0) {
     const std::lock_guard lock(mutex_);
-    in_turn_.pop_front();
-    if (!in_turn_.empty()) next = in_turn_.front();
+    in_iteration_.pop_front();
+    if (!in_iteration_.empty()) next = in_iteration_.front();
   }
   request->done(std::move(answer));
   if (next) attempt(next);
@@ -98,8 +98,8 @@ void Link::greeted_again(const RequestRef& request, const MessageRef& answer, co
   if (same) {
     const std::lock_guard lock(names_mutex_);
     size_t i = 0;
-    same = answer->wanted(1).size() == numbers_.size();
-    for (const auto& [name, number] : numbers_) same = same && answer->wanted(1)[i++] == number;
+    same = answer->needed(1).size() == numbers_.size();
+    for (const auto& [name, number] : numbers_) same = same && answer->needed(1)[i++] == number;
   }
   if (!same) return deliver(request, refused);
   peer_.store(h.incarnation);
@@ -139,9 +139,9 @@ uint32_t Link::number(const std::string& name) {
   auto request = std::make_shared<Message>(Verb::kHello);
   request->add_text(name);
   const MessageRef answer = ask(std::move(request), false);
-  AB_CHECK(answer->parts() == 2 && answer->part(1).kind == PartKind::kWanted && answer->wanted(1).size() == 1, Internal,
+  AB_CHECK(answer->parts() == 2 && answer->part(1).kind == PartKind::kNeeded && answer->needed(1).size() == 1, Internal,
            "the server at {} gives no number for {}", endpoint_, name);
-  return numbers_[name] = answer->wanted(1)[0];
+  return numbers_[name] = answer->needed(1)[0];
 }
 
 }  // namespace anabranch::ps

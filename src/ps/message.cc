@@ -119,8 +119,8 @@ void Message::add_text(std::string_view text) {
   if (!text.empty()) std::memcpy(to, text.data(), text.size());
 }
 
-void Message::add_wanted(std::span<const uint32_t> variables) {
-  char* to = grow(part_of(0, PartKind::kWanted, variables.size_bytes()));
+void Message::add_needed(std::span<const uint32_t> variables) {
+  char* to = grow(part_of(0, PartKind::kNeeded, variables.size_bytes()));
   if (!variables.empty()) std::memcpy(to, variables.data(), variables.size_bytes());
 }
 
@@ -133,7 +133,7 @@ std::span<const int64_t> Message::ids(int i) const {
   return {reinterpret_cast<const int64_t*>(payload(i)), part(i).bytes / sizeof(int64_t)};
 }
 
-std::span<const uint32_t> Message::wanted(int i) const {
+std::span<const uint32_t> Message::needed(int i) const {
   return {reinterpret_cast<const uint32_t*>(payload(i)), part(i).bytes / sizeof(uint32_t)};
 }
 

@@ -32,7 +32,7 @@ enum class Verb : uint8_t {
 };
 const char* verb_name(Verb verb);  // "exchange"
 
-enum class PartKind : uint8_t { kTensor = 1, kIds = 2, kText = 3, kWanted = 4, kKinds = 5 };
+enum class PartKind : uint8_t { kTensor = 1, kIds = 2, kText = 3, kNeeded = 4, kKinds = 5 };
 
 struct Header {
   static constexpr uint32_t kMagic = 0x31504241;  // "ABP1"
@@ -101,7 +101,7 @@ class Message {
   void add_ids(uint32_t variable, std::span<const int64_t> ids);
   void add_copy(const Message& from, int part);
   void add_text(std::string_view text);
-  void add_wanted(std::span<const uint32_t> variables);
+  void add_needed(std::span<const uint32_t> variables);
   // Room for a tensor that the caller fills before anything else is added.
   void* add_room(uint32_t variable, const Shape& shape, DType dtype);
 
@@ -111,7 +111,7 @@ class Message {
   const char* payload(int i) const { return data() + at_[i] + sizeof(Part); }
   Shape shape(int i) const;
   std::span<const int64_t> ids(int i) const;
-  std::span<const uint32_t> wanted(int i) const;
+  std::span<const uint32_t> needed(int i) const;
   std::string_view text(int i) const;
   // The tensor of a part, in the message's memory, which it keeps alive.
   static Tensor tensor(const MessageRef& message, int i);

@@ -28,7 +28,7 @@ void check_part(const Part& p, int i, size_t left) {
            "part {} of a message is of kind {}, which there is not", i, static_cast<int>(p.kind));
   AB_CHECK(p.bytes <= left, InvalidArgument, "part {} of a message needs {} bytes, {} are left", i, p.bytes, left);
   if (p.kind == PartKind::kTensor) check_tensor(p, i);
-  const size_t unit = p.kind == PartKind::kIds ? sizeof(int64_t) : p.kind == PartKind::kWanted ? sizeof(uint32_t) : 1;
+  const size_t unit = p.kind == PartKind::kIds ? sizeof(int64_t) : p.kind == PartKind::kNeeded ? sizeof(uint32_t) : 1;
   AB_CHECK(p.bytes % unit == 0, InvalidArgument, "part {} of a message has {} bytes, not a multiple of {}", i, p.bytes,
            unit);
 }

@@ -34,18 +34,18 @@ void Server::handle(MessageRef request, Answer answer) {
     const std::lock_guard lock(mutex_);
     ++stats_.requests;
     lost_before = stats_.lost;
-    const uint32_t who = request->header().client;
+    const uint32_t sender = request->header().client;
     MessageRef now;
     bool taken = false;  // otherwise the request changes nothing, and says nothing about the current one
     try {
-      AB_CHECK(who < trainers_.size(), InvalidArgument, "{} has trainers 0 to {}, got a message of trainer {}",
-               options_.name, trainers_.size() - 1, who);
-      Trainer& trainer = trainers_[who];
+      AB_CHECK(sender < trainers_.size(), InvalidArgument, "{} has trainers 0 to {}, got a message of trainer {}",
+               options_.name, trainers_.size() - 1, sender);
+      Trainer& trainer = trainers_[sender];
       trainer.heard = options_.clock->now();
       if (request->header().sequence > 0) {
         taken = !repeated(trainer, request, &answer, &due);
         if (taken) {
-          if ((now = dispatch(trainer, request, &due))) end(static_cast<int>(who), now, &due);
+          if ((now = dispatch(trainer, request, &due))) end(static_cast<int>(sender), now, &due);
         }
         now = nullptr;
       } else {
@@ -54,7 +54,7 @@ void Server::handle(MessageRef request, Answer answer) {
     } catch (const Error& e) {
       ++stats_.refused;
       now = refusal(request->header().verb, e);
-      if (taken) end(static_cast<int>(who), std::exchange(now, nullptr), &due);
+      if (taken) end(static_cast<int>(sender), std::exchange(now, nullptr), &due);
     }
     if (now) due.emplace_back(std::move(answer), std::move(now));
     if (history_ && (request->header().sequence > 0 || request->header().verb == Verb::kHello)) {
@@ -90,7 +90,7 @@ void Server::give(Due& due, uint64_t position) {
 }
 
 bool Server::pushes(const Message& request) {
-  return request.header().verb == Verb::kExchange && request.parts() > 0 && request.part(0).kind != PartKind::kWanted;
+  return request.header().verb == Verb::kExchange && request.parts() > 0 && request.part(0).kind != PartKind::kNeeded;
 }
 
 void Server::count_updates(std::span<const MessageRef> messages) {
@@ -150,8 +150,8 @@ MessageRef Server::answer_once_more(Trainer& trainer, const Message& request) {
                                                   : std::make_shared<Message>(request.header().verb);
 }
 
-void Server::end(int who, MessageRef answer, Due* due) {
-  Trainer& trainer = trainers_[static_cast<size_t>(who)];
+void Server::end(int sender, MessageRef answer, Due* due) {
+  Trainer& trainer = trainers_[static_cast<size_t>(sender)];
   trainer.last_answer = answer;
   trainer.done = trainer.sequence;
   if (trainer.waiting) due->emplace_back(std::exchange(trainer.waiting, nullptr), std::move(answer));
@@ -178,7 +178,7 @@ MessageRef Server::dispatch(Trainer& trainer, const MessageRef& request, Due* du
 
 // A restarted worker. Its predecessor sees no further changes; this one is told about the rows it has.
 // has.
-void Server::begin_anew(Trainer& trainer, uint64_t incarnation) {
+void Server::begin_again(Trainer& trainer, uint64_t incarnation) {
   auto gone = std::move(trainer.gone);
   if (trainer.incarnation) gone.push_back(trainer.incarnation);
   auto changed = std::move(trainer.changed);
@@ -210,7 +210,7 @@ MessageRef Server::hello(Trainer& trainer, const MessageRef& message) {
     AB_CHECK(std::find(gone.begin(), gone.end(), incarnation) == gone.end(), InvalidArgument,
              "this trainer {} of {} is not the last one that was started", request.header().client, options_.name);
     keep_hello(message);
-    begin_anew(trainer, incarnation);
+    begin_again(trainer, incarnation);
     forget_requests(request.header().client);
     files_.give_up(request.header().client);
     trainer.gap = resumed_;
@@ -224,8 +224,8 @@ MessageRef Server::hello(Trainer& trainer, const MessageRef& message) {
   out->header().round = round_;
   out->header().client = static_cast<uint32_t>(options_.mode);
   const auto trainers = static_cast<uint32_t>(trainers_.size());
-  out->add_wanted(std::span(&trainers, 1));
-  out->add_wanted(numbers);
+  out->add_needed(std::span(&trainers, 1));
+  out->add_needed(numbers);
   return out;
 }
 

@@ -110,7 +110,7 @@ class Server {
   MessageRef dispatch(Trainer& trainer, const MessageRef& request, Due* due);
   MessageRef hello(Trainer& trainer, const MessageRef& message);
   void keep_hello(const MessageRef& message);
-  static void begin_anew(Trainer& trainer, uint64_t incarnation);
+  static void begin_again(Trainer& trainer, uint64_t incarnation);
   MessageRef exchange(const MessageRef& request, Due* due);
   MessageRef rows(const Message& request, uint64_t round);
   MessageRef give_rows(const Message& request);

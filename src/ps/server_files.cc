@@ -45,7 +45,7 @@ MessageRef Server::offer_files(const MessageRef& request) {
 MessageRef Server::files_offered() const {
   auto out = std::make_shared<Message>(Verb::kOfferFiles);
   const auto every = static_cast<uint32_t>(std::max<int64_t>(1, options_.file_lease.count() / 6));
-  out->add_wanted(std::span(&every, 1));
+  out->add_needed(std::span(&every, 1));
   return out;
 }
 

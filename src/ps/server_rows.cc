@@ -27,16 +27,16 @@ MessageRef Server::rows(const Message& request, uint64_t round) {
 
 // From any thread, concurrently.
 MessageRef Server::give_rows(const Message& request) {
-  const uint32_t who = request.header().client;
+  const uint32_t sender = request.header().client;
   uint64_t round = 0;
   const auto begun = options_.clock->now();
   Traffic* table = nullptr;  // the last one of the request, which usually has one
   {
     const std::lock_guard lock(mutex_);
     ++stats_.requests;
-    if (who < trainers_.size()) {
-      trainers_[who].heard = begun;
-      trainers_[who].seen = stats_.updates;
+    if (sender < trainers_.size()) {
+      trainers_[sender].heard = begun;
+      trainers_[sender].seen = stats_.updates;
     }
     for (int i = 0; i < request.parts(); ++i) {
       if (request.part(i).kind != PartKind::kIds || request.header().verb != Verb::kRows) continue;
@@ -50,8 +50,8 @@ MessageRef Server::give_rows(const Message& request) {
     round = round_;
   }
   try {
-    AB_CHECK(who < trainers_.size(), InvalidArgument, "{} has trainers 0 to {}, got a message of trainer {}",
-             options_.name, trainers_.size() - 1, who);
+    AB_CHECK(sender < trainers_.size(), InvalidArgument, "{} has trainers 0 to {}, got a message of trainer {}",
+             options_.name, trainers_.size() - 1, sender);
     MessageRef found = rows(request, round);
     const auto took = std::chrono::duration_cast<std::chrono::microseconds>(options_.clock->now() - begun);
     if (table) table->pull_us += took.count();

@@ -50,7 +50,7 @@ std::shared_ptr<Message> Server::state_of(uint32_t trainer) const {
     halves.push_back(static_cast<uint32_t>(incarnation >> 32));
     halves.push_back(static_cast<uint32_t>(incarnation));
   }
-  if (!halves.empty()) m->add_wanted(halves);
+  if (!halves.empty()) m->add_needed(halves);
   return m;
 }
 
@@ -79,7 +79,7 @@ void Server::load_trainer(const Message& record) {
   for (int i = 0; i < record.parts(); ++i) {
     const Part& p = record.part(i);
     if (p.kind == PartKind::kIds) (*rows)[p.variable].add(record.ids(i));
-    if (p.kind == PartKind::kWanted) t.gone = incarnations_in(record.wanted(i));
+    if (p.kind == PartKind::kNeeded) t.gone = incarnations_in(record.needed(i));
     if (p.kind != PartKind::kText) continue;
     rows = &t.told;
     if (p.bytes == 0) continue;
@@ -116,7 +116,7 @@ void Server::replay(const std::vector<MessageRef>& messages) {
     if (m->header().client >= trainers_.size()) return;
     Trainer& t = trainers_[m->header().client];
     if (m->header().verb == Verb::kHello) {
-      begin_anew(t, m->header().incarnation);
+      begin_again(t, m->header().incarnation);
       files_.give_up(m->header().client);
       t.gap = true;
       continue;
@@ -207,7 +207,7 @@ void Server::resume() {
              name);
   }
   tell_left_out();
-  files_.count_anew();
+  files_.count_again();
   // The journal may have a torn end: later records are written after a snapshot of the current state.
   write_first_snapshot();
 }

@@ -120,8 +120,8 @@ MessageRef Server::answer_to(const Message& request) {
   trainers_[request.header().client].seen = stats_.updates;
   const std::vector<uint32_t> tables = tables_of(request);
   for (int i = 0; i < request.parts(); ++i) {
-    if (request.part(i).kind != PartKind::kWanted) continue;
-    for (const uint32_t v : request.wanted(i)) {
+    if (request.part(i).kind != PartKind::kNeeded) continue;
+    for (const uint32_t v : request.needed(i)) {
       if (std::find(tables.begin(), tables.end(), v) == tables.end()) {
         store_.read(v, out.get());
         continue;
@@ -199,12 +199,12 @@ MessageRef Server::sum_of(const Meeting& meeting) const {
 MessageRef Server::complete(Trainer& trainer, const MessageRef& request, Due* due) {
   keep(std::span(&request, 1));
   trainer.complete = true;
-  const uint32_t who = request->header().client;
-  files_.give_up(who);
-  step_if_all_came(who, due);
+  const uint32_t sender = request->header().client;
+  files_.give_up(sender);
+  step_if_all_came(sender, due);
   std::vector<SumName> names;
   for (const auto& [name, meeting] : reductions_) names.push_back(name);
-  for (const auto& name : names) reduce_if_all_came(name, who, due);
+  for (const auto& name : names) reduce_if_all_came(name, sender, due);
   return std::make_shared<Message>(Verb::kComplete);
 }
 

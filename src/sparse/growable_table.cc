@@ -113,10 +113,10 @@ TableStats GrowableTable::stats() {
   return sum;
 }
 
-void GrowableTable::each_piece(const std::function<void(const void*, int64_t)>& fn) {
+void GrowableTable::each_chunk(const std::function<void(const void*, int64_t)>& fn) {
   for (Part& part : parts_) {
     const std::lock_guard held(part.lock);
-    part.shard->each_piece(fn);
+    part.shard->each_chunk(fn);
   }
 }
 

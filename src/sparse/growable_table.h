@@ -52,7 +52,7 @@ class GrowableTable {
 
   TableStats stats();
   // fn(address, bytes) for every block of memory.
-  void each_piece(const std::function<void(const void*, int64_t)>& fn);
+  void each_chunk(const std::function<void(const void*, int64_t)>& fn);
   // All keys, ascending.
   std::vector<int64_t> keys();
   // Appends the file of a table: its options and its rows, with or without their moments.

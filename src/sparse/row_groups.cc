@@ -8,7 +8,7 @@
 namespace anabranch::sparse {
 namespace {
 
-constexpr int64_t kPieceIds = 1024;  // about ten microseconds
+constexpr int64_t kChunkIds = 1024;  // about ten microseconds
 constexpr int kMaxBits = 6;
 
 // Number of slots of a table for up to n ids: at most half of them are used.
@@ -22,7 +22,7 @@ int64_t slots_for(int64_t n) {
 
 void RowGroups::read(const int64_t* ids, int64_t n, int bits) {
   bits_ = std::max(bits, 0);
-  while (bits < 0 && bits_ < kMaxBits && (n >> bits_) > kPieceIds) ++bits_;
+  while (bits < 0 && bits_ < kMaxBits && (n >> bits_) > kChunkIds) ++bits_;
   const int64_t count = int64_t{1} << bits_;
   starts_.assign(static_cast<size_t>(count) + 1, 0);
   table_starts_.assign(static_cast<size_t>(count) + 1, 0);
@@ -32,11 +32,11 @@ void RowGroups::read(const int64_t* ids, int64_t n, int bits) {
   first_.resize(size);
   last_.resize(size);
   rows_.resize(size);
-  piece_of_.resize(size);
+  chunk_of_.resize(size);
   for (int64_t i = 0; i < n; ++i) {
-    const auto piece = static_cast<uint8_t>(bits_ ? hash_id(ids[i]) >> (64 - bits_) : 0);
-    piece_of_[i] = piece;
-    ++starts_[piece + 1];
+    const auto chunk = static_cast<uint8_t>(bits_ ? hash_id(ids[i]) >> (64 - bits_) : 0);
+    chunk_of_[i] = chunk;
+    ++starts_[chunk + 1];
   }
   for (int64_t p = 0; p < count; ++p) {
     table_starts_[p + 1] = table_starts_[p] + slots_for(starts_[p + 1]);
@@ -46,16 +46,16 @@ void RowGroups::read(const int64_t* ids, int64_t n, int bits) {
   int64_t at[1 << kMaxBits];
   std::copy_n(starts_.begin(), count, at);
   for (int64_t i = 0; i < n; ++i) {
-    const int64_t k = at[piece_of_[i]]++;
+    const int64_t k = at[chunk_of_[i]]++;
     order_[k] = static_cast<int32_t>(i);
     rows_[k] = ids[i];
   }
 }
 
-RowGroups::Piece RowGroups::group(int64_t piece) {
-  const int64_t begin = starts_[piece], end = starts_[piece + 1];
-  int32_t* table = table_.data() + table_starts_[piece];
-  const int64_t slots = table_starts_[piece + 1] - table_starts_[piece];
+RowGroups::Chunk RowGroups::group(int64_t chunk) {
+  const int64_t begin = starts_[chunk], end = starts_[chunk + 1];
+  int32_t* table = table_.data() + table_starts_[chunk];
+  const int64_t slots = table_starts_[chunk + 1] - table_starts_[chunk];
   const int shift = 64 - std::countr_zero(static_cast<uint64_t>(slots));
   std::fill(table, table + slots, -1);
   int64_t* const all = rows_.data() + begin;

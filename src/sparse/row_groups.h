@@ -10,7 +10,7 @@ namespace anabranch::sparse {
 
 class RowGroups {
  public:
-  struct Piece {
+  struct Chunk {
     const int64_t* rows = nullptr;   // distinct ids, in order of first appearance
     const int32_t* first = nullptr;  // for each the position of its first appearance
     int64_t count = 0;
@@ -19,13 +19,13 @@ class RowGroups {
   // Partitions the ids into chunks: a number that fits the work, or 2^bits (at most 64) by the highest bits of their
   // hash.
   void read(const int64_t* ids, int64_t n, int bits = -1);
-  int64_t pieces() const { return static_cast<int64_t>(starts_.size()) - 1; }
+  int64_t chunks() const { return static_cast<int64_t>(starts_.size()) - 1; }
   // The distinct ids of one chunk; call it once for each chunk and read().
-  Piece group(int64_t piece);
+  Chunk group(int64_t chunk);
   // Positions of the ids of one chunk, ascending.
-  const int32_t* places(int64_t piece) const { return order_.data() + starts_[static_cast<size_t>(piece)]; }
-  int64_t size(int64_t piece) const {
-    return starts_[static_cast<size_t>(piece) + 1] - starts_[static_cast<size_t>(piece)];
+  const int32_t* places(int64_t chunk) const { return order_.data() + starts_[static_cast<size_t>(chunk)]; }
+  int64_t size(int64_t chunk) const {
+    return starts_[static_cast<size_t>(chunk) + 1] - starts_[static_cast<size_t>(chunk)];
   }
   const int32_t* next() const { return next_.data(); }  // for each position the next one with the same id, -1: none
 
@@ -36,7 +36,7 @@ class RowGroups {
   std::vector<int32_t> next_, first_, last_;
   std::vector<int64_t> rows_;  // ids of the positions; then, from the start of each chunk on, its distinct ids
   std::vector<int32_t> table_;
-  std::vector<uint8_t> piece_of_;
+  std::vector<uint8_t> chunk_of_;
 };
 
 }  // namespace anabranch::sparse

@@ -24,9 +24,9 @@ float* RecordMemory::take(size_t bytes) {
     blocks_.push_back(allocate_buffer(std::max(kBlockBytes, bytes)));
     used_ = 0;
   }
-  char* piece = static_cast<char*>(blocks_.back().get()) + used_;
+  char* chunk = static_cast<char*>(blocks_.back().get()) + used_;
   used_ += bytes;
-  return reinterpret_cast<float*>(piece);
+  return reinterpret_cast<float*>(chunk);
 }
 
 int64_t record_stride(const TableOptions& options) {
@@ -54,9 +54,9 @@ TableShard::TableShard(const TableOptions& options, int64_t budget_bytes, uint64
   const auto slot_bytes = static_cast<double>(sizeof(TableIndex::Bucket)) / (TableIndex::kSlots * TableIndex::kFull);
   const int64_t left = budget_bytes - static_cast<int64_t>(counters_.size() + sizeof(TableIndex::Bucket));
   const int64_t rows_a_chunk = int64_t{1} << chunk_bits_;
-  const auto wanted =
+  const auto needed =
       static_cast<int64_t>(static_cast<double>(left) / (static_cast<double>(record_bytes + kFreeBytes) + slot_bytes));
-  max_rows_ = std::min(max_rows_, wanted / rows_a_chunk * rows_a_chunk);
+  max_rows_ = std::min(max_rows_, needed / rows_a_chunk * rows_a_chunk);
   AB_CHECK(max_rows_ > 0, InvalidArgument, "max_bytes leaves no room for rows of {} bytes", record_bytes);
   const auto full = static_cast<double>(max_rows_) / (TableIndex::kSlots * TableIndex::kFull);
   const uint64_t most = static_cast<uint64_t>(full) + 1;
@@ -131,7 +131,7 @@ float* TableShard::insert(int64_t key, uint32_t seen, bool from_file) {
   return record(row);
 }
 
-void TableShard::each_piece(const std::function<void(const void*, int64_t)>& fn) const {
+void TableShard::each_chunk(const std::function<void(const void*, int64_t)>& fn) const {
   fn(index_.data(), index_.bytes());
   for (const float* chunk : chunks_) fn(chunk, stride_ * static_cast<int64_t>(sizeof(float)) << chunk_bits_);
 }

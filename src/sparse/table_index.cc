@@ -35,8 +35,8 @@ uint64_t TableIndex::larger(bool doubles) const {
 void TableIndex::grow(bool doubles) { move_to(larger(doubles)); }
 
 void TableIndex::reserve(int64_t rows) {
-  const auto wanted = static_cast<uint64_t>(static_cast<double>(rows) / (kSlots * kFull)) + 1;
-  if (wanted > buckets_) move_to(std::min(wanted, most_));
+  const auto needed = static_cast<uint64_t>(static_cast<double>(rows) / (kSlots * kFull)) + 1;
+  if (needed > buckets_) move_to(std::min(needed, most_));
 }
 
 void TableIndex::move_to(uint64_t buckets) {
@@ -52,7 +52,7 @@ void TableIndex::move_to(uint64_t buckets) {
 }
 
 void TableIndex::insert(uint64_t key, uint32_t row, uint32_t seen) {
-  Place p{home(static_cast<int64_t>(key)), 0};
+  Place p{first_slot(static_cast<int64_t>(key)), 0};
   while (index_[p.bucket].row[p.slot]) p = next(p);
   index_[p.bucket].key[p.slot] = key;
   index_[p.bucket].row[p.slot] = row;
@@ -65,7 +65,7 @@ void TableIndex::erase(Place gap) {
   for (Place p = next(gap); index_[p.bucket].row[p.slot]; p = next(p)) {
     const Bucket& from = index_[p.bucket];
     const uint64_t slots = buckets_ * kSlots;
-    const uint64_t start = home(static_cast<int64_t>(from.key[p.slot])) * kSlots;
+    const uint64_t start = first_slot(static_cast<int64_t>(from.key[p.slot])) * kSlots;
     const uint64_t to_gap = (number(gap) + slots - start) % slots, to_here = (number(p) + slots - start) % slots;
     if (to_gap > to_here) continue;
     Bucket& to = index_[gap.bucket];

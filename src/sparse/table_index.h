@@ -47,11 +47,11 @@ class TableIndex {
     if (++p.slot < kSlots) return p;
     return {next(p.bucket), 0};
   }
-  void prefetch(int64_t key) const { __builtin_prefetch(&index_[home(key)]); }
+  void prefetch(int64_t key) const { __builtin_prefetch(&index_[first_slot(key)]); }
   // The slot of a key, false if it has none. All slots of a bucket are compared at once, because the right one cannot
   // be predicted.
   bool find(int64_t key, Place* at) const {
-    for (uint64_t b = home(key);; b = next(b)) {
+    for (uint64_t b = first_slot(key);; b = next(b)) {
       const unsigned taken = kAllSlots & ~equal_slots(index_[b].row, uint32_t{0});
       const unsigned hit = equal_slots(index_[b].key, static_cast<uint64_t>(key)) & taken;
       if (hit) [[likely]] {
@@ -92,11 +92,11 @@ class TableIndex {
   static constexpr unsigned kAllSlots = 15;
 
   // Bits of the slots of a bucket that hold a key, and of those in use: sums of comparisons, without branches.
-  template <class T> static unsigned equal_slots(const T* slots, T wanted) {
-    const auto bit = [&](int s) { return static_cast<unsigned>(slots[s] == wanted) << s; };
+  template <class T> static unsigned equal_slots(const T* slots, T needed) {
+    const auto bit = [&](int s) { return static_cast<unsigned>(slots[s] == needed) << s; };
     return bit(0) | bit(1) | bit(2) | bit(3);
   }
-  uint64_t home(int64_t key) const { return in_range(hash_within(key), buckets_); }
+  uint64_t first_slot(int64_t key) const { return in_range(hash_within(key), buckets_); }
   uint64_t next(uint64_t bucket) const { return bucket + 1 == buckets_ ? 0 : bucket + 1; }
   void set_buckets(uint64_t buckets);
   void move_to(uint64_t buckets);

@@ -56,7 +56,7 @@ class TableShard {
   float* restore(int64_t key, uint32_t seen);
   void reserve(int64_t rows);
   TableStats stats() const;
-  void each_piece(const std::function<void(const void*, int64_t)>& fn) const;
+  void each_chunk(const std::function<void(const void*, int64_t)>& fn) const;
 
   // ---- a consistent copy while it is in use (ShardCut)
   // Unavailable: a cut is in progress.

@@ -17,7 +17,7 @@ struct Block {
     return made;
   }
   // A turn that makes all of them.
-  void turn(BlockFrame& frame, int64_t elems) {
+  void iteration(BlockFrame& frame, int64_t elems) {
     memory.lend(frame);
     for (Value* v : frame.places) v->as<Tensor>().resize(Shape{elems}, DType::kUInt8);
     memory.settle(frame);
@@ -34,13 +34,13 @@ const char* at(const BlockFrame& frame, size_t i) {
 TEST(BlockMemory, FramesShareWhatDoesNotLiveAtOnce) {
   Block block;
   BlockFrame &first = block.frame(), &second = block.frame();
-  block.turn(first, 1000);
+  block.iteration(first, 1000);
   EXPECT_EQ(block.memory.bytes(), 2 * 1024);
   EXPECT_EQ(block.memory.unshared_bytes(), 3 * 1024);
   EXPECT_NE(at(first, 0), at(first, 1));
   EXPECT_EQ(at(first, 0), at(first, 2));
   const int64_t before = resident_buffer_bytes();
-  block.turn(second, 1000);
+  block.iteration(second, 1000);
   EXPECT_EQ(resident_buffer_bytes(), before) << "a frame that comes later takes nothing of its own";
   for (size_t i = 0; i < 3; ++i) EXPECT_EQ(at(first, i), at(second, i));
 }
@@ -49,10 +49,10 @@ TEST(BlockMemory, AFrameThatHasRunBeforeMovesIntoALargerArena) {
   Block block;
   BlockFrame &first = block.frame(), &second = block.frame();
   const int64_t before = resident_buffer_bytes();
-  block.turn(first, 1000);
-  block.turn(second, 5000);
+  block.iteration(first, 1000);
+  block.iteration(second, 5000);
   EXPECT_NE(at(first, 0), at(second, 0));
-  block.turn(first, 1000);
+  block.iteration(first, 1000);
   EXPECT_EQ(at(first, 0), at(second, 0));
   EXPECT_EQ(resident_buffer_bytes(), before + block.memory.bytes()) << "nobody holds the smaller one";
   EXPECT_EQ(first.values[0].get<Tensor>()->numel(), 1000);
@@ -61,7 +61,7 @@ TEST(BlockMemory, AFrameThatHasRunBeforeMovesIntoALargerArena) {
 TEST(BlockMemory, AViewStaysAView) {
   Block block;
   BlockFrame& frame = block.frame();
-  block.turn(frame, 1000);
+  block.iteration(frame, 1000);
   char rows[64] = {};
   BlockFrame& other = block.frame();
   other.values[0].as<Tensor>().view(rows, Shape{2, 3}, DType::kUInt8, nullptr, 32);
@@ -75,20 +75,20 @@ TEST(BlockMemory, AViewStaysAView) {
 TEST(BlockMemory, WhatATurnThatFailedHasMadeIsLeftUntilATurnEnds) {
   Block block;
   BlockFrame &failed = block.frame(), &other = block.frame();
-  block.turn(failed, 1000);
+  block.iteration(failed, 1000);
   failed.values[0].as<Tensor>().resize(Shape{9000}, DType::kUInt8);  // and the turn ends here
-  block.turn(other, 2000);
+  block.iteration(other, 2000);
   block.memory.lend(failed);
   EXPECT_NE(at(failed, 0), at(other, 0)) << "9000 bytes do not fit";
   EXPECT_EQ(at(failed, 1), at(other, 1));
-  block.turn(failed, 1000);
+  block.iteration(failed, 1000);
   EXPECT_EQ(failed.values[0].get<Tensor>()->numel(), 1000);
 }
 
 TEST(BlockMemory, WhatIsNoTensorIsLeftAlone) {
   Block block;
   BlockFrame &first = block.frame(), &second = block.frame();
-  block.turn(first, 1000);
+  block.iteration(first, 1000);
   second.values[1].as<TensorArray>().resize(2);
   block.memory.lend(second);
   EXPECT_TRUE(second.values[1].is<TensorArray>());
@@ -98,12 +98,12 @@ TEST(BlockMemory, WhatIsNoTensorIsLeftAlone) {
 TEST(BlockMemory, AfterDroppingItBeginsAnew) {
   Block block;
   const int64_t before = resident_buffer_bytes();
-  block.turn(block.frame(), 1000);
+  block.iteration(block.frame(), 1000);
   block.frames.clear();
   block.memory.drop();
   EXPECT_EQ(resident_buffer_bytes(), before);
   BlockFrame& frame = block.frame();
-  block.turn(frame, 1000);
+  block.iteration(frame, 1000);
   EXPECT_EQ(block.memory.bytes(), 2 * 1024);
   EXPECT_EQ(at(frame, 0), at(frame, 2));
 }

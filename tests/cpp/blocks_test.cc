@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/flags.h"
-#include "base/team.h"
+#include "base/thread_pool.h"
 #include "engine/compiled_program.h"
 #include "opdef/append_op.h"
 #include "opdef/op_def.h"
@@ -53,10 +53,10 @@ void constant(ir::Block& block, const std::string& name, DType dtype, float valu
 }
 
 // `out` is scaled by `factor` in each of the turns; the counter and the condition are named after it.
-void append_loop(ir::Block& block, const std::string& out, int turns, float factor) {
+void append_loop(ir::Block& block, const std::string& out, int iterations, float factor) {
   const std::string i = out + ".i", n = out + ".n", going_on = out + ".on";
   constant(block, i, DType::kInt64, 0);
-  constant(block, n, DType::kInt64, static_cast<float>(turns));
+  constant(block, n, DType::kInt64, static_cast<float>(iterations));
   append_op(block, {"less_than", {{"X", {i}}, {"Y", {n}}}, {{"Out", {going_on}}}, {}});
   ir::Block& body = block.program().create_block(block.idx());
   append_op(body, {"test_overlap", {{"X", {out}}}, {{"Out", {out + ".t"}}}, {}});

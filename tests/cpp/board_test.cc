@@ -32,21 +32,21 @@ struct Two {
 
 TEST(Board, TurnsFollowEachOther) {
   const Two two;
-  constexpr uint64_t kTurns = 20000;
+  constexpr uint64_t kIterations = 20000;
   const auto take_turns = [&](int rank) {
     const auto board = two.of(rank);
-    for (uint64_t turn = 1; turn <= kTurns; ++turn) {
-      const uint64_t mine = turn * 2 + rank;
+    for (uint64_t meet = 1; meet <= kIterations; ++meet) {
+      const uint64_t mine = meet * 2 + rank;
       std::memcpy(board->mine(), &mine, sizeof(mine));
       std::memcpy(board->mine() + Board::kSide - sizeof(mine), &mine, sizeof(mine));
       int missing = -1;
-      ASSERT_EQ(board->turn(kLong, &missing), "");
+      ASSERT_EQ(board->meet(kLong, &missing), "");
       for (int r = 0; r < 2; ++r) {
         uint64_t first = 0, last = 0;
         std::memcpy(&first, board->of(r), sizeof(first));
         std::memcpy(&last, board->of(r) + Board::kSide - sizeof(last), sizeof(last));
-        ASSERT_EQ(first, turn * 2 + r);
-        ASSERT_EQ(last, turn * 2 + r);
+        ASSERT_EQ(first, meet * 2 + r);
+        ASSERT_EQ(last, meet * 2 + r);
       }
     }
   };
@@ -59,7 +59,7 @@ TEST(Board, WhoIsLateIsNamed) {
   const Two two;
   const auto first = two.of(0), second = two.of(1);
   int missing = -1;
-  EXPECT_EQ(first->turn(30, &missing), "no message in time");
+  EXPECT_EQ(first->meet(30, &missing), "no message in time");
   EXPECT_EQ(missing, 1);
 }
 
@@ -69,11 +69,11 @@ TEST(Board, WhatSomebodyHasWrittenBeforeItLeftIsRead) {
   auto second = two.of(1);
   std::strcpy(second->mine(), "farewell");
   int missing = -1;
-  second->turn(1, &missing);
+  second->meet(1, &missing);
   second = nullptr;
-  EXPECT_EQ(first->turn(kLong, &missing), "");
+  EXPECT_EQ(first->meet(kLong, &missing), "");
   EXPECT_STREQ(first->of(1), "farewell");
-  EXPECT_EQ(first->turn(kLong, &missing), "its process has left");
+  EXPECT_EQ(first->meet(kLong, &missing), "its process has left");
   EXPECT_EQ(missing, 1);
 }
 
@@ -86,7 +86,7 @@ TEST(Board, AProcessThatIsKilledEndsTheWait) {
   const auto board = two.of(0, other);
   std::thread killer([&] { kill(other, SIGKILL); });
   int missing = -1;
-  EXPECT_EQ(board->turn(kLong, &missing), "its process has left");
+  EXPECT_EQ(board->meet(kLong, &missing), "its process has left");
   EXPECT_EQ(missing, 1);
   killer.join();
   waitpid(other, nullptr, 0);
@@ -97,7 +97,7 @@ TEST(Board, AWaitCanBeEnded) {
   const auto first = two.of(0), second = two.of(1);
   std::thread ends([&] { first->abort(); });
   int missing = -1;
-  EXPECT_EQ(first->turn(kLong, &missing), "ended");
+  EXPECT_EQ(first->meet(kLong, &missing), "ended");
   ends.join();
 }
 
@@ -116,10 +116,10 @@ TEST(Board, UnlessAllWantItNobodyHasIt) {
         EXPECT_FALSE(share_memory(peers, r != 2));
         EXPECT_EQ(peers.board(), nullptr);
         float one = 1;
-        const Piece piece{&one, 1};
+        const Chunk chunk{&one, 1};
         What what(Verb::kAllReduce, DType::kFloat32, "x");
         what.add(Shape{1});
-        Collective().all_reduce(peers, what, Combine::kSum, {&piece, 1});
+        Collective().all_reduce(peers, what, Combine::kSum, {&chunk, 1});
         EXPECT_EQ(one, 3);
         EXPECT_TRUE(share_memory(peers, true));
         EXPECT_NE(peers.board(), nullptr);

@@ -83,14 +83,14 @@ template <class T> void check_all_reduce(int size, int64_t n, Combine how) {
   Groups groups = Comm::groups(size);
   std::vector<std::vector<T>> data(size);
   for (int r = 0; r < size; ++r) data[r] = numbers<T>(r, n);
-  std::vector<T> want = data[0];
-  for (int r = 1; r < size; ++r) combine(how, dtype_of<T>, want.data(), data[r].data(), n);
+  std::vector<T> expected = data[0];
+  for (int r = 1; r < size; ++r) combine(how, dtype_of<T>, expected.data(), data[r].data(), n);
   expect_fine(on_all(groups, [&](int r, Peers& peers) {
     Collective c;
-    const Piece piece{data[r].data(), n};
-    c.all_reduce(peers, about(Verb::kAllReduce, dtype_of<T>, Shape{n}), how, {&piece, 1});
+    const Chunk chunk{data[r].data(), n};
+    c.all_reduce(peers, about(Verb::kAllReduce, dtype_of<T>, Shape{n}), how, {&chunk, 1});
   }));
-  for (int r = 0; r < size; ++r) EXPECT_TRUE(same_bits(data[r], want)) << r;
+  for (int r = 0; r < size; ++r) EXPECT_TRUE(same_bits(data[r], expected)) << r;
 }
 
 TEST_P(Comm, SumsAreTakenInTheOrderOfRanks) {
@@ -130,9 +130,9 @@ TEST_P(Comm, SeveralTensorsShareAMeeting) {
     What what(Verb::kAllReduce, DType::kFloat32, "a");
     what.add(Shape{2});
     what.add(Shape{3});
-    for (int turn = 0; turn < 2; ++turn) {  // the second time in the same memory
-      const Piece pieces[] = {{a[r].data(), 2}, {b[r].data(), 3}};
-      c.all_reduce(peers, what, Combine::kSum, pieces);
+    for (int meet = 0; meet < 2; ++meet) {  // the second time in the same memory
+      const Chunk chunks[] = {{a[r].data(), 2}, {b[r].data(), 3}};
+      c.all_reduce(peers, what, Combine::kSum, chunks);
     }
   }));
   for (int r = 0; r < 3; ++r) {
@@ -150,23 +150,23 @@ TEST_P(Comm, ManyTensorsShareAMeeting) {
     for (int r = 0; r < size; ++r) {
       for (size_t i = 0; i < elems.size(); ++i) data[r].push_back(numbers<float>(r + static_cast<int>(i), elems[i]));
     }
-    std::vector<std::vector<float>> want = data[0];
+    std::vector<std::vector<float>> expected = data[0];
     for (int r = 1; r < size; ++r) {
       for (size_t i = 0; i < elems.size(); ++i) {
-        combine(Combine::kSum, DType::kFloat32, want[i].data(), data[r][i].data(), elems[i]);
+        combine(Combine::kSum, DType::kFloat32, expected[i].data(), data[r][i].data(), elems[i]);
       }
     }
     expect_fine(on_all(groups, [&](int r, Peers& peers) {
       What what(Verb::kAllReduce, DType::kFloat32, "a");
-      std::vector<Piece> pieces;
+      std::vector<Chunk> chunks;
       for (auto& one : data[r]) {
         what.add(Shape{static_cast<int64_t>(one.size())});
-        pieces.push_back({one.data(), static_cast<int64_t>(one.size())});
+        chunks.push_back({one.data(), static_cast<int64_t>(one.size())});
       }
-      Collective().all_reduce(peers, what, Combine::kSum, pieces);
+      Collective().all_reduce(peers, what, Combine::kSum, chunks);
     }));
     for (int r = 0; r < size; ++r) {
-      for (size_t i = 0; i < elems.size(); ++i) EXPECT_TRUE(same_bits(data[r][i], want[i])) << r << " " << i;
+      for (size_t i = 0; i < elems.size(); ++i) EXPECT_TRUE(same_bits(data[r][i], expected[i])) << r << " " << i;
     }
   }
 }
@@ -225,9 +225,9 @@ TEST_P(Comm, ThoseThatDisagreeHearSoAndTheGroupStillWorks) {
   const auto errors = on_all(groups, [&](int r, Peers& peers) {
     std::vector<float> data(r == 1 ? 6 : 5);
     Collective c;
-    const Piece piece{data.data(), static_cast<int64_t>(data.size())};
-    c.all_reduce(peers, about(Verb::kAllReduce, DType::kFloat32, Shape{piece.elems}, "w@GRAD"), Combine::kSum,
-                 {&piece, 1});
+    const Chunk chunk{data.data(), static_cast<int64_t>(data.size())};
+    c.all_reduce(peers, about(Verb::kAllReduce, DType::kFloat32, Shape{chunk.elems}, "w@GRAD"), Combine::kSum,
+                 {&chunk, 1});
   });
   for (const auto& e : errors) {
     EXPECT_EQ(e, errors[0]);

@@ -23,16 +23,16 @@ TEST(Shuffle, IsTheOneThatIsWrittenDown) {
     for (const uint64_t round : {0u, 3u}) {
       uint64_t state = seed;
       for (const uint64_t part : {round, uint64_t{0}}) state = next(&state) ^ part;
-      std::vector<uint32_t> want(1000);
-      std::iota(want.begin(), want.end(), 0u);
-      for (size_t i = want.size(); i > 1; --i) {
+      std::vector<uint32_t> expected(1000);
+      std::iota(expected.begin(), expected.end(), 0u);
+      for (size_t i = expected.size(); i > 1; --i) {
         const auto with = static_cast<size_t>((static_cast<unsigned __int128>(next(&state)) * i) >> 64);
-        std::swap(want[i - 1], want[with]);
+        std::swap(expected[i - 1], expected[with]);
       }
-      std::vector<Records::At> order(want.size());
+      std::vector<Records::At> order(expected.size());
       for (uint32_t i = 0; i < order.size(); ++i) order[i] = {0, i};
       shuffle_order(&order, seed, round);
-      for (size_t i = 0; i < want.size(); ++i) ASSERT_EQ(order[i].row, want[i]) << i;
+      for (size_t i = 0; i < expected.size(); ++i) ASSERT_EQ(order[i].row, expected[i]) << i;
     }
   }
 }
@@ -44,10 +44,10 @@ Spelling id(std::string text, uint64_t* value) {
 
 TEST(Number, IdsAreReadToTheirEnd) {
   uint64_t value = 0;
-  for (const auto& [text, want] : std::vector<std::pair<std::string, uint64_t>>{
+  for (const auto& [text, expected] : std::vector<std::pair<std::string, uint64_t>>{
            {"0", 0}, {"7", 7}, {"+12", 12}, {"-3", uint64_t{0} - 3}, {"18446744073709551615", ~uint64_t{0}}}) {
     EXPECT_EQ(id(text, &value), Spelling::kGood) << text;
-    EXPECT_EQ(value, want) << text;
+    EXPECT_EQ(value, expected) << text;
   }
   EXPECT_EQ(careful_id(std::string_view("12345", 3), &value), Spelling::kGood) << "whatever stands behind it";
   EXPECT_EQ(value, 123u);
@@ -61,7 +61,7 @@ TEST(BadRow, IsShownWithoutBytesThatNoTerminalShouldSee) {
   Schema schema;
   BadRow row;
   row.column = 1;
-  row.reason = BadReason::kTextBehind;
+  row.reason = BadReason::kTextAfter;
   row.text = std::string("a ~\x7f\x1f\t") + '\0' + "\xc3z";
   EXPECT_EQ(bad_row_message(row, schema, "part-0", 3),
             "part-0:3:1: something follows the last slot: a ~\\x7f\\x1f\\t\\x00\\xc3z");

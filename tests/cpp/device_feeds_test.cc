@@ -19,8 +19,8 @@ class DeviceFeeds : public ::testing::Test {
     fed_.copy_from(host, Place::cuda(0));
   }
   // The value of a plan that wants it at this place.
-  const Tensor& bound(FeedSlots& slots, Place wanted, bool keeps = false) {
-    slots.add(0, &value_, keeps, wanted);
+  const Tensor& bound(FeedSlots& slots, Place needed, bool keeps = false) {
+    slots.add(0, &value_, keeps, needed);
     slots.bind({{fed_}});
     return value_.tensor();
   }
@@ -40,11 +40,11 @@ TEST_F(DeviceFeeds, StayWhereTheyAreWanted) {
 }
 
 TEST_F(DeviceFeeds, ComeToTheHostForWhoeverElseWantsThem) {
-  for (const Place wanted : {Place(), Place::cuda(1)}) {
+  for (const Place needed : {Place(), Place::cuda(1)}) {
     for (const bool keeps : {false, true}) {
       FeedSlots slots;
       value_.as<Tensor>() = Tensor();
-      const Tensor& t = bound(slots, wanted, keeps);
+      const Tensor& t = bound(slots, needed, keeps);
       EXPECT_EQ(t.place(), Place());
       ASSERT_EQ(t.shape(), Shape({2, 3}));
       for (int i = 0; i < 6; ++i) EXPECT_EQ(t.data<float>()[i], static_cast<float>(i));

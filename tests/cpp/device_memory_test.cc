@@ -85,7 +85,7 @@ TEST(DeviceMemory, BlocksOfADeviceAreHandedOnAndQueuesWait) {
   Plan plan = nodes.plan();
   plan.order(nodes.edges);
   RunState state(plan);
-  for (int turn = 0; turn < 40; ++turn) {
+  for (int iteration = 0; iteration < 40; ++iteration) {
     run_sequential(plan, state, {});
     const auto* held = static_cast<const char*>(nodes.host.tensor().raw());
     ASSERT_EQ(std::count(held, held + kBytes, 1), kBytes);
@@ -229,21 +229,21 @@ TEST(DeviceMemory, ABlockIsGivenOutAgainAfterWhatWasPutIntoQueues) {
   device::Pool& pool = devices.pool(0);
   constexpr size_t kSize = size_t{26} << 20;  // no other block's
   const void* first = nullptr;
-  for (int turn = 0; turn < 4; ++turn) {
+  for (int iteration = 0; iteration < 4; ++iteration) {
     const std::shared_ptr<void> block = pool.allocate(kSize);
     EXPECT_TRUE(!first || block.get() == first) << "kept for use again";
     first = block.get();
-    const auto kind = turn % 2 ? QueueKind::kUp : QueueKind::kCompute;
-    devices.check(devices.api().fill(devices.queue(0, kind), block.get(), turn, kSize), "filling");
+    const auto kind = iteration % 2 ? QueueKind::kUp : QueueKind::kCompute;
+    devices.check(devices.api().fill(devices.queue(0, kind), block.get(), iteration, kSize), "filling");
     EXPECT_NO_THROW(devices.wait(0));
   }
   // Nobody waits: blocks of turns that follow each other may differ, and what is filled twice is filled in order.
   std::set<const void*> seen;
-  for (int turn = 0; turn < 8; ++turn) {
+  for (int iteration = 0; iteration < 8; ++iteration) {
     const std::shared_ptr<void> block = pool.allocate(kSize);
     seen.insert(block.get());
-    const auto kind = turn % 2 ? QueueKind::kUp : QueueKind::kCompute;
-    devices.check(devices.api().fill(devices.queue(0, kind), block.get(), turn, kSize), "filling");
+    const auto kind = iteration % 2 ? QueueKind::kUp : QueueKind::kCompute;
+    devices.check(devices.api().fill(devices.queue(0, kind), block.get(), iteration, kSize), "filling");
   }
   EXPECT_NO_THROW(devices.wait(0));
   const int64_t kept = pool.kept();

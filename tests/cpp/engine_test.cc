@@ -89,10 +89,10 @@ CompileOptions on(int replicas, ReduceMode mode, int threads) {
 
 TEST(Engine, ReduceModesAndThreadsGiveEqualBits) {
   for (int replicas : {1, 2, 3}) {
-    const auto want = Model().train(on(replicas, ReduceMode::kAllReduce, 1), 20);
+    const auto expected = Model().train(on(replicas, ReduceMode::kAllReduce, 1), 20);
     for (ReduceMode mode : {ReduceMode::kAllReduce, ReduceMode::kReduce}) {
       for (int threads : {1, 2, 7}) {
-        EXPECT_EQ(Model().train(on(replicas, mode, threads), 20), want) << replicas << " replicas, " << threads;
+        EXPECT_EQ(Model().train(on(replicas, mode, threads), 20), expected) << replicas << " replicas, " << threads;
       }
     }
   }
@@ -107,11 +107,11 @@ TEST(Engine, ReplicasFollowSerial) {
 }
 
 TEST(Engine, PassesKeepBits) {
-  const auto want = Model().train(on(2, ReduceMode::kAllReduce, 2), 10);
+  const auto expected = Model().train(on(2, ReduceMode::kAllReduce, 2), 10);
   for (const Pass& pass : pipeline()) {
     CompileOptions o = on(2, ReduceMode::kAllReduce, 2);
     o.build.disabled_passes = {pass.name};
-    EXPECT_EQ(Model().train(o, 10), want) << "without " << pass.name;
+    EXPECT_EQ(Model().train(o, 10), expected) << "without " << pass.name;
   }
 }
 

@@ -78,7 +78,7 @@ void fill(ToyGraph& g, uint32_t seed, int failing = -1) {
 }
 
 TEST(Exec, RandomGraphsThreadedEqualSequential) {
-  const int team_sizes[] = {2, 3, 7};
+  const int pool_sizes[] = {2, 3, 7};
   for (uint32_t seed = 0; seed < 2000; ++seed) {
     ToyGraph a(1 + seed % 12), b(1 + seed % 12);
     fill(a, seed);
@@ -86,26 +86,26 @@ TEST(Exec, RandomGraphsThreadedEqualSequential) {
     Plan pa(std::move(a.specs)), pb(std::move(b.specs));
     RunState sa(pa), sb(pb);
     run_sequential(pa, sa, {});
-    Team& team = Team::of_size(team_sizes[seed % 3]);
-    run_threaded(pb, sb, team, {});
+    ThreadPool& pool = ThreadPool::of_size(pool_sizes[seed % 3]);
+    run_threaded(pb, sb, pool, {});
     ASSERT_EQ(a.contents(), b.contents()) << "seed " << seed;
     for (size_t i = 1; i < b.token_holders.size(); ++i) {
       ASSERT_LT(b.ran_at[b.token_holders[i - 1]], b.ran_at[b.token_holders[i]]) << "seed " << seed;
     }
     run_sequential(pa, sa, {});  // a plan runs again and again
-    run_threaded(pb, sb, team, {});
+    run_threaded(pb, sb, pool, {});
     ASSERT_EQ(a.contents(), b.contents()) << "second run, seed " << seed;
   }
 }
 
 // Nothing that waits for the node, through any number of others, has run.
 void expect_nothing_behind_ran(const Plan& plan, const ToyGraph& g, int failing) {
-  std::vector<bool> behind(static_cast<size_t>(plan.size()));
-  behind[failing] = true;
+  std::vector<bool> after(static_cast<size_t>(plan.size()));
+  after[failing] = true;
   for (int i = failing; i < plan.size(); ++i) {
-    if (!behind[i]) continue;
+    if (!after[i]) continue;
     EXPECT_EQ(g.ran_at[i], -1) << "node " << i << " behind node " << failing;
-    for (const int next : plan.successors(i)) behind[next] = true;
+    for (const int next : plan.successors(i)) after[next] = true;
   }
 }
 
@@ -122,7 +122,7 @@ TEST(Exec, FirstErrorComesOutOnceAndThePlanRunsOn) {
     for (int attempt = 0; attempt < 2; ++attempt) {
       for (auto& at : g.ran_at) at.store(-1);
       try {
-        run_threaded(plan, state, Team::of_size(3), {});
+        run_threaded(plan, state, ThreadPool::of_size(3), {});
         FAIL() << "no error";
       } catch (const Error& e) {
         EXPECT_EQ(e.message(), fmt::format("node {} fails", failing));
@@ -156,34 +156,34 @@ TEST(Exec, NumThreadsAboveTheCoreCountIsReal) {
   }
   Plan plan(std::move(specs));
   RunState state(plan);
-  run_threaded(plan, state, Team::of_size(kWorkers), {});
+  run_threaded(plan, state, ThreadPool::of_size(kWorkers), {});
   EXPECT_EQ(distinct.size(), kWorkers);
 }
 
 TEST(Exec, LoopsAreSplitAndTheirErrorsArrive) {
-  Team& team = Team::of_size(4);
+  ThreadPool& pool = ThreadPool::of_size(4);
   std::vector<int> hits(100000);
   for (int round = 0; round < 50; ++round) {
-    parallel_for(&team, 100000, 100, [&](int64_t b, int64_t e) {
+    parallel_for(&pool, 100000, 100, [&](int64_t b, int64_t e) {
       for (int64_t i = b; i < e; ++i) ++hits[i];
     });
   }
   for (int h : hits) ASSERT_EQ(h, 50);
-  EXPECT_THROW(parallel_for(&team, 1000, 10, [&](int64_t b, int64_t) { AB_CHECK(b == 0, Internal, "piece"); }), Error);
+  EXPECT_THROW(parallel_for(&pool, 1000, 10, [&](int64_t b, int64_t) { AB_CHECK(b == 0, Internal, "piece"); }), Error);
   std::atomic<int64_t> sum{0};
-  parallel_for(&team, 1000, 10, [&](int64_t b, int64_t e) { sum += e - b; });
+  parallel_for(&pool, 1000, 10, [&](int64_t b, int64_t e) { sum += e - b; });
   EXPECT_EQ(sum, 1000) << "the team works on after an error";
 }
 
 // Loops of several threads that are no workers of the team: one is split at a time, the others run by themselves.
 TEST(Exec, SeveralCallersShareATeam) {
-  Team& team = Team::of_size(3);
+  ThreadPool& pool = ThreadPool::of_size(3);
   std::atomic<int64_t> sum{0};
   std::vector<std::thread> callers;
   for (int t = 0; t < 4; ++t) {
     callers.emplace_back([&] {
       for (int round = 0; round < 200; ++round) {
-        parallel_for(&team, 1000, 10, [&](int64_t b, int64_t e) { sum += e - b; });
+        parallel_for(&pool, 1000, 10, [&](int64_t b, int64_t e) { sum += e - b; });
       }
     });
   }
@@ -194,10 +194,10 @@ TEST(Exec, SeveralCallersShareATeam) {
 // A thread with a job open splits its loops as worker 0 while another thread, which is no worker, splits its own.
 TEST(Exec, LoopsOfAJobAndOfOutsidersAreKeptApart) {
   constexpr int64_t kItems = 4096;
-  Team& team = Team::of_size(3);
+  ThreadPool& pool = ThreadPool::of_size(3);
   const auto loops = [&](int64_t* hits_per_item) {
     std::vector<int> hits(kItems);
-    parallel_for(&team, kItems, 64, [&](int64_t b, int64_t e) {
+    parallel_for(&pool, kItems, 64, [&](int64_t b, int64_t e) {
       for (int64_t i = b; i < e; ++i) ++hits[i];
     });
     *hits_per_item += std::count(hits.begin(), hits.end(), 1);
@@ -209,9 +209,9 @@ TEST(Exec, LoopsOfAJobAndOfOutsidersAreKeptApart) {
   });
   const auto nothing_to_do = [](void*, int) { return false; };
   for (int round = 0; round < kRounds; ++round) {
-    team.open({nullptr, nothing_to_do, [](void*) {}});
+    pool.open({nullptr, nothing_to_do, [](void*) {}});
     loops(&inside);
-    team.close();
+    pool.close();
   }
   outsider.join();
   EXPECT_EQ(inside, kRounds * kItems);

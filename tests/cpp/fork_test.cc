@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "base/run_gate.h"
-#include "base/team.h"
+#include "base/thread_pool.h"
 
 namespace anabranch {
 namespace {
@@ -26,9 +26,9 @@ template <class Fn> bool child_ends(Fn&& does) {
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-int64_t added_up(Team& team) {
+int64_t added_up(ThreadPool& pool) {
   std::atomic<int64_t> sum{0};
-  parallel_for(&team, 64, 1, [&](int64_t begin, int64_t end) {
+  parallel_for(&pool, 64, 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) sum += i;
   });
   return sum;
@@ -44,22 +44,22 @@ class Fork : public testing::Test {
 };
 
 TEST_F(Fork, TheChildNeedNotWaitForThreadsThatItDoesNotHave) {
-  auto team = std::make_unique<Team>(3);
-  EXPECT_EQ(added_up(*team), 64 * 63 / 2);
-  EXPECT_TRUE(child_ends([&] { team.reset(); }));
+  auto pool = std::make_unique<ThreadPool>(3);
+  EXPECT_EQ(added_up(*pool), 64 * 63 / 2);
+  EXPECT_TRUE(child_ends([&] { pool.reset(); }));
   EXPECT_TRUE(child_ends([&] {
-    if (added_up(*team) != 64 * 63 / 2) _exit(1);
-    team.reset();
+    if (added_up(*pool) != 64 * 63 / 2) _exit(1);
+    pool.reset();
   }));
-  EXPECT_EQ(added_up(*team), 64 * 63 / 2);
+  EXPECT_EQ(added_up(*pool), 64 * 63 / 2);
 }
 
 TEST_F(Fork, ALoopUnderWayInAnotherThreadIsNotTheChilds) {
-  Team team(2);
+  ThreadPool pool(2);
   std::atomic<int> inside{0};
   std::atomic<bool> forked{false};
   std::thread caller([&] {
-    parallel_for(&team, 2, 1, [&](int64_t, int64_t) {
+    parallel_for(&pool, 2, 1, [&](int64_t, int64_t) {
       inside.fetch_add(1);
       while (!forked.load()) std::this_thread::yield();
     });
@@ -67,17 +67,17 @@ TEST_F(Fork, ALoopUnderWayInAnotherThreadIsNotTheChilds) {
   while (inside.load() < 2) std::this_thread::yield();
   EXPECT_TRUE(child_ends([&] {
     for (int round = 0; round < 3; ++round)
-      if (added_up(team) != 64 * 63 / 2) _exit(1);
+      if (added_up(pool) != 64 * 63 / 2) _exit(1);
   }));
   forked.store(true);
   caller.join();
 }
 
 TEST_F(Fork, TheChildStartsThreadsOfItsOwn) {
-  Team team(2);
+  ThreadPool pool(2);
   EXPECT_TRUE(child_ends([&] {
     std::atomic<int> inside{0};
-    parallel_for(&team, 2, 1, [&](int64_t, int64_t) {
+    parallel_for(&pool, 2, 1, [&](int64_t, int64_t) {
       inside.fetch_add(1);
       while (inside.load() < 2) std::this_thread::yield();
     });
@@ -85,20 +85,20 @@ TEST_F(Fork, TheChildStartsThreadsOfItsOwn) {
 }
 
 TEST_F(Fork, AJobThatAnotherThreadHasOpenIsNotTheChilds) {
-  Team team(2);
-  const Team::Job job{nullptr, [](void*, int) { return false; }, [](void*) {}};
+  ThreadPool pool(2);
+  const ThreadPool::Job job{nullptr, [](void*, int) { return false; }, [](void*) {}};
   std::atomic<bool> open{false}, forked{false};
   std::thread other([&] {
-    team.open(job);
+    pool.open(job);
     open.store(true);
     while (!forked.load()) std::this_thread::yield();
-    team.close();
+    pool.close();
   });
   while (!open.load()) std::this_thread::yield();
   EXPECT_TRUE(child_ends([&] {
-    team.open(job);
-    if (added_up(team) != 64 * 63 / 2) _exit(1);
-    team.close();
+    pool.open(job);
+    if (added_up(pool) != 64 * 63 / 2) _exit(1);
+    pool.close();
   }));
   forked.store(true);
   other.join();

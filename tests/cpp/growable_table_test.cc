@@ -93,14 +93,14 @@ TEST(GrowableTable, UpdatesFollowTheRulesAndAddUpRepeatedKeys) {
       o.moment_start = 0.5f;
       GrowableTable table("t", o);
       const auto n = static_cast<size_t>(width);
-      std::map<int64_t, std::vector<float>> want;
+      std::map<int64_t, std::vector<float>> expected;
       for (uint64_t step = 0; step < 4; ++step) {
         const Keys keys = test::random_keys(300, step, 40);
         const auto seen = pull(table, keys);
         const auto grads = test::random_floats(keys.size() * n, step);
         std::map<int64_t, std::vector<float>> sums;
         for (size_t i = 0; i < keys.size(); ++i) {
-          auto& row = want[keys[i]];
+          auto& row = expected[keys[i]];
           if (row.empty()) {
             row.assign(3 * n, 0.5f);
             std::copy_n(seen.begin() + static_cast<int64_t>(i * n), n, row.begin());
@@ -109,10 +109,10 @@ TEST(GrowableTable, UpdatesFollowTheRulesAndAddUpRepeatedKeys) {
           sum.resize(n);
           for (size_t j = 0; j < n; ++j) sum[j] += grads[i * n + j];
         }
-        for (auto& [key, g] : sums) reference(test::rule(rule), &want[key], g);
+        for (auto& [key, g] : sums) reference(test::rule(rule), &expected[key], g);
         update(table, keys, grads, rule);
       }
-      for (const auto& [key, row] : want) {
+      for (const auto& [key, row] : expected) {
         const auto have = pull(table, {key});
         for (size_t j = 0; j < n; ++j) ASSERT_EQ(have[j], row[j]) << "rule " << static_cast<int>(rule);
       }

@@ -12,16 +12,16 @@ Ready error(const char* text) { return {nullptr, std::make_exception_ptr(std::ru
 
 TEST(InOrder, NobodyGoesOnBehindTheFirstError) {
   InOrder order(3);
-  EXPECT_TRUE(order.wanted({2, 0}));
+  EXPECT_TRUE(order.needed({2, 0}));
   order.put({1, 1}, error("early"));
   order.put({2, 0}, error("late"));
-  EXPECT_TRUE(order.wanted({0, 7}));
-  EXPECT_TRUE(order.wanted({1, 0}));
-  EXPECT_FALSE(order.wanted({1, 1}));
-  EXPECT_FALSE(order.wanted({1, 2}));
+  EXPECT_TRUE(order.needed({0, 7}));
+  EXPECT_TRUE(order.needed({1, 0}));
+  EXPECT_FALSE(order.needed({1, 1}));
+  EXPECT_FALSE(order.needed({1, 2}));
   order.put({0, 3}, error("earliest"));
-  EXPECT_FALSE(order.wanted({1, 0}));
-  EXPECT_TRUE(order.wanted({0, 2}));
+  EXPECT_FALSE(order.needed({1, 0}));
+  EXPECT_TRUE(order.needed({0, 2}));
 }
 
 TEST(InOrder, BlocksAndErrorsComeOutByTheirPlace) {

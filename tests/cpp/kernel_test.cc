@@ -71,13 +71,14 @@ TEST(Kernel, SmallCapturesNeedNoHeap) {
 
 TEST(KernelContext, OnlyATurnItselfIsInATurn) {
   const KernelContext outside;
-  const TurnContext turn(outside, 3);
-  EXPECT_EQ(TurnContext::turns_of(outside), 0U);
-  EXPECT_NE(TurnContext::turns_of(turn), 0U);
-  const TurnContext copy = turn;
-  EXPECT_EQ(TurnContext::turns_of(copy), TurnContext::turns_of(turn));
-  const KernelContext sliced = turn;  // NOLINT(cppcoreguidelines-slicing): kernels of fused ops hand such copies on
-  EXPECT_EQ(TurnContext::turns_of(sliced), 0U);
+  const IterationContext iteration(outside, 3);
+  EXPECT_EQ(IterationContext::iterations_of(outside), 0U);
+  EXPECT_NE(IterationContext::iterations_of(iteration), 0U);
+  const IterationContext copy = iteration;
+  EXPECT_EQ(IterationContext::iterations_of(copy), IterationContext::iterations_of(iteration));
+  const KernelContext sliced =
+      iteration;  // NOLINT(cppcoreguidelines-slicing): kernels of fused ops hand such copies on
+  EXPECT_EQ(IterationContext::iterations_of(sliced), 0U);
 }
 
 }  // namespace

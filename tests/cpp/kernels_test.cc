@@ -70,9 +70,9 @@ void expect_close(Loop loop, double (*exact)(double), float lo, float hi) {
   loop(x.data(), y.data(), static_cast<int64_t>(x.size()));
   double worst = 0;
   for (size_t i = 0; i < x.size(); ++i) {
-    const double want = exact(x[i]);
-    if (std::abs(want) < 1e-37) continue;  // relative error means nothing among denormals
-    worst = std::max(worst, std::abs(y[i] - want) / std::abs(want));
+    const double expected = exact(x[i]);
+    if (std::abs(expected) < 1e-37) continue;  // relative error means nothing among denormals
+    worst = std::max(worst, std::abs(y[i] - expected) / std::abs(expected));
   }
   EXPECT_LT(worst, 5e-7);
 }
@@ -95,13 +95,13 @@ TEST(Simd, SpecialValuesAreThoseOfC) {
   const std::vector<float> x = {0.0f, -0.0f, inf, -inf, nan, 200.0f, -200.0f};
   std::vector<float> y(x.size());
   const auto n = static_cast<int64_t>(x.size());
-  const auto check = [&](Loop loop, const std::vector<float>& want) {
+  const auto check = [&](Loop loop, const std::vector<float>& expected) {
     loop(x.data(), y.data(), n);
     for (size_t i = 0; i < x.size(); ++i) {
-      if (std::isnan(want[i])) {
+      if (std::isnan(expected[i])) {
         EXPECT_TRUE(std::isnan(y[i])) << x[i];
       } else {
-        EXPECT_EQ(y[i], want[i]) << x[i];
+        EXPECT_EQ(y[i], expected[i]) << x[i];
       }
     }
   };
@@ -128,11 +128,11 @@ TEST(Simd, PowersAreThoseOfC) {
   std::vector<float> out(x.size()), cut(x.size());
   simd::pow(x.data(), y.data(), out.data(), static_cast<int64_t>(x.size()));
   for (size_t i = 0; i < x.size(); ++i) {
-    const float want = std::pow(x[i], y[i]);
-    if (std::isnan(want)) {
+    const float expected = std::pow(x[i], y[i]);
+    if (std::isnan(expected)) {
       EXPECT_TRUE(std::isnan(out[i])) << x[i] << " " << y[i];
     } else {
-      EXPECT_FLOAT_EQ(out[i], want) << x[i] << " " << y[i];
+      EXPECT_FLOAT_EQ(out[i], expected) << x[i] << " " << y[i];
     }
     simd::pow(&x[i], &y[i], &cut[i], 1);  // its neighbours do not count
     EXPECT_EQ(std::memcmp(&cut[i], &out[i], sizeof(float)), 0) << x[i] << " " << y[i];
@@ -172,8 +172,8 @@ TEST(Simd, SumsOfLargeArraysKeepTheirPrecision) {
 
 // Runs the pieces in reverse order: what runs last must not matter.
 struct Backwards : Parallel {
-  void run(int64_t n, int64_t piece, Body body, void* fn) override {
-    for (int64_t b = (n - 1) / piece * piece; b >= 0; b -= piece) body(fn, b, std::min(b + piece, n));
+  void run(int64_t n, int64_t chunk, Body body, void* fn) override {
+    for (int64_t b = (n - 1) / chunk * chunk; b >= 0; b -= chunk) body(fn, b, std::min(b + chunk, n));
   }
 };
 
@@ -197,12 +197,12 @@ template <class T> void check_gemm(const GemmDims& d, double alpha, double toler
   for (int64_t s = 0; s < d.batch; ++s) {
     for (int64_t i = 0; i < d.m; i += std::max<int64_t>(1, d.m / 7)) {
       for (int64_t j = 0; j < d.n; j += std::max<int64_t>(1, d.n / 5)) {
-        double want = 0;
+        double expected = 0;
         for (int64_t k = 0; k < d.k; ++k) {
-          want += static_cast<double>(a[s * d.m * d.k + (d.trans_a ? k * d.m + i : i * d.k + k)]) *
-                  static_cast<double>(b[s * d.k * d.n + (d.trans_b ? j * d.k + k : k * d.n + j)]);
+          expected += static_cast<double>(a[s * d.m * d.k + (d.trans_a ? k * d.m + i : i * d.k + k)]) *
+                      static_cast<double>(b[s * d.k * d.n + (d.trans_b ? j * d.k + k : k * d.n + j)]);
         }
-        ASSERT_NEAR(out[(s * d.m + i) * d.n + j], alpha * want, tolerance) << s << " " << i << " " << j;
+        ASSERT_NEAR(out[(s * d.m + i) * d.n + j], alpha * expected, tolerance) << s << " " << i << " " << j;
       }
     }
   }
@@ -231,7 +231,7 @@ TEST(Gemm, LongSumsAreCutIntoShares) {
     const auto row = random_floats(static_cast<size_t>(n), -1, 1);
     for (int t = 0; t < 4; ++t) {
       const GemmDims d = {.m = m, .n = n, .k = k, .trans_a = (t & 1) != 0, .trans_b = (t & 2) != 0, .ld_c = n + 3};
-      ASSERT_TRUE(sums_in_pieces(d));
+      ASSERT_TRUE(sums_in_chunks(d));
       ASSERT_GT(Cut(d, true).count, 1);
       std::vector<float> out(static_cast<size_t>(m * (n + 3)), 99.0f), again = out;
       KernelContext c;
@@ -242,12 +242,12 @@ TEST(Gemm, LongSumsAreCutIntoShares) {
       EXPECT_EQ(out, again);
       for (int64_t i = 0; i < m; i += 5) {
         for (int64_t j = 0; j < n; j += 7) {
-          double want = row[static_cast<size_t>(j)];
+          double expected = row[static_cast<size_t>(j)];
           for (int64_t l = 0; l < k; ++l) {
-            want += static_cast<double>(a[static_cast<size_t>(d.trans_a ? l * m + i : i * k + l)]) *
-                    b[static_cast<size_t>(d.trans_b ? j * k + l : l * n + j)];
+            expected += static_cast<double>(a[static_cast<size_t>(d.trans_a ? l * m + i : i * k + l)]) *
+                        b[static_cast<size_t>(d.trans_b ? j * k + l : l * n + j)];
           }
-          ASSERT_NEAR(out[static_cast<size_t>(i * (n + 3) + j)], std::max(want, 0.0), 3e-4)
+          ASSERT_NEAR(out[static_cast<size_t>(i * (n + 3) + j)], std::max(expected, 0.0), 3e-4)
               << i << " " << j << " " << t;
         }
         for (int64_t j = n; j < n + 3; ++j) ASSERT_EQ(out[static_cast<size_t>(i * (n + 3) + j)], 99.0f);
@@ -275,9 +275,9 @@ TEST(Gemm, OneRowIsTheSameSumsWhereverItIsCut) {
   EXPECT_EQ(whole, cut);
   EXPECT_EQ(whole.back(), 99.0f);
   for (int64_t j = 0; j < n; ++j) {
-    double want = row[static_cast<size_t>(j)];
-    for (int64_t l = 0; l < k; ++l) want += double{a[static_cast<size_t>(l)]} * b[static_cast<size_t>(l * ld + j)];
-    ASSERT_NEAR(whole[static_cast<size_t>(j)], std::max(want, 0.0), 1e-4) << j;
+    double expected = row[static_cast<size_t>(j)];
+    for (int64_t l = 0; l < k; ++l) expected += double{a[static_cast<size_t>(l)]} * b[static_cast<size_t>(l * ld + j)];
+    ASSERT_NEAR(whole[static_cast<size_t>(j)], std::max(expected, 0.0), 1e-4) << j;
     float one = 0;
     simd::row_product(a.data(), 1, b.data() + j, ld, k, 1, &one);
     ASSERT_EQ(std::max(one + row[static_cast<size_t>(j)], 0.0f), whole[static_cast<size_t>(j)]) << j;

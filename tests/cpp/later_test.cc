@@ -95,7 +95,7 @@ struct Toy {
       buffers[write].store(sum & 0xffffffff);
     };
     spec.kernel = [this, work, later, fails](KernelContext& c) {
-      if (later) return elsewhere.give(LaterContext::of(c).take(), work, fails);
+      if (later) return elsewhere.give(AsyncContext::of(c).take(), work, fails);
       AB_CHECK(!fails, Unavailable, "the other side is gone");
       work();
     };
@@ -113,7 +113,7 @@ TEST(Later, RandomGraphsEqualThoseWithoutIt) {
     for (int run = 0; run < 3; ++run) {
       run_sequential(p, s, {});
       run_sequential(po, so, {});
-      run_threaded(pm, sm, Team::of_size(3), {});
+      run_threaded(pm, sm, ThreadPool::of_size(3), {});
       ASSERT_EQ(plain.contents(), one.contents()) << "sequential, seed " << seed;
       ASSERT_EQ(plain.contents(), many.contents()) << "threaded, seed " << seed;
     }
@@ -130,7 +130,7 @@ TEST(Later, AnErrorElsewhereIsTheRunsAndThePlanRunsOn) {
     RunState state(plan);
     for (int run = 0; run < 4; ++run) {
       const auto go = [&] {
-        run % 2 ? run_sequential(plan, state, {}) : run_threaded(plan, state, Team::of_size(2), {});
+        run % 2 ? run_sequential(plan, state, {}) : run_threaded(plan, state, ThreadPool::of_size(2), {});
       };
       try {
         go();
@@ -154,7 +154,7 @@ TEST(Later, OneThreadGoesOnMeanwhile) {
   specs[0].writes = {0};
   specs[0].later = true;
   specs[0].kernel = [&](KernelContext& c) {
-    elsewhere = std::thread([completion = LaterContext::of(c).take()]() mutable {
+    elsewhere = std::thread([completion = AsyncContext::of(c).take()]() mutable {
       std::this_thread::sleep_for(milliseconds(200));
       completion.done();
     });
@@ -182,7 +182,7 @@ TEST(Later, AFailedRunCancelsAndWaits) {
     specs[0].writes = {0};
     specs[0].later = true;
     specs[0].kernel = [&](KernelContext& c) {
-      elsewhere = std::thread([&heard, completion = LaterContext::of(c).take()]() mutable {
+      elsewhere = std::thread([&heard, completion = AsyncContext::of(c).take()]() mutable {
         while (!completion.cancelled()) std::this_thread::sleep_for(milliseconds(1));
         heard = true;
         completion.done();
@@ -191,7 +191,8 @@ TEST(Later, AFailedRunCancelsAndWaits) {
     specs[1].kernel = [](KernelContext&) { AB_THROW(InvalidArgument, "no"); };
     Plan plan(std::move(specs));
     RunState state(plan);
-    EXPECT_THROW(threaded ? run_threaded(plan, state, Team::of_size(2), {}) : run_sequential(plan, state, {}), Error);
+    EXPECT_THROW(threaded ? run_threaded(plan, state, ThreadPool::of_size(2), {}) : run_sequential(plan, state, {}),
+                 Error);
     EXPECT_TRUE(heard);
     EXPECT_EQ(state.failed_node(), 1);
     EXPECT_TRUE(state.finished(0));
@@ -202,7 +203,7 @@ TEST(Later, AFailedRunCancelsAndWaits) {
 TEST(Later, ADroppedCompletionIsAnError) {
   std::vector<NodeSpec> specs(1);
   specs[0].later = true;
-  specs[0].kernel = [](KernelContext& c) { const Completion dropped = LaterContext::of(c).take(); };
+  specs[0].kernel = [](KernelContext& c) { const Completion dropped = AsyncContext::of(c).take(); };
   Plan plan(std::move(specs));
   RunState state(plan);
   for (const bool watched : {false, true}) {
@@ -210,13 +211,13 @@ TEST(Later, ADroppedCompletionIsAnError) {
     RunOptions options;
     if (watched) options.probe = &probe;
     EXPECT_THROW(run_sequential(plan, state, options), Error);
-    EXPECT_THROW(run_threaded(plan, state, Team::of_size(2), options), Error);
+    EXPECT_THROW(run_threaded(plan, state, ThreadPool::of_size(2), options), Error);
   }
 }
 
 TEST(Later, AKernelThatDoesNotSayItCannotTakeOne) {
   std::vector<NodeSpec> specs(1);
-  specs[0].kernel = [](KernelContext& c) { LaterContext::of(c); };
+  specs[0].kernel = [](KernelContext& c) { AsyncContext::of(c); };
   Plan plan(std::move(specs));
   RunState state(plan);
   EXPECT_THROW(run_sequential(plan, state, {}), Error);
@@ -229,7 +230,7 @@ TEST(Later, AStallNamesWhatWasBegun) {
     specs[0].writes = {0};
     specs[0].later = true;
     specs[0].kernel = [&](KernelContext& c) {
-      elsewhere = std::thread([completion = LaterContext::of(c).take()]() mutable {
+      elsewhere = std::thread([completion = AsyncContext::of(c).take()]() mutable {
         std::this_thread::sleep_for(milliseconds(2600));
         completion.done();
       });
@@ -244,7 +245,7 @@ TEST(Later, AStallNamesWhatWasBegun) {
     options.describe = &describe;
     options.stall_report_s = 0.5;
     testing::internal::CaptureStderr();
-    threaded ? run_threaded(plan, state, Team::of_size(2), options) : run_sequential(plan, state, options);
+    threaded ? run_threaded(plan, state, ThreadPool::of_size(2), options) : run_sequential(plan, state, options);
     const std::string text = testing::internal::GetCapturedStderr();
     elsewhere.join();
     EXPECT_NE(text.find("begun, not ended: the pull"), std::string::npos) << text;

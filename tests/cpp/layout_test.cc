@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "base/flags.h"
-#include "base/team.h"
+#include "base/thread_pool.h"
 #include "engine/compiled_program.h"
 #include "exec/run.h"
 #include "opdef/append_op.h"
@@ -122,7 +122,7 @@ double cpu_seconds() {
   return seconds(use.ru_utime) + seconds(use.ru_stime);
 }
 
-TEST(Team, WorkersThatWaitForALongNodeSleep) {
+TEST(ThreadPool, WorkersThatWaitForALongNodeSleep) {
   std::vector<NodeSpec> specs(3);
   for (int i = 0; i < 3; ++i) specs[static_cast<size_t>(i)].writes = {i};
   specs[0].kernel = [](KernelContext&) { std::this_thread::sleep_for(std::chrono::duration<double>(kNode)); };
@@ -130,7 +130,7 @@ TEST(Team, WorkersThatWaitForALongNodeSleep) {
   Plan plan(std::move(specs));
   RunState state(plan);
   const double before = cpu_seconds();
-  run_threaded(plan, state, Team::of_size(2), {});
+  run_threaded(plan, state, ThreadPool::of_size(2), {});
   EXPECT_LT(cpu_seconds() - before, kNode / 2);
 }
 

@@ -39,23 +39,23 @@ struct Random {
 };
 
 TEST(Trace, EveryNodeOnceAndNeverBeforeItsPredecessors) {
-  Team& team = Team::of_size(3);
+  ThreadPool& pool = ThreadPool::of_size(3);
   for (uint32_t seed = 0; seed < 50; ++seed) {
     Random g(seed);
     Trace trace(4096);
-    TracedLoops loops(&team, &trace);
+    TracedLoops loops(&pool, &trace);
     for (int i = 0; i < g.plan->size(); ++i) g.plan->node(i).context.parallel = &loops;
     RunState state(*g.plan);
     RunOptions options;
     options.trace = &trace;
     for (const bool threaded : {false, true}) {
       trace.clear();
-      threaded ? run_threaded(*g.plan, state, team, options) : run_sequential(*g.plan, state, options);
+      threaded ? run_threaded(*g.plan, state, pool, options) : run_sequential(*g.plan, state, options);
       EXPECT_EQ(trace.dropped(), 0);
       std::vector<TraceEvent> of_node(g.plan->size());
       for (const TraceEvent& e : trace.events()) {
         EXPECT_LE(e.begin_ns, e.end_ns);
-        if (e.kind == TraceEvent::kPiece) continue;
+        if (e.kind == TraceEvent::kChunk) continue;
         EXPECT_EQ(of_node[e.node].node, -1) << "node " << e.node << " twice";
         of_node[e.node] = e;
       }
@@ -76,9 +76,9 @@ TEST(Trace, WhatDoesNotFitIsCounted) {
   EXPECT_EQ(trace.dropped(), 0);
 }
 
-TEST(Trace, PiecesLeaveRoomForNodes) {
-  Trace trace(TraceRoom{.nodes = 2, .pieces = 3, .turns = 0, .plan_nodes = 2, .inner = 0});
-  for (int i = 0; i < 10; ++i) trace.add(1, TraceEvent::kPiece, 100, 107);
+TEST(Trace, ChunksLeaveRoomForNodes) {
+  Trace trace(TraceRoom{.nodes = 2, .chunks = 3, .iterations = 0, .plan_nodes = 2, .inner = 0});
+  for (int i = 0; i < 10; ++i) trace.add(1, TraceEvent::kChunk, 100, 107);
   trace.add(1, TraceEvent::kNode, 90, 200);
   trace.add(-1, TraceEvent::kRun, 80, 210);
   ASSERT_EQ(trace.events().size(), 5u);
@@ -102,15 +102,15 @@ TEST(Trace, LanesOfManyThreadsStayApart) {
   EXPECT_EQ(trace.events()[0].lane, lane);
 }
 
-TEST(Trace, LoopsWithoutAPoolHaveTheSamePieces) {
+TEST(Trace, LoopsWithoutAPoolHaveTheSameChunks) {
   Trace trace(8);
   TracedLoops loops(nullptr, &trace);
-  std::vector<std::pair<int64_t, int64_t>> pieces;
+  std::vector<std::pair<int64_t, int64_t>> chunks;
   const auto note = [](void* to, int64_t begin, int64_t end) {
-    static_cast<decltype(pieces)*>(to)->emplace_back(begin, end);
+    static_cast<decltype(chunks)*>(to)->emplace_back(begin, end);
   };
-  loops.run(7, 3, note, &pieces);
-  EXPECT_EQ(pieces, (decltype(pieces){{0, 3}, {3, 6}, {6, 7}}));
+  loops.run(7, 3, note, &chunks);
+  EXPECT_EQ(chunks, (decltype(chunks){{0, 3}, {3, 6}, {6, 7}}));
 }
 
 TEST(Profiler, CriticalPathIsTheLongestChain) {
@@ -192,8 +192,8 @@ TEST(Profiler, RunsOfSeveralThreadsAreTakenApart) {
   trace.add(-1, TraceEvent::kShapes, 1000, 1050);
   trace.add(0, TraceEvent::kNode, 1100, 1500);  // two threads: nodes 0 and 1 overlap, 2 comes after a pause
   trace.add(1, TraceEvent::kNode, 1300, 1700);
-  trace.add(0, TraceEvent::kPiece, 1310, 1330);
-  trace.add(-1, TraceEvent::kPiece, 1310, 1330);  // of nobody's loop
+  trace.add(0, TraceEvent::kChunk, 1310, 1330);
+  trace.add(-1, TraceEvent::kChunk, 1310, 1330);  // of nobody's loop
   trace.add(2, TraceEvent::kNode, 1800, 1900);
   trace.add(-1, TraceEvent::kRun, 1100, 2000);
   for (int i = 0; i < 2; ++i) {

@@ -39,7 +39,7 @@ TEST(PsFileHistories, ASeedReplays) {
 }
 
 TEST(PsFileHistories, PlantedDefectsAreFound) {
-  for (const Planted defect : {Planted::kJournalIsNotWritten, Planted::kHandedOutAndNotWritten,
+  for (const Planted defect : {Planted::kJournalIsNotWritten, Planted::kBroadcastAndNotWritten,
                                Planted::kBeatsDoNotCome, Planted::kTheDeadKeepTheirFiles, Planted::kSyncDoesNothing}) {
     uint64_t seed = 1;
     while (seed <= 1000 && FileRun(file_plan_of(seed), defect).run().empty()) ++seed;

@@ -99,12 +99,12 @@ struct GeoTrainer {
           return std::make_shared<Lossy>(local_transport().connect(endpoint), number + 1, loss_percent);
         },
         cluster.timer);
-    const auto piece = [&](const std::string& name, int64_t n) {
-      return GeoVariable::Piece{client->remote("geo:0", name + ".delta"), client->remote("geo:0", name), n};
+    const auto shard = [&](const std::string& name, int64_t n) {
+      return GeoVariable::Shard{client->remote("geo:0", name + ".delta"), client->remote("geo:0", name), n};
     };
     geo = std::make_unique<Geo>(
         *client, GeoOptions{trainers, every},
-        std::vector<GeoVariable>{{"a", w, false, {piece("a", 4)}}, {"b", rows, true, {piece("b", kRows)}}});
+        std::vector<GeoVariable>{{"a", w, false, {shard("a", 4)}}, {"b", rows, true, {shard("b", kRows)}}});
     w->as<Tensor>().copy_from(cluster.store.dense);
     rows->as<Tensor>().copy_from(cluster.store.table);
     geo->begin();

@@ -21,8 +21,8 @@ TEST(PsMessage, ComesBackAsItWas) {
   const float values[] = {1, 2, 3, 4, 5, 6};
   m.add_rows(4, ids, 10, values, DType::kFloat32, 2);
   m.add_text("text");
-  const uint32_t wanted[] = {1, 2, 3};
-  m.add_wanted(wanted);
+  const uint32_t needed[] = {1, 2, 3};
+  m.add_needed(needed);
   for (const size_t shift : {size_t{0}, size_t{8}}) {
     const MessageRef back = Message::parse(copy_of(m, shift), m.bytes().size());
     ASSERT_EQ(back->parts(), 5);
@@ -31,7 +31,7 @@ TEST(PsMessage, ComesBackAsItWas) {
     EXPECT_EQ(Message::tensor(back, 2).shape(), (Shape{3, 2}));
     EXPECT_EQ(back->part(2).height, 10);
     EXPECT_EQ(back->text(3), "text");
-    EXPECT_EQ(back->wanted(4)[2], 3U);
+    EXPECT_EQ(back->needed(4)[2], 3U);
   }
 }
 

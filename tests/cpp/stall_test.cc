@@ -26,7 +26,7 @@ TEST(Stalls, OfThreadedRunsAreReportedWithTheNode) {
   options.describe = &describe;
   options.stall_report_s = 0.5;
   testing::internal::CaptureStderr();
-  run_threaded(plan, state, Team::of_size(2), options);
+  run_threaded(plan, state, ThreadPool::of_size(2), options);
   const std::string text = testing::internal::GetCapturedStderr();
   EXPECT_NE(text.find("the slow node"), std::string::npos) << text;
   EXPECT_NE(text.find("waiting for a node to become ready"), std::string::npos) << text;
@@ -75,7 +75,7 @@ TEST(Stalls, NothingIsSaidBeforeItsTime) {
   std::thread third([&] {
     for (int i = 0; i < 5; ++i) run_sequential(often, repeated, sooner);
   });
-  run_threaded(once, threaded, Team::of_size(2), options);
+  run_threaded(once, threaded, ThreadPool::of_size(2), options);
   other.join();
   third.join();
   idle.end_sequential(false);

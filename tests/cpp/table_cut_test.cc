@@ -54,10 +54,10 @@ template <class Fn> Rows cut_while(const std::shared_ptr<GrowableTable>& table, 
   Rows out;
   std::string rows;
   meanwhile(0);
-  for (int turn = 1; cut.next(&rows); ++turn) {
+  for (int iteration = 1; cut.next(&rows); ++iteration) {
     EXPECT_TRUE(add(rows, table->header().row_bytes(), &out)) << "a row came twice";
     rows.clear();
-    meanwhile(turn);
+    meanwhile(iteration);
   }
   return out;
 }
@@ -68,9 +68,9 @@ TEST(TableCut, IsOfItsMoment) {
       const auto table = std::make_shared<GrowableTable>("t", options(3, moments));
       make(*table, test::random_keys(900, 1, 2000), kRules[moments], 2);
       const Rows before = rows_of(*table);
-      const Rows found = cut_while(table, slice_bytes, [&](int turn) {
-        const auto seed = static_cast<uint64_t>(turn + 10);
-        if (turn < 60) make(*table, test::random_keys(200, seed, 2000 + seed * 150), kRules[moments], seed);
+      const Rows found = cut_while(table, slice_bytes, [&](int iteration) {
+        const auto seed = static_cast<uint64_t>(iteration + 10);
+        if (iteration < 60) make(*table, test::random_keys(200, seed, 2000 + seed * 150), kRules[moments], seed);
       });
       EXPECT_EQ(found, before) << moments << " moments, slices of " << slice_bytes;
       EXPECT_GT(rows_of(*table).size(), 2 * before.size());  // the index has grown
@@ -87,9 +87,9 @@ TEST(TableCut, HasRowsThatGoMeanwhile) {
     const auto table = std::make_shared<GrowableTable>("t", o);
     make(*table, test::random_keys(800, 1, ~uint64_t{0}), RecordRule::kAdagrad, 2);
     const Rows before = rows_of(*table);
-    const Rows found = cut_while(table, 1000, [&](int turn) {
-      const auto seed = static_cast<uint64_t>(turn + 10);
-      if (turn < 40) make(*table, test::random_keys(150, seed, ~uint64_t{0}), RecordRule::kAdagrad, seed);
+    const Rows found = cut_while(table, 1000, [&](int iteration) {
+      const auto seed = static_cast<uint64_t>(iteration + 10);
+      if (iteration < 40) make(*table, test::random_keys(150, seed, ~uint64_t{0}), RecordRule::kAdagrad, seed);
     });
     EXPECT_EQ(found, before);
     const TableStats s = table->stats();
@@ -104,17 +104,17 @@ TEST(TableCut, HasRowsThatAreReadFromAFileMeanwhile) {
   table->append_rows(3, KeyOrder::kBits, &rows);
   make(*table, test::random_keys(500, 2, 2000), RecordRule::kSgd, 3);
   const Rows before = rows_of(*table);
-  const Rows found = cut_while(table, 100, [&](int turn) {
-    if (turn == 0) table->add_rows(rows.data(), rows.size());
+  const Rows found = cut_while(table, 100, [&](int iteration) {
+    if (iteration == 0) table->add_rows(rows.data(), rows.size());
   });
   EXPECT_EQ(found, before);
   EXPECT_NE(found, rows_of(*table));
 }
 
 int64_t index_bytes(GrowableTable& table) {
-  std::vector<int64_t> pieces;
-  table.each_piece([&](const void*, int64_t bytes) { pieces.push_back(bytes); });
-  return pieces.at(0);
+  std::vector<int64_t> chunks;
+  table.each_chunk([&](const void*, int64_t bytes) { chunks.push_back(bytes); });
+  return chunks.at(0);
 }
 
 // Rows come in the order of their hashes: an index that grew with them would be full at one end, again and again.

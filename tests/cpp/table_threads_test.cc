@@ -19,12 +19,12 @@ using test::update;
 class Threads final : public Parallel {
  public:
   explicit Threads(int count) : count_(count) {}
-  void run(int64_t n, int64_t piece, Body body, void* fn) override {
-    std::atomic<int64_t> left{(n + piece - 1) / piece};
+  void run(int64_t n, int64_t chunk, Body body, void* fn) override {
+    std::atomic<int64_t> left{(n + chunk - 1) / chunk};
     std::vector<std::thread> threads;
     for (int t = 0; t < count_; ++t) {
       threads.emplace_back([&] {
-        for (int64_t p = --left; p >= 0; p = --left) body(fn, p * piece, std::min(n, (p + 1) * piece));
+        for (int64_t p = --left; p >= 0; p = --left) body(fn, p * chunk, std::min(n, (p + 1) * chunk));
       });
     }
     for (auto& t : threads) t.join();

@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/flags.h"
 #include "base/futex.h"
-#include "base/team.h"
+#include "base/thread_pool.h"
 
 namespace anabranch {
 namespace {
@@ -139,12 +139,12 @@ TEST(Futex, IsWoken) {
   waker.join();
 }
 
-TEST(Team, HasBetweenOneAndTheMostWorkers) {
-  EXPECT_GE(Team::of_size(0).workers(), 1);
-  EXPECT_EQ(Team::of_size(3).workers(), 3);
-  EXPECT_EQ(&Team::of_size(3), &Team::of_size(3));
-  EXPECT_NE(&Team::of_size(3), &Team::of_size(2));
-  EXPECT_THROW(Team::of_size(Team::kMaxWorkers + 1), Error);
+TEST(ThreadPool, HasBetweenOneAndTheMostWorkers) {
+  EXPECT_GE(ThreadPool::of_size(0).workers(), 1);
+  EXPECT_EQ(ThreadPool::of_size(3).workers(), 3);
+  EXPECT_EQ(&ThreadPool::of_size(3), &ThreadPool::of_size(3));
+  EXPECT_NE(&ThreadPool::of_size(3), &ThreadPool::of_size(2));
+  EXPECT_THROW(ThreadPool::of_size(ThreadPool::kMaxWorkers + 1), Error);
 }
 
 }  // namespace

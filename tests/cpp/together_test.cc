@@ -31,7 +31,7 @@ TEST(TogetherTest, TheGroupsThreadNeverEndsItsOwnGroup) {
                                                        std::move(comm::local_wires(1)[0]), comm::Milliseconds(1000))));
   const auto sink = std::make_shared<SlowSink>();
   Kernel kernel = together(0, NoWork{});
-  LaterContext context(KernelContext{}, Completion(sink, 0));
+  AsyncContext context(KernelContext{}, Completion(sink, 0));
   context.call = KernelContext::Call::kLater;
   kernel(context);
   EXPECT_TRUE(context.taken());

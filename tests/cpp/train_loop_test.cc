@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "autodiff/backward.h"
-#include "base/team.h"
+#include "base/thread_pool.h"
 #include "engine/trainer_states.h"
 #include "opdef/append_op.h"
 
@@ -155,8 +155,8 @@ TEST(TrainLoop, TrainersAreLimited) {
   Counting m;
   EXPECT_THROW(TrainLoop(m.main, m.scope, options(20000)), Error);
   EXPECT_THROW(TrainLoop(m.main, m.scope, options(0)), Error);
-  EXPECT_THROW(TrainLoop(m.main, m.scope, options(Team::kMaxWorkers + 1)), Error);
-  EXPECT_NO_THROW(TrainLoop(m.main, m.scope, options(Team::kMaxWorkers)));
+  EXPECT_THROW(TrainLoop(m.main, m.scope, options(ThreadPool::kMaxWorkers + 1)), Error);
+  EXPECT_NO_THROW(TrainLoop(m.main, m.scope, options(ThreadPool::kMaxWorkers)));
 }
 
 TEST(TrainLoop, OneTrainerCountsEveryBatchAndShowsItsValues) {
@@ -196,9 +196,9 @@ TEST(TrainLoop, TrainersLoseNoUpdateAndTearNoRow) {
       const TrainProgress done = loop.run(stream, callbacks);
       EXPECT_EQ(done.batches, 4000);
       EXPECT_EQ(done.rows, 3 * 4000);
-      auto want = expected_table(4000);
-      for (float& w : want) w *= static_cast<float>(pass);
-      EXPECT_EQ(m.values("table"), want);
+      auto expected = expected_table(4000);
+      for (float& w : expected) w *= static_cast<float>(pass);
+      EXPECT_EQ(m.values("table"), expected);
       EXPECT_EQ(m.values("dense"), std::vector<float>(5, -4000.f * static_cast<float>(pass)));
     }
   }
@@ -213,15 +213,15 @@ TEST(TrainLoop, StateOfRowsIsSharedToo) {
   TrainLoop loop(m.main, m.scope, options(2));
   Stream stream(500);
   loop.run(stream, {});
-  std::vector<float> want(kHeight * kWidth);  // the sum of squares of what a batch gives a row
+  std::vector<float> expected(kHeight * kWidth);  // the sum of squares of what a batch gives a row
   for (int64_t b = 0; b < 500; ++b) {
     for (int64_t row = 0; row < kHeight; ++row) {
       int64_t times = 0;
       for (int64_t i = 0; i < 3; ++i) times += Stream::id_of(b, i) == row;
-      for (int64_t k = 0; k < kWidth; ++k) want[row * kWidth + k] += static_cast<float>(times * times);
+      for (int64_t k = 0; k < kWidth; ++k) expected[row * kWidth + k] += static_cast<float>(times * times);
     }
   }
-  EXPECT_EQ(m.values("table_moment"), want);
+  EXPECT_EQ(m.values("table_moment"), expected);
   EXPECT_EQ(m.values("dense_moment"), std::vector<float>(5, 500));
 }
 

@@ -159,11 +159,11 @@ def test_limits_of_turns_hold():
     trained = Trained(in_dynamic(simple))
     feed = trained.feed(np.random.RandomState(0))
     for most, works in ((4, False), (5, True)):
-        fluid.set_flags({"FLAGS_max_loop_turns": most})
+        fluid.set_flags({"FLAGS_max_loop_iterations": most})
         try:
             (want, _), (got, told) = outcome(trained, [], feed), outcome(trained, ALONE, feed)
         finally:
-            fluid.set_flags({"FLAGS_max_loop_turns": 0})
+            fluid.set_flags({"FLAGS_max_loop_iterations": 0})
         assert isinstance(want, np.ndarray) == isinstance(got, np.ndarray) == works
         assert found(told)[0] == 1 if works else want is got and "set aside" in told
 

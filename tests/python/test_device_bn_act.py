@@ -16,7 +16,7 @@ def fused(text):
 
 def without(name=""):
     "Chains of elementwise operators would take in relus that are left, and gradients of sums may have no node."
-    fluid.set_flags({"FLAGS_disable_passes": "fuse_elementwise,hand_on_gradients," + name})
+    fluid.set_flags({"FLAGS_disable_passes": "fuse_elementwise,share_sum_gradients," + name})
 
 def program(shape, dtype, low=None, edit=None, dx=True, **norm):
     main, startup = fluid.Program(), fluid.Program()

@@ -71,8 +71,8 @@ def test_sums_and_broadcasts_run_on_the_devices_with_batches_of_any_size(count):
             assert len(got[0][0]) == len(fluid.cuda_places()) == %d
             same(got, together(net, fluid.cpu_places(%d), reduce, rows))
             on_cpu = re.search("ops run on a device; on the CPU: (.*)", got[2])[1]
-            assert "all_reduce" not in on_cpu and "hand_out" not in on_cpu, on_cpu
-            assert not re.search("copies for (all_reduce|hand_out)", got[2]), got[2]
+            assert "all_reduce" not in on_cpu and "broadcast_from_owner" not in on_cpu, on_cpu
+            assert not re.search("copies for (all_reduce|broadcast_from_owner)", got[2]), got[2]
     """ % (2 * count + 1, count, count), simdevice_devices=count)
 
 

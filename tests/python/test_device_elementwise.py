@@ -45,9 +45,9 @@ def step(feed, make, place, shapes=None, lr=None, low=None):
 
 def compare(make, changes, left, feed, rtol=2e-5, **how):
     "The same bits with the pass as without, near to the CPU's; so many nodes fewer. None: any number."
-    fluid.set_flags({"FLAGS_disable_passes": "hand_on_gradients"})
+    fluid.set_flags({"FLAGS_disable_passes": "share_sum_gradients"})
     got, text = step(feed, make, fluid.CUDAPlace(0), **how)
-    fluid.set_flags({"FLAGS_disable_passes": "hand_on_gradients, fuse_elementwise"})
+    fluid.set_flags({"FLAGS_disable_passes": "share_sum_gradients, fuse_elementwise"})
     apart, plain = step(feed, make, fluid.CUDAPlace(0), **how)
     fluid.set_flags({"FLAGS_disable_passes": ""})
     cpu, _ = step(feed, make, fluid.CPUPlace(), **how)

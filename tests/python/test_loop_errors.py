@@ -39,12 +39,12 @@ def test_a_limit_ends_a_loop_that_does_not_end():
         i = number(0)
         layers.while_loop(lambda i: layers.less_than(i, number(1)), lambda i: [layers.scale(i, 1.0)], [i])
     exe = fluid.Executor(CPU)
-    fluid.set_flags({"FLAGS_max_loop_turns": 1000})
+    fluid.set_flags({"FLAGS_max_loop_iterations": 1000})
     try:
-        with pytest.raises(fluid.core.EnforceNotMet, match="FLAGS_max_loop_turns"):
+        with pytest.raises(fluid.core.EnforceNotMet, match="FLAGS_max_loop_iterations"):
             exe.run(main, fetch_list=[i])
     finally:
-        fluid.set_flags({"FLAGS_max_loop_turns": 0})
+        fluid.set_flags({"FLAGS_max_loop_iterations": 0})
 
 
 @pytest.mark.parametrize("what, place, text", [("write", -1, "at least 0"), ("read", 7, "never been written"),
@@ -122,7 +122,7 @@ def test_a_loop_of_a_stranger_has_a_limit(tmp_path):
     loop = Loop(simple)
     with fluid.scope_guard(loop.scope):
         fluid.io.save_inference_model(str(tmp_path), ["x", "n"], [loop.y], loop.exe, loop.main)
-    fluid.set_flags({"FLAGS_max_loop_turns_untrusted": 20})
+    fluid.set_flags({"FLAGS_max_loop_iterations_untrusted": 20})
     try:
         with fluid.scope_guard(fluid.Scope()):
             for trusted in (False, True):
@@ -135,7 +135,7 @@ def test_a_loop_of_a_stranger_has_a_limit(tmp_path):
                 with pytest.raises(fluid.core.EnforceNotMet, match="not trusted"):
                     run(feed={"x": X, "n": np.array([21])})
     finally:
-        fluid.set_flags({"FLAGS_max_loop_turns_untrusted": 1000000})
+        fluid.set_flags({"FLAGS_max_loop_iterations_untrusted": 1000000})
 
 
 def nested_reads(kind):

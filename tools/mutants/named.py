@@ -124,8 +124,8 @@ DEFECTS: List[Named] = [
           "node.attr(\"op_role_var\", MUTANT ? std::vector<std::string>() : role_vars_of(graph, m.parts))",
           "passes behind the fusing no longer know whose gradient it is", "test_fuse_fc.py"),
     Named("dead_seen_as_alive_too_late", "src/graph/passes/remove_dead.cc",
-          "bool is_wanted(const GraphVar& v) { return v.fetched || v.fed || v.desc.persistable; }",
-          "bool is_wanted(const GraphVar& v) { return v.fetched || v.fed || (!MUTANT && v.desc.persistable); }",
+          "bool is_needed(const GraphVar& v) { return v.fetched || v.fed || v.desc.persistable; }",
+          "bool is_needed(const GraphVar& v) { return v.fetched || v.fed || (!MUTANT && v.desc.persistable); }",
           "parameters are not updated when the loss alone is fetched", "tests/passes"),
     # ---- gradients
     Named("gradient_of_block_not_run", "src/ops/control/conditional_block.cc",

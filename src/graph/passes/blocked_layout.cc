@@ -49,8 +49,8 @@ class Blocked final : public ImageLayouts {
 
   int64_t price(int) const override { return 1; }
   void tell(ir::Op& op, const AlikeImages& images) const override { op.attrs[images.attr] = true; }
-  GraphNode reorder(const GraphNode& beside, int from, int to, bool to_blocked) const override {
-    NodeBuilder node(graph_, "reorder_channels", beside);
+  GraphNode reorder(const GraphNode& next_to, int from, int to, bool to_blocked) const override {
+    NodeBuilder node(graph_, "reorder_channels", next_to);
     return node.attr("to_blocked", to_blocked).in("X", from).out("Out", to).done();
   }
 };

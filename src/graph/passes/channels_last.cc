@@ -129,8 +129,8 @@ class ChannelsLast final : public ImageLayouts {
     }
   }
 
-  GraphNode reorder(const GraphNode& beside, int from, int to, bool to_last) const override {
-    NodeBuilder node(graph_, "transpose", beside);
+  GraphNode reorder(const GraphNode& next_to, int from, int to, bool to_last) const override {
+    NodeBuilder node(graph_, "transpose", next_to);
     const std::vector<int32_t> axis = to_last ? std::vector<int32_t>{0, 2, 3, 1} : std::vector<int32_t>{0, 3, 1, 2};
     return node.attr("axis", axis).in("X", from).out("Out", to).done();
   }

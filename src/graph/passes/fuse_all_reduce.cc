@@ -18,7 +18,7 @@ constexpr int64_t kMeetingElems = 1 << 22;  // between processes: below it a mee
 
 bool is_small_dense(const Graph& graph, const GraphNode& node) {
   const std::string& type = node.op->type;
-  if (type != "all_reduce" && type != "ring_sum" && type != "hand_out") return false;
+  if (type != "all_reduce" && type != "ring_sum" && type != "broadcast_from_owner") return false;
   const ir::Var& desc = graph.vars[node.ins[0]].desc;
   const int64_t n = desc.shape.numel();
   return desc.kind == VarKind::kLoDTensor && n >= 0 && n <= (node.op->type == "ring_sum" ? kMeetingElems : kSmallElems);

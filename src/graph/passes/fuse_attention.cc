@@ -6,7 +6,7 @@
 #include "graph/edit.h"
 #include "graph/passes/passes.h"
 #include "graph/passes/patterns/dropout.h"
-#include "graph/passes/patterns/turned_heads.h"
+#include "graph/passes/patterns/transposed_heads.h"
 
 namespace anabranch {
 namespace {
@@ -233,7 +233,7 @@ template <class Fuse> int each_node(Graph& graph, Fuse&& fuse) {
 
 int run(Graph& graph, const PassContext&) {
   const int fused = each_node(graph, [&](GraphEdit& edit, int i) { return Attention(graph, edit).fuse(i) ? 1 : 0; });
-  if (fused) each_node(graph, [&](GraphEdit& edit, int i) { return take_in_turned_heads(graph, edit, i); });
+  if (fused) each_node(graph, [&](GraphEdit& edit, int i) { return fuse_transposed_heads(graph, edit, i); });
   return fused;
 }
 

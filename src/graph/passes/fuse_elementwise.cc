@@ -102,7 +102,7 @@ class Fuser {
     return graph_.vars[var].fetched ? parts.size() + 1 : enough;
   }
 
-  bool wanted(int var, const std::vector<int>& parts) const {
+  bool needed(int var, const std::vector<int>& parts) const {
     const auto& readers = edit_.uses.readers(var);
     return graph_.vars[var].fetched || std::any_of(readers.begin(), readers.end(), [&](int r) {
              return std::find(parts.begin(), parts.end(), r) == parts.end();
@@ -186,7 +186,7 @@ class Fuser {
   bool put_base_last(const std::vector<int>& parts, int result, std::vector<int>* inputs) const {
     for (auto v = inputs->begin(); v != inputs->end(); ++v) {
       const GraphVar& var = graph_.vars[*v];
-      if (wanted(*v, parts) || var.fed || var.desc.persistable || !rows_.same_shape(*v, result)) continue;
+      if (needed(*v, parts) || var.fed || var.desc.persistable || !rows_.same_shape(*v, result)) continue;
       std::rotate(v, v + 1, inputs->end());
       return true;
     }
@@ -202,7 +202,7 @@ class Fuser {
     std::vector<int> kept;
     for (size_t s = 0; s < made.results.size(); ++s) {
       const bool last = s + 1 == made.results.size() && kept.empty();
-      if (!wanted(made.results[s], parts) && !last) continue;
+      if (!needed(made.results[s], parts) && !last) continue;
       made.outs.push_back(static_cast<int32_t>(s));
       kept.push_back(made.results[s]);
     }

@@ -122,7 +122,7 @@ class Fuser {
       if (old.outs[i] < 0 || absorbed.count(i)) continue;
       xs.push_back(columns.parts[i]);
       dxs.push_back(old.outs[i]);
-      column.push_back(columns.begins[i]);
+      column.push_back(columns.starts[i]);
     }
     if (xs.empty()) {
       removed_.insert(at);

@@ -17,18 +17,18 @@ const OpDef* fused_form(const GraphNode& node) {
   return find_op_or_null("fused_" + node.op->type);
 }
 
-bool one_argument_each(const std::vector<ir::Slot>& slots, const std::vector<SlotDef>& wanted) {
+bool one_argument_each(const std::vector<ir::Slot>& slots, const std::vector<SlotDef>& needed) {
   const auto given = [](const ir::Slot& s) { return !s.args.empty() && s.args[0] != ir::kEmptyVar; };
-  const auto is_wanted = [&](const ir::Slot& s) {
-    return std::any_of(wanted.begin(), wanted.end(), [&](const SlotDef& d) { return d.name == s.name; });
+  const auto is_needed = [&](const ir::Slot& s) {
+    return std::any_of(needed.begin(), needed.end(), [&](const SlotDef& d) { return d.name == s.name; });
   };
-  const auto optional = std::count_if(wanted.begin(), wanted.end(), [](const SlotDef& d) { return d.optional; });
+  const auto optional = std::count_if(needed.begin(), needed.end(), [](const SlotDef& d) { return d.optional; });
   size_t found = 0;
   for (const ir::Slot& s : slots) {
-    if (is_wanted(s) ? s.args.size() != 1 || !given(s) : given(s)) return false;
-    found += is_wanted(s);
+    if (is_needed(s) ? s.args.size() != 1 || !given(s) : given(s)) return false;
+    found += is_needed(s);
   }
-  return found == wanted.size() - static_cast<size_t>(optional);
+  return found == needed.size() - static_cast<size_t>(optional);
 }
 
 // Dense float32 throughout, one argument per slot, every output in the memory of its input.
@@ -144,8 +144,8 @@ int run(Graph& graph, const PassContext&) { return Fuser(graph).run(); }
 
 // Updates that do not wait for the backward part would wait for each other's gradients.
 const char* skip(const PassContext& c) {
-  const bool wanted = c.build.fuse_all_optimizer_ops.has_value();
-  return wanted || c.build.enable_backward_optimizer_op_deps ? nullptr : "enable_backward_optimizer_op_deps is False";
+  const bool needed = c.build.fuse_all_optimizer_ops.has_value();
+  return needed || c.build.enable_backward_optimizer_op_deps ? nullptr : "enable_backward_optimizer_op_deps is False";
 }
 
 }  // namespace

@@ -151,24 +151,24 @@ class RecurrentFuser {
     for (const auto& state : made.attr<Names>("states")) seeds.emplace_back(state, ir::grad_name(state));
     const ir::Program& program = *context_.program;
     const BlockGradient check(program.block(block_of(forward)).ops(), program.block(block_of(node)).ops(), seeds);
-    return check.why().empty() ? check_wanted(node, made, check) : check.why();
+    return check.why().empty() ? check_needed(node, made, check) : check.why();
   }
 
-  std::string check_wanted(const GraphNode& node, const ir::Op& made, const BlockGradient& check) const {
+  std::string check_needed(const GraphNode& node, const ir::Op& made, const BlockGradient& check) const {
     const Names& memories = made.attr<Names>("ex_states");
-    Names wanted = memories;
-    const auto want = [&](const char* slot, const Names& names) {
+    Names needed = memories;
+    const auto expected = [&](const char* slot, const Names& names) {
       const auto vars = output_vars(node, slot);
       for (size_t i = 0; i < vars.size() && i < names.size(); ++i) {
         if (vars[i] >= 0 && !(edit_.uses.is_inner(vars[i]) && edit_.uses.readers(vars[i]).empty())) {
-          wanted.push_back(names[i]);
+          needed.push_back(names[i]);
         }
       }
     };
-    want("inputs@GRAD", made.input("inputs"));
-    want("parameters@GRAD", made.input("parameters"));
+    expected("inputs@GRAD", made.input("inputs"));
+    expected("parameters@GRAD", made.input("parameters"));
     const RecurrentCell& cell = found_.cell;
-    for (const auto& name : wanted) {
+    for (const auto& name : needed) {
       if (!check.is_gradient(ir::grad_name(name), name)) return fmt::format("the gradient of {} is another", name);
       const auto among = [&](const Names& names) { return std::count(names.begin(), names.end(), name) != 0; };
       const bool known = name == cell.x || among(cell.weights) || among(cell.biases) || among(memories);

@@ -39,14 +39,14 @@ class SequenceFuser {
   const GraphNode& node(int at) const { return graph_.nodes[static_cast<size_t>(at)]; }
 
   // The ops of a block applied to all rows, after a node.
-  void put_rows(const std::vector<ir::OpRef>& ops, const ir::Block& block, const GraphNode& like, int behind,
+  void put_rows(const std::vector<ir::OpRef>& ops, const ir::Block& block, const GraphNode& like, int after,
                 SequenceLoop* found) {
     for (const auto& op : ops) {
-      edit_.add_behind(behind, node_of_all_rows(graph_, *op, like, [&](const std::string& name) {
-                         int& var = found->named.try_emplace(name, -1).first->second;
-                         if (var < 0) var = all_rows(block, name, like.replica, found->shown);
-                         return var;
-                       }));
+      edit_.add_after(after, node_of_all_rows(graph_, *op, like, [&](const std::string& name) {
+                        int& var = found->named.try_emplace(name, -1).first->second;
+                        if (var < 0) var = all_rows(block, name, like.replica, found->shown);
+                        return var;
+                      }));
     }
   }
 
@@ -69,7 +69,7 @@ class SequenceFuser {
       int& made = found->named.at(gradient);
       made = part_of_gradient(graph_, edit_, at, of, made);
     }
-    put_rows(found->tail_gradient, block, back, found->behind, found);
+    put_rows(found->tail_gradient, block, back, found->after, found);
     for (const auto& [gradient, value] : found->given) {
       found->gradients.given[value].push_back(found->named.at(gradient));
     }

@@ -119,12 +119,12 @@ class ChainFuser {
       forward_.push_back(stacks_.stack(xs_, vars_.x, like));
     }
     if (std::string why = misfit(graph_, vars_); !why.empty()) return why;
-    std::vector<GraphNode> behind;
+    std::vector<GraphNode> after;
     before_ = static_cast<int>(graph_.nodes.size());
-    for (const auto& state : states_) vars_.values.push_back(value_of(state, like, &behind));
+    for (const auto& state : states_) vars_.values.push_back(value_of(state, like, &after));
     add_values(graph_, cell_, replica_, vars_.values[0], &vars_);
     forward_.push_back(cell_node(graph_, like, cell_, vars_));
-    std::move(behind.begin(), behind.end(), std::back_inserter(forward_));
+    std::move(after.begin(), after.end(), std::back_inserter(forward_));
     return "";
   }
 
@@ -147,7 +147,7 @@ class ChainFuser {
   }
 
   // The variable of all steps of a state; and the unstacking node, if single steps are read.
-  int value_of(const std::vector<int>& state, const GraphNode& like, std::vector<GraphNode>* behind) {
+  int value_of(const std::vector<int>& state, const GraphNode& like, std::vector<GraphNode>* after) {
     for (const int var : state) {
       for (const int reader : edit_.uses.readers(var)) {
         if (!inside_.count(reader)) before_ = std::min(before_, reader);
@@ -161,7 +161,7 @@ class ChainFuser {
     }
     const int value = stacked >= 0 ? node(stacked).outs[0] : stacks_.of_steps(state[0], "all", state.size());
     if (std::any_of(state.begin(), state.end(), [&](int v) { return is_read_outside(edit_.uses, v, inside); })) {
-      behind->push_back(stacks_.unstack(value, state, like));
+      after->push_back(stacks_.unstack(value, state, like));
     }
     return value;
   }

@@ -168,19 +168,19 @@ int ImageLayouts::other_of(int var) {
 }
 
 // The copies that a node reads of images in the other layout; or, after it, those of its outputs.
-void ImageLayouts::copy_outside(const GraphNode& node, bool behind) {
+void ImageLayouts::copy_outside(const GraphNode& node, bool after) {
   for (const AlikeImages& images : alike(node)) {
     if (!chosen_[images.vars[0]]) continue;
     for (const int v : images.outside) {
-      if (has(node.outs, v) != behind || (!behind && other_[v] >= 0)) continue;
+      if (has(node.outs, v) != after || (!after && other_[v] >= 0)) continue;
       const int other = other_of(v);
-      behind ? add_reorder(node, other, v, false) : add_reorder(node, v, other, true);
+      after ? add_reorder(node, other, v, false) : add_reorder(node, v, other, true);
     }
   }
 }
 
-void ImageLayouts::add_reorder(const GraphNode& beside, int from, int to, bool to_other) {
-  graph_.nodes.push_back(reorder(beside, from, to, to_other));
+void ImageLayouts::add_reorder(const GraphNode& next_to, int from, int to, bool to_other) {
+  graph_.nodes.push_back(reorder(next_to, from, to, to_other));
   ++reorders_;
   ++changes_;
 }

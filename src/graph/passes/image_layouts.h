@@ -33,7 +33,7 @@ class ImageLayouts {
   virtual bool may_change(int var) const = 0;
   virtual std::vector<AlikeImages> alike(const GraphNode& node) const = 0;
   virtual int64_t price(int var) const = 0;  // of a reorder
-  virtual GraphNode reorder(const GraphNode& beside, int from, int to, bool to_other) const = 0;
+  virtual GraphNode reorder(const GraphNode& next_to, int from, int to, bool to_other) const = 0;
   virtual void tell(ir::Op& op, const AlikeImages& images) const = 0;
   virtual void describe(GraphVar&) const {}  // of an image that has changed its layout
   // Inputs of which only the shape is read must have their declared layout.
@@ -56,8 +56,8 @@ class ImageLayouts {
   int copy_of(int var, const char* suffix);
   int plain_of(int var);
   int other_of(int var);
-  void copy_outside(const GraphNode& node, bool behind);
-  void add_reorder(const GraphNode& beside, int from, int to, bool to_other);
+  void copy_outside(const GraphNode& node, bool after);
+  void add_reorder(const GraphNode& next_to, int from, int to, bool to_other);
   void change(GraphNode& node, const std::vector<int>& plain);
 
   std::vector<int> class_;  // union-find over variables

@@ -84,25 +84,25 @@ class Lowering {
   }
 
   // The variable that holds the values of v as this 16-bit float.
-  int twin_of(int v, DType dtype) {
-    GraphVar twin;
+  int copy_of(int v, DType dtype) {
+    GraphVar device_copy;
     const GraphVar& var = graph_.vars[v];
-    twin.name = var.name;
-    twin.replica = var.replica;
-    twin.version = var.version;
-    twin.desc = var.desc;
-    twin.desc.persistable = false;
-    twin.desc.dtype = dtype;
-    twin.produced = true;
-    twin.dynamic = var.dynamic;
-    graph_.vars.push_back(std::move(twin));
+    device_copy.name = var.name;
+    device_copy.replica = var.replica;
+    device_copy.version = var.version;
+    device_copy.desc = var.desc;
+    device_copy.desc.persistable = false;
+    device_copy.desc.dtype = dtype;
+    device_copy.produced = true;
+    device_copy.dynamic = var.dynamic;
+    graph_.vars.push_back(std::move(device_copy));
     narrow_.push_back(-1);
     stale_.push_back(0);
     return narrow_[v] = static_cast<int>(graph_.vars.size()) - 1;
   }
 
-  void add_cast(int from, int to, const GraphNode& beside) {
-    out_.push_back(NodeBuilder(graph_, "cast", beside.op, beside.index, graph_.vars[from].replica)
+  void add_cast(int from, int to, const GraphNode& next_to) {
+    out_.push_back(NodeBuilder(graph_, "cast", next_to.op, next_to.index, graph_.vars[from].replica)
                        .in("X", from)
                        .out("Out", to)
                        .attr("in_dtype", static_cast<int32_t>(graph_.vars[from].desc.dtype))
@@ -114,9 +114,9 @@ class Lowering {
   int narrow(int v, DType dtype, const GraphNode& reader) {
     if (narrow_[v] >= 0 && graph_.vars[narrow_[v]].desc.dtype == dtype) return narrow_[v];
     widen(v, reader);
-    const int twin = twin_of(v, dtype);
-    add_cast(v, twin, reader);
-    return twin;
+    const int device_copy = copy_of(v, dtype);
+    add_cast(v, device_copy, reader);
+    return device_copy;
   }
 
   // v itself holds its value.
@@ -159,7 +159,7 @@ class Lowering {
       narrow_[v] = -1;
       stale_[v] = 0;
       if (!is_float(graph_, v) || keeps_out[k]) continue;
-      node.outs[k] = twin_of(v, dtype);
+      node.outs[k] = copy_of(v, dtype);
       stale_[v] = 1;
       if (graph_.vars[v].fetched || graph_.vars[v].desc.persistable) wide.push_back(v);
     }

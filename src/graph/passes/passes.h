@@ -25,7 +25,7 @@ extern const Pass kRawGradients;
 extern const Pass kSyncBatchNorm;
 extern const Pass kUpdatesLast;
 extern const Pass kProgramOrder;
-extern const Pass kHandOnGradients;
+extern const Pass kShareSumGradients;
 extern const Pass kFuseAllReduce;
 extern const Pass kMixedPrecision;
 extern const Pass kStraightenBlocks;

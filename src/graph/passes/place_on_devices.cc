@@ -67,7 +67,7 @@ class Placer {
 
   // All devices run it at once, each with its replica's values. Sparse rows, whose numbers differ, are joined on one.
   bool is_together(const GraphNode& node) const {
-    if (devices_.empty() || !(node.op->type == "all_reduce" || node.op->type == "hand_out")) return false;
+    if (devices_.empty() || !(node.op->type == "all_reduce" || node.op->type == "broadcast_from_owner")) return false;
     return !is_rows(graph_.vars[node.ins[0]]);
   }
 
@@ -141,40 +141,40 @@ class Placer {
   static bool lies(const GraphVar& var, Place place) {
     return place.on_host() ? var.place.on_host() : var.place == place;
   }
-  using Twin = std::pair<int, int>;  // variable, and the device that has a copy; -1: the host
-  static Twin twin(int v, Place place) { return {v, place.on_host() ? -1 : place.id}; }
+  using DeviceCopy = std::pair<int, int>;  // variable, and the device that has a copy; -1: the host
+  static DeviceCopy device_copy(int v, Place place) { return {v, place.on_host() ? -1 : place.id}; }
 
   // Another variable for the same value, at another place.
-  int twin_of(int v, Place place) {
-    GraphVar twin;
+  int copy_of(int v, Place place) {
+    GraphVar device_copy;
     const GraphVar& var = graph_.vars[v];
-    twin.name = var.name;
-    twin.replica = var.replica;
-    twin.version = var.version;
-    twin.desc = var.desc;
-    twin.desc.persistable = false;
-    twin.produced = true;
-    twin.dynamic = var.dynamic;
-    twin.place = place.on_host() && !var.place.on_host() ? Place::pinned() : place;
-    graph_.vars.push_back(std::move(twin));
+    device_copy.name = var.name;
+    device_copy.replica = var.replica;
+    device_copy.version = var.version;
+    device_copy.desc = var.desc;
+    device_copy.desc.persistable = false;
+    device_copy.produced = true;
+    device_copy.dynamic = var.dynamic;
+    device_copy.place = place.on_host() && !var.place.on_host() ? Place::pinned() : place;
+    graph_.vars.push_back(std::move(device_copy));
     return static_cast<int>(graph_.vars.size()) - 1;
   }
 
-  void add_copy(int from, int to, const GraphNode& beside) {
+  void add_copy(int from, int to, const GraphNode& next_to) {
     const GraphVar &source = graph_.vars[from], &target = graph_.vars[to];
-    GraphNode node = NodeBuilder(graph_, kCopy, beside).in("X", from).out("Out", to).done();
+    GraphNode node = NodeBuilder(graph_, kCopy, next_to).in("X", from).out("Out", to).done();
     node.from = source.place;
     node.place = target.place;
     const char* way = target.place.on_host()   ? "down copies"
                       : source.place.on_host() ? "up copies"
                                                : "copies between devices";
-    ++copies_[{way, beside.op->type}];
+    ++copies_[{way, next_to.op->type}];
     out_.push_back(std::move(node));
   }
 
   // Sparse rows of a device, copied into the pinned memory of `from`, for the CPU to read.
-  void add_unpacking(int from, int to, const GraphNode& beside) {
-    out_.push_back(NodeBuilder(graph_, "rows_of_block", beside).in("X", from).out("Out", to).done());
+  void add_unpacking(int from, int to, const GraphNode& next_to) {
+    out_.push_back(NodeBuilder(graph_, "rows_of_block", next_to).in("X", from).out("Out", to).done());
   }
 
   // The counted inputs of a replica's weight: an op that reads no values accepts any location.
@@ -186,12 +186,12 @@ class Placer {
   // The variable at this place that holds the current value of v.
   int at(int v, Place place, const GraphNode& reader) {
     if (v < 0 || lies(graph_.vars[v], place)) return v;
-    const auto [it, fresh] = twins_.try_emplace(twin(v, place), -1);
+    const auto [it, fresh] = device_copies_.try_emplace(device_copy(v, place), -1);
     if (fresh) {
-      it->second = twin_of(v, place);
+      it->second = copy_of(v, place);
       add_copy(v, it->second, reader);
       if (place.on_host() && is_rows(graph_.vars[v])) {
-        const int block = std::exchange(it->second, twin_of(it->second, place));
+        const int block = std::exchange(it->second, copy_of(it->second, place));
         add_unpacking(block, it->second, reader);
       }
     }
@@ -203,9 +203,9 @@ class Placer {
                 std::vector<std::pair<int, int>>* changed) {
     if (v < 0 || lies(graph_.vars[v], place)) return v;
     const bool in_place = std::find(reads.begin(), reads.end(), v) != reads.end();
-    const int twin = in_place ? at(v, place, node) : twin_of(v, place);
-    changed->emplace_back(v, twin);
-    return twin;
+    const int device_copy = in_place ? at(v, place, node) : copy_of(v, place);
+    changed->emplace_back(v, device_copy);
+    return device_copy;
   }
 
   // Between replicas: from one location to the other.
@@ -213,7 +213,7 @@ class Placer {
     node.from = graph_.vars[node.ins[0]].place;
     node.place = graph_.vars[node.outs[0]].place;
     const int v = node.outs[0];
-    twins_.erase(twins_.lower_bound({v, -1}), twins_.lower_bound({v + 1, -1}));
+    device_copies_.erase(device_copies_.lower_bound({v, -1}), device_copies_.lower_bound({v + 1, -1}));
     out_.push_back(std::move(node));
   }
 
@@ -232,16 +232,17 @@ class Placer {
     // A block may leave its outputs unchanged.
     for (int& v : node.more_writes) v = target_of(v, node.place, writes, original, &changed);
     out_.push_back(std::move(node));
-    for (const int v : writes) twins_.erase(twins_.lower_bound({v, -1}), twins_.lower_bound({v + 1, -1}));
+    for (const int v : writes)
+      device_copies_.erase(device_copies_.lower_bound({v, -1}), device_copies_.lower_bound({v + 1, -1}));
     for (const auto& [v, made] : changed) {
       if (is_rows(graph_.vars[v]) && graph_.vars[v].place.on_host()) {
-        const int block = twin_of(made, Place());
+        const int block = copy_of(made, Place());
         add_copy(made, block, original);
         add_unpacking(block, v, original);
       } else {
         add_copy(made, v, original);
       }
-      twins_[twin(v, graph_.vars[made].place)] = made;
+      device_copies_[device_copy(v, graph_.vars[made].place)] = made;
     }
   }
 
@@ -251,8 +252,8 @@ class Placer {
       const auto writer = std::find_if(out_.rbegin(), out_.rend(), [&](const GraphNode& node) {
         return std::count(node.outs.begin(), node.outs.end(), v) + std::count(node.ins.begin(), node.ins.end(), v) > 0;
       });
-      const GraphNode beside = *writer;
-      const int host = at(v, Place(), beside);
+      const GraphNode next_to = *writer;
+      const int host = at(v, Place(), next_to);
       graph_.vars[host].fetched = true;
       graph_.give_on_host(v, host);
     }
@@ -272,7 +273,7 @@ class Placer {
   void note_meetings() const {
     std::map<std::pair<std::string, bool>, int> found;
     for (const GraphNode& node : graph_.nodes) {
-      if (find_op(node.op->type).has(kCompletesLater)) ++found[{node.op->type, node.on_device()}];
+      if (find_op(node.op->type).has(kAsynchronous)) ++found[{node.op->type, node.on_device()}];
     }
     for (const auto& [what, count] : found) {
       context_.notes->push_back(fmt::format("{} {} between processes, {}", count, what.first,
@@ -289,7 +290,7 @@ class Placer {
   std::set<std::string> on_cpu_;  // types of ops that stay there
   std::set<int> made_on_cpu_;     // sparse rows
   std::vector<GraphNode> out_;
-  std::map<Twin, int> twins_;
+  std::map<DeviceCopy, int> device_copies_;
   std::map<std::pair<std::string, std::string>, int> copies_;  // (direction, reading op) -> number of copies
 };
 

@@ -30,7 +30,7 @@ class Taker {
   int run() {
     int taken = 0;
     for (int i = 0; i < static_cast<int>(graph_.nodes.size()); ++i) {
-      if (takes_raw(graph_.nodes[i])) taken += take_in(i);
+      if (takes_raw(graph_.nodes[i])) taken += fuse(i);
     }
     edit_.commit();
     if (context_.notes && taken) {
@@ -110,7 +110,7 @@ class Taker {
   }
 
   // Number of gradients that the update reads unconverted.
-  int take_in(int update) {
+  int fuse(int update) {
     const GraphNode& node = graph_.nodes[update];
     std::vector<Raw> raws;
     std::set<int> divisions, casts;

@@ -14,7 +14,7 @@ bool has_effect(const GraphNode& node) {
   return node.outs.empty() || !node.tokens.empty() || def.has(kOrdered) || def.has(kRunsBlock);
 }
 
-bool is_wanted(const GraphVar& v) { return v.fetched || v.fed || v.desc.persistable; }
+bool is_needed(const GraphVar& v) { return v.fetched || v.fed || v.desc.persistable; }
 
 int run(Graph& graph, const PassContext&) {
   GraphEdit edit(graph);
@@ -25,14 +25,14 @@ int run(Graph& graph, const PassContext&) {
     if (!live[i]) found.push_back(i);
     live[i] = 1;
   };
-  bool any_wanted = false;
+  bool any_needed = false;
   for (int i = 0; i < count; ++i) {
     const auto writes = graph.writes(graph.nodes[i]);
-    const bool wanted = std::any_of(writes.begin(), writes.end(), [&](int v) { return is_wanted(graph.vars[v]); });
-    if (wanted || has_effect(graph.nodes[i])) visit(i);
-    any_wanted |= wanted;
+    const bool needed = std::any_of(writes.begin(), writes.end(), [&](int v) { return is_needed(graph.vars[v]); });
+    if (needed || has_effect(graph.nodes[i])) visit(i);
+    any_needed |= needed;
   }
-  if (!any_wanted) return 0;
+  if (!any_needed) return 0;
   while (!found.empty()) {
     const int i = found.back();
     found.pop_back();

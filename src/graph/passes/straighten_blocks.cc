@@ -215,8 +215,8 @@ class Straightener {
     for (GraphNode& node : graph_.nodes) {
       if (node.op->type != "copy_value") continue;
       const int from = node.ins[0], to = node.outs[0];
-      const bool begins = changed_.count(to) && graph_.vars[from].desc.persistable;
-      if (!begins && !changed_.count(from)) continue;
+      const bool starts = changed_.count(to) && graph_.vars[from].desc.persistable;
+      if (!starts && !changed_.count(from)) continue;
       if (!is_fixed(graph_.vars[from].desc) || !is_fixed(graph_.vars[to].desc)) continue;
       node = NodeBuilder(graph_, "assign", node).in("X", from).out("Out", to).done();
     }

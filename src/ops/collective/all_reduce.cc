@@ -154,7 +154,7 @@ AB_OP(all_reduce)
       };
     });
 
-AB_OP(hand_out)
+AB_OP(broadcast_from_owner)
     .doc("Out[k, r] = X[k] on all replicas r, of which one holds X[k], for each of `groups` values k.")
     .in_list("X", "one value per group, each from one replica")
     .out_list("Out", "copies, grouped, one per replica; one of them is X")

@@ -26,7 +26,7 @@ void add_elements(const KernelContext& c, const TensorArray& from, TensorArray& 
   }
 }
 
-void add_rows_behind(const SelectedRows& from, SelectedRows& to) {
+void add_rows_after(const SelectedRows& from, SelectedRows& to) {
   const Tensor kept = to.value;  // keeps the old memory alive while rows move
   AB_CHECK(from.value.dtype() == kept.dtype() && from.value.row_elems() == kept.row_elems(), ShapeMismatch,
            "sparse gradients of one variable must have the same row shape and dtype, got rows {} and {}",
@@ -69,7 +69,7 @@ void add_part(const KernelContext& c, const Value& part, Value& sum) {
   const auto* more = part.get<SelectedRows>();
   SelectedRows merged;
   if (rows && more) {
-    add_rows_behind(*more, *rows);
+    add_rows_after(*more, *rows);
   } else if (more) {
     add_rows(*more, &merged, &sum.as<Tensor>());
   } else if (rows) {
@@ -122,7 +122,7 @@ bool give_inside(Value& sum, Value& to) {
   return true;
 }
 
-void SumOverTurns::begin(const Value* before, Value& sum) {
+void SumOverIterations::begin(const Value* before, Value& sum) {
   parts_ = 0;
   if (!before || !has_parts(*before)) return;
   if (const auto* rows = before->get<SelectedRows>()) {
@@ -135,7 +135,7 @@ void SumOverTurns::begin(const Value* before, Value& sum) {
   parts_ = 1;
 }
 
-void SumOverTurns::add(const KernelContext& c, Value& part, Value& sum) {
+void SumOverIterations::add(const KernelContext& c, Value& part, Value& sum) {
   const auto* tensor = sum.get<Tensor>();
   const auto* rows = part.get<SelectedRows>();
   if (rows && (parts_ == 0 || !(tensor && tensor->initialized()))) {
@@ -155,7 +155,7 @@ void SumOverTurns::add(const KernelContext& c, Value& part, Value& sum) {
   }
 }
 
-bool SumOverTurns::finish(Value& sum) {
+bool SumOverIterations::finish(Value& sum) {
   if (parts_ == 0) return false;
   auto* out = sum.get<SelectedRows>();
   if (!out) return true;

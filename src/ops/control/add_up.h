@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "opdef/op_def.h"
-#include "opdef/sums_of_turns.h"
+#include "opdef/sums_of_iterations.h"
 
 namespace anabranch::control {
 
@@ -25,7 +25,7 @@ bool sums_inside(const ir::Op& op, const std::string& of);
 void begin_inside(const Value* before, bool array, Value* to, Value& sum);
 bool give_inside(Value& sum, Value& to);
 
-class SumOverTurns {
+class SumOverIterations {
  public:
   // before: the value that the first part is added to; null: none. It may be `sum`.
   void begin(const Value* before, Value& sum);

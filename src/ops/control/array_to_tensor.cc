@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "opdef/op_def.h"
-#include "ops/control/pieces.h"
+#include "ops/control/slices.h"
 
 namespace anabranch::control::array_to_tensor_op {
 namespace {
@@ -117,7 +117,7 @@ AB_OP(tensor_array_to_tensor)
         to.resize(at.shape(array[0]), array[0].dtype());
         to.set_lod(LoDRef());
         copy_all<true>(at, array, static_cast<char*>(to.mutable_raw()), nullptr);
-        if (!c.wants(index)) return;
+        if (!c.needs(index)) return;
         Tensor& extents = c.value(index).as<Tensor>();
         extents.resize(Shape{static_cast<int64_t>(array.size())}, DType::kInt32);
         for (size_t i = 0; i < array.size(); ++i) {

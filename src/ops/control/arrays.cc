@@ -118,11 +118,11 @@ AB_OP(write_to_array_grad)
         const int64_t at = index_of(c, i);
         const bool there = static_cast<size_t>(at) < array.size() && array[static_cast<size_t>(at)].initialized();
         if (!there) {
-          if (c.wants(out)) zero_bytes(c, &c[out]);
+          if (c.needs(out)) zero_bytes(c, &c[out]);
           return;
         }
         Tensor taken = std::move(array[static_cast<size_t>(at)]);
-        if (!c.wants(out)) return;
+        if (!c.needs(out)) return;
         AB_CHECK(taken.shape() == c[x].shape() && taken.dtype() == c[x].dtype(), ShapeMismatch,
                  "the gradient of element {} must be like X, got {} {} and {} {}", at, dtype_name(taken.dtype()),
                  taken.shape().str(), dtype_name(c[x].dtype()), c[x].shape().str());

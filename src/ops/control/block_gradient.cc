@@ -6,7 +6,7 @@
 #include "base/flags.h"
 #include "opdef/whole_arrays.h"
 #include "ops/control/add_up.h"
-#include "ops/control/turns.h"
+#include "ops/control/iterations.h"
 
 namespace anabranch::control {
 namespace {
@@ -28,8 +28,8 @@ struct Carried : Inner {
 // A variable that every iteration reads.
 struct Summed : Inner {
   int input = -1;
-  int before = -1;                    // its index among the sums that iterations add to
-  std::shared_ptr<SumOverTurns> sum;  // null: a variable of the block holds the sum, and iterations add to it
+  int before = -1;                         // its index among the sums that iterations add to
+  std::shared_ptr<SumOverIterations> sum;  // null: a variable of the block holds the sum, and iterations add to it
   bool array = false;
 };
 
@@ -49,16 +49,16 @@ class Gradient {
   }
 
   void run(KernelContext& c) {
-    const int turns = block_->turns();
+    const int iterations = block_->iterations();
     block_->begin();
     block_->enter();
-    for (const Carried& v : carried_) take(c, v, turns);
+    for (const Carried& v : carried_) take(c, v, iterations);
     for (const Summed& v : summed_) begin(c, v);
-    for (int turn = turns - 1; turn >= 0; --turn) {
-      if (turn < turns - 1) end_gradients(turn);
-      run_turn(c, turn);
+    for (int iteration = iterations - 1; iteration >= 0; --iteration) {
+      if (iteration < iterations - 1) end_gradients(iteration);
+      run_iteration(c, iteration);
     }
-    for (const Carried& v : carried_) give(c, v, turns);
+    for (const Carried& v : carried_) give(c, v, iterations);
     for (const Summed& v : summed_) give(c, v);
   }
 
@@ -103,7 +103,7 @@ class Gradient {
       v.array = contains(whole, ins[i]);
       v.before = sum_before(op, ins[i]);
       const bool inside = sums_inside(op, ins[i]) || (!v.array && block_->keeps_array(v.local));
-      if (!inside) v.sum = std::make_shared<SumOverTurns>();
+      if (!inside) v.sum = std::make_shared<SumOverIterations>();
       summed_.push_back(v);
     }
   }
@@ -112,18 +112,18 @@ class Gradient {
     return std::any_of(carried_.begin(), carried_.end(), [&](const Carried& v) { return v.local == local; });
   }
 
-  void take(KernelContext& c, const Carried& v, int turns) {
+  void take(KernelContext& c, const Carried& v, int iterations) {
     Value& local = block_->value(v.local);
     if (v.given >= 0 && c.value(dout_, v.given).initialized()) {
       local.copy_from(c.value(dout_, v.given));
     } else if (v.shaped >= 0) {
-      block_->make_zeros(v.shaped, turns - 1, local);
+      block_->make_zeros(v.shaped, iterations - 1, local);
     }
   }
 
   void begin(KernelContext& c, const Summed& v) {
     const Value* before = v.before < 0 ? nullptr : &c.value(sums_, v.before);
-    Value* to = c.wants(dinput_, v.input) ? &c.value(dinput_, v.input) : nullptr;
+    Value* to = c.needs(dinput_, v.input) ? &c.value(dinput_, v.input) : nullptr;
     if (!v.sum) {
       begin_inside(before, block_->keeps_array(v.local), to, block_->value(v.local));
     } else if (to) {
@@ -131,32 +131,32 @@ class Gradient {
     }
   }
 
-  void end_gradients(int turn) {
+  void end_gradients(int iteration) {
     for (const Carried& v : carried_) {
-      if (v.ends) block_->make_zeros(v.shaped, turn, block_->value(v.local));
+      if (v.ends) block_->make_zeros(v.shaped, iteration, block_->value(v.local));
     }
   }
 
-  void run_turn(KernelContext& c, int turn) {
+  void run_iteration(KernelContext& c, int iteration) {
     check_interrupt();
-    const TurnContext inside(c, turn);
+    const IterationContext inside(c, iteration);
     try {
-      block_->run_back(inside, turn);
+      block_->run_back(inside, iteration);
       for (const Summed& v : summed_) {
-        if (v.sum && c.wants(dinput_, v.input)) {
+        if (v.sum && c.needs(dinput_, v.input)) {
           v.sum->add(c, block_->value(v.local), c.value(dinput_, v.input));
         }
       }
     } catch (Error& e) {
-      if (block_->turns() > 1) note_turn(e, turn);
+      if (block_->iterations() > 1) note_iteration(e, iteration);
       throw;
     }
   }
 
-  void give(KernelContext& c, const Carried& v, int turns) {
+  void give(KernelContext& c, const Carried& v, int iterations) {
     const Out to = v.before ? before_ : dinput_;
-    if (!c.wants(to, v.input)) return;
-    if (turns > 0 && v.ends) {
+    if (!c.needs(to, v.input)) return;
+    if (iterations > 0 && v.ends) {
       block_->make_zeros(v.shaped, -1, c.value(to, v.input));
     } else {
       c.value(to, v.input).copy_from(block_->value(v.local));
@@ -164,7 +164,7 @@ class Gradient {
   }
 
   void give(KernelContext& c, const Summed& v) {
-    if (!c.wants(dinput_, v.input)) return;
+    if (!c.needs(dinput_, v.input)) return;
     Value& to = c.value(dinput_, v.input);
     const bool there = v.sum ? v.sum->finish(to) : give_inside(block_->value(v.local), to);
     if (there) return;

@@ -48,7 +48,7 @@ OpDef& declare_branch(const char* type) {
         const bool scalar = op.attr<bool>("is_scalar_condition");
         const auto block = op.block("sub_block");
         return [=](KernelContext& c) {
-          if (c.wants(scope)) c.value(scope).as<std::shared_ptr<void>>();
+          if (c.needs(scope)) c.value(scope).as<std::shared_ptr<void>>();
           block->begin();
           if (scalar ? holds(c, cond) : has_rows(c, reads)) block->run(c);
         };

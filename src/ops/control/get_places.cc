@@ -21,7 +21,7 @@ AB_OP(get_places)
       AB_CHECK(op.attr<std::string>("device_type") != "CUDA", InvalidArgument,
                "device_type must be AUTO or CPU: there are 0 CUDA devices");
       return [out = op.out("Out")](KernelContext& c) {
-        if (c.wants(out)) c.value(out).as<std::shared_ptr<void>>();
+        if (c.needs(out)) c.value(out).as<std::shared_ptr<void>>();
       };
     });
 

@@ -81,7 +81,7 @@ LoD joined_lod(const TensorArray& array, const RankTable& table) {
     for (const auto& [rank, length] : ranks) {
       for (int64_t t = 0; t < length; ++t) {
         const Tensor& from = array[static_cast<size_t>(t)];
-        const Pieces parts(from.lod(), 0, from.rows());
+        const Slices parts(from.lod(), 0, from.rows());
         AB_CHECK(parts.levels() == below.size() && rank < parts.count(), ShapeMismatch,
                  "element {} must have sequences like element 0, and more than {} of them", t, rank);
         append_lod(&below, parts.lod(rank, rank + 1));

@@ -19,7 +19,7 @@ Kernel call(const KernelArgs& op) {
     ins.clear();
     outs.clear();
     for (int i = 0; i < x.count; ++i) ins.push_back(made(c.value(x, i)));
-    for (int i = 0; i < out.count; ++i) outs.push_back(c.wants(out, i) ? &c.at(out, i) : nullptr);
+    for (int i = 0; i < out.count; ++i) outs.push_back(c.needs(out, i) ? &c.at(out, i) : nullptr);
     function(ins, outs);
   };
 }

@@ -50,7 +50,7 @@ Steps::Steps(const RankTable& table, const LoD& lod, int64_t rows) : table_(tabl
            "X must have {} sequences in level {}, as the table has, got {}", table.items.size(), level, lod_str(lod));
   starts_ = lod[level];
   const LoD below(lod.begin() + static_cast<std::ptrdiff_t>(level) + 1, lod.end());
-  parts_ = Pieces(below, 0, rows);
+  parts_ = Slices(below, 0, rows);
   for (const auto& item : table.items) {
     const auto i = static_cast<size_t>(item.index);
     AB_CHECK(starts_[i + 1] - starts_[i] == item.length, ShapeMismatch,
@@ -109,22 +109,22 @@ AB_OP(max_sequence_len)
 namespace {
 
 // fn(rank, first item) ... for a tensor in table order: items of its outermost level, or rows.
-Pieces ordered_pieces(const RankTable& table, const LoD& lod, int64_t rows) {
-  Pieces pieces(lod, 0, rows);
-  AB_CHECK(pieces.count() == static_cast<int64_t>(table.items.size()), ShapeMismatch,
+Slices ordered_slices(const RankTable& table, const LoD& lod, int64_t rows) {
+  Slices slices(lod, 0, rows);
+  AB_CHECK(slices.count() == static_cast<int64_t>(table.items.size()), ShapeMismatch,
            "X must have one sequence or row for each of the {} sequences of the table, got {}", table.items.size(),
-           pieces.count());
-  return pieces;
+           slices.count());
+  return slices;
 }
 
-void reorder(const RankTable& table, const Tensor& x, const Pieces& pieces, Tensor& out) {
-  LoD lod(pieces.levels(), {0});
+void reorder(const RankTable& table, const Tensor& x, const Slices& slices, Tensor& out) {
+  LoD lod(slices.levels(), {0});
   int64_t at = 0;
   for (const auto& item : table.items) {
-    const Rows run = pieces.rows(item.index, item.index + 1);
+    const Rows run = slices.rows(item.index, item.index + 1);
     copy_rows(x, run.first, out, at, run.count);
     at += run.count;
-    if (pieces.have_lod()) append_lod(&lod, pieces.lod(item.index, item.index + 1));
+    if (slices.have_lod()) append_lod(&lod, slices.lod(item.index, item.index + 1));
   }
   give_lod(out, std::move(lod));
 }
@@ -149,7 +149,7 @@ AB_OP(reorder_lod_tensor_by_rank)
     .cpu_any([](const KernelArgs& op) -> Kernel {
       return [x = op.in("X"), table = op.in("RankTable"), out = op.out("Out")](KernelContext& c) {
         const RankTable& order = rank_table(c, table);
-        reorder(order, c[x], ordered_pieces(order, c[x].lod(), c[x].rows()), c[out]);
+        reorder(order, c[x], ordered_slices(order, c[x].lod(), c[x].rows()), c[out]);
       };
     });
 
@@ -168,10 +168,10 @@ AB_GRAD(reorder_lod_tensor_by_rank)
       return [x = op.in("X"), table = op.in("RankTable"), dout = op.in("Out@GRAD"),
               out = op.out("X@GRAD")](KernelContext& c) {
         const RankTable& order = rank_table(c, table);
-        const Pieces pieces = ordered_pieces(order, c[x].lod(), c[x].rows());
+        const Slices slices = ordered_slices(order, c[x].lod(), c[x].rows());
         int64_t at = 0;
         for (const auto& item : order.items) {
-          const Rows run = pieces.rows(item.index, item.index + 1);
+          const Rows run = slices.rows(item.index, item.index + 1);
           copy_rows(c[dout], at, c[out], run.first, run.count);
           at += run.count;
         }
@@ -199,15 +199,15 @@ AB_OP(shrink_rnn_memory)
       return [x = op.in("X"), table = op.in("RankTable"), at = op.in("I"), out = op.out("Out")](KernelContext& c) {
         AB_CHECK(c[at].numel() == 1 && c[at].dtype() == DType::kInt64, InvalidArgument,
                  "I must be one int64, got {} {}", dtype_name(c[at].dtype()), c[at].shape().str());
-        const Pieces pieces(c[x].lod(), 0, c[x].rows());
+        const Slices slices(c[x].lod(), 0, c[x].rows());
         const int64_t n = rank_table(c, table).going_on(*c[at].data<int64_t>());
-        AB_CHECK(n <= pieces.count(), ShapeMismatch, "X must have at least {} sequences or rows, got {}", n,
-                 pieces.count());
+        AB_CHECK(n <= slices.count(), ShapeMismatch, "X must have at least {} sequences or rows, got {}", n,
+                 slices.count());
         Tensor& to = c.value(out).as<Tensor>();
-        const int64_t rows = pieces.rows(0, n).count;
+        const int64_t rows = slices.rows(0, n).count;
         resize_rows(to, c[x], rows);
         copy_rows(c[x], 0, to, 0, rows);
-        give_lod(to, n > 0 ? pieces.lod(0, n) : LoD{});
+        give_lod(to, n > 0 ? slices.lod(0, n) : LoD{});
       };
     });
 

@@ -6,7 +6,7 @@
 
 #include "core/value.h"
 #include "opdef/kernel_context.h"
-#include "ops/control/pieces.h"
+#include "ops/control/slices.h"
 
 namespace anabranch::control {
 
@@ -31,12 +31,12 @@ class Steps {
   Steps(const RankTable& table, const LoD& lod, int64_t rows);
   Rows part(int64_t step, int64_t rank) const;
   LoD part_lod(int64_t step, int64_t rank) const;
-  const Pieces& parts() const { return parts_; }
+  const Slices& parts() const { return parts_; }
 
  private:
   const RankTable& table_;
   std::vector<int64_t> starts_;  // offsets of the ranked level
-  Pieces parts_;
+  Slices parts_;
 };
 
 }  // namespace anabranch::control

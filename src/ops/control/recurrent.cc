@@ -6,7 +6,7 @@
 #include "opdef/op_def.h"
 #include "opdef/whole_arrays.h"
 #include "ops/control/add_up.h"
-#include "ops/control/turns.h"
+#include "ops/control/iterations.h"
 #include "ops/declare/declare.h"
 #include "ops/kernels/add_tensor.h"
 
@@ -92,30 +92,30 @@ class Recurrent {
     const int64_t steps = steps_of(c, inputs_);
     block_->begin();
     for (int i = 0; i < outputs_.count; ++i) c.value(outputs_, i).clear();
-    for (int64_t turn = 0; turn < steps; ++turn) {
+    for (int64_t iteration = 0; iteration < steps; ++iteration) {
       try {
-        run_step(c, turn, reverse_ ? steps - 1 - turn : turn, steps);
+        run_step(c, iteration, reverse_ ? steps - 1 - iteration : iteration, steps);
       } catch (Error& e) {
-        note_turn(e, turn);
+        note_iteration(e, iteration);
         throw;
       }
     }
   }
 
  private:
-  void run_step(KernelContext& c, int64_t turn, int64_t step, int64_t steps) {
+  void run_step(KernelContext& c, int64_t iteration, int64_t step, int64_t steps) {
     before_.clear();
-    for (const int made : made_by_) before_.push_back(turn > 0 ? &block_->value(made) : nullptr);
+    for (const int made : made_by_) before_.push_back(iteration > 0 ? &block_->value(made) : nullptr);
     block_->enter();
     for (size_t m = 0; m < memories_.size(); ++m) {
-      const Value& from = turn > 0 ? *before_[m] : c.value(begun_by_, static_cast<int>(m));
+      const Value& from = iteration > 0 ? *before_[m] : c.value(begun_by_, static_cast<int>(m));
       block_->value(memories_[m]).copy_from(from);
     }
     for (size_t i = 0; i < x_.size(); ++i) {
       copy_step(c.at(inputs_, static_cast<int>(i)), step, block_->value(x_[i]).as<Tensor>());
     }
     check_interrupt();
-    block_->run(TurnContext(c, turn));
+    block_->run(IterationContext(c, iteration));
     for (size_t i = 0; i < y_.size(); ++i) {
       const int at = static_cast<int>(i);
       put_step(block_->value(y_[i]).tensor(), c.value(outputs_, at).as<Tensor>(), step, steps, "outputs");
@@ -160,20 +160,21 @@ class RecurrentGradient {
   }
 
   void run(KernelContext& c) {
-    const int turns = block_->turns();
+    const int iterations = block_->iterations();
     const int64_t steps = steps_of(c, inputs_);
-    AB_CHECK(turns == steps, InvalidArgument, "inputs must have the {} steps of the forward op, got {}", turns, steps);
+    AB_CHECK(iterations == steps, InvalidArgument, "inputs must have the {} steps of the forward op, got {}",
+             iterations, steps);
     block_->begin();
     block_->enter();
     for (size_t p = 0; p < parameters_.size(); ++p) begin_parameter(c, p);
     for (int i = 0; i < dx_.count; ++i) {
-      if (c.wants(dx_, i)) c.value(dx_, i).clear();
+      if (c.needs(dx_, i)) c.value(dx_, i).clear();
     }
-    for (int turn = turns - 1; turn >= 0; --turn) {
+    for (int iteration = iterations - 1; iteration >= 0; --iteration) {
       try {
-        run_step(c, turn, reverse_ ? steps - 1 - turn : turn, steps);
+        run_step(c, iteration, reverse_ ? steps - 1 - iteration : iteration, steps);
       } catch (Error& e) {
-        note_turn(e, turn);
+        note_iteration(e, iteration);
         throw;
       }
     }
@@ -181,21 +182,21 @@ class RecurrentGradient {
   }
 
  private:
-  void run_step(KernelContext& c, int turn, int64_t step, int64_t steps) {
+  void run_step(KernelContext& c, int iteration, int64_t step, int64_t steps) {
     block_->enter();
-    const bool last = turn == static_cast<int>(steps) - 1;
+    const bool last = iteration == static_cast<int>(steps) - 1;
     for (size_t m = 0; m < memories_.size(); ++m) give_memory(c, m, last);
     for (size_t i = 0; i < y_.size(); ++i) give_output(c, i, step);
     check_interrupt();
-    block_->run_back(TurnContext(c, turn), turn);
+    block_->run_back(IterationContext(c, iteration), iteration);
     for (size_t i = 0; i < x_.size(); ++i) {
       const int at = static_cast<int>(i);
-      if (!c.wants(dx_, at) || x_[i] < 0) continue;
+      if (!c.needs(dx_, at) || x_[i] < 0) continue;
       put_step(block_->value(x_[i]).tensor(), c.value(dx_, at).as<Tensor>(), step, steps, "gradients of inputs");
     }
     for (size_t p = 0; p < parameters_.size(); ++p) {
       const int at = static_cast<int>(p);
-      if (parameters_[p] >= 0 && !inside_[p] && c.wants(dparameters_, at)) {
+      if (parameters_[p] >= 0 && !inside_[p] && c.needs(dparameters_, at)) {
         sums_[p].add(c, block_->value(parameters_[p]), c.value(dparameters_, at));
       }
     }
@@ -218,7 +219,7 @@ class RecurrentGradient {
     const int at = static_cast<int>(p);
     if (parameters_[p] < 0) return;
     const Value* before = sum_before_[p] < 0 ? nullptr : &c.value(before_, sum_before_[p]);
-    Value* to = c.wants(dparameters_, at) ? &c.value(dparameters_, at) : nullptr;
+    Value* to = c.needs(dparameters_, at) ? &c.value(dparameters_, at) : nullptr;
     if (inside_[p]) {
       begin_inside(before, block_->keeps_array(parameters_[p]), to, block_->value(parameters_[p]));
     } else if (to) {
@@ -248,11 +249,11 @@ class RecurrentGradient {
   void finish(KernelContext& c) {
     for (size_t m = 0; m < memories_.size(); ++m) {
       const int at = static_cast<int>(m);
-      if (c.wants(dbegun_, at) && memories_[m] >= 0) c.value(dbegun_, at).copy_from(block_->value(memories_[m]));
+      if (c.needs(dbegun_, at) && memories_[m] >= 0) c.value(dbegun_, at).copy_from(block_->value(memories_[m]));
     }
     for (size_t p = 0; p < parameters_.size(); ++p) {
       const int at = static_cast<int>(p);
-      if (parameters_[p] < 0 || !c.wants(dparameters_, at)) continue;
+      if (parameters_[p] < 0 || !c.needs(dparameters_, at)) continue;
       if (inside_[p]) {
         give_inside(block_->value(parameters_[p]), c.value(dparameters_, at));
       } else {
@@ -268,7 +269,7 @@ class RecurrentGradient {
   std::vector<int> x_, y_, parameters_, memories_, made_by_;  // gradients in the block, -1 if there is none
   std::vector<char> given_, inside_;  // requested gradients of outputs; variables of the block that hold a sum
   std::vector<int> sum_before_;
-  std::vector<SumOverTurns> sums_;
+  std::vector<SumOverIterations> sums_;
   Tensor part_;
 };
 
@@ -311,7 +312,7 @@ AB_OP(recurrent)
     .cpu_any([](const KernelArgs& op) -> Kernel {
       const Out scopes = op.out("step_scopes");
       return [scopes, steps = std::make_shared<Recurrent>(op)](KernelContext& c) {
-        if (c.wants(scopes)) c.value(scopes).as<std::shared_ptr<void>>();
+        if (c.needs(scopes)) c.value(scopes).as<std::shared_ptr<void>>();
         steps->run(c);
       };
     });

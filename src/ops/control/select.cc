@@ -54,7 +54,7 @@ AB_OP(select_output)
       const Out out = op.out("Out");
       return [=](KernelContext& c) {
         const int k = chosen(c, mask, out.count);
-        if (c.wants(out, k)) c.value(out, k).copy_from(c.value(x));
+        if (c.needs(out, k)) c.value(out, k).copy_from(c.value(x));
       };
     });
 

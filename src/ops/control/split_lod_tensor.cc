@@ -2,16 +2,16 @@
 #include <algorithm>
 
 #include "opdef/op_def.h"
-#include "ops/control/pieces.h"
+#include "ops/control/slices.h"
 #include "ops/declare/declare.h"
 
 namespace anabranch::control::split_lod_tensor_op {
 namespace {
 
-const bool* mask_of(const KernelContext& c, In mask, int64_t pieces) {
+const bool* mask_of(const KernelContext& c, In mask, int64_t slices) {
   const Tensor& t = c[mask];
-  AB_CHECK(t.dtype() == DType::kBool && t.numel() == pieces, ShapeMismatch,
-           "Mask must hold one bool for each of {} sequences or rows, got {} {}", pieces, dtype_name(t.dtype()),
+  AB_CHECK(t.dtype() == DType::kBool && t.numel() == slices, ShapeMismatch,
+           "Mask must hold one bool for each of {} sequences or rows, got {} {}", slices, dtype_name(t.dtype()),
            t.shape().str());
   return t.data<bool>();
 }
@@ -26,32 +26,32 @@ template <class Fn> void each_run(const bool* mask, int64_t n, Fn&& fn) {
   }
 }
 
-void split(const Tensor& x, const bool* mask, const Pieces& pieces, Tensor* const (&outs)[2]) {
+void split(const Tensor& x, const bool* mask, const Slices& slices, Tensor* const (&outs)[2]) {
   int64_t rows[2] = {0, 0}, at[2] = {0, 0};
   LoD lods[2];  // an empty side has (empty) LoD, too
-  for (LoD& lod : lods) lod.assign(pieces.levels(), {0});
-  each_run(mask, pieces.count(), [&](int side, int64_t begin, int64_t end) {
-    rows[side] += pieces.rows(begin, end).count;
-    if (pieces.have_lod()) append_lod(&lods[side], pieces.lod(begin, end));
+  for (LoD& lod : lods) lod.assign(slices.levels(), {0});
+  each_run(mask, slices.count(), [&](int side, int64_t begin, int64_t end) {
+    rows[side] += slices.rows(begin, end).count;
+    if (slices.have_lod()) append_lod(&lods[side], slices.lod(begin, end));
   });
   for (int side : {0, 1}) {
     if (!outs[side]) continue;
     resize_rows(*outs[side], x, rows[side]);
     give_lod(*outs[side], std::move(lods[side]));
   }
-  each_run(mask, pieces.count(), [&](int side, int64_t begin, int64_t end) {
-    const Rows run = pieces.rows(begin, end);
+  each_run(mask, slices.count(), [&](int side, int64_t begin, int64_t end) {
+    const Rows run = slices.rows(begin, end);
     if (outs[side]) copy_rows(x, run.first, *outs[side], at[side], run.count);
     at[side] += run.count;
   });
 }
 
 // The gradient of the split: rows return to their positions; those of a side without a gradient are zero.
-void unsplit(const bool* mask, const Pieces& pieces, const Tensor* const (&sides)[2], Tensor& out) {
+void unsplit(const bool* mask, const Slices& slices, const Tensor* const (&sides)[2], Tensor& out) {
   int64_t at[2] = {0, 0};
   std::memset(out.mutable_raw(), 0, out.bytes());
-  each_run(mask, pieces.count(), [&](int side, int64_t begin, int64_t end) {
-    const Rows run = pieces.rows(begin, end);
+  each_run(mask, slices.count(), [&](int side, int64_t begin, int64_t end) {
+    const Rows run = slices.rows(begin, end);
     const Tensor* from = sides[side];
     if (from) {
       AB_CHECK(
@@ -80,7 +80,7 @@ struct Parts {
       const LoD& lod = parts[side]->lod();
       AB_CHECK(!by_sequences || !lod.empty(), InvalidArgument, "the branch for {} must have LoD because X has it",
                side ? "true" : "false");
-      pieces[side] = Pieces(by_sequences ? lod : LoD{}, 0, parts[side]->rows());
+      slices[side] = Slices(by_sequences ? lod : LoD{}, 0, parts[side]->rows());
     }
     if (by_sequences)
       above.assign(c[x].lod().begin(), c[x].lod().begin() + std::min<int64_t>(level, c[x].lod().size()));
@@ -90,15 +90,15 @@ struct Parts {
     int64_t next[2] = {0, 0};
     each_run(mask, n, [&](int side, int64_t begin, int64_t end) {
       const int64_t count = end - begin, last = next[side] + count;
-      AB_CHECK(last <= pieces[side].count(), ShapeMismatch,
+      AB_CHECK(last <= slices[side].count(), ShapeMismatch,
                "the branch for {} must have at least {} sequences or rows, got {}", side ? "true" : "false", last,
-               pieces[side].count());
-      fn(side, pieces[side].rows(next[side], last), pieces[side].lod(next[side], last));
+               slices[side].count());
+      fn(side, slices[side].rows(next[side], last), slices[side].lod(next[side], last));
       next[side] = last;
     });
   }
   const Tensor* parts[2];
-  Pieces pieces[2];
+  Slices slices[2];
   LoD above;
 };
 
@@ -191,7 +191,7 @@ AB_GRAD(merge_lod_tensor)
         Tensor* made[2] = {nullptr, nullptr};
         for (int side : {0, 1}) {
           const Out out = side ? dyes : dno;
-          if (!parts.parts[side] || !c.wants(out)) continue;
+          if (!parts.parts[side] || !c.needs(out)) continue;
           made[side] = &c.value(out).as<Tensor>();
           resize_rows(*made[side], *parts.parts[side], parts.parts[side]->rows());
           std::memset(made[side]->mutable_raw(), 0, made[side]->bytes());
@@ -220,10 +220,10 @@ AB_OP(split_lod_tensor)
     .cpu_any([](const KernelArgs& op) -> Kernel {
       return [x = op.in("X"), mask = op.in("Mask"), yes = op.out("OutTrue"), no = op.out("OutFalse"),
               level = op.attr<int32_t>("level")](KernelContext& c) {
-        const Pieces pieces(c[x].lod(), level, c[x].rows());
-        Tensor* const outs[2] = {c.wants(no) ? &c.value(no).as<Tensor>() : nullptr,
-                                 c.wants(yes) ? &c.value(yes).as<Tensor>() : nullptr};
-        split(c[x], mask_of(c, mask, pieces.count()), pieces, outs);
+        const Slices slices(c[x].lod(), level, c[x].rows());
+        Tensor* const outs[2] = {c.needs(no) ? &c.value(no).as<Tensor>() : nullptr,
+                                 c.needs(yes) ? &c.value(yes).as<Tensor>() : nullptr};
+        split(c[x], mask_of(c, mask, slices.count()), slices, outs);
       };
     });
 
@@ -235,10 +235,10 @@ AB_GRAD(split_lod_tensor)
     .cpu_any([](const KernelArgs& op) -> Kernel {
       return [x = op.in("X"), mask = op.in("Mask"), yes = op.in("OutTrue@GRAD"), no = op.in("OutFalse@GRAD"),
               out = op.out("X@GRAD"), level = op.attr<int32_t>("level")](KernelContext& c) {
-        if (!c.wants(out)) return;
-        const Pieces pieces(c[x].lod(), level, c[x].rows());
+        if (!c.needs(out)) return;
+        const Slices slices(c[x].lod(), level, c[x].rows());
         const Tensor* const sides[2] = {tensor_or_null(c, no), tensor_or_null(c, yes)};
-        unsplit(mask_of(c, mask, pieces.count()), pieces, sides, c[out]);
+        unsplit(mask_of(c, mask, slices.count()), slices, sides, c[out]);
       };
     });
 

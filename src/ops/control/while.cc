@@ -1,7 +1,7 @@
 // A loop: the block runs while the condition holds. If the program has the gradient of the block, each iteration keeps
 // its variables for it; otherwise all iterations reuse the same ones.
 #include "ops/control/block_gradient.h"
-#include "ops/control/turns.h"
+#include "ops/control/iterations.h"
 
 namespace anabranch::control::while_op {
 namespace {
@@ -39,17 +39,17 @@ AB_OP(while)
       const In condition = op.in("Condition");
       const Out scopes = op.out("StepScopes");
       const auto block = op.block("sub_block");
-      const int64_t most = op.op().has_attr(kMostTurns) ? op.attr<int32_t>(kMostTurns) : 0;
+      const int64_t most = op.op().has_attr(kMaxIterations) ? op.attr<int32_t>(kMaxIterations) : 0;
       return [=](KernelContext& c) {
-        if (c.wants(scopes)) c.value(scopes).as<std::shared_ptr<void>>();
+        if (c.needs(scopes)) c.value(scopes).as<std::shared_ptr<void>>();
         block->begin();
-        for (int64_t turn = 0; holds(c, condition); ++turn) {
-          check_turn(turn, most);
-          const TurnContext inside(c, turn);
+        for (int64_t iteration = 0; holds(c, condition); ++iteration) {
+          check_iteration(iteration, most);
+          const IterationContext inside(c, iteration);
           try {
             block->run(inside);
           } catch (Error& e) {
-            note_turn(e, turn);
+            note_iteration(e, iteration);
             throw;
           }
         }

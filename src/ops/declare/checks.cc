@@ -23,14 +23,14 @@ void check_same(const InferContext& c, std::string_view a, std::string_view b) {
   check_same_dtype(c, a, b);
 }
 
-void check_shape(const InferContext& c, std::string_view slot, const Shape& wanted) {
-  AB_CHECK(compatible(c.in(slot).shape, wanted), ShapeMismatch, "{} must be {}, got {}", slot, wanted.str(),
+void check_shape(const InferContext& c, std::string_view slot, const Shape& needed) {
+  AB_CHECK(compatible(c.in(slot).shape, needed), ShapeMismatch, "{} must be {}, got {}", slot, needed.str(),
            c.in(slot).shape.str());
 }
 
-void check_numel(const InferContext& c, std::string_view slot, int64_t wanted) {
+void check_numel(const InferContext& c, std::string_view slot, int64_t needed) {
   const int64_t have = c.in(slot).shape.numel();
-  AB_CHECK(have < 0 || wanted < 0 || have == wanted, ShapeMismatch, "{} must have {} elements, got {}", slot, wanted,
+  AB_CHECK(have < 0 || needed < 0 || have == needed, ShapeMismatch, "{} must have {} elements, got {}", slot, needed,
            c.in(slot).shape.str());
 }
 

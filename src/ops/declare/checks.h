@@ -11,8 +11,8 @@ void check_rank(const InferContext& c, std::string_view slot, int low, int high)
 void check_same_shape(const InferContext& c, std::string_view a, std::string_view b);
 void check_same_dtype(const InferContext& c, std::string_view a, std::string_view b);
 void check_same(const InferContext& c, std::string_view a, std::string_view b);
-void check_shape(const InferContext& c, std::string_view slot, const Shape& wanted);
-void check_numel(const InferContext& c, std::string_view slot, int64_t wanted);
+void check_shape(const InferContext& c, std::string_view slot, const Shape& needed);
+void check_numel(const InferContext& c, std::string_view slot, int64_t needed);
 
 // Ids, counts and offsets: accepts both integer types.
 void check_ids_dtype(const InferContext& c, std::string_view slot);

@@ -84,7 +84,7 @@ void linear(GradContext& g) {
 void reshaped(GradContext& g) {
   const std::string from = ir::grad_name(forward_of(g).grad_reads().from.at(0));
   const auto flow = g.dout(ir::grad_name(forward_of(g).grad_reads().to.at(0)));
-  if (!any_given(flow) || !g.wants_din(from)) return;
+  if (!any_given(flow) || !g.needs_din(from)) return;
   const ir::VarRef like = g.block().find_var_recursive(g.in(from).at(0));
   std::vector<int32_t> extents;
   for (const int64_t e : like->shape) extents.push_back(static_cast<int32_t>(e));
@@ -109,7 +109,7 @@ Maker bilinear(const char* x, const char* y) {
     const OpDef& forward = forward_of(g);
     const std::string dx = ir::grad_name(x), dy = ir::grad_name(y), out = forward.grad_reads().from.at(0);
     const auto product = [&](const std::vector<std::string>& a, const std::vector<std::string>& b) {
-      if (!g.wants_din(ir::grad_name(out))) return;
+      if (!g.needs_din(ir::grad_name(out))) return;
       GradOp op = g.op(forward.type());
       op.in(x, a).in(y, b).out(out, g.din(ir::grad_name(out)));
     };
@@ -119,11 +119,11 @@ Maker bilinear(const char* x, const char* y) {
     }
     if (const auto flow = g.dout(dx); any_given(flow)) {
       product(flow, g.in(y));
-      if (g.wants_din(y)) again(g, {{x, flow}}).out(dy, g.din(y));
+      if (g.needs_din(y)) again(g, {{x, flow}}).out(dy, g.din(y));
     }
     if (const auto flow = g.dout(dy); any_given(flow)) {
       product(g.in(x), flow);
-      if (g.wants_din(x)) again(g, {{y, flow}}).out(dx, g.din(x));
+      if (g.needs_din(x)) again(g, {{y, flow}}).out(dx, g.din(x));
     }
   };
 }
@@ -131,7 +131,7 @@ Maker bilinear(const char* x, const char* y) {
 // ---- other ops instead of a gradient op
 
 bool Ops::given(const std::string& slot) const { return any_given(g_.in(slot)); }
-bool Ops::wanted(const std::string& slot) const { return any_given(g_.dout(slot)); }
+bool Ops::needed(const std::string& slot) const { return any_given(g_.dout(slot)); }
 
 int Ops::rank(const std::string& variable) const { return g_.block().find_var_recursive(variable)->shape.rank(); }
 int64_t Ops::extent(const std::string& variable, int axis) const {
@@ -197,11 +197,11 @@ void Ops::is(const std::string& slot, const std::string& made) {
   if (any_given(flow)) parts_[made].push_back(flow[0]);
 }
 
-bool Ops::wants(const std::string& name) const {
+bool Ops::needs(const std::string& name) const {
   if (made_.count(name)) return !constant_.count(name);
   for (const ir::Slot& slot : g_.forward().inputs) {
     for (size_t i = 0; i < slot.args.size(); ++i) {
-      if (slot.args[i] == name && g_.wants_din(slot.name, i)) return true;
+      if (slot.args[i] == name && g_.needs_din(slot.name, i)) return true;
     }
   }
   return false;
@@ -223,7 +223,7 @@ std::string Ops::joined(const std::string& made) {
 
 // The gradient ops of one of the ops: gradients of intermediate results are ordinary variables.
 void Ops::run_back(const ir::OpRef& op) {
-  GradContext context(*op, g_.block(), [this](const std::string& name) { return wants(name); });
+  GradContext context(*op, g_.block(), [this](const std::string& name) { return needs(name); });
   find_op(op->type).run_grad(context);
   const auto own = [this](const std::string& arg) -> std::string {
     if (!arg.ends_with(kGradientMark)) return {};

@@ -42,7 +42,7 @@ class Ops {
 
   std::string in(const std::string& slot) const { return g_.in(slot).at(0); }  // of the gradient op
   bool given(const std::string& slot) const;
-  bool wanted(const std::string& slot) const;  // whether this output has a gradient
+  bool needed(const std::string& slot) const;  // whether this output has a gradient
   template <class T> const T& attr(std::string_view name) const { return g_.attr<T>(name); }
   int rank(const std::string& variable) const;  // of a variable of the gradient op
   int64_t extent(const std::string& variable, int axis) const;
@@ -72,7 +72,7 @@ class Ops {
   void run_back(const ir::OpRef& op);
   std::string joined(const std::string& made);
   std::string fresh();
-  bool wants(const std::string& name) const;
+  bool needs(const std::string& name) const;
 
   GradContext& g_;
   std::vector<ir::OpRef> forward_, backward_;

@@ -54,9 +54,9 @@ void infer(InferContext& c) {
     c.set_out("OutputBox", Shape{target[0], priors, 4}, c.in("TargetBox").dtype);
   } else {
     check_rank(c, "TargetBox", 3, 3);
-    Shape wanted{kUnknown, kUnknown, 4};
-    wanted.set(c.attr<int32_t>("axis") == 0 ? 1 : 0, priors);
-    check_shape(c, "TargetBox", wanted);
+    Shape needed{kUnknown, kUnknown, 4};
+    needed.set(c.attr<int32_t>("axis") == 0 ? 1 : 0, priors);
+    check_shape(c, "TargetBox", needed);
     c.set_out("OutputBox", target, c.in("TargetBox").dtype);
   }
   c.share_lod("OutputBox", "TargetBox");
@@ -78,7 +78,7 @@ template <class T> Kernel coder(const KernelArgs& op) {
         const T* variances = variance ? c[variance].template data<T>() : nullptr;
         T* to = c[out].template mutable_data<T>();
         const int64_t columns = c[out].shape()[1];
-        const auto pieces = [=, &shared](int64_t begin, int64_t end) {
+        const auto chunks = [=, &shared](int64_t begin, int64_t end) {
           for (int64_t k = begin; k < end; ++k) {
             const int64_t i = k / columns, j = k % columns, p = !encodes && by_row ? i : j;
             const T* v = variances ? variances + p * 4 : shared.data();
@@ -89,7 +89,7 @@ template <class T> Kernel coder(const KernelArgs& op) {
             }
           }
         };
-        c.parallel_for(c[out].numel() / 4, kBoxGrain, pieces);
+        c.parallel_for(c[out].numel() / 4, kBoxGrain, chunks);
       };
 }
 

@@ -54,7 +54,7 @@ template <class T> Kernel pool(const KernelArgs& op) {
     const MovedBins<T> bins(rule, c[x].shape(), c[out].shape(), c[trans].shape());
     const auto& image = owners.by_sequences(c[rois]);
     const T *from = c[x].template data<T>(), *boxes = c[rois].template data<T>(), *moves = c[trans].template data<T>();
-    T *to = c[out].template mutable_data<T>(), *counts = wanted<T>(c, count);
+    T *to = c[out].template mutable_data<T>(), *counts = needed<T>(c, count);
     const Pooled& p = bins.pooled();
     const int64_t made = c[out].shape()[1];
     c.parallel_for(c[out].numel(), kBinGrain, [&](int64_t begin, int64_t end) {

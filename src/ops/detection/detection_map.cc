@@ -103,13 +103,13 @@ template <class T> struct Metric {
                  found[n + 1] - found[n], truths[n + 1] - truths[n], width},
                 &counts);
     }
-    if (c.wants(accum_count)) {
+    if (c.needs(accum_count)) {
       c[accum_count].resize({static_cast<int64_t>(counts.boxes.size()), 1}, DType::kInt32);
       std::copy(counts.boxes.begin(), counts.boxes.end(), c[accum_count].template mutable_data<int32_t>());
     }
-    if (c.wants(accum_true)) write_judged(counts, true, &c[accum_true]);
-    if (c.wants(accum_false)) write_judged(counts, false, &c[accum_false]);
-    if (c.wants(map)) *c[map].template mutable_data<T>() = mean_average(counts, eleven);
+    if (c.needs(accum_true)) write_judged(counts, true, &c[accum_true]);
+    if (c.needs(accum_false)) write_judged(counts, false, &c[accum_false]);
+    if (c.needs(map)) *c[map].template mutable_data<T>() = mean_average(counts, eleven);
   }
 
   // Whether the op has state and HasState enables it.

@@ -47,12 +47,12 @@ template <class T> Kernel distribute(const KernelArgs& op) {
     const auto& ends = c[rois].lod().back();
     of.clear();
     for (int64_t r = 0; r < c[rois].rows(); ++r) of.push_back(levels.of(boxes + 4 * r));
-    int32_t* places = c.wants(restore) ? c[restore].template mutable_data<int32_t>() : nullptr;
+    int32_t* places = c.needs(restore) ? c[restore].template mutable_data<int32_t>() : nullptr;
     int32_t place = 0;
     for (int level = 0; level < out.count; ++level) {
       std::vector<int64_t> made(1, 0);
       const auto count = std::count(of.begin(), of.end(), level);
-      Tensor unwanted, &to = c.wants(out, level) ? c.at(out, level) : unwanted;
+      Tensor unwanted, &to = c.needs(out, level) ? c.at(out, level) : unwanted;
       to.resize({count, 4}, dtype_of<T>);
       T* box = to.mutable_data<T>();
       for (size_t n = 0; n + 1 < ends.size(); ++n) {

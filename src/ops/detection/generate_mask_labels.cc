@@ -79,7 +79,7 @@ template <class T> class Masks {
       ends_.push_back(static_cast<int64_t>(chosen_.size()));
     }
     write_chosen(c);
-    if (c.wants(outs_[2])) write_masks(c, &c[outs_[2]]);
+    if (c.needs(outs_[2])) write_masks(c, &c[outs_[2]]);
   }
 
  private:
@@ -152,8 +152,8 @@ template <class T> class Masks {
       made_.insert(made_.end(), rois + 4 * chosen.roi, rois + 4 * chosen.roi + 4);
       numbers_.push_back(static_cast<int32_t>(chosen.number));
     }
-    if (c.wants(outs_[0])) write_rows(&c[outs_[0]], made_, 4, sequences());
-    if (c.wants(outs_[1])) write_rows(&c[outs_[1]], numbers_, 1, sequences());
+    if (c.needs(outs_[0])) write_rows(&c[outs_[0]], made_, 4, sequences());
+    if (c.needs(outs_[1])) write_rows(&c[outs_[1]], numbers_, 1, sequences());
   }
 
   // Draws into the output itself: the attributes give the width of a row.

@@ -70,8 +70,8 @@ template <class T> struct Candidates {
       const T* near = overlaps.data() + i * truths;
       T most = truths == 0 ? T(0) : *std::max_element(near, near + truths);
       if (!t.cascade && i < truths && crowd[i]) most = T(-1);
-      const T wanted = static_cast<T>(t.foreground);
-      if (t.cascade ? most > wanted : most >= wanted) {
+      const T needed = static_cast<T>(t.foreground);
+      if (t.cascade ? most > needed : most >= needed) {
         for (size_t j = 0; j < truths; ++j) {
           if (!(std::abs(most - near[j]) < static_cast<T>(kSameOverlap))) continue;
           foreground.push_back(static_cast<int64_t>(i));
@@ -180,11 +180,11 @@ template <class T> class Labels {
   // A row stores its offsets in the columns of its class; the weights are 1 there.
   void write(KernelContext& c) {
     const LoDRef lod = ends_.size() > 1 ? std::make_shared<const LoD>(LoD{ends_}) : nullptr;
-    if (c.wants(outs_[0])) write_rows(&c[outs_[0]], made_, 4, lod);
-    if (c.wants(outs_[1])) write_rows(&c[outs_[1]], labels_, 1, lod);
+    if (c.needs(outs_[0])) write_rows(&c[outs_[0]], made_, 4, lod);
+    if (c.needs(outs_[1])) write_rows(&c[outs_[1]], labels_, 1, lod);
     const auto rows = static_cast<int64_t>(labels_.size());
     for (size_t k = 2; k < outs_.size(); ++k) {
-      if (!c.wants(outs_[k])) continue;
+      if (!c.needs(outs_[k])) continue;
       Tensor& out = c[outs_[k]];
       out.resize({rows, 4 * classes_}, dtype_of<T>);
       out.set_lod(lod);

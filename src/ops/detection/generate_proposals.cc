@@ -185,7 +185,7 @@ template <class T> struct Proposals {
         *score++ = d.score;
       }
     }
-    if (c.wants(counts)) {
+    if (c.needs(counts)) {
       int64_t* to = c[counts].template mutable_data<int64_t>();
       std::copy(offsets.begin() + 1, offsets.end(), to);
     }

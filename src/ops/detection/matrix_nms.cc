@@ -92,7 +92,7 @@ template <class T> Kernel matrix_nms(const KernelArgs& op) {
     }
     write_detections(found, ends_of(found, s[0]), 4, 0, &c[out],
                      [=](int64_t n, const auto& d) { return box + (n * s[2] + d.box) * 4; });
-    if (!c.wants(index)) return;
+    if (!c.needs(index)) return;
     c[index].resize({c[out].rows(), 1}, DType::kInt32);
     c[index].set_lod(c[out].lod_ref());
     int32_t* to = c[index].template mutable_data<int32_t>();

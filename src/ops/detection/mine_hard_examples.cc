@@ -90,16 +90,16 @@ template <class T> class Miner {
       if (!all_ && match[j] == -1 && dist[j] < threshold_) losses_.push_back({cls[j], j});
     }
     const auto candidates = static_cast<int64_t>(losses_.size());
-    const int64_t wanted = all_ ? sample_size_ : share(positives, candidates);
-    const auto middle = losses_.begin() + static_cast<std::ptrdiff_t>(std::min(wanted, candidates));
+    const int64_t needed = all_ ? sample_size_ : share(positives, candidates);
+    const auto middle = losses_.begin() + static_cast<std::ptrdiff_t>(std::min(needed, candidates));
     std::nth_element(losses_.begin(), middle, losses_.end());
     std::fill(chosen_.begin(), chosen_.end(), false);
     for (auto at = losses_.begin(); at != middle; ++at) chosen_[static_cast<size_t>(at->prior)] = true;
   }
 
   int64_t share(int64_t positives, int64_t most) const {
-    const float wanted = static_cast<float>(positives) * ratio_;
-    return wanted < static_cast<float>(most) ? static_cast<int64_t>(wanted) : most;
+    const float needed = static_cast<float>(positives) * ratio_;
+    return needed < static_cast<float>(most) ? static_cast<int64_t>(needed) : most;
   }
 
   bool all_;

@@ -185,7 +185,7 @@ template <class T> Kernel nms(const KernelArgs& op, bool has_index) {
       made.set_lod(std::make_shared<const LoD>(LoD{{0, 1}}));
       return;
     }
-    const bool numbers = has_index && c.wants(index);
+    const bool numbers = has_index && c.needs(index);
     const LoDRef lod = images.count > 0 ? std::make_shared<const LoD>(LoD{finder.offsets}) : nullptr;
     made.resize(Shape{total, images.box_size + 2}, dtype_of<T>);
     made.set_lod(lod);

@@ -140,9 +140,9 @@ AB_GRAD(prroi_pool)
       return [regions = Regions<T>(op), x = op.in("X"), out = op.in("Out"), dout = op.in("Out@GRAD"),
               dx = op.out("X@GRAD"), drois = op.out("ROIs@GRAD")](KernelContext& c) mutable {
         const Pooled p(c[x].shape(), c[dout].shape());
-        regions.find(c, p, c.wants(drois));
+        regions.find(c, p, c.needs(drois));
         const T *from = c[x].template data<T>(), *made = c[out].template data<T>(), *d = c[dout].template data<T>();
-        T *to = zeroed<T>(c, dx), *sides = wanted<T>(c, drois);
+        T *to = zeroed<T>(c, dx), *sides = needed<T>(c, drois);
         if (to) share_out_bins(c, p, *regions.image, regions.down.bins, regions.across.bins, d, to);
         if (!sides) return;
         const auto rois = static_cast<int64_t>(regions.image->size()), each = p.channels * p.bins();

@@ -75,8 +75,8 @@ template <class T> std::array<T, 9> transform(const Quad<T>& q, int64_t rows, in
   const auto &x = q.x, &y = q.y;
   const T tall = (q.side(1) + q.side(3)) / 2, wide = (q.side(0) + q.side(2)) / 2;
   const T height = static_cast<T>(std::max<int64_t>(2, rows));
-  const int64_t wanted = clamped(std::round(wide * (height - 1) / tall), 0, columns) + 1;
-  const T down = height - 1, across = static_cast<T>(std::max<int64_t>(2, std::min(wanted, columns)) - 1);
+  const int64_t needed = clamped(std::round(wide * (height - 1) / tall), 0, columns) + 1;
+  const T down = height - 1, across = static_cast<T>(std::max<int64_t>(2, std::min(needed, columns)) - 1);
   const T dx1 = x[1] - x[2], dx2 = x[3] - x[2], dx3 = x[0] - x[1] + x[2] - x[3];
   const T dy1 = y[1] - y[2], dy2 = y[3] - y[2], dy3 = y[0] - y[1] + y[2] - y[3];
   const T area = dx1 * dy2 - dx2 * dy1 + static_cast<T>(kFlat);
@@ -145,8 +145,8 @@ template <class T> Kernel turn(const KernelArgs& op) {
         const Pooled p(c[x].shape(), c[out].shape());
         const auto& image = owners.by_sequences(c[rois]);
         const T *from = c[x].template data<T>(), *quads = c[rois].template data<T>();
-        T *to = c[out].template mutable_data<T>(), *matrices = wanted<T>(c, matrix);
-        int32_t* masks = wanted<int32_t>(c, mask);
+        T *to = c[out].template mutable_data<T>(), *matrices = needed<T>(c, matrix);
+        int32_t* masks = needed<int32_t>(c, mask);
         const auto n = static_cast<int64_t>(image.size());
         c.parallel_for(n, kBinGrain / (p.channels * p.bins() + 1) + 1, [&](int64_t begin, int64_t end) {
           for (int64_t r = begin; r < end; ++r) {
@@ -167,10 +167,10 @@ template <class T> Kernel turn(const KernelArgs& op) {
       };
 }
 
-template <class T> Kernel turn_back(const KernelArgs& op) {
+template <class T> Kernel rotate_back(const KernelArgs& op) {
   return [owners = Owners(), scale = static_cast<T>(op.attr<float>("spatial_scale")), rois = op.in("ROIs"),
           dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) mutable {
-    if (!c.wants(dx)) return;
+    if (!c.needs(dx)) return;
     const Pooled p(c[dx].shape(), c[dout].shape());
     const auto& image = owners.by_sequences(c[rois]);
     const T *d = c[dout].template data<T>(), *quads = c[rois].template data<T>();
@@ -228,7 +228,7 @@ AB_OP(roi_perspective_transform)
 AB_GRAD(roi_perspective_transform)
     .doc("X@GRAD = Out@GRAD distributed over the pixels that each pixel of Out interpolates.")
     .infer(infer_gradient_of_image)
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return turn_back<typename decltype(tag)::type>(op); });
+    .cpu<float, double>([](auto tag, const KernelArgs& op) { return rotate_back<typename decltype(tag)::type>(op); });
 
 }  // namespace
 }  // namespace anabranch::detection::roi_perspective_transform_op

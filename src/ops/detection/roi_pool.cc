@@ -80,7 +80,7 @@ AB_OP(roi_pool)
         const auto& image = offsets ? owners.by_offsets(c[offsets], n) : owners.by_sequences(c[rois]);
         const T *from = c[x].template data<T>(), *boxes = c[rois].template data<T>();
         T* to = c[out].template mutable_data<T>();
-        int64_t* places = wanted<int64_t>(c, argmax);
+        int64_t* places = needed<int64_t>(c, argmax);
         c.parallel_for(n * p.channels, kBinGrain / p.bins() + 1, [&](int64_t begin, int64_t end) {
           for (int64_t k = begin; k < end; ++k) {
             const T* box = boxes + k / p.channels * 4;

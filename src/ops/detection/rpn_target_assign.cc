@@ -147,16 +147,16 @@ template <class T> class Assigner {
     const LoDRef located = lod(rows_.location_ends), scored = lod(rows_.score_ends);
     write_list(c, outs_[0], rows_.locations, located);
     write_list(c, outs_[1], rows_.scores, scored);
-    if (c.wants(outs_[2])) write_rows(&c[outs_[2]], rows_.targets, 4, located);
-    if (c.wants(outs_[3])) write_rows(&c[outs_[3]], rows_.labels, 1, scored);
-    if (c.wants(outs_[4])) write_rows(&c[outs_[4]], rows_.weights, 4, located);
-    if (!counts_ || !c.wants(counts_)) return;
+    if (c.needs(outs_[2])) write_rows(&c[outs_[2]], rows_.targets, 4, located);
+    if (c.needs(outs_[3])) write_rows(&c[outs_[3]], rows_.labels, 1, scored);
+    if (c.needs(outs_[4])) write_rows(&c[outs_[4]], rows_.weights, 4, located);
+    if (!counts_ || !c.needs(counts_)) return;
     std::vector<int64_t> each(rows_.score_ends.size());
     std::iota(each.begin(), each.end(), int64_t{0});
     write_rows(&c[counts_], rows_.counts, 1, lod(each));
   }
   void write_list(KernelContext& c, Out out, const std::vector<int32_t>& list, const LoDRef& lod) {
-    if (!c.wants(out)) return;
+    if (!c.needs(out)) return;
     c[out].resize(Shape{static_cast<int64_t>(list.size())}, DType::kInt32);
     std::copy(list.begin(), list.end(), c[out].template mutable_data<int32_t>());
     c[out].set_lod(lod);

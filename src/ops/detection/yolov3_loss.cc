@@ -52,7 +52,7 @@ struct Kept {
   Tensor own;
   Kept(const KernelArgs& op, const char* slot) : out(op.out(slot)) {}
   template <class T> T* data(const KernelContext& c, const Shape& shape) {
-    if (c.wants(out)) return c[out].mutable_data<T>();
+    if (c.needs(out)) return c[out].mutable_data<T>();
     own.resize(shape, dtype_of<T>);
     return own.mutable_data<T>();
   }
@@ -127,7 +127,7 @@ AB_GRAD(yolov3_loss)
       return
           [yolo = Yolo<T>(op), truth = Truth<T>(op), objects = op.in("ObjectnessMask"), matches = op.in("GTMatchMask"),
            dloss = op.in("Loss@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) mutable {
-            if (!c.wants(dx)) return;
+            if (!c.needs(dx)) return;
             const Shape x = c[truth.x].shape(), labels = c[truth.label].shape();
             yolo.set_extents(x, labels[1]);
             const int64_t cells = yolo.anchors() * x[2] * x[3];

@@ -124,7 +124,7 @@ struct DrawArgs {
   DeviceIn x, step;
   DeviceOut y, mask;
   int64_t n;
-  uint64_t seed, stream, turns;  // iterations: of the enclosing loops, as in RandomKey
+  uint64_t seed, stream, iterations;  // iterations: of the enclosing loops, as in RandomKey
   double p[kMaxNumbers];
   uint32_t fixed_step, replica;
   int32_t flags, reserved;

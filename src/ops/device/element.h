@@ -86,7 +86,7 @@ struct FaultSink {
 
 inline constexpr uint64_t kNoFault = ~uint64_t{0};
 
-AB_HD inline uint64_t fault_word(uint32_t node, uint32_t code, int64_t detail) {
+AB_HD inline uint64_t fault_status(uint32_t node, uint32_t code, int64_t detail) {
   return (uint64_t{node & 0xfffffu} << 44) | (uint64_t{code & 0xfu} << 40) |
          (static_cast<uint64_t>(detail) & ((uint64_t{1} << 40) - 1));
 }
@@ -110,7 +110,7 @@ struct FaultReport {
   explicit FaultReport(const FaultSink& sink) : word(word_of(sink)), node(sink.node) {}
   AB_HD void operator()(uint32_t code, int64_t detail) const {
     if (!word) return;
-    const uint64_t found = fault_word(node, code, detail);
+    const uint64_t found = fault_status(node, code, detail);
 #if defined(__CUDA_ARCH__)
     atomicMin(reinterpret_cast<unsigned long long*>(word), static_cast<unsigned long long>(found));
 #else

@@ -17,32 +17,32 @@ enum class Neighbours { kElements, kRows };
 // same chunk of adjacent rows.
 struct Cut {
   bool lanes;
-  int64_t pieces, length;  // per row
+  int64_t chunks, length;  // per row
 };
 
 inline Cut cut_of(int64_t rows, int64_t width, Neighbours neighbours) {
   // Strided data still comes from the cache if there is little of it, and many lanes hide its latency.
   constexpr int64_t kLittle = int64_t{1} << 18;
   const bool lanes = neighbours == Neighbours::kElements || rows * width <= kLittle;
-  const int64_t wanted = lanes ? 1024 : 262144, least = lanes ? 4096 : 32;  // chunks in all; elements of each
+  const int64_t needed = lanes ? 1024 : 262144, least = lanes ? 4096 : 32;  // chunks in all; elements of each
   const int64_t most = (width + least - 1) / least;
-  int64_t pieces = rows > 0 ? wanted / rows : 1;
-  if (pieces > most) pieces = most;
-  if (pieces < 1) pieces = 1;
-  const int64_t length = (width + pieces - 1) / pieces;
-  return {lanes, pieces, length};
+  int64_t chunks = rows > 0 ? needed / rows : 1;
+  if (chunks > most) chunks = most;
+  if (chunks < 1) chunks = 1;
+  const int64_t length = (width + chunks - 1) / chunks;
+  return {lanes, chunks, length};
 }
 
 template <class Wide> size_t fold_room(int64_t rows, int64_t width, Neighbours neighbours) {
   const Cut cut = cut_of(rows, width, neighbours);
-  return cut.pieces > 1 ? static_cast<size_t>(rows * cut.pieces) * sizeof(Wide) : 0;
+  return cut.chunks > 1 ? static_cast<size_t>(rows * cut.chunks) * sizeof(Wide) : 0;
 }
 
 template <class B> struct JoinOf {
   AB_HD typename B::Wide operator()(typename B::Wide a, typename B::Wide b) const { return B::join(a, b); }
 };
 
-template <class B> struct FoldPieces {
+template <class B> struct FoldChunks {
   using Wide = typename B::Wide;
   B body;
   int64_t rows, width;
@@ -66,18 +66,18 @@ template <class B> struct FoldPieces {
   }
 };
 
-template <class B> struct FoldPiecesAlone {  // one thread per chunk
-  FoldPieces<B> fold;
+template <class B> struct FoldChunksAlone {  // one thread per chunk
+  FoldChunks<B> fold;
   AB_HD void operator()(int64_t n) const { fold(OneLane{}, n); }
 };
 
-template <class B> struct JoinPieces {
+template <class B> struct JoinChunks {
   B body;
-  int64_t rows, pieces;
+  int64_t rows, chunks;
   const typename B::Wide* parts;
   template <class L> AB_HD void operator()(const L& lanes, int64_t row) const {
     typename B::Wide total = B::start();
-    for (int64_t k = lanes.index(); k < pieces; k += lanes.count()) total = B::join(total, parts[k * rows + row]);
+    for (int64_t k = lanes.index(); k < chunks; k += lanes.count()) total = B::join(total, parts[k * rows + row]);
     total = lanes.fold(total, JoinOf<B>{});
     if (lanes.index() == 0) body.put(row, total);
   }
@@ -88,11 +88,11 @@ template <class B>
 int fold_rows(const Launch& launch, int64_t n, int64_t width, Neighbours neighbours, const B& body,
               typename B::Wide* parts) {
   const Cut cut = cut_of(n, width, neighbours);
-  const FoldPieces<B> fold{body, n, width, cut, cut.pieces > 1 ? parts : nullptr};
-  const int failed = cut.lanes ? rows(launch, n * cut.pieces, cut.length, fold)
-                               : each(launch, n * cut.pieces, FoldPiecesAlone<B>{fold});
-  if (failed || cut.pieces == 1) return failed;
-  return rows(launch, n, cut.pieces, JoinPieces<B>{body, n, cut.pieces, parts});
+  const FoldChunks<B> fold{body, n, width, cut, cut.chunks > 1 ? parts : nullptr};
+  const int failed = cut.lanes ? rows(launch, n * cut.chunks, cut.length, fold)
+                               : each(launch, n * cut.chunks, FoldChunksAlone<B>{fold});
+  if (failed || cut.chunks == 1) return failed;
+  return rows(launch, n, cut.chunks, JoinChunks<B>{body, n, cut.chunks, parts});
 }
 
 }  // namespace anabranch::device

@@ -59,8 +59,8 @@ template <class T> class FcProduct {
       : relu_(relu), add_(kernel_of<T>("binary/add")), cut_(relu ? kernel_of<T>("map/relu") : nullptr) {}
   void run(const DeviceContext& c, const GemmDims& d, const Tensor& a, const Tensor& b, const Tensor* bias,
            Tensor& out) {
-    const bool taken_in = !std::is_same_v<T, double> && d.k > 0 && (!bias || bias->numel() == d.n);
-    if (taken_in) return product_.run(c, d, a, b, bias, relu_, out);
+    const bool fused = !std::is_same_v<T, double> && d.k > 0 && (!bias || bias->numel() == d.n);
+    if (fused) return product_.run(c, d, a, b, bias, relu_, out);
     product_.run(c, d, a, b, out);
     const DeviceIn made = operand(std::as_const(out));
     if (bias) {

@@ -77,8 +77,8 @@ DTypeFactory binary_grad(const char* function) {
       a.y = operand(c[y]);
       if (out) a.out = operand(c[out]);
       a.dout = operand(c[dout]);
-      if (c.wants(dx)) a.dx = operand(c[dx]);
-      if (c.wants(dy)) a.dy = operand(c[dy]);
+      if (c.needs(dx)) a.dx = operand(c[dx]);
+      if (c.needs(dy)) a.dy = operand(c[dy]);
       a.axes = axes_of(broadcast_loop(c[dout].shape(), c[x].shape(), c[y].shape(), axis));
       DeviceContext::of(c).launch(kernel, a);
     };

@@ -29,8 +29,8 @@ inline DeviceIn operand(const Tensor& t) { return {t.raw(), t.bytes()}; }
 inline DeviceOut operand(Tensor& t) { return {t.mutable_raw(), t.bytes()}; }
 
 // Where kernels report faults and read the step number: for random ops and those declared .with(device_fault(...)).
-inline FaultSink fault_of(const DeviceContext& c) { return {{c.words().fault, sizeof(uint64_t)}, c.words().node, 0}; }
-inline DeviceIn step_of(const DeviceContext& c) { return {c.words().step, sizeof(uint32_t)}; }
+inline FaultSink fault_of(const DeviceContext& c) { return {{c.status().fault, sizeof(uint64_t)}, c.status().node, 0}; }
+inline DeviceIn step_of(const DeviceContext& c) { return {c.status().step, sizeof(uint32_t)}; }
 
 // "f32" of float32: the last part of a kernel's key.
 const char* type_name_of(DType dtype);

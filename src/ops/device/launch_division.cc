@@ -1,6 +1,6 @@
 #include "ops/device/launch_division.h"
 
-#include "opdef/device_words.h"
+#include "opdef/device_status.h"
 #include "ops/device/args_math.h"
 
 namespace anabranch::device {
@@ -25,10 +25,10 @@ DTypeFactory integer_division_grad() {
             dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"), dy = op.out("Y@GRAD"),
             axis = op.attr<int32_t>("axis")](KernelContext& c) {
       const DeviceContext& queued = DeviceContext::of(c);
-      const auto wanted = [&c](Out o) { return c.wants(o) ? operand(c[o]) : DeviceOut{}; };
+      const auto needed = [&c](Out o) { return c.needs(o) ? operand(c[o]) : DeviceOut{}; };
       const auto axes = axes_of(broadcast_loop(c[dout].shape(), c[x].shape(), c[y].shape(), axis));
       const BinaryGradArgs a{
-          operand(c[x]), operand(c[y]), operand(c[out]), operand(c[dout]), wanted(dx), wanted(dy), axes, {}};
+          operand(c[x]), operand(c[y]), operand(c[out]), operand(c[dout]), needed(dx), needed(dy), axes, {}};
       queued.launch(kernel, CheckedBinaryGradArgs{a, fault_of(queued)});
     };
   };

@@ -15,7 +15,7 @@ inline DrawArgs draw_args(const RandomKey& op, const DeviceContext& c, Tensor& y
   if (!key.repeats) a.step = step_of(c);
   a.y = operand(y);
   a.n = y.numel();
-  a.seed = key.seed, a.stream = key.stream, a.turns = key.turns;
+  a.seed = key.seed, a.stream = key.stream, a.iterations = key.iterations;
   a.fixed_step = key.repeats ? key.step : 0;
   a.replica = key.replica;
   return a;

@@ -80,10 +80,10 @@ template <class T> class BothSides {
   BothSides(Out same, Out negative) : same_(same), negative_(negative) {}
   template <class Make> void run(KernelContext& c, Make&& make) {
     const DeviceContext& queued = DeviceContext::of(c);
-    if (!c.wants(same_) && !c.wants(negative_)) return;
-    Tensor& made = c[c.wants(same_) ? same_ : negative_];
+    if (!c.needs(same_) && !c.needs(negative_)) return;
+    Tensor& made = c[c.needs(same_) ? same_ : negative_];
     make(made);
-    if (!c.wants(negative_)) return;
+    if (!c.needs(negative_)) return;
     ScalarArgs a{};
     put(a, 0, -1.0);
     launch_scalar(queued, scale_, a, made, c[negative_]);

@@ -71,8 +71,8 @@ template <class T> class MergeRows {
  public:
   void operator()(const DeviceContext& c, const SelectedRows& from, SelectedRows* to) {
     if (to != &from) return merge(c, from, to);
-    merge(c, from, &aside_);
-    copy_rows(c, aside_, to);
+    merge(c, from, &scratch_);
+    copy_rows(c, scratch_, to);
   }
 
  private:
@@ -90,7 +90,7 @@ template <class T> class MergeRows {
 
   ab_kernel kernel_ = kernel_of<T>("merge_rows");
   GroupedIds groups_;
-  SelectedRows aside_;
+  SelectedRows scratch_;
 };
 
 // y += the rows, after adding up those of equal ids, as if they were a dense tensor.

@@ -12,7 +12,7 @@ inline constexpr int64_t kMostBlocks = 132 * 32;  // the blocks that an H100 run
 // Below this, each lane takes one element instead of 16 bytes of them.
 inline constexpr int64_t kManyElements = 1 << 18;
 
-inline unsigned blocks_for(int64_t pieces) { return static_cast<unsigned>(std::min(pieces, kMostBlocks)); }
+inline unsigned blocks_for(int64_t chunks) { return static_cast<unsigned>(std::min(chunks, kMostBlocks)); }
 inline unsigned blocks_of(int64_t lanes) { return blocks_for((lanes + kBlock - 1) / kBlock); }
 
 }  // namespace anabranch::device

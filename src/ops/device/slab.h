@@ -34,6 +34,6 @@ template <class T> Slab<T> slab(Tensor& t) { return {static_cast<T*>(t.mutable_r
 template <class T> Slab<const T> slab(const KernelContext& c, In in) {
   return in ? slab<T>(std::as_const(c[in])) : Slab<const T>{};
 }
-template <class T> Slab<T> slab(const KernelContext& c, Out out) { return c.wants(out) ? slab<T>(c[out]) : Slab<T>{}; }
+template <class T> Slab<T> slab(const KernelContext& c, Out out) { return c.needs(out) ? slab<T>(c[out]) : Slab<T>{}; }
 
 }  // namespace anabranch::device

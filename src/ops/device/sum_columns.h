@@ -11,7 +11,7 @@
 
 namespace anabranch::device {
 
-template <class B> struct ColumnPieces {
+template <class B> struct ColumnChunks {
   using Wide = typename B::Wide;
   static constexpr int kPack = B::kPack, kSums = B::kSums, kAtOnce = B::kAtOnce;
   B body;
@@ -20,8 +20,8 @@ template <class B> struct ColumnPieces {
   Wide* parts;  // [chunk of rows, sum, column]; null: a single chunk
 
   template <class L> AB_HD void operator()(const L& lanes, int64_t n) const {
-    const int64_t packs = columns / kPack, first = n % packs * kPack, piece = n / packs;
-    const int64_t begin = piece * cut.length, end = begin + cut.length < rows ? begin + cut.length : rows;
+    const int64_t packs = columns / kPack, first = n % packs * kPack, chunk = n / packs;
+    const int64_t begin = chunk * cut.length, end = begin + cut.length < rows ? begin + cut.length : rows;
     Wide sums[kSums][kPack] = {};
     int64_t row = begin + lanes.index();
     for (; row + (kAtOnce - 1) * lanes.count() < end; row += kAtOnce * lanes.count())
@@ -34,7 +34,7 @@ template <class B> struct ColumnPieces {
     for (int s = 0; s < kSums; ++s) {
       for (int k = 0; k < kPack; ++k) sums[s][k] = lanes.sum(sums[s][k]);
     }
-    if (lanes.index() == 0) keep(piece, first, sums);
+    if (lanes.index() == 0) keep(chunk, first, sums);
   }
 
  private:
@@ -45,7 +45,7 @@ template <class B> struct ColumnPieces {
     for (int k = 0; k < kRows; ++k) in[k] = body.read(row + k * lanes.count(), first);
     for (int k = 0; k < kRows; ++k) body.add(in[k], sums);
   }
-  AB_HD void keep(int64_t piece, int64_t first, const Wide (&sums)[kSums][kPack]) const {
+  AB_HD void keep(int64_t chunk, int64_t first, const Wide (&sums)[kSums][kPack]) const {
     for (int k = 0; k < kPack; ++k) {
       Wide of_column[kSums];
       for (int s = 0; s < kSums; ++s) of_column[s] = sums[s][k];
@@ -53,29 +53,29 @@ template <class B> struct ColumnPieces {
         body.put(first + k, of_column);
         continue;
       }
-      for (int s = 0; s < kSums; ++s) parts[(piece * kSums + s) * columns + first + k] = of_column[s];
+      for (int s = 0; s < kSums; ++s) parts[(chunk * kSums + s) * columns + first + k] = of_column[s];
     }
   }
 };
 
-template <class B> struct ColumnPiecesAlone {  // one thread per chunk
-  ColumnPieces<B> pieces;
-  AB_HD void operator()(int64_t n) const { pieces(OneLane{}, n); }
+template <class B> struct ColumnChunksAlone {  // one thread per chunk
+  ColumnChunks<B> chunks;
+  AB_HD void operator()(int64_t n) const { chunks(OneLane{}, n); }
 };
 
 // Few threads with many loads in flight: registers for these gain more than a higher occupancy, which the compiler
 // would choose.
 #if defined(__CUDACC__)
 template <class B>
-__global__ void __launch_bounds__(kBlock, 2) column_pieces_kernel(int64_t n, ColumnPiecesAlone<B> body) {
+__global__ void __launch_bounds__(kBlock, 2) column_chunks_kernel(int64_t n, ColumnChunksAlone<B> body) {
   const int64_t step = int64_t{gridDim.x} * blockDim.x;
   for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += step) body(i);
 }
 #endif
-template <class B> int each_column_piece(const Launch& launch, int64_t n, const ColumnPiecesAlone<B>& body) {
+template <class B> int each_column_chunk(const Launch& launch, int64_t n, const ColumnChunksAlone<B>& body) {
 #if defined(__CUDACC__)
   if (n <= 0) return 0;
-  column_pieces_kernel<<<blocks_of(n), kBlock, 0, launch.stream>>>(n, body);
+  column_chunks_kernel<<<blocks_of(n), kBlock, 0, launch.stream>>>(n, body);
   return static_cast<int>(cudaGetLastError());
 #else
   return each(launch, n, body);
@@ -85,12 +85,12 @@ template <class B> int each_column_piece(const Launch& launch, int64_t n, const 
 template <class B> struct JoinColumns {
   using Wide = typename B::Wide;
   B body;
-  int64_t columns, pieces;
+  int64_t columns, chunks;
   const Wide* parts;
   template <class L> AB_HD void operator()(const L& lanes, int64_t column) const {
     Wide totals[B::kSums] = {};
-    AB_UNROLL for (int64_t piece = lanes.index(); piece < pieces; piece += lanes.count()) {
-      for (int s = 0; s < B::kSums; ++s) totals[s] += parts[(piece * B::kSums + s) * columns + column];
+    AB_UNROLL for (int64_t chunk = lanes.index(); chunk < chunks; chunk += lanes.count()) {
+      for (int s = 0; s < B::kSums; ++s) totals[s] += parts[(chunk * B::kSums + s) * columns + column];
     }
     for (int s = 0; s < B::kSums; ++s) totals[s] = lanes.sum(totals[s]);
     if (lanes.index() == 0) body.put(column, totals);
@@ -104,19 +104,19 @@ template <class Wide, int kSums> size_t sum_columns_room(int64_t rows, int64_t c
 
 // The sums of chunks, or of columns with a single chunk. A body of one column is also for lanes.
 template <class B>
-int sum_column_pieces(const Launch& launch, int64_t rows, int64_t columns, const Cut& cut, const B& body,
+int sum_column_chunks(const Launch& launch, int64_t rows, int64_t columns, const Cut& cut, const B& body,
                       typename B::Wide* parts) {
-  const ColumnPieces<B> pieces{body, rows, columns, cut, cut.pieces > 1 ? parts : nullptr};
+  const ColumnChunks<B> chunks{body, rows, columns, cut, cut.chunks > 1 ? parts : nullptr};
   if constexpr (B::kPack == 1) {
-    if (cut.lanes) return device::rows(launch, columns * cut.pieces, cut.length, pieces);
+    if (cut.lanes) return device::rows(launch, columns * cut.chunks, cut.length, chunks);
   }
-  return each_column_piece(launch, columns / B::kPack * cut.pieces, ColumnPiecesAlone<B>{pieces});
+  return each_column_chunk(launch, columns / B::kPack * cut.chunks, ColumnChunksAlone<B>{chunks});
 }
 
 template <class B>
 int join_columns(const Launch& launch, int64_t columns, const Cut& cut, const B& body, const typename B::Wide* parts) {
-  if (cut.pieces == 1) return 0;
-  return rows(launch, columns, cut.pieces, JoinColumns<B>{body, columns, cut.pieces, parts});
+  if (cut.chunks == 1) return 0;
+  return rows(launch, columns, cut.chunks, JoinColumns<B>{body, columns, cut.chunks, parts});
 }
 
 // make(std::integral_constant<int, kPack>) returns a body: of kPack columns if packs are allowed, else of one.
@@ -124,8 +124,8 @@ template <int kPack, class Wide, class Make>
 int sum_columns(const Launch& launch, int64_t rows, int64_t columns, bool packs, const Make& make, Wide* parts) {
   const Cut cut = cut_of(columns, rows, Neighbours::kRows);
   const auto one = make(std::integral_constant<int, 1>{});
-  const auto in_pieces = [&](const auto& body) { return sum_column_pieces(launch, rows, columns, cut, body, parts); };
-  const int failed = packs && !cut.lanes ? in_pieces(make(std::integral_constant<int, kPack>{})) : in_pieces(one);
+  const auto in_chunks = [&](const auto& body) { return sum_column_chunks(launch, rows, columns, cut, body, parts); };
+  const int failed = packs && !cut.lanes ? in_chunks(make(std::integral_constant<int, kPack>{})) : in_chunks(one);
   return failed ? failed : join_columns(launch, columns, cut, one, parts);
 }
 

@@ -9,10 +9,10 @@
 namespace anabranch::distributed::collectives_op {
 namespace {
 
+using comm::Chunk;
 using comm::Collective;
 using comm::Combine;
 using comm::Peers;
-using comm::Piece;
 using comm::Verb;
 using comm::What;
 
@@ -27,7 +27,7 @@ struct BroadcastWork {
     const Tensor& in = c[x];
     Tensor& to = c[out];
     if (in.raw() != to.raw() && in.bytes() > 0) std::memcpy(to.mutable_raw(), in.raw(), in.bytes());
-    collective.broadcast(peers, about(Verb::kBroadcast, in, name), root, piece_of(to));
+    collective.broadcast(peers, about(Verb::kBroadcast, in, name), root, chunk_of(to));
   }
 };
 
@@ -39,7 +39,7 @@ struct GatherWork {
 
   void check(const KernelContext&, const comm::Group& group) const { check_ranks(nranks, group); }
   void run(const KernelContext& c, Peers& peers, Collective& collective) const {
-    collective.all_gather(peers, about(Verb::kAllGather, c[x], name), piece_of(c[x]), piece_of(c[out]));
+    collective.all_gather(peers, about(Verb::kAllGather, c[x], name), chunk_of(c[x]), chunk_of(c[out]));
   }
 };
 
@@ -54,8 +54,8 @@ struct ScatterWork {
     comm::check_combines(Combine::kSum, c[x].dtype());
   }
   void run(const KernelContext& c, Peers& peers, Collective& collective) const {
-    collective.reduce_scatter(peers, about(Verb::kReduceScatter, c[x], name), Combine::kSum, piece_of(c[x]),
-                              piece_of(c[out]));
+    collective.reduce_scatter(peers, about(Verb::kReduceScatter, c[x], name), Combine::kSum, chunk_of(c[x]),
+                              chunk_of(c[out]));
   }
 };
 
@@ -95,7 +95,7 @@ void declare_reduce(const char* type, const char* doc, Combine how) {
       .takes("X", Holds::kTensorOrRows)
       .out("Out", "like X")
       .with(in_ring)
-      .effects(kOrdered | kCompletesLater)
+      .effects(kOrdered | kAsynchronous)
       .infer([](InferContext& c) { c.same_as("Out", "X"); })
       .may_share("X", "Out")
       .no_grad("applies to gradients")
@@ -119,7 +119,7 @@ AB_OP(c_broadcast)
     .out("Out", "like X")
     .attr<int32_t>("root", 0, "rank of the root", at_least<int32_t>("root", 0))
     .with(in_ring)
-    .effects(kOrdered | kCompletesLater)
+    .effects(kOrdered | kAsynchronous)
     .infer([](InferContext& c) { c.same_as("Out", "X"); })
     .no_grad("applies to parameters")
     .cpu_any(broadcast_kernel)
@@ -131,7 +131,7 @@ AB_OP(c_allgather)
     .out("Out", "[nranks rows, ...]")
     .required_attr("nranks", AttrType::kInt, "number of processes in the ring")
     .with(in_ring)
-    .effects(kOrdered | kCompletesLater)
+    .effects(kOrdered | kAsynchronous)
     .infer([](InferContext& c) {
       check_rank(c, "X", 1, kMaxRank);
       const int32_t n = c.attr<int32_t>("nranks");
@@ -154,7 +154,7 @@ AB_OP(c_reducescatter)
     .out("Out", "[rows, ...]")
     .attr<int32_t>("nranks", 1, "number of processes in the ring", at_least<int32_t>("nranks", 1))
     .with(in_ring)
-    .effects(kOrdered | kCompletesLater)
+    .effects(kOrdered | kAsynchronous)
     .infer([](InferContext& c) {
       check_rank(c, "X", 1, kMaxRank);
       const int32_t n = c.attr<int32_t>("nranks");
@@ -180,7 +180,7 @@ AB_OP(allreduce)
     .out("Out", "like X")
     .attr<int32_t>("reduce_type", 0, "the reduction, by number", within<int32_t>("reduce_type", 0, 3))
     .ignores("sync_mode", false)
-    .effects(kOrdered | kCompletesLater)
+    .effects(kOrdered | kAsynchronous)
     .infer([](InferContext& c) { c.same_as("Out", "X"); })
     .no_grad("applies to gradients")
     .cpu_any([](const KernelArgs& op) {
@@ -196,7 +196,7 @@ AB_OP(broadcast)
     .out("Out", "like X")
     .attr<int32_t>("root", 0, "rank of the root", at_least<int32_t>("root", 0))
     .ignores("sync_mode", false)
-    .effects(kOrdered | kCompletesLater)
+    .effects(kOrdered | kAsynchronous)
     .infer([](InferContext& c) { c.same_as("Out", "X"); })
     .no_grad("applies to parameters")
     .cpu_any(broadcast_kernel)

@@ -3,7 +3,7 @@
 
 #include "ops/declare/attr_checks.h"
 #include "ops/distributed/remote_rows.h"
-#include "ops/distributed/row_pieces.h"
+#include "ops/distributed/row_shards.h"
 
 namespace anabranch::distributed::distributed_lookup_table_op {
 namespace {
@@ -22,7 +22,7 @@ void infer(InferContext& c) {
   const Meta& w = c.in("W");
   AB_CHECK(w.shape.rank() == 2, InvalidArgument, "W must have 2 axes, got {}: has the startup program run?",
            w.shape.str());
-  const RowPieces cut("height_sections", c.attr<std::vector<int64_t>>("height_sections"));
+  const RowShards cut("height_sections", c.attr<std::vector<int64_t>>("height_sections"));
   AB_CHECK(!cut.by_hash(), InvalidArgument, "height_sections must not be negative, got {}", kUnknown);
   declare_found(c, w.shape[1], c.attr<std::string>("lookup_table_version") == "lookup_table",
                 dtype_from_number(c.attr<int32_t>("dtype")));
@@ -42,7 +42,7 @@ AB_OP(distributed_lookup_table)
                        one_of("lookup_table_version", {"lookup_table", "lookup_table_v2"}))
     .attr<int64_t>("padding_idx", -1, "id that reads as zero; -1: none")
     .attr<int32_t>("dtype", 5, "element type of the table")
-    .effects(kMaybeUnset | kCompletesLater)
+    .effects(kMaybeUnset | kAsynchronous)
     .traits(kReceives)
     .infer(infer)
     .no_grad("it has the gradient of the lookup that it replaces")
@@ -68,7 +68,7 @@ AB_OP(distributed_lookup_growable)
     .attr<bool>("has_padding", false, "one key is a padding key")
     .attr<int64_t>("padding_idx", -1, "key that reads as zeros and gets no row, if has_padding")
     .attr<bool>("is_test", false, "lookups count no key and create no row")
-    .effects(kMaybeUnset | kCompletesLater)
+    .effects(kMaybeUnset | kAsynchronous)
     .traits(kReceives)
     .infer([](InferContext& c) {
       check_remote_table(c);

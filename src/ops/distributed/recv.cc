@@ -1,14 +1,14 @@
 // Receives variables, mostly parameters, from the servers that store them.
 #include <cstring>
 
-#include "ops/distributed/pieces.h"
+#include "ops/distributed/shards.h"
 #include "ps/communicator.h"
 
 namespace anabranch::distributed::recv_op {
 namespace {
 
 struct Parcels {
-  std::shared_ptr<Pieces> pieces;
+  std::shared_ptr<Shards> shards;
   std::vector<uint64_t> seen;  // the communicator's last rounds, by slice
   std::vector<Tensor> parts;   // slices of an output that several servers hold
 };
@@ -46,36 +46,36 @@ Kernel recv_kernel(const KernelArgs& op) {
   const bool joins = out.count == 1 && endpoints.size() > 1;
   const bool in_step = !op.op().input("X").empty();
   auto p = std::make_shared<Parcels>();
-  p->pieces = std::make_shared<Pieces>(op.attr<int32_t>("trainer_id"), endpoints, names);
+  p->shards = std::make_shared<Shards>(op.attr<int32_t>("trainer_id"), endpoints, names);
   p->seen.resize(endpoints.size());
   if (joins) p->parts.resize(endpoints.size());
   const bool idle = op.attr<int32_t>("do_not_run") != 0;
   return [=](KernelContext& c) {
     if (idle) return;
-    ps::Client& client = p->pieces->client();
-    if (in_step) p->pieces->want();
+    ps::Client& client = p->shards->client();
+    if (in_step) p->shards->expected();
     Value* const* outs = c.outs + out.first;
     const auto target = [=](size_t i) { return joins ? &p->parts[i] : &outs[i]->as<Tensor>(); };
     if (ps::Communicator* communicator = in_step ? client.communicator() : nullptr) {
       bool fresh = true;
       for (size_t i = 0; i < names.size(); ++i) {
-        fresh &= communicator->take(p->pieces->remotes()[i], &p->seen[i], target(i));
+        fresh &= communicator->take(p->shards->remotes()[i], &p->seen[i], target(i));
       }
       if (joins && fresh) join(p->parts, &outs[0]->as<Tensor>());
       return;
     }
     std::vector<size_t> missing;
     for (size_t i = 0; i < names.size(); ++i) {
-      if (!client.take(p->pieces->remotes()[i], target(i))) missing.push_back(i);
+      if (!client.take(p->shards->remotes()[i], target(i))) missing.push_back(i);
     }
     const auto finish = [=] {
       if (joins) join(p->parts, &outs[0]->as<Tensor>());
     };
     if (missing.empty()) return finish();
     const auto answers =
-        std::make_shared<Answers>(static_cast<int>(missing.size()), LaterContext::of(c).take(), finish);
+        std::make_shared<Answers>(static_cast<int>(missing.size()), AsyncContext::of(c).take(), finish);
     for (const size_t i : missing) {
-      client.pull(p->pieces->remotes()[i], [=](const ps::MessageRef& answer) {
+      client.pull(p->shards->remotes()[i], [=](const ps::MessageRef& answer) {
         answers->take(answer, [&](const ps::Message& m) {
           AB_CHECK(m.parts() == 1, Internal, "recv: the server's answer must hold one variable, got {}", m.parts());
           check_form(*target(i), m, 0, names[i]);
@@ -97,7 +97,7 @@ AB_OP(recv)
     .attr<std::vector<std::string>>("varnames", {}, "name of each variable on its server")
     .attr<std::vector<std::string>>("recv_varnames", {}, "names of the slices of Out on the servers")
     .attr<int32_t>("do_not_run", 0, "1: the communicator receives and this op does nothing")
-    .effects(kTalks | kCompletesLater)
+    .effects(kTalks | kAsynchronous)
     .traits(kSameForms | kReceives)
     .infer(keep_declared)
     .no_grad("moves values between processes")

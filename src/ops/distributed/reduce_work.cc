@@ -4,10 +4,10 @@
 
 namespace anabranch::distributed {
 
+using comm::Chunk;
 using comm::Collective;
 using comm::Combine;
 using comm::Peers;
-using comm::Piece;
 using comm::Verb;
 using comm::What;
 
@@ -22,8 +22,8 @@ void ReduceWork::run(const KernelContext& c, Peers& peers, Collective& collectiv
   const Tensor& in = c[x];
   Tensor& to = c[out];
   if (in.raw() != to.raw() && in.bytes() > 0) std::memcpy(to.mutable_raw(), in.raw(), in.bytes());
-  const Piece piece = piece_of(to);
-  collective.all_reduce(peers, about(Verb::kAllReduce, in, name), how, {&piece, 1});
+  const Chunk chunk = chunk_of(to);
+  collective.all_reduce(peers, about(Verb::kAllReduce, in, name), how, {&chunk, 1});
 }
 
 void ReduceWork::join(const KernelContext& c, Peers& peers, Collective& collective) {

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "ops/distributed/distinct_ids.h"
-#include "ops/distributed/row_pieces.h"
+#include "ops/distributed/row_shards.h"
 
 namespace anabranch::distributed {
 namespace {
@@ -16,12 +16,12 @@ struct Lookup {
   Lookup(const KernelArgs& op, const RemoteReading& reading);
 
   const RemoteReading how;
-  RowPieces cut;
-  std::shared_ptr<Pieces> pieces;
+  RowShards cut;
+  std::shared_ptr<Shards> shards;
   struct Place {
-    uint32_t piece, row;  // index into `needed`
+    uint32_t shard, row;  // index into `needed`
   };
-  std::vector<std::vector<int64_t>> wanted;  // by shard: local row numbers
+  std::vector<std::vector<int64_t>> needed;  // by shard: local row numbers
   DistinctIds distinct;
   std::vector<Place> places;         // of the distinct ids
   std::vector<uint32_t> numbers;     // for each id of all inputs: the index of its distinct id
@@ -29,20 +29,20 @@ struct Lookup {
 
   bool is_padding(int64_t id) const { return how.has_padding && id == how.padding; }
   void collect(const KernelContext& c, In ids);
-  void hand_out(const KernelContext& c, In ids, Out out) const;
+  void broadcast_from_owner(const KernelContext& c, In ids, Out out) const;
 };
 
 Lookup::Lookup(const KernelArgs& op, const RemoteReading& reading)
     : how(reading), cut("height_sections", op.attr<std::vector<int64_t>>("height_sections")) {
   const auto& names = op.attr<std::vector<std::string>>("table_names");
-  pieces =
-      std::make_shared<Pieces>(op.attr<int32_t>("trainer_id"), op.attr<std::vector<std::string>>("endpoints"), names);
-  wanted.resize(names.size());
+  shards =
+      std::make_shared<Shards>(op.attr<int32_t>("trainer_id"), op.attr<std::vector<std::string>>("endpoints"), names);
+  needed.resize(names.size());
   rows.resize(names.size());
 }
 
 void Lookup::collect(const KernelContext& c, In ids) {
-  for (auto& w : wanted) w.clear();
+  for (auto& w : needed) w.clear();
   places.clear();
   numbers.clear();
   size_t all = 0;
@@ -59,14 +59,14 @@ void Lookup::collect(const KernelContext& c, In ids) {
       numbers.push_back(distinct.number(id[k], &fresh));
       if (!fresh) continue;
       AB_CHECK(cut.has(id[k]), InvalidArgument, "Ids must be from 0 to {}, got {}", cut.rows() - 1, id[k]);
-      const size_t piece = cut.piece_of(id[k]);
-      places.push_back({static_cast<uint32_t>(piece), static_cast<uint32_t>(wanted[piece].size())});
-      wanted[piece].push_back(cut.within(id[k], piece));
+      const size_t shard = cut.shard_of(id[k]);
+      places.push_back({static_cast<uint32_t>(shard), static_cast<uint32_t>(needed[shard].size())});
+      needed[shard].push_back(cut.within(id[k], shard));
     }
   }
 }
 
-void Lookup::hand_out(const KernelContext& c, In ids, Out out) const {
+void Lookup::broadcast_from_owner(const KernelContext& c, In ids, Out out) const {
   const uint32_t* number = numbers.data();
   for (int i = 0; i < ids.count; ++i) {
     const int64_t n = c.at(ids, i).numel();
@@ -78,19 +78,19 @@ void Lookup::hand_out(const KernelContext& c, In ids, Out out) const {
         std::memset(row, 0, width);
       } else {
         const Place& p = places[*number];
-        std::memcpy(row, rows[p.piece]->payload(0) + p.row * width, width);
+        std::memcpy(row, rows[p.shard]->payload(0) + p.row * width, width);
       }
     }
   }
 }
 
 // Rows must have the declared width of the table, not that of the answer.
-void check_rows(const ps::Message& m, const Tensor& out, int64_t wanted) {
+void check_rows(const ps::Message& m, const Tensor& out, int64_t needed) {
   const int64_t width = out.shape()[out.shape().rank() - 1];
   AB_CHECK(
-      m.parts() == 1 && m.part(0).dtype == static_cast<uint8_t>(out.dtype()) && m.shape(0) == (Shape{wanted, width}),
+      m.parts() == 1 && m.part(0).dtype == static_cast<uint8_t>(out.dtype()) && m.shape(0) == (Shape{needed, width}),
       ShapeMismatch, "rows of the table must be {} {}, got {} from its server", dtype_name(out.dtype()),
-      Shape{wanted, width}.str(), m.parts() == 1 ? m.shape(0).str() : "nothing");
+      Shape{needed, width}.str(), m.parts() == 1 ? m.shape(0).str() : "nothing");
 }
 
 }  // namespace
@@ -114,9 +114,9 @@ Shape found_shape(const Meta& ids, int64_t width, bool last_is_one) {
 void check_remote_table(const InferContext& c) {
   AB_CHECK(c.n_in("Ids") == c.n_out("Outputs"), InvalidArgument,
            "Ids and Outputs must have the same length, got {} and {}", c.n_in("Ids"), c.n_out("Outputs"));
-  const size_t pieces = c.attr<std::vector<std::string>>("table_names").size();
-  AB_CHECK(pieces > 0 && pieces == c.attr<std::vector<int64_t>>("height_sections").size() &&
-               pieces == c.attr<std::vector<std::string>>("endpoints").size(),
+  const size_t shards = c.attr<std::vector<std::string>>("table_names").size();
+  AB_CHECK(shards > 0 && shards == c.attr<std::vector<int64_t>>("height_sections").size() &&
+               shards == c.attr<std::vector<std::string>>("endpoints").size(),
            InvalidArgument, "table_names, height_sections and endpoints must have the same length, at least 1");
 }
 
@@ -124,24 +124,24 @@ Kernel remote_rows_kernel(const KernelArgs& op, const RemoteReading& how) {
   const In ids = op.in("Ids");
   const Out out = op.out("Outputs");
   return [=, l = std::make_shared<Lookup>(op, how)](KernelContext& c) {
-    ps::Client& client = l->pieces->client();
+    ps::Client& client = l->shards->client();
     l->collect(c, ids);
-    auto left = std::count_if(l->wanted.begin(), l->wanted.end(), [](const auto& rows) { return !rows.empty(); });
-    if (left == 0) return l->hand_out(c, ids, out);
+    auto left = std::count_if(l->needed.begin(), l->needed.end(), [](const auto& rows) { return !rows.empty(); });
+    if (left == 0) return l->broadcast_from_owner(c, ids, out);
     const KernelContext values = c;
-    const auto answers = std::make_shared<Answers>(static_cast<int>(left), LaterContext::of(c).take(),
-                                                   [=] { l->hand_out(values, ids, out); });
+    const auto answers = std::make_shared<Answers>(static_cast<int>(left), AsyncContext::of(c).take(),
+                                                   [=] { l->broadcast_from_owner(values, ids, out); });
     // The last answer completes the node, and the next run may write `needed`: read nothing after it.
     for (size_t p = 0; left > 0; ++p) {
-      if (l->wanted[p].empty()) continue;
+      if (l->needed[p].empty()) continue;
       --left;
       const auto take = [=](const ps::MessageRef& answer) {
         answers->take(answer, [&](const ps::Message& m) {
-          check_rows(m, values.at(out, 0), static_cast<int64_t>(l->wanted[p].size()));
+          check_rows(m, values.at(out, 0), static_cast<int64_t>(l->needed[p].size()));
           l->rows[p] = answer;
         });
       };
-      client.rows(l->pieces->remotes()[p], l->wanted[p], take, l->how.trains);
+      client.rows(l->shards->remotes()[p], l->needed[p], take, l->how.trains);
     }
   };
 }

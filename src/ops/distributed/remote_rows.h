@@ -1,6 +1,6 @@
 // Shared by the lookups in tables on servers.
 #pragma once
-#include "ops/distributed/pieces.h"
+#include "ops/distributed/shards.h"
 
 namespace anabranch::distributed {
 

@@ -9,9 +9,9 @@
 namespace anabranch::distributed::ring_sum_op {
 namespace {
 
+using comm::Chunk;
 using comm::Collective;
 using comm::Peers;
-using comm::Piece;
 using comm::Verb;
 using comm::What;
 
@@ -19,7 +19,7 @@ using comm::What;
 struct SumWork {
   ReduceWork one;
   int count;
-  std::vector<Piece> pieces;
+  std::vector<Chunk> chunks;
 
   void check(const KernelContext& c, const comm::Group& group) const { one.check(c, group); }
   void run(const KernelContext& c, Peers& peers, Collective& collective) {
@@ -28,9 +28,9 @@ struct SumWork {
     for (int i = 0; i < count; ++i) {
       Tensor& t = c.at(one.out, i);
       what.add(t.shape());
-      pieces[i] = {t.mutable_raw(), t.numel()};
+      chunks[i] = {t.mutable_raw(), t.numel()};
     }
-    collective.all_reduce(peers, what, comm::Combine::kSum, pieces);
+    collective.all_reduce(peers, what, comm::Combine::kSum, chunks);
   }
 };
 
@@ -108,7 +108,7 @@ AB_OP(ring_sum)
     .out_list("Out", "the same variables")
     .attr<int32_t>("groups", 1, "gradients in this node")
     .with(communicator_attr)
-    .effects(kEngineOnly | kCompletesLater)
+    .effects(kEngineOnly | kAsynchronous)
     .infer([](InferContext& c) {
       for (int i = 0; i < c.n_in("X"); ++i) c.out("Out", i) = c.in("X", i);
     })
@@ -116,7 +116,7 @@ AB_OP(ring_sum)
     .cpu_any([](const KernelArgs& op) {
       const In x = op.in("X");
       const ReduceWork one{x, op.out("Out"), comm::Combine::kSum, op.op().input("X").at(0)};
-      return together(0, SumWork{one, x.count, std::vector<Piece>(x.count)});
+      return together(0, SumWork{one, x.count, std::vector<Chunk>(x.count)});
     })
     .device<float, double, int32_t, int64_t, float16, bfloat16>([](auto, const KernelArgs& op) {
       return on_devices(op, {});
@@ -127,7 +127,7 @@ AB_OP(ring_weight)
         "Out = w X (or w if X is not given), where w is the share of one replica of this process in the elements of "
         "Counted over all active replicas of all processes of ring 0, or 1 / their number if nothing is counted.")
     .with(loss_weight)
-    .effects(kEngineOnly | kCompletesLater)
+    .effects(kEngineOnly | kAsynchronous)
     .dtype_of_input("X")
     .cpu<float, double>([](auto, const KernelArgs& op) { return together(0, weight_work(op)); })
     .device<float, double>([](auto tag, const KernelArgs& op) -> Kernel {

@@ -2,8 +2,8 @@
 #include <cstring>
 #include <optional>
 
-#include "ops/distributed/pieces.h"
-#include "ops/distributed/row_pieces.h"
+#include "ops/distributed/row_shards.h"
+#include "ops/distributed/shards.h"
 #include "ps/communicator.h"
 #include "ps/geo.h"
 
@@ -14,22 +14,22 @@ const std::string kLocalName = "127.0.0.1:6164";
 
 // Destinations: a variable per server, one variable split by rows, or one sent to all servers.
 struct Parcels {
-  std::shared_ptr<Pieces> pieces;
-  std::optional<RowPieces> cut;  // of the single X
+  std::shared_ptr<Shards> shards;
+  std::optional<RowShards> cut;  // of the single X
   int variables = 0;
   std::vector<int64_t> ids;  // of sparse rows in one shard, relative to its first row
   Tensor values;
 
   // Passes it to the communicator, if there is one, or adds it to the message of this step.
   template <class... Args> void give(size_t i, const Args&... gradient) {
-    if (ps::Communicator* communicator = pieces->client().communicator()) {
-      communicator->push(pieces->remotes()[i], gradient...);
+    if (ps::Communicator* communicator = shards->client().communicator()) {
+      communicator->push(shards->remotes()[i], gradient...);
     } else {
-      pieces->client().push(pieces->remotes()[i], gradient...);
+      shards->client().push(shards->remotes()[i], gradient...);
     }
   }
   void push(const Value& x, size_t i);
-  void push_piece(const Value& x, size_t i);
+  void push_shard(const Value& x, size_t i);
 };
 
 void Parcels::push(const Value& x, size_t i) {
@@ -40,7 +40,7 @@ void Parcels::push(const Value& x, size_t i) {
   give(i, x.tensor());
 }
 
-void Parcels::push_piece(const Value& x, size_t i) {
+void Parcels::push_shard(const Value& x, size_t i) {
   const auto* rows = x.get<SelectedRows>();
   if (!rows) {
     AB_CHECK(!cut->by_hash(), InvalidArgument, "send: X must be sparse rows for a growable table, got {}",
@@ -75,7 +75,7 @@ std::shared_ptr<Parcels> parcels(const KernelArgs& op) {
     const auto& sections = op.attr<std::vector<int64_t>>("sections");
     if (sections.size() == endpoints.size()) p->cut.emplace("sections", sections);
   }
-  p->pieces = std::make_shared<Pieces>(op.attr<int32_t>("trainer_id"), endpoints, std::move(names));
+  p->shards = std::make_shared<Shards>(op.attr<int32_t>("trainer_id"), endpoints, std::move(names));
   return p;
 }
 
@@ -115,14 +115,14 @@ Kernel send_kernel(const KernelArgs& op) {
   if (tells_of_rows(op)) return note_kernel(op);
   const In x = op.in("X");
   return [x, p = parcels(op)](KernelContext& c) {
-    ps::Client& client = p->pieces->client();
-    for (size_t i = 0; i < p->pieces->remotes().size(); ++i) {
+    ps::Client& client = p->shards->client();
+    for (size_t i = 0; i < p->shards->remotes().size(); ++i) {
       const Value& value = c.value(x, p->variables == 1 ? 0 : static_cast<int>(i));
       AB_CHECK(value.initialized(), NotFound, "send: variable {} of X has no value", i);
-      p->cut ? p->push_piece(value, i) : p->push(value, i);
+      p->cut ? p->push_shard(value, i) : p->push(value, i);
     }
-    if (p->pieces->remotes()[0].link->mode() == 0 || client.communicator()) return;
-    auto completion = std::make_shared<Completion>(LaterContext::of(c).take());
+    if (p->shards->remotes()[0].link->mode() == 0 || client.communicator()) return;
+    auto completion = std::make_shared<Completion>(AsyncContext::of(c).take());
     client.exchange([completion](const std::exception_ptr& e) { e ? completion->fail(e) : completion->done(); });
   };
 }
@@ -140,7 +140,7 @@ AB_OP(send)
     .attr<int32_t>("num", 0, "number of equal slices")
     .attr<bool>("merge_add", false, "adds up waiting gradients instead of averaging them")
     .attr<bool>("use_send_handler", true, "waits for the answer of the server")
-    .effects(kTalks | kCompletesLater)
+    .effects(kTalks | kAsynchronous)
     .traits(kSends)
     .infer(keep_declared)
     .no_grad("moves values between processes")

@@ -1,5 +1,5 @@
 // Marks that a worker has sent all gradients of its step.
-#include "ops/distributed/pieces.h"
+#include "ops/distributed/shards.h"
 #include "ps/communicator.h"
 
 namespace anabranch::distributed::send_barrier_op {
@@ -13,7 +13,7 @@ Kernel barrier_kernel(const KernelArgs& op) {
     const auto client = ps::client_of(trainer);
     ps::Communicator* communicator = client->communicator();
     if (half_async && !communicator && !client->in_step()) return;  // each send was a message
-    auto completion = std::make_shared<Completion>(LaterContext::of(c).take());
+    auto completion = std::make_shared<Completion>(AsyncContext::of(c).take());
     const auto end = [completion](const std::exception_ptr& e) { e ? completion->fail(e) : completion->done(); };
     if (communicator) {
       communicator->meet(end);
@@ -31,7 +31,7 @@ AB_OP(send_barrier)
     .attr<int32_t>("trainer_id", 0, "id of this worker")
     .attr<std::vector<std::string>>("endpoints", {"127.0.0.1:6164"}, "addresses of the servers")
     .attr<bool>("half_async", false, "the threads of this worker wait for each other, but workers do not")
-    .effects(kTalks | kCompletesLater)
+    .effects(kTalks | kAsynchronous)
     .traits(kEndsStep)
     .infer(keep_declared)
     .no_grad("it only orders messages")

@@ -92,7 +92,7 @@ class Distinct {
 void split_tensors(KernelContext& c, In ids, Out out, Distinct* distinct) {
   const std::vector<int64_t>& all = distinct->of(c, ids);
   for (int s = 0; s < out.count; ++s) {
-    if (!c.wants(out, s)) continue;
+    if (!c.needs(out, s)) continue;
     const auto mine = [&](int64_t id) { return id % out.count == s; };
     Tensor& to = c.at(out, s);
     to.resize(Shape{std::count_if(all.begin(), all.end(), mine), 1}, DType::kInt64);
@@ -106,7 +106,7 @@ void split_rows(KernelContext& c, In ids, Out out) {
   const size_t width = from.rows.empty() ? 0 : from.value.bytes() / from.rows.size();
   const auto* source = static_cast<const char*>(from.value.raw());
   for (int s = 0; s < out.count; ++s) {
-    if (!c.wants(out, s)) continue;
+    if (!c.needs(out, s)) continue;
     auto& to = c.value(out, s).as<SelectedRows>();
     to.height = from.height;
     to.rows.clear();
@@ -187,7 +187,7 @@ Kernel merge_kernel(const KernelArgs& op) {
       for (int64_t k = 0; k < n; ++k, row += width) (*found)[id[k]] = row;
     }
     for (int i = 0; i < ids.count; ++i) {
-      if (!c.wants(out, i)) continue;
+      if (!c.needs(out, i)) continue;
       const auto* id = c.at(ids, i).data<int64_t>();
       auto* to = static_cast<char*>(c.at(out, i).mutable_raw());
       for (int64_t k = 0; k < c.at(ids, i).numel(); ++k, to += width) {

@@ -6,7 +6,7 @@
 #include "core/selected_rows.h"
 #include "ops/declare/attr_checks.h"
 #include "ops/declare/declare.h"
-#include "ops/distributed/row_pieces.h"
+#include "ops/distributed/row_shards.h"
 #include "ops/kernels/copy.h"
 
 namespace anabranch::distributed::split_rows_op {
@@ -20,7 +20,7 @@ template <class Context> std::vector<int32_t> sections_of(const Context& c) {
                                              : c.template attr<std::vector<int32_t>>("sections");
 }
 
-int64_t rows_of_piece(const InferContext& c, const std::vector<int32_t>& sections, int64_t rows, int i) {
+int64_t rows_of_shard(const InferContext& c, const std::vector<int32_t>& sections, int64_t rows, int i) {
   if (!sections.empty()) return sections[static_cast<size_t>(i)];
   return rows < 0 ? kUnknown : rows / c.n_out("Out");
 }
@@ -29,14 +29,14 @@ void infer_split(InferContext& c) {
   check_rank(c, "X", 1, kMaxRank);
   const Meta& x = c.in("X");
   const std::vector<int32_t> sections = sections_of(c);
-  const int64_t rows = x.shape[0], pieces = c.n_out("Out");
+  const int64_t rows = x.shape[0], shards = c.n_out("Out");
   if (sections.empty()) {
-    AB_CHECK(pieces > 0 && (rows < 0 || rows % pieces == 0), ShapeMismatch,
+    AB_CHECK(shards > 0 && (rows < 0 || rows % shards == 0), ShapeMismatch,
              "the number of rows of X must be divisible by the number of Out ({}) if sections are not given, got X {}",
-             pieces, x.shape.str());
+             shards, x.shape.str());
   } else {
-    AB_CHECK(static_cast<int64_t>(sections.size()) == pieces, InvalidArgument,
-             "sections must have one entry for each of the {} Out, got {}", pieces, sections.size());
+    AB_CHECK(static_cast<int64_t>(sections.size()) == shards, InvalidArgument,
+             "sections must have one entry for each of the {} Out, got {}", shards, sections.size());
     int64_t sum = 0;
     for (const int32_t s : sections) {
       AB_CHECK(s >= 0, InvalidArgument, "sections must not be negative, got {}", s);
@@ -45,9 +45,9 @@ void infer_split(InferContext& c) {
     AB_CHECK(rows < 0 || sum <= rows, ShapeMismatch, "sections must not have more rows than X, got {} and X {}", sum,
              x.shape.str());
   }
-  for (int i = 0; i < pieces; ++i) {
+  for (int i = 0; i < shards; ++i) {
     Shape shape = x.shape;
-    shape.set(0, rows_of_piece(c, sections, rows, i));
+    shape.set(0, rows_of_shard(c, sections, rows, i));
     c.set_out("Out", shape, x.dtype, i);
   }
 }
@@ -60,7 +60,7 @@ Kernel split_kernel(const KernelArgs& op) {
     for (int i = 0; i < out.count; ++i) {
       const int64_t rows = sections.empty() ? c[x].rows() / out.count : sections[static_cast<size_t>(i)];
       const size_t bytes = row * static_cast<size_t>(rows);
-      if (bytes && c.wants(out, i)) std::memcpy(c.at(out, i).mutable_raw(), from, bytes);
+      if (bytes && c.needs(out, i)) std::memcpy(c.at(out, i).mutable_raw(), from, bytes);
       from += bytes;
     }
   };
@@ -82,7 +82,7 @@ void infer_rows(InferContext& c) {
   const auto& sections = c.attr<std::vector<int64_t>>("height_sections");
   AB_CHECK(static_cast<int>(sections.size()) == c.n_out("Out"), InvalidArgument,
            "height_sections must have one entry for each of the {} Out, got {}", c.n_out("Out"), sections.size());
-  const RowPieces cut("height_sections", sections);
+  const RowShards cut("height_sections", sections);
   for (int i = 0; i < c.n_out("Out"); ++i) {
     Meta& out = c.out("Out", i);
     out = c.in("X");
@@ -91,11 +91,11 @@ void infer_rows(InferContext& c) {
   }
 }
 
-void take_piece(const SelectedRows& from, const RowPieces& cut, size_t piece, SelectedRows* to) {
-  to->height = cut.rows_of(piece);
+void take_shard(const SelectedRows& from, const RowShards& cut, size_t shard, SelectedRows* to) {
+  to->height = cut.rows_of(shard);
   to->rows.clear();
   for (const int64_t row : from.rows) {
-    if (cut.is_in(row, piece)) to->rows.push_back(cut.within(row, piece));
+    if (cut.is_in(row, shard)) to->rows.push_back(cut.within(row, shard));
   }
   Shape shape = from.value.shape();
   shape.set(0, static_cast<int64_t>(to->rows.size()));
@@ -104,14 +104,14 @@ void take_piece(const SelectedRows& from, const RowPieces& cut, size_t piece, Se
   const auto* source = static_cast<const char*>(from.value.raw());
   auto* target = static_cast<char*>(to->value.mutable_raw());
   for (size_t i = 0; i < from.rows.size(); ++i) {
-    if (!cut.is_in(from.rows[i], piece)) continue;
+    if (!cut.is_in(from.rows[i], shard)) continue;
     std::memcpy(target, source + i * width, width);
     target += width;
   }
 }
 
 Kernel split_rows_kernel(const KernelArgs& op) {
-  const RowPieces cut("height_sections", op.attr<std::vector<int64_t>>("height_sections"));
+  const RowShards cut("height_sections", op.attr<std::vector<int64_t>>("height_sections"));
   return [=, x = op.in("X"), out = op.out("Out")](KernelContext& c) {
     const SelectedRows& from = c.value(x).rows();
     for (const int64_t row : from.rows) {
@@ -119,7 +119,7 @@ Kernel split_rows_kernel(const KernelArgs& op) {
                cut.rows());
     }
     for (int i = 0; i < out.count; ++i) {
-      if (c.wants(out, i)) take_piece(from, cut, static_cast<size_t>(i), &c.value(out, i).as<SelectedRows>());
+      if (c.needs(out, i)) take_shard(from, cut, static_cast<size_t>(i), &c.value(out, i).as<SelectedRows>());
     }
   };
 }

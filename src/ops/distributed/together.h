@@ -22,7 +22,7 @@ template <class Work> class Together final : public comm::Job {
     const std::shared_ptr<comm::Group>& group = ring_.get();
     values_ = c;
     work_.check(values_, *group);
-    completion_ = LaterContext::of(c).take();
+    completion_ = AsyncContext::of(c).take();
     try {
       group->begin(*this);
     } catch (...) {

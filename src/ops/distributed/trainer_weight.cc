@@ -1,6 +1,6 @@
 // The weight of a loss gradient if several workers share a step. Inserted by the engine, not by layers.
 #include "ops/declare/loss_weight.h"
-#include "ops/distributed/pieces.h"
+#include "ops/distributed/shards.h"
 
 namespace anabranch::distributed::trainer_weight_op {
 namespace {
@@ -36,7 +36,7 @@ Kernel weight_kernel(const KernelArgs& op) {
     for (int r = 0; r < counted.count; ++r) mine[0] += static_cast<double>(c.at(counted, r).numel());
     mine[1] = active;
     const KernelContext values = c;
-    const auto answers = std::make_shared<Answers>(1, LaterContext::of(c).take());
+    const auto answers = std::make_shared<Answers>(1, AsyncContext::of(c).take());
     ps::client_of(trainer)->reduce_in_step(servers, meeting, counts->mine, [=](const ps::MessageRef& answer) {
       answers->take(answer, [&](const ps::Message& m) {
         AB_CHECK(m.parts() == 1 && m.shape(0) == Shape{2}, Internal,
@@ -57,7 +57,7 @@ AB_OP(trainer_weight)
     .attr<int32_t>("trainer_id", 0, "id of this worker")
     .attr<std::vector<std::string>>("servers", {}, "servers that receive gradients; the first one computes the sum")
     .attr<std::string>("meeting", "", "name of this sum")
-    .effects(kEngineOnly | kCompletesLater)
+    .effects(kEngineOnly | kAsynchronous)
     .dtype_of_input("X")
     .cpu<float, double>([](auto, const KernelArgs& op) { return weight_kernel(op); });
 

@@ -22,19 +22,19 @@ void check_end(std::string_view rest, const std::string& path) {
 }
 
 // Elements [seek, seek + product of extents).
-Tensor piece_of(const Tensor& whole, int64_t seek, const std::vector<int64_t>& extents) {
+Tensor chunk_of(const Tensor& whole, int64_t seek, const std::vector<int64_t>& extents) {
   for (const int64_t e : extents) AB_CHECK(e >= 0, InvalidArgument, "extents of shape must be at least 0, got {}", e);
   const Shape shape(extents);
   AB_CHECK(shape.numel() <= whole.numel() && seek <= whole.numel() - shape.numel(), InvalidArgument,
            "seek and shape must name elements of the file, which has {}, got shape {} at element {}", whole.numel(),
            shape.str(), seek);
-  Tensor piece(shape, whole.dtype());
+  Tensor chunk(shape, whole.dtype());
   const size_t size = dtype_size(whole.dtype());
-  if (piece.bytes()) {
-    std::memcpy(piece.mutable_raw(), static_cast<const char*>(whole.raw()) + static_cast<size_t>(seek) * size,
-                piece.bytes());
+  if (chunk.bytes()) {
+    std::memcpy(chunk.mutable_raw(), static_cast<const char*>(whole.raw()) + static_cast<size_t>(seek) * size,
+                chunk.bytes());
   }
-  return piece;
+  return chunk;
 }
 
 void put(const Tensor& loaded, bool half, Value& value) {
@@ -63,7 +63,7 @@ AB_OP(load)
         }
         const Tensor whole = io::read_tensor(&rest, what);
         check_end(rest, path);
-        put(seek < 0 ? whole : piece_of(whole, seek, shape), half, value);
+        put(seek < 0 ? whole : chunk_of(whole, seek, shape), half, value);
       };
     });
 
@@ -83,7 +83,7 @@ AB_OP(load_combine)
         for (const auto& name : names) loaded.push_back(io::read_tensor(&rest, name + " in file " + file));
         check_end(rest, file);
         for (int i = 0; i < out.count; ++i) {
-          if (c.wants(out, i)) put(loaded[static_cast<size_t>(i)], half, c.value(out, i));
+          if (c.needs(out, i)) put(loaded[static_cast<size_t>(i)], half, c.value(out, i));
         }
       };
     });

@@ -49,7 +49,7 @@ AB_OP(save_combine)
         std::string bytes;
         for (int i = 0; i < x.count; ++i) bytes += stream_of(c.value(x, i), names[static_cast<size_t>(i)], half);
         if (!memory) return write_file(path, overwrite, bytes);
-        if (c.wants(y)) c.value(y).as<std::shared_ptr<void>>() = std::make_shared<std::string>(std::move(bytes));
+        if (c.needs(y)) c.value(y).as<std::shared_ptr<void>>() = std::make_shared<std::string>(std::move(bytes));
       };
     });
 

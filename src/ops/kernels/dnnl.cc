@@ -2,7 +2,7 @@
 
 #include <dlfcn.h>
 
-#include "base/team.h"
+#include "base/thread_pool.h"
 
 namespace anabranch {
 namespace {
@@ -28,7 +28,7 @@ void prepare_worker() {
   if (openmp().set_num_threads) openmp().set_num_threads(1);
 }
 
-[[maybe_unused]] const bool registered = (Team::at_thread_start(prepare_worker), true);
+[[maybe_unused]] const bool registered = (ThreadPool::at_thread_start(prepare_worker), true);
 
 }  // namespace
 

@@ -30,15 +30,15 @@ class DnnlProduct {
     primitive_ = dnnl::matmul(made);
   }
 
-  void reserve(size_t pieces) {
-    while (slots_.size() < pieces) {
+  void reserve(size_t chunks) {
+    while (slots_.size() < chunks) {
       const auto empty = [](const dnnl::memory::desc& d) { return dnnl::memory(d, dnnl_engine(), DNNL_MEMORY_NONE); };
       slots_.push_back({empty(a_), empty(b_), empty(c_), dnnl::memory(scratch_, dnnl_engine())});
     }
   }
 
-  template <class In> void run(size_t piece, const Operands<In, float>& p) {
-    Slot& s = slots_[piece];
+  template <class In> void run(size_t chunk, const Operands<In, float>& p) {
+    Slot& s = slots_[chunk];
     // The library takes inputs through pointers to mutable data, but does not write to them.
     s.a.set_data_handle(const_cast<In*>(p.a));
     s.b.set_data_handle(const_cast<In*>(p.b));

@@ -62,8 +62,8 @@ template <class T> struct Gemm<T>::Impl {
   void prepare(const GemmDims& d, const Cut& cut, int64_t tasks) {
     if (prepared == d) return;
     if (products.size() >= kMaxShapesKept) products.clear();
-    full = product(piece_dims(cut, 0, d), tasks);
-    last = product(piece_dims(cut, cut.count - 1, d), tasks);
+    full = product(chunk_dims(cut, 0, d), tasks);
+    last = product(chunk_dims(cut, cut.count - 1, d), tasks);
     prepared = d;
   }
 
@@ -74,7 +74,7 @@ template <class T> struct Gemm<T>::Impl {
     return made.get();
   }
 
-  template <class In> void run_piece(const GemmDims& d, const Operands<In, T>& p, Way way, bool is_last, int64_t task) {
+  template <class In> void run_chunk(const GemmDims& d, const Operands<In, T>& p, Way way, bool is_last, int64_t task) {
     if constexpr (std::is_same_v<T, float>) {
       if (way == Way::kLibrary) return (is_last ? last : full)->run(static_cast<size_t>(task), p);
     }
@@ -87,27 +87,27 @@ template <class T> struct Gemm<T>::Impl {
   template <class In>
   void run(const KernelContext& c, const GemmDims& d, const Operands<In, T>& all, Way way,
            const GemmEpilogue& epilogue) {
-    const Cut cut(d, way != Way::kPlain && sums_in_pieces(d));
+    const Cut cut(d, way != Way::kPlain && sums_in_chunks(d));
     if (cut.along == Cut::kDepth) {
       if constexpr (std::is_same_v<T, float>) return run_depth(c, d, cut, all, way, epilogue);
     }
     // A task is a run of chunks, long enough to be worth another worker if the matrices of a batch are small.
-    const int64_t pieces = d.batch * cut.count;
-    const double piece_work = std::max(work_of(d), static_cast<double>(d.m * d.n)) / static_cast<double>(cut.count);
-    const int64_t per_task = std::max((pieces + 63) / 64, static_cast<int64_t>(Cut::kWorthTwo / 2 / piece_work) + 1);
-    const int64_t tasks = (pieces + per_task - 1) / per_task;
+    const int64_t chunks = d.batch * cut.count;
+    const double chunk_work = std::max(work_of(d), static_cast<double>(d.m * d.n)) / static_cast<double>(cut.count);
+    const int64_t per_task = std::max((chunks + 63) / 64, static_cast<int64_t>(Cut::kWorthTwo / 2 / chunk_work) + 1);
+    const int64_t tasks = (chunks + per_task - 1) / per_task;
     if (way == Way::kLibrary) prepare(d, cut, tasks);
     c.parallel_for(tasks, 1, [&](int64_t begin, int64_t end) {
       for (int64_t task = begin; task < end; ++task) {
-        for (int64_t i = task * per_task; i < std::min(pieces, (task + 1) * per_task); ++i) {
-          const int64_t matrix = i / cut.count, piece = i % cut.count;
+        for (int64_t i = task * per_task; i < std::min(chunks, (task + 1) * per_task); ++i) {
+          const int64_t matrix = i / cut.count, chunk = i % cut.count;
           const Operands<In, T> whole = {all.a + matrix * d.batch_stride_a, all.b + matrix * d.batch_stride_b,
                                          all.out + matrix * d.batch_stride_c};
-          const GemmDims part = piece_dims(cut, piece, d);
-          const Operands<In, T> at = piece_operands(cut, piece, d, whole);
-          run_piece(part, at, way, piece + 1 == cut.count, task);
+          const GemmDims part = chunk_dims(cut, chunk, d);
+          const Operands<In, T> at = chunk_operands(cut, chunk, d, whole);
+          run_chunk(part, at, way, chunk + 1 == cut.count, task);
           if constexpr (std::is_same_v<T, float>) {
-            finish(epilogue, part, cut.along == Cut::kRows ? 0 : piece * cut.step, at.out);
+            finish(epilogue, part, cut.along == Cut::kRows ? 0 : chunk * cut.step, at.out);
           }
         }
       }
@@ -124,9 +124,9 @@ template <class T> struct Gemm<T>::Impl {
     sums.resize(static_cast<size_t>(cut.count * size));
     c.parallel_for(cut.count, 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        Operands<In, T> at = piece_operands(cut, i, d, all);
+        Operands<In, T> at = chunk_operands(cut, i, d, all);
         at.out = sums.data() + i * size;
-        run_piece(piece_dims(cut, i, d), at, way, i + 1 == cut.count, i);
+        run_chunk(chunk_dims(cut, i, d), at, way, i + 1 == cut.count, i);
       }
     });
     c.parallel_for(d.m, 16384 / d.n + 1, [&](int64_t begin, int64_t end) {

@@ -7,13 +7,13 @@
 namespace anabranch {
 
 // The elements of an output, null if it is not requested.
-template <class T> T* wanted(const KernelContext& c, Out out) {
-  return c.wants(out) ? c[out].template mutable_data<T>() : nullptr;
+template <class T> T* needed(const KernelContext& c, Out out) {
+  return c.needs(out) ? c[out].template mutable_data<T>() : nullptr;
 }
 
 // The same, zeroed.
 template <class T> T* zeroed(const KernelContext& c, Out out) {
-  T* to = wanted<T>(c, out);
+  T* to = needed<T>(c, out);
   if (to) std::fill(to, to + c[out].numel(), T{0});
   return to;
 }

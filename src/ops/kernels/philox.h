@@ -17,7 +17,7 @@ class Philox {
   using Block = philox::Block;
 
   explicit Philox(const RandomKey& key)
-      : draw_{philox::key_of(key.seed, key.stream, key.turns), key.step, key.replica} {}
+      : draw_{philox::key_of(key.seed, key.stream, key.iterations), key.step, key.replica} {}
 
   // Four independent 32-bit numbers.
   Block block(uint64_t index) const { return draw_.block(index); }
@@ -100,7 +100,7 @@ inline RandomKey with_step(RandomKey key, const KernelContext& c) {
   if (key.repeats) return key;
   key.step = c.step;
   key.replica = static_cast<uint32_t>(c.replica);
-  key.turns = TurnContext::turns_of(c);
+  key.iterations = IterationContext::iterations_of(c);
   return key;
 }
 

@@ -20,9 +20,9 @@ AB_HD inline uint64_t mix(uint64_t z) {
 }
 
 // iterations: of the enclosing loops, hashed; 0 outside of loops.
-AB_HD inline uint64_t key_of(uint64_t seed, uint64_t stream, uint64_t turns) {
+AB_HD inline uint64_t key_of(uint64_t seed, uint64_t stream, uint64_t iterations) {
   const uint64_t key = mix(seed ^ mix(stream + 0x9e3779b97f4a7c15u));
-  return turns ? mix(key ^ mix(turns)) : key;
+  return iterations ? mix(key ^ mix(iterations)) : key;
 }
 
 // The ten rounds of the paper.

@@ -47,11 +47,11 @@ template <class Fold, class T> typename Fold::Wide fold_run(const T* x, int64_t 
 
 // Sums fn(begin, end) over the chunks of [0, n), in order.
 template <class Wide, class Fn> Wide parallel_total(const KernelContext& c, int64_t n, int64_t grain, Fn&& fn) {
-  constexpr int64_t kMaxPieces = 64;
-  const int64_t piece = std::max((n + kMaxPieces - 1) / kMaxPieces, std::max<int64_t>(grain, 1));
-  Wide parts[kMaxPieces] = {};
-  c.parallel_for((n + piece - 1) / piece, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t k = begin; k < end; ++k) parts[k] = fn(k * piece, std::min(n, (k + 1) * piece));
+  constexpr int64_t kMaxChunks = 64;
+  const int64_t chunk = std::max((n + kMaxChunks - 1) / kMaxChunks, std::max<int64_t>(grain, 1));
+  Wide parts[kMaxChunks] = {};
+  c.parallel_for((n + chunk - 1) / chunk, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t k = begin; k < end; ++k) parts[k] = fn(k * chunk, std::min(n, (k + 1) * chunk));
   });
   Wide total{};
   for (const Wide& p : parts) total += p;

@@ -19,14 +19,14 @@ struct Workspace::Store {
   std::atomic<bool> taken{false};
   std::vector<std::shared_ptr<void>> blocks;  // the last one is in use
   size_t size = 0, used = 0;                  // of the last block
-  size_t wanted = 0;                          // bytes requested in total
+  size_t needed = 0;                          // bytes requested in total
 
   void* take(size_t bytes) {
     const size_t rounded = std::max(kLine, (bytes + kLine - 1) / kLine * kLine);
     if (used + rounded > size) {
-      const size_t next = std::max(rounded, blocks.empty() ? wanted : size_t{0});
+      const size_t next = std::max(rounded, blocks.empty() ? needed : size_t{0});
       blocks.push_back(allocate_buffer(next));
-      wanted = blocks.size() == 1 ? next : wanted + next;
+      needed = blocks.size() == 1 ? next : needed + next;
       size = next;
       used = 0;
     }

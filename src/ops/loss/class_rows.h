@@ -30,9 +30,9 @@ template <class T> class ScoreGradients {
  public:
   ScoreGradients(const ClassTable<T>& table, int64_t height) : table_(table), height_(height) {}
 
-  void want_samples(Tensor* dx) { dx_ = zeroed(dx); }
-  void want_bias(Tensor* db) { db_ = zeroed(db); }
-  void want_table(Value* dw, bool sparse, int64_t scores) {
+  void needs_samples(Tensor* dx) { dx_ = zeroed(dx); }
+  void needs_bias(Tensor* db) { db_ = zeroed(db); }
+  void needs_table(Value* dw, bool sparse, int64_t scores) {
     if (!sparse) {
       dw_ = zeroed(&dw->as<Tensor>());
       return;
@@ -92,7 +92,7 @@ inline void check_class_table(const InferContext& c, const char* x, const char* 
   check_same_dtype(c, "Bias", x);
 }
 
-inline void check_as_many_rows(const InferContext& c, const char* slot, const char* other) {
+inline void check_equal_rows(const InferContext& c, const char* slot, const char* other) {
   const Shape &a = c.in(slot).shape, &b = c.in(other).shape;
   AB_CHECK(a[0] == b[0] || a[0] == kUnknown || b[0] == kUnknown, ShapeMismatch,
            "{} and {} must have the same number of rows, got {} and {}", slot, other, a.str(), b.str());

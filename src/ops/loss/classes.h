@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/flags.h"
-#include "opdef/device_words.h"
+#include "opdef/device_status.h"
 #include "ops/declare/declare.h"
 #include "ops/kernels/ids.h"
 #include "ops/loss/logistic.h"
@@ -33,8 +33,8 @@ inline Shape infer_classes(const InferContext& c, const char* x_slot, bool soft,
   Shape one = x;
   one.set(a, 1);
   const bool without_axis = a == x.rank() - 1 && label.rank() == x.rank() - 1;  // [N] labels of [N, D] predictions
-  const Shape wanted = soft ? x : without_axis ? x.slice(0, a) : one;
-  AB_CHECK(compatible(label, wanted), ShapeMismatch, "Label must be {} for {} {}, got {}", wanted.str(), x_slot,
+  const Shape needed = soft ? x : without_axis ? x.slice(0, a) : one;
+  AB_CHECK(compatible(label, needed), ShapeMismatch, "Label must be {} for {} {}, got {}", needed.str(), x_slot,
            x.str(), label.str());
   if (soft) {
     check_same_dtype(c, "Label", x_slot);

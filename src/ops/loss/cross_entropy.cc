@@ -62,7 +62,7 @@ template <class T> Kernel hard_forward(const KernelArgs& op, In x, In label, Out
     const HardLabels<T> l(c[label], scratch.get(), a, ignored);
     const T* p = c[x].data<T>();
     T* out = c[y].template mutable_data<T>();
-    T* kept = c.wants(match) ? c[match].template mutable_data<T>() : nullptr;
+    T* kept = c.needs(match) ? c[match].template mutable_data<T>() : nullptr;
     for (int64_t i = 0; i < a.outer; ++i) {
       const T own = l.label[i] == ignored ? T{1} : p[i * a.classes + l.label[i]];
       out[i] = l.label[i] == ignored ? T{0} : neg_log(own);
@@ -100,7 +100,7 @@ template <class T> Kernel forward_there(const KernelArgs& op, Out match) {
     device::ClassArgs a = device::classes_of(ClassAxis(c[x].shape(), -1), c[label], ignored);
     a.x = device::operand(c[x]);
     a.y = device::operand(c[y]);
-    if (c.wants(match)) a.loss = device::operand(c[match]);
+    if (c.needs(match)) a.loss = device::operand(c[match]);
     const DeviceContext& queued = DeviceContext::of(c);
     a.fault = device::fault_of(queued);
     queued.launch(kernel(c[label]), a);

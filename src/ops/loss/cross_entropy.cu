@@ -59,9 +59,9 @@ struct CrossEntropyGrad {
       if constexpr (std::is_same_v<T, Label>) {
         store(dx + i, -g * load(label[i]) / load(x[i]));
       } else {
-        const int64_t wanted = label[sample];
-        if (k == 0 && (wanted < 0 || wanted >= line.classes) && wanted != ignored) report(1, sample);
-        const bool here = wanted == k && wanted != ignored;
+        const int64_t needed = label[sample];
+        if (k == 0 && (needed < 0 || needed >= line.classes) && needed != ignored) report(1, sample);
+        const bool here = needed == k && needed != ignored;
         store(dx + i, here ? -g / load(own ? own[sample] : x[i]) : Compute<T>(0));
       }
     }

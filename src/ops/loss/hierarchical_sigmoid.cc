@@ -82,7 +82,7 @@ void check_tree(const InferContext& c) {
   for (const char* slot : {"PathTable", "PathCode"}) {
     check_integers(c, slot);
     check_rank(c, slot, 2, 2);
-    check_as_many_rows(c, slot, "X");
+    check_equal_rows(c, slot, "X");
   }
   check_same_shape(c, "PathTable", "PathCode");
 }
@@ -145,9 +145,9 @@ template <class T> Kernel backward(const KernelArgs& op) {
     int64_t steps = 0;
     for (int64_t i = 0; i < n; ++i) paths.each(i, [&](int64_t, int64_t, bool) { ++steps; });
     ScoreGradients<T> to({c[w].data<T>(), nullptr, width}, c[w].rows());
-    if (c.wants(dx)) to.want_samples(&c[dx]);
-    if (c.wants(dw)) to.want_table(&c.value(dw), sparse, steps);
-    if (c.wants(dbias)) to.want_bias(&c[dbias]);
+    if (c.needs(dx)) to.needs_samples(&c[dx]);
+    if (c.needs(dw)) to.needs_table(&c.value(dw), sparse, steps);
+    if (c.needs(dbias)) to.needs_bias(&c[dbias]);
     const T *from = c[x].data<T>(), *scores = c[pre].data<T>(), *g = c[dout].data<T>();
     for (int64_t i = 0; i < n; ++i) {
       paths.each(i, [&](int64_t k, int64_t row, bool yes) {

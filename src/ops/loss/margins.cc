@@ -32,7 +32,7 @@ AB_OP(modified_huber_loss)
       return
           [x = op.in("X"), y = op.in("Y"), margin = op.out("IntermediateVal"), out = op.out("Out")](KernelContext& c) {
             const T *p = c[x].data<T>(), *q = c[y].data<T>();
-            T *margins = wanted<T>(c, margin), *to = wanted<T>(c, out);
+            T *margins = needed<T>(c, margin), *to = needed<T>(c, out);
             c.parallel_for(c[x].numel(), kCheapGrain, [=](int64_t begin, int64_t end) {
               for (int64_t i = begin; i < end; ++i) {
                 const T m = p[i] * (2 * q[i] - 1);
@@ -97,7 +97,7 @@ AB_OP(squared_l2_distance)
       return [x = op.in("X"), y = op.in("Y"), diff = op.out("sub_result"), out = op.out("Out")](KernelContext& c) {
         const RowPairs rows(c[x].shape(), c[y].shape());
         const T *p = c[x].data<T>(), *q = c[y].data<T>();
-        T *diffs = wanted<T>(c, diff), *to = wanted<T>(c, out);
+        T *diffs = needed<T>(c, diff), *to = needed<T>(c, out);
         const int64_t grain = std::max<int64_t>(1, kCheapGrain / std::max<int64_t>(1, rows.width));
         c.parallel_for(rows.count, grain, [=](int64_t begin, int64_t end) {
           for (int64_t r = begin; r < end; ++r) {
@@ -117,7 +117,7 @@ AB_OP(squared_l2_distance)
         const DeviceContext& queued = DeviceContext::of(c);
         const RowPairs rows(c[x].shape(), c[y].shape());
         const Shape all = {rows.count, rows.width};
-        Tensor& diffs = c.wants(diff) ? c[diff] : scratch.of(queued, all, dtype_of<T>);
+        Tensor& diffs = c.needs(diff) ? c[diff] : scratch.of(queued, all, dtype_of<T>);
         NdLoop<3> loop;
         loop.add_axis(rows.count, {rows.width, rows.width, rows.other});
         loop.add_axis(rows.width, {1, 1, 1});
@@ -125,7 +125,7 @@ AB_OP(squared_l2_distance)
             subtract,
             device::BinaryArgs{
                 device::operand(c[x]), device::operand(c[y]), device::operand(diffs), device::axes_of(loop), {}});
-        if (c.wants(out)) device::launch_fold(queued, squares, diffs, all, Shape{rows.count, 1}, c[out]);
+        if (c.needs(out)) device::launch_fold(queued, squares, diffs, all, Shape{rows.count, 1}, c[out]);
       };
     });
 
@@ -137,7 +137,7 @@ AB_GRAD(squared_l2_distance)
               dx = op.out("X@GRAD"), dy = op.out("Y@GRAD")](KernelContext& c) {
         const RowPairs rows(c[x].shape(), c[y].shape());
         const T *diffs = c[diff].data<T>(), *d = c[dout].data<T>();
-        T *up = wanted<T>(c, dx), *down = zeroed<T>(c, dy);
+        T *up = needed<T>(c, dx), *down = zeroed<T>(c, dy);
         for (int64_t r = 0; r < rows.count; ++r) {
           for (int64_t k = 0; k < rows.width; ++k) {
             const T slope = 2 * d[r] * diffs[r * rows.width + k];
@@ -156,9 +156,9 @@ AB_GRAD(squared_l2_distance)
         const DeviceContext& queued = DeviceContext::of(c);
         const RowPairs rows(c[x].shape(), c[y].shape());
         const Shape all = {rows.count, rows.width};
-        Tensor& up = c.wants(dx) ? c[dx] : scratch.of(queued, all, dtype_of<T>);
+        Tensor& up = c.needs(dx) ? c[dx] : scratch.of(queued, all, dtype_of<T>);
         device::launch_fold_grad(queued, slopes, &c[diff], nullptr, c[dout], all, Shape{rows.count, 1}, up);
-        if (!c.wants(dy)) return;
+        if (!c.needs(dy)) return;
         const Shape kept = {rows.other ? rows.count : 1, rows.width};
         device::launch_fold(queued, sum, up, all, kept, c[dy]);
         device::ScalarArgs a{};

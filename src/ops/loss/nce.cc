@@ -24,7 +24,7 @@ void check_nce(const InferContext& c) {
   const Shape& weight = c.in("Weight").shape;
   AB_CHECK(weight[0] == kUnknown || weight[0] == classes, ShapeMismatch,
            "Weight must have num_total_classes ({}) rows, got {}", classes, weight.str());
-  check_as_many_rows(c, "Label", "Input");
+  check_equal_rows(c, "Label", "Input");
   if (c.has_in("SampleWeight")) {
     check_numel(c, "SampleWeight", n);
     check_same_dtype(c, "SampleWeight", "Input");
@@ -39,8 +39,8 @@ void check_nce(const InferContext& c) {
   if (c.attr<int32_t>("sampler") != static_cast<int32_t>(SamplerKind::kCustom)) return;
   for (const char* slot : {"CustomDistProbs", "CustomDistAlias", "CustomDistAliasProbs"}) {
     check_numel(c, slot, classes);
-    const DType wanted = std::string_view(slot) == "CustomDistAlias" ? DType::kInt32 : DType::kFloat32;
-    AB_CHECK(c.in(slot).dtype == wanted, InvalidArgument, "{} must hold {}, got {}", slot, dtype_name(wanted),
+    const DType needed = std::string_view(slot) == "CustomDistAlias" ? DType::kInt32 : DType::kFloat32;
+    AB_CHECK(c.in(slot).dtype == needed, InvalidArgument, "{} must hold {}, got {}", slot, dtype_name(needed),
              dtype_name(c.in(slot).dtype));
   }
 }
@@ -117,9 +117,9 @@ template <class T> Kernel backward(const KernelArgs& op) {
     const int64_t* chosen = c[labels].template data<int64_t>();
     check_ids("SampleLabels", chosen, n * all, noise.classes);
     ScoreGradients<T> to({c[weight].data<T>(), nullptr, width}, noise.classes);
-    if (c.wants(dx)) to.want_samples(&c[dx]);
-    if (c.wants(dweight)) to.want_table(&c.value(dweight), sparse, n * all);
-    if (c.wants(dbias)) to.want_bias(&c[dbias]);
+    if (c.needs(dx)) to.needs_samples(&c[dx]);
+    if (c.needs(dweight)) to.needs_table(&c.value(dweight), sparse, n * all);
+    if (c.needs(dbias)) to.needs_bias(&c[dbias]);
     const T *from = c[x].data<T>(), *g = c[dcost].data<T>(), *score = c[logits].data<T>();
     const T* factor = sample_weight ? c[sample_weight].data<T>() : nullptr;
     for (int64_t i = 0; i < n; ++i) {

@@ -35,8 +35,8 @@ void check_nll(const InferContext& c) {
   AB_CHECK(c.in("Label").dtype == DType::kInt64, InvalidArgument, "Label must hold int64, got {}",
            dtype_name(c.in("Label").dtype));
   const bool column = x.rank() == 2 && label.rank() == 2;
-  const Shape wanted = column ? Shape{x[0], 1} : x.rank() == 2 ? Shape{x[0]} : Shape{x[0], x[2], x[3]};
-  AB_CHECK(compatible(label, wanted), ShapeMismatch, "Label must be {} for X {}, got {}", wanted.str(), x.str(),
+  const Shape needed = column ? Shape{x[0], 1} : x.rank() == 2 ? Shape{x[0]} : Shape{x[0], x[2], x[3]};
+  AB_CHECK(compatible(label, needed), ShapeMismatch, "Label must be {} for X {}, got {}", needed.str(), x.str(),
            label.str());
   if (!c.has_in("Weight")) return;
   check_same_dtype(c, "X", "Weight");
@@ -72,7 +72,7 @@ AB_OP(nll_loss)
               label = op.in("Label"), weight = op.in("Weight"), out = op.out("Out"),
               total = op.out("Total_weight")](KernelContext& c) {
         const T *from = c[x].data<T>(), *weights = weight ? c[weight].data<T>() : nullptr;
-        T *to = none ? zeroed<T>(c, out) : nullptr, *sum_to = wanted<T>(c, total);
+        T *to = none ? zeroed<T>(c, out) : nullptr, *sum_to = needed<T>(c, total);
         double sum = 0, counted = 0;
         each_labelled(Samples(c[x].shape()), c[label].data<int64_t>(), ignored, weights,
                       [&](int64_t i, int64_t at, T w) {
@@ -84,7 +84,7 @@ AB_OP(nll_loss)
                         counted += static_cast<double>(w);
                       });
         if (sum_to) *sum_to = static_cast<T>(counted);
-        if (none || !c.wants(out)) return;
+        if (none || !c.needs(out)) return;
         *c[out].template mutable_data<T>() = static_cast<T>(mean && counted != 0 ? sum / counted : sum);
       };
     });

@@ -25,7 +25,7 @@ void check_logits(const InferContext& c) {
   check_rank(c, "Logits", 2, 2);
   check_integers(c, "Labels");
   check_rank(c, "Labels", 2, 2);
-  check_as_many_rows(c, "Labels", "Logits");
+  check_equal_rows(c, "Labels", "Logits");
 }
 
 Shape samples_shape(const InferContext& c) {
@@ -110,13 +110,13 @@ template <class T> Kernel forward(const KernelArgs& op) {
     std::vector<int64_t> drawn;
   };
   return [=, key = op.random(), customized = op.attr<bool>("use_customized_samples"),
-          remove_hits = op.attr<bool>("remove_accidental_hits"), wanted = op.attr<int32_t>("num_samples"),
+          remove_hits = op.attr<bool>("remove_accidental_hits"), needed = op.attr<int32_t>("num_samples"),
           logits = op.in("Logits"), labels = op.in("Labels"), given = op.in("CustomizedSamples"),
           given_chance = op.in("CustomizedProbabilities"), samples = op.out("Samples"),
           probabilities = op.out("Probabilities"), scores = op.out("SampledLogits"), places = op.out("SampledLabels"),
           scratch = std::make_shared<Scratch>()](KernelContext& c) {
     const int64_t rows = c[logits].rows(), classes = c[logits].row_elems();
-    const Columns columns{c[labels].shape()[1], wanted};
+    const Columns columns{c[labels].shape()[1], needed};
     const int64_t* y = as_int64(c[labels], &scratch->labels);
     check_ids("Labels", y, c[labels].numel(), classes);
     int64_t *chosen = c[samples].template mutable_data<int64_t>(), *to = c[places].template mutable_data<int64_t>();
@@ -177,7 +177,7 @@ AB_GRAD(sample_logits)
       check_tensor(c, "Samples");
       check_tensor(c, "SampledLogits@GRAD");
       check_same_shape(c, "Samples", "SampledLogits@GRAD");
-      check_as_many_rows(c, "Samples", "LogitsDim");
+      check_equal_rows(c, "Samples", "LogitsDim");
       const Shape logits = c.in("LogitsDim").shape.slice(0, 2);
       AB_CHECK(c.in("Samples").dtype == DType::kInt64, InvalidArgument, "Samples must hold int64, got {}",
                dtype_name(c.in("Samples").dtype));

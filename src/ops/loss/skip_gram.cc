@@ -43,7 +43,7 @@ void check_inputs(const InferContext& c) {
   }
   const Shape &context = c.in("Context").shape, &others = c.in("Negatives").shape;
   check_shape(c, "Centre", Shape{context[0], 1});
-  check_as_many_rows(c, "Negatives", "Context");
+  check_equal_rows(c, "Negatives", "Context");
   AB_CHECK(context[1] != 0 && others[1] != 0, ShapeMismatch, "a window must have words and negatives, got {} and {}",
            context[1], others[1]);
   if (!c.has_in("Present")) return;
@@ -183,7 +183,7 @@ template <class T> Kernel backward(const KernelArgs& op) {
           own = std::make_shared<RowGradients<T>>()](KernelContext& c) {
     const WordWindows<T> all(c, h, converted.get());
     const auto place = [&](Out out, SelectedRows* spare) {
-      return sparse && c.wants(out) ? &c.value(out).template as<SelectedRows>() : spare;
+      return sparse && c.needs(out) ? &c.value(out).template as<SelectedRows>() : spare;
     };
     SelectedRows *words = place(dwords, &own->words), *contexts = place(dcontexts, &own->contexts);
     own->count(all, words, contexts, c[h.words], c[h.contexts]);
@@ -193,8 +193,8 @@ template <class T> Kernel backward(const KernelArgs& op) {
         window_grad(all, i, slope + i * all.width * (1 + all.drawn), g[i], *own, words, contexts);
     });
     if (sparse) return;
-    if (c.wants(dwords)) add_up<T>(*words, &c[dwords]);
-    if (c.wants(dcontexts)) add_up<T>(*contexts, &c[dcontexts]);
+    if (c.needs(dwords)) add_up<T>(*words, &c[dwords]);
+    if (c.needs(dcontexts)) add_up<T>(*contexts, &c[dcontexts]);
   };
 }
 

@@ -76,13 +76,13 @@ template <class T> Kernel backward(const KernelArgs& op) {
           dx = op.out("X@GRAD"), dy = op.out("Y@GRAD")](KernelContext& c) {
     const int64_t m = c[x].shape()[0], k = c[x].shape()[1], n = c[y].shape()[1];
     const T* g = c[dout].data<T>();
-    if (c.wants(dx)) {
+    if (c.needs(dx)) {
       for_x->run(c, {.m = m, .n = k, .k = n, .trans_b = true}, g, c[y].data<T>(), c[dx].template mutable_data<T>());
     }
-    if (c.wants(dy)) {
+    if (c.needs(dy)) {
       for_y->run(c, {.m = k, .n = n, .k = m, .trans_a = true}, c[x].data<T>(), g, c[dy].template mutable_data<T>());
     }
-    if (c.wants(dinput)) add_up<T>(c[dout], beta, &c[dinput]);
+    if (c.needs(dinput)) add_up<T>(c[dout], beta, &c[dinput]);
   };
 }
 
@@ -132,9 +132,9 @@ template <class T> Kernel backward_there(const KernelArgs& op) {
           dinput = op.out("Input@GRAD"), dx = op.out("X@GRAD"), dy = op.out("Y@GRAD")](KernelContext& c) mutable {
     const DeviceContext& queued = DeviceContext::of(c);
     const int64_t m = c[x].shape()[0], k = c[x].shape()[1], n = c[y].shape()[1];
-    if (c.wants(dx)) for_x.run(queued, {.m = m, .n = k, .k = n, .trans_b = true}, c[dout], c[y], c[dx]);
-    if (c.wants(dy)) for_y.run(queued, {.m = k, .n = n, .k = m, .trans_a = true}, c[x], c[dout], c[dy]);
-    if (!c.wants(dinput)) return;
+    if (c.needs(dx)) for_x.run(queued, {.m = m, .n = k, .k = n, .trans_b = true}, c[dout], c[y], c[dx]);
+    if (c.needs(dy)) for_y.run(queued, {.m = k, .n = n, .k = m, .trans_a = true}, c[x], c[dout], c[dy]);
+    if (!c.needs(dinput)) return;
     device::launch_fold(queued, sum, c[dout], c[dout].shape(), c[dinput].shape(), c[dinput]);
     if (times.changes()) times.run(queued, c[dinput], c[dinput]);
   };

@@ -73,10 +73,10 @@ template <class T> Kernel backward_there(const KernelArgs& op) {
     const DeviceContext& queued = DeviceContext::of(c);
     const BilinearSizes s(c[x].shape(), c[w].shape());
     auto& [of_x, of_y, of_w] = *parts;
-    if (c.wants(dx)) of_x.side(queued, s, c[y], c[w], true, c[dout], c[dx]);
-    if (c.wants(dy)) of_y.side(queued, s, c[x], c[w], false, c[dout], c[dy]);
-    if (c.wants(dw)) of_w.weights(queued, s, c[x], c[y], c[dout], c[dw]);
-    if (c.wants(db)) of_w.sum_first(queued, c[dout], c[db]);
+    if (c.needs(dx)) of_x.side(queued, s, c[y], c[w], true, c[dout], c[dx]);
+    if (c.needs(dy)) of_y.side(queued, s, c[x], c[w], false, c[dout], c[dy]);
+    if (c.needs(dw)) of_w.weights(queued, s, c[x], c[y], c[dout], c[dw]);
+    if (c.needs(db)) of_w.sum_first(queued, c[dout], c[db]);
   };
 }
 

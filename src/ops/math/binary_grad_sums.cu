@@ -38,7 +38,7 @@ template <class Term, class T> struct PackedColumns {
   bool negative;
 
   static bool fit(const GradParts& parts, const Cut& cut, const Term* terms) {
-    return parts.row > 0 && parts.row % kPack == 0 && parts.kept.count() % kPack == 0 && !cut.lanes && cut.pieces > 1 &&
+    return parts.row > 0 && parts.row % kPack == 0 && parts.kept.count() % kPack == 0 && !cut.lanes && cut.chunks > 1 &&
            packed<Read>(terms);
   }
   AB_HD Read read(int64_t i, int64_t first) const { return *reinterpret_cast<const Read*>(terms + i * row + first); }
@@ -54,18 +54,18 @@ template <class Term, class T>
 int sum_terms(const Launch& launch, const GradParts& parts, const Term* terms, bool negative, T* to, void* room) {
   using Body = SumTerms<Term, T>;
   const Body body{parts.kept, parts.folded, terms, to, negative};
-  auto* pieces = static_cast<typename Body::Wide*>(room);
+  auto* chunks = static_cast<typename Body::Wide*>(room);
   const int64_t n = parts.kept.count(), width = parts.folded.count();
   if constexpr (std::is_same_v<Term, T> && sizeof(T) < 8 && !std::is_integral_v<T>) {
     const Cut cut = cut_of(n, width, parts.neighbours);
     using Columns = PackedColumns<Term, T>;
     if (Columns::fit(parts, cut, terms)) {
       const Columns columns{terms, parts.row, to, negative};
-      if (const int failed = sum_column_pieces(launch, width, n, cut, columns, pieces)) return failed;
-      return join_columns(launch, n, cut, columns, pieces);
+      if (const int failed = sum_column_chunks(launch, width, n, cut, columns, chunks)) return failed;
+      return join_columns(launch, n, cut, columns, chunks);
     }
   }
-  return fold_rows(launch, n, width, parts.neighbours, body, pieces);
+  return fold_rows(launch, n, width, parts.neighbours, body, chunks);
 }
 
 #define AB_SUM_TERMS(Term, T) \

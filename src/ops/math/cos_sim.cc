@@ -65,7 +65,7 @@ template <class T> void add_slope(const T* x, const T* y, T cosine, T x_norm, T 
 }
 
 template <class T> T* zeroed(KernelContext& c, Out out) {
-  if (!c.wants(out)) return nullptr;
+  if (!c.needs(out)) return nullptr;
   T* to = c[out].template mutable_data<T>();
   std::fill(to, to + c[out].numel(), T{0});
   return to;
@@ -106,8 +106,8 @@ Kernel backward_there(ab_kernel kernel, const KernelArgs& op) {
     a.out_in = device::operand(c[out]);
     a.x_norm_in = device::operand(c[x_norm]);
     a.y_norm_in = device::operand(c[y_norm]);
-    if (c.wants(dx)) a.out = device::operand(c[dx]);
-    if (c.wants(dy)) a.x_norm = device::operand(c[dy]);
+    if (c.needs(dx)) a.out = device::operand(c[dx]);
+    if (c.needs(dy)) a.x_norm = device::operand(c[dy]);
     DeviceContext::of(c).launch(kernel, a);
   };
 }

@@ -85,8 +85,8 @@ AB_GRAD(cross)
         const Shape& s = c[x].shape();
         const int axis = cross_axis(s, dim);
         const T *a = c[x].data<T>(), *b = c[y].data<T>(), *d = c[dout].data<T>();
-        if (c.wants(dx)) cross(c, s, axis, b, d, c[dx].template mutable_data<T>());
-        if (c.wants(dy)) cross(c, s, axis, d, a, c[dy].template mutable_data<T>());
+        if (c.needs(dx)) cross(c, s, axis, b, d, c[dx].template mutable_data<T>());
+        if (c.needs(dy)) cross(c, s, axis, d, a, c[dy].template mutable_data<T>());
       };
     })
     .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
@@ -94,8 +94,8 @@ AB_GRAD(cross)
               x = op.in("X"), y = op.in("Y"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"),
               dy = op.out("Y@GRAD")](KernelContext& c) {
         const DeviceContext& queued = DeviceContext::of(c);
-        if (c.wants(dx)) cross_there(queued, kernel, dim, c[y], c[dout], c[dx]);
-        if (c.wants(dy)) cross_there(queued, kernel, dim, c[dout], c[x], c[dy]);
+        if (c.needs(dx)) cross_there(queued, kernel, dim, c[y], c[dout], c[dx]);
+        if (c.needs(dy)) cross_there(queued, kernel, dim, c[dout], c[x], c[dy]);
       };
     });
 

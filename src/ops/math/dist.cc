@@ -16,10 +16,10 @@ constexpr int kMostAxes = 6;  // as in Fluid
 
 // In chunks that depend only on the shapes, joined in order.
 template <class T> double distance(const KernelContext& c, const NdLoop<3>& loop, NormOf norm, const T* x, const T* y) {
-  constexpr int64_t kPieces = 64;
+  constexpr int64_t kChunks = 64;
   const bool one_run = loop.outer() == 1;
   const int64_t n = one_run ? loop.inner() : loop.outer();
-  const int64_t piece = std::max((n + kPieces - 1) / kPieces, one_run ? kMathGrain : 1);
+  const int64_t chunk = std::max((n + kChunks - 1) / kChunks, one_run ? kMathGrain : 1);
   const auto step = loop.inner_strides();
   const auto run = [=](int64_t a, int64_t b, int64_t count, double total) {
     const auto size = [=](int64_t i) { return std::abs(static_cast<double>(x[a + i * step[1]] - y[b + i * step[2]])); };
@@ -28,11 +28,11 @@ template <class T> double distance(const KernelContext& c, const NdLoop<3>& loop
     for (int64_t i = 0; i < count; ++i) total = norm.join(total, norm.term(size(i)));
     return total;
   };
-  double parts[kPieces];
-  std::fill_n(parts, kPieces, norm.start());
-  c.parallel_for((n + piece - 1) / piece, 1, [&](int64_t begin, int64_t end) {
+  double parts[kChunks];
+  std::fill_n(parts, kChunks, norm.start());
+  c.parallel_for((n + chunk - 1) / chunk, 1, [&](int64_t begin, int64_t end) {
     for (int64_t k = begin; k < end; ++k) {
-      const int64_t first = k * piece, last = std::min(n, first + piece);
+      const int64_t first = k * chunk, last = std::min(n, first + chunk);
       if (one_run) {
         parts[k] = run(first * step[1], first * step[2], last - first, parts[k]);
       } else {
@@ -113,9 +113,9 @@ AB_GRAD(dist)
         T* met = scratch->mutable_data<T>();
         slopes(c, broadcast_loop(both, a, b, -1), norm, c[x].data<T>(), c[y].data<T>(),
                static_cast<double>(*c[out].template data<T>()), static_cast<double>(*c[dout].template data<T>()), met);
-        if (c.wants(dx))
+        if (c.needs(dx))
           sum_to(c, both, laid_at(a, both.rank(), both.rank() - a.rank()), met, c[dx].template mutable_data<T>());
-        if (!c.wants(dy)) return;
+        if (!c.needs(dy)) return;
         T* to = c[dy].template mutable_data<T>();
         sum_to(c, both, laid_at(b, both.rank(), both.rank() - b.rank()), met, to);
         map(c, kCheapGrain, c[dy].numel(), to, to, [](T v) { return -v; });
@@ -130,8 +130,8 @@ AB_GRAD(dist)
         a.y = device::operand(c[y]);
         a.out = device::operand(c[out]);
         a.dout = device::operand(c[dout]);
-        if (c.wants(dx)) a.dx = device::operand(c[dx]);
-        if (c.wants(dy)) a.dy = device::operand(c[dy]);
+        if (c.needs(dx)) a.dx = device::operand(c[dx]);
+        if (c.needs(dy)) a.dy = device::operand(c[dy]);
         a.axes = device::axes_of(differences(c[x].shape(), c[y].shape()));
         std::fill_n(a.axes.stride[0], kMaxRank, 0);  // one number for all
         a.p[0] = p;

@@ -78,8 +78,8 @@ AB_GRAD(dot)
                            }
                          });
         };
-        if (c.wants(dx)) spread(c[y].data<T>(), c[dx].mutable_data<T>());
-        if (c.wants(dy)) spread(c[x].data<T>(), c[dy].mutable_data<T>());
+        if (c.needs(dx)) spread(c[y].data<T>(), c[dx].mutable_data<T>());
+        if (c.needs(dy)) spread(c[x].data<T>(), c[dy].mutable_data<T>());
       };
     })
     .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
@@ -88,8 +88,8 @@ AB_GRAD(dot)
         const int64_t rows = c[dout].numel();
         device::PairArgs a = device::pair_of(c[x], c[y], rows, rows ? c[x].numel() / rows : 0);
         a.dout = device::operand(c[dout]);
-        if (c.wants(dx)) a.out = device::operand(c[dx]);
-        if (c.wants(dy)) a.x_norm = device::operand(c[dy]);
+        if (c.needs(dx)) a.out = device::operand(c[dx]);
+        if (c.needs(dy)) a.x_norm = device::operand(c[dy]);
         DeviceContext::of(c).launch(kernel, a);
       };
     });

@@ -16,8 +16,8 @@ using second_order::Ops;
 void terms(Ops& o, const std::string& dx, const std::string& dy) {
   const std::string dout = o.in("Out@GRAD");
   const int axis = o.attr<int32_t>("axis");
-  if (o.wanted("X@GRAD")) o.is("X@GRAD", o.product_like("X", o.in("X"), dx, dout, axis));
-  if (o.wanted("Y@GRAD")) o.is("Y@GRAD", o.product_like("Y", dy, o.in("Y"), dout, axis));
+  if (o.needed("X@GRAD")) o.is("X@GRAD", o.product_like("X", o.in("X"), dx, dout, axis));
+  if (o.needed("Y@GRAD")) o.is("Y@GRAD", o.product_like("Y", dy, o.in("Y"), dout, axis));
 }
 
 void quotient_gradient(Ops& o) {

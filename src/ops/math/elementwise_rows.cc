@@ -190,8 +190,8 @@ Kernel backward_kernel(DType dtype, TermRun dx_run, TermRun dy_run, bool needs_o
                      static_cast<int64_t>(dtype_size(dtype))};
     const auto laid = [&](const Shape& s) { return laid_at(s, whole.rank(), at); };
     // X@GRAD last: it may alias Out@GRAD.
-    if (c.wants(dy)) operand_grad(c, l, whole, laid(ys), dtype, dy_run, scratch.get(), &c[dy]);
-    if (c.wants(dx)) operand_grad(c, l, whole, laid(xs), dtype, dx_run, scratch.get(), &c[dx]);
+    if (c.needs(dy)) operand_grad(c, l, whole, laid(ys), dtype, dy_run, scratch.get(), &c[dy]);
+    if (c.needs(dx)) operand_grad(c, l, whole, laid(xs), dtype, dx_run, scratch.get(), &c[dx]);
   };
 }
 

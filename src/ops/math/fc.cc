@@ -128,14 +128,14 @@ AB_GRAD(fused_fc)
           run_loop(c, act->grain, d.m * d.n, c[out].data<float>(), from, to, act->binary);
           from = to;
         }
-        if (c.wants(dbias)) {
+        if (c.needs(dbias)) {
           sum_to(c, Shape{d.m, d.n}, Shape{1, c[dbias].numel()}, from, c[dbias].mutable_data<float>());
         }
-        if (c.wants(dx)) {
+        if (c.needs(dx)) {
           of_x->run(c, {.m = d.m, .n = d.k, .k = d.n, .trans_b = true}, from, c[y].data<float>(),
                     c[dx].mutable_data<float>());
         }
-        if (c.wants(dy)) {
+        if (c.needs(dy)) {
           of_y->run(c, {.m = d.k, .n = d.n, .k = d.m, .trans_a = true}, c[x].data<float>(), from,
                     c[dy].mutable_data<float>());
         }

@@ -142,7 +142,7 @@ template <class T> Kernel forward(const KernelArgs& op) {
           scratch = std::make_shared<Tensor>()](KernelContext& c) {
     const Shape& whole = c[out].shape();
     const auto loop = broadcast_loop(whole, c[x].shape(), c[y].shape(), axis);
-    Tensor* inner = c.wants(between) ? &c[between] : scratch.get();
+    Tensor* inner = c.needs(between) ? &c[between] : scratch.get();
     inner->resize(form.inner_unary ? c[y].shape() : whole, dtype_of<T>);
     const T *a = c[x].template data<T>(), *b = c[y].template data<T>();
     T *u = inner->mutable_data<T>(), *to = c[out].template mutable_data<T>();
@@ -208,8 +208,8 @@ template <class T> struct Backward {
     if (form.inner_unary) {
       T* u = memory(0, c[y].shape());
       map(c, kMathGrain, c[y].numel(), b, u, fn);
-      if (c.wants(dx)) operand(c, loop, c[x].shape(), u, 2, g, c[dx].template mutable_data<T>());
-      if (!c.wants(dy)) return;
+      if (c.needs(dx)) operand(c, loop, c[x].shape(), u, 2, g, c[dx].template mutable_data<T>());
+      if (!c.needs(dy)) return;
       T* to = c[dy].template mutable_data<T>();
       operand(c, loop, c[y].shape(), a, 1, g, to);
       map(c, kCheapGrain, c[y].numel(), to, u, to, [=](T v, T out) { return v * fn.slope(out); });
@@ -218,8 +218,8 @@ template <class T> struct Backward {
     T *z = memory(0, whole), *dz = memory(1, whole);
     meet(c, loop, form.product, a, b, z);
     map(c, kMathGrain, whole.numel(), z, g, dz, [=](T v, T d) { return d * fn.slope(fn(v)); });
-    if (c.wants(dx)) operand(c, loop, c[x].shape(), b, 2, dz, c[dx].template mutable_data<T>());
-    if (c.wants(dy)) operand(c, loop, c[y].shape(), a, 1, dz, c[dy].template mutable_data<T>());
+    if (c.needs(dx)) operand(c, loop, c[x].shape(), b, 2, dz, c[dx].template mutable_data<T>());
+    if (c.needs(dy)) operand(c, loop, c[y].shape(), a, 1, dz, c[dy].template mutable_data<T>());
   }
 };
 

@@ -65,7 +65,7 @@ template <class T> Kernel chain_kernel(const KernelArgs& op) {
       Tensor* to = &(*unwanted)[static_cast<size_t>(i)];
       if (i + 1 == w.count) {
         to = &c[out];
-      } else if (c.wants(between, i)) {
+      } else if (c.needs(between, i)) {
         to = &c.at(between, i);
       } else {
         to->resize(Shape{from->rows(), weights.shape()[1]}, dtype_of<T>);
@@ -128,7 +128,7 @@ template <class T> struct Pairs {
 
   // An output, or scratch memory if it is not requested.
   T* memory(KernelContext& c, Out slot, int i, const Shape& shape) const {
-    if (c.wants(slot)) return c[slot].template mutable_data<T>();
+    if (c.needs(slot)) return c[slot].template mutable_data<T>();
     scratch[i].resize(shape, dtype_of<T>);
     return scratch[i].mutable_data<T>();
   }

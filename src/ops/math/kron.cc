@@ -92,12 +92,12 @@ AB_GRAD(kron)
               dy = op.out("Y@GRAD")](KernelContext& c) {
         const T *a = c[x].data<T>(), *b = c[y].data<T>(), *g = c[dout].data<T>();
         const NdLoop<3> loop = kron_loop(c[x].shape(), c[y].shape());
-        if (c.wants(dx)) {
+        if (c.needs(dx)) {
           T* to = c[dx].template mutable_data<T>();
           std::fill(to, to + c[dx].numel(), T{0});
           each_point(loop, [=](int64_t o, int64_t i, int64_t j) { to[i] += g[o] * b[j]; });
         }
-        if (c.wants(dy)) {
+        if (c.needs(dy)) {
           T* to = c[dy].template mutable_data<T>();
           std::fill(to, to + c[dy].numel(), T{0});
           each_point(loop, [=](int64_t o, int64_t i, int64_t j) { to[j] += g[o] * a[i]; });
@@ -112,8 +112,8 @@ AB_GRAD(kron)
             a.x = device::operand(c[x]);
             a.y = device::operand(c[y]);
             a.dout = device::operand(c[dout]);
-            if (c.wants(dx)) a.dx = device::operand(c[dx]);
-            if (c.wants(dy)) a.dy = device::operand(c[dy]);
+            if (c.needs(dx)) a.dx = device::operand(c[dx]);
+            if (c.needs(dy)) a.dy = device::operand(c[dy]);
             a.axes = device::axes_of(kron_loop(c[x].shape(), c[y].shape()));
             DeviceContext::of(c).launch(kernel, a);
           };

@@ -176,8 +176,8 @@ void product_gradient(OpDef& def) {
             dy = op.out("Y@GRAD")](KernelContext& c) {
       const Product p(c[x].shape(), c[y].shape(), o.transpose_x, o.transpose_y);
       const T* from = c[dout].data<T>();
-      if (c.wants(dx)) x_gradient(c, p, of_x.get(), c[y].data<T>(), from, c[dx].mutable_data<T>());
-      if (c.wants(dy)) y_gradient(c, p, of_y.get(), c[x].data<T>(), from, c[dy].mutable_data<T>());
+      if (c.needs(dx)) x_gradient(c, p, of_x.get(), c[y].data<T>(), from, c[dx].mutable_data<T>());
+      if (c.needs(dy)) y_gradient(c, p, of_y.get(), c[x].data<T>(), from, c[dy].mutable_data<T>());
     };
   });
   def.device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
@@ -187,8 +187,8 @@ void product_gradient(OpDef& def) {
             dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"), dy = op.out("Y@GRAD")](KernelContext& c) mutable {
       const DeviceContext& queued = DeviceContext::of(c);
       const Product p(c[x].shape(), c[y].shape(), o.transpose_x, o.transpose_y);
-      if (c.wants(dx)) x_gradient(queued, p, &of_x, c[y], c[dout], c[dx]);
-      if (c.wants(dy)) y_gradient(queued, p, &of_y, c[x], c[dout], c[dy]);
+      if (c.needs(dx)) x_gradient(queued, p, &of_x, c[y], c[dout], c[dx]);
+      if (c.needs(dy)) y_gradient(queued, p, &of_y, c[x], c[dout], c[dy]);
     };
   });
 }

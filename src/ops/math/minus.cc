@@ -18,7 +18,7 @@ AB_OP(minus)
     })
     .grad([](GradContext& g) {
       for (const auto& [slot, factor] : {std::pair{"X", 1.0f}, {"Y", -1.0f}}) {
-        if (!g.wants_din(slot)) continue;
+        if (!g.needs_din(slot)) continue;
         g.op("scale").bare().in("X", g.dout("Out")).out("Out", g.din(slot)).attr("scale", factor);
       }
     })

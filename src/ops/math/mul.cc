@@ -56,10 +56,10 @@ AB_GRAD(mul)
               dy = op.out("Y@GRAD")](KernelContext& c) {
         const GemmDims d = flat.dims(c[x].shape(), c[y].shape());
         const T* from = c[dout].data<T>();
-        if (c.wants(dx)) {
+        if (c.needs(dx)) {
           of_x->run(c, {.m = d.m, .n = d.k, .k = d.n, .trans_b = true}, from, c[y].data<T>(), c[dx].mutable_data<T>());
         }
-        if (c.wants(dy)) {
+        if (c.needs(dy)) {
           of_y->run(c, {.m = d.k, .n = d.n, .k = d.m, .trans_a = true}, c[x].data<T>(), from, c[dy].mutable_data<T>());
         }
       };
@@ -70,8 +70,8 @@ AB_GRAD(mul)
               dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"), dy = op.out("Y@GRAD")](KernelContext& c) mutable {
         const DeviceContext& queued = DeviceContext::of(c);
         const GemmDims d = flat.dims(c[x].shape(), c[y].shape());
-        if (c.wants(dx)) of_x.run(queued, {.m = d.m, .n = d.k, .k = d.n, .trans_b = true}, c[dout], c[y], c[dx]);
-        if (c.wants(dy)) of_y.run(queued, {.m = d.k, .n = d.n, .k = d.m, .trans_a = true}, c[x], c[dout], c[dy]);
+        if (c.needs(dx)) of_x.run(queued, {.m = d.m, .n = d.k, .k = d.n, .trans_b = true}, c[dout], c[y], c[dx]);
+        if (c.needs(dy)) of_y.run(queued, {.m = d.k, .n = d.n, .k = d.m, .trans_a = true}, c[x], c[dout], c[dy]);
       };
     });
 

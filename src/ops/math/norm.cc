@@ -57,7 +57,7 @@ AB_OP(norm)
               out = op.out("Out"), norm = op.out("Norm")](KernelContext& c) {
         const Lines l(c[x].shape(), normal_axis(axis, c[x].shape().rank(), "axis"));
         const T* from = c[x].data<T>();
-        T *to = c[out].mutable_data<T>(), *lengths = c.wants(norm) ? c[norm].mutable_data<T>() : nullptr;
+        T *to = c[out].mutable_data<T>(), *lengths = c.needs(norm) ? c[norm].mutable_data<T>() : nullptr;
         c.parallel_for(l.count, l.grain(), [=](int64_t begin, int64_t end) {
           T unused;
           for (int64_t i = begin; i < end; ++i) {
@@ -73,7 +73,7 @@ AB_OP(norm)
               norm = op.out("Norm")](KernelContext& c) {
         device::NormArgs a = device::norm_along(c[x], axis);
         a.y = device::operand(c[out]);
-        if (c.wants(norm)) a.length = device::operand(c[norm]);
+        if (c.needs(norm)) a.length = device::operand(c[norm]);
         a.p[0] = epsilon;
         DeviceContext::of(c).launch(kernel, a);
       };

@@ -51,10 +51,10 @@ template <class T> auto exponent_of(const KernelArgs& op) {
 // In chunks, each with the exponent.
 void raise(const KernelContext& c, const float* x, float exponent, float* out, int64_t n) {
   c.parallel_for(n, kMathGrain, [=](int64_t begin, int64_t end) {
-    constexpr int64_t kPiece = 256;
-    float exponents[kPiece];
-    std::fill_n(exponents, kPiece, exponent);
-    for (int64_t i = begin; i < end; i += kPiece) simd::pow(x + i, exponents, out + i, std::min(kPiece, end - i));
+    constexpr int64_t kChunk = 256;
+    float exponents[kChunk];
+    std::fill_n(exponents, kChunk, exponent);
+    for (int64_t i = begin; i < end; i += kChunk) simd::pow(x + i, exponents, out + i, std::min(kChunk, end - i));
   });
 }
 

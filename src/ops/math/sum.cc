@@ -56,7 +56,7 @@ void infer_sum(InferContext& c) {
 
 // Sums in blocks that stay in the cache, in a separate buffer, because the result may alias any input; the last input
 // is added into the result. next(i): input i, or null.
-template <class T, class Next> void sum_piece(int count, Next next, T* out, int64_t n) {
+template <class T, class Next> void sum_chunk(int count, Next next, T* out, int64_t n) {
   constexpr int64_t kBlock = 512;
   T block[kBlock];
   int last = count - 1;
@@ -87,13 +87,13 @@ template <class T> void sum_tensors(const KernelContext& c, In xs, T* out, int64
       const auto* tensor = c.value(xs, i).get<Tensor>();
       return tensor ? tensor->data<T>() + begin : nullptr;
     };
-    sum_piece(xs.count, next, out + begin, end - begin);
+    sum_chunk(xs.count, next, out + begin, end - begin);
   });
 }
 
 TileLoop sum_tile(const KernelArgs& op, const std::string&) {
   return [xs = op.in("X")](const float* const* in, float* out, int64_t n) {
-    sum_piece(
+    sum_chunk(
         xs.count, [&](int i) { return in[xs.first + i]; }, out, n);
   };
 }
@@ -219,7 +219,7 @@ AB_OP(sum)
     .grad([](GradContext& g) {
       const auto dxs = g.din("X");
       for (size_t i = 0; i < dxs.size(); ++i) {
-        if (!g.wants_din("X", i)) continue;
+        if (!g.needs_din("X", i)) continue;
         g.op("scale").bare().in("X", g.dout("Out")).out("Out", {dxs[i]}).attr("scale", 1.0f);
       }
     })

@@ -39,8 +39,8 @@ struct Sum {
       for (int e = 0; e < 8; ++e) store(&out.at[e], sum[e]);
       y[i] = out;
     }
-    AB_HD static void add(bool begins, const P& p, Compute<T>* sum) {
-      for (int e = 0; e < 8; ++e) sum[e] = begins ? load(p.at[e]) : sum[e] + load(p.at[e]);
+    AB_HD static void add(bool starts, const P& p, Compute<T>* sum) {
+      for (int e = 0; e < 8; ++e) sum[e] = starts ? load(p.at[e]) : sum[e] + load(p.at[e]);
     }
   };
   template <class T> struct Add {

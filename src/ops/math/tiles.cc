@@ -97,15 +97,15 @@ void Tiles::assign_buffers() {
 bool Tiles::run(const KernelContext& c) {
   const Tensor& first = c.outs[0]->tensor();
   if (!forms_.lay(c)) return false;
-  c.parallel_for(first.numel(), grain_, [&](int64_t begin, int64_t end) { run_piece(c, begin, end); });
+  c.parallel_for(first.numel(), grain_, [&](int64_t begin, int64_t end) { run_chunk(c, begin, end); });
   return true;
 }
 
-void Tiles::run_piece(const KernelContext& c, int64_t begin, int64_t end) const {
+void Tiles::run_chunk(const KernelContext& c, int64_t begin, int64_t end) const {
   alignas(64) float room[kRoom];
   const int count = buffers_ + 2 * forms_.smaller();  // see lay_inputs
   const int64_t size = count == 0 ? kLongestTile : std::min(kLongestTile, kRoom / count / kLanes * kLanes);
-  const Piece piece{begin, end, size, room + buffers_ * size};
+  const Chunk chunk{begin, end, size, room + buffers_ * size};
   const float* from[kOperands];
   float* to[kOperands];
   for (int i = inputs_; i < inputs_ + static_cast<int>(steps_.size()); ++i) {
@@ -113,7 +113,7 @@ void Tiles::run_piece(const KernelContext& c, int64_t begin, int64_t end) const 
   }
   for (int64_t at = begin; at < end; at += size) {
     const int64_t n = std::min(size, end - at);
-    lay_inputs(c, piece, at, n, from);
+    lay_inputs(c, chunk, at, n, from);
     for (size_t k = 0; k < outs_.size(); ++k) {
       const int operand = inputs_ + outs_[k];
       from[operand] = to[operand] = static_cast<float*>(c.outs[k]->as<Tensor>().mutable_raw()) + at;
@@ -133,8 +133,8 @@ void Tiles::run_piece(const KernelContext& c, int64_t begin, int64_t end) const 
 
 // Inputs of the full shape are read in place, smaller ones are repeated into buffers of two tiles: a short one once for
 // all tiles of the chunk, which then start somewhere in its first period.
-void Tiles::lay_inputs(const KernelContext& c, const Piece& piece, int64_t at, int64_t n, const float** from) const {
-  float* room = piece.room;
+void Tiles::lay_inputs(const KernelContext& c, const Chunk& chunk, int64_t at, int64_t n, const float** from) const {
+  float* room = chunk.room;
   for (int i = 0; i < inputs_; ++i) {
     const float* data = c.ins[i]->tensor().data<float>();
     const InputForms::Form& in = forms_[i];
@@ -143,13 +143,13 @@ void Tiles::lay_inputs(const KernelContext& c, const Piece& piece, int64_t at, i
       continue;
     }
     float* buffer = room;
-    room += 2 * piece.tile;
+    room += 2 * chunk.tile;
     const int64_t period = in.spread.period, phase = at % period;
     from[i] = buffer;
     if (in.spread.repeat > 1) {
       repeat_runs(data, in.spread, at, n, buffer);
-    } else if (period <= piece.tile) {
-      if (at == piece.begin) repeat_whole(data, period, 0, std::min(piece.tile, piece.end - at) + period, buffer);
+    } else if (period <= chunk.tile) {
+      if (at == chunk.begin) repeat_whole(data, period, 0, std::min(chunk.tile, chunk.end - at) + period, buffer);
       from[i] = buffer + phase;
     } else if (phase + n <= period) {
       from[i] = data + phase;

@@ -25,15 +25,15 @@ class Tiles {
     int count = 0;
     int args[fused::kMaxArgs] = {};
   };
-  struct Piece {
+  struct Chunk {
     int64_t begin, end, tile;
     float* room;  // for repeated inputs
   };
 
   void put_chain_in_result();
   void assign_buffers();
-  void run_piece(const KernelContext& c, int64_t begin, int64_t end) const;
-  void lay_inputs(const KernelContext& c, const Piece& piece, int64_t at, int64_t n, const float** from) const;
+  void run_chunk(const KernelContext& c, int64_t begin, int64_t end) const;
+  void lay_inputs(const KernelContext& c, const Chunk& chunk, int64_t at, int64_t n, const float** from) const;
 
   int inputs_, buffers_ = 0;
   int64_t grain_ = 0;

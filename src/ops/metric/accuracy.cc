@@ -42,12 +42,12 @@ AB_OP(accuracy)
       return [=](KernelContext& c) {
         const int64_t n = c[indices].shape()[0], k = c[indices].shape()[1];
         const int64_t* found = as_int64(c[indices], &scratch->first);
-        const int64_t* wanted = as_int64(c[label], &scratch->second);
+        const int64_t* needed = as_int64(c[label], &scratch->second);
         int32_t hits = 0;
         in_wide_vectors([=, &hits] {
           for (int64_t i = 0; i < n; ++i) {
             constexpr int64_t kAtOnce = 32;
-            const int64_t *row = found + i * k, sought = wanted[i];
+            const int64_t *row = found + i * k, sought = needed[i];
             int64_t hit = 0;
             for (int64_t from = 0; from < k && !hit; from += kAtOnce) {
               const int64_t to = std::min(k, from + kAtOnce);
@@ -57,7 +57,7 @@ AB_OP(accuracy)
           }
         });
         const auto set = [&](Out out, auto value) {
-          if (c.wants(out)) *c[out].mutable_data<decltype(value)>() = value;
+          if (c.needs(out)) *c[out].mutable_data<decltype(value)>() = value;
         };
         set(accuracy, n ? static_cast<float>(hits) / static_cast<float>(n) : 0.0f);
         set(correct, hits);
@@ -75,9 +75,9 @@ AB_OP(accuracy)
         device::AccuracyArgs a{};
         a.indices = device::operand(c[indices]);
         a.label = device::operand(c[label]);
-        if (c.wants(accuracy)) a.accuracy = device::operand(c[accuracy]);
-        if (c.wants(correct)) a.correct = device::operand(c[correct]);
-        if (c.wants(total)) a.total = device::operand(c[total]);
+        if (c.needs(accuracy)) a.accuracy = device::operand(c[accuracy]);
+        if (c.needs(correct)) a.correct = device::operand(c[correct]);
+        if (c.needs(total)) a.total = device::operand(c[total]);
         a.samples = c[indices].shape()[0], a.k = c[indices].shape()[1];
         DeviceContext::of(c).launch((c[indices].dtype() == DType::kInt32 ? of32 : of64).of(c[label]), a);
       };

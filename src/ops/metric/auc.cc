@@ -130,7 +130,7 @@ AB_OP(auc)
             n[i] += n_now[i];
           }
         }
-        if (c.wants(auc)) *c[auc].template mutable_data<double>() = area(p, n, l.buckets);
+        if (c.needs(auc)) *c[auc].template mutable_data<double>() = area(p, n, l.buckets);
       };
     });
 

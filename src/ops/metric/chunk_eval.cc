@@ -16,7 +16,7 @@ bool chunk_ends(const ChunkScheme& scheme, int64_t outside, Tag before, Tag now)
   return open && (now.place == scheme.begin || now.place == scheme.single);
 }
 
-bool chunk_begins(const ChunkScheme& scheme, int64_t outside, Tag before, Tag now) {
+bool chunk_starts(const ChunkScheme& scheme, int64_t outside, Tag before, Tag now) {
   if (now.type == outside) return false;
   if (before.type != now.type) return true;
   if (now.place == scheme.begin || now.place == scheme.single) return true;
@@ -33,7 +33,7 @@ void find_chunks(const ChunkScheme& scheme, int64_t types, const int64_t* tags, 
       chunks->push_back({begin, t - 1, before.type});
       begin = -1;
     }
-    if (chunk_begins(scheme, types, before, now)) begin = t;
+    if (chunk_starts(scheme, types, before, now)) begin = t;
     before = now;
   }
   if (begin >= 0) chunks->push_back({begin, n - 1, before.type});
@@ -103,8 +103,8 @@ void infer(InferContext& c) {
              "Inference must be [batch, rows] or [batch, rows, 1], got {}", x.str());
     sequence::check_lengths(c, "SeqLength", x[0]);
   } else if (c.runtime()) {
-    const LoD &have = sequence::single_level(c, "Inference"), &want = sequence::single_level(c, "Label");
-    AB_CHECK(have == want, InvalidArgument, "Inference and Label must have the same sequences");
+    const LoD &have = sequence::single_level(c, "Inference"), &expected = sequence::single_level(c, "Label");
+    AB_CHECK(have == expected, InvalidArgument, "Inference and Label must have the same sequences");
     check_numel(c, "Inference", x[0]);
   }
   for (const char* slot : {"Precision", "Recall", "F1-Score"}) c.set_out(slot, Shape{1}, DType::kFloat32);
@@ -138,7 +138,7 @@ struct Results {
 
  private:
   template <class T> static void set(const KernelContext& c, Out out, T value) {
-    if (c.wants(out)) c[out].template mutable_data<T>()[0] = value;
+    if (c.needs(out)) c[out].template mutable_data<T>()[0] = value;
   }
 };
 

@@ -34,7 +34,7 @@ struct Tag {
 
 // Whether a chunk ends between two tags. Another chunk may start there.
 bool chunk_ends(const ChunkScheme& scheme, int64_t outside, Tag before, Tag now);
-bool chunk_begins(const ChunkScheme& scheme, int64_t outside, Tag before, Tag now);
+bool chunk_starts(const ChunkScheme& scheme, int64_t outside, Tag before, Tag now);
 
 // Appends the chunks of n tags, each in [0, types * positions], to `chunks`.
 void find_chunks(const ChunkScheme& scheme, int64_t types, const int64_t* tags, int64_t n, std::vector<Chunk>* chunks);

@@ -74,7 +74,7 @@ template <class T> Kernel kernel(const KernelArgs& op) {
     }
     const T made[] = {pairs.positive, pairs.negative, pairs.neutral};
     for (size_t i = 0; i < 3; ++i) {
-      if (!c.wants(outs[i])) continue;
+      if (!c.needs(outs[i])) continue;
       *c[outs[i]].template mutable_data<T>() = made[i] + (before[i] ? *c[before[i]].template data<T>() : T{0});
     }
   };

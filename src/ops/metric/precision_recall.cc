@@ -91,11 +91,11 @@ template <class T> Kernel kernel(const KernelArgs& op) {
     own.assign(static_cast<size_t>(n), T{0});
     count(c[given].data<int32_t>(), c[labels].data<int32_t>(), weights ? c[weights].template data<T>() : nullptr,
           c[given].numel(), classes, own.data());
-    if (c.wants(batch)) measure(own.data(), classes, c[batch].mutable_data<double>());
+    if (c.needs(batch)) measure(own.data(), classes, c[batch].mutable_data<double>());
     T* to = c[states].template mutable_data<T>();
     const T* from = before ? c[before].template data<T>() : nullptr;
     for (int64_t i = 0; i < n; ++i) to[i] = own[static_cast<size_t>(i)] + (from ? from[i] : T{0});
-    if (c.wants(all)) measure(to, classes, c[all].mutable_data<double>());
+    if (c.needs(all)) measure(to, classes, c[all].mutable_data<double>());
   };
 }
 

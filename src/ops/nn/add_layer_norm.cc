@@ -14,7 +14,7 @@
 namespace anabranch::nn::add_layer_norm_op {
 namespace {
 
-constexpr int64_t kGrain = 4096, kMaxPieces = 16;
+constexpr int64_t kGrain = 4096, kMaxChunks = 16;
 
 struct Rows {
   int64_t count, width;
@@ -86,9 +86,9 @@ struct Forward {
     const Rows rows(c[x].shape(), axis);
     const float *a = c[x].data<float>(), *b = c[y].data<float>();
     const float *s = scale ? c[scale].data<float>() : nullptr, *shift = bias ? c[bias].data<float>() : nullptr;
-    float *to = c[out].mutable_data<float>(), *sums = wanted<float>(c, sum), *m = wanted<float>(c, mean),
-          *v = wanted<float>(c, variance);
-    uint8_t* bits = drops.draws() ? wanted<uint8_t>(c, mask) : nullptr;
+    float *to = c[out].mutable_data<float>(), *sums = needed<float>(c, sum), *m = needed<float>(c, mean),
+          *v = needed<float>(c, variance);
+    uint8_t* bits = drops.draws() ? needed<uint8_t>(c, mask) : nullptr;
     if (rows.width == 0) {
       for (float* none : {m, v}) {
         if (none) std::fill_n(none, rows.count, 0.0f);
@@ -141,12 +141,12 @@ struct Backward {
     const float *x = c[sum].data<float>(), *g = c[dout].data<float>(), *m = c[mean].data<float>(),
                 *v = c[variance].data<float>(), *s = scale ? c[scale].data<float>() : nullptr;
     const uint8_t* bits = drops.draws() && mask ? c[mask].data<uint8_t>() : nullptr;
-    float *to_x = wanted<float>(c, dx), *to_y = wanted<float>(c, dy);
-    const bool vectors = c.wants(dscale) || c.wants(dbias);
-    const int64_t step = std::max((rows.count + kMaxPieces - 1) / kMaxPieces, rows.grain());
-    const int64_t pieces = std::max<int64_t>(1, (rows.count + step - 1) / step);
-    if (vectors) partial.assign(static_cast<size_t>(pieces * 2 * rows.width), 0.0);
-    c.parallel_for(pieces, 1, [&](int64_t begin, int64_t end) {
+    float *to_x = needed<float>(c, dx), *to_y = needed<float>(c, dy);
+    const bool vectors = c.needs(dscale) || c.needs(dbias);
+    const int64_t step = std::max((rows.count + kMaxChunks - 1) / kMaxChunks, rows.grain());
+    const int64_t chunks = std::max<int64_t>(1, (rows.count + step - 1) / step);
+    if (vectors) partial.assign(static_cast<size_t>(chunks * 2 * rows.width), 0.0);
+    c.parallel_for(chunks, 1, [&](int64_t begin, int64_t end) {
       for (int64_t r = begin * step; r < std::min(rows.count, end * step); ++r) {
         const int64_t at = r * rows.width;
         const float inv = 1 / std::sqrt(v[r] + epsilon);
@@ -165,15 +165,15 @@ struct Backward {
         }
       }
     });
-    add_up(c, dscale, rows.width, pieces, 0);
-    add_up(c, dbias, rows.width, pieces, rows.width);
+    add_up(c, dscale, rows.width, chunks, 0);
+    add_up(c, dbias, rows.width, chunks, rows.width);
   }
 
-  void add_up(const KernelContext& c, Out out, int64_t width, int64_t pieces, int64_t from) const {
-    float* to = wanted<float>(c, out);
+  void add_up(const KernelContext& c, Out out, int64_t width, int64_t chunks, int64_t from) const {
+    float* to = needed<float>(c, out);
     for (int64_t i = 0; to && i < width; ++i) {
       double total = 0;
-      for (int64_t p = 0; p < pieces; ++p) total += partial[static_cast<size_t>(p * 2 * width + from + i)];
+      for (int64_t p = 0; p < chunks; ++p) total += partial[static_cast<size_t>(p * 2 * width + from + i)];
       to[i] = static_cast<float>(total);
     }
   }

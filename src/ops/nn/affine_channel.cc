@@ -40,7 +40,7 @@ template <class T> Kernel backward(const KernelArgs& op) {
   return [x = op.in("X"), scale = op.in("Scale"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"),
           dscale = op.out("Scale@GRAD"), dbias = op.out("Bias@GRAD"), last = channels_last(op.op())](KernelContext& c) {
     const T *from = c[x].data<T>(), *a = c[scale].data<T>(), *g = c[dout].data<T>();
-    T *to = wanted<T>(c, dx), *da = zeroed<T>(c, dscale), *db = zeroed<T>(c, dbias);
+    T *to = needed<T>(c, dx), *da = zeroed<T>(c, dscale), *db = zeroed<T>(c, dbias);
     const Channels d(c[x].shape(), last);
     each_run(d, [&](int64_t k, int64_t at) {
       for (int64_t i = at; i < at + d.inner; ++i) {
@@ -78,9 +78,9 @@ template <class T> Kernel backward_on_device(const KernelArgs& op) {
           last = channels_last(op.op())](KernelContext& c) {
     device::ChannelArgs a = channel_args(c[x], c[scale], last);
     a.dy = device::operand(c[dout]);
-    if (c.wants(dx)) a.y = device::operand(c[dx]);
-    if (c.wants(dscale)) a.dscale = device::operand(c[dscale]);
-    if (c.wants(dbias)) a.dbias = device::operand(c[dbias]);
+    if (c.needs(dx)) a.y = device::operand(c[dx]);
+    if (c.needs(dscale)) a.dscale = device::operand(c[dscale]);
+    if (c.needs(dbias)) a.dbias = device::operand(c[dbias]);
     DeviceContext::of(c).launch(kernel, a);
   };
 }

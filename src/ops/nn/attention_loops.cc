@@ -73,16 +73,16 @@ class Forward {
       return;
     }
     const int64_t keys = k.rows, step = std::min(q.rows, std::max<int64_t>(16, kScores / keys)),
-                  pieces = (q.rows + step - 1) / step, units = q.count() * pieces;
+                  chunks = (q.rows + step - 1) / step, units = q.count() * chunks;
     const TaskSplit split(units);
     prepare(q, k, v, out, step, split.tasks);
     if (bias_) rows_.lay(c[bias_].data<float>(), c[bias_].shape(), scores_of(c[q_].shape(), keys));
-    float* kept = wanted<float>(c, softmax_);
-    uint8_t* mask = drop_.draws() ? wanted<uint8_t>(c, mask_) : nullptr;
+    float* kept = needed<float>(c, softmax_);
+    uint8_t* mask = drop_.draws() ? needed<uint8_t>(c, mask_) : nullptr;
     const float *from_q = c[q_].data<float>(), *from_k = c[k_].data<float>(), *from_v = c[v_].data<float>();
     const Philox random(with_step(key_, c));
     split.each(c, units, [&](int64_t task, int64_t unit) {
-      const int64_t matrix = unit / pieces, piece = unit % pieces, first = piece * step;
+      const int64_t matrix = unit / chunks, chunk = unit % chunks, first = chunk * step;
       const int64_t rows = std::min(step, q.rows - first), begin = (matrix * q.rows + first) * keys;
       const Products& products = rows == step ? full_ : rest_;
       float* p = kept ? kept + begin : attention_room(0, step * keys);
@@ -154,7 +154,7 @@ class Backward {
     const HeadMatrices q(c[q_].shape(), last_[0]), k(c[k_].shape(), last_[1]), v(c[v_].shape(), last_[2]),
         out(c[dout_].shape(), last_[3]);
     const int64_t rows = q.rows, keys = k.rows, scores = rows * keys;
-    float *dq = wanted<float>(c, dq_), *dk = wanted<float>(c, dk_), *dv = wanted<float>(c, dv_);
+    float *dq = needed<float>(c, dq_), *dk = needed<float>(c, dk_), *dv = needed<float>(c, dv_);
     if (q.count() == 0) return;
     if (scores == 0) return zeros(c);
     const TaskSplit split(q.count());
@@ -188,7 +188,7 @@ class Backward {
  private:
   void zeros(KernelContext& c) {
     for (const Out out : {dq_, dk_, dv_}) {
-      if (float* to = wanted<float>(c, out)) std::fill_n(to, c[out].numel(), 0.0f);
+      if (float* to = needed<float>(c, out)) std::fill_n(to, c[out].numel(), 0.0f);
     }
   }
 

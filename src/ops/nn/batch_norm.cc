@@ -61,9 +61,9 @@ void differentiate_twice(second_order::Ops& o) {
   const std::string inverse =
       o.given("Variance") ? o.unary("rsqrt", o.scale(o.in("Variance"), 1, epsilon)) : o.in("SavedVariance");
   const std::string normal = o.binary("elementwise_mul", o.binary("elementwise_sub", x, mean, at), inverse, at);
-  if (o.wanted("Scale@GRAD")) o.is("Scale@GRAD", o.sum(o.mul(dy, normal), others, false));
-  if (o.wanted("Bias@GRAD")) o.is("Bias@GRAD", o.sum(dy, others, false));
-  if (o.wanted("X@GRAD")) o.is("X@GRAD", o.binary("elementwise_mul", dy, o.mul(o.in("Scale"), inverse), at));
+  if (o.needed("Scale@GRAD")) o.is("Scale@GRAD", o.sum(o.mul(dy, normal), others, false));
+  if (o.needed("Bias@GRAD")) o.is("Bias@GRAD", o.sum(dy, others, false));
+  if (o.needed("X@GRAD")) o.is("X@GRAD", o.binary("elementwise_mul", dy, o.mul(o.in("Scale"), inverse), at));
 }
 
 // ---- on devices
@@ -79,7 +79,7 @@ template <class T> Kernel queued_forward(const KernelArgs& op) {
        own_mean = op.out("SavedMean"), own_variance = op.out("SavedVariance")](KernelContext& c) mutable {
         call.run(DeviceContext::of(c), c[x].shape(),
                  {read_by(c[x]), read_by(c[scale]), read_by(c[bias]), read_by(c[mean]), read_by(c[variance]),
-                  written_by(c[y]), device::wanted_by(c, mean_out), device::wanted_by(c, variance_out),
+                  written_by(c[y]), device::needed_by(c, mean_out), device::needed_by(c, variance_out),
                   written_by(c[own_mean]), written_by(c[own_variance])});
       };
 }
@@ -92,8 +92,8 @@ template <class T> Kernel queued_backward(const KernelArgs& op) {
           dx = op.out("X@GRAD"), dscale = op.out("Scale@GRAD"), dbias = op.out("Bias@GRAD")](KernelContext& c) mutable {
     call.run(DeviceContext::of(c), c[x].shape(),
              {read_by(c[x]), read_by(c[scale]), read_by(c[dy]), read_by(c[own_mean]), read_by(c[own_variance]),
-              device::given_to(c, mean), device::given_to(c, variance), device::wanted_by(c, dx),
-              device::wanted_by(c, dscale), device::wanted_by(c, dbias)});
+              device::given_to(c, mean), device::given_to(c, variance), device::needed_by(c, dx),
+              device::needed_by(c, dscale), device::needed_by(c, dbias)});
   };
 }
 

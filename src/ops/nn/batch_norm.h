@@ -78,7 +78,7 @@ template <class T> struct Forward {
   }
 
   void carry_over(KernelContext& c, In in, Out out) const {
-    if (!c.wants(out)) return;
+    if (!c.needs(out)) return;
     const T* from = c[in].template data<T>();
     T* to = vector(c, out);
     if (to != from) std::copy(from, from + c[in].numel(), to);
@@ -184,7 +184,7 @@ template <class T> struct Backward {
   template <class Gradient> void pass(KernelContext& c, const Dims& d, Gradient g) const {
     zeroed<T>(c, dscale);
     zeroed<T>(c, dbias);
-    T* to = wanted<T>(c, dx);
+    T* to = needed<T>(c, dx);
     for (int64_t i = 0; to && i < d.channels; ++i) to[i] = g[i];
   }
 
@@ -204,9 +204,9 @@ template <class T> struct Backward {
           t[1] = g[i] * ((data[i] - m[ch]) * inv[ch]);
         },
         sum_g);
-    if (c.wants(dbias)) std::copy(sum_g, sum_g + d.channels, c[dbias].template mutable_data<T>());
-    if (c.wants(dscale)) std::copy(sum_gx, sum_gx + d.channels, c[dscale].template mutable_data<T>());
-    if (!c.wants(dx)) return;
+    if (c.needs(dbias)) std::copy(sum_g, sum_g + d.channels, c[dbias].template mutable_data<T>());
+    if (c.needs(dscale)) std::copy(sum_gx, sum_gx + d.channels, c[dscale].template mutable_data<T>());
+    if (!c.needs(dx)) return;
     T* to = c[dx].template mutable_data<T>();
     const T share = fixed ? T{0} : 1 / static_cast<T>(std::max<int64_t>(1, d.per_channel()));
     each_run(c, d, [=](int64_t begin, int64_t end, int64_t ch) {

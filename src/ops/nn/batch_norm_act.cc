@@ -83,12 +83,12 @@ template <class T> struct QueuedForward {
         call("batch_norm", z ? "batch_norm_last_add_relu" : "batch_norm_last_relu", op, false) {}
 
   void operator()(KernelContext& c) {
-    using device::wanted_by;
+    using device::needed_by;
     const DeviceContext& there = DeviceContext::of(c);
     call.run(
         there, c[x].shape(),
         {read_by(c[x]), read_by(c[scale]), read_by(c[bias]), read_by(c[mean]), read_by(c[variance]), written_by(c[y]),
-         wanted_by(c, mean_out), wanted_by(c, variance_out), written_by(c[own_mean]), written_by(c[own_variance])},
+         needed_by(c, mean_out), needed_by(c, variance_out), written_by(c[own_mean]), written_by(c[own_variance])},
         [&](device::BatchNormArgs& a) {
           if (z) a.z = operand(c[z]);
         });
@@ -125,14 +125,14 @@ template <class T> struct QueuedBackward {
         call("batch_norm_grad", dz ? "batch_norm_last_add_relu_grad" : "batch_norm_last_relu_grad", op, false) {}
 
   void operator()(KernelContext& c) {
-    using device::wanted_by;
+    using device::needed_by;
     const DeviceContext& there = DeviceContext::of(c);
     const bool by_kernel = call.by_kernel(c[x].shape());
     const ab_operand none = {nullptr, 0, AB_READ, 0};
     call.run(
         there, c[x].shape(),
         {read_by(c[x]), read_by(c[scale]), by_kernel ? read_by(c[dy]) : let_through(c, there), read_by(c[own_mean]),
-         read_by(c[own_variance]), none, none, wanted_by(c, dx), wanted_by(c, dscale), wanted_by(c, dbias)},
+         read_by(c[own_variance]), none, none, needed_by(c, dx), needed_by(c, dscale), needed_by(c, dbias)},
         [&](device::BatchNormGradArgs& a) { add_operands(c, a); });
   }
 
@@ -149,7 +149,7 @@ template <class T> struct QueuedBackward {
   // With one element per channel: copies the gradient that the library's call would pass on, after relu, in Z@GRAD or
   // X@GRAD.
   ab_operand let_through(KernelContext& c, const DeviceContext& there) const {
-    if (!dz && !c.wants(dx)) return read_by(c[dy]);
+    if (!dz && !c.needs(dx)) return read_by(c[dy]);
     Tensor& to = c[dz ? dz : dx];
     if (more) add_up(there, sum, c[dy], c[more], to);
     const Tensor& whole = more ? std::as_const(to) : c[dy];

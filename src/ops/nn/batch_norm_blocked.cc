@@ -89,7 +89,7 @@ struct BlockedBackward : Backward<float> {
   // Y@GRAD where Y > 0; if X@GRAD is requested, its memory holds these values first.
   float* room_for_masked(KernelContext& c) {
     if (!y) return nullptr;
-    if (c.wants(dx)) return c[dx].mutable_data<float>();
+    if (c.needs(dx)) return c[dx].mutable_data<float>();
     scratch.resize(static_cast<size_t>(c[dy].numel()));
     return scratch.data();
   }
@@ -130,9 +130,9 @@ struct BlockedBackward : Backward<float> {
     float *sum_g = both.data(), *sum_gx = both.data() + d.channels;
     float* masked = room_for_masked(c);
     sum_blocked(c, k, data, g, m, inv, masked, sum_g, sum_gx);
-    if (c.wants(dbias)) std::copy(sum_g, sum_g + d.channels, c[dbias].mutable_data<float>());
-    if (c.wants(dscale)) std::copy(sum_gx, sum_gx + d.channels, c[dscale].mutable_data<float>());
-    if (!c.wants(dx)) return;
+    if (c.needs(dbias)) std::copy(sum_g, sum_g + d.channels, c[dbias].mutable_data<float>());
+    if (c.needs(dscale)) std::copy(sum_gx, sum_gx + d.channels, c[dscale].mutable_data<float>());
+    if (!c.needs(dx)) return;
     write_dx(c, k, data, masked ? masked : g, m, inv, s);
   }
 

@@ -70,12 +70,12 @@ template <class T, int kPack, class Then> struct LastApply {
   T* y;
   Then then;
   AB_HD void operator()(int64_t n) const {
-    const int64_t first = n % lay.packs * kPack, piece = n / lay.packs;
+    const int64_t first = n % lay.packs * kPack, chunk = n / lay.packs;
     ChannelLine<P> line[kPack];
     for (int k = 0; k < kPack; ++k) {
       line[k].begin(scale[first + k], bias[first + k], used[first + k], inverse[first + k]);
     }
-    AB_UNROLL for (int64_t row = lay.begin(piece); row < lay.end(piece); ++row) {
+    AB_UNROLL for (int64_t row = lay.begin(chunk); row < lay.end(chunk); ++row) {
       const int64_t at = row * lay.channels + first;
       Pack<T, kPack> p = pack_at<T, kPack>(x, at);
       for (int k = 0; k < kPack; ++k) store(&p.at[k], line[k].at(load(p.at[k])));
@@ -85,9 +85,9 @@ template <class T, int kPack, class Then> struct LastApply {
   }
 };
 
-enum class Behind { kNothing, kRelu, kAddRelu };
+enum class After { kNothing, kRelu, kAddRelu };
 
-template <Behind kBehind> struct BatchNormLast {
+template <After kAfter> struct BatchNormLast {
   using Args = BatchNormArgs;
   template <class T> static size_t room(const Args& a) { return last_parts<T>(a.outer, a.channels); }
   template <class T> static int run(const Launch& launch, const Args& a) {
@@ -95,9 +95,9 @@ template <Behind kBehind> struct BatchNormLast {
     T* y = a.y.get<T>();
     return by_packs<T>(a.channels, {x, y, z}, [&](auto pack) {
       constexpr int kPack = decltype(pack)::value;
-      if constexpr (kBehind == Behind::kNothing) return run<T, kPack>(launch, a, x, y, AsItIs<T, kPack>{});
-      if constexpr (kBehind == Behind::kRelu) return run<T, kPack>(launch, a, x, y, CutOff<T, kPack>{});
-      if constexpr (kBehind == Behind::kAddRelu) return run<T, kPack>(launch, a, x, y, AddedAndCutOff<T, kPack>{z});
+      if constexpr (kAfter == After::kNothing) return run<T, kPack>(launch, a, x, y, AsItIs<T, kPack>{});
+      if constexpr (kAfter == After::kRelu) return run<T, kPack>(launch, a, x, y, CutOff<T, kPack>{});
+      if constexpr (kAfter == After::kAddRelu) return run<T, kPack>(launch, a, x, y, AddedAndCutOff<T, kPack>{z});
     });
   }
 
@@ -113,16 +113,16 @@ template <Behind kBehind> struct BatchNormLast {
     const LastStatistics<T> statistics{
         {lay, parts}, x,       a.mean.get<P>(), a.variance.get<P>(),       a.mean_out.get<P>(), a.variance_out.get<P>(),
         used,         inverse, a.epsilon,       static_cast<P>(a.momentum)};
-    if (const int failed = rows(launch, a.channels, lay.pieces, statistics)) return failed;
+    if (const int failed = rows(launch, a.channels, lay.chunks, statistics)) return failed;
     const LastLay whole(a.outer, a.channels, kPack, kApplyThreads);
     return each(launch, whole.threads(),
                 LastApply<T, kPack, Then>{whole, x, a.scale.get<P>(), a.bias.get<P>(), used, inverse, y, then});
   }
 };
 
-using BatchNormLastPlain = BatchNormLast<Behind::kNothing>;
-using BatchNormLastRelu = BatchNormLast<Behind::kRelu>;
-using BatchNormLastAddRelu = BatchNormLast<Behind::kAddRelu>;
+using BatchNormLastPlain = BatchNormLast<After::kNothing>;
+using BatchNormLastRelu = BatchNormLast<After::kRelu>;
+using BatchNormLastAddRelu = BatchNormLast<After::kAddRelu>;
 AB_KERNEL("batch_norm_last", BatchNormLastPlain, float, double, half, bfloat16);
 AB_KERNEL("batch_norm_last_relu", BatchNormLastRelu, float, double, half, bfloat16);
 AB_KERNEL("batch_norm_last_add_relu", BatchNormLastAddRelu, float, double, half, bfloat16);

@@ -12,20 +12,20 @@ namespace anabranch::device {
 
 // [rows, channels], split into chunks of rows for packs of channels.
 struct LastLay {
-  int64_t rows, channels, packs, pieces, length;
+  int64_t rows, channels, packs, chunks, length;
 
   LastLay(int64_t rows, int64_t channels, int64_t pack, int64_t threads)
       : rows(rows), channels(channels), packs(channels / pack) {
     constexpr int64_t kLeast = 8;  // rows of a chunk that amortize reading the operands of channels
     const int64_t most = (rows + kLeast - 1) / kLeast;
-    pieces = threads / packs;
-    if (pieces > most) pieces = most;
-    if (pieces < 1) pieces = 1;
-    length = (rows + pieces - 1) / pieces;
+    chunks = threads / packs;
+    if (chunks > most) chunks = most;
+    if (chunks < 1) chunks = 1;
+    length = (rows + chunks - 1) / chunks;
   }
-  AB_HD int64_t threads() const { return packs * pieces; }
-  AB_HD int64_t begin(int64_t piece) const { return piece * length; }
-  AB_HD int64_t end(int64_t piece) const { return begin(piece) + length < rows ? begin(piece) + length : rows; }
+  AB_HD int64_t threads() const { return packs * chunks; }
+  AB_HD int64_t begin(int64_t chunk) const { return chunk * length; }
+  AB_HD int64_t end(int64_t chunk) const { return begin(chunk) + length < rows ? begin(chunk) + length : rows; }
 };
 
 constexpr int64_t kSumThreads = 65536, kApplyThreads = 1048576;
@@ -35,7 +35,7 @@ template <class T> constexpr int kPackOf = static_cast<int>(16 / sizeof(T));
 // Bytes of two sums per channel and chunk, [chunk, 2, channels]: with packs there are more chunks.
 template <class T> size_t last_parts(int64_t rows, int64_t channels) {
   const LastLay lay(rows, channels, channels % kPackOf<T> == 0 ? kPackOf<T> : 1, kSumThreads);
-  return static_cast<size_t>(2 * lay.pieces * channels) * sizeof(Compute<T>);
+  return static_cast<size_t>(2 * lay.chunks * channels) * sizeof(Compute<T>);
 }
 
 // fn(std::integral_constant<int, elements of a pack>).
@@ -89,12 +89,12 @@ template <class T, int kPack, class Term, class Gradient = WholeGradient<T, kPac
   Gradient gradient = {};
 
   AB_HD void operator()(int64_t n) const {
-    const int64_t first = n % lay.packs * kPack, piece = n / lay.packs;
+    const int64_t first = n % lay.packs * kPack, chunk = n / lay.packs;
     P base[kPack], scale[kPack], sums[2][kPack] = {};
     for (int k = 0; k < kPack; ++k) term.begin(first + k, base[k], scale[k]);
     Gradient of = gradient;
     of.begin(first);
-    AB_UNROLL for (int64_t row = lay.begin(piece); row < lay.end(piece); ++row) {
+    AB_UNROLL for (int64_t row = lay.begin(chunk); row < lay.end(chunk); ++row) {
       const int64_t at = row * lay.channels + first;
       const Pack<T, kPack> px = pack_at<T, kPack>(x, at);
       Pack<T, kPack> pg = px;
@@ -108,7 +108,7 @@ template <class T, int kPack, class Term, class Gradient = WholeGradient<T, kPac
         sums[1][k] += g * d;
       }
     }
-    P* to = parts + piece * 2 * lay.channels + first;
+    P* to = parts + chunk * 2 * lay.channels + first;
     for (int k = 0; k < kPack; ++k) to[k] = sums[0][k];
     for (int k = 0; k < kPack; ++k) to[lay.channels + k] = sums[1][k];
   }
@@ -119,8 +119,8 @@ template <class P> struct LastParts {
   const P* parts;
   template <class L> AB_HD void joined(const L& lanes, int64_t channel, double* first, double* second) const {
     double sums[2] = {};
-    for (int64_t piece = lanes.index(); piece < lay.pieces; piece += lanes.count()) {
-      const P* from = parts + piece * 2 * lay.channels + channel;
+    for (int64_t chunk = lanes.index(); chunk < lay.chunks; chunk += lanes.count()) {
+      const P* from = parts + chunk * 2 * lay.channels + channel;
       sums[0] += static_cast<double>(from[0]);
       sums[1] += static_cast<double>(from[lay.channels]);
     }

@@ -61,7 +61,7 @@ template <class T, int kPack> struct WhereYIsMore {
 };
 
 // The same, and stores it to dz, too, the gradient of the residual. kMore: dy is the rounded sum with `more`.
-template <class T, int kPack, bool kMore> struct HandedOn {
+template <class T, int kPack, bool kMore> struct SharedGradients {
   const T *y, *more;
   T* dz;
   AB_HD void begin(int64_t) {}
@@ -85,7 +85,7 @@ template <class T, int kPack, class Gradient> struct LastApplyGrad {
   T* dx;
   Gradient gradient;
   AB_HD void operator()(int64_t n) const {
-    const int64_t first = n % lay.packs * kPack, piece = n / lay.packs;
+    const int64_t first = n % lay.packs * kPack, chunk = n / lay.packs;
     P mean[kPack], factor[kPack], mean_g[kPack], slope[kPack];
     for (int k = 0; k < kPack; ++k) {
       mean[k] = used[first + k];
@@ -95,7 +95,7 @@ template <class T, int kPack, class Gradient> struct LastApplyGrad {
     }
     Gradient of = gradient;
     of.begin(first);
-    AB_UNROLL for (int64_t row = lay.begin(piece); row < lay.end(piece); ++row) {
+    AB_UNROLL for (int64_t row = lay.begin(chunk); row < lay.end(chunk); ++row) {
       const int64_t at = row * lay.channels + first;
       const Pack<T, kPack> px = pack_at<T, kPack>(x, at);
       Pack<T, kPack> pg = pack_at<T, kPack>(dy, at);
@@ -124,7 +124,7 @@ template <class T, int kPack> struct LastGrad {
     const LastSums<T, kPack, Normalised<T>, Gradient> sums{lay, x, dy, {used, inverse}, parts, gradient};
     if (const int failed = each(launch, lay.threads(), sums)) return failed;
     const LastGradients<P> gradients{{lay, parts}, a.dscale.get<P>(), a.dbias.get<P>(), kept};
-    return rows(launch, a.channels, lay.pieces, gradients);
+    return rows(launch, a.channels, lay.chunks, gradients);
   }
   template <class Gradient> int apply(const T* dy, const Gradient& gradient) const {
     if (!dx) return 0;
@@ -174,8 +174,8 @@ struct BatchNormLastAddReluGrad : BatchNormLastGrad {
     return by_packs<T>(a.channels, {x, dy, dx, y, more, dz}, [&](auto pack) {
       constexpr int kPack = decltype(pack)::value;
       const LastGrad<T, kPack> grad{launch, a, x, dx};
-      const int failed = more ? grad.add_up(dy, HandedOn<T, kPack, true>{y, more, dz})
-                              : grad.add_up(dy, HandedOn<T, kPack, false>{y, more, dz});
+      const int failed = more ? grad.add_up(dy, SharedGradients<T, kPack, true>{y, more, dz})
+                              : grad.add_up(dy, SharedGradients<T, kPack, false>{y, more, dz});
       return failed ? failed : grad.apply(dz, WholeGradient<T, kPack>{});
     });
   }

@@ -13,7 +13,7 @@ namespace {
 
 template <class T> const T* given(const KernelContext& c, In in) { return in ? c[in].template data<T>() : nullptr; }
 template <class T> T* asked(const KernelContext& c, Out out) {
-  return c.wants(out) ? c[out].template mutable_data<T>() : nullptr;
+  return c.needs(out) ? c[out].template mutable_data<T>() : nullptr;
 }
 
 // Channels as rows of one lane.
@@ -41,7 +41,7 @@ struct Arguments {
   device::NormSumsArgs there(const KernelContext& c) const {
     const ChannelWalk w = walk(c);
     const auto in = [&](In slot) { return slot ? device::operand(std::as_const(c[slot])) : device::DeviceIn{}; };
-    const auto out = [&](Out slot) { return c.wants(slot) ? device::operand(c[slot]) : device::DeviceOut{}; };
+    const auto out = [&](Out slot) { return c.needs(slot) ? device::operand(c[slot]) : device::DeviceOut{}; };
     return {in(x),       in(dy),         in(scale),   in(bias),     in(mean),  in(variance),  in(momentum_in),
             in(used_in), in(inverse_in), in(sums_in), in(sums_own), out(y),    out(mean_out), out(variance_out),
             out(used),   out(inverse),   out(dscale), out(dbias),   out(sums), w.outer,       w.channels,

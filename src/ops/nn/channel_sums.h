@@ -10,7 +10,7 @@
 namespace anabranch::nn::batch_norm {
 
 inline constexpr int64_t kGrain = 8192;
-inline constexpr int64_t kMaxPieces = 16;
+inline constexpr int64_t kMaxChunks = 16;
 
 using Dims = Channels;
 
@@ -52,10 +52,10 @@ template <class T, int kTerms> class ChannelSums {
   template <class Terms> void by_rows(KernelContext& c, const Dims& d, Terms& terms, T* out) {
     const int64_t width = kTerms * d.channels;
     const int64_t step =
-        std::max((d.outer + kMaxPieces - 1) / kMaxPieces, kGrain / std::max<int64_t>(1, d.channels) + 1);
-    const int64_t pieces = (d.outer + step - 1) / step;
-    partial_.assign(static_cast<size_t>(pieces * width), 0.0);
-    c.parallel_for(pieces, 1, [&](int64_t begin, int64_t end) {
+        std::max((d.outer + kMaxChunks - 1) / kMaxChunks, kGrain / std::max<int64_t>(1, d.channels) + 1);
+    const int64_t chunks = (d.outer + step - 1) / step;
+    partial_.assign(static_cast<size_t>(chunks * width), 0.0);
+    c.parallel_for(chunks, 1, [&](int64_t begin, int64_t end) {
       for (int64_t p = begin; p < end; ++p) {
         double* sums = partial_.data() + p * width;
         for (int64_t n = p * step; n < std::min(d.outer, (p + 1) * step); ++n) {
@@ -69,7 +69,7 @@ template <class T, int kTerms> class ChannelSums {
     });
     for (int64_t k = 0; k < width; ++k) {
       double sum = 0;
-      for (int64_t p = 0; p < pieces; ++p) sum += partial_[static_cast<size_t>(p * width + k)];
+      for (int64_t p = 0; p < chunks; ++p) sum += partial_[static_cast<size_t>(p * width + k)];
       out[k] = static_cast<T>(sum);
     }
   }

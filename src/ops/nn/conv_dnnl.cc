@@ -15,8 +15,8 @@ namespace {
 
 using dnnl::memory;
 
-constexpr double kPieceFlops = 4e6;  // about 50 us of one core
-constexpr int64_t kMaxPieces = 16;
+constexpr double kChunkFlops = 4e6;  // about 50 us of one core
+constexpr int64_t kMaxChunks = 16;
 constexpr size_t kKeptShapes = 16;  // a plan holds buffers: batches of ever new shapes must not keep them all
 
 void execute(const dnnl::primitive& primitive, const dnnl_exec_arg_t* args, int n) {
@@ -58,9 +58,9 @@ void reorder(const Operand& o, const memory& from, const memory& to) {
 }
 
 // One pass over `n` samples.
-class PiecePrimitive {
+class ChunkPrimitive {
  public:
-  PiecePrimitive(ConvPass pass, const ConvDims& d, int64_t n, bool rounded) {
+  ChunkPrimitive(ConvPass pass, const ConvDims& d, int64_t n, bool rounded) {
     ConvLayouts l(d, n), first(d, n);
     if (rounded) {
       l.round_all_but(computed(pass));
@@ -169,14 +169,14 @@ class PiecePrimitive {
 class ConvPlan {
  public:
   ConvPlan(ConvPass pass, const ConvDims& d, bool rounded) : dims(d), pass_(pass) {
-    const auto wanted = static_cast<int64_t>(static_cast<double>(d.batch) * d.flops_per_sample() / kPieceFlops);
-    const int64_t pieces = std::clamp<int64_t>(wanted, 1, std::min(kMaxPieces, d.batch));
-    step_ = (d.batch + pieces - 1) / pieces;
+    const auto needed = static_cast<int64_t>(static_cast<double>(d.batch) * d.flops_per_sample() / kChunkFlops);
+    const int64_t chunks = std::clamp<int64_t>(needed, 1, std::min(kMaxChunks, d.batch));
+    step_ = (d.batch + chunks - 1) / chunks;
     count_ = (d.batch + step_ - 1) / step_;
     const DnnlSingleThread alone;
     const int64_t rest = d.batch - (count_ - 1) * step_;
-    full_ = std::make_unique<PiecePrimitive>(pass, d, step_, rounded);
-    if (rest != step_) last_ = std::make_unique<PiecePrimitive>(pass, d, rest, rounded);
+    full_ = std::make_unique<ChunkPrimitive>(pass, d, step_, rounded);
+    if (rest != step_) last_ = std::make_unique<ChunkPrimitive>(pass, d, rest, rounded);
     for (auto* p : {full_.get(), last_.get()}) {
       if (p) p->reserve(static_cast<size_t>(count_));
     }
@@ -194,7 +194,7 @@ class ConvPlan {
     c.parallel_for(count_, 1, [&](int64_t begin, int64_t end) {
       const DnnlSingleThread alone;
       for (int64_t i = begin; i < end; ++i) {
-        PiecePrimitive& p = last_ && i + 1 == count_ ? *last_ : *full_;
+        ChunkPrimitive& p = last_ && i + 1 == count_ ? *last_ : *full_;
         float* to = !filter_out ? out + i * out_step : count_ == 1 ? out : partial_.data() + i * filter;
         p.run(static_cast<size_t>(i), a + i * a_step, filter_out ? b + i * b_step : nullptr, to);
         if (extras.epilogue) {
@@ -221,8 +221,8 @@ class ConvPlan {
     const int64_t filter = dims.filter_elems();
     c.parallel_for(filter, 8192, [&](int64_t begin, int64_t end) {
       std::copy(partial_.data() + begin, partial_.data() + end, out + begin);
-      for (int64_t piece = 1; piece < count_; ++piece) {
-        const float* from = partial_.data() + piece * filter;
+      for (int64_t chunk = 1; chunk < count_; ++chunk) {
+        const float* from = partial_.data() + chunk * filter;
         for (int64_t k = begin; k < end; ++k) out[k] += from[k];
       }
     });
@@ -230,7 +230,7 @@ class ConvPlan {
 
   ConvPass pass_;
   int64_t step_ = 0, count_ = 0;
-  std::unique_ptr<PiecePrimitive> full_, last_;
+  std::unique_ptr<ChunkPrimitive> full_, last_;
   const float* filter_ = nullptr;  // the filter that the primitives hold, see ConvExtras
   uint64_t filter_version_ = 0;
   std::vector<float> partial_;  // gradients of the filter from the samples of each chunk

@@ -58,8 +58,8 @@ template <class T> Kernel backward(const KernelArgs& op, const ConvForm& form) {
       return;
     }
     const T *x = c[input].data<T>(), *g = c[dout].data<T>();
-    if (T* to = wanted<T>(c, dinput)) data->run(c, d, g, c[filter].data<T>(), to);
-    if (T* to = wanted<T>(c, dfilter)) weights->run(c, d, transposed ? g : x, transposed ? x : g, to);
+    if (T* to = needed<T>(c, dinput)) data->run(c, d, g, c[filter].data<T>(), to);
+    if (T* to = needed<T>(c, dfilter)) weights->run(c, d, transposed ? g : x, transposed ? x : g, to);
   };
 }
 
@@ -86,13 +86,13 @@ template <class T> Kernel queued_backward(const KernelArgs& op, const ConvForm& 
     const DeviceContext& queued = DeviceContext::of(c);
     const ConvDims& d = dims(c[input].shape(), c[filter].shape());
     if (d.empty()) {
-      device::fill_zero_if_wanted(queued, dinput);
-      device::fill_zero_if_wanted(queued, dfilter);
+      device::fill_zero_if_needed(queued, dinput);
+      device::fill_zero_if_needed(queued, dfilter);
       return;
     }
     const Tensor &x = c[input], &g = c[dout];
-    if (c.wants(dinput)) data.run(queued, d, g, c[filter], c[dinput]);
-    if (c.wants(dfilter)) weights.run(queued, d, transposed ? g : x, transposed ? x : g, c[dfilter]);
+    if (c.needs(dinput)) data.run(queued, d, g, c[filter], c[dinput]);
+    if (c.needs(dfilter)) weights.run(queued, d, transposed ? g : x, transposed ? x : g, c[dfilter]);
   };
 }
 

@@ -91,8 +91,8 @@ template <class T> Kernel backward(const KernelArgs& op) {
                          c[scales].data<T>(), shift ? c[scale_w].data<T>() : nullptr,
                          c[dy].data<T>(),     epsilon,
                          c[x].rows()};
-    T *size = wanted<T>(c, dsize), *sum = wanted<T>(c, dsum), *square = wanted<T>(c, dsquare),
-      *to_w = wanted<T>(c, dscale), *to_b = wanted<T>(c, dbias);
+    T *size = needed<T>(c, dsize), *sum = needed<T>(c, dsum), *square = needed<T>(c, dsquare),
+      *to_w = needed<T>(c, dscale), *to_b = needed<T>(c, dbias);
     c.parallel_for((columns + Strip<T>::kColumns - 1) / Strip<T>::kColumns, 1, [=](int64_t begin, int64_t end) {
       for (int64_t k = begin; k < end; ++k) {
         Strip<T> strip(k, columns);
@@ -104,7 +104,7 @@ template <class T> Kernel backward(const KernelArgs& op) {
         strip.leave(strip.slope_b, to_b);
       }
     });
-    if (c.wants(dx)) pass_gradient(c, given, columns, c[dx].template mutable_data<T>());
+    if (c.needs(dx)) pass_gradient(c, given, columns, c[dx].template mutable_data<T>());
   };
 }
 
@@ -150,12 +150,12 @@ template <class T> Kernel queued_backward(const KernelArgs& op) {
     a.scales_in = device::operand(c[scales]);
     a.scale_w = device::given_operand(c, scale_w);
     a.dy = device::operand(c[dy]);
-    a.y = device::wanted_operand(c, dx);
-    a.dsize = device::wanted_operand(c, dsize);
-    a.dsum = device::wanted_operand(c, dsum);
-    a.dsquare = device::wanted_operand(c, dsquare);
-    a.dscale_w = device::wanted_operand(c, dscale);
-    a.dbias = device::wanted_operand(c, dbias);
+    a.y = device::needed_operand(c, dx);
+    a.dsize = device::needed_operand(c, dsize);
+    a.dsum = device::needed_operand(c, dsum);
+    a.dsquare = device::needed_operand(c, dsquare);
+    a.dscale_w = device::needed_operand(c, dscale);
+    a.dbias = device::needed_operand(c, dbias);
     a.epsilon = epsilon;
     DeviceContext::of(c).launch(kernel, a);
   };

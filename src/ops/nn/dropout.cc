@@ -78,7 +78,7 @@ template <class T> Kernel forward(const KernelArgs& op) {
     const T* from = c[x].data<T>();
     T* to = c[out].template mutable_data<T>();
     const int64_t n = c[x].numel();
-    uint8_t* bits = wanted<uint8_t>(c, mask);
+    uint8_t* bits = needed<uint8_t>(c, mask);
     if (o.is_test) {
       const T factor = static_cast<T>(o.in_test());
       wide_map(c, kCheapGrain, n, from, to, [=](T v) { return v * factor; });
@@ -98,7 +98,7 @@ template <class T> Kernel forward_on_device(const KernelArgs& op) {
     const DeviceContext& queued = DeviceContext::of(c);
     device::DrawArgs a = device::draw_args(key, queued, c[out]);
     a.x = device::operand(c[x]);
-    if (c.wants(mask)) a.mask = device::operand(c[mask]);
+    if (c.needs(mask)) a.mask = device::operand(c[mask]);
     a.p[0] = static_cast<double>(o.is_test ? 0.0f : o.rate);
     a.p[1] = static_cast<double>(o.is_test ? o.in_test() : o.kept());
     queued.launch(kernel, a);

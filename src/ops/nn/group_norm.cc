@@ -149,9 +149,9 @@ template <class T> Kernel backward_on_device(const KernelArgs& op, const Form& f
     if (mean) a.mean_in = device::operand(c[mean]);
     a.variance_in = device::operand(c[variance]);
     a.dy = device::operand(c[dy]);
-    if (c.wants(dx)) a.y = device::operand(c[dx]);
-    if (c.wants(dscale)) a.mean = device::operand(c[dscale]);
-    if (c.wants(dbias)) a.variance = device::operand(c[dbias]);
+    if (c.needs(dx)) a.y = device::operand(c[dx]);
+    if (c.needs(dscale)) a.mean = device::operand(c[dscale]);
+    if (c.needs(dbias)) a.variance = device::operand(c[dbias]);
     a.flags |= (source.centered ? 0 : device::kNotCentered) | (of_y ? device::kFromNormalized : 0);
     DeviceContext::of(c).launch(kernel, a);
   };

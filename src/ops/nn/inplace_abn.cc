@@ -76,7 +76,7 @@ template <class T> struct Backward {
     if (passes_through(d, fixed)) {
       zeroed<T>(c, dscale);
       zeroed<T>(c, dbias);
-      T* to = wanted<T>(c, dx);
+      T* to = needed<T>(c, dx);
       for (int64_t i = 0; to && i < d.channels; ++i) to[i] = before(i);
       return;
     }
@@ -91,9 +91,9 @@ template <class T> struct Backward {
           t[1] = t[0] * normal(i, ch);
         },
         sum_g);
-    if (T* to = wanted<T>(c, dbias)) std::copy(sum_g, sum_g + d.channels, to);
-    if (T* to = wanted<T>(c, dscale)) std::copy(sum_gx, sum_gx + d.channels, to);
-    if (!c.wants(dx)) return;
+    if (T* to = needed<T>(c, dbias)) std::copy(sum_g, sum_g + d.channels, to);
+    if (T* to = needed<T>(c, dscale)) std::copy(sum_gx, sum_gx + d.channels, to);
+    if (!c.needs(dx)) return;
     T* to = c[dx].template mutable_data<T>();
     const T* saved = c[saved_variance].template data<T>();
     const T* v = fixed && variance ? c[variance].template data<T>() : nullptr;

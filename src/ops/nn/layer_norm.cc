@@ -16,7 +16,7 @@ namespace anabranch::nn::layer_norm_op {
 namespace {
 
 constexpr int64_t kGrain = 4096;
-constexpr int64_t kMaxPieces = 16;
+constexpr int64_t kMaxChunks = 16;
 
 struct Dims {  // rows are normalized one by one
   int64_t rows, width;
@@ -102,7 +102,7 @@ template <class T> struct Backward {
     const Dims d(c[x].shape(), axis);
     const T *data = c[x].template data<T>(), *g = c[dy].template data<T>();
     const T *m = c[mean].template data<T>(), *v = c[variance].template data<T>();
-    if (c.wants(dx) && d.width) {
+    if (c.needs(dx) && d.width) {
       const T* s = scale ? c[scale].template data<T>() : nullptr;
       T* to = c[dx].template mutable_data<T>();
       c.parallel_for(d.rows, d.grain(), [=, this](int64_t begin, int64_t end) {
@@ -112,15 +112,15 @@ template <class T> struct Backward {
         }
       });
     }
-    if (c.wants(dscale) || c.wants(dbias)) grad_vectors(c, d, data, g, m, v);
+    if (c.needs(dscale) || c.needs(dbias)) grad_vectors(c, d, data, g, m, v);
   }
 
   // Chunks of rows depend only on their number; their sums are added in order.
   void grad_vectors(KernelContext& c, const Dims& d, const T* data, const T* g, const T* m, const T* v) {
-    const int64_t step = std::max((d.rows + kMaxPieces - 1) / kMaxPieces, d.grain());
-    const int64_t pieces = std::max<int64_t>(1, (d.rows + step - 1) / step);
-    partial.assign(static_cast<size_t>(pieces * 2 * d.width), 0.0);
-    c.parallel_for(pieces, 1, [&](int64_t begin, int64_t end) {
+    const int64_t step = std::max((d.rows + kMaxChunks - 1) / kMaxChunks, d.grain());
+    const int64_t chunks = std::max<int64_t>(1, (d.rows + step - 1) / step);
+    partial.assign(static_cast<size_t>(chunks * 2 * d.width), 0.0);
+    c.parallel_for(chunks, 1, [&](int64_t begin, int64_t end) {
       for (int64_t p = begin; p < end; ++p) {
         double *products = partial.data() + p * 2 * d.width, *sums = products + d.width;
         for (int64_t r = p * step; r < std::min(d.rows, (p + 1) * step); ++r) {
@@ -129,15 +129,15 @@ template <class T> struct Backward {
         }
       }
     });
-    add_up(c, dscale, d.width, pieces, 0);
-    add_up(c, dbias, d.width, pieces, d.width);
+    add_up(c, dscale, d.width, chunks, 0);
+    add_up(c, dbias, d.width, chunks, d.width);
   }
 
-  void add_up(KernelContext& c, Out out, int64_t width, int64_t pieces, int64_t from) const {
-    T* to = wanted<T>(c, out);
+  void add_up(KernelContext& c, Out out, int64_t width, int64_t chunks, int64_t from) const {
+    T* to = needed<T>(c, out);
     for (int64_t i = 0; to && i < width; ++i) {
       double sum = 0;
-      for (int64_t p = 0; p < pieces; ++p) sum += partial[static_cast<size_t>(p * 2 * width + from + i)];
+      for (int64_t p = 0; p < chunks; ++p) sum += partial[static_cast<size_t>(p * 2 * width + from + i)];
       to[i] = static_cast<T>(sum);
     }
   }
@@ -171,9 +171,9 @@ template <class T> Kernel backward_on_device(const KernelArgs& op) {
     a.mean_in = device::operand(c[o.mean]);
     a.variance_in = device::operand(c[o.variance]);
     a.dy = device::operand(c[o.dy]);
-    if (c.wants(o.dx)) a.y = device::operand(c[o.dx]);
-    if (c.wants(o.dscale)) a.mean = device::operand(c[o.dscale]);
-    if (c.wants(o.dbias)) a.variance = device::operand(c[o.dbias]);
+    if (c.needs(o.dx)) a.y = device::operand(c[o.dx]);
+    if (c.needs(o.dscale)) a.mean = device::operand(c[o.dscale]);
+    if (c.needs(o.dbias)) a.variance = device::operand(c[o.dbias]);
     a.rows = d.rows, a.width = d.width;
     a.epsilon = static_cast<double>(o.epsilon);
     DeviceContext::of(c).launch(kernel, a);

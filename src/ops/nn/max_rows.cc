@@ -22,7 +22,7 @@ template <class V> HWY_INLINE V larger(V top, V next) {
 HWY_INLINE float larger(float top, float next) { return next > top || next != next ? next : top; }
 
 // Images are narrow: the tail of whole vectors uses shorter ones. fn(d, x) for each, then one(x).
-template <class Fn, class One> HWY_INLINE void pieces(int64_t n, Fn&& fn, One&& one) {
+template <class Fn, class One> HWY_INLINE void chunks(int64_t n, Fn&& fn, One&& one) {
   int64_t x = 0;
   const auto with = [&](auto d) HWY_ATTR {
     const auto lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -35,7 +35,7 @@ template <class Fn, class One> HWY_INLINE void pieces(int64_t n, Fn&& fn, One&& 
 }
 
 void MaxOfRows(const float* const* rows, int count, float* out, int64_t n) {
-  pieces(
+  chunks(
       n,
       [=](auto d, int64_t x) HWY_ATTR {
         auto top = hn::Set(d, kLeast);
@@ -56,7 +56,7 @@ void MaxOfColumns(const float* in, int64_t width, int64_t stride, float* out, in
     out[x] = top;
   };
   if (stride == 1) {
-    pieces(
+    chunks(
         n,
         [=](auto d, int64_t x) HWY_ATTR {
           auto top = hn::LoadU(d, in + x);
@@ -65,7 +65,7 @@ void MaxOfColumns(const float* in, int64_t width, int64_t stride, float* out, in
         },
         one);
   } else if (stride == 2 && width == 2) {
-    pieces(
+    chunks(
         n,
         [=](auto d, int64_t x) HWY_ATTR {
           hn::Vec<decltype(d)> even, odd;

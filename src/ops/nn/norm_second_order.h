@@ -20,9 +20,9 @@ inline void normalised_gradient(second_order::Ops& o, const Normalised& n) {
   const std::string centred = o.sub(x, o.mean(x, n.axes, true));
   const std::string inverse = o.unary("rsqrt", o.scale(o.mean(o.square(centred), n.axes, true), 1, n.epsilon));
   const std::string normal = o.mul(centred, inverse);
-  if (o.wanted("Scale@GRAD")) o.is("Scale@GRAD", o.sum(o.mul(dy, normal), n.rest, false));
-  if (o.wanted("Bias@GRAD")) o.is("Bias@GRAD", o.sum(dy, n.rest, false));
-  if (!o.wanted("X@GRAD")) return;
+  if (o.needed("Scale@GRAD")) o.is("Scale@GRAD", o.sum(o.mul(dy, normal), n.rest, false));
+  if (o.needed("Bias@GRAD")) o.is("Bias@GRAD", o.sum(dy, n.rest, false));
+  if (!o.needed("X@GRAD")) return;
   const std::string g = o.given("Scale") ? o.binary("elementwise_mul", dy, o.in("Scale"), n.scale_axis) : dy;
   const std::string along = o.mul(normal, o.mean(o.mul(g, normal), n.axes, true));
   o.is("X@GRAD", o.mul(o.sub(o.sub(g, o.mean(g, n.axes, true)), along), inverse));

@@ -34,13 +34,13 @@ class MaxRows {
       return std::fill(out + first_, out + last_, std::numeric_limits<float>::lowest());
     const int64_t most = (kMostColumns - width_) / stride_ + 1;
     for (int64_t begin = first_; begin < last_; begin += most)
-      piece(plane, depth, rows, begin, std::min(last_, begin + most), out);
+      chunk(plane, depth, rows, begin, std::min(last_, begin + most), out);
   }
   int64_t first() const { return first_; }
   int64_t last() const { return last_; }
 
  private:
-  void piece(const float* plane, PoolDims::Range depth, PoolDims::Range rows, int64_t begin, int64_t end,
+  void chunk(const float* plane, PoolDims::Range depth, PoolDims::Range rows, int64_t begin, int64_t end,
              float* out) const {
     const float* sources[kMostRows];
     float tops[kMostColumns];

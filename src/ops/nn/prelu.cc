@@ -38,8 +38,8 @@ void infer(InferContext& c) {
   const std::string& mode = c.attr<std::string>("mode");
   const Shape& x = c.in("X").shape;
   check_rank(c, "X", mode == "all" ? 1 : 2, kMaxRank);
-  const int64_t wanted = mode == "all" ? 1 : mode == "channel" ? x[1] : x.slice(1, x.rank()).numel();
-  check_numel(c, "Alpha", wanted);
+  const int64_t needed = mode == "all" ? 1 : mode == "channel" ? x[1] : x.slice(1, x.rank()).numel();
+  check_numel(c, "Alpha", needed);
   c.same_as("Out", "X");
 }
 
@@ -102,7 +102,7 @@ AB_GRAD(prelu)
         const Slopes slopes(mode, c[x].shape());
         const T *from = c[x].data<T>(), *a = c[alpha].data<T>(), *g = c[dout].data<T>();
         const int64_t n = c[x].numel();
-        if (T* to = wanted<T>(c, dx)) {
+        if (T* to = needed<T>(c, dx)) {
           c.parallel_for(n, kGrain, [=](int64_t begin, int64_t end) {
             slopes.each_run(begin, end, [=](int64_t i, int64_t count, int64_t slope, int64_t step) {
               with_steps(1, step, [=](auto, auto s) {
@@ -127,8 +127,8 @@ AB_GRAD(prelu)
               dx = op.out("X@GRAD"), dalpha = op.out("Alpha@GRAD")](KernelContext& c) {
         device::PreluArgs a = prelu_args(c[x], c[alpha], mode);
         a.dy = device::operand(c[dout]);
-        if (c.wants(dx)) a.y = device::operand(c[dx]);
-        if (c.wants(dalpha)) a.dalpha = device::operand(c[dalpha]);
+        if (c.needs(dx)) a.y = device::operand(c[dx]);
+        if (c.needs(dalpha)) a.dalpha = device::operand(c[dalpha]);
         DeviceContext::of(c).launch(kernel, a);
       };
     });

@@ -123,7 +123,7 @@ AB_GRAD(spectral_norm)
       using T = typename decltype(tag)::type;
       return [a = Attrs(op), estimate = Estimate<T>(), w = op.in("Weight"), u = op.in("U"), v = op.in("V"),
               dout = op.in("Out@GRAD"), dw = op.out("Weight@GRAD")](KernelContext& c) mutable {
-        if (!c.wants(dw) || c[w].numel() == 0) return;
+        if (!c.needs(dw) || c[w].numel() == 0) return;
         const Matrix m(c[w].shape(), a.dim);
         const T *from = c[w].template data<T>(), *g = c[dout].template data<T>();
         estimate.make(m, from, c[u].template data<T>(), c[v].template data<T>(), a.iterations, static_cast<T>(a.eps));

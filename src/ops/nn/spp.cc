@@ -163,7 +163,7 @@ AB_GRAD(spp)
       using T = typename decltype(tag)::type;
       return [levels = op.attr<int32_t>("pyramid_height"), max = is_max(op), x = op.in("X"), out = op.in("Out"),
               dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
-        if (!c.wants(dx)) return;
+        if (!c.needs(dx)) return;
         const Shape& s = c[x].shape();
         const T *from = c[x].template data<T>(), *made = c[out].template data<T>(), *g = c[dout].template data<T>();
         T* to = zeroed<T>(c, dx);

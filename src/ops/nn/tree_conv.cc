@@ -139,7 +139,7 @@ template <class T> Kernel backward(const KernelArgs& op) {
     const Shape& f = c[filter].shape();
     const int64_t width = f[0], columns = f[2] * f[3], rows = c[slots.nodes].shape()[0] * c[slots.nodes].shape()[1];
     const T* g = c[dout].template data<T>();
-    if (c.wants(dfilter)) {
+    if (c.needs(dfilter)) {
       by_filter->run(c, {.m = width * kSides, .n = columns, .k = rows, .trans_a = true},
                      gather<T>(c, slots, scratch.get()), g, c[dfilter].template mutable_data<T>());
     }

@@ -88,21 +88,21 @@ template <class T> class Gradients {
     const T* values = sparse_->value.template data<T>();
     sparse::RowGroups& groups = scratch_->groups;
     groups.read(sparse_->rows.data(), static_cast<int64_t>(sparse_->rows.size()));
-    scratch_->rows.resize(static_cast<size_t>(groups.pieces() * width));
-    c.parallel_for(groups.pieces(), 1, [&](int64_t begin, int64_t end) {
+    scratch_->rows.resize(static_cast<size_t>(groups.chunks() * width));
+    c.parallel_for(groups.chunks(), 1, [&](int64_t begin, int64_t end) {
       for (int64_t p = begin; p < end; ++p) {
-        const sparse::RowGroups::Piece piece = groups.group(p);
-        update_piece(piece, values, width, scratch_->rows.data() + p * width, rule);
+        const sparse::RowGroups::Chunk chunk = groups.group(p);
+        update_chunk(chunk, values, width, scratch_->rows.data() + p * width, rule);
       }
     });
   }
 
   template <class Rule>
-  void update_piece(const sparse::RowGroups::Piece& piece, const T* values, int64_t width, T* sum, Rule& rule) const {
+  void update_chunk(const sparse::RowGroups::Chunk& chunk, const T* values, int64_t width, T* sum, Rule& rule) const {
     const bool shared = RowLocks::shared();
     const int32_t* next = scratch_->groups.next();
-    for (int64_t k = 0; k < piece.count; ++k) {
-      int32_t place = piece.first[k];
+    for (int64_t k = 0; k < chunk.count; ++k) {
+      int32_t place = chunk.first[k];
       const T* grad = values + place * width;
       if (next[place] >= 0) {
         std::copy(grad, grad + width, sum);
@@ -112,8 +112,8 @@ template <class T> class Gradients {
         }
         grad = sum;
       }
-      const RowLocks::Hold hold(table_, piece.rows[k], shared);
-      rule(piece.rows[k] * width, width, grad);
+      const RowLocks::Hold hold(table_, chunk.rows[k], shared);
+      rule(chunk.rows[k] * width, width, grad);
     }
   }
 

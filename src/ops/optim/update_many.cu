@@ -26,7 +26,7 @@ template <class Rule, class T, class G> struct OneOfMany {
   // The elements of a chunk, from `first` up to `last`.
   template <class L> AB_HD void update(const L& lanes, int64_t first, int64_t last) const {
     const auto step = step_of(rule);
-    if (begins_packs()) {
+    if (starts_packs()) {
       const int64_t packs = last / kCount;
       for (int64_t k = first / kCount + lanes.index(); k < packs; k += lanes.count()) update_pack(k, step);
       first = packs * kCount;
@@ -51,7 +51,7 @@ template <class Rule, class T, class G> struct OneOfMany {
       own(i, value, step);
   }
 
-  AB_HD bool begins_packs() const {
+  AB_HD bool starts_packs() const {
     bool all = packed<Values>(rule.p) && packed<Grads>(grad);
     for (int s = 0; s < Rule::kStates; ++s) all = all && packed<Values>(rule.state[s]);
     return all;

@@ -43,16 +43,16 @@ template <class T> T max_abs(const KernelContext& c, const Tensor& x) {
   const int64_t n = x.numel();
   T most = 0;
   // Each chunk has a maximum; the overall maximum does not depend on the split.
-  constexpr int64_t kPieces = 64;
-  T piece[kPieces] = {};
-  const int64_t step = (n + kPieces - 1) / kPieces;
-  c.parallel_for(kPieces, std::max<int64_t>(1, kCheapGrain / std::max<int64_t>(1, step)), [&](int64_t b, int64_t e) {
+  constexpr int64_t kChunks = 64;
+  T chunk[kChunks] = {};
+  const int64_t step = (n + kChunks - 1) / kChunks;
+  c.parallel_for(kChunks, std::max<int64_t>(1, kCheapGrain / std::max<int64_t>(1, step)), [&](int64_t b, int64_t e) {
     for (int64_t p = b; p < e; ++p) {
       const int64_t at = std::min(n, p * step);
-      piece[p] = max_abs(from + at, std::min(n, at + step) - at);
+      chunk[p] = max_abs(from + at, std::min(n, at + step) - at);
     }
   });
-  for (const T& p : piece) most = std::max(most, p);
+  for (const T& p : chunk) most = std::max(most, p);
   return most;
 }
 

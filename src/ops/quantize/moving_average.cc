@@ -57,7 +57,7 @@ template <class T> class Average {
 
  private:
   static void put(const KernelContext& c, Out out, T value) {
-    if (c.wants(out)) *c[out].template mutable_data<T>() = value;
+    if (c.needs(out)) *c[out].template mutable_data<T>() = value;
   }
 
   bool test_;

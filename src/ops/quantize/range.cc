@@ -58,14 +58,14 @@ template <class T> Kernel range_kernel(const KernelArgs& op) {
           in_scale = op.in("InScale"), iter = op.in("Iter"), out = op.out("Out"), out_scale = op.out("OutScale"),
           steps = op.out("OutScales"), count = int64_t{op.attr<int32_t>("window_size")}](KernelContext& c) {
     T scale = number_of<T>(c, in_scale);
-    T* all = c.wants(steps) ? steps_in<T>(c[steps], count) : nullptr;
+    T* all = c.needs(steps) ? steps_in<T>(c[steps], count) : nullptr;
     if (!test) {
       const int64_t step = *c[iter].template data<int64_t>();
       AB_CHECK(step >= 0, InvalidArgument, "Iter must be at least 0, got {}", step);
       const T now = max_abs<T>(c, c[x]);
       scale = all ? largest_with(all, count, step, scale, now) : std::max(scale, now);
     }
-    if (c.wants(out_scale)) *c[out_scale].template mutable_data<T>() = scale;
+    if (c.needs(out_scale)) *c[out_scale].template mutable_data<T>() = scale;
     const Rounding<T> rounding{scale, static_cast<T>(levels)};
     rounding(c, c[x].template data<T>(), c[out].template mutable_data<T>(), c[x].numel());
   };

@@ -150,10 +150,10 @@ OpDef& declare_gradient_of(OpDef& forward, bool with_values) {
   OpDef& def = declare_gradient(forward.type().c_str(), __FILE__);
   if (!with_values) def.grad(second_order::linear);
   return def.dtype_of_input("Out@GRAD").infer([](InferContext& c) {
-    const Shape want = Attrs(c.op()).out_shape(c.in("X").shape), &got = c.in("Out@GRAD").shape;
+    const Shape expected = Attrs(c.op()).out_shape(c.in("X").shape), &got = c.in("Out@GRAD").shape;
     // Shapes [1] and [1, 1] hold the same number.
-    AB_CHECK(compatible(want, got) || (want.numel() == 1 && got.numel() == 1), ShapeMismatch,
-             "Out@GRAD must be {} for X {}, got {}", want.str(), c.in("X").shape.str(), got.str());
+    AB_CHECK(compatible(expected, got) || (expected.numel() == 1 && got.numel() == 1), ShapeMismatch,
+             "Out@GRAD must be {} for X {}, got {}", expected.str(), c.in("X").shape.str(), got.str());
     c.same_as("X@GRAD", "X");
   });
 }

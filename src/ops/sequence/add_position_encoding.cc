@@ -62,7 +62,7 @@ template <class Fn> void each_sequence(const Tensor& x, Fn&& fn) {
 // ---- on devices
 
 template <class T> Kernel queued_forward(const KernelArgs& op) {
-  return [kernel = device::kernel_of<T>("position_encoding"), begins = device::Upload(), table = device::Upload(),
+  return [kernel = device::kernel_of<T>("position_encoding"), starts = device::Upload(), table = device::Upload(),
           encodings = Encodings(), x = op.in("X"), out = op.out("Out"), alpha = op.attr<float>("alpha"),
           beta = op.attr<float>("beta")](KernelContext& c) mutable {
     const DeviceContext& queued = DeviceContext::of(c);
@@ -76,7 +76,7 @@ template <class T> Kernel queued_forward(const KernelArgs& op) {
     device::EncodingArgs a{};
     a.width = shape[shape.rank() - 1];
     a.x = device::operand(c[x]);
-    a.offsets = begins.of(queued, o);
+    a.offsets = starts.of(queued, o);
     const double* made = encodings.get(longest, a.width);
     a.table = table.of(queued, std::vector<double>(made, made + longest * a.width));
     a.y = device::operand(c[out]);

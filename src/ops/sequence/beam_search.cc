@@ -143,7 +143,7 @@ template <class T> Kernel kernel(const KernelArgs& op) {
     write_ids(chosen, &c[ids]);
     T* to = c[best].template mutable_data<T>();
     for (const Candidate& k : chosen) *to++ = static_cast<T>(k.score);
-    if (!c.wants(parents)) return;
+    if (!c.needs(parents)) return;
     c[parents].resize(Shape{n}, DType::kInt32);
     auto* parent = c[parents].template mutable_data<int32_t>();
     for (const Candidate& k : chosen) *parent++ = static_cast<int32_t>(k.beam);

@@ -36,7 +36,7 @@ void check_sequences(const InferContext& c) {
   AB_CHECK(lod.size() == 1, InvalidArgument, "X must have one LoD level, got {}", lod.size());
   AB_CHECK(!c.has_in("Mask"), InvalidArgument, "Mask must not be given if X has LoD");
   const int64_t longest = longest_of(lod.back());
-  for (const int64_t most : {Flags::max_loop_turns(), int64_t{c.attr<int32_t>("most_steps")}}) {
+  for (const int64_t most : {Flags::max_loop_iterations(), int64_t{c.attr<int32_t>("most_steps")}}) {
     AB_CHECK(most <= 0 || longest <= most, ResourceExhausted, "a sequence must have at most {} steps, got {}", most,
              longest);
   }
@@ -112,12 +112,12 @@ void step_gradient_slots(OpDef& def) {
 }
 
 void check_state_gradients(const InferContext& c, std::initializer_list<const char*> slots) {
-  const Shape wanted = steps_shape(c);
+  const Shape needed = steps_shape(c);
   for (const char* slot : slots) {
     for (int i = 0; i < c.n_in(slot); ++i) {
       const Meta& given = c.in(slot, i);
-      AB_CHECK(given.dtype == c.in("X").dtype && compatible(given.shape, wanted), ShapeMismatch,
-               "{} must be {}, got {}", slot, wanted.str(), given.shape.str());
+      AB_CHECK(given.dtype == c.in("X").dtype && compatible(given.shape, needed), ShapeMismatch,
+               "{} must be {}, got {}", slot, needed.str(), given.shape.str());
     }
   }
 }
@@ -187,9 +187,9 @@ float* GivenGradient::ordered(KernelContext& c, const StepRows& s, Workspace& ro
   return to;
 }
 
-float* first_gradient(KernelContext& c, In state, Out wanted, const std::shared_ptr<Tensor>& rows) {
+float* first_gradient(KernelContext& c, In state, Out needed, const std::shared_ptr<Tensor>& rows) {
   const int64_t n = c[state].rows(), d = c[state].row_elems();
-  float* to = c.wants(wanted) ? c[wanted].mutable_data<float>() : sized<float>(rows, n, d);
+  float* to = c.needs(needed) ? c[needed].mutable_data<float>() : sized<float>(rows, n, d);
   std::fill_n(to, n * d, 0.0f);
   return to;
 }
@@ -215,7 +215,7 @@ void StepSums::run(KernelContext& c, const StepRows& s, float* gates) {
 }
 
 void StepSumsBack::give_x(KernelContext& c, const StepRows& s, const float* dgates) {
-  if (!c.wants(dx_)) return;
+  if (!c.needs(dx_)) return;
   auto* to = c[dx_].mutable_data<float>();
   const int64_t width = gates_ * s.d();
   if (!weights_.x()) {

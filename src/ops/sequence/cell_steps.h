@@ -73,7 +73,7 @@ class GivenGradient {
 
 // Accumulator of the gradient of a state before the first step, initially zero: the output, or `rows` if it is not
 // requested.
-float* first_gradient(KernelContext& c, In state, Out wanted, const std::shared_ptr<Tensor>& rows);
+float* first_gradient(KernelContext& c, In state, Out needed, const std::shared_ptr<Tensor>& rows);
 
 class StepSums {
  public:
@@ -102,12 +102,12 @@ class StepSumsBack {
   // dgates: in the order of steps. of_state(to): puts the gradient of the weight of the state, [D, n D].
   template <class Fn> void give(KernelContext& c, const StepRows& s, const float* dgates, Fn&& of_state) {
     give_x(c, s, dgates);
-    if (gradients_.wants_weights(c)) {
+    if (gradients_.needs_weights(c)) {
       give_weight_of_x(c, s, dgates);
       of_state(gradients_.state(c, s.wide(), s.d()));
       gradients_.give_weights(c, s.wide(), s.d());
     }
-    if (gradients_.wants_biases(c)) give_biases(c, s, dgates);
+    if (gradients_.needs_biases(c)) give_biases(c, s, dgates);
   }
 
  private:

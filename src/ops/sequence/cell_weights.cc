@@ -116,15 +116,15 @@ void check_cell_weights(const InferContext& c, int gates, int64_t wide, int64_t 
     const WeightPart& part = layout.weights[i];
     const Meta& weight = c.in("Weights", static_cast<int>(i));
     const int64_t rows = (part.has_x() ? wide : 0) + (part.has_state() ? d : 0);
-    const Shape wanted{rows, static_cast<int64_t>(part.places.size()) * d};
-    AB_CHECK(weight.dtype == c.in("X").dtype && compatible(weight.shape, wanted), ShapeMismatch,
-             "weight {} must be float32 of {}, got {}", i, wanted.str(), weight.shape.str());
+    const Shape needed{rows, static_cast<int64_t>(part.places.size()) * d};
+    AB_CHECK(weight.dtype == c.in("X").dtype && compatible(weight.shape, needed), ShapeMismatch,
+             "weight {} must be float32 of {}, got {}", i, needed.str(), weight.shape.str());
   }
   for (size_t i = 0; i < layout.biases.size(); ++i) {
     const Meta& bias = c.in("Biases", static_cast<int>(i));
-    const int64_t n = bias.shape.numel(), wanted = static_cast<int64_t>(layout.biases[i].size()) * d;
-    AB_CHECK(bias.dtype == c.in("X").dtype && (n < 0 || n == 1 || n == wanted), ShapeMismatch,
-             "bias {} must have {} numbers or one, got {}", i, wanted, bias.shape.str());
+    const int64_t n = bias.shape.numel(), needed = static_cast<int64_t>(layout.biases[i].size()) * d;
+    AB_CHECK(bias.dtype == c.in("X").dtype && (n < 0 || n == 1 || n == needed), ShapeMismatch,
+             "bias {} must have {} numbers or one, got {}", i, needed, bias.shape.str());
   }
 }
 
@@ -176,22 +176,22 @@ CellWeightGradients::CellWeightGradients(const KernelArgs& op, int gates)
       gates_(gates),
       layout_(layout_of(op.op(), gates)) {}
 
-bool CellWeightGradients::wants_weights(const KernelContext& c) const {
+bool CellWeightGradients::needs_weights(const KernelContext& c) const {
   for (int i = 0; i < weights_.count; ++i) {
-    if (c.wants(weights_, i)) return true;
+    if (c.needs(weights_, i)) return true;
   }
   return false;
 }
 
-bool CellWeightGradients::wants_biases(const KernelContext& c) const {
+bool CellWeightGradients::needs_biases(const KernelContext& c) const {
   for (int i = 0; i < biases_.count; ++i) {
-    if (c.wants(biases_, i)) return true;
+    if (c.needs(biases_, i)) return true;
   }
   return false;
 }
 
 float* CellWeightGradients::part(const KernelContext& c, bool of_x, int64_t rows, int64_t wide, int64_t d) const {
-  if (const int i = whole_weight(layout_, of_x, gates_); i >= 0 && c.wants(weights_, i)) {
+  if (const int i = whole_weight(layout_, of_x, gates_); i >= 0 && c.needs(weights_, i)) {
     return c.at(weights_, i).mutable_data<float>() +
            gate_block(layout_.weights[static_cast<size_t>(i)], 0, gates_, of_x, wide, d).own;
   }
@@ -209,7 +209,7 @@ void CellWeightGradients::give_part(const KernelContext& c, bool of_x, int64_t r
   if (whole_weight(layout_, of_x, gates_) >= 0) return;  // they are in place
   const auto* all = (of_x ? x_memory_ : state_memory_)->data<float>();
   for (size_t i = 0; i < layout_.weights.size(); ++i) {
-    if (!layout_.weights[i].has(of_x) || !c.wants(weights_, static_cast<int>(i))) continue;
+    if (!layout_.weights[i].has(of_x) || !c.needs(weights_, static_cast<int>(i))) continue;
     auto* to = c.at(weights_, static_cast<int>(i)).mutable_data<float>();
     each_run(layout_.weights[i], gates_, of_x, rows, wide, d,
              [&](int64_t own, int64_t from, int64_t n) { std::copy_n(all + from, n, to + own); });
@@ -219,7 +219,7 @@ void CellWeightGradients::give_part(const KernelContext& c, bool of_x, int64_t r
 void CellWeightGradients::give_biases(const KernelContext& c, int64_t d) const {
   const auto* all = bias_memory_->data<float>();
   for (size_t i = 0; i < layout_.biases.size(); ++i) {
-    if (!c.wants(biases_, static_cast<int>(i))) continue;
+    if (!c.needs(biases_, static_cast<int>(i))) continue;
     Tensor& bias = c.at(biases_, static_cast<int>(i));
     auto* to = bias.mutable_data<float>();
     if (bias.numel() == 1) *to = 0.0f;

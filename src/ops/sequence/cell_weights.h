@@ -75,8 +75,8 @@ class CellWeights {
 class CellWeightGradients {
  public:
   CellWeightGradients(const KernelArgs& op, int gates);
-  bool wants_weights(const KernelContext& c) const;
-  bool wants_biases(const KernelContext& c) const;
+  bool needs_weights(const KernelContext& c) const;
+  bool needs_biases(const KernelContext& c) const;
   // Destinations of the gradients [I, n D], [D, n D] and [n D]; give() passes them on.
   float* x(const KernelContext& c, int64_t wide, int64_t d) const { return part(c, true, wide, wide, d); }
   float* state(const KernelContext& c, int64_t wide, int64_t d) const { return part(c, false, d, wide, d); }

@@ -15,7 +15,7 @@ struct Context {
 
   // Number of rows that may be read before the first row of a sequence and after its last.
   int64_t before() const { return std::max<int64_t>(0, -start); }
-  int64_t behind() const { return std::max<int64_t>(0, start + length - 1); }
+  int64_t after() const { return std::max<int64_t>(0, start + length - 1); }
 };
 
 // Calls fn(row, tap, source row) for every pair of one sequence; outside of it the source is -1 - p, where p is a row
@@ -61,14 +61,14 @@ void gather_context(KernelContext& c, const Offsets& o, const Context& context, 
         // Rows `head` to `tail` are in the sequence, and contiguous.
         const int64_t head = std::clamp(first, from, to), tail = std::clamp(last, head, to);
         T* target = columns + row * context.length * width;
-        const T *before = padding, *behind = padding;
+        const T *before = padding, *after = padding;
         if (padding) {
           before += (context.before() + from - first) * width;
-          behind += (context.before() + tail - last) * width;
+          after += (context.before() + tail - last) * width;
         }
         target = put(before, (head - from) * width, target);
         target = put(x + head * width, (tail - head) * width, target);
-        put(behind, (to - tail) * width, target);
+        put(after, (to - tail) * width, target);
       }
     }
   });

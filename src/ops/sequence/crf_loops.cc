@@ -93,11 +93,11 @@ void Backward(const CrfRows& c, const float* last, const float* alpha, float g, 
               float* z) {
   const int64_t n = c.tags, ld = crf_width(n);
   float* shares = c.scratch + ld;
-  const float* behind = last;
+  const float* after = last;
   for (int64_t t = c.rows - 1; t >= 0; --t) {
     V sum = hn::Zero(D()), both = hn::Zero(D());
     each_part(n, [&](const Part& at) HWY_ATTR {
-      const V beta = at.of(behind), pair = times(beta, at.of(alpha + t * n));
+      const V beta = at.of(after), pair = times(beta, at.of(alpha + t * n));
       sum = hn::Add(sum, beta);
       both = hn::Add(both, pair);
       at.put(pair, marginal + t * n);
@@ -108,9 +108,9 @@ void Backward(const CrfRows& c, const float* last, const float* alpha, float g, 
     if (t == 0) break;
     const V factor = hn::Set(D(), 1.0f / total(sum));
     each_part(n, [&](const Part& at)
-                     HWY_ATTR { at.put(times(times(factor, at.of(behind)), at.of(c.x_exps + t * n)), next + t * n); });
+                     HWY_ATTR { at.put(times(times(factor, at.of(after)), at.of(c.x_exps + t * n)), next + t * n); });
     product(next + t * n, n, c.weights, ld, shares);
-    behind = shares;
+    after = shares;
   }
   each_part(n, [&](const Part& at) HWY_ATTR { at.put(hn::Zero(D()), next); });
 }

@@ -149,7 +149,7 @@ AB_OP(ctc_align)
               kept = op.out("OutputLength"), scratch = std::make_shared<Tensor>()](KernelContext& c) {
         const Shape& x = c[in].shape();
         const T* from = c[in].template data<T>();
-        T *to = c[out].template mutable_data<T>(), *counts = wanted<T>(c, kept);
+        T *to = c[out].template mutable_data<T>(), *counts = needed<T>(c, kept);
         const T* limit = to + c[out].numel();
         if (!length) {
           copy_kept(rule, from, offsets(c[in]), to, limit);

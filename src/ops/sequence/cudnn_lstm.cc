@@ -53,7 +53,7 @@ template <class T> class Forward {
 
   void operator()(KernelContext& c) {
     const StackedLstm lstm(op_, c[x_].shape());
-    T* reserve = wanted<T>(c, reserve_);
+    T* reserve = needed<T>(c, reserve_);
     if (!reserve) reserve = sized<T>(own_reserve_, lstm.reserve_count(), 1);
     const T* from = c[x_].template data<T>();
     for (int64_t layer = 0; layer < lstm.layers; ++layer) {
@@ -121,7 +121,7 @@ template <class T> class Forward {
   }
 
   static void keep_last(KernelContext& c, Out slot, const T* rows, int64_t stride, int64_t at, int64_t n, int64_t d) {
-    if (!c.wants(slot)) return;
+    if (!c.needs(slot)) return;
     T* to = c[slot].template mutable_data<T>() + at;
     for (int64_t k = 0; k < n; ++k) std::copy(rows + k * stride, rows + k * stride + d, to + k * d);
   }

@@ -92,7 +92,7 @@ Kernel kernel(const KernelArgs& op) {
         if (normalized) distances[s] /= static_cast<float>(b.rows(s));
       }
     });
-    if (c.wants(number)) c[number].mutable_data<int64_t>()[0] = b.count();
+    if (c.needs(number)) c[number].mutable_data<int64_t>()[0] = b.count();
   };
 }
 

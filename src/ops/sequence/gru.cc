@@ -141,18 +141,18 @@ template <class T> class Backward {
 
   void give(KernelContext& c, Workspace& room) {
     const int64_t d = d_;
-    if (c.wants(dx_)) steps_.scatter(c, dgate_, 3 * d, c[dx_].template mutable_data<T>());
-    if (c.wants(dh0_)) {
+    if (c.needs(dx_)) steps_.scatter(c, dgate_, 3 * d, c[dx_].template mutable_data<T>());
+    if (c.needs(dh0_)) {
       T* to = c[dh0_].template mutable_data<T>();
       std::fill(to, to + c[dh0_].numel(), T{0});
       steps_.scatter_first(c, dfirst_, d, to);
     }
-    if (c.wants(dbias_)) {
+    if (c.needs(dbias_)) {
       T* to = c[dbias_].template mutable_data<T>();
       std::fill(to, to + 3 * d, T{0});
       add_columns(c, dgate_, rows_, 3 * d, to);
     }
-    if (!c.wants(dweight_)) return;
+    if (!c.needs(dweight_)) return;
     T *before = room.get<T>(rows_ * d), *to = c[dweight_].template mutable_data<T>();
     steps_.previous(c, c[states_].data<T>(), first_, d, before);
     step_.backward_weight(c, rows_, d, before, c[reset_].data<T>(), dgate_, to);

@@ -82,10 +82,10 @@ template <class T> class Backward {
                    .dgates = dgates,
                    .dfirst = dfirst,
                    .has_first = static_cast<bool>(first)});
-    if (c.wants(dx_)) steps_.scatter(c, dgates, 3 * d, slab<T>(c, dx_));
-    if (c.wants(dh0_)) steps_.scatter_first(c, dfirst, d, slab<T>(c, dh0_));
-    if (c.wants(dbias_)) steps_.column_sums(c, dgates, 3 * d, 3 * d, slab<T>(c, dbias_));
-    if (!c.wants(dweight_)) return;
+    if (c.needs(dx_)) steps_.scatter(c, dgates, 3 * d, slab<T>(c, dx_));
+    if (c.needs(dh0_)) steps_.scatter_first(c, dfirst, d, slab<T>(c, dh0_));
+    if (c.needs(dbias_)) steps_.column_sums(c, dgates, 3 * d, 3 * d, slab<T>(c, dbias_));
+    if (!c.needs(dweight_)) return;
     gru_.backward_weight(c, rows, d, before, slab<T>(c, reset_), dgates, w, slab<T>(c, dweight_));
   }
 

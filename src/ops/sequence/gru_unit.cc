@@ -60,14 +60,14 @@ template <class T> Kernel backward(const KernelArgs& op) {
     std::fill(dh, dh + n * d, T{0});
     step.backward(c, n, d, c[weight].data<T>(), c[before].data<T>(), c[gate].data<T>(), c[dhidden].data<T>(), dgates,
                   dh);
-    if (c.wants(dx)) std::copy(dgates, dgates + n * 3 * d, c[dx].template mutable_data<T>());
-    if (c.wants(dbefore)) std::copy(dh, dh + n * d, c[dbefore].template mutable_data<T>());
-    if (c.wants(dbias)) {
+    if (c.needs(dx)) std::copy(dgates, dgates + n * 3 * d, c[dx].template mutable_data<T>());
+    if (c.needs(dbefore)) std::copy(dh, dh + n * d, c[dbefore].template mutable_data<T>());
+    if (c.needs(dbias)) {
       T* to = c[dbias].template mutable_data<T>();
       std::fill(to, to + 3 * d, T{0});
       add_columns(c, dgates, n, 3 * d, to);
     }
-    if (!c.wants(dweight)) return;
+    if (!c.needs(dweight)) return;
     step.backward_weight(c, n, d, c[before].data<T>(), c[reset].data<T>(), dgates,
                          c[dweight].template mutable_data<T>());
   };
@@ -122,8 +122,8 @@ template <class T> class QueuedBackward {
     const DeviceContext& c = DeviceContext::of(context);
     const int64_t n = c[before_].rows(), d = c[before_].row_elems();
     steps_.cut_dense(1, n);
-    const Slab<T> dgates = c.wants(dx_) ? slab<T>(c, dx_) : room_for<T>(c, gate_rows_, n, 3 * d);
-    const Slab<T> dbefore = c.wants(dbefore_) ? slab<T>(c, dbefore_) : room_for<T>(c, before_rows_, n, d);
+    const Slab<T> dgates = c.needs(dx_) ? slab<T>(c, dx_) : room_for<T>(c, gate_rows_, n, 3 * d);
+    const Slab<T> dbefore = c.needs(dbefore_) ? slab<T>(c, dbefore_) : room_for<T>(c, before_rows_, n, d);
     const Slab<T> dstate = room_for<T>(c, state_rows_, n, d);
     const Slab<const T> before = slab<T>(c, before_);
     steps_.gather(c, slab<T>(c, dhidden_), d, dstate);
@@ -136,8 +136,8 @@ template <class T> class QueuedBackward {
                    .dstates = dstate,
                    .dgates = dgates,
                    .dfirst = dbefore});
-    if (c.wants(dbias_)) steps_.column_sums(c, dgates, 3 * d, 3 * d, slab<T>(c, dbias_));
-    if (!c.wants(dweight_)) return;
+    if (c.needs(dbias_)) steps_.column_sums(c, dgates, 3 * d, 3 * d, slab<T>(c, dbias_));
+    if (!c.needs(dweight_)) return;
     gru_.backward_weight(c, n, d, before, slab<T>(c, reset_), dgates, w, slab<T>(c, dweight_));
   }
 

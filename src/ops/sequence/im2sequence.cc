@@ -85,12 +85,12 @@ void infer(InferContext& c) {
 
 // A row of a window: where its elements inside the image start in X, where it starts in Out, and how many of its
 // elements are left of the image and inside.
-struct Piece {
+struct Chunk {
   int64_t from, to, skipped, count;
 };
 
 // Calls fn(segment) for one image.
-template <class Fn> void each_piece(const Windows& w, const Shape& x, int64_t image, const Extent& extent, Fn&& fn) {
+template <class Fn> void each_chunk(const Windows& w, const Shape& x, int64_t image, const Extent& extent, Fn&& fn) {
   const int64_t channels = x[1], h = x[2], width = x[3], row_width = channels * w.height * w.width;
   for (int64_t r = 0; r < extent.rows; ++r) {
     for (int64_t k = 0; k < extent.columns; ++k) {
@@ -100,7 +100,7 @@ template <class Fn> void each_piece(const Windows& w, const Shape& x, int64_t im
       for (int64_t channel = 0; channel < channels; ++channel) {
         for (int64_t i = 0; i < w.height; ++i) {
           const int64_t y = r * w.down - w.top + i;
-          fn(Piece{((image * channels + channel) * h + y) * width + left + skipped,
+          fn(Chunk{((image * channels + channel) * h + y) * width + left + skipped,
                    at + (channel * w.height + i) * w.width, skipped, y < 0 || y >= h ? 0 : count});
         }
       }
@@ -120,7 +120,7 @@ struct Parts {
       for (int64_t n = first; n < last; ++n) {
         const Extent e = windows_of(windows, shape, y ? &c[y] : nullptr, n);
         const int64_t begin = o[static_cast<size_t>(n)] * row_width;
-        each_piece(windows, shape, n, e, [&](Piece p) {
+        each_chunk(windows, shape, n, e, [&](Chunk p) {
           p.to += begin;
           fn(p);
         });
@@ -133,7 +133,7 @@ struct Parts {
 template <class T> Kernel queued(const char* stem, const KernelArgs& op, In from, Out to, bool back) {
   AB_CHECK(!op.in("Y"), Unsupported, "Y is not supported on devices: the number of windows must be known on the host");
   return [kernel = device::kernel_of<T>(stem), w = Windows(op), from, to, back](KernelContext& c) {
-    if (back && !c.wants(to)) return;
+    if (back && !c.needs(to)) return;
     const Shape& x = back ? c[to].shape() : c[from].shape();
     device::UnfoldArgs a{};
     a.x = device::operand(c[from]);
@@ -173,7 +173,7 @@ AB_OP(im2sequence)
       return [parts = Parts(op), x = op.in("X"), out = op.out("Out")](KernelContext& c) {
         const T* from = c[x].template data<T>();
         T* to = c[out].template mutable_data<T>();
-        parts.each(c, offsets(c[out]), c[out].shape()[1], [=, width = parts.windows.width](const Piece& p) {
+        parts.each(c, offsets(c[out]), c[out].shape()[1], [=, width = parts.windows.width](const Chunk& p) {
           T* row = to + p.to;
           for (int64_t k = 0; k < width; ++k) {
             const bool inside = k >= p.skipped && k < p.skipped + p.count;
@@ -194,7 +194,7 @@ AB_GRAD(im2sequence)
       using T = typename decltype(tag)::type;
       return [parts = Parts(op), dout = op.in("Out@GRAD"), x = op.in("X"), y = op.in("Y"),
               dx = op.out("X@GRAD")](KernelContext& c) {
-        if (!c.wants(dx)) return;
+        if (!c.needs(dx)) return;
         const T* g = c[dout].template data<T>();
         T* to = zeroed<T>(c, dx);
         Offsets ends{0};
@@ -202,7 +202,7 @@ AB_GRAD(im2sequence)
           const Extent e = windows_of(parts.windows, c[x].shape(), y ? &c[y] : nullptr, n);
           ends.push_back(ends.back() + e.rows * e.columns);
         }
-        parts.each(c, ends, c[dout].shape()[1], [=](const Piece& p) {
+        parts.each(c, ends, c[dout].shape()[1], [=](const Chunk& p) {
           for (int64_t k = 0; k < p.count; ++k) to[p.from + k] += g[p.to + p.skipped + k];
         });
       };

@@ -93,7 +93,7 @@ void emission_gradient(const Chain<T>& chain, const Spans& spans, const T* margi
   }
 }
 
-template <class T> void turn(const T* w, int64_t n, T* out) {
+template <class T> void transpose(const T* w, int64_t n, T* out) {
   for (int64_t i = 0; i < n; ++i) {
     for (int64_t j = 0; j < n; ++j) out[j * n + i] = w[i * n + j];
   }
@@ -121,7 +121,7 @@ void way_back(KernelContext& c, const Chain<T>& chain, const Spans& spans, int64
     });
   } else {
     T* turned = work->get(&work->turned, Shape{tags, tags});
-    turn(chain.w_exps + 2 * tags, tags, turned);
+    transpose(chain.w_exps + 2 * tags, tags, turned);
     each([&](int64_t s) { backward(chain, alpha, turned, spans.begin(s), spans.rows(s), g[s], beta, next); });
   }
 }
@@ -142,7 +142,7 @@ template <class T> Kernel gradient(const KernelArgs& op) {
     if (length) std::fill(next, next + rows * tags, T{0});
     way_back(c, chain, spans, rows, a, g, work.get(), beta, next);
     if (T* to = zeroed<T>(c, dx)) emission_gradient(chain, spans, beta, g, to);
-    if (!c.wants(dw)) return;
+    if (!c.needs(dw)) return;
     T* pairs = work->get(&work->pairs, Shape{tags, tags});
     const int64_t steps = std::max<int64_t>(0, rows - 1);
     work->gemm.run(c, {.m = tags, .n = tags, .k = steps, .trans_a = true}, a, next + (steps > 0 ? tags : 0), pairs);

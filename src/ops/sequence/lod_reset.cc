@@ -8,7 +8,7 @@ namespace anabranch::sequence::lod_reset_op {
 namespace {
 
 void copy(KernelContext& c, In from, Out to) {
-  if (c.wants(to) && c[from].raw() != c[to].raw()) std::memcpy(c[to].mutable_raw(), c[from].raw(), c[from].bytes());
+  if (c.needs(to) && c[from].raw() != c[to].raw()) std::memcpy(c[to].mutable_raw(), c[from].raw(), c[from].bytes());
 }
 
 // Offsets from the input or attribute, checked against the rows.

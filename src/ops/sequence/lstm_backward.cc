@@ -159,24 +159,24 @@ template <class T> class Backward {
   }
 
   void give(KernelContext& c, Workspace& room) {
-    if (c.wants(dx_)) steps_.scatter(c, dgates_, 4 * d_, c[dx_].template mutable_data<T>());
+    if (c.needs(dx_)) steps_.scatter(c, dgates_, 4 * d_, c[dx_].template mutable_data<T>());
     give_first(c, dh0_, dh_first_, p_);
     give_first(c, dc0_, dc_first_, d_);
-    if (c.wants(dbias_)) give_bias(c, room);
-    if (c.wants(dweight_)) {
+    if (c.needs(dbias_)) give_bias(c, room);
+    if (c.needs(dweight_)) {
       T* before = room.get<T>(rows_ * p_);
       steps_.gather_previous(c, c[result_].template data<T>(), h_first_, p_, before);
       to_weight_->run(c, {.m = p_, .n = 4 * d_, .k = rows_, .trans_a = true}, before, dgates_,
                       c[dweight_].template mutable_data<T>());
     }
-    if (with_.projected && c.wants(dprojection_)) {
+    if (with_.projected && c.needs(dprojection_)) {
       to_projection_->run(c, {.m = d_, .n = p_, .k = rows_, .trans_a = true}, c[states_].template data<T>(), dcarried_,
                           c[dprojection_].template mutable_data<T>());
     }
   }
 
   void give_first(KernelContext& c, Out out, const T* from, int64_t width) const {
-    if (!c.wants(out)) return;
+    if (!c.needs(out)) return;
     T* to = c[out].template mutable_data<T>();
     std::fill(to, to + c[out].numel(), T{0});
     steps_.scatter_first(c, from, width, to);

@@ -161,23 +161,23 @@ template <class T> class Backward {
   }
 
   void give(const DeviceContext& c) {
-    if (c.wants(dx_)) steps_.scatter(c, dgates_, 4 * d_, slab<T>(c, dx_));
+    if (c.needs(dx_)) steps_.scatter(c, dgates_, 4 * d_, slab<T>(c, dx_));
     give_first(c, dh_first_, w_.p, dh0_);
     give_first(c, dc_first_, d_, dc0_);
-    if (c.wants(dbias_)) give_bias(c, slab<T>(c, dbias_));
-    if (c.wants(dweight_)) {
+    if (c.needs(dbias_)) give_bias(c, slab<T>(c, dbias_));
+    if (c.needs(dweight_)) {
       const Slab<T> before = before_.part(0, steps_.rows() * w_.p);
       steps_.gather_previous(c, slab<T>(c, result_), h_first_, w_.p, before);
       to_weight_.run(c, {.m = w_.p, .n = 4 * d_, .k = steps_.rows(), .trans_a = true}, before, dgates_,
                      slab<T>(c, dweight_), false);
     }
-    if (!c.wants(dprojection_)) return;
+    if (!c.needs(dprojection_)) return;
     to_projection_.run(c, {.m = d_, .n = w_.p, .k = steps_.rows(), .trans_a = true}, slab<T>(c, states_), dcarried_,
                        slab<T>(c, dprojection_), false);
   }
 
   void give_first(const DeviceContext& c, Slab<T> made, int64_t width, Out to) {
-    if (c.wants(to)) steps_.scatter_first(c, made, width, slab<T>(c, to));
+    if (c.needs(to)) steps_.scatter_first(c, made, width, slab<T>(c, to));
   }
 
   void give_bias(const DeviceContext& c, Slab<T> to) {

@@ -134,7 +134,7 @@ class Backward {
                        .dcells = dcell_.ordered(c, s_, room),
                        .dgates = dgates,
                        .dfirst_cell = first_gradient(c, c0_, dc0_, dc0_rows_),
-                       .dfirst_hidden = masked || c.wants(dh0_) ? first_gradient(c, h0_, dh0_, dh0_rows_) : nullptr,
+                       .dfirst_hidden = masked || c.needs(dh0_) ? first_gradient(c, h0_, dh0_, dh0_rows_) : nullptr,
                        .mask = mask_of(c, mask_),
                        .kept_cells = masked ? c[kept_cell_].data<float>() : nullptr,
                        .dkept_hiddens = masked ? dkept_hidden_.own(c, s_) : nullptr,

@@ -108,7 +108,7 @@ template <class T> Kernel backward(const KernelArgs& op) {
     const int64_t n = c[before].rows(), d = c[before].row_elems();
     const auto read = [&](In in) { return in ? c[in].template data<T>() : nullptr; };
     const T *from = read(x), *old = read(before), *now = read(cell), *dc = read(dcell), *dh = read(dhidden);
-    T *to = wanted<T>(c, dx), *dold = wanted<T>(c, dbefore), *all = sized<T>(room, n, 9 * d);
+    T *to = needed<T>(c, dx), *dold = needed<T>(c, dbefore), *all = sized<T>(room, n, 9 * d);
     each_block(c, n, d, [&](int64_t first, int64_t rows) {
       const int64_t at = first * d;
       T* own = all + first * 9 * d;
@@ -151,7 +151,7 @@ template <class T> Kernel queued_backward(const KernelArgs& op) {
         kernel,
         device::LstmUnitGradArgs{device::operand(c[x]), device::operand(c[before]), device::operand(c[cell]),
                                  device::given_operand(c, dcell), device::given_operand(c, dhidden),
-                                 device::wanted_operand(c, dx), device::wanted_operand(c, dbefore), n, d, bias});
+                                 device::needed_operand(c, dx), device::needed_operand(c, dbefore), n, d, bias});
   };
 }
 

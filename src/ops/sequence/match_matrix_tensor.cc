@@ -49,14 +49,14 @@ struct Pairs {
 template <class Fn>
 void each(const KernelContext& c, const Tensor& x, const Tensor& y, int64_t channels, const Fn& fn) {
   const Offsets &a = offsets(x), &b = offsets(y);
-  std::vector<int64_t> begins{0};
+  std::vector<int64_t> starts{0};
   for (size_t s = 1; s < a.size(); ++s) {
-    begins.push_back(begins.back() + (a[s] - a[s - 1]) * (b[s] - b[s - 1]) * channels);
+    starts.push_back(starts.back() + (a[s] - a[s - 1]) * (b[s] - b[s - 1]) * channels);
   }
   c.parallel_for(count(a), 1, [&](int64_t first, int64_t last) {
     for (int64_t k = first; k < last; ++k) {
       const auto s = static_cast<size_t>(k);
-      fn(Pairs{a[s], b[s], a[s + 1] - a[s], b[s + 1] - b[s], begins[s]});
+      fn(Pairs{a[s], b[s], a[s + 1] - a[s], b[s + 1] - b[s], starts[s]});
     }
   });
 }
@@ -64,7 +64,7 @@ void each(const KernelContext& c, const Tensor& x, const Tensor& y, int64_t chan
 constexpr int64_t kAtOnce = 8;  // columns of a result that are summed together
 
 // Rows of Y as columns, zero-padded to a multiple of kAtOnce; returns that multiple.
-template <class T> int64_t turn(const T* rows, int64_t count, int64_t width, Workspace* room, T** columns) {
+template <class T> int64_t transpose(const T* rows, int64_t count, int64_t width, Workspace* room, T** columns) {
   const int64_t padded = (count + kAtOnce - 1) / kAtOnce * kAtOnce;
   T* to = *columns = room->get<T>(padded * width);
   for (int64_t k = 0; k < width; ++k) {
@@ -98,7 +98,7 @@ template <class T> Kernel forward(const KernelArgs& op) {
     each(c, c[x], c[y], channels, [=](const Pairs& p) {
       Workspace room;
       T* columns;
-      const int64_t padded = turn(right + p.y * width, p.columns, width, &room, &columns);
+      const int64_t padded = transpose(right + p.y * width, p.columns, width, &room, &columns);
       for (int64_t i = 0; i < p.rows * channels; ++i) {
         const int64_t t = i / p.rows, row = i % p.rows;
         row_of_products(tmp + (p.x + row) * step + t * width, columns, padded, width, p.columns,
@@ -133,11 +133,11 @@ template <class T> Kernel backward(const KernelArgs& op) {
         }
       }
     });
-    if (c.wants(dx)) {
+    if (c.needs(dx)) {
       by_x->run(c, {.m = rows, .n = inner, .k = step, .trans_b = true}, dtmp, c[w].template data<T>(),
                 c[dx].template mutable_data<T>());
     }
-    if (c.wants(dw)) {
+    if (c.needs(dw)) {
       by_w->run(c, {.m = inner, .n = step, .k = rows, .trans_a = true}, c[x].template data<T>(), dtmp,
                 c[dw].template mutable_data<T>());
     }

@@ -9,7 +9,7 @@
 
 namespace anabranch::sequence {
 
-inline int64_t pieces(int64_t n, int64_t length) { return (n + length - 1) / length; }
+inline int64_t chunks(int64_t n, int64_t length) { return (n + length - 1) / length; }
 
 // Number of panels that are worth a task: their multiply-adds take longer than the dispatch.
 inline int64_t panel_grain(int64_t rows, int64_t work_of_a_row) {
@@ -21,7 +21,7 @@ inline int64_t panel_grain(int64_t rows, int64_t work_of_a_row) {
 // the units.
 template <class Fn>
 void each_tile(const KernelContext& c, int64_t d, int64_t width, int64_t rows, int64_t work_of_a_row, Fn&& fn) {
-  c.parallel_for(pieces(d, width), panel_grain(rows, work_of_a_row), [&](int64_t first, int64_t last) {
+  c.parallel_for(chunks(d, width), panel_grain(rows, work_of_a_row), [&](int64_t first, int64_t last) {
     for (int64_t b = first; b < last; ++b) {
       for (int64_t r = 0; r < rows; r += loops::kTileRows) {
         fn(b * width, std::min(width, d - b * width), r, std::min(loops::kTileRows, rows - r));
@@ -58,12 +58,12 @@ struct BandStep {
 // No sum depends on this: rows are independent.
 template <class Fn> void each_band(const KernelContext& c, const Steps& steps, int64_t floats_of_weights, Fn&& fn) {
   constexpr int64_t kInCache = 192 * 1024, kBandRows = 12;  // rows: the size of a register tile
-  const int64_t rows = steps.widest(), bands = floats_of_weights > kInCache ? 1 : pieces(rows, kBandRows);
+  const int64_t rows = steps.widest(), bands = floats_of_weights > kInCache ? 1 : chunks(rows, kBandRows);
   if (bands < 2) return fn(c, Band{0, rows});
-  const int64_t height = pieces(rows, bands);
-  TurnContext alone(c);  // c may be one, too
+  const int64_t height = chunks(rows, bands);
+  IterationContext alone(c);  // c may be one, too
   alone.parallel = nullptr;
-  c.parallel_for(pieces(rows, height), panel_grain(steps.begin(steps.count()) / bands, floats_of_weights),
+  c.parallel_for(chunks(rows, height), panel_grain(steps.begin(steps.count()) / bands, floats_of_weights),
                  [&](int64_t first, int64_t last) {
                    for (int64_t b = first; b < last; ++b) {
                      fn(alone, Band{b * height, std::min(rows, (b + 1) * height)});
@@ -79,13 +79,13 @@ class Panels {
   void pack(const KernelContext& c, const float* weight, int64_t k, int64_t n, int64_t ld,
             std::initializer_list<int64_t> runs) {
     const int64_t parts = std::min<int64_t>(2, std::ssize(runs)), width = loops::kPanel / parts;
-    const int64_t beside = std::ssize(runs) / parts, count = pieces(n, width) * beside;
+    const int64_t next_to = std::ssize(runs) / parts, count = chunks(n, width) * next_to;
     k_ = k;
     panels_ = sized<float>(memory_, count * k, loops::kPanel);
     c.parallel_for(count, panel_grain(k, loops::kPanel), [&](int64_t first, int64_t last) {
       for (int64_t p = first; p < last; ++p) {
-        const int64_t unit = p / beside * width, here = std::min(width, n - unit);
-        const int64_t* run = runs.begin() + p % beside * parts;
+        const int64_t unit = p / next_to * width, here = std::min(width, n - unit);
+        const int64_t* run = runs.begin() + p % next_to * parts;
         for (int64_t l = 0; l < k; ++l) {
           for (int64_t i = 0; i < parts; ++i) {
             const float* from = weight + l * ld + run[i] + unit;
@@ -102,8 +102,8 @@ class Panels {
   void pack_turned(const KernelContext& c, const float* weight, int64_t k, int64_t n, int64_t ld) {
     constexpr int64_t kLines = 64;  // of a panel, which stay in the cache until all of its columns are filled
     k_ = k;
-    panels_ = sized<float>(memory_, pieces(n, loops::kPanel) * k, loops::kPanel);
-    c.parallel_for(pieces(n, loops::kPanel), panel_grain(k, loops::kPanel), [&](int64_t first, int64_t last) {
+    panels_ = sized<float>(memory_, chunks(n, loops::kPanel) * k, loops::kPanel);
+    c.parallel_for(chunks(n, loops::kPanel), panel_grain(k, loops::kPanel), [&](int64_t first, int64_t last) {
       for (int64_t p = first; p < last; ++p) {
         float* panel = panels_ + p * k * loops::kPanel;
         for (int64_t from = 0; from < k; from += kLines) {

@@ -55,15 +55,15 @@ QueuedCellWeightGradients::QueuedCellWeightGradients(const KernelArgs& op, int g
       gates_(gates),
       layout_(layout_of(op.op(), gates)) {}
 
-bool QueuedCellWeightGradients::wants(const KernelContext& c, Out slot) {
+bool QueuedCellWeightGradients::needs(const KernelContext& c, Out slot) {
   for (int i = 0; i < slot.count; ++i) {
-    if (c.wants(slot, i)) return true;
+    if (c.needs(slot, i)) return true;
   }
   return false;
 }
 
 Slab<float> QueuedCellWeightGradients::part(const DeviceContext& c, bool of_x, int64_t rows, int64_t wide, int64_t d) {
-  if (const int i = whole_weight(layout_, of_x, gates_); i >= 0 && c.wants(weights_, i)) {
+  if (const int i = whole_weight(layout_, of_x, gates_); i >= 0 && c.needs(weights_, i)) {
     const int64_t begin = gate_block(layout_.weights[static_cast<size_t>(i)], 0, gates_, of_x, wide, d).own;
     return slab<float>(c.at(weights_, i)).part(begin, rows * gates_ * d);
   }
@@ -84,7 +84,7 @@ void QueuedCellWeightGradients::give_part(const DeviceContext& c, bool of_x, int
   const Slab<const float> all = part(c, of_x, rows, wide, d);
   for (size_t i = 0; i < layout_.weights.size(); ++i) {
     const WeightPart& weight = layout_.weights[i];
-    if (!weight.has(of_x) || !c.wants(weights_, static_cast<int>(i))) continue;
+    if (!weight.has(of_x) || !c.needs(weights_, static_cast<int>(i))) continue;
     const Slab<float> to = slab<float>(c.at(weights_, static_cast<int>(i)));
     for (size_t g = 0; g < weight.places.size(); ++g) {
       const GateBlock at = gate_block(weight, g, gates_, of_x, wide, d);
@@ -96,7 +96,7 @@ void QueuedCellWeightGradients::give_part(const DeviceContext& c, bool of_x, int
 void QueuedCellWeightGradients::give_biases(const DeviceContext& c, int64_t d) {
   const Slab<const float> all = bias(c, d);
   for (size_t i = 0; i < layout_.biases.size(); ++i) {
-    if (!c.wants(biases_, static_cast<int>(i))) continue;
+    if (!c.needs(biases_, static_cast<int>(i))) continue;
     const Slab<float> to = slab<float>(c.at(biases_, static_cast<int>(i)));
     for (size_t g = 0; g < layout_.biases[i].size(); ++g) {
       const Slab<const float> from = all.rows(layout_.biases[i][g], 1, d);

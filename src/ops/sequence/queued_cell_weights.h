@@ -39,8 +39,8 @@ class QueuedCellWeights {
 class QueuedCellWeightGradients {
  public:
   QueuedCellWeightGradients(const KernelArgs& op, int gates);
-  bool wants_weights(const KernelContext& c) const { return wants(c, weights_); }
-  bool wants_biases(const KernelContext& c) const { return wants(c, biases_); }
+  bool needs_weights(const KernelContext& c) const { return needs(c, weights_); }
+  bool needs_biases(const KernelContext& c) const { return needs(c, biases_); }
   // Destinations of the gradients [I, n D], [D, n D] and [n D]; give() passes them on.
   Slab<float> x(const DeviceContext& c, int64_t wide, int64_t d) { return part(c, true, wide, wide, d); }
   Slab<float> state(const DeviceContext& c, int64_t wide, int64_t d) { return part(c, false, d, wide, d); }
@@ -49,7 +49,7 @@ class QueuedCellWeightGradients {
   void give_biases(const DeviceContext& c, int64_t d);
 
  private:
-  static bool wants(const KernelContext& c, Out slot);
+  static bool needs(const KernelContext& c, Out slot);
   Slab<float> part(const DeviceContext& c, bool of_x, int64_t rows, int64_t wide, int64_t d);
   void give_part(const DeviceContext& c, bool of_x, int64_t rows, int64_t wide, int64_t d);
 

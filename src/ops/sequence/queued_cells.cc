@@ -41,9 +41,9 @@ Slab<float> QueuedStepRows::given(const DeviceContext& c, In gradients, device::
   return to;
 }
 
-Slab<float> first_gradient(const DeviceContext& c, In state, Out wanted, device::Scratch& memory) {
+Slab<float> first_gradient(const DeviceContext& c, In state, Out needed, device::Scratch& memory) {
   const Slab<float> to =
-      c.wants(wanted) ? slab<float>(c, wanted) : room_for<float>(c, memory, c[state].rows(), c[state].row_elems());
+      c.needs(needed) ? slab<float>(c, needed) : room_for<float>(c, memory, c[state].rows(), c[state].row_elems());
   fill_zero(c, to);
   return to;
 }
@@ -59,7 +59,7 @@ void QueuedStepSums::run(const DeviceContext& c, QueuedStepRows& s, Slab<float> 
 }
 
 void QueuedStepSumsBack::give_x(const DeviceContext& c, QueuedStepRows& s, Slab<const float> dgates) {
-  if (!c.wants(dx_)) return;
+  if (!c.needs(dx_)) return;
   const Slab<float> to = slab<float>(c, dx_);
   const int64_t width = gates_ * s.d();
   if (!weights_.x()) return s.steps().scatter(c, dgates, width, to);

@@ -32,7 +32,7 @@ class QueuedStepRows {
 
 // Accumulator of the gradient of a state before the first step, initially zero: the output, or other memory if it is
 // not requested.
-Slab<float> first_gradient(const DeviceContext& c, In state, Out wanted, device::Scratch& memory);
+Slab<float> first_gradient(const DeviceContext& c, In state, Out needed, device::Scratch& memory);
 
 class QueuedStepSums {
  public:
@@ -61,12 +61,12 @@ class QueuedStepSumsBack {
   // dgates: in the order of steps. of_state(to): writes the gradient of the weight of the state, [D, n D].
   template <class Fn> void give(const DeviceContext& c, QueuedStepRows& s, Slab<const float> dgates, Fn&& of_state) {
     give_x(c, s, dgates);
-    if (gradients_.wants_weights(c)) {
+    if (gradients_.needs_weights(c)) {
       give_weight_of_x(c, s, dgates);
       of_state(gradients_.state(c, s.wide(), s.d()));
       gradients_.give_weights(c, s.wide(), s.d());
     }
-    if (gradients_.wants_biases(c)) {
+    if (gradients_.needs_biases(c)) {
       s.steps().column_sums(c, dgates, gates_ * s.d(), gates_ * s.d(), gradients_.bias(c, s.d()));
       gradients_.give_biases(c, s.d());
     }

@@ -98,8 +98,8 @@ void check_first(const InferContext& c, const char* slot, const char* input, int
   check_rank(c, slot, 2, 2);
   check_same_dtype(c, slot, input);
   // One row per sequence.
-  const Shape wanted{c.runtime() ? sequence::count(lod_of(c, input).back()) : kUnknown, width};
-  check_shape(c, slot, wanted);
+  const Shape needed{c.runtime() ? sequence::count(lod_of(c, input).back()) : kUnknown, width};
+  check_shape(c, slot, needed);
 }
 
 }  // namespace anabranch::sequence

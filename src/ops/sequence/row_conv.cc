@@ -27,9 +27,9 @@ struct Ranges {
   }
   int64_t begin(int64_t s) const { return lod ? (*lod)[static_cast<size_t>(s)] : s * length; }
   Offsets all() const {
-    Offsets begins(static_cast<size_t>(count) + 1);
-    for (int64_t s = 0; s <= count; ++s) begins[static_cast<size_t>(s)] = begin(s);
-    return begins;
+    Offsets starts(static_cast<size_t>(count) + 1);
+    for (int64_t s = 0; s <= count; ++s) starts[static_cast<size_t>(s)] = begin(s);
+    return starts;
   }
 };
 
@@ -105,8 +105,8 @@ template <class T> Kernel backward(const KernelArgs& op) {
   const Out dx = op.out("X@GRAD"), dfilter = op.out("Filter@GRAD");
   return [=](KernelContext& c) {
     const T *xs = c[x].data<T>(), *g = c[dout].data<T>();
-    if (c.wants(dx)) slide_all(c, c[x], g, c[filter], -1, c[dx].template mutable_data<T>());
-    if (!c.wants(dfilter)) return;
+    if (c.needs(dx)) slide_all(c, c[x], g, c[filter], -1, c[dx].template mutable_data<T>());
+    if (!c.needs(dfilter)) return;
     const int64_t taps = c[filter].shape()[0], width = c[filter].shape()[1], blocks = (width + kColumns - 1) / kColumns;
     T* dw = c[dfilter].template mutable_data<T>();
     const Ranges ranges(c[x]);
@@ -150,8 +150,8 @@ template <class T> Kernel queued_backward(const KernelArgs& op) {
           dfilter = op.out("Filter@GRAD")](KernelContext& c) mutable {
     device::RowConvArgs a = args_of(c, x, filter, &upload);
     a.dout = device::operand(c[dout]);
-    a.y = device::wanted_operand(c, dx);
-    a.dfilter = device::wanted_operand(c, dfilter);
+    a.y = device::needed_operand(c, dx);
+    a.dfilter = device::needed_operand(c, dfilter);
     DeviceContext::of(c).launch(kernel, a);
   };
 }

@@ -27,7 +27,7 @@ void check_padding(const InferContext& c, int64_t width) {
   check_tensor(c, "PaddingData");
   check_rank(c, "PaddingData", 2, 2);
   check_same_dtype(c, "PaddingData", "X");
-  check_shape(c, "PaddingData", Shape{context.before() + context.behind(), width});
+  check_shape(c, "PaddingData", Shape{context.before() + context.after(), width});
 }
 
 In padding_of(const KernelArgs& op) { return op.attr<bool>("paddingTrainable") ? op.in("PaddingData") : In{}; }
@@ -38,8 +38,8 @@ int64_t infer_columns(const InferContext& c) {
   check_rank(c, "X", 2, 2);
   check_rank(c, "Filter", 2, 2);
   check_same_dtype(c, "X", "Filter");
-  const int64_t width = c.in("X").shape[1], wanted = width * c.attr<int32_t>("contextLength");
-  if (width >= 0) check_shape(c, "Filter", Shape{wanted, kUnknown});
+  const int64_t width = c.in("X").shape[1], needed = width * c.attr<int32_t>("contextLength");
+  if (width >= 0) check_shape(c, "Filter", Shape{needed, kUnknown});
   check_padding(c, width);
   if (c.runtime()) lod_of(c, "X");
   return c.in("Filter").shape[1];
@@ -85,7 +85,7 @@ template <class T> Kernel backward(const KernelArgs& op) {
     columns->resize(Shape{rows, k}, dtype_of<T>);
     T* buffer = columns->mutable_data<T>();
     const T* g = c[dout].data<T>();
-    if (c.wants(dfilter)) {
+    if (c.needs(dfilter)) {
       gather_context(c, offsets(c[x]), context, c[x].data<T>(), width, buffer,
                      padding ? c[padding].data<T>() : nullptr);
       by_filter->run(c, {.m = k, .n = n, .k = rows, .trans_a = true}, buffer, g, c[dfilter].template mutable_data<T>());
@@ -161,13 +161,13 @@ template <class T> Kernel queued_backward(const KernelArgs& op) {
           dfilter = op.out("Filter@GRAD"), dpadding = op.out("PaddingData@GRAD")](KernelContext& c) mutable {
     const DeviceContext& queued = DeviceContext::of(c);
     const int64_t rows = c[x].rows(), k = around.columns(c[x].shape()[1]), n = c[filter].shape()[1];
-    if (c.wants(dfilter)) {
+    if (c.needs(dfilter)) {
       const Tensor& columns = around.gather(queued, c[x], padding ? &c[padding] : nullptr);
       by_filter.run(queued, {.m = k, .n = n, .k = rows, .trans_a = true}, columns, c[dout], c[dfilter]);
     }
-    if (!padding) device::fill_zero_if_wanted(queued, dpadding);
-    const device::DeviceOut to_x = device::wanted_operand(c, dx);
-    const device::DeviceOut to_padding = padding ? device::wanted_operand(c, dpadding) : device::DeviceOut{};
+    if (!padding) device::fill_zero_if_needed(queued, dpadding);
+    const device::DeviceOut to_x = device::needed_operand(c, dx);
+    const device::DeviceOut to_padding = padding ? device::needed_operand(c, dpadding) : device::DeviceOut{};
     if (!to_x.there() && !to_padding.there()) return;
     by_x.run(queued, {.m = rows, .n = k, .k = n, .trans_b = true}, c[dout], c[filter], around.room(queued, c[x]));
     around.scatter(queued, c[x], to_x, to_padding);

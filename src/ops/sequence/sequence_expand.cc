@@ -13,11 +13,11 @@ namespace {
 
 // The repetition: items of X (rows, or its sequences), each repeated times[i] times.
 struct Plan {
-  const Offsets* pieces;  // offsets of the items of X; null: each row is one
+  const Offsets* chunks;  // offsets of the items of X; null: each row is one
   const Offsets* times;   // offsets whose differences are the numbers of repetitions
   int64_t repeats(int64_t i) const { return (*times)[static_cast<size_t>(i) + 1] - (*times)[static_cast<size_t>(i)]; }
   int64_t length(int64_t i) const {
-    return pieces ? (*pieces)[static_cast<size_t>(i) + 1] - (*pieces)[static_cast<size_t>(i)] : 1;
+    return chunks ? (*chunks)[static_cast<size_t>(i) + 1] - (*chunks)[static_cast<size_t>(i)] : 1;
   }
 };
 
@@ -31,9 +31,9 @@ size_t reference_level(const ir::Op& op, const LoD& y) {
 Plan plan_expand(const ir::Op& op, const Shape& x, const LoD& x_lod, const LoD& y_lod) {
   AB_CHECK(x_lod.size() <= 1, InvalidArgument, "X must have at most one LoD level, got {}", x_lod.size());
   const Plan plan{x_lod.empty() ? nullptr : &x_lod[0], &y_lod[reference_level(op, y_lod)]};
-  const int64_t pieces = plan.pieces ? count(*plan.pieces) : x[0];
-  AB_CHECK(pieces == count(*plan.times), ShapeMismatch,
-           "X must have one row or sequence per sequence of the level of Y, got {} {} and {} sequences", pieces,
+  const int64_t chunks = plan.chunks ? count(*plan.chunks) : x[0];
+  AB_CHECK(chunks == count(*plan.times), ShapeMismatch,
+           "X must have one row or sequence per sequence of the level of Y, got {} {} and {} sequences", chunks,
            x_lod.empty() ? "rows" : "sequences", count(*plan.times));
   return plan;
 }
@@ -103,7 +103,7 @@ template <class T, bool kAs> Kernel backward(const KernelArgs& args) {
   const Out dx = args.out("X@GRAD");
   const ir::Op& op = args.op();
   return [=](KernelContext& c) {
-    if (!c.wants(dx)) return;
+    if (!c.needs(dx)) return;
     const Plan plan = plan_of<kAs>(op, c[x], c[y]);
     const int64_t width = c[x].row_elems();
     const T* g = c[dout].data<T>();
@@ -168,7 +168,7 @@ template <class T, bool kAs> Kernel queued_backward(const KernelArgs& args) {
   return [kernel = device::kernel_of<T>("sum_rows"), starts = device::Upload(), places = device::Upload(),
           x = args.in("X"), y = args.in("Y"), dout = args.in("Out@GRAD"), dx = args.out("X@GRAD"),
           op = args.op()](KernelContext& c) mutable {
-    if (!c.wants(dx)) return;
+    if (!c.needs(dx)) return;
     const DeviceContext& queued = DeviceContext::of(c);
     const Repetitions repetitions(plan_of<kAs>(op, c[x], c[y]));
     device::SumRowsArgs a{};

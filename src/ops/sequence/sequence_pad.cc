@@ -18,10 +18,10 @@ int64_t longest(const Offsets& o) {
 }
 
 int64_t padded_length(const ir::Op& op, const Offsets& o) {
-  const int64_t wanted = op.attr<int32_t>("padded_length"), most = longest(o);
-  AB_CHECK(wanted == -1 || wanted >= most, InvalidArgument,
-           "padded_length must be -1 or at least {}, the length of the longest sequence, got {}", most, wanted);
-  return wanted == -1 ? most : wanted;
+  const int64_t needed = op.attr<int32_t>("padded_length"), most = longest(o);
+  AB_CHECK(needed == -1 || needed >= most, InvalidArgument,
+           "padded_length must be -1 or at least {}, the length of the longest sequence, got {}", most, needed);
+  return needed == -1 ? most : needed;
 }
 
 Shape padded_shape(const Shape& x, int64_t sequences, int64_t length) {
@@ -80,7 +80,7 @@ AB_OP(sequence_pad)
             const int64_t length = c[out].shape()[1], width = c[x].row_elems();
             const bool one = c[pad].numel() == 1;
             T* to = c[out].template mutable_data<T>();
-            int64_t* n = c.wants(lengths) ? c[lengths].template mutable_data<int64_t>() : nullptr;
+            int64_t* n = c.needs(lengths) ? c[lengths].template mutable_data<int64_t>() : nullptr;
             for (int64_t s = 0; s < count(o); ++s) {
               const int64_t first = o[static_cast<size_t>(s)], rows = o[static_cast<size_t>(s) + 1] - first;
               pad_sequence(c[x].data<T>() + first * width, rows, length, width, c[pad].data<T>(), one,
@@ -112,7 +112,7 @@ AB_GRAD(sequence_pad)
     .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [x = op.in("X"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
-        if (!c.wants(dx)) return;
+        if (!c.needs(dx)) return;
         take_rows(offsets(c[x]), c[dout].data<T>(), c[dout].shape()[1], c[x].row_elems(),
                   c[dx].template mutable_data<T>());
       };
@@ -197,7 +197,7 @@ AB_GRAD(sequence_unpad)
     .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [x = op.in("X"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
-        if (!c.wants(dx)) return;
+        if (!c.needs(dx)) return;
         const Offsets& o = offsets(c[dout]);
         const Shape& shape = c[x].shape();
         const int64_t width = shape.numel(2, shape.rank());

@@ -55,7 +55,7 @@ template <class T> Kernel forward(const KernelArgs& op) {
     const int64_t width = c[x].row_elems(), n = count(o);
     const T* from = c[x].data<T>();
     T* to = c[out].template mutable_data<T>();
-    int32_t* index = pool == Pool::kMax && c.wants(max_index) ? c[max_index].template mutable_data<int32_t>() : nullptr;
+    int32_t* index = pool == Pool::kMax && c.needs(max_index) ? c[max_index].template mutable_data<int32_t>() : nullptr;
     const int64_t grain = kGrain * n / std::max<int64_t>(1, c[x].numel()) + 1;
     c.parallel_for(n, grain, [=, &o](int64_t begin, int64_t end) {
       in_wide_vectors([=, &o] {
@@ -84,7 +84,7 @@ template <class T> Kernel backward(const KernelArgs& op) {
   const Out dx = op.out("X@GRAD");
   const Pool pool = pool_of(op.op());
   return [=](KernelContext& c) {
-    if (!c.wants(dx)) return;
+    if (!c.needs(dx)) return;
     const Offsets& o = offsets(c[x]);
     const int64_t width = c[x].row_elems(), n = count(o);
     const T* g = c[dout].data<T>();
@@ -137,7 +137,7 @@ template <class T> Kernel queued_forward(const KernelArgs& op) {
     a.x = device::operand(c[x]);
     a.offsets = upload.of(queued, offsets(c[x]));
     a.y = device::operand(c[out]);
-    if (pool == Pool::kMax) a.index = device::wanted_operand(c, max_index);
+    if (pool == Pool::kMax) a.index = device::needed_operand(c, max_index);
     a.pad = pad;
     queued.launch(kernel, a);
   };
@@ -147,7 +147,7 @@ template <class T> Kernel queued_backward(const KernelArgs& op) {
   return [kernel = device::kernel_of<T>("sequence_pool_grad"), upload = device::Upload(), pool = pool_of(op.op()),
           x = op.in("X"), dout = op.in("Out@GRAD"), max_index = op.in("MaxIndex"),
           dx = op.out("X@GRAD")](KernelContext& c) mutable {
-    if (!c.wants(dx)) return;
+    if (!c.needs(dx)) return;
     const DeviceContext& queued = DeviceContext::of(c);
     device::SequencePoolArgs a = args_of(pool, c[x]);
     a.x = device::operand(c[dout]);

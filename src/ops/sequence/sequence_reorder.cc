@@ -30,7 +30,7 @@ AB_OP(sequence_reverse)
     .grad([](GradContext& g) { g.op("sequence_reverse").in("X", g.dout("Y")).out("Y", g.din("X")); })
     .cpu_any([](const KernelArgs& op) -> Kernel {
       return [x = op.in("X"), y = op.out("Y")](KernelContext& c) {
-        if (!c.wants(y)) return;
+        if (!c.needs(y)) return;
         const Offsets& o = offsets(c[x]);
         const size_t bytes = row_bytes(c[x]);
         for (int64_t s = 0; s < count(o); ++s) {
@@ -113,7 +113,7 @@ AB_GRAD(sequence_concat)
         each_joined(
             x.count, [&](int i) -> const Offsets& { return offsets(c.at(x, i)); },
             [&](int i, int64_t first, int64_t rows, int64_t at) {
-              if (!c.wants(dx, i)) return;
+              if (!c.needs(dx, i)) return;
               std::memcpy(row(c.at(dx, i), first), row(c[dout], at), static_cast<size_t>(rows) * bytes);
             });
       };
@@ -192,7 +192,7 @@ AB_GRAD(sequence_slice)
     .cpu_any([](const KernelArgs& op) -> Kernel {
       return [x = op.in("X"), offset = op.in("Offset"), length = op.in("Length"), dout = op.in("Out@GRAD"),
               dx = op.out("X@GRAD")](KernelContext& c) {
-        if (!c.wants(dx)) return;
+        if (!c.needs(dx)) return;
         std::memset(c[dx].mutable_raw(), 0, c[dx].bytes());
         const size_t bytes = row_bytes(c[dx]);
         each_cut(c, x, offset, length, [&](int64_t from, int64_t rows, int64_t at) {

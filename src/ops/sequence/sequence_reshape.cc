@@ -54,7 +54,7 @@ AB_GRAD(sequence_reshape)
     .grad_lod("X@GRAD", "X")
     .cpu_any([](const KernelArgs& op) -> Kernel {
       return [dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
-        if (c.wants(dx)) std::memcpy(c[dx].mutable_raw(), c[dout].raw(), c[dout].bytes());
+        if (c.needs(dx)) std::memcpy(c[dx].mutable_raw(), c[dout].raw(), c[dout].bytes());
       };
     });
 

@@ -69,8 +69,8 @@ AB_GRAD(sequence_scatter)
       return [ids = op.in("Ids"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"), du = op.out("Updates@GRAD"),
               scratch = std::make_shared<Tensor>()](KernelContext& c) {
         const T* g = c[dout].data<T>();
-        if (c.wants(dx)) std::copy(g, g + c[dout].numel(), c[dx].template mutable_data<T>());
-        if (!c.wants(du)) return;
+        if (c.needs(dx)) std::copy(g, g + c[dout].numel(), c[dx].template mutable_data<T>());
+        if (!c.needs(du)) return;
         T* to = c[du].template mutable_data<T>();
         each_place(c[ids], scratch.get(), c[dout].shape()[1], [=](int64_t at, int64_t k) { to[k] = g[at]; });
       };

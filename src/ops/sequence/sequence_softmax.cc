@@ -88,7 +88,7 @@ AB_GRAD(sequence_softmax)
     .cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [x = op.in("X"), y = op.in("Out"), dy = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
-        if (!c.wants(dx)) return;
+        if (!c.needs(dx)) return;
         const T *value = c[y].data<T>(), *g = c[dy].data<T>();
         T* to = c[dx].template mutable_data<T>();
         const auto& o = offsets(c[x]);
@@ -103,7 +103,7 @@ AB_GRAD(sequence_softmax)
       using T = typename decltype(tag)::type;
       return [kernel = device::kernel_of<T>("sequence_softmax_grad"), upload = device::Upload(), x = op.in("X"),
               y = op.in("Out"), dy = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) mutable {
-        if (!c.wants(dx)) return;
+        if (!c.needs(dx)) return;
         const DeviceContext& queued = DeviceContext::of(c);
         const Offsets& o = offsets(c[x]);
         queued.launch(kernel, device::SequenceSoftmaxArgs{device::operand(c[y]), device::operand(c[dy]),

@@ -89,7 +89,7 @@ template <class T> Kernel forward(const KernelArgs& op) {
 
 template <class T> Kernel backward(const KernelArgs& op) {
   return [slots = Slots(op), pos = op.in("pos"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
-    if (!c.wants(dx)) return;
+    if (!c.needs(dx)) return;
     const int64_t most = largest(slots.topks), channels = slots.channels, count = slots.count();
     const auto* found = c[pos].template data<int32_t>();
     const T* g = c[dout].template data<T>();

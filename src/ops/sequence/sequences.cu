@@ -92,7 +92,7 @@ struct ContextDims {
       : offsets(a.offsets.get<int64_t>()), sequences(a.sequences), width(a.width), length(a.length), start(a.start) {}
   // Number of rows that may be read before the first row of a sequence, and after its last.
   AB_HD int64_t before() const { return start < 0 ? -start : 0; }
-  AB_HD int64_t behind() const { return start + length - 1 > 0 ? start + length - 1 : 0; }
+  AB_HD int64_t after() const { return start + length - 1 > 0 ? start + length - 1 : 0; }
 };
 
 struct ContextOf {
@@ -162,7 +162,7 @@ struct ContextGrad {
       if (const int failed = each(launch, a.rows * a.width, OfRows<T>{d, columns, a.columns.get<T>()})) return failed;
     }
     if (!a.dpadding.there()) return 0;
-    return each(launch, (d.before() + d.behind()) * a.width, OfPadding<T>{d, columns, a.dpadding.get<T>()});
+    return each(launch, (d.before() + d.after()) * a.width, OfPadding<T>{d, columns, a.dpadding.get<T>()});
   }
 };
 

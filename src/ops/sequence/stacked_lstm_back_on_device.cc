@@ -75,7 +75,7 @@ template <class T> class Backward {
       by_input_[layer > 0].run(c, {.m = rows, .n = k, .k = wide}, dgates_, input_weights(lstm, w, layer, way), dfrom,
                                way > 0);
     }
-    if (c.wants(dweights_)) weight_gradient(c, lstm, layer, way, from);
+    if (c.needs(dweights_)) weight_gradient(c, lstm, layer, way, from);
   }
 
   void scale(const DeviceContext& c, Slab<const T> factors, Slab<T> rows) const {
@@ -85,8 +85,8 @@ template <class T> class Backward {
   }
 
   // Missing if it is not requested.
-  Slab<T> first(const DeviceContext& c, const StackedLstm& lstm, Out wanted, int64_t states) const {
-    const Slab<T> to = slab<T>(c, wanted).rows(states, lstm.batch, lstm.hidden);
+  Slab<T> first(const DeviceContext& c, const StackedLstm& lstm, Out needed, int64_t states) const {
+    const Slab<T> to = slab<T>(c, needed).rows(states, lstm.batch, lstm.hidden);
     if (to) fill_zero(c, to);
     return to;
   }

@@ -39,7 +39,7 @@ template <class T> class Backward {
       const bool dropped = layer > 0 && lstm.dropped > 0;
       const T* from =
           layer == 0 ? c[x_].template data<T>() : reserve + (dropped ? lstm.left(layer) : lstm.given(layer - 1));
-      T* dfrom = layer == 0 ? wanted<T>(c, dx_) : sized<T>(dinput_, rows, width);
+      T* dfrom = layer == 0 ? needed<T>(c, dx_) : sized<T>(dinput_, rows, width);
       for (int64_t way = 0; way < lstm.ways; ++way) run(c, lstm, layer, way, from, dgiven, dfrom);
       if (layer == 0) break;
       for (int64_t i = 0; i < rows * width; ++i) {
@@ -62,15 +62,15 @@ template <class T> class Backward {
       by_state_->run(c, {.m = n, .n = d, .k = wide}, dgates + lstm.row(way, step) * wide,
                      w + lstm.state_weights(layer, way), dh);
     }
-    if (c.wants(dh0_)) std::copy(dh, dh + n * d, c[dh0_].template mutable_data<T>() + of_state);
-    if (c.wants(dc0_)) std::copy(dc, dc + n * d, c[dc0_].template mutable_data<T>() + of_state);
+    if (c.needs(dh0_)) std::copy(dh, dh + n * d, c[dh0_].template mutable_data<T>() + of_state);
+    if (c.needs(dc0_)) std::copy(dc, dc + n * d, c[dc0_].template mutable_data<T>() + of_state);
     if (dfrom) {
       const int64_t k = lstm.input_of(layer);
       T* part = way == 0 ? dfrom : sized<T>(part_, lstm.rows(), k);
       by_input_->run(c, {.m = lstm.rows(), .n = k, .k = wide}, dgates, w + lstm.weights(layer, way), part);
       if (way > 0) add_to(part, lstm.rows() * k, dfrom);
     }
-    if (c.wants(dweights_)) weight_gradient(c, lstm, layer, way, from, dgates);
+    if (c.needs(dweights_)) weight_gradient(c, lstm, layer, way, from, dgates);
   }
 
   void begin(KernelContext& c, In last, int64_t at, int64_t count, T* to) const {

@@ -26,7 +26,7 @@ template <class T> class Forward {
     const StackedLstm lstm(op_, c[x_].shape());
     order_.cut_dense(lstm.steps, lstm.batch);
     const Slab<T> reserve =
-        c.wants(reserve_) ? slab<T>(c, reserve_) : room_for<T>(c, own_reserve_, lstm.reserve_count(), 1);
+        c.needs(reserve_) ? slab<T>(c, reserve_) : room_for<T>(c, own_reserve_, lstm.reserve_count(), 1);
     Slab<const T> from = slab<T>(c, x_);
     for (int64_t layer = 0; layer < lstm.layers; ++layer) {
       if (layer > 0 && lstm.dropped > 0) from = drop(c, lstm, layer, from, reserve);
@@ -82,7 +82,7 @@ template <class T> class Forward {
 
   void keep_last(const DeviceContext& c, const StackedLstm& lstm, int64_t layer, int64_t way, Slab<const T> rows,
                  int64_t row, Out slot) const {
-    if (!c.wants(slot)) return;
+    if (!c.needs(slot)) return;
     const int64_t d = lstm.hidden, at = lstm.row(way, lstm.steps - 1);
     blocks_.move(c, lstm.batch, d, rows.part(at * row, (lstm.batch - 1) * row + d), row,
                  slab<T>(c, slot).rows(states_of(lstm, layer, way), lstm.batch, d), d, false);

@@ -135,7 +135,7 @@ template <class T> Kernel backward(const KernelArgs& op) {
           scratch = std::make_shared<Tensor>()](KernelContext& c) {
     places->find(filter, {offsets(c[rows]), offsets(c[columns])});
     const T *g = c[dout].template data<T>(), *weights = c[w].template data<T>();
-    if (c.wants(dw)) {
+    if (c.needs(dw)) {
       filter_gradient(c, filter, *places, g, c[col].template data<T>(), c[dw].template mutable_data<T>());
     }
     T* to = zeroed<T>(c, dx);

@@ -182,7 +182,7 @@ template <class T> Kernel gradient(const KernelArgs& op) {
   const In dloss = op.in("Loss@GRAD");
   const bool by_times = op.attr<bool>("norm_by_times");
   return [=, dx = op.out("Logits@GRAD"), scratch = std::make_shared<Tensor>()](KernelContext& c) {
-    if (!c.wants(dx)) return;
+    if (!c.needs(dx)) return;
     const Frames frames = frames_of(c, logits, length, scratch.get());
     const int64_t classes = c[slopes].shape()[2];
     const T *from = c[slopes].data<T>(), *g = c[dloss].data<T>();

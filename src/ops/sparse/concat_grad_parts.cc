@@ -35,7 +35,7 @@ Kernel queued_parts(const KernelArgs& op) {
   return [dout = op.in("Out@GRAD"), dxs = op.out("X@GRAD"), column = op.attr<std::vector<int32_t>>("column"),
           copy = device::OnDevice(op.dtype())](KernelContext& c) {
     for (int i = 0; i < dxs.count; ++i) {
-      if (!c.wants(dxs, i)) continue;
+      if (!c.needs(dxs, i)) continue;
       Tensor& dx = c.at(dxs, i);
       NdLoop<2> loop;
       loop.add_axis(dx.rows(), {dx.row_elems(), c[dout].row_elems()});
@@ -60,7 +60,7 @@ AB_OP(concat_grad_parts)
               column = op.attr<std::vector<int32_t>>("column")](KernelContext& c) {
         const size_t size = dtype_size(c[dout].dtype()), step = static_cast<size_t>(c[dout].row_elems()) * size;
         for (int i = 0; i < dxs.count; ++i) {
-          if (!c.wants(dxs, i)) continue;
+          if (!c.needs(dxs, i)) continue;
           Tensor& dx = c.at(dxs, i);
           const size_t bytes = static_cast<size_t>(dx.row_elems()) * size;
           const char* from = static_cast<const char*>(c[dout].raw()) + static_cast<size_t>(column[i]) * size;

@@ -102,7 +102,7 @@ AB_GRAD(cvm)
       using T = typename decltype(tag)::type;
       return [kept = op.attr<bool>("use_cvm"), x = op.in("X"), counts = op.in("CVM"), dy = op.in("Y@GRAD"),
               dx = op.out("X@GRAD")](KernelContext& c) {
-        if (!c.wants(dx)) return;
+        if (!c.needs(dx)) return;
         const int64_t width = c[x].row_elems(), skipped = kept ? 0 : kCounts;
         const T *g = c[dy].data<T>(), *count = c[counts].data<T>();
         T* to = c[dx].template mutable_data<T>();

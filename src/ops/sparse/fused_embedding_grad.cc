@@ -55,7 +55,7 @@ AB_OP(fused_embedding_grad)
       using T = typename decltype(tag)::type;
       const auto sources = std::make_shared<GradSources<T>>(op);
       return [=, w = op.in("W"), dw = op.out("W@GRAD")](KernelContext& c) {
-        if (!c.wants(dw)) return;
+        if (!c.needs(dw)) return;
         const int64_t height = c[w].rows(), width = c[w].row_elems();
         sources->read(c, height, width);
         auto& rows = c.value(dw).template as<SelectedRows>();
@@ -133,14 +133,14 @@ template <class T> class Update {
     u.next = groups_.next();
     u.grads = sources_.grads();
     u.divisors = sources_.divisors();
-    c.parallel_for(groups_.pieces(), 1, [&](int64_t begin, int64_t end) {
+    c.parallel_for(groups_.chunks(), 1, [&](int64_t begin, int64_t end) {
       for (int64_t p = begin; p < end; ++p) {
-        RowUpdate<T> piece = u;
-        const RowGroups::Piece rows = groups_.group(p);
-        piece.rows = rows.rows;
-        piece.first = rows.first;
-        piece.count = rows.count;
-        update_rows(piece);
+        RowUpdate<T> chunk = u;
+        const RowGroups::Chunk rows = groups_.group(p);
+        chunk.rows = rows.rows;
+        chunk.first = rows.first;
+        chunk.count = rows.count;
+        update_rows(chunk);
       }
     });
   }
@@ -162,7 +162,7 @@ template <class T> class Update {
 
   T move_power(KernelContext& c, int i, T beta) const {
     const T now = optim::scalar<T>(c.at(power_, i)) * beta;
-    if (!c.wants(power_out_, i)) return now;
+    if (!c.needs(power_out_, i)) return now;
     Tensor& out = c.at(power_out_, i);
     if (out.dtype() == DType::kFloat64) {
       *out.mutable_data<double>() = static_cast<double>(now);

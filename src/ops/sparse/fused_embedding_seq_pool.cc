@@ -13,7 +13,7 @@
 namespace anabranch::sparse::fused_embedding_seq_pool_op {
 namespace {
 
-int64_t check_look_up(const InferContext& c) {
+int64_t check_lookup(const InferContext& c) {
   check_tensor(c, "W");
   check_rank(c, "W", 2, 2);
   check_tensor(c, "Ids");
@@ -53,7 +53,7 @@ template <class T> Kernel backward(const KernelArgs& op) {
   return [padding = op.attr<int64_t>("padding_idx"), sparse = op.attr<bool>("is_sparse"), w = op.in("W"),
           ids = op.in("Ids"), dout = op.in("Out@GRAD"), dw = op.out("W@GRAD"), source = IdSource::of(op.op()),
           scratch = std::make_shared<Tensor>()](KernelContext& c) {
-    if (!c.wants(dw)) return;
+    if (!c.needs(dw)) return;
     const int64_t* id = as_int64(c[ids], scratch.get());
     check_table_ids(source, c[ids], id, c[w].rows(), padding);
     const int64_t width = c[w].row_elems();
@@ -94,7 +94,7 @@ AB_OP(fused_embedding_seq_pool)
     .ignores("grad_inplace", false)
     .traits(kLooksUp)
     .infer([](InferContext& c) {
-      const int64_t sequences = check_look_up(c);
+      const int64_t sequences = check_lookup(c);
       c.set_out("Out", Shape{sequences, c.in("W").shape[1]}, c.in("W").dtype);
     })
     .grad_reads({"W", "Ids"})

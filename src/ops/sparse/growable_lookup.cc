@@ -130,7 +130,7 @@ AB_GRAD(lookup_growable)
       const bool padded = op.attr<bool>("has_padding");
       const auto converted = std::make_shared<Tensor>();
       return [=](KernelContext& c) {
-        if (!c.wants(dw)) return;
+        if (!c.needs(dw)) return;
         auto& rows = c.value(dw).as<SelectedRows>();
         rows.height = kUnknown;
         take_rows(as_int64(c[ids], converted.get()), c[ids].numel(), padded ? &padding : nullptr, c[dout].data<float>(),

@@ -115,7 +115,7 @@ template <class T> Kernel lookup_grad_kernel(const KernelArgs& op) {
   const IdSource source = IdSource::of(op.op());
   const auto scratch = std::make_shared<Tensor>();
   return [=](KernelContext& c) {
-    if (!c.wants(dw)) return;
+    if (!c.needs(dw)) return;
     const Sizes s{c[ids].numel(), c[w].shape()[0], c[w].shape()[1]};
     const int64_t* id = as_int64(c[ids], scratch.get());
     check_table_ids(source, c[ids], id, s.height, padding);
@@ -154,7 +154,7 @@ template <class T> Kernel queued_row_grad(const KernelArgs& op) {
   const int64_t padding = keeps_padding_rows() ? kNoPadding : op.attr<int64_t>("padding_idx");
   return [w = op.in("W"), ids = op.in("Ids"), dout = op.in("Out@GRAD"), dw = op.out("W@GRAD"),
           sources = std::vector<QueuedSource>{{.padding = padding}}, rows = QueuedRows<T>()](KernelContext& c) mutable {
-    if (!c.wants(dw)) return;
+    if (!c.needs(dw)) return;
     sources[0].ids = &c[ids];
     sources[0].grads = &c[dout];
     rows.make(DeviceContext::of(c), sources, c[w].shape()[0], c[w].shape()[1],
@@ -167,7 +167,7 @@ template <class T> Kernel queued_lookup_grad(const KernelArgs& op) {
   return [kernel = device::kernel_of<T>("scatter"), groups = device::GroupedIds(), ids = op.in("Ids"),
           dout = op.in("Out@GRAD"), dw = op.out("W@GRAD"),
           padding = op.attr<int64_t>("padding_idx")](KernelContext& c) mutable {
-    if (!c.wants(dw)) return;
+    if (!c.needs(dw)) return;
     const DeviceContext& queued = DeviceContext::of(c);
     device::fill_zero(queued, c[dw]);
     device::ScatterArgs a{};

@@ -159,14 +159,14 @@ Kernel forward(const KernelArgs& op) {
     const int32_t* ids = c[x].data<int32_t>();
     const int64_t n = c[x].rows();
     scratch->assign(ids, ids + n);
-    if (c.wants(words)) std::copy(scratch->begin(), scratch->end(), c[words].mutable_data<float>());
+    if (c.needs(words)) std::copy(scratch->begin(), scratch->end(), c[words].mutable_data<float>());
     choose(o, texts, Philox(with_step(key, c)), work.get());
-    if (c.wants(drop)) {
+    if (c.needs(drop)) {
       int32_t* to = zeroed<int32_t>(c, drop);
       std::copy_n(work->stays.begin(), std::min<size_t>(work->stays.size(), static_cast<size_t>(c[drop].numel())), to);
       c[drop].set_lod(one_level(work->terms));
     }
-    if (!c.wants(out)) return;
+    if (!c.needs(out)) return;
     c[out].resize(Shape{work->rows.back(), o.width}, DType::kFloat32);
     c[out].set_lod(one_level(work->rows));
     embed(o, scratch->data(), texts, *work, c[w].data<float>(), c[out].mutable_data<float>());
@@ -176,7 +176,7 @@ Kernel forward(const KernelArgs& op) {
 Kernel backward(const KernelArgs& op) {
   return [o = Options(op.op()), x = op.in("X"), drop = op.in("DropPos"), words = op.in("X_Temp_Out"),
           dout = op.in("Out@GRAD"), dw = op.out("W@GRAD")](KernelContext& c) {
-    if (!c.wants(dw)) return;
+    if (!c.needs(dw)) return;
     const std::vector<int64_t>& texts = texts_of(c[x]);
     const float *from = c[words].data<float>(), *g = c[dout].data<float>();
     const int32_t* stays = c[drop].data<int32_t>();

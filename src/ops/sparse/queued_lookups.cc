@@ -178,7 +178,7 @@ template <class T> Kernel queued_concat(const KernelArgs& op) {
 
 template <class T> Kernel queued_table_grad(const KernelArgs& op) {
   return [sources = QueuedSources<T>(op), w = op.in("W"), dw = op.out("W@GRAD")](KernelContext& c) mutable {
-    if (c.wants(dw)) sources.make(c, c[w], &c.value(dw).template as<SelectedRows>());
+    if (c.needs(dw)) sources.make(c, c[w], &c.value(dw).template as<SelectedRows>());
   };
 }
 
@@ -198,7 +198,7 @@ template <class T> Kernel queued_pooling_grad(const KernelArgs& op) {
   return [=, w = op.in("W"), ids = op.in("Ids"), dout = op.in("Out@GRAD"), dw = op.out("W@GRAD"),
           sources = std::vector<QueuedSource>{{.padding = op.attr<int64_t>("padding_idx"), .pool = Pool::kSum}},
           rows = QueuedRows<T>(), aside = SelectedRows(), add = device::AddRows<T>()](KernelContext& c) mutable {
-    if (!c.wants(dw)) return;
+    if (!c.needs(dw)) return;
     const DeviceContext& queued = DeviceContext::of(c);
     sources[0].ids = &c[ids];
     sources[0].grads = &c[dout];

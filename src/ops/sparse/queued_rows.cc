@@ -1,6 +1,6 @@
 #include "ops/sparse/queued_rows.h"
 
-#include "opdef/device_words.h"
+#include "opdef/device_status.h"
 #include "ops/sequence/offsets.h"
 
 namespace anabranch::sparse {

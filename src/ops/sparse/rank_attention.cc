@@ -95,7 +95,7 @@ AB_GRAD(rank_attention)
       using T = typename decltype(tag)::type;
       return [places = int64_t{op.attr<int32_t>("MaxRank")}, x = op.in("X"), offset = op.in("RankOffset"),
               dout = op.in("Out@GRAD"), dparam = op.out("RankParam@GRAD")](KernelContext& c) {
-        if (!c.wants(dparam)) return;
+        if (!c.needs(dparam)) return;
         const Pairs pairs(c[x], c[offset], places);
         const int64_t made = c[dparam].row_elems();
         const T *from = c[x].template data<T>(), *g = c[dout].template data<T>();

@@ -47,12 +47,12 @@ void fill(Tensor* to, float value) {
 // Copies to its position in the joint tensor, followed by zeros, and to its output, as far as these are requested: in
 // chunks that fit the cache, so that it is read once.
 void copy_to_both(const Tensor& from, int64_t room, char* whole, Tensor* own) {
-  constexpr size_t kPiece = 32 << 10;
+  constexpr size_t kChunk = 32 << 10;
   const size_t bytes = from.bytes();
   const auto* source = static_cast<const char*>(from.raw());
   auto* part = own && own->raw() != from.raw() ? static_cast<char*>(own->mutable_raw()) : nullptr;
-  for (size_t i = 0; i < bytes; i += kPiece) {
-    const size_t n = std::min(kPiece, bytes - i);
+  for (size_t i = 0; i < bytes; i += kChunk) {
+    const size_t n = std::min(kChunk, bytes - i);
     if (whole) std::memcpy(whole + i, source + i, n);
     if (part) std::memcpy(part + i, source + i, n);
   }
@@ -77,13 +77,13 @@ AB_OP(coalesce_tensor)
       const bool copy = op.attr<bool>("copy_data");
       const float value = !copy && op.attr<bool>("set_constant") ? op.attr<float>("constant") : 0.0f;
       return [=, in = op.in("Input"), out = op.out("Output"), fused = op.out("FusedOutput")](KernelContext& c) {
-        Tensor* whole = c.wants(fused) ? &c[fused] : nullptr;
+        Tensor* whole = c.needs(fused) ? &c[fused] : nullptr;
         if (whole && !copy) fill(whole, value);
         int64_t at = 0;
         for (int i = 0; i < in.count; ++i) {
           const Tensor& from = c.at(in, i);
           const int64_t room = room_of(from.numel(), from.dtype());
-          Tensor* own = c.wants(out, i) ? &c.at(out, i) : nullptr;
+          Tensor* own = c.needs(out, i) ? &c.at(out, i) : nullptr;
           if (copy) {
             const auto size = static_cast<int64_t>(dtype_size(from.dtype()));
             copy_to_both(from, room * size, whole ? static_cast<char*>(whole->mutable_raw()) + at * size : nullptr,

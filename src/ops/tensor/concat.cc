@@ -138,7 +138,7 @@ template <class On> Kernel split_kernel(const KernelArgs& op) {
     const Shape& s = c[x].shape();
     const int axis = axis_in(c, at, attr, s.rank());
     cut(on, c, c[x], s.numel(0, axis), outs, [&](int i) {
-      AB_CHECK(c.wants(outs, i), Unsupported, "output {} must be given", i);
+      AB_CHECK(c.needs(outs, i), Unsupported, "output {} must be given", i);
       return width_at(c.at(outs, i), axis);
     });
   };

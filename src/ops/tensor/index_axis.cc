@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "opdef/device_words.h"
+#include "opdef/device_status.h"
 #include "ops/declare/declare.h"
 #include "ops/device/launch_index.h"
 #include "ops/kernels/ids.h"
@@ -76,7 +76,7 @@ template <class T> Kernel forward(const KernelArgs& op, bool own) {
 template <class T> Kernel backward(const KernelArgs& op, bool own) {
   return [=, x = op.in("X"), index = op.in("Index"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"),
           dim = dim_of(op, own), scratch = std::make_shared<Tensor>()](KernelContext& c) {
-    if (!c.wants(dx)) return;
+    if (!c.needs(dx)) return;
     const Picking p = picking_of(c[x].shape(), c[index].shape(), own, dim);
     const int64_t* at = as_int64(c[index], scratch.get());
     check_ids("Index", at, c[index].numel(), p.extent);
@@ -115,7 +115,7 @@ template <class T> Kernel backward_on_device(const KernelArgs& op, bool own) {
   const std::string stem = std::string("pick_grad/") + device::type_name<T>;
   return [=, kernel = device::KernelOfIds(stem), x = op.in("X"), index = op.in("Index"), dout = op.in("Out@GRAD"),
           dx = op.out("X@GRAD"), dim = dim_of(op, own)](KernelContext& c) {
-    if (!c.wants(dx)) return;
+    if (!c.needs(dx)) return;
     const Picking p = picking_of(c[x].shape(), c[index].shape(), own, dim);
     const DeviceContext& queued = DeviceContext::of(c);
     queued.launch(kernel.of(c[index]), pick_args(queued, p, c[dout], c[index], c[dx]));

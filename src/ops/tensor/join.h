@@ -40,7 +40,7 @@ void cut(const On& on, const KernelContext& c, const Tensor& from, int64_t outer
     const int64_t w = width(i);
     AB_CHECK(at + w <= whole || outer == 0, ShapeMismatch, "sections must fit into the tensor, got {} elements of {}",
              at + w, whole);
-    if (c.wants(outs, i)) copy_part(on, c, outer, w, from, at, whole, &c.at(outs, i), 0, w);
+    if (c.needs(outs, i)) copy_part(on, c, outer, w, from, at, whole, &c.at(outs, i), 0, w);
     at += w;
   }
 }

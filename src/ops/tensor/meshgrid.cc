@@ -31,7 +31,7 @@ void infer_meshgrid(InferContext& c) {
 template <class On> Kernel meshgrid_kernel(const KernelArgs& op) {
   return [on = On(op.dtype()), xs = op.in("X"), outs = op.out("Out")](KernelContext& c) {
     for (int i = 0; i < outs.count; ++i) {
-      if (!c.wants(outs, i)) continue;
+      if (!c.needs(outs, i)) continue;
       const Shape& grid = c.at(outs, i).shape();
       const auto steps = dense_strides(grid);
       NdLoop<2> loop;
@@ -66,7 +66,7 @@ AB_GRAD(meshgrid)
       using T = typename decltype(tag)::type;
       return [douts = op.in("Out@GRAD"), dxs = op.out("X@GRAD")](KernelContext& c) {
         for (int i = 0; i < dxs.count; ++i) {
-          if (!c.wants(dxs, i)) continue;
+          if (!c.needs(dxs, i)) continue;
           Tensor& dx = c.at(dxs, i);
           const auto loop = others_folded(c.at(douts, i).shape(), i);
           fold_loop<FoldSum<T>>(c, loop, c.at(douts, i).template data<T>(), dx.template mutable_data<T>(), dx.numel());
@@ -78,7 +78,7 @@ AB_GRAD(meshgrid)
       return [kernel = device::kernel_of<T>("fold_axes/sum"), douts = op.in("Out@GRAD"),
               dxs = op.out("X@GRAD")](KernelContext& c) {
         for (int i = 0; i < dxs.count; ++i) {
-          if (!c.wants(dxs, i)) continue;
+          if (!c.needs(dxs, i)) continue;
           device::sum_along(c, kernel, others_folded(c.at(douts, i).shape(), i), c.at(douts, i), 0, &c.at(dxs, i));
         }
       };

@@ -2,7 +2,7 @@
 #include <cstring>
 #include <memory>
 
-#include "opdef/device_words.h"
+#include "opdef/device_status.h"
 #include "ops/declare/declare.h"
 #include "ops/device/launch_index.h"
 #include "ops/kernels/ids.h"
@@ -99,7 +99,7 @@ AB_GRAD(multiplex)
         const auto bytes = static_cast<size_t>(c[dout].row_elems()) * dtype_size(c[dout].dtype());
         const char* from = static_cast<const char*>(c[dout].raw());
         for (int i = 0; i < dx.count; ++i) {
-          if (!c.wants(dx, i)) continue;
+          if (!c.needs(dx, i)) continue;
           char* to = static_cast<char*>(c.at(dx, i).mutable_raw());
           for (int64_t r = 0; r < c[dout].rows(); ++r) {
             const auto at = static_cast<size_t>(r) * bytes;
@@ -112,7 +112,7 @@ AB_GRAD(multiplex)
       return [kernel = device::KernelOfIds(device::stem_of_size("multiplex_grad", dtype_size(op.dtype()))),
               ids = op.in("Ids"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
         for (int i = 0; i < dx.count; ++i) {
-          if (!c.wants(dx, i)) continue;
+          if (!c.needs(dx, i)) continue;
           device::MultiplexArgs a = multiplex_args(c[ids], c.at(dx, i), 1);
           a.x[0] = device::operand(c[dout]);
           a.own = i;

@@ -1,5 +1,5 @@
 // One-hot rows: one_hot, one_hot_v2.
-#include "opdef/device_words.h"
+#include "opdef/device_status.h"
 #include "ops/declare/declare.h"
 #include "ops/declare/shape_args.h"
 #include "ops/device/launch_tensor.h"

@@ -103,7 +103,7 @@ void declare_partial(const Form& form) {
             dout = op.in("Out@GRAD"), dxs = op.out("X@GRAD"), xs = op.in("X")](KernelContext& c) {
       const T* from = c[dout].template data<T>();
       for (int i = 0; i < dxs.count; ++i) {
-        if (!c.wants(dxs, i)) continue;
+        if (!c.needs(dxs, i)) continue;
         const Shape& s = c.at(xs, i).shape();
         T* to = c.at(dxs, i).template mutable_data<T>();
         std::fill(to, to + s.numel(), T{0});

@@ -11,7 +11,7 @@ struct DrawOf {  // the random numbers of this run
   const uint32_t* step;
   uint32_t fixed_step, replica;
   explicit DrawOf(const DrawArgs& a)
-      : key(philox::key_of(a.seed, a.stream, a.turns)),
+      : key(philox::key_of(a.seed, a.stream, a.iterations)),
         step(a.step.get<uint32_t>()),
         fixed_step(a.fixed_step),
         replica(a.replica) {}

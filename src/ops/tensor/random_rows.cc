@@ -90,7 +90,7 @@ AB_GRAD(shuffle_batch)
     .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
       using T = typename decltype(tag)::type;
       return [places = op.in("ShuffleIdx"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) {
-        if (!c.wants(dx)) return;
+        if (!c.needs(dx)) return;
         const int64_t rows = c[places].numel(), width = width_of(c[dout].shape());
         const int64_t* place = c[places].data<int64_t>();
         const T* from = c[dout].template data<T>();
@@ -105,16 +105,16 @@ AB_GRAD(shuffle_batch)
 
 void infer_crop(InferContext& c) {
   check_tensor(c, "X");
-  const auto& wanted = c.attr<std::vector<int32_t>>("shape");
+  const auto& needed = c.attr<std::vector<int32_t>>("shape");
   const Shape& x = c.in("X").shape;
-  const int n = static_cast<int>(wanted.size());
+  const int n = static_cast<int>(needed.size());
   AB_CHECK(n > 0 && n < x.rank(), InvalidArgument, "shape must have 1 to {} extents, got {}", x.rank() - 1, n);
   std::vector<int64_t> shape = x.to_vector();
   for (int i = 0; i < n; ++i) {
     int64_t& extent = shape[shape.size() - static_cast<size_t>(n) + static_cast<size_t>(i)];
-    AB_CHECK(wanted[i] > 0 && (extent == kUnknown || wanted[i] <= extent), InvalidArgument,
-             "shape must be from 1 to the extents of X {}, got {} at index {}", x.str(), wanted[i], i);
-    extent = wanted[i];
+    AB_CHECK(needed[i] > 0 && (extent == kUnknown || needed[i] <= extent), InvalidArgument,
+             "shape must be from 1 to the extents of X {}, got {} at index {}", x.str(), needed[i], i);
+    extent = needed[i];
   }
   c.set_out("Out", Shape(shape), c.in("X").dtype);
 }

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "opdef/device_words.h"
+#include "opdef/device_status.h"
 #include "ops/device/launch_tensor.h"
 #include "ops/tensor/row_index.h"
 

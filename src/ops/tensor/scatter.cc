@@ -77,8 +77,8 @@ AB_GRAD(scatter)
               dupdates = op.out("Updates@GRAD")](KernelContext& c) {
         const Index at(c[ids]);
         const int64_t rows = c[dout].rows();
-        if (c.wants(dx)) copy_bytes(c, c[dout], &c[dx]);
-        if (c.wants(dupdates)) {
+        if (c.needs(dx)) copy_bytes(c, c[dout], &c[dx]);
+        if (c.needs(dupdates)) {
           pick(c, c[dout], c[dupdates].rows(), c[dout].row_elems(), &c[dupdates],
                [&](int64_t i) { return at.at(i, rows); });
         }
@@ -87,8 +87,8 @@ AB_GRAD(scatter)
     .device<float, double, float16, bfloat16>([](auto, const KernelArgs& op) -> Kernel {
       return [rows = RowsAt(op.dtype()), ids = op.in("Ids"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"),
               dupdates = op.out("Updates@GRAD")](KernelContext& c) {
-        if (c.wants(dx)) device::copy_whole(c, c[dout], &c[dx]);
-        if (c.wants(dupdates)) {
+        if (c.needs(dx)) device::copy_whole(c, c[dout], &c[dx]);
+        if (c.needs(dupdates)) {
           rows.pick(DeviceContext::of(c), c[dout], c[ids], c[dout].row_elems(), c[dupdates]);
         }
       };
@@ -144,8 +144,8 @@ AB_GRAD(scatter_nd_add)
               dupdates = op.out("Updates@GRAD")](KernelContext& c) {
         const Index at(c[index]);
         const NdIndex nd(c[dout].shape(), c[index].shape());
-        if (c.wants(dx)) copy_bytes(c, c[dout], &c[dx]);
-        if (!c.wants(dupdates)) return;
+        if (c.needs(dx)) copy_bytes(c, c[dout], &c[dx]);
+        if (!c.needs(dupdates)) return;
         pick(c, c[dout], nd.n, nd.width, &c[dupdates], [&](int64_t i) { return nd.position(at, i); });
       };
     })
@@ -154,8 +154,8 @@ AB_GRAD(scatter_nd_add)
               dx = op.out("X@GRAD"), dupdates = op.out("Updates@GRAD")](KernelContext& c) mutable {
         const DeviceContext& queued = DeviceContext::of(c);
         const NdIndex nd(c[dout].shape(), c[index].shape());
-        if (c.wants(dx)) device::copy_whole(c, c[dout], &c[dx]);
-        if (!c.wants(dupdates)) return;
+        if (c.needs(dx)) device::copy_whole(c, c[dout], &c[dx]);
+        if (!c.needs(dupdates)) return;
         rows.pick(queued, c[dout], positions.of(queued, c[index], nd), nd.width, c[dupdates]);
       };
     })

@@ -1,5 +1,5 @@
 // Sorting along an axis: top_k, argsort. Ties go to the lower index.
-#include "opdef/device_words.h"
+#include "opdef/device_status.h"
 #include "ops/declare/declare.h"
 #include "ops/declare/shape_args.h"
 #include "ops/device/args_rows.h"

@@ -33,7 +33,7 @@ void roll(const OnHost&, const KernelContext& c, const Tensor& x, const Places& 
   int last = s.rank() - 1;
   while (last > 0 && moves[last] == 0) --last;
   const auto unit = static_cast<int64_t>(dtype_size(x.dtype()));
-  const int64_t piece = s.numel(last + 1, s.rank()) * unit, line = s[last] * piece, head = moves[last] * piece;
+  const int64_t chunk = s.numel(last + 1, s.rank()) * unit, line = s[last] * chunk, head = moves[last] * chunk;
   const auto* from = static_cast<const char*>(x.raw());
   auto* to = static_cast<char*>(out->mutable_raw());
   c.parallel_for(s.numel(0, last), std::max<int64_t>(1, kCheapGrain / line), [&](int64_t begin, int64_t end) {
@@ -57,7 +57,7 @@ void roll(const OnDevice& on, const KernelContext& c, const Tensor& x, const Pla
   if (x.numel() == 0) return;
   int moved = 0;
   for (int axis = 0; axis < s.rank(); ++axis) moved += moves[axis] != 0;
-  for (int piece = 0; piece < 1 << moved; ++piece) {
+  for (int chunk = 0; chunk < 1 << moved; ++chunk) {
     NdLoop<2> loop;
     int64_t from = 0, to = 0;
     for (int axis = 0, bit = 1; axis < s.rank(); ++axis) {
@@ -65,7 +65,7 @@ void roll(const OnDevice& on, const KernelContext& c, const Tensor& x, const Pla
         loop.add_axis(s[axis], {steps[axis], steps[axis]});
         continue;
       }
-      const bool tail = (piece & bit) != 0;  // the block that wraps around to the front
+      const bool tail = (chunk & bit) != 0;  // the block that wraps around to the front
       const int64_t kept = s[axis] - moves[axis];
       loop.add_axis(tail ? moves[axis] : kept, {steps[axis], steps[axis]});
       from += tail ? kept * steps[axis] : 0;

@@ -38,7 +38,7 @@ template <class On> Kernel unbind_kernel(const KernelArgs& op) {
         const int axis = normal_axis(attr, s.rank(), "axis");
         const int64_t outer = s.numel(0, axis), inner = s.numel(axis + 1, s.rank());
         for (int i = 0; i < outs.count; ++i) {
-          if (!c.wants(outs, i)) continue;
+          if (!c.needs(outs, i)) continue;
           NdLoop<2> loop;
           loop.add_axis(outer, {inner, s[axis] * inner});
           loop.add_axis(inner, {1, 1});

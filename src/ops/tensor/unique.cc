@@ -69,16 +69,16 @@ template <class T, class I> Kernel unique_kernel(const KernelArgs& op, Out count
     const T* from = c[x].data<T>();
     const int64_t n = c[x].numel();
     found->find(from, n);
-    if (c.wants(out)) {
+    if (c.needs(out)) {
       c[out].resize(Shape{found->values()}, dtype_of<T>);
       T* to = c[out].template mutable_data<T>();
       for (int64_t k = 0; k < found->values(); ++k) to[k] = from[found->first_place(k)];
     }
-    if (c.wants(index)) {
+    if (c.needs(index)) {
       I* to = c[index].template mutable_data<I>();
       for (int64_t i = 0; i < n; ++i) to[i] = static_cast<I>(found->number_at(i));
     }
-    if (c.wants(count)) {
+    if (c.needs(count)) {
       c[count].resize(Shape{found->values()}, dtype_of<I>);
       I* to = c[count].template mutable_data<I>();
       std::fill(to, to + found->values(), I{0});

@@ -57,12 +57,12 @@ AB_GRAD(where)
       using T = typename decltype(tag)::type;
       return [condition = op.in("Condition"), dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"),
               dy = op.out("Y@GRAD")](KernelContext& c) {
-        const auto keep = [&](Out to, bool wanted) {
+        const auto keep = [&](Out to, bool needed) {
           wide_map(c, kCheapGrain, c[dout].numel(), c[condition].data<bool>(), c[dout].data<T>(),
-                   c[to].mutable_data<T>(), [wanted](bool is, T d) { return is == wanted ? d : T(0); });
+                   c[to].mutable_data<T>(), [needed](bool is, T d) { return is == needed ? d : T(0); });
         };
-        if (c.wants(dx)) keep(dx, true);
-        if (c.wants(dy)) keep(dy, false);
+        if (c.needs(dx)) keep(dx, true);
+        if (c.needs(dy)) keep(dy, false);
       };
     })
     .device<float, double, float16, bfloat16, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {
@@ -70,7 +70,7 @@ AB_GRAD(where)
               dx = op.out("X@GRAD"), dy = op.out("Y@GRAD")](KernelContext& c) {
         device::WhereArgs a{device::operand(c[condition]), device::operand(c[dout]), {}, {}, c[dout].numel(), 1};
         for (const Out to : {dx, dy}) {
-          if (c.wants(to)) {
+          if (c.needs(to)) {
             a.y = device::operand(c[to]);
             DeviceContext::of(c).launch(kernel, a);
           }

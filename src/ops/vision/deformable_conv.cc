@@ -161,7 +161,7 @@ template <class T> struct Gradient {
 
   void run(KernelContext& c) {
     const Deformed d = in.begin(c);
-    T *to_x = zeroed<T>(c, dx), *to_offset = wanted<T>(c, doffset), *to_mask = wanted<T>(c, dmask);
+    T *to_x = zeroed<T>(c, dx), *to_offset = needed<T>(c, doffset), *to_mask = needed<T>(c, dmask);
     T* to_filter = zeroed<T>(c, dfilter);
     dcolumns.resize(in.columns.shape(), dtype_of<T>);
     T *columns = in.columns.template mutable_data<T>(), *dcolumn = dcolumns.mutable_data<T>();

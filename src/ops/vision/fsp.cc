@@ -119,8 +119,8 @@ AB_GRAD(fsp)
               to_x = std::make_shared<Gemm<T>>(), to_y = std::make_shared<Gemm<T>>()](KernelContext& c) {
         const Maps m(c[x].shape(), c[y].shape());
         const T *a = c[x].data<T>(), *b = c[y].data<T>(), *d = c[dout].data<T>();
-        if (T* to = wanted<T>(c, dx)) mean_products(c, m, dims_by_x(m), to_x.get(), d, b, to);
-        if (T* to = wanted<T>(c, dy)) mean_products(c, m, dims_by_y(m), to_y.get(), d, a, to);
+        if (T* to = needed<T>(c, dx)) mean_products(c, m, dims_by_x(m), to_x.get(), d, b, to);
+        if (T* to = needed<T>(c, dy)) mean_products(c, m, dims_by_y(m), to_y.get(), d, a, to);
       };
     })
     .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) -> Kernel {
@@ -129,8 +129,8 @@ AB_GRAD(fsp)
               dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"), dy = op.out("Y@GRAD")](KernelContext& c) mutable {
         const DeviceContext& queued = DeviceContext::of(c);
         const Maps m(c[x].shape(), c[y].shape());
-        if (c.wants(dx)) to_x.run(queued, m, dims_by_x(m), c[dout], c[y], c[dx]);
-        if (c.wants(dy)) to_y.run(queued, m, dims_by_y(m), c[dout], c[x], c[dy]);
+        if (c.needs(dx)) to_x.run(queued, m, dims_by_x(m), c[dout], c[y], c[dx]);
+        if (c.needs(dy)) to_y.run(queued, m, dims_by_y(m), c[dout], c[x], c[dy]);
       };
     });
 

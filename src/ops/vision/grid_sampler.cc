@@ -114,7 +114,7 @@ AB_GRAD(grid_sampler)
               dgrid = op.out("Grid@GRAD")](KernelContext& c) {
         const Extents e(c[x].shape());
         const T *from = c[x].data<T>(), *places = c[grid].data<T>(), *d = c[dout].data<T>();
-        T *to = zeroed<T>(c, dx), *to_grid = wanted<T>(c, dgrid);
+        T *to = zeroed<T>(c, dx), *to_grid = needed<T>(c, dgrid);
         c.parallel_for(e.batch, e.grain(), [=](int64_t begin, int64_t end) {
           for (int64_t n = begin; n < end; ++n) {
             const int64_t image = n * e.channels * e.plane(), grids = n * e.plane() * 2;
@@ -130,8 +130,8 @@ AB_GRAD(grid_sampler)
               dout = op.in("Output@GRAD"), dx = op.out("X@GRAD"), dgrid = op.out("Grid@GRAD")](KernelContext& c) {
         device::GridArgs a = args_of(c, x, grid);
         a.dout = device::operand(c[dout]);
-        a.y = device::wanted_operand(c, dx);
-        a.dgrid = device::wanted_operand(c, dgrid);
+        a.y = device::needed_operand(c, dx);
+        a.dgrid = device::needed_operand(c, dgrid);
         DeviceContext::of(c).launch(kernel, a);
       };
     });

@@ -22,7 +22,7 @@ int64_t scaled(int64_t extent, float scale) {
 
 // The output extents from inputs and attributes, in order of precedence: SizeTensor, OutSize, Scale, scale, attributes.
 // While a program is built, the attributes replace values that are not known yet.
-struct Wanted {
+struct Needed {
   Extents sizes{1, 1, 1};
   float scale = 0;
   bool known = true;
@@ -50,10 +50,10 @@ float given_scale(const InferContext& c, float scale, bool* known) {
   return one ? one->data<float>()[0] : 0;
 }
 
-Wanted wanted(const InferContext& c, int axes) {
+Needed needed(const InferContext& c, int axes) {
   AB_CHECK(!c.has_in("SizeTensor") || c.n_in("SizeTensor") == axes, InvalidArgument,
            "SizeTensor must be {} numbers, got {}", axes, c.n_in("SizeTensor"));
-  Wanted w;
+  Needed w;
   const auto sizes = given_sizes(c, axes);
   for (int d = 3 - axes; d < 3; ++d) {
     w.sizes[static_cast<size_t>(d)] =
@@ -72,7 +72,7 @@ void infer(InferContext& c) {
   method_of(c.op(), x.rank());
   const bool last = channels_last(c.op());
   const Extents in = nn::extents_of(x, nn::first_axis(last), axes);
-  const Wanted w = wanted(c, axes);
+  const Needed w = needed(c, axes);
   Extents out{1, 1, 1};
   for (auto d = static_cast<size_t>(3 - axes); d < 3; ++d) {
     out[d] = !w.known || (w.scale > 0 && in[d] < 0) ? kUnknown : w.scale > 0 ? scaled(in[d], w.scale) : w.sizes[d];

@@ -100,14 +100,14 @@ TEST_F(CudaConv, TakesADeterministicAlgorithmWhereThatIsAsked) {
 TEST_F(CudaConv, TimesAlgorithmsOnceForAShapeWhereThatIsAsked) {
   Sim sim(Flags{{"cudnn_exhaustive_search", "true"}});
   for (const int32_t pass : kPasses) {
-    for (int turn = 0; turn < 2; ++turn) {
+    for (int iteration = 0; iteration < 2; ++iteration) {
       library().function<void()>("fake_cudnn_reset")();
       Convolution c(sim, desc_of(pass, {{4, 2}, {4, 2}}));
       AB_WELL(c.plan());
       AB_WELL(c.run());
       EXPECT_EQ(c.found, c.expected);
       EXPECT_THAT(calls(), HasSubstr("by 1"));
-      EXPECT_EQ(calls().find("timed") != std::string::npos, turn == 0);
+      EXPECT_EQ(calls().find("timed") != std::string::npos, iteration == 0);
     }
   }
 }

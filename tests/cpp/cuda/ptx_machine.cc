@@ -16,7 +16,7 @@ constexpr int64_t kMostInstructions = 30'000'000;  // of a lane: none here has s
 constexpr PtxWord kLeft = 0x5eed5eed7fd5eed5;      // what is in registers that nothing has written: a NaN
 
 // 16-byte pieces of memory that begin at a multiple of 16.
-struct alignas(16) Piece {
+struct alignas(16) Chunk {
   std::byte bytes[16];
 };
 
@@ -102,9 +102,9 @@ class Lane {
     };
     bool found = false;
     if (i.space == PtxSpace::kParam) {
-      found = fits({args_.data(), args_.size() * sizeof(Piece), false});
+      found = fits({args_.data(), args_.size() * sizeof(Chunk), false});
     } else if (i.space == PtxSpace::kLocal) {
-      found = fits({local_.data(), local_.size() * sizeof(Piece), true});
+      found = fits({local_.data(), local_.size() * sizeof(Chunk), true});
     } else {
       found = std::any_of(memory_.begin(), memory_.end(), fits) ||
               std::any_of(program_.constants.begin(), program_.constants.end(), [&](const auto& words) {
@@ -118,7 +118,7 @@ class Lane {
   const PtxProgram& program_;
   const std::span<const PtxRange> memory_;
   std::vector<PtxWord> registers_;
-  std::vector<Piece> args_, local_;
+  std::vector<Chunk> args_, local_;
 };
 
 }  // namespace

@@ -21,7 +21,7 @@ std::string trimmed(std::string_view text) {
   return std::string(first == std::string_view::npos ? "" : text.substr(first, last - first + 1));
 }
 
-bool begins(std::string_view text, std::string_view with) { return text.substr(0, with.size()) == with; }
+bool starts(std::string_view text, std::string_view with) { return text.substr(0, with.size()) == with; }
 
 // "a", "b", "c" of "{a, b}, c": registers of one access to memory stand in braces.
 std::vector<std::string> parts(const std::string& text, char between) {
@@ -75,8 +75,8 @@ class Parser {
       scopes_.back().labels[text.substr(0, colon)] = program_.instructions.size();
       return colon + 1;
     }
-    if (begins(text, ".version") || begins(text, ".target") || begins(text, ".address_size")) return text.size();
-    if (begins(text, ".visible .entry ")) return enter(text), text.size();
+    if (starts(text, ".version") || starts(text, ".target") || starts(text, ".address_size")) return text.size();
+    if (starts(text, ".visible .entry ")) return enter(text), text.size();
     if (end == std::string::npos) fail("a statement that ends with ;", text);
     const std::string statement = text.substr(0, end);
     text[0] == '.' ? declare(statement) : instruct(statement);
@@ -108,16 +108,16 @@ class Parser {
   }
 
   void declare(const std::string& text) {
-    if (begins(text, ".pragma")) return;
-    if (begins(text, ".reg ")) return declare_registers(text);
+    if (starts(text, ".pragma")) return;
+    if (starts(text, ".reg ")) return declare_registers(text);
     const size_t open = text.find('['), name = text.find_last_of(" \t", open) + 1;
     if (open == std::string::npos || text.find(".b8") > open) fail("an array of .b8", text);
     const size_t bytes = std::stoul(text.substr(open + 1));
     PtxOperand& memory = scopes_.back().memory[text.substr(name, open - name)];
-    if (begins(text, ".local ")) {
+    if (starts(text, ".local ")) {
       memory = {PtxOperand::Kind::kLocal, program_.local_bytes};
       program_.local_bytes += (bytes + 15) / 16 * 16;
-    } else if (begins(text, ".global ") || begins(text, ".const ")) {
+    } else if (starts(text, ".global ") || starts(text, ".const ")) {
       memory = {PtxOperand::Kind::kNumber, constant(text.substr(text.find('=') + 1), bytes)};
     } else {
       fail("a declaration that is known here", text);
@@ -159,7 +159,7 @@ class Parser {
     if (text.empty()) fail("an instruction whose operands are there", "none");
     if (text[0] == '[') return address(text);
     if (text[0] == '%') return {PtxOperand::Kind::kRegister, register_of(text)};
-    if (begins(text, "0f") || begins(text, "0d"))
+    if (starts(text, "0f") || starts(text, "0d"))
       return {PtxOperand::Kind::kNumber, std::stoull(text.substr(2), nullptr, 16)};
     if (text.find_first_not_of("-0123456789") == std::string::npos)
       return {PtxOperand::Kind::kNumber, static_cast<PtxWord>(std::stoll(text))};

@@ -31,7 +31,7 @@ TEST(SimdeviceCapture, AReplayIsWhatWasCaptured) {
         AB_WELL(api.capture_end(main, &graph));
         EXPECT_EQ(sim.read(y, 4).size(), 4u);
       }
-      for (int turn = 0; turn < 4; ++turn) {
+      for (int iteration = 0; iteration < 4; ++iteration) {
         if (captures) {
           AB_WELL(api.graph_launch(graph, main));
         } else {

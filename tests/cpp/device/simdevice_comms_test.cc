@@ -52,7 +52,7 @@ TEST(SimdeviceComms, AnyOrderGivesTheSameBits) {
   std::vector<float> first;
   for (const Flags& flags : all_orders()) {
     Ranks r(4, flags);
-    for (int turn = 0; turn < 3; ++turn) {
+    for (int iteration = 0; iteration < 3; ++iteration) {
       r.run_all(AB_ALL_REDUCE_SUM, 5);
       for (int k = 0; k < 4; ++k) {
         AB_WELL(scale(r.queues[static_cast<size_t>(k)], r.recv[static_cast<size_t>(k)], r.send[static_cast<size_t>(k)],
@@ -140,7 +140,7 @@ TEST(SimdeviceComms, ReplayedCollectivesAreNewOnes) {
       AB_WELL(api.comm_run(r.comms[k], r.queues[k], AB_ALL_REDUCE_SUM, r.send[k], r.send[k], 1, AB_FLOAT32, 0));
       AB_WELL(api.capture_end(r.queues[k], &graphs[k]));
     }
-    for (int turn = 0; turn < 3; ++turn) {
+    for (int iteration = 0; iteration < 3; ++iteration) {
       for (size_t k = 0; k < 2; ++k) {
         AB_WELL(api.graph_launch(graphs[k], r.queues[k]));
       }
@@ -160,10 +160,10 @@ TEST(SimdeviceComms, EachRankMayHaveItsThread) {
   for (int k = 0; k < 4; ++k) {
     threads.emplace_back([&, k] {
       const auto at = static_cast<size_t>(k);
-      for (int turn = 0; turn < 5; ++turn) {
+      for (int iteration = 0; iteration < 5; ++iteration) {
         EXPECT_EQ(r.run(k, AB_ALL_REDUCE_SUM, 3), AB_OK) << last_error();
         EXPECT_EQ(scale(r.queues[at], r.recv[at], r.send[at], 3, 0.25, 0), AB_OK);
-        if (turn % 2) {
+        if (iteration % 2) {
           EXPECT_EQ(r.sim.finish(r.queues[at], k), AB_OK) << last_error();
         }
       }

@@ -84,14 +84,14 @@ std::vector<float> unsynced(const Flags& flags, int64_t width, int32_t how) {
 
 TEST_F(SimdeviceLanes, AMissingSyncIsAWrongValue) {
   for (const int64_t width : {40, 700}) {
-    std::vector<float> wanted = counting(static_cast<size_t>(2 * width));
-    std::rotate(wanted.begin(), wanted.begin() + 1, wanted.begin() + width);
-    std::rotate(wanted.begin() + width, wanted.begin() + width + 1, wanted.end());
+    std::vector<float> needed = counting(static_cast<size_t>(2 * width));
+    std::rotate(needed.begin(), needed.begin() + 1, needed.begin() + width);
+    std::rotate(needed.begin() + width, needed.begin() + width + 1, needed.end());
     for (const Flags& flags : seeds()) {
-      EXPECT_EQ(unsynced(flags, width, kRight), wanted);
-      EXPECT_NE(unsynced(flags, width, 0), wanted) << "seed " << flags.at("simdevice_seed");
+      EXPECT_EQ(unsynced(flags, width, kRight), needed);
+      EXPECT_NE(unsynced(flags, width, 0), needed) << "seed " << flags.at("simdevice_seed");
     }
-    EXPECT_EQ(unsynced(seeds("0")[0], width, 0), wanted) << "one lane does not show it";
+    EXPECT_EQ(unsynced(seeds("0")[0], width, 0), needed) << "one lane does not show it";
   }
 }
 
@@ -217,13 +217,13 @@ TEST_F(SimdeviceLanes, ResultsHaveTheBitsOfAGpusOrder) {
       for (size_t row = 0; row < 3; ++row) {
         const auto first = x.begin() + static_cast<std::ptrdiff_t>(row * count);
         const std::vector<float> own(first, first + static_cast<std::ptrdiff_t>(count));
-        const Expected wanted(own);
-        EXPECT_NE(wanted.sum, std::accumulate(own.begin(), own.end(), 0.0f)) << "the order of the sum shows";
+        const Expected needed(own);
+        EXPECT_NE(needed.sum, std::accumulate(own.begin(), own.end(), 0.0f)) << "the order of the sum shows";
         for (size_t lane = 0; lane < count; ++lane) {
           const float* got = &y[(row * count + lane) * 5];
-          EXPECT_EQ(got[0], wanted.sum);
-          EXPECT_EQ(got[1], wanted.before[lane]);
-          EXPECT_EQ(got[2], wanted.total);
+          EXPECT_EQ(got[0], needed.sum);
+          EXPECT_EQ(got[1], needed.before[lane]);
+          EXPECT_EQ(got[2], needed.total);
           EXPECT_EQ(got[3], *std::max_element(own.begin(), own.end()));
           EXPECT_EQ(got[4], 1);
         }

@@ -57,7 +57,7 @@ TEST(SimdeviceMemory, AnAddressRestsFor64Frees) {
 
 TEST(SimdeviceMemory, SpaceOfFreedBlocksIsJoined) {
   Sim sim;
-  for (int turn = 0; turn < 20; ++turn) {  // many small ones, then one of nearly all
+  for (int iteration = 0; iteration < 20; ++iteration) {  // many small ones, then one of nearly all
     std::vector<float*> all;
     for (int i = 0; i < 100; ++i) all.push_back(sim.floats(1000));
     for (const size_t first : {1u, 0u}) {  // beside free space, and between two pieces of it
@@ -66,7 +66,7 @@ TEST(SimdeviceMemory, SpaceOfFreedBlocksIsJoined) {
       }
     }
     float* most = sim.floats(250000);
-    ASSERT_NE(most, nullptr) << turn;
+    ASSERT_NE(most, nullptr) << iteration;
     AB_WELL(api.release(0, most));
   }
 }

@@ -7,7 +7,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-enum class Death { kBeforeTheFirst, kBetweenTwo, kBehindItsPart };
+enum class Death { kBeforeTheFirst, kBetweenTwo, kAfterItsPart };
 
 // Rank 1 of 3 dies. The others have begun a collective by then, except where it alone has begun one.
 void expect_that_death_is_told(Death when) {
@@ -18,15 +18,15 @@ void expect_that_death_is_told(Death when) {
     }
     page.meet(0, 3);
     if (process == 1) {
-      if (when == Death::kBehindItsPart) {
+      if (when == Death::kAfterItsPart) {
         AB_WELL(m.run(AB_ALL_REDUCE_SUM, 1));
         EXPECT_EQ(m.finish(0, 30), AB_TIMED_OUT);
       }
-      page.meet(1, when == Death::kBehindItsPart ? 1 : 3);
+      page.meet(1, when == Death::kAfterItsPart ? 1 : 3);
       page.times[0] = now_ms();
       die();
     }
-    if (when != Death::kBehindItsPart) {
+    if (when != Death::kAfterItsPart) {
       AB_WELL(m.run(AB_ALL_REDUCE_SUM, 1));
       EXPECT_EQ(m.finish(0, 10), AB_TIMED_OUT);
       page.meet(1, 3);
@@ -38,7 +38,7 @@ void expect_that_death_is_told(Death when) {
     EXPECT_LE(told.after_ms, kSoon);
     EXPECT_THAT(last_error(),
                 AllOf(HasSubstr("rank 1 of communicator simulated 1 of process"), HasSubstr("has ended (process ")));
-    if (when != Death::kBehindItsPart) {
+    if (when != Death::kAfterItsPart) {
       AB_FAILS(m.finish(0, 20), AB_TIMED_OUT, "waits for rank 1 of communicator");
       EXPECT_THAT(last_error(), HasSubstr("has ended (process ")) << "under way stays under way";
     }
@@ -50,7 +50,7 @@ void expect_that_death_is_told(Death when) {
 
 TEST(SimdeviceProcessDeaths, BeforeTheFirstCollectiveIsTold) { expect_that_death_is_told(Death::kBeforeTheFirst); }
 TEST(SimdeviceProcessDeaths, BetweenTwoCollectivesIsTold) { expect_that_death_is_told(Death::kBetweenTwo); }
-TEST(SimdeviceProcessDeaths, BehindItsPartIsTold) { expect_that_death_is_told(Death::kBehindItsPart); }
+TEST(SimdeviceProcessDeaths, BehindItsPartIsTold) { expect_that_death_is_told(Death::kAfterItsPart); }
 
 // Nobody knows who would have come: the wait says for whom.
 TEST(SimdeviceProcessDeaths, BeforeJoiningShowsAtTheDeadline) {

@@ -26,10 +26,10 @@ TEST(SimdeviceProcesses, OtherQueuesGoOnWhileOneWaits) {
 TEST(SimdeviceProcesses, AWaitForALateProcessIsNoFault) {
   in_processes(2, [](int process, Page& page) {
     Members m(page, process, 1, 2);  // whose patience is 50 ms
-    for (int turn = 0; turn < 2; ++turn) {
+    for (int iteration = 0; iteration < 2; ++iteration) {
       const auto begun = now_ms();
-      page.meet(turn, 2);  // a process that a busy machine keeps waiting has begun before the other one sleeps
-      if (process == turn) std::this_thread::sleep_for(std::chrono::milliseconds(300));
+      page.meet(iteration, 2);  // a process that a busy machine keeps waiting has begun before the other one sleeps
+      if (process == iteration) std::this_thread::sleep_for(std::chrono::milliseconds(300));
       EXPECT_EQ(m.sum_of(3), 6);
       EXPECT_GT(now_ms() - begun, 250);
     }
@@ -102,7 +102,7 @@ TEST(SimdeviceProcesses, AnAccessThatNothingOrdersWithItsPartIsFound) {
 TEST(SimdeviceProcesses, NobodyHasToWaitForTheDevice) {
   in_processes(3, [](int process, Page& page) {
     Members m(page, process, 1, 3);
-    for (int turn = 0; turn < 3; ++turn) AB_WELL(m.run(AB_ALL_REDUCE_SUM, 1));
+    for (int iteration = 0; iteration < 3; ++iteration) AB_WELL(m.run(AB_ALL_REDUCE_SUM, 1));
     if (process == 0) {
       AB_WELL(m.finish(0, 20000));
     }
@@ -120,7 +120,7 @@ TEST(SimdeviceProcesses, CapturedCollectivesMeetThoseOfOtherProcesses) {
     AB_WELL(api.capture_begin(m.queues[0]));
     AB_WELL(api.comm_run(m.comms[0], m.queues[0], AB_ALL_REDUCE_SUM, m.send[0], m.send[0], 1, AB_FLOAT32, 0));
     AB_WELL(api.capture_end(m.queues[0], &graph));
-    for (int turn = 0; turn < 3; ++turn) AB_WELL(api.graph_launch(graph, m.queues[0]));
+    for (int iteration = 0; iteration < 3; ++iteration) AB_WELL(api.graph_launch(graph, m.queues[0]));
     AB_WELL(m.finish());
     EXPECT_EQ(m.sim.read(static_cast<float*>(m.send[0]), 1)[0], 8);
     AB_WELL(api.graph_free(graph));
@@ -129,7 +129,7 @@ TEST(SimdeviceProcesses, CapturedCollectivesMeetThoseOfOtherProcesses) {
 
 // Who has its sum may leave at once, and end: the others still find what it has given.
 TEST(SimdeviceProcesses, WhoLeavesHasGivenItsPart) {
-  for (int turn = 0; turn < 10; ++turn) {
+  for (int iteration = 0; iteration < 10; ++iteration) {
     in_processes(3, [](int process, Page& page) {
       Members m(page, process, 1, 3);
       const float x = 2;

@@ -132,12 +132,12 @@ TEST(SimdeviceQueues, AskingGetsThereInTheEnd) {
     float* x = sim.floats(4);
     AB_WELL(scale(q, nullptr, x, 4, 1, 1));
     AB_WELL(api.event_record(last, q));
-    int passed = 0, turns = 0;
+    int passed = 0, iterations = 0;
     uint64_t begin = 0, end = 0;
-    for (; !passed; ++turns) {
+    for (; !passed; ++iterations) {
       AB_WELL(api.event_query(last, &passed, &end));
     }
-    EXPECT_LE(turns, 3);
+    EXPECT_LE(iterations, 3);
     AB_WELL(api.event_query(first, &passed, &begin));
     EXPECT_EQ(end - begin, 2000u) << "simulated: 1000 an item";
     AB_WELL(api.release(0, x)) << "the answer counts as a wait";
@@ -151,9 +151,9 @@ TEST(SimdeviceQueues, WaitingForNoTimeGetsThereInTheEnd) {
   for (int i = 0; i < 10; ++i) AB_WELL(scale(q, nullptr, x, 4, 1, 1));
   ab_event* e = sim.recorded(q);
   AB_FAILS(api.event_wait(e, 0), AB_TIMED_OUT, "the event has not passed within 0 ms: queue compute of device 0");
-  int turns = 1;
-  while (api.event_wait(e, 0) == AB_TIMED_OUT) ++turns;
-  EXPECT_EQ(turns, 10) << "one item each time";
+  int iterations = 1;
+  while (api.event_wait(e, 0) == AB_TIMED_OUT) ++iterations;
+  EXPECT_EQ(iterations, 10) << "one item each time";
   AB_WELL(api.event_wait(e, 0));
 }
 
@@ -225,9 +225,9 @@ TEST(SimdeviceQueues, AnItemThatAnotherThreadRunsIsNoStandstill) {
   };
   Sim sim(seeded(0, "earliest"));  // whose patience is 50 ms
   ab_queue* q = sim.queue("compute");
-  for (int turn = 0; turn < 30; ++turn) {
+  for (int iteration = 0; iteration < 30; ++iteration) {
     Long item;
-    item.us = 49800 + 20 * turn;
+    item.us = 49800 + 20 * iteration;
     const auto lasts = [](void* arg, int) {
       static_cast<Long*>(arg)->begun = true;
       std::this_thread::sleep_for(std::chrono::microseconds(static_cast<Long*>(arg)->us));

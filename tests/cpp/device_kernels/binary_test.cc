@@ -105,9 +105,9 @@ TYPED_TEST(DeviceBinary, SumsOfColumns) {
       launch(key_of<T>(std::string("binary_grad/") + name), a);
       expect_all(dy, *name == 'a' ? sums : negative, name, 4);
       const int64_t packs = sizeof(T) < 8 && columns == 128 ? 16 / static_cast<int64_t>(sizeof(T)) : 1;
-      const int64_t pieces = cut_of(wide, kRows, Neighbours::kRows).pieces;
+      const int64_t chunks = cut_of(wide, kRows, Neighbours::kRows).chunks;
       if (!last_launched().empty()) {
-        EXPECT_EQ(last_launched()[0], (Launched{wide / packs * pieces, 1})) << name;
+        EXPECT_EQ(last_launched()[0], (Launched{wide / packs * chunks, 1})) << name;
       }
       a.dout = in_from(apart, 1), a.dy = dy_apart.out();
       launch(key_of<T>(std::string("binary_grad/") + name), a);
@@ -120,10 +120,10 @@ TYPED_TEST(DeviceBinary, ComparisonsKnowWhatIsNoNumber) {
   using T = TypeParam;
   Array<T> x({1, 2, 3, NAN}), y({2, 2, 2, 2});
   const auto axes = axes_of<3>({4}, {{1}, {1}, {1}});
-  const std::vector<std::pair<const char*, std::vector<double>>> wanted = {
+  const std::vector<std::pair<const char*, std::vector<double>>> needed = {
       {"less_than", {1, 0, 0, 0}},     {"less_equal", {1, 1, 0, 0}}, {"greater_than", {0, 0, 1, 0}},
       {"greater_equal", {0, 1, 1, 0}}, {"equal", {0, 1, 0, 0}},      {"not_equal", {1, 0, 1, 1}}};
-  for (const auto& [name, values] : wanted) {
+  for (const auto& [name, values] : needed) {
     Array<bool> out(4);
     launch(key_of<T>(std::string("compare/") + name), BinaryArgs{x.in(), y.in(), out.out(), axes, {}});
     expect_all(out, values, name);
@@ -164,9 +164,9 @@ TYPED_TEST(DeviceBinary, NumbersInArgsOrInTensors) {
   const auto xs = held<T>({-3, -0.5, 0, 0.5, 3});
   Array<T> x(xs), y(5), number(std::vector<double>{2}), low(std::vector<double>{-1}), high(std::vector<double>{1});
   const auto with = [&](const char* key, double a, double b, int32_t flags, DeviceIn given,
-                        std::vector<double> wanted) {
+                        std::vector<double> needed) {
     launch(key_of<T>(key), ScalarArgs{x.in(), {}, given, {}, y.out(), 5, {a, b}, {}, flags, 0});
-    expect_all(y, wanted, key, 2);
+    expect_all(y, needed, key, 2);
   };
   with("scalar/scale", 3, 1, 1, {}, {-8, -0.5, 1, 2.5, 10});
   with("scalar/scale", 3, 1, 0, {}, {-6, 1.5, 3, 4.5, 12});

@@ -25,7 +25,7 @@ std::array<uint32_t, 4> rounds(uint64_t key, uint64_t index, uint32_t step, uint
 }
 
 struct Stream {
-  uint64_t seed = 3, stream = 5, turns = 0;
+  uint64_t seed = 3, stream = 5, iterations = 0;
   uint32_t step = 7, replica = 1;
   double uniform53(uint64_t i) const {
     const auto b = block(i / 2);
@@ -35,12 +35,12 @@ struct Stream {
   float uniform(uint64_t i) const { return std::ldexp(static_cast<float>(block(i / 4)[i % 4] >> 8), -24); }
   std::array<uint32_t, 4> block(uint64_t i) const {
     uint64_t key = mixed(seed ^ mixed(stream + 0x9e3779b97f4a7c15u));
-    if (turns) key = mixed(key ^ mixed(turns));
+    if (iterations) key = mixed(key ^ mixed(iterations));
     return rounds(key, i, step, replica);
   }
   DrawArgs args() const {
     DrawArgs a = {};
-    a.seed = seed, a.stream = stream, a.turns = turns, a.fixed_step = step, a.replica = replica;
+    a.seed = seed, a.stream = stream, a.iterations = iterations, a.fixed_step = step, a.replica = replica;
     return a;
   }
 };
@@ -55,9 +55,9 @@ TYPED_TEST_SUITE(DeviceDraw, RealFloats);
 TYPED_TEST(DeviceDraw, NumbersOfAStream) {
   using T = TypeParam;
   for (const size_t n : {size_t{0}, size_t{1}, size_t{1001}}) {
-    for (const uint64_t turns : {0, 9}) {
+    for (const uint64_t iterations : {0, 9}) {
       Stream own;
-      own.turns = turns;
+      own.iterations = iterations;
       Array<T> y(n);
       Array<int32_t> step(std::vector<double>{7});
       DrawArgs a = own.args();

@@ -116,22 +116,22 @@ template <class T> double rounding() {
   return std::is_same_v<T, half> ? 2e-3 : 1.6e-2;
 }
 
-inline void expect_near(double got, double wanted, double tolerance, const std::string& what) {
-  if (std::isnan(wanted)) {
+inline void expect_near(double got, double needed, double tolerance, const std::string& what) {
+  if (std::isnan(needed)) {
     EXPECT_TRUE(std::isnan(got)) << what << ": " << got;
-  } else if (std::isinf(wanted)) {
-    EXPECT_EQ(got, wanted) << what;
+  } else if (std::isinf(needed)) {
+    EXPECT_EQ(got, needed) << what;
   } else {
-    EXPECT_NEAR(got, wanted, tolerance * (1 + std::abs(wanted))) << what;
+    EXPECT_NEAR(got, needed, tolerance * (1 + std::abs(needed))) << what;
   }
 }
 
 template <class T>
-void expect_all(const Array<T>& got, const std::vector<double>& wanted, const std::string& what, double factor = 1) {
-  ASSERT_EQ(got.size(), wanted.size()) << what;
-  for (size_t i = 0; i < wanted.size(); ++i) {
-    const double as_t = std::is_floating_point_v<T> ? wanted[i] : Array<T>::number(Array<T>::of(wanted[i]));
-    expect_near(got[i], std::is_integral_v<T> ? as_t : wanted[i], factor * rounding<T>(),
+void expect_all(const Array<T>& got, const std::vector<double>& needed, const std::string& what, double factor = 1) {
+  ASSERT_EQ(got.size(), needed.size()) << what;
+  for (size_t i = 0; i < needed.size(); ++i) {
+    const double as_t = std::is_floating_point_v<T> ? needed[i] : Array<T>::number(Array<T>::of(needed[i]));
+    expect_near(got[i], std::is_integral_v<T> ? as_t : needed[i], factor * rounding<T>(),
                 what + " at " + std::to_string(i));
   }
 }
@@ -152,9 +152,9 @@ template <class T> DeviceIn in_from(Array<T>& x, size_t first) {
 template <class T> DeviceOut out_from(Array<T>& x, size_t first) {
   return {&x.at(first), (x.size() - first) * sizeof(T)};
 }
-template <class T> void expect_same_bits(Array<T>& got, Array<T>& wanted, const std::string& what, size_t first = 0) {
-  ASSERT_EQ(got.size(), wanted.size() + first) << what;
-  EXPECT_EQ(memcmp(&got.at(first), &wanted.at(0), wanted.size() * sizeof(T)), 0) << what;
+template <class T> void expect_same_bits(Array<T>& got, Array<T>& needed, const std::string& what, size_t first = 0) {
+  ASSERT_EQ(got.size(), needed.size() + first) << what;
+  EXPECT_EQ(memcmp(&got.at(first), &needed.at(0), needed.size() * sizeof(T)), 0) << what;
 }
 
 // Values that T holds exactly, so that a reference starts from the same numbers.

@@ -85,8 +85,8 @@ void note_thread(const std::string&, int, int) {
 
 std::string bytes_of(const std::vector<Fetched>& values) {
   std::string bytes;
-  for (const Fetched& pieces : values) {
-    for (const FetchedValue& piece : pieces) io::write_tensor(std::get<Tensor>(piece), &bytes);
+  for (const Fetched& chunks : values) {
+    for (const FetchedValue& chunk : chunks) io::write_tensor(std::get<Tensor>(chunk), &bytes);
   }
   return bytes;
 }

@@ -13,7 +13,7 @@ using sparse::KeyOrder;
 
 constexpr size_t kRowBytes = 8 + 4 + 4;
 constexpr int64_t kSliceRows = 6;
-constexpr int kTurns = 6;  // of a slice of the table to one of the store
+constexpr int kIterations = 6;  // of a slice of the table to one of the store
 
 constexpr uint64_t kShard = 5;
 
@@ -41,7 +41,7 @@ class CutSaving final : public Saving {
   bool next(const Put& put) override {
     std::string rows;
     bool more = true;
-    for (int turn = 0; more && turn < kTurns; ++turn) more = cut_.next(&rows);
+    for (int iteration = 0; more && iteration < kIterations; ++iteration) more = cut_.next(&rows);
     put_rows(put, rows);
     return more;
   }
@@ -140,7 +140,7 @@ void CountingTable::load(const Tensor& rows) { table_->add_rows(static_cast<cons
 
 std::unique_ptr<Saving> CountingTable::begin_save(Planted planted) const {
   switch (planted) {
-    case Planted::kRowsAreOfTheirTurn:
+    case Planted::kRowsOfOneIteration:
     case Planted::kRowsAreCountedOff:
     case Planted::kChangedRowsAreLeft: return std::make_unique<DefectiveSaving>(table_, planted);
     case Planted::kTheCutComesLate: return std::make_unique<LateSaving>(table_);

@@ -87,7 +87,7 @@ class DefectiveServer final : public Server {
 
  protected:
   void keep(std::span<const MessageRef> messages) override {
-    const bool forgets = planted_ == Planted::kJournalIsNotWritten || (planted_ == Planted::kHandedOutAndNotWritten &&
+    const bool forgets = planted_ == Planted::kJournalIsNotWritten || (planted_ == Planted::kBroadcastAndNotWritten &&
                                                                        messages[0]->header().verb == Verb::kTakeFile);
     if (!forgets) Server::keep(messages);
   }

@@ -106,7 +106,7 @@ void FileRun::say(int w, std::shared_ptr<Message> what, void (FileRun::*then)(in
 void FileRun::after_offer(int w, const Message& answer) {
   Worker& me = *workers_[static_cast<size_t>(w)];
   if (planted_ != Planted::kBeatsDoNotCome) {
-    me.beats = me.client->beats(server_->endpoint(), Milliseconds(answer.wanted(0)[0]));
+    me.beats = me.client->beats(server_->endpoint(), Milliseconds(answer.needed(0)[0]));
   }
   take(w);
 }

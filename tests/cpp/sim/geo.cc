@@ -82,7 +82,7 @@ void GeoRun::begin(int w) {
   network_.at_once = true;
   for (GeoVariable& v : variables) {
     for (const auto& s : servers_) {
-      v.pieces.push_back({me.client->remote(s->endpoint(), v.name + ".delta"), me.client->remote(s->endpoint(), v.name),
+      v.shards.push_back({me.client->remote(s->endpoint(), v.name + ".delta"), me.client->remote(s->endpoint(), v.name),
                           v.sparse ? kRows : kDense});
     }
   }

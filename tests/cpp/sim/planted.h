@@ -17,7 +17,7 @@ enum class Planted {
   kIncarnationStays,            // a server that comes again has the old one's
   kUpdatesComeTwice,            // each hundredth
   kLossIsNotCounted,
-  kRowsAreOfTheirTurn,  // a row that changes after the cut gets into the snapshot as it is then
+  kRowsOfOneIteration,  // a row that changes after the cut gets into the snapshot as it is then
   kRowsAreCountedOff,   // slices begin where as many rows are behind them as are written: others come between
   kChangedRowsAreLeft,  // a row that changes before its turn is in no slice
   kTheCutComesLate,     // with the first slice
@@ -26,7 +26,7 @@ enum class Planted {
   kChangedRowsAreNotTold = kDefects,
   kSumsForgetOne,
   // Of queues of files, beside some of those.
-  kHandedOutAndNotWritten,
+  kBroadcastAndNotWritten,
   kBeatsDoNotCome,
   kTheDeadKeepTheirFiles,
 };

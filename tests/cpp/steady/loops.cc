@@ -35,7 +35,7 @@ void constant(ir::Block& block, const std::string& name, DType dtype, float valu
 }
 
 // h = tanh(h w) in each of the turns; with a gradient, w follows the mean of h.
-ir::ProgramRef loop(int turns, bool trains) {
+ir::ProgramRef loop(int iterations, bool trains) {
   auto main = ir::Program::make();
   ir::Block& block = main->global_block();
   add_var(block, "x", {kUnknown, kWidth}, DType::kFloat32, /*data=*/true);
@@ -43,7 +43,7 @@ ir::ProgramRef loop(int turns, bool trains) {
   ir::Var& w = *block.find_var("w");
   w.persistable = w.is_parameter = w.trainable = true;
   constant(block, "i", DType::kInt64, 0);
-  constant(block, "n", DType::kInt64, static_cast<float>(turns));
+  constant(block, "n", DType::kInt64, static_cast<float>(iterations));
   add_var(block, "going_on", {1}, DType::kBool);
   add_var(block, "h", {kUnknown, kWidth}, DType::kFloat32);
   append_op(block, {"scale", {{"X", {"x"}}}, {{"Out", {"h"}}}, {{"scale", 1.5f}}});
@@ -79,10 +79,10 @@ Tensor filled(const Shape& shape, float value) {
 void expect_no_waste(bool trains) {
   if (!steady::can_count()) GTEST_SKIP() << "a sanitizer counts these calls itself";
   set_flag("FLAGS_measure_threads", true);
-  constexpr int kTurns = 300, kRuns = 5;
+  constexpr int kIterations = 300, kRuns = 5;
   const auto scope = Scope::make();
   scope->var("w")->as<Tensor>().copy_from(filled({kWidth, kWidth}, 0.1f));
-  CompiledProgram program(loop(kTurns, trains), scope, {});
+  CompiledProgram program(loop(kIterations, trains), scope, {});
   PreparedRun run(program, {"x"}, {"loss"});
   const std::vector<Tensor> batch = {filled({3, kWidth}, 0.5f)};
   for (int i = 0; i < 3; ++i) run.run(batch, nullptr, [](const Step&) {});

@@ -9,7 +9,7 @@
 #include <random>
 
 #include "base/flags.h"
-#include "base/team.h"
+#include "base/thread_pool.h"
 #include "engine/prepared_run.h"
 #include "ir/serialize.h"
 #include "steady/calls.h"
@@ -85,7 +85,7 @@ void train(const Case& c, bool threads_without_asking) {
   for (int i = 0; i < kRuns; ++i) run.run(batch, nullptr, [](const Step&) {});
   EXPECT_EQ(calls.allocations, 0);
   EXPECT_EQ(calls.locks, 0);
-  EXPECT_LE(calls.wakes, kRuns * Team::of_size(0).workers());
+  EXPECT_LE(calls.wakes, kRuns * ThreadPool::of_size(0).workers());
   EXPECT_LE(calls.library_allocations, kRuns * c.library_allocations * c.replicas);
   testing::Test::RecordProperty("library_allocations_a_run", calls.library_allocations / kRuns);
 }

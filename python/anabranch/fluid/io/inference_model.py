@@ -166,7 +166,7 @@ def load_inference_model(dirname: str | None, executor: Executor, model_filename
 
 def _refuse_effects(program: Any) -> None:
     """A model from a stranger may compute and do nothing else, and its loops have to end."""
-    most = get_flags(["FLAGS_max_loop_turns_untrusted"])["FLAGS_max_loop_turns_untrusted"]
+    most = get_flags(["FLAGS_max_loop_iterations_untrusted"])["FLAGS_max_loop_iterations_untrusted"]
     for block in program.blocks:
         for op in block.ops:
             if op.type not in ("feed", "fetch") and not _core.only_computes(op.type):

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "graph/on_device.h"
-#include "opdef/sums_of_turns.h"
+#include "opdef/sums_of_iterations.h"
 
 namespace anabranch {
 namespace {
@@ -129,7 +129,7 @@ int part_of_gradient(Graph& graph, GraphEdit& edit, int at, const std::string& o
   for (const auto& [parameter, gradient] : node.op->role_vars()) {
     if (gradient == graph.vars[made].name) sum.attr("op_role_var", std::vector<std::string>{parameter, gradient});
   }
-  edit.add_behind(at, sum.in("X", {before, part}).out("Out", made).done());
+  edit.add_after(at, sum.in("X", {before, part}).out("Out", made).done());
   return part;
 }
 

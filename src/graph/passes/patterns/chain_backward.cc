@@ -24,16 +24,16 @@ class Planner {
     CellGradients gradients;
     gradients.given.resize(cell.values.size());
     for (size_t s = 0; s < states.size(); ++s) gradients.given[s] = given_to(states[s]);
-    std::vector<GraphNode> behind;
-    gradients.x = of_x(xs, &behind);
+    std::vector<GraphNode> after;
+    gradients.x = of_x(xs, &after);
     for (const auto& name : chain_.steps[0].before) gradients.first_states.push_back(gradient_.of(name));
     for (const auto& name : cell.weights) gradients.weights.push_back(gradient_.of(name));
     for (const auto& name : cell.biases) gradients.biases.push_back(gradient_.of(name));
     const std::vector<int> parts(gradient_.nodes.begin(), gradient_.nodes.end());
     plan_.nodes.push_back(cell_gradient_node(graph_, like_, cell, vars_, gradients, role_vars_of(graph_, parts)));
-    std::move(behind.begin(), behind.end(), std::back_inserter(plan_.nodes));
+    std::move(after.begin(), after.end(), std::back_inserter(plan_.nodes));
     plan_.before = static_cast<int>(graph_.nodes.size());
-    for (const auto& [name, out] : gradient_.wanted) stand_before_readers(out);
+    for (const auto& [name, out] : gradient_.needed) stand_before_readers(out);
     for (const int at : plan_.gone) {
       for (const int out : node(at).outs) stand_before_readers(out);
     }
@@ -113,7 +113,7 @@ class Planner {
     return all;
   }
 
-  int of_x(const std::vector<int>& xs, std::vector<GraphNode>* behind) {
+  int of_x(const std::vector<int>& xs, std::vector<GraphNode>* after) {
     std::vector<int> parts;
     for (const UnrolledStep& step : chain_.steps) parts.push_back(gradient_.of(step.x));
     const auto missing = static_cast<size_t>(std::count(parts.begin(), parts.end(), -1));
@@ -128,7 +128,7 @@ class Planner {
     for (size_t t = 0; t < parts.size(); ++t) {
       if (parts[t] < 0) parts[t] = stacks_.like(xs[t], "unread");
     }
-    behind->push_back(stacks_.unstack(all, parts, like_));
+    after->push_back(stacks_.unstack(all, parts, like_));
     return all;
   }
 

@@ -28,7 +28,7 @@ class Finder {
     found_.why = find_seeds(backward);
     if (!found_.why.empty()) return found_;
     const BlockGradient check(forward, backward, found_.seeds);
-    found_.why = check.why().empty() ? find_wanted(check) : check.why();
+    found_.why = check.why().empty() ? find_needed(check) : check.why();
     return found_;
   }
 
@@ -71,7 +71,7 @@ class Finder {
   }
 
   // Gradients with readers after those nodes.
-  std::string find_wanted(const BlockGradient& check) {
+  std::string find_needed(const BlockGradient& check) {
     const RecurrentCell& cell = chain_.cell;
     Names known = cell.weights;
     known.insert(known.end(), cell.biases.begin(), cell.biases.end());
@@ -84,7 +84,7 @@ class Finder {
         const std::string of = base_of(name);
         if (!std::count(known.begin(), known.end(), of)) return fmt::format("{} is read elsewhere", name);
         if (!check.is_gradient(name, of)) return fmt::format("the gradient of {} is another", of);
-        if (!found_.wanted.emplace(of, out).second) return fmt::format("{} has two gradients", of);
+        if (!found_.needed.emplace(of, out).second) return fmt::format("{} has two gradients", of);
       }
     }
     return "";

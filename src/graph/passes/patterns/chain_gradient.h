@@ -14,11 +14,11 @@ struct ChainGradient {
   std::string why;  // why it is not that of append_backward; empty if it is, or if there is none
   std::set<int> nodes;
   BlockGradient::Seeds seeds;         // of states
-  std::map<std::string, int> wanted;  // of x, first states, weights and biases: the variable that others read
+  std::map<std::string, int> needed;  // of x, first states, weights and biases: the variable that others read
 
   int of(const std::string& name) const {
-    const auto it = wanted.find(name);
-    return it == wanted.end() ? -1 : it->second;
+    const auto it = needed.find(name);
+    return it == needed.end() ? -1 : it->second;
   }
 };
 

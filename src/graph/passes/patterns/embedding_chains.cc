@@ -82,8 +82,8 @@ void step_into_concat(const Graph& graph, const Uses& uses, int64_t width, Sourc
   const int part_width = columns->widths[part];
   if (part_width % width != 0 || (s->pool != Pool::kNone && part_width != width)) return;
   s->per_row = static_cast<int>(part_width / width);
-  s->column = columns->begins[part];
-  s->columns = columns->begins.back() + columns->widths.back();
+  s->column = columns->starts[part];
+  s->columns = columns->starts.back() + columns->widths.back();
   s->grad = input_var(graph.nodes[at], "Out@GRAD");
   s->concat_grad = at;
   s->part = part;
@@ -153,7 +153,7 @@ std::optional<Columns> find_columns(const Graph& graph, const GraphNode& concat)
     if (width <= 0) return {};
     c.parts.push_back(var);
     c.widths.push_back(static_cast<int>(width));
-    c.begins.push_back(static_cast<int>(begin));
+    c.starts.push_back(static_cast<int>(begin));
     begin += width;
   }
   return c;

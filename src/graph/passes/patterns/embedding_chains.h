@@ -27,7 +27,7 @@ std::optional<Lookup> find_lookup(const Graph& graph, const Uses& uses, int part
 
 // Matrices of known width joined side by side: the only concats (and concat_grads) that are considered.
 struct Columns {
-  std::vector<int> parts, widths, begins;
+  std::vector<int> parts, widths, starts;
 };
 std::optional<Columns> find_columns(const Graph& graph, const GraphNode& concat);
 

@@ -9,7 +9,7 @@
 namespace anabranch {
 namespace {
 
-constexpr const char* kMostTurns = "op_most_turns";  // of untrusted models
+constexpr const char* kMaxIterations = "op_most_turns";  // of untrusted models
 
 bool is_zero(const GraphNode& node) {
   const ir::Op& op = *node.op;
@@ -22,12 +22,12 @@ bool is_zero(const GraphNode& node) {
 
 std::string SequenceLoopFinder::find() {
   const ir::Block& body = program_.block(block_of(loop_));
-  turn_ = read_sequence_turn(body);
-  if (!turn_.why.empty()) return turn_.why;
-  if (turn_.inputs.size() != 1) return fmt::format("it has {} step inputs, not 1", turn_.inputs.size());
+  iteration_ = read_sequence_iteration(body);
+  if (!iteration_.why.empty()) return iteration_.why;
+  if (iteration_.inputs.size() != 1) return fmt::format("it has {} step inputs, not 1", iteration_.inputs.size());
   if (std::string why = find_cell(body); !why.empty()) return why;
-  if (loop_.op->has_attr(kMostTurns)) {
-    found_.cell.attrs.emplace_back("most_steps", loop_.op->attr<int32_t>(kMostTurns));
+  if (loop_.op->has_attr(kMaxIterations)) {
+    found_.cell.attrs.emplace_back("most_steps", loop_.op->attr<int32_t>(kMaxIterations));
   }
   for (const auto step :
        {&SequenceLoopFinder::find_order, &SequenceLoopFinder::find_count, &SequenceLoopFinder::find_memories,
@@ -39,12 +39,12 @@ std::string SequenceLoopFinder::find() {
 }
 
 std::string SequenceLoopFinder::find_cell(const ir::Block& body) {
-  tail_ = tail_of(turn_);
-  StepView view = turn_.view(body);
+  tail_ = tail_of(iteration_);
+  StepView view = iteration_.view(body);
   view.ops.clear();
   std::set<std::string> by_tail;
-  for (size_t i = 0; i < turn_.cell.size(); ++i) {
-    const ir::OpRef& op = turn_.cell[i];
+  for (size_t i = 0; i < iteration_.cell.size(); ++i) {
+    const ir::OpRef& op = iteration_.cell[i];
     (tail_.count(i) ? found_.tail : view.ops).push_back(op);
     if (!tail_.count(i)) continue;
     for (const auto& out : op->output_args()) by_tail.insert(out);
@@ -53,13 +53,13 @@ std::string SequenceLoopFinder::find_cell(const ir::Block& body) {
   found_.cell = match_cell(view);
   if (!found_.cell.why.empty()) return found_.cell.why;
   size_t next = 0;
-  for (const auto& output : turn_.outputs) {
+  for (const auto& output : iteration_.outputs) {
     shows_.push_back(by_tail.count(output.value) ? -1 : static_cast<int>(found_.cell.shows[next++]));
   }
   for (size_t s = 0; s < found_.cell.memories.size(); ++s) {
-    found_.states.emplace(turn_.memories[found_.cell.memories[s]].made, s);
+    found_.states.emplace(iteration_.memories[found_.cell.memories[s]].made, s);
   }
-  return misfit_of_tail(turn_, tail_, body);
+  return misfit_of_tail(iteration_, tail_, body);
 }
 
 int SequenceLoopFinder::maker(int var, const std::string& type) {
@@ -90,8 +90,9 @@ bool SequenceLoopFinder::is_number_0(int var) {
 }
 
 std::string SequenceLoopFinder::find_order() {
-  table_ = read(turn_.table);
-  const int taken = maker(read(turn_.inputs[0].array), "lod_tensor_to_array"), ranked = maker(table_, "lod_rank_table");
+  table_ = read(iteration_.table);
+  const int taken = maker(read(iteration_.inputs[0].array), "lod_tensor_to_array"),
+            ranked = maker(table_, "lod_rank_table");
   if (taken < 0 || ranked < 0 || input_var(node(taken), "RankTable") != table_) return "its input has another order";
   found_.vars.x = input_var(node(taken), "X");
   found_.vars.sequences = true;
@@ -104,10 +105,10 @@ std::string SequenceLoopFinder::find_order() {
 }
 
 std::string SequenceLoopFinder::find_count() {
-  const int count = read(turn_.count), bound = read(turn_.bound), going_on = input_var(loop_, "Condition");
+  const int count = read(iteration_.count), bound = read(iteration_.bound), going_on = input_var(loop_, "Condition");
   const int longest = maker(bound, "max_sequence_len"), compared = maker(going_on, "less_than");
   if (longest < 0 || input_var(node(longest), "RankTable") != table_ || compared < 0 ||
-      sole(loop_.op->input("Condition")) != turn_.condition || input_var(node(compared), "Y") != bound) {
+      sole(loop_.op->input("Condition")) != iteration_.condition || input_var(node(compared), "Y") != bound) {
     return "it does not run to the end of the longest sequence";
   }
   const int first = maker(count, "fill_constant");
@@ -121,7 +122,7 @@ std::string SequenceLoopFinder::find_count() {
 
 std::string SequenceLoopFinder::find_memories() {
   for (const size_t m : found_.cell.memories) {
-    const int begun = maker(read(turn_.memories[m].array), "write_to_array");
+    const int begun = maker(read(iteration_.memories[m].array), "write_to_array");
     if (begun < 0 || !is_number_0(input_var(node(begun), "I"))) return "its memories have no first states";
     found_.gone.insert(begun);
     const int first = input_var(node(begun), "X");
@@ -137,7 +138,7 @@ std::string SequenceLoopFinder::find_constant(int first, int begun) {
   if (fill < 0 || node(fill).op->type != "fill_constant_batch_size_like") return "";
   const int element = input_var(node(fill), "Input"), taken = element < 0 ? -1 : uses_.writer(element);
   if (taken < 0 || node(taken).op->type != "read_from_array") return "";
-  const bool fits = input_var(node(taken), "X") == read(turn_.inputs[0].array) &&
+  const bool fits = input_var(node(taken), "X") == read(iteration_.inputs[0].array) &&
                     is_number_0(input_var(node(taken), "I")) && node(fill).op->attr<int32_t>("input_dim_idx") == 0;
   if (!fits) return "the rows of a first state are counted elsewhere";
   const auto& readers = uses_.readers(first);
@@ -153,15 +154,15 @@ std::string SequenceLoopFinder::find_constant(int first, int begun) {
 
 std::string SequenceLoopFinder::find_outputs() {
   found_.vars.values.assign(found_.cell.values.size(), -1);
-  for (size_t i = 0; i < turn_.outputs.size(); ++i) {
-    const int array = written(turn_.outputs[i].array);
-    if (array < 0) return fmt::format("{} is not an output of the loop", turn_.outputs[i].array);
+  for (size_t i = 0; i < iteration_.outputs.size(); ++i) {
+    const int array = written(iteration_.outputs[i].array);
+    if (array < 0) return fmt::format("{} is not an output of the loop", iteration_.outputs[i].array);
     maker(array, "");  // its first writer
     for (const int reader : uses_.readers(array)) {
       if (node(reader).op->type != "array_to_lod_tensor") continue;
       if (input_var(node(reader), "RankTable") != table_) return "an output has another order";
       int& value = shown(i);
-      if (value >= 0) return fmt::format("{} is given out twice", turn_.outputs[i].value);
+      if (value >= 0) return fmt::format("{} is given out twice", iteration_.outputs[i].value);
       value = output_var(node(reader), "Out");
       if (uses_.writer(value) != reader) return "an output is written again";
       found_.gone.insert(reader);
@@ -174,7 +175,7 @@ std::string SequenceLoopFinder::find_outputs() {
 
 int& SequenceLoopFinder::shown(size_t output) {
   if (shows_[output] >= 0) return found_.vars.values[static_cast<size_t>(shows_[output])];
-  return found_.named.try_emplace(turn_.outputs[output].value, -1).first->second;
+  return found_.named.try_emplace(iteration_.outputs[output].value, -1).first->second;
 }
 
 std::string SequenceLoopFinder::find_arguments() {

@@ -24,7 +24,7 @@ struct SequenceLoop {
   // The tail: ops on all rows, after the loop, and their gradients after the node `after`. Variables for names of the
   // block and of its gradient block; missing ones are new.
   std::vector<ir::OpRef> tail, tail_gradient;
-  int behind = -1;
+  int after = -1;
   std::map<std::string, int> named;
   std::map<std::string, size_t> states;                         // names of the values of the cell
   std::vector<std::pair<std::string, size_t>> given;            // gradients of values from the tail

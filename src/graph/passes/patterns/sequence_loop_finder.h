@@ -1,7 +1,7 @@
 // The steps of find_sequence_loop().
 #pragma once
+#include "graph/passes/patterns/sequence_iteration_gradient.h"
 #include "graph/passes/patterns/sequence_loop.h"
-#include "graph/passes/patterns/sequence_turn_gradient.h"
 
 namespace anabranch {
 
@@ -35,7 +35,8 @@ class SequenceLoopFinder {
   // It runs from the first step to the last one.
   std::string find_count();
   std::string find_memories();
-  // A first state may be a constant with as many rows as the first element. There are at least that number of sequences.
+  // A first state may be a constant with as many rows as the first element. There are at least that number of
+  // sequences.
   std::string find_constant(int first, int begun);
   std::string find_outputs();
   // The variable with all rows of an output; -1 until it is found.
@@ -45,10 +46,10 @@ class SequenceLoopFinder {
   int gradient_made(const std::string& name) const;
   // The only reader of the loop's gradient; -1 if there is none, -2 if it is another kind of node.
   int reader_of(int made, const char* type) const;
-  std::string find_gradient_of_x(const SequenceTurnGradient& gradient);
+  std::string find_gradient_of_x(const SequenceIterationGradient& gradient);
   std::string find_gradients_of_first_states();
-  std::string find_gradients_of_arguments(const SequenceTurnGradient& gradient);
-  std::string find_gradient_of_tail(const SequenceTurnGradient& gradient);
+  std::string find_gradients_of_arguments(const SequenceIterationGradient& gradient);
+  std::string find_gradient_of_tail(const SequenceIterationGradient& gradient);
   // Removed variables have no other readers.
   std::string check_alone();
 
@@ -57,7 +58,7 @@ class SequenceLoopFinder {
   const ir::Program& program_;
   const int at_;
   const GraphNode& loop_;
-  SequenceTurn turn_;
+  SequenceIteration iteration_;
   SequenceLoop found_;
   int table_ = -1;
   std::set<size_t> tail_;   // positions of ops

@@ -13,22 +13,22 @@ std::string SequenceLoopFinder::find_gradient() {
   if (!back.more_writes.empty()) return "its gradient writes more";
   found_.gradients.given.resize(found_.cell.values.size());
   std::map<std::string, int> given;
-  for (size_t i = 0; i < turn_.outputs.size(); ++i) {
-    const std::string& array = turn_.outputs[i].array;
+  for (size_t i = 0; i < iteration_.outputs.size(); ++i) {
+    const std::string& array = iteration_.outputs[i].array;
     const int made = var_named(input_vars(back, "Out@GRAD"), back.op->input("Out"), array);
     if (made < 0) continue;
     const int spread = uses_.writer(made);
     if (spread < 0 || node(spread).op->type != "array_to_lod_tensor_grad") return "an output has another gradient";
     if (input_var(node(spread), "RankTable") != table_) return "the gradient of an output has another order";
     found_.gone.insert(spread);
-    found_.behind = std::max(found_.behind, spread);
+    found_.after = std::max(found_.after, spread);
     given.emplace(array, input_var(node(spread), "Out@GRAD"));
     if (shows_[i] >= 0) found_.gradients.given[static_cast<size_t>(shows_[i])].push_back(given.at(array));
   }
-  const SequenceTurnGradient gradient(turn_, program_.block(block_of(back)), given);
+  const SequenceIterationGradient gradient(iteration_, program_.block(block_of(back)), given);
   if (!gradient.why().empty()) return gradient.why();
-  for (size_t i = 0; i < turn_.outputs.size(); ++i) {
-    const std::string& array = turn_.outputs[i].array;
+  for (size_t i = 0; i < iteration_.outputs.size(); ++i) {
+    const std::string& array = iteration_.outputs[i].array;
     if (shows_[i] < 0 && given.count(array)) found_.named.emplace(gradient.taken_from(array), given.at(array));
   }
   if (std::string why = find_gradient_of_tail(gradient); !why.empty()) return why;
@@ -53,8 +53,8 @@ int SequenceLoopFinder::reader_of(int made, const char* type) const {
   return found;
 }
 
-std::string SequenceLoopFinder::find_gradient_of_x(const SequenceTurnGradient& gradient) {
-  const std::string& array = turn_.inputs[0].array;
+std::string SequenceLoopFinder::find_gradient_of_x(const SequenceIterationGradient& gradient) {
+  const std::string& array = iteration_.inputs[0].array;
   const int collected = reader_of(gradient_made(array), "lod_tensor_to_array_grad");
   if (collected == -1) return "";
   const bool fits = collected >= 0 && gradient.adds_to(array) && input_var(node(collected), "RankTable") == table_ &&
@@ -69,25 +69,25 @@ std::string SequenceLoopFinder::find_gradient_of_x(const SequenceTurnGradient& g
 std::string SequenceLoopFinder::find_gradients_of_first_states() {
   for (size_t s = 0; s < found_.cell.memories.size(); ++s) {
     const int first = found_.vars.first_states[s];
-    const std::string& array = turn_.memories[found_.cell.memories[s]].array;
+    const std::string& array = iteration_.memories[found_.cell.memories[s]].array;
     const int taken = reader_of(gradient_made(array), "write_to_array_grad");
     int& made = found_.gradients.first_states.emplace_back(-1);
     if (taken == -1) continue;
     const bool fits = taken >= 0 && is_number_0(input_var(node(taken), "I")) && input_var(node(taken), "X") == first;
     if (!fits) return "a first state has another gradient";
     found_.gone.insert(taken);
-    const int wanted = output_var(node(taken), "X@GRAD");
+    const int needed = output_var(node(taken), "X@GRAD");
     const int fill = uses_.writer(first);
     const bool constant = std::any_of(found_.constants.begin(), found_.constants.end(),
                                       [&](const auto& one) { return one.first == fill; });
-    if (constant || wanted < 0) continue;  // check_alone() verifies that it has no readers
-    made = wanted;
+    if (constant || needed < 0) continue;  // check_alone() verifies that it has no readers
+    made = needed;
     kept_.insert(made);
   }
   return "";
 }
 
-std::string SequenceLoopFinder::find_gradients_of_arguments(const SequenceTurnGradient& gradient) {
+std::string SequenceLoopFinder::find_gradients_of_arguments(const SequenceIterationGradient& gradient) {
   const auto find = [&](const std::vector<std::string>& names, std::vector<int>* made) -> std::string {
     for (const auto& name : names) {
       made->push_back(gradient_made(name));
@@ -101,10 +101,10 @@ std::string SequenceLoopFinder::find_gradients_of_arguments(const SequenceTurnGr
   return find(found_.cell.biases, &found_.gradients.biases);
 }
 
-std::string SequenceLoopFinder::find_gradient_of_tail(const SequenceTurnGradient& gradient) {
-  const auto part = gradient.part(turn_, tail_);
+std::string SequenceLoopFinder::find_gradient_of_tail(const SequenceIterationGradient& gradient) {
+  const auto part = gradient.part(iteration_, tail_);
   found_.tail_gradient = part.ops;
-  if (found_.behind < 0 && !part.ops.empty()) return "its outputs have no gradients";
+  if (found_.after < 0 && !part.ops.empty()) return "its outputs have no gradients";
   for (const auto& [made, of] : part.made) {
     if (const auto state = found_.states.find(of); state != found_.states.end()) {
       found_.given.emplace_back(made, state->second);

@@ -14,8 +14,8 @@ const std::set<std::string>& activations() {
 
 class RowCheck {
  public:
-  RowCheck(const SequenceTurn& turn, const ir::Block& body) : body_(body) {
-    for (const auto& memory : turn.memories) rows_.insert(memory.made);
+  RowCheck(const SequenceIteration& iteration, const ir::Block& body) : body_(body) {
+    for (const auto& memory : iteration.memories) rows_.insert(memory.made);
   }
 
   // Rows of Out depend on the same rows of the inputs only.
@@ -60,12 +60,12 @@ class RowCheck {
 
 }  // namespace
 
-std::set<size_t> tail_of(const SequenceTurn& turn) {
+std::set<size_t> tail_of(const SequenceIteration& iteration) {
   std::set<std::string> needed;
-  for (const auto& memory : turn.memories) needed.insert(memory.made);
+  for (const auto& memory : iteration.memories) needed.insert(memory.made);
   std::set<size_t> tail;
-  for (size_t i = turn.cell.size(); i-- > 0;) {
-    const ir::Op& op = *turn.cell[i];
+  for (size_t i = iteration.cell.size(); i-- > 0;) {
+    const ir::Op& op = *iteration.cell[i];
     const auto outs = op.output_args();
     if (std::any_of(outs.begin(), outs.end(), [&](const auto& out) { return needed.count(out) != 0; })) {
       for (const auto& in : op.input_args()) needed.insert(in);
@@ -76,10 +76,10 @@ std::set<size_t> tail_of(const SequenceTurn& turn) {
   return tail;
 }
 
-std::string misfit_of_tail(const SequenceTurn& turn, const std::set<size_t>& tail, const ir::Block& body) {
-  RowCheck check(turn, body);
+std::string misfit_of_tail(const SequenceIteration& iteration, const std::set<size_t>& tail, const ir::Block& body) {
+  RowCheck check(iteration, body);
   for (const size_t i : tail) {
-    const ir::Op& op = *turn.cell[i];
+    const ir::Op& op = *iteration.cell[i];
     if (!check.take(op)) return fmt::format("{} works on more than rows of its states", op.type);
   }
   return "";

@@ -102,7 +102,7 @@ class Finder {
   bool step(int node, const std::string& state, const std::string& next, UnrolledChain* chain) {
     const std::string x = x_of(node, state);
     if (x.empty() || state.empty() || x == next || !maker(next)) return false;
-    const std::string cell = cell_behind(next);
+    const std::string cell = next_cell(next);
     if (cell.empty()) return matches({{}, x, {state}, {next}}, chain);
     if (!chain->steps.empty()) {
       return matches({{}, x, {state, chain->steps.back().after.back()}, {next, cell}}, chain);
@@ -147,7 +147,7 @@ class Finder {
   }
 
   // The cell whose tanh is a factor of the state.
-  std::string cell_behind(const std::string& state) const {
+  std::string next_cell(const std::string& state) const {
     const ir::Op* op = maker(state);
     if (op->type == "lstm_unit") return sole(op->output("C"));
     if (op->type != "elementwise_mul") return "";

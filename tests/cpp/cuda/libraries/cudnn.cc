@@ -47,9 +47,9 @@ cudnnStatus_t time(const cudnnConvolutionStruct& c, const cudnnTensorStruct& x, 
 
 cudnnStatus_t begin(const char* what, int algorithm, const void* workspace, size_t room, const cudnnTensorStruct& x) {
   calls += std::string(what) + " by " + std::to_string(algorithm) + "; ";
-  const size_t wanted = algorithm == 0 ? 3 << 20 : 64;
-  if (!workspace || room < wanted) return CUDNN_STATUS_BAD_PARAM_SIZE_INSUFFICIENT;
-  memset(const_cast<void*>(workspace), 0x7f, wanted);  // which is its own
+  const size_t needed = algorithm == 0 ? 3 << 20 : 64;
+  if (!workspace || room < needed) return CUDNN_STATUS_BAD_PARAM_SIZE_INSUFFICIENT;
+  memset(const_cast<void*>(workspace), 0x7f, needed);  // which is its own
   return x.type == CUDNN_DATA_FLOAT ? answer() : CUDNN_STATUS_EXECUTION_FAILED;
 }
 

@@ -10,24 +10,24 @@
 
 namespace anabranch::distributed {
 
-class Pieces {
+class Shards {
  public:
-  Pieces(int trainer, std::vector<std::string> endpoints, std::vector<std::string> names);
-  ~Pieces();
-  Pieces(const Pieces&) = delete;
+  Shards(int trainer, std::vector<std::string> endpoints, std::vector<std::string> names);
+  ~Shards();
+  Shards(const Shards&) = delete;
 
   // Connects at the first call.
   ps::Client& client();
   const std::vector<ps::Remote>& remotes() const { return remotes_; }
   // Requests them with each exchange of a step from now on.
-  void want();
+  void expected();
 
  private:
   const int trainer_;
   const std::vector<std::string> endpoints_, names_;
   std::shared_ptr<ps::Client> client_;
   std::vector<ps::Remote> remotes_;
-  bool wanted_ = false;
+  bool needed_ = false;
 };
 
 // The names that an attribute gives, or the names of the arguments.

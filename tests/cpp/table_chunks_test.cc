@@ -33,7 +33,7 @@ Keys keys_in(const std::string& rows, size_t row_bytes) {
   return keys;
 }
 
-TEST(TablePieces, PartsTogetherAreTheTable) {
+TEST(TableChunks, PartsTogetherAreTheTable) {
   for (const auto& [n, range] : {std::pair<size_t, uint64_t>{0, 1}, {1, 9}, {300, 200}, {50000, ~uint64_t{0}}}) {
     const auto table = trained(n, 1, range);
     const size_t row_bytes = table->header().row_bytes();
@@ -63,7 +63,7 @@ TEST(TablePieces, PartsTogetherAreTheTable) {
   }
 }
 
-TEST(TablePieces, WhatIsNoPieceIsRefused) {
+TEST(TableChunks, WhatIsNoChunkIsRefused) {
   const auto table = trained(100, 0);
   std::string rows;
   for (const auto& [part, bits] : {std::pair<uint64_t, int>{0, 3}, {16, 4}, {0, 41}, {~uint64_t{0}, 40}}) {
@@ -74,7 +74,7 @@ TEST(TablePieces, WhatIsNoPieceIsRefused) {
   EXPECT_THROW(table->add_rows(rows.data(), rows.size() - 1), Error);
 }
 
-TEST(TablePieces, AnUpdateMayMakeRows) {
+TEST(TableChunks, AnUpdateMayMakeRows) {
   for (const int32_t moments : {0, 1, 2}) {
     const Keys keys = test::random_keys(4000, 8, 3000);
     const auto grads = test::random_floats(keys.size() * 3, 9);
@@ -92,7 +92,7 @@ TEST(TablePieces, AnUpdateMayMakeRows) {
   }
 }
 
-TEST(TablePieces, KeysAreDealtOutEvenlyAndNotByTheirShard) {
+TEST(TableChunks, KeysAreDealtOutEvenlyAndNotByTheirShard) {
   for (const uint64_t servers : {2, 3, 7}) {
     std::map<uint64_t, int64_t> of_server;
     std::set<std::pair<uint64_t, uint64_t>> shards;
@@ -107,7 +107,7 @@ TEST(TablePieces, KeysAreDealtOutEvenlyAndNotByTheirShard) {
   }
 }
 
-TEST(TablePieces, AFileIsLoadedByThoseWhoseKeysAreThere) {
+TEST(TableChunks, AFileIsLoadedByThoseWhoseKeysAreThere) {
   const auto table = trained(3000, 2);
   const std::string path = test::scratch_path("dealt");
   test::save(*table, path);

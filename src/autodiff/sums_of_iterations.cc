@@ -1,6 +1,6 @@
 // Gradients of variables that a block only reads are summed in the order of the unrolled program: one term after
 // another, whichever iteration of whichever block it comes from.
-#include "opdef/sums_of_turns.h"
+#include "opdef/sums_of_iterations.h"
 
 #include <algorithm>
 
@@ -27,17 +27,17 @@ bool has_one_part(const ir::Block& body, const std::string& name) {
 
 // If an iteration contributes several terms, or a block inside it does, the variable x@GRAD of the gradient block holds
 // the sum.
-void BlockGradients::hand_in_sums(size_t index, BlockGradients& inner) const {
+void BlockGradients::submit_sums(size_t index, BlockGradients& inner) const {
   const ir::Op& op = *forward_.ops()[index];
   const ir::Block& body = inner.forward_;
   const auto ins = op.input_args(), outs = op.output_args();
   const bool repeats = find_op(op.type).has(kRepeats);
   for (const auto& name : std::set<std::string>(ins.begin(), ins.end())) {
     const ir::VarRef var = body.find_var(name) ? nullptr : body.find_var_recursive(name);
-    if (!var || !wants(name)) continue;
+    if (!var || !needs(name)) continue;
     if (std::find(outs.begin(), outs.end(), name) != outs.end() || has_one_part(body, name)) continue;
     if (!repeats && !partials_.count(gradient_name(name))) continue;
-    inner.hand_in(name);
+    inner.submit(name);
     inner.sums_.insert(gradient_name(name));
   }
 }
@@ -54,7 +54,7 @@ void BlockGradients::drop_empty_sums() {
       continue;
     }
     partials_.erase(*it);
-    handed_in_.erase(forward_var_.at(*it));
+    submitted_.erase(forward_var_.at(*it));
     it = sums_.erase(it);
   }
 }
@@ -71,7 +71,7 @@ void BlockGradients::give_sums(const BlockGradients& inner, bool repeats, ir::Op
     const std::string& name = var->second;
     if (inner.sums_.count(gradient)) inside.push_back(name);
     const bool reads = !inner.forward_.find_var(name) && inner.partials_.count(gradient) != 0;
-    const bool carried = inner.handed_in_.count(name) && !inner.sums_.count(gradient);
+    const bool carried = inner.submitted_.count(name) && !inner.sums_.count(gradient);
     if (!reads || carried || !forward_.find_var_recursive(name) || !partials_.count(gradient)) continue;
     of.push_back(name);
     sums.push_back(gradient);

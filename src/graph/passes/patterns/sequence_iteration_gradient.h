@@ -8,14 +8,15 @@
 #include <vector>
 
 #include "graph/passes/patterns/block_gradient.h"
-#include "graph/passes/patterns/sequence_turn.h"
+#include "graph/passes/patterns/sequence_iteration.h"
 
 namespace anabranch {
 
-class SequenceTurnGradient {
+class SequenceIterationGradient {
  public:
   // given: arrays of outputs with a gradient, and the gradient.
-  SequenceTurnGradient(const SequenceTurn& turn, const ir::Block& gradient, const std::map<std::string, int>& given);
+  SequenceIterationGradient(const SequenceIteration& iteration, const ir::Block& gradient,
+                            const std::map<std::string, int>& given);
   // The reason why it computes something else; empty if it is the one of append_backward.
   const std::string& why() const { return why_; }
   // Whether the gradient block computes the whole gradient of an outer variable that the cell reads.
@@ -29,7 +30,7 @@ class SequenceTurnGradient {
     std::vector<std::pair<std::string, std::string>> made;  // gradients of other ops' results, and the results
   };
   // Of the ops of the cell at these places.
-  Part part(const SequenceTurn& turn, const std::set<size_t>& places) const;
+  Part part(const SequenceIteration& iteration, const std::set<size_t>& places) const;
 
  private:
   struct Sorted {
@@ -40,10 +41,10 @@ class SequenceTurnGradient {
     std::vector<std::pair<std::string, std::string>> shrunk;  // gradients of elements and of their first rows
     std::string why;
   };
-  static Sorted sort(const SequenceTurn& turn, const ir::Block& gradient);
-  static bool take_write(const SequenceTurn& turn, const ir::Op& op, Sorted* sorted);
-  static bool take_read(const SequenceTurn& turn, const ir::Op& op, Sorted* sorted);
-  std::string check(const SequenceTurn& turn, const std::map<std::string, int>& given) const;
+  static Sorted sort(const SequenceIteration& iteration, const ir::Block& gradient);
+  static bool take_write(const SequenceIteration& iteration, const ir::Op& op, Sorted* sorted);
+  static bool take_read(const SequenceIteration& iteration, const ir::Op& op, Sorted* sorted);
+  std::string check(const SequenceIteration& iteration, const std::map<std::string, int>& given) const;
   // The gradient of an element that is added to the array's; empty if there is none, @EMPTY@ if there are several.
   std::string gradient_read(const std::string& array) const;
 

@@ -1,22 +1,22 @@
-#include "exec/later.h"
+#include "exec/async_nodes.h"
 
 #include "base/futex.h"
 #include "exec/run.h"
 
 namespace anabranch {
 
-LaterNodes::LaterNodes(int nodes) : size_(nodes), status_(std::make_unique<std::atomic<char>[]>(nodes)) {}
+AsyncNodes::AsyncNodes(int nodes) : size_(nodes), status_(std::make_unique<std::atomic<char>[]>(nodes)) {}
 
-void LaterNodes::begin(RunState* state, const Listener& listener) {
+void AsyncNodes::begin(RunState* state, const Listener& listener) {
   state_ = state;
   listener_ = listener;
   cancel(false);
 }
 
-bool LaterNodes::start(Plan& plan, int i) {
+bool AsyncNodes::start(Plan& plan, int i) {
   if (plan.is_dynamic(i)) plan.infer(i);
   Plan::Node& node = plan.node(i);
-  LaterContext context(node.context, Completion(shared_from_this(), i));
+  AsyncContext context(node.context, Completion(shared_from_this(), i));
   status_[i].store(kOpen, std::memory_order_relaxed);
   try {
     node.kernel(context);
@@ -35,7 +35,7 @@ bool LaterNodes::start(Plan& plan, int i) {
   return true;
 }
 
-void LaterNodes::complete(int node, std::exception_ptr error) noexcept {
+void AsyncNodes::complete(int node, std::exception_ptr error) noexcept {
   const bool well = error == nullptr;
   if (!well) state_->keep_error(node, std::move(error));
   const Listener listener = listener_;
@@ -46,7 +46,7 @@ void LaterNodes::complete(int node, std::exception_ptr error) noexcept {
   if (parked_.load()) futex_wake_all(ended_);
 }
 
-void LaterNodes::wait(int node) {
+void AsyncNodes::wait(int node) {
   while (open(node)) {
     const uint32_t seen = ended_.load();
     parked_.store(true);
@@ -55,7 +55,7 @@ void LaterNodes::wait(int node) {
   }
 }
 
-void LaterNodes::wait_all() {
+void AsyncNodes::wait_all() {
   for (int i = 0; i < size_; ++i) wait(i);
 }
 
@@ -81,14 +81,14 @@ class OneNode final : public CompletionSink {
 }  // namespace
 
 void run_to_end(Plan& plan, int i) {
-  if (!plan.is_later(i)) return plan.run(i);
+  if (!plan.is_async(i)) return plan.run(i);
   if (plan.is_dynamic(i)) plan.infer(i);
   run_to_end(plan.node(i).kernel, plan.node(i).context);
 }
 
 void run_to_end(const Kernel& kernel, const KernelContext& of_node) {
   const auto sink = std::make_shared<OneNode>();
-  LaterContext context(of_node, Completion(sink, 0));
+  AsyncContext context(of_node, Completion(sink, 0));
   context.call = KernelContext::Call::kLater;
   try {
     kernel(context);

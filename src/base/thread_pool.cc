@@ -1,4 +1,4 @@
-#include "base/team.h"
+#include "base/thread_pool.h"
 
 #include <immintrin.h>
 
@@ -17,66 +17,66 @@ namespace {
 
 constexpr int kSpins = 4000;  // about 100 us of pauses
 
-thread_local Team* current_team = nullptr;
+thread_local ThreadPool* current_pool = nullptr;
 thread_local int current_worker = 0;
-thread_local bool inside_piece = false;
+thread_local bool inside_chunk = false;
 std::atomic<void (*)()> prepare_thread{nullptr};
 
-struct Teams {
+struct ThreadPools {
   std::mutex mutex;
-  std::map<int, std::unique_ptr<Team>> of_size;
+  std::map<int, std::unique_ptr<ThreadPool>> of_size;
   std::mutex live_mutex;  // taken inside of the other
-  std::set<Team*> live;
+  std::set<ThreadPool*> live;
 };
-Teams& teams() {
-  static auto& all = *new Teams();  // never destroyed: at process exit other statics may still run a program
+ThreadPools& pools() {
+  static auto& all = *new ThreadPools();  // never destroyed: at process exit other statics may still run a program
   return all;
 }
 
 }  // namespace
 
-Team::Team(int workers) : slots_(static_cast<size_t>(workers) + 1) {
+ThreadPool::ThreadPool(int workers) : slots_(static_cast<size_t>(workers) + 1) {
   // More workers than cores: a spinning worker would take the core from a working one.
   spins_ = workers <= usable_cores();
   start_threads();
-  const std::lock_guard lock(teams().live_mutex);
-  teams().live.insert(this);
+  const std::lock_guard lock(pools().live_mutex);
+  pools().live.insert(this);
 }
 
-Team::~Team() {
+ThreadPool::~ThreadPool() {
   {
-    const std::lock_guard lock(teams().live_mutex);
-    teams().live.erase(this);
+    const std::lock_guard lock(pools().live_mutex);
+    pools().live.erase(this);
   }
   stop();
   threads_.join();
 }
 
-void Team::start_threads() {
+void ThreadPool::start_threads() {
   threads_.start(
       workers() - 1, "workers", [this](int i) { worker_main(i + 1); }, [this] { stop(); });
   while (prepared_.load() < workers() - 1) std::this_thread::yield();
 }
 
-void Team::stop() {
+void ThreadPool::stop() {
   stop_.store(true);
   signal();
 }
 
-Team& Team::of_size(int workers) {
+ThreadPool& ThreadPool::of_size(int workers) {
   if (workers <= 0) workers = usable_cores();
   AB_CHECK(workers <= kMaxWorkers, InvalidArgument, "num_threads must be at most {}, got {}", kMaxWorkers, workers);
-  const std::lock_guard lock(teams().mutex);
-  auto& team = teams().of_size[workers];
-  if (!team) team = std::make_unique<Team>(workers);
-  return *team;
+  const std::lock_guard lock(pools().mutex);
+  auto& pool = pools().of_size[workers];
+  if (!pool) pool = std::make_unique<ThreadPool>(workers);
+  return *pool;
 }
 
-void Team::at_thread_start(void (*prepare)()) { prepare_thread.store(prepare); }
+void ThreadPool::at_thread_start(void (*prepare)()) { prepare_thread.store(prepare); }
 
-bool Team::inside() { return current_team != nullptr; }
+bool ThreadPool::inside() { return current_pool != nullptr; }
 
-void Team::pause() const {
+void ThreadPool::pause() const {
   if (spins_) {
     _mm_pause();
   } else {
@@ -87,43 +87,43 @@ void Team::pause() const {
 // ---- forks
 
 // A child that never runs a step, or calls exec at once, starts no threads: the first loop or job does.
-struct TeamsAtFork {
+struct PoolsAtFork {
   static void before() {
-    teams().mutex.lock();
-    teams().live_mutex.lock();
+    pools().mutex.lock();
+    pools().live_mutex.lock();
   }
   static void parent() {
-    teams().live_mutex.unlock();
-    teams().mutex.unlock();
+    pools().live_mutex.unlock();
+    pools().mutex.unlock();
   }
   static void child() {
-    for (Team* team : teams().live) lose_threads(*team);
+    for (ThreadPool* pool : pools().live) lose_threads(*pool);
     parent();
   }
-  static void lose_threads(Team& team) {
-    team.threads_.forget();
-    for (Team::LoopSlot& slot : team.slots_) {
+  static void lose_threads(ThreadPool& pool) {
+    pool.threads_.forget();
+    for (ThreadPool::LoopSlot& slot : pool.slots_) {
       slot.open.store(false);
       slot.helpers.store(0);
       slot.error = nullptr;
     }
-    team.open_loops_.store(0);
-    team.caller_slot_.clear();
-    team.parked_.store(false);
-    team.job_open_.store(false);
-    team.in_job_.store(0);
-    team.prepared_.store(0);
-    team.one_job_.reset();
-    team.lost_threads_.store(team.workers() > 1);
+    pool.open_loops_.store(0);
+    pool.caller_slot_.clear();
+    pool.parked_.store(false);
+    pool.job_open_.store(false);
+    pool.in_job_.store(0);
+    pool.prepared_.store(0);
+    pool.one_job_.reset();
+    pool.lost_threads_.store(pool.workers() > 1);
   }
 };
 
 namespace {
 [[maybe_unused]] const bool hooked =
-    (at_fork(ForkStage::kTeams, {TeamsAtFork::before, TeamsAtFork::parent, TeamsAtFork::child}), true);
+    (at_fork(ForkStage::kPools, {PoolsAtFork::before, PoolsAtFork::parent, PoolsAtFork::child}), true);
 }
 
-void Team::start_again() {
+void ThreadPool::start_again() {
   if (!lost_threads_.exchange(false)) return;
   try {
     start_threads();
@@ -134,19 +134,19 @@ void Team::start_again() {
 
 // ---- jobs
 
-void Team::open(const Job& job) {
+void ThreadPool::open(const Job& job) {
   one_job_.lock();
   if (lost_threads_.load(std::memory_order_relaxed)) [[unlikely]]
     start_again();
   job_ = job;
-  current_team = this;
+  current_pool = this;
   current_worker = 0;
   job_number_.fetch_add(1, std::memory_order_relaxed);
   job_open_.store(true);
   signal();
 }
 
-void Team::close() {
+void ThreadPool::close() {
   job_open_.store(false);  // seq_cst with in_job_: a worker either sees this, or is seen by the loop below
   for (int spins = 0; in_job_.load() > 0; ++spins) {
     if (spins < kSpins) {
@@ -155,11 +155,11 @@ void Team::close() {
       std::this_thread::yield();
     }
   }
-  current_team = nullptr;
+  current_pool = nullptr;
   one_job_.unlock();
 }
 
-bool Team::take_part(int worker, bool waited) {
+bool ThreadPool::take_part(int worker, bool waited) {
   if (!job_open_.load(std::memory_order_acquire)) return false;
   in_job_.fetch_add(1);
   bool did = false;
@@ -171,8 +171,8 @@ bool Team::take_part(int worker, bool waited) {
   return did;
 }
 
-void Team::worker_main(int worker) {
-  current_team = this;
+void ThreadPool::worker_main(int worker) {
+  current_pool = this;
   current_worker = worker;
   if (auto* prepare = prepare_thread.load()) prepare();
   prepared_.fetch_add(1);
@@ -188,24 +188,24 @@ void Team::worker_main(int worker) {
 
 // ---- loops
 
-void Team::take_pieces(LoopSlot& slot) {
-  inside_piece = true;
-  const int64_t pieces = (slot.n + slot.piece - 1) / slot.piece;
-  for (int64_t i; (i = slot.next.fetch_add(1, std::memory_order_relaxed)) < pieces;) {
+void ThreadPool::take_chunks(LoopSlot& slot) {
+  inside_chunk = true;
+  const int64_t chunks = (slot.n + slot.chunk - 1) / slot.chunk;
+  for (int64_t i; (i = slot.next.fetch_add(1, std::memory_order_relaxed)) < chunks;) {
     if (slot.failed.load(std::memory_order_relaxed)) continue;
-    const int64_t begin = i * slot.piece;
+    const int64_t begin = i * slot.chunk;
     try {
-      slot.body(slot.fn, begin, begin + slot.piece < slot.n ? begin + slot.piece : slot.n);
+      slot.body(slot.fn, begin, begin + slot.chunk < slot.n ? begin + slot.chunk : slot.n);
     } catch (...) {
       if (!slot.failed.exchange(true)) slot.error = std::current_exception();
     }
   }
-  inside_piece = false;
+  inside_chunk = false;
 }
 
-void Team::split(LoopSlot& slot, int64_t n, int64_t piece, Body body, void* fn) {
+void ThreadPool::split(LoopSlot& slot, int64_t n, int64_t chunk, Body body, void* fn) {
   slot.n = n;
-  slot.piece = piece;
+  slot.chunk = chunk;
   slot.body = body;
   slot.fn = fn;
   slot.next.store(0, std::memory_order_relaxed);
@@ -213,38 +213,38 @@ void Team::split(LoopSlot& slot, int64_t n, int64_t piece, Body body, void* fn) 
   slot.open.store(true);  // seq_cst with `helpers`: either a helper sees it closed, or the wait below sees the helper
   open_loops_.fetch_add(1);
   signal();
-  take_pieces(slot);
+  take_chunks(slot);
   slot.open.store(false);
   open_loops_.fetch_sub(1);
   while (slot.helpers.load() > 0) pause();
 }
 
-void Team::run(int64_t n, int64_t piece, Body body, void* fn) {
-  const bool worker = current_team == this;
-  const bool alone = workers() == 1 || inside_piece || (!worker && caller_slot_.test_and_set());
+void ThreadPool::run(int64_t n, int64_t chunk, Body body, void* fn) {
+  const bool worker = current_pool == this;
+  const bool alone = workers() == 1 || inside_chunk || (!worker && caller_slot_.test_and_set());
   if (alone) {
-    for (int64_t b = 0; b < n; b += piece) body(fn, b, b + piece < n ? b + piece : n);
+    for (int64_t b = 0; b < n; b += chunk) body(fn, b, b + chunk < n ? b + chunk : n);
     return;
   }
   if (lost_threads_.load(std::memory_order_relaxed)) [[unlikely]]
     start_again();
   LoopSlot& slot = worker ? slots_[current_worker] : callers_slot();
-  split(slot, n, piece, body, fn);
+  split(slot, n, chunk, body, fn);
   std::exception_ptr error = std::exchange(slot.error, nullptr);
   if (!worker) caller_slot_.clear();
   if (error) std::rethrow_exception(error);
 }
 
-bool Team::help(int worker) {
+bool ThreadPool::help(int worker) {
   if (open_loops_.load(std::memory_order_acquire) == 0) return false;
   bool helped = false;
   for (LoopSlot& slot : slots_) {
     if (&slot == &slots_[worker] || !slot.open.load(std::memory_order_acquire)) continue;
     slot.helpers.fetch_add(1);
     if (slot.open.load()) {
-      const int64_t pieces = (slot.n + slot.piece - 1) / slot.piece;
-      if (slot.next.load(std::memory_order_relaxed) < pieces) {
-        take_pieces(slot);
+      const int64_t chunks = (slot.n + slot.chunk - 1) / slot.chunk;
+      if (slot.next.load(std::memory_order_relaxed) < chunks) {
+        take_chunks(slot);
         helped = true;
       }
     }

@@ -1,4 +1,4 @@
-#include "opdef/device_words.h"
+#include "opdef/device_status.h"
 
 #include <fmt/ranges.h>
 
@@ -16,19 +16,19 @@ std::map<std::pair<std::string, int>, std::string>& texts() {
 
 }  // namespace
 
-DeviceWords::DeviceWords(int device)
+DeviceStatus::DeviceStatus(int device)
     : device_(device),
-      there_(device::allocate(Place::cuda(device), sizeof(Words))),
-      up_(device::allocate(Place::pinned(), sizeof(Words))),
-      down_(device::allocate(Place::pinned(), sizeof(Words))) {}
+      there_(device::allocate(Place::cuda(device), sizeof(Status))),
+      up_(device::allocate(Place::pinned(), sizeof(Status))),
+      down_(device::allocate(Place::pinned(), sizeof(Status))) {}
 
 // The last run has passed: the pinned memory has no readers.
-void DeviceWords::begin(const device::Devices& devices, ab_queue* queue, uint32_t step) {
-  *static_cast<Words*>(up_.get()) = {kNoFault, step, 0};
-  devices.check(devices.api().copy(queue, there_.get(), device_, up_.get(), AB_HOST_MEMORY, sizeof(Words)), "copying");
+void DeviceStatus::begin(const device::Devices& devices, ab_queue* queue, uint32_t step) {
+  *static_cast<Status*>(up_.get()) = {kNoFault, step, 0};
+  devices.check(devices.api().copy(queue, there_.get(), device_, up_.get(), AB_HOST_MEMORY, sizeof(Status)), "copying");
 }
 
-void DeviceWords::end(const device::Devices& devices, ab_queue* queue) {
+void DeviceStatus::end(const device::Devices& devices, ab_queue* queue) {
   devices.check(devices.api().copy(queue, down_.get(), AB_HOST_MEMORY, there_.get(), device_, sizeof(uint64_t)),
                 "copying");
 }

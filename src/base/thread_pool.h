@@ -8,24 +8,24 @@
 #include <memory>
 #include <vector>
 
+#include "base/futex_mutex.h"
 #include "base/parallel.h"
 #include "base/threads.h"
-#include "base/turn_lock.h"
 
 namespace anabranch {
 
-class Team final : public Parallel {
+class ThreadPool final : public Parallel {
  public:
   static constexpr int kMaxWorkers = 256;
 
   // Starts workers - 1 threads and returns when they are ready; the caller of open() is worker 0. ResourceExhausted if
   // the system refuses threads.
-  explicit Team(int workers);
-  ~Team() override;
-  Team(const Team&) = delete;
+  explicit ThreadPool(int workers);
+  ~ThreadPool() override;
+  ThreadPool(const ThreadPool&) = delete;
 
   // The process's pool of this size, created at first use; 0 stands for the number of usable cores.
-  static Team& of_size(int workers);
+  static ThreadPool& of_size(int workers);
   // True in a thread that works in a job of some pool: a nested run must not wait for the pool it is part of.
   static bool inside();
   // Runs first in every thread of pools created later: libraries set up their per-thread state there, so that no step
@@ -45,7 +45,7 @@ class Team final : public Parallel {
   void close();
 
   // Parallel: splits a loop; idle workers take chunks. A nested loop inside a chunk runs in its caller alone.
-  void run(int64_t n, int64_t piece, Body body, void* fn) override;
+  void run(int64_t n, int64_t chunk, Body body, void* fn) override;
   // Takes chunks of a loop that another worker has split; false if there was none.
   bool help(int worker);
   void signal();  // new work appeared: wakes parked workers, a plain increment if there are none
@@ -57,7 +57,7 @@ class Team final : public Parallel {
   // worker, and a long node keeps no core busy for nothing.
   class Idle {
    public:
-    explicit Idle(Team& team) : team_(team) { reset(); }
+    explicit Idle(ThreadPool& pool) : pool_(pool) { reset(); }
     void reset();  // before searching for work: a later signal is not missed
     // Returns after a signal, or after a timeout (true); negative: no timeout.
     bool wait(int64_t timeout_ms);
@@ -66,18 +66,18 @@ class Team final : public Parallel {
     bool spin() const;   // false: no signal within FLAGS_spin_us
     bool watch() const;  // false: no signal while it watched
 
-    Team& team_;
+    ThreadPool& pool_;
     uint32_t seen_ = 0;
     uint32_t parked_in_ = 0;  // number of the job
   };
 
  private:
-  friend struct TeamsAtFork;
+  friend struct PoolsAtFork;
   struct alignas(64) LoopSlot {  // one per worker, never freed while the pool lives: late helpers may still touch it
     std::atomic<bool> open{false};
     std::atomic<int> helpers{0};
     std::atomic<int64_t> next{0};
-    int64_t n = 0, piece = 1;
+    int64_t n = 0, chunk = 1;
     Body body = nullptr;
     void* fn = nullptr;
     std::atomic<bool> failed{false};
@@ -89,8 +89,8 @@ class Team final : public Parallel {
   void stop();
   void worker_main(int worker);
   bool take_part(int worker, bool waited);  // in the open job; false if there is none or nothing to do
-  static void take_pieces(LoopSlot& slot);
-  void split(LoopSlot& slot, int64_t n, int64_t piece, Body body, void* fn);
+  static void take_chunks(LoopSlot& slot);
+  void split(LoopSlot& slot, int64_t n, int64_t chunk, Body body, void* fn);
   void pause() const;
 
   LoopSlot& callers_slot() { return slots_.back(); }
@@ -110,7 +110,7 @@ class Team final : public Parallel {
   std::atomic<bool> lost_threads_{false};  // this is the child of a fork
   std::atomic<int> prepared_{0};           // threads that have started to search for work
   Job job_{};
-  TurnLock one_job_;
+  FutexMutex one_job_;
   Threads threads_;
 };
 

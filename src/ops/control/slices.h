@@ -21,10 +21,10 @@ inline void copy_rows(const Tensor& from, int64_t first, Tensor& to, int64_t at,
 }
 
 // The items of a tensor at one LoD level: the sequences of that level, or rows without LoD.
-class Pieces {
+class Slices {
  public:
-  Pieces() = default;
-  Pieces(const LoD& lod, int level, int64_t rows) : rows_(rows) {
+  Slices() = default;
+  Slices(const LoD& lod, int level, int64_t rows) : rows_(rows) {
     if (lod.empty()) return;
     AB_CHECK(level >= 0 && static_cast<size_t>(level) < lod.size(), InvalidArgument,
              "level must be one of the {} levels of sequences, got {}", lod.size(), level);

@@ -12,21 +12,21 @@
 
 namespace anabranch {
 
-class DeviceWords {
+class DeviceStatus {
  public:
-  explicit DeviceWords(int device);
+  explicit DeviceStatus(int device);
   // Enqueues the number of the run's step, and a cleared fault.
   void begin(const device::Devices& devices, ab_queue* queue, uint32_t step);
   // Enqueues the copy of the fault to the host. After the queue has passed, fault() returns it; kNoFault: none.
   void end(const device::Devices& devices, ab_queue* queue);
   uint64_t fault() const { return *static_cast<const uint64_t*>(down_.get()); }
 
-  void* fault_word() const { return there_.get(); }
-  const void* step_word() const { return static_cast<const char*>(there_.get()) + sizeof(uint64_t); }
+  void* fault_status() const { return there_.get(); }
+  const void* step_status() const { return static_cast<const char*>(there_.get()) + sizeof(uint64_t); }
   static constexpr uint64_t kNoFault = ~uint64_t{0};  // as in ops/device/element.h
 
  private:
-  struct Words {
+  struct Status {
     uint64_t fault;
     uint32_t step, unused;
   };

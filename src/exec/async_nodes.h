@@ -10,9 +10,9 @@ namespace anabranch {
 
 class RunState;
 
-class LaterNodes final : public CompletionSink, public std::enable_shared_from_this<LaterNodes> {
+class AsyncNodes final : public CompletionSink, public std::enable_shared_from_this<AsyncNodes> {
  public:
-  explicit LaterNodes(int nodes);
+  explicit AsyncNodes(int nodes);
 
   // Called, in the completing thread, for each node that has ended: the threaded executor counts down successors.
   struct Listener {

@@ -5,10 +5,10 @@
 
 namespace anabranch {
 
-class Look {
+class Signature {
  public:
-  Look() = default;
-  explicit Look(const Value& value);
+  Signature() = default;
+  explicit Signature(const Value& value);
   bool is_that_of(const Value& value) const {
     const Tensor* t = value.get<Tensor>();
     if (!t || held_ != Held::kTensor) [[unlikely]]
@@ -16,13 +16,13 @@ class Look {
     return has_memory_ == t->initialized() && row_stride_ == t->row_stride() && kind_ == t->kind() &&
            shape_ == t->shape() && (lod_ == t->lod_ref() || same_lod(t->lod_ref()));
   }
-  bool operator==(const Look& other) const;
+  bool operator==(const Signature& other) const;
   // Arrays and objects: shape functions depend on more than a signature.
   bool is_opaque() const { return held_ == Held::kArray || held_ == Held::kObject; }
 
  private:
   enum class Held : char { kUnseen, kNothing, kTensor, kRows, kArray, kObject };
-  bool is_that_of_no_tensor(const Value& value) const { return *this == Look(value); }
+  bool is_that_of_no_tensor(const Value& value) const { return *this == Signature(value); }
   bool same_lod(const LoDRef& lod) const { return lod_ && lod && *lod_ == *lod; }
 
   Held held_ = Held::kUnseen;

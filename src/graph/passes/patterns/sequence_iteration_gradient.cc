@@ -1,4 +1,4 @@
-#include "graph/passes/patterns/sequence_turn_gradient.h"
+#include "graph/passes/patterns/sequence_iteration_gradient.h"
 
 #include <fmt/format.h>
 
@@ -13,18 +13,21 @@ template <class Elements> bool any_array(const Elements& elements, const std::st
 
 }  // namespace
 
-SequenceTurnGradient::SequenceTurnGradient(const SequenceTurn& turn, const ir::Block& gradient,
-                                           const std::map<std::string, int>& given)
-    : sorted_(sort(turn, gradient)), check_(turn.cell, sorted_.plain, sorted_.seeds), why_(check(turn, given)) {}
+SequenceIterationGradient::SequenceIterationGradient(const SequenceIteration& iteration, const ir::Block& gradient,
+                                                     const std::map<std::string, int>& given)
+    : sorted_(sort(iteration, gradient)),
+      check_(iteration.cell, sorted_.plain, sorted_.seeds),
+      why_(check(iteration, given)) {}
 
-SequenceTurnGradient::Sorted SequenceTurnGradient::sort(const SequenceTurn& turn, const ir::Block& gradient) {
+SequenceIterationGradient::Sorted SequenceIterationGradient::sort(const SequenceIteration& iteration,
+                                                                  const ir::Block& gradient) {
   Sorted sorted;
   for (const auto& op : gradient.ops()) {
     bool taken = true;
     if (op->type == "write_to_array_grad") {
-      taken = take_write(turn, *op, &sorted);
+      taken = take_write(iteration, *op, &sorted);
     } else if (op->type == "read_from_array_grad") {
-      taken = take_read(turn, *op, &sorted);
+      taken = take_read(iteration, *op, &sorted);
     } else if (op->type == "shrink_rnn_memory_grad") {
       sorted.shrunk.emplace_back(sole(op->output("X@GRAD")), sole(op->input("Out@GRAD")));
     } else {
@@ -35,7 +38,7 @@ SequenceTurnGradient::Sorted SequenceTurnGradient::sort(const SequenceTurn& turn
   return sorted;
 }
 
-bool SequenceTurnGradient::take_write(const SequenceTurn& turn, const ir::Op& op, Sorted* sorted) {
+bool SequenceIterationGradient::take_write(const SequenceIteration& iteration, const ir::Op& op, Sorted* sorted) {
   const std::string value = sole(op.input("X")), at = sole(op.input("I")), made = sole(op.output("X@GRAD"));
   const std::string gradient = sole(op.input("Out@GRAD"));
   if (made.empty() || made == ir::kEmptyVar || sole(op.output("Rest")) != gradient) return false;
@@ -44,22 +47,22 @@ bool SequenceTurnGradient::take_write(const SequenceTurn& turn, const ir::Op& op
     sorted->seeds.emplace_back(value, made);
     return sorted->written.emplace(array, made).second;
   };
-  return std::any_of(turn.outputs.begin(), turn.outputs.end(),
-                     [&](const auto& output) { return take(output.array, output.value, turn.now); }) ||
-         std::any_of(turn.memories.begin(), turn.memories.end(),
-                     [&](const auto& memory) { return take(memory.array, memory.made, turn.next); });
+  return std::any_of(iteration.outputs.begin(), iteration.outputs.end(),
+                     [&](const auto& output) { return take(output.array, output.value, iteration.now); }) ||
+         std::any_of(iteration.memories.begin(), iteration.memories.end(),
+                     [&](const auto& memory) { return take(memory.array, memory.made, iteration.next); });
 }
 
-bool SequenceTurnGradient::take_read(const SequenceTurn& turn, const ir::Op& op, Sorted* sorted) {
+bool SequenceIterationGradient::take_read(const SequenceIteration& iteration, const ir::Op& op, Sorted* sorted) {
   const std::string to = sole(op.output("X@GRAD"));
-  if (turn.now.count(sole(op.input("I"))) == 0 || !to.ends_with("@GRAD")) return false;
+  if (iteration.now.count(sole(op.input("I"))) == 0 || !to.ends_with("@GRAD")) return false;
   const std::string array = to.substr(0, to.size() - 5);
-  if (!any_array(turn.inputs, array) && !any_array(turn.memories, array)) return false;
+  if (!any_array(iteration.inputs, array) && !any_array(iteration.memories, array)) return false;
   sorted->read.emplace_back(array, sole(op.input("Out@GRAD")));
   return true;
 }
 
-std::string SequenceTurnGradient::gradient_read(const std::string& array) const {
+std::string SequenceIterationGradient::gradient_read(const std::string& array) const {
   std::string found;
   for (const auto& [of, gradient] : sorted_.read) {
     if (of != array) continue;
@@ -68,15 +71,16 @@ std::string SequenceTurnGradient::gradient_read(const std::string& array) const 
   return found;
 }
 
-std::string SequenceTurnGradient::taken_from(const std::string& array) const {
+std::string SequenceIterationGradient::taken_from(const std::string& array) const {
   const auto it = sorted_.written.find(array);
   return it == sorted_.written.end() ? "" : it->second;
 }
 
-SequenceTurnGradient::Part SequenceTurnGradient::part(const SequenceTurn& turn, const std::set<size_t>& places) const {
+SequenceIterationGradient::Part SequenceIterationGradient::part(const SequenceIteration& iteration,
+                                                                const std::set<size_t>& places) const {
   std::set<std::string> inner;
   for (const size_t place : places) {
-    for (const auto& out : turn.cell[place]->output_args()) inner.insert(out);
+    for (const auto& out : iteration.cell[place]->output_args()) inner.insert(out);
   }
   Part found;
   for (const auto& op : sorted_.plain) {
@@ -95,13 +99,14 @@ SequenceTurnGradient::Part SequenceTurnGradient::part(const SequenceTurn& turn, 
   return found;
 }
 
-std::string SequenceTurnGradient::check(const SequenceTurn& turn, const std::map<std::string, int>& given) const {
+std::string SequenceIterationGradient::check(const SequenceIteration& iteration,
+                                             const std::map<std::string, int>& given) const {
   if (!sorted_.why.empty()) return sorted_.why;
   if (!check_.why().empty()) return check_.why();
-  for (const auto& output : turn.outputs) {
+  for (const auto& output : iteration.outputs) {
     if (given.count(output.array) != sorted_.written.count(output.array)) return "its gradient has other outputs";
   }
-  for (const auto& memory : turn.memories) {
+  for (const auto& memory : iteration.memories) {
     const std::string read = gradient_read(memory.array);
     const auto first = std::find_if(sorted_.shrunk.begin(), sorted_.shrunk.end(),
                                     [&](const auto& shrunk) { return shrunk.first == read; });
@@ -109,7 +114,7 @@ std::string SequenceTurnGradient::check(const SequenceTurn& turn, const std::map
                        check_.is_gradient(first->second, memory.value);
     if (!whole) return fmt::format("the gradient of {} is another", memory.value);
   }
-  for (const auto& input : turn.inputs) {
+  for (const auto& input : iteration.inputs) {
     const std::string read = gradient_read(input.array);
     if (!read.empty() && !check_.is_gradient(read, input.value)) {
       return fmt::format("the gradient of {} is another", input.value);

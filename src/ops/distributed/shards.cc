@@ -1,4 +1,4 @@
-#include "ops/distributed/pieces.h"
+#include "ops/distributed/shards.h"
 
 #include <fmt/format.h>
 
@@ -6,19 +6,19 @@
 
 namespace anabranch::distributed {
 
-Pieces::Pieces(int trainer, std::vector<std::string> endpoints, std::vector<std::string> names)
+Shards::Shards(int trainer, std::vector<std::string> endpoints, std::vector<std::string> names)
     : trainer_(trainer), endpoints_(std::move(endpoints)), names_(std::move(names)) {
   AB_CHECK(endpoints_.size() == names_.size(), InvalidArgument,
            "endpoints must name the server of each of the {} variables ({}), got {} endpoints", names_.size(),
            fmt::join(names_, ", "), endpoints_.size());
 }
 
-Pieces::~Pieces() {
-  if (!wanted_) return;
-  for (const ps::Remote& r : remotes_) client_->want_no_more(r);
+Shards::~Shards() {
+  if (!needed_) return;
+  for (const ps::Remote& r : remotes_) client_->cancel(r);
 }
 
-ps::Client& Pieces::client() {
+ps::Client& Shards::client() {
   if (client_) [[likely]]
     return *client_;
   auto client = ps::client_of(trainer_);
@@ -27,9 +27,9 @@ ps::Client& Pieces::client() {
   return *client_;
 }
 
-void Pieces::want() {
-  if (std::exchange(wanted_, true)) return;
-  for (const ps::Remote& r : remotes_) client().want(r);
+void Shards::expected() {
+  if (std::exchange(needed_, true)) return;
+  for (const ps::Remote& r : remotes_) client().expected(r);
 }
 
 std::vector<std::string> names_or(const KernelArgs& op, const char* attr, const std::vector<std::string>& args) {

@@ -1,4 +1,4 @@
-#include "graph/passes/patterns/turned_heads.h"
+#include "graph/passes/patterns/transposed_heads.h"
 
 #include <algorithm>
 #include <memory>
@@ -7,7 +7,7 @@
 namespace anabranch {
 namespace {
 
-bool turns_heads(const GraphNode& node, const char* type) {
+bool transposes_heads(const GraphNode& node, const char* type) {
   return is_plain(node) && node.op->type == type &&
          node.op->attr<std::vector<int32_t>>("axis") == std::vector<int32_t>{0, 2, 1, 3};
 }
@@ -16,7 +16,7 @@ class Heads {
  public:
   Heads(Graph& graph, GraphEdit& edit) : graph_(graph), edit_(edit) {}
 
-  int take_in(int i) {
+  int fuse(int i) {
     if (graph_.nodes[i].op->type != "fused_attention") return 0;
     int taken = 0;
     for (const auto& [slot, attr] : {std::pair{"Q", "q_heads_last"}, {"K", "k_heads_last"}, {"V", "v_heads_last"}}) {
@@ -69,51 +69,55 @@ class Heads {
 
   bool input(int i, const std::string& slot, const char* attr) {
     const int var = input_var(graph_.nodes[i], slot);
-    const int turn = edit_.uses.is_inner(var) ? edit_.uses.writer(var) : -1;
-    if (turn < 0 || edit_.gone(turn) || !turns_heads(graph_.nodes[turn], "transpose2")) return false;
-    const int x = input_var(graph_.nodes[turn], "X"), back = gradient_among(var, i);
+    const int iteration = edit_.uses.is_inner(var) ? edit_.uses.writer(var) : -1;
+    if (iteration < 0 || edit_.gone(iteration) || !transposes_heads(graph_.nodes[iteration], "transpose2"))
+      return false;
+    const int x = input_var(graph_.nodes[iteration], "X"), back = gradient_among(var, i);
     if (!is_float(graph_, x) || !edit_.uses.is_inner(x) || back == -2) return false;
     // Another slot of the same nodes may hold the same variable.
     const auto& ins = graph_.nodes[i].ins;
     if (std::count(ins.begin(), ins.end(), var) != 1) return false;
-    int dvar = -1, turn_back = -1;
+    int dvar = -1, rotate_back = -1;
     if (back >= 0) {
       dvar = output_var(graph_.nodes[back], slot + "@GRAD");
-      turn_back = dvar >= 0 && edit_.uses.is_private(dvar) ? edit_.uses.reader(dvar) : -1;
-      if (dvar >= 0 && (turn_back < 0 || !turns_heads(graph_.nodes[turn_back], "transpose2_grad"))) return false;
-      if (turn_back >= 0 && output_var(graph_.nodes[turn_back], "X@GRAD") < 0) return false;
+      rotate_back = dvar >= 0 && edit_.uses.is_private(dvar) ? edit_.uses.reader(dvar) : -1;
+      if (dvar >= 0 && (rotate_back < 0 || !transposes_heads(graph_.nodes[rotate_back], "transpose2_grad")))
+        return false;
+      if (rotate_back >= 0 && output_var(graph_.nodes[rotate_back], "X@GRAD") < 0) return false;
     }
-    if (!shape_is_for(turn, turn_back) || (turn_back >= 0 && !written_once(turn_back, "X@GRAD"))) return false;
+    if (!shape_is_for(iteration, rotate_back) || (rotate_back >= 0 && !written_once(rotate_back, "X@GRAD")))
+      return false;
     change(i, var, x, attr);
-    edit_.remove(turn);
+    edit_.remove(iteration);
     if (back >= 0) change(back, var, x, attr);
-    if (turn_back >= 0) {
-      change(back, dvar, output_var(graph_.nodes[turn_back], "X@GRAD"), attr);
-      edit_.remove(turn_back);
+    if (rotate_back >= 0) {
+      change(back, dvar, output_var(graph_.nodes[rotate_back], "X@GRAD"), attr);
+      edit_.remove(rotate_back);
     }
     return true;
   }
 
   bool output(int i) {
     const int var = output_var(graph_.nodes[i], "Out");
-    const int turn = edit_.uses.is_private(var) ? edit_.uses.reader(var) : -1;
-    if (turn < 0 || !turns_heads(graph_.nodes[turn], "transpose2") || !written_once(turn, "Out")) return false;
+    const int iteration = edit_.uses.is_private(var) ? edit_.uses.reader(var) : -1;
+    if (iteration < 0 || !transposes_heads(graph_.nodes[iteration], "transpose2") || !written_once(iteration, "Out"))
+      return false;
     const int probabilities = output_var(graph_.nodes[i], "Softmax");
-    int back = -1, turn_back = -1, dvar = -1;
+    int back = -1, rotate_back = -1, dvar = -1;
     if (probabilities >= 0) {
       back = edit_.uses.reader(probabilities);
       dvar = back < 0 ? -1 : input_var(graph_.nodes[back], "Out@GRAD");
-      turn_back = dvar >= 0 && edit_.uses.is_private(dvar) ? edit_.uses.writer(dvar) : -1;
-      if (turn_back < 0 || !turns_heads(graph_.nodes[turn_back], "transpose2_grad")) return false;
-      const int from = input_var(graph_.nodes[turn_back], "Out@GRAD");
+      rotate_back = dvar >= 0 && edit_.uses.is_private(dvar) ? edit_.uses.writer(dvar) : -1;
+      if (rotate_back < 0 || !transposes_heads(graph_.nodes[rotate_back], "transpose2_grad")) return false;
+      const int from = input_var(graph_.nodes[rotate_back], "Out@GRAD");
       if (from < 0 || edit_.uses.writer(from) < 0) return false;
     }
-    if (!shape_is_for(turn, turn_back)) return false;
-    change(i, var, output_var(graph_.nodes[turn], "Out"), "out_heads_last");
-    edit_.remove(turn);
+    if (!shape_is_for(iteration, rotate_back)) return false;
+    change(i, var, output_var(graph_.nodes[iteration], "Out"), "out_heads_last");
+    edit_.remove(iteration);
     if (back >= 0) {
-      change(back, dvar, input_var(graph_.nodes[turn_back], "Out@GRAD"), "out_heads_last");
-      edit_.remove(turn_back);
+      change(back, dvar, input_var(graph_.nodes[rotate_back], "Out@GRAD"), "out_heads_last");
+      edit_.remove(rotate_back);
     }
     return true;
   }
@@ -130,6 +134,6 @@ class Heads {
 
 }  // namespace
 
-int take_in_turned_heads(Graph& graph, GraphEdit& edit, int node) { return Heads(graph, edit).take_in(node); }
+int fuse_transposed_heads(Graph& graph, GraphEdit& edit, int node) { return Heads(graph, edit).fuse(node); }
 
 }  // namespace anabranch

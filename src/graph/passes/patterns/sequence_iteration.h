@@ -10,7 +10,7 @@
 
 namespace anabranch {
 
-struct SequenceTurn {
+struct SequenceIteration {
   struct Element {
     std::string array, value;
   };
@@ -29,6 +29,6 @@ struct SequenceTurn {
   StepView view(const ir::Block& body) const;  // of the cell
 };
 
-SequenceTurn read_sequence_turn(const ir::Block& body);
+SequenceIteration read_sequence_iteration(const ir::Block& body);
 
 }  // namespace anabranch

@@ -8,25 +8,25 @@
 
 namespace anabranch {
 
-class TurnLock {
+class FutexMutex {
  public:
   void lock() {
     uint32_t free = kFree;
     if (state_.compare_exchange_strong(free, kHeld, std::memory_order_acquire)) return;
-    while (state_.exchange(kWanted, std::memory_order_acquire) != kFree) futex_wait(state_, kWanted, -1);
+    while (state_.exchange(kNeeded, std::memory_order_acquire) != kFree) futex_wait(state_, kNeeded, -1);
   }
   bool try_lock() {
     uint32_t free = kFree;
     return state_.compare_exchange_strong(free, kHeld, std::memory_order_acquire);
   }
   void unlock() {
-    if (state_.exchange(kFree, std::memory_order_release) == kWanted) futex_wake_all(state_);
+    if (state_.exchange(kFree, std::memory_order_release) == kNeeded) futex_wake_all(state_);
   }
   bool held() const { return state_.load(std::memory_order_relaxed) != kFree; }
   void reset() { state_.store(kFree); }  // in the child of a fork: the thread that held it does not exist
 
  private:
-  static constexpr uint32_t kFree = 0, kHeld = 1, kWanted = 2;  // kNeeded: held, and a thread may be parked
+  static constexpr uint32_t kFree = 0, kHeld = 1, kNeeded = 2;  // kNeeded: held, and a thread may be parked
   std::atomic<uint32_t> state_{kFree};
 };
 

@@ -25,35 +25,35 @@ void BlockCode::find_watched() {
 }
 
 bool BlockCode::is_steady(const BlockFrame& frame) const {
-  const FrameLooks& last = frame.last;
+  const FrameSignatures& last = frame.last;
   if (!last.steady || last.choices != choices_) return false;
   return std::all_of(watched_.begin(), watched_.end(), [&](int p) {
-    return last.looks[static_cast<size_t>(p)].is_that_of(*frame.places[static_cast<size_t>(p)]);
+    return last.signatures[static_cast<size_t>(p)].is_that_of(*frame.places[static_cast<size_t>(p)]);
   });
 }
 
-bool BlockCode::looks_same(const BlockFrame& frame, const Node& node) const {
+bool BlockCode::same_signatures(const BlockFrame& frame, const Node& node) const {
   return std::all_of(node.touches.begin() + static_cast<std::ptrdiff_t>(node.reads), node.touches.end(), [&](int p) {
-    return frame.last.looks[static_cast<size_t>(p)].is_that_of(*frame.places[static_cast<size_t>(p)]);
+    return frame.last.signatures[static_cast<size_t>(p)].is_that_of(*frame.places[static_cast<size_t>(p)]);
   });
 }
 
 void BlockCode::begin_notes(BlockFrame& frame) {
   if (!found_watched_) find_watched();
-  FrameLooks& last = frame.last;
+  FrameSignatures& last = frame.last;
   set_in_place(frame, false);
-  last.looks.resize(places_.size());
+  last.signatures.resize(places_.size());
   last.noted.assign(places_.size(), 0);
   last.alike = true;
   for (int p : watched_) {
-    last.looks[static_cast<size_t>(p)] = Look(*frame.places[static_cast<size_t>(p)]);
+    last.signatures[static_cast<size_t>(p)] = Signature(*frame.places[static_cast<size_t>(p)]);
     last.noted[static_cast<size_t>(p)] = 1;
   }
 }
 
 // If a node's outputs have another signature than in the last iteration, the earlier record is invalid.
 void BlockCode::resume_notes(BlockFrame& frame, size_t at) {
-  FrameLooks& last = frame.last;
+  FrameSignatures& last = frame.last;
   set_in_place(frame, false);
   last.noted.assign(places_.size(), 0);
   last.alike = true;
@@ -64,16 +64,16 @@ void BlockCode::resume_notes(BlockFrame& frame, size_t at) {
 }
 
 void BlockCode::note(BlockFrame& frame, Node& node) {
-  FrameLooks& last = frame.last;
+  FrameSignatures& last = frame.last;
   for (size_t i = node.reads; i < node.touches.size(); ++i) {
     const auto p = static_cast<size_t>(node.touches[i]);
-    Look now(*frame.places[p]);
-    if (last.noted[p] && !(last.looks[p] == now)) last.alike = false;
-    last.looks[p] = std::move(now);
+    Signature now(*frame.places[p]);
+    if (last.noted[p] && !(last.signatures[p] == now)) last.alike = false;
+    last.signatures[p] = std::move(now);
     last.noted[p] = 1;
   }
   const bool opaque = std::any_of(node.touches.begin(), node.touches.end(),
-                                  [&](int p) { return last.looks[static_cast<size_t>(p)].is_opaque(); });
+                                  [&](int p) { return last.signatures[static_cast<size_t>(p)].is_opaque(); });
   if (!opaque || node.dynamic) return;
   make_dynamic(node);
   last.alike = false;
@@ -83,16 +83,16 @@ void BlockCode::note(BlockFrame& frame, Node& node) {
 // than the inputs have.
 void BlockCode::make_dynamic(Node& node) {
   node.dynamic = true;
-  for (Aside& aside : node.asides) {
-    if (!std::exchange(aside.in_place, false)) continue;
-    node.touches.push_back(aside.made);
+  for (Discarded& output : node.discarded) {
+    if (!std::exchange(output.in_place, false)) continue;
+    node.touches.push_back(output.made);
     found_watched_ = false;
     ++choices_;
   }
 }
 
 void BlockCode::end_notes(BlockFrame& frame) {
-  FrameLooks& last = frame.last;
+  FrameSignatures& last = frame.last;
   last.steady = last.alike;
   last.choices = choices_;
   set_in_place(frame, last.steady);
@@ -103,9 +103,9 @@ void BlockCode::set_in_place(BlockFrame& frame, bool in_place) const {
   if (frame.last.in_place == in_place) return;
   frame.last.in_place = in_place;
   for (const Node& node : nodes_) {
-    for (const Aside& aside : node.asides) {
-      if (!aside.in_place) continue;
-      frame.args[aside.arg] = frame.places[static_cast<size_t>(in_place ? aside.target : aside.made)];
+    for (const Discarded& output : node.discarded) {
+      if (!output.in_place) continue;
+      frame.args[output.arg] = frame.places[static_cast<size_t>(in_place ? output.target : output.made)];
     }
   }
 }

@@ -1,8 +1,8 @@
-#include "exec/look.h"
+#include "exec/signature.h"
 
 namespace anabranch {
 
-Look::Look(const Value& value) : has_memory_(value.initialized()) {
+Signature::Signature(const Value& value) : has_memory_(value.initialized()) {
   if (const auto* t = value.get<Tensor>()) {
     held_ = Held::kTensor;
     kind_ = t->kind();
@@ -21,7 +21,7 @@ Look::Look(const Value& value) : has_memory_(value.initialized()) {
   }
 }
 
-bool Look::operator==(const Look& other) const {
+bool Signature::operator==(const Signature& other) const {
   return held_ == other.held_ && has_memory_ == other.has_memory_ && kind_ == other.kind_ &&
          row_stride_ == other.row_stride_ && shape_ == other.shape_ && (lod_ == other.lod_ || same_lod(other.lod_));
 }

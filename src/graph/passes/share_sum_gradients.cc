@@ -19,7 +19,7 @@ bool is_of_parameter(const Graph& graph, int gradient) {
 }
 
 // The node's outputs, if all of them equal the gradient of the sum; else nothing.
-std::vector<int> handed_on(const Graph& graph, const Uses& uses, const RowSources& rows, int i) {
+std::vector<int> shared_gradients(const Graph& graph, const Uses& uses, const RowSources& rows, int i) {
   const GraphNode& node = graph.nodes[i];
   if (node.op->type != "elementwise_add_grad" || !is_plain(node)) return {};
   const int dsum = input_var(node, "Out@GRAD");
@@ -43,7 +43,7 @@ int run(Graph& graph, const PassContext&) {
     for (int v : std::vector<int>(node.ins)) {
       if (v >= 0 && sum_of[v] >= 0) read_instead(graph, node, v, sum_of[v]);
     }
-    const auto gradients = handed_on(graph, edit.uses, rows, static_cast<int>(i));
+    const auto gradients = shared_gradients(graph, edit.uses, rows, static_cast<int>(i));
     if (gradients.empty()) continue;
     for (const int v : gradients) sum_of[v] = input_var(node, "Out@GRAD");
     edit.remove(static_cast<int>(i));
@@ -55,10 +55,10 @@ int run(Graph& graph, const PassContext&) {
 
 }  // namespace
 
-const Pass kHandOnGradients = {.name = "hand_on_gradients",
-                               .what = "gradients of a sum's terms are the sum's",
-                               .tolerance = "bit-equal",
-                               .on_devices = true,
-                               .run = run};
+const Pass kShareSumGradients = {.name = "share_sum_gradients",
+                                 .what = "gradients of a sum's terms are the sum's",
+                                 .tolerance = "bit-equal",
+                                 .on_devices = true,
+                                 .run = run};
 
 }  // namespace anabranch

@@ -5,6 +5,6 @@
 namespace anabranch {
 
 // Number of transposes before and after this node, with those of its gradient, that were fused; 0 for another op.
-int take_in_turned_heads(Graph& graph, GraphEdit& edit, int node);
+int fuse_transposed_heads(Graph& graph, GraphEdit& edit, int node);
 
 }  // namespace anabranch
