@@ -16,7 +16,7 @@ namespace anabranch::simdevice {
 struct Access {
   int queue = -1;  // none
   uint64_t tick = 0;
-  const std::string* who = nullptr;  // "#3 relu (map/relu/f32), queue compute of device 0"
+  const std::string* label = nullptr;  // "#3 relu (map/relu/f32), queue compute of device 0"
 };
 
 class Audit {

@@ -32,7 +32,7 @@ class CopyWork final : public Work {
     char* to = a_.to_device == AB_HOST_MEMORY ? running.touch_pinned(a_.to, a_.bytes, AB_WRITE)
                                               : running.touch(a_.to_device, a_.to, a_.bytes, AB_WRITE);
     if (running.item().summed && sum_of(from, a_.bytes) != running.item().sum) {
-      fail(AB_FAULT, "early reuse: pinned memory was written before ", *running.item().who, " had read it");
+      fail(AB_FAULT, "early reuse: pinned memory was written before ", *running.item().label, " had read it");
     }
     memcpy(to, from, a_.bytes);
   }
@@ -46,7 +46,7 @@ class CopyWork final : public Work {
 
  private:
   Pinned::Range range(const void* p, bool writes, const Item& item) const {
-    return {static_cast<const char*>(p), a_.bytes, writes, item.who};
+    return {static_cast<const char*>(p), a_.bytes, writes, item.label};
   }
 
   const CopyArgs a_;

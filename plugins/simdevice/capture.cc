@@ -36,8 +36,8 @@ void Capture::add(Machine& machine, ab_queue& queue, Item item) {
     item.record->capture = weak_from_this();
     item.record->clock = clock;
   }
-  const std::string* who = machine.name(queue, item);
-  nodes_.push_back({lane, std::move(item), machine.next_number(), who});
+  const std::string* label = machine.name(queue, item);
+  nodes_.push_back({lane, std::move(item), machine.next_number(), label});
 }
 
 void Capture::end(const ab_queue& origin) {
@@ -85,7 +85,7 @@ void launch_graph(Machine& machine, ab_graph& graph, ab_queue& queue) {
       if (!record) record = std::make_shared<Record>();
       item.record = record;
     }
-    machine.append(graph.lanes[node.lane] ? *graph.lanes[node.lane] : queue, std::move(item), node.asof, node.who);
+    machine.append(graph.lanes[node.lane] ? *graph.lanes[node.lane] : queue, std::move(item), node.asof, node.label);
   }
   graph.last = std::make_shared<Record>();
   machine.append(queue, item_of(Item::Kind::kRecord, graph.last));

@@ -15,7 +15,7 @@ class Capture : public std::enable_shared_from_this<Capture> {
     size_t lane;
     Item item;
     uint64_t asof;
-    const std::string* who;
+    const std::string* label;
   };
   struct Lane {
     ab_queue* queue;

@@ -43,7 +43,7 @@ class LibraryWork final : public Work {
     const int status =
         host_.library_run(host_.self, call_.key.c_str(), call_.desc.data(), call_.desc.size(), pointers.data(),
                           static_cast<int>(pointers.size()), workspace, text, sizeof text);
-    if (status != AB_OK) fail(AB_FAULT, text, " in ", *running.item().who);
+    if (status != AB_OK) fail(AB_FAULT, text, " in ", *running.item().label);
   }
 
  private:

@@ -66,10 +66,10 @@ void Machine::put(ab_queue& queue, Item item) {
   }
 }
 
-void Machine::append(ab_queue& queue, Item item, uint64_t asof, const std::string* who) {
+void Machine::append(ab_queue& queue, Item item, uint64_t asof, const std::string* label) {
   item.number = next_number();
   item.asof = asof ? asof : item.number;
-  item.who = who ? who : name(queue, item);
+  item.label = label ? label : name(queue, item);
   item.host = host_clock;
   if (item.work) item.work->put(*this, queue, item);
   queue.items.push_back(std::move(item));
@@ -197,7 +197,7 @@ void Machine::work(Lock& lock, Item& item, const std::function<void()>& run) {
   } catch (const Failure& e) {
     why = std::make_unique<Failure>(AB_FAULT, e.what());
   } catch (const std::exception& e) {
-    why = std::make_unique<Failure>(AB_FAULT, said(e.what(), " in ", *item.who));
+    why = std::make_unique<Failure>(AB_FAULT, said(e.what(), " in ", *item.label));
   }
   lock.lock();
   item.work->over(*this, item);

@@ -52,8 +52,8 @@ class Machine {
 
   // Appends an item, or adds it to the capture of its queue.
   void put(ab_queue& queue, Item item);
-  // Appends an item to a queue, captured or not. asof, who: of an item of a graph, from its capture.
-  void append(ab_queue& queue, Item item, uint64_t asof = 0, const std::string* who = nullptr);
+  // Appends an item to a queue, captured or not. asof, label: of an item of a graph, from its capture.
+  void append(ab_queue& queue, Item item, uint64_t asof = 0, const std::string* label = nullptr);
   const std::string* intern(const std::string& text) { return &*texts_.insert(text).first; }
   const std::string* name(const ab_queue& queue, const Item& item);
   uint64_t number() const { return number_; }

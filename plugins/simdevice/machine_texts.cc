@@ -10,7 +10,7 @@ std::string Machine::standing() const {
     const Item& item = queue->items.front();
     text += (text.empty() ? "" : "; ") + queue->text();
     if (item.kind == Item::Kind::kCollective) {
-      text += said(" ", item.round->standing(), " (", *item.who, ")");
+      text += said(" ", item.round->standing(), " (", *item.label, ")");
       if (!item.round->group->failure.empty()) text += ": " + item.round->group->failure;
     } else {
       text += item.kind == Item::Kind::kWait ? " waits for an event" : " has not been let run";

@@ -122,7 +122,7 @@ void Memory::release(void* p, const Clock* clock) {
   if (resting_.size() > kRest) recycle_oldest();
   if (user.queue >= 0) {
     fail(AB_FAULT, "early reuse: block ", block.number, " of device ", device_,
-         " is released, and no thread has waited for ", *user.who);
+         " is released, and no thread has waited for ", *user.label);
   }
 }
 

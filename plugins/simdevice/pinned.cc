@@ -22,11 +22,11 @@ void Pinned::release(void* p, const Clock* clock) {
   const auto found = blocks_.find(static_cast<const char*>(p));
   need(found != blocks_.end(), "release of host memory that is not pinned");
   const Access user = clock ? found->second.audit.unknown_to(*clock) : Access{};
-  const std::string* who = user.who;
-  if (!found->second.waiting.empty()) who = found->second.waiting.front().who;
-  if (who) {
+  const std::string* label = user.label;
+  if (!found->second.waiting.empty()) label = found->second.waiting.front().label;
+  if (label) {
     fail(AB_FAULT, "early reuse: ", found->second.bytes, " pinned bytes are released, and no thread has waited for ",
-         *who);
+         *label);
   }
   blocks_.erase(found);
 }

@@ -20,7 +20,7 @@ class Pinned {
     const char* begin;
     size_t bytes;
     bool writes;
-    const std::string* who;
+    const std::string* label;
   };
 
   static constexpr std::align_val_t kAlignment{256};

@@ -13,7 +13,7 @@ Running::Running(Machine& machine, ab_queue& queue, const Item& item)
     : machine_(machine),
       queue_(queue),
       item_(item),
-      now_{queue.id, queue.clock.of(queue.id), item.who},
+      now_{queue.id, queue.clock.of(queue.id), item.label},
       clock_(queue.clock),
       outer_(running) {
   running = this;
@@ -27,20 +27,20 @@ Running& Running::here() {
 }
 
 void Running::refuse(const Access& other, const std::string& what) {
-  fail(AB_FAULT, "race: ", *item_.who, " and ", *other.who, " on ", what, ": no event orders them");
+  fail(AB_FAULT, "race: ", *item_.label, " and ", *other.label, " on ", what, ": no event orders them");
 }
 
 char* Running::touch(int device, const void* address, size_t bytes, ab_access how) {
   const Lock lock(machine_.mutex);
   const int lies_on = machine_.mapping().device_of(address);
   if (lies_on != device) {
-    fail(AB_FAULT, *item_.who, " uses an address of ", lies_on < 0 ? "no device" : said("device ", lies_on),
+    fail(AB_FAULT, *item_.label, " uses an address of ", lies_on < 0 ? "no device" : said("device ", lies_on),
          " as memory of device ", device);
   }
   size_t within = 0;
   Block& block = machine_.memory(device).find(address, bytes, &within);
   if (block.born >= item_.asof) {
-    fail(AB_FAULT, *item_.who, " uses block ", block.number, " of device ", device,
+    fail(AB_FAULT, *item_.label, " uses block ", block.number, " of device ", device,
          ", which was allocated after its arguments had been written down");
   }
   const Access other = block.audit.touch(within, within + bytes, how, now_, clock_);
@@ -64,7 +64,7 @@ void Running::check_zones() {
   const Lock lock(machine_.mutex);
   for (const auto& [device, address] : touched_) {
     if (!machine_.memory(device).intact(address)) {
-      fail(AB_FAULT, *item_.who, " has written beyond a block of device ", device);
+      fail(AB_FAULT, *item_.label, " has written beyond a block of device ", device);
     }
   }
 }

@@ -80,8 +80,8 @@ void SharedComm::join(int rank) {
          " ranks, another one said ", ranks);
   }
   Slot& own = slot(rank);
-  int64_t nobody = 0;
-  need(own.owner.compare_exchange_strong(nobody, getpid()), "communicator ", name_.shown(), " has a rank ", rank,
+  int64_t unowned = 0;
+  need(own.owner.compare_exchange_strong(unowned, getpid()), "communicator ", name_.shown(), " has a rank ", rank,
        " already");
   own.start = start_of(getpid());
   own.state.store(kThere, std::memory_order_release);

@@ -48,7 +48,7 @@ struct Item {
   WorkPtr work;
   RecordPtr record;              // of kRecord and kWait
   std::shared_ptr<Round> round;  // of kCollective
-  const std::string* who = nullptr;
+  const std::string* label = nullptr;
   uint64_t number = 0;  // in the order of enqueuing
   uint64_t asof = 0;    // the number at which its arguments were recorded
   Clock host;           // the host's clock at that time

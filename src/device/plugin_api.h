@@ -1,21 +1,21 @@
-/* What a plug-in of devices offers the engine, and what the engine offers it: a C interface, so that a plug-in may be
-   built by another compiler, with another standard library. A plug-in exports `anabranch_device_1`, which returns its
+/* The interface between the engine and a device plug-in: a C interface, so that a plug-in may be built by another
+   compiler, with another standard library. A plug-in exports `anabranch_device_1`, which returns its
    table. One plug-in is open in a process at a time.
 
    Rules that hold for every function:
-   - It may be called from any thread. What is put into one queue by several threads comes in the order of the calls.
-   - It returns an ab_status. After anything but AB_OK, last_error() of the same thread says what was expected and what
-     was found, in one line, and nothing that the caller handed in has been kept. No C++ exception crosses.
+   - It may be called from any thread. Work of several threads in one queue runs in the order of the calls.
+   - It returns an ab_status. After anything but AB_OK, last_error() of the same thread describes the failure in
+     one line, and no argument of the caller has been kept. No C++ exception crosses.
    - Pointers to host memory (texts, args, descriptions, operands) are read during the call only, except the memory
      that a copy names.
    - Device memory that the caller owns stays allocated until every queue that uses it has passed the use.
-   - A library that a function needs (cuBLASLt, cuDNN, NCCL) is opened by that function when it is first called;
-     AB_UNAVAILABLE says which one is missing and where it was looked for. open() needs the driver alone.
-   - After AB_FAULT the devices are lost: whatever waits, asks for an event or puts something into a queue returns
-     AB_FAULT with the text of the first fault, until close() and open(). What is there can be freed at once.
+   - A library that a function needs (cuBLASLt, cuDNN, NCCL) is opened at the first call of that function;
+     AB_UNAVAILABLE names the missing library and the places that were searched. open() needs only the driver.
+   - After AB_FAULT the devices are lost: every function that waits, queries an event or enqueues work returns AB_FAULT
+     with the text of the first fault, until close() and open(). Existing objects can be freed at once.
    - A process that was forked after open() gets AB_UNAVAILABLE from everything.
-   - Tables and structs that begin with `size` grow at their end within version 1. Who fills one sets its size; who
-     reads one looks at no field beyond it. */
+   - Tables and structs that begin with `size` grow at their end within version 1. The writer sets its size; the
+     reader uses no field beyond it. */
 #ifndef ANABRANCH_DEVICE_PLUGIN_API_H
 #define ANABRANCH_DEVICE_PLUGIN_API_H
 #include <stddef.h>
@@ -84,7 +84,7 @@ typedef struct ab_graph ab_graph;                /* captured work */
 typedef struct ab_comm ab_comm;                  /* one rank's part of a communicator */
 typedef const struct ab_kernel_entry* ab_kernel; /* valid until close() */
 
-/* A piece of device memory that something works on. */
+/* A range of device memory that an operation uses. */
 typedef struct ab_operand {
   void* address; /* null when bytes is 0 or the operand is left out */
   uint64_t bytes;
@@ -109,7 +109,7 @@ typedef struct ab_host {
   void (*log)(void* self, int level, const char* line); /* level: 0 information, 1 warning, 2 error */
   /* The value of FLAGS_<name> as a text that stays valid until the next call, or null when there is no such flag. */
   const char* (*setting)(void* self, const char* name);
-  /* The engine's CPU kernels behind the keys of library_plan(), for devices without libraries of their own. pointers
+  /* The engine's CPU kernels for the keys of library_plan(), for devices without such libraries. pointers
      are host addresses of the operands, in their order. Each returns an ab_status and writes the reason of a failure
      to `text`. */
   int (*library_room)(void* self, const char* key, const void* desc, size_t size, size_t* workspace, char* text,
@@ -152,12 +152,12 @@ typedef struct ab_device_api {
   /* priority: 0 usual, above 0 earlier. name shows in errors and profiles. */
   int (*queue_new)(int device, int priority, const char* name, ab_queue** out);
   int (*queue_free)(ab_queue* queue); /* all that was put into it has passed */
-  /* What follows in this queue belongs to `text` ("#12 relu -> fc_0.tmp_1"); null or empty: to nobody. It shows in
+  /* What follows in this queue belongs to `text` ("#12 relu -> fc_0.tmp_1"); null or empty: to no node. It shows in
      errors and profiles and changes nothing else. */
   int (*queue_mark)(ab_queue* queue, const char* text);
   int (*event_new)(int device, int timed, ab_event** out);
   int (*event_free)(ab_event* event); /* allowed at any time: waits that were put into queues stay */
-  /* The event now stands behind everything in the queue. An event may be recorded again; waits put in before mean the
+  /* The event now follows everything in the queue. An event may be recorded again; waits put in before mean the
      record before. */
   int (*event_record)(ab_event* event, ab_queue* queue);
   /* What follows in the queue, of any device, runs after the event's last record. Never recorded: no wait. */
@@ -195,11 +195,11 @@ typedef struct ab_device_api {
   /* ---- graphs */
   /* What follows in the queue is kept, not run. Other queues join the capture when they wait for an event recorded in
      it, and have to be waited for by this queue before capture_end(). Captured queues wait for events of the capture
-     alone, which nobody else waits for; queue_call() is not captured. */
+     alone, without other waiters; queue_call() is not captured. */
   int (*capture_begin)(ab_queue* queue);
   /* A capture that broke a rule ends here with AB_INVALID_ARGUMENT; the queues go on as usual. */
   int (*capture_end)(ab_queue* queue, ab_graph** out);
-  /* Runs all of it, with the addresses and args of its capture, behind what is in the queue; what follows in the queue
+  /* Runs all of it, with the addresses and args of its capture, after what is in the queue; what follows in the queue
      waits for all of it. One graph runs once at a time: a second launch waits for the first. */
   int (*graph_launch)(ab_graph* graph, ab_queue* queue);
   int (*graph_free)(ab_graph* graph); /* no queue runs it any more */
@@ -210,7 +210,7 @@ typedef struct ab_device_api {
   /* Rank number `rank` of `ranks`, one a device. May wait until all ranks have called it: one thread that makes
      several ranks does so between comm_group(1) and comm_group(0). */
   int (*comm_new)(int device, const char id[128], int rank, int ranks, ab_comm** out);
-  /* 1 begins, 0 ends a group of calls of comm_new() or comm_run() by this thread. A thread that serves several ranks
+  /* 1 starts, 0 ends a group of calls of comm_new() or comm_run() by this thread. A thread that serves several ranks
      of a communicator puts their calls for one collective into one group. Failures may show at the end alone. */
   int (*comm_group)(int begin);
   /* All ranks run the same collectives with the same count, dtype and root in the same order. Sums are in an order

@@ -133,8 +133,8 @@ Step& CompiledProgram::Impl::step_for(const StepKey& key) {
 Step* CompiledProgram::Impl::run_once(Step& step, const Slices& slices, uint32_t number, InScope* inside) {
   Scope* lender = options.share_vars_from ? options.share_vars_from->impl_->scope.get() : nullptr;
   constexpr int kPlaces = 4;  // the plan with passes and the one without may need values at different places
-  for (int exclusive = 0; exclusive < kPlaces; ++exclusive) {
-    exclusive == 0 ? inside->enter(*scope, lender) : inside->copy_home(*scope, lender, step);
+  for (int attempt = 0; attempt < kPlaces; ++attempt) {
+    attempt == 0 ? inside->enter(*scope, lender) : inside->move_into_place(*scope, lender, step);
     if (Step* ran = step.run(slices, number, {probe, plan_hook})) [[likely]]
       return ran;
   }

@@ -21,12 +21,12 @@ void InScope::pass(Scope& scope, Scope* lender) {
 
 // Threads that wait at the gates enter after the run for which the values were moved: otherwise two programs that need
 // them at different places would take them from each other without ever running.
-void InScope::copy_home(Scope& scope, Scope* lender, Step& step) {
+void InScope::move_into_place(Scope& scope, Scope* lender, Step& step) {
   leave();
   const RunGate::Change change(&scope.gate());
   std::optional<RunGate::Change> change_there;
   if (lender && &lender->gate() != &scope.gate()) change_there.emplace(&lender->gate());
-  step.copy_home();
+  step.move_into_place();
   static auto& of_movers = *new RunGate();
   const RunGate::Run mover(of_movers);  // callers inside a run do not wait for the change, which is part of that run
   pass(scope, lender);

@@ -14,7 +14,7 @@ class InScope {
   // `lender`: another scope whose values the step uses, or null. Waits for a change of values that is in progress.
   void enter(Scope& scope, Scope* lender);
   // Also moves the values to where the step's plan needs them, waiting for the runs of others.
-  void copy_home(Scope& scope, Scope* lender, Step& step);
+  void move_into_place(Scope& scope, Scope* lender, Step& step);
   void leave();
 
  private:

@@ -9,14 +9,14 @@ namespace {
 template <class T> T flag(const char* name) { return std::get<T>(get_flag(name)); }
 
 // If flags name a folder, each server uses a subfolder.
-ps::HistoryOptions history_of(const std::string& who) {
+ps::HistoryOptions history_of(const std::string& name) {
   ps::HistoryOptions o;
   const auto folder = flag<std::string>("FLAGS_ps_state_dir");
   if (folder.empty()) return o;
   const auto level = flag<int64_t>("FLAGS_ps_durability");
   AB_CHECK(level >= 0 && level <= 2, InvalidArgument, "FLAGS_ps_durability must be 0, 1 or 2, got {}", level);
   o.durability = static_cast<ps::Durability>(level + 1);
-  o.folder = folder + "/" + who;
+  o.folder = folder + "/" + name;
   o.snapshot_every = flag<int64_t>("FLAGS_ps_snapshot_every");
   return o;
 }

@@ -190,9 +190,9 @@ bool Step::unwatched_moved() const {
   });
 }
 
-void Step::copy_home() {
-  if (!disabled_) return anabranch::copy_home(graph_, lowered_);
-  plain_->copy_home();
+void Step::move_into_place() {
+  if (!disabled_) return anabranch::move_into_place(graph_, lowered_);
+  plain_->move_into_place();
   watched_changed();  // the passes are not tried again only because of another place
 }
 

@@ -47,9 +47,9 @@ class Step {
   };
   // Passes never change what is accepted: if nodes that they created refuse the shapes, before anything has run, the
   // same program runs without them. Returns the step that ran: this one, or the one without passes. Null: nothing has
-  // run, because a value is not where the plan needs it; call copy_home() and run again.
+  // run, because a value is not where the plan needs it; call move_into_place() and run again.
   Step* run(const Slices& feeds, uint32_t number, const Hooks& hooks);
-  void copy_home();  // moves persistent values to where the plan needs them, while no other thread uses them
+  void move_into_place();  // moves persistent values to where the plan needs them, while no other thread uses them
   void release_feeds();
   const std::vector<std::vector<Value*>>& fetched() const { return fetches_.values(); }  // by fetch, then replica
   Fetched collect(size_t fetch) const { return fetches_.collect(fetch); }                // copies of one fetch

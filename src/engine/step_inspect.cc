@@ -41,7 +41,8 @@ std::string Step::explain() const {
       std::count_if(shareable_.begin(), shareable_.end(), [](const Temporary& t) { return t.within >= 0; });
   if (laid > 0) text += fmt::format("  {} results of reshapes lie where their operands do: nothing is copied\n", laid);
   if (!options_.disable.empty()) {
-    text += fmt::format("  passes are set aside: with them, these shapes are refused ({})\n", options_.disable);
+    text += fmt::format("  passes are disabled for this step: with them, these shapes are refused ({})\n",
+                        options_.disable);
     if (compile_.on_devices()) text += "  place_on_devices is one of them: the CPU runs all ops\n";
   }
   for (const auto& p : passes_) text += fmt::format("  {:<16} {}\n", p.name, p.outcome);

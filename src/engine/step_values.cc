@@ -132,7 +132,7 @@ bool is_in_place(const Graph& graph, const Lowered& lowered) {
   return true;
 }
 
-void copy_home(const Graph& graph, const Lowered& lowered) {
+void move_into_place(const Graph& graph, const Lowered& lowered) {
   for (size_t v = 0; v < graph.vars.size(); ++v) {
     Tensor* t = away(graph, lowered, v);
     if (!t) continue;

@@ -25,7 +25,7 @@ std::vector<Temporary> find_temporaries(const Graph& graph, const Lowered& lower
 
 // Whether persistent values are where the graph has them, and moving them there.
 bool is_in_place(const Graph& graph, const Lowered& lowered);
-void copy_home(const Graph& graph, const Lowered& lowered);
+void move_into_place(const Graph& graph, const Lowered& lowered);
 
 // InvalidArgument if a float that the node has written is not finite.
 void check_finite(const Graph& graph, const Lowered& lowered, int node);

@@ -144,7 +144,7 @@ std::shared_ptr<Value> TrainerStates::original_of(const std::string& name) const
 bool TrainerStates::shares_rows() const { return shares_rows_ && scopes_.size() > 1; }
 
 // Training threads run on the CPU, and share memory with the scope.
-void TrainerStates::copy_home() {
+void TrainerStates::move_into_place() {
   const RunGate::Change change(&user_->gate());
   for (const auto& name : shared_) {
     if (Value& value = *original_of(name); value.get<Tensor>()) bring_to_host(value.as<Tensor>());
@@ -155,7 +155,7 @@ void TrainerStates::copy_home() {
 }
 
 void TrainerStates::begin() {
-  if (device::Devices::opened()) copy_home();
+  if (device::Devices::opened()) move_into_place();
   const RunGate::Run running(user_->gate());
   for (const auto& name : shared_) {
     const std::shared_ptr<Value> original = original_of(name);

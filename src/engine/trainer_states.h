@@ -51,7 +51,7 @@ class TrainerStates {
     std::mutex one_at_a_time;    // serializes merges
   };
   std::shared_ptr<Value> original_of(const std::string& name) const;  // created if absent
-  void copy_home();
+  void move_into_place();
   void take_original(Copied& c);
   static void merge_one(Copied& c, int trainer);
   void close_one(Copied& c);

@@ -89,7 +89,7 @@ std::string reason_to_skip(const Pass& pass, const PassContext& context, const s
   if (context.block > 0 && !pass.in_bodies) return "not in sub-blocks";
   if (context.build.disabled_passes.count(pass.name) != 0) return "disabled by name";
   if (by_flag.count(pass.name) != 0 || by_flag.count("all") != 0) return "FLAGS_disable_passes names it";
-  if (!pass.keeps_ops && !context.disable.empty()) return fmt::format("set aside: {}", context.disable);
+  if (!pass.keeps_ops && !context.disable.empty()) return fmt::format("disabled for this step: {}", context.disable);
   if (pass.needs.is_off(context.build)) return fmt::format("{} is False", pass.needs.field);
   if (pass.needs_flag && !std::get<bool>(get_flag(pass.needs_flag))) return fmt::format("{} is 0", pass.needs_flag);
   if (!context.places.empty() && !pass.on_devices) return "the program runs on a device";
@@ -116,7 +116,7 @@ std::string explain_passes(const BuildStrategy& build) {
 std::vector<PassReport> run_passes(Graph& graph, const PassContext& context) {
   std::string dots = context.build.debug_graphviz_path;
   if (!dots.empty() && context.block > 0) dots += fmt::format("_block_{}", context.block);
-  if (!dots.empty() && !context.disable.empty()) dots += "_set_aside";
+  if (!dots.empty() && !context.disable.empty()) dots += "_disabled";
   const auto by_flag = disabled_by_flag();
   std::vector<PassReport> reports;
   Verifier verifier;

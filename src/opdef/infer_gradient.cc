@@ -125,7 +125,7 @@ class Finder {
     }
   }
 
-  // In lists, each gradient has the sequences of its own input.
+  // In lists, each gradient has the sequences of its input.
   int lod_of(const std::string& gradient, size_t i = 0) const {
     for (const auto& [slot, from] : lods_) {
       const auto& args = grad_.input(from);

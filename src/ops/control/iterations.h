@@ -7,7 +7,7 @@
 namespace anabranch::control {
 
 // Limit for loops of untrusted models, set when they are loaded.
-inline constexpr const char* kMaxIterations = "op_most_turns";  // INT; 0: no limit
+inline constexpr const char* kMaxIterations = "op_max_iterations";  // INT; 0: no limit
 
 // Runs before an iteration and checks for interruption by the user. `most`: the limit of this loop, 0: only that of the
 // flag.

@@ -12,7 +12,7 @@ struct Point {
 };
 
 // Twice the signed area of the triangle a, b, c; positive if counterclockwise.
-inline double turn(const Point& a, const Point& b, const Point& c) {
+inline double doubled_area(const Point& a, const Point& b, const Point& c) {
   return (b.x - a.x) * (c.y - a.y) - (b.y - a.y) * (c.x - a.x);
 }
 
@@ -28,7 +28,7 @@ class Cut {
     count_ = 0;
     for (int i = 0; i < n; ++i) {
       const Point &p = old[static_cast<size_t>(i)], &q = old[static_cast<size_t>((i + 1) % n)];
-      const double here = turn(a, b, p), there = turn(a, b, q);
+      const double here = doubled_area(a, b, p), there = doubled_area(a, b, q);
       if (here >= 0) add(p);
       if ((here > 0 && there < 0) || (here < 0 && there > 0)) {
         const double t = here / (here - there);
@@ -40,7 +40,7 @@ class Cut {
   double area() const {
     double twice = 0;
     for (int i = 2; i < count_; ++i) {
-      twice += turn(corners_[0], corners_[static_cast<size_t>(i) - 1], corners_[static_cast<size_t>(i)]);
+      twice += doubled_area(corners_[0], corners_[static_cast<size_t>(i) - 1], corners_[static_cast<size_t>(i)]);
     }
     return twice / 2;
   }
@@ -68,14 +68,14 @@ template <class T> Point corner(const T* p, int64_t i) {
 
 template <class T> double signed_area(const T* p, int64_t corners) {
   double twice = 0;
-  for (int64_t i = 2; i < corners; ++i) twice += turn(corner(p, 0), corner(p, i - 1), corner(p, i));
+  for (int64_t i = 2; i < corners; ++i) twice += doubled_area(corner(p, 0), corner(p, i - 1), corner(p, i));
   return twice / 2;
 }
 
 // The i-th triangle of the fan around the first corner, made counterclockwise; the sign says whether it was flipped.
 template <class T> std::array<Point, 3> fan(const T* p, int64_t i, double* sign) {
   std::array<Point, 3> made{corner(p, 0), corner(p, i - 1), corner(p, i)};
-  *sign = turn(made[0], made[1], made[2]) < 0 ? -1.0 : 1.0;
+  *sign = doubled_area(made[0], made[1], made[2]) < 0 ? -1.0 : 1.0;
   if (*sign < 0) std::swap(made[1], made[2]);
   return made;
 }

@@ -138,7 +138,7 @@ template <class T> class Turned {
   std::array<T, 9> matrix_;
 };
 
-template <class T> Kernel turn(const KernelArgs& op) {
+template <class T> Kernel transform(const KernelArgs& op) {
   return
       [owners = Owners(), scale = static_cast<T>(op.attr<float>("spatial_scale")), x = op.in("X"), rois = op.in("ROIs"),
        out = op.out("Out"), mask = op.out("Mask"), matrix = op.out("TransformMatrix")](KernelContext& c) mutable {
@@ -223,7 +223,7 @@ AB_OP(roi_perspective_transform)
     .grad_from({"Out"})
     .grad_to({"X"})
     .dtype_of_input("X")
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return turn<typename decltype(tag)::type>(op); });
+    .cpu<float, double>([](auto tag, const KernelArgs& op) { return transform<typename decltype(tag)::type>(op); });
 
 AB_GRAD(roi_perspective_transform)
     .doc("X@GRAD = Out@GRAD distributed over the pixels that each pixel of Out interpolates.")

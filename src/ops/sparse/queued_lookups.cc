@@ -197,16 +197,16 @@ template <class T> Kernel queued_pooling_grad(const KernelArgs& op) {
   const bool sparse = op.attr<bool>("is_sparse");
   return [=, w = op.in("W"), ids = op.in("Ids"), dout = op.in("Out@GRAD"), dw = op.out("W@GRAD"),
           sources = std::vector<QueuedSource>{{.padding = op.attr<int64_t>("padding_idx"), .pool = Pool::kSum}},
-          rows = QueuedRows<T>(), aside = SelectedRows(), add = device::AddRows<T>()](KernelContext& c) mutable {
+          rows = QueuedRows<T>(), scratch = SelectedRows(), add = device::AddRows<T>()](KernelContext& c) mutable {
     if (!c.needs(dw)) return;
     const DeviceContext& queued = DeviceContext::of(c);
     sources[0].ids = &c[ids];
     sources[0].grads = &c[dout];
-    SelectedRows* out = sparse ? &c.value(dw).template as<SelectedRows>() : &aside;
+    SelectedRows* out = sparse ? &c.value(dw).template as<SelectedRows>() : &scratch;
     rows.make(queued, sources, c[w].rows(), c[w].row_elems(), out);
     if (sparse) return;
     device::fill_zero(queued, c[dw]);
-    add(queued, aside, c[dw]);
+    add(queued, scratch, c[dw]);
   };
 }
 

@@ -9,7 +9,7 @@
 namespace anabranch {
 namespace {
 
-constexpr const char* kMaxIterations = "op_most_turns";  // of untrusted models
+constexpr const char* kMaxIterations = "op_max_iterations";  // of untrusted models
 
 bool is_zero(const GraphNode& node) {
   const ir::Op& op = *node.op;

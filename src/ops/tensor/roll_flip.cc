@@ -8,7 +8,7 @@
 #include "ops/declare/shape_args.h"
 #include "ops/device/launch_tensor.h"
 
-namespace anabranch::tensor::turn_op {
+namespace anabranch::tensor::roll_flip_op {
 namespace {
 
 using device::OnDevice, device::OnHost;
@@ -165,4 +165,4 @@ AB_OP(flip)
     });
 
 }  // namespace
-}  // namespace anabranch::tensor::turn_op
+}  // namespace anabranch::tensor::roll_flip_op
