@@ -41,10 +41,10 @@ class Layer:
 
 
 def is_aside(told):
-    aside = [line for line in told.splitlines() if line.split()[0] == "fuse_fc" and "skipped: set aside: " in line]
-    assert bool(aside) == ("passes are set aside: with them, these shapes are refused" in told)
-    assert bool(aside) or "fuse_fc          applied, " in told
-    return bool(aside)
+    disabled = [line for line in told.splitlines() if line.split()[0] == "fuse_fc" and "skipped: disabled for this step: " in line]
+    assert bool(disabled) == ("passes are disabled for this step: with them, these shapes are refused" in told)
+    assert bool(disabled) or "fuse_fc          applied, " in told
+    return bool(disabled)
 
 
 @pytest.mark.parametrize("trains, why", [(False, "fused_fc: Bias must have"),
@@ -93,7 +93,7 @@ def test_a_program_that_no_pass_has_changed_is_not_tried_twice():
     try:
         with pytest.raises(fluid.core.EnforceNotMet, match="elementwise_add"):
             layer.run()
-        assert "set aside" not in layer.target.explain()
+        assert "disabled for this step" not in layer.target.explain()
     finally:
         fluid.set_flags({"FLAGS_disable_passes": ""})
 
@@ -117,7 +117,7 @@ def test_graphs_of_both_are_drawn(tmp_path):
     layer.set_bias(ROWS, COLUMNS)
     assert is_aside(layer.run())
     names = {p.name for p in tmp_path.iterdir()}
-    assert {"g_00_replicated.dot", "g_set_aside_00_replicated.dot"} <= names
+    assert {"g_00_replicated.dot", "g_disabled_00_replicated.dot"} <= names
     fused = [n for n in names if n.endswith("fuse_fc.dot")]
     assert fused and not any("set_aside" in n for n in fused)
 
@@ -127,5 +127,5 @@ def test_passes_that_keep_ops_are_known():
     layer = Layer()
     layer.set_bias(ROWS, COLUMNS)
     told = layer.run()
-    aside = {line.split()[0] for line in told.splitlines() if "skipped: set aside" in line}
+    disabled = {line.split()[0] for line in told.splitlines() if "skipped: disabled for this step" in line}
     assert aside == {name for name, *_ in _core.pass_list()} - kept

@@ -173,7 +173,7 @@ def _refuse_effects(program: Any) -> None:
                 raise InvalidValue("load_inference_model: operator %s does more than compute; trusted=True loads it, "
                                    "in a model of your own" % op.type)
             if op.type == "while":
-                op._set_attr("op_most_turns", min(most, 2 ** 31 - 1))
+                op._set_attr("op_max_iterations", min(most, 2 ** 31 - 1))
 
 
 def feed_and_fetch_names(program: Any) -> Any:
