@@ -36,7 +36,7 @@ def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
 
 
 def plan_of(args: argparse.Namespace) -> Plan:
-    """Plan: what the arguments ask for; processes take turns over the hosts."""
+    """Plan: the processes that the arguments define, distributed over the hosts in turn."""
     hosts = args.cluster_node_ips.split(",")
     total = args.server_num + args.worker_num
     ports = [args.start_port + i // len(hosts) for i in range(total)] if args.start_port else free_ports(total)
