@@ -3,8 +3,9 @@
     anabranch ps top 127.0.0.1:6174 127.0.0.1:6175
     anabranch ps top --format prometheus --count 1 127.0.0.1:6174
 
-Rates and times are measured since the last update of the table. Staleness is the number of server updates that a worker
-had not seen when its gradients arrived: its median and its 90th percentile.
+Rates and times are measured since the last update of the table. Staleness is
+the number of server updates that a worker had not seen when its gradients
+arrived: its median and its 90th percentile.
 """
 from __future__ import annotations
 
@@ -37,9 +38,9 @@ def read(endpoint: str, deadline_s: float = 5.0) -> dict[str, Any]:
         deadline_s (float): how long to wait for its answer. Default 5.
 
     Returns:
-        dict: counters of the server by name - "malformed" of requests that were not valid messages, "unread" of answers
-        that a slow caller, or one that had gone, did not read to their end; "files_taken", "files_done", "files_returned"
-        (that dead workers had) and "files_late" (that were done when another worker had them) of queues of files;
+        dict: counters of the server by name - "malformed" of invalid requests, "unread" of answers that a caller did
+        not read to their end; "files_taken", "files_done", "files_returned" (that dead workers had) and "files_late"
+        (that were done when another worker had them) of queues of files;
         under "awaited_us" how long other trainers have waited for each, in steps of sync training, sums and barriers;
         and under "tables" of each table with sparse gradients: rows, bytes, pulls, rows_pulled, pull_us (time within
         the server, all together), pushes, rows_pushed, push_us, "found" and "missed" (for a growable table: lookups
@@ -160,12 +161,13 @@ def parser() -> argparse.ArgumentParser:
     """ArgumentParser: of ``anabranch ps``."""
     made = argparse.ArgumentParser(prog="anabranch ps", description=__doc__,
                                    formatter_class=argparse.RawDescriptionHelpFormatter)
-    made.add_argument("what", choices=["top"], help="top: looks again and again")
-    made.add_argument("servers", nargs="+", metavar="HOST:PORT", help="addresses of servers")
+    made.add_argument("what", choices=["top"], help="What to show; top prints the statistics repeatedly.")
+    made.add_argument("servers", nargs="+", metavar="HOST:PORT", help="Addresses of servers.")
     made.add_argument("--format", choices=["table", "json", "prometheus"], default="table",
-                      help="json: a line for each server and look. Default table")
-    made.add_argument("--every", type=float, default=2.0, help="seconds between two looks. Default 2")
-    made.add_argument("--count", type=int, default=0, help="looks; 0: until Ctrl-C, or until a server has ended")
+                      help="Output format; json writes one line per server and update (default: table).")
+    made.add_argument("--every", type=float, default=2.0, help="Seconds between two updates (default: 2).")
+    made.add_argument("--count", type=int, default=0, help="Number of updates; 0 runs until Ctrl-C or until a server"
+                      "has stopped (default: 0).")
     return made
 
 
@@ -179,14 +181,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         int: 0; 1 when a server does not answer.
     """
     args = parser().parse_args(argv)
-    before, looks, begun = None, 0, time.monotonic()
+    before, updates, begun = None, 0, time.monotonic()
     try:
         while True:
             found = [read(server) for server in args.servers]
             now = time.monotonic()
             _show(args.format, found, before, max(now - begun, 1e-3))
-            before, looks, begun = found, looks + 1, now
-            if looks == args.count:
+            before, updates, begun = found, updates + 1, now
+            if updates == args.count:
                 return 0
             time.sleep(args.every)
     except KeyboardInterrupt:

@@ -166,7 +166,7 @@ def test_nothing_whole_is_an_error(tmp_path):
     damage(saved(tmp_path)[0])
     again = Line()
     before = again.weights()
-    with pytest.raises(ValueError, match="no whole checkpoint; .*CRC-32"):
+    with pytest.raises(ValueError, match="no complete checkpoint; .*CRC-32"):
         again.train(again.run(tmp_path), 1)
     assert again.weights() == before
 

@@ -19,7 +19,10 @@ x must be above 0, got -1
 from __future__ import annotations
 
 import os
+import re
 from typing import Any, ClassVar
+
+_HELP_LINE = re.compile(r"\n  help   anabranch help [^\n]*")
 
 
 class EnforceNotMet(Exception):
@@ -39,6 +42,7 @@ class EnforceNotMet(Exception):
         text = self.message
         if not text:
             return text
+        text = _HELP_LINE.sub("", text)     # of an error that this one quotes
         return "%s\n  %s" % (text, where_to_read(page_of(type(self)).__qualname__))
 
 
