@@ -126,3 +126,43 @@ def test_trials_say_nothing_outside_of_terminals(capsys):
     with Trials(1) as trials:
         trials.start("async, round 1 of 1")
     assert capsys.readouterr() == ("", "")
+
+
+DATASET = """
+import anabranch.fluid as fluid
+with open("part", "w") as part:
+    part.write("1 0.5 1 1.0\\n1 1.0 1 2.0\\n" * 50000)
+x, y = fluid.data("x", [None, 1]), fluid.data("y", [None, 1])
+loss = fluid.layers.mean(fluid.layers.square_error_cost(fluid.layers.fc(x, 1), y))
+fluid.optimizer.SGD(0.001).minimize(loss)
+executor = fluid.Executor(fluid.CPUPlace())
+executor.run(fluid.default_startup_program())
+dataset = fluid.DatasetFactory().create_dataset("QueueDataset")
+dataset.set_use_var([x, y])
+dataset.set_batch_size(1)
+dataset.set_filelist(["part"] * %d)
+executor.train_from_dataset(dataset=dataset)
+"""
+
+
+@pytest.mark.parametrize("columns", [40, 80])
+def test_a_pass_over_a_dataset_takes_one_row(tmp_path, columns):
+    text, code = terminals.run(["-c", DATASET % 2], columns, cwd=str(tmp_path))
+    seen = terminals.screen(text, columns)
+    rows = [line for line in seen.lines() if line]
+    assert code == 0 and seen.wraps == 0 and len(rows) == 1, rows
+    assert rows[0].startswith("200000 batches  loss ") and "took 0:" in rows[0] and "ETA 0:" in text
+    assert ("samples/s" in rows[0]) == (columns == 80)
+
+
+def test_ctrl_c_in_a_pass_over_a_dataset(tmp_path):
+    sent = []
+
+    def interrupt(process, terminal, text):
+        if "loss" in text and not sent:
+            sent.append(True)
+            os.killpg(process.pid, signal.SIGINT)
+    text, code = terminals.run(["-c", DATASET % 40], 80, seen=interrupt, cwd=str(tmp_path))
+    lines = terminals.screen(text).lines()
+    assert code != 0 and "stopped after 0:" in lines[0] and "took" not in text, lines
+    assert lines[1].startswith("Traceback")
