@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from . import _preflight
 from ._processes import Process, free_ports, outcome_of, watch
 from .fluid.errors import InvalidValue, NotOffered, Unavailable
-from .launch import Plan, Role, passed_on, kept_state, process, roles
+from .launch import Plan, Role, kept_state, passed_on, process, roles
 
 _ROOM_S = 60.0                     # for how long Ray may look for room
 _STORE_BYTES = 80 << 20            # of the store of objects, which nothing is put into

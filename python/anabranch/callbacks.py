@@ -103,7 +103,7 @@ class EarlyStopping(_Best):
     def epoch_end(self, loop: Loop) -> None:
         self._waited = 0 if self._is_better(loop) else self._waited + 1
         if self._waited >= self._patience:
-            loop.stop("%s was NaN in every epoch" % self.value if self.best_epoch is None else
+            loop.stop("%s was NaN in every epoch" % self.value if self.best is None or self.best_epoch is None else
                       "%s has not improved on %.6g since epoch %d" % (self.value, self.best, self.best_epoch + 1))
 
 

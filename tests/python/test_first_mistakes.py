@@ -63,8 +63,8 @@ MISTAKES = {
                     r'^variable "y" has no value: it was not fed and no operator computes it\n'
                     r'  first read by cross_entropy\w* at .*test_first_mistakes.py:\d+.*: return prediction.*\n'
                     r'  Feed it: exe.run\(feed={"y": ...}\). Feeds of this call: "x"\n'),
-    "another name fed": (typo_in_a_feed, LookupError, r'"y" has no value.*Feeds of this call: "x", "label"; the program '
-                                                      'has no variable "label"'),
+    "another name fed": (typo_in_a_feed, LookupError,
+                         r'"y" has no value.*Feeds of this call: "x", "label"; the program has no variable "label"'),
     "an activation with a typo": (lambda: L.fc(fluid.data("w", [None, 2]), 3, act="rleu"), ValueError,
                                   r"^fc: act must be the name of an activation, got 'rleu'; did you mean relu.*\n"
                                   r"  activations: .*hard_sigmoid, .*relu"),

@@ -90,7 +90,7 @@ class NotFound(EnforceNotMet, LookupError):
     """A variable, file or operator that does not exist."""
 
     kind = "NotFound"
-    advice = (
+    advice: ClassVar[tuple[str, ...]] = (
         '"holds no value" of a parameter: run the startup program first, in the same scope: '
         '`executor.run(fluid.default_startup_program())`.',
         '"holds no value" of a variable of `fluid.data`: it is missing in `feed`, or its name there is '

@@ -10,8 +10,8 @@ from html import escape
 from string import Template
 
 from .._terminal import bytes_text, time_text
-from ..drawing.timeline import RUN, timeline_svg
 from ..drawing.svg import to_svg
+from ..drawing.timeline import RUN, timeline_svg
 from .files import write_whole
 from .tables import COLUMNS, node_title
 
