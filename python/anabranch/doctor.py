@@ -21,7 +21,7 @@ import numpy
 from . import __version__, _core
 from ._terminal import WIDTH, wrapped
 from ._trials import TRIALS, NotTried
-from .progress import Trials
+from ._trials_row import Trials
 
 #: Instruction sets that kernels use, by their names in /proc/cpuinfo.
 _INSTRUCTIONS = ("sse4_2", "avx", "avx2", "fma", "avx512f", "avx512_bf16", "amx_bf16")

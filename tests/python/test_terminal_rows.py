@@ -6,7 +6,7 @@ import pytest
 import terminals
 
 from anabranch import _terminal
-from anabranch.progress import Trials
+from anabranch._trials_row import Trials
 
 LOOP = """
 import time, numpy, anabranch

@@ -12,9 +12,9 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from .._trials_row import Trials
 from ..looking import scripts
 from ..looking.command_line import ended
-from ..progress import Trials
 from . import batches
 from .passes import tune_pass
 from .table import table

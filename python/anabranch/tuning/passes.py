@@ -1,8 +1,8 @@
 """Passes over a Dataset under other settings."""
 from __future__ import annotations
 
+from .._trials_row import Trials
 from ..looking import scripts
-from ..progress import Trials
 from .table import WORTH, aligned
 from .trials import cores
 

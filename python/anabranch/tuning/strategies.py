@@ -25,9 +25,9 @@ import numpy as np
 
 from .. import launch
 from .._processes import free_ports
+from .._trials_row import Trials
 from ..fluid.errors import InvalidValue, NotFound, Unavailable
 from ..looking.command_line import ended
-from ..progress import Trials
 from . import sampled
 from .table import aligned
 
