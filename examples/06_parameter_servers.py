@@ -93,8 +93,8 @@ def main(arguments):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--strategy", default="sync", choices=["sync", "half_async", "async", "geo"])
-    parser.add_argument("--steps", type=int, default=150, help="of each worker (default: %(default)s)")
-    parser.add_argument("--ids", type=int, default=2000, help="rows of the table (default: %(default)s)")
-    parser.add_argument("--rate", type=float, default=0.01, help="of learning (default: %(default)s)")
-    parser.add_argument("--save", metavar="FOLDER", help="the first worker saves the model there")
+    parser.add_argument("--steps", type=int, default=150, help="Number of steps of each worker (default: %(default)s)")
+    parser.add_argument("--ids", type=int, default=2000, help="Number of rows of the table (default: %(default)s)")
+    parser.add_argument("--rate", type=float, default=0.01, help="Learning rate (default: %(default)s)")
+    parser.add_argument("--save", metavar="FOLDER", help="Folder in which the first worker saves the model.")
     main(parser.parse_args())

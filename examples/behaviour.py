@@ -1,4 +1,4 @@
-"""What users liked, in order of time: MovieLens where Debian's r-cran-dslabs is installed, else a generated set."""
+"""Items that users liked, in order of time: MovieLens if Debian's r-cran-dslabs is installed, else a generated set."""
 import collections
 import os
 
@@ -6,7 +6,7 @@ import numpy
 
 from anabranch.datasets import r_packages
 
-HISTORY = 20                   # so many of the last items describe a user
+HISTORY = 20                   # number of newest items that describe a user
 
 #: users: a list of arrays of items, in order of time; items: how many there are; name: of the data.
 Behaviour = collections.namedtuple("Behaviour", "users items name")

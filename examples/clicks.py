@@ -1,4 +1,4 @@
-"""What the models of clicks share: inputs, data sets, training, saving, scoring. See demo_ctr.py, wide_deep.py ..."""
+"""Common parts of the CTR models: inputs, data sets, training, saving, scoring. See demo_ctr.py, wide_deep.py ..."""
 import argparse
 import collections
 import os
@@ -9,7 +9,7 @@ import numpy
 import anabranch.fluid as fluid
 from anabranch.datasets import criteo
 
-#: Rows of an embedding table: categories are hashed into so many.
+#: Number of rows of an embedding table, into which categories are hashed.
 TABLE_ROWS = 1000001
 CORES = len(os.sched_getaffinity(0))
 
@@ -47,7 +47,7 @@ def dataset(files, variables, schema, batch=512, threads=CORES, command="cat"):
 
 
 def save(folder, feeds, target, executor, program, schema):
-    """An inference model, and beside it the schema of the text that it scores (examples/cpp/score.cc reads both)."""
+    """Saves an inference model with the schema of the text that it scores (examples/cpp/score.cc reads both)."""
     shutil.rmtree(folder, ignore_errors=True)
     fluid.io.save_inference_model(folder, [v.name for v in feeds], [target], executor, main_program=program)
     with open(os.path.join(folder, "schema.txt"), "w") as f:

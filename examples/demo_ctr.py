@@ -4,10 +4,10 @@
     I1..I13, ln(1 + count) -------------------------------+-- fc 400, relu (three times) -- fc 2, softmax
 
 The files are generated (synthetic), with a planted truth: the AUC that a perfect model reaches is known, and the test
-AUC is to come within 0.005 of it. --data takes real files instead: Criteo's train.txt, of which every tenth line is
+AUC must come within 0.005 of it. --data takes real files instead: Criteo's train.txt, of which every tenth line is
 held out, or a folder of day_* files, whose last one is held out.
 
-Expected output: a line of progress while it trains, the planted and the reached AUC, no more than 0.005 apart, and the
+Expected output: a progress line during training, the planted AUC and the test AUC, no more than 0.005 apart, and the
 files written to --out.
 """
 import argparse
@@ -66,7 +66,7 @@ def draw(path, points, planted, reached):
 
 
 def click_files(arguments):
-    """What to train with and what to test with."""
+    """The files to train on and to test on."""
     if arguments.data:
         return criteo.find(arguments.data)
     rows, test_rows, categories = (500000, 40000, 300) if arguments.fast else (2000000, 100000, 100000)
@@ -120,7 +120,7 @@ def main(arguments):
         written.append(path)
     except ImportError:
         print("no picture: matplotlib is not installed")
-    print("%.0f seconds in all" % (time.monotonic() - began))
+    print("%.0f seconds in total" % (time.monotonic() - began))
     if files.planted_auc is not None:
         print("planted AUC: %.4f" % files.planted_auc)
     print("test AUC of the reloaded model: %.4f" % reached)

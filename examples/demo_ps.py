@@ -1,10 +1,10 @@
 """Trains 06_parameter_servers.py as two servers and two workers, and kills a worker and then a server on the way.
 
-Both are ended by SIGKILL while the AUC rises. The launcher starts them again: the worker joins, the server reads its
-snapshot and its journal, and the others go on. What servers have acknowledged is not lost.
+Both are ended by SIGKILL while the AUC rises. The launcher starts them again: the worker joins again, the server
+reads its snapshot and its journal, and the others continue. No acknowledged update is lost.
 
-Expected output: who was killed when and was back when, how many updates the server has read from its journal, 0 that
-are lost, the AUC at the end next to that of a perfect model, and the files written to --out.
+Expected output: when each process was killed and restarted, the number of updates that the server read from its
+journal, 0 lost updates, the final AUC with that of a perfect model, and the files written to --out.
 """
 import argparse
 import os
@@ -52,8 +52,8 @@ class Job:
                 self.endpoints[found["name"]] = found["endpoint"]
             self.pids[found["name"]] = int(found["pid"])
 
-    def look(self):
-        """Reads what the workers have written since the last look."""
+    def update(self):
+        """Reads the output of the workers since the last update."""
         for worker, points in self.points.items():
             path = os.path.join(self._logs, "workerlog.%d" % worker)
             if not os.path.exists(path):
@@ -99,7 +99,7 @@ def train(arguments, logs):
     try:
         while job.launcher.poll() is None:
             time.sleep(0.05)
-            job.look()
+            job.update()
             if waiting and job.steps() >= waiting[0][1] * arguments.steps:
                 name, _ = waiting.pop(0)
                 killed[name] = job.kill(name)
@@ -121,7 +121,7 @@ def draw(path, job, killed, perfect, strategy):
     for worker, points in job.points.items():
         at, step, auc = numpy.array(points).T
         upper.plot(at - began, auc, ".-", lw=1, ms=3, color="C%d" % worker, label="worker %d, newest batches" % worker)
-        goes_on = numpy.diff(step) > 0             # not from the last step before its end to the first one behind
+        goes_on = numpy.diff(step) > 0             # except across the restart
         lower.plot(((at[1:] + at[:-1]) / 2 - began)[goes_on], (numpy.diff(step) / numpy.diff(at))[goes_on], ".-", lw=1,
                    ms=3, color="C%d" % worker, label="worker %d" % worker)
     upper.axhline(perfect, color="black", ls="--", lw=1, label="a perfect model: %.4f" % perfect)
@@ -141,7 +141,7 @@ def main(arguments):
     shutil.rmtree(logs, ignore_errors=True)
     job, killed, journal = train(arguments, logs)
     if set(killed) != {name for name, _ in KILLS} or journal is None:
-        sys.exit("the training was over before all had been killed and were back: more --steps, please")
+        sys.exit("the training ended before both processes had been killed and restarted: increase --steps")
     for name, at in killed.items():
         print("%s was started again %.2f s after its end" % (name, job.back[name] - at))
     print("updates that server 0 read from its journal: %d, lost: %d" % journal)
@@ -158,16 +158,16 @@ def main(arguments):
         print("no picture: matplotlib is not installed")
     print("written: " + ", ".join(written))
     if journal[1]:
-        sys.exit("updates that the server had acknowledged are lost")
+        sys.exit("acknowledged updates were lost")
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--fast", action="store_true", help="fewer steps and ids")
+    parser.add_argument("--fast", action="store_true", help="Use fewer steps and ids.")
     parser.add_argument("--strategy", default="sync", choices=["sync", "half_async", "async", "geo"])
-    parser.add_argument("--steps", type=int, help="of each worker")
-    parser.add_argument("--ids", type=int, help="rows of the table")
-    parser.add_argument("--rate", type=float, help="of learning")
+    parser.add_argument("--steps", type=int, help="Number of steps of each worker.")
+    parser.add_argument("--ids", type=int, help="Number of rows of the table.")
+    parser.add_argument("--rate", type=float, help="Learning rate.")
     parser.add_argument("--out", default="demo_out", help="folder for the files (default: %(default)s)")
     given = parser.parse_args()
     given.steps = given.steps or (1000 if given.fast else 2000)

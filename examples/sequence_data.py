@@ -1,4 +1,4 @@
-"""What the examples of sequences share: real data packed in examples/data, batches with lengths, figures, files.
+"""Common parts of the sequence examples: real data packed in examples/data, batches with lengths, figures, files.
 
 Runs with any module that has Fluid's interface, and with Python 3.7.
 """
@@ -16,8 +16,8 @@ def parsed(document):
     """The arguments; ``fluid`` is the module itself."""
     parser = argparse.ArgumentParser(description=document, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--fluid", default="anabranch.fluid", help="module with Fluid's interface")
-    parser.add_argument("--fast", action="store_true", help="a small part of the data: a look at how it works")
-    parser.add_argument("--full", action="store_true", help="all that the installed package has, where there is one")
+    parser.add_argument("--fast", action="store_true", help="use a small part of the data")
+    parser.add_argument("--full", action="store_true", help="use all data of the installed package")
     parser.add_argument("--out", default="sequences_out", help="folder for the models and files to score")
     arguments = parser.parse_args()
     arguments.fluid = importlib.import_module(arguments.fluid)
@@ -47,7 +47,7 @@ def pronunciations(full=False):
 
 
 def sentences():
-    """Lists of words: the beginning of Persuasion by Jane Austen."""
+    """Sentences as lists of words, from the first chapters of Persuasion by Jane Austen."""
     return [line.split() for line in _lines("sentences.txt.gz")]
 
 
@@ -84,20 +84,20 @@ def apart(tensor):
     return [values[a:b].tolist() for a, b in zip(bounds[:-1], bounds[1:])]
 
 
-def exact_match(got, wanted):
+def exact_match(got, expected):
     """The share of sequences without an error."""
-    return numpy.mean([list(a) == list(b) for a, b in zip(got, wanted)])
+    return numpy.mean([list(a) == list(b) for a, b in zip(got, expected)])
 
 
-def error_rate(fluid, got, wanted):
+def error_rate(fluid, got, expected):
     """Edit distance of all sequences over their length: how many tokens of a hundred are wrong, say."""
     program = fluid.Program()
     with fluid.program_guard(program, fluid.Program()):
-        a, b = (fluid.data(name, [None, 1], "int64", lod_level=1) for name in ("got", "wanted"))
+        a, b = (fluid.data(name, [None, 1], "int64", lod_level=1) for name in ("got", "expected"))
         distance, _ = fluid.layers.edit_distance(a, b, normalized=False)
-    feed = {"got": joined(fluid, got), "wanted": joined(fluid, wanted)}
+    feed = {"got": joined(fluid, got), "expected": joined(fluid, expected)}
     found, = fluid.Executor(fluid.CPUPlace()).run(program, feed=feed, fetch_list=[distance])
-    return float(found.sum()) / sum(len(s) for s in wanted)
+    return float(found.sum()) / sum(len(s) for s in expected)
 
 
 def write(folder, name, rows):
@@ -115,7 +115,7 @@ SEQUENCE, ROW = "columns tab\n%s = 0 split ,\n", "columns comma\n%s = 0-%d\n"
 
 
 def save(fluid, folder, feeds, target, executor, program, schema):
-    """An inference model, and beside it the schema of the lines that it reads."""
+    """Saves an inference model with the schema of the lines that it reads."""
     fluid.io.save_inference_model(folder, feeds, [target], executor, main_program=program)
     with open(os.path.join(folder, "schema.txt"), "w") as file:
         file.write(schema)

@@ -48,10 +48,10 @@ def loss_of(user, item, log_share):
     return fluid.layers.mean(fluid.layers.elementwise_sub(all_of_them, own))
 
 
-def recall(scores, wanted):
-    """How often the wanted item is among the best."""
+def recall(scores, expected):
+    """How often the expected item is among the best."""
     best = numpy.argpartition(-scores, TOP, axis=1)[:, :TOP]
-    return float((best == wanted[:, None]).any(axis=1).mean())
+    return float((best == expected[:, None]).any(axis=1).mean())
 
 
 def vectors(executor, program, user, item, test, items):
@@ -86,9 +86,9 @@ def main(arguments):
         executor.train_from_dataset(fluid.default_main_program(),
                                     clicks.dataset([file], [item, log_share, history], SCHEMA, 256))
     users, everything = vectors(executor, test_program, user_vector, item_vector, test, data.items)
-    wanted = numpy.array([item for _, item in test])
-    print("recall at %d of the most popular: %.4f" % (TOP, recall(numpy.tile(logs, (len(test), 1)), wanted)))
-    print("recall at %d: %.4f" % (TOP, recall(users.dot(everything.T), wanted)))
+    expected = numpy.array([item for _, item in test])
+    print("recall at %d of the most popular: %.4f" % (TOP, recall(numpy.tile(logs, (len(test), 1)), expected)))
+    print("recall at %d: %.4f" % (TOP, recall(users.dot(everything.T), expected)))
     clicks.save(os.path.join(arguments.out, "model"), [item, history], score, executor, fluid.default_main_program(),
                 SCHEMA)
 

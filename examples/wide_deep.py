@@ -1,4 +1,4 @@
-"""Wide & deep on clicks: a linear model that remembers, beside a network that generalises.
+"""Wide & deep on clicks: a linear model that memorises, combined with a network that generalises.
 
     logit = sum of one weight a category + w . counts + network(rows of the categories, counts)
 

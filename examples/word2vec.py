@@ -74,7 +74,7 @@ def build(vocabulary, shared):
 
 
 def score(vocabulary):
-    """What is saved: the probability [n, 1] that two words stand near each other."""
+    """The saved model: the probability [n, 1] that two words stand near each other."""
     word, near = fluid.data("word", [None, 1], "int64"), fluid.data("near", [None, 1], "int64")
     left = fluid.embedding(word, [vocabulary, DIM], param_attr="word_vectors")
     right = fluid.embedding(near, [vocabulary, DIM], param_attr="context_vectors")

@@ -16,12 +16,13 @@ FOLDERS = ["src", "plugins", "python", "docs", "examples", "README.md", "ARCHITE
 ENDS = (".h", ".cc", ".cu", ".py", ".pyi", ".md", ".proto", "dev")
 
 # Files whose words are those of others: names of Fluid 1.8.5, and this page of old and new words.
-SKIPPED = re.compile(r"^(docs/understand/glossary\.md|python/anabranch/_core\.pyi|docs/.*\.svg)$")
+SKIPPED = re.compile(r"^(docs/understand/glossary\.md|python/anabranch/_core\.pyi|docs/.*\.svg|examples/data/README\.md)$")
 
 # SIMD lanes are the field's word; so are the lanes of a row in the kernels for devices.
 _KERNELS = re.compile(r"^(src/ops/|plugins/simdevice/|plugins/cuda/|src/base/(ceiling|flags)|src/sparse/record_loops)")
 # Data of an example, or an operator, that counts words of a language.
-_LANGUAGE = re.compile(r"word2vec|skip_gram|wordwindow|word_window|imdb|lesson|/05_|datasets?/|dataset_|text|criteo")
+_LANGUAGE = re.compile(r"word2vec|skip_gram|wordwindow|word_window|imdb|lesson|/0[578]_|examples/README|sequence_data|datasets?/|dataset_|"
+                       r"text|criteo")
 
 # (pattern, replacement, paths where it is allowed). Patterns see text in lower case, with identifiers split.
 WORDS = [
@@ -45,7 +46,7 @@ WORDS = [
     (r"\blook-ups?\b", "lookup", None),
     (r"\blanes?\b", "stream, thread", _KERNELS),
     (r"\btwins?\b", "device copy", None),
-    (r"(?<!hadoop )(?<!hdfs )\bhome\b(?! (directory|folder|page))", "host memory, resident device", None),
+    (r"(?<!hadoop )(?<!hdfs )(?<!data )\bhome\b(?! (directory|folder|page))", "host memory, resident device", None),
     (r"\bteams?\b", "thread pool", re.compile(r"\.md$")),
     (r"\baside\b", "disabled for this step", None),
     (r"\bhand(s|ed|ing)? (out|on|in|over)\b", "broadcast, forward, pass on", None),

@@ -1,4 +1,4 @@
-// Text files whose columns are fed variables of a model, for the programs beside this file.
+// Text files whose columns are fed variables of a model, for the programs in this folder.
 #pragma once
 #include <string>
 #include <vector>

@@ -7,7 +7,7 @@
 //
 //   exact    the share of lines without an error
 //   errors   edit distance over the number of right tokens
-//   spans    F1 of spans; a token is 0 at the begin of a span, 1 inside, 2 at its end, 3 for a span of its own
+//   spans    F1 of spans; a token is 0 at the start of a span, 1 inside, 2 at its end, 3 for a span of one token
 //
 // The examples in Python write all that is needed: decode spans sequences_out/model sequences_out/model/schema.txt
 // sequences_out/letters.txt sequences_out/tags.txt
@@ -27,7 +27,7 @@ namespace {
 
 using Tokens = std::vector<int64_t>;
 
-// One fed variable of two levels holds what each beam begins with: one row a line, zero.
+// One fed variable of two levels holds the first row of each beam: one row a line, zero.
 Tensor beginning(const ir::Var& var, int64_t lines) {
   const std::vector<int64_t> one_each(static_cast<size_t>(lines), 1);
   Tensor t(Shape{lines, 1}, var.dtype);
@@ -133,9 +133,9 @@ std::set<std::pair<size_t, size_t>> spans_of(const Tokens& tags) {
 double spans(const std::vector<Tokens>& found, const std::vector<Tokens>& right) {
   double both = 0, all = 0;
   for (size_t i = 0; i < right.size(); ++i) {
-    const auto mine = spans_of(found[i]), needed = spans_of(right[i]);
-    for (const auto& span : mine) both += static_cast<double>(needed.count(span));
-    all += static_cast<double>(mine.size() + needed.size());
+    const auto mine = spans_of(found[i]), expected = spans_of(right[i]);
+    for (const auto& span : mine) both += static_cast<double>(expected.count(span));
+    all += static_cast<double>(mine.size() + expected.size());
   }
   return 2 * both / all;
 }

@@ -3,7 +3,7 @@
 //   score MODEL SCHEMA FILE...      a line for each line of the files: what the model computes, values apart by spaces
 //
 // SCHEMA is a file that says which columns are which fed variable (src/data/row_format.h); the examples in Python write
-// one beside each model, so: score demo_out/model demo_out/model/schema.txt demo_out/clicks/test.txt
+// one next to each model: score demo_out/model demo_out/model/schema.txt demo_out/clicks/test.txt
 #include <cstdio>
 
 #include "columns.h"

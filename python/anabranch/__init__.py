@@ -19,13 +19,13 @@ if _TYPE_CHECKING:
     from .loops import Loop as Loop
     from .predictor import Predictor as Predictor
 
-#: What needs fluid, which is loaded when somebody asks for one of them: name -> module.
+#: Names whose modules import fluid, and are therefore imported at first use: name -> module.
 _WITH_FLUID = {"Checkpoints": "checkpoints", "Loop": "loops", "Predictor": "predictor",
                "warm_start": "incremental"}
 
 
 def __getattr__(name: str) -> _Any:
-    """Loads what is asked for."""
+    """Imports the module of a name at first use."""
     if name in _WITH_FLUID:
         return getattr(_import_module("." + _WITH_FLUID[name], __name__), name)
     raise AttributeError("module %r has no attribute %r" % (__name__, name))

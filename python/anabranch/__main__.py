@@ -7,22 +7,24 @@ from collections.abc import Sequence
 from importlib import import_module
 from types import ModuleType
 
-#: Name -> (module with parser() and main(arguments), what it does). A module is loaded when its command is asked for.
+from ._terminal import near, wrapped
+
+#: Name -> (module with parser() and main(arguments), description). A module is imported when its command runs.
 COMMANDS: dict[str, tuple[str, str]] = {
-    "completion": ("shell", "writes what a shell needs to complete these commands"),
-    "doctor": ("doctor", "says what this machine and installation are like, and tries them"),
-    "draw": ("looking.draw", "draws a saved model, or the program of a script"),
-    "explain": ("looking.explain", "says what the passes make of a saved model, or of the program of a script"),
+    "completion": ("shell", "writes shell completion, or a manual page"),
+    "doctor": ("doctor", "reports on this machine and installation, and tests them"),
+    "draw": ("looking.draw", "draws a saved model or the program of a script"),
+    "explain": ("looking.explain", "shows what the graph passes did to a model or a script"),
     "export": ("exporting.command", "writes a saved model as an ONNX file"),
-    "help": ("help", "tells what an error, a layer, an operator or a flag means"),
-    "launch": ("launch", "starts servers and workers of a cluster on this machine"),
-    "profile": ("looking.profile", "measures the steps of a script and writes a page for the browser"),
-    "ps": ("server_stats", "shows what comes and goes at parameter servers"),
-    "run": ("run", "runs a script that was written for Fluid, unchanged"),
-    "serve": ("serving.command", "answers over HTTP with a saved model"),
-    "strategies": ("tuning.strategies", "compares the strategies of parameter servers on a sample of a script"),
-    "summary": ("summary", "says what a saved model holds"),
-    "tune": ("tuning.command", "measures a script with other threads, replicas, batches and strategies"),
+    "help": ("help", "explains an error, a layer, an operator or a flag"),
+    "launch": ("launch", "starts the servers and workers of a cluster"),
+    "profile": ("looking.profile", "profiles the steps of a script and writes an HTML page"),
+    "ps": ("server_stats", "shows the traffic and the state of parameter servers"),
+    "run": ("run", "runs a script written for PaddlePaddle Fluid, unchanged"),
+    "serve": ("serving.command", "serves a saved model over HTTP"),
+    "strategies": ("tuning.strategies", "compares parameter-server strategies on a sample of a script"),
+    "summary": ("summary", "lists the inputs, operators and parameters of a saved model"),
+    "tune": ("tuning.command", "finds the fastest threads, replicas and batch size for a script"),
 }
 
 
@@ -37,7 +39,8 @@ def parser() -> argparse.ArgumentParser:
     width = max(map(len, COMMANDS))
     listed = "\n".join("  %s  %s" % (name.ljust(width), text) for name, (_, text) in sorted(COMMANDS.items()))
     made = argparse.ArgumentParser(prog="anabranch", usage="anabranch [-h] [--version] COMMAND ...",
-                                   description="commands:\n%s\n\nanabranch COMMAND --help says more." % listed,
+                                   description="commands:\n%s\n\n%s" % (
+                                       listed, "Run `anabranch COMMAND --help` for the options of a command."),
                                    formatter_class=argparse.RawDescriptionHelpFormatter)
     made.add_argument("--version", action="version", version="anabranch " + __version__)
     return made
@@ -50,7 +53,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv (list of str, optional): arguments; those of the process by default.
 
     Returns:
-        int: exit code: that of the command; 2 when there is no such command or argument.
+        int: exit code: that of the command; 2 when the command or an argument does not exist.
     """
     args = sys.argv[1:] if argv is None else list(argv)
     if args and args[0] in COMMANDS:
@@ -58,7 +61,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return code
     made = parser()
     if not args or not args[0].startswith("-"):
-        sys.stderr.write("usage: anabranch COMMAND ...; there is: %s\n" % ", ".join(sorted(COMMANDS)))
+        unknown = "anabranch: unknown command %r%s\n" % (args[0], near(args[0], COMMANDS)) if args else ""
+        sys.stderr.write(unknown + wrapped("usage: anabranch COMMAND ...; commands: %s" % ", ".join(sorted(COMMANDS)))
+                         + "\n")
         return 2
     made.parse_args(args)
     return 2

@@ -1,4 +1,4 @@
-"""Names of Fluid that are not here: they can be imported, and their first use says what to do instead."""
+"""Names of Fluid that this package does not have: they can be imported; their first use raises an error with advice."""
 from __future__ import annotations
 
 import importlib.abc
@@ -9,7 +9,9 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any, NoReturn
 
-#: The first beginning that fits a name says what to use instead of it.
+from ._on_demand import no_attribute
+
+#: (prefix of a name, what to use instead); the first prefix that fits counts.
 INSTEAD = (
     ("fluid.dygraph", "this engine runs static programs: build the model with fluid.layers in a fluid.program_guard, "
                       "and run it with fluid.Executor"),
@@ -19,18 +21,18 @@ INSTEAD = (
     ("", "docs/absent.md lists what is not here"),
 )
 
-#: Names that a program has reached for, in that order.
+#: Names that the program has used, in that order.
 reached: dict[str, None] = {}
 
 
 def refuse(name: str) -> NoReturn:
-    """Raises NotImplementedError, which says what to use instead of a name such as ``fluid.dygraph.Layer``."""
+    """Raises NotImplementedError that says what to use instead of a name such as ``fluid.dygraph.Layer``."""
     from .fluid.errors import Unsupported
     raise Unsupported("%s is not offered: %s" % (name, next(text for start, text in INSTEAD if name.startswith(start))))
 
 
 class Absent:
-    """Stands for something that is not here: any use of it is refused, also as a base class or after ``with``.
+    """Stands for a name that is not here: any use raises, also as a base class or after ``with``.
 
     Args:
         name (str): what it stands for, without the package.
@@ -89,12 +91,12 @@ table = Table(os.path.join(os.path.dirname(os.path.abspath(__file__)), "absent_n
 
 
 def give(module: str, names: Sequence[str]) -> Callable[[str], Any]:
-    """What the ``__getattr__`` of a module is whose names are not here."""
+    """callable: a ``__getattr__`` for a module of Fluid from which ``names`` are missing here."""
     known, shown = frozenset(names), module.partition(".")[2]
 
     def get(name: str) -> Any:
         if name not in known:
-            raise AttributeError("module %r has no attribute %r" % (module, name))
+            raise no_attribute(module, name)
         full = "%s.%s" % (shown, name)
         reached.setdefault(full)
         return Absent(full)

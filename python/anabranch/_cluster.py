@@ -1,4 +1,4 @@
-"""What the cluster interface asks of the network: the one place where it meets servers and other workers.
+"""The network side of the cluster interface: all communication with servers and other workers.
 
 Everything in ``fluid.incubate.fleet``, ``fluid.communicator`` and ``fluid.io`` that needs another process calls a
 function of this module, by ``_cluster.name(...)``, so that each can be replaced here.
@@ -67,7 +67,7 @@ def serve_locally(programs: Sequence[tuple[Any, Any]], prepare: Callable[[Any], 
 
 
 def _serve_and_end(servers):
-    servers.pop().serve()            # nobody else holds it: its endpoint is free when it has ended
+    servers.pop().serve()            # this is the last reference: the endpoint is free when it has stopped
 
 
 def connect(program: Any, endpoints: Sequence[str], trainer_id: int, trainers: int) -> None:
@@ -89,7 +89,7 @@ def communicator_start(program: Any, mode: int, settings: Mapping[str, Any], fla
     Args:
         program (Program): the trainer's program: its ``send`` and ``recv`` ops say what goes where.
         mode (int): ``DistributedMode``.
-        settings (dict): of GEO: ``push_vars`` (parameter -> pieces), ``trainers``, ``push_nums``; else empty.
+        settings (dict): for GEO: ``push_vars`` (parameter -> slices), ``trainers``, ``push_nums``; otherwise empty.
         flags (dict): ``TrainerRuntimeConfig.get_communicator_flags()``.
     """
     if mode == _SYNC:
@@ -118,7 +118,7 @@ def _start_geo(program, trainer, settings):
 
 
 def begin_geo(trainers: Iterable[int]) -> None:
-    """What the parameters hold now is what the servers have: GEO training counts differences from here.
+    """Declares that the parameters now equal those of the servers: GEO training sends differences from here on.
 
     Args:
         trainers (iterable of int): whose startup program has run.
@@ -134,7 +134,8 @@ def _trainer_of(program):
         return min(named)
     trainer = getattr(program, "_trainer_id", None)
     if trainer is None:
-        raise InvalidValue("Communicator: the program takes nothing from servers: it is no trainer's program")
+        raise InvalidValue("Communicator: the program must be a trainer's program, but it has no operators that "
+                           "receive from servers")
     return trainer
 
 
@@ -156,7 +157,7 @@ class FilesOfPass:
     the server that the worker is alive; a file that is not trained when it is left goes back.
 
     Args:
-        role (RoleMakerBase): who this process is.
+        role (RoleMakerBase): the role of this process.
         name (str): of the queue and the pass, the same in all workers.
         files (list of str): likewise.
     """
@@ -192,14 +193,14 @@ class FilesOfPass:
         return None
 
     def trained(self) -> None:
-        """What the file taught goes to the servers; then it is done."""
+        """Sends the gradients of the file to the servers, then marks the file as done."""
         communicator_flush()
         number, path = self._held or (-1, "")
         counts = _core.ps_end_file(*self._at, number)
         self._held = None
         if not counts:
-            sys.stderr.write("%s was given to another worker, because nothing was heard of this one: its records are "
-                             "trained twice\n" % path)
+            sys.stderr.write("%s was given to another worker, because this one did not report in time: its records are "
+                             "trained on twice\n" % path)
 
 
 def pull_persistables(program: Any, dirname: str, variables: Mapping[str, Any]) -> None:
@@ -230,7 +231,7 @@ def pull_persistables(program: Any, dirname: str, variables: Mapping[str, Any]) 
 
 
 def _pull_table(trainer, path, parts):
-    """Writes a table that grows as one file, part by part."""
+    """Writes a growable table as one file, shard by shard."""
     with _core.FileSet() as files:
         _core.ps_save_table(trainer, [(part.endpoint, part.name) for part in parts], path, files)
 
@@ -249,7 +250,7 @@ def complete(endpoints: Sequence[str], trainer_id: int) -> None:
 
 # ---- workers alone
 
-_CONTROL = 4095                      # the ring in which workers talk beside their steps: those of programs are others
+_CONTROL = 4095                      # ring of messages between workers outside of steps; programs use other rings
 _GOODBYE_MS = 5000
 
 
@@ -282,7 +283,7 @@ def join_trainers(build: Any) -> None:
 
 
 def _say_goodbye() -> None:
-    """Nobody's connection ends while another worker still reads from it."""
+    """Keeps the connections open until no other worker reads from them."""
     _core.comm_leave(_GOODBYE_MS)
 
 
@@ -293,12 +294,13 @@ def barrier(role: Any, group: str) -> None:
     """Returns when all processes of the group have called it.
 
     Args:
-        role (RoleMakerBase): who this process is.
+        role (RoleMakerBase): the role of this process.
         group (str): "worker" or "all".
     """
     servers = role.get_pserver_endpoints()
     if group != "worker" and servers:
-        raise Unsupported("barrier_all: workers meet at a server, which meets nobody itself: use barrier_worker")
+        raise Unsupported("barrier_all is not supported with servers: workers meet at a server, which does not "
+                          "take part; use barrier_worker")
     if servers:
         _core.ps_reduce(role.worker_index(), servers[0], "barrier", None)
     else:
@@ -322,7 +324,7 @@ def exchange_records(role: Any, dataset: Any) -> None:
     """Deals the records of all workers out among them, the same number to each as far as possible.
 
     Args:
-        role (RoleMakerBase): who this process is.
+        role (RoleMakerBase): the role of this process.
         dataset: of the engine; its records are in a random order.
     """
     _join_workers(role)
@@ -334,7 +336,7 @@ def all_reduce(role: Any, values: Any, how: str) -> Any:
     """numpy.ndarray: elementwise over all workers.
 
     Args:
-        role (RoleMakerBase): who this process is.
+        role (RoleMakerBase): the role of this process.
         values (numpy.ndarray): of one shape in all workers.
         how (str): "sum", "max" or "min".
     """
@@ -365,7 +367,7 @@ def all_gather(role: Any, value: Any) -> list[Any]:
     """list: what each worker gave, in order of the workers.
 
     Args:
-        role (RoleMakerBase): who this process is.
+        role (RoleMakerBase): the role of this process.
         value: a number or a text.
     """
     if not role.get_pserver_endpoints():

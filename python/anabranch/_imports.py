@@ -1,4 +1,4 @@
-"""Which names a script imports: one that was written for Fluid needs ``paddle``, others are left alone."""
+"""Finds the imports of a script: a script written for Fluid imports ``paddle``."""
 from __future__ import annotations
 
 import ast
@@ -24,10 +24,10 @@ def _imported(path: str) -> Iterator[str]:
 
 
 def needs_fluid(script: str) -> bool:
-    """bool: whether a script, or a module beside it that it imports, imports ``paddle``.
+    """bool: whether a script, or a module next to it that it imports, imports ``paddle``.
 
     Args:
-        script (str): path; False where there is none.
+        script (str): path; the answer is False if the file does not exist.
     """
     folder = os.path.dirname(os.path.abspath(script))
     waiting, seen = [script], {script}
@@ -36,8 +36,8 @@ def needs_fluid(script: str) -> bool:
             first, *rest = name.split(".")
             if first == OLD:
                 return True
-            beside = os.path.join(folder, first, *rest)
-            for path in (beside + ".py", os.path.join(beside, "__init__.py")):
+            module = os.path.join(folder, first, *rest)
+            for path in (module + ".py", os.path.join(module, "__init__.py")):
                 if path not in seen and os.path.isfile(path):
                     seen.add(path)
                     waiting.append(path)

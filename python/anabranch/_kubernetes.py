@@ -49,7 +49,7 @@ _JOB = """  - name: {kind}
 {env}"""
 
 
-# A container that begins again finds what it has written there; a pod on another machine does not.
+# A restarted container finds its files there; a pod on another machine does not.
 _VOLUMES = """            volumes:
             - name: state
               emptyDir: {}
@@ -81,7 +81,7 @@ def manifest(name: str, image: str, servers: int, workers: int, command: Sequenc
         command (list of str): what each process runs: Python, the script and its arguments.
         resume (str, optional): folder that servers start from.
         restarts (int): how often containers are started again that fail; servers then keep their state. Default 0.
-        flags (dict, optional): environment of all processes, beside their roles.
+        flags (dict, optional): environment of all processes, in addition to their roles.
 
     Raises:
         ValueError: ``name`` is none of a host.

@@ -30,8 +30,8 @@ def _first_ephemeral() -> int:
 
 
 def free_ports(count: int, host: str = "127.0.0.1") -> list[int]:
-    """list of int: ports that nobody listens at now, all different. They are below those that the system gives to
-    connections, so that nobody takes one before the server is there, or while it is started again.
+    """list of int: distinct ports on which no process listens. They are below the range that the system assigns to
+    connections, so they stay free until the server starts, and while it is restarted.
 
     >>> len(set(free_ports(3)))
     3
@@ -74,12 +74,12 @@ def outcome_of(code: int | None) -> str:
 
 
 class Process:
-    """One role of a job, its output in a file of its own.
+    """One role of a job; its output goes to its own file.
 
     Args:
         name (str): "worker 0".
         command (list of str): what runs.
-        env (dict): its environment, whole; beside it ``ANABRANCH_STARTS``: how often it was started before.
+        env (dict): its complete environment, to which ``ANABRANCH_STARTS``, the number of earlier starts, is added.
         log (str): path of the file.
         serves (bool): ends by itself when the others have ended.
         restarts (int): how often it may be started again. Default 0.
@@ -98,7 +98,7 @@ class Process:
 
     def _start(self) -> None:
         with open(self.log, "ab" if self.starts else "wb") as out:
-            # A group of its own: Ctrl-C reaches the launcher alone, and what the process starts ends with it.
+            # Its own process group: Ctrl-C reaches only the launcher, and child processes end with this one.
             self._popen = subprocess.Popen(self._command, env={**self._env, STARTS: str(self.starts)}, stdout=out,
                                            stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, cwd=self._cwd,
                                            start_new_session=True, preexec_fn=_end_with_parent)
@@ -122,11 +122,11 @@ class Process:
         return self._popen.pid
 
     def poll(self) -> int | None:
-        """int or None: how it ended; negative for a signal. What it has started ends with it."""
+        """int or None: exit code, negative for a signal. Child processes of an ended process are killed."""
         if self._popen.returncode is None:
             if os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
                 return None
-            # Its number is nobody else's until it has been waited for.
+            # No other process gets its number until it has been waited for.
             self._signal_group(signal.SIGKILL)
             self._popen.wait()
         return self._popen.returncode
@@ -248,7 +248,7 @@ def _wait(processes: Sequence[Watched], followed: Sequence[Watched], grace_s: fl
     done_at: float | None = None
     while True:
         _copy(followed)
-        codes = [process.poll() for process in processes]  # one look: what fails behind it is seen by the next one
+        codes = [process.poll() for process in processes]  # one check: later failures are found by the next one
         for process, code in zip(processes, codes):
             if code not in (None, 0) and not _began_again(process, out):
                 return _report(process, out)

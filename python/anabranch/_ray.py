@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from . import _preflight
 from ._processes import Process, free_ports, outcome_of, watch
 from .fluid.errors import InvalidValue, NotOffered, Unavailable
-from .launch import Plan, Role, handed_on, kept_state, process, roles
+from .launch import Plan, Role, kept_state, passed_on, process, roles
 
 _ROOM_S = 60.0                     # for how long Ray may look for room
 _STORE_BYTES = 80 << 20            # of the store of objects, which nothing is put into
@@ -32,7 +32,7 @@ def _ray() -> Any:
 
 
 class Seen(NamedTuple):
-    """What an actor says of its script."""
+    """Report of an actor on its script."""
 
     life: str            # another one for each start of the actor
     code: int | None
@@ -42,7 +42,7 @@ class Seen(NamedTuple):
 
 
 def _count_starts(log: str, again: bool) -> int:
-    """How often a role was started before. Ray starts actors again without counting: a file beside the log does."""
+    """Number of earlier starts of a role, kept in a file next to the log, because Ray does not count restarts."""
     path = os.path.join(os.path.dirname(log), ".%s.starts" % os.path.basename(log))
     count = 0
     if again and os.path.exists(path):
@@ -58,7 +58,7 @@ class Actor:
 
     Args:
         plan (Plan): with all addresses. ``role`` (Role): this one.
-        node (str): the node at whose address the others look for it. ``environment`` (dict): handed on by the launcher.
+        node (str): the node at whose address the others connect. ``environment`` (dict): passed on by the launcher.
         cwd (str): the launcher's folder, for nodes that have it.
     """
 
@@ -171,7 +171,7 @@ def addresses(nodes: Sequence[str], hosts: Mapping[str, str], ports: Mapping[str
 
     >>> addresses(["a", "b", "a"], {"a": "10.0.0.1", "b": "10.0.0.2"}, {"a": [1, 2], "b": [1]})
     ['10.0.0.1:1', '10.0.0.2:1', '10.0.0.1:2']
-    >>> addresses(["a", "a"], {"a": "10.0.0.1"}, {"a": [1, 2]})       # nobody else needs to reach them
+    >>> addresses(["a", "a"], {"a": "10.0.0.1"}, {"a": [1, 2]})       # no other node needs to reach them
     ['127.0.0.1:1', '127.0.0.1:2']
     """
     left = {node: list(given) for node, given in ports.items()}
@@ -215,7 +215,7 @@ def _run(ray: Any, plan: Plan, cpus: float) -> int:
             actor = made.options(num_cpus=cpus, scheduling_strategy=place, max_restarts=kept.restarts,
                                  max_task_retries=-1 if kept.restarts else 0,
                                  name="%s of %d" % (role.name, os.getpid()))
-            handle = actor.remote(kept._replace(restarts=0), role, node, handed_on(os.environ), os.getcwd())
+            handle = actor.remote(kept._replace(restarts=0), role, node, passed_on(os.environ), os.getcwd())
             running.append(RemoteProcess(ray, handle, role, kept.restarts))
             if kept.echo:
                 sys.stderr.write("launch: %s is an actor at %s\n" % (role.name, role.endpoint))

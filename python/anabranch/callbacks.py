@@ -1,6 +1,6 @@
-"""What :class:`anabranch.Loop` calls while a script trains: ends it early, keeps the best model, writes logs.
+"""Callbacks of :class:`anabranch.Loop`: early stopping, keeping the best model, logs for TensorBoard.
 
-A callback of your own derives from :class:`Callback` and overrides what it needs.
+To write a callback, derive a class from :class:`Callback` and override its methods.
 """
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["BestModel", "Callback", "EarlyStopping", "TensorBoard"]
 
 
 class Callback:
-    """Is told what a :class:`anabranch.Loop` does. Each method does nothing here.
+    """Base of callbacks: a :class:`anabranch.Loop` calls these methods, which do nothing here.
 
     Examples:
         >>> import anabranch
@@ -73,13 +73,13 @@ class _Best(Callback):
 
 
 class EarlyStopping(_Best):
-    """Ends the loop when a value has not become better for some epochs. NaN is never better.
+    """Ends the loop when a value has not improved for a number of epochs. NaN is never an improvement.
 
     Args:
-        value (str): name of what ``loop.log_epoch`` or ``loop.log`` is given.
-        patience (int): epochs without a better value, at least 1. Default 3.
+        value (str): name of a value given to ``loop.log_epoch`` or ``loop.log``.
+        patience (int): number of epochs without an improvement, at least 1. Default 3.
         mode (str): "min": smaller is better; "max": larger is. Default "min".
-        least (float): by how much a better value must be better, at least 0. Default 0.
+        least (float): smallest change that counts as an improvement, at least 0. Default 0.
 
     Raises:
         ValueError: an argument out of range.
@@ -91,31 +91,31 @@ class EarlyStopping(_Best):
         >>> for epoch in loop.epochs(100):
         ...     loop.log_epoch(test_loss=max(0.5, 1.0 - 0.1 * epoch))
         >>> loop.epoch, loop.stopped
-        (7, 'test_loss has not become better than 0.5 since epoch 5')
+        (7, 'test_loss has not improved on 0.5 since epoch 6')
     """
 
     def __init__(self, value: str, patience: int = 3, mode: str = "min", least: float = 0.0) -> None:
         super().__init__(value, mode, least)
         if not isinstance(patience, int) or patience < 1:
-            raise InvalidValue("EarlyStopping: patience must be a number from 1, got %r" % (patience,))
+            raise InvalidValue("EarlyStopping: patience must be at least 1, got %r" % (patience,))
         self._patience, self._waited = patience, 0
 
     def epoch_end(self, loop: Loop) -> None:
         self._waited = 0 if self._is_better(loop) else self._waited + 1
         if self._waited >= self._patience:
-            loop.stop("%s has never been a number" % self.value if self.best is None else
-                      "%s has not become better than %.6g since epoch %s" % (self.value, self.best, self.best_epoch))
+            loop.stop("%s was NaN in every epoch" % self.value if self.best is None or self.best_epoch is None else
+                      "%s has not improved on %.6g since epoch %d" % (self.value, self.best, self.best_epoch + 1))
 
 
 class BestModel(_Best):
-    """Keeps the parameters of the epoch in which a value was best, in the files of ``fluid.save``.
+    """Keeps the parameters of the epoch with the best value, in files written by ``fluid.save``.
 
     Args:
         path (str): prefix of the files; their folder is made.
-        value (str): name of what ``loop.log_epoch`` or ``loop.log`` is given.
-        program (Program): whose parameters and optimizer state are kept.
+        value (str): name of a value given to ``loop.log_epoch`` or ``loop.log``.
+        program (Program): program whose parameters and optimizer state are kept.
         mode (str): "min": smaller is better; "max": larger is. Default "min".
-        restore (bool): loads them when the loop has ended. Default True.
+        restore (bool): loads them at the end of the loop. Default True.
         scope (Scope, optional): of the variables. Default ``global_scope()``.
 
     Raises:
@@ -153,11 +153,11 @@ class BestModel(_Best):
 
 
 class TensorBoard(Callback):
-    """Writes what is logged for TensorBoard, by means of the package tensorboardX.
+    """Writes the logged values for TensorBoard. Needs the package tensorboardX.
 
     Args:
-        folder (str): of the files.
-        every (int): steps between two points of the values of steps, at least 1. Default 10.
+        folder (str): folder of the files.
+        every (int): steps between two points of a curve, at least 1. Default 10.
 
     Raises:
         RuntimeError: tensorboardX is not installed. ValueError: ``every`` is below 1.
@@ -170,7 +170,7 @@ class TensorBoard(Callback):
 
     def __init__(self, folder: str, every: int = 10) -> None:
         if not isinstance(every, int) or every < 1:
-            raise InvalidValue("TensorBoard: every must be a number from 1, got %r" % (every,))
+            raise InvalidValue("TensorBoard: every must be at least 1, got %r" % (every,))
         try:
             from tensorboardX import SummaryWriter
         except ImportError:

@@ -14,7 +14,7 @@ long_type = int
 
 
 def _each(obj: Any, one: Callable[[Any], Any], inplace: bool) -> Any:
-    """``one`` of an object, or of each item of a list or set, put into its place if that is asked for."""
+    """``one`` of an object, or of each item of a list or set, replaced in place if ``inplace`` is set."""
     if not isinstance(obj, (list, set)):
         return one(obj)
     made = [one(item) for item in obj]
@@ -69,7 +69,7 @@ def to_bytes(obj: Any, encoding: str = "utf-8", inplace: bool = False) -> Any:
         As ``obj``, with bytes.
 
     Raises:
-        TypeError: something that is no text.
+        TypeError: another type.
 
     >>> to_bytes({"x"})
     {b'x'}

@@ -1,4 +1,4 @@
-"""Tells what a name means: an error, a layer, a class, an operator, a flag or a command.
+"""Explains a name: an error, a layer, a class, an operator, a flag or a command.
 
     anabranch help NotFound
     anabranch help layers.fc
@@ -7,16 +7,16 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import inspect
 import sys
 from collections.abc import Iterator, Sequence
 
 from . import __main__ as commands
 from . import _core, fluid
+from ._terminal import WIDTH, columns, near, wrapped
 from .fluid import errors
 
-#: Where a name without its module is looked for, in this order.
+#: Modules in which a name without its module is looked up, in this order.
 _MODULES = ("fluid", "fluid.layers", "fluid.optimizer", "fluid.initializer", "fluid.regularizer", "fluid.clip",
             "fluid.io", "fluid.metrics", "fluid.nets", "fluid.profiler")
 
@@ -48,7 +48,7 @@ def _flag(name: str) -> str | None:
     if name not in known:
         return None
     value, text = known[name]
-    return "%s, now %r\n\n%s\n\nSet it in the environment, or by fluid.set_flags.\n" % (name, value, text)
+    return "%s, now %r\n\n%s\n\nSet it in the environment, or with fluid.set_flags.\n" % (name, value, text)
 
 
 def _operator(name: str) -> str | None:
@@ -75,7 +75,7 @@ def _described(name: str) -> str | None:
                 title += str(inspect.signature(found)).replace("'", "")
             except ValueError:
                 pass
-            return "fluid.%s\n\n%s\n" % (title, inspect.getdoc(found) or "It has no text.")
+            return "fluid.%s\n\n%s\n" % (title, inspect.getdoc(found) or "It has no documentation.")
     return None
 
 
@@ -88,7 +88,7 @@ def _known() -> Iterator[str]:
 
 
 def text_of(name: str) -> str | None:
-    """str: what a name means; None when there is no such name.
+    """str: the explanation of a name; None when the name is unknown.
 
     >>> print(text_of("relu").splitlines()[0])
     fluid.layers.relu(x: Variable, name: str | None = None) -> Variable
@@ -105,7 +105,7 @@ def text_of(name: str) -> str | None:
 def parser() -> argparse.ArgumentParser:
     """ArgumentParser: of ``anabranch help``."""
     made = argparse.ArgumentParser(prog="anabranch help", description=(__doc__ or "").partition("\n")[0])
-    made.add_argument("name", help="of an error, a layer, a class, an operator, a flag or a command")
+    made.add_argument("name", help="Name of an error, a layer, a class, an operator, a flag or a command.")
     return made
 
 
@@ -116,13 +116,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv (list of str, optional): arguments; those of the process by default.
 
     Returns:
-        int: 0; 1 when there is no such name.
+        int: 0; 1 when the name is unknown.
     """
     name = parser().parse_args(argv).name
     text = text_of(name)
     if text is None:
-        near = difflib.get_close_matches(name, list(_known()), 3)
-        sys.stderr.write("anabranch help: there is no %s%s\n" % (name, "; near: " + ", ".join(near) if near else ""))
+        sys.stderr.write("anabranch help: unknown name %r%s\n" % (name, near(name, _known())))
         return 1
-    sys.stdout.write(text)
+    sys.stdout.write(wrapped(text, max(columns(sys.stdout), WIDTH) if sys.stdout.isatty() else WIDTH))
     return 0

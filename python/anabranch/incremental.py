@@ -89,11 +89,11 @@ def warm_start(program: Program, saved: str, rename: Mapping[str, str] | Callabl
     if not isinstance(program, Program):
         raise InvalidType("warm_start: program must be a Program, got %s" % type(program).__name__)
     values, files = _saved(os.fspath(saved))
-    wanted = [v for v in program.list_vars() if is_persistable(v) and (optimizer_state or is_parameter(v))]
+    needed = [v for v in program.list_vars() if is_persistable(v) and (optimizer_state or is_parameter(v))]
     scope = fluid.global_scope() if scope is None else scope
     done, used = WarmStart(), set()
     new: dict[str, Any] = {}
-    for v in sorted(wanted, key=lambda v: v.name):
+    for v in sorted(needed, key=lambda v: v.name):
         name = rename(v.name) if callable(rename) else (rename or {}).get(v.name, v.name)
         if is_growable(v) and name in files:
             _read_table(v, files[name], new, done, scope)

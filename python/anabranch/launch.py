@@ -1,12 +1,12 @@
-"""Starts the servers and workers of a script on this machine.
+"""Starts the servers and workers of a cluster on this machine.
 
     anabranch launch --servers 2 --workers 4 train.py --epochs 3
     python -m anabranch.launch --servers 2 --workers 4 train.py --epochs 3
 
-Each process finds its role in the environment, by the names that Fluid's PaddleCloudRoleMaker reads. Its output is in
-``LOGS/serverlog.0``, ``LOGS/workerlog.0`` ...; that of the first worker is shown, too. When one process fails, it is
-named with the end of its log, and the others are ended, unless --restarts lets it begin again: servers then keep on
-disk what they have acknowledged. Ctrl-C ends all. A script that imports ``paddle`` runs under ``anabranch run``.
+The environment gives each process its role, in the variables that Fluid's PaddleCloudRoleMaker reads. Its output goes
+to ``LOGS/serverlog.0``, ``LOGS/workerlog.0`` ...; the output of the first worker is also shown. If a process fails, the
+launcher prints its name with the end of its log and stops the others, unless --restarts allows another start: servers
+then keep acknowledged updates on disk. Ctrl-C stops all. A script that imports ``paddle`` runs under ``anabranch run``.
 """
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ from .looking.command_line import ended
 
 #: Read by ``fleet.init_server``: the folder that servers start from.
 RESUME = "ANABRANCH_RESUME_DIR"
-#: Read by servers: the folder in which they keep what survives them.
+#: Read by servers: the folder of their durable state.
 STATE = "FLAGS_ps_state_dir"
-#: What says which process this is: of the launcher's own environment nothing is handed on.
+#: Variables that define the role of a process: those of the launcher's own environment are not passed on.
 _ROLES = frozenset(["TRAINING_ROLE", "PADDLE_TRAINING_ROLE", "PADDLE_TRAINER_ID", "PADDLE_PSERVERS_IP_PORT_LIST",
                     "PADDLE_PSERVERS", "CURRENT_ENDPOINT", RESUME, STARTS])
-#: Handed on to other machines, beside flags.
-_HANDED_ON = frozenset(["CPU_NUM", "PYTHONPATH", "http_proxy", "https_proxy", "no_proxy", "NO_PROXY"])
+#: Passed on to other machines, in addition to flags.
+_PASSED_ON = frozenset(["CPU_NUM", "PYTHONPATH", "http_proxy", "https_proxy", "no_proxy", "NO_PROXY"])
 
 
 class Plan(NamedTuple):
-    """What is started on this machine."""
+    """The processes to start on this machine."""
 
     servers: Sequence[str]        # addresses of all servers
     workers: Sequence[str]        # addresses of all workers
@@ -85,13 +85,13 @@ def _of(plan: Plan, endpoint: str) -> bool:
     return plan.host is None or endpoint.rpartition(":")[0] == plan.host
 
 
-def handed_on(given: Mapping[str, str]) -> dict[str, str]:
-    """dict: what of the launcher's environment processes on other machines get, too.
+def passed_on(given: Mapping[str, str]) -> dict[str, str]:
+    """dict: the variables of the launcher's environment that processes on other machines get as well.
 
-    >>> handed_on({"FLAGS_rpc_insecure": "1", "HOME": "/root"})
+    >>> passed_on({"FLAGS_rpc_insecure": "1", "EDITOR": "vi"})
     {'FLAGS_rpc_insecure': '1'}
     """
-    return {name: value for name, value in given.items() if name in _HANDED_ON
+    return {name: value for name, value in given.items() if name in _PASSED_ON
             or (name.startswith(("FLAGS_", "ANABRANCH_")) and name not in _ROLES)}
 
 
@@ -145,8 +145,8 @@ def start(plan: Plan, extra: Mapping[str, str] | None = None, err: TextIO | None
     """Starts the processes of a plan and waits for them.
 
     Args:
-        plan (Plan). ``extra`` (dict, optional): environment of all of them, beside the launcher's own.
-        err (file, optional): where is said what happened; stderr.
+        plan (Plan). ``extra`` (dict, optional): environment of all processes, in addition to the launcher's.
+        err (file, optional): where failures are reported; stderr by default.
 
     Returns:
         int: exit code: 0, or that of the process that failed first.
@@ -185,27 +185,31 @@ def _count(least: int) -> type:
 def parser() -> argparse.ArgumentParser:
     """ArgumentParser: of ``anabranch launch``."""
     made = argparse.ArgumentParser(prog="anabranch launch", description=(__doc__ or "").partition("\n")[0])
-    made.add_argument("--servers", type=_count(0), default=1, help="parameter servers; 0: workers alone. Default 1")
-    made.add_argument("--workers", type=_count(1), default=1, help="workers. Default 1")
-    made.add_argument("--nproc", type=_count(1), metavar="N", help="workers alone, which add up their gradients: as "
-                      "--servers 0 --workers N")
-    made.add_argument("--log-dir", default="logs", help="folder of the logs. Default logs")
-    made.add_argument("--resume", metavar="DIR", help="servers start from this folder of fleet.save_persistables")
-    made.add_argument("--quiet", action="store_true", help="does not show the output of the first worker")
-    made.add_argument("--restarts", type=_count(0), default=0, metavar="N", help="how often each process is started "
-                      "again when it fails; servers keep what they have acknowledged on disk until all have ended. "
-                      "Default 0")
+    made.add_argument("--servers", type=_count(0), default=1,
+                      help="Number of parameter servers; 0 starts only workers (default: 1).")
+    made.add_argument("--workers", type=_count(1), default=1, help="Number of workers (default: 1).")
+    made.add_argument("--nproc", type=_count(1), metavar="N", help="Number of workers that sum their gradients without "
+                      "servers; the same as --servers 0 --workers N.")
+    made.add_argument("--log-dir", default="logs", help="Folder of the logs (default: logs).")
+    made.add_argument("--resume", metavar="DIR",
+                      help="Folder written by fleet.save_persistables from which servers start.")
+    made.add_argument("--quiet", action="store_true", help="Do not show the output of the first worker.")
+    made.add_argument("--restarts", type=_count(0), default=0, metavar="N", help="Number of times that a failed "
+                      "process is restarted; servers then keep acknowledged updates on disk until the job ends "
+                      "(default: 0).")
     made.add_argument("--server-grace", type=float, default=60.0, metavar="S",
-                      help="seconds that servers may run after all workers have ended. Default 60")
-    made.add_argument("--ray", action="store_true", help="as actors of Ray, on the machines of the cluster that "
-                      "RAY_ADDRESS names, else of a Ray that is started here")
-    made.add_argument("--cpus", type=float, default=1.0, metavar="N", help="with --ray: cores that Ray keeps free for "
-                      "each process. Default 1")
-    made.add_argument("--print-kubernetes", action="store_true", help="writes a JobSet manifest instead of starting")
-    made.add_argument("--image", default="anabranch:latest", help="with --print-kubernetes: the container image")
-    made.add_argument("--name", default="anabranch", help="with --print-kubernetes: the name of the JobSet")
-    made.add_argument("script", help="a Python script")
-    made.add_argument("args", nargs=argparse.REMAINDER, help="its arguments")
+                      help="Seconds that servers may run after the last worker has ended (default: 60).")
+    made.add_argument("--ray", action="store_true", help="Run as actors of Ray, on the cluster that RAY_ADDRESS "
+                      "names or on a new one on this machine.")
+    made.add_argument("--cpus", type=float, default=1.0, metavar="N",
+                      help="With --ray: number of cores that Ray reserves for "
+                      "each process (default: 1).")
+    made.add_argument("--print-kubernetes", action="store_true",
+                      help="Print a JobSet manifest instead of starting processes.")
+    made.add_argument("--image", default="anabranch:latest", help="With --print-kubernetes: container image.")
+    made.add_argument("--name", default="anabranch", help="With --print-kubernetes: name of the JobSet.")
+    made.add_argument("script", help="Python script.")
+    made.add_argument("args", nargs=argparse.REMAINDER, help="Arguments of the script.")
     return made
 
 
@@ -236,7 +240,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _print_kubernetes(args: argparse.Namespace) -> int:
-    flags = {name: value for name, value in handed_on(os.environ).items() if name.startswith("FLAGS_")}
+    flags = {name: value for name, value in passed_on(os.environ).items() if name.startswith("FLAGS_")}
     sys.stdout.write(manifest(args.name, args.image, args.servers, args.workers,
                               [*interpreter(args.script, "python"), args.script, *args.args], args.resume,
                               args.restarts, flags))
@@ -247,7 +251,7 @@ def _print_kubernetes(args: argparse.Namespace) -> int:
 
 
 def _started(plan: Plan, ray: bool, cpus: float) -> int:
-    """Starts what the command asks for, at addresses that are chosen now."""
+    """Starts the processes at addresses that are chosen now."""
     if ray:
         from . import _ray
         return _ray.start(plan, cpus)

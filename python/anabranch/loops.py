@@ -1,4 +1,4 @@
-"""``anabranch.Loop``: a training loop of a script that is watched: a line of progress, and callbacks."""
+"""``anabranch.Loop`` adds a progress line and callbacks to the training loop of a script."""
 from __future__ import annotations
 
 import sys
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import numpy as np
 
 from .fluid.errors import InvalidType, InvalidValue, NotAllowed
-from .progress import Meter, Smooth
+from .progress import EPOCH, LOSS, SPEED, STEP, TIME, VALUE, WAIT, Meter, Smooth
 
 if TYPE_CHECKING:
     from .callbacks import Callback
@@ -18,23 +18,25 @@ __all__ = ["Loop"]
 
 
 class Loop:
-    """Watches a loop that a script writes itself: prints a line of progress and calls callbacks. It runs nothing.
+    """Watches a loop that a script writes itself: prints a progress line and calls callbacks. It runs nothing.
 
-    The line has the loss as a mean of the newest steps, rows a second, the share of time in which the loop waited for
-    its batches, and the time left. It is redrawn in a terminal or notebook, printed every five seconds elsewhere, and
-    left out by workers of a cluster after the first.
+    The line has the epoch and the step, the loss as a mean of the newest steps, rows per second, the share of time in
+    which the loop waited for its batches, and the time left. A terminal or notebook redraws it in place, and never
+    wraps
+    it: fields that do not fit are left out. Elsewhere a line is printed every five seconds. Workers of a cluster after
+    the first print nothing.
 
     Args:
         callbacks (list of Callback, optional): called in this order.
-        unit (str): what a row of a batch is, in the plural. Default "samples".
-        show (bool, optional): prints the line; None: as said above. Default None.
+        unit (str): name of a row of a batch, in the plural. Default "samples".
+        show (bool, optional): prints the line; None: as described above. Default None.
         stream (file, optional): where to print. Default ``sys.stderr``.
         now (callable): the clock, in seconds. Default ``time.perf_counter``.
 
     Attributes:
-        epoch (int), step (int): of now: the epoch from 0, the steps done in all.
-        values (dict): name -> newest float that was logged. ``smoothed`` (dict): name -> Smooth of each of a step.
-        stopped (str): why it was stopped, or None.
+        epoch (int): number of the current epoch, from 0 (the line counts from 1). ``step`` (int): steps done so far.
+        values (dict): name -> newest float that was logged. ``smoothed`` (dict): name -> Smooth of a value per step.
+        stopped (str): the reason given to :meth:`stop`, or None.
 
     Raises:
         TypeError: a callback of another class.
@@ -64,17 +66,18 @@ class Loop:
         self.values: dict[str, float] = {}
         self.smoothed: dict[str, Smooth] = {}
         self.stopped: str | None = None
-        self._epochs: int | None = None      # in all, where that is known
-        self._epoch_steps: int | None = None    # of the last whole epoch
+        self._epochs: int | None = None      # total, where it is known
+        self._epoch_steps: int | None = None    # of the last complete epoch
         self._in_epoch = False
 
     # ---- the loops of a script
 
     def epochs(self, epochs: int | Iterable[int]) -> Iterator[int]:
-        """The numbers of epochs, until they are done or :meth:`stop` is called.
+        """Yields the numbers of the epochs, from 0, until they are done or :meth:`stop` is called.
 
         Args:
-            epochs (int or iterable of int): how many; or their numbers, ``Checkpoints.epochs(count)`` for instance.
+            epochs (int or iterable of int): number of epochs; or their numbers, for example
+                ``Checkpoints.epochs(count)``.
 
         Raises:
             ValueError: a number below 0.
@@ -91,27 +94,27 @@ class Loop:
                 self._in_epoch = False
                 self._call("epoch_end")
                 if self.stopped is not None:
-                    self._say("stopped after epoch %d: %s" % (self.epoch, self.stopped))
+                    self._say("stopped after epoch %d: %s" % (self.epoch + 1, self.stopped))
                     break
         finally:
             self._in_epoch = False
             self._call("end")
 
     def steps(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """What ``batches`` gives, one step each. Call :meth:`log` in each step.
+        """Yields the items of ``batches``, one per step. Call :meth:`log` in each step.
 
         Args:
             batches (iterable): a DataLoader, a generator, a list, ``Checkpoints.steps(loader)``.
         """
         line = _Line(self, _length(batches) or self._epoch_steps)
-        source, done = iter(batches), 0
+        source, done, complete = iter(batches), 0, False
         try:
             while self.stopped is None:
                 asked = self._now()
                 try:
                     batch = next(source)
                 except StopIteration:
-                    self._epoch_steps = done or None
+                    self._epoch_steps, complete = done or None, True
                     break
                 line.waited += self._now() - asked
                 yield batch
@@ -120,18 +123,18 @@ class Loop:
                 line.stepped(_rows(batch))
                 self._call("step_end")
         finally:
-            line.close()
+            line.close(complete)
 
-    # ---- what a script tells
+    # ---- values that the script reports
 
     def log(self, **values: Any) -> None:
-        """Values of the step: numbers or arrays, whose mean counts. ``loss`` is shown by the line, as are others."""
+        """Records values of the step: numbers, or arrays whose mean counts. The line shows them."""
         for name, value in values.items():
             self.values[name] = _number(name, value)
             self.smoothed.setdefault(name, Smooth()).add(self.values[name])
 
     def log_epoch(self, **values: Any) -> None:
-        """Values of the epoch: what a test program says, for instance.
+        """Records values of the epoch, for example of a test program.
 
         Raises:
             RuntimeError: called outside of the loop over :meth:`epochs`.
@@ -140,10 +143,11 @@ class Loop:
             raise NotAllowed("Loop.log_epoch is called in the loop over epochs(), after its steps")
         for name, value in values.items():
             self.values[name] = _number(name, value)
-        self._say("epoch %d  %s" % (self.epoch, "  ".join("%s %.4g" % (name, self.values[name]) for name in values)))
+        self._say("epoch %d  %s" % (self.epoch + 1, "  ".join("%s %.4g" % (name, self.values[name])
+                                                             for name in values)))
 
     def stop(self, why: str) -> None:
-        """Ends :meth:`steps` after this step and :meth:`epochs` after this epoch."""
+        """Ends :meth:`steps` after this step and :meth:`epochs` after this epoch. ``why``: the reason, printed."""
         self.stopped = why
 
     def _call(self, name):
@@ -157,12 +161,12 @@ class Loop:
 
 
 class _Line:
-    """The line of one epoch."""
+    """The row of one epoch."""
 
     def __init__(self, loop, steps):
         self._loop, self._steps = loop, steps
         self._meter = Meter(loop._show, loop._stream, now=loop._now)
-        self._begin = loop._now()
+        self._start = loop._now()
         self._done = self._rows = 0
         self.waited = 0.0
 
@@ -170,23 +174,26 @@ class _Line:
         self._done += 1
         self._rows += rows
         if self._meter.is_due():
-            self._meter.line(self._text())
+            self._meter.line(self._fields(Meter.time_left))
 
-    def close(self):
-        if self._done:
+    def close(self, complete):
+        """``complete``: the batches have ended; otherwise the script has left the loop."""
+        if complete:
             self._steps = self._done
-            self._meter.close(self._text())
+        if self._done:
+            self._meter.close(self._fields(Meter.time_left if complete else Meter.stopped))
 
-    def _text(self):
-        loop, seconds = self._loop, max(self._loop._now() - self._begin, 1e-9)
-        epoch = "epoch %d%s" % (loop.epoch, "/%d" % loop._epochs if loop._epochs else "")
-        step = "step %d%s" % (self._done, "/%d" % self._steps if self._steps else "")
-        parts = [epoch, step] + ["%s %.4f" % (name, smooth.value) for name, smooth in loop.smoothed.items()]
-        parts += ["%s %s/s" % (format(int(self._rows / seconds), ","), loop._unit),
-                  "reader wait %.0f %%" % (100 * self.waited / seconds)]
-        if self._steps:
-            parts.append(Meter.time_left(seconds, min(self._done / self._steps, 1.0)))
-        return "  ".join(parts)
+    def _fields(self, time_field):
+        loop, seconds = self._loop, max(self._loop._now() - self._start, 1e-9)
+        fields = [(EPOCH, "epoch %d%s" % (loop.epoch + 1, "/%d" % loop._epochs if loop._epochs else "")),
+                  (STEP, "step %d%s" % (self._done, "/%d" % self._steps if self._steps else ""))]
+        fields += [(LOSS if name == "loss" else VALUE, "%s %.4f" % (name, smooth.value))
+                   for name, smooth in loop.smoothed.items()]
+        fields += [(SPEED, "%s %s/s" % (format(int(self._rows / seconds), ","), loop._unit)),
+                   (WAIT, "reader wait %.0f %%" % (100 * self.waited / seconds))]
+        if self._steps or time_field is Meter.stopped:
+            fields.append((TIME, time_field(seconds, min(self._done / (self._steps or self._done), 1.0))))
+        return fields
 
 
 def _number(name, value):
@@ -204,7 +211,7 @@ def _length(batches):
 
 
 def _rows(batch):
-    """Rows of what a loader gives: of the first value, where it is a dict or a list of them; else 1."""
+    """Number of rows of a batch: of its first value where it is a dict or a list of values, else 1."""
     if isinstance(batch, (list, tuple)) and batch and all(isinstance(part, Mapping) for part in batch):
         return sum(_rows(part) for part in batch)
     if isinstance(batch, Mapping):

@@ -13,19 +13,19 @@ __all__ = ["Predictor"]
 
 
 class Predictor:
-    """A model of ``fluid.io.save_inference_model``, ready to answer.
+    """Runs a model saved by ``fluid.io.save_inference_model``.
 
     One thread at a time may run a predictor; :meth:`clone` gives another thread its own. Clones share the parameters.
 
     Args:
         dirname (str): folder of the model.
-        model_filename (str, optional): the program in it. Default ``__model__``.
-        params_filename (str, optional): the one file of all parameters; missing: a file each.
-        num_threads (int): threads that the operators of one run share, 0 for all cores. Default 1: for servers, where
-            several requests run at a time. All predictors with so many threads share them. After a run they look for
-            more work for ``FLAGS_spin_us`` microseconds, 100 by default, each on a core of its own, and then sleep: a
-            run that begins later has to wake them first. The answer has the same bits with any number.
-        trusted (bool): True also admits operators that do more than compute, in models of your own. Default False.
+        model_filename (str, optional): file of the program. Default ``__model__``.
+        params_filename (str, optional): common file of all parameters. Default: one file per parameter.
+        num_threads (int): number of threads of a run, 0 for all cores. Default 1: for servers, which run several
+            requests at a time. Predictors with the same number share a thread pool. After a run its threads poll for
+            more work for ``FLAGS_spin_us`` microseconds, 100 by default, each on its own core, and then sleep: a later
+            run has to wake them first. Results do not depend on the number of threads.
+        trusted (bool): True admits operators that do more than compute, for models that you trust. Default False.
 
     Raises:
         ValueError: no such folder; a program of another version; an operator that does more than compute.

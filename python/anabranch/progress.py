@@ -1,26 +1,26 @@
-"""A line that tells how far a training run is: step, loss, speed, time left."""
+"""One row that shows how far a training run is: step, loss, speed, time left."""
 import os
 import sys
 import time
 
+from ._terminal import Row, clock_text, redraws
+
 __all__ = ["Meter", "Progress", "Smooth", "is_first_process", "redraws"]
+
+#: Importance of a field: the highest number is dropped first when a row is too narrow.
+STEP, TIME, LOSS, EPOCH, VALUE, SPEED, WAIT = range(7)
 
 
 def is_first_process():
-    """bool: whether this is the first worker of its cluster, or alone: the others print no progress."""
+    """bool: whether this is the first worker of its cluster, or not part of one: the others print no progress."""
     return os.environ.get("PADDLE_TRAINER_ID", "0") in ("", "0")
 
 
-def redraws(stream):
-    """bool: whether a line of the stream can be drawn again in its place: in a terminal, and in a notebook."""
-    return stream.isatty() or type(stream).__module__.startswith("ipykernel.")
-
-
 class Smooth:
-    """A mean of the newest values, the older ones counting less and less.
+    """A mean of the newest values in which older ones count less and less.
 
     Args:
-        steps (int): over about so many steps. Default 20.
+        steps (int): number of steps over which the mean is taken, approximately. Default 20.
 
     Examples:
         >>> from anabranch.progress import Smooth
@@ -34,7 +34,7 @@ class Smooth:
         self._sum = self._weight = 0.0
 
     def add(self, value, steps=1):
-        """float: the mean, ``value`` included, which stands for the last ``steps`` steps."""
+        """float: the mean including ``value``, which stands for the last ``steps`` steps."""
         keep = self._keep ** steps
         self._sum = keep * self._sum + (1.0 - keep) * value
         self._weight = keep * self._weight + (1.0 - keep)
@@ -46,26 +46,19 @@ class Smooth:
         return self._sum / self._weight if self._weight else float("nan")
 
 
-def _clock_text(seconds):
-    """"0:07", "12:34", "1:02:03"."""
-    seconds = int(seconds + 0.5)
-    minutes, seconds = divmod(seconds, 60)
-    hours, minutes = divmod(minutes, 60)
-    return "%d:%02d:%02d" % (hours, minutes, seconds) if hours else "%d:%02d" % (minutes, seconds)
-
-
 class Progress:
-    """Prints one line per step at most: redrawn in a terminal or notebook, else a plain line every few seconds.
-    The loss is a mean of the newest steps (:class:`Smooth`). Workers of a cluster after the first print nothing.
+    """Prints one row at most per step: redrawn in place in a terminal or notebook, otherwise a line every few seconds.
+    The row never wraps: fields that do not fit are left out, the least important ones first.
+    The loss is a mean of the newest steps (:class:`Smooth`). Only the first worker of a cluster prints.
 
     Args:
-        steps (int): how many steps there will be, at least 1.
-        unit (str): what a row of a batch is, in the plural. Default "samples".
+        steps (int): number of steps of the whole run, at least 1.
+        unit (str): name of a row of a batch, in the plural. Default "samples".
         stream (file, optional): where to print. Default ``sys.stderr``.
         terminal (bool, optional): redraw in place. Default: whether ``stream`` is a terminal.
         every_s (float, optional): seconds between two lines. Default 0.1 in a terminal, else 5.
         now (callable): the clock, in seconds. Default ``time.monotonic``.
-        show (bool, optional): print at all. Default: in the first worker of a cluster, and where there is none.
+        show (bool, optional): print at all. Default: in the first worker of a cluster, and outside of clusters.
 
     Raises:
         ValueError: ``steps`` is below 1.
@@ -78,7 +71,7 @@ class Progress:
         ...     line.step(loss=0.5, rows=32)
         ...     line.step(loss=0.25, rows=32)
         step 1/2  loss 0.5000  32 images/s  ETA 0:01
-        step 2/2  loss 0.3718  32 images/s  0:02 in all
+        step 2/2  loss 0.3718  32 images/s  took 0:02
     """
 
     def __init__(self, steps, unit="samples", stream=None, terminal=None, every_s=None, now=time.monotonic,
@@ -86,15 +79,13 @@ class Progress:
         if steps < 1:
             raise ValueError("Progress: steps must be at least 1, got %d" % steps)
         self._steps, self._unit, self._now = steps, unit, now
-        self._stream = sys.stderr if stream is None else stream
-        self._terminal = redraws(self._stream) if terminal is None else terminal
-        self._every_s = (0.1 if self._terminal else 5.0) if every_s is None else every_s
+        self._row = Row(sys.stderr if stream is None else stream, terminal)
+        self._every_s = (0.1 if self._row.in_place else 5.0) if every_s is None else every_s
         self._done = self._rows = 0
         self._loss = Smooth()
         self._quiet = not (is_first_process() if show is None else show)
-        self._begin = now()
+        self._start = now()
         self._printed_at = None
-        self._width = 0
 
     def __enter__(self):
         return self
@@ -103,7 +94,7 @@ class Progress:
         self.close()
 
     def step(self, loss, rows):
-        """Counts a step. ``loss``: a number or an array, whose mean counts; ``rows``: rows of the batch."""
+        """Counts a step. ``loss``: a number, or an array whose mean counts; ``rows``: number of rows of the batch."""
         self._done += 1
         self._rows += rows
         self._loss.add(float(loss.mean()) if hasattr(loss, "mean") else float(loss))
@@ -112,38 +103,29 @@ class Progress:
             return
         if self._printed_at is None or now - self._printed_at >= self._every_s or self._done == self._steps:
             self._printed_at = now
-            self._print(now - self._begin)
+            self._print(now - self._start, Meter.time_left)
 
     def close(self):
-        """Leaves the line as it is and goes to the next one."""
-        if self._terminal and self._width:
-            self._stream.write("\n")
-            self._stream.flush()
-        self._width = 0
+        """Ends the row. It says "stopped after" when there are steps left."""
+        if self._row.is_open and self._done < self._steps:
+            self._print(self._now() - self._start, Meter.stopped)
+        self._row.end()
 
-    def _print(self, elapsed):
+    def _print(self, elapsed, time_field):
         speed = self._rows / elapsed if elapsed > 0 else 0.0
-        if self._done < self._steps:
-            time_text = "ETA " + _clock_text(elapsed / self._done * (self._steps - self._done))
-        else:
-            time_text = _clock_text(elapsed) + " in all"
-        text = "step %*d/%d  loss %.4f  %s %s/s  %s" % (
-            len(str(self._steps)), self._done, self._steps, self._loss.value, format(int(speed), ","), self._unit,
-            time_text)
-        if self._terminal:
-            self._stream.write("\r" + text.ljust(self._width))
-            self._width = len(text)
-        else:
-            self._stream.write(text + "\n")
-        self._stream.flush()
+        self._row.draw([
+            (STEP, "step %*d/%d" % (len(str(self._steps)), self._done, self._steps)),
+            (LOSS, "loss %.4f" % self._loss.value),
+            (SPEED, "%s %s/s" % (format(int(speed), ","), self._unit)),
+            (TIME, time_field(elapsed, self._done / self._steps))])
 
 
 class Meter:
-    """A line of text about work whose number of steps is not known: redrawn in a terminal, else printed now and then.
+    """A row about work whose number of steps is not known: redrawn in a terminal, otherwise printed now and then.
 
     Args:
-        show (bool, optional): print at all. Default: in a terminal or notebook at once, elsewhere from the first
-            ``every_s`` on; not at all in workers of a cluster after the first.
+        show (bool, optional): print at all. Default: in a terminal or notebook at once, elsewhere after the first
+            ``every_s`` seconds; never in workers of a cluster after the first.
         stream (file, optional): where to print. Default ``sys.stderr``.
         terminal (bool, optional): redraw in place. Default: whether ``stream`` is a terminal.
         every_s (float, optional): seconds between two lines. Default 0.2 in a terminal, else 5.
@@ -154,17 +136,16 @@ class Meter:
         >>> meter = Meter(True, stream=sys.stdout, terminal=False, now=iter([0, 1, 6, 6]).__next__)
         >>> meter.is_due(), meter.is_due()
         (False, True)
-        >>> meter.line("half way  " + meter.time_left(6, 0.5))
+        >>> meter.line([(0, "half way"), (1, meter.time_left(6, 0.5))])
         half way  ETA 0:06
     """
 
     def __init__(self, show=None, stream=None, terminal=None, every_s=None, now=time.monotonic):
         self._stream = sys.stderr if stream is None else stream
-        self._terminal = redraws(self._stream) if terminal is None else terminal
-        self._every_s = (0.2 if self._terminal else 5.0) if every_s is None else every_s
+        self._row = Row(self._stream, terminal)
+        self._every_s = (0.2 if self._row.in_place else 5.0) if every_s is None else every_s
         self._show, self._now = False if show is None and not is_first_process() else show, now
         self._printed_at = self._changed_at = now()
-        self._width = 0
         self._count = None
         self.has_printed = False
 
@@ -173,47 +154,51 @@ class Meter:
         """bool: nothing is ever printed."""
         return self._show is False
 
+    @property
+    def is_open(self):
+        """bool: the row has been drawn in a terminal and not been ended."""
+        return self._row.is_open
+
     def is_due(self):
         """bool: it is time for a line."""
         return self._show is not False and self._now() - self._printed_at >= self._every_s
 
-    def wants_values(self):
-        """bool: a line is due soon, so it is time to ask for what it is to tell."""
+    def needs_values(self):
+        """bool: a line is due within half a second, so it is time to fetch the values that it shows."""
         return self._show is not False and self._now() - self._printed_at >= self._every_s - 0.5
 
-    def line(self, text):
-        """Prints a line."""
+    def line(self, fields):
+        """Prints a line. ``fields``: pairs of importance (0 for the most important) and text."""
         self._printed_at = self._now()
         self.has_printed = True
-        if self._terminal:
-            self._stream.write("\r" + text.ljust(self._width))
-            self._width = len(text)
-        else:
-            self._stream.write(text + "\n")
-        self._stream.flush()
+        self._row.draw(fields)
 
-    def close(self, text):
-        """Prints the last line, unless none was printed before it and none was asked for."""
-        if self._show is not False and (self.has_printed or self._show or self._terminal):
-            self.line(text)
-            if self._terminal:
-                self._stream.write("\n")
-                self._stream.flush()
+    def close(self, fields):
+        """Prints the last line, unless none was printed before it and none is due."""
+        if self._show is not False and (self.has_printed or self._show or self._row.in_place):
+            self.line(fields)
+            self._row.end()
 
     @staticmethod
     def time_left(seconds, share):
-        """str: "ETA 1:02", or how long it took when nothing is left; ``share``: 0 to 1, of the work that is done."""
+        """str: "ETA 1:02", or "took 1:02" when nothing is left; ``share``: of the work that is done, 0 to 1."""
         if share >= 1:
-            return _clock_text(seconds) + " in all"
-        return "ETA " + (_clock_text(seconds * (1 - share) / share) if share > 0 else "unknown")
+            return "took " + clock_text(seconds)
+        return "ETA " + (clock_text(seconds * (1 - share) / share) if share > 0 else "unknown")
+
+    @staticmethod
+    def stopped(seconds, share=0.0):
+        """str: "stopped after 1:02"."""
+        return "stopped after " + clock_text(seconds)
 
     def check_stall(self, what, count, limit_s):
-        """Reports when ``count`` has not changed for ``limit_s`` seconds (None: never), again and again."""
+        """Reports each time that ``count`` has not changed for ``limit_s`` seconds (None: never)."""
         now = self._now()
         if count != self._count or limit_s is None:
             self._count, self._changed_at = count, now
         elif now - self._changed_at >= limit_s:
             self._changed_at = now
+            self._row.end()
             self._stream.write("anabranch: %s: no batch was finished for %.0f s, after %d of them\n"
                                % (what, limit_s, count))
             self._stream.flush()

@@ -1,10 +1,11 @@
-"""Runs a script that was written for Fluid, unchanged.
+"""Runs a script written for PaddlePaddle Fluid, unchanged.
 
     anabranch run train.py --epochs 3
     anabranch run -m package.train --epochs 3
 
-``import paddle.fluid as fluid`` gives the modules of this package; where the script asks for a GPU it is given the
-CPU, with one warning. What it imports and is not offered raises when it is used, and is listed at the end.
+``import paddle.fluid as fluid`` imports the modules of this package. A script that requests a GPU runs on the CPU, with
+one warning. Names of Fluid that this package does not have raise an error when they are used, and are listed at the
+end.
 """
 from __future__ import annotations
 
@@ -13,8 +14,10 @@ import os
 import runpy
 import sys
 from collections.abc import Sequence
+from types import TracebackType
+from typing import Any
 
-#: Set for the processes that a launcher starts: they run their scripts in the same way.
+#: Set for the processes that a launcher starts, so that they run their scripts in the same way.
 VARIABLE = "ANABRANCH_RUN"
 
 
@@ -22,11 +25,11 @@ def parser() -> argparse.ArgumentParser:
     """ArgumentParser: of ``anabranch run``."""
     made = argparse.ArgumentParser(prog="anabranch run", description=(__doc__ or "").partition("\n")[0],
                                    usage="anabranch run [-h] [--data DIR] (script | -m module) [args ...]")
-    made.add_argument("--data", metavar="DIR", help="where paddle.dataset finds its archives; "
-                                                    "default: the environment variable ANABRANCH_DATA")
-    made.add_argument("-m", dest="module", action="store_true", help="script is the name of a module")
-    made.add_argument("script", help="a Python script, or a module")
-    made.add_argument("args", nargs=argparse.REMAINDER, help="its arguments")
+    made.add_argument("--data", metavar="DIR", help="Folder of the archives that paddle.dataset reads "
+                                                    "(default: the environment variable ANABRANCH_DATA).")
+    made.add_argument("-m", dest="module", action="store_true", help="Run a module, given by its name.")
+    made.add_argument("script", help="Python script, or the name of a module.")
+    made.add_argument("args", nargs=argparse.REMAINDER, help="Arguments of the script.")
     return made
 
 
@@ -37,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv (list of str, optional): arguments; those of the process by default.
 
     Returns:
-        int: exit code 0; a script that fails or exits ends the process as it would by itself.
+        int: exit code 0. A script that fails or exits ends the process as it does without this command.
     """
     made = parser()
     args = made.parse_args(argv)
@@ -47,8 +50,31 @@ def main(argv: Sequence[str] | None = None) -> int:
         made.error("--data: there is no folder %s" % args.data)
     if args.data is not None:
         os.environ["ANABRANCH_DATA"] = os.path.abspath(args.data)
+    _hide_launcher()
     execute(args.script, args.args, args.module)
     return 0
+
+
+def _hide_launcher() -> None:
+    """Lets tracebacks start in the script: the frames of this command and of ``runpy`` above it are left out."""
+    show = sys.excepthook
+
+    def excepthook(kind: Any, error: Any, trace: TracebackType | None) -> None:
+        trace = None if isinstance(error, SyntaxError) else below_launcher(trace)
+        show(kind, error.with_traceback(trace), trace)
+    sys.excepthook = excepthook
+
+
+def below_launcher(trace: TracebackType | None) -> TracebackType | None:
+    """The traceback from the frame of the script on; all of it when no frame of a script is there."""
+    at, launched = trace, False
+    while at is not None:
+        name = at.tb_frame.f_code.co_filename
+        launched = launched or name == __file__
+        if launched and name not in (__file__, "<frozen runpy>", runpy.__file__):
+            return at
+        at = at.tb_next
+    return trace
 
 
 def execute(script: str, args: Sequence[str], module: bool = False) -> None:

@@ -1,10 +1,11 @@
-"""Shows what comes and goes at parameter servers, of each table.
+"""Shows the traffic and the state of each table of parameter servers.
 
     anabranch ps top 127.0.0.1:6174 127.0.0.1:6175
     anabranch ps top --format prometheus --count 1 127.0.0.1:6174
 
-Rates and times are those since the last look; staleness says how many updates of the server a worker had not seen when
-its gradients came: of half of all, and of nine in ten.
+Rates and times are measured since the last update of the table. Staleness is
+the number of server updates that a worker had not seen when its gradients
+arrived: its median and its 90th percentile.
 """
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ _COUNTS = ("rows", "bytes", "pulls", "rows_pulled", "pull_us", "pushes", "rows_p
 _COLUMNS = ("server", "table", "rows", "MB", "found", "pulls/s", "rows/s", "us", "pushes/s", "rows/s", "us",
             "stale 50 %", "90 %")
 _NAMED = 3                         # workers for which others have waited longest
-_TROUBLE = {"refused": "requests were refused", "malformed": "requests were no messages",
+_TROUBLE = {"refused": "requests were refused", "malformed": "requests were not valid messages",
             "unread": "answers were not read to their end", "failed_snapshots": "snapshots could not be written",
             "lost": "updates were lost with an earlier server",
             "files_returned": "files of dead workers went back to their queue",
@@ -30,24 +31,24 @@ _TROUBLE = {"refused": "requests were refused", "malformed": "requests were no m
 
 
 def read(endpoint: str, deadline_s: float = 5.0) -> dict[str, Any]:
-    """Asks a server, as an onlooker: it takes part in nothing.
+    """Queries the statistics of a server without joining its job.
 
     Args:
         endpoint (str): address of the server, ``host:port``.
         deadline_s (float): how long to wait for its answer. Default 5.
 
     Returns:
-        dict: counters of the server by name - "malformed" of requests that were no messages, "unread" of answers that
-        a slow caller, or one that had gone, did not read to their end; "files_taken", "files_done", "files_returned"
-        (that dead workers had) and "files_late" (that were done when another worker had them) of queues of files;
+        dict: counters of the server by name - "malformed" of invalid requests, "unread" of answers that a caller did
+        not read to their end; "files_taken", "files_done", "files_returned" (that dead workers had) and "files_late"
+        (that were done when another worker had them) of queues of files;
         under "awaited_us" how long other trainers have waited for each, in steps of sync training, sums and barriers;
         and under "tables" of each table with sparse gradients: rows, bytes, pulls, rows_pulled, pull_us (time within
-        the server, all together), pushes, rows_pushed, push_us, "found" and "missed" (of a table that grows: look-ups
+        the server, all together), pushes, rows_pushed, push_us, "found" and "missed" (for a growable table: lookups
         of keys that had a row, and that had none), and "late": how many pushes came of workers that had not seen 0, 1,
         2 to 3, 4 to 7 ... updates.
 
     Raises:
-        RuntimeError: nobody answers there.
+        RuntimeError: no server answers at the address.
     """
     found: dict[str, Any] = {"server": endpoint, "tables": {}, "awaited_us": {}}
     for line in _core.ps_server_stats(endpoint, int(1000 * deadline_s)).splitlines():
@@ -117,8 +118,8 @@ def prometheus(found: Sequence[dict[str, Any]]) -> str:
 
 
 def table(found: Sequence[dict[str, Any]], before: Sequence[dict[str, Any]] | None, seconds: float) -> str:
-    """str: one row a table; rates are those since ``before``, or since the server's start where that is None. Behind it
-    lines of each server where something went wrong, and where workers have waited for others, counted since its start.
+    """str: one row a table; rates are those since ``before``, or since the server's start where that is None. Lines
+    about errors, and about workers that others have waited for, follow; they count since the start of the server.
 
     Args:
         found (list): of :func:`read`.
@@ -160,12 +161,13 @@ def parser() -> argparse.ArgumentParser:
     """ArgumentParser: of ``anabranch ps``."""
     made = argparse.ArgumentParser(prog="anabranch ps", description=__doc__,
                                    formatter_class=argparse.RawDescriptionHelpFormatter)
-    made.add_argument("what", choices=["top"], help="top: looks again and again")
-    made.add_argument("servers", nargs="+", metavar="HOST:PORT", help="addresses of servers")
+    made.add_argument("what", choices=["top"], help="What to show; top prints the statistics repeatedly.")
+    made.add_argument("servers", nargs="+", metavar="HOST:PORT", help="Addresses of servers.")
     made.add_argument("--format", choices=["table", "json", "prometheus"], default="table",
-                      help="json: a line for each server and look. Default table")
-    made.add_argument("--every", type=float, default=2.0, help="seconds between two looks. Default 2")
-    made.add_argument("--count", type=int, default=0, help="looks; 0: until Ctrl-C, or until a server has ended")
+                      help="Output format; json writes one line per server and update (default: table).")
+    made.add_argument("--every", type=float, default=2.0, help="Seconds between two updates (default: 2).")
+    made.add_argument("--count", type=int, default=0, help="Number of updates; 0 runs until Ctrl-C or until a server"
+                      "has stopped (default: 0).")
     return made
 
 
@@ -179,14 +181,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         int: 0; 1 when a server does not answer.
     """
     args = parser().parse_args(argv)
-    before, looks, begun = None, 0, time.monotonic()
+    before, updates, begun = None, 0, time.monotonic()
     try:
         while True:
             found = [read(server) for server in args.servers]
             now = time.monotonic()
             _show(args.format, found, before, max(now - begun, 1e-3))
-            before, looks, begun = found, looks + 1, now
-            if looks == args.count:
+            before, updates, begun = found, updates + 1, now
+            if updates == args.count:
                 return 0
             time.sleep(args.every)
     except KeyboardInterrupt:

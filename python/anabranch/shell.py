@@ -1,4 +1,4 @@
-"""Writes what a shell needs to complete the commands of anabranch, or a manual page.
+"""Writes shell completion for the commands of anabranch, or a manual page.
 
     anabranch completion bash > /etc/bash_completion.d/anabranch
     anabranch completion man > /usr/local/share/man/man1/anabranch.1
@@ -13,21 +13,21 @@ from . import __main__ as commands
 from .version import __version__
 
 _BASH = """_anabranch() {
-  local words
-  if [ "$COMP_CWORD" -eq 1 ]; then words="%s"; else
+  local options
+  if [ "$COMP_CWORD" -eq 1 ]; then options="%s"; else
     case "${COMP_WORDS[1]}" in
 %s
     esac
   fi
-  COMPREPLY=($(compgen -W "$words" -- "${COMP_WORDS[COMP_CWORD]}") $(compgen -f -- "${COMP_WORDS[COMP_CWORD]}"))
+  COMPREPLY=($(compgen -W "$options" -- "${COMP_WORDS[COMP_CWORD]}") $(compgen -f -- "${COMP_WORDS[COMP_CWORD]}"))
 }
 complete -o filenames -F _anabranch anabranch
 """
 
 
-#: What all commands end with. ``run`` and ``launch`` end as their scripts do.
-EXIT_CODES = ((0, "all went well"), (1, "it did not, and a line on the standard error says why"),
-              (2, "there is no such command or argument"))
+#: Exit codes of all commands. ``run`` and ``launch`` end with the codes of their scripts.
+EXIT_CODES = ((0, "success"), (1, "failure; a line on stderr gives the reason"),
+              (2, "the command or an argument does not exist"))
 
 
 def parsers() -> dict[str, argparse.ArgumentParser]:
@@ -41,12 +41,13 @@ def _options(made):
 
 def bash() -> str:
     """str: completion for bash."""
-    cases = "\n".join('      %s) words="%s" ;;' % (name, " ".join(_options(made))) for name, made in parsers().items())
+    cases = "\n".join('      %s) options="%s" ;;' % (name, " ".join(_options(made)))
+                      for name, made in parsers().items())
     return _BASH % (" ".join(sorted(commands.COMMANDS)), cases)
 
 
 def zsh() -> str:
-    """str: completion for zsh, by means of its emulation of bash."""
+    """str: completion for zsh, which emulates bash."""
     return "autoload -U +X bashcompinit && bashcompinit\n" + bash()
 
 
@@ -63,7 +64,7 @@ def fish() -> str:
 
 
 def _roff(text):
-    """Text as troff takes it."""
+    """Escapes text for troff."""
     return "\n".join(("\\&" + line if line[:1] in ".'" else line).replace("-", "\\-") for line in text.splitlines())
 
 
@@ -85,7 +86,7 @@ _KINDS = {"bash": bash, "fish": fish, "man": man, "zsh": zsh}
 def parser() -> argparse.ArgumentParser:
     """ArgumentParser: of ``anabranch completion``."""
     made = argparse.ArgumentParser(prog="anabranch completion", description=(__doc__ or "").partition("\n")[0])
-    made.add_argument("kind", choices=sorted(_KINDS), help="what to write")
+    made.add_argument("kind", choices=sorted(_KINDS), help="Shell, or man for the manual page.")
     return made
 
 

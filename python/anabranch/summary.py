@@ -1,7 +1,7 @@
-"""Says what a saved model holds.
+"""Lists the inputs, operators and parameters of a saved model.
 
-    anabranch summary model              a folder of fluid.io.save_inference_model
-    anabranch summary run1/net           what fluid.save wrote: run1/net.pdmodel
+    anabranch summary model              a folder written by fluid.io.save_inference_model
+    anabranch summary run1/net           files written by fluid.save: run1/net.pdmodel
 """
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def _table(rows: list[tuple[str, ...]]) -> list[str]:
 
 
 def summary(program: Program) -> str:
-    """What a program holds: its inputs, operators and parameters.
+    """Describes a program: its inputs, operators and parameters.
 
     Args:
-        program (Program): any.
+        program (Program): the program.
 
     Returns:
         str: lines of text.
@@ -66,13 +66,27 @@ def summary(program: Program) -> str:
     lines += ["operators: %d" % sum(types.values()),
               "  " + ", ".join("%d %s" % (count, name) for name, count in sorted(types.items()))]
     lines += _older_forms(program)
-    lines += _stored("parameters", [v for v in variables if is_parameter(v)])
-    lines += _stored("other state", [v for v in variables if is_persistable(v) and not is_parameter(v)])
+    trained = _trained(program, variables)
+    lines += _stored("parameters", [v for v in variables if v.name in trained])
+    lines += _stored("other state", [v for v in variables if is_persistable(v) and v.name not in trained])
     return "\n".join(lines)
 
 
+def _trained(program, variables):
+    """Names of the parameters. Saved programs do not mark them: there, it is what optimizers update; in programs
+    without optimizers, persistable variables that operators read and none writes."""
+    ops = [op for block in program.blocks for op in block.ops if op.type not in ("feed", "fetch")]
+    found = {v.name for v in variables if is_parameter(v)}
+    found |= {name for op in ops if "Param" in op.input_names for name in op.input("Param")}
+    if not found:
+        read = {name for op in ops for name in op.input_arg_names}
+        written = {name for op in ops for name in op.output_arg_names}
+        found = {v.name for v in variables if is_persistable(v) and v.name in read - written}
+    return found
+
+
 def _older_forms(program):
-    """What a model of an older release says otherwise, and what that is taken for."""
+    """Attributes and operators of older releases in a model, and how they are read."""
     found = collections.Counter("%s: %s" % (op.type, line) for block in program.blocks for op in block.ops
                                 if op.type not in ("feed", "fetch") for line in _core.old_forms(op.desc))
     return ["older forms: %d" % sum(found.values())] * bool(found) + [
@@ -96,8 +110,10 @@ def _stored(what, variables):
 def parser() -> argparse.ArgumentParser:
     """ArgumentParser: of ``anabranch summary``."""
     made = argparse.ArgumentParser(prog="anabranch summary", description=(__doc__ or "").partition("\n")[0])
-    made.add_argument("model", help="folder of save_inference_model, prefix of fluid.save, or the program's file")
-    made.add_argument("--model-filename", help="the program in the folder. Default __model__")
+    made.add_argument("model",
+                      help="Folder written by save_inference_model, prefix given to fluid.save, or file of the "
+                           "program.")
+    made.add_argument("--model-filename", help="File of the program in the folder (default: __model__).")
     return made
 
 
@@ -108,7 +124,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv (list of str, optional): arguments; those of the process by default.
 
     Returns:
-        int: 0; 1 when there is no such model.
+        int: 0; 1 when the model does not exist.
     """
     args = parser().parse_args(argv)
     try:

@@ -1,4 +1,4 @@
-"""Skip-gram with negative sampling as one layer, beside the graph that is written by hand in Fluid's layers."""
+"""Skip-gram with negative sampling as one layer, an alternative to a graph of Fluid's layers."""
 from .fluid.errors import InvalidValue
 from .fluid.initializer import Constant, Uniform
 from .fluid.layer_helper import LayerHelper
@@ -68,4 +68,5 @@ def _check(context, centre, negatives, vocabulary, dim, shared_negatives):
     width, given = shapes[0][1], shapes[2][1]
     drawn = given if shared_negatives else given // width
     if drawn < 1 or (not shared_negatives and given % width):
-        raise InvalidValue("skip_gram: each of %d words needs as many negatives, got %d in all" % (width, given))
+        raise InvalidValue("skip_gram: the number of negatives must be a multiple of the %d words, got %d"
+                           % (width, given))

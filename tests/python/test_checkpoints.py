@@ -54,7 +54,7 @@ def kills(tmp_path, kind, replicas, count):
     for _ in range(count):
         found, errors, _ = killed_and_resumed(tmp_path, kind, replicas, draw.randint(8, 60), draw.uniform(0, 0.004))
         assert found == expected, errors
-        resumed += "goes on after step" in errors or "are done" in errors
+        resumed += "resumed after step" in errors or "are done" in errors
         for name in os.listdir(tmp_path):
             if name.startswith("run"):
                 os.rename(tmp_path / name, tmp_path / ("old" + name + str(time.monotonic_ns())))
@@ -77,7 +77,7 @@ def test_sigterm_saves_and_ends_well(tmp_path, kind, replicas):
     expected = undisturbed(tmp_path, kind, replicas)
     found, errors, code = killed_and_resumed(tmp_path, kind, replicas, 10, 0, signal.SIGTERM)
     assert (found, code) == (expected, 0), errors
-    assert "goes on after step" in errors
+    assert "resumed after step" in errors
 
 
 class Line:
@@ -132,7 +132,7 @@ def test_a_run_that_is_done_does_nothing_and_can_be_made_longer(tmp_path):
     again = Line()
     run = again.run(tmp_path / "b")
     again.train(run, 2)
-    assert run.step == 10 and "all of 2 epochs are done" in again.said.getvalue()
+    assert run.step == 10 and "all 2 epochs are done" in again.said.getvalue()
     longer = Line()
     run = longer.run(tmp_path / "b")
     assert longer.train(run, 3) == expected and run.step == 15
@@ -157,7 +157,7 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_is_taken(tmp_path):
     run = again.run(tmp_path, every=100)
     again.train(run, 2)
     said = again.said.getvalue()
-    assert name in said and "the one before is tried" in said and "goes on after step 2" in said and run.step == 10
+    assert name in said and "the one before is tried" in said and "resumed after step 2" in said and run.step == 10
 
 
 def test_nothing_whole_is_an_error(tmp_path):
@@ -166,7 +166,7 @@ def test_nothing_whole_is_an_error(tmp_path):
     damage(saved(tmp_path)[0])
     again = Line()
     before = again.weights()
-    with pytest.raises(ValueError, match="no whole checkpoint; .*CRC-32"):
+    with pytest.raises(ValueError, match="no complete checkpoint; .*CRC-32"):
         again.train(again.run(tmp_path), 1)
     assert again.weights() == before
 
@@ -197,7 +197,7 @@ def test_bad_calls(tmp_path):
         line.run(tmp_path, also=[3])
     with pytest.raises(RuntimeError, match="outside of the loop over epochs"):
         list(line.run(tmp_path).steps([1]))
-    with pytest.raises(ValueError, match="holds no whole checkpoint"):
+    with pytest.raises(ValueError, match="has no complete checkpoint"):
         list(line.run(tmp_path, resume=True).epochs(1))
     line.train(line.run(tmp_path), 1)
     with pytest.raises(ValueError, match="resume is False, but"):
@@ -209,11 +209,11 @@ def test_what_other_processes_have_a_part_in_is_refused(tmp_path):
     build = fluid.BuildStrategy()
     build.num_trainers = 2
     compiled = fluid.CompiledProgram(line.main).with_data_parallel(line.loss.name, build, places=fluid.cpu_places(1))
-    with pytest.raises(NotImplementedError, match="adds up gradients with other processes"):
+    with pytest.raises(NotImplementedError, match="sums gradients with other processes"):
         anabranch.Checkpoints(str(tmp_path), compiled, line.exe)
     block = line.main.global_block()
     block.append_op(type="c_allreduce_sum", inputs={"X": ["w"]}, outputs={"Out": ["w"]}, attrs={"ring_id": 0})
-    with pytest.raises(NotImplementedError, match="adds up gradients with other processes"):
+    with pytest.raises(NotImplementedError, match="sums gradients with other processes"):
         line.run(tmp_path)
 
 

@@ -92,13 +92,13 @@ def test_exit_codes(name, folder):
     assert done.returncode == 2 and "usage: anabranch " + name in done.stderr
 
 
-def test_help_tells_of_every_kind_of_name():
+def test_help_explains_every_kind_of_name():
     for name, words in (("NotFound", "## What to do"), ("EndOfData", "reader.reset()"), ("fluid.layers.fc", "Args:"),
                         ("optimizer.Adam", "Adam"), ("check_nan_inf", "FLAGS_check_nan_inf, now"),
                         ("fused_elemwise_activation", "operator"), ("serve", "usage: anabranch serve")):
         assert words in helping.text_of(name), name
     assert helping.text_of("no such name") is None
-    assert "near: relu" in anabranch("help", "reluu").stderr
+    assert "unknown name 'reluu'; did you mean relu" in anabranch("help", "reluu").stderr
 
 
 def test_bash_completes_commands_and_options():
@@ -123,7 +123,7 @@ def test_the_manual_page_has_each_command():
         assert ".SH ANABRANCH " + name.upper() in page
     assert "usage: anabranch serve" in page and "\\-\\-workers" in page
     assert not [line for line in page.splitlines() if line.startswith("'")]
-    assert "EXIT STATUS" in page and "\n2: there is no such command or argument.\n" in page
+    assert "EXIT STATUS" in page and "\n2: the command or an argument does not exist.\n" in page
 
 
 @pytest.mark.skipif(shutil.which("groff") is None, reason="groff is not installed")

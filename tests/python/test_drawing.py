@@ -199,6 +199,6 @@ def test_draw_trace(program, tmp_path):
     _core.reset_profiler()
     report.draw(str(tmp_path / "trace.svg"), runs=2)
     found = texts(tmp_path / "trace.svg")
-    assert found[0] == "What each thread did in 2 runs" and any(text.startswith("thread ") for text in found)
+    assert found[0] == "Threads during 2 runs" and any(text.startswith("thread ") for text in found)
     with pytest.raises(ValueError, match="at least 1"):
         report.draw(str(tmp_path / "none.svg"), runs=0)

@@ -78,7 +78,7 @@ def test_demo(tmp_path):
     text = run("demo_fashion_mnist.py", tmp_path, "--fast", "--out", "out")
     accuracy, files = text.splitlines()[-2:]
     assert re.match(r"test accuracy: 0\.\d{3}$", accuracy) and numbers(text, "test accuracy")[0] > 0.6
-    assert abs(numbers(text, "accuracy of the reloaded model")[0] - numbers(text, "test accuracy")[0]) < 0.05
+    assert text.count("accuracy") == 1, "two figures of one model puzzle"
     assert files == "written: out/model, out/fashion_mnist.png"
     with open(str(tmp_path / "out" / "fashion_mnist.png"), "rb") as f:
         assert f.read(8) == b"\x89PNG\r\n\x1a\n"
@@ -90,7 +90,7 @@ def test_ctr_demo_reaches_the_planted_auc(tmp_path):
     planted, = numbers(text, "planted AUC")
     reached, = numbers(text, "test AUC of the reloaded model")
     assert planted > 0.8 and planted - 0.005 <= reached < planted + 0.003
-    for part in ("loss 0.", "AUC 0.", "samples/s", "reader wait", "in all"):
+    for part in ("loss 0.", "AUC 0.", "samples/s", "reader wait", "took"):
         assert part in progress.splitlines()[-1]
     assert {"__model__", "table", "schema.txt"} <= set(os.listdir(str(tmp_path / "out" / "model")))
     if importlib.util.find_spec("matplotlib"):

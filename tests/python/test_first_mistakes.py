@@ -59,8 +59,15 @@ def minimized_twice():
 MISTAKES = {
     "no startup program": (lambda: run({"x": X, "y": Y}, startup=False), LookupError,
                            "fc_0.w_0 holds no value.*run the startup program first"),
-    "nothing fed": (lambda: run({"x": X}), LookupError, "y holds no value.*feed it"),
-    "another name fed": (typo_in_a_feed, LookupError, "y holds no value.*feed it"),
+    "nothing fed": (lambda: run({"x": X}), LookupError,
+                    r'^variable "y" has no value: it was not fed and no operator computes it\n'
+                    r'  first read by cross_entropy\w* at .*test_first_mistakes.py:\d+.*: return prediction.*\n'
+                    r'  Feed it: exe.run\(feed={"y": ...}\). Feeds of this call: "x"\n'),
+    "another name fed": (typo_in_a_feed, LookupError,
+                         r'"y" has no value.*Feeds of this call: "x", "label"; the program has no variable "label"'),
+    "an activation with a typo": (lambda: L.fc(fluid.data("w", [None, 2]), 3, act="rleu"), ValueError,
+                                  r"^fc: act must be the name of an activation, got 'rleu'; did you mean relu.*\n"
+                                  r"  activations: .*hard_sigmoid, .*relu"),
     "float64 fed": (lambda: run({"x": X.astype("float64"), "y": Y}), ValueError,
                     r"'x' is float32, but float64 is given; feed array.astype\('float32'\)"),
     "another shape fed": (lambda: run({"x": X[:, :3], "y": Y}), ValueError, r"'x' is \[-1, 4\] \(-1: any\).*\[2, 3\]"),
@@ -90,7 +97,7 @@ def test_the_message_says_what_to_do(mistake):
         call()
     assert isinstance(info.value, fluid.core.EnforceNotMet)
     assert re.search(words, str(info.value), re.S), str(info.value)
-    assert re.search(r"\n  page   errors/\w+\.html, or: anabranch help \w+$", str(info.value))
+    assert re.search(r"\n  help   anabranch help \w+$", str(info.value))
 
 
 def test_numpy_on_a_variable_warns():

@@ -43,14 +43,14 @@ def test_lines_of_a_log():
     clock, stream = Clock(), io.StringIO()
     train(anabranch.Loop(unit="rows", show=True, stream=stream, now=clock), clock, epochs=1, sized=False)
     assert stream.getvalue().splitlines() == [
-        "epoch 0/1  step 2  loss 2.0000  2 rows/s  reader wait 25 %",
-        "epoch 0/1  step 3/3  loss 2.0000  2 rows/s  reader wait 25 %  0:12 in all"]
+        "epoch 1/1  step 2  loss 2.0000  2 rows/s  reader wait 25 %",
+        "epoch 1/1  step 3/3  loss 2.0000  2 rows/s  reader wait 25 %  took 0:12"]
 
 
 def test_the_second_epoch_knows_its_steps():
     clock, stream = Clock(), io.StringIO()
     train(anabranch.Loop(show=True, stream=stream, now=clock), clock, sized=False)
-    assert "epoch 1/2  step 2/3  loss 2.0000  2 samples/s  reader wait 25 %  ETA 0:04" in stream.getvalue()
+    assert "epoch 2/2  step 2/3  loss 2.0000  2 samples/s  reader wait 25 %  ETA 0:04" in stream.getvalue()
 
 
 def test_a_terminal_is_redrawn_and_the_cursor_left_below():

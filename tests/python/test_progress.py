@@ -35,7 +35,7 @@ def test_plain_lines_come_every_few_seconds():
     assert len(lines) == 21
     assert lines[0] == "step   1/100  loss 1.5000  50 images/s  ETA 1:39"
     assert lines[1].startswith("step   6/100")
-    assert lines[-1] == "step 100/100  loss 1.5000  50 images/s  1:40 in all"
+    assert lines[-1] == "step 100/100  loss 1.5000  50 images/s  took 1:40"
 
 
 def test_terminal_redraws_one_line():

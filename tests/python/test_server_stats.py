@@ -62,7 +62,7 @@ def test_what_went_wrong_is_said(seen):
     server, found = seen
     assert len(server_stats.table([found], None, 1.0).splitlines()) == 2
     last = server_stats.table([dict(found, malformed=2, unread=3)], None, 1.0).splitlines()[-1]
-    assert last == "%s: 2 requests were no messages, 3 answers were not read to their end" % server
+    assert last == "%s: 2 requests were not valid messages, 3 answers were not read to their end" % server
     slow = dict(found, awaited_us={0: 100000, 1: 2500000, 2: 50000, 3: 300000})
     assert server_stats.table([slow], None, 1.0).splitlines()[-1] == server + (
         ": others waited 2.5 s for worker 1, others waited 0.3 s for worker 3, others waited 0.1 s for worker 0")

@@ -85,7 +85,7 @@ class Finder(importlib.abc.MetaPathFinder):
 
 
 def _top() -> ModuleType:
-    """The module ``paddle``. It is no alias: its version is that of the programming interface."""
+    """The module ``paddle``. It is not an alias: its version is that of the programming interface."""
     version = ModuleType(OLD + ".version", "The version of the programming interface.")
     version.__dict__.update(full_version=FLUID_VERSION, istaged=True, commit="", with_mkl="ON",
                             **dict(zip(("major", "minor", "patch"), FLUID_VERSION.split("."))))
@@ -99,7 +99,7 @@ def _top() -> ModuleType:
             raise AttributeError("module 'paddle' has no attribute %r" % name) from None
     batch = importlib.import_module(_NEW + ".batch")
     top.__dict__.update(__version__=FLUID_VERSION, version=version, batch=batch.batch, __getattr__=get)
-    # Both are found before the import system looks: it would put the module in the place of the function.
+    # Both are found before the import system looks: it would replace the function with the module.
     sys.modules.update({OLD: top, version.__name__: version, OLD + ".batch": batch})
     return top
 

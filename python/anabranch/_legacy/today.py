@@ -1,4 +1,4 @@
-"""What scripts of yesterday expect of NumPy: names that are gone, and arrays of one element that are numbers."""
+"""NumPy behaviour that old scripts rely on: removed names, and arrays of one element that act as numbers."""
 from __future__ import annotations
 
 import functools

@@ -1,4 +1,4 @@
-"""What each process of the trial ``cluster`` runs: cluster_job.py FOLDER."""
+"""Script of each process of the trial ``cluster``: cluster_job.py FOLDER."""
 import os
 import sys
 

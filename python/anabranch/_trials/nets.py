@@ -1,4 +1,4 @@
-"""Small nets of several kinds that the trials train, from the same numbers on every machine."""
+"""Small nets of several kinds that the trials train on the same data on every machine."""
 from __future__ import annotations
 
 import contextlib
@@ -12,11 +12,11 @@ from .. import fluid
 
 
 class NotTried(Exception):
-    """What a trial needs is not installed."""
+    """Something that a trial needs is not installed."""
 
 
 class Net(NamedTuple):
-    """A program that trains, and what it is fed."""
+    """A program that trains, and its feed."""
 
     main: Any
     startup: Any
@@ -26,7 +26,7 @@ class Net(NamedTuple):
 
 @contextlib.contextmanager
 def fresh() -> Iterator[tuple[Any, Any]]:
-    """Programs of their own, of seed 1, names from the start, and a scope."""
+    """New programs with seed 1, in a new scope, with unique names that start over."""
     main, startup = fluid.Program(), fluid.Program()
     main.random_seed = startup.random_seed = 1
     with fluid.program_guard(main, startup), fluid.scope_guard(fluid.Scope()), fluid.unique_name.guard():
@@ -86,7 +86,7 @@ KINDS: dict[str, Callable[[], tuple[Any, dict[str, Any]]]] = {
 
 @contextlib.contextmanager
 def net(kind: str) -> Iterator[Net]:
-    """One of :data:`KINDS`, its parameters drawn."""
+    """One of :data:`KINDS`, its parameters initialized."""
     with fresh() as (main, startup):
         loss, feed = KINDS[kind]()
         fluid.Executor().run(startup)

@@ -1,4 +1,4 @@
-"""Trials with files: what is saved comes back, and data sets are read."""
+"""Trials with files: saving and loading, and reading data sets."""
 from __future__ import annotations
 
 import os
@@ -16,7 +16,7 @@ def _steps(made: Net, count: int) -> list[float]:
     return [float(np.mean(executor.run(made.main, made.feed, [made.loss])[0])) for _ in range(count)]
 
 
-def _goes_on(kind: str, folder: str) -> None:
+def _resumes(kind: str, folder: str) -> None:
     with net(kind) as made:
         _steps(made, 5)
         fluid.io.save_persistables(fluid.Executor(), folder, made.main)
@@ -25,15 +25,15 @@ def _goes_on(kind: str, folder: str) -> None:
         fluid.io.load_persistables(fluid.Executor(), folder, made.main)
         found = _steps(made, 5)
     if found != expected:
-        raise RuntimeError("%s: training that was saved goes on with %r instead of %r"
+        raise RuntimeError("%s: saved training resumes with a loss of %r, must be %r"
                            % (kind, found[-1], expected[-1]))
 
 
 def files() -> str:
-    """Training that was saved goes on with the same bits, for every kind of net; a saved model answers with the same"""
+    """Checks that saved training of every kind of net resumes, and a saved model answers, with the same bits"""
     with tempfile.TemporaryDirectory() as folder:
         for kind in KINDS:
-            _goes_on(kind, os.path.join(folder, kind))
+            _resumes(kind, os.path.join(folder, kind))
         with net("dense") as made:
             out = made.loss.block.ops[0].output_arg_names[0]
             target = made.main.global_block().var(out)
@@ -42,8 +42,8 @@ def files() -> str:
         from ..predictor import Predictor
         answer = Predictor(os.path.join(folder, "model")).run([made.feed["x"]])[0]
         if not np.array_equal(answer, expected):
-            raise RuntimeError("a saved model gives other numbers than before")
-    return "training went on from files with the same bits (%s); so did a saved model" % ", ".join(KINDS)
+            raise RuntimeError("a saved model answers differently than before")
+    return "%d kinds of nets and a saved model give the same bits" % len(KINDS)
 
 
 def _write(folder: str, rows: np.ndarray) -> list[str]:
@@ -64,7 +64,7 @@ def _dataset(kind: str, paths: list[str], variables: list[Any]) -> Any:
 
 
 def data() -> str:
-    """Text files are read by two threads, shuffled and trained from, and none of their rows is lost"""
+    """Reads text files with two threads, shuffles them and trains on them without losing a row"""
     rows = np.random.RandomState(0).rand(2000, 5)
     rows[:, 4] = rows[:, :4].sum(axis=1)
     main, startup = fluid.Program(), fluid.Program()

@@ -20,7 +20,7 @@ def _plugin() -> bool:
 
 
 def cluster() -> str:
-    """A server and two workers meet by the plug-in gRPC at this machine's own address, train and part"""
+    """Starts a server and two workers that connect through the gRPC plug-in on this machine, and trains with them"""
     if not _plugin():
         raise NotTried("the plug-in grpc is not installed")
     root = os.path.dirname(os.path.dirname(os.path.dirname(_JOB)))
@@ -34,8 +34,9 @@ def cluster() -> str:
             raise RuntimeError("launch ended with %d: %s" % (done.returncode, done.stdout[-2000:]))
         found = [np.load(os.path.join(folder, "worker%d.npz" % rank)) for rank in (0, 1)]
     if not np.array_equal(found[0]["weight"], found[1]["weight"]):
-        raise RuntimeError("two workers hold other parameters: %s and %s" % tuple(f["weight"].tolist() for f in found))
+        raise RuntimeError("the parameters of two workers differ: %s and %s"
+                           % tuple(f["weight"].tolist() for f in found))
     first, last = (float(np.mean([f["losses"][k] for f in found])) for k in (0, -1))
     if not last < first / 10:
         raise RuntimeError("the loss of two workers went from %g to %g" % (first, last))
-    return "a server and two workers: loss %.3g to %.3g, the same parameters" % (first, last)
+    return "1 server, 2 workers: loss %.3g to %.3g, equal parameters" % (first, last)

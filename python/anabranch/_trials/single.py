@@ -1,4 +1,4 @@
-"""Trials within one process: kernels, kinds of nets, repetition, threads, replicas."""
+"""Trials in one process: kernels, kinds of nets, repetition, threads, replicas."""
 from __future__ import annotations
 
 import os
@@ -9,13 +9,13 @@ import numpy
 from .. import fluid
 from .nets import KINDS, fresh, train
 
-#: The loss of each kind after 30 steps, recorded on one machine; others round otherwise.
+#: The loss of each kind after 30 steps, recorded on one machine. Other machines round differently.
 RECORDED = {"dense": 0.411786, "sparse": 4.9188, "recurrent": 0.0567495, "images": 0.0385231}
 _STEPS, _NEAR = 30, 2e-3
 
 
 def kernels() -> str:
-    """A product and a convolution beside NumPy's in double precision; the speed of products"""
+    """Compares a product and a convolution with NumPy's in double precision, and times products"""
     draw = numpy.random.RandomState(0)
     feed = {name: draw.normal(size=(384, 384)).astype("float32") for name in "ab"}
     feed["image"] = draw.normal(size=(2, 3, 16, 16)).astype("float32")
@@ -44,25 +44,25 @@ def kernels() -> str:
 
 
 def training() -> str:
-    """A dense net learns: 2,000 steps of Adam bring the loss below a tenth"""
+    """Trains a dense net: 2,000 steps of Adam must bring its loss below a tenth"""
     losses, rate = train("dense", 2000)
     if not losses[-1] < losses[0] / 10:
         raise RuntimeError("the loss went from %g to %g in 2000 steps" % (losses[0], losses[-1]))
-    return "loss %.3g to %.3g in 2000 steps, %.0f steps/s" % (losses[0], losses[-1], rate)
+    return "loss %.3g to %.3g in 2,000 steps, %.0f steps/s" % (losses[0], losses[-1], rate)
 
 
 def known() -> str:
-    """Nets with dense rows, sparse gradients, sequences and images reach the losses that were recorded"""
+    """Trains nets with dense rows, sparse gradients, sequences and images to their recorded losses"""
     found = {kind: train(kind, _STEPS)[0][-1] for kind in KINDS}
     wrong = ["%s: %.6g instead of %.6g" % (kind, loss, RECORDED[kind]) for kind, loss in found.items()
              if not abs(loss - RECORDED[kind]) <= _NEAR * abs(RECORDED[kind])]
     if wrong:
-        raise RuntimeError("losses after %d steps are others than recorded: %s" % (_STEPS, "; ".join(wrong)))
-    return "%s: losses as recorded after %d steps" % (", ".join(found), _STEPS)
+        raise RuntimeError("losses after %d steps differ from the recorded ones: %s" % (_STEPS, "; ".join(wrong)))
+    return "%d kinds of nets reach their losses after %d steps" % (len(found), _STEPS)
 
 
 def repetition() -> str:
-    """Two runs of two replicas give the same bits, step by step"""
+    """Checks that two runs of two replicas give the same bits in every step"""
     first, again = train("dense", 500, 2)[0], train("dense", 500, 2)[0]
     if first != again:
         raise RuntimeError("two runs of two replicas differ: %r and %r" % (first[-1], again[-1]))
@@ -70,16 +70,16 @@ def repetition() -> str:
 
 
 def threads() -> str:
-    """Replicas on all cores give the bits that they give when one thread runs them all"""
+    """Checks that replicas on all cores give the same bits as on one thread"""
     cores = max(2, len(os.sched_getaffinity(0)))
     (many, fast), (one, slow) = train("dense", 1000, cores), train("dense", 1000, cores, threads=1)
     if many != one:
-        raise RuntimeError("%d threads and one differ: %r and %r" % (cores, many[-1], one[-1]))
-    return "%d threads gave the bits of one; %.0f and %.0f steps/s" % (cores, fast, slow)
+        raise RuntimeError("%d threads and one thread differ: %r and %r" % (cores, many[-1], one[-1]))
+    return "%d threads gave the bits of one; %.0f steps/s, one: %.0f" % (cores, fast, slow)
 
 
 def replicas() -> str:
-    """AllReduce and Reduce give the same bits for every kind of net, and one replica the same up to rounding"""
+    """Checks that AllReduce and Reduce give the same bits for every kind of net, and one replica nearly the same"""
     for kind in KINDS:
         both = [train(kind, 20, 2, reduce=reduce)[0] for reduce in (False, True)]
         if both[0] != both[1]:
@@ -88,4 +88,4 @@ def replicas() -> str:
         # Each replica normalises its own images.
         if kind != "images" and not numpy.allclose(both[0], alone, rtol=_NEAR):
             raise RuntimeError("%s: two replicas give %r, one gives %r" % (kind, both[0][-1], alone[-1]))
-    return "AllReduce and Reduce gave the same bits for %s" % ", ".join(KINDS)
+    return "AllReduce and Reduce gave the same bits for %d kinds of nets" % len(KINDS)

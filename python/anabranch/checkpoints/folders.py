@@ -1,4 +1,4 @@
-"""Numbered folders, each whole or not there: written beside, flushed to disk, renamed."""
+"""Numbered folders that are complete or absent: written under another name, flushed to disk, then renamed."""
 from __future__ import annotations
 
 import json
@@ -55,7 +55,7 @@ def _checksum(name):
 
 
 def write(root: str, status: dict[str, Any], fill: Callable[[str], None]) -> str:
-    """Writes the next checkpoint: ``fill(folder)`` writes its files, ``status`` goes beside them.
+    """Writes the next checkpoint: ``fill(folder)`` writes its files, and ``status`` is added to them.
 
     Returns:
         str: its folder.
@@ -92,10 +92,10 @@ def keep(root: str, count: int) -> None:
 
 
 def read(folder: str) -> dict[str, Any]:
-    """What was written beside the files of a checkpoint, whose sizes and checksums are compared.
+    """dict: the status of a checkpoint, after the sizes and checksums of its files have been compared.
 
     Raises:
-        ValueError: a file is missing, damaged or of another format; it says which.
+        ValueError: a file, named in the message, is missing, damaged or of another format.
     """
     name = os.path.join(folder, STATUS)
     try:

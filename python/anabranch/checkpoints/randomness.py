@@ -12,7 +12,7 @@ Source = Any  # random.Random, numpy.random.RandomState or numpy.random.Generato
 
 
 def check(source: Source) -> None:
-    """Raises TypeError for what is no source of random numbers."""
+    """Raises TypeError unless ``source`` is a source of random numbers."""
     if not isinstance(source, (random.Random, np.random.RandomState, np.random.Generator)):
         raise InvalidType("Checkpoints: also must hold random.Random, numpy.random.RandomState or "
                           "numpy.random.Generator objects, got %s" % type(source).__name__)
@@ -47,7 +47,7 @@ def set_state(source: Source, state: Any) -> None:
 
 
 def _arrays(state):
-    """Lists of numbers as the arrays that NumPy wants."""
+    """Converts lists of numbers to the arrays that NumPy requires."""
     if isinstance(state, dict):
         return {key: _arrays(item) for key, item in state.items()}
     return np.array(state, np.uint64 if max(state) >= 2**32 else np.uint32) if isinstance(state, list) else state

@@ -1,4 +1,4 @@
-"""What of a training run lies in the engine: variables, random numbers of ops, what replicas keep for themselves."""
+"""State of a training run inside the engine: variables, random numbers of ops, state of each replica."""
 from __future__ import annotations
 
 import os
@@ -45,11 +45,11 @@ class Trained:
                                   % type(program).__name__)
             inner: Any = getattr(program, "_program", program)
             if serves(inner) or trainers_of(inner):
-                raise Unsupported("Checkpoints: a program whose variables are on parameter servers; the servers keep "
-                                  "them: see FLAGS_ps_state_dir and fleet.save_persistables")
+                raise Unsupported("Checkpoints: a program whose variables are on parameter servers is not supported; "
+                                  "the servers keep them: see FLAGS_ps_state_dir and fleet.save_persistables")
             if _adds_up_with_others(program, inner):
-                raise Unsupported("Checkpoints: a program that adds up gradients with other processes, each of which "
-                                  "would be taken up at a step of its own; see fleet.save_check_point")
+                raise Unsupported("Checkpoints: a program that sums gradients with other processes is not supported, "
+                                  "because each would resume at its own step; see fleet.save_check_point")
         self._given, self._executor, self.scope = list(given), executor, scope
 
     def engines(self) -> list[Any]:
@@ -66,7 +66,7 @@ class Trained:
         return [found[name] for name in sorted(found)]
 
     def names(self) -> dict[str, list[str]]:
-        """dict: names of the variables in the one file, and of those with files of their own."""
+        """dict: names of the variables in the common file, and of those with a file each."""
         dense, tables = split(self._variables())
         return {"dense": [v.name for v in dense], "tables": [v.name for v in tables]}
 

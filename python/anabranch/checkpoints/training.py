@@ -17,37 +17,38 @@ from .state import Trained
 
 __all__ = ["Checkpoints"]
 
-_THREADED = (GeneratorLoader, MapLoader)   # they draw random numbers in threads of their own
+_THREADED = (GeneratorLoader, MapLoader)   # they draw random numbers in their own threads
 
 
 class Checkpoints:
-    """Saves a training run now and then, and takes it up where it was: a run that was killed ends bit for bit like one
-    that was not.
+    """Saves a training run regularly and resumes it: a run that was killed and resumed gives the same bits as an
+    uninterrupted one.
 
     A checkpoint holds all persistable variables (parameters, optimizer state, counters of schedules, statistics,
-    growable tables), the random numbers of operators, of Python and of NumPy, and how many batches of which epoch are
-    done. It is written beside and gets its name when it is whole. SIGTERM saves and ends the process with code 0.
+    growable tables), the state of the random numbers of operators, of Python and of NumPy, and the number of batches of
+    the current epoch that are done. It is written under another name and renamed when it is complete. SIGTERM saves a
+    checkpoint and ends the process with code 0.
 
-    What has been done of an epoch is not trained on again, but read again: a generator gives the same batches from the
-    same random numbers, a Dataset is brought into the same order. How long that took is printed.
+    A resumed epoch skips the batches that are done, but reads them again: a generator gives the same batches from the
+    same random numbers, and a Dataset is put into the same order. The time this took is printed.
 
     Args:
-        folder (str): of the checkpoints, of this run alone; made when missing.
-        program (Program|CompiledProgram|list): what is trained.
-        executor (Executor): that trains it.
+        folder (str): folder for the checkpoints of this run only; made if it does not exist.
+        program (Program|CompiledProgram|list): program or programs that are trained.
+        executor (Executor): executor of the run.
         every (int): steps between two checkpoints, at least 1. Default 1000.
-        every_s (float, optional): seconds after which one is due as well.
-        keep (int): the newest ones that are kept, at least 1. Default 3.
-        resume (str|bool): "auto": the newest whole one is taken up if there is one. True: there must be one. False:
-            there must be none. Default "auto".
+        every_s (float, optional): seconds between two checkpoints, in addition to ``every``.
+        keep (int): number of newest checkpoints to keep, at least 1. Default 3.
+        resume (str|bool): "auto": resume from the newest complete checkpoint if there is one. True: there must be one.
+            False: there must be none. Default "auto".
         also (list, optional): random.Random, numpy.random.RandomState and Generator objects that the loop draws from.
-        scope (Scope, optional): of the variables. Default ``global_scope()``.
-        stream (file, optional): where is told what happens. Default ``sys.stderr``.
+        scope (Scope, optional): scope of the variables. Default ``global_scope()``.
+        stream (file, optional): where messages are printed. Default ``sys.stderr``.
 
     Raises:
         ValueError: a number that is too small; another ``resume``. TypeError: an argument of another class.
-            NotImplementedError: a program whose variables are on parameter servers, or that other processes add up
-            gradients with: each would be taken up at a step of its own.
+            NotImplementedError: a program whose variables are on parameter servers, or that sums gradients with other
+            processes.
 
     Examples:
         >>> import tempfile, numpy, anabranch, anabranch.fluid as fluid
@@ -203,7 +204,7 @@ class Checkpoints:
             self._take_up(folder, status, count)
             return
         if errors or self._resume is True:
-            raise InvalidValue("Checkpoints: %s holds no whole checkpoint%s"
+            raise InvalidValue("Checkpoints: %s has no complete checkpoint%s"
                                % (self.folder, "".join("; " + e for e in errors)))
 
     def _take_up(self, folder, status, count):
@@ -213,12 +214,12 @@ class Checkpoints:
         if status["finished"] and self.epoch + 1 >= count:
             self.epoch += 1
             randomness.set_everywhere(self._also, status["random"])
-            self._say("all of %d epochs are done" % count)
+            self._say("all %d epochs are done" % count)
             return
         self._in_epoch = self._left_out = status["in_epoch"]
         self._epoch_random, self._resumed = status["epoch_random"], status
         randomness.set_everywhere(self._also, status["epoch_random"])
-        self._say("goes on after step %d, in epoch %d" % (self.step, self.epoch))
+        self._say("resumed after step %d, in epoch %d" % (self.step, self.epoch + 1))
 
     def _begin_epoch(self):
         if self._resumed is None:

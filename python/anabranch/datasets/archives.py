@@ -10,22 +10,23 @@ from typing import IO, Any
 
 from ..fluid.errors import InvalidValue, NotFound
 
-__all__ = ["HOME_VARIABLE", "homes", "find", "opened", "member", "names", "files", "lines"]
+__all__ = ["FOLDER_VARIABLE", "folders", "find", "opened", "member", "names", "files", "lines"]
 
 #: Environment variable that names the folder.
-HOME_VARIABLE = "ANABRANCH_DATA"
-#: Where Fluid has kept what it fetched.
-_FLUID_HOME = os.path.join("~", ".cache", "paddle", "dataset")
+FOLDER_VARIABLE = "ANABRANCH_DATA"
+#: Folder in which Fluid keeps its downloads.
+_FLUID_FOLDER = os.path.join("~", ".cache", "paddle", "dataset")
 
 
-def homes() -> list[str]:
-    """list of str: folders that are looked through: that of ANABRANCH_DATA, then where Fluid has kept its own."""
-    named = os.environ.get(HOME_VARIABLE)
-    return ([named] if named else []) + [os.path.expanduser(_FLUID_HOME)]
+def folders() -> list[str]:
+    """list of str: folders that are searched: that of ANABRANCH_DATA, then the one in which Fluid keeps its
+    downloads."""
+    named = os.environ.get(FOLDER_VARIABLE)
+    return ([named] if named else []) + [os.path.expanduser(_FLUID_FOLDER)]
 
 
 def find(module: str, name: str, *others: str) -> str:
-    """The path of a file of a data set: in the folder ``module`` of one of :func:`homes`, or in itself.
+    """The path of a file of a data set: in the folder ``module`` of one of :func:`folders`, or in itself.
 
     Args:
         module (str): "imdb".
@@ -36,16 +37,16 @@ def find(module: str, name: str, *others: str) -> str:
         str: the path.
 
     Raises:
-        LookupError: there is none; the message says where it was looked for.
+        LookupError: the file does not exist; the message names the folders that were searched.
     """
     starts = ("", module + "%2F", module + "st%2F")
-    tried = [os.path.join(home, folder, start + name)
-             for home in homes() for folder in (module, *others, "") for start in starts]
+    tried = [os.path.join(root, folder, start + name)
+             for root in folders() for folder in (module, *others, "") for start in starts]
     for path in tried:
         if os.path.isfile(path):
             return path
     raise NotFound("the data set %s needs the file %s, which is never fetched from the network: put it into %s, or "
-                   "let %s name the folder that has it" % (module, name, os.path.dirname(tried[0]), HOME_VARIABLE))
+                   "let %s name the folder that has it" % (module, name, os.path.dirname(tried[0]), FOLDER_VARIABLE))
 
 
 @contextlib.contextmanager

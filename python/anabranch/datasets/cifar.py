@@ -15,7 +15,7 @@ from . import archives
 
 __all__ = ["train10", "test10", "train100", "test100"]
 
-#: What the pickles of these archives name.
+#: Names in the pickles of these archives.
 _TAKEN = {("numpy.core.multiarray", "_reconstruct"), ("numpy._core.multiarray", "_reconstruct"), ("numpy", "ndarray"),
           ("numpy", "dtype"), ("_codecs", "encode")}
 
@@ -50,7 +50,7 @@ def train10(cycle: bool = False) -> Callable[[], Iterator[Any]]:
     """A reader of CIFAR-10: (float32 [3072] in [0, 1]: red, green, blue rows; label 0 to 9).
 
     Args:
-        cycle (bool): begins again at the end. Default False.
+        cycle (bool): restarts at the end. Default False.
 
     Returns:
         callable: reader.

@@ -13,15 +13,15 @@ from . import archives
 __all__ = ["DATA_HOME", "download", "md5file", "split", "cluster_files_reader"]
 
 #: The folder that archives are looked for in first.
-DATA_HOME = archives.homes()[0]
+DATA_HOME = archives.folders()[0]
 
 
 def md5file(fname: str) -> str:
     """str: the MD5 sum of a file in hexadecimal digits."""
     digest = hashlib.md5(usedforsecurity=False)
     with open(fname, "rb") as file:
-        for piece in iter(lambda: file.read(1 << 16), b""):
-            digest.update(piece)
+        for chunk in iter(lambda: file.read(1 << 16), b""):
+            digest.update(chunk)
     return digest.hexdigest()
 
 
@@ -86,7 +86,7 @@ def cluster_files_reader(files_pattern: str, trainer_count: int, trainer_id: int
         files_pattern (str): for ``glob``.
         trainer_count (int): trainers in all.
         trainer_id (int): number of this one.
-        loader (callable): reads a list from a binary file. Default ``pickle.load``: only for files of your own.
+        loader (callable): reads a list from a binary file. Default ``pickle.load``: only for files that you trust.
 
     Returns:
         callable: reader.

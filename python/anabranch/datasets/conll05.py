@@ -1,4 +1,4 @@
-"""Who does what to whom: sentences with the roles of their verbs, CoNLL 2005, the part for tests, which is public.
+"""Semantic roles: sentences with the arguments of their verbs, from the public test set of CoNLL 2005.
 
 Files: ``conll05st-tests.tar.gz``, ``wordDict.txt``, ``verbDict.txt``, ``targetDict.txt``, ``emb``.
 Carreras and Marquez, CoNLL 2005, https://aclanthology.org/W05-0620.

@@ -92,7 +92,7 @@ def find(path: str) -> Any:
         return ClickFiles([path], [path], None, held_out % "!=", held_out % "==")
     files = sorted(name for name in glob.glob(os.path.join(path, "*")) if os.path.isfile(name))
     if len(files) < 2:
-        raise NotFound("criteo.find: %s is no file, and no folder with two files or more" % path)
+        raise NotFound("criteo.find: %s must be a file, or a folder with at least two files" % path)
     return ClickFiles(files[:-1], files[-1:])
 
 
@@ -101,7 +101,7 @@ def auc(scores: Any, labels: Any) -> float:
 
     Args:
         scores (array): any shape, the higher the likelier.
-        labels (array): as many, 0 or 1.
+        labels (array): 0 or 1, same size as ``scores``.
 
     Returns:
         float: in [0, 1]; NaN unless both labels occur.
@@ -174,7 +174,7 @@ def generate(folder: str, rows: int, test_rows: int, files: int = 4, seed: int =
 
 
 def _planted_auc_of(made, settings, names):
-    """What an earlier call has left in the folder, or None when it was another one or was interrupted."""
+    """Planted AUC of files from an earlier call; None if its settings were different or it was interrupted."""
     try:
         with open(made) as f:
             found = json.load(f)

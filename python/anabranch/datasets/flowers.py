@@ -15,7 +15,7 @@ from . import archives, image, matlab
 
 __all__ = ["train", "test", "valid", "default_mapper", "train_mapper", "test_mapper"]
 
-#: What is subtracted of blue, green and red.
+#: Means that are subtracted from blue, green and red.
 _MEAN = [103.94, 116.78, 123.68]
 
 
@@ -75,7 +75,7 @@ def train(mapper: Callable[[Any], Any] = train_mapper, buffered_size: int = 1024
         mapper (callable): of (bytes of a file, label from 0 to 101); by default its :func:`default_mapper`.
         buffered_size (int): accepted; samples come in the order of the archive, one by one.
         use_xmap (bool): likewise; ``paddle.reader.xmap_readers`` maps in threads.
-        cycle (bool): begins again at the end. Default False.
+        cycle (bool): restarts at the end. Default False.
 
     Returns:
         callable: reader.

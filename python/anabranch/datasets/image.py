@@ -43,7 +43,7 @@ def load_image_bytes(bytes: bytes, is_color: bool = True) -> Any:
     """
     made = _opencv().imdecode(np.frombuffer(bytes, np.uint8), int(bool(is_color)))
     if made is None:
-        raise InvalidValue("load_image_bytes: %d bytes that are no image" % len(bytes))
+        raise InvalidValue("load_image_bytes: bytes must be an image, got %d bytes of another format" % len(bytes))
     return made
 
 
@@ -164,7 +164,7 @@ def batch_images_from_tar(data_file: str, dataset_name: str, img2label: Mapping[
     """Packs the images of a tar file that have a label into files of ``num_per_batch`` each, and lists these in a file.
 
     Args:
-        data_file (str): tar file; the packed files are written beside it, in a folder of its name and ``_batch``.
+        data_file (str): tar file; the packed files go to a folder next to it, with its name and ``_batch``.
         dataset_name (str): a folder in that one; nothing is done again where it is there.
         img2label (dict): name in the tar file -> label. ``num_per_batch`` (int): at least 1. Default 1024.
 

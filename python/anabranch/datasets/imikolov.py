@@ -22,7 +22,7 @@ _BEGIN, _END = "<s>", "<e>"
 
 
 class DataType:
-    """What a reader gives: ``NGRAM`` windows of n words, or ``SEQ`` whole sentences."""
+    """Kinds of samples: ``NGRAM`` for windows of n words, ``SEQ`` for whole sentences."""
 
     NGRAM = 1
     SEQ = 2
@@ -38,8 +38,8 @@ def build_dict(min_word_freq: int = 50) -> Words:
     """Numbers for the words that occur more often than ``min_word_freq`` times, the most frequent first.
 
     Returns:
-        Words: word -> number; ``<unk>``, the last one, stands for all others. The files have ``<unk>``, too, for words
-        that were rare when they were made: ``b"<unk>"`` has a number of its own.
+        Words: word -> number; ``<unk>``, the last one, stands for all others. The files also contain
+        ``<unk>`` for words that were rare in the source: ``b"<unk>"`` has its own number.
     """
     counts: collections.Counter[Any] = collections.Counter()
     for name in (_TRAIN, _TEST):

@@ -19,7 +19,7 @@ from . import archives
 
 __all__ = ["CLASSES", "find", "load", "read_idx", "train", "test"]
 
-#: What the labels of Fashion-MNIST mean.
+#: Names of the labels of Fashion-MNIST.
 CLASSES = ("T-shirt", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot")
 
 #: Environment variable that names the folder.
@@ -44,13 +44,13 @@ def find(folder: str | None = None) -> str:
     """
     if folder is None:
         folder = os.environ.get(FOLDER_VARIABLE) or None
-    homes = [os.path.join(home, *inner) for home in archives.homes() for inner in (("mnist",), ())]
-    places = (*homes, *_FOLDERS) if folder is None else (folder,)
+    shared = [os.path.join(root, *inner) for root in archives.folders() for inner in (("mnist",), ())]
+    places = (*shared, *_FOLDERS) if folder is None else (folder,)
     for place in places:
         if _file(place, "train", "images-idx3") is not None:
             return place
     raise NotFound("no IDX files in %s; give the folder, set %s or %s, or run: apt-get install dataset-fashion-mnist"
-                   % (" or ".join(map(str, places)), FOLDER_VARIABLE, archives.HOME_VARIABLE))
+                   % (" or ".join(map(str, places)), FOLDER_VARIABLE, archives.FOLDER_VARIABLE))
 
 
 def _file(folder, split, part):
@@ -66,7 +66,7 @@ def read_idx(path: str) -> Any:
     """The array of an IDX file.
 
     Args:
-        path (str): the file; gzip when it begins like that.
+        path (str): the file, which may be compressed with gzip.
 
     Returns:
         numpy.ndarray: of the shape and dtype that its head gives.
@@ -83,13 +83,13 @@ def read_idx(path: str) -> Any:
         except (OSError, EOFError, zlib.error) as e:
             raise InvalidValue("%s: damaged gzip file: %s" % (path, e)) from None
     if len(data) < 4 or data[:2] != b"\0\0" or data[2] not in _DTYPES:
-        raise InvalidValue("%s: no IDX file: it begins with %r" % (path, data[:4]))
+        raise InvalidValue("%s: must be an IDX file, but starts with %r" % (path, data[:4]))
     axes, dtype = data[3], numpy.dtype(_DTYPES[data[2]])
     head = 4 + 4 * axes
     shape = [int.from_bytes(data[i:i + 4], "big") for i in range(4, min(head, len(data)), 4)]
-    wanted = head + dtype.itemsize * int(numpy.prod(shape, dtype="float64"))
-    if len(shape) != axes or len(data) != wanted:
-        raise InvalidValue("%s: a file of shape %s must have %d bytes, got %d" % (path, shape, wanted, len(data)))
+    expected = head + dtype.itemsize * int(numpy.prod(shape, dtype="float64"))
+    if len(shape) != axes or len(data) != expected:
+        raise InvalidValue("%s: a file of shape %s must have %d bytes, got %d" % (path, shape, expected, len(data)))
     return numpy.frombuffer(data, dtype, offset=head).reshape(shape).astype(dtype.newbyteorder("="))
 
 

@@ -1,7 +1,8 @@
 """Documents of queries with marks from 0 to 2, LETOR 4.0 MQ2007: one at a time, in pairs, or a list for each query.
 
 Files: ``MQ2007/MQ2007/Fold1/train.txt`` and so on, as ``MQ2007.rar`` has them; unpack it in the folder of the data
-sets (with or without the first folders), or install ``rarfile`` and a tool that it finds. Qin and Liu, https://arxiv.org/abs/1306.2597.
+sets (with or without the first folders), or install ``rarfile`` and a tool that it finds. Qin and Liu,
+    https://arxiv.org/abs/1306.2597.
 """
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ class Query:
         query_id (int): number of the query.
         relevance_score (int): 0 to 2.
         feature_vector (list of float): 46 numbers.
-        description (str): what stands behind ``#``.
+        description (str): text after ``#``.
     """
 
     def __init__(self, query_id: int = -1, relevance_score: int = -1, feature_vector: Sequence[float] | None = None,
@@ -129,7 +130,7 @@ def _opened(path: str) -> IO[str]:
     try:
         import rarfile
     except ImportError:
-        raise Unavailable("%s has to be unpacked (unrar x, or bsdtar -xf) beside itself, or read by rarfile: pip "
+        raise Unavailable("%s must be unpacked in its folder (unrar x, or bsdtar -xf), or be read with rarfile: pip "
                           "install rarfile" % archive) from None
     with rarfile.RarFile(archive) as packed:
         inside = [name for name in packed.namelist() if name in _names(path)]

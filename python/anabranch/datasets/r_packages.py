@@ -1,7 +1,7 @@
 """Data that packages of R carry, without R: tables and texts of installed Debian packages (r-cran-...).
 
 The format is R's serialization, version 2 and 3 (R Internals, section 1.8), inside a lazy-load data base: an index
-(.rdx) that gives the place of each object in a file of compressed pieces (.rdb).
+(.rdx) with the position of each object in a file of compressed chunks (.rdb).
 """
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def load(package: str, name: str) -> Any:
         offset, size = (int(v) for v in places[name])
         with open(base + ".rdb", "rb") as f:
             f.seek(offset)
-            return _Reader(_piece(f.read(size))).whole()
+            return _Reader(_chunk(f.read(size))).whole()
     except (struct.error, IndexError, zlib.error, lzma.LZMAError, EOFError, TypeError) as e:
         raise InvalidValue("%s.rdb: damaged: %s" % (base, e)) from None
 
@@ -80,8 +80,8 @@ def _unpacked(data):
     return zlib.decompress(data)
 
 
-def _piece(data):
-    """A piece of a data base: its size, perhaps a letter for the compression, what is compressed."""
+def _chunk(data):
+    """Unpacks a chunk of a data base: its size, an optional letter for the compression, the compressed bytes."""
     kind, body = data[4:5], data[5:]
     if kind == b"2":
         return bz2.decompress(body)
@@ -98,7 +98,7 @@ class _Reader:
 
     def whole(self):
         if self._data[:2] != b"X\n":
-            raise InvalidValue("no R object: it begins with %r" % self._data[:2])
+            raise InvalidValue("must be an R object, but starts with %r" % self._data[:2])
         version = self._int()
         self._at += 8
         if version == 3:

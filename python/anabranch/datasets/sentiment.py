@@ -56,7 +56,7 @@ def get_word_dict() -> list[tuple[str, int]]:
 
 
 def _samples() -> list[tuple[list[int], int]]:
-    """All reviews: blame and praise in turns."""
+    """All reviews: negative and positive ones alternating."""
     path = _find()
     numbers = dict(_word_dict(path))
     pairs = zip(*(_reviews(path)[kind] for kind in _KINDS))
@@ -64,7 +64,8 @@ def _samples() -> list[tuple[list[int], int]]:
 
 
 def train() -> Iterator[tuple[list[int], int]]:
-    """The first 1,600 reviews, blame and praise in turns: (list of numbers, 0 or 1). It is itself a reader.
+    """The first 1,600 reviews, negative and positive ones alternating: (list of numbers, 0 or 1). It is itself a
+    reader.
 
     >>> reader = paddle.batch(paddle.dataset.sentiment.train, 32)  # doctest: +SKIP
     """

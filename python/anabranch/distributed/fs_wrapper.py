@@ -11,7 +11,7 @@ from ..fluid.file_systems import Files, HadoopFiles, LocalFiles
 
 
 class FS(abc.ABC):
-    """What checkpoints ask of a file system."""
+    """File system interface that checkpoints need."""
 
     _files: Files
 
@@ -90,10 +90,10 @@ class BDFS(FS):
     """
 
     def __init__(self, hdfs_name: str, hdfs_ugi: str, time_out: int = 20 * 60 * 1000, sleep_inter: int = 1000) -> None:
-        home = os.environ.get("HADOOP_HOME")
-        if not home:
+        hadoop = os.environ.get("HADOOP_HOME")
+        if not hadoop:
             raise InvalidValue("BDFS: the environment variable HADOOP_HOME is not set")
-        self._files = HadoopFiles(home, {"fs.default.name": hdfs_name, "hadoop.job.ugi": hdfs_ugi})
+        self._files = HadoopFiles(hadoop, {"fs.default.name": hdfs_name, "hadoop.job.ugi": hdfs_ugi})
 
     def need_upload_download(self) -> bool:
         """bool: True."""

@@ -17,16 +17,18 @@ def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
     2
     """
     made = argparse.ArgumentParser(prog="launch")
-    made.add_argument("--cluster_node_ips", default="127.0.0.1", help="hosts, separated by commas")
-    made.add_argument("--node_ip", default="127.0.0.1", help="this host")
-    made.add_argument("--use_paddlecloud", action="store_true", help="accepted, without effect")
-    made.add_argument("--started_port", type=int, default=0, help="first port of each host; 0: free ones, on one host")
-    made.add_argument("--print_config", default="true", help="accepted, without effect")
-    made.add_argument("--selected_gpus", default="", help="one worker for each of these numbers")
-    made.add_argument("--nproc_per_node", type=int, default=0, help="workers of a host; not in Fluid. Default 1")
-    made.add_argument("--log_dir", default="logs", help="folder of the logs")
-    made.add_argument("training_script", help="a Python script")
-    made.add_argument("training_script_args", nargs=argparse.REMAINDER, help="its arguments")
+    made.add_argument("--cluster_node_ips", default="127.0.0.1", help="Addresses of the hosts, separated by commas.")
+    made.add_argument("--node_ip", default="127.0.0.1", help="Address of this host.")
+    made.add_argument("--use_paddlecloud", action="store_true", help="Accepted, without effect.")
+    made.add_argument("--started_port", type=int, default=0,
+                      help="First port of each host; 0 chooses free ports on one host.")
+    made.add_argument("--print_config", default="true", help="Accepted, without effect.")
+    made.add_argument("--selected_gpus", default="", help="Numbers, each of which starts one worker.")
+    made.add_argument("--nproc_per_node", type=int, default=0,
+                      help="Number of workers of a host; not in Fluid (default: 1).")
+    made.add_argument("--log_dir", default="logs", help="Folder of the logs.")
+    made.add_argument("training_script", help="Python script.")
+    made.add_argument("training_script_args", nargs=argparse.REMAINDER, help="Arguments of the script.")
     args = made.parse_args(argv)
     if not args.started_port and "," in args.cluster_node_ips:
         made.error("started_port must be given where there are several hosts: all must name the same addresses")

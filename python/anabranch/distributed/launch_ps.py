@@ -17,16 +17,17 @@ def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
     4
     """
     made = argparse.ArgumentParser(prog="launch_ps")
-    made.add_argument("--cluster_node_ips", default="127.0.0.1", help="hosts, separated by commas")
-    made.add_argument("--node_ip", default="127.0.0.1", help="this host")
-    made.add_argument("--start_port", type=int, default=0, help="first port of each host; 0: free ones, on one host")
-    made.add_argument("--print_config", default="true", help="accepted, without effect")
-    made.add_argument("--endpoints", default="", help="addresses of the servers, instead of the above")
-    made.add_argument("--worker_num", type=int, default=2, help="workers, over all hosts")
-    made.add_argument("--server_num", type=int, default=2, help="servers, over all hosts")
-    made.add_argument("--log_dir", default="logs", help="folder of the logs")
-    made.add_argument("training_script", help="a Python script")
-    made.add_argument("training_script_args", nargs=argparse.REMAINDER, help="its arguments")
+    made.add_argument("--cluster_node_ips", default="127.0.0.1", help="Addresses of the hosts, separated by commas.")
+    made.add_argument("--node_ip", default="127.0.0.1", help="Address of this host.")
+    made.add_argument("--start_port", type=int, default=0,
+                      help="First port of each host; 0 chooses free ports on one host.")
+    made.add_argument("--print_config", default="true", help="Accepted, without effect.")
+    made.add_argument("--endpoints", default="", help="Addresses of the servers, instead of the hosts.")
+    made.add_argument("--worker_num", type=int, default=2, help="Number of workers on all hosts together.")
+    made.add_argument("--server_num", type=int, default=2, help="Number of servers on all hosts together.")
+    made.add_argument("--log_dir", default="logs", help="Folder of the logs.")
+    made.add_argument("training_script", help="Python script.")
+    made.add_argument("training_script_args", nargs=argparse.REMAINDER, help="Arguments of the script.")
     args = made.parse_args(argv)
     if args.worker_num < 1 or args.server_num < 0:
         made.error("worker_num must be at least 1 and server_num at least 0")
@@ -36,7 +37,7 @@ def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
 
 
 def plan_of(args: argparse.Namespace) -> Plan:
-    """Plan: what the arguments ask for; processes take turns over the hosts."""
+    """Plan: the processes that the arguments define, distributed over the hosts in turn."""
     hosts = args.cluster_node_ips.split(",")
     total = args.server_num + args.worker_num
     ports = [args.start_port + i // len(hosts) for i in range(total)] if args.start_port else free_ports(total)

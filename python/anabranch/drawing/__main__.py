@@ -7,8 +7,8 @@ from . import parse_dot, write_picture
 
 def main():
     parser = argparse.ArgumentParser(prog="python -m anabranch.drawing", description="Draws a graph written as DOT.")
-    parser.add_argument("dot", help="the file to draw, as Anabranch writes it")
-    parser.add_argument("picture", nargs="?", help=".svg (default), or .png, .pdf by means of Graphviz")
+    parser.add_argument("dot", help="DOT file to draw, written by Anabranch.")
+    parser.add_argument("picture", nargs="?", help="Picture to write: .svg (default), or .png or .pdf with Graphviz.")
     arguments = parser.parse_args()
     with open(arguments.dot, encoding="utf-8") as f:
         graph = parse_dot(f.read())

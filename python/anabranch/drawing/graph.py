@@ -19,7 +19,7 @@ class Graph:
 
     Args:
         title (str): stands above the picture. Default "".
-        legend (list of (str, str), optional): (text, colour) pairs, shown beside the title.
+        legend (list of (str, str), optional): (text, colour) pairs, shown next to the title.
     """
 
     def __init__(self, title="", legend=()):

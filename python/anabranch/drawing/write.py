@@ -10,7 +10,7 @@ from .graph import parse_dot
 
 __all__ = ["draw_new", "write_picture"]
 
-#: Larger graphs are not drawn unasked: nobody can read them, and it would take minutes.
+#: Larger graphs are only drawn on request: they are unreadable and take minutes.
 MOST_NODES = 5000
 GRAPHVIZ_FORMATS = (".png", ".pdf", ".ps", ".jpg")
 
@@ -53,7 +53,7 @@ def write_picture(graph, path):
 
 
 def draw_new(path):
-    """Draws ``path + "_<nn>_<pass>.dot"`` as .svg beside it, where there is none or the .dot is newer."""
+    """Draws ``path + "_<nn>_<pass>.dot"`` as .svg next to it, if there is none or the .dot is newer."""
     for dot in sorted(glob.glob(glob.escape(path) + "_[0-9][0-9]_*.dot")):
         picture = dot[:-len(".dot")] + ".svg"
         if os.path.exists(picture) and os.path.getmtime(picture) >= os.path.getmtime(dot):

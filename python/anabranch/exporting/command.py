@@ -14,18 +14,19 @@ from ..fluid.errors import Unsupported
 
 
 def export_onnx(dirname: str, path: str, model_filename: str | None = None, params_filename: str | None = None) -> Any:
-    """Writes a model of ``fluid.io.save_inference_model`` as an ONNX file.
+    """Writes a model saved by ``fluid.io.save_inference_model`` as an ONNX file.
 
-    Operators without sequences are translated: those of images, dense layers, encoders. Rows of the batch stay open.
+    Operators of images, dense layers and encoders are translated, but no operators on sequences. The batch size stays
+    variable.
 
     Args:
         dirname (str): folder of the model.
-        path (str): the file, replaced when it is there.
-        model_filename (str, optional): the program in the folder. params_filename (str, optional): the one file of all
-            parameters.
+        path (str): file to write; an existing one is replaced.
+        model_filename (str, optional): file of the program in the folder. params_filename (str, optional): common file
+            of all parameters.
 
     Returns:
-        onnx.ModelProto: what was written; ONNX's own checker has passed it.
+        onnx.ModelProto: the model that was written; ONNX's checker has accepted it.
 
     Raises:
         NotImplementedError: operators that have no translation, all of them named; nothing is written. ImportError:
@@ -45,7 +46,7 @@ def export_onnx(dirname: str, path: str, model_filename: str | None = None, para
         raise Unsupported("export to ONNX: there is no translation of %s" % ", ".join(absent))
     sequences = [name for name in feeds if block.var(name).lod_level]
     if sequences:
-        raise Unsupported("export to ONNX: %s has sequences, which ONNX does not know" % ", ".join(sequences))
+        raise Unsupported("export to ONNX: %s has sequences, which ONNX does not support" % ", ".join(sequences))
     for variable in program.list_vars():
         value: Any = scope.find_var(variable.name)
         if variable.persistable and value is not None and value._is_initialized() and value._kind() == "tensor":
@@ -64,10 +65,10 @@ def export_onnx(dirname: str, path: str, model_filename: str | None = None, para
 def parser() -> argparse.ArgumentParser:
     """ArgumentParser: of ``anabranch export``."""
     made = argparse.ArgumentParser(prog="anabranch export", description="Writes a saved model as one ONNX file.")
-    made.add_argument("folder", help="of fluid.io.save_inference_model")
-    made.add_argument("--onnx", metavar="FILE", required=True, help="the file to write")
-    made.add_argument("--model-filename", help="the program in the folder")
-    made.add_argument("--params-filename", help="the one file of all parameters")
+    made.add_argument("folder", help="Folder written by fluid.io.save_inference_model.")
+    made.add_argument("--onnx", metavar="FILE", required=True, help="File to write.")
+    made.add_argument("--model-filename", help="File of the program in the folder.")
+    made.add_argument("--params-filename", help="File of all parameters in the folder, if there is one.")
     return made
 
 
@@ -78,7 +79,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv (list of str, optional): arguments; those of the process by default.
 
     Returns:
-        int: 0; 1 when the model cannot be had or has no translation.
+        int: 0; 1 when the model cannot be loaded or translated.
     """
     args = parser().parse_args(argv)
     try:

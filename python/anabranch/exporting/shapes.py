@@ -1,4 +1,4 @@
-"""Translations: shapes, parts, look-ups."""
+"""Translations of operators: shapes, slices, lookups."""
 from __future__ import annotations
 
 from typing import Any
@@ -97,7 +97,7 @@ def _look_up(g: Graph, op: Op) -> None:
     if padding != -1:
         value = g.value(table)
         if value is None:
-            op.refuse("a padding index for a table that is no parameter has no translation")
+            op.refuse("a padding index is not supported for a table that is not a parameter")
         value = np.array(value)
         value[padding] = 0
         table = g.const(value, value.dtype)

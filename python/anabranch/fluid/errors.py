@@ -10,16 +10,19 @@ True
 >>> InvalidArgument.__name__, InvalidArgument.__qualname__
 ('EnforceNotMet', 'InvalidArgument')
 
-The text of an error ends with the address of the page about its class; ``message`` is the text without it.
+The text of an error ends with the command that explains its class; ``message`` is the text without it.
 
 >>> print(InvalidArgument("x must be above 0, got -1"))
 x must be above 0, got -1
-  page   errors/InvalidArgument.html, or: anabranch help InvalidArgument
+  help   anabranch help InvalidArgument
 """
 from __future__ import annotations
 
 import os
+import re
 from typing import Any, ClassVar
+
+_HELP_LINE = re.compile(r"\n  help   anabranch help [^\n]*")
 
 
 class EnforceNotMet(Exception):
@@ -32,15 +35,15 @@ class EnforceNotMet(Exception):
 
     @property
     def message(self) -> str:
-        """str: what went wrong, without the address of the page."""
+        """str: what went wrong, without the line about help."""
         return super().__str__()
 
     def __str__(self) -> str:
         text = self.message
         if not text:
             return text
-        name = page_of(type(self)).__qualname__
-        return "%s\n  page   %s, or: anabranch help %s" % (text, address(name), name)
+        text = _HELP_LINE.sub("", text)     # of an error that this one quotes
+        return "%s\n  %s" % (text, where_to_read(page_of(type(self)).__qualname__))
 
 
 class EOFException(EnforceNotMet):
@@ -87,7 +90,7 @@ class NotFound(EnforceNotMet, LookupError):
     """A variable, file or operator that does not exist."""
 
     kind = "NotFound"
-    advice = (
+    advice: ClassVar[tuple[str, ...]] = (
         '"holds no value" of a parameter: run the startup program first, in the same scope: '
         '`executor.run(fluid.default_startup_program())`.',
         '"holds no value" of a variable of `fluid.data`: it is missing in `feed`, or its name there is '
@@ -95,6 +98,17 @@ class NotFound(EnforceNotMet, LookupError):
         "A fetched variable that the program does not have: it was made under another `program_guard`, or "
         "pruned away.",
         "A file: the message gives the path; relative paths start where the process was started.",
+    )
+
+
+class MissingFeed(NotFound):
+    """A variable that must be fed, and was not."""
+
+    advice = (
+        "Feed the variable that the first line names: `executor.run(feed={name: array})`.",
+        "If the feed has it under another name: the names in `feed` are those given to `fluid.data`.",
+        "If the run does not need it, as labels are not needed for prediction: run "
+        "`program.clone(for_test=True)` from before the loss, or pass `use_prune=True`.",
     )
 
 
@@ -242,7 +256,7 @@ _SHOWN = {
     NotOffered: "NotImplementedError",
 }
 _ENGINE_ERRORS = (InvalidArgument, ShapeMismatch, NotFound, Unsupported, ResourceExhausted, Unavailable, Internal)
-_SHOWN.update(dict.fromkeys(_ENGINE_ERRORS, "EnforceNotMet"))
+_SHOWN.update(dict.fromkeys((*_ENGINE_ERRORS, MissingFeed), "EnforceNotMet"))
 for _class, _name in _SHOWN.items():
     _class.__name__ = _name
 
@@ -252,8 +266,8 @@ BY_KIND: dict[str, type[EnforceNotMet]] = {error.kind: error for error in (*_ENG
 
 #: Classes that have a page of their own, in the order in which they stand here.
 LISTED: tuple[type[EnforceNotMet], ...] = (
-    EnforceNotMet, *BY_KIND.values(), InvalidValue, InvalidType, NotAllowed, Violated, MissingFeeds, UnknownName,
-    MissingFile, NotOffered)
+    EnforceNotMet, *BY_KIND.values(), InvalidValue, InvalidType, NotAllowed, Violated, MissingFeed, MissingFeeds,
+    UnknownName, MissingFile, NotOffered)
 
 
 def page_of(error: type[EnforceNotMet]) -> type[EnforceNotMet]:
@@ -261,13 +275,16 @@ def page_of(error: type[EnforceNotMet]) -> type[EnforceNotMet]:
     return next(above for above in error.__mro__ if "advice" in vars(above))
 
 
-def address(name: str) -> str:
-    """Where the page of an error is: below the folder or site that the environment variable ANABRANCH_DOCS names.
+def where_to_read(name: str) -> str:
+    """str: the command that explains an error, and its page if the environment variable ANABRANCH_DOCS names the folder
+    or site of the documentation.
 
-    >>> address("NotFound")
-    'errors/NotFound.html'
+    >>> where_to_read("NotFound")
+    'help   anabranch help NotFound'
     """
-    return os.path.join(os.environ.get("ANABRANCH_DOCS", ""), "errors", name + ".html")
+    docs = os.environ.get("ANABRANCH_DOCS")
+    page = ", or " + os.path.join(docs, "errors", name + ".html") if docs else ""
+    return "help   anabranch help %s%s" % (name, page)
 
 
 def require(condition: Any, message: str, error: type[Exception] = Violated) -> None:

@@ -12,11 +12,12 @@ from .. import _cluster, _core
 from . import memory, remote
 from .compiler import CompiledProgram
 from .described import Described
-from .errors import InvalidType, NotAllowed, Violated
+from .errors import InvalidType, NotAllowed, NotFound, Violated
 from .fetching import as_numpy, check_numpy, fetch_names  # noqa: F401
 from .framework import Program, default_main_program
 from .framework.dtype import numpy_dtype
 from .framework.places import CUDAPlace, _current_expected_place, devices_of
+from .reading import missing_feeds
 from .reading.dataset_loop import FetchHandler, Pass
 from .reading.feeding import FeedTable, one_feed
 from .reading.reader_source import ProgramReaders
@@ -232,7 +233,11 @@ class Executor(Described):
             raise InvalidType("Executor.run: scope must be a Scope, got %s" % type(scope).__name__)
         if isinstance(program, CompiledProgram):
             self._trainers.note(program._program)
-            result = program._run(self, feed, fetch_list, scope, return_numpy, return_merged)
+            try:
+                result = program._run(self, feed, fetch_list, scope, return_numpy, return_merged)
+            except NotFound as e:
+                missing_feeds.refuse(e, program._program, feed)
+                raise
             if not isinstance(feed, (list, tuple)) and not program._readers:
                 self._calls.remember(program, scope, program._engine, program._table, feed, fetch_list)
             return result
@@ -249,7 +254,11 @@ class Executor(Described):
             remote.serve(ready.program, scope)
             return []
         self._trainers.note(program)
-        result = ready.engine.run(ready.feeds(feed), names, bool(return_numpy), True)
+        try:
+            result = ready.engine.run(ready.feeds(feed), names, bool(return_numpy), True)
+        except NotFound as e:
+            missing_feeds.refuse(e, program, feed)
+            raise
         if return_numpy:
             check_numpy(result, names)
         if ready.begins:

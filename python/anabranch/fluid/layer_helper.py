@@ -4,6 +4,7 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any
 
+from .._terminal import near, wrapped
 from . import unique_name
 from .described import Described
 from .errors import InvalidType, InvalidValue, Violated
@@ -258,7 +259,15 @@ class LayerHelper(Described):
             if self.kwargs.get(flag):
                 attrs[flag] = self.kwargs[flag]
         if _schema(act["type"]) is None:
-            raise InvalidValue("%s: there is no activation %r" % (self.layer_type, act["type"]))
+            raise InvalidValue(_no_activation(self.layer_type, act["type"]))
         out = self.create_variable_for_type_inference(dtype=input_var.dtype)
         self.append_op(type=act["type"], inputs={"X": [input_var]}, outputs={"Out": [out]}, attrs=attrs)
         return out
+
+
+def _no_activation(layer: str, name: Any) -> str:
+    from . import layers
+    from .layers import _generated_activations
+    known = sorted({*_generated_activations.__all__, *layers.ops.__all__, "softmax", "swish"} - {"cumsum"})
+    return "%s: act must be the name of an activation, got %r%s\n  activations: %s" % (
+        layer, name, near(name, known), wrapped(", ".join(known)).replace("\n", "\n  "))

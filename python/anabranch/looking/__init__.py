@@ -1,2 +1,2 @@
-"""What the commands ``anabranch explain``, ``draw``, ``profile`` and ``tune`` look at: saved models, and the steps that
-a script of the user makes."""
+"""The input of ``anabranch explain``, ``draw``, ``profile`` and ``tune``: saved models, and the training steps of a
+user's script."""

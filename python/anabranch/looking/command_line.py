@@ -1,4 +1,4 @@
-"""What the commands of this package share: errors become one line and exit code 1."""
+"""Error handling that commands share: an error becomes one line and exit code 1."""
 from __future__ import annotations
 
 import sys
@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 
 def ended(command: str, work: Callable[[], int]) -> int:
-    """Runs a command's work.
+    """Runs the work of a command.
 
     Returns:
-        int: what it returns; 1, with the reason on the standard error, where it raises.
+        int: what it returns; 1 after an error, whose message is written to stderr.
     """
     try:
         return work()

@@ -32,7 +32,7 @@ def _of_script(args: argparse.Namespace) -> None:
 
 
 def engine_of(step: scripts.Step) -> Any:
-    """What has run the step: the engine's object, which knows graph and passes."""
+    """The engine object that ran the step; it has the graph and the passes."""
     if step.compiled is not None and step.dataset is None:
         return step.compiled._engine
     return step.executor._make_ready(step.program, step.scope).engine
@@ -42,11 +42,13 @@ def parser() -> argparse.ArgumentParser:
     """ArgumentParser: of ``anabranch draw``."""
     made = argparse.ArgumentParser(prog="anabranch draw", description=(__doc__ or "").partition("\n")[0])
     made.add_argument("--out", default="program.svg", metavar="FILE",
-                      help=".svg or .dot; .png, .pdf with Graphviz. Default %(default)s")
+                      help="File to write: .svg or .dot, and .png or .pdf if Graphviz is installed "
+                           "(default: %(default)s).")
     made.add_argument("--graph", action="store_true",
-                      help="of a script: the graph that runs, after all passes, with every replica")
-    made.add_argument("--variables", action="store_true", help="draws variables, too")
-    models.add_arguments(made, "script that trains, or a saved model: its folder, the prefix of fluid.save, the file")
+                      help="Draw the graph that a script runs, after all passes and with all replicas.")
+    made.add_argument("--variables", action="store_true", help="Draw variables as well.")
+    models.add_arguments(made, "Script that trains, or a saved model: its folder, the prefix given to fluid.save, or "
+                               "its file.")
     return made
 
 
@@ -57,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv (list of str, optional): arguments; those of the process by default.
 
     Returns:
-        int: 0; 1 when there is no such script or model, or nothing to draw.
+        int: 0; 1 when the script or model does not exist, or there is nothing to draw.
     """
     made = parser()
     args = made.parse_args(argv)

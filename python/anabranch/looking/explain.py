@@ -1,4 +1,4 @@
-"""Says what the passes make of the program that a script trains, or of a saved model.
+"""Shows what the graph passes did to the program that a script trains, or to a saved model.
 
     anabranch explain train.py
     anabranch explain model
@@ -9,6 +9,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from .._terminal import WIDTH, columns, wrapped
 from ..predictor import Predictor
 from . import models, scripts
 from .command_line import ended
@@ -16,10 +17,10 @@ from .draw import engine_of
 
 
 def text_of_script(script: str, args: Sequence[str]) -> str:
-    """What the first step of training of a script became.
+    """Explains the first training step of a script.
 
     Returns:
-        str: nodes, replicas, threads and memory, then a line for each pass.
+        str: nodes, replicas, threads and memory, then one line per pass.
     """
     texts = []
 
@@ -37,7 +38,7 @@ def text_of_script(script: str, args: Sequence[str]) -> str:
 def parser() -> argparse.ArgumentParser:
     """ArgumentParser: of ``anabranch explain``."""
     made = argparse.ArgumentParser(prog="anabranch explain", description=(__doc__ or "").partition("\n")[0])
-    models.add_arguments(made, "script that trains, or the folder of save_inference_model")
+    models.add_arguments(made, "Script that trains, or folder written by save_inference_model.")
     return made
 
 
@@ -48,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv (list of str, optional): arguments; those of the process by default.
 
     Returns:
-        int: 0; 1 when there is no such script or model.
+        int: 0; 1 when the script or model does not exist.
     """
     made = parser()
     args = made.parse_args(argv)
@@ -62,6 +63,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             predictor = Predictor(args.what)
             predictor.run(models.zeros(predictor))
             text = predictor.explain()
-        sys.stdout.write(text.rstrip("\n") + "\n")
+        width = columns(sys.stdout) if sys.stdout.isatty() else WIDTH
+        sys.stdout.write(wrapped(text.rstrip("\n"), width) + "\n")
         return 0
     return ended("explain", work)

@@ -1,4 +1,4 @@
-"""Saved models, as the commands name them: a folder, the prefix of ``fluid.save``, or the program's file."""
+"""Saved models, which commands name by a folder, the prefix given to ``fluid.save``, or the file of the program."""
 from __future__ import annotations
 
 import argparse
@@ -15,7 +15,7 @@ from ..predictor import Predictor
 
 
 def is_script(path: str) -> bool:
-    """Whether it is a script and no model.
+    """Whether a path names a script rather than a model.
 
     >>> is_script("train.py"), is_script("model")
     (True, False)
@@ -49,6 +49,6 @@ def zeros(predictor: Predictor) -> dict[str, Any]:
 
 
 def add_arguments(made: argparse.ArgumentParser, what: str) -> None:
-    """Adds what names a model or a script."""
+    """Adds the arguments that name a model or a script."""
     made.add_argument("what", metavar="SCRIPT|MODEL", help=what)
-    made.add_argument("args", nargs=argparse.REMAINDER, help="arguments of the script")
+    made.add_argument("args", nargs=argparse.REMAINDER, help="Arguments of the script.")

@@ -1,4 +1,4 @@
-"""Measures the steps of a script and writes a page for the browser: table, timeline, graph and memory.
+"""Profiles the steps of a script and writes an HTML page: table, timeline, graph and memory.
 
     anabranch profile --steps 20 --out profile.html train.py
 """
@@ -20,12 +20,12 @@ from .draw import engine_of
 
 
 class _Measured:
-    """Makes the steps of a script: some to warm up, then those that are measured."""
+    """Runs the steps of a script: some to warm up, then those that are measured."""
 
     def __init__(self, warm: int, steps: int) -> None:
         self._warm, self._steps, self._made = warm, steps, 0
         self.step: Any = None
-        self.steps = 0                  # that were measured
+        self.steps = 0                  # number of steps that were measured
         self.report: Any = None
 
     def see(self, step: scripts.Step) -> Any:
@@ -56,13 +56,13 @@ class _Measured:
 
 
 def profile(script: str, args: Sequence[str], path: str, warm: int = 5, steps: int = 20) -> int:
-    """Runs a script for some steps and writes the page about the last of them.
+    """Runs a script for some steps and writes a page about the last of them.
 
     Args:
         script (str): path. ``args`` (list of str): its arguments.
         path (str): page to write.
-        warm (int): steps before, in which kernels and threads are chosen, at least 0.
-        steps (int): that are measured, at least 1; fewer when the script ends.
+        warm (int): number of steps before the measurement, in which kernels and threads are chosen; at least 0.
+        steps (int): number of measured steps, at least 1; fewer if the script ends.
 
     Returns:
         int: steps that were measured.
@@ -74,7 +74,7 @@ def profile(script: str, args: Sequence[str], path: str, warm: int = 5, steps: i
     _core.reset_profiler()
     if not scripts.watch(script, args, measured.see):
         if not _core.profiler_on():
-            raise NotAllowed("%s ended after %d steps, before one was measured; give fewer by --warm"
+            raise NotAllowed("%s ended after %d steps, before the measurement; reduce --warm"
                              % (script, measured._made))
         measured.finish(measured.step)
     step = measured.step
@@ -86,11 +86,12 @@ def profile(script: str, args: Sequence[str], path: str, warm: int = 5, steps: i
 def parser() -> argparse.ArgumentParser:
     """ArgumentParser: of ``anabranch profile``."""
     made = argparse.ArgumentParser(prog="anabranch profile", description=(__doc__ or "").partition("\n")[0])
-    made.add_argument("--out", default="profile.html", metavar="FILE", help="page to write. Default %(default)s")
-    made.add_argument("--warm", type=int, default=5, help="steps before the measurement. Default %(default)s")
-    made.add_argument("--steps", type=int, default=20, help="steps that are measured. Default %(default)s")
-    made.add_argument("script", help="a Python script that trains")
-    made.add_argument("args", nargs=argparse.REMAINDER, help="its arguments")
+    made.add_argument("--out", default="profile.html", metavar="FILE", help="Page to write (default: %(default)s).")
+    made.add_argument("--warm", type=int, default=5,
+                      help="Number of steps before the measurement (default: %(default)s).")
+    made.add_argument("--steps", type=int, default=20, help="Number of steps to measure (default: %(default)s).")
+    made.add_argument("script", help="Python script that trains.")
+    made.add_argument("args", nargs=argparse.REMAINDER, help="Arguments of the script.")
     return made
 
 
@@ -101,7 +102,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv (list of str, optional): arguments; those of the process by default.
 
     Returns:
-        int: 0; 1 when the script fails or makes no step of training.
+        int: 0; 1 when the script fails or makes no training step.
     """
     made = parser()
     args = made.parse_args(argv)

@@ -1,4 +1,4 @@
-"""Runs a script of the user up to its steps of training, and hands each of them to somebody who looks at it."""
+"""Runs a user's script and passes each of its training steps to a callback."""
 from __future__ import annotations
 
 import os
@@ -16,17 +16,17 @@ from ..fluid.scope import global_scope
 
 
 class Enough(BaseException):
-    """Ends a script: what was to be seen has been seen. No ``except Exception`` of the script catches it."""
+    """Ends a script after the steps that were needed. ``except Exception`` in the script does not catch it."""
 
 
 class Step:
-    """A step of training that a script is about to make, or a pass over a Dataset.
+    """A training step that a script is about to make, or a pass over a Dataset.
 
     Attributes:
-        program (Program): what is trained. ``compiled``: the CompiledProgram that the script runs, or None.
+        program (Program): the program that is trained. ``compiled``: the CompiledProgram that the script runs, or None.
         scope (Scope), executor (Executor): of the call.
         feed, fetch_list: of ``Executor.run``. ``dataset``: of ``train_from_dataset``, else None.
-        go (callable): makes the step as the script would, and returns what the script gets.
+        go (callable): makes the step as the script would, and returns the result for the script.
     """
 
     def __init__(self, executor: Executor, arguments: dict[str, Any], go: Callable[[], Any]) -> None:
@@ -46,7 +46,7 @@ class Step:
         return (self.compiled._loss_name if self.compiled is not None else None) or loss_of(self.program)
 
     def trains(self) -> bool:
-        """Whether it updates parameters, here or, with a backward part that it sends, at servers."""
+        """Whether the step updates parameters, here or by sending gradients to servers."""
         if not isinstance(self.program, Program):
             return False
         ops = self.program.desc.block(0).ops()
@@ -56,7 +56,7 @@ class Step:
 
 
 class ShortPass(Pass):
-    """The first batches of a pass over a Dataset; ``done`` tells what was done."""
+    """The first batches of a pass over a Dataset; ``done`` has the statistics of the pass."""
 
     batches = 0
     done: Any = None
@@ -66,8 +66,8 @@ class ShortPass(Pass):
         return self.done
 
     def _run_queue(self, loop: Any, watch: Any) -> Any:
-        raise Unsupported("the first batches of a file_queue are not tried alone, since workers share it: use "
-                          "set_filelist(fleet.split_files(files)) while you look")
+        raise Unsupported("the first batches of a file_queue cannot be measured alone, because workers share it: use "
+                          "set_filelist(fleet.split_files(files)) meanwhile")
 
 
 def short_pass(step: Step, batches: int, thread: int | None = None) -> dict[str, Any]:
@@ -91,7 +91,7 @@ _PASS = ("program", "dataset", "scope", "thread")
 
 @contextmanager
 def _watched(see: Callable[[Step], Any]) -> Iterator[None]:
-    """Hands the steps that executors make to ``see``."""
+    """Passes the training steps of executors to ``see``."""
     whole = {name: getattr(Executor, name) for name in ("run", "train_from_dataset")}
 
     def watch(name: str, names: Sequence[str]) -> Any:
@@ -109,8 +109,8 @@ def _watched(see: Callable[[Step], Any]) -> Iterator[None]:
 
 
 def watch(script: str, args: Sequence[str], see: Callable[[Step], Any]) -> bool:
-    """Runs a script and hands its steps of training to ``see``, which makes them (``step.go()``) and gives the script
-    what it gets; it raises :class:`Enough` to end the script.
+    """Runs a script and passes its training steps to ``see``, which makes them (``step.go()``) and returns the result
+    for the script, or raises :class:`Enough` to end the script.
 
     Args:
         script (str): path. ``args`` (list of str): its arguments.
@@ -119,14 +119,14 @@ def watch(script: str, args: Sequence[str], see: Callable[[Step], Any]) -> bool:
         bool: whether it was ended by :class:`Enough`.
 
     Raises:
-        NotFound: there is no such script, or it made no step of training. What the script raises passes through.
+        NotFound: the script does not exist, or made no training step. Errors of the script pass through.
     """
     if not os.path.exists(script):
         raise NotFound("there is no script %s" % script)
     seen: list[bool] = []
     ended: list[bool] = []
 
-    def look(step: Step) -> Any:
+    def pass_on(step: Step) -> Any:
         seen.append(True)
         if ended:               # the script has caught it, by an `except:` that names no class
             raise Enough
@@ -136,7 +136,7 @@ def watch(script: str, args: Sequence[str], see: Callable[[Step], Any]) -> bool:
             ended.append(True)
             raise
     try:
-        with _watched(look):
+        with _watched(pass_on):
             run.execute(script, args)
     except Enough:
         pass
@@ -146,6 +146,6 @@ def watch(script: str, args: Sequence[str], see: Callable[[Step], Any]) -> bool:
     if ended:
         return True
     if not seen:
-        raise NotFound("%s ended without a step of training: no Executor.run or train_from_dataset of a program with "
+        raise NotFound("%s ended without a training step: no Executor.run or train_from_dataset of a program with "
                        "an optimizer" % script)
     return False

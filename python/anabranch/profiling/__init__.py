@@ -1,4 +1,4 @@
-"""What was measured while ``fluid.profiler`` was on, as numbers, tables, traces and pictures.
+"""Measurements of ``fluid.profiler`` as numbers, tables, traces and pictures.
 
 >>> import numpy
 >>> import anabranch.fluid as fluid

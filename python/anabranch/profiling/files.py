@@ -1,10 +1,10 @@
-"""Files that appear whole or not at all."""
+"""Files that appear complete or not at all."""
 import os
 import tempfile
 
 
 def write_whole(path, data):
-    """Writes bytes to a file beside ``path`` and renames it. Parent folders are made.
+    """Writes bytes to a temporary file next to ``path`` and renames it. Parent folders are made.
 
     Raises:
         OSError: the file cannot be written.

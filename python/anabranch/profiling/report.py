@@ -1,22 +1,22 @@
 """Rows, totals and the critical path of a profile."""
 from .. import _core
-from ..drawing.lanes import draw_lanes
+from ..drawing.timeline import draw_timeline
 from .files import write_whole
 from .tables import node_title, text_of
 
 __all__ = ["Report", "Row", "take"]
 
-#: What the engine does around the nodes of a plan.
+#: Work of the engine outside of the nodes of a plan.
 PHASES = ("feed", "infer_shape", "fetch")
 
 
 class Row:
-    """What was measured of all calls that carry one name. Times are in nanoseconds.
+    """Measurements of all calls with one name. Times are in nanoseconds.
 
     Attributes:
-        name (str): the row's title. ``place`` (str): the operators behind it, when there is one node only.
-        calls (int), total_ns, min_ns, max_ns (int): of the calls, as seen by the thread that made them.
-        helped_ns (int): what other threads did for the loops of these calls meanwhile.
+        name (str): the row's title. ``place`` (str): the operators it was made of, if it is a single node.
+        calls (int), total_ns, min_ns, max_ns (int): of the calls, measured by the calling thread.
+        helped_ns (int): time of other threads in the loops of these calls.
         flops (float): multiplications and additions of products, convolutions and recurrences.
         bytes (float): the arguments, each counted once.
         ceiling_ns (float): the time that one core at its best would need.
@@ -65,7 +65,7 @@ class Row:
 
     @property
     def of_ceiling(self):
-        """float: how much of what the cores at work could do at best was done. Above 1 where a cache holds the data."""
+        """float: share of the peak of the cores that worked. Above 1 where a cache holds the data."""
         core_ns = self.total_ns + self.helped_ns
         return self.ceiling_ns / core_ns if core_ns else 0.0
 
@@ -74,13 +74,13 @@ class Row:
 
 
 class Report:
-    """A profile, ready to be looked at. Made by :func:`take`.
+    """The results of a profile. Made by :func:`take`.
 
     Attributes:
         runs (int): runs of programs. ``run_ns`` (int): time inside the engine.
-        computing_ns (int): the part of ``run_ns`` in which at least one operator was at work.
-        on_devices_ns (int): time in which at least one operator was at work on a device.
-        ceiling (tuple): float32 operations and bytes a second of one core, as measured on this machine.
+        computing_ns (int): the part of ``run_ns`` in which at least one operator ran.
+        on_devices_ns (int): time in which at least one operator ran on a device.
+        ceiling (tuple): float32 operations and bytes a second of one core of this machine, measured.
     """
 
     def __init__(self, profile):
@@ -93,13 +93,13 @@ class Report:
         self.on_devices_ns = sum(plan["on_devices_ns"] for plan in self.plans)
 
     def rows(self, by="type", state="CPU"):
-        """What was measured, by title.
+        """The measurements by title.
 
         Args:
-            by (str): "type" (default): operators of one type together. "node": each operator of each program by
-                itself, its title being type and place.
-            state (str): "CPU" (default): the time of threads; of an operator on a device, what its launch took. "GPU":
-                the time of devices. "All": of an operator on a device the time there, of the others that of threads.
+            by (str): "type" (default): one row per type of operator. "node": one row per operator of each program, with
+                type and location as its title.
+            state (str): "CPU" (default): time of threads, which for an operator on a device is the time of its launch.
+                "GPU": time of devices. "All": time of devices for operators on devices, of threads for the others.
 
         Returns:
             dict: str -> Row, in the order of their first ends.
@@ -124,7 +124,7 @@ class Report:
         row.add(measured, *(ceiling or (self.ceiling,)))
 
     def critical_path(self):
-        """The chain of operators that no number of threads could shorten, for the plan that took the most time.
+        """The chain of operators that no number of threads could shorten, in the plan that took the most time.
 
         Returns:
             list: (node as a dict, mean nanoseconds of a call) in the order in which they run; empty without runs.
@@ -136,35 +136,35 @@ class Report:
         """dict: the plan that took the most time; None without runs."""
         return max((p for p in self.plans if p["runs"]), key=lambda p: p["run_ns"], default=None)
 
-    def lanes(self):
-        """Who did what when: a dict thread -> list of (title, kind, begin_ns, end_ns), from the beginning of the
-        profile. Kinds: 0 operator, 1 help with another thread's loop, 2 run, 3 feed, 4 infer_shape, 5 fetch, 6
-        operator on a device, whose queue stands in the place of a thread: a number below 0."""
-        lanes = {}
+    def threads(self):
+        """The events of each thread: a dict thread -> list of (title, kind, begin_ns, end_ns), measured from the start
+        of the profile. Kinds: 0 operator, 1 share of another thread's loop, 2 run, 3 feed, 4 infer_shape, 5 fetch,
+        6 operator on a device, listed under a number below 0 for the device queue."""
+        threads = {}
         zero = self.profile.begin_ns
-        for plan, node, lane, kind, begin, end in self.profile.events():
+        for plan, node, thread, kind, begin, end in self.profile.events():
             title = self.plans[plan]["nodes"][node]["type"] if node >= 0 else ("run",) + PHASES
             if node < 0:
                 title = title[kind - 2]
-            lanes.setdefault(lane, []).append((title, kind, begin - zero, end - zero))
-        return lanes
+            threads.setdefault(thread, []).append((title, kind, begin - zero, end - zero))
+        return threads
 
     def text(self, sorted_key=None, detail="Default"):
         """The tables as ``fluid.profiler.stop_profiler`` prints them."""
         return text_of(self, sorted_key, detail)
 
     def draw(self, path, runs=2):
-        """Draws what each thread did in the last runs, as SVG.
+        """Draws the timeline of the threads in the last runs, as SVG.
 
         Args:
             path (str): file to write.
             runs (int): how many runs to show, at least 1. Default 2.
         """
-        draw_lanes(self, path, runs)
+        draw_timeline(self, path, runs)
 
     def page(self, path, title="profile", graph=None, memory=None, runs=2):
-        """Writes a page for the browser: a table that sorts, what each thread did, the graph, the memory. It needs no
-        network and no other file.
+        """Writes a page for the browser: a table that sorts, a timeline, the graph, the memory. It needs no network and
+        no other file.
 
         Args:
             path (str): file to write.
@@ -198,7 +198,7 @@ class Report:
 
 
 def take():
-    """What has been measured so far. The profiler goes on if it is on.
+    """Returns the measurements so far. A running profiler continues.
 
     Returns:
         Report: the measurements.

@@ -1,6 +1,9 @@
-"""The tables of a profile as text. Times are in milliseconds, as Fluid prints them."""
+"""The tables of a profile as text, in the layout of Fluid. They fit the terminal, and 80 columns elsewhere."""
+import sys
 
-#: sorted_key -> (what it says, the value to sort by, descending).
+from .._terminal import WIDTH, columns, cut, display_width, time_text, wrapped
+
+#: sorted_key -> (description, the value to sort by, descending).
 SORT_KEYS = {
     None: ("event first end time", lambda row: -row.first_end_ns),
     "default": ("event first end time", lambda row: -row.first_end_ns),
@@ -11,14 +14,18 @@ SORT_KEYS = {
     "ave": ("average time", lambda row: row.mean_ns),
 }
 COLUMNS = ("Calls", "Total", "Min.", "Max.", "Ave.", "Ratio.", "GFLOP/s", "GB/s", "Ceiling")
+#: Columns that are left out of a table that is too wide, in this order.
+_DROPPED = ("GB/s", "GFLOP/s", "Ceiling", "Min.", "Max.")
 
 
 def text_of(report, sorted_key=None, detail="Default", state="CPU"):
-    """The whole report as text."""
+    """str: the whole report as text."""
+    width = columns(sys.stdout) if sys.stdout.isatty() else WIDTH
     rows = _sorted(report.rows("node" if detail == "AllOpDetail" else "type", state), sorted_key)
-    parts = [_title(report, sorted_key, state), _events(report, rows, sorted_key, detail, state)]
+    unit = _unit(rows)
+    parts = [_title(report, sorted_key, state, unit), _events(report, rows, sorted_key, detail, state, unit, width)]
     if rows:
-        parts.append(_critical(report))
+        parts.append(_critical(report, width))
     return "\n".join(parts)
 
 
@@ -27,22 +34,28 @@ def _banner(text, arrows=False):
 
 
 def _percent(part, whole):
-    return "%.4g%%" % (100.0 * part / whole if whole else 0.0)
+    return "%.1f%%" % (100.0 * part / whole if whole else 0.0)
 
 
-def _title(report, sorted_key, state):
+def _unit(rows):
+    """(nanoseconds, name) of the one unit of a table, in which no number has more than five digits before the point."""
+    most = max((row.total_ns for row in rows), default=0)
+    return (1e3, "us") if most < 1e8 else (1e6, "ms") if most < 1e11 else (1e9, "s")
+
+
+def _title(report, sorted_key, state, unit):
     runs = 0 if state == "GPU" and not report.on_devices_ns else report.run_ns
     computing = min(runs, report.on_devices_ns if state == "GPU" else report.computing_ns)
     lines = [_banner("Profiling Report", arrows=True),
              "Place: " + {"GPU": "CUDA"}.get(state, state),
-             "Time unit: ms",
+             "Time unit: " + unit[1],
              "Sorted by %s in descending order" % SORT_KEYS[sorted_key][0],
              "",
-             "Total time: %.6g%s" % (runs / 1e6, "   (runs: %d)" % report.runs if runs else ""),
-             "  Computation time       Total: %-11.6g Ratio: %s" % (computing / 1e6, _percent(computing, runs)),
-             "  Framework overhead     Total: %-11.6g Ratio: %s" % ((runs - computing) / 1e6,
-                                                                    _percent(runs - computing, runs)),
-             "  One core at best       %.4g GFLOP/s, %.4g GB/s" % (report.ceiling[0] / 1e9, report.ceiling[1] / 1e9)]
+             "Total time: %s%s" % (time_text(runs), "   (runs: %d)" % report.runs if runs else ""),
+             "  Computation time       Total: %-11s Ratio: %s" % (time_text(computing), _percent(computing, runs)),
+             "  Framework overhead     Total: %-11s Ratio: %s" % (time_text(runs - computing),
+                                                                  _percent(runs - computing, runs)),
+             "  Peak of one core       %.4g GFLOP/s, %.4g GB/s" % (report.ceiling[0] / 1e9, report.ceiling[1] / 1e9)]
     if report.profile.dropped_events:
         lines.append("  Events left out of the trace (not of the tables): %d" % report.profile.dropped_events)
     return "\n".join(lines)
@@ -53,28 +66,54 @@ def _sorted(rows, sorted_key):
     return sorted(rows.values(), key=value, reverse=True)
 
 
-def _number(value, places=4):
-    return "%.*g" % (places, value) if value else "-"
+def _number(value):
+    """Three decimals at most, four digits where there are more."""
+    return "%.*f" % (3 if value < 9.9995 else 2 if value < 99.995 else 1 if value < 999.95 else 0, value)
 
 
-def _cells(name, row, total, with_devices=False):
-    cells = (name, str(row.calls), "%.6g" % (row.total_ns / 1e6), "%.6g" % (row.min_ns / 1e6),
-            "%.6g" % (row.max_ns / 1e6), "%.6g" % (row.mean_ns / 1e6), "%.4g" % (row.total_ns / total if total else 0),
-            _number(row.gflops), _number(row.gbytes), "%.0f%%" % (100 * row.of_ceiling) if row.ceiling_ns else "-")
-    return cells + ("%.6g" % (row.device_ns / 1e6),) if with_devices else cells
+def _rate(value):
+    return _number(value) if value else "-"
 
 
-def _events(report, rows, sorted_key, detail, state):
+def _cells(name, row, total, unit):
+    """Column -> text, the name of the row under "Event"."""
+    found = {"Event": name, "Calls": str(row.calls), "Ratio.": _percent(row.total_ns, total),
+             "GFLOP/s": _rate(row.gflops), "GB/s": _rate(row.gbytes),
+             "Ceiling": "%.0f%%" % (100 * row.of_ceiling) if row.ceiling_ns else "-",
+             "On devices": _number(row.device_ns / unit[0])}
+    for column, ns in (("Total", row.total_ns), ("Min.", row.min_ns), ("Max.", row.max_ns), ("Ave.", row.mean_ns)):
+        found[column] = _number(ns / unit[0])
+    return found
+
+
+def _events(report, rows, sorted_key, detail, state, unit, width):
     total = sum(row.total_ns for row in rows)
     lines = []
     nodes = _nodes_by_type(report, sorted_key, state) if detail == "OpDetail" else {}
     with_devices = state == "All" and report.on_devices_ns > 0
     for row in rows:
-        lines.append(_cells(row.name, row, total, with_devices))
+        lines.append(_cells(row.name, row, total, unit))
         for name, node in nodes.get(row.name, ()):
-            lines.append(_cells("  " + name, node, total, with_devices))
-    table = _aligned([("Event",) + COLUMNS + (("On devices",) if with_devices else ())] + lines)
-    return _banner("Event Summary") + "\n" + table
+            lines.append(_cells("  " + name, node, total, unit))
+    shown = ["Event", *COLUMNS] + ["On devices"] * with_devices
+    return _banner("Event Summary") + "\n" + _fitted(shown, lines, width)
+
+
+def _fitted(shown, lines, width):
+    """The table without the columns for which there is no space, which a last line names."""
+    def needed():
+        return sum(max([len(name)] + [len(line[name]) for line in lines]) + 2 for name in shown) - 2
+    left_out = []
+    for name in _DROPPED:
+        if needed() > width:
+            shown.remove(name)
+            left_out.append(name)
+    most = width - sum(max([len(name)] + [len(line[name]) for line in lines]) + 2 for name in shown[1:])
+    names = [line["Event"] for line in lines]
+    names = [name if display_width(name) <= most else cut(name, max(most - 3, 1)) + "..." for name in names]
+    table = [tuple(shown)] + [(event, *(line[name] for name in shown[1:])) for event, line in zip(names, lines)]
+    text = _aligned(table)
+    return text + ("\nNot shown for lack of width: %s\n" % ", ".join(left_out) if left_out else "")
 
 
 def _nodes_by_type(report, sorted_key, state):
@@ -88,16 +127,18 @@ def _nodes_by_type(report, sorted_key, state):
 
 
 def _aligned(table):
-    widths = [max(len(line[i]) for line in table) + 2 for i in range(len(table[0]))]
-    return "\n".join("".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in table) + "\n"
+    """Lines with columns of equal width, all but the first to the right."""
+    widths = [max(len(line[i]) for line in table) for i in range(len(table[0]))]
+    return "\n".join("  ".join([line[0].ljust(widths[0])] + [cell.rjust(width) for cell, width
+                                                            in zip(line[1:], widths[1:])]) for line in table) + "\n"
 
 
 #: Entries of the critical path that are printed.
 PATH_LINES = 12
 
 
-def _critical(report):
-    """How far more threads could help, and the nodes on the longest chain that take the most time."""
+def _critical(report, width):
+    """How far more threads could help, and the nodes of the longest chain that take the most time."""
     plan, path = report.main_plan(), report.critical_path()
     if plan is None:
         return ""
@@ -107,18 +148,18 @@ def _critical(report):
                 for node in plan["nodes"] if not node["inner"])
     work = sum(m["total_ns"] / m["calls"] for m in measured if m["calls"])
     lines = [_banner("Critical Path"),
-             "A run takes %.4g ms, all of its %d operators together %.4g ms, their longest chain %.4g ms:"
-             % (mean_run / 1e6, sum(not node["inner"] for node in plan["nodes"]), work / 1e6, chain / 1e6),
-             "at most %.3g of them can be at work at once on average." % (work / chain if chain else 1.0),
+             wrapped("A run takes %s, its %d operators together %s, their longest chain %s: on average, at most %.3g "
+                     "operators can run at once." % (
+                         time_text(mean_run), sum(not node["inner"] for node in plan["nodes"]), time_text(work),
+                         time_text(chain), work / chain if chain else 1.0), width).replace("\n  ", "\n"),
              ""]
     longest = sorted(range(len(path)), key=lambda i: -path[i][1])[:PATH_LINES]
-    table = [("Ave.", "of chain", "Event")]
+    lines.append("%10s  %8s  Event" % ("Ave.", "of chain"))
     for i in sorted(longest):
         node, ns = path[i]
-        table.append(("%.4g" % (ns / 1e6), "%.1f%%" % (100.0 * ns / chain if chain else 0), node_title(node)))
-    lines.append(_aligned(table).rstrip("\n"))
+        lines.append("%10s  %8s  %s" % (time_text(ns), _percent(ns, chain), cut(node_title(node), width - 22)))
     if len(path) > PATH_LINES:
-        lines.append("and %d shorter ones between them" % (len(path) - PATH_LINES))
+        lines.append("and %d shorter operators between them" % (len(path) - PATH_LINES))
     return "\n".join(lines) + "\n"
 
 

@@ -24,7 +24,7 @@ class _Request:
 
 
 class Batcher:
-    """Worker threads, each with a predictor of its own, take requests from one queue.
+    """Worker threads, each with its own predictor, take requests from one queue.
 
     Args:
         predictors (list): one per thread; ``run(list of inputs)`` gives a list of outputs.

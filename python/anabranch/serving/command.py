@@ -12,20 +12,22 @@ def parser() -> argparse.ArgumentParser:
     """ArgumentParser: of ``anabranch serve``."""
     made = argparse.ArgumentParser(
         prog="anabranch serve", formatter_class=argparse.ArgumentDefaultsHelpFormatter,
-        description="Answers POST /predict with what a saved model makes of JSON or .npz. GET / says what it takes; "
-                    "/health and /metrics are for those who watch. It knows no users and no encryption.")
-    made.add_argument("folder", help="of fluid.io.save_inference_model")
-    made.add_argument("--host", default="127.0.0.1", help="address to listen at; 0.0.0.0: for other machines, too")
-    made.add_argument("--port", type=int, default=8080, help="0: a free one is chosen")
-    made.add_argument("--workers", type=int, default=1, help="threads that run the model at a time")
-    made.add_argument("--threads", type=int, default=1, help="of the operators of one run; 0: all cores")
-    made.add_argument("--batch", type=int, default=64, help="rows that one run answers; 1: each request alone")
-    made.add_argument("--wait-ms", type=float, default=1.0, help="for how long a request waits for others to join it")
-    made.add_argument("--queue", type=int, default=1000, help="requests that may wait; others are answered 503")
-    made.add_argument("--max-mb", type=float, default=16.0, help="a larger body is answered 413")
-    made.add_argument("--timeout", type=float, default=30.0, help="seconds after which a request is answered 504")
-    made.add_argument("--model-filename", help="the program in the folder")
-    made.add_argument("--params-filename", help="the one file of all parameters")
+        description="Serves a saved model over HTTP. POST /predict takes and returns JSON or .npz; GET / describes the "
+                    "inputs; /health and /metrics are for monitoring. There is no authentication and no encryption.")
+    made.add_argument("folder", help="Folder written by fluid.io.save_inference_model.")
+    made.add_argument("--host", default="127.0.0.1", help="Address to listen at; 0.0.0.0 accepts other machines.")
+    made.add_argument("--port", type=int, default=8080, help="Port to listen at; 0 chooses a free one.")
+    made.add_argument("--workers", type=int, default=1, help="Number of threads that run the model.")
+    made.add_argument("--threads", type=int, default=1, help="Number of threads of one run; 0 uses all cores.")
+    made.add_argument("--batch", type=int, default=64,
+                      help="Largest number of rows of a run; 1 runs each request alone.")
+    made.add_argument("--wait-ms", type=float, default=1.0,
+                      help="Time in ms that a request waits for others to join it.")
+    made.add_argument("--queue", type=int, default=1000, help="Number of requests that may wait; more get status 503.")
+    made.add_argument("--max-mb", type=float, default=16.0, help="Largest body in MB; a larger one gets status 413.")
+    made.add_argument("--timeout", type=float, default=30.0, help="Seconds after which a request gets status 504.")
+    made.add_argument("--model-filename", help="File of the program in the folder.")
+    made.add_argument("--params-filename", help="File of all parameters in the folder, if there is one.")
     return made
 
 
@@ -50,7 +52,7 @@ async def _serve(service, args):
     sys.stdout.write("serving %s at http://%s:%d\n" % (args.folder, host, port))
     sys.stdout.flush()
     await ended.wait()
-    await site.stop()                                     # nobody new; those that are connected are answered
+    await site.stop()                                     # no new connections; open requests are answered
     await asyncio.get_running_loop().run_in_executor(None, service.stop)
     await runner.cleanup()
 
@@ -62,7 +64,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv (list of str, optional): arguments; those of the process by default.
 
     Returns:
-        int: 0 after SIGTERM or Ctrl-C, when all requests are answered; 1 when the model or the address cannot be had.
+        int: 0 after SIGTERM or Ctrl-C, when all requests are answered; 1 when the model cannot be loaded or the address
+            is in use.
     """
     made = parser()
     args = made.parse_args(argv)

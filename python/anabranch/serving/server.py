@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import json
 import time
 from collections.abc import Awaitable, Callable
@@ -12,17 +13,28 @@ from . import tensors
 from .batching import Batcher, Full
 from .model import Model
 
-try:
-    import prometheus_client
-    from aiohttp import web
-except ImportError as e:
-    raise NotOffered("anabranch serve needs %s: pip install 'anabranch[serve]'" % e.name) from None
+
+def _is_installed(module: str) -> bool:
+    try:
+        importlib.import_module(module)
+    except ImportError:
+        return False
+    return True
+
+
+_PACKAGES = {"aiohttp": "aiohttp", "prometheus_client": "prometheus-client"}
+_missing = [name for module, name in _PACKAGES.items() if not _is_installed(module)]
+if _missing:
+    raise NotOffered("anabranch serve needs %s: pip install 'anabranch[serve]'" % " and ".join(_missing))
+
+import prometheus_client  # noqa: E402
+from aiohttp import web  # noqa: E402
 
 _BUCKETS = (.0002, .0005, .001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10)
 
 
 class _Counts:
-    """What /metrics tells."""
+    """The counters of /metrics."""
 
     def __init__(self, waiting):
         self.registry = prometheus_client.CollectorRegistry()
@@ -36,17 +48,17 @@ class _Counts:
         gauge.set_function(waiting)
 
     def ran(self, requests: int, rows: int, seconds: float) -> None:
-        """Is told of each run."""
+        """Counts a run."""
         self.runs.inc()
         self.rows.inc(rows)
         self.run_seconds.observe(seconds)
 
 
 class Service:
-    """A model behind four addresses: GET / (what the model takes), /health, /metrics; POST /predict.
+    """Serves a model at four addresses: GET / (its inputs), /health, /metrics; POST /predict.
 
     Args:
-        model (Model): what answers.
+        model (Model): the model to serve.
         workers (int): threads that run it at a time. max_rows (int), wait_s (float), queue (int): of
             :class:`~anabranch.serving.batching.Batcher`.
         max_bytes (int): a larger body is refused. timeout_s (float): a request that waits for longer is answered 504.
@@ -100,7 +112,7 @@ class Service:
         kind = request.content_type if request.content_type != "application/octet-stream" else tensors.JSON
         if kind not in (tensors.JSON, tensors.NPZ):
             return _failed(415, "Content-Type must be %s or %s, got %s" % (tensors.JSON, tensors.NPZ, kind))
-        wanted = tensors.NPZ if tensors.NPZ in request.headers.get("Accept", "") else tensors.JSON
+        answer_kind = tensors.NPZ if tensors.NPZ in request.headers.get("Accept", "") else tensors.JSON
         body = await request.read()
         try:
             inputs = tensors.read(body, kind, self.model.inputs, self._max_bytes)
@@ -112,8 +124,8 @@ class Service:
             return _failed(504, "no answer within %g s" % self._timeout_s)
         except Exception as e:
             return _failed(400, str(e))
-        answer = tensors.write(list(zip(self.model.predictor.output_names, outputs)), wanted)
-        return web.Response(body=answer, content_type=wanted)
+        answer = tensors.write(list(zip(self.model.predictor.output_names, outputs)), answer_kind)
+        return web.Response(body=answer, content_type=answer_kind)
 
 
 def _failed(status: int, text: str, headers: dict[str, str] | None = None) -> web.Response:

@@ -1,4 +1,4 @@
-"""What requests and answers hold: JSON, or NumPy's .npz files, in the dtypes that the model declares."""
+"""Bodies of requests and answers: JSON, or NumPy's .npz files, in the dtypes that the model declares."""
 from __future__ import annotations
 
 import io
@@ -28,14 +28,14 @@ class Form:
         self.dtype, self.lod_level = np.dtype(numpy_dtype(variable.dtype)), variable.lod_level
 
     def described(self) -> dict[str, Any]:
-        """dict: for people and programs that ask what the model takes."""
+        """dict: description of the input."""
         return {"name": self.name, "shape": self.shape, "dtype": self.dtype.name, "lod_level": self.lod_level}
 
     def accept(self, value: Any) -> Any:
-        """An array, or a LoDTensor where the model wants sequences, of what a request says.
+        """Converts a value of a request to an array, or to a LoDTensor if the model takes sequences.
 
         Raises:
-            ValueError: it is no array of this dtype and rank; it says what must be.
+            ValueError: the value is not an array of this dtype and rank.
         """
         lengths = None
         if isinstance(value, Mapping):
@@ -63,7 +63,7 @@ class Form:
             got = "text" if array.dtype.kind in "US" else array.dtype.name
             raise InvalidValue("input %s: values must be %s, got %s" % (self.name, self.dtype.name, got))
         fits = len(array.shape) == len(self.shape) and all(
-            want in (-1, got) for want, got in zip(self.shape, array.shape))
+            extent in (-1, got) for extent, got in zip(self.shape, array.shape))
         if not fits:
             raise InvalidValue("input %s: the shape must be %s, got %s" % (self.name, self.shape, list(array.shape)))
         return np.ascontiguousarray(array.astype(self.dtype))
@@ -76,9 +76,9 @@ def read(body: bytes, kind: str, forms: list[Form], max_bytes: int) -> list[Any]
         ValueError: bytes of another kind; inputs that are missing, unknown or do not fit.
     """
     given = _read_npz(body, max_bytes) if kind == NPZ else _read_json(body)
-    wanted = [form.name for form in forms]
-    if set(given) != set(wanted):
-        raise InvalidValue("inputs must be %s, got %s" % (", ".join(wanted), ", ".join(sorted(given)) or "none"))
+    names = [form.name for form in forms]
+    if set(given) != set(names):
+        raise InvalidValue("inputs must be %s, got %s" % (", ".join(names), ", ".join(sorted(given)) or "none"))
     return [form.accept(given[form.name]) for form in forms]
 
 
@@ -108,7 +108,7 @@ def _read_npz(body, max_bytes):
 
 
 def write(outputs: list[tuple[str, Any]], kind: str) -> bytes:
-    """The bytes of an answer: ``{"outputs": {...}}``, or a .npz file; sequences have their lengths beside them."""
+    """The bytes of an answer: ``{"outputs": {...}}``, or a .npz file; sequences have their lengths added."""
     if kind == NPZ:
         arrays = {name: np.asarray(value) for name, value in outputs}
         for name, value in outputs:

@@ -1,1 +1,1 @@
-"""``anabranch tune``: the steps of a script, measured with other settings on the script's own data."""
+"""``anabranch tune`` and ``anabranch strategies``: measure a script under other settings, on its own data."""

@@ -1,4 +1,4 @@
-"""Batches of other sizes, made of the ones that a script has fed."""
+"""Batches of other sizes, made from those that a script has fed."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -12,17 +12,17 @@ from ..fluid.framework import Program
 
 
 def whole(feed: Any) -> dict[str, Any]:
-    """One batch of what a script has fed: a list of a dict for each replica becomes one dict."""
+    """One batch from the feed of a script: a list with one dict per replica becomes one dict."""
     if isinstance(feed, Mapping):
         return dict(feed)
     if not feed:
-        raise Unsupported("anabranch tune: the step feeds nothing: a program that reads its own data cannot be fed "
-                          "again; give the script an iterable DataLoader")
+        raise Unsupported("anabranch tune: the step must have a feed: batches that a program reads itself cannot be "
+                          "replayed; use an iterable DataLoader in the script")
     return joined(list(feed), list(feed[0]))
 
 
 def by_rows(program: Program, feed: Mapping[str, Any]) -> list[str]:
-    """Names of the fed variables whose first axis is the rows of a batch: their program does not say its extent."""
+    """Names of the fed variables whose first extent is unknown in the program: their first axis is the batch."""
     block = program.desc.block(0)
     found = []
     for name in feed:
@@ -33,7 +33,7 @@ def by_rows(program: Program, feed: Mapping[str, Any]) -> list[str]:
 
 
 def rows_of(feed: Mapping[str, Any], names: Sequence[str]) -> int:
-    """int: rows of a batch: the sequences of the outermost level, or the extent of the first axis; 1 without any."""
+    """int: number of rows of a batch: sequences of the outermost level, or the first extent; 1 without any variable."""
     for name in names:
         value = feed[name]
         lengths = _lengths(value)
@@ -42,10 +42,11 @@ def rows_of(feed: Mapping[str, Any], names: Sequence[str]) -> int:
 
 
 def joined(feeds: Sequence[Mapping[str, Any]], names: Sequence[str]) -> dict[str, Any]:
-    """One batch of several.
+    """Joins several batches into one.
 
     Args:
-        feeds (list of dict): at least one. ``names`` (list of str): variables by rows; the others are the first one's.
+        feeds (list of dict): at least one. ``names`` (list of str): variables to join; the others are those of the
+            first.
 
     >>> joined([{"x": np.ones((2, 1))}, {"x": np.zeros((1, 1))}], ["x"])["x"].tolist()
     [[1.0], [1.0], [0.0]]
@@ -64,7 +65,7 @@ def joined(feeds: Sequence[Mapping[str, Any]], names: Sequence[str]) -> dict[str
 
 
 def halves(feed: Mapping[str, Any], names: Sequence[str]) -> list[dict[str, Any]] | None:
-    """Two batches of one; None where a value has sequences, or there is one row only."""
+    """Cuts a batch into two; None where a value has sequences, or there is only one row."""
     rows = rows_of(feed, names)
     if rows < 2 or any(_lengths(feed[name]) for name in names):
         return None

@@ -1,9 +1,9 @@
-"""Measures the steps of a script with other threads, replicas, batches and strategies, on the script's own data.
+"""Finds the fastest threads, replicas, batch size and strategy for a script, measured on its own data.
 
     anabranch tune train.py --epochs 1
 
-The script runs until it has made some steps. Their batches are then fed again under each setting, in turn, and a table
-says how fast each is and what sets it. Larger batches and bfloat16 change what is learned; the other settings do not.
+The script runs for a number of steps. Their batches are then replayed under each setting, and a table shows how fast
+each setting is and how to choose it. Larger batches and bfloat16 change what is learned; the other settings do not.
 """
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from .._trials_row import Trials
 from ..looking import scripts
 from ..looking.command_line import ended
 from . import batches
@@ -21,7 +22,7 @@ from .trials import Trial, cores, settings
 
 
 class _Collected:
-    """Batches of a script's steps, and the last of these steps."""
+    """Collects the batches of a script's steps, and the last step."""
 
     def __init__(self, count: int) -> None:
         self._count = count
@@ -41,35 +42,40 @@ class _Collected:
 
 
 def _tried(step: scripts.Step, feeds: list[dict[str, Any]], rounds: int, seconds: float) -> str:
-    """Tries the settings in turn, so that what else the machine does meets all of them."""
+    """Measures the settings alternately, so that other load on the machine affects all of them alike."""
     names = batches.by_rows(step.program, feeds[0])
     dense = batches.halves(feeds[0], names) is not None
     trials, failed = [], []
-    for setting in settings(cores(), step.compiled is not None, dense):
-        try:
-            trial = Trial(step, feeds, setting)
-            trial.run(8)            # kernels and threads are chosen in the first steps
-            trials.append(trial)
-        except Exception as e:
-            failed.append((setting, str(getattr(e, "message", e)).splitlines()[0]))
-    for _ in range(rounds):
-        for trial in trials:
-            trial.measure(seconds)
+    tried = settings(cores(), step.compiled is not None, dense)
+    with Trials(len(tried) * (1 + rounds)) as progress:
+        for setting in tried:
+            progress.start("%s, first steps" % setting.text())
+            try:
+                trial = Trial(step, feeds, setting)
+                trial.run(8)            # kernels and threads are chosen in the first steps
+                trials.append(trial)
+            except Exception as e:
+                failed.append((setting, str(getattr(e, "message", e)).splitlines()[0]))
+                progress.skip(rounds)
+        for number in range(rounds):
+            for trial in trials:
+                progress.start("%s, round %d of %d" % (trial.setting.text(), number + 1, rounds))
+                trial.measure(seconds)
     rows = sum(batches.rows_of(feed, names) for feed in feeds) // len(feeds)
     return "%d batches of %d rows, %d cores, best of %d rounds\n\n%s" % (
         len(feeds), rows, cores(), rounds, table(trials, failed, rows))
 
 
 def tune(script: str, args: Sequence[str], count: int = 8, rounds: int = 3, seconds: float = 0.5) -> str:
-    """Runs a script for some steps, ends it, and tries settings on their batches.
+    """Runs a script for some steps, ends it, and measures settings on their batches.
 
     Args:
         script (str): path. ``args`` (list of str): its arguments.
-        count (int): batches, at least 1. ``rounds`` (int): of each setting, at least 1.
-        seconds (float): of a round of a setting; three steps at least.
+        count (int): number of batches, at least 1. ``rounds`` (int): measurements of each setting, at least 1.
+        seconds (float): duration of a measurement, which takes at least three steps.
 
     Returns:
-        str: a table, and what to set.
+        str: a table, and the code that sets the fastest setting.
 
     Raises:
         Unsupported: the step feeds nothing. Otherwise as :func:`scripts.watch`.
@@ -84,11 +90,14 @@ def tune(script: str, args: Sequence[str], count: int = 8, rounds: int = 3, seco
 def parser() -> argparse.ArgumentParser:
     """ArgumentParser: of ``anabranch tune``."""
     made = argparse.ArgumentParser(prog="anabranch tune", description=(__doc__ or "").partition("\n")[0])
-    made.add_argument("--batches", type=int, default=8, help="of the script, fed again and again. Default %(default)s")
-    made.add_argument("--rounds", type=int, default=3, help="of each setting, in turn. Default %(default)s")
-    made.add_argument("--seconds", type=float, default=0.5, help="of a round of a setting. Default %(default)s")
-    made.add_argument("script", help="a Python script that trains")
-    made.add_argument("args", nargs=argparse.REMAINDER, help="its arguments")
+    made.add_argument("--batches", type=int, default=8, help="Number of batches to read from the script "
+                      "and replay (default: %(default)s).")
+    made.add_argument("--rounds", type=int, default=3,
+                      help="Number of measurements of each setting (default: %(default)s).")
+    made.add_argument("--seconds", type=float, default=0.5,
+                      help="Duration of a measurement in seconds (default: %(default)s).")
+    made.add_argument("script", help="Python script that trains.")
+    made.add_argument("args", nargs=argparse.REMAINDER, help="Arguments of the script.")
     return made
 
 
@@ -99,7 +108,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv (list of str, optional): arguments; those of the process by default.
 
     Returns:
-        int: 0; 1 when the script fails, or makes no step of training that can be fed again.
+        int: 0; 1 when the script fails, or makes no training step that can be replayed.
     """
     made = parser()
     args = made.parse_args(argv)

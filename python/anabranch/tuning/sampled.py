@@ -1,10 +1,10 @@
-"""One process of a script that uses ``fleet``, under a strategy that was not its own, for some steps.
+"""Runs one process of a script that uses ``fleet`` for some steps, under another strategy.
 
     python -m anabranch.tuning.sampled train.py --epochs 1
 
-``anabranch strategies`` starts it as servers and workers. A server serves as the script has it. A worker makes
-``ANABRANCH_SAMPLE`` steps, ends the script, and writes what it has measured, as JSON, to
-``ANABRANCH_SAMPLE_RESULT`` with its number.
+``anabranch strategies`` starts it as servers and workers. A server runs as the script defines it. A worker makes
+``ANABRANCH_SAMPLE`` steps, ends the script, and writes its measurements as JSON to the file
+``ANABRANCH_SAMPLE_RESULT`` with its number as the suffix.
 """
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ STRATEGY, STEPS, RESULT, GEO_EVERY = ("ANABRANCH_SAMPLE_STRATEGY", "ANABRANCH_SA
 
 
 class Sample:
-    """The steps of a worker, counted and timed.
+    """Counts and times the steps of a worker.
 
     Args:
-        steps (int): how many, at least 2. The first tenth of them, ten at most, is not timed: kernels and threads are
+        steps (int): number of steps, at least 2. The first tenth, at most ten, is not timed: kernels and threads are
             chosen there.
     """
 
@@ -76,12 +76,12 @@ class Sample:
             self._losses.append(float(np.mean(np.asarray(result[names.index(step.loss)]))))
 
     def sent(self) -> None:
-        """What was learned goes to the servers, and takes the time that it takes."""
+        """Sends the pending gradients to the servers; the time this takes counts."""
         _cluster.communicator_flush()
         self._last_s = time.perf_counter()
 
     def result(self) -> dict[str, Any]:
-        """dict: what was measured."""
+        """dict: the measurements."""
         last = self._losses[-max(1, len(self._losses) // 4):]
         return {"steps": self._made, "rows": self._rows, "seconds": self._last_s - self._began_s,
                 "loss": float(np.mean(last)) if last else None, "histograms": self._histograms()}
@@ -95,7 +95,7 @@ class Sample:
 
 
 def _under(strategy: str, geo_every: int) -> None:
-    """From now on ``fleet.distributed_optimizer`` takes this strategy, whatever the script gives."""
+    """From now on ``fleet.distributed_optimizer`` uses this strategy instead of the script's."""
     given = servers.DistributedTranspiler.distributed_optimizer
 
     def distributed_optimizer(self: Any, optimizer: Any, own: Any = None) -> Any:
@@ -107,7 +107,7 @@ def _under(strategy: str, geo_every: int) -> None:
 
 
 def main(script: str, args: list[str]) -> None:
-    """Runs the script as the environment says."""
+    """Runs the script as a server or a worker, as the environment variables define."""
     _under(os.environ[STRATEGY], int(os.environ[GEO_EVERY]))
     if os.environ.get("TRAINING_ROLE") == "PSERVER":
         run.execute(script, args)
@@ -117,7 +117,7 @@ def main(script: str, args: list[str]) -> None:
         sample.sent()
         measured = sample.result()
         servers.fleet.stop_worker()
-    else:                       # the script has made fewer steps, and has said goodbye itself
+    else:                       # the script made fewer steps, and has stopped the worker itself
         measured = sample.result()
     with open("%s.%s" % (os.environ[RESULT], os.environ["PADDLE_TRAINER_ID"]), "w") as file:
         json.dump(measured, file)

@@ -1,11 +1,11 @@
-"""Trains a sample of a script that uses fleet under each strategy of parameter servers, and compares them.
+"""Compares the strategies of parameter servers on a short sample of a script that uses fleet.
 
     anabranch strategies --servers 2 --workers 2 train.py --epochs 1
 
-Each trial is a cluster of processes on this machine. The script is as it would run under ``anabranch launch``; only
-what it gives ``fleet.distributed_optimizer`` as strategy is replaced, and it ends after some steps. So each strategy
-has seen as many batches when what it has learned is compared: by the AUC over all workers where the program computes
-one, else by the loss that it fetches, or by what ``--metric`` finds in its output.
+Each trial is a cluster of processes on this machine. The script runs as under ``anabranch launch``, except that the
+trial replaces the strategy given to ``fleet.distributed_optimizer`` and ends the script after a number of steps. Every
+strategy therefore has seen equally many batches when the results are compared: by the AUC over all workers where the
+program computes one, else by the loss that the script fetches, or by the number that ``--metric`` finds in its output.
 """
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ import numpy as np
 
 from .. import launch
 from .._processes import free_ports
+from .._trials_row import Trials
 from ..fluid.errors import InvalidValue, NotFound, Unavailable
 from ..looking.command_line import ended
 from . import sampled
@@ -34,12 +35,13 @@ STRATEGIES = ("sync", "half_async", "async", "geo")
 
 
 class Sampling(NamedTuple):
-    """How each strategy is tried.
+    """Settings of a trial.
 
     Attributes:
-        script, args: what is run. ``servers``, ``workers``: how many processes. ``steps``: of each worker.
-        geo_every: steps between two exchanges of GEO, where the script has none of its own.
-        metric: pattern with one group, the number of a line of output; None: AUC or loss.
+        script, args: the script and its arguments. ``servers``, ``workers``: numbers of processes. ``steps``: steps of
+            each worker.
+        geo_every: steps between two exchanges of GEO, where the script does not set them.
+        metric: regular expression with one group around a number in the output; None: AUC or loss.
     """
 
     script: str
@@ -52,7 +54,7 @@ class Sampling(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What a trial has shown: ``rows_per_s`` of all workers; ``what`` and ``value``: what was learned."""
+    """Result of a trial: ``rows_per_s`` of all workers; ``what`` and ``value``: name and value of the metric."""
 
     rows_per_s: float
     what: str
@@ -61,7 +63,7 @@ class Outcome(NamedTuple):
 
 
 def auc_of(positives: Any, negatives: Any) -> float:
-    """float: the area under the curve that two histograms over the same bins of the score have.
+    """float: the AUC of two histograms over the same bins of the score.
 
     >>> auc_of([0, 1], [1, 0]), auc_of([1, 1], [1, 1])
     (1.0, 0.5)
@@ -93,10 +95,10 @@ def trial(how: Sampling, strategy: str, folder: str) -> Outcome:
         how (Sampling). ``strategy`` (str): one of ``STRATEGIES``. ``folder`` (str): for logs and measurements.
 
     Returns:
-        Outcome: what it has shown.
+        Outcome: its result.
 
     Raises:
-        RuntimeError: a process has failed, the end of its log is in the message; or the script makes too few steps.
+        RuntimeError: a process failed (the message has the end of its log), or the script made too few steps.
     """
     logs, result = os.path.join(folder, "logs"), os.path.join(folder, "measured")
     shutil.rmtree(logs, ignore_errors=True)
@@ -124,7 +126,7 @@ def trial(how: Sampling, strategy: str, folder: str) -> Outcome:
 
 
 def table(how: Sampling, found: dict[str, list[Outcome]], failed: dict[str, str], rounds: int) -> str:
-    """str: of what all trials have shown, the fastest strategy first."""
+    """str: the table of all results, the fastest strategy first."""
     best = {name: max(outcomes, key=lambda one: one.rows_per_s) for name, outcomes in found.items()}
     lines = []
     if best:
@@ -142,28 +144,31 @@ def table(how: Sampling, found: dict[str, list[Outcome]], failed: dict[str, str]
 
 
 def compare(how: Sampling, only: Sequence[str] = STRATEGIES, rounds: int = 2) -> str:
-    """Tries the strategies in turn, so that what else the machine does meets all of them.
+    """Runs the strategies alternately, so that other load on the machine affects all of them alike.
 
     Args:
-        how (Sampling). ``only`` (list of str): the strategies. ``rounds`` (int): of each, at least 1.
+        how (Sampling): settings. ``only`` (list of str): the strategies. ``rounds`` (int): runs of each, at least 1.
 
     Returns:
         str: a table.
 
     Raises:
-        RuntimeError: all of them have failed.
+        RuntimeError: all of them failed.
     """
     found: dict[str, list[Outcome]] = {}
     failed: dict[str, str] = {}
     folder = tempfile.mkdtemp(prefix="anabranch_strategies_")
     try:
-        for _ in range(rounds):
-            for name in (one for one in only if one not in failed):
-                try:
-                    found.setdefault(name, []).append(trial(how, name, folder))
-                except Unavailable as e:
-                    failed[name] = e.message
-                    found.pop(name, None)
+        with Trials(len(only) * rounds, tick_s=1.0) as progress:
+            for number in range(rounds):
+                for name in (one for one in only if one not in failed):
+                    progress.start("%s, round %d of %d" % (name, number + 1, rounds))
+                    try:
+                        found.setdefault(name, []).append(trial(how, name, folder))
+                    except Unavailable as e:
+                        failed[name] = e.message
+                        found.pop(name, None)
+                        progress.skip(rounds - number - 1)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     text = table(how, found, failed, rounds)
@@ -175,19 +180,21 @@ def compare(how: Sampling, only: Sequence[str] = STRATEGIES, rounds: int = 2) ->
 def parser() -> argparse.ArgumentParser:
     """ArgumentParser: of ``anabranch strategies``."""
     made = argparse.ArgumentParser(prog="anabranch strategies", description=(__doc__ or "").partition("\n")[0])
-    made.add_argument("--servers", type=int, default=2, help="parameter servers. Default %(default)s")
-    made.add_argument("--workers", type=int, default=2, help="workers. Default %(default)s")
-    made.add_argument("--steps", type=int, default=200, help="of each worker; the first tenth, ten at most, is not "
-                      "timed. Default %(default)s")
-    made.add_argument("--rounds", type=int, default=2, help="of each strategy, in turn. Default %(default)s")
-    made.add_argument("--geo-every", type=int, default=100, metavar="N", help="steps between two exchanges of GEO, "
-                      "where the script has another strategy. Default %(default)s")
-    made.add_argument("--only", default=",".join(STRATEGIES), metavar="LIST", help="strategies to try. Default "
-                      "%(default)s")
-    made.add_argument("--metric", metavar="REGEX", help="what was learned is the last number that its group finds in "
-                      "the output of each worker; 'acc ([0-9.]+)'. Default: AUC of the program, else its loss")
-    made.add_argument("script", help="a Python script that trains with fleet and parameter servers")
-    made.add_argument("args", nargs=argparse.REMAINDER, help="its arguments")
+    made.add_argument("--servers", type=int, default=2, help="Number of parameter servers (default: %(default)s).")
+    made.add_argument("--workers", type=int, default=2, help="Number of workers (default: %(default)s).")
+    made.add_argument("--steps", type=int, default=200, help="Number of steps of each worker; the first tenth, "
+                      "at most ten, is not timed (default: %(default)s).")
+    made.add_argument("--rounds", type=int, default=2, help="Number of runs of each strategy (default: %(default)s).")
+    made.add_argument("--geo-every", type=int, default=100, metavar="N",
+                      help="Number of steps between two exchanges of GEO, "
+                      "if the script uses another strategy (default: %(default)s).")
+    made.add_argument("--only", default=",".join(STRATEGIES), metavar="LIST",
+                      help="Strategies to try (default: %(default)s).")
+    made.add_argument("--metric", metavar="REGEX", help="Regular expression whose group matches the number to "
+                      "compare in the output of each worker, such as 'acc ([0-9.]+)'; the last match counts (default: "
+                      "the AUC of the program, else its loss).")
+    made.add_argument("script", help="Python script that trains with fleet and parameter servers.")
+    made.add_argument("args", nargs=argparse.REMAINDER, help="Arguments of the script.")
     return made
 
 

@@ -1,11 +1,12 @@
-"""What was measured, in columns, and what to set."""
+"""The table of measurements, and the advice."""
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from .._terminal import time_text, wrapped
 from .trials import Setting, Trial
 
-#: A setting must be so much faster than the script's own before it is advised.
+#: A setting is advised if it is faster than the script's own by this factor.
 WORTH = 1.03
 
 
@@ -22,31 +23,31 @@ def aligned(rows: Sequence[Sequence[str]]) -> str:
 
 
 def _changes(setting: Setting) -> bool:
-    """Whether it changes what is learned."""
+    """Whether the setting changes what is learned."""
     return setting.factor != 1 or setting.bfloat16
 
 
 def table(trials: Sequence[Trial], failed: Sequence[tuple[Setting, str]], rows: int) -> str:
-    """The table of all settings, the fastest first, and the advice.
+    """Describes all measurements, the fastest setting first.
 
     Args:
         trials (list of Trial): measured, the script's own first. ``failed``: settings that raised, with the reason.
-        rows (int): of a batch of the script.
+        rows (int): number of rows of a batch of the script.
 
     Returns:
-        str: text.
+        str: the table and the advice.
     """
     own = trials[0]
-    lines = [("setting", "rows/s", "ms/step", "cores", "of the script's")]
+    lines = [("setting", "rows/s", "time/step", "cores", "speedup")]
     for trial in sorted(trials, key=lambda trial: -trial.rows_per_s):
         lines.append((trial.setting.text() + " *" * _changes(trial.setting), format(int(trial.rows_per_s), ","),
-                      "%.3f" % (1e3 * min(trial.step_s)), "%.1f" % max(trial.busy),
-                      "%.2f" % (trial.rows_per_s / own.rows_per_s)))
+                      time_text(1e9 * min(trial.step_s)), "%.1f" % max(trial.busy),
+                      "%.2fx" % (trial.rows_per_s / own.rows_per_s)))
     text = aligned(lines) + "\n"
     if any(_changes(trial.setting) for trial in trials):
         text += "* changes what is learned\n"
     for setting, why in failed:
-        text += "not tried: %s: %s\n" % (setting.text(), why)
+        text += wrapped("not tried: %s: %s" % (setting.text(), why)) + "\n"
     same = max((t for t in trials if not _changes(t.setting)), key=lambda t: t.rows_per_s)
     if same.rows_per_s < WORTH * own.rows_per_s:
         return text + "\nThe script's own setting is as fast as any that learns the same.\n"

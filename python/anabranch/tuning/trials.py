@@ -1,4 +1,4 @@
-"""Settings under which the steps of a script are tried, and how fast they are."""
+"""The settings that are tried, and the measurement of one of them."""
 from __future__ import annotations
 
 import os
@@ -13,12 +13,12 @@ from . import batches
 
 
 class Setting(NamedTuple):
-    """How a step is run.
+    """A way to run a step.
 
     Attributes:
-        replicas, threads: of a compiled program; 0 replicas: the plain Executor, whose threads nobody sets; -1: as the
-            script has it.
-        factor: of the script's batch. ``bfloat16``: of ``BuildStrategy.use_bfloat16``.
+        replicas, threads: of a compiled program; 0 replicas: the plain Executor, which has no thread setting; -1: the
+            script's own setting.
+        factor: size of a batch relative to the script's. ``bfloat16``: value of ``BuildStrategy.use_bfloat16``.
     """
 
     replicas: int = 0
@@ -39,28 +39,28 @@ class Setting(NamedTuple):
         return ", ".join(parts + ["bfloat16"] * self.bfloat16)
 
     def code(self, rows: int) -> list[str]:
-        """list of str: what sets it, as lines of a script whose batches have ``rows`` rows."""
+        """list of str: the lines that choose the setting in a script whose batches have ``rows`` rows."""
         lines = []
         if self.replicas > 0:
             lines += ["execution = fluid.ExecutionStrategy()", "execution.num_threads = %d" % self.threads,
                       "build = fluid.BuildStrategy()"]
             lines += ["build.use_bfloat16 = True"] if self.bfloat16 else []
-            lines += ["program = fluid.CompiledProgram(program).with_data_parallel(loss_name=loss.name,",
-                      "    build_strategy=build, exec_strategy=execution, places=fluid.cpu_places(%d))" % self.replicas]
+            lines += ["program = fluid.CompiledProgram(program).with_data_parallel(",
+                      "    loss_name=loss.name, build_strategy=build,",
+                      "    exec_strategy=execution, places=fluid.cpu_places(%d))" % self.replicas]
         elif not self.replicas:
             lines.append("executor.run(program, ...)   # without CompiledProgram")
         if self.factor != 1:
-            lines.append("batches of %d rows; more rows a step may want another learning rate"
-                         % int(rows * self.factor))
+            lines.append("# batches of %d rows, which may need another learning rate" % int(rows * self.factor))
         return lines
 
 
 def settings(cores: int, compiled: bool, dense: bool) -> list[Setting]:
-    """What is tried.
+    """Lists the settings to try.
 
     Args:
-        cores (int): that there are. ``compiled`` (bool): the script runs a CompiledProgram, so that the plain Executor
-            is something else. ``dense`` (bool): batches can be cut.
+        cores (int): usable cores. ``compiled`` (bool): the script runs a CompiledProgram, so the plain Executor is
+            another setting. ``dense`` (bool): batches can be halved.
 
     Returns:
         list of Setting: the script's own first.
@@ -77,10 +77,10 @@ def settings(cores: int, compiled: bool, dense: bool) -> list[Setting]:
 
 
 class Trial:
-    """One setting, ready to run: its program compiled, its batches made.
+    """A setting that is ready to run: its program is compiled and its batches are made.
 
     Args:
-        step (Step): what the script does. ``feeds`` (list of dict): its batches. ``setting`` (Setting).
+        step (Step): a step of the script. ``feeds`` (list of dict): its batches. ``setting`` (Setting): the setting.
     """
 
     def __init__(self, step: scripts.Step, feeds: Sequence[dict[str, Any]], setting: Setting) -> None:
@@ -98,14 +98,14 @@ class Trial:
         self._at = 0
 
     def run(self, steps: int) -> None:
-        """Makes steps without a measurement."""
+        """Runs steps without a measurement."""
         for _ in range(steps):
             self._executor.run(self._program, feed=self._feeds[self._at % len(self._feeds)],
                                fetch_list=self._fetches, scope=self._step.scope, return_numpy=False)
             self._at += 1
 
     def measure(self, seconds: float) -> None:
-        """Makes steps for so long, at least three, and notes how fast they were."""
+        """Runs steps for ``seconds``, at least three steps, and records their speed."""
         rows = steps = 0
         wall, cpu = time.perf_counter(), time.process_time()
         while steps < 3 or time.perf_counter() - wall < seconds:
@@ -119,7 +119,7 @@ class Trial:
 
     @property
     def rows_per_s(self) -> float:
-        """float: of the best round: the others met what else the machine does."""
+        """float: speed of the best round, which other load on the machine affected least."""
         return 1 / min(self.times)
 
 
@@ -142,5 +142,5 @@ def _compiled(step, setting):
 
 
 def cores() -> int:
-    """int: that this process may use."""
+    """int: number of cores that this process may use."""
     return len(os.sched_getaffinity(0))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ... import _core
-from ...progress import Meter, Smooth
+from ...progress import LOSS, SPEED, STEP, TIME, VALUE, WAIT, Meter, Smooth
 from ..compiler import CompiledProgram
 from ..errors import InvalidType, NotAllowed, Unsupported, Violated, require
 from ..fetching import fetch_names
@@ -181,6 +181,9 @@ class Pass:
         stream = self.dataset._open(ordered=self.deterministic or self.trainers == 1 or self.checkpoints is not None)
         try:
             done = self._train(loop, stream, watch)
+        except BaseException:
+            watch.interrupted()
+            raise
         finally:
             stream.close()
             watch.end()
@@ -198,6 +201,9 @@ class Pass:
                     path = files.take()
                     if path is not None:
                         done = self._run_file(loop, watch, path, files, first=False)
+        except BaseException:
+            watch.interrupted()
+            raise
         finally:
             watch.end()
         queue._passed()
@@ -238,16 +244,17 @@ class _Watch:
         self._meter = Meter(call.progress)
         self._handler = None if call.handler is None else _HandlerThread(call.handler)
         self._debug_batches = 0
+        self._newest = None     # progress at the last tick
         self._stall_s = stall_report_s()
 
     def tick(self, p):
         """About ten times a second."""
-        call = self._call
+        call, self._newest = self._call, p
         self._meter.check_stall(call.what, p["batches"], self._stall_s)
-        if self._meter.wants_values() or (self._handler is not None and self._handler.is_due()):
+        if self._meter.needs_values() or (self._handler is not None and self._handler.is_due()):
             self._loop.ask_for_values()
         if self._meter.is_due():
-            self._meter.line(self._line(p))
+            self._meter.line(self._fields(p))
         if call.debug and p["batches"] >= self._debug_batches + _DEBUG_PERIOD:
             self._debug_batches = p["batches"]
             self._print_debug(p)
@@ -271,19 +278,19 @@ class _Watch:
         value = self._values.get(name)
         return None if value is None else np.array(value)
 
-    def _line(self, p):
-        """One line: loss, AUC, samples/s, share of time spent waiting for the reader, time left."""
-        parts = ["%d batches" % p["batches"]]
+    def _fields(self, p, time_field=Meter.time_left):
+        """Of the row: batches, loss, AUC, samples/s, share of time spent waiting for the reader, time left."""
+        fields = [(STEP, "%d batch%s" % (p["batches"], "" if p["batches"] == 1 else "es"))]
         if self._loss in self._values:
-            parts.append("loss %.4f" % self._smooth.value)
+            fields.append((LOSS, "loss %.4f" % self._smooth.value))
         if self._auc in self._values:
             of = "" if self._call.trainers == 1 or self._call.deterministic else " (trainer 1)"
-            parts.append("AUC %.4f%s" % (float(self._array(self._auc).mean()), of))
-        seconds = max(p["seconds"], 1e-9)
-        parts.append("%s samples/s" % format(int(p["rows"] / seconds), ","))
+            fields.append((VALUE, "AUC %.4f%s" % (float(self._array(self._auc).mean()), of)))
         busy = p["waited_s"] + p["running_s"]
-        parts.append("reader wait %.0f %%" % (100 * p["waited_s"] / busy if busy else 0))
-        return "  ".join(parts + [self._meter.time_left(p["seconds"], p["share_done"])])
+        fields += [(SPEED, "%s samples/s" % format(int(p["rows"] / max(p["seconds"], 1e-9)), ",")),
+                   (WAIT, "reader wait %.0f %%" % (100 * p["waited_s"] / busy if busy else 0)),
+                   (TIME, time_field(p["seconds"], p["share_done"]))]
+        return fields
 
     def _print_debug(self, p):
         busy = max(p["waited_s"] + p["running_s"], 1e-9)
@@ -295,17 +302,21 @@ class _Watch:
         sys.stdout.flush()
 
     def end(self):
-        """Whatever happened: the handler's thread ends."""
+        """Stops the thread of the handler, after errors too."""
         if self._handler is not None:
             self._handler.end()
+
+    def interrupted(self):
+        """An error or Ctrl-C has ended the pass: the row says so, and what follows starts on a row below it."""
+        if self._meter.is_open and self._newest is not None:
+            self._meter.close(self._fields(self._newest, Meter.stopped))
 
     def close(self, p):
         """The pass went well: the last line."""
         if self._call.debug and p["batches"] > self._debug_batches:
             self._print_debug(p)
         bad = self._call.dataset.statistics()["bad_rows"]
-        line = self._line(p) + ("  %d bad rows" % bad if bad else "")
-        self._meter.close(line)
+        self._meter.close(self._fields(p) + [(TIME, "%d bad rows" % bad if bad else "")])
         if bad and not self._meter.has_printed:
             sys.stderr.write("%s: %d bad rows were left out\n" % (self._call.what, bad))
 

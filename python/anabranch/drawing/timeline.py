@@ -1,23 +1,23 @@
-"""What each thread did, as SVG: a lane per thread, a bar per operator, its width the time."""
+"""The timeline of a profile as SVG: a row per thread, a bar per operator whose width is its time."""
 from html import escape
 
 from .. import _core
 from ..profiling.files import write_whole
 
-__all__ = ["draw_lanes", "lanes_svg"]
+__all__ = ["draw_timeline", "timeline_svg"]
 
 FONT = 'font-family="Helvetica, Arial, sans-serif"'
-LEFT, WIDTH, TOP, BAR, LANE = 70.0, 1080.0, 34.0, 30.0, 46.0
+LEFT, WIDTH, TOP, BAR, HEIGHT = 70.0, 1080.0, 34.0, 30.0, 46.0
 NODE, HELP, RUN, ON_DEVICE = 0, 1, 2, 6
 PAUSE_NS = 3000
 ENGINE, REST = "#c9c9c9", "#dcdcdc"
 COLOURS = ("#8ab6d6", "#f2a97e", "#93c98f", "#c7a4d8", "#e8c95e", "#e58a9b", "#7fcac3", "#b8a58c", "#a3b0e0", "#d6b3a0")
 
 
-def _colours(lanes):
+def _colours(threads):
     """Title -> colour, different ones for the titles that take the most time."""
     total = {}
-    for events in lanes.values():
+    for events in threads.values():
         for title, kind, begin, end in events:
             if kind in (NODE, HELP, ON_DEVICE):
                 total[title] = total.get(title, 0) + end - begin
@@ -25,9 +25,9 @@ def _colours(lanes):
     return {title: COLOURS[at] if at < len(COLOURS) else REST for at, title in enumerate(ranked)}
 
 
-def _window(lanes, runs):
+def _window(threads, runs):
     """Begin and end of the last `runs` runs."""
-    spans = sorted((begin, end) for events in lanes.values() for _, kind, begin, end in events if kind == RUN)
+    spans = sorted((begin, end) for events in threads.values() for _, kind, begin, end in events if kind == RUN)
     if not spans:
         return 0, 1
     spans = spans[-runs:]
@@ -48,7 +48,7 @@ def _bar(title, kind, begin, end, zero, scale, y, colours):
 
 
 def _joined(events):
-    """The events in order; pieces of one loop that follow each other on a thread become one."""
+    """The events in order; consecutive chunks of one loop on a thread become one."""
     out = []
     for title, kind, begin, end in sorted(events, key=lambda event: event[2]):
         if out and kind == HELP and out[-1][:2] == (title, kind) and begin - out[-1][3] < PAUSE_NS:
@@ -58,9 +58,11 @@ def _joined(events):
     return out
 
 
-def _name(lane):
-    """A thread, or a queue of a device, "CUDAPlace(0) up", in few words."""
-    return "thread %d" % lane if lane >= 0 else _core.queue_name(-1 - lane).replace("CUDAPlace(", "").replace(")", "")
+def _name(thread):
+    """Name of a thread, or of a queue of a device such as "CUDAPlace(0) up"."""
+    if thread >= 0:
+        return "thread %d" % thread
+    return _core.queue_name(-1 - thread).replace("CUDAPlace(", "").replace(")", "")
 
 
 def _axis(span_ns, bottom):
@@ -80,7 +82,7 @@ def _axis(span_ns, bottom):
 
 
 def _legend(colours, y):
-    """The titles that have a colour of their own; pale bars are help with another thread's loops."""
+    """The titles that have their own colour; pale bars are shares of another thread's loops."""
     out, x = [], LEFT
     entries = [(title, colour) for title, colour in colours.items() if colour != REST]
     for title, colour in entries + [("others", REST), ("engine", ENGINE)]:
@@ -93,8 +95,8 @@ def _legend(colours, y):
     return out
 
 
-def lanes_svg(report, runs=2):
-    """The picture that :func:`draw_lanes` writes.
+def timeline_svg(report, runs=2):
+    """The picture that :func:`draw_timeline` writes.
 
     Args:
         report (Report): what was measured.
@@ -108,32 +110,33 @@ def lanes_svg(report, runs=2):
     """
     if runs < 1:
         from ..fluid.errors import InvalidValue
-        raise InvalidValue("lanes_svg: runs must be at least 1, got %r" % (runs,))
-    lanes = report.lanes()
-    zero, end = _window(lanes, runs)
+        raise InvalidValue("timeline_svg: runs must be at least 1, got %r" % (runs,))
+    threads = report.threads()
+    zero, end = _window(threads, runs)
     span = max(end - zero, 1)
-    shown = {lane: [e for e in events if e[1] != RUN and e[2] < end and e[3] > zero] for lane, events in lanes.items()}
-    shown = {lane: events for lane, events in sorted(shown.items()) if events}
+    shown = {thread: [e for e in events if e[1] != RUN and e[2] < end and e[3] > zero]
+             for thread, events in threads.items()}
+    shown = {thread: events for thread, events in sorted(shown.items()) if events}
     colours = _colours(shown)
-    bottom = TOP + LANE * len(shown)
+    bottom = TOP + HEIGHT * len(shown)
     out = ['<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" %s>'
            % (LEFT + WIDTH + 20, bottom + 46, LEFT + WIDTH + 20, bottom + 46, FONT),
            '<rect width="100%" height="100%" fill="white"/>',
-           '<text x="12" y="20" font-size="13" font-weight="bold">What each thread did in %d run%s</text>'
+           '<text x="12" y="20" font-size="13" font-weight="bold">Threads during %d run%s</text>'
            % (runs, "" if runs == 1 else "s")]
     out += _axis(span, bottom)
-    for row, (lane, events) in enumerate(shown.items()):
-        y = TOP + LANE * row
-        out.append('<text x="12" y="%.0f" font-size="11">%s</text>' % (y + BAR / 2 + 4, _name(lane)))
+    for row, (thread, events) in enumerate(shown.items()):
+        y = TOP + HEIGHT * row
+        out.append('<text x="12" y="%.0f" font-size="11">%s</text>' % (y + BAR / 2 + 4, _name(thread)))
         out += [_bar(*event, zero=zero, scale=WIDTH / span, y=y, colours=colours) for event in _joined(events)]
     out += _legend(colours, bottom + 38)
     return "\n".join(out + ["</svg>", ""])
 
 
-def draw_lanes(report, path, runs=2):
-    """Writes :func:`lanes_svg` to a file.
+def draw_timeline(report, path, runs=2):
+    """Writes :func:`timeline_svg` to a file.
 
     Raises:
         ValueError: ``runs`` is below 1. OSError: the file cannot be written.
     """
-    write_whole(path, lanes_svg(report, runs).encode("utf-8"))
+    write_whole(path, timeline_svg(report, runs).encode("utf-8"))

@@ -1,0 +1,51 @@
+"""Turns the engine's error about a variable without a value into one that names the missing feed."""
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ..errors import MissingFeed, NotFound
+
+_NO_VALUE = re.compile(r"^(?:NotFound: )?(\w+): variable (\S+) holds no value")
+_MADE_AT = re.compile(r"made at (.*)")
+
+
+def refuse(error: NotFound, program: Any, feed: Any) -> None:
+    """Raises :class:`MissingFeed` if the variable that ``error`` names can only have a value by being fed.
+
+    Args:
+        error (NotFound): raised by a run.
+        program (Program): the program of the run.
+        feed (dict|list of dict, optional): feed of the call.
+    """
+    found = _NO_VALUE.search(error.message)
+    if not found:
+        return
+    op, name = found.groups()
+    var = program.desc.block(0)._find_var(name)
+    if var is None or var.persistable or _computed(program, name):
+        return
+    made = _MADE_AT.search(error.message)
+    fed = _names(feed)
+    strange = [one for one in fed if program.desc.block(0)._find_var(one) is None]
+    raise MissingFeed(
+        'variable "%s" has no value: it was not fed and no operator computes it\n'
+        '  first read by %s%s\n'
+        '  Feed it: exe.run(feed={"%s": ...}). Feeds of this call: %s%s'
+        % (name, op, " at " + made.group(1) if made else "", name, _quoted(fed) or "none",
+           "; the program has no variable %s" % _quoted(strange) if strange else ""))
+
+
+def _quoted(names: Iterable[str]) -> str:
+    return ", ".join('"%s"' % name for name in names)
+
+
+def _names(feed: Any) -> list[str]:
+    feeds: Iterable[Any] = [feed] if isinstance(feed, Mapping) else feed or ()
+    return list(dict.fromkeys(str(name) for one in feeds for name in one))
+
+
+def _computed(program: Any, name: str) -> bool:
+    blocks = (program.desc.block(k) for k in range(program.desc.num_blocks()))
+    return any(name in op.output_arg_names() for block in blocks for op in block.ops())
