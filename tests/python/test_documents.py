@@ -1,7 +1,9 @@
 """The code blocks of the README and of the guides run, and print what stands beneath them; tables say what code says.
 
-The blocks ```python of a page are one program, run in an empty folder by a process of its own. A block ```text that
-follows a block ```python is what that one prints; "..." stands for anything.
+The blocks ```python of a page are one program, which a separate process runs in an empty folder. A block ```text that
+follows a block ```python is what that one prints; "..." stands for anything. A block "text recorded" is the output of
+one real run: any number stands for any other. A comment "<!-- check" after a block holds code that runs after
+it, unseen by readers: assertions about the results that the page shows.
 """
 import doctest
 import glob
@@ -17,22 +19,53 @@ FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 MARK = "<end of block %d>"
 
 
+FENCE = re.compile(r"^```(\w*)( recorded)?\n(.*?)^```$|^<!-- check\n(.*?)^-->$", re.M | re.S)
+NUMBER = re.compile(r"[-+]?\d[\d,]*(\.\d*)?(e[-+]?\d+)?")
+
+
 def blocks(page):
-    """[(code, expected output or None)]."""
+    """[(code, expected output or None, whether that was recorded, checks)]."""
     with open(page) as f:
         text = f.read()
     found = []
-    for kind, body in re.findall(r"^```(\w*)\n(.*?)^```$", text, re.M | re.S):
-        if kind == "python":
-            found.append([body, None])
+    for kind, recorded, body, check in FENCE.findall(text):
+        if check:
+            found[-1][3] += check
+        elif kind == "python":
+            found.append([body, None, False, ""])
         elif kind == "text" and found and found[-1][1] is None:
-            found[-1][1] = body
+            found[-1][1:3] = [body, bool(recorded)]
     return found
+
+
+def loosely(text):
+    """A recorded output without its numbers, and without the lengths of its gaps and bars."""
+    return re.sub(r"[ \t]+", " ", NUMBER.sub("#", text))
+
+
+def printed_as(expected, recorded, output):
+    """Whether a block printed what the page says."""
+    if recorded:
+        expected, output = loosely(expected), loosely(output)
+    return doctest.OutputChecker().check_output(expected, output, FLAGS)
+
+
+def test_recorded_output_has_other_numbers_and_no_other_words():
+    assert printed_as("loss 0.0213 at 12,000 rows/s\n", True, "loss  1.5e-05 at 9 rows/s\n")
+    assert not printed_as("loss 0.0213\n", True, "loss nan\n")
+    assert not printed_as("loss 0.0213\n", True, "loss 0.0213\nstep 2\n")
+    assert not printed_as("loss 0.0213\n", False, "loss 0.0214\n")
+
+
+def test_checks_belong_to_the_block_before(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("```python\na = 1\nprint(a)\n```\n\n```text recorded\n7\n```\n<!-- check\nassert a == 1\n-->\n")
+    assert blocks(page) == [["a = 1\nprint(a)\n", "7\n", True, "assert a == 1\n"]]
 
 
 #: Pages that tools/generate_*.py write.
 GENERATED = ("layers.md", "classes.md", "operators.md", "settings.md", "coverage.md", "absent.md", "commands.md",
-             os.path.join("errors", ""), os.path.join("understand", "measured.md"))
+             *(os.path.join(folder, "") for folder in ("layers", "classes", "operators", "errors")), os.path.join("understand", "measured.md"))
 
 
 def pages():
@@ -48,7 +81,7 @@ PAGES = [page for page in ["README.md", *pages()] if blocks(os.path.join(ROOT, p
 @pytest.mark.parametrize("page", PAGES)
 def test_blocks_run(page, tmp_path):
     found = blocks(os.path.join(ROOT, page))
-    program = "".join("%s\nprint(%r)\n" % (code, MARK % i) for i, (code, _) in enumerate(found))
+    program = "".join("%s\nprint(%r)\n%s\n" % (code, MARK % i, check) for i, (code, _, _, check) in enumerate(found))
     (tmp_path / "page.py").write_text(program)
     (tmp_path / "folder").mkdir()
     environment = dict(os.environ, PYTHONPATH=os.path.join(ROOT, "python"))
@@ -57,10 +90,10 @@ def test_blocks_run(page, tmp_path):
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
     assert done.returncode == 0, done.stdout + done.stderr
     printed = done.stdout
-    for i, (code, expected) in enumerate(found):
+    for i, (code, expected, recorded, _) in enumerate(found):
         output, printed = printed.split(MARK % i + "\n", 1)
         if expected is not None:
-            assert doctest.OutputChecker().check_output(expected, output, FLAGS), (
+            assert printed_as(expected, recorded, output), (
                 "block %d\n%s\nprinted\n%s\nexpected\n%s" % (i, code, output, expected))
 
 
@@ -80,7 +113,7 @@ def read(*path):
 
 
 def rows(text, heading):
-    """Cells of the first table behind a heading, without its head."""
+    """Cells of the first table after a heading, without its head."""
     lines = text[text.index(heading):].splitlines()
     begin = next(i for i, line in enumerate(lines) if line.startswith("|")) + 2
     table = []
@@ -167,13 +200,13 @@ def test_files_that_are_named_exist():
 
 def prose(page):
     """Lines of a page without code, tables and headings; those are empty here."""
-    text = re.sub(r"^```.*?^```$", lambda found: "\n" * found.group().count("\n"), read(page), flags=re.M | re.S)
+    text = re.sub(r"^```.*?^```$|^<!--.*?-->$", lambda found: "\n" * found.group().count("\n"), read(page), flags=re.M | re.S)
     return ["" if re.match(r"[|#]|    ", line) else line for line in text.splitlines()]
 
 
 @pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", *pages()])
 def test_lines_are_filled(page):
-    """What an edit left of a wrapped paragraph: a short line, then one whose first word would have had room."""
+    """No short line comes before a line whose first word would have had room in it: an edit leaves such lines."""
     lines = prose(page)
     for line, following in zip(lines, lines[1:]):
         if line and following and not re.match(r" *(- |\d+\. )", following):
