@@ -42,6 +42,8 @@ if repository and html_theme == "furo":
                           "source_directory": "docs/"}
 myst_enable_extensions = ["attrs_inline"]
 myst_heading_anchors = 3
+# Pages of the reference have tables of their entries; the sidebar of every page would carry all of them.
+toc_object_entries = False
 myst_html_meta = {"description": "Anabranch runs PaddlePaddle Fluid 1.x programs on CPU machines and clusters: "
                                  "CTR and ranking models with large sparse tables, and dense models."}
 linkcode_resolve = site_sources.resolver(repository)

@@ -25,7 +25,7 @@ NAMES = {
     "fluid.layers.fc": "layers/dense.html#anabranch.fluid.layers.fc",
     "paddle.fluid.layers.fc": "layers/dense.html#anabranch.fluid.layers.fc",
     "mean": "layers/reductions.html#anabranch.fluid.layers.mean",
-    "shape": "layers/inputs.html#anabranch.fluid.layers.shape",
+    "shape": "layers/slices.html#anabranch.fluid.layers.shape",
     "lstm": "layers/recurrent.html#anabranch.fluid.layers.lstm",
     "batch_norm": "layers/normalization.html#anabranch.fluid.layers.batch_norm",
     "embedding layer": "layers/embeddings.html#anabranch.fluid.layers.embedding",
@@ -35,7 +35,6 @@ NAMES = {
     "Adam": "classes/fluid.optimizer.html#anabranch.fluid.optimizer.Adam",
     "Executor.run": "classes/fluid.html#anabranch.fluid.Executor.run",
     "FLAGS_check_nan_inf": "settings.html#FLAGS_check_nan_inf",
-    "leaky_relu_grad": None,
     "anabranch doctor": "commands.html#anabranch-doctor",
     "NotFound": "errors/NotFound.html",
 }
@@ -129,7 +128,7 @@ def _of_page(page: str, width: int, found: dict) -> list[str]:
 def _of_search(words: str, results: list[str]) -> list[str]:
     must = {**NAMES, **MESSAGES, **TOPICS, **QUESTIONS}[words]
     among = results[:FIRST] if words in QUESTIONS else results[:1]
-    hit = must is None or any(result == must or result.partition("#")[0] == must for result in among)
+    hit = any(result == must or result.partition("#")[0] == must for result in among)
     return [] if hit else ["a search for %r gives %s, not %s" % (words, results[:FIRST], must)]
 
 

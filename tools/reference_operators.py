@@ -9,7 +9,7 @@ import os
 import re
 from collections.abc import Callable
 
-from reference_names import cell, table, toctree
+from reference_names import cell, table
 
 from anabranch import _core
 
@@ -82,19 +82,18 @@ def initial(op: str) -> str:
 def letter_page(letter: str) -> str:
     """The page of the operators that start with a letter."""
     ops = [op for op in operators() if initial(op) == letter]
-    head = ["# Operators: %s" % letter.upper(), "", *table(("operator", "what it does"), _rows_of(ops, "")), ""]
+    head = ["---", "orphan: true", "---", "", "# Operators: %s" % letter.upper(), "", "[All operators](../operators.md)", "",
+            *table(("operator", "what it does"), _rows_of(ops, "")), ""]
     return "\n".join(head) + "\n".join(section(op) for op in ops)
 
 
 def operators_page() -> str:
     """The list of all operators, with the pages of their letters."""
     ops = operators()
-    letters = sorted({initial(op) for op in ops})
     return "\n".join([
         "# Operators", "", "A program is a list of operators: a type, slots for variables, and attributes. Layers append "
         "them, and files of programs hold them.", "", "%d operators, without those of gradients." % len(ops), "",
-        *table(("operator", "what it does"), _rows_of(ops, "operators/")),
-        *toctree(["operators/" + letter for letter in letters])])
+        *table(("operator", "what it does"), _rows_of(ops, "operators/"))])
 
 
 def pages() -> dict[str, Callable[[], str]]:

@@ -41,13 +41,13 @@ function commonWords(some, others) {
   return row[others.length];
 }
 
-/* Errors whose fixed words are in the query, in their order: four of five of them, and at least three. */
+/* Errors whose fixed words are in the query, in their order: seven of ten of them, and at least three. */
 function messagesLike(query) {
   const asked = wordsOf(query);
   if (asked.length < 3) return [];
   const scored = ANSWERS.messages.map(([text, kind, address]) => {
     const words = wordsOf(text), common = commonWords(words, asked);
-    return [common >= 3 && common >= 0.8 * words.length ? common + common / words.length : 0, text, kind, address];
+    return [common >= 3 && common >= 0.7 * words.length ? common + common / words.length : 0, text, kind, address];
   });
   const best = scored.filter(([score]) => score).sort((a, b) => b[0] - a[0]);
   return best.map(([, text, kind, address]) => [kind + ": " + text, "error", address]);

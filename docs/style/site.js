@@ -1,5 +1,5 @@
 "use strict";
-/* On every page: old addresses of entries that have moved, the filter of a page of tables, frames of pictures. */
+/* On every page: old addresses of entries that have moved, the filter of a page of tables, frames of pictures, long paths. */
 
 /* layers.html#anabranch.fluid.layers.fc was the entry of fc; it is now on another page, to which this one links. */
 function forward() {
@@ -49,4 +49,14 @@ function framePictures() {
   }
 }
 
-document.addEventListener("DOMContentLoaded", () => { forward(); startFilter(); framePictures(); });
+/* A long path may be cut after a dot or a slash, where a table is narrow. */
+function cutPaths() {
+  for (const span of document.querySelectorAll("article td code .pre")) {
+    const parts = span.textContent.match(/[^./,(]*[./,(]*/g).filter(Boolean);
+    if (span.textContent.length < 30 || parts.length < 2) continue;
+    span.replaceChildren(...parts.flatMap(part => [part, document.createElement("wbr")]));
+    span.style.whiteSpace = "normal";
+  }
+}
+
+document.addEventListener("DOMContentLoaded", () => { forward(); startFilter(); framePictures(); cutPaths(); });

@@ -7,7 +7,7 @@ from ..profiling.files import write_whole
 __all__ = ["draw_lanes", "lanes_svg"]
 
 FONT = 'font-family="Helvetica, Arial, sans-serif"'
-LEFT, WIDTH, TOP, BAR, LANE = 70.0, 760.0, 34.0, 34.0, 46.0
+LEFT, WIDTH, TOP, BAR, LANE = 70.0, 700.0, 34.0, 34.0, 46.0
 LEGEND_ROW = 18.0
 NODE, HELP, RUN, ON_DEVICE = 0, 1, 2, 6
 PAUSE_NS = 3000
