@@ -1,7 +1,7 @@
 """The reference pages of layers, and of the other classes and functions: a page a group, each with a table on top.
 
-generate_reference.py writes them with the other pages. `layers.md` and `classes.md` list all names; addresses of entries
-in them, from the time when they held the entries themselves, are forwarded by docs/style/site.js.
+generate_reference.py writes them with the other pages. `layers.md` and `classes.md` list all names.
+docs/style/site.js forwards old addresses: these two pages once held the entries themselves.
 """
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ MODULES = {
     "fluid": "Programs and executors", "fluid.optimizer": "Optimizers", "fluid.initializer": "Initializers",
     "fluid.regularizer": "Regularizers", "fluid.clip": "Gradient clips", "fluid.backward": "Gradients",
     "fluid.nets": "Composed nets", "fluid.metrics": "Metrics in Python", "fluid.io": "Files and readers",
-    "fluid.profiler": "Profiler", "fluid.unique_name": "Unique names", "word2vec": "word2vec", "loops": "Training loops",
+    "fluid.profiler": "Profiler", "fluid.unique_name": "Unique names", "word2vec": "word2vec",
+    "loops": "Training loops",
     "callbacks": "Callbacks", "checkpoints": "Checkpoints", "incremental": "Incremental training",
     "predictor": "Predictors", "profiling": "Profiles", "progress": "Progress",
 }
@@ -67,7 +68,7 @@ def _differs(name: str) -> bool:
 
 
 def _see_also(name: str) -> list[str]:
-    """What else the site says about a layer."""
+    """Links to further pages about a layer."""
     found = []
     if name in _core.op_types():
         found.append("the operator [`%s`](../operators/%s.md#%s)" % (name, name[0], name))

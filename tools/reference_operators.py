@@ -18,7 +18,7 @@ TYPES = {"BOOLEAN": "bool", "INT": "int", "LONG": "int64", "FLOAT": "float", "ST
          "BLOCKS": "blocks"}
 
 
-#: What the schema says of an attribute that changes nothing.
+#: The text of the schema about an attribute that changes nothing.
 INERT = "accepted, without effect"
 
 
@@ -82,7 +82,8 @@ def initial(op: str) -> str:
 def letter_page(letter: str) -> str:
     """The page of the operators that start with a letter."""
     ops = [op for op in operators() if initial(op) == letter]
-    head = ["---", "orphan: true", "---", "", "# Operators: %s" % letter.upper(), "", "[All operators](../operators.md)", "",
+    head = ["---", "orphan: true", "---", "", "# Operators: %s" % letter.upper(), "",
+            "[All operators](../operators.md)", "",
             *table(("operator", "what it does"), _rows_of(ops, "")), ""]
     return "\n".join(head) + "\n".join(section(op) for op in ops)
 
@@ -91,8 +92,8 @@ def operators_page() -> str:
     """The list of all operators, with the pages of their letters."""
     ops = operators()
     return "\n".join([
-        "# Operators", "", "A program is a list of operators: a type, slots for variables, and attributes. Layers append "
-        "them, and files of programs hold them.", "", "%d operators, without those of gradients." % len(ops), "",
+        "# Operators", "", "A program is a list of operators: a type, slots for variables, and attributes. Layers "
+        "append them, and files of programs hold them.", "", "%d operators, without those of gradients." % len(ops), "",
         *table(("operator", "what it does"), _rows_of(ops, "operators/"))])
 
 

@@ -1,4 +1,4 @@
-"""What the search of the documents answers by itself: names, topics and texts of errors, with their pages.
+"""Direct answers of the search: names, topics and texts of errors, with their pages.
 
 A Sphinx extension. It writes `_static/answers_data.js`, which docs/style/answers.js reads on the page of the search;
 topics are in docs/topics.json.

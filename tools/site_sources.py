@@ -68,7 +68,9 @@ def _place(name: str) -> tuple[str, int] | None:
 
 
 def _write(app, error) -> None:
-    names = [name for name, *_ in app.env.domains["py"].get_objects()] if not error and not app.config.repository else []
+    if error or app.config.repository:
+        return
+    names = [name for name, *_ in app.env.domains["py"].get_objects()]
     for path in sorted({place[0] for place in map(_place, names) if place}):
         file = os.path.join(app.outdir, "_sources", "anabranch", path + ".html")
         os.makedirs(os.path.dirname(file), exist_ok=True)

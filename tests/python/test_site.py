@@ -68,7 +68,8 @@ def test_the_picture_of_lesson_3_shows_what_its_program_learns():
     assert re.findall("<circle.*", made) == re.findall("<circle.*", there)
     cells = draw_lessons.CELLS / draw_lessons.SIZE
     painted = [[None] * draw_lessons.CELLS for _ in range(draw_lessons.CELLS)]
-    for x, y, width, colour in re.findall(r'<rect x="([\d.]+)" y="([\d.]+)" width="([\d.]+)" height="\d+" fill="(#\w+)"', there):
+    boxes = r'<rect x="([\d.]+)" y="([\d.]+)" width="([\d.]+)" height="\d+" fill="(#\w+)"'
+    for x, y, width, colour in re.findall(boxes, there):
         for i in range(round(float(width) * cells)):
             painted[round(float(y) * cells)][round(float(x) * cells) + i] = draw_lessons.COLOURS.index(colour)
     equal = sum(a == b for row, other in zip(painted, classes) for a, b in zip(row, other))
