@@ -97,6 +97,17 @@ _FUNCTIONS = {
       return copied;
     }""",
     "old": "async window => { await pause(600); return frame.contentWindow.location.href; }",
+    "dark": """async window => {
+      const page = window.document, shades = [];
+      for (const theme of ["light", "dark"]) {
+        page.body.dataset.theme = theme;
+        shades.push(window.getComputedStyle(page.body).backgroundColor);
+      }
+      return {differ: shades[0] !== shades[1], icon: Boolean(page.querySelector("link[rel=icon], link[rel~=icon]")),
+              text: page.querySelector("meta[name=description]").content,
+              underlined: [...page.querySelectorAll(".highlight span")].filter(
+                span => window.getComputedStyle(span).textDecorationLine !== "none").length};
+    }""",
     "filter": """async window => {
       const rows = () => [...window.document.querySelectorAll("table.filtered tbody tr")].filter(
         row => row.getClientRects().length);
@@ -115,7 +126,9 @@ def _visits() -> list[tuple[str, int, str]]:
     pages += [(page, width, "reference") for page in REFERENCE for width in WIDTHS]
     asked = [*NAMES, *MESSAGES, *TOPICS, *QUESTIONS]
     searches = [("search.html?q=" + words.replace(" ", "+").replace("#", "%23"), 1280, "search") for words in asked]
-    return [*pages, *searches, ("layers/dense.html", 1280, "copy"), *((address, 1280, "old") for address in OLD), ("differences.html", 1280, "filter")]
+    others = [*((address, 1280, "old") for address in OLD), ("differences.html", 1280, "filter"),
+              ("layers/dense.html", 1280, "copy"), ("learn/01_fit_a_line.html", 1280, "dark")]
+    return [*pages, *searches, *others]
 
 
 def _of_page(page: str, width: int, found: dict) -> list[str]:
@@ -149,6 +162,8 @@ def faults(site: str) -> list[str]:
             wrong += _of_search(next(asked), found)
         elif kind == "copy" and (not found or any(">>>" in text or "Variable(" in text for text in found)):
             wrong.append("%s: the buttons copy %s" % (address, found[:2]))
+        elif kind == "dark" and not (found["differ"] and found["icon"] and found["text"] and not found["underlined"]):
+            wrong.append("%s in dark mode: %s" % (address, found))
         elif kind == "old" and not found.endswith(OLD[address]):
             wrong.append("%s leads to %s" % (address, found))
         elif kind == "filter" and not (found["all"] and 0 < found["after"] < found["before"] / 10):
