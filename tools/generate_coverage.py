@@ -1,4 +1,4 @@
-"""The page that says of what Fluid 1.8 has whether it works here: op types, names, methods of core classes.
+"""The page that compares this package with Fluid 1.8: op types, names, methods of core classes.
 
 generate_reference.py writes it with the other pages. What Fluid has is listed in fluid_coverage.json and
 fluid_modules.json; whether it is here is asked of the package.
@@ -17,10 +17,10 @@ from anabranch.fluid import core
 HERE = os.path.dirname(os.path.abspath(__file__))
 WORKS, REFUSED, ABSENT = "works", "Unsupported", "absent"
 
-_CONNECTION = "processes talk by messages of their own (clusters); this operator waits for another kind of peer"
-_SERVED = "trainers of this package send gradients to listen_and_serv, not parameters"
-_READ = "read and written in files; feeds and fetches are resolved before a run"
-_OUT = "of a service or an engine that is not part of this package: %s"
+_CONNECTION = "workers and servers use another protocol here (clusters); no peer speaks the one of this operator"
+_SERVED = "workers send gradients to listen_and_serv, not parameters"
+_READ = "only read and written in files; the executor resolves feeds and fetches before a run"
+_OUT = "belongs to a service that is not part of this package: %s"
 
 #: Op types that are refused, with NotImplementedError, and why.
 REFUSED_OPS = {
@@ -33,13 +33,13 @@ REFUSED_OPS = {
     "run_program": _OUT % "dygraph",
 }
 
-_OF_READERS = "a program does not say what a reader gives: its DataLoader does"
-_OF_VALUES = "of operators and engines of Fluid; numbers are fetched with Executor.run, data are read with a DataLoader"
+_OF_READERS = "the DataLoader of a reader describes its data, not the program"
+_OF_VALUES = "internal to Fluid; fetch values with Executor.run, and read data with a DataLoader"
 
 #: Methods of core classes that raise NotImplementedError, and why.
 REFUSED_METHODS = {
-    "OpDesc": {"block": "Operator.block says it"},
-    "VarDesc": {"set_name": "Block._rename_var renames it in its operators, too",
+    "OpDesc": {"block": "use Operator.block"},
+    "VarDesc": {"set_name": "use Block._rename_var, which renames the variable in its operators as well",
                 **dict.fromkeys(("shapes", "set_shapes", "dtypes", "set_dtypes", "lod_levels", "set_lod_levels"),
                                 _OF_READERS)},
     "Variable": dict.fromkeys(("get_bytes", "get_fetch_list", "get_lod_rank_table", "get_reader", "set_scope"),
@@ -115,8 +115,9 @@ def coverage_page() -> str:
     ops = {op: op_status(op) for op in listed()["ops"]}
     names, methods = name_status(), method_status()
     text = ["# Coverage", "",
-            "What Fluid 1.8 has, and whether it is here. `works`: a program may use it. `Unsupported`: it raises "
-            "`NotImplementedError`, which names it. `absent`: `AttributeError` or `ImportError`.", "",
+            "This page compares Anabranch with PaddlePaddle Fluid 1.8, name by name. A name that *works* can be used in "
+            "a program. An *Unsupported* name raises `NotImplementedError`, and an *absent* one `AttributeError` or "
+            "`ImportError`.", "",
             "| | |", "|---|---|",
             "| operators (%d) | %s |" % (len(ops), _count([state for state, _ in ops.values()]))]
     for title, rows in (("listed names", names), ("public methods of core classes", methods)):

@@ -65,7 +65,8 @@ def test_checks_belong_to_the_block_before(tmp_path):
 
 #: Pages that tools/generate_*.py write.
 GENERATED = ("layers.md", "classes.md", "operators.md", "settings.md", "coverage.md", "absent.md", "commands.md",
-             *(os.path.join(folder, "") for folder in ("layers", "classes", "operators", "errors")), os.path.join("understand", "measured.md"))
+             *(os.path.join(folder, "") for folder in ("layers", "classes", "operators", "errors")),
+             os.path.join("understand", "measured.md"))
 
 
 def pages():
@@ -196,7 +197,8 @@ def test_files_that_are_named_exist():
 
 def prose(page):
     """Lines of a page without code, tables and headings; those are empty here."""
-    text = re.sub(r"^```.*?^```$|^<!--.*?-->$", lambda found: "\n" * found.group().count("\n"), read(page), flags=re.M | re.S)
+    text = re.sub(r"^```.*?^```$|^<!--.*?-->$", lambda found: "\n" * found.group().count("\n"), read(page),
+                  flags=re.M | re.S)
     return ["" if re.match(r"[|#]|    ", line) else line for line in text.splitlines()]
 
 

@@ -179,7 +179,9 @@ def test_draw_compiled(program, tmp_path):
     with pytest.raises(RuntimeError, match="first run"):
         fluid.CompiledProgram(program).draw(str(tmp_path / "g.svg"))
     run(program).draw(str(tmp_path / "g.svg"))
-    assert any(re.match("all_reduce", text) for text in texts(tmp_path / "g.svg"))
+    found = texts(tmp_path / "g.svg")
+    assert any(re.match("all_reduce", text) for text in found)
+    assert found[1:3] == ["replica 0", "replica 1"], "the legend stands first, after the title"
 
 
 def test_command_line(program, tmp_path):

@@ -114,7 +114,7 @@ def test_plain_words_in_the_documents():
     finally:
         sys.path.pop(0)
     found = [(path, match.group()) for path, text in texts(["docs", "examples", "python/anabranch"], (".md", ".py"))
-             if os.path.basename(path) not in generate_reference.PAGES for match in WORDS.finditer(text)]
+             if os.path.relpath(path, "docs") not in generate_reference.PAGES for match in WORDS.finditer(text)]
     assert not found
 
 

@@ -133,6 +133,13 @@ def _colour(text):
     return _PASTEL[int(found.group(1)) - 1] if found else text
 
 
+def _replicas(graph):
+    """The legend of a graph of several replicas: which colour the boxes of each one have."""
+    fills = {node.fill for node in graph.nodes.values() if node.shape == "box"}
+    used = [(at, colour) for at, colour in enumerate(_PASTEL) if colour in fills]
+    return [("replica %d" % at, colour) for at, colour in used] if len(used) > 1 else []
+
+
 def parse_dot(text):
     """The graph of a DOT file as this project writes it: one ``digraph``, statements that end with a semicolon.
 
@@ -161,6 +168,7 @@ def parse_dot(text):
         if not found:
             at = text.find(";", at) + 1
             if not at:
+                graph.legend = _replicas(graph)
                 return graph
             continue
         at = found.end()

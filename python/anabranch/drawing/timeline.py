@@ -7,7 +7,8 @@ from ..profiling.files import write_whole
 __all__ = ["draw_timeline", "timeline_svg"]
 
 FONT = 'font-family="Helvetica, Arial, sans-serif"'
-LEFT, WIDTH, TOP, BAR, HEIGHT = 70.0, 1080.0, 34.0, 30.0, 46.0
+LEFT, WIDTH, TOP, BAR, HEIGHT = 70.0, 700.0, 34.0, 34.0, 46.0
+LEGEND_ROW = 18.0
 NODE, HELP, RUN, ON_DEVICE = 0, 1, 2, 6
 PAUSE_NS = 3000
 ENGINE, REST = "#c9c9c9", "#dcdcdc"
@@ -41,8 +42,8 @@ def _bar(title, kind, begin, end, zero, scale, y, colours):
     opacity = ' fill-opacity="0.45"' if kind == HELP else ""
     out = '<rect x="%.2f" y="%.1f" width="%.2f" height="%.0f" fill="%s"%s><title>%s</title></rect>' % (
         x, y, width, BAR, colour, opacity, escape(what, quote=False))
-    if kind != HELP and width > 6.2 * len(title):
-        out += '<text x="%.1f" y="%.1f" font-size="9.5" text-anchor="middle">%s</text>' % (
+    if kind != HELP and width > 6.6 * len(title):
+        out += '<text x="%.1f" y="%.1f" font-size="11.5" text-anchor="middle">%s</text>' % (
             x + width / 2, y + BAR / 2 + 3.5, escape(title, quote=False))
     return out
 
@@ -74,7 +75,7 @@ def _axis(span_ns, bottom):
     out, at = [], 0.0
     while at <= span_ns:
         x = LEFT + at * WIDTH / span_ns
-        out.append('<path d="M%.1f %.0fV%.0f" stroke="#ddd"/><text x="%.1f" y="%.0f" font-size="9.5" '
+        out.append('<path d="M%.1f %.0fV%.0f" stroke="#ddd"/><text x="%.1f" y="%.0f" font-size="11" '
                    'text-anchor="middle" fill="#555">%g %s</text>'
                    % (x, TOP - 6, bottom, x, bottom + 14, at / unit, name))
         at += step
@@ -82,17 +83,17 @@ def _axis(span_ns, bottom):
 
 
 def _legend(colours, y):
-    """The titles that have their own colour; pale bars are shares of another thread's loops."""
+    """The titles that have their own colour, in rows; pale bars are shares of another thread's loops."""
     out, x = [], LEFT
     entries = [(title, colour) for title, colour in colours.items() if colour != REST]
     for title, colour in entries + [("others", REST), ("engine", ENGINE)]:
-        width = 6.0 * len(title) + 30
+        width = 6.5 * len(title) + 32
         if x + width > LEFT + WIDTH:
-            break
+            x, y = LEFT, y + LEGEND_ROW
         out.append('<rect x="%.0f" y="%.0f" width="11" height="11" fill="%s"/><text x="%.0f" y="%.0f" '
-                   'font-size="10">%s</text>' % (x, y - 9, colour, x + 15, y, escape(title, quote=False)))
+                   'font-size="11.5">%s</text>' % (x, y - 9, colour, x + 15, y, escape(title, quote=False)))
         x += width
-    return out
+    return out, y
 
 
 def timeline_svg(report, runs=2):
@@ -119,8 +120,10 @@ def timeline_svg(report, runs=2):
     shown = {thread: events for thread, events in sorted(shown.items()) if events}
     colours = _colours(shown)
     bottom = TOP + HEIGHT * len(shown)
+    legend, height = _legend(colours, bottom + 38)
+    height += 12
     out = ['<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" %s>'
-           % (LEFT + WIDTH + 20, bottom + 46, LEFT + WIDTH + 20, bottom + 46, FONT),
+           % (LEFT + WIDTH + 20, height, LEFT + WIDTH + 20, height, FONT),
            '<rect width="100%" height="100%" fill="white"/>',
            '<text x="12" y="20" font-size="13" font-weight="bold">Threads during %d run%s</text>'
            % (runs, "" if runs == 1 else "s")]
@@ -129,8 +132,7 @@ def timeline_svg(report, runs=2):
         y = TOP + HEIGHT * row
         out.append('<text x="12" y="%.0f" font-size="11">%s</text>' % (y + BAR / 2 + 4, _name(thread)))
         out += [_bar(*event, zero=zero, scale=WIDTH / span, y=y, colours=colours) for event in _joined(events)]
-    out += _legend(colours, bottom + 38)
-    return "\n".join(out + ["</svg>", ""])
+    return "\n".join(out + legend + ["</svg>", ""])
 
 
 def draw_timeline(report, path, runs=2):

@@ -1,0 +1,78 @@
+"use strict";
+/* What stands above the results of a search: the entry of a name, the page of a topic, the class of an error.
+   ANSWERS, which the build writes into answers_data.js, holds
+     names     [name, what it is, address], the best kinds first
+     topics    [phrase, title, address]
+     messages  [text of an error without what varies, its class, address] */
+
+const MOST_ANSWERS = 8;
+const NOISE = /\b(the|a|an|how|to|do|i|is|what|in|of|for|layer|layers|function|class|operator|op|api|error)\b/g;
+
+function wordsOf(text) {
+  return text.toLowerCase().match(/[\p{L}\p{N}_.]+/gu) || [];
+}
+
+/* Names that are the query, or end with it after a dot; equal letters go before equal names in other letters. */
+function namesLike(query) {
+  const bare = query.replace(/\(.*$/, "").replace(/^(paddle|anabranch)\./, "");
+  const lower = bare.toLowerCase();
+  const found = ANSWERS.names.filter(([name]) => {
+    const other = name.toLowerCase();
+    return lower && (other === lower || other.endsWith("." + lower));
+  });
+  const same = ([name]) => name === bare || name.endsWith("." + bare);
+  return [...found.filter(same), ...found.filter(entry => !same(entry))];
+}
+
+function topicsIn(query) {
+  const asked = " " + wordsOf(query).join(" ") + " ";
+  return ANSWERS.topics.filter(([phrase]) => asked.includes(" " + wordsOf(phrase).join(" ") + " "))
+    .sort((a, b) => b[0].length - a[0].length);
+}
+
+/* The length of the longest common subsequence of two lists of words. */
+function commonWords(some, others) {
+  let row = new Array(others.length + 1).fill(0);
+  for (const word of some) {
+    const next = [0];
+    others.forEach((other, i) => next.push(word === other ? row[i] + 1 : Math.max(row[i + 1], next[i])));
+    row = next;
+  }
+  return row[others.length];
+}
+
+/* Errors whose fixed words are in the query, in their order: seven of ten of them, and at least three. */
+function messagesLike(query) {
+  const asked = wordsOf(query);
+  if (asked.length < 3) return [];
+  const scored = ANSWERS.messages.map(([text, kind, address]) => {
+    const words = wordsOf(text), common = commonWords(words, asked);
+    return [common >= 3 && common >= 0.7 * words.length ? common + common / words.length : 0, text, kind, address];
+  });
+  const best = scored.filter(([score]) => score).sort((a, b) => b[0] - a[0]);
+  return best.map(([, text, kind, address]) => [kind + ": " + text, "error", address]);
+}
+
+function answersTo(query) {
+  const text = query.trim().replace(/\s+/g, " ");
+  let names = namesLike(text);
+  if (!names.length) names = namesLike(text.toLowerCase().replace(NOISE, " ").trim());
+  const all = [...names, ...topicsIn(text).map(([, title, address]) => [title, "page", address]), ...messagesLike(text)];
+  const seen = new Set();
+  return all.filter(([, , address]) => !seen.has(address) && seen.add(address)).slice(0, MOST_ANSWERS);
+}
+
+document.addEventListener("DOMContentLoaded", () => {
+  const query = new URLSearchParams(location.search).get("q");
+  const results = document.getElementById("search-results");
+  if (!query || !results) return;
+  const list = document.createElement("ul");
+  list.className = "answers";
+  for (const [title, kind, address] of answersTo(query)) {
+    const link = Object.assign(document.createElement("a"), {href: address, textContent: title});
+    const item = document.createElement("li");
+    item.append(link, " ", Object.assign(document.createElement("span"), {textContent: kind}));
+    list.append(item);
+  }
+  if (list.children.length) results.before(list);
+});

@@ -1,0 +1,140 @@
+"""The site's own parts: answers above the results of a search, the column of the differences, scripts in a browser."""
+import json
+import os
+import re
+import sys
+
+import pytest
+
+docutils_nodes = pytest.importorskip("docutils.nodes")
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "tools"))
+
+import browser  # noqa: E402
+import draw_lessons  # noqa: E402
+import site_answers  # noqa: E402
+import site_tables  # noqa: E402
+
+STYLE = os.path.join(ROOT, "docs", "style")
+needs_browser = pytest.mark.skipif(browser.find() is None, reason=browser.MISSING)
+
+
+def test_messages_of_the_sources_have_their_class():
+    found = dict(site_answers.messages())
+    assert len(found) > 800
+    assert found["variable holds no value"] == "NotFound"
+    assert found["the folder of the logs, , cannot be written"] == "Unavailable"
+
+
+def test_pages_of_topics_exist_or_are_written_by_the_build():
+    import generate_reference
+    with open(os.path.join(ROOT, "docs", "topics.json"), encoding="utf-8") as file:
+        topics = json.load(file)
+    for page in topics:
+        path = page.partition("#")[0] + ".md"
+        assert path in generate_reference.PAGES or os.path.exists(os.path.join(ROOT, "docs", path)), page
+    words = {word for of in topics.values() for word in of}
+    assert {"quickstart", "tutorial", "performance", "docker", "license", "out of memory", "dygraph"} <= words
+
+
+def cell(*literals):
+    return docutils_nodes.entry("", docutils_nodes.paragraph("", "", *(
+        docutils_nodes.literal(text, text) for text in literals)))
+
+
+@pytest.mark.parametrize("literals, names", [
+    (["dropout"], ["dropout"]), (["fluid.layers.conv2d(x)", "groups"], ["conv2d"]), (["padding_idx"], []),
+    (["Executor", "Executor"], ["Executor"]), (["fluid.optimizer.Adam"], ["Adam"]), ([], []),
+])
+def test_names_of_a_row(literals, names):
+    assert site_tables.names_of(cell(*literals)) == names
+
+
+def test_most_rows_of_the_differences_name_something():
+    with open(os.path.join(ROOT, "docs", "differences.md"), encoding="utf-8") as file:
+        rows = [line.split("|")[1] for line in file if re.match(r"\| (?!what|-)", line)]
+    named = [row for row in rows if any(site_tables.is_name(word) for word in re.findall(r"\w+", row))]
+    assert len(rows) > 300 and len(named) > 0.6 * len(rows)
+
+
+def test_the_picture_of_lesson_3_shows_what_its_program_learns():
+    lesson = draw_lessons.run_lesson()
+    batch = lesson["spirals"](draw_lessons.POINTS, seed=12345)
+    classes = draw_lessons.classes_of_cells(lesson)
+    made = draw_lessons.picture(classes, batch)
+    with open(draw_lessons.PICTURE, encoding="utf-8") as file:
+        there = file.read()
+    assert re.findall("<circle.*", made) == re.findall("<circle.*", there)
+    cells = draw_lessons.CELLS / draw_lessons.SIZE
+    painted = [[None] * draw_lessons.CELLS for _ in range(draw_lessons.CELLS)]
+    boxes = r'<rect x="([\d.]+)" y="([\d.]+)" width="([\d.]+)" height="\d+" fill="(#\w+)"'
+    for x, y, width, colour in re.findall(boxes, there):
+        for i in range(round(float(width) * cells)):
+            painted[round(float(y) * cells)][round(float(x) * cells) + i] = draw_lessons.COLOURS.index(colour)
+    equal = sum(a == b for row, other in zip(painted, classes) for a, b in zip(row, other))
+    assert equal > 0.97 * draw_lessons.CELLS ** 2, "tools/draw_lessons.py must draw it again"
+
+
+ANSWERS = {
+    "names": [["anabranch.fluid.layers.fc", "layer", "layers/dense.html#fc"],
+              ["anabranch.fluid.layers.mean", "layer", "mean.html"],
+              ["anabranch.fluid.Program", "class", "program.html"], ["mean", "operator", "operators/m.html#mean"]],
+    "topics": [["out of memory", "Memory", "memory.html"], ["docker", "Install", "install.html"]],
+    "messages": [["variable holds no value", "NotFound", "errors/NotFound.html"],
+                 ["fetched variable holds no value", "NotFound", "other.html"],
+                 ["axis must be below the rank, got", "InvalidArgument", "errors/InvalidArgument.html"]],
+}
+
+
+def page_with(folder, script, body):
+    path = os.path.join(str(folder), script + ".html")
+    with open(os.path.join(STYLE, script), encoding="utf-8") as file:
+        code = file.read()
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("<!doctype html><body>%s<script>const ANSWERS = %s;\n%s</script></body>" % (
+            body, json.dumps(ANSWERS), code))
+    return path
+
+
+@needs_browser
+def test_answers_to_searches(tmp_path):
+    page_with(tmp_path, "answers.js", '<div id="search-results"></div>')
+    asked = {
+        "fc": ["layers/dense.html#fc"], "fluid.layers.fc": ["layers/dense.html#fc"], "FC": ["layers/dense.html#fc"],
+        "paddle.fluid.Program": ["program.html"], "mean": ["mean.html", "operators/m.html#mean"],
+        "the fc layer": ["layers/dense.html#fc"], "how to install with docker": ["install.html"],
+        "it runs out of memory": ["memory.html"], "dockers": [], "gram": [],
+        "variable fc_0.w_0 holds no value": ["errors/NotFound.html", "other.html"],
+        "mul: axis must be below the rank, got 7": ["errors/InvalidArgument.html"], "must be": [],
+    }
+    links = """async window => [...window.document.querySelectorAll(".answers a")].map(a => a.getAttribute("href"))"""
+    visits = [("answers.js.html?q=" + words.replace(" ", "+"), 800, "links") for words in asked]
+    assert dict(zip(asked, browser.visit(str(tmp_path), visits, {"links": links}))) == asked
+
+
+TABLES = """<article><a href="other.html#new.place">moved</a><div class="filter"><input id="row-filter">
+<output id="row-count"></output></div><section id="one"><table class="filtered"><tbody><tr><td>conv2d groups</td></tr>
+<tr><td>dropout</td></tr></tbody></table></section><section id="two"><table class="filtered"><tbody>
+<tr><td>pool2d</td></tr></tbody></table></section><img src="picture.svg"></article>"""
+
+
+@needs_browser
+def test_rows_are_filtered_and_old_addresses_forwarded(tmp_path):
+    page_with(tmp_path, "site.js", TABLES)
+    (tmp_path / "other.html").write_text("<body><p id='new.place'>here</p></body>")
+    (tmp_path / "picture.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>')
+    shown = """async window => {
+      const page = window.document, rows = [...page.querySelectorAll("tr")].filter(row => row.getClientRects().length);
+      const picture = page.querySelector("a.picture");
+      return [rows.map(row => row.textContent), page.getElementById("row-count").textContent, picture.href];
+    }"""
+    address = "async window => { await pause(300); return frame.contentWindow.location.href; }"
+    visits = [("site.js.html", 800, "shown"), ("site.js.html?name=CONV2D+groups", 800, "shown"),
+              ("site.js.html?name=nothing", 800, "shown"), ("site.js.html#new.place", 800, "address"),
+              ("site.js.html#one", 800, "address")]
+    everything, one, none, moved, stays = browser.visit(str(tmp_path), visits, {"shown": shown, "address": address})
+    assert everything[0] == ["conv2d groups", "dropout", "pool2d"] and everything[1] == "3 rows"
+    assert one[:2] == [["conv2d groups"], "1 row"] and none[:2] == [[], "0 rows"]
+    assert everything[2].endswith("/picture.svg")
+    assert moved.endswith("/other.html#new.place") and stays.endswith("/site.js.html#one")
