@@ -8,7 +8,7 @@
 #include "ops/sequence/offsets.h"
 #include "ops/sparse/queued_rows.h"
 
-namespace anabranch::sparse::queued_lookups_op {
+namespace anabranch::sparse {
 namespace {
 
 // Parts of one result: kMostLookups per launch.
@@ -220,4 +220,4 @@ AB_INSTANTIATE(float);
 AB_INSTANTIATE(double);
 #undef AB_INSTANTIATE
 
-}  // namespace anabranch::sparse::queued_lookups_op
+}  // namespace anabranch::sparse
