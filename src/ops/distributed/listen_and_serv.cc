@@ -18,8 +18,7 @@ AB_OP(listen_and_serv)
     .attr<int32_t>("distributed_mode", 0, "0 sync, 1 async, 2 half async, 3 geo")
     .attr<bool>("dc_asgd", false, "compensates gradients for their delay")
     .attr<std::vector<BlockRef>>("optimize_blocks", {}, "blocks that update parameters")
-    .attr<std::vector<std::string>>("prefetch_var_name_to_block_id", {},
-                                    "IDS:BLOCK pairs: the block that fetches rows")
+    .attr<std::vector<std::string>>("prefetch_var_name_to_block_id", {}, "IDS:BLOCK pairs: the block that fetches rows")
     .attr<std::vector<std::string>>("sparse_grad_to_param", {}, "GRADIENT:PARAMETER pairs of sparse gradients")
     .attr<std::vector<std::string>>("table_durability", {},
                                     "TABLE:LEVEL pairs: durability levels that override FLAGS_ps_durability")
