@@ -97,9 +97,10 @@ std::function<void(OpDef&)> fused_form_of(const OpDef& single, std::set<std::str
     }
     for (const SlotDef& slot : single.outputs()) fused.out_list(slot.name, slot.doc);
     fused.in_optional_list(kScale, "[1] float32: divisors of the gradients, on devices only");
-    fused.attr(kScaleOf, std::vector<int32_t>{},
-               "for each parameter, the entry of Scale that divides its gradient, -1: none; if given, Grad may be a "
-               "16-bit float with a float32 Param, on devices only");
+    fused.attr<std::vector<int32_t>>(
+        kScaleOf, {},
+        "for each parameter, the entry of Scale that divides its gradient, -1: none; if given, Grad may be a "
+        "16-bit float with a float32 Param, on devices only");
     fused.attrs_of(single).effects(kEngineOnly).no_grad(kNoGrad);
     fused.infer([&single, numbers](InferContext& c) { infer_fused(c, single, numbers); });
   };
