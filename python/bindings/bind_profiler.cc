@@ -63,8 +63,8 @@ void bind_profile(nb::module_& m) {
           [](const Profile& p) {
             nb::list out;
             for (const auto& [plan, e] : p.events) {
-              out.append(nb::make_tuple(plan, e.node, static_cast<int>(e.queue_index), static_cast<int>(e.kind),
-                                        e.begin_ns, e.end_ns));
+              out.append(nb::make_tuple(plan, e.node, static_cast<int>(e.track), static_cast<int>(e.kind), e.begin_ns,
+                                        e.end_ns));
             }
             return out;
           },

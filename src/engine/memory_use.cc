@@ -19,7 +19,7 @@ void add_memory(const Value& value, const std::string& name, int replica, Memory
   } else if (const auto* array = value.get<TensorArray>()) {
     for (const Tensor& t : *array) add(t.raw(), t.bytes());
   } else if (const auto table = sparse::GrowableTable::of(value)) {
-    table->each_slice([&](const void* data, int64_t bytes) { add(data, static_cast<size_t>(bytes)); });
+    table->each_chunk([&](const void* data, int64_t bytes) { add(data, static_cast<size_t>(bytes)); });
   }
 }
 

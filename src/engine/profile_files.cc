@@ -37,7 +37,7 @@ std::string quoted(std::string_view text) {
 }
 
 // Viewers show queues of devices as threads, after those of the process.
-int thread_id(int queue_index) { return queue_index < 0 ? 1'000'000 - 1 - queue_index : queue_index; }
+int thread_id(int track) { return track < 0 ? 1'000'000 - 1 - track : track; }
 
 // Details of the selected event in a viewer.
 std::string details(const ProfiledNode& node, const TraceEvent& e) {
@@ -74,12 +74,11 @@ void put_bytes(std::string* out, int field, std::string_view bytes) {
 std::string chrome_trace(const Profile& profile) {
   std::string out = "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n";
   out += R"({"name":"process_name","ph":"M","pid":0,"tid":0,"args":{"name":"anabranch"}})";
-  std::set<int> queue_count;
-  for (const ProfiledEvent& e : profile.events) queue_count.insert(e.event.queue_index);
-  for (int queue_index : queue_count) {
+  std::set<int> tracks;
+  for (const ProfiledEvent& e : profile.events) tracks.insert(e.event.track);
+  for (int track : tracks) {
     out += fmt::format(",\n{{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":0,\"tid\":{},\"args\":{{\"name\":\"{}\"}}}}",
-                       thread_id(queue_index),
-                       queue_index < 0 ? name_of_queue(-1 - queue_index) : fmt::format("thread {}", queue_index));
+                       thread_id(track), track < 0 ? name_of_queue(-1 - track) : fmt::format("thread {}", track));
   }
   for (const auto& [plan, e] : profile.events) {
     const ProfiledNode* node = e.node >= 0 ? &profile.plans[plan].nodes[e.node] : nullptr;
@@ -90,10 +89,10 @@ std::string chrome_trace(const Profile& profile) {
         ",\n{{\"name\":{},\"cat\":\"{}\",\"ph\":\"X\",\"pid\":0,\"tid\":{},\"ts\":{:.3f},\"dur\":{:.3f},"
         "\"args\":{{{}}}}}",
         quoted(name),
-        e.queue_index < 0 ? "device"
-        : node            ? "op"
-                          : "engine",
-        thread_id(e.queue_index), static_cast<double>(e.begin_ns - profile.begin_ns) / 1e3,
+        e.track < 0 ? "device"
+        : node      ? "op"
+                    : "engine",
+        thread_id(e.track), static_cast<double>(e.begin_ns - profile.begin_ns) / 1e3,
         static_cast<double>(e.end_ns - e.begin_ns) / 1e3,
         node && (e.kind == TraceEvent::kNode || e.kind == TraceEvent::kDevice) ? details(*node, e) : "");
   }
@@ -111,10 +110,10 @@ std::string fluid_profile(const Profile& profile) {
     put_bytes(&event, kName, e.node >= 0 ? profile.plans[plan].nodes[e.node].type : name_of(e.kind));
     put_number(&event, kStart, e.begin_ns + offset);
     put_number(&event, kEnd, e.end_ns + offset);
-    const int queue = -1 - e.queue_index;
-    put_number(&event, kDevice, e.queue_index < 0 ? queue / device::kQueueKinds : e.queue_index);
-    put_number(&event, kSubDevice, e.queue_index < 0 ? queue % device::kQueueKinds : 0);
-    put_number(&event, kType, e.queue_index < 0 ? kOnGpu : 0);
+    const int queue = -1 - e.track;
+    put_number(&event, kDevice, e.track < 0 ? queue / device::kQueueKinds : e.track);
+    put_number(&event, kSubDevice, e.track < 0 ? queue % device::kQueueKinds : 0);
+    put_number(&event, kType, e.track < 0 ? kOnGpu : 0);
     put_bytes(&out, 1, event);
   }
   put_number(&out, 2, profile.begin_ns + offset);

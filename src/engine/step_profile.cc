@@ -100,9 +100,9 @@ StepProfile::Fetching::Fetching(const StepProfile* profile) : profile_(Profiler:
 
 StepProfile::Fetching::~Fetching() {
   if (!profile_) return;
-  const int32_t queue_index = Trace::queue_index();
+  const int32_t track = Trace::track();
   Profiler::instance().add_fetch(profile_->generation_, profile_->plan_,
-                                 {-1, queue_index, TraceEvent::kFetch, begin_ns_, Trace::now_ns()});
+                                 {-1, track, TraceEvent::kFetch, begin_ns_, Trace::now_ns()});
 }
 
 }  // namespace anabranch

@@ -122,7 +122,7 @@ void Queues::launch(Plan& plan, Stage& stage, RunState& state, const Describe* d
   if (!graph.fits(workspace.of(0))) {
     graph.drop();
     put_all(plan, stage, queue, state, describe);
-    graph.look(stage.values, workspace.of(0));
+    graph.record(stage.values, workspace.of(0));
   } else if (graph.captured() || capture_it()) {
     graph.launch(devices_, queue);
   } else {

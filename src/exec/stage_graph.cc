@@ -20,7 +20,7 @@ bool StageGraph::Seen::is_still_so() const {
   return address == at && count == rows && signature.is_that_of(*value);
 }
 
-void StageGraph::signature(const std::vector<const Value*>& values, const void* workspace) {
+void StageGraph::record(const std::vector<const Value*>& values, const void* workspace) {
   drop();
   workspace_ = workspace;
   for (const Value* v : values) seen_.emplace_back(*v);

@@ -22,7 +22,7 @@ class StageGraph {
  public:
   // After a run node by node: records the addresses and signatures of its values, and the address of its queue's
   // workspace.
-  void signature(const std::vector<const Value*>& values, const void* workspace);
+  void record(const std::vector<const Value*>& values, const void* workspace);
   // They are unchanged, and have been for long enough that capturing pays.
   bool fits(const void* workspace);
   // There is a graph now; false: the plug-in refuses to create one.

@@ -16,7 +16,7 @@ int64_t Trace::now_ns() {
       .count();
 }
 
-int Trace::queue_index() {
+int Trace::track() {
   static std::atomic<int> threads{0};
   thread_local const int mine = threads.fetch_add(1, std::memory_order_relaxed);
   return mine;
@@ -34,7 +34,7 @@ void Trace::add(int node, TraceEvent::Kind kind, int64_t begin_ns, int64_t end_n
   if (missed(node, kind, begin_ns, end_ns, iteration)) return;
   const int place = used_.fetch_add(1, std::memory_order_relaxed);
   if (place >= capacity_) return;
-  events_[place] = {node, queue_index(), kind, begin_ns, end_ns, iteration};
+  events_[place] = {node, track(), kind, begin_ns, end_ns, iteration};
 }
 
 void Trace::add_on_device(int node, int queue_index, int64_t begin_ns, int64_t end_ns) {
@@ -93,11 +93,11 @@ void TracedLoops::run(int64_t n, int64_t chunk, Body body, void* fn) {
     Body body;
     void* fn;
     Trace* trace;
-    int node, queue_index;
-  } loop{body, fn, trace_, node_at_work, Trace::queue_index()};
+    int node, track;
+  } loop{body, fn, trace_, node_at_work, Trace::track()};
   const Body recorded = [](void* self, int64_t begin, int64_t end) {
     const Loop& l = *static_cast<Loop*>(self);
-    const bool helping = Trace::queue_index() != l.queue_index;  // the caller's own chunks lie inside the node's event
+    const bool helping = Trace::track() != l.track;  // the caller's own chunks lie inside the node's event
     const int64_t begin_ns = helping ? Trace::now_ns() : 0;
     l.body(l.fn, begin, end);
     if (helping) l.trace->add(l.node, TraceEvent::kChunk, begin_ns, Trace::now_ns());

@@ -14,10 +14,10 @@ namespace anabranch {
 
 struct TraceEvent {
   enum Kind : int8_t { kNode, kChunk, kRun, kFeed, kShapes, kFetch, kDevice };
-  int32_t node = -1;        // of the plan; -1 for the engine's own work
-  int32_t queue_index = 0;  // the thread; -1 - queue index for a device's queue
-  Kind kind = kNode;        // kChunk: part of a node's loop, run by another thread; kRun: the whole run;
-                            // kDevice: the node's execution on its device, while kNode is its launch
+  int32_t node = -1;  // of the plan; -1 for the engine's own work
+  int32_t track = 0;  // the thread; -1 - queue_index for a device's queue
+  Kind kind = kNode;  // kChunk: part of a node's loop, run by another thread; kRun: the whole run;
+                      // kDevice: the node's execution on its device, while kNode is its launch
   int64_t begin_ns = 0, end_ns = 0;
   int64_t iteration = -1;  // of the op of a sub-block: the iteration; its node numbers follow those of the plan
 };
@@ -59,7 +59,7 @@ class Trace {
   int first_inner() const { return first_inner_; }
 
   static int64_t now_ns();
-  static int queue_index();  // a small number of the calling thread, constant for its lifetime
+  static int track();  // a small number of the calling thread, constant for its lifetime
 
  private:
   std::unique_ptr<TraceEvent[]> events_;

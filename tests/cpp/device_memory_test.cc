@@ -45,7 +45,7 @@ struct ThreeNodes {
 
   static NodeSpec fills(Value* to, int byte) {
     NodeSpec spec;
-    spec.lane = lane_of(0, QueueKind::kCompute);
+    spec.queue_index = queue_index_of(0, QueueKind::kCompute);
     spec.outs = {to};
     spec.kernel = Kernel([byte](KernelContext& c) {
       const DeviceContext& queued = DeviceContext::of(c);
@@ -60,7 +60,7 @@ struct ThreeNodes {
     std::vector<NodeSpec> specs;
     specs.push_back(fills(&first, 1));
     NodeSpec copies;
-    copies.lane = lane_of(0, QueueKind::kDown);
+    copies.queue_index = queue_index_of(0, QueueKind::kDown);
     copies.ins = {&first};
     copies.outs = {&host};
     copies.kernel = Kernel([](KernelContext& c) { DeviceContext::of(c).copy(c[Out{0, 1}], c[In{0, 1}]); });
@@ -117,7 +117,7 @@ TEST(DeviceMemoryDeathTest, SharingWithoutItsEdgeIsFound) {
 // Calls the library on the first block before it is filled. It holds what the plug-in has planned for the call.
 NodeSpec multiplies(Value* block) {
   NodeSpec spec;
-  spec.lane = lane_of(0, QueueKind::kCompute);
+  spec.queue_index = queue_index_of(0, QueueKind::kCompute);
   spec.outs = {block};
   spec.writes = {0};
   auto call = std::make_shared<LibraryCall>("gemm");

@@ -91,15 +91,15 @@ TEST(Trace, ChunksLeaveRoomForNodes) {
 
 // A process may have started more threads than 16 bits can count.
 TEST(Trace, LanesOfManyThreadsStayApart) {
-  for (int i = 0; i < 33000; ++i) std::thread([] { Trace::lane(); }).join();
+  for (int i = 0; i < 33000; ++i) std::thread([] { Trace::track(); }).join();
   Trace trace(2);
-  int lane = 0;
+  int track = 0;
   std::thread([&] {
-    lane = Trace::lane();
+    track = Trace::track();
     trace.add(0, TraceEvent::kNode, 0, 1);
   }).join();
-  EXPECT_GE(lane, 33000);
-  EXPECT_EQ(trace.events()[0].lane, lane);
+  EXPECT_GE(track, 33000);
+  EXPECT_EQ(trace.events()[0].track, track);
 }
 
 TEST(Trace, LoopsWithoutAPoolHaveTheSameChunks) {

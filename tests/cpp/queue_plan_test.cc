@@ -9,13 +9,13 @@
 namespace anabranch {
 namespace {
 
-Plan random_plan(uint32_t seed, int nodes, int lanes) {
+Plan random_plan(uint32_t seed, int nodes, int queue_count) {
   std::mt19937 random(seed);
   const auto draw = [&](int below) { return static_cast<int>(random() % static_cast<uint32_t>(below)); };
   std::vector<NodeSpec> specs(static_cast<size_t>(nodes));
   for (NodeSpec& spec : specs) {
     spec.kernel = Kernel([](KernelContext&) {});
-    spec.lane = draw(lanes + 1) - 1;
+    spec.queue_index = draw(queue_count + 1) - 1;
     for (int k = draw(3); k > 0; --k) spec.reads.push_back(draw(nodes / 2));
     spec.writes.push_back(draw(nodes / 2));
   }
@@ -32,7 +32,7 @@ std::vector<std::vector<char>> orders(const Plan& plan, const QueuePlan& queues,
   };
   for (size_t j = 0; j < n; ++j) {
     for (size_t i = 0; i < j; ++i) {
-      const int a = plan.lane(static_cast<int>(i)), b = plan.lane(static_cast<int>(j));
+      const int a = plan.queue_index(static_cast<int>(i)), b = plan.queue_index(static_cast<int>(j));
       if (a == b || a == kHost) pass(i, j);
     }
     const auto waits = queues.waits(static_cast<int>(j));
@@ -65,7 +65,7 @@ TEST(QueuePlan, KeepsEveryEdgeAndWaitsForNothingElse) {
       for (int k = 0; k < count; ++k) ASSERT_FALSE(keeps_edges(plan, queues, i, k)) << "seed " << seed << " node " << i;
       for (const int at : queues.waits(i)) ASSERT_TRUE(queues.records(at));
       waits += count;
-      of_host += plan.lane(i) == kHost ? count : 0;
+      of_host += plan.queue_index(i) == kHost ? count : 0;
     }
   }
   EXPECT_GT(waits, 1000);
@@ -76,12 +76,12 @@ TEST(QueuePlan, TheLastNodeOfEachQueueIsRecorded) {
   Plan plan = random_plan(7, 24, 3);
   const QueuePlan queues(plan);
   ASSERT_EQ(queues.last().size(), 3U);
-  for (int lane = 0; lane < 3; ++lane) {
+  for (int queue_index = 0; queue_index < 3; ++queue_index) {
     int last = -1;
     for (int i = 0; i < plan.size(); ++i) {
-      if (plan.lane(i) == lane) last = i;
+      if (plan.queue_index(i) == queue_index) last = i;
     }
-    EXPECT_EQ(queues.last()[static_cast<size_t>(lane)], last);
+    EXPECT_EQ(queues.last()[static_cast<size_t>(queue_index)], last);
     if (last >= 0) {
       EXPECT_TRUE(queues.records(last));
     }
@@ -92,8 +92,8 @@ TEST(QueuePlan, APlanOfTheCpuHasNone) {
   std::vector<NodeSpec> specs(3);
   for (NodeSpec& spec : specs) spec.writes = {0};
   const Plan plan(std::move(specs));
-  EXPECT_EQ(plan.lanes(), 0);
-  EXPECT_EQ(plan.lane(1), kHost);
+  EXPECT_EQ(plan.queue_count(), 0);
+  EXPECT_EQ(plan.queue_index(1), kHost);
 }
 
 }  // namespace

@@ -14,14 +14,14 @@ struct Drawn {
   std::vector<Capturable> nodes;
 };
 
-Drawn draw_plan(uint32_t seed, int nodes, int lanes) {
+Drawn draw_plan(uint32_t seed, int nodes, int queue_count) {
   std::mt19937 random(seed);
   const auto draw = [&](int below) { return static_cast<int>(random() % static_cast<uint32_t>(below)); };
   std::vector<NodeSpec> specs(static_cast<size_t>(nodes));
   std::vector<Capturable> capturable(specs.size());
   for (size_t i = 0; i < specs.size(); ++i) {
     specs[i].kernel = Kernel([](KernelContext&) {});
-    specs[i].lane = draw(8) == 0 ? kHost : draw(lanes);
+    specs[i].queue_index = draw(8) == 0 ? kHost : draw(queue_count);
     for (int k = draw(3); k > 0; --k) specs[i].reads.push_back(draw(nodes / 2));
     specs[i].writes.push_back(draw(nodes / 2));
     if (draw(4) == 0) capturable[i].apart = "by chance";
@@ -38,7 +38,7 @@ class Order {
     }
     for (size_t t = 0; t < stages.size(); ++t) {
       for (size_t s = 0; s < t; ++s) {
-        if (stages[s].lane == stages[t].lane || stages[s].lane == kHost) pass(s, t);
+        if (stages[s].queue_index == stages[t].queue_index || stages[s].queue_index == kHost) pass(s, t);
       }
       for (const int node : waits(queues, stages[t])) {
         const size_t s = stage_of_[static_cast<size_t>(node)];
@@ -87,7 +87,7 @@ TEST(Stages, KeepEveryEdgeOfThePlan) {
         continue;
       }
       for (const int i : stage.nodes) {
-        EXPECT_EQ(plan.lane(i), stage.lane);
+        EXPECT_EQ(plan.queue_index(i), stage.queue_index);
         EXPECT_EQ(nodes[static_cast<size_t>(i)].apart, nullptr);
       }
     }
@@ -104,7 +104,7 @@ TEST(Stages, KeepEveryEdgeOfThePlan) {
 
 TEST(Stages, OneQueueIsOneGraph) {
   std::vector<NodeSpec> specs(5);
-  for (NodeSpec& spec : specs) spec.lane = 0;
+  for (NodeSpec& spec : specs) spec.queue_index = 0;
   Value a, b;
   std::vector<Capturable> nodes(specs.size());
   nodes[1].touches = {&a, nullptr, &b};
