@@ -125,7 +125,7 @@ TEST(StageGraph, FitsWhileValuesLieAndLookAsTheyDid) {
   StageGraph graph;
   int workspace = 0, other = 0;
   EXPECT_FALSE(graph.fits(&workspace));
-  const auto look = [&] { graph.look({&tensor, &sparse}, &workspace); };
+  const auto look = [&] { graph.record({&tensor, &sparse}, &workspace); };
   look();
   EXPECT_TRUE(graph.fits(&workspace));
   EXPECT_FALSE(graph.fits(&other));
