@@ -108,7 +108,7 @@ def test_reports_tell_changes_and_milliseconds(tmp_path):
 
 @pytest.mark.parametrize("name,field", [(name, field) for name, *_, switches in _core.pass_list()
                                         for field in switches])
-def test_each_switch_turns_its_pass_off(name, field):
+def test_each_switch_disables_its_pass(name, field):
     build = fluid.BuildStrategy()
     flag = field.startswith("FLAGS_")
     if flag:
@@ -129,5 +129,4 @@ def test_the_page_of_passes_names_each_one():
     with open(path, encoding="utf-8") as page:
         table = page.read().split("## What the groups are for")[1]
     named = [name for row in re.findall(r"^\| (`.*?) \|", table, re.M) for name in re.findall("`(.*?)`", row)]
-    assert len(named) == len(set(named)) == len(PASSES)
-    assert set(named) ^ set(PASSES) <= {"share_sum_gradients", "share_sum_gradients"}
+    assert sorted(named) == sorted(PASSES)
