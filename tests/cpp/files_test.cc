@@ -97,7 +97,7 @@ TEST_F(Files, ACombinedFileMustEndWithItsLastVariable) {
   const std::string message = error_of([&] { load_vars(*scope_, {"a", "b", "c"}, folder_, "params"); });
   EXPECT_THAT(message, HasSubstr("too few bytes"));
   EXPECT_THAT(message, HasSubstr("variable c in file " + folder_ + "/params"));
-  EXPECT_THAT(message, HasSubstr("begins at byte "));
+  EXPECT_THAT(message, HasSubstr("starts at byte "));
 }
 
 TEST_F(Files, NothingIsLoadedUnlessEverythingCanBe) {
