@@ -21,10 +21,10 @@ def text_files(directory):
     paths = [os.path.join(directory, "hashed-%d-%d.txt" % (EXAMPLES, i)) for i in range(FILES)]
     if not all(map(os.path.exists, paths)):
         for path, ids, labels in zip(paths, *(np.array_split(part, FILES) for part in examples("train"))):
-            with open(path + ".part", "w") as file:
+            with open(path + files.PART, "w") as file:
                 for row, label in zip(ids, labels[:, 0]):
                     file.write("%d %s 1 %d\n" % (FEATURES, " ".join(map(str, row)), label))
-            os.rename(path + ".part", path)
+            os.rename(path + files.PART, path)
     return paths
 
 

@@ -179,10 +179,10 @@ def commands_page() -> str:
 
 
 def measured_page() -> str:
-    """What was measured last: benchmarks/RESULTS.md, without links to what is no page."""
+    """The last measurement, benchmarks/RESULTS.md, with its chart and without links to files that are not pages."""
     with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "benchmarks", "RESULTS.md")) as file:
-        text = file.read()
-    return re.sub(r"!?\[([^]]*)\]\((?!http)[^)]*\)", r"\1", text).replace("# Results", "# Measured", 1)
+        text = file.read().replace("](../docs/pictures/", "](../pictures/")
+    return re.sub(r"\[([^]]*)\]\((?!http|\.\./pictures/)[^)]*\)", r"\1", text).replace("# Results", "# Measured", 1)
 
 
 PAGES = {"operators.md": operators_page, "layers.md": layers_page, "classes.md": classes_page,
