@@ -41,7 +41,7 @@ class Steady:
     """
 
     def __init__(self, step, units, counter=None):
-        self.step, self.units, self.counter, self.chunk = step, units, counter, 1
+        self.step, self.units, self.counter, self.chunk, self.short = step, units, counter, 1, True
         self.cycle = getattr(step, "cycle", None)         # steps after which the batches repeat
         self.losses = []
 
@@ -64,6 +64,7 @@ class Steady:
             self.step()
             calls += 1
         self.chunk = max(1, int(0.02 * calls / (time.monotonic() - begin)))
+        self.short = (time.monotonic() - begin) / calls < 0.05
 
     def measure(self, seconds):
         """Rate, CPU seconds and instructions per unit; `last_loss` is that of the last step."""
@@ -83,8 +84,8 @@ class Steady:
         return result
 
     def again(self):
-        """Steps that are not measured: they refill the caches after another engine has run."""
-        for _ in range(max(1, self.chunk)):
+        """Steps that are not measured, where they are short: they refill the caches after another engine has run."""
+        for _ in range(self.chunk if self.short else 0):
             self.step()
 
 

@@ -23,6 +23,15 @@ WORKLOADS = [("CTR-DNN from text files", "W8e", r"batch=512 \[memory"),
              ("time to import", "COST", "until=import"), ("memory after import", "COST", "memory: until=import")]
 
 
+TITLES = dict(
+    W1="linear regression, the cost of a call", W2="MLP on MNIST-sized images", W3="ResNet-32 on 32 x 32 images",
+    W5="LSTM language model", W6="stacked LSTM over sequences", W7="Transformer encoder", W8="CTR-DNN, batches in memory",
+    W8e="CTR-DNN from text files", W9="LR, FM and DeepFM in memory", W9e="LR and DeepFM from text files", W10="word2vec",
+    W11="CTR-DNN with parameter servers", W12="reading text files", W13="tiny operators", W15="data parallel training",
+    W16="bidirectional GRU", W17="decoder with attention", W18="an iteration of a While", W19="CTC", W20="CRF",
+    W21="ResNet-50 and MobileNet-v1", PREDICT="inference", COST="import and first step", COMPILE="passes and plan")
+
+
 def of_workload(found, row, begins):
     return [e for e in found if e["row"] == row and re.match(begins, e["metric"])]
 
@@ -120,17 +129,24 @@ def doubtful(found):
 
 
 def table(found):
-    lines = ["## All rows", "", "| row | case | engine | value | ratio | CPU time, ratio | share of the ceiling | memory, MB | "
-             "configuration | loss or quality | rounds |", "|---|---|---|---|---|---|---|---|---|---|---|"]
+    """A table for each row that has rivals."""
+    lines = ["## All rows", ""]
     several = len({e["commit"] for e in found}) > 1
-    for e in found:
-        if e["row"] not in plan.WHOLE:
-            lines.append("| %s | %s | %s | %s %s | %s | %s | %s | %s | %s | %s | %s |" % (
-                e["row"], e["metric"], NAMES[e["engine"]], number(e["value"]), e["unit"], ratio_text(e),
-                "%.2f" % e["cpu_ratio"] if e["cpu_ratio"] else "", share_text(e),
-                "%.0f" % e["rss_mb"] if e["rss_mb"] else "", e["config"], e["work"] or e["note"],
-                "%d of %d" % (e["rounds"], e["rounds"] + e["dropped"]) + (" at " + e["commit"] if several else "")))
-    return "\n".join(lines + [""] + instructions(found))
+    for row in dict.fromkeys(e["row"] for e in found if e["row"] not in plan.WHOLE):
+        lines += ["### %s: %s" % (row, TITLES[row]), "",
+                  "| case | engine | value | ratio | CPU time, ratio | of the ceiling | MB | loss or quality | rounds |",
+                  "|---|---|---|---|---|---|---|---|---|"]
+        lines += [cells(e, several) for e in found if e["row"] == row] + [""]
+    return "\n".join(lines + instructions(found))
+
+
+def cells(e, several):
+    """A line of a table; with its commit where there are several."""
+    count = "%d of %d" % (e["rounds"], e["rounds"] + e["dropped"]) + (" at " + e["commit"] if several else "")
+    return "| %s | %s | %s %s | %s | %s | %s | %s | %s | %s |" % (
+        e["metric"], "%s: %s" % (NAMES[e["engine"]], e["config"]), number(e["value"]), e["unit"], ratio_text(e),
+        "%.2f" % e["cpu_ratio"] if e["cpu_ratio"] else "", share_text(e), "%.0f" % e["rss_mb"] if e["rss_mb"] else "",
+        e["work"] or e["note"], count)
 
 
 def instructions(found):

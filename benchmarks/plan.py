@@ -53,12 +53,11 @@ OWN_DEFAULT = ("exe cache",)
 OWN_BF16 = ("cp1 bf16",)           # of a case with precision=bf16: a field of BuildStrategy asks for it
 #: Cases of --full that are added to those of the script, and those that are left out.
 ADDED = dict(W3=[dict(batch=128, precision="bf16")], W7=[dict(batch=8, precision="bf16")])
-LEFT_OUT = dict(W1=[], W2=[dict(optimizer="sgd", batch=8), dict(optimizer="sgd", batch=512)], W8=[dict(batch=128)],
+LEFT_OUT = dict(W2=[dict(optimizer="sgd")], W8=[dict(batch=128)], W9e=[dict(model="fm")],
                 W10=[dict(batch=100)], W11=[dict(workers=1), dict(workers=4), dict(mode="half_async"), dict(mode="geo")],
-                W13=[dict(shape="four", ops=10), dict(shape="four", ops=100), dict(shape="four", ops=10000),
-                     dict(shape="chain", ops=100)],
+                W13=[dict(shape="four"), dict(ops=100)], W21=[dict(model="mobilenet_v1", what="infer")],
                 W15=[dict(per_replica=32), dict(per_replica=128)], W19=[dict(classes=30)],
-                PREDICT=[dict(threads=2, rows=1)])
+                PREDICT=[dict(threads=2, rows=1), dict(threads=1, rows=64)], COMPILE=[dict(ops=1000)])
 #: (rival, row) -> {this project's configuration: the rival's next to it}, where that is not its fastest.
 PAIRED = {("fluid18", "W15"): {config: config for config in OWN["W15"]}}
 

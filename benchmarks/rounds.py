@@ -17,6 +17,7 @@ import intervals
 import plan
 from live import Live
 
+TRACE = 3.0                    # seconds for the first steps, whose losses are kept; see measuring.TRACED
 HEATS = 3                      # rounds after which a rival keeps only its fastest configuration
 MOST = 60                      # rounds of a case
 KEPT_FIELDS = ("value", "cpu_s_per_unit", "instructions_per_unit", "rss_mb")
@@ -62,7 +63,7 @@ class Case:
         for engine, config in self.pairs:
             name = key(engine, config)
             live = self.alive[name]
-            found = live.trace(5.0) if live.ready() else None
+            found = live.trace(TRACE) if live.ready() else None
             if found is None:
                 self.lose(name)
                 continue

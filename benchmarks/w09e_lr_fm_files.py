@@ -59,8 +59,7 @@ def prepare(fluid, case, config):
     one_pass()
     held_ids, held_labels = examples("test")
     logits = exe.run(test, feed=dict(ids=held_ids, label=held_labels), fetch_list=[logit])[0]
-    measured = common.measure(one_pass, EXAMPLES, 3.0, 0)
-    return dict(measured, quality={"log-loss": log_loss(logits, held_labels)})
+    return one_pass, EXAMPLES, dict(quality={"log-loss": log_loss(logits, held_labels)})
 
 
 if __name__ == "__main__":

@@ -206,7 +206,7 @@ def test_figures_are_put_between_the_marks(records, tmp_path, monkeypatch):
 
 
 def test_every_row_is_measured_or_says_why_not():
-    assert set(plan.FULL_ROWS) == set(plan.PRODUCT)
+    assert set(plan.FULL_ROWS) == set(plan.PRODUCT) == set(page.TITLES) | set(plan.WHOLE)
     for engine, rows in plan.SHORT.items():
         assert set(rows) <= set(plan.ENGINES[engine][0]), engine
 
@@ -214,7 +214,9 @@ def test_every_row_is_measured_or_says_why_not():
 def test_pages_repeat_the_committed_results():
     with open(os.path.join(FOLDER, "RESULTS.md")) as f:
         figures = page.between(f.read())
+    if figures is None:
+        pytest.skip("RESULTS.md has no figures yet")
     for name in page.PAGES:
         with open(os.path.join(ROOT, name)) as f:
             repeated = page.between(f.read())
-        assert repeated is None or repeated == figures, "%s: ./dev bench --results writes the figures" % name
+        assert repeated in (None, figures), "%s: ./dev bench --full --results writes the figures" % name
