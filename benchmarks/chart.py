@@ -23,8 +23,8 @@ STYLE = """<style>
 def draw(found):
     """The text of the SVG file; of workloads that were measured."""
     parts, y = [], 26
-    for what, row, begins in page.WORKLOADS:
-        entries = page.of_workload(found, row, begins)
+    for what, row, pattern in page.WORKLOADS:
+        entries = page.of_workload(found, row, pattern)
         if entries:
             parts += group(what, entries, y)
             y += LINE * (len(entries) + 1) + GAP

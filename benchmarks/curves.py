@@ -68,7 +68,7 @@ def proven(row, metric, one):
 
 
 def text(one):
-    """What is shown: "AUC 0.7812" or "loss 2.303 -> 1.921 (step 50)"."""
+    """The text that proves the work: "AUC 0.7812" or "loss 2.303 -> 1.921 (step 50)"."""
     if one.get("quality"):
         return ", ".join("%s %.4f" % item for item in sorted(one["quality"].items()))
     losses = [x for x in one.get("losses") or [] if x is not None]

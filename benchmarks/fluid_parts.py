@@ -1,4 +1,4 @@
-"""What the Fluid scripts share: equal initial weights, the program that a configuration asks for, the training step."""
+"""Parts of the Fluid scripts: equal initial weights, the program that a configuration asks for, the training step."""
 import itertools
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Which rounds count, and what their paired ratios say: the rules that README.md argues for."""
+"""The rules that README.md argues for: the rounds that count, and the intervals of their paired ratios."""
 import math
 import random
 import statistics

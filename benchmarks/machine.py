@@ -1,4 +1,4 @@
-"""What a figure was measured on: the processor, its cores and memory, the commit of the source tree."""
+"""The machine and source of a figure: the processor, its cores and memory, the commit of the source tree."""
 import os
 import platform
 import subprocess

@@ -14,7 +14,7 @@ MARKS = "<!-- figures -->", "<!-- /figures -->"
 #: Pages that repeat the figures between the marks, where they have them, and the way from there to RESULTS.md.
 PAGES = {"README.md": "benchmarks/RESULTS.md", os.path.join("docs", "index.md"): "understand/measured.md"}
 
-#: What a user asks first: (what, row, beginning of the metric).
+#: The first questions of a user: (workload, row, pattern of the metric).
 WORKLOADS = [("CTR-DNN from text files", "W8e", r"batch=512 \[memory"),
              ("word2vec, 100 dimensions", "W10", "batch=1000 dim=100 "),
              ("LSTM language model, 2 x 200", "W5", r"hidden=200 \[exe cache lod"),
@@ -32,8 +32,8 @@ TITLES = dict(
     W21="ResNet-50 and MobileNet-v1", PREDICT="inference", COST="import and first step", COMPILE="passes and plan")
 
 
-def of_workload(found, row, begins):
-    return [e for e in found if e["row"] == row and re.match(begins, e["metric"])]
+def of_workload(found, row, pattern):
+    return [e for e in found if e["row"] == row and re.match(pattern, e["metric"])]
 
 
 # ---- figures
@@ -46,8 +46,8 @@ def figures(found, target):
     lines = ["Speed of Anabranch divided by that of each rival's best configuration, with 95 % intervals; for import and",
              "memory, the rival's seconds and bytes divided by Anabranch's:", "",
              "| workload | Fluid 1.8.5 | others |", "|---|---|---|"]
-    for what, row, begins in WORKLOADS:
-        rivals = [e for e in of_workload(found, row, begins) if e["ratio"]]
+    for what, row, pattern in WORKLOADS:
+        rivals = [e for e in of_workload(found, row, pattern) if e["ratio"]]
         if rivals:
             old = [ratio_text(e) for e in rivals if e["engine"] == "fluid18"]
             others = sorted((e for e in rivals if e["engine"] != "fluid18"), key=lambda e: e["ratio"][0])
@@ -82,7 +82,7 @@ def put_figures(found, root=ROOT):
 
 
 def between(text):
-    """What stands between the marks of a page, links aside; None where there are no marks."""
+    """The text between the marks of a page, without targets of links; None where there are no marks."""
     begin, end = (text.find(mark) for mark in MARKS)
     return re.sub(r"\]\([^)]*\)", "]", text[begin + len(MARKS[0]):end]).strip() if 0 <= begin < end else None
 
@@ -104,7 +104,7 @@ def head(records, found):
              MARKS[0], figures(found, "README.md") + MARKS[1], "", "![Speed of the engines](../docs/pictures/speed.svg)", "",
              "A ratio above 1 means that Anabranch is faster (smaller, for memory). It is the median of the ratios of the "
              "rounds; the range in parentheses is its 95 % interval. *wide*: the interval is wider than 5 % to either side. "
-             "*unquiet*: the machine moved in so many rounds that none were dropped. *flat loss*: the loss does not move enough to "
+             "*unquiet*: the machine moved in most rounds, so all of them count. *flat loss*: the loss does not move enough to "
              "show that the engine learnt.", ""]
     return "\n".join(lines)
 
@@ -166,7 +166,7 @@ def counted(found):
 
 
 def ceilings(records):
-    """What the machine gave in the rounds, and how many of them count."""
+    """The ceilings of the machine in the rounds that count, and the number of these."""
     every = [r for record in records for r in record["rounds"] if r["ceilings"]]
     counting = [r for record in records for r in intervals.kept(record["rounds"])[0] if r["ceilings"]]
     if not every:

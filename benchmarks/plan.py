@@ -81,7 +81,7 @@ SHORT = dict(
                W13=("eager",), W16=("eager omp2", "eager"), W17=("eager omp2", "eager", "compile omp2"),
                W19=("eager omp2", "eager"), W21=("eager omp2 cl", "eager omp2", "compile omp2 cl"), COST=("eager",)),
     paddle3=dict(W1=("exe cache", "exe cache oldir"), W2=("exe cache omp2", "exe cache", "exe cache oldir"),
-                 W3=("exe cache omp2", "exe cache omp2 oldir"), W7=("exe cache omp2", "exe cache omp2 oldir"),
+                 W3=("exe cache omp2", "exe cache omp2 oldir"), W7=("exe cache omp2",),
                  W8=("exe cache omp2 oldir", "exe cache oldir"), W9=("exe cache oldir",),
                  W10=("exe cache oldir", "exe cache omp2 oldir"), W13=("exe cache", "exe cache oldir")),
     gensim=dict(W10=("omp2",)), vw=dict(W9=("cache",), W9e=("text",)), sklearn=dict(W9=("sgd",)), onnx=dict(PREDICT=("exe cache",)))

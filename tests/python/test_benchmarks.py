@@ -13,6 +13,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 FOLDER = os.path.join(ROOT, "benchmarks")
 sys.path.insert(0, FOLDER)
 import compile_time  # noqa: E402
+import counts  # noqa: E402
 import instructions  # noqa: E402
 import rivals  # noqa: E402
 
@@ -67,6 +68,60 @@ def test_loops_and_carried_state_leave_everything_as_it_was(runs):
     most = {"memory grown": 1.0, "threads more": 0, "time, last over first": 2.5}
     for line in lines:
         assert line["value"] <= most[line["metric"].split(": ")[1]], line
+
+
+# ---- counts of instructions and allocations
+
+@pytest.mark.slow(150)
+@pytest.mark.timeout(900)
+def test_steps_do_not_take_more_instructions():
+    if shutil.which("valgrind") is None:
+        pytest.skip("valgrind is not installed")
+    found, growth, other = counts.compare(list(counts.ROWS))
+    if other:
+        pytest.skip(other)
+    assert set(found) == set(counts.ROWS) and not growth, "\n".join(
+        growth + ["if it is worth it: ./dev bench --counts --write REASON"])
+
+
+def test_counts_are_committed_for_every_row():
+    rows, made = counts.read()
+    assert set(rows) == set(counts.ROWS) and made["compiler"] and made["python"]
+    assert all(engine > 0 and process >= engine and reason for engine, process, _, reason in rows.values())
+
+
+def test_growth_of_counts_is_found_and_needs_a_reason():
+    known = {"W1": [1000, 5000, 10.0, "first count"]}
+    assert not list(counts.grown("W1", (1019, 5000, 10.0), known["W1"], True))
+    text, = counts.grown("W1", (1021, 5101, 10.0), known["W1"], False)
+    assert text == "W1: instructions of the engine a step grew from 1000 to 1021 (+2.1 %)"
+    assert len(list(counts.grown("W1", (1021, 5101, 11.0), known["W1"], True))) == 3
+    assert counts.merged({"W1": (990, 4990, 9.0)}, known, "why")["W1"] == [990, 4990, 9.0, "first count"]
+    assert counts.merged({"W1": (1100, 5000, 9.0)}, known, "why")["W1"] == [1100, 5000, 9.0, "why"]
+
+
+def test_a_profile_is_split_into_interpreter_and_engine():
+    profile = """ob=/usr/bin/python3.11
+fn=eval
+0 50
+cob=/x/_core.cpython-311-x86_64-linux-gnu.so
+cfn=run
+calls=2 0
+0 130
+cfn=malloc
+cob=/lib/libc.so.6
+calls=7 0
+0 9
+
+ob=/x/_core.cpython-311-x86_64-linux-gnu.so
+fn=run
+0 100
+cob=/lib/libc.so.6
+cfn=malloc'2
+calls=3 0
+0 30
+"""
+    assert counts.sums(profile.splitlines()) == (150, 130, 3)
 
 
 # ---- the scripts
