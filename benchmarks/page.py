@@ -100,6 +100,7 @@ def head(records, found):
     lines = ["# Results", "", "`./dev bench --full --results` wrote this page; [README.md](README.md) explains the method and the "
              "rows.", "", "- machine: %s" % "; ".join(machines), "- commit: %s" % ", ".join(commits),
              "- measured: %s to %s UTC" % (dates[0].replace("T", " ").rstrip("Z"), dates[-1].replace("T", " ").rstrip("Z")),
+             "- duration: %.0f minutes" % (sum(r.get("seconds", 0) for r in records) / 60),
              "- engines: %s" % ", ".join("%s %s" % (NAMES[e], v) for e, v in versions_of(found).items()), "",
              MARKS[0], figures(found, "README.md") + MARKS[1], "", "![Speed of the engines](../docs/pictures/speed.svg)", "",
              "A ratio above 1 means that Anabranch is faster (smaller, for memory). It is the median of the ratios of the "

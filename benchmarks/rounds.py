@@ -4,6 +4,7 @@ A record (a dict, one line of the results file) keeps everything that was measur
 
     row, metric, case, unit, date, commit, machine
     engines: {"engine [configuration]": {engine, config, version, losses, cycle, quality, rss_mb, note}}
+    seconds: of the whole case, building and warming up included
     failed:  {"engine [configuration]": why there is no result}
     rounds:  [{stolen, ceilings: {name: value}, values: {"engine [configuration]": {value, cpu_s_per_unit, ...}}}]
 """
@@ -38,6 +39,7 @@ class Case:
         self.draw = random.Random(self.record["metric"] + row)
 
     def run(self, budget, least=intervals.ENOUGH):
+        started = time.monotonic()
         try:
             self.start()
             begin = time.monotonic()
@@ -52,6 +54,7 @@ class Case:
         finally:
             for live in self.alive.values():
                 live.close()
+        self.record["seconds"] = round(time.monotonic() - started, 1)
         return self.record
 
     def start(self):
