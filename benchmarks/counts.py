@@ -36,11 +36,11 @@ ROWS = {"W1": ("w01_fit_a_line", {}, 50), "W2": ("w02_mnist_mlp", dict(batch=64,
         "W10": ("w10_word2vec", dict(dim=32, vocabulary=5000, batch=100), 5),
         "W13": ("w13_executor_overhead", dict(ops=1000, shape="chain"), 10), "W18": ("w18_while", dict(iterations=500), 5),
         "TABLE": ("counts", {}, 10)}
-#: What the scripts read from the environment; nothing else of the caller's environment reaches a counted process.
+#: Sizes that the scripts read from the environment; a counted process gets no other variables of its caller.
 SIZES = dict(BENCH_TABLE_ROWS="20001", BENCH_EXAMPLES="5000", BENCH_HASH_BITS="16", BENCH_WORDS="40000",
              BENCH_VOCABULARY="500")
 FIXED = dict(PYTHONHASHSEED="0", ONEDNN_MAX_CPU_ISA="AVX2", OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", CPU_NUM="1",
-             FLAGS_stall_report_s="0", LC_ALL="C", PATH="/usr/bin:/bin", HOME="/", TMPDIR="/tmp")
+             FLAGS_stall_report_s="0", LC_ALL="C", PATH="/usr/bin:/bin", TMPDIR="/tmp")
 
 
 # ---- in the counted process
@@ -172,7 +172,7 @@ def count(row, switch, folder):
 # ---- the table
 
 def built_by():
-    """What the counts depend on besides the source: compiler and kernel library, interpreter and NumPy."""
+    """The things besides the source that change counts: compiler and kernel library, interpreter and NumPy."""
     import numpy
     core = next(os.path.join(MODULE, name) for name in sorted(os.listdir(MODULE)) if re.match(r"_core.*\.so$", name))
     with open(core, "rb") as file:

@@ -6,7 +6,8 @@ import statistics
 #: A round is dropped when one of its ceilings is so far from the median of the case's rounds, as a share of it.
 MOVED = dict(fp32_fma=0.10, dram_triad=0.15, gather64_1e6=0.15, hand_off=0.50)
 STOLEN = 0.03                   # or when the hypervisor took so large a share of the cores' time during the round
-ENOUGH, WIDTH = 8, 0.05         # rounds that must count; half width of the interval at which a case is settled
+LEAST = 5                       # rounds that must be left, or none is dropped
+ENOUGH, WIDTH = 8, 0.05         # a case is settled: rounds that count, half width of its intervals
 RESAMPLES = 1000
 
 
@@ -21,12 +22,12 @@ def reason(a_round, medians):
 
 
 def kept(rounds):
-    """The rounds that count; all of them, and False, where fewer than ENOUGH would."""
+    """The rounds that count; all of them, and False, where fewer than LEAST would be left."""
     if not rounds or not rounds[0]["ceilings"]:
         return rounds, True
     medians = {name: statistics.median(r["ceilings"][name] for r in rounds) for name in rounds[0]["ceilings"]}
     quiet = [r for r in rounds if reason(r, medians) is None]
-    return (quiet, True) if len(quiet) >= ENOUGH else (rounds, False)
+    return (quiet, True) if len(quiet) >= min(LEAST, len(rounds)) else (rounds, False)
 
 
 def interval(ratios):

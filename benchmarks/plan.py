@@ -62,7 +62,7 @@ LEFT_OUT = dict(W2=[dict(optimizer="sgd")], W8=[dict(batch=128)], W9e=[dict(mode
 PAIRED = {("fluid18", "W15"): {config: config for config in OWN["W15"]}}
 
 #: Configurations of rivals that were the fastest, or within a tenth of it, on some machine; all are started, and after
-#: three rounds of a case only the fastest of each rival stays. --choices FILE remembers them.
+#: two rounds of a case only the fastest of each rival stays. --choices FILE remembers them.
 SHORT = dict(
     fluid18=dict(W1=("exe cache", "cp1"), W2=("exe cache", "exe cache omp2", "cp2", "cp2 fuse"),
                  W3=("exe cache omp2 mkldnn", "exe cache omp2", "cp2"),

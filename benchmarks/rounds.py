@@ -19,7 +19,7 @@ import plan
 from live import Live
 
 TRACE = 3.0                    # seconds for the first steps, whose losses are kept; see measuring.TRACED
-HEATS = 3                      # rounds after which a rival keeps only its fastest configuration
+HEATS = 2                      # rounds after which a rival keeps only its fastest configuration
 MOST = 60                      # rounds of a case
 KEPT_FIELDS = ("value", "cpu_s_per_unit", "instructions_per_unit", "rss_mb")
 
@@ -47,8 +47,8 @@ class Case:
                 if not self.alive or (number >= 1 and time.monotonic() - begin > budget):
                     break
                 self.one_round()
-                if number + 1 == HEATS:
-                    self.heats()
+                if number + 1 == HEATS and self.heats():
+                    begin = time.monotonic()
                 if number + 1 >= least and number % 4 == 3 and self.settled():
                     break
         finally:
@@ -102,12 +102,16 @@ class Case:
         live.close()
 
     def heats(self):
-        """Of each rival only the configuration with the best median stays, and those that a rule names."""
-        best = fastest(self.record)
+        """Of each rival only the configuration with the best median stays, and those that plan.PAIRED names.
+
+        Returns whether any has gone.
+        """
+        best, before = fastest(self.record), len(self.alive)
         for name in list(self.alive):
             engine = self.record["engines"][name]["engine"]
             if engine != "product" and (engine, self.row) not in plan.PAIRED and best[engine] != name:
                 self.alive.pop(name).close()
+        return len(self.alive) < before
 
     def settled(self):
         """Are the intervals of all ratios narrow enough?"""

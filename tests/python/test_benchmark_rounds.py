@@ -51,7 +51,7 @@ def test_rounds_in_which_the_machine_moved_are_dropped(moved):
     kept, quiet = intervals.kept(found)
     assert quiet and kept == found[:9]
     few = found[-4:]
-    assert intervals.kept(few) == (few, False), "too few would count: all do, and that is said"
+    assert intervals.kept(few) == (few, False), "too few would be left, so all count"
 
 
 def test_the_interval_holds_the_true_ratio():
