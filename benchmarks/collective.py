@@ -1,8 +1,8 @@
-"""Two processes that add up their gradients beside two replicas of one process: the model of w02, the same batches.
+"""Two processes that add up their gradients, compared with two replicas of one process: the model of w02, the same batches.
 
     python benchmarks/collective.py [--rounds 5] [--seconds 2] [--batch 512]
 
-Both are there from the beginning and take turns, so that the machine is the same for both; while one works the other one
+Both start at the same time and alternate, so that the machine is the same for both; while one works the other one
 waits for a line of its input. Prints samples per second of each round, the processor time of a step, all
 processes together, and the ratio of the medians.
 """
@@ -82,8 +82,8 @@ def main():
     kinds = {"2 replicas": start(1, sys.argv[1:]), "2 processes": start(2, sys.argv[1:])}
     steps = {name: max(1, int(args.seconds / (seconds(made, 50)[0] / 50))) for name, made in kinds.items()}
     found, used = {name: [] for name in kinds}, {name: [] for name in kinds}
-    for turn in range(args.rounds):
-        for name in sorted(kinds, reverse=turn % 2 == 1):
+    for number in range(args.rounds):
+        for name in sorted(kinds, reverse=number % 2 == 1):
             clock, processor = seconds(kinds[name], steps[name])
             found[name].append(steps[name] * args.batch / clock)
             used[name].append(1e6 * processor / steps[name])

@@ -32,7 +32,7 @@ def count(nodes, workers, runs, chains):
 
 
 def instructions_a_node(workers, chains, nodes=2000):
-    """Instructions for each node of a plan of so many, in a steady run."""
+    """Instructions for each node of a plan with that number of nodes, in a steady run."""
     few, many = (count(nodes, workers, runs, chains) for runs in (FEW, MANY))
     return (many - few) / float((MANY - FEW) * nodes)
 

@@ -75,7 +75,7 @@ def change(inputs, where, factor):
 
 
 def ways_along_rows(inputs):
-    """Which values have rows that belong together: guesses, the likeliest first."""
+    """Values whose rows belong together: guesses, the likeliest first."""
     main = largest(inputs)
     rows = len(array_of(main)) if array_of(main).ndim else 0
     sequences = {len(level) for _, _, v in arrays_of(inputs) if isinstance(v, Seq) for level in v.lengths}
@@ -90,7 +90,7 @@ def ways_along_rows(inputs):
 
 
 def ways_along_columns(inputs):
-    """Which axes have the extent of the largest input's last axis, and may grow with it."""
+    """Axes that have the extent of the largest input's last axis, and may grow with it."""
     main = array_of(largest(inputs))
     if main.ndim < 2 or main.shape[-1] < 2:
         return

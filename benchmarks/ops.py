@@ -1,4 +1,4 @@
-"""Every operator in its speed mode, beside NumPy and the original: ./dev bench --ops.
+"""Every operator in its speed mode, next to NumPy and Fluid 1.8.5: ./dev bench --ops.
 
 An operator's speed mode follows from its case in tests/ops (op_jobs.py): about a million elements (detection: 10,000
 boxes), 20 operators in a program, one after the other where results fit the input, else side by side. All engines are
@@ -36,7 +36,7 @@ M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3        # of mallopt(3)
 
 
 class Side:
-    """An engine in a process of its own, which is started again after it died."""
+    """An engine in its own process, which is started again after it died."""
 
     def __init__(self, python, fluid, config, core=None):
         self.command = [python, os.path.join(HERE, "op_side.py"), "--fluid", fluid]
@@ -56,7 +56,7 @@ class Side:
         return self.answer()
 
     def ask(self, request):
-        """What the engine says; {"error": ...} when it refuses, dies or takes too long."""
+        """The answer of the engine; {"error": ...} when it refuses, dies or takes too long."""
         if self.child is None and "error" in (said := self.start()):
             return said
         try:
@@ -120,7 +120,7 @@ class Counter:
 
 
 def is_vectorised(case):
-    """Whether the reference takes as many steps for inputs with twice the rows."""
+    """Whether the reference takes equal numbers of steps for inputs with twice the rows."""
     small = op_jobs.typed(case, case.inputs)
     steps = Counter().of(lambda: case.ref(small, case.attrs))
     for way in op_jobs.ways_along_rows(case.inputs):
@@ -174,7 +174,7 @@ def numpy_measurer(job, shapes, clock):
         return None, "no vectorised reference"
     inputs = op_jobs.typed(case, job.inputs)
     keep_memory()
-    # Operators side by side have results of their own, which stay: so do NumPy's, or it alone would write to its caches.
+    # Operators side by side have separate results, which stay: so do NumPy's, or it alone would write to its caches.
     results = [None] * (1 if job.chain else job.count)
 
     def run():
@@ -253,11 +253,11 @@ def run(args):
         sides["fluid18"] = Side(found["fluid18"], "paddle.fluid", "exe cache" if args.one_core else "exe cache omp2", core)
     clock = time.process_time if args.one_core else time.perf_counter
     cases, results, begin = op_jobs.load_cases(), [], time.monotonic()
-    wanted = args.only.split(",") if args.only else sorted(cases)
+    chosen = args.only.split(",") if args.only else sorted(cases)
     part, parts = map(int, args.part.split("/"))
     with tempfile.TemporaryDirectory() as folder:
         maker = op_jobs.Maker(sides["product"], folder)
-        for op in wanted[part - 1::parts]:
+        for op in chosen[part - 1::parts]:
             if op in args.done:
                 continue
             if args.minutes and time.monotonic() - begin > 60 * args.minutes:
@@ -290,7 +290,7 @@ def main():
     parser.add_argument("--part", default="1/1", help="every n-th operator: 2/4 is the second of four parts")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--one-core", action="store_true", help="one thread and CPU time for each engine")
-    parser.add_argument("--minutes", type=float, help="begins no operator after so long; a later call goes on")
+    parser.add_argument("--minutes", type=float, help="Start no further operator after this time; a later call resumes")
     parser.add_argument("--out", help="file to which results are added; operators that it has are not measured again")
     parser.add_argument("--table", nargs="+", help="prints the table of these files, measures nothing")
     args = parser.parse_args()

@@ -1,27 +1,25 @@
-"""Answers of a saved model beside ONNX Runtime and Paddle 1.8.5: p50 and p99 of one call, rows/s; 1 and 64 rows; 1 and 2
-threads. The same files for all: the model is trained by nobody, saved here and exported to ONNX.
+"""PREDICT: answers of a saved model: rows per second of one caller, with p50 and p99 of a call in the note.
 
-    python benchmarks/predict.py [--seconds 1] [--rounds 7] [--threads 1 2]
+    predict.py --save       writes the models, a CTR-DNN and a convolutional net, to the folder of BENCH_DATA
+    predict.py --fluid anabranch.fluid | paddle.fluid | onnxruntime
 
-Each engine lives in a process of its own; in every round each measures for so many seconds, in changing order. The line
-of an engine gives medians over the rounds; the ratio is the median of its p50 by ours in the same round, above 1: ours is
-faster. BENCH_FLUID18_PYTHON names the interpreter of 1.8.5; what is not installed is left out.
+All engines read the same files, which this project saves, untrained, and exports to ONNX. The "loss" that is compared
+is the mean of an answer's probabilities, each weighted by its index.
 """
-import argparse
-import json
 import os
-import subprocess
 import sys
-import tempfile
 import time
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+import numpy as np
 
+import common
+import w08e_ctr_dnn_files as files
 
-# ---- in the process of an engine
+CASES = [dict(model=model, rows=rows, threads=threads)
+         for model in ("ctr", "fashion") for rows in (1, 64) for threads in (1, 2)]
+
 
 def inputs_of(model, rows):
-    import numpy as np
     draw = np.random.RandomState(rows)
     if model == "ctr":
         return {"dense": draw.normal(size=(rows, 13)).astype("float32"),
@@ -63,31 +61,33 @@ def paddle_engine(folder, threads):
     return run
 
 
-ENGINES = {"anabranch": anabranch_engine, "onnxruntime": onnx_engine, "paddle 1.8.5": paddle_engine}
+ENGINES = {"anabranch": anabranch_engine, "onnxruntime": onnx_engine, "paddle": paddle_engine}
 
 
-def child(engine, folder, model, rows, threads):
-    import numpy as np
-    run, given = ENGINES[engine](folder, threads), inputs_of(model, rows)
-    answer = np.asarray(run(given)[0])
-    for _ in range(50):
-        run(given)
-    print(json.dumps({"ready": answer.ravel()[:8].tolist()}), flush=True)
-    for line in sys.stdin:
-        taken, end = [], time.perf_counter() + float(line)
-        now = time.perf_counter()
-        while now < end:
-            run(given)
-            after = time.perf_counter()
-            taken.append(after - now)
-            now = after
-        print(json.dumps({"p50": float(np.percentile(taken, 50)), "p99": float(np.percentile(taken, 99)),
-                          "rows_s": rows * len(taken) / sum(taken)}), flush=True)
+def folder():
+    return os.path.join(files.cache_directory(), "models")
 
 
-# ---- beside each other
+def prepare(module, case, config):
+    run = ENGINES[module.__name__.split(".")[0]](os.path.join(folder(), case["model"]), case["threads"])
+    given = inputs_of(case["model"], case["rows"])
+
+    def step():
+        answer = np.asarray(run(given)[0])
+        return float(np.mean(answer * np.arange(1, answer.size + 1).reshape(answer.shape)))
+    taken = [seconds(run, given) for _ in range(300)]
+    note = "p50 %.1f us, p99 %.1f us" % tuple(1e6 * np.percentile(taken, (50, 99)))
+    return step, case["rows"], dict(note=note)
+
+
+def seconds(run, given):
+    begin = time.perf_counter()
+    run(given)
+    return time.perf_counter() - begin
+
 
 def save_models(folder):
+    os.makedirs(folder, exist_ok=True)
     import anabranch.fluid as fluid
     from anabranch.exporting.command import export_onnx
 
@@ -117,75 +117,13 @@ def save_models(folder):
         export_onnx(os.path.join(folder, name), os.path.join(folder, name + ".onnx"))
 
 
-class Engine:
-    def __init__(self, name, python, folder, model, rows, threads):
-        environment = dict(os.environ, OMP_NUM_THREADS=str(threads), GLOG_v="0")
-        if name != "anabranch":
-            environment.pop("PYTHONPATH", None)
-        self.name = name
-        self.child = subprocess.Popen([python, os.path.abspath(__file__), "--child", name, os.path.join(folder, model), model,
-                                       str(rows), str(threads)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                      stderr=subprocess.DEVNULL, universal_newlines=True, env=environment, cwd=folder)
-        self.answer = (self.line() or {}).get("ready")
-
-    def line(self):
-        for line in self.child.stdout:
-            if line.startswith("{"):
-                return json.loads(line)
-        return None
-
-    def measure(self, seconds):
-        self.child.stdin.write("%g\n" % seconds)
-        self.child.stdin.flush()
-        return self.line()
-
-    def end(self):
-        self.child.kill()
-        self.child.communicate()
-
-
-def compared(folder, model, rows, threads, args):
-    """Lines of one table: engine -> medians."""
-    import numpy as np
-    pythons = {"anabranch": sys.executable, "onnxruntime": sys.executable,
-               "paddle 1.8.5": os.environ.get("BENCH_FLUID18_PYTHON")}
-    engines = [Engine(name, python, folder, model, rows, threads) for name, python in pythons.items() if python]
-    ready = [e for e in engines if e.answer is not None]
-    for e in ready:
-        if not np.allclose(e.answer, ready[0].answer, rtol=1e-3, atol=1e-5):
-            raise SystemExit("%s answers otherwise: %s, %s" % (e.name, e.answer, ready[0].answer))
-    found = {e.name: [] for e in ready}
-    for k in range(args.rounds):
-        for e in ready[k % len(ready):] + ready[:k % len(ready)]:
-            found[e.name].append(e.measure(args.seconds))
-    for e in engines:
-        e.end()
-    for name, results in found.items():
-        ratios = [theirs["p50"] / ours["p50"] for theirs, ours in zip(results, found["anabranch"])]
-        middle = {key: float(np.median([r[key] for r in results])) for key in results[0]}
-        print("%-8s %3d rows %d threads  %-13s p50 %8.1f us  p99 %8.1f us  %9.0f rows/s  ratio %5.2f (%.2f to %.2f)" % (
-            model, rows, threads, name, 1e6 * middle["p50"], 1e6 * middle["p99"], middle["rows_s"], np.median(ratios),
-            min(ratios), max(ratios)), flush=True)
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=1.0)
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--threads", type=int, nargs="*", default=[1, 2])
-    parser.add_argument("--models", nargs="*", default=["ctr", "fashion"])
-    parser.add_argument("--child", nargs=5, help=argparse.SUPPRESS)
-    args = parser.parse_args()
-    if args.child:
-        engine, folder, model, rows, threads = args.child
-        return child(engine, folder, model, int(rows), int(threads))
-    with tempfile.TemporaryDirectory() as folder:
-        save_models(folder)
-        for model in args.models:
-            for rows in (1, 64):
-                for threads in args.threads:
-                    compared(folder, model, rows, threads, args)
+def engine(args):
+    return common.Engine("onnxruntime", ("exe cache",)) if args.fluid == "onnxruntime" else common.Fluid(
+        args.fluid, ("exe cache",))
 
 
 if __name__ == "__main__":
-    main()
+    if "--save" in sys.argv:
+        save_models(folder())
+    else:
+        common.main("PREDICT", "rows/s", CASES, prepare, None, engine)

@@ -5,8 +5,10 @@ import subprocess
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-HOME = os.path.join(ROOT, "build", "rivals")
+RIVALS = os.path.join(ROOT, "build", "rivals")
 
+PYTHON3 = ("python3.11", "python3.12", "python3.13", "python3.10")
+TOOLS = ("numpy", "gensim", "scikit-learn", "vowpalwabbit", "onnxruntime")
 #: Engine -> (environment variable, folder in build/rivals, interpreters that can run it, packages).
 KNOWN = dict(
     product=("BENCH_PRODUCT_PYTHON", None, (), ()),
@@ -14,10 +16,9 @@ KNOWN = dict(
     paddle2=("BENCH_PADDLE2_PYTHON", "paddle2", ("python3.10", "python3.9", "python3.8"), ("paddlepaddle==2.6.2",)),
     paddle3=("BENCH_PADDLE3_PYTHON", "paddle3", ("python3.11", "python3.12", "python3.10"),
              ("paddlepaddle==3.3.1", "setuptools")),
-    torch=("BENCH_TORCH_PYTHON", "torch", ("python3.11", "python3.12", "python3.13", "python3.10"),
-           ("torch", "numpy", "gensim", "scikit-learn", "vowpalwabbit")),
-    gensim=("BENCH_TORCH_PYTHON", "torch", (), ()),
-    vw=("BENCH_TORCH_PYTHON", "torch", (), ()))
+    torch=("BENCH_TORCH_PYTHON", "torch", PYTHON3, ("torch", "numpy")),
+    gensim=("BENCH_TOOLS_PYTHON", "tools", PYTHON3, TOOLS), vw=("BENCH_TOOLS_PYTHON", "tools", PYTHON3, TOOLS),
+    sklearn=("BENCH_TOOLS_PYTHON", "tools", PYTHON3, TOOLS), onnx=("BENCH_TOOLS_PYTHON", "tools", PYTHON3, TOOLS))
 
 
 def say(text):
@@ -37,10 +38,10 @@ def interpreters(engines, install=False):
         elif folder is None:
             found[engine] = sys.executable
         else:
-            python = os.path.join(HOME, folder, "bin", "python")
-            if packages and install and not os.path.exists(os.path.join(HOME, folder, "ready")):
+            python = os.path.join(RIVALS, folder, "bin", "python")
+            if packages and install and not os.path.exists(os.path.join(RIVALS, folder, "ready")):
                 make(engine)
-            if os.path.exists(os.path.join(HOME, folder, "ready")):
+            if os.path.exists(os.path.join(RIVALS, folder, "ready")):
                 found[engine] = python
             else:
                 say("%s is not measured: %s is not set%s"
@@ -51,20 +52,20 @@ def interpreters(engines, install=False):
 def make(engine):
     """Installs a rival. A failure leaves no environment and is said."""
     _, folder, candidates, packages = KNOWN[engine]
-    home = os.path.join(HOME, folder)
+    environment = os.path.join(RIVALS, folder)
     base = next(filter(None, map(shutil.which, candidates)), None)
     if base is None:
         say("%s cannot be installed: it needs %s, and none is on the path" % (engine, " or ".join(candidates)))
         return
     say("installing %s for %s" % (", ".join(packages), base))
-    shutil.rmtree(home, ignore_errors=True)
-    os.makedirs(HOME, exist_ok=True)
+    shutil.rmtree(environment, ignore_errors=True)
+    os.makedirs(RIVALS, exist_ok=True)
     try:
-        subprocess.run([base, "-m", "venv", home], check=True)
-        subprocess.run([os.path.join(home, "bin", "python"), "-m", "pip", "install", "-q"] + list(packages), check=True)
+        subprocess.run([base, "-m", "venv", environment], check=True)
+        subprocess.run([os.path.join(environment, "bin", "python"), "-m", "pip", "install", "-q"] + list(packages), check=True)
     except (OSError, subprocess.CalledProcessError) as error:
-        shutil.rmtree(home, ignore_errors=True)
+        shutil.rmtree(environment, ignore_errors=True)
         say("%s could not be installed: %s" % (engine, error))
         return
-    with open(os.path.join(home, "ready"), "w"):
+    with open(os.path.join(environment, "ready"), "w"):
         pass

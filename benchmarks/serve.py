@@ -2,7 +2,7 @@
 
     python benchmarks/serve.py [--connections 200] [--seconds 60] [--rows 1] [--model ctr] [--kind json] [--workers 1]
 
-The server and the client are processes of their own, on the same cores. Each connection is kept and asks again as soon as
+The server and the client run in separate processes, on the same cores. Each connection is kept and asks again as soon as
 it has its answer, so p99 is that of a server that is always busy. Every answer is compared with the predictor's. Memory is
 read each second; growth is from a fifth of the time on. Ends with 1 when an answer was an error, missing or another one.
 """
@@ -74,10 +74,10 @@ def value_of(body, kind):
 
 async def connection(session, url, number, asked, kind, end, taken, errors):
     headers = {"Content-Type": FORMS[kind], "Accept": FORMS[kind]}
-    turn = number
+    at = number
     while time.monotonic() < end:
-        body, expected = asked[turn % len(asked)]
-        turn += 1
+        body, expected = asked[at % len(asked)]
+        at += 1
         begun = time.perf_counter()
         try:
             async with session.post(url + "/predict", data=body, headers=headers) as answer:
@@ -115,9 +115,9 @@ def main():
     parser.add_argument("--kind", choices=sorted(FORMS), default="json")
     parser.add_argument("--workers", type=int, default=1)
     args = parser.parse_args()
-    with tempfile.TemporaryDirectory() as home:
-        predict.save_models(home)
-        folder = os.path.join(home, args.model)
+    with tempfile.TemporaryDirectory() as directory:
+        predict.save_models(directory)
+        folder = os.path.join(directory, args.model)
         asked = requests_of(folder, args.model, args.rows, args.kind)
         with server(folder, ["--workers", str(args.workers)]) as (pid, url):
             begun = time.monotonic()

@@ -8,7 +8,7 @@ import numpy as np
 import steady
 
 ROWS, WORDS, WIDTH = 4, 200, 32
-TURNS = (1, 12, 3, 24, 7, 40, 2, 18)          # of the recurrence and of the loop, one run after another
+ITERATIONS = (1, 12, 3, 24, 7, 40, 2, 18)          # of the recurrence and of the loop, one run after another
 
 
 def trained(fluid, build, state=()):
@@ -26,7 +26,7 @@ def trained(fluid, build, state=()):
 
 
 def language_model(fluid):
-    """An LSTM over pieces of text of changing lengths, which begins where the last piece has ended."""
+    """An LSTM over chunks of text of changing lengths; each starts with the state in which the last one ended."""
     L = fluid.layers
 
     def build(hidden, cell):
@@ -52,30 +52,30 @@ def language_model(fluid):
     exe, train, scope, loss = trained(fluid, build, [("hidden", [ROWS, WIDTH]), ("cell", [ROWS, WIDTH])])
     random = np.random.RandomState(1)
     feeds = itertools.cycle([{name: random.randint(0, WORDS, (length, ROWS, 1)) for name in ("word", "after")}
-                             for length in TURNS])
+                             for length in ITERATIONS])
     return lambda: exe.run(train, feed=next(feeds), fetch_list=[loss], scope=scope)
 
 
 def growing_array(fluid):
-    """A loop that writes an element a turn and reads the one before, trained through; its turns change."""
+    """A trained loop that writes an element in each iteration and reads the previous one; their number changes."""
     L = fluid.layers
 
     def build():
-        x, turns = fluid.data("x", [ROWS, WIDTH]), fluid.data("turns", [1], "int64")
+        x, iterations = fluid.data("x", [ROWS, WIDTH]), fluid.data("iterations", [1], "int64")
         i = L.zeros([1], "int64")
         array = L.array_write(x, i)
-        more = L.less_than(i, turns)
+        more = L.less_than(i, iterations)
         loop = L.While(more)
         with loop.block():
-            value = L.fc(L.array_read(array, i), WIDTH, act="tanh", param_attr="turn", bias_attr="turn_bias")
+            value = L.fc(L.array_read(array, i), WIDTH, act="tanh", param_attr="loop", bias_attr="loop_bias")
             i = L.increment(i, in_place=True)
             L.array_write(value, i, array=array)
-            L.less_than(i, turns, cond=more)
-        return L.mean(L.square(L.array_read(array, turns)))
+            L.less_than(i, iterations, cond=more)
+        return L.mean(L.square(L.array_read(array, iterations)))
 
     exe, train, scope, loss = trained(fluid, build)
     x = np.random.RandomState(1).randn(ROWS, WIDTH).astype("float32")
-    feeds = itertools.cycle([{"x": x, "turns": np.array([n], "int64")} for n in TURNS])
+    feeds = itertools.cycle([{"x": x, "iterations": np.array([n], "int64")} for n in ITERATIONS])
     return lambda: exe.run(train, feed=next(feeds), fetch_list=[loss], scope=scope)
 
 

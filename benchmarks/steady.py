@@ -26,7 +26,7 @@ def threads():
 
 
 def watch(step, runs):
-    """Calls ``step`` so many times.
+    """Calls ``step`` ``runs`` times.
 
     Returns a dict: resident memory in MB, microseconds of a call and number of threads, each after a tenth of the
     calls and at the end.

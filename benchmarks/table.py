@@ -1,8 +1,8 @@
-"""W14: growable tables, 16 floats a row, 64-bit keys. Rates of look-up and update as shares of what the memory gives.
+"""W14: growable tables, 16 floats a row, 64-bit keys. Rates of lookup and update as shares of the rates of the memory.
 
-The program table_rates (cpp/table_rates.cc) fills a table and measures it in rounds beside a plain array with rows of
+The program table_rates (cpp/table_rates.cc) fills a table and measures it in rounds, alternating with a plain array with rows of
 the same bytes, read, or read and written, at random places. `BENCH_TABLE_RATES` names the program when it is not in
-build/release. --memory leaves out tables that need more than so many GiB.
+build/release. --memory leaves out tables that need more GiB than that.
 """
 import argparse
 import os
@@ -17,12 +17,12 @@ PROGRAM = os.environ.get("BENCH_TABLE_RATES", os.path.join(ROOT, "build", "relea
 MOMENTS = dict(sgd=0, adagrad=1, adam=2)
 SIZES = dict(sgd=(10 ** 5, 10 ** 6, 10 ** 7, 10 ** 8), adagrad=(10 ** 5, 10 ** 6, 10 ** 7),
              adam=(10 ** 5, 10 ** 6, 10 ** 7, 3 * 10 ** 7))
-#: Rate -> what it is a share of.
-BESIDE = dict(look_up="array_read", update="array_change")
+#: Rate -> the rate that it is a share of.
+SHARE_OF = dict(look_up="array_read", update="array_change")
 
 
 def needed_gib(rule, rows):
-    """Memory of the table, with the last growth of its index, and of the array beside it."""
+    """Memory of the table, with the last growth of its index, and of the array that it is compared with."""
     record = 64 * (1 + MOMENTS[rule])
     return (rows * (record + 48) + min(rows * record, 2 << 30)) / 2.0 ** 30
 
@@ -41,7 +41,7 @@ def show(rule, rows, keys, threads, count):
     found = rounds(rule, rows, keys, threads, count)
     config = "threads%d" % threads
     case = "rule=%s rows=%.0e keys=%s" % (rule, rows, keys)
-    for rate, ceiling in BESIDE.items():
+    for rate, ceiling in SHARE_OF.items():
         shares = [100.0 * a / b for a, b in zip(found[rate], found[ceiling])]
         note = "%s %.1f M rows/s; shares %.0f to %.0f %%" % (ceiling, statistics.median(found[ceiling]), min(shares),
                                                             max(shares))

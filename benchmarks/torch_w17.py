@@ -98,7 +98,7 @@ def beam(torch, own, cell, hidden):
             words, scores, parent = chosen(torch, words, scores, best, which)
             rows = (parent + torch.arange(BATCH)[:, None] * (state.shape[0] // BATCH)).view(-1)
             state = state[rows]
-            if at == 0:                             # from here on as many rows for each source as there are ways
+            if at == 0:                             # from here on one row for each beam of a source
                 keys = keys[rows]
             path.append(words.numpy())
             parents.append(parent.numpy())

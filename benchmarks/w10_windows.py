@@ -1,7 +1,7 @@
-"""W10 with this project's layer beside Fluid's graph: anabranch.word2vec.skip_gram, 5 negatives, window up to 5, SGD.
+"""W10 with this project's layer instead of Fluid's graph: anabranch.word2vec.skip_gram, 5 negatives, window up to 5, SGD.
 
 Words of text per second; `negatives`: own (each pair has its own) or shared (by the words of a window). Windows are
-formed beforehand, so the rate is that of training alone; it stands beside no rival and in no table.
+formed beforehand, so the rate is that of training alone; it is not compared with a rival.
 """
 import numpy as np
 

@@ -1,14 +1,12 @@
-"""W18: what a turn of a `While` with a tiny body costs. Nanoseconds a turn.
+"""W18: what an iteration of a `While` with a tiny body costs. Nanoseconds an iteration.
 
 The body has three operators on one number each: increment of the counter, less_than into the condition, and one
-elementwise_add that carries a sum. `what=turn` is the time of a turn. `what=beside` takes off what the same operators,
-as often, cost in a straight program; where an engine runs a loop faster than that, it is negative. The two programs
-take turns, and the fastest run of each counts.
+elementwise_add that carries a sum. `form=loop` runs them in a loop; `form=straight` runs the same operators, as often, in
+a program without a loop: the difference is the cost of the loop itself.
 FLAGS_fuse_elementwise=0 keeps Anabranch from making one operator of the straight program's; the others know no such
 flag.
 """
 import os
-import time
 
 import numpy as np
 
@@ -16,8 +14,7 @@ import common
 
 os.environ["FLAGS_fuse_elementwise"] = "0"
 
-CASES = [dict(turns=10000, what=what) for what in ("turn", "beside")]
-SECONDS = 4.0
+CASES = [dict(iterations=10000, form=form) for form in ("loop", "straight")]
 
 
 def one_iteration(fluid, i, n, total, one, going_on):
@@ -27,15 +24,15 @@ def one_iteration(fluid, i, n, total, one, going_on):
     fluid.layers.less_than(i, n, cond=going_on)
 
 
-def build(fluid, turns, straight):
-    """A program of so many turns, and the sum, which is the number of turns."""
+def build(fluid, iterations, form):
+    """A program, and the sum that it computes: the number of iterations."""
     layers, program = fluid.layers, fluid.Program()
     with fluid.program_guard(program, fluid.Program()):
-        i, n = layers.fill_constant([1], "int64", 0), layers.fill_constant([1], "int64", turns)
+        i, n = layers.fill_constant([1], "int64", 0), layers.fill_constant([1], "int64", iterations)
         total, one = layers.fill_constant([1], "float32", 0.0), layers.fill_constant([1], "float32", 1.0)
         going_on = layers.less_than(i, n)
-        if straight:
-            for _ in range(turns):
+        if form == "straight":
+            for _ in range(iterations):
                 one_iteration(fluid, i, n, total, one, going_on)
         else:
             with layers.While(going_on).block():
@@ -43,35 +40,18 @@ def build(fluid, turns, straight):
     return program, total
 
 
-def timed(run):
-    begin = time.perf_counter()
-    run()
-    return time.perf_counter() - begin
-
-
 def prepare(fluid, case, config):
-    turns, exe, runs = case["turns"], fluid.Executor(fluid.CPUPlace()), {}
-    for straight in (False, True):
-        program, total = build(fluid, turns, straight)
-        program, options = common.compiled(fluid, program, total, config)
+    program, total = build(fluid, case["iterations"], case["form"])
+    program, options = common.compiled(fluid, program, total, config)
+    exe = fluid.Executor(fluid.CPUPlace())
 
-        def run(program=program, total=total, options=options):
-            return exe.run(program, fetch_list=[total], **options)[0]
-        got = float(np.asarray(run()).ravel()[0])
-        if got != turns:
-            raise ArithmeticError("{} turns have added up to {}".format(turns, got))
-        runs[straight] = run
-    best, rounds, cpu, begin = {False: float("inf"), True: float("inf")}, 0, time.process_time(), time.perf_counter()
-    while rounds < 5 or time.perf_counter() - begin < SECONDS:
-        for straight, run in runs.items():
-            best[straight] = min(best[straight], timed(run))
-        rounds += 1
-    cpu = (time.process_time() - cpu) / rounds
-    turn, operators = (best[straight] / turns * 1e9 for straight in (False, True))
-    return dict(value=turn - operators if case["what"] == "beside" else turn, cpu_s_per_unit=cpu / (2 * turns),
-                note="{} runs; a turn {:.0f} ns, its operators in a straight program {:.0f} ns".format(
-                    rounds, turn, operators))
+    def run():
+        found = exe.run(program, fetch_list=[total], **options)[0]
+        if float(np.asarray(found).ravel()[0]) != case["iterations"]:
+            raise ArithmeticError("{} iterations added up to {}".format(case["iterations"], found))
+        return found
+    return run, case["iterations"]
 
 
 if __name__ == "__main__":
-    common.fluid_main("W18", "ns a turn", CASES, prepare, configs=("exe cache", "cp1"), quick=("exe cache",))
+    common.fluid_main("W18", "ns/iteration", CASES, prepare, configs=("exe cache", "cp1"), quick=("exe cache",))

@@ -71,8 +71,9 @@ def _read(*path: str) -> str:
 
 
 def _without_links(text: str) -> str:
-    """Links to files that the site does not have become plain text."""
-    return re.sub(r"!?\[([^]]*)\]\((?!http)[^)]*\)", r"\1", text)
+    """Links to files that the site does not have become plain text; pictures are those of the site."""
+    text = text.replace("](../docs/pictures/", "](../pictures/")
+    return re.sub(r"!?\[([^]]*)\]\((?!http|\.\./pictures/)[^)]*\)", r"\1", text)
 
 
 def _workloads() -> list[tuple[str, ...]]:

@@ -1,8 +1,8 @@
-// What a node costs beyond its kernel: runs a plan of nodes that do nothing.
+// Cost of a node beyond its kernel: runs a plan of nodes that do nothing.
 //
 //     noop_nodes NODES WORKERS RUNS [CHAINS]
 //
-// WORKERS 0 is the sequential executor, else the threaded one on a pool of so many. The nodes form CHAINS chains (1)
+// WORKERS 0 is the sequential executor, else the threaded one on a pool of that size. The nodes form CHAINS chains (1)
 // of equal length. Prints the nanoseconds of a node; benchmarks/instructions.py counts instructions with callgrind, as
 // the difference of two numbers of RUNS.
 #include <fmt/format.h>

@@ -29,7 +29,7 @@ using namespace anabranch;
 constexpr int64_t kRows = 1000000, kWidth = 16, kRequest = 5000;
 constexpr int kRequests = 100;
 
-// What a transpiler makes of a sparse table under Adagrad.
+// The program that a transpiler makes of a sparse table under Adagrad.
 ir::ProgramRef server_program(int trainers, const std::string& endpoint) {
   auto program = ir::Program::make();
   ir::Block& main = program->global_block();
@@ -115,7 +115,7 @@ struct Worker {
       if (const auto error = over.get_future().get()) std::rethrow_exception(error);
     }
   }
-  // One request every `pace`; the times from when each was due, so that one that is late counts for those behind it.
+  // One request every `pace`; the times from when each was due, so that one that is late counts for those after it it.
   void pull_paced(std::chrono::nanoseconds pace) {
     auto due = std::chrono::steady_clock::now();
     for (const auto& request : ids) {

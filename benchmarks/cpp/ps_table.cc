@@ -2,7 +2,7 @@
 //
 //     ps_table ROWS FOLDER [LEVEL]
 //
-// A table that grows, rows of 8 floats under SGD, one worker in this process that pushes 5,000 keys a request; the
+// A growable table, rows of 8 floats under SGD, one worker in this process that pushes 5,000 keys a request; the
 // server keeps its state in FOLDER, which is emptied first. LEVEL is that of FLAGS_ps_durability: 1, with a journal, by
 // default; with 0 pushes write nothing, and what holds them up is not the disk. "name value" lines: how long each part
 // took, the longest and the 99th of 100 times that a push took without and with a snapshot under way, and that of the
@@ -36,7 +36,7 @@ constexpr const char* kEndpoint = "local:table";
 
 double since(Steady::time_point begin) { return std::chrono::duration<double>(Steady::now() - begin).count(); }
 
-// What a transpiler makes of a table that grows under SGD.
+// The program that a transpiler makes of a growable table under SGD.
 ir::ProgramRef server_program() {
   auto program = ir::Program::make();
   ir::Block& main = program->global_block();

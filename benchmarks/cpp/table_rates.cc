@@ -1,10 +1,10 @@
-// Rates of a growable table beside what the memory gives: rows of the same bytes in a plain array, read, and read and
+// Rates of a growable table next to those of the memory: rows of the same bytes in a plain array, read, and read and
 // written, at random places.
 //
 //     table_rates RULE ROWS KEYS THREADS ROUNDS
 //
 // RULE is sgd, adagrad or adam; KEYS is uniform or zipf (exponent 1). Rows are 16 floats. Each round measures all four
-// rates one after another, each thread with keys of its own; "name value" lines say the millions of rows a second of
+// rates one after another, each thread with its own keys; "name value" lines say the millions of rows a second of
 // each round, and what the table takes.
 #include <fmt/format.h>
 
@@ -47,7 +47,7 @@ struct Settings {
   int64_t array_rows() const { return std::min(rows, kMostArrayBytes / record_bytes()); }
 };
 
-// What one thread works on: the same numbers as keys of the table and as places of the array.
+// The work of one thread: the same numbers as keys of the table and as places of the array.
 struct Load {
   std::vector<int64_t> keys;
   std::vector<uint32_t> places;

@@ -3,7 +3,7 @@ best of the others.
 
     run.py [--rows G1 G2 ...] [--sides fluid torch jax] [--mode MODE] [--windows 5] [--seconds 5] [--tiny] [--out FILE]
 
-Every engine is a process of its own, by the interpreter that GPU_FLUID_PYTHON, GPU_TORCH_PYTHON or GPU_JAX_PYTHON names,
+Every engine runs in its own process, by the interpreter that GPU_FLUID_PYTHON, GPU_TORCH_PYTHON or GPU_JAX_PYTHON names,
 else this one; all of a row get ready at once, and each waits while another one is measured. Products of float32 may round
 their operands to TF32 on all sides, as JAX does where nothing is said. A side that cannot run a row says why and is left out of it.
 --tiny with FLAGS_device_plugin=simdevice tries the scripts where there is no GPU; its numbers mean nothing.
@@ -25,7 +25,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def mode_of(name, options):
-    """What torch.compile is told for a row: by ROW=MODE, or else by the MODE that names no row."""
+    """The options of torch.compile for a row: by ROW=MODE, or else by the MODE that names no row."""
     modes = dict(word.split("=", 1) if "=" in word else ("", word) for word in options.mode)
     return modes.get(name, modes.get("", "max-autotune"))
 

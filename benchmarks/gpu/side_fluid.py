@@ -71,7 +71,7 @@ def feeds(case, names):
 
 
 def mixed(optimizer):
-    """bfloat16 wants no scaling of the loss. These operators compute in float32 whatever they read and write."""
+    """bfloat16 does not need scaling of the loss. These operators compute in float32 for any input and write."""
     lists = fluid.contrib.mixed_precision.AutoMixedPrecisionLists(custom_white_list=["softmax", "gelu", "layer_norm"])
     return fluid.contrib.mixed_precision.decorate(optimizer, lists, init_loss_scaling=1.0,
                                                   use_dynamic_loss_scaling=False, dtype="bfloat16")

@@ -1,4 +1,4 @@
-"""G2 and G3 in JAX: one jax.jit of the whole step, with its buffers donated. The look-up's gradient is dense there, as
+"""G2 and G3 in JAX: one jax.jit of the whole step, with its buffers donated. The lookup's gradient is dense there, as
 JAX has no other; G1 and G4 need a library of models and are compared with PyTorch alone."""
 import itertools
 

@@ -35,7 +35,7 @@ def bert(case):
     w07 = cases.encoder(case)
     width = w07.WIDTH
     layer = nn.TransformerEncoderLayer(width, w07.HEADS, 4 * width, w07.DROPOUT, "gelu", batch_first=True)
-    layer.dropout.p = 0.0  # behind the activation, where the other engines have none
+    layer.dropout.p = 0.0  # after the activation, where the other engines have none
     parts = nn.ModuleDict(dict(
         words=nn.Embedding(w07.VOCABULARY, width), positions=nn.Embedding(w07.POSITIONS, width),
         start=nn.Sequential(nn.LayerNorm(width), nn.Dropout(w07.DROPOUT)),

@@ -1,0 +1,193 @@
+"""RESULTS.md, and the figures that the README and the start page of the documents repeat."""
+import os
+import re
+import statistics
+
+import intervals
+import plan
+import report
+from report import NAMES, number, ratio_text, share_text
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+CHART = os.path.join("docs", "pictures", "speed.svg")
+MARKS = "<!-- figures -->", "<!-- /figures -->"
+#: Pages that repeat the figures between the marks, where they have them, and the way from there to RESULTS.md.
+PAGES = {"README.md": "benchmarks/RESULTS.md", os.path.join("docs", "index.md"): "understand/measured.md"}
+
+#: The first questions of a user: (workload, row, pattern of the metric).
+WORKLOADS = [("CTR-DNN from text files", "W8e", r"batch=512 \[memory"),
+             ("word2vec, 100 dimensions", "W10", "batch=1000 dim=100 "),
+             ("LSTM language model, 2 x 200", "W5", r"hidden=200 \[exe cache lod"),
+             ("ResNet-32 on 32 x 32 images", "W3", "batch=128$"),
+             ("one tiny operator of 1,000", "W13", "ops=1000 shape=chain"),
+             ("time to import", "COST", "until=import"), ("memory after import", "COST", "memory: until=import")]
+
+
+TITLES = dict(
+    W1="linear regression, the cost of a call", W2="MLP on MNIST-sized images", W3="ResNet-32 on 32 x 32 images",
+    W5="LSTM language model", W6="stacked LSTM over sequences", W7="Transformer encoder", W8="CTR-DNN, batches in memory",
+    W8e="CTR-DNN from text files", W9="LR, FM and DeepFM in memory", W9e="LR and DeepFM from text files", W10="word2vec",
+    W11="CTR-DNN with parameter servers", W12="reading text files", W13="tiny operators", W15="data parallel training",
+    W16="bidirectional GRU", W17="decoder with attention", W18="an iteration of a While", W19="CTC", W20="CRF",
+    W21="ResNet-50 and MobileNet-v1", PREDICT="inference", COST="import and first step", COMPILE="passes and plan")
+
+
+def of_workload(found, row, pattern):
+    return [e for e in found if e["row"] == row and re.match(pattern, e["metric"])]
+
+
+# ---- figures
+
+def figures(found, target):
+    """The table of the first questions: ratios to Fluid 1.8.5 and to the best other rival."""
+    first = next((e for e in found if e["engine"] == "product"), None)
+    if first is None:
+        return "Nothing has been measured.\n"
+    lines = ["Speed of Anabranch divided by that of each rival's best configuration, with 95 % intervals; for import and",
+             "memory, the rival's seconds and bytes divided by Anabranch's:", "",
+             "| workload | Fluid 1.8.5 | others |", "|---|---|---|"]
+    for what, row, pattern in WORKLOADS:
+        rivals = [e for e in of_workload(found, row, pattern) if e["ratio"]]
+        if rivals:
+            old = [ratio_text(e) for e in rivals if e["engine"] == "fluid18"]
+            others = sorted((e for e in rivals if e["engine"] != "fluid18"), key=lambda e: e["ratio"][0])
+            lines.append("| %s | %s | %s |" % (what, old[0] if old else "", "; ".join(
+                "%s %s" % (NAMES[e["engine"]], ratio_text(e)) for e in others)))
+    dates, commits, machines = (sorted({e[key] for e in found}) for key in ("date", "commit", "machine"))
+    versions = ", ".join("%s %s" % (NAMES[e], v) for e, v in versions_of(found).items() if e not in ("product", "fluid18"))
+    return "\n".join(lines + ["", "Measured on %s at commit %s, next to %s," % (
+        dates[-1][:10], ", ".join(commits), versions or "no other engine"),
+        "on %s. [All rows and the method](%s)." % ("; ".join(machines), target), ""])
+
+
+def versions_of(found):
+    """{engine: version}"""
+    return {e["engine"]: e["version"].split("+")[0] for e in found if e["version"]}
+
+
+def put_figures(found, root=ROOT):
+    """Writes the figures between the marks of the pages that have them; returns the pages that were written."""
+    written = []
+    for name, target in PAGES.items():
+        path = os.path.join(root, name)
+        with open(path) as file:
+            text = file.read()
+        begin, end = (text.find(mark) for mark in MARKS)
+        if 0 <= begin < end:
+            begin += len(MARKS[0])
+            with open(path, "w") as file:
+                file.write(text[:begin] + "\n" + figures(found, target) + text[end:])
+            written.append(name)
+    return written
+
+
+def between(text):
+    """The text between the marks of a page, without targets of links; None where there are no marks."""
+    begin, end = (text.find(mark) for mark in MARKS)
+    return re.sub(r"\]\([^)]*\)", "]", text[begin + len(MARKS[0]):end]).strip() if 0 <= begin < end else None
+
+
+# ---- the page
+
+def text(records, found):
+    parts = [head(records, found), lost(found), doubtful(found), table(found), counted(found), ceilings(records),
+             missing(records)]
+    return "\n".join(parts)
+
+
+def head(records, found):
+    machines, commits, dates = (sorted({r[key] for r in records}) for key in ("machine", "commit", "date"))
+    lines = ["# Results", "", "`./dev bench --full --results` wrote this page; [README.md](README.md) explains the method and the "
+             "rows.", "", "- machine: %s" % "; ".join(machines), "- commit: %s" % ", ".join(commits),
+             "- measured: %s to %s UTC" % (dates[0].replace("T", " ").rstrip("Z"), dates[-1].replace("T", " ").rstrip("Z")),
+             "- duration: %.0f minutes" % (sum(r.get("seconds", 0) for r in records) / 60),
+             "- engines: %s" % ", ".join("%s %s" % (NAMES[e], v) for e, v in versions_of(found).items()), "",
+             MARKS[0], figures(found, "README.md") + MARKS[1], "", "![Speed of the engines](../docs/pictures/speed.svg)", "",
+             "A ratio above 1 means that Anabranch is faster (smaller, for memory). It is the median of the ratios of the "
+             "rounds; the range in parentheses is its 95 % interval. *wide*: the interval is wider than 5 % to either side. "
+             "*unquiet*: the machine moved in most rounds, so all of them count. *flat loss*: the loss does not move enough to "
+             "show that the engine learnt.", ""]
+    return "\n".join(lines)
+
+
+def lost(found):
+    """Every ratio below 1, the worst first."""
+    below = sorted((e for e in found if e["ratio"] and e["ratio"][0] < 1), key=lambda e: e["ratio"][0])
+    if not below:
+        return "No rival is faster in any row.\n"
+    lines = ["## Where a rival is faster", "", "| row | case | rival | ratio | its configuration |", "|---|---|---|---|---|"]
+    return "\n".join(lines + ["| %s | %s | %s | %s | %s |" % (
+        e["row"], e["metric"], NAMES[e["engine"]], ratio_text(e), e["config"]) for e in below] + [""])
+
+
+def doubtful(found):
+    """Rates that are not compared, because their engine did other work."""
+    other = [e for e in found if e["mismatch"]]
+    if not other:
+        return ""
+    return "\n".join(["## Rates that are not compared", ""] + [
+        "- %s %s [%s]: %s" % (e["row"], e["metric"], e["config"], e["mismatch"]) for e in other] + [""])
+
+
+def table(found):
+    """A table for each row that has rivals."""
+    lines = ["## All rows", ""]
+    several = len({e["commit"] for e in found}) > 1
+    for row in dict.fromkeys(e["row"] for e in found if e["row"] not in plan.WHOLE):
+        lines += ["### %s: %s" % (row, TITLES[row]), "",
+                  "| case | engine | value | ratio | CPU time, ratio | of the ceiling | MB | loss or quality | rounds |",
+                  "|---|---|---|---|---|---|---|---|---|"]
+        lines += [cells(e, several) for e in found if e["row"] == row] + [""]
+    return "\n".join(lines + instructions(found))
+
+
+def cells(e, several):
+    """A line of a table; with its commit where there are several."""
+    count = "%d of %d" % (e["rounds"], e["rounds"] + e["dropped"]) + (" at " + e["commit"] if several else "")
+    return "| %s | %s | %s %s | %s | %s | %s | %s | %s | %s |" % (
+        e["metric"], "%s: %s" % (NAMES[e["engine"]], e["config"]), number(e["value"]), e["unit"], ratio_text(e),
+        "%.2f" % e["cpu_ratio"] if e["cpu_ratio"] else "", share_text(e), "%.0f" % e["rss_mb"] if e["rss_mb"] else "",
+        e["work"] or e["note"], count)
+
+
+def instructions(found):
+    counted = [e for e in found if e["instructions"]]
+    if not counted:
+        return ["Instructions per unit are missing: this machine does not offer the performance counter.", ""]
+    return ["Instructions per unit: " + "; ".join("%s %s, %s: %s" % (
+        e["row"], e["metric"], NAMES[e["engine"]], number(e["instructions"])) for e in counted) + ".", ""]
+
+
+def counted(found):
+    """Rows about this project alone."""
+    own = [e for e in found if e["row"] in plan.WHOLE]
+    lines = ["## Rows without a rival", "", "| row | what | value | note |", "|---|---|---|---|"]
+    return "\n".join(lines + ["| %s | %s %s | %s %s | %s |" % (
+        e["row"], e["metric"], e["config"], number(e["value"]), e["unit"], e["note"]) for e in own] + [""])
+
+
+def ceilings(records):
+    """The ceilings of the machine in the rounds that count, and the number of these."""
+    every = [r for record in records for r in record["rounds"] if r["ceilings"]]
+    counting = [r for record in records for r in intervals.kept(record["rounds"])[0] if r["ceilings"]]
+    if not every:
+        return ""
+    lines = ["## The machine", "", "%d of %d rounds count. Ceilings on all cores, in the rounds that count:" % (
+        len(counting), len(every)), "", "| ceiling | 5 % | median | 95 % | unit |", "|---|---|---|---|---|"]
+    for name, unit in (("fp32_fma", "GF/s"), ("dram_triad", "GB/s"), ("gather64_1e6", "Mrows/s"), ("hand_off", "us")):
+        values = sorted(r["ceilings"][name] for r in counting)
+        lines.append("| %s | %s | %s | %s | %s |" % (
+            name, number(values[int(0.05 * len(values))]), number(statistics.median(values)),
+            number(values[int(0.95 * (len(values) - 1))]), unit))
+    return "\n".join(lines + [""])
+
+
+def missing(records):
+    lines = ["## What is missing", ""]
+    lines += ["- %s: %s" % item for item in sorted(plan.NOT_MEASURED.items())]
+    there = {r["row"] for r in records}
+    lines += ["- %s: not measured in this run" % row for row in plan.FULL_ROWS if row not in there]
+    for record in records:
+        lines += ["- %s %s, %s: %s" % (record["row"], record["metric"], name, why)
+                  for name, why in record["failed"].items()]
+    return "\n".join(lines + [""])
