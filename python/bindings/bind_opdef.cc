@@ -171,8 +171,7 @@ void bind_opdef(nb::module_& m) {
   m.def("op_types", &op_types, "All op types, sorted.");
   m.def("op_slots", &op_slots, nb::arg("type"),
         "({input: (list, optional)}, {output: ...}) of an op type; None when there is no such type.");
-  m.def("only_computes", &only_computes, nb::arg("type"),
-        "Whether an op type only computes outputs from inputs.");
+  m.def("only_computes", &only_computes, nb::arg("type"), "Whether an op type only computes outputs from inputs.");
   m.def("old_forms", &old_forms, nb::arg("op"),
         "What of an op is not as Fluid 1.8.5 writes it, and what it is taken for.");
   m.def("op_info", &op_info, nb::arg("type"), "Everything an op type declares.");

@@ -32,8 +32,7 @@ Group::~Group() {
 }
 
 void Group::begin(Job& job) {
-  AB_CHECK(!of_parent(), Unavailable,
-           "the group of processes belongs to the parent of this process: join a new one");
+  AB_CHECK(!of_parent(), Unavailable, "the group of processes belongs to the parent of this process: join a new one");
   {
     const std::lock_guard lock(mutex_);
     job.next_ = nullptr;

@@ -154,8 +154,8 @@ void GrowableTable::reserve(int64_t rows) {
 
 void GrowableTable::add_rows(const char* rows, size_t bytes) {
   const size_t row_bytes = header_of(options_, options_.moments, 0, 1).row_bytes();
-  AB_CHECK(bytes % row_bytes == 0, ShapeMismatch, "{} bytes are not whole rows of table {}, which have {} bytes each", bytes, name_,
-           row_bytes);
+  AB_CHECK(bytes % row_bytes == 0, ShapeMismatch, "{} bytes are not whole rows of table {}, which have {} bytes each",
+           bytes, name_, row_bytes);
   for (const char* row = rows; row < rows + bytes; row += row_bytes) {
     int64_t key = 0;
     uint32_t seen = 0;

@@ -1,5 +1,5 @@
-// Asynchronous nodes, which another thread completes after their kernels have returned: in sequential and threaded runs,
-// whichever comes first, with errors on both sides. Runs under ThreadSanitizer too.
+// Asynchronous nodes, which another thread completes after their kernels have returned: in sequential and threaded
+// runs, whichever comes first, with errors on both sides. Runs under ThreadSanitizer too.
 #include <gtest/gtest.h>
 
 #include <chrono>
