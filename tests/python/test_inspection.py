@@ -1,4 +1,4 @@
-"""``anabranch explain``, ``draw``, ``profile`` and ``tune``: what they say of scripts and of saved models."""
+"""``anabranch explain``, ``draw``, ``profile`` and ``tune``: their output for scripts and for saved models."""
 import os
 import subprocess
 import sys

@@ -1,5 +1,5 @@
-// Nodes that end later than their kernels return, in another thread: in sequential and threaded runs, whatever comes
-// first, with errors on both sides. Runs under ThreadSanitizer too.
+// Asynchronous nodes, which another thread completes after their kernels have returned: in sequential and threaded runs,
+// whichever comes first, with errors on both sides. Runs under ThreadSanitizer too.
 #include <gtest/gtest.h>
 
 #include <chrono>

@@ -1,5 +1,5 @@
-"""Shapes that change from turn to turn and from step to step: a turn that runs no shape functions must see that it may
-not. Each loop gives the bits of the same operators in a straight program."""
+"""Shapes that change between iterations and between steps: an iteration must not skip the shape functions when shapes
+have changed. Each loop gives the bits of the same operators in a straight program."""
 import numpy as np
 import pytest
 
@@ -7,7 +7,7 @@ import anabranch.fluid as fluid
 
 layers = fluid.layers
 CPU = fluid.CPUPlace()
-TURNS = 6
+ITERATIONS = 6
 
 
 def number(value, dtype="int64"):
@@ -18,30 +18,30 @@ def like(x):
     return layers.assign(x)
 
 
-def in_loop(turn, state):
-    """turn(i, state) changes the variables of the state in their places."""
-    i, n = number(0), number(TURNS)
+def in_loop(body, state):
+    """body(i, state) changes the variables of the state in place."""
+    i, n = number(0), number(ITERATIONS)
     going_on = layers.less_than(i, n)
     with layers.While(going_on).block():
-        turn(i, state)
+        body(i, state)
         layers.increment(i)
         layers.less_than(i, n, cond=going_on)
     return state
 
 
-def straight(turn, state):
-    for i in range(TURNS):
-        turn(number(i), state)
+def straight(body, state):
+    for i in range(ITERATIONS):
+        body(number(i), state)
     return state
 
 
 def grows(i, s):
-    """Every turn makes it longer."""
+    """Every iteration makes it longer."""
     layers.assign(layers.relu(layers.concat([s["x"], s["one"]], axis=0)), s["x"])
 
 
 def grows_twice(i, s):
-    """It grows in two turns and stays as it is in the others, changed in its place."""
+    """It grows in two iterations and keeps its shape in the others, changed in place."""
     with layers.Switch() as switch:
         with switch.case(layers.equal(layers.elementwise_mod(i, number(3)), number(1))):
             layers.assign(layers.concat([s["x"], s["x"]], axis=0), s["x"])
@@ -49,14 +49,14 @@ def grows_twice(i, s):
 
 
 def swaps(i, s):
-    """Two variables of different shapes change places."""
+    """Two variables of different shapes are swapped."""
     x, y = layers.scale(s["x"], 1.5), layers.tanh(s["y"])
     layers.assign(x, s["y"])
     layers.assign(y, s["x"])
 
 
 def changes_back(i, s):
-    """One variable of the body has two shapes in each turn."""
+    """One variable of the body has two shapes in each iteration."""
     wide = layers.concat([s["x"], s["x"]], axis=1)
     t = layers.relu(wide)
     layers.assign(layers.slice(t, axes=[1], starts=[0], ends=[3]), t)
@@ -102,12 +102,12 @@ def state_of(x):
 
 
 class Built:
-    def __init__(self, turn, form):
+    def __init__(self, body, form):
         self.main, startup, self.scope = fluid.Program(), fluid.Program(), fluid.Scope()
         startup.random_seed = 5
         with fluid.program_guard(self.main, startup), fluid.unique_name.guard():
             x = fluid.data("x", [None, 3])
-            state = form(turn, state_of(x))
+            state = form(body, state_of(x))
             self.fetch = [state["x"], state["y"], state["total"]]
         self.exe = fluid.Executor(CPU)
         self.exe.run(startup, scope=self.scope)
@@ -121,22 +121,22 @@ class Built:
         return self.exe.run(self.main, feed={"x": x}, fetch_list=self.fetch, scope=self.scope)
 
 
-@pytest.mark.parametrize("turn", [grows, grows_twice, swaps, changes_back, in_place, reads_rows],
+@pytest.mark.parametrize("body", [grows, grows_twice, swaps, changes_back, in_place, reads_rows],
                          ids=lambda f: f.__name__)
-def test_a_loop_gives_what_its_operators_give(turn):
-    loop, plain = Built(turn, in_loop), Built(turn, straight)
+def test_a_loop_gives_what_its_operators_give(body):
+    loop, plain = Built(body, in_loop), Built(body, straight)
     for rows in (3, 3, 5, 4, 4, 3):
-        for got, want in zip(loop.run(rows), plain.run(rows)):
-            np.testing.assert_array_equal(got, want, err_msg="%d rows" % rows)
+        for got, expected in zip(loop.run(rows), plain.run(rows)):
+            np.testing.assert_array_equal(got, expected, err_msg="%d rows" % rows)
 
 
 def test_a_loop_finds_what_the_scope_holds_now():
-    """A parameter takes another shape between two steps: the turns after that see it."""
+    """A parameter takes another shape between two steps: the iterations after that see it."""
     loop = Built(reads_rows, in_loop)
     loop.run(3)
     loop.scope.find_var("b").get_tensor().set(np.ones((1, 3), "float32"), CPU)
     plain = Built(reads_rows, straight)
     plain.scope.find_var("b").get_tensor().set(np.ones((1, 3), "float32"), CPU)
     for rows in (3, 4, 3):
-        for got, want in zip(loop.run(rows), plain.run(rows)):
-            np.testing.assert_array_equal(got, want)
+        for got, expected in zip(loop.run(rows), plain.run(rows)):
+            np.testing.assert_array_equal(got, expected)

@@ -1,4 +1,4 @@
-"""Programs beside each other: training and inference on one scope; what is said of a step that takes long."""
+"""Programs that run side by side: training and inference on one scope; the report about a step that takes long."""
 import threading
 import time
 
@@ -13,7 +13,7 @@ CPU = fluid.CPUPlace()
 
 
 class Net:
-    """A net of two layers, and beside it a number that falls by 1 in each step."""
+    """A net of two layers, and a number that falls by 1 in each step."""
 
     def __init__(self, width=64):
         self.main, self.startup, self.scope = fluid.Program(), fluid.Program(), fluid.Scope()
