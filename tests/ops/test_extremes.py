@@ -27,7 +27,7 @@ RECTIFIERS = {
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("op", RECTIFIERS)
-def test_a_nan_stays_in_its_place(op, dtype):
+def test_a_nan_stays_at_its_position(op, dtype):
     x = np.linspace(-3, 3, 37).astype(dtype)  # longer than any vector, with a rest
     clean = run(op, {"X": x})[0]["Out"]
     for place in (0, 17, 36):

@@ -141,7 +141,7 @@ def test_sparse_rows_are_refused_where_a_tensor_is_meant(op):
 
 
 @pytest.mark.parametrize("op", sorted(KINDS))
-def test_sparse_rows_that_turn_up_at_run_time_are_refused_too(op):
+def test_sparse_rows_that_appear_at_run_time_are_refused_too(op):
     """The program says that the variable is a tensor."""
     inputs, outputs, attrs = KINDS[op]
     slot, = [s for s, v in inputs.items() if isinstance(v, Sparse)]
@@ -279,7 +279,7 @@ def test_the_area_under_a_curve_needs_two_classes():
     assert caught.value.kind == "InvalidArgument"
 
 
-def test_the_extents_that_a_program_names_beside_a_tensor_of_them_must_fit():
+def test_the_extents_that_a_program_names_next_to_a_tensor_of_them_must_fit():
     with pytest.raises(fluid.core.EnforceNotMet, match="the attribute shape .1, 6. has 6") as caught:
         run("reshape2", {"X": ones(2, 3, 4), "Shape": np.array([6, 4], "int32")}, {"Out": ["o"], "XShape": ["s"]},
             {"shape": [1, 6]})

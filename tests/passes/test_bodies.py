@@ -112,7 +112,7 @@ def test_outputs_take_the_memory_of_inputs(build, trains):
     assert weights == plain_weights
 
 
-def test_what_a_fused_op_refuses_in_a_turn_runs_without_it():
+def test_an_iteration_that_a_fused_op_refuses_runs_without_it():
     """The bias is a matrix in some steps: fused_fc refuses that, elementwise_add does not."""
     model = Model(static, False)
     bias = model.scope.find_var("bz").get_tensor()

@@ -84,7 +84,7 @@ def test_the_same_bits(cell, trains, name):
     assert kept == plain_kept
 
 
-def test_a_normalisation_takes_in_the_relu_on_both_ways():
+def test_a_normalisation_fuses_the_relu_in_both_directions():
     model = Model(normalised, True)
     model.run(3)
     forward, backward = model.bodies()
@@ -109,7 +109,7 @@ def test_a_filter_that_a_user_sets_is_packed_again():
         fluid.set_flags({"FLAGS_disable_passes": ""})
 
 
-def test_a_filter_that_the_program_changes_is_no_constant():
+def test_a_filter_that_the_program_changes_is_not_a_constant():
     """The loop writes its filter: each turn convolves with another one."""
     def build():
         main, startup = fluid.Program(), fluid.Program()

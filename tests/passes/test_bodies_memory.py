@@ -64,7 +64,7 @@ def no_passes():
     fluid.set_flags({"FLAGS_disable_passes": ""})
 
 
-def test_a_turn_keeps_what_its_gradient_reads():
+def test_an_iteration_keeps_what_its_gradient_reads():
     assert TENSOR <= grown(Model(True), 10) <= 3 * TENSOR, "the output of tanh, and copies of what the loop carries"
     assert grown(Model(False), 10) == 0
 
@@ -89,7 +89,7 @@ def test_what_does_not_live_at_once_shares_memory(no_passes):
 
 
 @pytest.mark.parametrize("trains", [False, True])
-def test_turns_of_other_sizes_give_the_bits_of_a_new_program(trains):
+def test_iterations_of_other_sizes_give_the_bits_of_a_new_program(trains):
     """Frames that have been used before move into a larger arena."""
     sizes = [(3, 4), (5, 16), (2, 4), (7, 64), (7, 4), (3, 64)]
     model = Model(trains)

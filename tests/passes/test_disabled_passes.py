@@ -40,8 +40,9 @@ class Layer:
         return self.target.explain()
 
 
-def is_aside(told):
-    disabled = [line for line in told.splitlines() if line.split()[0] == "fuse_fc" and "skipped: disabled for this step: " in line]
+def is_disabled(told):
+    disabled = [line for line in told.splitlines()
+                if line.split()[0] == "fuse_fc" and "skipped: disabled for this step: " in line]
     assert bool(disabled) == ("passes are disabled for this step: with them, these shapes are refused" in told)
     assert bool(disabled) or "fuse_fc          applied, " in told
     return bool(disabled)
@@ -54,14 +55,14 @@ def test_what_a_fused_op_refuses_runs_without_it(replicas, trains, why):
     """Gradients of sums rely on it that values from outside look as declared."""
     layer = Layer(replicas, trains=trains)
     layer.set_bias(COLUMNS)
-    assert not is_aside(layer.run(ROWS * replicas))
+    assert not is_disabled(layer.run(ROWS * replicas))
     bias = np.array(layer.scope.find_var("b").get_tensor())
     np.testing.assert_array_equal(bias, layer.b)
     layer.b = np.tile(np.random.RandomState(2).normal(0, 1, (ROWS, COLUMNS)).astype("float32"), (replicas, 1))
     layer.scope.find_var("b").get_tensor().set(layer.b[:ROWS], fluid.CPUPlace())
     for _ in range(3):
         told = layer.run(ROWS * replicas)
-        assert is_aside(told) and "ShapeMismatch: " + why in told
+        assert is_disabled(told) and "ShapeMismatch: " + why in told
 
 
 @pytest.mark.parametrize("trains", [False, True])
@@ -70,20 +71,20 @@ def test_passes_come_back_with_shapes_that_fit(trains):
     for shape, aside in [((COLUMNS,), False), ((ROWS, COLUMNS), True), ((COLUMNS,), False), ((ROWS, 1), True),
                          ((ROWS, COLUMNS), True), ((1,), trains), ((COLUMNS,), False)]:
         layer.set_bias(*shape)
-        assert [is_aside(layer.run()) for _ in range(2)] == [aside, aside], shape
+        assert [is_disabled(layer.run()) for _ in range(2)] == [aside, aside], shape
 
 
 def test_an_error_is_that_of_the_users_own_op():
     layer = Layer()
     layer.set_bias(ROWS, COLUMNS)
-    assert is_aside(layer.run())
+    assert is_disabled(layer.run())
     for _ in range(2):
         with pytest.raises(fluid.core.EnforceNotMet, match="ShapeMismatch: elementwise_add: X is") as refused:
             layer.run(ROWS + 1)
         assert "fused_fc" not in str(refused.value) and "while  inferring shapes" in str(refused.value)
-    assert is_aside(layer.run())
+    assert is_disabled(layer.run())
     layer.set_bias(COLUMNS)
-    assert not is_aside(layer.run(ROWS + 1))
+    assert not is_disabled(layer.run(ROWS + 1))
 
 
 def test_a_program_that_no_pass_has_changed_is_not_tried_twice():
@@ -115,7 +116,7 @@ def test_what_nodes_refuse_while_they_run_stays_refused():
 def test_graphs_of_both_are_drawn(tmp_path):
     layer = Layer(debug=str(tmp_path / "g"))
     layer.set_bias(ROWS, COLUMNS)
-    assert is_aside(layer.run())
+    assert is_disabled(layer.run())
     names = {p.name for p in tmp_path.iterdir()}
     assert {"g_00_replicated.dot", "g_disabled_00_replicated.dot"} <= names
     fused = [n for n in names if n.endswith("fuse_fc.dot")]

@@ -48,7 +48,7 @@ def test_small_gradients_of_an_owner_are_one_group(group_size, replicas, joined)
 
 
 @pytest.mark.parametrize("size, joined", [(1, 0), (2, 1), (3, 2), (4, 2)])
-def test_groups_have_at_most_so_many_gradients(group_size, size, joined):
+def test_groups_have_a_maximum_number_of_gradients(group_size, size, joined):
     group_size(size)
     assert compare(model(), replicas=2) == joined
 

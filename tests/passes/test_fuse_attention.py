@@ -76,7 +76,7 @@ def test_masks(mask):
 
 
 @pytest.mark.parametrize("rows", [1, 33, 300])
-def test_pieces_of_rows(rows):
+def test_numbers_of_rows(rows):
     check(net(0.1, rows=rows), 1, steps=1)
 
 
@@ -110,7 +110,7 @@ def test_what_is_fetched_is_made():
     check(trained, 0, fetch=[name])
 
 
-def test_transposes_are_taken_in(capsys, tmp_path):
+def test_transposes_are_fused(capsys, tmp_path):
     """No transpose is left around the node, forward or backward."""
     trained, left = net(0.2), {}
     for on in (ALONE, []):

@@ -255,7 +255,7 @@ def dropped(x, h):
 
 
 @pytest.mark.parametrize("step", [reset_after, other_shares, one_weight_twice, hard_gates, dropped])
-def test_what_is_no_gru_stays_and_says_why(step):
+def test_an_unknown_gru_stays_and_says_why(step):
     trained = Trained(in_static(step))
     want, _ = trained.run([])
     got, told = trained.run(WITHOUT_DEAD)

@@ -223,7 +223,7 @@ def test_inference_programs_are_fused_too():
 
 
 @pytest.mark.parametrize("sparse", (False, True))
-def test_minus_one_is_no_padding(sparse):
+def test_minus_one_is_not_padding(sparse):
     main, startup, scope = fluid.Program(), fluid.Program(), fluid.Scope()
     with fluid.program_guard(main, startup), fluid.unique_name.guard(), fluid.scope_guard(scope):
         out = fluid.embedding(ids("a", 1), [ROWS, 4], is_sparse=sparse)
@@ -273,7 +273,7 @@ def test_what_an_update_reads_is_made(other_ids):
 
 
 @pytest.mark.parametrize("shape", [(BATCH, 4), (BATCH * 4,), (2, BATCH * 2)])
-def test_a_gradient_of_as_many_elements_is_taken_as_the_single_op_takes_it(shape):
+def test_a_gradient_with_the_same_number_of_elements_is_taken_as_the_single_op_takes_it(shape):
     def run(passes):
         fluid.set_flags({"FLAGS_disable_passes": passes})
         main, scope = fluid.Program(), fluid.Scope()

@@ -117,7 +117,7 @@ def more_outside(x, h, c):
     (one_gate_twice, "its memories are not the cell and state of an LSTM"),
     (without_x, "its memories are not the cell and state of an LSTM"),
     (more_outside, "its memories are not the cell and state of an LSTM")])
-def test_what_is_no_lstm_stays_and_says_why(step, why):
+def test_an_unknown_lstm_stays_and_says_why(step, why):
     trained = Trained(static(step))
     want, _ = trained.run([])
     got, told = trained.run(ALONE)
@@ -163,7 +163,7 @@ def test_weights_that_two_recurrences_and_a_penalty_share(replicas):
         close(want, got)
 
 
-def test_what_is_wanted_twice_stays():
+def test_outputs_with_two_readers_stay():
     trained = Trained(static(shown=("h", "h")))
     outputs = next(op for op in trained.main.global_block().ops if op.type == "recurrent").output("outputs")
     want, _ = trained.run([], fetch=outputs)

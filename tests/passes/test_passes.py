@@ -108,7 +108,7 @@ def test_reports_tell_changes_and_milliseconds(tmp_path):
 
 @pytest.mark.parametrize("name,field", [(name, field) for name, *_, switches in _core.pass_list()
                                         for field in switches])
-def test_each_switch_turns_its_pass_off(name, field):
+def test_each_switch_disables_its_pass(name, field):
     build = fluid.BuildStrategy()
     flag = field.startswith("FLAGS_")
     if flag:

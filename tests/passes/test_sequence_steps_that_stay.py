@@ -30,7 +30,7 @@ def stays(model, why, on=ALONE, **options):
 
 
 @pytest.mark.parametrize("step", [reset_after, without_state, hard])
-def test_what_is_no_cell_stays_and_says_why(step):
+def test_an_unknown_cell_stays_and_says_why(step):
     stays(in_dynamic(step), NO_STATE)
 
 
@@ -155,7 +155,7 @@ def test_what_is_accepted_is_accepted(lengths, rows):
         np.testing.assert_allclose(want, got, rtol=2e-6)
 
 
-def test_limits_of_turns_hold():
+def test_limits_of_iterations_hold():
     trained = Trained(in_dynamic(simple))
     feed = trained.feed(np.random.RandomState(0))
     for most, works in ((4, False), (5, True)):

@@ -105,7 +105,7 @@ def test_copies_that_are_fetched_are_made(fetched):
     assert changes(told, "remove_copies") == (0 if fetched else 1)
 
 
-def test_what_nobody_wants_is_left_out():
+def test_gradients_without_readers_are_left_out():
     def build(x):
         y = layers.softmax(x)
         layers.reduce_sum(layers.square(y))
@@ -121,7 +121,7 @@ def test_what_nobody_wants_is_left_out():
     assert changes(told, "remove_dead") == 2
 
 
-def test_a_run_that_wants_nothing_runs_everything():
+def test_a_run_without_fetches_runs_everything():
     trained = forward(lambda x: layers.relu(layers.square(x)))
     scope = fluid.Scope()
     target = fluid.CompiledProgram(trained.main)

@@ -75,7 +75,7 @@ def test_steps_that_do_not_fit_are_refused(steps, beam_size, what):
         decode(steps, beam_size)
 
 
-def test_tensors_in_the_place_of_arrays_are_refused():
+def test_tensors_instead_of_arrays_are_refused():
     ids = fluid.data("beam_ids", [None, 1], "int64", lod_level=2)
     with pytest.raises(fluid.core.EnforceNotMet, match="Ids must be a LOD_TENSOR_ARRAY"):
         fluid.layers.beam_search_decode(ids, ids, 2, 1)

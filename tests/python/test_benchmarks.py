@@ -146,7 +146,7 @@ def test_engines_that_did_other_work_are_not_compared(two_engines, tmp_path, own
         two_engines.write(str(tmp_path / "RESULTS.md"))
 
 
-def test_what_engines_trained_stands_beside_their_rates(two_engines):
+def test_trained_results_are_shown_next_to_rates(two_engines):
     two_engines.add("W9", "all", dict(product=[result(60.0, first_loss=0.6931)],
                                       vw=[result(50.0, quality={"log-loss": 0.5})]))
     text = two_engines.markdown(None)

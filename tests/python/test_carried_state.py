@@ -20,7 +20,7 @@ def gru(x, states):
 
 
 @pytest.mark.parametrize("layer, count", [(lstm, 2), (gru, 1)])
-def test_pieces_of_text_are_as_the_whole(layer, count):
+def test_chunks_of_text_equal_the_whole(layer, count):
     main, startup, exe = fluid.Program(), fluid.Program(), fluid.Executor(fluid.CPUPlace())
     with fluid.program_guard(main, startup), fluid.unique_name.guard():
         x = fluid.data("x", [None, 4 * WIDTH], lod_level=1)
@@ -45,7 +45,7 @@ def test_pieces_of_text_are_as_the_whole(layer, count):
 
 
 @pytest.mark.parametrize("given", ["h_0", "c_0"])
-def test_an_lstm_wants_both_states_or_none(given):
+def test_an_lstm_requires_both_states_or_none(given):
     with fluid.program_guard(fluid.Program(), fluid.Program()):
         x, state = fluid.data("x", [None, 4 * WIDTH], lod_level=1), fluid.data("state", [None, WIDTH])
         with pytest.raises(fluid.core.EnforceNotMet, match="H0"):

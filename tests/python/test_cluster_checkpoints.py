@@ -89,7 +89,7 @@ def test_differences_are_sent_first(tmp_path):
     assert values["fc_1.w_0"] != files(saved)["fc_1.w_0"]
 
 
-def test_all_workers_hear_that_it_was_not_saved(tmp_path):
+def test_all_workers_are_notified_that_it_was_not_saved(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises((OSError, EnforceNotMet)):
         train(1, str(tmp_path / "file" / "ck"), str(tmp_path / "saved"))

@@ -221,7 +221,7 @@ def test_replicas_take_the_same_branch_as_one(replicas, reduce, i):
                                        np.array(one.scope.find_var(name).get_tensor()), rtol=1e-9, err_msg=name)
 
 
-def test_each_replica_may_take_a_branch_of_its_own():
+def test_each_replica_may_take_its_own_branch():
     built = Built(lambda x, w, i: layers.cond(
         below(i, 4), lambda: layers.elementwise_mul(x, w), lambda: layers.elementwise_sub(x, w)))
     target = fluid.CompiledProgram(built.main).with_data_parallel(built.loss.name, places=[CPU] * 2)

@@ -116,7 +116,7 @@ def test_the_generators_error_comes_with_its_traceback():
         next(made)
 
 
-def test_a_loader_made_behind_the_ops_that_read_from_it():
+def test_a_loader_made_after_the_ops_that_read_from_it():
     program = fluid.Program()
     with fluid.program_guard(program, fluid.Program()):
         x = fluid.data("x", [None, 2], "float32")

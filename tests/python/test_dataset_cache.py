@@ -48,7 +48,7 @@ def test_the_second_pass_reads_the_cache(tmp_path, kind, ordered):
         {k: second[k] for k in ("lines", "rows", "bytes", "files")}
 
 
-def test_what_makes_it_anew(tmp_path):
+def test_changes_that_renew_the_cache(tmp_path):
     path = write(tmp_path / "a", range(100))
     assert len(numbers(_cached(tmp_path, [path])._batches())) == 100
     write(tmp_path / "a", range(200))                  # another text

@@ -59,7 +59,7 @@ def rpn(random):
     return [(sorted(scores), int(labels.sum()), len(labels)) for scores, labels in chosen]
 
 
-def test_anchors_are_drawn_anew_in_each_step_and_repeatably():
+def test_anchors_are_drawn_again_in_each_step_and_repeatably():
     drawn = rpn(True)
     assert drawn == rpn(True)
     assert drawn[0][0] != drawn[1][0]

@@ -124,7 +124,7 @@ for rows in (1, 0):
 """)
 
 
-def test_what_somebody_else_sees_keeps_them_apart():
+def test_an_output_with_another_reader_keeps_them_apart():
     run(ADDED + """
 feed = feed_of((40, 24))
 main, _, _ = program([40, 24], "float32", rows=40)

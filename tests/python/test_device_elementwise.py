@@ -197,7 +197,7 @@ for rows in 1, 300:
 """, simdevice_lanes=lanes)
 
 
-def test_large_tensors_have_several_elements_a_lane():
+def test_large_tensors_have_several_elements_per_lane():
     run(CHAINS + """
 def make(x, b):
     h = L.elementwise_mul(L.elementwise_add(L.relu(x), b), x)

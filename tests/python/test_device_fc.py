@@ -57,7 +57,7 @@ def compare(make, changes, left, **feed):
 """
 
 
-def test_a_product_takes_in_bias_and_relu():
+def test_a_product_fuses_bias_and_relu():
     run(FC + """
 x = random(5, 6)
 got = compare(lambda x: [L.fc(x, 4, act="relu")], 1, 2, x=x)
@@ -74,7 +74,7 @@ compare(lambda x: [L.fc(x, 4, num_flatten_dims=1, act="relu")], 1, 2, x=random(2
 """)
 
 
-def test_other_activations_stay_behind_the_sum():
+def test_other_activations_stay_after_the_sum():
     run(FC + """
 for act in ("sigmoid", "tanh", "gelu", "square"):
     compare(lambda x: [L.fc(x, 4, act=act)], 1, 1, x=random(5, 6))
@@ -126,7 +126,7 @@ assert (got == [[0, 0, 2]] * 4).all(), got
 """)
 
 
-def test_a_value_that_is_no_number_stays_one():
+def test_a_nan_stays_a_nan():
     run(FC + """
 x = random(5, 6)
 x[2, 3] = np.nan

@@ -50,7 +50,7 @@ assert all(np.array_equal(a, b) for r in runs[1:] for a, b in zip(r.out, runs[0]
 
 
 @pytest.mark.parametrize("guard", [None, "cpu"])
-def test_who_else_reads_them_reads_them_on_the_host(guard):
+def test_other_readers_read_them_on_the_host(guard):
     """Operators of the CPU, fetches, and programs of the CPU; the batch stays as it was."""
     run(FED + f"""
 steps = [rows(k, 8) for k in range(3)]
@@ -66,7 +66,7 @@ for made in (lambda: plain({guard!r}), fetched):
 """)
 
 
-def test_replicas_take_their_pieces():
+def test_replicas_take_their_slices():
     """Of one batch of all, and of one for each of them, which may lie on the wrong device."""
     run(FED + """
 steps = [rows(k, 8) for k in range(3)]

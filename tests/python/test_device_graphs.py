@@ -107,7 +107,7 @@ equal_bits(steps, 5 + 2, net=words)
 """)
 
 
-def test_programs_that_share_a_scope_take_turns():
+def test_programs_that_share_a_scope_alternate():
     check("""
 def steps(run):
     for k in range(6):

@@ -46,7 +46,7 @@ def refused(call):
 """
 
 
-def test_who_holds_the_memory_of_a_device_that_is_full():
+def test_holders_of_the_memory_of_a_full_device():
     said = told(FULL + """
 train, startup, loss = net_of(256, lambda loss: fluid.optimizer.SGD(0.1).minimize(loss) and loss)
 other, _, twice = net_of(256, lambda loss: fluid.layers.scale(loss, 2.0, name="twice"))

@@ -108,7 +108,7 @@ for mode, taken in (("AllReduce", 8), ("Reduce", 3)):
 """, simdevice_devices=2)
 
 
-def test_what_somebody_else_sees_keeps_its_op():
+def test_an_output_with_another_reader_keeps_its_op():
     run(TRAIN + """
 check(scaled("momentum", 100.0), (4, 3, 4), fetch=["fc_0.w_0@GRAD"])
 check(scaled("momentum", 100.0), (3, 3, 3), fetch=["tmp_1"])

@@ -113,7 +113,7 @@ equal(sgd, reg=fluid.regularizer.L2Decay(0.1))
 
 
 @pytest.mark.parametrize("off", ["", "fuse_embeddings"])
-def test_an_id_that_is_no_row_is_named(off):
+def test_an_id_without_a_row_is_named(off):
     run(NET + """
 def wrong(k):
     feed = batch_of_words(k)

@@ -88,7 +88,7 @@ def test_orders_of_queues_give_equal_bits():
     assert len({go(text, simdevice_devices=2, **flags) for flags in ways}) == 1
 
 
-def test_replicas_of_the_cpu_keep_statistics_of_their_own():
+def test_replicas_of_the_cpu_keep_their_own_statistics():
     go("""
     got, plain = train(fluid.cpu_places(2)), train(fluid.cpu_places(2), sync=False)
     assert all(np.array_equal(plain[1][name], value) for name, value in got[1].items())

@@ -108,7 +108,7 @@ def test_parameters_stay_on_the_device_and_are_read_and_set_from_outside():
     """)
 
 
-def test_a_value_that_is_no_number_is_named():
+def test_a_nan_is_named():
     said = run("""
     main, startup, _, loss = net()
     exe = fluid.Executor(fluid.CUDAPlace(0))

@@ -47,7 +47,7 @@ def test_a_trial_that_fails_is_named(trial, capsys, monkeypatch):
     assert "FAILED: RuntimeError: on purpose" in capsys.readouterr().out
 
 
-def test_what_cannot_be_tried_is_no_failure(capsys, monkeypatch):
+def test_a_trial_that_cannot_run_is_not_a_failure(capsys, monkeypatch):
     for name in doctor.TRIALS:
         monkeypatch.setitem(doctor.TRIALS, name, lambda: "fine")
     monkeypatch.setitem(doctor.TRIALS, "cluster", processes.cluster)

@@ -97,7 +97,7 @@ def texts(path):
 
 
 @pytest.mark.parametrize("name", ["$(touch pwned).svg", "`touch pwned`.svg", "-o;touch pwned.svg"])
-def test_names_are_no_commands(program, tmp_path, monkeypatch, name):
+def test_names_are_not_run_as_commands(program, tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
     program.draw(name)
     assert os.listdir(str(tmp_path)) == [name]

@@ -230,7 +230,7 @@ def test_71_id_out_of_range_names_op_value_and_line():
         ready().run(feed={"i": np.array([9])}, fetch_list=[out])
 
 
-def test_nothing_is_left_behind():
+def test_nothing_is_left_over():
     net()
     exe = ready()
     with pytest.raises(Enforce):

@@ -50,7 +50,7 @@ def check_scores(model, file, rows):
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", ["wide_deep.py", "deepfm.py", "dcn.py"])
-def test_click_models(tmp_path, name):
+def test_ctr_models(tmp_path, name):
     text = run(name, tmp_path, "--fast", "--out", "out")
     assert numbers(text, "planted AUC")[0] - 0.03 < numbers(text, "test AUC")[0]
     check_scores(tmp_path / "out" / "model", tmp_path / "out" / "clicks" / "test.txt", 20000)

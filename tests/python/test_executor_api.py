@@ -150,7 +150,7 @@ def test_fetches_that_raise():
             run({"x": ones(1, 4)}, fetch)
 
 
-def test_lod_travels_and_is_no_numpy_array():
+def test_lod_travels_and_is_not_a_numpy_array():
     y = doubled((None, 1), lod_level=1)
     feed = {"x": fluid.create_lod_tensor(ones(5, 1), [[2, 3]], fluid.CPUPlace())}
     assert run(feed, [y], return_numpy=False)[0].recursive_sequence_lengths() == [[2, 3]]
@@ -191,7 +191,7 @@ def test_scopes_hold_the_values():
     assert "increment" not in str(scopes[0].local_var_names())
 
 
-def test_threads_take_turns_with_one_executor():
+def test_threads_share_one_executor():
     loss = fluid.layers.mean(fluid.layers.fc(fluid.data("x", [None, 4]), 2))
     fluid.optimizer.SGD(0.1).minimize(loss)
     main, scope, exe, raised = fluid.default_main_program(), fluid.global_scope(), fluid.Executor(), []
@@ -230,7 +230,7 @@ def test_keyboard_interrupt_leaves_the_executor_usable(iterations):
     assert exe.run(feed={"x": ones(2, 4)}, fetch_list=[loss])[0].shape == (1,)
 
 
-def test_seed_zero_draws_anew_and_a_seed_repeats():
+def test_seed_zero_draws_other_numbers_and_a_seed_repeats():
     def drawn(seed):
         main, startup, scope = fluid.Program(), fluid.Program(), fluid.Scope()
         main.random_seed = startup.random_seed = seed

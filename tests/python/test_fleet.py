@@ -137,7 +137,7 @@ def test_given_workers_are_checked(kind, args):
     ({"PMI_RANK": "3", "PMI_SIZE": "4", "PADDLE_HOSTS": "a,b"}, Role.WORKER, 1, ["a", "b"]),
     ({"SLURM_PROCID": "0", "SLURM_NTASKS": "4", "SLURM_JOB_NODELIST": "n[1-2]", "SLURM_JOB_ID": "7"}, Role.SERVER, 0,
      ["n1", "n2"])])
-def test_schedulers_say_who_this_is(monkeypatch, env, role, index, servers):
+def test_schedulers_say_which_worker_this_is(monkeypatch, env, role, index, servers):
     for name, value in env.items():
         monkeypatch.setenv(name, value)
     made = roles.MPISymetricRoleMaker()
@@ -317,7 +317,7 @@ def test_a_config_in_place_of_a_strategy(given, kind):
         assert fleet._transpile_config.get_program_config().geo_sgd_need_push_nums == 9
 
 
-def test_who_this_is():
+def test_identity_of_this_worker():
     fleet.init(worker(1))
     assert (fleet.is_worker(), fleet.is_server(), fleet.is_first_worker()) == (True, False, False)
     assert (fleet.worker_index(), fleet.worker_num(), fleet.server_num()) == (1, 2, 2)

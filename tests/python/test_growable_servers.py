@@ -205,7 +205,7 @@ def test_look_ups_of_test_programs_leave_no_trace(monkeypatch):
 
 
 @pytest.mark.parametrize("durability", [0, 1])
-def test_a_server_that_begins_again_has_the_rows(durability, monkeypatch, tmp_path):
+def test_a_restarted_server_has_the_rows(durability, monkeypatch, tmp_path):
     flags = {"FLAGS_ps_state_dir": str(tmp_path), "FLAGS_ps_durability": durability, "FLAGS_ps_snapshot_every": 3}
     before = fluid.get_flags(list(flags))
     fluid.set_flags(flags)

@@ -159,7 +159,7 @@ def test_a_table_that_is_not_trained_keeps_its_rows():
     np.testing.assert_array_equal(model.table.rows([1, 2, 3, 4], model.scope), before)
 
 
-def test_the_startup_program_begins_anew():
+def test_the_startup_program_resets_the_state():
     model = Model(fluid.GrowableTable("emb", uniform()), OPTIMIZERS["adam"])
     first = model.train(5)
     model.start()

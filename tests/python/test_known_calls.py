@@ -153,7 +153,7 @@ def test_fetched_arrays_keep_their_values(net, taken):
     assert taken == [False, True, True, True]
 
 
-def test_the_sixty_fifth_program_takes_the_place_of_the_oldest_and_all_still_run(taken):
+def test_the_sixty_fifth_program_replaces_the_oldest_and_all_still_run(taken):
     exe, x = fluid.Executor(), np.ones((1, 3), "float32")
     nets = [Net() for _ in range(66)]
     for _ in range(2):

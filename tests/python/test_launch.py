@@ -105,7 +105,7 @@ def test_a_process_that_is_killed_is_named(tmp_path):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_nothing_is_left_behind(tmp_path, number):
+def test_nothing_is_left_over(tmp_path, number):
     launcher = subprocess.Popen(command(tmp_path, SLEEP, "--servers", "2", "--workers", "2"), env=environment(),
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     end = time.time() + 30
@@ -137,7 +137,7 @@ def test_servers_that_stay_are_ended_after_all_workers(tmp_path):
     assert done.returncode == 0 and "server 0, server 1 still ran" in done.stderr
 
 
-def test_a_folder_to_go_on_from_is_handed_on(tmp_path):
+def test_a_folder_to_resume_from_is_passed_on(tmp_path):
     (tmp_path / "saved").mkdir()
     text = "import os; print(os.environ['ANABRANCH_RESUME_DIR'])"
     done = run(tmp_path, text, "--resume", str(tmp_path / "saved"))
@@ -265,7 +265,7 @@ def test_fluids_command_starts_under_its_own_name(tmp_path, module, counts):
     ("import paddle", True), ("from paddle import fluid", True), ("def f():\n    import paddle.fluid as fluid", True),
     ("import paddle_tools, anabranch.fluid", False), ("from . import paddle", False), ("print 1", False),
     ("from package import part", True), ("import package.other", False)])
-def test_who_needs_paddle(tmp_path, text, needs):
+def test_uses_of_paddle(tmp_path, text, needs):
     (tmp_path / "package").mkdir()
     for name, content in (("__init__", ""), ("part", "import package.other, package.part\nimport paddle.fluid"),
                           ("other", "import os")):
@@ -274,7 +274,7 @@ def test_who_needs_paddle(tmp_path, text, needs):
     assert not _imports.needs_fluid(str(tmp_path / "absent.py"))
 
 
-def test_hosts_take_turns():
+def test_processes_of_several_hosts():
     args = launch_ps.parse_args(["--cluster_node_ips", "a,b", "--node_ip", "b", "--start_port", "6170",
                                  "--server_num", "2", "--worker_num", "3", "x.py"])
     plan = launch_ps.plan_of(args)

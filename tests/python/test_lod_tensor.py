@@ -38,7 +38,7 @@ def test_layouts():
 
 @pytest.mark.parametrize("bad", [np.array([object()]), np.ones(2, "complex64"), np.array(["a"]), np.ones(2, "uint32"),
                                  "text", None, np.zeros([1] * 10, "float32")])
-def test_values_that_are_no_tensor(bad):
+def test_values_that_are_not_tensors(bad):
     with pytest.raises(ValueError):
         fluid.LoDTensor().set(bad, CPU)
 

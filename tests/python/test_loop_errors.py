@@ -13,7 +13,7 @@ import anabranch.fluid as fluid
 layers = fluid.layers
 
 
-def test_an_error_in_a_loop_names_op_block_turn_and_line():
+def test_an_error_in_a_loop_names_op_block_iteration_and_line():
     main = fluid.Program()
     with fluid.program_guard(main, fluid.Program()):
         x, n = fluid.data("x", [None, 3], "float64"), fluid.data("n", [1], "int64")
@@ -211,7 +211,7 @@ def test_a_condition_that_becomes_something_else(make_condition, what):
         assert what in str(caught.value)
 
 
-def test_what_a_block_writes_and_nobody_reads_is_written():
+def test_outputs_of_a_block_without_readers_are_written():
     main = fluid.Program()
     with fluid.program_guard(main, fluid.Program()):
         n = fluid.data("n", [1], "int64")

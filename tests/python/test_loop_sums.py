@@ -65,7 +65,7 @@ def table_after_a_step(repeated, sparse, mixed, inner):
 
 @pytest.mark.parametrize("inner", [False, True])
 @pytest.mark.parametrize("sparse", [False, True])
-def test_several_look_ups_a_turn(sparse, inner):
+def test_several_lookups_per_iteration(sparse, inner):
     got, want = (table_after_a_step(form, sparse, None, inner) for form in (in_a_loop, written_out))
     np.testing.assert_array_equal(got, want)
 

@@ -10,7 +10,7 @@ layers = fluid.layers
 
 @pytest.mark.parametrize("build", LOOPS)
 @pytest.mark.parametrize("n", [0, 1, 2, 4])
-def test_a_loop_is_its_turns_one_after_another(build, n):
+def test_a_loop_is_its_iterations_one_after_another(build, n):
     if build is three_deep and n == 4:
         n = 3
     loop, unrolled = Loop(build), Loop(build, n)
@@ -29,7 +29,7 @@ def test_gradients_are_central_differences(build):
     Loop(build).check_differences(3)
 
 
-def test_the_original_forgets_the_gradient_that_turns_hand_on():
+def test_fluid_1_8_5_drops_the_gradient_that_iterations_carry():
     """y = y w + x, three times: of x and w only the last turn counts there, of what y was before the loop nothing."""
     def gradients():
         main = fluid.Program()
@@ -56,7 +56,7 @@ def test_the_original_forgets_the_gradient_that_turns_hand_on():
     np.testing.assert_array_equal(of_first, np.zeros_like(X))
 
 
-def test_the_number_of_turns_and_of_rows_changes_from_step_to_step():
+def test_the_number_of_iterations_and_of_rows_changes_from_step_to_step():
     loop = Loop(nested)
     for n, rows in ((3, 4), (0, 2), (5, 1), (1, 6), (3, 4), (2, 0), (4, 3)):
         x = np.random.RandomState(n).randn(rows, 3)
@@ -115,7 +115,7 @@ def test_any_number_of_threads_gives_the_same(build):
             np.testing.assert_array_equal(trained(replicas, build, threads), want)
 
 
-def test_thousands_of_turns_and_steps_take_no_more_memory():
+def test_thousands_of_iterations_and_steps_take_no_more_memory():
     from anabranch import _core
     loop = Loop(simple, optimizer=fluid.optimizer.SGD(0.0))
     loop.run(1000)
@@ -153,7 +153,7 @@ def test_a_loop_without_a_gradient_works_in_one_frame():
         assert exe.run(main, feed={"n": np.array([n])}, fetch_list=[total])[0].item() == n * (n - 1) // 2
 
 
-def test_each_turn_draws_other_numbers():
+def test_each_iteration_draws_other_numbers():
     main = fluid.Program()
     main.random_seed = 3
     with fluid.program_guard(main, fluid.Program()):
@@ -203,7 +203,7 @@ def test_arrays_begin_empty_in_each_step():
         assert got.item() == n and [e.item() for e in elements] == [1.0] * n
 
 
-def test_sparse_gradients_of_turns_add_up():
+def test_sparse_gradients_of_iterations_add_up():
     def losses(is_sparse):
         main, startup = fluid.Program(), fluid.Program()
         with fluid.program_guard(main, startup), fluid.unique_name.guard():

@@ -83,7 +83,7 @@ def test_flowers_are_mapped_and_begin_again():
     assert [next(again)[1] for _ in range(5)] == (seen * 3)[:5]
 
 
-def test_pictures_of_flowers_want_opencv(monkeypatch):
+def test_pictures_of_flowers_require_opencv(monkeypatch):
     monkeypatch.setitem(sys.modules, "cv2", None)
     with pytest.raises(RuntimeError, match="opencv"):
         next(flowers.train()())
@@ -112,7 +112,7 @@ def test_pictures_and_labels_of_pixels():
     np.testing.assert_array_equal(parts[2][0][1], parts[0][2][1])
 
 
-def test_pixels_want_pillow(monkeypatch):
+def test_pixels_require_pillow(monkeypatch):
     monkeypatch.setitem(sys.modules, "PIL", None)
     with pytest.raises(RuntimeError, match="pip install pillow"):
         next(voc2012.train()())

@@ -90,7 +90,7 @@ def found(tmp_path_factory):
     return sites.all_sites(str(root), {"base": 1})
 
 
-def test_what_the_compiler_evaluates_is_no_site(found):
+def test_expressions_that_the_compiler_evaluates_are_not_sites(found):
     lines = SOURCE.split("\n")
     assert {site.line for site in found} == {n for n, line in enumerate(lines, 1) if line.strip().startswith(
         ("if constexpr", "AB_CHECK", "for (", "if (!none", "/*"))}
@@ -165,7 +165,7 @@ def test_a_ledger_goes_on_where_it_ended(tmp_path):
         assert [json.loads(line)["verdict"] for line in lines] == ["failed", "not reached"]
 
 
-def test_what_only_loading_reaches_meets_the_tests_of_what_lies_beside_it(tmp_path, monkeypatch):
+def test_a_site_that_only_loading_reaches_is_run_by_tests_of_its_neighbours(tmp_path, monkeypatch):
     rows = [{"test": "load", "s": 0, "ok": True, "hits": [3]}, {"test": "Cpp.Test", "s": 1, "ok": True, "hits": [2]},
             {"test": "a.py::far", "s": 1, "ok": True, "hits": [1]},
             {"test": "a.py::near", "s": 1, "ok": True, "hits": [2]},

@@ -44,7 +44,7 @@ def test_the_last_of_several_ops():
         fluid.Executor().run(main, feed=feed, fetch_list=[y])
 
 
-def test_an_operator_in_the_turn_of_a_loop():
+def test_an_operator_in_the_iteration_of_a_loop():
     """0.5 / x, and x - 1 in each turn: the division of the third turn gives infinity."""
     main, layers = fluid.Program(), fluid.layers
     with fluid.program_guard(main, fluid.Program()):

@@ -65,19 +65,19 @@ def test_rows_grow_with_their_sequences():
     assert grown.array.shape == (15, 2) and grown.lengths == [[2, 2, 2], [3, 2, 3, 2, 3, 2]]
 
 
-def test_references_with_loops_are_no_rivals(cases):
+def test_references_with_loops_are_not_rivals(cases):
     loop = next(c for c in cases["sequence_pool"] if c.ref)
     assert not ops.is_vectorised(loop)
     assert ops.is_vectorised(cases["relu"][0])
 
 
-def test_a_reference_that_knows_its_small_case_only_is_no_rival(cases, side, tmp_path):
+def test_a_reference_for_its_small_case_only_is_not_a_rival(cases, side, tmp_path):
     job = next(filter(None, map(op_jobs.Maker(side, str(tmp_path)).make, cases["relu"])))
     job.case = dataclasses.replace(job.case, ref=lambda i, a: np.zeros((2, 3)))
     assert ops.measure(job, {"product": side}, 1)[1] == {"numpy": "the reference is of the small case"}
 
 
-def test_a_view_is_no_result_of_numpy():
+def test_a_view_is_not_a_result_of_numpy():
     x, rows = np.ones((4, 3)), Rows([0, 2], 5, np.ones((2, 3)))
     assert not np.may_share_memory(ops.owned(x[::-1], {"X": x}), x)
     parts = ops.owned({"Out": np.split(x, 2)}, {"X": [x]})["Out"]

@@ -197,7 +197,7 @@ def test_recomputation_needs_less_memory():
     assert held(recompute(range(11, 160, 12))) < 0.85 * held(plain)
 
 
-def test_gradients_that_nobody_reads_any_more_hold_no_memory():
+def test_gradients_without_further_readers_hold_no_memory():
     """Updates wait for the gradients of parameters; the others are free for new values before."""
     loss, _ = net(sizes=(32,) * 80)
     fluid.optimizer.SGD(0.1).minimize(loss)

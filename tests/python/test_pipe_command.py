@@ -218,7 +218,7 @@ def test_interrupt_in_a_line_without_end(tmp_path):
         child.kill()
 
 
-def test_a_child_that_nobody_waits_for_is_seen():
+def test_a_child_without_a_wait_is_seen():
     before = processes.children()
     child = subprocess.Popen(["true"])
     os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)

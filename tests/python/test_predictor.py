@@ -121,7 +121,7 @@ def test_a_model_that_does_more_than_compute_is_refused(tmp_path):
     assert anabranch.Predictor(str(tmp_path), trusted=True).input_names == ["x"]
 
 
-def test_a_table_that_grows(tmp_path):
+def test_a_growable_table(tmp_path):
     main, startup, scope = fluid.Program(), fluid.Program(), fluid.Scope()
     with fluid.program_guard(main, startup), fluid.scope_guard(scope):
         ids = fluid.data("ids", [None, 1], "int64")

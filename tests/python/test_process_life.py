@@ -106,7 +106,7 @@ def test_what_runs_at_exit_may_run_programs(tmp_path):
     assert "ran 1" in err
 
 
-def test_a_child_of_a_fork_beside_a_run_runs_the_same_program(tmp_path):
+def test_a_child_forked_during_a_run_runs_the_same_program(tmp_path):
     run("""
         stop, errors = [], []
         thread = in_background(lambda: until_stopped(stop, errors))
@@ -145,7 +145,7 @@ def test_a_child_of_a_fork_reads_and_sets_flags_and_names(tmp_path):
         """, tmp_path)
 
 
-def test_a_child_of_a_fork_has_threads_of_its_own(tmp_path):
+def test_a_forked_child_has_its_own_threads(tmp_path):
     run("""
         fluid.set_flags({"FLAGS_measure_threads": False})
         strategy = fluid.ExecutionStrategy()
@@ -231,7 +231,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("change", sorted(CHANGES))
-def test_values_change_beside_a_run(change, tmp_path):
+def test_values_change_during_a_run(change, tmp_path):
     run("""
         scope = fluid.global_scope()
         stop, errors = [], []
@@ -312,7 +312,7 @@ def test_flags_of_the_environment_that_are_not_understood_are_said_once(tmp_path
         assert err.count(text) == 1, err
 
 
-def test_flags_change_beside_runs(tmp_path):
+def test_flags_change_during_runs(tmp_path):
     run("""
         stop, errors = [], []
         thread = in_background(lambda: until_stopped(stop, errors))

@@ -37,7 +37,7 @@ def run(program):
 
 @pytest.mark.parametrize("depth, uses, text", [(40, 2, "belongs to another op"), (64, 1, "deeper than 64"),
                                                (3000, 1, "deeper than 64")])
-def test_blocks_that_nobody_can_walk_over(depth, uses, text):
+def test_blocks_that_cannot_be_walked(depth, uses, text):
     program = nested(depth, uses)
     began = time.monotonic()
     with pytest.raises(ValueError, match=text):
@@ -81,7 +81,7 @@ def test_an_update_of_a_parameter_that_is_not_there(tmp_path, thread):
             fluid.Program.parse_from_string(main.desc.serialize_to_string())
 
 
-def test_a_branch_that_nobody_has_written():
+def test_a_branch_without_a_written_value():
     """The input of assign is optional; what chooses between branches takes what holds nothing."""
     program = fluid.Program()
     with fluid.program_guard(program, fluid.Program()):

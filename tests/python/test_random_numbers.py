@@ -59,7 +59,7 @@ def equal(a, b):
 
 
 @pytest.mark.parametrize("name", TENSORS)
-def test_an_op_with_a_seed_of_its_own_repeats_and_equal_seeds_are_equal(name):
+def test_an_op_with_its_own_seed_repeats_and_equal_seeds_are_equal(name):
     main, _, (a, b, c) = build(lambda: [DRAWS[name](3), DRAWS[name](3), DRAWS[name](4)])
     first, second, third = runs(main, [a, b, c])
     assert equal(first[0], second[0]) and equal(first[0], third[0])
@@ -98,7 +98,7 @@ def test_a_mask_never_stays(seed, own):
         assert equal(second[0], runs(main, [a])[1][0])
 
 
-def test_replicas_have_masks_of_their_own():
+def test_replicas_have_their_own_masks():
     def model():
         x = fluid.data("x", [None, 100])
         return x, L.dropout(x, 0.5, seed=3)
@@ -134,7 +134,7 @@ def test_a_startup_program_that_is_seeded_late_repeats_too():
             np.testing.assert_array_equal(a, b)
 
 
-def test_startup_without_a_seed_starts_anew():
+def test_startup_without_a_seed_draws_other_numbers():
     main, startup, _ = build(two_layers)
     names = [p.name for p in main.all_parameters()]
     assert not np.array_equal(parameters(startup, names)[0], parameters(startup, names, times=2)[0])
@@ -191,7 +191,7 @@ def test_ops_of_files_without_numbers_draw_by_their_places():
     assert all(equal(a, b) for a, b in zip(got, run(read, [v.name for v in vs])))
 
 
-def test_only_ops_that_draw_without_a_seed_of_their_own_are_numbered():
+def test_only_ops_that_draw_without_their_own_seed_are_numbered():
     def model():
         x = fluid.data("x", [None, 4])
         x.stop_gradient = False

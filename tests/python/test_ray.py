@@ -95,7 +95,7 @@ def test_an_actor_is_watched_like_a_process(tmp_path, capsys):
         os.kill(pid, 0)
 
 
-def test_a_script_that_fails_is_begun_anew_by_ray(tmp_path, capsys):
+def test_a_script_that_fails_is_started_again_by_ray(tmp_path, capsys):
     text = """
 import os, sys
 print("start", os.environ["ANABRANCH_STARTS"], flush=True)
@@ -120,7 +120,7 @@ def test_an_actor_that_is_lost_is_named(tmp_path, capsys):
     assert "launch: worker 0 was lost: the actor is dead; the rest is ended" in capsys.readouterr().err
 
 
-def test_starts_are_counted_beside_the_log(tmp_path):
+def test_starts_are_counted_next_to_the_log(tmp_path):
     log = str(tmp_path / "workerlog.0")
     assert [_ray._count_starts(log, again) for again in (False, True, True, False, True)] == [0, 1, 2, 0, 1]
 

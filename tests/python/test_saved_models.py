@@ -194,7 +194,7 @@ def test_lists_that_were_numbers(tmp_path):
     assert "attribute dim: INT, taken as INTS" in said
 
 
-def test_a_number_of_another_type_is_no_list(tmp_path):
+def test_a_number_of_another_type_is_not_a_list(tmp_path):
     """Only what loses nothing is converted: 0.5 is no list of axes."""
     with fluid.program_guard(fluid.Program(), fluid.Program()):
         y = fluid.layers.reduce_sum(fluid.data("x", [2, 3]), 1)

@@ -81,6 +81,6 @@ def test_sync_training_names_workers_that_are_waited_for():
     assert all(set(one) <= {0, 1} and min(one.values()) > 0 for one in found) and any(found)
 
 
-def test_nobody_there_is_said(capsys):
+def test_an_unreachable_server_is_reported(capsys):
     assert server_stats.main(["top", "--count", "1", "local:nobody"]) == 1
     assert "local:nobody" in capsys.readouterr().err

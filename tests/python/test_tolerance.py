@@ -87,7 +87,7 @@ def test_lists_of_sequences(rows, dtype, shape):
 
 
 @pytest.mark.parametrize("rows", [[["a"]], [[[1, 2]], [[3]]]])
-def test_rows_that_are_no_numbers(rows):
+def test_rows_that_are_not_numbers(rows):
     with pytest.raises(TypeError, match="create_lod_tensor: the rows must be"):
         fluid.create_lod_tensor(rows, [[1] * len(rows)], fluid.CPUPlace())
 

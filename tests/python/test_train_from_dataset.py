@@ -286,7 +286,7 @@ except KeyboardInterrupt:
         assert done.stdout.startswith("interrupted") and done.returncode == 0
 
 
-def test_nothing_is_left_behind(files, tmp_path, monkeypatch):
+def test_nothing_is_left_over(files, tmp_path, monkeypatch):
     monkeypatch.chdir(str(tmp_path))
     Model().train(files, thread=2, threads=2)
     assert os.listdir(str(tmp_path)) == []

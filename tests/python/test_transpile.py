@@ -154,7 +154,7 @@ def test_a_norm_over_all_gradients_is_refused_by_name():
 
 
 @pytest.mark.parametrize("mode, trainers", [("async", 2), ("half_async", 2), ("sync", 1)])
-def test_trainers_clip_by_a_common_norm_where_nobody_adds_up(mode, trainers):
+def test_workers_clip_by_a_common_norm_without_a_sum_of_gradients(mode, trainers):
     got = cases.transpiled(fluid, cases.CASES["clip_global"][0], mode, trainers=trainers)
     sent = [op["inputs"]["X"] for op in ops_of(got["trainer0"], "send")]
     assert sorted(sent) == [["elementwise_mul_%d.tmp_0" % i] for i in range(4)]
@@ -230,7 +230,7 @@ def test_bad_arguments_are_refused(kind, make):
         make()
 
 
-def test_hashed_names_place_all_pieces():
+def test_hashed_names_place_all_slices():
     from anabranch.fluid.transpiler import HashName
     got = cases.transpiled(fluid, cases.CASES["adam_sliced"][0], "sync", config={"split_method": HashName}, servers=2)
     updated = [op["inputs"]["Param"][0] for i in range(2) for op in ops_of(got["server%d" % i], "adam")]

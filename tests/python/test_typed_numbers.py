@@ -82,7 +82,7 @@ def test_zero_bytes():
 HALF = "x\ud800"  # half of a surrogate pair: a str, but no text
 
 
-def test_names_that_are_no_text():
+def test_names_that_are_not_text():
     main, exe = fluid.Program(), fluid.Executor()
     with fluid.program_guard(main, fluid.Program()):
         x = fluid.data("x", [None, 1])
@@ -108,7 +108,7 @@ def test_names_that_are_no_text():
     assert main.to_string(True)
 
 
-def test_files_whose_names_are_no_text(tmp_path):
+def test_files_whose_names_are_not_text(tmp_path):
     """Bytes of file names come through Python and back."""
     folder = os.fsencode(str(tmp_path)) + b"/\xff"
     os.mkdir(folder)

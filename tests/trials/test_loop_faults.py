@@ -101,7 +101,7 @@ def test_what_a_step_of_static_rnn_writes_outside_has_no_gradient_and_says_so():
         np.testing.assert_array_equal(got, np.tanh(value))
 
 
-def test_what_a_step_writes_outside_and_the_loss_does_not_meet_is_no_matter():
+def test_writes_outside_a_step_that_the_loss_does_not_read_are_ignored():
     with fluid.program_guard(fluid.Program(), fluid.Program()):
         x, kept, loss = writes_outside(False)
         gradient, = fluid.gradients(loss, [x])

@@ -66,7 +66,7 @@ def test_one_in_another(kinds, inside):
 
 
 @pytest.mark.parametrize("kinds", [p for p, _ in PAIRS], ids="-".join)
-def test_one_in_another_with_several_parts_a_turn(kinds):
+def test_one_in_another_with_several_parts_per_iteration(kinds):
     check(kinds, "again", 1 + (len(kinds[0]) + len(kinds[1])) % 3, (1, 2))
 
 
