@@ -125,22 +125,22 @@ TEST(StageGraph, FitsWhileValuesLieAndLookAsTheyDid) {
   StageGraph graph;
   int workspace = 0, other = 0;
   EXPECT_FALSE(graph.fits(&workspace));
-  const auto look = [&] { graph.record({&tensor, &sparse}, &workspace); };
-  look();
+  const auto record = [&] { graph.record({&tensor, &sparse}, &workspace); };
+  record();
   EXPECT_TRUE(graph.fits(&workspace));
   EXPECT_FALSE(graph.fits(&other));
   tensor.as<Tensor>().resize(Shape{2, 4}, DType::kFloat32);
   EXPECT_FALSE(graph.fits(&workspace));
-  look();
+  record();
   EXPECT_TRUE(graph.fits(&workspace));
   rows.value.resize(Shape{3, 2}, DType::kFloat32);
   EXPECT_FALSE(graph.fits(&workspace)) << "the number of sparse rows";
-  look();
+  record();
   Tensor moved;
   moved.resize(Shape{2, 4}, DType::kFloat32);
   tensor.as<Tensor>() = std::move(moved);
   EXPECT_FALSE(graph.fits(&workspace)) << "other memory";
-  look();
+  record();
   graph.drop();
   EXPECT_FALSE(graph.fits(&workspace));
 }

@@ -129,5 +129,4 @@ def test_the_page_of_passes_names_each_one():
     with open(path, encoding="utf-8") as page:
         table = page.read().split("## What the groups are for")[1]
     named = [name for row in re.findall(r"^\| (`.*?) \|", table, re.M) for name in re.findall("`(.*?)`", row)]
-    assert len(named) == len(set(named)) == len(PASSES)
-    assert set(named) ^ set(PASSES) <= {"share_sum_gradients", "share_sum_gradients"}
+    assert sorted(named) == sorted(PASSES)

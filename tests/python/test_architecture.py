@@ -15,8 +15,8 @@ MAKES = {
     "src/autodiff/block_gradients.cc": {"fill_zeros_like"},
     "src/autodiff/forward_reads.cc": {"assign"},
     "src/autodiff/gradient_parts.cc": {"add_to_sum", "sum", "assign"},
-    "src/graph/replica_gradients.cc": {"all_reduce", "broadcast_from_owner", "replica_weight", "ring_sum", "ring_weight",
-                                       "trainer_weight"},
+    "src/graph/replica_gradients.cc": {"all_reduce", "broadcast_from_owner", "replica_weight", "ring_sum",
+                                       "ring_weight", "trainer_weight"},
     "src/graph/replica_nodes.cc": {"copy_value", "empty_array"},
     "src/graph/replicate.cc": {"copy_between_places", "broadcast_from_owner"},
 }

@@ -12,9 +12,9 @@ from anabranch import _core
 
 ROOT = os.path.join(os.path.dirname(__file__), "..", "..")
 # Ops that no model from a stranger may hold: those that replicas need, and readers, which belong to a process.
-REFUSED = {"all_reduce", "barrier", "copy_between_places", "copy_value", "empty_array", "broadcast_from_owner", "replica_weight",
-           "ring_sum", "ring_weight", "rows_of_block", "trainer_weight", "py_func", "print", "create_py_reader",
-           "create_double_buffer_reader",
+REFUSED = {"all_reduce", "barrier", "copy_between_places", "copy_value", "empty_array", "broadcast_from_owner",
+           "replica_weight", "ring_sum", "ring_weight", "rows_of_block", "trainer_weight", "py_func", "print",
+           "create_py_reader", "create_double_buffer_reader",
            # of clusters, also those that only cut and join: a saved model has no use for them
            "send", "recv", "send_barrier", "fetch_barrier", "listen_and_serv", "prefetch", "distributed_lookup_table",
            "distributed_lookup_growable",
