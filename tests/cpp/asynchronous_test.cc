@@ -104,7 +104,7 @@ struct Toy {
   std::vector<int64_t> contents() const { return {buffers.begin(), buffers.end()}; }
 };
 
-TEST(Later, RandomGraphsEqualThoseWithoutIt) {
+TEST(Asynchronous, RandomGraphsEqualThoseWithoutIt) {
   for (uint32_t seed = 0; seed < 500; ++seed) {
     Elsewhere elsewhere(seed);
     Toy plain(elsewhere, seed, false), one(elsewhere, seed, true), many(elsewhere, seed, true);
@@ -120,7 +120,7 @@ TEST(Later, RandomGraphsEqualThoseWithoutIt) {
   }
 }
 
-TEST(Later, AnErrorElsewhereIsTheRunsAndThePlanRunsOn) {
+TEST(Asynchronous, AnErrorElsewhereIsTheRunsAndThePlanRunsOn) {
   for (uint32_t seed = 0; seed < 200; ++seed) {
     Elsewhere elsewhere(seed);
     const int nodes = static_cast<int>(Toy(elsewhere, seed, true).specs.size());
@@ -148,7 +148,7 @@ TEST(Later, AnErrorElsewhereIsTheRunsAndThePlanRunsOn) {
 }
 
 // A chain of one node that waits 200 ms elsewhere, and one beside it that takes 200 ms here.
-TEST(Later, OneThreadGoesOnMeanwhile) {
+TEST(Asynchronous, OneThreadContinuesMeanwhile) {
   std::vector<NodeSpec> specs(3);
   std::thread elsewhere;
   specs[0].writes = {0};
@@ -174,7 +174,7 @@ TEST(Later, OneThreadGoesOnMeanwhile) {
 }
 
 // What is under way elsewhere hears that the run has failed, and the run waits for it.
-TEST(Later, AFailedRunCancelsAndWaits) {
+TEST(Asynchronous, AFailedRunCancelsAndWaits) {
   for (const bool threaded : {false, true}) {
     std::vector<NodeSpec> specs(2);
     std::thread elsewhere;
@@ -200,7 +200,7 @@ TEST(Later, AFailedRunCancelsAndWaits) {
   }
 }
 
-TEST(Later, ADroppedCompletionIsAnError) {
+TEST(Asynchronous, ADroppedCompletionIsAnError) {
   std::vector<NodeSpec> specs(1);
   specs[0].later = true;
   specs[0].kernel = [](KernelContext& c) { const Completion dropped = AsyncContext::of(c).take(); };
@@ -215,7 +215,7 @@ TEST(Later, ADroppedCompletionIsAnError) {
   }
 }
 
-TEST(Later, AKernelThatDoesNotSayItCannotTakeOne) {
+TEST(Asynchronous, AKernelThatIsNotDeclaredCannotTakeOne) {
   std::vector<NodeSpec> specs(1);
   specs[0].kernel = [](KernelContext& c) { AsyncContext::of(c); };
   Plan plan(std::move(specs));
@@ -223,7 +223,7 @@ TEST(Later, AKernelThatDoesNotSayItCannotTakeOne) {
   EXPECT_THROW(run_sequential(plan, state, {}), Error);
 }
 
-TEST(Later, AStallNamesWhatWasBegun) {
+TEST(Asynchronous, AStallNamesStartedNodes) {
   for (const bool threaded : {false, true}) {
     std::vector<NodeSpec> specs(2);
     std::thread elsewhere;

@@ -107,7 +107,7 @@ TEST_F(SmallBackward, StoppedAndUnwantedVariablesGetNone) {
   EXPECT_THAT(ops_from(6), ElementsAre("elementwise_add_grad a@GRAD", "elementwise_add_grad w@GRAD"));
 }
 
-TEST_F(SmallBackward, OpsBesideThePathAreLeftAlone) {
+TEST_F(SmallBackward, OpsOutsideThePathAreLeftAlone) {
   var("w", {4, 3}, true);
   var("v", {4, 3}, true);
   relu("v", "unused");
@@ -126,7 +126,7 @@ TEST_F(SmallBackward, AVariableThatIsWrittenAgainHasOneGradientAVersion) {
   EXPECT_THAT(append_backward(*program_, "loss", {}), ElementsAre(Pair("v", "v@GRAD")));
 }
 
-TEST_F(SmallBackward, AnOpInPlacePassesItsGradientOn) {
+TEST_F(SmallBackward, AnOpInPlacePropagatesItsGradient) {
   var("w", {4, 3}, true);
   relu("w", "a");
   relu("a", "a");

@@ -31,7 +31,7 @@ const char* at(const BlockFrame& frame, size_t i) {
   return static_cast<const char*>(frame.values[i].get<Tensor>()->raw());
 }
 
-TEST(BlockMemory, FramesShareWhatDoesNotLiveAtOnce) {
+TEST(BlockMemory, FramesShareMemoryOfDisjointLifetimes) {
   Block block;
   BlockFrame &first = block.frame(), &second = block.frame();
   block.iteration(first, 1000);
@@ -72,7 +72,7 @@ TEST(BlockMemory, AViewStaysAView) {
   EXPECT_EQ(at(other, 0), rows);
 }
 
-TEST(BlockMemory, WhatATurnThatFailedHasMadeIsLeftUntilATurnEnds) {
+TEST(BlockMemory, ValuesOfAFailedIterationStayUntilAnIterationEnds) {
   Block block;
   BlockFrame &failed = block.frame(), &other = block.frame();
   block.iteration(failed, 1000);
@@ -85,7 +85,7 @@ TEST(BlockMemory, WhatATurnThatFailedHasMadeIsLeftUntilATurnEnds) {
   EXPECT_EQ(failed.values[0].get<Tensor>()->numel(), 1000);
 }
 
-TEST(BlockMemory, WhatIsNoTensorIsLeftAlone) {
+TEST(BlockMemory, ValuesThatAreNotTensorsAreLeftAlone) {
   Block block;
   BlockFrame &first = block.frame(), &second = block.frame();
   block.iteration(first, 1000);
@@ -95,7 +95,7 @@ TEST(BlockMemory, WhatIsNoTensorIsLeftAlone) {
   EXPECT_EQ(at(second, 0), at(first, 0));
 }
 
-TEST(BlockMemory, AfterDroppingItBeginsAnew) {
+TEST(BlockMemory, DroppingResetsIt) {
   Block block;
   const int64_t before = resident_buffer_bytes();
   block.iteration(block.frame(), 1000);

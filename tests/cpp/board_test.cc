@@ -30,7 +30,7 @@ struct Two {
   }
 };
 
-TEST(Board, TurnsFollowEachOther) {
+TEST(Board, MeetingsFollowEachOther) {
   const Two two;
   constexpr uint64_t kIterations = 20000;
   const auto take_turns = [&](int rank) {
@@ -55,7 +55,7 @@ TEST(Board, TurnsFollowEachOther) {
   other.join();
 }
 
-TEST(Board, WhoIsLateIsNamed) {
+TEST(Board, LateProcessesAreNamed) {
   const Two two;
   const auto first = two.of(0), second = two.of(1);
   int missing = -1;
@@ -63,7 +63,7 @@ TEST(Board, WhoIsLateIsNamed) {
   EXPECT_EQ(missing, 1);
 }
 
-TEST(Board, WhatSomebodyHasWrittenBeforeItLeftIsRead) {
+TEST(Board, AMessageWrittenBeforeLeavingIsRead) {
   const Two two;
   const auto first = two.of(0);
   auto second = two.of(1);
@@ -101,7 +101,7 @@ TEST(Board, AWaitCanBeEnded) {
   ends.join();
 }
 
-TEST(Board, UnlessAllWantItNobodyHasIt) {
+TEST(Board, UsedOnlyIfAllProcessesRequestIt) {
   std::vector<std::unique_ptr<Group>> groups;
   auto wires = local_wires(3);
   for (int r = 0; r < 3; ++r) {

@@ -220,7 +220,7 @@ TEST_P(Comm, EachGivesEachAPart) {
   }
 }
 
-TEST_P(Comm, ThoseThatDisagreeHearSoAndTheGroupStillWorks) {
+TEST_P(Comm, DisagreementsAreReportedAndTheGroupStillWorks) {
   Groups groups = Comm::groups(3);
   const auto errors = on_all(groups, [&](int r, Peers& peers) {
     std::vector<float> data(r == 1 ? 6 : 5);
@@ -251,7 +251,7 @@ TEST(Groups, SameNumbersInOtherShapesDisagree) {
   EXPECT_NE(text.find("n [2, 3]"), std::string::npos) << text;
 }
 
-TEST_P(Comm, WhoDoesNotComeIsNamed) {
+TEST_P(Comm, MissingProcessesAreNamed) {
   Groups groups = Comm::groups(2, 50);
   const auto errors = on_all(groups, [](int r, Peers& peers) {
     if (r == 1) return;
@@ -265,7 +265,7 @@ TEST_P(Comm, WhoDoesNotComeIsNamed) {
   EXPECT_EQ(again[0], errors[0]);  // a failure is final
 }
 
-TEST_P(Comm, WhoLeavesIsNamed) {
+TEST_P(Comm, LeavingProcessesAreNamed) {
   Groups groups = Comm::groups(3);
   groups[2] = nullptr;
   groups.pop_back();

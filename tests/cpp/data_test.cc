@@ -108,7 +108,7 @@ TEST_F(DataTest, SeveralConsumersGetEveryRowOnce) {
   }
 }
 
-TEST_F(DataTest, CloseWakesWhoeverWaits) {
+TEST_F(DataTest, CloseWakesAllWaitingThreads) {
   Settings s = settings({file("a", 0, 10)}, 2);
   s.pipe_command = "sleep 100";
   Dataset set(s);
@@ -242,7 +242,7 @@ TEST_F(DataTest, ACommandOverANamedPipeCanBeStopped) {
   EXPECT_EQ(numbers(batch), (std::vector<int64_t>{0, 1}));
 }
 
-TEST_F(DataTest, WhatIsInMemoryMayBeLookedAtWhileItIsLoaded) {
+TEST_F(DataTest, DataInMemoryMayBeReadDuringLoading) {
   Settings s = settings({file("a", 0, 20000)}, 2);
   s.in_memory = true;
   Dataset set(s);

@@ -29,7 +29,7 @@ class DeviceFeeds : public ::testing::Test {
   Value value_;
 };
 
-TEST_F(DeviceFeeds, StayWhereTheyAreWanted) {
+TEST_F(DeviceFeeds, StayOnTheDeviceThatNeedsThem) {
   FeedSlots slots;
   const Tensor& t = bound(slots, Place::cuda(0));
   EXPECT_EQ(t.raw(), fed_.raw());
@@ -39,7 +39,7 @@ TEST_F(DeviceFeeds, StayWhereTheyAreWanted) {
   EXPECT_FALSE(t.initialized());
 }
 
-TEST_F(DeviceFeeds, ComeToTheHostForWhoeverElseWantsThem) {
+TEST_F(DeviceFeeds, AreCopiedToTheHostForOtherReaders) {
   for (const Place needed : {Place(), Place::cuda(1)}) {
     for (const bool keeps : {false, true}) {
       FeedSlots slots;

@@ -75,7 +75,7 @@ struct ThreeNodes {
   std::vector<std::pair<int, int>> edges;
 };
 
-TEST(DeviceMemory, BlocksOfADeviceAreHandedOnAndQueuesWait) {
+TEST(DeviceMemory, BlocksOfADeviceAreReusedAndQueuesWait) {
   NEEDS_DEVICES(0);
   ThreeNodes nodes;
   EXPECT_EQ(nodes.first.tensor().raw(), nodes.last.tensor().raw());

@@ -131,7 +131,7 @@ TEST_F(DeviceRings, SumsStayOnTheDevicesFromStepToStep) {
   });
 }
 
-TEST_F(DeviceRings, ThoseThatDisagreeHearSoBeforeAnythingIsPut) {
+TEST_F(DeviceRings, DisagreementsAreReportedBeforeAnythingIsPut) {
   std::vector<std::unique_ptr<Node>> nodes;
   for (int r = 0; r < size; ++r) nodes.push_back(std::make_unique<Node>(r));
   for (const auto& error : on_all([&](int r) { nodes[r]->ring->agree(nodes[r]->about(r == 1 ? 7 : kCount), r); })) {
@@ -151,7 +151,7 @@ TEST_F(DeviceRings, ThoseThatDisagreeHearSoBeforeAnythingIsPut) {
   });
 }
 
-TEST_F(DeviceRings, WhoDoesNotComeIsNamedByTheDeadline) {
+TEST_F(DeviceRings, MissingProcessesAreNamedByTheDeadline) {
   const auto errors = on_all([&](int r) {
     if (r != 1) Node(r).sum();
   });

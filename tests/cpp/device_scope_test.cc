@@ -41,7 +41,7 @@ ir::ProgramRef counting() {
   return program;
 }
 
-TEST(DeviceScope, ProgramsAtTwoPlacesTakeTurns) {
+TEST(DeviceScope, ProgramsOnTwoDevicesAlternate) {
   set_flag("FLAGS_device_plugin", std::string("simdevice"));
   if (!device::Devices::offered()) GTEST_SKIP() << "the simulated device was not built";
   device::Devices::get();

@@ -176,7 +176,7 @@ TEST(Exec, LoopsAreSplitAndTheirErrorsArrive) {
 }
 
 // Loops of several threads that are no workers of the team: one is split at a time, the others run by themselves.
-TEST(Exec, SeveralCallersShareATeam) {
+TEST(Exec, SeveralCallersShareAThreadPool) {
   ThreadPool& pool = ThreadPool::of_size(3);
   std::atomic<int64_t> sum{0};
   std::vector<std::thread> callers;

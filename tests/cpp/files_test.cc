@@ -153,7 +153,7 @@ TEST_F(Files, LinksAreNotFollowedOutOfTheFolder) {
   EXPECT_FALSE(fs::is_symlink(inside + "/w"));
 }
 
-TEST_F(Files, SparseRowsHaveFilesOfTheirOwn) {
+TEST_F(Files, SparseRowsHaveTheirOwnFiles) {
   SelectedRows& rows = scope_->var("s")->as<SelectedRows>();
   rows.rows = {3};
   rows.height = 4;
@@ -190,7 +190,7 @@ TEST_F(Files, AKilledWriterLeavesTheOldFile) {
   EXPECT_THAT(listing(), ElementsAre("w"));
 }
 
-TEST_F(Files, ASetTakesItsPlacesTogetherOrNotAtAll) {
+TEST_F(Files, ASetIsMovedIntoPlaceTogetherOrNotAtAll) {
   for (const char* name : {"a", "b", "c"}) write(folder_ + "/" + name, "old");
   fs::create_symlink("a", folder_ + "/link");
   fs::create_directory(folder_ + "/z");
@@ -224,7 +224,7 @@ TEST_F(Files, ASetThatFailsHalfWayGivesTheOldFilesBack) {
   EXPECT_FALSE(fs::exists(folder_ + "/fresh"));
 }
 
-TEST_F(Files, WhatAKilledProcessLeftIsRemoved) {
+TEST_F(Files, FilesOfAKilledProcessAreRemoved) {
   const pid_t child = fork();
   if (child == 0) {
     FileSet files;

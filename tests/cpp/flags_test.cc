@@ -50,7 +50,7 @@ TEST(Flags, TextsAreChecked) {
   EXPECT_EQ(Flags::plan_cache_size(), 64);
 }
 
-TEST(Flags, TruthHasThreeWords) {
+TEST(Flags, TruthHasThreeSpellings) {
   const char* name = "FLAGS_check_nan_inf";
   for (const char* text : {"1", "true", "Yes", "TRUE"}) {
     set_flag_text(name, "0");

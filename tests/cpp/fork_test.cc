@@ -73,7 +73,7 @@ TEST_F(Fork, ALoopUnderWayInAnotherThreadIsNotTheChilds) {
   caller.join();
 }
 
-TEST_F(Fork, TheChildStartsThreadsOfItsOwn) {
+TEST_F(Fork, TheChildStartsItsOwnThreads) {
   ThreadPool pool(2);
   EXPECT_TRUE(child_ends([&] {
     std::atomic<int> inside{0};

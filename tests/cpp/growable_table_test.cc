@@ -41,7 +41,7 @@ TEST(GrowableTable, ARowsFirstValueIsAFunctionOfSeedAndKey) {
   EXPECT_NE(pull(c, keys), first);
 }
 
-TEST(GrowableTable, ALookUpOutsideOfTrainingLeavesNothingBehind) {
+TEST(GrowableTable, ALookupOutsideOfTrainingLeavesNothing) {
   GrowableTable table("t", options(3));
   const Keys keys = {5, -1, 0, INT64_MIN};
   EXPECT_EQ(pull(table, keys, false), std::vector<float>(12, 0.0f));
@@ -346,7 +346,7 @@ TEST(GrowableTableFile, DamageIsRefusedAndChangesNothing) {
 }
 
 // The clock begins again at 2^31: rows that were seen a little before it are not old.
-TEST(GrowableTableFile, AgesGoOnWhereTheClockBeginsAgain) {
+TEST(GrowableTableFile, AgesContinueWhereTheClockStartsAgain) {
   const std::string path = scratch_path("table");
   TableOptions o = options(2);
   o.expire_after = 1000;
@@ -367,7 +367,7 @@ TEST(GrowableTableFile, AgesGoOnWhereTheClockBeginsAgain) {
   EXPECT_EQ(loaded->stats().expired, 0);
 }
 
-TEST(GrowableTableFile, ATableThatIsTooSmallForItSaysSo) {
+TEST(GrowableTableFile, ATableThatIsTooSmallForItIsAnError) {
   const std::string path = scratch_path("table");
   GrowableTable table("t", options(6, 2));
   train(table, 0, 20);

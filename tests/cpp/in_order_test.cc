@@ -10,7 +10,7 @@ namespace {
 
 Ready error(const char* text) { return {nullptr, std::make_exception_ptr(std::runtime_error(text))}; }
 
-TEST(InOrder, NobodyGoesOnBehindTheFirstError) {
+TEST(InOrder, NoReaderGoesOnAfterTheFirstError) {
   InOrder order(3);
   EXPECT_TRUE(order.needed({2, 0}));
   order.put({1, 1}, error("early"));
@@ -24,7 +24,7 @@ TEST(InOrder, NobodyGoesOnBehindTheFirstError) {
   EXPECT_TRUE(order.needed({0, 2}));
 }
 
-TEST(InOrder, BlocksAndErrorsComeOutByTheirPlace) {
+TEST(InOrder, BlocksAndErrorsComeOutInOrder) {
   InOrder order(3);
   order.put({0, 1}, error("b"));
   EXPECT_FALSE(order.ready());

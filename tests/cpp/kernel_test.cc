@@ -20,7 +20,7 @@ int run(const Kernel& kernel) {
   return c.replica;
 }
 
-TEST(Kernel, AnEmptyOneSaysSo) {
+TEST(Kernel, AnEmptyOneIsFalse) {
   Kernel kernel;
   EXPECT_FALSE(kernel);
   kernel = [](KernelContext& c) { c.replica = 7; };
@@ -69,7 +69,7 @@ TEST(Kernel, SmallCapturesNeedNoHeap) {
   EXPECT_LT(where, &inside + 1);
 }
 
-TEST(KernelContext, OnlyATurnItselfIsInATurn) {
+TEST(KernelContext, OnlyAnIterationItselfIsInAnIteration) {
   const KernelContext outside;
   const IterationContext iteration(outside, 3);
   EXPECT_EQ(IterationContext::iterations_of(outside), 0U);

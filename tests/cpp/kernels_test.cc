@@ -148,7 +148,7 @@ TEST(Simd, MishIsAccurateWhereverItsThresholdLies) {
                -60, 60);
 }
 
-TEST(Simd, AnElementDoesNotDependOnItsPlace) {
+TEST(Simd, AnElementDoesNotDependOnItsPosition) {
   const auto x = random_floats(257, -3, 3);
   std::vector<float> whole(x.size()), cut(x.size());
   simd::tanh(x.data(), whole.data(), 257);

@@ -43,7 +43,7 @@ bool touch(const Temporary& a, const Temporary& b) {
   return begin_of(a) < begin_of(b) + bytes_of(b) && begin_of(b) < begin_of(a) + bytes_of(a);
 }
 
-TEST(MemoryPlan, WhatLivesAtOneTimeLiesApart) {
+TEST(MemoryPlan, LiveValuesDoNotOverlap) {
   int shared = 0;
   for (unsigned seed = 0; seed < 200; ++seed) {
     Lives lives = random_lives(seed, 60);
@@ -81,7 +81,7 @@ std::vector<std::set<int>> order(const std::vector<std::pair<int, int>>& edges, 
   return before;
 }
 
-TEST(MemoryPlan, TheNextWriterWaitsForAllWhoTouchedTheBlock) {
+TEST(MemoryPlan, TheNextWriterWaitsForAllNodesThatTouchedTheBlock) {
   int shared = 0;
   for (unsigned seed = 0; seed < 100; ++seed) {
     Lives lives = random_lives(seed, 200);
@@ -111,7 +111,7 @@ TEST(MemoryPlan, LargeOnesRestForTwoNodes) {
   EXPECT_EQ(lay_out_memory({{kLargeBytes, 0, 1}, {kLargeBytes, 2, 3}}, 0).bytes, kLargeBytes);
 }
 
-TEST(MemoryPlan, SaysWhatIsTakenAndWhenItIsOutgrown) {
+TEST(MemoryPlan, ReportsItsMemoryAndWhenItIsOutgrown) {
   Lives lives;
   lives.add(100, {0, 1});
   lives.add(64, {1, 2});

@@ -174,7 +174,7 @@ TEST(OpDefLike, FusedFormsKeepTheChecksOfSingleOnes) {
   }
 }
 
-TEST(Ignores, WantsADefaultForUnknownNames) {
+TEST(Ignores, RequiresADefaultForUnknownNames) {
   OpDef def("x");
   EXPECT_THROW(def.ignores({"no_such_attribute"}), Error);
   EXPECT_NO_THROW(def.ignores("no_such_attribute", 1.0f));

@@ -22,7 +22,7 @@ TEST(Plan, EdgesFollowFromEffects) {
   EXPECT_FALSE(plan.is_chain());
 }
 
-TEST(Plan, BehindTheArgumentsOfEachNodeIsAValueThatNobodyWrites) {
+TEST(Plan, AValueWithoutWritersFollowsTheArgumentsOfEachNode) {
   std::deque<Value> values(3);
   const std::vector<std::vector<Value*>> ins = {{&values[0], &values[1]}, {}, {&values[2]}};
   const std::vector<std::vector<Value*>> outs = {{&values[2]}, {&values[0]}, {}};

@@ -46,7 +46,7 @@ TEST(Print, OneLineAVariableOneLineAnOp) {
             "block 2 in block 0, gradient of block 1\n");
 }
 
-TEST(Print, DetailsTellRolesAndPlaces) {
+TEST(Print, DetailsShowRolesAndLines) {
   const auto program = make_program();
   EXPECT_EQ(to_text(*program->global_block().ops()[0], true),
             "Out=y = mul(X=x, Y=w) {op_role=0, x_num_col_dims=1}  made at train.py:7: y = mul(x, w)");

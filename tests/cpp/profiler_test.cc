@@ -90,7 +90,7 @@ TEST(Trace, ChunksLeaveRoomForNodes) {
 }
 
 // A process may have started more threads than 16 bits can count.
-TEST(Trace, LanesOfManyThreadsStayApart) {
+TEST(Trace, TracksOfManyThreadsStayApart) {
   for (int i = 0; i < 33000; ++i) std::thread([] { Trace::track(); }).join();
   Trace trace(2);
   int track = 0;

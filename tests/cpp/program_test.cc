@@ -54,7 +54,7 @@ TEST(Program, NamesAreSeenThroughParentsAndForwardBlocks) {
 }
 
 // Each level has two ways up: a search that walked all paths would take 2^60 steps.
-TEST(Program, LookUpVisitsEachBlockOnce) {
+TEST(Program, LookupVisitsEachBlockOnce) {
   auto program = Program::make();
   for (int i = 0; i < 60; ++i) {
     Block& block = program->create_block(i);
@@ -122,7 +122,7 @@ TEST(Program, ClonesAreDeep) {
   EXPECT_FALSE(b.find_var("x")->persistable);
 }
 
-TEST(Program, DropsBlocksThatNobodyUses) {
+TEST(Program, DropsUnusedBlocks) {
   auto program = Program::make();
   program->create_block(0);                // 1: unused
   program->create_block(0);                // 2: used by block 0

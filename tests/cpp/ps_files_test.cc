@@ -84,7 +84,7 @@ TEST(PsFiles, EachGoesToOneTrainerAndIsDoneOnce) {
   EXPECT_EQ(d.take(2), "over");
 }
 
-TEST(PsFiles, InSyncTrainingNobodyWaitsForFilesOfOthers) {
+TEST(PsFiles, InSyncTrainingNoWorkerWaitsForFilesOfOthers) {
   Desk d(Mode::kSync);
   d.hello_and_offer(0);
   d.hello_and_offer(1);
@@ -130,7 +130,7 @@ TEST(PsFiles, GoBackWhenNothingIsHeardForTheTimeOfALease) {
 }
 
 // Nobody has asked for it since: it is trained, after all.
-TEST(PsFiles, ATrainerThatWasSilentMayStillEndWhatNobodyTook) {
+TEST(PsFiles, ASilentWorkerMayStillEndFilesThatNoOtherTook) {
   Desk d;
   for (const uint32_t who : {0, 1}) d.hello_and_offer(who);
   EXPECT_EQ(d.take(0), "one");

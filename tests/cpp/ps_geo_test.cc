@@ -163,7 +163,7 @@ TEST(PsGeo, ParametersOnADevice) {
 }
 
 // Each sends its share of what is new, and keeps the rest of it.
-TEST(PsGeo, TwoTrainersInTurns) {
+TEST(PsGeo, TwoWorkersAlternate) {
   GeoCluster cluster(2);
   GeoTrainer first(cluster, 0, 2, 1), second(cluster, 1, 2, 1);
   first.step(1, {0, 2}, 8);
@@ -220,7 +220,7 @@ TEST(PsGeo, NothingIsLostOrAddedTwice) {
   EXPECT_GT(cluster.server->stats().repeated, 0);
 }
 
-TEST(PsGeo, ErrorsAreToldAtTheNextStep) {
+TEST(PsGeo, ErrorsAreReportedAtTheNextStep) {
   GeoCluster cluster(1);
   GeoTrainer t(cluster, 0, 1, 1);
   EXPECT_THROW(t.geo->note("a", {}), Error);

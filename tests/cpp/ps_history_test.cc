@@ -49,7 +49,7 @@ class Mortal final : public Disk {
   int left_;
 };
 
-TEST(PsHistory, GoesOnWhereItWasKilled) {
+TEST(PsHistory, ResumesWhereItWasKilled) {
   for (const Durability d : {Durability::kSnapshot, Durability::kJournal, Durability::kFlushed}) {
     const Folder folder;
     uint64_t sequence = 0;
@@ -156,7 +156,7 @@ TEST(PsHistory, AFlippedByteMakesWayForTheSnapshotBefore) {
 }
 
 // Variables of one server that survive other things: a without a journal, b with one.
-TEST(PsHistory, EachTableHasALevelOfItsOwn) {
+TEST(PsHistory, EachTableHasItsOwnLevel) {
   sim::World world(5);
   sim::SimDisk disk(world);
   std::vector<std::string> said;
@@ -271,7 +271,7 @@ TEST(PsHistory, PushesGoOnBetweenTheSlicesOfASnapshot) {
 
 // A worker that is complete does not come back to say what was acknowledged to it: without a journal a snapshot of now
 // is on disk before it hears that it is, and one of before that is under way is given up for it.
-TEST(PsHistory, WhoIsCompleteIsInASnapshot) {
+TEST(PsHistory, CompletedWorkersAreInASnapshot) {
   sim::World world(5);
   sim::SimDisk disk(world);
   Later later;

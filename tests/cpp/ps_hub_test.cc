@@ -57,7 +57,7 @@ class PsHub : public testing::Test {
   std::shared_ptr<Channel> channel_ = local_transport().connect("hub:1");
 };
 
-TEST_F(PsHub, AllHearWhatAllBring) {
+TEST_F(PsHub, AllProcessesReceiveAllData) {
   come(0, 0);
   EXPECT_FALSE(answered_.has(0));
   come(1, 1);
@@ -65,7 +65,7 @@ TEST_F(PsHub, AllHearWhatAllBring) {
   EXPECT_EQ(answered_.wait(1), "bytes of 0");
 }
 
-TEST_F(PsHub, WhoDoesNotComeIsNamed) {
+TEST_F(PsHub, MissingProcessesAreNamed) {
   come(0, 0, "a:1,b:2,c:3,d:4");
   come(2, 2, "a:1,b:2,c:3,d:4");
   EXPECT_NE(answered_.wait(0).find("rank 1, 3 of the group has not come"), std::string::npos) << answered_.wait(0);
@@ -113,7 +113,7 @@ TEST_F(PsHub, GoodbyesWaitForEachOther) {
   for (int n : {2, 3, 4, 5}) EXPECT_FALSE(answered_.refused(n)) << n;
 }
 
-TEST_F(PsHub, AProcessThatStartsAnewEndsTheGroup) {
+TEST_F(PsHub, ARestartedProcessEndsTheGroup) {
   come(0, 0);
   come(1, 1);
   ask(2, Verb::kBeat, 0, {});

@@ -96,7 +96,7 @@ TEST(PsNetwork, LargeMessagesAndTheLimit) {
   ask(strict->endpoint(), 100)->throw_if_error();
 }
 
-TEST(PsNetwork, NobodyThereAndATrustedNetwork) {
+TEST(PsNetwork, AMissingServerAndATrustedNetwork) {
   if (!networked()) GTEST_SKIP() << "no gRPC here";
   Cluster cluster(1, 1);
   LinkOptions o;
@@ -148,7 +148,7 @@ TEST(PsNetwork, AServerThatGreetsLateIsWaitedFor) {
 }
 
 // A server that ends while trainers wait for it leaves nobody waiting.
-TEST(PsNetwork, AServerThatGoesAwayIsHeardOf) {
+TEST(PsNetwork, ALostServerIsReported) {
   if (!networked()) GTEST_SKIP() << "no gRPC here";
   Answer kept;
   auto listener = network_transport().listen("127.0.0.1:0", [&](const MessageRef&, Answer a) { kept = std::move(a); });

@@ -10,7 +10,7 @@ namespace anabranch::ps {
 namespace {
 
 // A counting model: gradients of -1 make a value the number of updates that were applied.
-TEST(Ps, SyncStepsCountRightWhateverIsLost) {
+TEST(Ps, SyncStepsCountRightWithAnyLostMessage) {
   for (const int percent : {0, 20}) {
     constexpr int kTrainers = 3, kSteps = 40;
     Cluster cluster(2, kTrainers);
@@ -274,7 +274,7 @@ TEST(Ps, ATrainerThatIsStartedAgainTakesPartInTheStep) {
   }
 }
 
-TEST(Ps, NobodyThereIsAnErrorThatSaysWhere) {
+TEST(Ps, AMissingServerIsAnErrorThatNamesIt) {
   Cluster cluster(1, 1);
   const auto client = cluster.client(0, 0, Milliseconds(30));
   try {

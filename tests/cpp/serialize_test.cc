@@ -157,7 +157,7 @@ TEST(Serialize, ANewProgramIsOfTheVersionThatItsReadersKnow) {
   EXPECT_EQ(parse_program(serialize(*Program::make()))->file_version, kFileVersion);
 }
 
-TEST(Serialize, TheCallStackTellsWhereAnOpWasMade) {
+TEST(Serialize, TheCallStackShowsWhereAnOpWasMade) {
   const auto program = Program::make();
   auto op = std::make_shared<Op>();
   op->type = "mul";

@@ -116,7 +116,7 @@ TEST(Stages, OneQueueIsOneGraph) {
   EXPECT_EQ(stages[0].values.size(), 2u);
 }
 
-TEST(StageGraph, FitsWhileValuesLieAndLookAsTheyDid) {
+TEST(StageGraph, FitsWhileAddressesAndSignaturesAreUnchanged) {
   Value tensor, sparse;
   tensor.as<Tensor>().resize(Shape{4, 2}, DType::kFloat32);
   auto& rows = sparse.as<SelectedRows>();

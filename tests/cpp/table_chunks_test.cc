@@ -63,7 +63,7 @@ TEST(TableChunks, PartsTogetherAreTheTable) {
   }
 }
 
-TEST(TableChunks, WhatIsNoChunkIsRefused) {
+TEST(TableChunks, OnlyChunksAreAccepted) {
   const auto table = trained(100, 0);
   std::string rows;
   for (const auto& [part, bits] : {std::pair<uint64_t, int>{0, 3}, {16, 4}, {0, 41}, {~uint64_t{0}, 40}}) {

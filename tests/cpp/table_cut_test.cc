@@ -200,7 +200,7 @@ TEST(TableCut, WaitsForOneSlice) {
 }
 
 // Rows are whole while threads work on them: each has one number in all its places.
-TEST(TableCut, BesideThreadsThatTrain) {
+TEST(TableCut, DuringTrainingInOtherThreads) {
   TableOptions o = options(8);
   o.low = o.high = 0;
   const auto table = std::make_shared<GrowableTable>("t", o);

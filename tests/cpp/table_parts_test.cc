@@ -71,7 +71,7 @@ class BeforeTheEnd {
   char *all_, *begin_;
 };
 
-TEST(RecordLoops, ReadNoGroupBehindTheLast) {
+TEST(RecordLoops, ReadNoGroupAfterTheLast) {
   for (const int64_t count : {1, 3, 20}) {
     const int64_t width = 5;
     const BeforeTheEnd groups(static_cast<size_t>(count) * sizeof(RecordGroup));

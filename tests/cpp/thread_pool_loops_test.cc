@@ -37,7 +37,7 @@ struct Hits {
   }
 };
 
-TEST(ThreadPoolLoops, AWorkerHelpsWhoeverHasAJobOpen) {
+TEST(ThreadPoolLoops, AWorkerHelpsAnyOpenJob) {
   ThreadPool& pool = ThreadPool::of_size(2);
   std::atomic<int> inside{0};
   bool both = true;

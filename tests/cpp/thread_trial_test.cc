@@ -106,7 +106,7 @@ TEST_F(ThreadTrials, RunsThatDoNotCountLeaveTheTrialWhereItWas) {
   EXPECT_EQ(runs(trial, 2, true), "ss");
 }
 
-TEST_F(ThreadTrials, WithoutMeasuringTheUserIsTakenAtHisWord) {
+TEST_F(ThreadTrials, WithoutMeasuringTheNumberOfTheUserIsUsed) {
   set_flag("FLAGS_measure_threads", false);
   ThreadTrial trial;
   trial.set_work(1);

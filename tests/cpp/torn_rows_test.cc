@@ -227,7 +227,7 @@ class Reader {
 
 class TornRows : public testing::TestWithParam<Rule> {};
 
-TEST_P(TornRows, NobodySeesARowThatMixesTwoUpdates) {
+TEST_P(TornRows, NoReaderSeesARowThatMixesTwoUpdates) {
   const auto scope = Scope::make();
   Model m(scope, &GetParam());
   std::vector<std::string> fetch = m.tables;

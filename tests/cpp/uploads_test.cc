@@ -66,7 +66,7 @@ TEST_F(UploadsTest, StridedAndEmptyTensors) {
   EXPECT_TRUE(brought[1].initialized());
 }
 
-TEST_F(UploadsTest, UseMemoryAgainThatNobodyHolds) {
+TEST_F(UploadsTest, ReuseUnreferencedMemory) {
   Uploads uploads(0, "batches of a test");
   const Tensor fed = counted(8);
   std::vector<Tensor> held = uploads.bring({&fed, 1});

@@ -59,7 +59,7 @@ TEST_F(WellFormed, ForwardBlocksLeadBackward) {
   EXPECT_NE(fault().find("forward block"), std::string::npos);
 }
 
-TEST_F(WellFormed, TheGlobalBlockIsNoForwardBlock) {
+TEST_F(WellFormed, TheGlobalBlockIsNotAForwardBlock) {
   program_->create_block(0).forward_block = 0;
   EXPECT_NE(fault().find("forward block"), std::string::npos);
 }

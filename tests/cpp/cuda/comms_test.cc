@@ -89,7 +89,7 @@ TEST_F(CudaComms, RefusesWhatDoesNotFit) {
   AB_FAILS(api.comm_new(0, id, 2, 2, &none), AB_INVALID_ARGUMENT, "rank must be from 0 to 1, got 2");
 }
 
-TEST_F(CudaComms, TellsThatARankIsGone) {
+TEST_F(CudaComms, ReportsALostRank) {
   Sim sim;
   ab_comm* comm = join(0, 0, 2);
   int failed = 5;
@@ -101,7 +101,7 @@ TEST_F(CudaComms, TellsThatARankIsGone) {
   AB_WELL(api.comm_free(comm, 1));
 }
 
-TEST_F(CudaComms, FailuresOfCallsAreTold) {
+TEST_F(CudaComms, FailuresOfCallsAreReported) {
   Sim sim;
   ab_queue* q = sim.queue("comm");
   char id[128];

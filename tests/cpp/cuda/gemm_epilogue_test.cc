@@ -25,7 +25,7 @@ class CudaGemmEpilogue : public Cuda {
 };
 
 // Before anything is chosen cuBLASLt knows the epilogue, and an address that is as aligned as the bias will be.
-TEST_F(CudaGemmEpilogue, TakesInTheBiasOfEachColumnAndRelu) {
+TEST_F(CudaGemmEpilogue, FusesTheBiasOfEachColumnAndRelu) {
   const std::pair<int32_t, cublasLtEpilogue_t> kinds[] = {
       {device::kGemmBias, CUBLASLT_EPILOGUE_BIAS},
       {device::kGemmRelu, CUBLASLT_EPILOGUE_RELU},

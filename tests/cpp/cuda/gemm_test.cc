@@ -82,7 +82,7 @@ TEST_F(CudaGemm, SumsOfNothingAreZero) {
   EXPECT_THAT(calls(), testing::Not(HasSubstr("matmul")));
 }
 
-TEST_F(CudaGemm, OperandsThatAreNotAlignedGetAnAlgorithmOfTheirOwn) {
+TEST_F(CudaGemm, UnalignedOperandsGetTheirOwnAlgorithm) {
   Sim sim;
   Product p(sim, desc_of(2, 2, 2));
   AB_WELL(p.plan());

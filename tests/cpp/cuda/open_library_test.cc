@@ -76,9 +76,9 @@ TEST_F(CudaLibraries, TakesTheFirstThatWillDo) {
   unsetenv("CUDA_PATH");
 }
 
-TEST_F(CudaLibraries, TakesWhatLiesBesideThePlugin) { EXPECT_EQ(answer_of("libanswer_wheel.so.1"), 42); }
+TEST_F(CudaLibraries, TakesLibrariesNextToThePlugin) { EXPECT_EQ(answer_of("libanswer_wheel.so.1"), 42); }
 
-TEST_F(CudaLibraries, TakesWhatIsLoaded) {
+TEST_F(CudaLibraries, TakesLoadedLibraries) {
   void* loaded = dlopen((folder + "/loaded/libanswer_loaded.so.1").c_str(), RTLD_NOW);
   ASSERT_TRUE(loaded) << dlerror();
   EXPECT_EQ(answer_of("libanswer_loaded.so.1"), 42);

@@ -94,7 +94,7 @@ TEST_F(Cuda, RefusesEverythingInAForkedProcess) {
   AB_WELL(api.fill(q, sim.floats(1), 0, 4));
 }
 
-TEST_F(Cuda, TellsMemoryThatIsNotThere) {
+TEST_F(Cuda, ReportsMissingMemory) {
   Sim sim;
   fail_next("cudaMalloc", cudaErrorMemoryAllocation);
   void* p = &sim;

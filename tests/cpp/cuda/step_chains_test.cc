@@ -168,7 +168,7 @@ TEST_F(CudaStepChains, ASumSoFarIsNotRounded) {
   }
 }
 
-TEST_F(CudaStepChains, LanesTakeAllElementsWhateverTheirNumber) {
+TEST_F(CudaStepChains, LanesTakeAllElementsForAnyNumberOfThem) {
   StepRun run{{"f32"}, {step_of_two(StepCode::kSub, 0)}, {}};
   for (const int64_t n : {1, 4, 7, 16, 23, 64}) {
     run.n = n;
@@ -204,7 +204,7 @@ TEST_F(CudaStepChains, AResultMayLieInTheMemoryOfAnInput) {
 }
 
 // An element behind those that 32 bits count, by lanes of the last blocks alone: memory is there for it alone.
-TEST_F(CudaStepChains, ElementsBehindFourBillionAreFound) {
+TEST_F(CudaStepChains, ElementsAfterFourBillionAreFound) {
   constexpr int64_t kLast = (int64_t{1} << 33) - 1;
   constexpr uint32_t kBlocks = 1u << 31;
   const PtxMachine machine(StepRun{{"f32"}, {step_of_two(StepCode::kSub, 0)}, {}}.text());

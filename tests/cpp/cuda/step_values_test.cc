@@ -112,7 +112,7 @@ TEST_F(CudaStepValues, EveryStepOfEveryTypeHasTheValuesOfTheKernelThatReadsTable
   }
 }
 
-TEST_F(CudaStepValues, StepsThatRoundAsTheHostDoesHaveItsBitsWhateverTheOperandsAre) {
+TEST_F(CudaStepValues, StepsThatRoundAsTheHostDoesHaveItsBitsForAnyOperands) {
   const Operands operands = of_any_bits();
   for (const char* type : {"f32", "f16", "bf16"}) {
     int exact = 0;

@@ -32,7 +32,7 @@ TEST(SimdeviceAudit, AMissingWaitIsNamedInAnyOrder) {
   }
 }
 
-TEST(SimdeviceAudit, AWaitBehindTheLaunchIsNoWait) {
+TEST(SimdeviceAudit, AWaitAfterTheLaunchIsARace) {
   for (const Flags& flags : all_orders()) {
     Sim sim(flags);
     ab_queue *up = sim.queue("up"), *compute = sim.queue("compute");
@@ -44,7 +44,7 @@ TEST(SimdeviceAudit, AWaitBehindTheLaunchIsNoWait) {
   }
 }
 
-TEST(SimdeviceAudit, AnEventBeforeTheLaunchIsNoEvent) {
+TEST(SimdeviceAudit, AnEventBeforeTheLaunchIsARace) {
   for (const Flags& flags : all_orders()) {
     Sim sim(flags);
     ab_queue *up = sim.queue("up"), *compute = sim.queue("compute");

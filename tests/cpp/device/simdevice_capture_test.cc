@@ -113,7 +113,7 @@ TEST(SimdeviceCapture, LaunchesOfOneGraphDoNotOverlap) {
   }
 }
 
-TEST(SimdeviceCapture, AQueueThatNobodyWaitsForIsRefused) {
+TEST(SimdeviceCapture, AQueueWithoutAWaitIsRefused) {
   Sim sim;
   ab_queue *main = sim.queue("main"), *side = sim.queue("side");
   float *x = sim.floats(4), *y = sim.floats(4);
@@ -157,7 +157,7 @@ TEST(SimdeviceCapture, NothingFromOutsideComesIn) {
   AB_WELL(sim.finish(main));
 }
 
-TEST(SimdeviceCapture, CopiesTakeWhatPinnedMemoryHoldsAtTheReplay) {
+TEST(SimdeviceCapture, CopiesReadThePinnedMemoryOfTheReplay) {
   for (const Flags& flags : all_orders()) {
     Sim sim(flags);
     ab_queue* q = sim.queue("up");

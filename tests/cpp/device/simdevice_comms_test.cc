@@ -7,7 +7,7 @@
 namespace anabranch::device {
 namespace {
 
-TEST(SimdeviceComms, CollectivesGiveWhatTheirNamesSay) {
+TEST(SimdeviceComms, CollectivesComputeTheirFunctions) {
   for (int ranks = 1; ranks <= 8; ++ranks) {
     Ranks r(ranks, seeded(static_cast<uint64_t>(ranks)));
     const int root = ranks - 1;

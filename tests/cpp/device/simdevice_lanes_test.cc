@@ -145,7 +145,7 @@ TEST_F(SimdeviceLanes, ElementsThatReadEachOtherAreWrong) {
   }
 }
 
-TEST_F(SimdeviceLanes, WhoWritesTheSameIsNamed) {
+TEST_F(SimdeviceLanes, WritesToTheSameElementAreNamed) {
   const auto run = [](const Flags& flags, double places, bool lanes) {
     Rows rows(flags, 1, 1);
     MapArgs args{rows.in(std::vector<float>(64, 1)), rows.out(64), 64, {places, lanes ? 1.0 : 0.0}};

@@ -48,9 +48,9 @@ void expect_that_death_is_told(Death when) {
   in_processes(3, body, {1});
 }
 
-TEST(SimdeviceProcessDeaths, BeforeTheFirstCollectiveIsTold) { expect_that_death_is_told(Death::kBeforeTheFirst); }
-TEST(SimdeviceProcessDeaths, BetweenTwoCollectivesIsTold) { expect_that_death_is_told(Death::kBetweenTwo); }
-TEST(SimdeviceProcessDeaths, BehindItsPartIsTold) { expect_that_death_is_told(Death::kAfterItsPart); }
+TEST(SimdeviceProcessDeaths, BeforeTheFirstCollectiveIsReported) { expect_that_death_is_told(Death::kBeforeTheFirst); }
+TEST(SimdeviceProcessDeaths, BetweenTwoCollectivesIsReported) { expect_that_death_is_told(Death::kBetweenTwo); }
+TEST(SimdeviceProcessDeaths, AfterItsPartIsReported) { expect_that_death_is_told(Death::kAfterItsPart); }
 
 // Nobody knows who would have come: the wait says for whom.
 TEST(SimdeviceProcessDeaths, BeforeJoiningShowsAtTheDeadline) {
@@ -66,7 +66,7 @@ TEST(SimdeviceProcessDeaths, BeforeJoiningShowsAtTheDeadline) {
   in_processes(2, body, {1});
 }
 
-TEST(SimdeviceProcessDeaths, WithoutWhoNamedItNobodyJoins) {
+TEST(SimdeviceProcessDeaths, WithoutTheNamingProcessNoneJoins) {
   const auto body = [](int process, Page& page) {
     if (process == 0) {
       const Sim sim({}, 1);

@@ -50,7 +50,7 @@ TEST(SimdeviceProcessFaults, GivingUpWakesAThreadThatWaits) {
   });
 }
 
-TEST(SimdeviceProcessFaults, ADisagreementIsToldInAllProcesses) {
+TEST(SimdeviceProcessFaults, ADisagreementIsReportedInAllProcesses) {
   struct Case {
     ab_collective what;
     size_t n;
@@ -78,7 +78,7 @@ TEST(SimdeviceProcessFaults, ADisagreementIsToldInAllProcesses) {
 }
 
 // Ranks 0 and 1 live in one process, which is told by the call; the other one hears of it, too.
-TEST(SimdeviceProcessFaults, ADisagreementWithinAProcessIsToldElsewhere) {
+TEST(SimdeviceProcessFaults, ADisagreementWithinAProcessIsReportedElsewhere) {
   in_processes(2, [](int process, Page& page) {
     Members m(page, 2 * process, 2 - process, 3);
     if (process == 0) {
@@ -97,7 +97,7 @@ TEST(SimdeviceProcessFaults, ADisagreementWithinAProcessIsToldElsewhere) {
   });
 }
 
-TEST(SimdeviceProcessFaults, NobodyGivesMoreThanADeviceOfWhoNamedItHolds) {
+TEST(SimdeviceProcessFaults, NoProcessGivesMoreThanADeviceOfTheNamingOneHolds) {
   in_processes(2, [](int process, Page& page) {
     Members m(page, process, 1, 2, {{"simdevice_bytes", process == 0 ? "1048576" : "2097152"}});
     const size_t most = size_t{1048576} / sizeof(float);

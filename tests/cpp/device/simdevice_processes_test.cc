@@ -23,7 +23,7 @@ TEST(SimdeviceProcesses, OtherQueuesGoOnWhileOneWaits) {
   });
 }
 
-TEST(SimdeviceProcesses, AWaitForALateProcessIsNoFault) {
+TEST(SimdeviceProcesses, AWaitForALateProcessIsNotAFault) {
   in_processes(2, [](int process, Page& page) {
     Members m(page, process, 1, 2);  // whose patience is 50 ms
     for (int iteration = 0; iteration < 2; ++iteration) {
@@ -99,7 +99,7 @@ TEST(SimdeviceProcesses, AnAccessThatNothingOrdersWithItsPartIsFound) {
 }
 
 // As devices do: a process whose threads wait for something else does not keep the others waiting.
-TEST(SimdeviceProcesses, NobodyHasToWaitForTheDevice) {
+TEST(SimdeviceProcesses, NoProcessHasToWaitForTheDevice) {
   in_processes(3, [](int process, Page& page) {
     Members m(page, process, 1, 3);
     for (int iteration = 0; iteration < 3; ++iteration) AB_WELL(m.run(AB_ALL_REDUCE_SUM, 1));
@@ -128,7 +128,7 @@ TEST(SimdeviceProcesses, CapturedCollectivesMeetThoseOfOtherProcesses) {
 }
 
 // Who has its sum may leave at once, and end: the others still find what it has given.
-TEST(SimdeviceProcesses, WhoLeavesHasGivenItsPart) {
+TEST(SimdeviceProcesses, LeavingProcessesHaveGivenTheirParts) {
   for (int iteration = 0; iteration < 10; ++iteration) {
     in_processes(3, [](int process, Page& page) {
       Members m(page, process, 1, 3);

@@ -50,7 +50,7 @@ std::vector<int> order_of(const Flags& flags) {
   return trace.order;
 }
 
-TEST(SimdeviceQueues, NothingRunsUntilSomebodyWaits) {
+TEST(SimdeviceQueues, NothingRunsBeforeAWait) {
   for (const Flags& flags : all_orders()) {
     Sim sim(flags);
     Trace trace;
@@ -157,7 +157,7 @@ TEST(SimdeviceQueues, WaitingForNoTimeGetsThereInTheEnd) {
   AB_WELL(api.event_wait(e, 0));
 }
 
-TEST(SimdeviceQueues, AFaultIsKeptAndCallsAreTold) {
+TEST(SimdeviceQueues, AFaultIsKeptAndCallsReportIt) {
   Sim sim;
   Trace trace;
   ab_queue *q = sim.queue("compute"), *other = sim.queue("other");
@@ -218,7 +218,7 @@ TEST(SimdeviceQueues, AForkedProcessHasNoDevices) {
 }
 
 // The item lasts about as long as the patience, so that it ends when the other thread loses its own.
-TEST(SimdeviceQueues, AnItemThatAnotherThreadRunsIsNoStandstill) {
+TEST(SimdeviceQueues, AnItemThatAnotherThreadRunsIsNotAStandstill) {
   struct Long {
     std::atomic<bool> begun{false};
     int us;

@@ -116,7 +116,7 @@ TYPED_TEST(DeviceBinary, SumsOfColumns) {
   }
 }
 
-TYPED_TEST(DeviceBinary, ComparisonsKnowWhatIsNoNumber) {
+TYPED_TEST(DeviceBinary, ComparisonsKnowNan) {
   using T = TypeParam;
   Array<T> x({1, 2, 3, NAN}), y({2, 2, 2, 2});
   const auto axes = axes_of<3>({4}, {{1}, {1}, {1}});

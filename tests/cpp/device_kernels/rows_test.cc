@@ -106,7 +106,7 @@ TYPED_TEST(DeviceRows, SoftmaxOfRowsThatLanesHold) {
   }
 }
 
-TEST(DeviceSoftmax, IsLimitedFromBelowAndKeepsWhatIsNoNumber) {
+TEST(DeviceSoftmax, IsLimitedFromBelowAndKeepsNan) {
   Array<double> x({0, -1000, NAN, 1}), y(4);
   ClassArgs a = Classes{2, 2, 1}.args();
   a.x = x.in(), a.y = y.out();

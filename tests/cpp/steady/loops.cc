@@ -94,8 +94,8 @@ void expect_no_waste(bool trains) {
   EXPECT_EQ(calls.locks, 0);
 }
 
-TEST(SteadyLoops, Turns) { expect_no_waste(false); }
-TEST(SteadyLoops, TurnsBackwards) { expect_no_waste(true); }
+TEST(SteadyLoops, Iterations) { expect_no_waste(false); }
+TEST(SteadyLoops, IterationsBackwards) { expect_no_waste(true); }
 
 }  // namespace
 }  // namespace anabranch
