@@ -62,7 +62,7 @@ SHORT = dict(
     gensim=dict(W10=("omp2",)), vw=dict(W9=("text", "sgd")))
 
 
-def wanted(row, case):
+def is_measured(row, case):
     """Is a case part of --full?"""
     return not any(case.get(key) == value for key, value in LEFT_OUT.get(row, {}).items())
 

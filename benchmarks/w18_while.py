@@ -20,7 +20,7 @@ CASES = [dict(turns=10000, what=what) for what in ("turn", "beside")]
 SECONDS = 4.0
 
 
-def one_turn(fluid, i, n, total, one, going_on):
+def one_iteration(fluid, i, n, total, one, going_on):
     fluid.layers.increment(i, in_place=True)
     fluid.default_main_program().current_block().append_op(
         type="elementwise_add", inputs={"X": [total], "Y": [one]}, outputs={"Out": [total]}, attrs={"axis": -1})
@@ -36,10 +36,10 @@ def build(fluid, turns, straight):
         going_on = layers.less_than(i, n)
         if straight:
             for _ in range(turns):
-                one_turn(fluid, i, n, total, one, going_on)
+                one_iteration(fluid, i, n, total, one, going_on)
         else:
             with layers.While(going_on).block():
-                one_turn(fluid, i, n, total, one, going_on)
+                one_iteration(fluid, i, n, total, one, going_on)
     return program, total
 
 

@@ -66,7 +66,7 @@ class Loop:
 
 # Each takes (x, w, n), where n is a Variable: a loop; or a number: the same written out.
 
-def turn(h, w):
+def next_state(h, w):
     return layers.tanh(layers.matmul(h, w))
 
 
@@ -74,9 +74,9 @@ def simple(x, w, n):
     h = layers.scale(x, 1.0)
     if isinstance(n, int):
         for _ in range(n):
-            h = turn(h, w)
+            h = next_state(h, w)
         return h
-    return layers.while_loop(lambda i, h: layers.less_than(i, n), lambda i, h: [layers.increment(i), turn(h, w)],
+    return layers.while_loop(lambda i, h: layers.less_than(i, n), lambda i, h: [layers.increment(i), next_state(h, w)],
                              [number(0), h])[1]
 
 
@@ -85,30 +85,30 @@ def summed(x, w, n):
     h, s = layers.assign(x), layers.scale(x, 0.0)
     if isinstance(n, int):
         for _ in range(n):
-            h, s = turn(h, w), layers.elementwise_add(s, layers.square(h))
+            h, s = next_state(h, w), layers.elementwise_add(s, layers.square(h))
         return s
     i = number(0)
     going_on = layers.less_than(i, n)
     with layers.While(going_on).block():
         layers.assign(layers.elementwise_add(s, layers.square(h)), s)
-        layers.assign(turn(h, w), h)
+        layers.assign(next_state(h, w), h)
         layers.increment(i)
         layers.less_than(i, n, cond=going_on)
     return s
 
 
 def overwritten(x, w, n):
-    """What a turn leaves is made of what it found, and nothing of it is kept but the last."""
+    """An iteration computes its results from those of the previous one; only the last results are kept."""
     h, s = layers.assign(x), layers.scale(x, 2.0)
     if isinstance(n, int):
         for _ in range(n):
-            h, s = turn(h, w), layers.elementwise_mul(h, x)
+            h, s = next_state(h, w), layers.elementwise_mul(h, x)
         return s
     i = number(0)
     going_on = layers.less_than(i, n)
     with layers.While(going_on).block():
         layers.assign(layers.elementwise_mul(h, x), s)
-        layers.assign(turn(h, w), h)
+        layers.assign(next_state(h, w), h)
         layers.increment(i)
         layers.less_than(i, n, cond=going_on)
     return s
@@ -119,7 +119,7 @@ def in_place(x, w, n):
     h = layers.assign(x)
     if isinstance(n, int):
         for _ in range(n):
-            h = turn(h, w)
+            h = next_state(h, w)
         return h
     i = number(0)
     going_on = layers.less_than(i, n)
@@ -137,13 +137,13 @@ def arrays(x, w, n):
     if isinstance(n, int):
         hs = [x]
         for _ in range(n):
-            hs.append(turn(hs[-1], w))
+            hs.append(next_state(hs[-1], w))
         return layers.elementwise_add(hs[n], hs[0])
     i = number(0)
     layers.array_write(x, i, a)
     going_on = layers.less_than(i, n)
     with layers.While(going_on).block():
-        made = turn(layers.array_read(a, i), w)
+        made = next_state(layers.array_read(a, i), w)
         layers.increment(i)
         layers.array_write(made, i, a)
         layers.less_than(i, n, cond=going_on)
@@ -158,19 +158,19 @@ def one_element(x, w, n):
     layers.array_write(x, zero, a)
     going_on = layers.less_than(i, n)
     with layers.While(going_on).block():
-        layers.array_write(turn(layers.array_read(a, zero), w), zero, a)
+        layers.array_write(next_state(layers.array_read(a, zero), w), zero, a)
         layers.increment(i)
         layers.less_than(i, n, cond=going_on)
     return layers.array_read(a, zero)
 
 
 def read_only(x, w, n):
-    """Every turn reads an array that is made outside, and adds to a number."""
+    """Every iteration reads an array that is made outside, and adds to a number."""
     rows = [layers.scale(x, k + 1.0) for k in range(3)]
     s = layers.scale(x, 0.0)
     if isinstance(n, int):
         for k in range(n):
-            s = layers.elementwise_add(s, turn(rows[min(k, 1)], w))
+            s = layers.elementwise_add(s, next_state(rows[min(k, 1)], w))
         return s
     a = layers.create_array("float64")
     for k in range(3):
@@ -178,24 +178,25 @@ def read_only(x, w, n):
     i, one = number(0), number(1)
     going_on = layers.less_than(i, n)
     with layers.While(going_on).block():
-        layers.assign(layers.elementwise_add(s, turn(layers.array_read(a, layers.elementwise_min(i, one)), w)), s)
+        layers.assign(layers.elementwise_add(s, next_state(layers.array_read(a, layers.elementwise_min(i, one)), w)), s)
         layers.increment(i)
         layers.less_than(i, n, cond=going_on)
     return s
 
 
 def nested(x, w, n):
-    """A loop in a loop, with more turns from turn to turn."""
+    """A loop in a loop, with more iterations each time."""
     h = layers.scale(x, 1.0)
     if isinstance(n, int):
         for i in range(n):
             h = layers.scale(h, 1.5)
             for _ in range(i):
-                h = turn(h, w)
+                h = next_state(h, w)
         return h
 
     def body(i, h):
-        _, h = layers.while_loop(lambda j, g: layers.less_than(j, i), lambda j, g: [layers.increment(j), turn(g, w)],
+        _, h = layers.while_loop(lambda j, g: layers.less_than(j, i),
+                                 lambda j, g: [layers.increment(j), next_state(g, w)],
                                  [number(0), layers.scale(h, 1.5)])
         return [layers.increment(i), h]
     return layers.while_loop(lambda i, h: layers.less_than(i, n), body, [number(0), h])[1]
@@ -207,19 +208,19 @@ def three_deep(x, w, n):
         for _ in range(n):
             for _ in range(n):
                 for _ in range(n):
-                    h = turn(h, w)
+                    h = next_state(h, w)
         return h
 
     def level(depth, h):
         def body(i, g):
-            g = level(depth - 1, g) if depth > 1 else turn(g, w)
+            g = level(depth - 1, g) if depth > 1 else next_state(g, w)
             return [layers.increment(i), g]
         return layers.while_loop(lambda i, g: layers.less_than(i, n), body, [number(0), layers.assign(h)])[1]
     return level(3, layers.scale(x, 1.0))
 
 
 def branching(x, w, n):
-    """A branch in a loop: another one in the first turn."""
+    """A branch in a loop: another one in the first iteration."""
     h = layers.scale(x, 1.0)
     if isinstance(n, int):
         for i in range(n):
@@ -234,12 +235,12 @@ def branching(x, w, n):
 
 
 def assigned_in_a_branch(x, w, n):
-    """A branch in a loop that reads and writes the carried variable, in every other turn."""
+    """A branch in a loop that reads and writes the carried variable, in every other iteration."""
     h = layers.assign(x)
     if isinstance(n, int):
         for i in range(n):
             if i % 2 == 0:
-                h = turn(h, w)
+                h = next_state(h, w)
             h = layers.scale(h, 1.25)
         return h
     i, two = number(0), number(2)
@@ -248,7 +249,7 @@ def assigned_in_a_branch(x, w, n):
         even = layers.equal(layers.elementwise_mod(i, two), number(0))
         with layers.Switch() as switch:
             with switch.case(even):
-                layers.assign(turn(h, w), h)
+                layers.assign(next_state(h, w), h)
         layers.assign(layers.scale(h, 1.25), h)
         layers.increment(i)
         layers.less_than(i, n, cond=going_on)
@@ -256,7 +257,7 @@ def assigned_in_a_branch(x, w, n):
 
 
 def growing(x, w, n):
-    """The carried variable has more rows from turn to turn."""
+    """The carried variable has more rows in each iteration."""
     h = layers.scale(x, 1.0)
     if isinstance(n, int):
         for _ in range(n):

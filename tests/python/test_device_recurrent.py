@@ -82,7 +82,7 @@ def grus(x):
     return x
 
 # The last state of an encoder is the first one of a decoder.
-def handed_on(x):
+def passed_on(x):
     last = layers.sequence_last_step(layers.dynamic_gru(layers.fc(x, 3 * 5), 5))
     first = layers.fc(last, 5, act="tanh")
     hidden, _ = layers.dynamic_lstm(layers.fc(x, 4 * 5), 4 * 5, h_0=first, c_0=layers.fc(last, 5))
@@ -97,7 +97,7 @@ def projected(x):
 
 
 @pytest.mark.parametrize("order", ["random", "starved"])
-@pytest.mark.parametrize("net", ["lstms", "grus", "handed_on", "projected"])
+@pytest.mark.parametrize("net", ["lstms", "grus", "passed_on", "projected"])
 def test_layers_over_sequences_learn_what_they_learn_on_the_cpu(net, order):
     check(LAYERS + f"same(over_sequences({net}))", simdevice_order=order)
 
@@ -131,7 +131,7 @@ same(model)
 """)
 
 
-@pytest.mark.parametrize("net", ["lstms", "grus", "handed_on", "projected"])
+@pytest.mark.parametrize("net", ["lstms", "grus", "passed_on", "projected"])
 def test_batches_of_equal_lengths_are_captured_in_graphs(net):
     check(LAYERS + f"""
 def feeds(seed, lengths, count=5):

@@ -56,7 +56,7 @@ def test_a_trial_that_cannot_run_is_not_a_failure(capsys, monkeypatch):
     assert "not tried: the plug-in grpc is not installed" in capsys.readouterr().out
 
 
-def in_turns(*losses):
+def in_sequence(*losses):
     """A net whose trainings end with these, one after another."""
     runs = iter(losses)
     return lambda *args, **named: (next(runs), 1.0)
@@ -69,10 +69,10 @@ def test_trials_look_at_numbers(monkeypatch):
     with pytest.raises(RuntimeError, match="dense: 1 instead of .*images: 1 instead of"):
         single.known()
     for trial in (single.repetition, single.threads, single.replicas):
-        monkeypatch.setattr(single, "train", in_turns([1.0], [2.0]))
+        monkeypatch.setattr(single, "train", in_sequence([1.0], [2.0]))
         with pytest.raises(RuntimeError, match="differ"):
             trial()
-    monkeypatch.setattr(single, "train", in_turns([1.0], [1.0], [2.0]))
+    monkeypatch.setattr(single, "train", in_sequence([1.0], [1.0], [2.0]))
     with pytest.raises(RuntimeError, match="two replicas give 1.0, one gives 2.0"):
         single.replicas()
 

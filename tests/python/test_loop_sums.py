@@ -1,5 +1,5 @@
-"""Gradients of what loops read: sums of several parts a turn, dense, of sparse rows and of both, with parts before and
-after the loop, against the program written out."""
+"""Gradients of values that loops read: sums of several parts per iteration, dense, of sparse rows and of both, with parts
+before and after the loop, against the program written out."""
 import numpy as np
 import pytest
 
@@ -7,7 +7,7 @@ import anabranch.fluid as fluid
 
 layers = fluid.layers
 CPU = fluid.CPUPlace()
-TURNS, ROWS, WIDTH = 3, 7, 4
+ITERATIONS, ROWS, WIDTH = 3, 7, 4
 IDS = np.array([[1], [4], [1], [6]], "int64")
 
 
@@ -21,24 +21,24 @@ def tied(h):
     return layers.matmul(layers.tanh(layers.matmul(h, table, transpose_y=True)), table)
 
 
-def turn(h, ids, sparse, mixed):
+def next_state(h, ids, sparse, mixed):
     both = layers.elementwise_mul(looked_up(ids, sparse), layers.tanh(h))
     both = layers.elementwise_add(both, looked_up(layers.scale(ids, 1.0, -1.0), sparse))
     return tied(both) if mixed == "inside" else both
 
 
 def in_a_loop(h, ids, sparse, mixed, inner):
-    def repeat(h, turns, body):
-        return layers.while_loop(lambda i, h: layers.less_than(i, layers.fill_constant([1], "int64", turns)),
+    def repeat(h, iterations, body):
+        return layers.while_loop(lambda i, h: layers.less_than(i, layers.fill_constant([1], "int64", iterations)),
                                  lambda i, h: [layers.increment(i), body(h)],
                                  [layers.fill_constant([1], "int64", 0), h])[1]
-    once = lambda h: turn(h, ids, sparse, mixed)
-    return repeat(h, TURNS, (lambda h: repeat(h, 2, once)) if inner else once)
+    once = lambda h: next_state(h, ids, sparse, mixed)
+    return repeat(h, ITERATIONS, (lambda h: repeat(h, 2, once)) if inner else once)
 
 
 def written_out(h, ids, sparse, mixed, inner):
-    for _ in range(TURNS * (2 if inner else 1)):
-        h = turn(h, ids, sparse, mixed)
+    for _ in range(ITERATIONS * (2 if inner else 1)):
+        h = next_state(h, ids, sparse, mixed)
     return h
 
 

@@ -30,7 +30,7 @@ def test_gradients_are_central_differences(build):
 
 
 def test_fluid_1_8_5_drops_the_gradient_that_iterations_carry():
-    """y = y w + x, three times: of x and w only the last turn counts there, of what y was before the loop nothing."""
+    """y = y w + x, three times: of x and w only the last iteration counts there, of what y was before the loop nothing."""
     def gradients():
         main = fluid.Program()
         with fluid.program_guard(main, fluid.Program()):
@@ -137,7 +137,7 @@ def test_an_array_that_grows_and_shrinks_from_step_to_step_takes_no_more_memory(
     loop, marks = Loop(arrays, optimizer=fluid.optimizer.SGD(0.0)), []
     for step in range(1640):
         loop.run(step * 7 % 41, X[:1 + step % 4])
-        if step % 820 == 819:  # every number of turns has met every number of rows
+        if step % 820 == 819:  # every number of iterations has met every number of rows
             marks.append((_core.resident_buffer_bytes(), resident_kb()))
     assert marks[1][0] <= marks[0][0] and marks[1][1] <= marks[0][1] + 512
 

@@ -45,16 +45,16 @@ def test_the_last_of_several_ops():
 
 
 def test_an_operator_in_the_iteration_of_a_loop():
-    """0.5 / x, and x - 1 in each turn: the division of the third turn gives infinity."""
+    """0.5 / x, and x - 1 in each iteration: the division of the third one gives infinity."""
     main, layers = fluid.Program(), fluid.layers
     with fluid.program_guard(main, fluid.Program()):
         i, n = layers.fill_constant([1], "int64", 0), layers.fill_constant([1], "int64", 5)
         x, half = layers.fill_constant([1], "float32", 2.0), layers.fill_constant([1], "float32", 0.5)
         best = layers.fill_constant([1], "float32", 0.0)
 
-        def turn(i, x, best):
+        def body(i, x, best):
             return [layers.increment(i), layers.scale(x, bias=-1.0), layers.elementwise_div(half, x)]
-        layers.while_loop(lambda i, x, best: layers.less_than(i, n), turn, [i, x, best])
+        layers.while_loop(lambda i, x, best: layers.less_than(i, n), body, [i, x, best])
     with pytest.raises(fluid.core.EnforceNotMet, match="holds inf at element 0") as caught:
         fluid.Executor().run(main)
     text = str(caught.value)

@@ -1,7 +1,7 @@
 """Blocks for each step of sequences and for each row: against programs written out, and central differences."""
 import numpy as np
 import pytest
-from loop_bodies import CPU, Loop, W, X, number, turn
+from loop_bodies import CPU, Loop, W, X, next_state, number
 
 import anabranch.fluid as fluid
 
@@ -72,14 +72,14 @@ def in_steps(x, w, n):
     h = layers.scale(x, -1.0)
     if isinstance(n, int):
         for now in inputs:
-            h = layers.elementwise_add(turn(h, w), now)
+            h = layers.elementwise_add(next_state(h, w), now)
         return h
     stacked = layers.stack(inputs)
     rnn = layers.StaticRNN()
     with rnn.step():
         now = rnn.step_input(stacked)
         before = rnn.memory(init=h)
-        made = layers.elementwise_add(turn(before, w), now)
+        made = layers.elementwise_add(next_state(before, w), now)
         rnn.update_memory(before, made)
         rnn.step_output(made)
     return layers.squeeze(layers.slice(rnn(), [0], [2], [3]), [0])

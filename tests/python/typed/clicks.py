@@ -17,7 +17,7 @@ def reader() -> Callable[[], Iterator[list[numpy.ndarray]]]:
     return batches
 
 
-def click_model(words: fluid.Variable) -> fluid.Variable:
+def ctr_model(words: fluid.Variable) -> fluid.Variable:
     rows = fluid.embedding(words, size=[100, 8], is_sparse=True, param_attr=fluid.ParamAttr(name="table"))
     pooled = fluid.layers.reduce_sum(rows, dim=1)
     hidden = fluid.layers.leaky_relu(fluid.layers.fc(pooled, 16), alpha=0.1)
@@ -28,7 +28,7 @@ def main() -> None:
     with fluid.program_guard(fluid.Program(), fluid.Program()):
         words = fluid.data("words", [None, 3], "int64")
         label = fluid.data("label", [None, 1])
-        logit = click_model(words)
+        logit = ctr_model(words)
         loss = fluid.layers.reduce_mean(fluid.layers.sigmoid_cross_entropy_with_logits(logit, label))
         fluid.optimizer.SGD(0.1).minimize(loss)
         loader = fluid.io.DataLoader.from_generator(feed_list=[words, label], capacity=4)
