@@ -1,5 +1,5 @@
-"""Gradients of values that loops read: sums of several parts per iteration, dense, of sparse rows and of both, with parts
-before and after the loop, against the program written out."""
+"""Gradients of values that loops read: sums of several parts per iteration, dense, of sparse rows and of both, with
+parts before and after the loop, against the program written out."""
 import numpy as np
 import pytest
 

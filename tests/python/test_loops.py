@@ -30,7 +30,7 @@ def test_gradients_are_central_differences(build):
 
 
 def test_fluid_1_8_5_drops_the_gradient_that_iterations_carry():
-    """y = y w + x, three times: of x and w only the last iteration counts there, of what y was before the loop nothing."""
+    """y = y w + x, three times: for x and w only the last iteration counts, and y before the loop gets nothing."""
     def gradients():
         main = fluid.Program()
         with fluid.program_guard(main, fluid.Program()):
