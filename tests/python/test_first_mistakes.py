@@ -77,7 +77,7 @@ MISTAKES = {
     "a width that is unknown": (lambda: L.fc(fluid.data("w", [None, None]), 3), ValueError, "only rows may be None"),
     "a number as text": (lambda: L.fc(fluid.data("w", [None, 2]), "3"), TypeError, "must be numbers, got '3'"),
     "a GPU": (lambda: fluid.CUDAPlace(0), NotImplementedError, r"use CPUPlace\(\).*anabranch run"),
-    "minimize twice": (minimized_twice, AssertionError, "minimize is called once.*make another one"),
+    "minimize twice": (minimized_twice, AssertionError, "minimize must be called once.*Create another optimizer"),
     "a folder that is not there": (lambda: fluid.io.load_inference_model("nowhere", fluid.Executor()), ValueError,
                                    "there is no folder 'nowhere'"),
 }

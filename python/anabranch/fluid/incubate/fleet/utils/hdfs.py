@@ -60,7 +60,7 @@ class HDFSClient(hdfs_utils.HDFSClient):
 
     @staticmethod
     def split_files(files: list[str], trainer_id: int, trainers: int) -> list[str]:
-        """list of str: this trainer's share, neighbours; the first trainers get one more where needed.
+        """list of str: this worker's share, neighbours; the first workers get one more where needed.
 
         Raises:
             ValueError: ``trainer_id`` is not below ``trainers``.

@@ -13,7 +13,7 @@ from .....executor import Executor
 from .....framework import Program, default_main_program, default_startup_program, program_guard
 from .....io import save_inference_model as _save_inference_model
 from .....io import save_persistables as _save_persistables
-from .....io.remote import is_remote, load_pieces
+from .....io.remote import is_remote, load_shards
 from .....optimizer import Optimizer
 from .....parallel_executor import ParallelExecutor
 from .....transpiler import DistributeTranspiler as OriginTranspiler
@@ -133,7 +133,7 @@ class DistributedTranspiler(ServerCheckpoints, Fleet):
         """Gives a server its part of a saved model, where there is one."""
         folder = _resume_folder(model_dir)
         if folder:
-            load_pieces(self._values_in(folder), program, program._ps_endpoint)
+            load_shards(self._values_in(folder), program, program._ps_endpoint)
 
     def run_server(self) -> None:
         """Serves until all workers are done.
