@@ -1,4 +1,4 @@
-"""Folders of this machine and of Hadoop, behind one set of calls."""
+"""Local and Hadoop folders, with one interface."""
 from __future__ import annotations
 
 import os
@@ -23,7 +23,7 @@ class Entry(NamedTuple):
 
 
 class Files(Protocol):
-    """What clients ask of a file system. A failed change is an OSError or Unavailable, never a silent one."""
+    """Interface of a file system. A failed change raises OSError or Unavailable."""
 
     def exists(self, path: str) -> bool: ...
     def is_dir(self, path: str) -> bool: ...
@@ -103,12 +103,12 @@ class HadoopFiles:
     """Folders of Hadoop, by the command ``hadoop fs``.
 
     Args:
-        home (str): folder of Hadoop: the command is ``home/bin/hadoop``.
-        configs (dict): settings, handed on as ``-Dname=value``.
+        hadoop (str): folder of Hadoop: the command is ``hadoop/bin/hadoop``.
+        configs (dict): settings, passed as ``-Dname=value``.
     """
 
-    def __init__(self, home: str, configs: Mapping[str, str]) -> None:
-        self.command = [os.path.join(home, "bin", "hadoop"), "fs",
+    def __init__(self, hadoop: str, configs: Mapping[str, str]) -> None:
+        self.command = [os.path.join(hadoop, "bin", "hadoop"), "fs",
                         *("-D%s=%s" % (name, value) for name, value in configs.items())]
 
     def _run(self, args: Sequence[str]) -> subprocess.CompletedProcess[str]:

@@ -336,7 +336,7 @@ class NumpyArrayInitializer(Initializer):
             parameter's shape and at most 268,435,456 elements.
 
     Raises:
-        AssertionError: ``value`` is no array.
+        AssertionError: ``value`` is not an array.
         ValueError: another dtype, or too many elements.
 
     Examples:

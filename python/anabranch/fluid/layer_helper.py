@@ -104,7 +104,7 @@ class LayerHelper(Described):
         """list of ParamAttr: one for each of ``length`` inputs.
 
         Raises:
-            ValueError: as many were not given.
+            ValueError: the number of attributes differs.
         """
         attrs = self.param_attr
         if not isinstance(attrs, list):
@@ -112,7 +112,8 @@ class LayerHelper(Described):
         if len(attrs) == 1 and length != 1:
             attrs = [attrs[0]] + [copy.copy(attrs[0]) for _ in range(length - 1)]
         if len(attrs) != length:
-            raise InvalidValue("%s: %d inputs need as many param_attr, got %d" % (self.layer_type, length, len(attrs)))
+            raise InvalidValue("%s: param_attr must have %d elements, one per input, got %d"
+                               % (self.layer_type, length, len(attrs)))
         return attrs
 
     def iter_inputs_and_params(self, input_param_name: str = "input") -> Any:
@@ -189,11 +190,11 @@ class LayerHelper(Described):
         """Parameter: the one of this name.
 
         Raises:
-            ValueError: there is none, or the variable is no parameter.
+            ValueError: there is no such variable, or it is not a parameter.
         """
         param = self.main_program.global_block().var(name)
         if not isinstance(param, Parameter):
-            raise InvalidValue("variable %s is no parameter" % name)
+            raise InvalidValue("variable %s must be a parameter" % name)
         return param
 
     def create_variable_for_type_inference(self, dtype: DType, stop_gradient: Any = False) -> Variable:

@@ -201,8 +201,8 @@ class Recall(MetricBase):
 
     def eval(self) -> Any:
         """float: the share; 0 when nothing is positive."""
-        wanted = self.tp + self.fn
-        return float(self.tp) / wanted if wanted else 0.0
+        actual = self.tp + self.fn
+        return float(self.tp) / actual if actual else 0.0
 
 
 class Accuracy(MetricBase):
@@ -212,7 +212,7 @@ class Accuracy(MetricBase):
         name (str, optional): its name.
 
     Raises:
-        ValueError: a value or weight that is no number, a negative weight; ``eval`` without data.
+        ValueError: a value or weight that is not a number, a negative weight; ``eval`` without data.
 
     Examples:
         >>> import anabranch.fluid as fluid

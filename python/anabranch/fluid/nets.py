@@ -81,7 +81,7 @@ def img_conv_group(input: Variable, conv_num_filter: Sequence[Any], pool_size: i
         Variable: [N, conv_num_filter[-1], H_out, W_out].
 
     Raises:
-        AssertionError: ``conv_num_filter`` is no list; a list has another length.
+        AssertionError: ``conv_num_filter`` is not a list; a list has another length.
 
     Examples:
         >>> import anabranch.fluid as fluid

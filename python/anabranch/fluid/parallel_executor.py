@@ -34,7 +34,7 @@ class ParallelExecutor(Described):
         build_strategy (BuildStrategy, optional): a default one when missing.
         num_trainers (int): number of processes. Default 1.
         trainer_id (int): number of this process. Default 0.
-        scope (Scope, optional): ``global_scope()`` when missing; ignored, with a warning, beside ``share_vars_from``.
+        scope (Scope, optional): default ``global_scope()``; ignored, with a warning, with ``share_vars_from``.
 
     Raises:
         AssertionError: ``use_cuda`` without a plug-in for devices. TypeError: an argument of another class. ValueError:

@@ -25,7 +25,7 @@ class ParamAttr(Described):
         gradient_clip (optional): clip of this parameter's gradient (an argument of 1.7 and earlier).
 
     Raises:
-        TypeError: a name that is no text.
+        TypeError: the name is not a str.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -1,4 +1,4 @@
-"""What an executor does for programs that talk to other processes: it serves, and it says when a trainer is done."""
+"""Programs that communicate with other processes: serving, and notification that a worker is done."""
 from __future__ import annotations
 
 import os

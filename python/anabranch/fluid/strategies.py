@@ -22,7 +22,7 @@ class ReduceStrategy(enum.IntEnum):
 
 
 class GradientScaleStrategy(enum.IntEnum):
-    """What the gradient of the loss starts from on each replica."""
+    """Initial value of the loss's gradient on each replica."""
 
     CoeffNumDevice = 0
     One = 1
@@ -63,8 +63,8 @@ class BuildStrategy(Strategy):
         "per replica.")
     debug_graphviz_path = Field(
         "", str,
-        "str: when not empty, the graph after each pass is written as <path>_<nn>_<pass>.dot, and drawn beside it as "
-        ".svg unless it has more than 5000 nodes.")
+        "str: if not empty, the graph after each pass is written as <path>_<nn>_<pass>.dot, and drawn as .svg unless "
+        "it has more than 5000 nodes.")
     enable_sequential_execution = Field(False, bool, "bool: operations keep the order of the program. Default False.")
     enable_backward_optimizer_op_deps = Field(
         True, bool,
@@ -106,16 +106,16 @@ class BuildStrategy(Strategy):
         False, bool, "bool: kernels generated at run time, for GPUs only. Default False.", inert=True)
     sync_batch_norm = Field(
         False, bool,
-        "bool: ``batch_norm`` in training takes mean and variance of the batch of all replicas of this process. "
-        "On devices only, as in the original: each batch norm adds up 2 C + 1 numbers of float64 over them, and its "
-        "gradient as many. On CPU each replica keeps statistics of its own. Default False.")
+        "bool: ``batch_norm`` in training uses mean and variance of the batch of all replicas of this process. "
+        "On devices only, as in Fluid 1.8.5: each batch norm and its gradient each sum 2 C + 1 float64 numbers over "
+        "them. On the CPU each replica keeps its own statistics. Default False.")
     memory_optimize = Field(
         None, bool,
         "bool or None: accepted, without effect: temporaries always share memory. Default None.",
         optional=True, inert=True)
     enable_inplace = Field(
         True, bool,
-        "bool: an output may take the memory of an input that nobody reads later. Default True.")
+        "bool: an output may reuse the memory of an input that is not read later. Default True.")
     is_distribution = Field(
         False, bool, "bool: nothing to do: no program of this build sends. Default False.", inert=True)
     async_mode = Field(
@@ -217,15 +217,15 @@ class ExecutionStrategy(Strategy):
 
     num_threads = Field(
         0, int,
-        "int: worker threads, as many as said even above the number of cores. 0 (default): one a core that "
-        "the process may use. Results do not depend on it. What devices compute one thread launches, that of the run.")
+        "int: number of worker threads, which may exceed the number of cores. 0 (default): one per core that the "
+        "process may use. Results do not depend on it. Device kernels are launched by one thread, that of the run.")
     num_iteration_per_drop_scope = Field(
         100, int,
         "int: runs after which temporaries that stand idle are released. Default 100.", least=1)
     num_iteration_per_run = Field(1, int, "int: how often one run repeats the program. Default 1.", least=1)
     allow_op_delay = Field(
         False, bool,
-        "bool: nothing to do, as in the original: transfers never wait for it. Default False.", inert=True)
+        "bool: without effect, as in Fluid 1.8.5: transfers never wait for it. Default False.", inert=True)
     use_experimental_executor = Field(
         True, bool, "bool: nothing to do: there is one executor. Default True.", inert=True)
     use_thread_barrier = Field(

@@ -213,7 +213,7 @@ from .static_rnn import StaticRNN
 from .suppression import detection_map, locality_aware_nms, matrix_nms, retinanet_detection_output
 from .tables import embedding, one_hot
 from .targets import generate_mask_labels, generate_proposal_labels, retinanet_target_assign, rpn_target_assign
-from .turns import flip, meshgrid, roll
+from .flips import flip, meshgrid, roll
 from .unfolding import im2sequence, unfold
 from .values import unique, unique_with_counts
 from .yolo_loss import yolov3_loss

@@ -37,7 +37,7 @@ def warpctc(input: Variable, label: Variable, blank: int = 0, norm_by_times: boo
 
     Raises:
         TypeError: another dtype.
-        EnforceNotMet: ``blank`` is no class; one of the lengths without the other; when run, a label that is no class
+        EnforceNotMet: ``blank`` is not a class; one of the lengths without the other; when run, a label that is not a class
             or is blank.
 
     Examples:

@@ -100,7 +100,7 @@ class BeamSearchDecoder(Decoder, Described):
             Variable: [batch * beam, ...].
 
         Raises:
-            TypeError: ``x`` is no Variable.
+            TypeError: ``x`` is not a Variable.
         """
         check.variable(x, "x", "BeamSearchDecoder.tile_beam_merge_with_batch")
         rank = len(x.shape)

@@ -85,7 +85,7 @@ def beam_search_decode(ids: Variable, scores: Variable, beam_size: int, end_id: 
         sentences, sentences of words.
 
     Raises:
-        TypeError: ``ids`` or ``scores`` is no Variable.
+        TypeError: ``ids`` or ``scores`` is not a Variable.
         EnforceNotMet: they are no arrays; when run, steps that do not continue each other.
 
     Examples:

@@ -150,7 +150,7 @@ def cond(pred: Variable, true_fn: Callable[..., Any] | None = None, false_fn: Ca
         What the functions return, holding the results of the one that runs; None when they return nothing.
 
     Raises:
-        TypeError: ``pred`` is no bool Variable, a function cannot be called.
+        TypeError: ``pred`` is not a bool Variable, a function cannot be called.
         ValueError: the functions return different structures.
 
     Examples:

@@ -124,7 +124,7 @@ def Print(input: Variable, first_n: int = -1, message: str | None = None, summar
         Variable: as ``input``. Only what is read further prints its gradient.
 
     Raises:
-        TypeError: ``input`` is no Variable. ValueError: another ``print_phase``.
+        TypeError: ``input`` is not a Variable. ValueError: another ``print_phase``.
 
     Examples:
         >>> import anabranch.fluid as fluid

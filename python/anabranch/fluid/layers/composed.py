@@ -113,12 +113,12 @@ def full_like(input: Variable, fill_value: float, out: Variable | None = None, d
     check.variable(input, "input", "full_like")
     check.one_of(device, "device", "full_like", (None, "cpu"))
     helper = LayerHelper("full_like", name=name)
-    wanted = input.dtype if dtype is None else convert_np_dtype_to_dtype_(dtype)
-    check.of_dtype(wanted, "dtype", "full_like", _FILLED)
+    element = input.dtype if dtype is None else convert_np_dtype_to_dtype_(dtype)
+    check.of_dtype(element, "dtype", "full_like", _FILLED)
     if out is None:
-        out = helper.create_variable_for_type_inference(wanted)
+        out = helper.create_variable_for_type_inference(element)
     helper.append_op(type="fill_any_like", inputs={"X": [input]}, outputs={"Out": [out]},
-                     attrs={"value": float(fill_value), "dtype": int(wanted)})
+                     attrs={"value": float(fill_value), "dtype": int(element)})
     out.stop_gradient = stop_gradient
     return out
 

@@ -75,7 +75,7 @@ def conv2d(input: Variable, num_filters: int, filter_size: int | Sequence[Any], 
         Variable: [N, num_filters, H_out, W_out] or [N, H_out, W_out, num_filters].
 
     Raises:
-        TypeError: ``input`` is no Variable of a float dtype.
+        TypeError: ``input`` is not a Variable of a float dtype.
         ValueError: a bad value of another argument; unknown channels, or not divisible by ``groups``.
 
     Examples:
@@ -117,7 +117,7 @@ def conv3d(input: Variable, num_filters: int, filter_size: int | Sequence[Any], 
         Variable: [N, num_filters, D_out, H_out, W_out] or [N, D_out, H_out, W_out, num_filters].
 
     Raises:
-        TypeError: ``input`` is no Variable of a float dtype.
+        TypeError: ``input`` is not a Variable of a float dtype.
         ValueError: a bad value of another argument; unknown channels, or not divisible by ``groups``.
 
     Examples:

@@ -89,7 +89,7 @@ def conv2d_transpose(input: Variable, num_filters: int, output_size: int | Seque
         Variable: [N, num_filters, H_out, W_out] or [N, H_out, W_out, num_filters].
 
     Raises:
-        TypeError: ``input`` is no Variable.
+        TypeError: ``input`` is not a Variable.
         ValueError: neither ``filter_size`` nor ``output_size``; a bad value of another argument.
 
     Examples:
@@ -132,7 +132,7 @@ def conv3d_transpose(input: Variable, num_filters: int, output_size: int | Seque
         Variable: [N, num_filters, D_out, H_out, W_out] or [N, D_out, H_out, W_out, num_filters].
 
     Raises:
-        TypeError: ``input`` is no Variable.
+        TypeError: ``input`` is not a Variable.
         ValueError: neither ``filter_size`` nor ``output_size``; a bad value of another argument.
 
     Examples:

@@ -33,7 +33,7 @@ def cast(x: Variable, dtype: DType) -> Variable:
         Variable: shape of ``x``.
 
     Raises:
-        TypeError: ``x`` is no Variable. ValueError: unknown ``dtype``.
+        TypeError: ``x`` is not a Variable. ValueError: unknown ``dtype``.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -122,7 +122,7 @@ def data_norm(input: Variable, act: str | None = None, epsilon: float = 1e-05, p
         Variable: shape and dtype of ``input``.
 
     Raises:
-        TypeError: ``input`` is no Variable of float32 or float64.
+        TypeError: ``input`` is not a Variable of float32 or float64.
 
     Examples:
         >>> import anabranch.fluid as fluid

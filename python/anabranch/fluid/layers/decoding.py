@@ -201,7 +201,7 @@ def dynamic_decode(decoder: Decoder, inits: Any = None, max_step_num: int | None
         last step; the lengths, [batch, ...], int64, where asked for.
 
     Raises:
-        TypeError: ``decoder`` is no decoder.
+        TypeError: ``decoder`` is not a decoder.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -88,7 +88,7 @@ def dropout(x: Variable, dropout_prob: float, is_test: bool = False, seed: int |
         Variable: shape and dtype of ``x``.
 
     Raises:
-        TypeError: ``x`` is no Variable of a float dtype.
+        TypeError: ``x`` is not a Variable of a float dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid

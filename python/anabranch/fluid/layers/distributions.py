@@ -28,15 +28,15 @@ __all__ = ["Categorical", "MultivariateNormalDiag", "Normal", "Uniform"]
 
 def _parameters(distribution, classes, **given):
     """The parameters as Variables of one shape; numbers become constants of the program."""
-    who = type(distribution).__name__
+    kind = type(distribution).__name__
     for name, value in given.items():
         if not isinstance(value, classes):
             raise InvalidType("%s: %s must be one of %s, got %s"
-                              % (who, name, ", ".join(c.__name__ for c in classes), type(value).__name__))
+                              % (kind, name, ", ".join(c.__name__ for c in classes), type(value).__name__))
     are_variables = [isinstance(v, Variable) for v in given.values()]
     if any(are_variables):
         if not all(are_variables):
-            raise InvalidValue("%s: either all parameters are Variables or none is" % who)
+            raise InvalidValue("%s: either all parameters are Variables or none is" % kind)
         return list(given.values())
     arrays = numpy.broadcast_arrays(*(numpy.atleast_1d(numpy.asarray(v, "float32")) for v in given.values()))
     return [assign(numpy.ascontiguousarray(a)) for a in arrays]
@@ -243,7 +243,7 @@ class MultivariateNormalDiag(_Distribution):
         scale (ndarray|Variable): [k, k]: the variances on the diagonal, 0 elsewhere, float32.
 
     Raises:
-        TypeError: another class. ValueError: a Variable beside an array; ``scale`` is no square matrix.
+        TypeError: another class. ValueError: a Variable beside an array; ``scale`` is not a square matrix.
 
     Examples:
         >>> import numpy

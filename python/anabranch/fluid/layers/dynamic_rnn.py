@@ -225,7 +225,7 @@ class DynamicRNN(Described):
         check.variable(new_mem, "new_mem", "DynamicRNN.update_memory")
         array = self.mem_dict.get(ex_mem.name)
         if array is None:
-            raise InvalidValue("DynamicRNN.update_memory: %s is no memory" % ex_mem.name)
+            raise InvalidValue("DynamicRNN.update_memory: %s is not a memory" % ex_mem.name)
         self.mem_link.append((new_mem, array))
 
     def output(self, *outputs: Variable) -> None:

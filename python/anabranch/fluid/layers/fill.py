@@ -258,7 +258,7 @@ def eye(num_rows: int, num_columns: int | None = None, batch_shape: Sequence[Any
         Variable: [extents of batch_shape, num_rows, num_columns]; no gradient flows through it.
 
     Raises:
-        TypeError: a size that is no int, or negative.
+        TypeError: a size that is not an int, or negative.
 
     Examples:
         >>> import anabranch.fluid as fluid

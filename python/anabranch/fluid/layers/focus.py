@@ -64,7 +64,7 @@ def random_crop(x: Variable, shape: Sequence[int], seed: int | Variable | None =
         Variable: [..., shape].
 
     Raises:
-        TypeError: ``x`` is no Variable, or of a dtype without a kernel. ValueError: ``shape`` does not fit; ``seed`` of
+        TypeError: ``x`` is not a Variable, or of a dtype without a kernel. ValueError: ``shape`` does not fit; ``seed`` of
         another class.
 
     Examples:

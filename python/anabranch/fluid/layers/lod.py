@@ -95,7 +95,7 @@ def sequence_mask(x: Variable, maxlen: int | Variable | None = None, dtype: DTyp
         Variable: [..., maxlen], without gradient.
 
     Raises:
-        TypeError: ``x`` is no Variable of an integer type.
+        TypeError: ``x`` is not a Variable of an integer type.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -124,7 +124,7 @@ def lod_reset(x: Variable, y: Variable | None = None, target_lod: Sequence[Any] 
         Variable: the rows of ``x``.
 
     Raises:
-        TypeError: ``x`` is no Variable of a number type.
+        TypeError: ``x`` is not a Variable of a number type.
         ValueError: neither ``y`` nor ``target_lod`` is given.
         EnforceNotMet: when run, offsets that do not end at the number of rows.
 
@@ -154,8 +154,8 @@ def lod_append(x: Variable, level: Sequence[Any] | Variable) -> Variable:
         Variable: the rows of ``x``.
 
     Raises:
-        TypeError: ``x`` is no Variable of a number type.
-        ValueError: ``level`` is no list, tuple or Variable.
+        TypeError: ``x`` is not a Variable of a number type.
+        ValueError: ``level`` is not a list, tuple or Variable.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -37,7 +37,7 @@ class While(Described):
         name (str, optional): prefix of the names.
 
     Raises:
-        TypeError: ``cond`` is no Variable of one bool.
+        TypeError: ``cond`` is not a Variable of one bool.
 
     Examples:
         >>> import numpy
@@ -105,7 +105,7 @@ def while_loop(cond: Callable[..., Any], body: Callable[..., Any], loop_vars: Se
         list|tuple: ``loop_vars``.
 
     Raises:
-        TypeError: ``cond`` or ``body`` cannot be called, ``loop_vars`` is no list or tuple, ``cond`` does not return
+        TypeError: ``cond`` or ``body`` cannot be called, ``loop_vars`` is not a list or tuple, ``cond`` does not return
             one bool. ValueError: no loop variables, ``body`` returns another structure.
 
     Examples:

@@ -31,7 +31,7 @@ def accuracy(input: Variable, label: Variable, k: int = 1, correct: Variable | N
         Variable: [1], float32.
 
     Raises:
-        TypeError: ``input`` is no Variable of a float dtype.
+        TypeError: ``input`` is not a Variable of a float dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid

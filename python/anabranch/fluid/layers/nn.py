@@ -94,7 +94,7 @@ from .short_names import elementwise_equal, interpolate, nonzero, randn
 from .slices import slice, strided_slice
 from .spectral import spectral_norm
 from .tables import embedding, one_hot
-from .turns import flip, meshgrid, roll
+from .flips import flip, meshgrid, roll
 from .unfolding import im2sequence, unfold
 from .values import unique, unique_with_counts
 

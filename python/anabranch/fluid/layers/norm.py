@@ -52,7 +52,7 @@ def batch_norm(input: Variable, act: str | None = None, is_test: bool = False, m
         Variable: shape and dtype of ``input``.
 
     Raises:
-        TypeError: ``input`` is no Variable of a float dtype.
+        TypeError: ``input`` is not a Variable of a float dtype.
         AssertionError: ``bias_attr`` is False. ValueError: another ``data_layout``.
 
     Examples:
@@ -132,7 +132,7 @@ def inplace_abn(input: Variable, act: str | None = None, is_test: bool = False, 
         Variable: ``input``.
 
     Raises:
-        TypeError: ``input`` is no Variable of a float dtype.
+        TypeError: ``input`` is not a Variable of a float dtype.
         AssertionError: ``bias_attr`` is False, or another activation. ValueError: another ``data_layout``.
 
     Examples:
@@ -187,7 +187,7 @@ def layer_norm(input: Variable, scale: bool = True, shift: bool = True, begin_no
         Variable: shape and dtype of ``input``.
 
     Raises:
-        TypeError: ``input`` is no Variable of a float dtype.
+        TypeError: ``input`` is not a Variable of a float dtype.
         AssertionError: an attribute is False although its part is wanted.
 
     Examples:

@@ -62,7 +62,7 @@ def pool2d(input: Variable, pool_size: int | Sequence[Any] = -1, pool_type: str 
         Variable: [N, C, H_out, W_out] or [N, H_out, W_out, C].
 
     Raises:
-        TypeError: ``use_cudnn`` is no bool.
+        TypeError: ``use_cudnn`` is not a bool.
         ValueError: a bad value of another argument.
 
     Examples:
@@ -100,7 +100,7 @@ def pool3d(input: Variable, pool_size: int | Sequence[Any] = -1, pool_type: str 
         Variable: [N, C, D_out, H_out, W_out] or [N, D_out, H_out, W_out, C].
 
     Raises:
-        TypeError: ``use_cudnn`` is no bool.
+        TypeError: ``use_cudnn`` is not a bool.
         ValueError: a bad value of another argument.
 
     Examples:

@@ -128,7 +128,7 @@ def sampling_id(x: Variable, min: float = 0.0, max: float = 1.0, seed: int = 0, 
 
     Raises:
         TypeError: a bad class or dtype.
-        ValueError: ``x`` is no matrix.
+        ValueError: ``x`` is not a matrix.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -45,7 +45,7 @@ class IfElse(Described):
         name (str, optional): prefix of the names.
 
     Raises:
-        TypeError: ``cond`` is no Variable. ValueError: a method outside of its place; blocks with different results.
+        TypeError: ``cond`` is not a Variable. ValueError: a method outside of its place; blocks with different results.
 
     Examples:
         >>> import numpy

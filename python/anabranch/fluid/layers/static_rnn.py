@@ -68,7 +68,7 @@ class StaticRNN(Described):
         self.status = StaticRNN.IN_RNN_BLOCK
         with collected(self.helper.main_program, self._append):
             yield
-            self._hand_on()
+            self._carry_states()
         self.status = StaticRNN.AFTER_RNN_BLOCK
 
     def _inside(self, method):
@@ -178,10 +178,10 @@ class StaticRNN(Described):
         check.variable(mem, "mem", "StaticRNN.update_memory")
         check.variable(var, "var", "StaticRNN.update_memory")
         if mem.name not in self.memories:
-            raise InvalidValue("StaticRNN.update_memory: %s is no memory" % mem.name)
+            raise InvalidValue("StaticRNN.update_memory: %s is not a memory" % mem.name)
         self.memories[mem.name].after = var
 
-    def _hand_on(self):
+    def _carry_states(self):
         for memory in self.memories.values():
             if memory.after is None:
                 raise Violated("StaticRNN: memory %s is not updated" % memory.before.name)

@@ -60,7 +60,7 @@ def embedding(input: Variable, size: Sequence[Any], is_sparse: bool = False, is_
         Variable: [..., width].
 
     Raises:
-        TypeError: ``input`` is no Variable of int64.
+        TypeError: ``input`` is not a Variable of int64.
         ValueError: ``padding_idx`` is out of range.
 
     Examples:

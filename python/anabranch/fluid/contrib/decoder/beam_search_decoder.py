@@ -175,7 +175,7 @@ class BeamSearchDecoder(Described):
         state = lod_reset(cell.out_state(), y=scores)
         probabilities, tokens = topk(fc(state, size=self._target_dict_dim, act="softmax"), k=self._topk_size)
         sums = elementwise_add(log(probabilities), reshape(scores, shape=[-1]), axis=0)
-        # 1.8.5 stops beams at token 1, whatever end_id is.
+        # Fluid 1.8.5 stops beams at token 1 and ignores end_id.
         end_id = 1 if check.exact_fluid() else self._end_id
         best, best_scores = beam_search(ids, scores, tokens, sums, self._beam_size, end_id=end_id, level=0)
         return [(ids, best), (scores, best_scores), *links]
@@ -256,6 +256,6 @@ class BeamSearchDecoder(Described):
             ValueError: before the end of the block. TypeError: no array of tokens, or of scores.
         """
         if self._status != BeamSearchDecoder.AFTER_BEAM_SEARCH_DECODER:
-            raise InvalidValue("BeamSearchDecoder: the results are there behind `with decoder.block()`")
+            raise InvalidValue("BeamSearchDecoder: call it after `with decoder.block()`, which computes the results")
         return beam_search_decode(ids=self._ids_array, scores=self._scores_array, beam_size=self._beam_size,
                                   end_id=self._end_id)

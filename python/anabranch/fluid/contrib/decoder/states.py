@@ -16,7 +16,7 @@ __all__ = ["InitState", "StateCell"]
 
 
 class InitState(Described):
-    """What a state of a decoder is before the first step.
+    """The initial value of a decoder's state.
 
     Args:
         init (Variable, optional): [batch, ...]; a constant by default.
@@ -107,7 +107,7 @@ class StateCell(Described):
         name (str, optional): prefix of the names.
 
     Raises:
-        ValueError: a state that is no InitState; ``out_state`` is none of the states.
+        ValueError: a state is not an InitState, or ``out_state`` is not among the states.
 
     Examples:
         >>> import anabranch.fluid as fluid

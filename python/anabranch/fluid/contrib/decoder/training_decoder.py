@@ -108,10 +108,10 @@ class TrainingDecoder(Described):
         return self._dynamic_rnn.step_input(x)
 
     def static_input(self, x: Variable) -> Variable:
-        """What every step sees.
+        """Makes a Variable available in every step.
 
         Args:
-            x (Variable): as many rows, or sequences, as the input has sequences.
+            x (Variable): one row, or sequence, per sequence of the input.
 
         Returns:
             Variable: in the order of the lengths.
@@ -141,5 +141,5 @@ class TrainingDecoder(Described):
             ValueError: before the end of the block.
         """
         if self._status != TrainingDecoder.AFTER_DECODER:
-            raise InvalidValue("TrainingDecoder: the results are there behind `with decoder.block()`")
+            raise InvalidValue("TrainingDecoder: call it after `with decoder.block()`, which computes the results")
         return self._dynamic_rnn(*args, **kwargs)

@@ -28,7 +28,8 @@ def fused_elemwise_activation(x: Variable, y: Variable, functor_list: Any, axis:
         Variable: shape of ``x``.
 
     Raises:
-        TypeError: a bad class. ValueError: not two functions. EnforceNotMet: functions that are no pair.
+        TypeError: an argument has another type. ValueError: the number of functions is not 2. EnforceNotMet: the
+            functions cannot be fused.
 
     Examples:
         >>> import numpy

@@ -142,8 +142,8 @@ def tree_conv(nodes_vector: Variable, edge_set: Variable, output_size: int, num_
     """Convolution over trees: a window is a node with what is below it.
 
     The rows of a window count by how deep and how far right their nodes stand: top = 1 - depth / max_depth, left =
-    (1 - top) (place - 1) / (siblings - 1), right = (1 - top) (1 - left), each with weights of its own. Mou et al., AAAI
-    2016.
+    (1 - top) (position - 1) / (siblings - 1), right = (1 - top) (1 - left), each with its own weights. Mou et al.,
+    AAAI 2016.
 
     Args:
         nodes_vector (Variable): [batch, nodes, D], float32 or float64.

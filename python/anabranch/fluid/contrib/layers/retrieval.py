@@ -27,7 +27,7 @@ def shuffle_batch(x: Variable, seed: int | Variable | None = None) -> Variable:
         Variable: as ``x``; its gradient goes back to the rows that it came from.
 
     Raises:
-        TypeError: ``x`` is no Variable. ValueError: ``seed`` of another class.
+        TypeError: ``x`` is not a Variable. ValueError: ``seed`` has another type.
 
     Examples:
         >>> import anabranch.fluid as fluid
