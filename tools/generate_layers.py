@@ -141,7 +141,7 @@ class Function:
         given += [self.layer.call] if self.layer.call else []
         call = "%s(%s).shape" % (self.layer.name, ", ".join(given))
         made: dict[str, object] = {"check": check, "one_op": check.one_op}  # the layer itself may not be there yet
-        exec("\n".join(["from __future__ import annotations", *self.code()]), made)  # noqa: S102  rows of our own table
+        exec("\n".join(["from __future__ import annotations", *self.code()]), made)  # noqa: S102  rows of our table
         space: dict[str, object] = {"fluid": fluid, self.layer.name: made[self.layer.name]}
         with fluid.program_guard(fluid.Program(), fluid.Program()), fluid.unique_name.guard():
             exec("\n".join(lines), space)  # noqa: S102

@@ -26,7 +26,7 @@ class CompiledProgram:
         build_strategy (BuildStrategy, optional): settings. Default: the default settings.
 
     Raises:
-        TypeError: another class.
+        TypeError: an argument has another type.
 
     Examples:
         >>> import numpy, anabranch.fluid as fluid

@@ -53,7 +53,7 @@ def leave_local_scope() -> None:
         >>> scopes.leave_local_scope()
     """
     if len(_stack()) == 1:
-        raise NotAllowed("leave_local_scope: no scope of this thread was entered")
+        raise NotAllowed("leave_local_scope: this thread has not entered a scope")
     _stack().pop()
     get_cur_scope().drop_kids()
 

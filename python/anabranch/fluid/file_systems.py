@@ -117,12 +117,12 @@ class HadoopFiles:
         except FileNotFoundError:
             raise Unavailable("there is no command %s" % self.command[0]) from None
         except subprocess.TimeoutExpired:
-            raise Unavailable("hadoop fs %s did not end in %g s" % (" ".join(args), _CALL_S)) from None
+            raise Unavailable("hadoop fs %s did not finish in %g s" % (" ".join(args), _CALL_S)) from None
 
     def _do(self, *args: str) -> str:
         done = self._run(args)
         if done.returncode:
-            raise Unavailable("hadoop fs %s ended with %d: %s"
+            raise Unavailable("hadoop fs %s failed with status %d: %s"
                               % (" ".join(args), done.returncode, done.stderr.strip()[-500:]))
         return done.stdout
 

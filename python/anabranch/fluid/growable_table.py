@@ -122,7 +122,7 @@ class GrowableTable(ParamAttr):
         if not callable(first):
             raise InvalidType("GrowableTable %s: initializer must be an Initializer, got %s"
                               % (self.name, type(first).__name__))
-        raise NotOffered("GrowableTable %s: rows begin by Uniform or Constant, not by %s"
+        raise NotOffered("GrowableTable %s: initializer must be Uniform or Constant, got %s"
                          % (self.name, type(first).__name__))
 
     def _attrs(self, program):
@@ -194,7 +194,7 @@ def lookup(helper: Any, layer: Any, op: Any, input: Any, size: Any, is_sparse: A
     """The part of ``fluid.embedding`` and ``layers.embedding`` that is different for growable tables."""
     table = helper.param_attr
     if not is_sparse:
-        raise InvalidValue("%s: a GrowableTable needs is_sparse=True" % layer)
+        raise InvalidValue("%s: is_sparse must be True for a GrowableTable" % layer)
     if not isinstance(size, (list, tuple)) or len(size) != 2 or not isinstance(size[1], int) or size[1] <= 0:
         raise InvalidValue("%s: size must be [-1, width] for a GrowableTable, got %r" % (layer, size))
     if dtype not in ("float32", VarType.FP32):

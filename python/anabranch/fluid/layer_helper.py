@@ -87,7 +87,7 @@ class LayerHelper(Described):
         """
         inputs = self.multiple_input(input_param_name)
         if len(inputs) != 1:
-            raise InvalidValue("%s takes one input %r, got %d" % (self.layer_type, input_param_name, len(inputs)))
+            raise InvalidValue("%s must have one input %r, got %d" % (self.layer_type, input_param_name, len(inputs)))
         return inputs[0]
 
     @property
@@ -130,7 +130,7 @@ class LayerHelper(Described):
         dtype = None
         for x in self.multiple_input(input_param_name):
             if dtype is not None and x.dtype != dtype:
-                raise InvalidValue("%s: the inputs have different dtypes, %s and %s"
+                raise InvalidValue("%s: the inputs must have one dtype, got %s and %s"
                                    % (self.layer_type, dtype, x.dtype))
             dtype = x.dtype
         return dtype
@@ -174,7 +174,7 @@ class LayerHelper(Described):
             attr._set_default_bias_initializer()
         else:
             if isinstance(dtype, (str, int)) and not dtype_is_floating(dtype) and attr.initializer is None:
-                raise InvalidType("parameter %s of dtype %s needs an initializer: the default one draws floats"
+                raise InvalidType("parameter %s of dtype %s must have an initializer: the default one draws floats"
                                   % (attr.name, dtype))
             attr._set_default_param_initializer()
         if isinstance(attr, WeightNormParamAttr):
@@ -259,7 +259,7 @@ class LayerHelper(Described):
             if self.kwargs.get(flag):
                 attrs[flag] = self.kwargs[flag]
         if _schema(act["type"]) is None:
-            raise InvalidValue("%s: there is no activation %r" % (self.layer_type, act["type"]))
+            raise InvalidValue("%s: unknown activation %r" % (self.layer_type, act["type"]))
         out = self.create_variable_for_type_inference(dtype=input_var.dtype)
         self.append_op(type=act["type"], inputs={"X": [input_var]}, outputs={"Out": [out]}, attrs=attrs)
         return out

@@ -245,7 +245,7 @@ class Accuracy(MetricBase):
     def eval(self) -> Any:
         """float: the mean; an array where arrays were given."""
         if numpy.all(self.weight == 0):
-            raise InvalidValue("Accuracy.eval: there is no data; call update with what layers.accuracy gave")
+            raise InvalidValue("Accuracy.eval: there is no data: call update with the results of layers.accuracy")
         return self.value / self.weight
 
 
@@ -331,7 +331,7 @@ class EditDistance(MetricBase):
     def eval(self) -> Any:
         """tuple: mean distance, share of wrong sequences."""
         if numpy.all(self.seq_num == 0):
-            raise InvalidValue("EditDistance.eval: there is no data; call update with what layers.edit_distance gave")
+            raise InvalidValue("EditDistance.eval: there is no data: call update with the results of layers.edit_distance")
         return self.total_distance / self.seq_num, self.instance_error / self.seq_num
 
 

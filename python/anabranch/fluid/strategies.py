@@ -36,7 +36,7 @@ class BuildStrategy(Strategy):
     """How a program is turned into a graph of operations over the replicas. Set it before the first run.
 
     Raises:
-        TypeError: a value of another type. ValueError: a number out of range. AttributeError: no such attribute.
+        TypeError: a value of another type. ValueError: a number is out of range. AttributeError: no such attribute.
         EnforceNotMet: assigned after the first run.
 
     Examples:
@@ -111,7 +111,7 @@ class BuildStrategy(Strategy):
         "them. On the CPU each replica keeps its own statistics. Default False.")
     memory_optimize = Field(
         None, bool,
-        "bool or None: accepted, without effect: temporaries always share memory. Default None.",
+        "bool or None: ignored: temporaries always share memory. Default None.",
         optional=True, inert=True)
     enable_inplace = Field(
         True, bool,

@@ -44,7 +44,7 @@ def _transposed(layer, axes, input, num_filters, output_size, filter_size, paddi
     elif output_size:
         size = _transposed_size(input, output_size, stride, paddings, dilation, data_format)
     else:
-        raise InvalidValue("%s: filter_size or output_size is needed" % layer)
+        raise InvalidValue("%s: filter_size or output_size must be given" % layer)
     parts = 1 if groups is None else groups
     if parts <= 0:
         raise InvalidValue("%s: groups must be positive, got %s" % (layer, parts))

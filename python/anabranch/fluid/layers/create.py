@@ -59,7 +59,8 @@ def create_parameter(shape: Sequence[int], dtype: DType, name: str | None = None
         Parameter: its initial value is set by the startup program.
 
     Raises:
-        TypeError: ``shape`` is not a list or tuple, ``attr`` no ParamAttr, ``default_initializer`` no Initializer.
+        TypeError: ``shape`` is not a list or tuple, ``attr`` not a ParamAttr, or ``default_initializer`` not an
+            Initializer.
 
     Examples:
         >>> import anabranch.fluid as fluid

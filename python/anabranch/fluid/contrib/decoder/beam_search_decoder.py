@@ -211,7 +211,7 @@ class BeamSearchDecoder(Described):
             Variable: like ``init``.
 
         Raises:
-            ValueError: outside of the block; both tokens and scores. TypeError: no Variable.
+            ValueError: outside of the block; both tokens and scores. TypeError: an argument is not a Variable.
         """
         self._inside("read_array")
         if is_ids and is_scores:
@@ -237,7 +237,7 @@ class BeamSearchDecoder(Described):
             value (Variable): as it.
 
         Raises:
-            ValueError: outside of the block; not from :meth:`read_array`. TypeError: no Variable.
+            ValueError: outside of the block; not from :meth:`read_array`. TypeError: an argument is not a Variable.
         """
         self._inside("update_array")
         check.variable(array, "array", "BeamSearchDecoder.update_array")

@@ -55,7 +55,7 @@ class DecoupledWeightDecay:
 
     def minimize(self, loss: Variable, startup_program: Program | None = None,
                  parameter_list: Sequence[Any] | None = None, no_grad_set: set[Any] | None = None) -> tuple[Any, ...]:
-        """As ``minimize`` of the optimizer, with the decay in front of the updates."""
+        """Like ``minimize`` of the optimizer, with the decay in front of the updates."""
         pairs = self.backward(loss, startup_program=startup_program, parameter_list=parameter_list,  # type: ignore
                               no_grad_set=no_grad_set)
         with program_guard(loss.block.program, startup_program or default_startup_program()):

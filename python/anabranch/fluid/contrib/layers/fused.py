@@ -73,7 +73,7 @@ def fused_embedding_seq_pool(input: Variable, size: Any, is_sparse: bool = False
         Variable: [sequences, columns].
 
     Raises:
-        TypeError: a bad class. NotImplementedError: another combiner.
+        TypeError: an argument has another type. NotImplementedError: another combiner.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -117,7 +117,7 @@ def multiclass_nms2(bboxes: Variable, scores: Variable, score_threshold: float, 
         places among all boxes.
 
     Raises:
-        TypeError: a bad class.
+        TypeError: an argument has another type.
 
     Examples:
         >>> import anabranch.fluid as fluid

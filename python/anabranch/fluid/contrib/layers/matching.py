@@ -35,7 +35,7 @@ def match_matrix_tensor(x: Variable, y: Variable, channel_num: int, act: str | N
         tuple: [numbers, 1], for each sequence ``channel_num`` matrices, rows of ``x`` by rows of ``y``; and x W.
 
     Raises:
-        TypeError: another class or dtype.
+        TypeError: an argument has another type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -69,8 +69,8 @@ def sequence_topk_avg_pooling(input: Variable, row: Variable, col: Variable, top
         Variable: [rows, channel_num * len(topks)] with the sequences of ``row``.
 
     Raises:
-        TypeError: another class or dtype.
-        EnforceNotMet: when run, sequences that do not fit.
+        TypeError: an argument has another type or dtype.
+        EnforceNotMet: in the run, sequences that do not fit.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -111,8 +111,8 @@ def var_conv_2d(input: Variable, row: Variable, col: Variable, input_channel: in
         Variable: [numbers, 1], a sequence for each image.
 
     Raises:
-        TypeError: another class or dtype.
-        EnforceNotMet: when run, sequences that do not fit.
+        TypeError: an argument has another type or dtype.
+        EnforceNotMet: in the run, sequences that do not fit.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -160,8 +160,8 @@ def tree_conv(nodes_vector: Variable, edge_set: Variable, output_size: int, num_
         Variable: [batch, nodes, output_size, num_filters].
 
     Raises:
-        TypeError: another class or dtype.
-        EnforceNotMet: when run, edges that make no tree.
+        TypeError: an argument has another type or dtype.
+        EnforceNotMet: in the run, edges that make no tree.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -59,7 +59,7 @@ def tdm_sampler(x: Variable, neg_samples_num_list: Sequence[int], layer_node_num
         samples of the layer, 1], or [N, samples of all layers].
 
     Raises:
-        TypeError: another class or dtype. ValueError: lists of other lengths, more samples than nodes.
+        TypeError: an argument has another type or dtype. ValueError: lists of other lengths, more samples than nodes.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -123,7 +123,7 @@ def rank_attention(input: Variable, rank_offset: Variable, rank_param_shape: Seq
         Variable: [items, made].
 
     Raises:
-        TypeError: another class or dtype. EnforceNotMet: other shapes.
+        TypeError: an argument has another type or dtype. EnforceNotMet: shapes do not match.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -66,7 +66,7 @@ def tdm_child(x: Variable, node_nums: int, child_nums: int, param_attr: Any = No
         0, of the same shape.
 
     Raises:
-        TypeError: another class or dtype.
+        TypeError: an argument has another type or dtype.
 
     Examples:
         >>> import numpy

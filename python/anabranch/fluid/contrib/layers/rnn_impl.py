@@ -262,7 +262,7 @@ def basic_gru(input: Variable, init_hidden: Variable | None, hidden_size: int, n
         (Variable, Variable): outputs [batch, steps, H * directions]; last states [layers * directions, batch, H].
 
     Raises:
-        TypeError: a bad class. ValueError: no layers.
+        TypeError: an argument has another type. ValueError: no layers.
 
     Source:
         "Learning Phrase Representations using RNN Encoder-Decoder for Statistical Machine Translation", Cho and
@@ -313,7 +313,7 @@ def basic_lstm(input: Variable, init_hidden: Variable | None, init_cell: Variabl
         [layers * directions, batch, H].
 
     Raises:
-        TypeError: a bad class. ValueError: no layers.
+        TypeError: an argument has another type. ValueError: no layers.
 
     Source:
         "Long Short-Term Memory", Hochreiter and Schmidhuber, 1997.

@@ -163,7 +163,7 @@ class OptimizerWithMixedPrecision(Described):
 
     def minimize(self, loss: Variable, startup_program: Program | None = None,
                  parameter_list: Sequence[Any] | None = None, no_grad_set: set[Any] | None = None) -> tuple[Any, ...]:
-        """As ``minimize`` of the optimizer.
+        """Like ``minimize`` of the optimizer.
 
         Returns:
             tuple: the updates, and the (parameter, gradient) pairs.
