@@ -331,7 +331,7 @@ class EditDistance(MetricBase):
     def eval(self) -> Any:
         """tuple: mean distance, share of wrong sequences."""
         if numpy.all(self.seq_num == 0):
-            raise InvalidValue("EditDistance.eval: there is no data: call update with the results of layers.edit_distance")
+            raise InvalidValue("EditDistance.eval: there is no data: call update with results of layers.edit_distance")
         return self.total_distance / self.seq_num, self.instance_error / self.seq_num
 
 

@@ -55,7 +55,8 @@ def _is_place(value):
 def _of_int(var, axis, item):
     extent = var.shape[axis]
     if extent >= 0 and not -extent <= item < extent:
-        raise InvalidArgument("%s[...]: index %d of axis %d must be in [%d, %d)" % (var.name, item, axis, -extent, extent))
+        raise InvalidArgument("%s[...]: index %d of axis %d must be in [%d, %d)"
+                              % (var.name, item, axis, -extent, extent))
     return item, item + 1 if item != -1 else _END, 1
 
 

@@ -285,7 +285,7 @@ def lstm_unit(x_t: Variable, hidden_t_prev: Variable, cell_t_prev: Variable, for
             raise InvalidValue("lstm_unit: %s must have two axes and as many rows as x_t, got the shape %s"
                                % (argument, list(value.shape)))
     if hidden_t_prev.shape[1] != cell_t_prev.shape[1]:
-        raise InvalidValue("lstm_unit: hidden_t_prev and cell_t_prev must have the same number of columns, got %s and %s"
+        raise InvalidValue("lstm_unit: hidden_t_prev and cell_t_prev must have the same width, got %s and %s"
                            % (list(hidden_t_prev.shape), list(cell_t_prev.shape)))
     if bias_attr is None:
         bias_attr = ParamAttr()
