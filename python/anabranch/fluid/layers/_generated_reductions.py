@@ -27,7 +27,7 @@ def mean(x: Variable, name: str | None = None) -> Variable:
         Variable: [1] as x.
 
     Raises:
-        TypeError: an argument of another class or dtype.
+        TypeError: an argument has another type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -53,7 +53,7 @@ def cumsum(x: Variable, axis: int | None = None, exclusive: bool | None = None,
         Variable: [...] as x.
 
     Raises:
-        TypeError: an argument of another class or dtype.
+        TypeError: an argument has another type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -78,7 +78,7 @@ def softmax(input: Variable, use_cudnn: bool = False, name: str | None = None, a
         Variable: as input.
 
     Raises:
-        TypeError: an argument of another class or dtype.
+        TypeError: an argument has another type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -100,7 +100,7 @@ def isfinite(x: Variable) -> Variable:
         Variable: [1] bool.
 
     Raises:
-        TypeError: an argument of another class or dtype.
+        TypeError: an argument has another type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -122,7 +122,7 @@ def has_inf(x: Variable) -> Variable:
         Variable: [1] bool.
 
     Raises:
-        TypeError: an argument of another class or dtype.
+        TypeError: an argument has another type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -144,7 +144,7 @@ def has_nan(x: Variable) -> Variable:
         Variable: [1] bool.
 
     Raises:
-        TypeError: an argument of another class or dtype.
+        TypeError: an argument has another type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -170,7 +170,7 @@ def reduce_sum(input: Variable, dim: int | Sequence[int] | None = None, keep_dim
         Variable: input without the folded axes; [1] when none is left.
 
     Raises:
-        TypeError: an argument of another class or dtype.
+        TypeError: an argument has another type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -195,7 +195,7 @@ def reduce_mean(input: Variable, dim: int | Sequence[int] | None = None, keep_di
         Variable: input without the folded axes; [1] when none is left.
 
     Raises:
-        TypeError: an argument of another class or dtype.
+        TypeError: an argument has another type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -220,7 +220,7 @@ def reduce_max(input: Variable, dim: int | Sequence[int] | None = None, keep_dim
         Variable: input without the folded axes; [1] when none is left.
 
     Raises:
-        TypeError: an argument of another class or dtype.
+        TypeError: an argument has another type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -245,7 +245,7 @@ def reduce_min(input: Variable, dim: int | Sequence[int] | None = None, keep_dim
         Variable: input without the folded axes; [1] when none is left.
 
     Raises:
-        TypeError: an argument of another class or dtype.
+        TypeError: an argument has another type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -270,7 +270,7 @@ def reduce_prod(input: Variable, dim: int | Sequence[int] | None = None, keep_di
         Variable: input without the folded axes; [1] when none is left.
 
     Raises:
-        TypeError: an argument of another class or dtype.
+        TypeError: an argument has another type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -295,7 +295,7 @@ def reduce_all(input: Variable, dim: int | Sequence[int] | None = None, keep_dim
         Variable: input without the folded axes; [1] when none is left.
 
     Raises:
-        TypeError: an argument of another class or dtype.
+        TypeError: an argument has another type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -320,7 +320,7 @@ def reduce_any(input: Variable, dim: int | Sequence[int] | None = None, keep_dim
         Variable: input without the folded axes; [1] when none is left.
 
     Raises:
-        TypeError: an argument of another class or dtype.
+        TypeError: an argument has another type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid

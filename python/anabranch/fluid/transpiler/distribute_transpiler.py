@@ -14,12 +14,12 @@ from .config import DistributedMode, DistributeTranspilerConfig, ServerRuntimeCo
 from .counters import give_counters
 from .details.checkport import wait_server_ready
 from .modes import Mode
-from .shards import VarBlock, same_or_split_var, slice_variable
 from .placement import Placement, check_config
 from .remote_tables import check_growable
 from .remote_variables import RemoteModel
 from .server_program import ServerProgram
 from .server_startup import server_startup
+from .shards import VarBlock, same_or_split_var, slice_variable
 from .trainer_program import drop_states, drop_updates, make_startup, make_trainer, name_gradients
 
 __all__ = ["DistributeTranspiler", "DistributeTranspilerConfig"]

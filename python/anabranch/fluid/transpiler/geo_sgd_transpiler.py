@@ -10,10 +10,10 @@ from .config import DistributeTranspilerConfig
 from .copying import copy_var
 from .distribute_transpiler import DistributeTranspiler
 from .modes import Mode
-from .shards import Shard
 from .placement import Placement
 from .remote_variables import RemoteModel
 from .server_program import ServerProgram
+from .shards import Shard
 from .trainer_program import make_startup
 
 __all__ = ["GeoSgdTranspiler"]

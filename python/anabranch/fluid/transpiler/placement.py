@@ -11,8 +11,8 @@ from ..framework.dtype import VarType
 from ..framework.variable import is_growable
 from . import op_kinds
 from .config import DistributeTranspilerConfig
-from .shards import Shard, elements, shards_by_key, shards_of
 from .ps_dispatcher import PSDispatcher, RoundRobin
+from .shards import Shard, elements, shards_by_key, shards_of
 
 LEAST = 8192  # elements: a smaller shard costs more in messages than it saves
 

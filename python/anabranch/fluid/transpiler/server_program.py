@@ -12,8 +12,8 @@ from .config import ServerRuntimeConfig
 from .copying import copy_op, copy_var
 from .delay import correct_for_age, keep_old_values
 from .modes import Mode
-from .shards import Shard
 from .placement import Placement
+from .shards import Shard
 
 
 class ServerProgram:

@@ -7,8 +7,8 @@ from ..framework import Program
 from .copying import copy_var, plain_attrs
 from .delay import backup
 from .modes import Mode
-from .shards import Shard, elements
 from .placement import Placement
+from .shards import Shard, elements
 
 #: Attributes of ``assign_value`` that hold the values.
 _VALUES = ("fp32_values", "int32_values", "int64_values", "bool_values")

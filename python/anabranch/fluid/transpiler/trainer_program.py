@@ -9,9 +9,9 @@ from ..framework.variable import is_growable
 from . import op_kinds
 from .counters import send_counter
 from .modes import Mode
-from .shards import Shard
 from .placement import Placement
 from .remote_tables import fetch_rows
+from .shards import Shard
 
 _RPC, _DIST = int(OpRole.RPC), int(OpRole.Dist)
 
