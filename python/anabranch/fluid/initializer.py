@@ -1,4 +1,4 @@
-"""Initializers: the first value of a parameter, as an op at the head of the startup program."""
+"""Initializers: the initial value of a parameter, set by an op at the start of the startup program."""
 from __future__ import annotations
 
 import contextlib
@@ -25,13 +25,13 @@ _on_cpu = False
 
 
 def force_init_on_cpu() -> bool:
-    """bool: whether :func:`init_on_cpu` is in force; programs of Fluid before 1.7 ask."""
+    """bool: whether :func:`init_on_cpu` is active; for programs of Fluid before 1.7."""
     return _on_cpu
 
 
 @contextlib.contextmanager
 def init_on_cpu() -> Iterator[None]:
-    """Context of Fluid before 1.7 in which what fills variables runs on the CPU, as it does here everywhere.
+    """Context of Fluid before 1.7 in which initializers run on the CPU, as they always do here.
 
     >>> with init_on_cpu():
     ...     force_init_on_cpu()

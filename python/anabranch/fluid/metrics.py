@@ -30,7 +30,7 @@ def _number(value, metric, argument):
 
 
 class MetricBase(Described):
-    """Base of the metrics: public attributes without leading underscore are its state.
+    """Base class of the metrics. Attributes without a leading underscore are its state.
 
     Args:
         name (str): its name.
@@ -92,7 +92,7 @@ class CompositeMetric(MetricBase):
         name (str, optional): its name.
 
     Raises:
-        ValueError: something else than a metric is added.
+        ValueError: an added object is not a metric.
 
     Examples:
         >>> import anabranch.fluid as fluid, numpy
@@ -117,7 +117,7 @@ class CompositeMetric(MetricBase):
     def reset(self) -> None:
         """Sets the state of all metrics to zero."""
         if get_flags("FLAGS_fluid_exact")["FLAGS_fluid_exact"] == "1.8.5":
-            return  # 1.8.5 leaves them as they are
+            return  # Fluid 1.8.5 does not change them
         for metric in self._metrics:
             metric.reset()
 
@@ -132,7 +132,7 @@ class CompositeMetric(MetricBase):
 
 
 class Precision(MetricBase):
-    """The share of the positive predictions that are right, of two classes: tp / (tp + fp).
+    """Precision of two classes, the share of positive predictions that are right: tp / (tp + fp).
 
     Args:
         name (str, optional): its name.
@@ -169,7 +169,7 @@ class Precision(MetricBase):
 
 
 class Recall(MetricBase):
-    """The share of the positive labels that are found, of two classes: tp / (tp + fn).
+    """Recall of two classes, the share of positive labels that are found: tp / (tp + fn).
 
     Args:
         name (str, optional): its name.
@@ -212,7 +212,7 @@ class Accuracy(MetricBase):
         name (str, optional): its name.
 
     Raises:
-        ValueError: a value or weight that is not a number, a negative weight; ``eval`` without data.
+        ValueError: a value or weight is not a number, a weight is negative, or ``eval`` has no data.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -238,7 +238,7 @@ class Accuracy(MetricBase):
         value, weight = _number(value, "Accuracy", "value"), _number(weight, "Accuracy", "weight")
         if numpy.any(weight < 0):
             raise InvalidValue("Accuracy.update: weight must not be negative, got %r" % (weight,))
-        # an array is not added in place: the caller may fill it again
+        # Not added in place, as the caller may reuse the array.
         self.value = self.value + value * weight
         self.weight = self.weight + weight
 
@@ -373,7 +373,7 @@ class Auc(MetricBase):
         labels = _array(labels, "Auc", "labels").reshape(-1).astype(bool)
         bins = (_array(preds, "Auc", "preds")[:, 1] * self._num_thresholds).astype("int64")
         if bins.size and (bins.min() < 0 or bins.max() > self._num_thresholds):
-            raise InvalidValue("Auc.update: preds are probabilities in [0, 1]")
+            raise InvalidValue("Auc.update: preds must be probabilities in [0, 1]")
         numpy.add.at(self._stat_pos, bins[labels], 1)
         numpy.add.at(self._stat_neg, bins[~labels], 1)
 
