@@ -149,7 +149,7 @@ def test_schedulers_say_who_this_is(monkeypatch, env, role, index, servers):
 
 
 @pytest.mark.parametrize("env, word", [
-    ({}, "no scheduler"), ({"PMI_RANK": "0", "PMI_SIZE": "3"}, "even number"),
+    ({}, "no scheduler"), ({"PMI_RANK": "0", "PMI_SIZE": "3"}, "must be even"),
     ({"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "4", "OMPI_COMM_WORLD_LOCAL_SIZE": "2"}, "PADDLE_HOSTS")])
 def test_what_a_scheduler_does_not_say_is_named(monkeypatch, env, word):
     for name, value in env.items():
