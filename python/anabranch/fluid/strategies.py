@@ -128,7 +128,7 @@ class BuildStrategy(Strategy):
     trainer_id = Field(0, int, "int: number of this process, below num_trainers. Default 0.", least=0)
     trainers_endpoints = Field(
         [], list, "list of str: host:port of every process, to connect them where no startup program does; otherwise "
-        "nothing to do. Default [].", inert=True)
+        "without effect. Default [].", inert=True)
     nccl_comm_num = Field(
         1, int, "int: communicators of devices, of one process and of several, used in turn by sums of gradients; the "
         "same in all processes; without effect on the CPU. Default 1.",
@@ -234,8 +234,8 @@ class ExecutionStrategy(Strategy):
         False, bool, "bool: concerns half-asynchronous parameter servers only. Default False.", inert=True)
     use_cuda = Field(
         False, bool,
-        "bool: set from the places at the first run, which raises if it is True without the device plug-in. Default "
-        "False.", inert=True)
+        "bool: set from the places at the first run. True is not supported without the device plug-in. Default False.",
+        inert=True)
     _dry_run = Field(False, bool, "bool: runs everything except the kernels. Default False.")
 
     def __setattr__(self, name: str, value: Any) -> None:
