@@ -2,7 +2,7 @@
 """Writes the layers that are one operator: python/anabranch/fluid/layers/_generated_*.py.
 
     PYTHONPATH=python tools/generate_layers.py           writes what has changed
-    PYTHONPATH=python tools/generate_layers.py --check   tells what would change, and fails then
+    PYTHONPATH=python tools/generate_layers.py --check   lists the files that would change, and fails if there are any
 
 Signatures come from layer_table.py; texts, dtypes and types of arguments from the schemas of the operators.
 """
@@ -30,7 +30,7 @@ WIDTH = 118
 
 @dataclasses.dataclass
 class Argument:
-    """An argument of a layer: what it is called there and in the schema, and what is said about it."""
+    """An argument of a layer: its name there and in the schema, and its text."""
 
     name: str
     kind: str                   # input, attr, to, name or act
@@ -82,8 +82,8 @@ class Function:
             kind = self.layer.types.get(name) or TYPES[attr["type"]] + (" | None" if default == "None" else "")
             return Argument(name, "attr", kind, _sentence(attr["doc"], default, attr["default"]), default, schema)
         if name in DESTINATIONS:
-            return Argument(name, "to", "Variable | None", "gets the result.", default)
-        raise SystemExit("%s: argument %s is neither slot nor attribute of %s" % (self.layer.name, name, self.op))
+            return Argument(name, "to", "Variable | None", "receives the result.", default)
+        raise SystemExit("%s: argument %s must be a slot or attribute of %s" % (self.layer.name, name, self.op))
 
     def _schema_name(self, name: str) -> str:
         if name in self.layer.slots:
@@ -94,7 +94,7 @@ class Function:
         return next(iter(self.inputs)) if name == "input" else name
 
     def _dtypes(self, slot: dict) -> tuple[str, ...]:
-        """The dtypes that an input may have: its own text names them, or the kernels do."""
+        """The dtypes of an input, from its own text or from the kernels."""
         if slot["name"] == next(iter(self.inputs)):
             return tuple(self.info["dtypes"])
         if "int32 or int64" in slot["doc"]:
@@ -108,7 +108,7 @@ class Function:
     # ---- text
 
     def _local(self, text: str) -> str:
-        """A text of the schema with the names that the layer has."""
+        """A text of the schema with the layer's names."""
         names = dict(self.renamed)
         for slot in self.info["outputs"]:
             names.setdefault(slot["name"], "out")
@@ -124,7 +124,7 @@ class Function:
             lines += _wrap("%s (%s): %s" % (arg.name, shown, self._local(arg.doc)), "    ", "        ")
         out = self._local(_end(self.info["outputs"][0]["doc"]))
         lines += ["", "Returns:", *_wrap("Variable: " + out, "    ", "        ")]
-        lines += ["", "Raises:", *_wrap("TypeError: an argument of another class or dtype.", "    ", "        ")]
+        lines += ["", "Raises:", *_wrap("TypeError: an argument has another type or dtype.", "    ", "        ")]
         lines += ["", "Examples:"] + ["    " + line for line in self.example()]
         return "\n".join(lines)
 
@@ -141,8 +141,8 @@ class Function:
                 given.append("[%s, %s]" % (arg.name, arg.name) if arg.type != "Variable" else arg.name)
         given += [self.layer.call] if self.layer.call else []
         call = "%s(%s).shape" % (self.layer.name, ", ".join(given))
-        made: dict[str, object] = {"check": check, "one_op": check.one_op}  # the layer itself may not be there yet
-        exec("\n".join(["from __future__ import annotations", *self.code()]), made)  # noqa: S102  rows of our own table
+        made: dict[str, object] = {"check": check, "one_op": check.one_op}  # the layer itself may not exist yet
+        exec("\n".join(["from __future__ import annotations", *self.code()]), made)  # noqa: S102  rows of our table
         space: dict[str, object] = {"fluid": fluid, self.layer.name: made[self.layer.name]}
         with fluid.program_guard(fluid.Program(), fluid.Program()), fluid.unique_name.guard():
             exec("\n".join(lines), space)  # noqa: S102

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes the modules that only give Fluid's names another home, layers/__init__.py, docs/absent.md and lists of names.
+"""Writes the modules that only re-export names in Fluid's layout, layers/__init__.py, docs/absent.md, lists of names.
 
     PYTHONPATH=python tools/generate_modules.py           writes what has changed
-    PYTHONPATH=python tools/generate_modules.py --check   tells what would change, and fails then
+    PYTHONPATH=python tools/generate_modules.py --check   lists the files that would change, and fails if there are any
 
 fluid_modules.json lists every module of Fluid 1.8 with the names of its ``__all__``, fluid_elsewhere.json those of
 which nothing is offered. A name that this package has is made reachable in the module where Fluid has it: in a file of
@@ -25,7 +25,7 @@ MARK = "Written by tools/generate_modules.py"
 WIDTH = 118
 
 #: Where a name of a module is looked for besides the module itself: the first prefix that fits.
-HOMES: list[tuple[str, list[str]]] = [
+ORIGINS: list[tuple[str, list[str]]] = [
     ("paddle.fluid.layers", ["fluid.layers"]),
     ("paddle.fluid.transpiler", ["fluid"]),
     ("paddle.fluid.trainer_factory", ["fluid.executor"]),
@@ -40,8 +40,8 @@ HOMES: list[tuple[str, list[str]]] = [
                     "sentiment", "uci_housing", "voc2012", "wmt14", "wmt16")),
 ]
 
-#: Names that programs use although Fluid's module does not list them: module that has it, relative to it.
-BESIDE = {
+#: Names that programs use although Fluid's module does not list them: the module that defines each, relative to it.
+EXTRAS = {
     "paddle.fluid.layers.control_flow": {
         "ConditionalBlock": "branches", "array_to_lod_tensor": "rank_tables", "lod_rank_table": "rank_tables",
         "lod_tensor_to_array": "rank_tables", "max_sequence_len": "rank_tables", "shrink_memory": "rank_tables",
@@ -53,7 +53,7 @@ BESIDE = {
     "paddle.dataset.uci_housing": {"feature_names": ".datasets.uci_housing"},
 }
 
-#: Modules that can be imported, and of which nothing is offered.
+#: Modules that can be imported, but offer nothing.
 NOT_OFFERED = {"dygraph"}
 
 
@@ -89,9 +89,9 @@ def own(module: str) -> types.ModuleType | None:
 
 
 def find(module: str, name: str) -> object | None:
-    """What this package has for a name of a module."""
-    homes = next((places for prefix, places in HOMES if module.startswith(prefix)), [])
-    candidates = [own(module)] + [importlib.import_module("anabranch." + home) for home in homes]
+    """The object of this package for a name of a Fluid module."""
+    origins = next((places for prefix, places in ORIGINS if module.startswith(prefix)), [])
+    candidates = [own(module)] + [importlib.import_module("anabranch." + origin) for origin in origins]
     for candidate in candidates:
         if candidate is not None and name not in NOT_OFFERED and hasattr(candidate, name):
             found = getattr(candidate, name)
@@ -125,26 +125,26 @@ def fluid_rooms(layers: set[str]) -> list[str]:
     return sorted(n for n in names if n not in taken and os.path.exists(os.path.join(LAYERS, n + ".py")))
 
 
-def mended(path: str, homes: dict[str, str]) -> str:
-    """A written module whose layers are imported from where they are now; those that are gone are left out."""
+def mended(path: str, origins: dict[str, str]) -> str:
+    """A written module that imports its layers from their current modules, without layers that were removed."""
     text = open(path).read()
     sources: dict[str, list[str]] = {}
     moved = False
     for node in ast.parse(text).body:
         for alias in node.names if isinstance(node, ast.ImportFrom) else ():
-            home = homes.get(alias.name) if node.level == 1 and not alias.asname else node.module
-            moved |= home != node.module
-            if home:
+            origin = origins.get(alias.name) if node.level == 1 and not alias.asname else node.module
+            moved |= origin != node.module
+            if origin:
                 name = alias.name + (" as " + alias.asname if alias.asname else "")
-                sources.setdefault("." * node.level + home, []).append(name)
+                sources.setdefault("." * node.level + origin, []).append(name)
     return room(text.partition("\n")[0], sources) if moved else text
 
 
 def loadable() -> dict[str, str]:
     """Path -> text of what the package imports while it loads, as the sources say without being imported."""
-    homes = {name: module for module, names in implementations().items() for name in names}
-    paths = [os.path.join(LAYERS, name + ".py") for name in fluid_rooms(set(homes))]
-    files = {path: mended(path, homes) for path in paths if is_written(path)}
+    origins = {name: module for module, names in implementations().items() for name in names}
+    paths = [os.path.join(LAYERS, name + ".py") for name in fluid_rooms(set(origins))]
+    files = {path: mended(path, origins) for path in paths if is_written(path)}
     files[os.path.join(LAYERS, "__init__.py")] = layers_init()
     return files
 
@@ -187,12 +187,12 @@ def all_of(names: list[str]) -> str:
                                                    initial_indent="    ", subsequent_indent="    ")
 
 
-def home_of(found: object, name: str, module: str) -> str:
-    """The module to import a name from: the one that defines it, where that has it under this name."""
-    homes = next(places for prefix, places in HOMES if module.startswith(prefix))
-    for home in [getattr(found, "__module__", None) or ""] + ["anabranch." + home for home in homes]:
-        if home.startswith("anabranch") and getattr(sys.modules.get(home), name, None) is found:
-            return home
+def origin_of(found: object, name: str, module: str) -> str:
+    """The module from which to import a name: the one that defines it, if it has it under this name."""
+    origins = next(places for prefix, places in ORIGINS if module.startswith(prefix))
+    for origin in [getattr(found, "__module__", None) or ""] + ["anabranch." + origin for origin in origins]:
+        if origin.startswith("anabranch") and getattr(sys.modules.get(origin), name, None) is found:
+            return origin
     raise SystemExit("%s.%s: defined nowhere" % (module, name))
 
 
@@ -210,9 +210,9 @@ def relative(target: str, module: str) -> str:
 def written(module: str, names: dict[str, object]) -> str:
     sources: dict[str, list[str]] = {}
     for name, found in names.items():
-        sources.setdefault(relative(home_of(found, name, module), module), []).append(name)
-    for name, home in BESIDE.get(module, {}).items():  # as: told to type checkers
-        sources.setdefault("." + home, []).append("%s as %s" % (name, name))
+        sources.setdefault(relative(origin_of(found, name, module), module), []).append(name)
+    for name, origin in EXTRAS.get(module, {}).items():  # "as" marks a re-export for type checkers
+        sources.setdefault("." + origin, []).append("%s as %s" % (name, name))
     head = '"""The names of Fluid\'s ``%s`` that are here. %s."""' % (module.replace("paddle.", ""), MARK)
     return room(head, sources)
 
@@ -245,7 +245,7 @@ def absent_page(absent: dict[str, list[str]], gone: list[str]) -> str:
 
 
 def absent_names(absent: dict[str, list[str]], gone: list[str]) -> str:
-    """What anabranch/_absent.py reads: modules that are not here, and names of others, as this package calls them."""
+    """The file that anabranch/_absent.py reads: absent modules, and absent names of others, by this package's names."""
     with open(os.path.join(ROOT, "tools", "fluid_elsewhere.json")) as file:
         modules = json.load(file) | {module: table()[module] for module in gone}
     parts = {"modules": modules, "names": absent}

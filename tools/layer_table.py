@@ -1,6 +1,6 @@
-"""The layers that are one operator: their signatures, and what the schema of the operator does not say.
+"""The layers that are one operator: their signatures, and facts that the schema of the operator does not hold.
 
-generate_layers.py makes real functions of these rows. Texts, dtypes and attribute types come from the schema.
+generate_layers.py generates functions from these rows. Texts, dtypes and attribute types come from the schema.
 """
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ class Layer:
 
     Attributes:
         signature: name and arguments with their defaults, as Fluid has them.
-        op: type of the operator; the layer's name by default.
+        op: type of the operator. Default: the layer's name.
         slots: argument -> slot or attribute, where the names differ by more than their case. ``input`` stands for the
             first slot.
         dtype: of the result; of the first input by default.
         attrs: attributes that no argument gives.
         stop_gradient: the result has no gradient.
-        body: a call that takes the place of checks and operator.
+        body: a call that replaces checks and operator.
         data: shapes of the Variables in the example, each "[extents] dtype".
         call: further arguments in the example.
         types: argument -> its type, where it takes more than the attribute holds.

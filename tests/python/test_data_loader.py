@@ -135,7 +135,7 @@ def test_a_loader_made_after_the_ops_that_read_from_it():
 @pytest.mark.parametrize("batch, error, text", [
     ({"x": 1}, TypeError, "batch 0 of the generator must be a list or tuple.* got dict"),
     ([np.zeros((1, 2), "float32")], ValueError, r"must have 2 values \(x, y\), got 1"),
-    ([[[1, 2], [3]], np.zeros((2, 1), "int64")], TypeError, "x are no regular array|x is no regular array"),
+    ([[[1, 2], [3]], np.zeros((2, 1), "int64")], TypeError, "for x must be a regular array"),
 ])
 def test_bad_batches(batch, error, text):
     with warnings.catch_warnings():
@@ -272,7 +272,7 @@ def test_reading_fails_as_the_generator_did():
 def test_a_program_from_bytes_names_its_reader():
     main = program("DataLoader")[0]
     copy = fluid.Program.parse_from_string(main.desc.serialize_to_string())
-    with pytest.raises(ValueError, match="double_buffer_.*source is not known"):
+    with pytest.raises(ValueError, match="double_buffer_.*no source of it"):
         fluid.Executor(CPU).run(copy)
 
 

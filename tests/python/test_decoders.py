@@ -154,5 +154,5 @@ def test_a_cell_serves_one_decoder_at_a_time():
     contrib = fluid.contrib.decoder
     cell = contrib.StateCell({"x": None}, {"h": contrib.InitState(init=fluid.data("ctx", [None, 4]))}, "h")
     contrib.TrainingDecoder(cell)
-    with pytest.raises(ValueError, match="a decoder that has not ended has this cell"):
+    with pytest.raises(ValueError, match="in use by a decoder that has not ended"):
         contrib.TrainingDecoder(cell)

@@ -77,14 +77,15 @@ MISTAKES = {
     "fetched from another program": (another_program, LookupError, "computed by no op.*check the name"),
     "a loss with many elements": (lambda: fluid.optimizer.SGD(0.1).minimize(net()[0]), AssertionError,
                                   r"loss must have shape \(1,\).*fluid.layers.mean"),
-    "a number of a Variable": (lambda: float(net()[1]), TypeError, "no value while the program is written; fetch it"),
+    "a number of a Variable": (lambda: float(net()[1]), TypeError, "no value while the program is built: fetch it"),
     "a Variable fed": (lambda: run({"x": fluid.data("z", [None, 4]), "y": Y}), TypeError,
                        "feed of x: the value must be an array, LoDTensor or number, got Variable"),
     "a layer on an array": (lambda: L.fc(X, 3), TypeError, "input must be Variable.*ndarray.*fluid.data"),
-    "a width that is unknown": (lambda: L.fc(fluid.data("w", [None, None]), 3), ValueError, "only rows may be None"),
+    "a width that is unknown": (lambda: L.fc(fluid.data("w", [None, None]), 3), ValueError,
+                               "only the number of rows may be None"),
     "a number as text": (lambda: L.fc(fluid.data("w", [None, 2]), "3"), TypeError, "must be numbers, got '3'"),
     "a GPU": (lambda: fluid.CUDAPlace(0), NotImplementedError, r"use CPUPlace\(\).*anabranch run"),
-    "minimize twice": (minimized_twice, AssertionError, "minimize is called once.*make another one"),
+    "minimize twice": (minimized_twice, AssertionError, "minimize must be called once.*Create another optimizer"),
     "a folder that is not there": (lambda: fluid.io.load_inference_model("nowhere", fluid.Executor()), ValueError,
                                    "there is no folder 'nowhere'"),
 }
@@ -102,7 +103,7 @@ def test_the_message_says_what_to_do(mistake):
 
 def test_numpy_on_a_variable_warns():
     _, loss = net()
-    with pytest.warns(UserWarning, match="no value while the program is written; fetch it"):
+    with pytest.warns(UserWarning, match="no value while the program is built: fetch it"):
         held = np.array([loss, loss])
     assert held.shape == (2,) and held[0] is loss and held.dtype == object
 

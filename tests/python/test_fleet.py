@@ -149,7 +149,7 @@ def test_schedulers_say_which_worker_this_is(monkeypatch, env, role, index, serv
 
 
 @pytest.mark.parametrize("env, word", [
-    ({}, "no scheduler"), ({"PMI_RANK": "0", "PMI_SIZE": "3"}, "even number"),
+    ({}, "no scheduler"), ({"PMI_RANK": "0", "PMI_SIZE": "3"}, "must be even"),
     ({"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "4", "OMPI_COMM_WORLD_LOCAL_SIZE": "2"}, "PADDLE_HOSTS")])
 def test_what_a_scheduler_does_not_say_is_named(monkeypatch, env, word):
     for name, value in env.items():
@@ -222,7 +222,7 @@ def test_flags_of_the_communicator(monkeypatch, name, flags):
 def test_waiting_workers_merge_as_many_as_they_have_threads():
     s = Factory.create_sync_strategy()
     s.set_trainer_runtime_config({"communicator_max_merge_var_num": 7})
-    with pytest.warns(UserWarning, match="communicator_max_merge_var_num is 7"):
+    with pytest.warns(UserWarning, match="communicator_max_merge_var_num must be CPU_NUM.*got 7"):
         flags = s.get_trainer_runtime_config().get_communicator_flags()
     assert flags["communicator_max_merge_var_num"] == "1"
 

@@ -13,7 +13,7 @@ from test_cluster_processes import ROOT, networked
 import anabranch
 import anabranch.fluid as fluid
 from anabranch import _cluster, _core, server_stats
-from anabranch.fluid.io.remote import load_pieces
+from anabranch.fluid.io.remote import load_shards
 from anabranch.fluid.transpiler.geo_sgd_transpiler import GeoSgdTranspiler
 
 STEPS, WIDTH = 4, 4
@@ -146,7 +146,7 @@ def test_another_number_of_servers_takes_up_the_file(before, after, monkeypatch,
         program, start = cut.get_pserver_programs(endpoint)
         with fluid.scope_guard(fluid.Scope()):
             fluid.Executor().run(start)
-            assert load_pieces(str(tmp_path), program, endpoint) == []
+            assert load_shards(str(tmp_path), program, endpoint) == []
             name = [v.name for v in program.list_vars() if v.name.startswith("table")
                     and "@" not in v.name and "." not in v.name.replace(".block", "")][0]
             keys, rows = rows_of(held(fluid.global_scope(), name))

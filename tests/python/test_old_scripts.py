@@ -66,7 +66,7 @@ def test_an_old_script_says_what_it_said(name, home, tmp_path):
 def test_a_sample_of_the_guides_says_what_it_said(name, words, home, tmp_path):
     done = run(home, tmp_path, *start("guides", name), *words)
     compare(name, done)
-    assert done.stderr.count("there is no GPU here") == len(words)
+    assert done.stderr.count("no GPU is available") == len(words)
 
 
 @pytest.mark.parametrize("name", named("random"))

@@ -53,7 +53,7 @@ class Server:
         program, startup = transpiler.get_pserver_programs(endpoint)
         self.heard = program.global_block().ops[0].input("X")
         self.program = one_program(program)
-        self.pieces = transpiler._placement.on(endpoint)
+        self.shards = transpiler._placement.on(endpoint)
         with fluid.scope_guard(self.scope):
             fluid.Executor(fluid.CPUPlace()).run(startup)
 
@@ -84,8 +84,8 @@ class Worker:
 def parameters(servers):
     parts = {}
     for server in servers:
-        for piece in server.pieces:
-            parts.setdefault(piece.param, []).append((piece.begin, value(server.scope, piece.name)))
+        for shard in server.shards:
+            parts.setdefault(shard.param, []).append((shard.begin, value(server.scope, shard.name)))
     return {name: numpy.concatenate([v for _, v in sorted(p, key=lambda x: x[0])]) for name, p in parts.items()}
 
 
@@ -106,9 +106,9 @@ def test_a_step_of_all_is_a_step_of_one(name):
     alone, exe = fluid.Scope(), fluid.Executor(fluid.CPUPlace())
     with fluid.scope_guard(alone):
         exe.run(startup)
-    for server in cluster:  # all begin alike; pieces that are drawn by chance differ from the whole
-        for piece in server.pieces:
-            put(server.scope, piece.name, value(alone, piece.param)[piece.begin:piece.begin + piece.rows])
+    for server in cluster:  # all begin alike; shards that are drawn by chance differ from the whole
+        for shard in server.shards:
+            put(server.scope, shard.name, value(alone, shard.param)[shard.begin:shard.begin + shard.rows])
     for step in range(STEPS):
         batches = [batch(step, i) for i in range(trainers)]
         params, sent = parameters(cluster), {}

@@ -58,7 +58,7 @@ def test_a_script_that_asks_for_a_gpu_and_for_names_that_are_gone_trains(tmp_pat
     done = run(tmp_path, TRAINS, "--epochs", "3", before=["--data", "data"])
     last = lines(done)[-1]
     assert last.startswith("loss ") and last.endswith("1.0 ['--epochs', '3']")
-    assert done.stderr.count("there is no GPU here") == 1
+    assert done.stderr.count("no GPU is available") == 1
     assert "not offered" not in done.stderr
 
 

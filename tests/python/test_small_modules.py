@@ -87,7 +87,7 @@ def test_scopes_of_a_thread():
     with pytest.raises(KeyError):
         default_scope_funcs.scoped_function(inside)
     assert default_scope_funcs.find_var("inner") is None and default_scope_funcs.get_cur_scope() is outer
-    with pytest.raises(RuntimeError, match="no scope"):
+    with pytest.raises(RuntimeError, match="not entered a scope"):
         default_scope_funcs.leave_local_scope()
 
 

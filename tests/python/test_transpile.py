@@ -299,7 +299,7 @@ def test_tables_may_survive_more_or_less_than_the_rest(mode):
     assert not any(op.has_attr("table_durability") and op.attr("table_durability") for op in levels_of({}, mode))
 
 
-@pytest.mark.parametrize("levels, told", [({"fc_0.w_0": 1}, "there are: table"), ({"table": 3}, "0, 1 or 2, got 3"),
+@pytest.mark.parametrize("levels, told", [({"fc_0.w_0": 1}, "one of: table"), ({"table": 3}, "0, 1 or 2, got 3"),
                                           ({"table": True}, "got True"), ({"other": 0}, "other")])
 def test_levels_of_tables_are_checked(levels, told):
     with pytest.raises(ValueError, match=told):

@@ -23,10 +23,10 @@ def _names(what, given):
     if isinstance(given, (str, Variable)):
         given = [given]
     if not isinstance(given, (list, tuple, set, frozenset)):
-        raise InvalidType("%s is a set or list of Variables or names, got %s" % (what, type(given).__name__))
+        raise InvalidType("%s must be a set or list of Variables or names, got %s" % (what, type(given).__name__))
     for item in given:
         if not isinstance(item, (str, Variable)):
-            raise InvalidType("%s holds Variables or names, got %s" % (what, type(item).__name__))
+            raise InvalidType("%s must hold Variables or names, got %s" % (what, type(item).__name__))
     names = var_names(given)
     return sorted(names) if isinstance(given, (set, frozenset)) else names
 
@@ -34,24 +34,24 @@ def _names(what, given):
 def append_backward(loss: Variable, parameter_list: Sequence[Parameter | str] | None = None, no_grad_set: Any = None,
                     callbacks: Sequence[Callable[..., Any]] | None = None,
                     checkpoints: Sequence[Variable | str] | None = None) -> list[Any]:
-    """Appends the operators that compute the gradient of ``loss`` by the parameters.
+    """Appends the operators that compute the gradient of ``loss`` with respect to the parameters.
 
     Args:
-        loss (Variable): one element.
-        parameter_list (list of Parameter|str, optional): by default every trainable parameter, in program order.
-        no_grad_set (set of Variable|str, optional): variables whose gradient is not wanted, beside those with
+        loss (Variable): the loss, of one element.
+        parameter_list (list of Parameter|str, optional): parameters. Default: all trainable ones, in program order.
+        no_grad_set (set of Variable|str, optional): variables that get no gradient, in addition to those with
             ``stop_gradient``.
         callbacks (list of callable, optional): each is called as ``f(block=block, context=dict)`` after every
             gradient operator.
-        checkpoints (list of Variable|str, optional): variables that the backward pass finds kept; what lies between
-            them is computed again, with the same values, so that less memory is needed. Nothing is by default.
+        checkpoints (list of Variable|str, optional): variables that are kept for the backward pass, which recomputes
+            the values between them to save memory. Default: no recomputation.
 
     Returns:
-        list of (Parameter, Variable): parameters that have a gradient, in the order of ``parameter_list``, with it.
+        list of (Parameter, Variable): parameters with their gradients, in the order of ``parameter_list``.
 
     Raises:
-        AssertionError: ``loss`` is no Variable, has not one element, or ``callbacks`` is no list.
-        TypeError: another argument of another class.
+        AssertionError: ``loss`` is not a Variable of one element, or ``callbacks`` is not a list.
+        TypeError: an argument has another type.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -63,17 +63,17 @@ def append_backward(loss: Variable, parameter_list: Sequence[Parameter | str] | 
         ['fc_0.b_0@GRAD', 'fc_0.w_0@GRAD']
     """
     if not isinstance(loss, Variable):
-        raise Violated("append_backward: loss is a Variable, got %s" % type(loss).__name__)
+        raise Violated("append_backward: loss must be a Variable, got %s" % type(loss).__name__)
     if any(extent != 1 for extent in loss.shape):
-        raise Violated("append_backward: loss must have one element, got shape %s; take its mean" % list(loss.shape))
+        raise Violated("append_backward: loss must have one element, got shape %s: take its mean" % list(loss.shape))
     if callbacks is not None and (not isinstance(callbacks, (list, tuple)) or not all(map(callable, callbacks))):
-        raise Violated("append_backward: callbacks is a list of functions")
+        raise Violated("append_backward: callbacks must be a list of functions")
     program = loss.block.program
     block = program.global_block()
     parameters = []
     if parameter_list is not None:
         if not isinstance(parameter_list, (list, tuple, set)):
-            raise InvalidType("append_backward: parameter_list is a list, got %s" % type(parameter_list).__name__)
+            raise InvalidType("append_backward: parameter_list must be a list, got %s" % type(parameter_list).__name__)
         parameters = _names("parameter_list", parameter_list)
         if not parameters:
             return []
@@ -92,7 +92,7 @@ def append_backward(loss: Variable, parameter_list: Sequence[Parameter | str] | 
 
 
 class _CallbackContext(collections.abc.Mapping):
-    """What callbacks of append_backward get as ``context``: name of a gradient -> name of its variable."""
+    """The ``context`` of append_backward's callbacks: name of a gradient -> name of its variable."""
 
     def __getitem__(self, name):
         if "@GRAD" not in name:
@@ -111,20 +111,20 @@ class _CallbackContext(collections.abc.Mapping):
 
 def gradients(targets: Any, inputs: Any,
               target_gradients: Any = None, no_grad_set: Any = None) -> list[Any]:
-    """Appends the operators that compute the gradient of ``targets`` by ``inputs``.
+    """Appends the operators that compute the gradient of ``targets`` with respect to ``inputs``.
 
     Args:
-        targets (Variable|list of Variable): what to differentiate.
-        inputs (Variable|list of Variable): by what.
-        target_gradients (Variable|list of Variable|None, optional): weights of the targets, of the same shapes; ones
-            where missing.
-        no_grad_set (set of Variable|str, optional): variables through which nothing flows.
+        targets (Variable|list of Variable): variables to differentiate.
+        inputs (Variable|list of Variable): variables with respect to which they are differentiated.
+        target_gradients (Variable|list of Variable|None, optional): weights of the targets, of the same shapes.
+            Default: ones.
+        no_grad_set (set of Variable|str, optional): variables through which no gradient flows.
 
     Returns:
-        list of Variable: one for each input; None where it has no influence. Empty when the only input has none.
+        list of Variable: one gradient per input, None if the input has no influence. Empty if a single input has none.
 
     Raises:
-        TypeError: an argument of another class. ValueError: numbers or shapes of targets and weights differ.
+        TypeError: an argument has another type. ValueError: numbers or shapes of targets and weights differ.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -141,29 +141,30 @@ def gradients(targets: Any, inputs: Any,
     else:
         weights = list(target_gradients) if isinstance(target_gradients, (list, tuple)) else [target_gradients]
     if len(weights) != len(targets):
-        raise InvalidValue("gradients: %d targets need as many target_gradients, got %d" % (len(targets), len(weights)))
+        raise InvalidValue("gradients: target_gradients must have %d elements, one per target, got %d"
+                           % (len(targets), len(weights)))
     for target, weight in zip(targets, weights):
         if weight is None:
             continue
         if not isinstance(weight, Variable):
-            raise InvalidType("gradients: target_gradients are Variables or None, got %s" % type(weight).__name__)
+            raise InvalidType("gradients: target_gradients must hold Variables or None, got %s" % type(weight).__name__)
         if tuple(weight.shape) != tuple(target.shape):
             raise InvalidValue("gradients: target %s has the shape %s, its gradient %s has %s"
                                % (target.name, list(target.shape), weight.name, list(weight.shape)))
     if not targets or not inputs:
-        raise InvalidValue("gradients: targets and inputs are not empty")
+        raise InvalidValue("gradients: targets and inputs must not be empty")
     program = targets[0].block.program
     with program._backward_role_guard():
         names = _core.gradients(program.desc, var_names(targets), var_names(inputs),
                                 ["" if w is None else w.name for w in weights],
                                 set(_names("no_grad_set", no_grad_set)))
     found = [inputs[i].block._find_var_recursive(name) if name else None for i, name in enumerate(names)]
-    # as Fluid has it: a single input without a gradient gives an empty list
+    # As in Fluid, a single input without a gradient gives an empty list.
     return [] if len(found) == 1 and found[0] is None else found
 
 
 def calc_gradient(targets: Any, inputs: Any, target_gradients: Any = None, no_grad_set: Any = None) -> Any:
-    """As ``gradients``; of a single input the Variable itself, or None.
+    """Like ``gradients``, but returns the Variable itself, or None, for a single input.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -182,5 +183,5 @@ def _variables(what, given):
     given = list(given) if isinstance(given, (list, tuple)) else [given]
     for item in given:
         if not isinstance(item, Variable):
-            raise InvalidType("gradients: %s are Variables, got %s" % (what, type(item).__name__))
+            raise InvalidType("gradients: %s must be Variables, got %s" % (what, type(item).__name__))
     return given

@@ -21,7 +21,7 @@ __all__ = [
 
 
 class BaseErrorClipAttr(Described):
-    """Base of what may be set as ``Variable.error_clip``."""
+    """Base class of the values of ``Variable.error_clip``."""
 
     def _append_clip_op(self, block, grad_name):
         raise NotImplementedError
@@ -79,10 +79,10 @@ def _bounds(name, max, min, positive=True):
 
 
 class GradientClipBase(Described):
-    """Base of the gradient clips.
+    """Base class of the gradient clips.
 
     Args:
-        need_clip (callable, optional): parameter -> bool; only where it returns True the gradient is clipped.
+        need_clip (callable, optional): parameter -> bool; selects the gradients to clip. Default: all.
     """
 
     def __init__(self, need_clip: Callable[..., Any] | None = None) -> None:
@@ -120,7 +120,7 @@ class GradientClipBase(Described):
     def _takes(self, param):
         return self._need_clip_func is None or self._need_clip_func(param)
 
-    # ---- the older way, attached to parameters by set_gradient_clip
+    # ---- clips attached to parameters by set_gradient_clip, which is deprecated
 
     def _prepare(self, groups, param, grad):
         """Called for every parameter before the first gradient is clipped."""
@@ -130,12 +130,12 @@ class GradientClipBase(Described):
 
 
 class GradientClipByValue(GradientClipBase):
-    """Cuts every element of the gradients into [min, max].
+    """Clips every element of the gradients to [min, max].
 
     Args:
         max (float): upper bound.
-        min (float, optional): lower bound; -max by default, and then ``max`` is positive.
-        need_clip (callable, optional): parameter -> bool, which gradients to clip; all by default.
+        min (float, optional): lower bound. Default: -max, which requires a positive ``max``.
+        need_clip (callable, optional): parameter -> bool; selects the gradients to clip. Default: all.
 
     Raises:
         AssertionError: ``min`` is not given and ``max`` is not positive.
@@ -163,8 +163,8 @@ class GradientClipByNorm(GradientClipBase):
     """Scales each gradient whose L2 norm is above ``clip_norm`` down to that norm.
 
     Args:
-        clip_norm (float): largest norm.
-        need_clip (callable, optional): parameter -> bool, which gradients to clip; all by default.
+        clip_norm (float): maximum norm.
+        need_clip (callable, optional): parameter -> bool; selects the gradients to clip. Default: all.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -191,9 +191,9 @@ class GradientClipByGlobalNorm(GradientClipBase):
     Pascanu, Mikolov and Bengio, On the difficulty of training recurrent neural networks, ICML 2013.
 
     Args:
-        clip_norm (float): largest norm of all gradients together.
+        clip_norm (float): maximum norm of all gradients together.
         group_name (str): with ``set_gradient_clip``, the norm is taken over each group. Default 'default_group'.
-        need_clip (callable, optional): parameter -> bool, which gradients to clip; all by default.
+        need_clip (callable, optional): parameter -> bool; selects the gradients to clip. Default: all.
 
     Raises:
         ValueError: two clips of a group, set by ``set_gradient_clip``, differ in ``clip_norm``.
@@ -267,12 +267,12 @@ def set_gradient_clip(clip: GradientClipBase, param_list: Sequence[Parameter | s
     Call it after the forward network is built and before ``minimize``.
 
     Args:
-        clip (GradientClipBase): how to clip, without ``need_clip``.
-        param_list (list of Parameter or str, optional): what to clip; every parameter by default.
-        program (Program, optional): the default main program by default.
+        clip (GradientClipBase): the clip, without ``need_clip``.
+        param_list (list of Parameter or str, optional): parameters to clip. Default: all.
+        program (Program, optional): program of the parameters. Default: the default main program.
 
     Raises:
-        TypeError: ``clip`` is no clip; an entry of ``param_list`` is neither Parameter nor str.
+        TypeError: ``clip`` is not a gradient clip, or an entry of ``param_list`` is neither Parameter nor str.
 
     Examples:
         >>> import anabranch.fluid as fluid, warnings
@@ -283,7 +283,7 @@ def set_gradient_clip(clip: GradientClipBase, param_list: Sequence[Parameter | s
         >>> len(fluid.optimizer.SGD(0.1).minimize(loss)[1])
         2
     """
-    warnings.warn("set_gradient_clip is the older way; give grad_clip to the optimizer", stacklevel=2)
+    warnings.warn("set_gradient_clip is deprecated: pass grad_clip to the optimizer", stacklevel=2)
     if not isinstance(clip, GradientClipBase):
         raise InvalidType("set_gradient_clip: clip must be a GradientClipByValue, ByNorm or ByGlobalNorm, got %s"
                           % type(clip).__name__)
@@ -309,10 +309,10 @@ _UPDATES = frozenset([
 
 
 def append_gradient_clip_ops(param_grads: Any) -> Any:
-    """Appends the clips attached by :func:`set_gradient_clip`; pairs without one stay as they are."""
+    """Appends the clips attached by :func:`set_gradient_clip`; pairs without one are unchanged."""
     attached = list(_attached(param_grads))
     if check.exact_fluid() and len(attached) < sum(grad is not None for _, grad in param_grads):
-        return param_grads  # 1.8.5 clips nothing unless every parameter has a clip
+        return param_grads  # Fluid 1.8.5 clips nothing unless every parameter has a clip
     groups: dict[str, Any] = {}
     clipped: dict[str, Any] = {}
     for param, grad in attached:

@@ -1,4 +1,4 @@
-"""Communicator: the threads of a worker that send gradients and receive parameters beside its steps."""
+"""Communicator: threads of a worker that send gradients and receive parameters asynchronously."""
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -16,18 +16,18 @@ _NEEDED = {DistributedMode.SYNC: ("pserver_endpoints", "trainer_id"),
 
 
 class Communicator:
-    """Sends and receives for a worker's program; one a process runs at a time.
+    """Sends and receives for a worker's program. At most one runs per process.
 
     Args:
-        program (Program): the worker's, of ``DistributeTranspiler.get_trainer_program``.
+        program (Program): program of the worker, from ``DistributeTranspiler.get_trainer_program``.
         mode (int): 0 sync, 1 async, 2 half async, 3 GEO.
-        kwargs (dict, optional): of sync ``pserver_endpoints`` and ``trainer_id``; of GEO ``push_vars``, ``trainers``
-            and ``push_nums``.
-        envs (dict): ``TrainerRuntimeConfig.get_communicator_flags()``. Default {}.
+        kwargs (dict, optional): ``pserver_endpoints`` and ``trainer_id`` for sync; ``push_vars``, ``trainers`` and
+            ``push_nums`` for GEO.
+        envs (dict): settings from ``TrainerRuntimeConfig.get_communicator_flags()``. Default {}.
 
     Raises:
-        TypeError: no Program, or settings that are no dict. ValueError: an unknown mode; a setting of the mode is
-            missing; numbers of GEO below 1.
+        TypeError: ``program`` is not a Program, or settings are not a dict. ValueError: the mode is unknown, a setting
+            of the mode is missing, or a number of GEO is below 1.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -61,15 +61,15 @@ class Communicator:
         """Starts the threads.
 
         Raises:
-            ValueError: a communicator of this process runs already.
+            ValueError: a communicator of this process is already running.
         """
         if Communicator._running is not None:
-            raise InvalidValue("Communicator.start: a communicator of this process runs already")
+            raise InvalidValue("Communicator.start: a communicator of this process is already running")
         _cluster.communicator_start(self._program, self._mode, self._settings, self._envs)
         Communicator._running = self
 
     def stop(self) -> None:
-        """Sends what waits, then ends the threads; nothing happens when they do not run."""
+        """Sends pending gradients, then stops the threads. Does nothing if they are not running."""
         if Communicator._running is not self:
             return
         Communicator._running = None

@@ -19,14 +19,14 @@ __all__ = ["CompiledProgram", "ExecutionStrategy", "BuildStrategy"]
 
 
 class CompiledProgram:
-    """A Program together with how it is to be run. It is compiled at its first run.
+    """A Program with settings of its runs. It is compiled at its first run.
 
     Args:
-        program_or_graph (Program): what to run.
-        build_strategy (BuildStrategy, optional): the default one when missing.
+        program_or_graph (Program): program to run.
+        build_strategy (BuildStrategy, optional): settings. Default: the default settings.
 
     Raises:
-        TypeError: another class.
+        TypeError: an argument has another type.
 
     Examples:
         >>> import numpy, anabranch.fluid as fluid
@@ -70,34 +70,34 @@ class CompiledProgram:
                               % (what, cls.__name__, type(strategy).__name__))
         return strategy
 
-    # ---- what to do
+    # ---- settings
 
     def with_data_parallel(self, loss_name: str | None = None, build_strategy: BuildStrategy | None = None,
                            exec_strategy: ExecutionStrategy | None = None,
                            share_vars_from: CompiledProgram | None = None, places: Any = None) -> CompiledProgram:
-        """Makes the program run on several replicas, each with a part of the batch.
+        """Makes the program run on several replicas, each with a slice of the batch.
 
         Args:
-            loss_name (str, optional): name of the loss; needed when the program trains.
+            loss_name (str, optional): name of the loss; required if the program trains.
             build_strategy (BuildStrategy, optional): replaces the constructor's.
-            exec_strategy (ExecutionStrategy, optional): the default one when missing.
-            share_vars_from (CompiledProgram, optional): uses the variables of that one, which must be data parallel
-                and have run.
-            places (list of CPUPlace|list of CUDAPlace|CPUPlace|CUDAPlace, optional): one replica a place, of the
-                executor's kind. Default ``cpu_places()`` or ``cuda_places()``, taken at the first run.
+            exec_strategy (ExecutionStrategy, optional): settings. Default: the default settings.
+            share_vars_from (CompiledProgram, optional): program whose variables are used; it must be data parallel and
+                have run.
+            places (list of CPUPlace|list of CUDAPlace|CPUPlace|CUDAPlace, optional): places of the replicas, of the
+                executor's kind. Default: ``cpu_places()`` or ``cuda_places()`` at the first run.
 
         Returns:
             CompiledProgram: this one.
 
         Raises:
-            AssertionError: called twice, after an inference compile, or without a place. In the run: places of another
-                kind than the executor's.
-            TypeError: an argument of another class.
+            AssertionError: it is called twice, after an inference compile, or without a place. In the run: places and
+                executor are of different kinds.
+            TypeError: an argument has another type.
         """
         if self._is_data_parallel:
-            raise Violated("CompiledProgram.with_data_parallel is called a second time")
+            raise Violated("CompiledProgram.with_data_parallel must be called only once")
         if self._is_inference:
-            raise Violated("CompiledProgram.with_data_parallel cannot follow with_inference_optimize")
+            raise Violated("CompiledProgram.with_data_parallel must not follow with_inference_optimize")
         if isinstance(loss_name, Variable):
             loss_name = loss_name.name
         if loss_name is not None and not isinstance(loss_name, str):
@@ -116,14 +116,14 @@ class CompiledProgram:
         return self
 
     def with_inference_optimize(self, config: Any) -> None:
-        """Other inference engines are not part of this build.
+        """Raises an error: other inference engines are not supported.
 
         Raises:
-            AssertionError: after ``with_data_parallel``. TypeError: no configuration of the original can exist here.
+            AssertionError: it follows ``with_data_parallel``. TypeError: ``config`` is not supported.
         """
         if self._is_data_parallel:
-            raise Violated("CompiledProgram.with_inference_optimize cannot follow with_data_parallel")
-        raise InvalidType("with_inference_optimize: config must be a NativeConfig or AnalysisConfig, got %s; run the "
+            raise Violated("CompiledProgram.with_inference_optimize must not follow with_data_parallel")
+        raise InvalidType("with_inference_optimize: config must be a NativeConfig or AnalysisConfig, got %s: run the "
                           "program of load_inference_model with an Executor" % type(config).__name__)
 
     _with_inference_optimize = with_inference_optimize
@@ -131,12 +131,12 @@ class CompiledProgram:
     # ---- compiling
 
     def _compile(self, scope, place):
-        """Binds the program to a scope; ValueError when it is bound to another one."""
+        """Binds the program to a scope. ValueError if it is bound to another one."""
         if self._engine is not None:
             if scope is not self._scope:
-                raise InvalidValue("CompiledProgram: it was compiled for another scope; make another CompiledProgram")
+                raise InvalidValue("CompiledProgram: it was compiled for another scope: create another CompiledProgram")
             if place != self._executor_place:
-                raise InvalidValue("CompiledProgram: it was compiled for another place; make another CompiledProgram")
+                raise InvalidValue("CompiledProgram: it was compiled for another place: create another CompiledProgram")
             return self
         build = self._build_strategy or BuildStrategy()
         execution = self._exec_strategy or ExecutionStrategy()
@@ -159,7 +159,7 @@ class CompiledProgram:
         return self
 
     def _choose_places(self, place):
-        """The places of the replicas: as many as there are of the executor's kind, unless they were given."""
+        """The places of the replicas: those that were given, or all of the executor's kind."""
         if self._places is None:
             self._places = cuda_places() if isinstance(place, CUDAPlace) else cpu_places()
         elif type(self._places[0]) is not type(place):
@@ -170,20 +170,21 @@ class CompiledProgram:
         return len(self._places) if self._is_data_parallel else 1
 
     def _check_program(self):
-        """What data parallelism asks of a program."""
+        """Checks that the program supports data parallelism."""
         desc = self._program.desc
         if self._loss_name is None:
             for op in desc.block(0).ops():
                 if op.has_attr("op_role") and op.attr("op_role") & OpRole.Backward:
-                    raise Violated("with_data_parallel: the program has a backward part, so loss_name is needed")
+                    raise Violated("with_data_parallel: loss_name must be given for a program with a backward part")
         elif desc.block(0)._find_var(self._loss_name) is None:
-            raise InvalidValue("with_data_parallel: the program has no variable %r (loss_name)" % self._loss_name)
+            raise InvalidValue("with_data_parallel: loss_name must be a variable of the program, got %r"
+                               % self._loss_name)
         if self._replicas() > 1:
             for i in range(1, desc.num_blocks()):
                 for op in desc.block(i).ops():
                     if op.has_attr("op_role") and op.attr("op_role") & OpRole.Optimize and op.attr("op_role_var"):
-                        raise NotOffered("with_data_parallel: %s updates a parameter inside control flow, which "
-                                         "several replicas cannot do" % op._type)
+                        raise NotOffered("with_data_parallel: %s updates a parameter inside control flow, which is "
+                                         "not supported on several replicas" % op._type)
 
     def _check_trainers(self, build):
         endpoints = self._program._trainers_endpoints
@@ -198,9 +199,9 @@ class CompiledProgram:
         if other is None:
             return None
         if not other._is_data_parallel:
-            raise InvalidValue("share_vars_from: that CompiledProgram is not data parallel")
+            raise InvalidValue("share_vars_from must be a data-parallel CompiledProgram")
         if other._engine is None:
-            raise InvalidValue("share_vars_from: that CompiledProgram has not run yet, so there is nothing to share")
+            raise InvalidValue("share_vars_from: the CompiledProgram has not run yet: run it first")
         return other._engine
 
     # ---- running
@@ -220,7 +221,7 @@ class CompiledProgram:
         return result
 
     def _feeds(self, feed):
-        """The feeds as a list: one for all replicas, or one a replica."""
+        """The feeds as a list: one for all replicas, or one per replica."""
         if self._readers:
             return self._readers.feeds(one_feed(feed), self._table, self._replicas())
         if not self._is_data_parallel:
@@ -243,27 +244,27 @@ class CompiledProgram:
 
         Args:
             path (str): file to write: .svg or .dot; .png, .pdf, .ps and .jpg where Graphviz is installed.
-            variables (bool): draws variables; else edges from operator to operator. Default True.
+            variables (bool): whether to draw variables between operators; if not, edges join operators. Default True.
 
         Returns:
             None.
 
         Raises:
-            RuntimeError: nothing has run yet. ValueError: another suffix. NotImplementedError: the suffix needs
-                Graphviz, which is not there. OSError: the file cannot be written.
+            RuntimeError: nothing has run yet. ValueError: the suffix is unknown. NotImplementedError: the suffix needs
+                Graphviz, which is not installed. OSError: the file cannot be written.
         """
         dot = self._engine.graph_dot() if self._engine is not None else ""
         if not dot:
-            raise NotAllowed("CompiledProgram.draw: there is no graph before the first run")
+            raise NotAllowed("CompiledProgram.draw: there is no graph yet: run the program first")
         graph = parse_dot(dot)
         write_picture(graph if variables else graph.boxes(), path)
 
     def explain(self) -> str:
-        """Says which graph passes were applied to the graph of the last run, which were not, and why.
+        """Lists the graph passes that were applied to the graph of the last run, and those that were not, with reasons.
 
         Returns:
-            str: nodes, replicas, threads and memory of temporaries, then one line a pass; before the first run what
-            ``BuildStrategy.explain`` says.
+            str: nodes, replicas, threads and memory of temporaries, then one line per pass; before the first run, the
+            text of ``BuildStrategy.explain``.
         """
         if self._engine is None:
             return (self._build_strategy or BuildStrategy()).explain()

@@ -57,7 +57,7 @@ def Scope() -> _core.Scope:
 
 
 class VarDesc(_core.VarDesc):
-    """What ``var.desc`` is, with ``VarDesc.VarType``, the enum of kinds and element types."""
+    """The class of ``var.desc``, with ``VarDesc.VarType``, the enum of kinds and element types."""
 
     VarType = VarType
 
@@ -106,7 +106,7 @@ class op_proto_and_checker_maker:
 
 
 class Place:
-    """A place that is told what it is: ``set_place`` of a CPUPlace; it is one from the beginning.
+    """A place that ``set_place`` sets; it starts as a CPUPlace.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -152,16 +152,16 @@ def get_all_op_types() -> list[str]:
 
 
 def save_op_compatible_info(desc: _core.Program) -> bool:
-    """Nothing has to be noted: what this package writes, every 1.8 reads.
+    """Does nothing: every Fluid 1.8 reads programs of this package.
 
     Args:
-        desc (ProgramDesc): of the program that is going to be saved.
+        desc (ProgramDesc): description of the program to save.
 
     Returns:
         bool: True.
 
     Raises:
-        TypeError: ``desc`` is no ProgramDesc.
+        TypeError: ``desc`` is not a ProgramDesc.
     """
     if not isinstance(desc, ProgramDesc):
         raise InvalidType("save_op_compatible_info: desc must be a ProgramDesc, got %s" % type(desc).__name__)
@@ -183,7 +183,7 @@ def _refused(name: str) -> NoReturn:
 
 
 def __getattr__(name: str) -> Any:
-    """Names of :mod:`.inference`, which stands on what this module begins with, and those that are refused."""
+    """Names of :mod:`.inference`, which imports the start of this module, and names that are not supported."""
     from . import inference
     if name in inference.__all__:
         return getattr(inference, name)

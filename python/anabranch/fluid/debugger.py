@@ -1,4 +1,4 @@
-"""Looking at programs: text, pictures, and runs that stop at the first NaN or infinity."""
+"""Inspection of programs: text, pictures, and runs that stop at the first NaN or infinity."""
 from __future__ import annotations
 
 import os
@@ -28,7 +28,7 @@ def pprint_program_codes(program_desc: Program) -> None:
         None.
 
     Raises:
-        TypeError: another class.
+        TypeError: an argument has another type.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -54,7 +54,7 @@ def pprint_block_codes(block_desc: Block, show_backward: bool = False) -> None:
         None.
 
     Raises:
-        TypeError: another class.
+        TypeError: an argument has another type.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -82,10 +82,10 @@ def _role(op):
 
 def draw_block_graphviz(block: Block | Program, highlights: Sequence[str] | None = None,
                         path: str = "./temp.dot") -> None:
-    """Writes a block as DOT, and beside it as a picture.
+    """Writes a block as a DOT file and as an SVG picture next to it.
 
     Args:
-        block (Block|Program): what to draw; of a Program its global block.
+        block (Block|Program): block to draw; for a Program, its global block.
         highlights (list of str, optional): names of variables to mark.
         path (str): the DOT file. The picture has the suffix .svg instead of .dot. Default "./temp.dot".
 
@@ -93,7 +93,7 @@ def draw_block_graphviz(block: Block | Program, highlights: Sequence[str] | None
         None.
 
     Raises:
-        TypeError: another class. OSError: a file cannot be written.
+        TypeError: an argument has another type. OSError: a file cannot be written.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -20,7 +20,7 @@ def _stack():
 
 
 def get_cur_scope() -> Any:
-    """Scope: the innermost one of this thread, which begins with one of its own.
+    """Scope: the innermost one of this thread. Each thread starts with its own scope.
 
     Examples:
         >>> from anabranch.fluid import default_scope_funcs as scopes
@@ -31,7 +31,7 @@ def get_cur_scope() -> Any:
 
 
 def enter_local_scope() -> None:
-    """Begins a scope inside the current one.
+    """Enters a new scope inside the current one.
 
     Examples:
         >>> from anabranch.fluid import default_scope_funcs as scopes
@@ -53,7 +53,7 @@ def leave_local_scope() -> None:
         >>> scopes.leave_local_scope()
     """
     if len(_stack()) == 1:
-        raise NotAllowed("leave_local_scope: no scope of this thread was entered")
+        raise NotAllowed("leave_local_scope: this thread has not entered a scope")
     _stack().pop()
     get_cur_scope().drop_kids()
 
@@ -93,7 +93,7 @@ def find_var(name: str) -> Any:
 
 
 def scoped_function(func: Callable[[], Any]) -> None:
-    """Calls a function in a scope of its own, which ends with it, also by an exception.
+    """Calls a function in a new scope, which is left when it returns or raises.
 
     Args:
         func (callable): without arguments.

@@ -29,7 +29,7 @@ class DetectionMAP(Described):
         gt_box (Variable): true boxes [N, 4], dtype of ``input``.
         gt_difficult (Variable, optional): [N, 1]: 1 for boxes that are difficult.
         class_num (int): classes, the background among them.
-        background_label (int): accepted, without effect. Default 0.
+        background_label (int): ignored. Default 0.
         overlap_threshold (float): a smaller overlap is none. Default 0.5.
         evaluate_difficult (bool): False: difficult boxes, and what finds them, do not count. Default True.
         ap_version (str): "integral" (default) or "11point".

@@ -26,12 +26,12 @@ _HELP_LINE = re.compile(r"\n  help   anabranch help [^\n]*")
 
 
 class EnforceNotMet(Exception):
-    """Base of every error raised by this package."""
+    """Base class of every error raised by this package."""
 
     kind = "Internal"
-    #: What to do, a sentence or two each. Its page shows them; a class has a page of its own when it says some.
+    #: Advice, a sentence or two each, for the page of the error. A class has its own page if it has advice.
     advice: ClassVar[tuple[str, ...]] = (
-        "Catch it to handle every error of the engine alike; `kind` says which one it is.",)
+        "Catch it to handle every error of the engine; `kind` tells which one it is.",)
 
     @property
     def message(self) -> str:
@@ -113,14 +113,14 @@ class MissingFeed(NotFound):
 
 
 class Unsupported(EnforceNotMet, NotImplementedError):
-    """Something that this build does not do."""
+    """A feature that this build does not support."""
 
     kind = "Unsupported"
     advice = (
-        "The message names what is missing and, where there is one, what does the same.",
-        "A GPU is asked for: take `fluid.CPUPlace()`, or start the script with `anabranch run`, which takes "
-        "the CPU.",
-        "A name of Fluid that is not offered: `docs/absent.md` lists all of them with what takes their place.",
+        "The message names the missing feature and, if there is one, its replacement.",
+        "For a GPU that this build does not have: use `fluid.CPUPlace()`, or start the script with `anabranch run`, "
+        "which uses the CPU.",
+        "For a name of Fluid that is not offered: `docs/absent.md` lists all of them with their replacements.",
     )
 
 
@@ -129,24 +129,23 @@ class ResourceExhausted(EnforceNotMet, MemoryError):
 
     kind = "ResourceExhausted"
     advice = (
-        "`print(fluid.memory_report())` says who holds the memory.",
-        "Take a smaller batch; cut long sequences; set `max_bytes` of a growable table; look at the largest "
+        "`print(fluid.memory_report())` shows where the memory goes.",
+        "Use a smaller batch, cut long sequences, set `max_bytes` of a growable table, or look at the largest "
         "variables of the report.",
-        "A disk that is full: checkpoints and snapshots are written beside the old ones, so there must be "
+        "If the disk is full: checkpoints and snapshots are written next to the old ones, so there must be "
         "room for one more.",
     )
 
 
 class Unavailable(EnforceNotMet, RuntimeError):
-    """A file, peer or device that cannot be used now."""
+    """A file, peer or device is temporarily unavailable."""
 
     kind = "Unavailable"
     advice = (
-        "Of a server or worker: the message says for whom was waited, and how long. Look at the end of its "
-        "log.",
-        "`FLAGS_rpc_deadline` and `FLAGS_collective_deadline` (milliseconds) say how long is waited.",
-        "Of a file or folder: look at its permissions; of a plug-in: `anabranch doctor` says which are "
-        "installed.",
+        "For a server or worker: the message names the process that did not answer, and the waiting time. Look at the "
+        "end of its log.",
+        "`FLAGS_rpc_deadline` and `FLAGS_collective_deadline` (milliseconds) set the waiting time.",
+        "For a file or folder: check its permissions. For a plug-in: `anabranch doctor` lists the installed ones.",
     )
 
 
@@ -155,8 +154,8 @@ class Internal(EnforceNotMet, RuntimeError):
 
     kind = "Internal"
     advice = (
-        "It is not your mistake. Please report it with the whole text and what `anabranch doctor` prints.",
-        "Until it is mended: `FLAGS_disable_passes=all` runs the program as it is written.",
+        "It is not your mistake. Please report it with the whole message and the output of `anabranch doctor`.",
+        "As a workaround, `FLAGS_disable_passes=all` runs the program as it is written.",
     )
 
 
@@ -168,8 +167,8 @@ class InvalidValue(EnforceNotMet, ValueError):
 
     kind = "InvalidArgument"
     advice = (
-        "The message names the function, the argument, what it must be and what came.",
-        "`help(fluid.layers.NAME)` tells the range of each argument.",
+        "The message names the function, the argument, its valid values and the value passed.",
+        "`help(fluid.layers.NAME)` describes the range of each argument.",
     )
 
 
@@ -178,8 +177,8 @@ class InvalidType(EnforceNotMet, TypeError):
 
     kind = "InvalidArgument"
     advice = (
-        "The message names the function, the argument and the class that came.",
-        "A `Variable` is no number: its value exists when the program runs, and comes back from "
+        "The message names the function, the argument and the type passed.",
+        "A `Variable` is not a number: its value exists when the program runs, and comes back from "
         "`executor.run` in `fetch_list`.",
         'Lists are fed as arrays: `numpy.array(values, dtype="float32")`; sequences by '
         '`fluid.create_lod_tensor`.',
@@ -264,14 +263,14 @@ for _class, _name in _SHOWN.items():
 BY_KIND: dict[str, type[EnforceNotMet]] = {error.kind: error for error in (*_ENGINE_ERRORS, EOFException)}
 
 
-#: Classes that have a page of their own, in the order in which they stand here.
+#: Classes with their own page, in order of definition.
 LISTED: tuple[type[EnforceNotMet], ...] = (
     EnforceNotMet, *BY_KIND.values(), InvalidValue, InvalidType, NotAllowed, Violated, MissingFeed, MissingFeeds,
     UnknownName, MissingFile, NotOffered)
 
 
 def page_of(error: type[EnforceNotMet]) -> type[EnforceNotMet]:
-    """The class whose page tells about a class: itself, or the nearest one above it that has a page."""
+    """The class whose page documents a class: itself, or the nearest base class with a page."""
     return next(above for above in error.__mro__ if "advice" in vars(above))
 
 

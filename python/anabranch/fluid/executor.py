@@ -62,7 +62,7 @@ _KEPT_CALLS = 4
 class _Ready:
     """A program bound to a scope: the engine's object and the table of what may be fed."""
 
-    __slots__ = ("program", "engine", "table", "readers", "version", "loop", "serves", "begins")
+    __slots__ = ("program", "engine", "table", "readers", "version", "loop", "serves", "starts_geo")
 
     def __init__(self, program, scope, place):
         self.program = program
@@ -71,11 +71,11 @@ class _Ready:
         memory.track(self.engine, program)
         self.table = self.readers = None
         self.version = None
-        self.serves, self.begins = remote.serves(program), remote.begins(program)
+        self.serves, self.starts_geo = remote.serves(program), remote.starts_geo(program)
         self.loop = None        # of passes over Datasets: (what it was made for, TrainLoop)
 
     def feeds(self, feed):
-        """What the engine takes: the caller's values checked, with the next batch where the program reads one."""
+        """The feeds for the engine: the caller's checked values, with the next batch if the program reads one."""
         version = self.program.desc.version
         if version != self.version:
             self.table, self.readers = FeedTable(self.program.desc), ProgramReaders(self.program)
@@ -204,9 +204,9 @@ class Executor(Described):
 
         Raises:
             RuntimeError: the executor is closed; a fed Python list; a fetched variable with LoD and return_numpy.
-            TypeError: ``program`` or ``feed`` of another class; a fetch item that is no Variable or name.
-            ValueError: a value that differs from its ``fluid.data`` in rank, extent or dtype.
-            AssertionError: several feeds for a program without data parallel; ``fetch_list`` of another class.
+            TypeError: ``program`` or ``feed`` has another type, or a fetch item is not a Variable or name.
+            ValueError: a value differs from its ``fluid.data`` in rank, extent or dtype.
+            AssertionError: a program without data parallelism gets several feeds, or ``fetch_list`` has another type.
             EnforceNotMet: everything that goes wrong in the program: an input missing, parameters without value
                 (run the startup program first), an unknown fetch, an op's own complaint.
             EOFException: a reader in the program is at its end.
@@ -261,7 +261,7 @@ class Executor(Described):
             raise
         if return_numpy:
             check_numpy(result, names)
-        if ready.begins:
+        if ready.starts_geo:
             _cluster.begin_geo(remote.trainers_of(ready.program))
         elif not pruned and not ready.readers:
             self._calls.remember(program, scope, ready.engine, ready.table, feed, fetch_list)
@@ -328,7 +328,7 @@ class Executor(Described):
         Raises:
             RuntimeError: no dataset; no threads; the executor is closed.
             AssertionError: ``fetch_list`` and ``fetch_info`` of different lengths.
-            TypeError: an argument of another class.
+            TypeError: an argument has another type.
             EnforceNotMet: everything that goes wrong in the program, in files (with file, line, column and slot) and
                 in commands. The first error ends the pass.
 

@@ -1,7 +1,7 @@
-"""Errors of layer calls in one grammar. A layer checks what it must know; whatever else Python raises about its
-arguments becomes an error of this package that names the layer and, where an annotation tells it, the argument.
+"""Uniform errors of layer calls. A layer checks its own requirements; other exceptions that Python raises about its
+arguments are converted to errors of this package that name the layer and, if an annotation gives it, the argument.
 
-What code of the caller raises inside a layer (the branches of ``cond``, for instance) passes through untouched.
+Exceptions of the caller's code inside a layer (the branches of ``cond``, for instance) pass through unchanged.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ _LIBRARIES = (os.path.dirname(np.__file__) + os.sep, sysconfig.get_path("stdlib"
 
 
 def explain(modules: dict[str, list[str]]) -> None:
-    """Puts explained layers in the place of the functions that ``modules`` (name -> names in it) list, wherever a
-    module of this package holds them."""
+    """Replaces the functions that ``modules`` (name -> names in it) lists by explained layers, in every module of this
+    package that holds them."""
     explained = {}
     for module, names in modules.items():
         for name in names:

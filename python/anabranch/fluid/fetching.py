@@ -1,4 +1,4 @@
-"""What a run gives back: names of the fetched variables, and their values as the caller wants them."""
+"""Results of a run: names of the fetched variables, and their values in the requested form."""
 from __future__ import annotations
 
 from typing import Any
@@ -14,7 +14,7 @@ def fetch_names(fetch_list: Any) -> Any:
     """(names, ops) of a fetch list: Variables and names; ops come from the result of ``minimize``.
 
     Raises:
-        AssertionError: ``fetch_list`` is no Variable, name, list or tuple. TypeError: an item of another class.
+        AssertionError: ``fetch_list`` is not a Variable, name, list or tuple. TypeError: an item has another type.
     """
     if not fetch_list:
         if fetch_list is None or isinstance(fetch_list, (list, tuple)):
@@ -49,8 +49,8 @@ def _is_minimize_result(item):
 def check_numpy(results: Any, names: Any) -> None:
     """Raises RuntimeError when a value that was to be a numpy array has sequences, which arrays cannot hold."""
     for result, name in zip(results, names):
-        for piece in result if isinstance(result, list) else (result,):
-            if type(piece) is _core.LoDTensor:
+        for value in result if isinstance(result, list) else (result,):
+            if type(value) is _core.LoDTensor:
                 raise NotAllowed("the fetched variable %s has LoD, which a numpy array cannot hold: run with "
                                  "return_numpy=False to get the LoDTensor" % name)
 

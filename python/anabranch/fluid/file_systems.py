@@ -1,4 +1,4 @@
-"""Folders of this machine and of Hadoop, behind one set of calls."""
+"""Local and Hadoop folders, with one interface."""
 from __future__ import annotations
 
 import os
@@ -23,7 +23,7 @@ class Entry(NamedTuple):
 
 
 class Files(Protocol):
-    """What clients ask of a file system. A failed change is an OSError or Unavailable, never a silent one."""
+    """Interface of a file system. A failed change raises OSError or Unavailable."""
 
     def exists(self, path: str) -> bool: ...
     def is_dir(self, path: str) -> bool: ...
@@ -103,12 +103,12 @@ class HadoopFiles:
     """Folders of Hadoop, by the command ``hadoop fs``.
 
     Args:
-        home (str): folder of Hadoop: the command is ``home/bin/hadoop``.
-        configs (dict): settings, handed on as ``-Dname=value``.
+        hadoop (str): folder of Hadoop: the command is ``hadoop/bin/hadoop``.
+        configs (dict): settings, passed as ``-Dname=value``.
     """
 
-    def __init__(self, home: str, configs: Mapping[str, str]) -> None:
-        self.command = [os.path.join(home, "bin", "hadoop"), "fs",
+    def __init__(self, hadoop: str, configs: Mapping[str, str]) -> None:
+        self.command = [os.path.join(hadoop, "bin", "hadoop"), "fs",
                         *("-D%s=%s" % (name, value) for name, value in configs.items())]
 
     def _run(self, args: Sequence[str]) -> subprocess.CompletedProcess[str]:
@@ -117,12 +117,12 @@ class HadoopFiles:
         except FileNotFoundError:
             raise Unavailable("there is no command %s" % self.command[0]) from None
         except subprocess.TimeoutExpired:
-            raise Unavailable("hadoop fs %s did not end in %g s" % (" ".join(args), _CALL_S)) from None
+            raise Unavailable("hadoop fs %s did not finish in %g s" % (" ".join(args), _CALL_S)) from None
 
     def _do(self, *args: str) -> str:
         done = self._run(args)
         if done.returncode:
-            raise Unavailable("hadoop fs %s ended with %d: %s"
+            raise Unavailable("hadoop fs %s failed with status %d: %s"
                               % (" ".join(args), done.returncode, done.stderr.strip()[-500:]))
         return done.stdout
 

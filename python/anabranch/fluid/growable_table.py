@@ -48,30 +48,30 @@ class _Maker:
 
 
 class GrowableTable(ParamAttr):
-    """A table without a height, given to ``fluid.embedding`` or ``layers.embedding`` as ``param_attr``.
+    """A growable embedding table, passed to ``fluid.embedding`` or ``layers.embedding`` as ``param_attr``.
 
-    Ids may be any 64-bit numbers. A row, with the moments of its optimizer, appears when its id is first looked up in
-    training; its first values are a function of seed and id, so they do not depend on the order of the data.
-    Optimizers: SGD, Adagrad, Adam with ``lazy_mode=True``. Look-ups of test programs (``clone(for_test=True)``,
-    inference models) leave no trace. An id without a row reads as zeros, and what is learned about it is dropped.
+    Ids may be any 64-bit numbers. A row, with the moments of its optimizer, is created when its id is first looked up
+    in training; its initial values are a function of seed and id, so they do not depend on the order of the data.
+    Optimizers: SGD, Adagrad, Adam with ``lazy_mode=True``. Lookups of test programs (``clone(for_test=True)``,
+    inference models) do not change the table. An id without a row reads as zeros, and its gradients are dropped.
 
     Args:
-        name (str): of the table. Embeddings that give the same name share it.
+        name (str): name of the table. Embeddings with the same name share it.
         initializer (Initializer, optional): ``Uniform`` or ``Constant``. Default: uniform in [-0.01, 0.01).
-        learning_rate (float): factor of the optimizer's rate. Default 1.0.
+        learning_rate (float): factor of the optimizer's learning rate. Default 1.0.
         trainable (bool): whether rows are updated. Default True.
-        max_bytes (int): memory that rows, moments and index may take; at least some kilobytes. Default 0: no limit.
-        evict (bool): at the limit a row that was not seen for long makes room for a new id. False: new ids get no row.
-            Default True.
-        admit_count (int): an id gets its row when it is seen for this time, 1 to 255. Ids are counted in a small
-            sketch: now and then one gets its row earlier. Default 1.
-        admit_probability (float): in (0, 1]; an id without a row gets one with this probability each time that it is
-            seen. Default 1.0.
-        expire_after (int): a row that is not seen for this many updates of the table goes. Default 0: never.
+        max_bytes (int): memory limit of rows, moments and index, at least some kilobytes. Default 0, no limit.
+        evict (bool): whether, at the limit, a new id replaces a row that was not used for long. If False, new ids get
+            no row. Default True.
+        admit_count (int): number of occurrences after which an id gets a row, 1 to 255. Ids are counted in a small
+            sketch, so an id may get its row earlier. Default 1.
+        admit_probability (float): probability, in (0, 1], with which each occurrence of an id without a row creates
+            one. Default 1.0.
+        expire_after (int): number of updates of the table after which an unused row is removed. Default 0, never.
 
     Raises:
-        TypeError: ``name`` is no text, ``initializer`` no initializer. ValueError: a value out of range.
-        NotImplementedError: another initializer than ``Uniform`` and ``Constant``.
+        TypeError: ``name`` is not a str, or ``initializer`` is not an Initializer. ValueError: a value is out of range.
+        NotImplementedError: the initializer is neither ``Uniform`` nor ``Constant``.
 
     Examples:
         >>> import numpy
@@ -122,7 +122,7 @@ class GrowableTable(ParamAttr):
         if not callable(first):
             raise InvalidType("GrowableTable %s: initializer must be an Initializer, got %s"
                               % (self.name, type(first).__name__))
-        raise NotOffered("GrowableTable %s: rows begin by Uniform or Constant, not by %s"
+        raise NotOffered("GrowableTable %s: initializer must be Uniform or Constant, got %s"
                          % (self.name, type(first).__name__))
 
     def _attrs(self, program):
@@ -147,19 +147,19 @@ class GrowableTable(ParamAttr):
         value = (scope or global_scope()).find_var(self.name)
         table = None if value is None else _core.growable_table(value)
         if table is None:
-            raise NotAllowed("the scope holds no growable table %s: run the startup program, or load it" % self.name)
+            raise NotAllowed("the scope has no growable table %s: run the startup program, or load it" % self.name)
         return table
 
     def statistics(self, scope: Scope | None = None) -> dict[str, Any]:
-        """What the table of this name has done since it was made or loaded.
+        """Statistics of the table of this name since it was created or loaded.
 
         Args:
-            scope (Scope, optional): where it lives. Default ``global_scope()``.
+            scope (Scope, optional): scope of the table. Default ``global_scope()``.
 
         Returns:
-            dict: ``rows`` and ``bytes`` now; ``hits`` and ``misses``: look-ups of ids with and without a row;
-            ``created``: rows; ``waiting``: look-ups of ids that were not admitted yet; ``refused``: look-ups for which
-            the limit left no room; ``evicted`` and ``expired``: rows that went.
+            dict: current ``rows`` and ``bytes``; ``hits`` and ``misses``, lookups of ids with and without a row;
+            ``created`` rows; ``waiting``, lookups of ids that are not admitted yet; ``refused``, lookups that found the
+            table at its limit; ``evicted`` and ``expired`` rows.
 
         Raises:
             RuntimeError: the scope holds no table of this name.
@@ -194,7 +194,7 @@ def lookup(helper: Any, layer: Any, op: Any, input: Any, size: Any, is_sparse: A
     """The part of ``fluid.embedding`` and ``layers.embedding`` that is different for growable tables."""
     table = helper.param_attr
     if not is_sparse:
-        raise InvalidValue("%s: a GrowableTable needs is_sparse=True" % layer)
+        raise InvalidValue("%s: is_sparse must be True for a GrowableTable" % layer)
     if not isinstance(size, (list, tuple)) or len(size) != 2 or not isinstance(size[1], int) or size[1] <= 0:
         raise InvalidValue("%s: size must be [-1, width] for a GrowableTable, got %r" % (layer, size))
     if dtype not in ("float32", VarType.FP32):

@@ -23,7 +23,7 @@ __all__ = ["AnalysisConfig", "AnalysisPredictor", "NativeConfig", "PaddleBuf", "
 
 
 class _Switches:
-    """What tunes engines that are not here: accepted, and without effect."""
+    """Settings of engines that are not supported, which have no effect."""
 
     _SWITCHES = ("disable_gpu", "disable_glog_info", "enable_memory_optim", "enable_mkldnn", "enable_profile",
                  "set_mkldnn_cache_capacity", "set_mkldnn_op", "switch_ir_debug", "switch_ir_optim",

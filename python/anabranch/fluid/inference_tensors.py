@@ -102,7 +102,7 @@ class PaddleTensor:
 
 
 def as_fed(array: Any, lod: list[list[int]]) -> Any:
-    """What a predictor is given: the array, as LoDTensor where it has sequences."""
+    """The input of a predictor: the array, as a LoDTensor if it has sequences."""
     if not lod:
         return array
     tensor = _core.LoDTensor()

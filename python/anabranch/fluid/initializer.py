@@ -1,4 +1,4 @@
-"""Initializers: the first value of a parameter, as an op at the head of the startup program."""
+"""Initializers: the initial value of a parameter, set by an op at the start of the startup program."""
 from __future__ import annotations
 
 import contextlib
@@ -25,13 +25,13 @@ _on_cpu = False
 
 
 def force_init_on_cpu() -> bool:
-    """bool: whether :func:`init_on_cpu` is in force; programs of Fluid before 1.7 ask."""
+    """bool: whether :func:`init_on_cpu` is active; for programs of Fluid before 1.7."""
     return _on_cpu
 
 
 @contextlib.contextmanager
 def init_on_cpu() -> Iterator[None]:
-    """Context of Fluid before 1.7 in which what fills variables runs on the CPU, as it does here everywhere.
+    """Context of Fluid before 1.7 in which initializers run on the CPU, as they always do here.
 
     >>> with init_on_cpu():
     ...     force_init_on_cpu()
@@ -54,7 +54,7 @@ class Initializer(Described):
     """
 
     def __call__(self, var: Any, block: Any) -> Any:
-        raise NotImplementedError("%s does not say how to fill a variable" % type(self).__name__)
+        raise NotImplementedError("%s must override how it fills a variable" % type(self).__name__)
 
     @staticmethod
     def _fans(var):
@@ -144,7 +144,7 @@ class UniformInitializer(Initializer):
         if low is None or high is None or high < low:
             raise Violated("Uniform: low must not be above high, got %s and %s" % (low, high))
         if diag_num > 0 and (diag_step <= 0 or diag_val is None):
-            raise Violated("Uniform: diag_num %s needs a diag_step above 0, got %s" % (diag_num, diag_step))
+            raise Violated("Uniform: diag_num %s requires a diag_step above 0, got %s" % (diag_num, diag_step))
         super().__init__()
         self._low, self._high, self._seed = low, high, seed
         self._diag = {"diag_num": diag_num, "diag_step": diag_step, "diag_val": diag_val}
@@ -173,7 +173,7 @@ class NormalInitializer(Initializer):
 
     def __init__(self, loc: float = 0.0, scale: float = 1.0, seed: int = 0) -> None:
         if loc is None or scale is None or seed is None:
-            raise Violated("%s: loc, scale and seed are numbers" % type(self).__name__)
+            raise Violated("%s: loc, scale and seed must be numbers" % type(self).__name__)
         super().__init__()
         self._mean, self._std_dev, self._seed = loc, scale, seed
 
@@ -207,7 +207,7 @@ class _ByFan(Initializer):
 
     def __init__(self, uniform, seed):
         if uniform is None or seed is None:
-            raise Violated("%s: uniform is a bool and seed an int" % type(self).__name__)
+            raise Violated("%s: uniform must be a bool and seed an int" % type(self).__name__)
         super().__init__()
         self._uniform, self._seed = uniform, seed
 
@@ -336,7 +336,7 @@ class NumpyArrayInitializer(Initializer):
             parameter's shape and at most 268,435,456 elements.
 
     Raises:
-        AssertionError: ``value`` is no array.
+        AssertionError: ``value`` is not an array.
         ValueError: another dtype, or too many elements.
 
     Examples:
@@ -364,7 +364,7 @@ def _assign(initializer, var, block, array):
     if array.dtype not in (numpy.dtype("float32"), numpy.dtype("int32")):
         raise InvalidValue("%s: float32 or int32 must be needed, got %s" % (type(initializer).__name__, array.dtype))
     if array.size > _MAX_ASSIGNED_ELEMS:
-        raise InvalidValue("%s: at most %d elements, got %d; load such a parameter from a file" %
+        raise InvalidValue("%s: the number of elements must be at most %d, got %d: load such a parameter from a file" %
                            (type(initializer).__name__, _MAX_ASSIGNED_ELEMS, array.size))
     slot = "fp32_values" if array.dtype == numpy.dtype("float32") else "int32_values"
     dtype = VarType.FP32 if slot == "fp32_values" else VarType.INT32

@@ -88,7 +88,7 @@ class LayerHelper(Described):
         """
         inputs = self.multiple_input(input_param_name)
         if len(inputs) != 1:
-            raise InvalidValue("%s takes one input %r, got %d" % (self.layer_type, input_param_name, len(inputs)))
+            raise InvalidValue("%s must have one input %r, got %d" % (self.layer_type, input_param_name, len(inputs)))
         return inputs[0]
 
     @property
@@ -105,7 +105,7 @@ class LayerHelper(Described):
         """list of ParamAttr: one for each of ``length`` inputs.
 
         Raises:
-            ValueError: as many were not given.
+            ValueError: the number of attributes differs.
         """
         attrs = self.param_attr
         if not isinstance(attrs, list):
@@ -113,7 +113,8 @@ class LayerHelper(Described):
         if len(attrs) == 1 and length != 1:
             attrs = [attrs[0]] + [copy.copy(attrs[0]) for _ in range(length - 1)]
         if len(attrs) != length:
-            raise InvalidValue("%s: %d inputs need as many param_attr, got %d" % (self.layer_type, length, len(attrs)))
+            raise InvalidValue("%s: param_attr must have %d elements, one per input, got %d"
+                               % (self.layer_type, length, len(attrs)))
         return attrs
 
     def iter_inputs_and_params(self, input_param_name: str = "input") -> Any:
@@ -130,7 +131,7 @@ class LayerHelper(Described):
         dtype = None
         for x in self.multiple_input(input_param_name):
             if dtype is not None and x.dtype != dtype:
-                raise InvalidValue("%s: the inputs have different dtypes, %s and %s"
+                raise InvalidValue("%s: the inputs must have one dtype, got %s and %s"
                                    % (self.layer_type, dtype, x.dtype))
             dtype = x.dtype
         return dtype
@@ -174,7 +175,7 @@ class LayerHelper(Described):
             attr._set_default_bias_initializer()
         else:
             if isinstance(dtype, (str, int)) and not dtype_is_floating(dtype) and attr.initializer is None:
-                raise InvalidType("parameter %s of dtype %s needs an initializer: the default one draws floats"
+                raise InvalidType("parameter %s of dtype %s must have an initializer: the default one draws floats"
                                   % (attr.name, dtype))
             attr._set_default_param_initializer()
         if isinstance(attr, WeightNormParamAttr):
@@ -190,11 +191,11 @@ class LayerHelper(Described):
         """Parameter: the one of this name.
 
         Raises:
-            ValueError: there is none, or the variable is no parameter.
+            ValueError: there is no such variable, or it is not a parameter.
         """
         param = self.main_program.global_block().var(name)
         if not isinstance(param, Parameter):
-            raise InvalidValue("variable %s is no parameter" % name)
+            raise InvalidValue("variable %s must be a parameter" % name)
         return param
 
     def create_variable_for_type_inference(self, dtype: DType, stop_gradient: Any = False) -> Variable:

@@ -26,7 +26,7 @@ def release_memory(input_program: Any, skip_opt_set: Any = None) -> None:
 
 def enable_dygraph(place: Place | None = None) -> Any:
     """Not offered: this engine runs static programs. Raises NotImplementedError."""
-    raise Unsupported("enable_dygraph: this engine runs static programs only")
+    raise Unsupported("enable_dygraph is not supported: this engine only runs static programs")
 
 
 def disable_dygraph() -> None:

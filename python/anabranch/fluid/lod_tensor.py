@@ -100,7 +100,7 @@ def create_random_int_lodtensor(recursive_seq_lens: Sequence[Sequence[int]], bas
         LoDTensor: int64, shape [sum of the last level] + base_shape.
 
     Raises:
-        AssertionError: ``base_shape`` is no list.
+        AssertionError: ``base_shape`` is not a list.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -1,4 +1,4 @@
-"""Loggers that write lines in a form of their own."""
+"""Loggers with their own line format."""
 from __future__ import annotations
 
 import logging
@@ -7,12 +7,12 @@ __all__ = ["get_logger"]
 
 
 def get_logger(name: str, level: int | str, fmt: str | None = None) -> logging.Logger:
-    """A logger that writes to stderr by itself, whatever the loggers above it do.
+    """A logger that writes to stderr itself, independent of its parent loggers.
 
     Args:
-        name (str): of the logger.
-        level (int|str): what is below it is not written, as ``logging.INFO``.
-        fmt (str, optional): form of a line, as for ``logging.Formatter``. Default the message alone.
+        name (str): name of the logger.
+        level (int|str): lowest level that is written, such as ``logging.INFO``.
+        fmt (str, optional): format of a line, as for ``logging.Formatter``. Default: the message only.
 
     Returns:
         logging.Logger: the same one for the same name, with one handler.

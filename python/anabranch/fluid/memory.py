@@ -1,4 +1,4 @@
-"""Who holds the memory of this process."""
+"""Memory use of this process by owner."""
 from __future__ import annotations
 
 import weakref
@@ -58,7 +58,7 @@ class _Covered:
         self.ranges = []
 
     def add(self, ranges):
-        """Counts the bytes of (begin, end) ranges that nobody has counted."""
+        """Counts the bytes of (begin, end) ranges that are not counted yet."""
         fresh, at = 0, 0
         merged = []
         old = self.ranges
@@ -93,21 +93,21 @@ def _of_process():
 
 
 class MemoryReport(dict):
-    """Bytes by owner: a dict whose text is a table. Made by :func:`memory_report`.
+    """Bytes by owner: a dict that prints as a table. Created by :func:`memory_report`.
 
     Keys:
-        parameters, optimizer state: what programs keep between runs, all replicas together.
-        gradients, activations: temporaries of the plans, and what the turns of loops and branches hold. A plan hands
-            memory on from one to another; what both have used is counted as gradients.
-        feeds: the last batch of each plan. It lies in the caller's arrays.
-        other: other variables of scopes, and memory of the engine that no variable holds at the moment.
-        total: everything but the feeds.
+        parameters, optimizer state: variables that programs keep between runs, over all replicas.
+        gradients, activations: temporaries of the plans, with those of loop iterations and branches. A plan reuses
+            memory; memory that both have used counts as gradients.
+        feeds: the last batch of each plan, which is in the caller's arrays.
+        other: other variables of scopes, and memory of the engine that no variable uses.
+        total: the sum without the feeds.
 
     Attributes:
         variables (list of dict): name, replica, owner, place, bytes of each variable, the largest first.
-        places (dict of dict): by place, "CPUPlace" or "CUDAPlace(0)": the bytes of each owner there, and ``total``; of
-            devices ``kept``, too: what is free and waits for use again, which ``total`` leaves out.
-        unshared (int): what the temporaries would take if none shared memory.
+        places (dict of dict): by place, "CPUPlace" or "CUDAPlace(0)": the bytes of each owner there, and ``total``; for
+            devices also ``kept``, free memory in the pool, which ``total`` does not include.
+        unshared (int): memory of the temporaries if none of it were shared.
         resident, peak (int): resident memory of the whole process, Python and libraries included.
     """
 
@@ -146,18 +146,18 @@ class MemoryReport(dict):
 
 
 def memory_report(program: Program | None = None, scope: Scope | None = None) -> MemoryReport:
-    """Says who holds the memory: of every program that is ready to run, and of a scope.
+    """Reports the memory use of every prepared program and of a scope, by owner.
 
     Args:
-        program (Program, optional): a program whose variables are told apart, beside those that have run. Default
-            ``default_main_program()``.
-        scope (Scope, optional): whose variables are counted. Default ``global_scope()``.
+        program (Program, optional): a program whose variables are classified, in addition to those that have run.
+            Default ``default_main_program()``.
+        scope (Scope, optional): scope whose variables are counted. Default ``global_scope()``.
 
     Returns:
-        MemoryReport: bytes by owner; ``print`` shows a table, ``to_dict()`` gives everything as plain values.
+        MemoryReport: bytes by owner; ``print`` shows a table, ``to_dict()`` returns plain values.
 
     Raises:
-        TypeError: an argument of another class.
+        TypeError: an argument has another type.
 
     Examples:
         >>> import numpy
@@ -197,7 +197,7 @@ def _owner(name, kind, owners):
 
 
 def _joined(entries):
-    """The pieces of each parameter (a growable table has many) as one entry."""
+    """The chunks of each parameter (a growable table has many) as one entry."""
     joined = {}
     for number, entry in enumerate(entries):
         whole = entry["owner"] == "parameters"

@@ -30,7 +30,7 @@ def _number(value, metric, argument):
 
 
 class MetricBase(Described):
-    """Base of the metrics: public attributes without leading underscore are its state.
+    """Base class of the metrics. Attributes without a leading underscore are its state.
 
     Args:
         name (str): its name.
@@ -92,7 +92,7 @@ class CompositeMetric(MetricBase):
         name (str, optional): its name.
 
     Raises:
-        ValueError: something else than a metric is added.
+        ValueError: an added object is not a metric.
 
     Examples:
         >>> import anabranch.fluid as fluid, numpy
@@ -117,7 +117,7 @@ class CompositeMetric(MetricBase):
     def reset(self) -> None:
         """Sets the state of all metrics to zero."""
         if get_flags("FLAGS_fluid_exact")["FLAGS_fluid_exact"] == "1.8.5":
-            return  # 1.8.5 leaves them as they are
+            return  # Fluid 1.8.5 does not change them
         for metric in self._metrics:
             metric.reset()
 
@@ -132,7 +132,7 @@ class CompositeMetric(MetricBase):
 
 
 class Precision(MetricBase):
-    """The share of the positive predictions that are right, of two classes: tp / (tp + fp).
+    """Precision of two classes, the share of positive predictions that are right: tp / (tp + fp).
 
     Args:
         name (str, optional): its name.
@@ -169,7 +169,7 @@ class Precision(MetricBase):
 
 
 class Recall(MetricBase):
-    """The share of the positive labels that are found, of two classes: tp / (tp + fn).
+    """Recall of two classes, the share of positive labels that are found: tp / (tp + fn).
 
     Args:
         name (str, optional): its name.
@@ -201,8 +201,8 @@ class Recall(MetricBase):
 
     def eval(self) -> Any:
         """float: the share; 0 when nothing is positive."""
-        wanted = self.tp + self.fn
-        return float(self.tp) / wanted if wanted else 0.0
+        actual = self.tp + self.fn
+        return float(self.tp) / actual if actual else 0.0
 
 
 class Accuracy(MetricBase):
@@ -212,7 +212,7 @@ class Accuracy(MetricBase):
         name (str, optional): its name.
 
     Raises:
-        ValueError: a value or weight that is no number, a negative weight; ``eval`` without data.
+        ValueError: a value or weight is not a number, a weight is negative, or ``eval`` has no data.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -238,14 +238,14 @@ class Accuracy(MetricBase):
         value, weight = _number(value, "Accuracy", "value"), _number(weight, "Accuracy", "weight")
         if numpy.any(weight < 0):
             raise InvalidValue("Accuracy.update: weight must not be negative, got %r" % (weight,))
-        # an array is not added in place: the caller may fill it again
+        # Not added in place, as the caller may reuse the array.
         self.value = self.value + value * weight
         self.weight = self.weight + weight
 
     def eval(self) -> Any:
         """float: the mean; an array where arrays were given."""
         if numpy.all(self.weight == 0):
-            raise InvalidValue("Accuracy.eval: there is no data; call update with what layers.accuracy gave")
+            raise InvalidValue("Accuracy.eval: there is no data: call update with the results of layers.accuracy")
         return self.value / self.weight
 
 
@@ -331,7 +331,7 @@ class EditDistance(MetricBase):
     def eval(self) -> Any:
         """tuple: mean distance, share of wrong sequences."""
         if numpy.all(self.seq_num == 0):
-            raise InvalidValue("EditDistance.eval: there is no data; call update with what layers.edit_distance gave")
+            raise InvalidValue("EditDistance.eval: there is no data: call update with results of layers.edit_distance")
         return self.total_distance / self.seq_num, self.instance_error / self.seq_num
 
 
@@ -373,7 +373,7 @@ class Auc(MetricBase):
         labels = _array(labels, "Auc", "labels").reshape(-1).astype(bool)
         bins = (_array(preds, "Auc", "preds")[:, 1] * self._num_thresholds).astype("int64")
         if bins.size and (bins.min() < 0 or bins.max() > self._num_thresholds):
-            raise InvalidValue("Auc.update: preds are probabilities in [0, 1]")
+            raise InvalidValue("Auc.update: preds must be probabilities in [0, 1]")
         numpy.add.at(self._stat_pos, bins[labels], 1)
         numpy.add.at(self._stat_neg, bins[~labels], 1)
 

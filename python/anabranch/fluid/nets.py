@@ -21,7 +21,7 @@ def simple_img_conv_pool(input: Variable, num_filters: int, filter_size: int | S
                          conv_stride: Any = 1, conv_padding: Any = 0, conv_dilation: Any = 1, conv_groups: Any = 1,
                          param_attr: Attr = None, bias_attr: Attr = None, act: str | None = None,
                          use_cudnn: bool = True) -> Variable:
-    """One convolution and one pooling.
+    """A convolution followed by a pooling.
 
     Args:
         input (Variable): [N, C, H, W].
@@ -61,7 +61,7 @@ def img_conv_group(input: Variable, conv_num_filter: Sequence[Any], pool_size: i
                    conv_with_batchnorm: bool | Sequence[Any] = False,
                    conv_batchnorm_drop_rate: float | Sequence[Any] = 0.0, pool_stride: int | Sequence[Any] = 1,
                    pool_type: str = "max", use_cudnn: bool = True) -> Variable:
-    """Several convolutions, each perhaps with batch norm and dropout, then one pooling: a stage of a VGG net.
+    """Several convolutions, optionally with batch norm and dropout, then one pooling, as in a stage of a VGG net.
 
     Args:
         input (Variable): [N, C, H, W].
@@ -81,7 +81,7 @@ def img_conv_group(input: Variable, conv_num_filter: Sequence[Any], pool_size: i
         Variable: [N, conv_num_filter[-1], H_out, W_out].
 
     Raises:
-        AssertionError: ``conv_num_filter`` is no list; a list has another length.
+        AssertionError: ``conv_num_filter`` is not a list; a list has another length.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -119,7 +119,7 @@ def img_conv_group(input: Variable, conv_num_filter: Sequence[Any], pool_size: i
 
 def sequence_conv_pool(input: Variable, num_filters: int, filter_size: int, param_attr: Attr = None,
                        act: str | None = "sigmoid", pool_type: str = "max", bias_attr: Attr = None) -> Variable:
-    """A convolution along each sequence, then one row for each sequence.
+    """A convolution along each sequence, followed by pooling to one row per sequence.
 
     Args:
         input (Variable): [rows, D] with sequences.
@@ -146,7 +146,7 @@ def sequence_conv_pool(input: Variable, num_filters: int, filter_size: int, para
 
 
 def glu(input: Variable, dim: int = -1) -> Variable:
-    """Gated linear unit: the input is cut in halves a and b; out = a * sigmoid(b).
+    """Gated linear unit: splits the input into halves a and b; out = a * sigmoid(b).
 
     Dauphin, Fan, Auli and Grangier, Language modeling with gated convolutional networks, ICML 2017.
 
@@ -172,7 +172,7 @@ def glu(input: Variable, dim: int = -1) -> Variable:
 
 def scaled_dot_product_attention(queries: Variable, keys: Variable, values: Variable, num_heads: int = 1,
                                  dropout_rate: float = 0.0) -> Variable:
-    """out = softmax(q k' / sqrt(d)) v, in several heads.
+    """Multi-head attention: out = softmax(q k' / sqrt(d)) v in each head.
 
     Vaswani and others, Attention is all you need, NIPS 2017.
 

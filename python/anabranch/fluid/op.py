@@ -20,7 +20,7 @@ class Operator:
         **kwargs: by slot, names of variables (str, or list of str); by attribute, its value.
 
     Raises:
-        ValueError: there is no such operator. TypeError: names of a slot are no names.
+        ValueError: there is no such operator. TypeError: names of a slot are not str.
 
     Examples:
         >>> import numpy, anabranch.fluid as fluid
@@ -77,7 +77,7 @@ class Operator:
             place (CPUPlace): where.
 
         Raises:
-            LookupError: an input is not in the scope. What the operator raises.
+            LookupError: an input is not in the scope. Exceptions of the operator.
         """
         if not isinstance(scope, _core.Scope):
             raise InvalidType("operator %s: scope must be a Scope, got %s" % (self._type, scope.__class__.__name__))

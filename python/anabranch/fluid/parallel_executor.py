@@ -34,10 +34,10 @@ class ParallelExecutor(Described):
         build_strategy (BuildStrategy, optional): a default one when missing.
         num_trainers (int): number of processes. Default 1.
         trainer_id (int): number of this process. Default 0.
-        scope (Scope, optional): ``global_scope()`` when missing; ignored, with a warning, beside ``share_vars_from``.
+        scope (Scope, optional): default ``global_scope()``; ignored, with a warning, with ``share_vars_from``.
 
     Raises:
-        AssertionError: ``use_cuda`` without a plug-in for devices. TypeError: an argument of another class. ValueError:
+        AssertionError: ``use_cuda`` without a plug-in for devices. TypeError: an argument has another type. ValueError:
             arguments of very old versions (set those in the strategies).
 
     Examples:

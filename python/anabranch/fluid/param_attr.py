@@ -1,4 +1,4 @@
-"""ParamAttr: how a parameter is named, initialised, regularised and trained."""
+"""ParamAttr: name, initialization, regularization and training of a parameter."""
 from __future__ import annotations
 
 from typing import Any
@@ -15,17 +15,17 @@ class ParamAttr(Described):
     """Attributes of one parameter, given to a layer as ``param_attr`` or ``bias_attr``.
 
     Args:
-        name (str, optional): name of the parameter; made from the layer's name by default. Two layers that give the
-            same name share the parameter.
-        initializer (Initializer, optional): first value; Xavier (weights) or zero (biases) by default.
-        learning_rate (float): factor of the optimizer's rate for this parameter. Default 1.0.
-        regularizer (WeightDecayRegularizer, optional): wins over the optimizer's regularization.
+        name (str, optional): name of the parameter. Default: derived from the layer's name. Layers with the same name
+            share the parameter.
+        initializer (Initializer, optional): initializer. Default: Xavier for weights, zero for biases.
+        learning_rate (float): factor of the optimizer's learning rate for this parameter. Default 1.0.
+        regularizer (WeightDecayRegularizer, optional): overrides the optimizer's regularization.
         trainable (bool): whether the parameter is updated. Default True.
         do_model_average (bool): whether ``ModelAverage`` covers it. Default False in effect, as in the layers of 1.8.
         gradient_clip (optional): clip of this parameter's gradient (an argument of 1.7 and earlier).
 
     Raises:
-        TypeError: a name that is no text.
+        TypeError: the name is not a str.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -40,7 +40,7 @@ class ParamAttr(Described):
         if name is not None and not isinstance(name, str):
             raise InvalidType("ParamAttr: name must be a str or None, got %s" % type(name).__name__)
         if name == "":
-            raise InvalidValue("ParamAttr: name is empty; leave it out for an automatic name")
+            raise InvalidValue("ParamAttr: name must not be empty: omit it for an automatic name")
         self.name = name
         self.initializer = initializer
         self.learning_rate = learning_rate
@@ -53,7 +53,7 @@ class ParamAttr(Described):
         """Uses ``initializer`` unless one was given."""
         if self.initializer is None:
             if initializer is None:
-                raise InvalidValue("ParamAttr: the parameter %r has no initializer" % (self.name,))
+                raise InvalidValue("ParamAttr: the parameter %r must have an initializer" % (self.name,))
             self.initializer = initializer
 
     def _set_default_param_initializer(self):

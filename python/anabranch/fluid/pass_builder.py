@@ -61,5 +61,5 @@ class PassBuilder(Described):
         return self._passes[[p.type() for p in self._passes].index(name)]
 
     def insert_pass(self, index: Any, name: str) -> Any:
-        """As :meth:`append_pass`; the position is the engine's."""
+        """Like :meth:`append_pass`; the position is the engine's."""
         return self.append_pass(name)

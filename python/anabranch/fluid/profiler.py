@@ -15,7 +15,7 @@ __all__ = ["cuda_profiler", "reset_profiler", "profiler", "start_profiler", "sto
 _STATES = ("CPU", "GPU", "All")
 _TRACER_OPTIONS = ("Default", "OpDetail", "AllOpDetail")
 
-#: What the running profile was started with.
+#: Arguments of the running profile.
 _started = {"state": "CPU", "tracer_option": "Default"}
 
 
@@ -83,7 +83,7 @@ def reset_profiler() -> None:
 
 
 def start_profiler(state: str, tracer_option: str = "Default") -> None:
-    """Begins to measure every run of every program in this process. Nothing happens when it has begun already.
+    """Starts to measure every run of every program in this process. Does nothing if it is already measuring.
 
     Args:
         state (str): what the tables show. "CPU": the time of threads, of operators on devices that of their launches.
@@ -116,12 +116,12 @@ def stop_profiler(sorted_key: str | None = None, profile_path: str = "/tmp/profi
     Args:
         sorted_key (str, optional): order of the rows: "calls", "total", "max", "min", "ave", always from the largest.
             Default None: by the end of the first call.
-        profile_path (str): file for the trace in Fluid's format (a protobuf message); beside it ``profile_path +
-            ".json"``, which Perfetto and chrome://tracing open. "" writes no file. Default "/tmp/profile".
+        profile_path (str): file for the trace in Fluid's format (a protobuf message). ``profile_path + ".json"`` is
+            written, too, for Perfetto and chrome://tracing. "" writes no file. Default "/tmp/profile".
 
     Raises:
-        ValueError: another sorted_key. TypeError: profile_path is no string. RuntimeError: the files cannot be
-            written; the tables have been printed by then.
+        ValueError: ``sorted_key`` is unknown. TypeError: ``profile_path`` is not a str. RuntimeError: the files cannot
+            be written; the tables are printed first.
 
     Examples:
         >>> import anabranch.fluid as fluid

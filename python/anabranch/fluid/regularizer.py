@@ -14,18 +14,18 @@ __all__ = ["L1Decay", "L2Decay", "L1DecayRegularizer", "L2DecayRegularizer"]
 
 
 class WeightDecayRegularizer(Described):
-    """Base of the regularizers: a callable that appends the decay of ``param`` to ``block`` and returns it."""
+    """Base class of the regularizers, callables that append the decay of ``param`` to ``block`` and return it."""
 
     _label: str
     _regularization_coeff: float
 
     def __call__(self, param: Any, grad: Any, block: Any) -> Any:
-        raise NotImplementedError("%s does not say how a parameter decays" % type(self).__name__)
+        raise NotImplementedError("%s must override how a parameter decays" % type(self).__name__)
 
     @staticmethod
     def _check(param, block):
         if not isinstance(param, framework.Variable) or not isinstance(block, framework.Block):
-            raise Violated("a regularizer takes a Variable and a Block, got %s and %s"
+            raise Violated("a regularizer must be called with a Variable and a Block, got %s and %s"
                            % (type(param).__name__, type(block).__name__))
 
     def __str__(self) -> str:
@@ -35,7 +35,7 @@ class WeightDecayRegularizer(Described):
 class L2DecayRegularizer(WeightDecayRegularizer):
     """Adds coeff * w to the gradient of w: the derivative of coeff / 2 * sum(w * w).
 
-    A regularizer in ``ParamAttr`` wins over the one given to an optimizer. Sparse gradients become dense.
+    A regularizer in ``ParamAttr`` overrides that of the optimizer. Sparse gradients become dense.
 
     Args:
         regularization_coeff (float): coeff. Default 0.
@@ -68,7 +68,7 @@ class L2DecayRegularizer(WeightDecayRegularizer):
 class L1DecayRegularizer(WeightDecayRegularizer):
     """Adds coeff * sign(w) to the gradient of w: the derivative of coeff * sum(|w|). Makes weights sparse.
 
-    A regularizer in ``ParamAttr`` wins over the one given to an optimizer. Sparse gradients become dense.
+    A regularizer in ``ParamAttr`` overrides that of the optimizer. Sparse gradients become dense.
 
     Args:
         regularization_coeff (float): coeff. Default 0.
@@ -103,7 +103,7 @@ def append_regularization_ops(parameters_and_grads: Sequence[Any],
 
     Args:
         parameters_and_grads (list): (parameter, gradient) pairs; a gradient may be None.
-        regularization (WeightDecayRegularizer, optional): for parameters without their own.
+        regularization (WeightDecayRegularizer, optional): regularizer of parameters without their own.
 
     Returns:
         list: pairs of parameter and the gradient to use from now on.
@@ -116,8 +116,8 @@ def _decayed(param, grad, regularization):
     if grad is None or (param.regularizer is None and regularization is None):
         return grad
     if is_growable(param):
-        raise NotOffered("weight decay changes all rows at once, which the growable table %s does not offer; give "
-                         "regularizers to the other parameters by ParamAttr" % param.name)
+        raise NotOffered("weight decay of the growable table %s is not supported, as it changes all rows: set "
+                         "regularizers of the other parameters by ParamAttr" % param.name)
     block = grad.block
     with param.block.program._optimized_guard([param, grad]):
         decay = (param.regularizer or regularization)(param, grad, block)

@@ -1,4 +1,4 @@
-"""What an executor does for programs that talk to other processes: it serves, and it says when a trainer is done."""
+"""Programs that communicate with other processes: serving, and notification that a worker is done."""
 from __future__ import annotations
 
 import os
@@ -13,22 +13,22 @@ if TYPE_CHECKING:
 
 _RECEIVES = ("recv", "send_barrier", "fetch_barrier", "distributed_lookup_table",
              "distributed_lookup_growable")
-_BEGINS = ["param_init"]   # what the last send of a GEO trainer's startup program is said to send
+_GEO_STARTUP = ["param_init"]   # send_varnames of the last send op of a GEO worker's startup program
 
 
 def trainers_of(program: Program) -> set[int]:
-    """Numbers of the trainers whose program this is: those that its ops name."""
+    """Indices of the workers of this program, from its ops."""
     return {op.attr("trainer_id") for op in program.global_block().ops if op.type in _RECEIVES}
 
 
-def begins(program: Program) -> bool:
-    """Whether the program is the startup program of a trainer that exchanges differences (GEO)."""
+def starts_geo(program: Program) -> bool:
+    """Whether the program is the startup program of a worker that exchanges differences (GEO)."""
     ops = program.global_block().ops
-    return bool(ops) and ops[-1].type == "send" and ops[-1].attr("send_varnames") == _BEGINS
+    return bool(ops) and ops[-1].type == "send" and ops[-1].attr("send_varnames") == _GEO_STARTUP
 
 
 def serves(program: Program) -> bool:
-    """Whether running the program means to serve until all trainers are done."""
+    """Whether a run of the program serves until all workers are done."""
     return any(op.type == "listen_and_serv" for op in program.global_block().ops)
 
 

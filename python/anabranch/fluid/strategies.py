@@ -1,4 +1,4 @@
-"""BuildStrategy and ExecutionStrategy: how a program becomes a graph, and how that graph is run."""
+"""BuildStrategy and ExecutionStrategy: settings of building the graph of a program, and of running it."""
 from __future__ import annotations
 
 import enum
@@ -12,7 +12,7 @@ from .strategy_fields import Field, Strategy
 
 
 class ReduceStrategy(enum.IntEnum):
-    """Where gradients are summed and parameters updated."""
+    """The replicas on which gradients are summed and parameters updated."""
 
     AllReduce = 0
     Reduce = 1
@@ -22,7 +22,7 @@ class ReduceStrategy(enum.IntEnum):
 
 
 class GradientScaleStrategy(enum.IntEnum):
-    """What the gradient of the loss starts from on each replica."""
+    """Initial value of the loss's gradient on each replica."""
 
     CoeffNumDevice = 0
     One = 1
@@ -33,11 +33,11 @@ class GradientScaleStrategy(enum.IntEnum):
 
 
 class BuildStrategy(Strategy):
-    """How a program is turned into a graph of operations over the replicas. Set it before the first run.
+    """Settings of the graph that is built from a program over the replicas. Set them before the first run.
 
     Raises:
-        TypeError: a value of another type. ValueError: a number out of range. AttributeError: no such attribute.
-        EnforceNotMet: assigned after the first run.
+        TypeError: a value has another type. ValueError: a number is out of range. AttributeError: there is no such
+        attribute. EnforceNotMet: an attribute is set after the first run.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -63,40 +63,41 @@ class BuildStrategy(Strategy):
         "per replica.")
     debug_graphviz_path = Field(
         "", str,
-        "str: when not empty, the graph after each pass is written as <path>_<nn>_<pass>.dot, and drawn beside it as "
-        ".svg unless it has more than 5000 nodes.")
+        "str: if not empty, the graph after each pass is written as <path>_<nn>_<pass>.dot, and drawn as .svg unless "
+        "it has more than 5000 nodes.")
     enable_sequential_execution = Field(False, bool, "bool: operations keep the order of the program. Default False.")
     enable_backward_optimizer_op_deps = Field(
         True, bool,
         "bool: updates wait for the whole backward part. Default True.")
     remove_unnecessary_lock = Field(
-        True, bool, "bool: nothing to do: operations take no locks. Default True.", inert=True)
+        True, bool, "bool: without effect: operations take no locks. Default True.", inert=True)
     cache_runtime_context = Field(
-        False, bool, "bool: nothing to do: plans always keep theirs. Default False.", inert=True)
+        False, bool, "bool: without effect: plans always keep theirs. Default False.", inert=True)
     fuse_elewise_add_act_ops = Field(
         False, bool,
-        "bool: the sum of a bias and the activation after it become part of the product before them, and their "
-        "gradients part of its gradient; other elementwise operations that read each other's results become one. It "
-        "reads False until it is set; while it is not set it is done.",
+        "bool: fuses the sum of a bias, and the activation after it, with the product before them, and their "
+        "gradients part of its gradient; other elementwise operations that read each other's results are fused. It "
+        "reads False until it is set, but the fusion is done unless it is set to False.",
         automatic=True)
     fuse_bn_act_ops = Field(
         False, bool,
-        "bool: batch norm and the relu after it become one operation, and so do their gradients. It reads False until "
-        "it is set; while it is not set it is done.", automatic=True)
+        "bool: fuses batch norm with the relu after it, and their gradients. It reads False until it is set, but the "
+        "fusion is done unless it is set to False.", automatic=True)
     fuse_relu_depthwise_conv = Field(
         False, bool,
         "bool: joins relu with a depthwise convolution; done for GPUs only. Default False.", inert=True)
     fuse_all_optimizer_ops = Field(
         False, bool,
-        "bool: updates of one rule become one operation that loops over all parameters. It reads False until it is "
-        "set; while it is not set the engine does so whenever ``enable_backward_optimizer_op_deps`` is True.",
+        "bool: fuses updates of one rule to one operation that loops over all parameters. It reads False until it is "
+        "set; until then the engine fuses if ``enable_backward_optimizer_op_deps`` is True.",
         automatic=True)
     fuse_all_reduce_ops = Field(
         True, bool,
         "bool or None: sums gradients in groups. None and True (default): the engine decides.", optional=True)
     fuse_broadcast_ops = Field(
         True, bool,
-        "bool or None: nothing to do on CPU: replicas share their parameters. Default True.", optional=True, inert=True)
+        "bool or None: without effect on the CPU: replicas share their parameters. Default True.", optional=True,
+        inert=True)
     use_bfloat16 = Field(
         False, bool,
         "bool: matrix products of fully connected layers (``mul``), forward and backward, round their operands to "
@@ -106,42 +107,42 @@ class BuildStrategy(Strategy):
         False, bool, "bool: kernels generated at run time, for GPUs only. Default False.", inert=True)
     sync_batch_norm = Field(
         False, bool,
-        "bool: ``batch_norm`` in training takes mean and variance of the batch of all replicas of this process. "
-        "On devices only, as in the original: each batch norm adds up 2 C + 1 numbers of float64 over them, and its "
-        "gradient as many. On CPU each replica keeps statistics of its own. Default False.")
+        "bool: ``batch_norm`` in training uses mean and variance of the batch of all replicas of this process. "
+        "On devices only, as in Fluid 1.8.5: each batch norm and its gradient each sum 2 C + 1 float64 numbers over "
+        "them. On the CPU each replica keeps its own statistics. Default False.")
     memory_optimize = Field(
         None, bool,
-        "bool or None: accepted, without effect: temporaries always share memory. Default None.",
+        "bool or None: ignored: temporaries always share memory. Default None.",
         optional=True, inert=True)
     enable_inplace = Field(
         True, bool,
-        "bool: an output may take the memory of an input that nobody reads later. Default True.")
+        "bool: an output may reuse the memory of an input that is not read later. Default True.")
     is_distribution = Field(
-        False, bool, "bool: nothing to do: no program of this build sends. Default False.", inert=True)
+        False, bool, "bool: without effect: no program of this build sends. Default False.", inert=True)
     async_mode = Field(
         False, bool,
-        "bool: replicas that run independently; refused at compile time in this build. Default False.")
+        "bool: replicas run independently; not supported, compiling raises an error. Default False.")
     num_trainers = Field(
         1, int,
-        "int: number of processes that train together and add up their gradients. Default 1.", least=1)
+        "int: number of processes that train together and sum their gradients. Default 1.", least=1)
     trainer_id = Field(0, int, "int: number of this process, below num_trainers. Default 0.", least=0)
     trainers_endpoints = Field(
         [], list, "list of str: host:port of every process, to connect them where no startup program does; otherwise "
-        "nothing to do. Default [].", inert=True)
+        "without effect. Default [].", inert=True)
     nccl_comm_num = Field(
         1, int, "int: communicators of devices, of one process and of several, used in turn by sums of gradients; the "
-        "same in all processes; nothing to do on CPU. Default 1.",
+        "same in all processes; without effect on the CPU. Default 1.",
         least=1)
     use_hierarchical_allreduce = Field(
         False, bool,
-        "bool: nothing to do: sums of several processes with devices always have two levels, first over the devices of "
-        "a process, then over processes, from device to device. Default False.", inert=True)
+        "bool: without effect: sums of several processes with devices always have two levels, first over the devices "
+        "of a process, then over processes, from device to device. Default False.", inert=True)
     hierarchical_allreduce_inter_nranks = Field(
         0, int,
-        "int: nothing to do: the lower level is a process. Default 0.", least=0, inert=True)
+        "int: without effect: the lower level is a process. Default 0.", least=0, inert=True)
     mkldnn_enabled_op_types = Field(
         set(), set,
-        "set of str: nothing to do: the kernel library serves every operation it can. Default empty.", inert=True)
+        "set of str: without effect: the kernel library serves every operation it can. Default empty.", inert=True)
 
     _compiled = None  # a weak reference to the CompiledProgram that was compiled with it last
 
@@ -151,21 +152,21 @@ class BuildStrategy(Strategy):
         self._values.update(trainers_endpoints=[], mkldnn_enabled_op_types=set())
 
     def _finalize_strategy_and_create_passes(self):
-        """PassBuilder: the passes that will run; removing one switches it off. The strategy is finalized."""
+        """PassBuilder: the passes that will run; removing one disables it. The strategy is finalized."""
         self._finalized = True
         if self._passes is None:
             self._passes = PassBuilder()
         return self._passes
 
     def explain(self) -> str:
-        """Says which graph passes are applied under this strategy, which are not, and why.
+        """Lists the graph passes that are applied under this strategy, and those that are not, with reasons.
 
         Returns:
-            str: one line a pass. Once a CompiledProgram with this strategy has run, the line says what the pass did to
-            the graph of its last run, as in ``CompiledProgram.explain``; before that, whether it will be tried.
+            str: one line per pass. After a run of a CompiledProgram with this strategy, the line tells what the pass
+            did to the graph of the last run, as in ``CompiledProgram.explain``; before, whether it will be tried.
 
         Raises:
-            InvalidArgument: ``FLAGS_disable_passes`` names a pass that there is not.
+            InvalidArgument: ``FLAGS_disable_passes`` names an unknown pass.
 
         Examples:
             >>> import anabranch.fluid as fluid
@@ -182,7 +183,7 @@ class BuildStrategy(Strategy):
     def _to_core(self):
         """The C++ strategy."""
         if self.trainer_id >= self.num_trainers:
-            raise InvalidArgument("BuildStrategy.trainer_id is %d, it must be below num_trainers (%d)"
+            raise InvalidArgument("BuildStrategy.trainer_id must be below num_trainers (%d), got %d"
                                   % (self.trainer_id, self.num_trainers))
         core = _core.BuildStrategy()
         for field in self._fields():
@@ -202,10 +203,11 @@ class BuildStrategy(Strategy):
 
 
 class ExecutionStrategy(Strategy):
-    """How the graph of a compiled program is run.
+    """Settings of running the graph of a compiled program.
 
     Raises:
-        TypeError: a value of another type or a negative number of threads. AttributeError: no such attribute.
+        TypeError: a value has another type, or the number of threads is negative. AttributeError: there is no such
+        attribute.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -217,24 +219,24 @@ class ExecutionStrategy(Strategy):
 
     num_threads = Field(
         0, int,
-        "int: worker threads, as many as said even above the number of cores. 0 (default): one a core that "
-        "the process may use. Results do not depend on it. What devices compute one thread launches, that of the run.")
+        "int: number of worker threads, which may exceed the number of cores. 0 (default): one per core that the "
+        "process may use. Results do not depend on it. Device kernels are launched by one thread, that of the run.")
     num_iteration_per_drop_scope = Field(
         100, int,
-        "int: runs after which temporaries that stand idle are released. Default 100.", least=1)
-    num_iteration_per_run = Field(1, int, "int: how often one run repeats the program. Default 1.", least=1)
+        "int: number of runs after which idle temporaries are released. Default 100.", least=1)
+    num_iteration_per_run = Field(1, int, "int: number of repetitions of the program in one run. Default 1.", least=1)
     allow_op_delay = Field(
         False, bool,
-        "bool: nothing to do, as in the original: transfers never wait for it. Default False.", inert=True)
+        "bool: without effect, as in Fluid 1.8.5: transfers never wait for it. Default False.", inert=True)
     use_experimental_executor = Field(
-        True, bool, "bool: nothing to do: there is one executor. Default True.", inert=True)
+        True, bool, "bool: without effect: there is one executor. Default True.", inert=True)
     use_thread_barrier = Field(
         False, bool, "bool: concerns half-asynchronous parameter servers only. Default False.", inert=True)
     use_cuda = Field(
         False, bool,
-        "bool: set from the places at the first run. True without a plug-in for devices is refused then. Default "
-        "False.", inert=True)
-    _dry_run = Field(False, bool, "bool: everything but the kernels runs. Default False.")
+        "bool: set from the places at the first run. True is not supported without the device plug-in. Default False.",
+        inert=True)
+    _dry_run = Field(False, bool, "bool: runs everything except the kernels. Default False.")
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name == "num_threads" and isinstance(value, int) and value < 0:

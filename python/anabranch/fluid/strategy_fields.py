@@ -38,16 +38,16 @@ class Field:
         obj._values[self.name] = self._checked(type(obj).__name__, value)
 
     def _checked(self, owner, value):
-        wanted = "None or " * self.optional + self.kind.__name__
+        expected = "None or " * self.optional + self.kind.__name__
         if value is None and self.optional:
             return None
         two_valued = self.kind is bool and self.default is not None
         if two_valued and (value is None or isinstance(value, (numbers.Real, np.bool_))):
-            value = bool(value)  # numbers count as truth, as in the original
+            value = bool(value)  # numbers count as truth, as in Fluid 1.8.5
         if self.kind is list and isinstance(value, tuple):
             value = list(value)
         if not isinstance(value, self.kind) or (self.kind is int and isinstance(value, (bool, enum.Enum))):
-            raise InvalidType("%s.%s must be a %s, got %r" % (owner, self.name, wanted, value))
+            raise InvalidType("%s.%s must be a %s, got %r" % (owner, self.name, expected, value))
         if self.kind in (list, set) and not all(isinstance(v, str) for v in value):
             raise InvalidType("%s.%s must hold texts, got %r" % (owner, self.name, value))
         if self.kind is int and value is not None and not -2**31 <= value < 2**31:

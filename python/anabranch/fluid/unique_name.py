@@ -62,7 +62,7 @@ def generate(key: str) -> str:
 
 
 def generate_with_ignorable_key(key: Any) -> Any:
-    """As :func:`generate`; for names of temporaries, whose key carries no meaning."""
+    """Like :func:`generate`; for names of temporaries, whose key carries no meaning."""
     return _generator(key)
 
 

@@ -1,4 +1,4 @@
-"""What Fluid keeps apart from its core: further optimizers, statistics of programs, layers of some models."""
+"""Fluid's contributed modules: further optimizers, statistics of programs, layers of some models."""
 from . import decoder, extend_optimizer, layers, memory_usage_calc, mixed_precision, op_frequence, reader, utils
 from .decoder import BeamSearchDecoder, InitState, StateCell, TrainingDecoder
 from .extend_optimizer import extend_with_decoupled_weight_decay

@@ -24,19 +24,20 @@ def _bytes(variable, batch_size):
 
 
 def memory_usage(program: Program, batch_size: int) -> tuple[float, float, str]:
-    """What the results of all operators of a program would take together: an upper bound, as nothing is shared.
+    """Estimates the memory of the results of all operators of a program, an upper bound without sharing.
 
-    ``fluid.memory_report`` says what is really held.
+    ``fluid.memory_report`` reports the memory in use.
 
     Args:
-        program (Program): its global block counts.
-        batch_size (int): stands for an unknown extent.
+        program (Program): the program; only its global block is counted.
+        batch_size (int): value of unknown extents.
 
     Returns:
         tuple: 1.05 and 1.1 times the bytes, in the unit that follows: 'B', 'KB', 'MB' or 'GB'.
 
     Raises:
-        TypeError: no Program. ValueError: ``batch_size`` is not above 0; a variable has several unknown extents.
+        TypeError: ``program`` is not a Program. ValueError: ``batch_size`` is not above 0, or a variable has several
+            unknown extents.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -19,7 +19,7 @@ def op_freq_statistic(program: Program) -> tuple[list[tuple[str, int]], list[tup
         tuple: two lists of (name, count), the most frequent first: types, and pairs as 'first->second'.
 
     Raises:
-        TypeError: no Program.
+        TypeError: an argument is not a Program.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -1,4 +1,4 @@
-"""Programs and what they are made of. The names of ``fluid.framework``."""
+"""Programs, blocks, operators and variables: the names of ``fluid.framework``."""
 from __future__ import annotations
 
 from typing import Any
@@ -46,7 +46,7 @@ def grad_var_name(var_name: Any) -> str:
 
 
 def _get_var(name: str, program: Any = None) -> Variable:
-    """The variable of the first block of a program, the default main program by default."""
+    """The variable with this name in the first block of a program. Default: the default main program."""
     return (default_main_program() if program is None else program).global_block().var(name)
 
 

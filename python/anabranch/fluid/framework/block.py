@@ -46,7 +46,7 @@ class _Vars(Mapping):
 
 class Block:
     """Variables and operators in program order. Block 0 of a Program is the global one; the others are bodies of
-    control flow and see the variables of their parents.
+    control flow, which also see the variables of their parents.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -62,27 +62,27 @@ class Block:
         self._wrappers: dict[Any, Any] = {}        # name -> Variable
         self._op_wrappers: dict[Any, Any] = {}     # C++ op -> Operator
         self._ops: list[Any] = []
-        self._ops_version = None   # the program's version that _ops was read at
+        self._ops_version = None   # the program's version when _ops was read
 
-    # ---- place in the program
+    # ---- position in the program
 
     @property
     def idx(self) -> int:
-        """int: number of the block in its program."""
+        """int: index of the block in its program."""
         return self.desc.idx
 
     id = idx
 
     @property
     def parent_idx(self) -> int:
-        """int: number of the enclosing block, -1 for the global one."""
+        """int: index of the enclosing block, -1 for the global one."""
         return self.desc.parent
 
     parent = parent_idx
 
     @property
     def forward_block_idx(self) -> int:
-        """int: the block whose gradient this one computes, -1 for none."""
+        """int: index of the block whose gradient this one computes, -1 for none."""
         return self.desc.forward_block
 
     def _set_forward_block_idx(self, idx):
@@ -116,11 +116,11 @@ class Block:
         return self.desc._find_var(name) is not None
 
     def var(self, name: str) -> Any:
-        """The variable of this block.
+        """The variable of this block with this name.
 
         Raises:
-            TypeError: ``name`` is no str.
-            ValueError: there is none.
+            TypeError: ``name`` is not a str.
+            ValueError: there is no such variable.
         """
         if not isinstance(name, str):
             raise InvalidType("Block.var: name must be a str, got %s" % type(name).__name__)
@@ -130,7 +130,7 @@ class Block:
         return found
 
     def _find_var_recursive(self, name):
-        """The variable of this block or of one that encloses it; None when absent."""
+        """The variable of this block or of one that encloses it; None if there is none."""
         if not isinstance(name, str):
             raise InvalidType("the name of a variable must be a str, got %s" % type(name).__name__)
         block, seen = self, set()
@@ -153,7 +153,7 @@ class Block:
         return found
 
     def create_var(self, *args: Any, **kwargs: Any) -> Any:
-        """Makes a variable, or returns the one of that name when it is alike. Arguments as for ``Variable``.
+        """Creates a variable, or returns the existing one if it agrees. Arguments as for ``Variable``.
 
         Raises:
             ValueError: a variable of this name exists and differs.
@@ -171,12 +171,12 @@ class Block:
         return variable
 
     def create_parameter(self, *args: Any, **kwargs: Any) -> Any:
-        """Makes a parameter in the program's global block; arguments as for ``Parameter``, and ``initializer``.
+        """Creates a parameter in the program's global block. Arguments as for ``Parameter``, and ``initializer``.
 
         An initializer appends its op to this block unless one op writes the parameter already.
 
         Raises:
-            RuntimeError: several ops of this block initialise the parameter already.
+            RuntimeError: several ops of this block already initialize the parameter.
             ValueError: a variable of this name exists and differs.
         """
         block = self.program.global_block()
@@ -186,14 +186,14 @@ class Block:
         known = block._find(kwargs["name"])
         parameter = Parameter(block, *args, **kwargs)
         if isinstance(known, Parameter):
-            # One name, one object: the attributes of the latest call count.
+            # One name, one object: the attributes of the latest call win.
             known.__dict__.update({k: v for k, v in parameter.__dict__.items() if k != "op"})
             block._adopt(known)
             parameter = known
         if initializer is not None:
             writers = [op for op in block.ops if parameter.name in op.output_arg_names]
             if len(writers) > 1:
-                raise NotAllowed("parameter %s is initialised by %d ops already" % (parameter.name, len(writers)))
+                raise NotAllowed("parameter %s is already initialized by %d ops" % (parameter.name, len(writers)))
             if not writers:
                 initializer(parameter, self)
         parameter.stop_gradient = False
@@ -212,7 +212,7 @@ class Block:
         self._wrappers.pop(name, None)
 
     def _rename_var(self, name, new_name):
-        """Renames a variable in this block's ops too; ValueError when it is absent."""
+        """Renames a variable, also in this block's ops. ValueError if there is none of that name."""
         variable = self.var(name)
         self.desc.rename_var(name, new_name)
         self._wrappers.pop(name, None)
@@ -229,7 +229,7 @@ class Block:
 
     @property
     def ops(self) -> list[Operator]:
-        """list of Operator: in program order. The list is a copy: change the block by its methods."""
+        """list of Operator: the operators in program order. The list is a copy; change the block by its methods."""
         version = self.program.desc.version
         if version != self._ops_version:
             old, fresh, ops = self._op_wrappers, {}, []
@@ -245,26 +245,26 @@ class Block:
     def append_op(self, type: str | None = None, inputs: dict[str, Any] | None = None,
                   outputs: dict[str, Any] | None = None, attrs: dict[str, Any] | None = None,
                   stop_gradient: bool = False, index: Any = None) -> Operator:
-        """Appends an operator: arguments checked, defaults of attributes filled, shapes inferred.
+        """Appends an operator: checks its arguments, fills in default attributes, and infers shapes.
 
         Args:
             type (str): kind of operation.
             inputs (dict): slot -> Variable, name, or a list of them.
             outputs (dict): likewise; names that do not exist become variables of this block.
-            attrs (dict, optional): attributes; a Block stands for a sub-block; None values are left out.
-            stop_gradient (bool): marks the outputs so. Default False.
+            attrs (dict, optional): attributes; a Block refers to a sub-block; None values are dropped.
+            stop_gradient (bool): whether to set ``stop_gradient`` of the outputs. Default False.
 
         Returns:
             Operator: the new operator.
 
         Raises:
-            AssertionError: a needed input is missing.
-            ValueError: no type; several arguments where one is taken; a needed output is missing.
-            TypeError: an argument that is neither Variable nor name; ``attrs`` no dict.
-            EnforceNotMet: unknown type, slot or attribute value; shapes that do not fit.
+            AssertionError: a required input is missing.
+            ValueError: the type or a required output is missing, or a slot gets too many arguments.
+            TypeError: an argument is neither Variable nor name, or ``attrs`` is not a dict.
+            EnforceNotMet: the type, a slot or an attribute value is unknown, or shapes do not match.
         """
         if not type:
-            raise InvalidValue("append_op: the type of the operator is missing")
+            raise InvalidValue("append_op: type must be given")
         if attrs is not None and not isinstance(attrs, dict):
             raise InvalidType("op %s: attrs must be a dict, got %s" % (type, attrs.__class__.__name__))
         full = context.op_attributes(self.program)
@@ -305,7 +305,7 @@ class Block:
     # ---- printing
 
     def to_string(self, throw_on_error: Any, with_details: Any = False) -> str:
-        """str: the variables and operators of the block, one a line."""
+        """str: the variables and operators of the block, one per line."""
         lines = ["block %d (parent %d)" % (self.idx, self.parent_idx)]
         lines += ["  " + v.to_string(throw_on_error, with_details).replace("\n", "\n    ") for v in self.vars.values()]
         lines += ["  " + _core.op_text(op.desc, with_details) for op in self.ops]

@@ -1,4 +1,4 @@
-"""ComplexVariable: two real Variables as one complex value."""
+"""ComplexVariable: a complex value made of two real Variables."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ class ComplexVariable:
     """A pair of Variables, real and imaginary part.
 
     Args:
-        real (Variable), imag (Variable): of one shape and dtype.
+        real (Variable), imag (Variable): the two parts, with the same shape and dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -27,7 +27,7 @@ class ComplexVariable:
 
     def __init__(self, real: Variable, imag: Variable) -> None:
         if tuple(real.shape) != tuple(imag.shape) or real.dtype != imag.dtype:
-            raise InvalidValue("ComplexVariable: real is %s %s, imag is %s %s; they must agree"
+            raise InvalidValue("ComplexVariable: real and imag must have the same dtype and shape, got %s %s and %s %s"
                                % (real.dtype, list(real.shape), imag.dtype, list(imag.shape)))
         self.real = real
         self.imag = imag
@@ -48,5 +48,5 @@ class ComplexVariable:
         return {"real": self.real.name, "imag": self.imag.name}
 
     def numpy(self) -> Any:
-        """Not available in a static program: fetch ``real`` and ``imag``. Raises NotImplementedError."""
-        raise Unsupported("ComplexVariable.numpy: fetch real and imag with Executor.run")
+        """Raises NotImplementedError in a static program: fetch ``real`` and ``imag``."""
+        raise Unsupported("ComplexVariable.numpy is not supported in a static program: fetch real and imag")

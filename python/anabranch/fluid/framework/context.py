@@ -1,4 +1,4 @@
-"""What every appended op is marked with: role, name scope, device. Set by context managers."""
+"""The attributes of every appended op that context managers set: role, name scope, device."""
 from __future__ import annotations
 
 import contextlib
@@ -23,7 +23,7 @@ class OpRole(enum.IntFlag):
 
 
 class _NameScope:
-    """A node of the tree of name scopes; equal names below one parent are numbered."""
+    """A node of the tree of name scopes; equal names under one parent are numbered."""
 
     def __init__(self, path="/"):
         self.path = path
@@ -38,7 +38,7 @@ class _NameScope:
 
 _scope = _NameScope()
 _device = None
-#: The default main and startup program; ``defaults`` makes and replaces them.
+#: The default main and startup program; ``defaults`` creates and replaces them.
 _programs: dict[str, Any] = {}
 
 
@@ -49,10 +49,10 @@ def default_programs() -> list[Any]:
 
 @contextlib.contextmanager
 def name_scope(prefix: str | None = None) -> Iterator[Any]:
-    """Context whose ops carry the attribute ``op_namescope`` = "/outer/prefix/", for reading graphs; no name changes.
+    """Context that sets ``op_namescope`` = "/outer/prefix/" on its ops, to structure graphs; names do not change.
 
     Args:
-        prefix (str): name of the scope; repeated at one level it becomes ``prefix_1``, ``prefix_2`` ...
+        prefix (str): name of the scope; if repeated at one level, it becomes ``prefix_1``, ``prefix_2`` ...
 
     Raises:
         AssertionError: ``prefix`` is empty or missing.
@@ -64,7 +64,7 @@ def name_scope(prefix: str | None = None) -> Iterator[Any]:
     """
     global _scope
     if not prefix:
-        raise Violated("name_scope: prefix is a text that is not empty")
+        raise Violated("name_scope: prefix must be a non-empty str, got %r" % (prefix,))
     outer = _scope
     _scope = outer.child(prefix)
     try:
@@ -75,14 +75,14 @@ def name_scope(prefix: str | None = None) -> Iterator[Any]:
 
 @contextlib.contextmanager
 def device_guard(device: str | None = None) -> Iterator[Any]:
-    """Context whose ops carry the attribute ``op_device``.
+    """Context that sets the attribute ``op_device`` on its ops.
 
     Args:
-        device (str, optional): "cpu": they and their gradients run on the CPU where the program runs on a device.
-            "gpu" or None: where the program runs, if there is a kernel for it.
+        device (str, optional): "cpu" runs the ops and their gradients on the CPU even if the program runs on a GPU.
+            "gpu" or None runs them where the program runs, if there is a kernel for it.
 
     Raises:
-        ValueError: another text.
+        ValueError: ``device`` is another text.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -100,7 +100,7 @@ def device_guard(device: str | None = None) -> Iterator[Any]:
 
 
 def op_attributes(program: Any) -> Any:
-    """The attributes that a new op of ``program`` is given."""
+    """The attributes that a new op of ``program`` gets from its context."""
     attrs = {
         "op_role": int(program._current_role),
         "op_role_var": program._current_role_var,

@@ -14,7 +14,7 @@ _programs["startup"]._is_start_up_program_ = True
 
 
 def default_main_program() -> Program:
-    """Program: the one that layers append to now.
+    """Program: the program to which layers append.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -27,17 +27,17 @@ def default_main_program() -> Program:
 
 
 def default_startup_program() -> Program:
-    """Program: the one that holds the initialisation of parameters now. Run it once before training."""
+    """Program: the program to which layers add the initialization of parameters. Run it once before training."""
     return _programs["startup"]
 
 
 def switch_main_program(program: Program) -> Program:
-    """Replaces the default main program and returns the one before."""
+    """Replaces the default main program and returns the previous one."""
     return _switch("switch_main_program", "main", program)
 
 
 def switch_startup_program(program: Program) -> Program:
-    """Replaces the default startup program and returns the one before."""
+    """Replaces the default startup program and returns the previous one."""
     return _switch("switch_startup_program", "startup", program)
 
 
@@ -54,14 +54,14 @@ def _need_program(function, program):
 
 @contextlib.contextmanager
 def program_guard(main_program: Program, startup_program: Program | None = None) -> Iterator[Any]:
-    """Context in which layers build into these programs.
+    """Context in which layers append to these programs.
 
     Args:
         main_program (Program): becomes the default main program.
-        startup_program (Program, optional): likewise; None keeps the one there is.
+        startup_program (Program, optional): becomes the default startup program; None keeps the current one.
 
     Raises:
-        TypeError: an argument that is no Program.
+        TypeError: an argument is not a Program.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -85,5 +85,5 @@ def program_guard(main_program: Program, startup_program: Program | None = None)
 
 
 def in_dygraph_mode() -> bool:
-    """bool: always False: there is only the static mode."""
+    """bool: always False, since there is only the static mode."""
     return False

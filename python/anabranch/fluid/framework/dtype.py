@@ -1,4 +1,4 @@
-"""Element types: the enum of Fluid, and its translation from numpy's."""
+"""Element types: Fluid's enum, and conversion from numpy dtypes."""
 from __future__ import annotations
 
 import enum
@@ -66,7 +66,7 @@ def convert_np_dtype_to_dtype_(np_dtype: Any) -> Any:
     """The VarType of a dtype given as str, numpy dtype, numpy scalar class or VarType.
 
     Raises:
-        ValueError: no element type of the engine.
+        ValueError: the engine does not support the dtype.
 
     Examples:
         >>> convert_np_dtype_to_dtype_("float32"), convert_np_dtype_to_dtype_(np.int64)
@@ -87,17 +87,17 @@ def convert_np_dtype_to_dtype_(np_dtype: Any) -> Any:
 
 
 def as_dtype(dtype: DType) -> Any:
-    """As :func:`convert_np_dtype_to_dtype_`, also for the plain number of a VarType."""
+    """Like :func:`convert_np_dtype_to_dtype_`, but also accepts the plain number of a VarType."""
     if isinstance(dtype, int) and not isinstance(dtype, (bool, VarType)):
         try:
             return VarType(dtype)
         except ValueError:
-            raise InvalidValue("%d is the number of no dtype" % dtype) from None
+            raise InvalidValue("dtype must be the number of a VarType, got %d" % dtype) from None
     return convert_np_dtype_to_dtype_(dtype)
 
 
 def dtype_name(dtype: Any) -> str:
-    """``float32`` for VarType.FP32 and so on; the number as text where it is no element type."""
+    """The name of an element type, such as ``float32`` for VarType.FP32; the number as text for other types."""
     return _NAME_OF_TYPE.get(dtype, str(dtype))
 
 

@@ -1,4 +1,4 @@
-"""Process flags: ``FLAGS_*``, read from the environment at import, changed by ``set_flags``."""
+"""Process flags ``FLAGS_*``, which are read from the environment at import and changed by ``set_flags``."""
 from __future__ import annotations
 
 import warnings
@@ -14,14 +14,14 @@ for _warning in _core.environment_flag_warnings():
 
 def _known(name, flags):
     if not isinstance(name, str):
-        raise InvalidType("the name of a flag must be a str, got %s" % type(name).__name__)
+        raise InvalidType("a flag name must be a str, got %s" % type(name).__name__)
     if name not in flags:
         raise InvalidValue("there is no flag %r" % name)
     return flags[name][0]
 
 
 def get_flags(flags: str | Sequence[Any]) -> dict[str, Any]:
-    """Values of flags.
+    """Returns the values of flags.
 
     Args:
         flags (str|list|tuple): one name or several, with the prefix ``FLAGS_``.
@@ -30,7 +30,7 @@ def get_flags(flags: str | Sequence[Any]) -> dict[str, Any]:
         dict: name -> value.
 
     Raises:
-        ValueError: an unknown flag. TypeError: names that are no texts.
+        ValueError: a flag is unknown. TypeError: a name is not a str.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -49,10 +49,11 @@ def set_flags(flags: dict[str, Any]) -> None:
     """Changes flags of the process.
 
     Args:
-        flags (dict): name -> value; an int is taken for a float flag, 0 and 1 for a bool one.
+        flags (dict): name -> value; a float flag also accepts an int, a bool flag also 0 and 1.
 
     Raises:
-        ValueError: an unknown flag. TypeError: no dict, or a value of another type; nothing is changed then.
+        ValueError: a flag is unknown. TypeError: ``flags`` is not a dict, or a value has another type. A failed
+            call changes no flag.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -64,10 +65,10 @@ def set_flags(flags: dict[str, Any]) -> None:
     known = _core.all_flags()
     checked = {}
     for name, value in flags.items():
-        wanted = type(_known(name, known))
-        allowed = {float: (int, float), bool: (bool, int), int: (int,), str: (str,)}[wanted]
-        if not isinstance(value, allowed) or (wanted in (int, float) and isinstance(value, bool)):
-            raise InvalidType("%s must be a %s, got %r" % (name, wanted.__name__, value))
-        checked[name] = wanted(value)
+        kind = type(_known(name, known))
+        allowed = {float: (int, float), bool: (bool, int), int: (int,), str: (str,)}[kind]
+        if not isinstance(value, allowed) or (kind in (int, float) and isinstance(value, bool)):
+            raise InvalidType("%s must be a %s, got %r" % (name, kind.__name__, value))
+        checked[name] = kind(value)
     for name, value in checked.items():
         _core.set_flag(name, value)

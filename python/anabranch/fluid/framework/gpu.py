@@ -1,4 +1,4 @@
-"""What a program gets that asks for a GPU: a typed error, or the CPU under ``anabranch run``."""
+"""Requests for a GPU in a build without one: a typed error, or the CPU under ``anabranch run``."""
 from __future__ import annotations
 
 import warnings
@@ -10,17 +10,17 @@ _has_warned = False
 
 
 def take_cpu() -> None:
-    """From now on the CPU is taken where a GPU is asked for, with one warning in all."""
+    """Makes later requests for a GPU use the CPU, with a single warning."""
     global _takes_cpu
     _takes_cpu = True
 
 
 def ask(what: str, instead: str, kind: type[EnforceNotMet] = Unsupported) -> None:
-    """Answers a wish for a GPU.
+    """Handles a request for a GPU.
 
     Args:
-        what (str): as the user wrote it.
-        instead (str): what does the same on the CPU.
+        what (str): the request as the user wrote it.
+        instead (str): the equivalent on the CPU.
         kind (type): class of the error.
 
     Raises:
@@ -28,8 +28,8 @@ def ask(what: str, instead: str, kind: type[EnforceNotMet] = Unsupported) -> Non
     """
     global _has_warned
     if not _takes_cpu:
-        raise kind("%s: this build has no CUDA plug-in; use %s, or start the script with `anabranch run`, which takes "
+        raise kind("%s: this build has no CUDA plug-in: use %s, or start the script with `anabranch run`, which uses "
                    "the CPU instead" % (what, instead))
     if not _has_warned:
         _has_warned = True
-        warnings.warn("%s: there is no GPU here, the CPU is used instead" % what, stacklevel=3)
+        warnings.warn("%s: no GPU is available, the CPU is used instead" % what, stacklevel=3)

@@ -13,7 +13,7 @@ from .variable import Variable
 
 @functools.lru_cache(maxsize=None)
 def _schema(type):
-    """(inputs, outputs) of an op type as {slot: (list, optional)}; None for a type nobody declared."""
+    """(inputs, outputs) of an op type as {slot: (list, optional)}; None for an undeclared type."""
     return _core.op_slots(type)
 
 
@@ -38,7 +38,7 @@ def _argument_names(type, slot, args):
 
 
 def slots_of(type: Any, given: Any, direction: Any) -> Any:
-    """[(slot, names)] from the dict that ``append_op`` takes, checked against the op's schema."""
+    """[(slot, names)] from the dict passed to ``append_op``, checked against the op's schema."""
     if given is None:
         given = {}
     if not isinstance(given, dict):
@@ -61,7 +61,7 @@ def slots_of(type: Any, given: Any, direction: Any) -> Any:
 
 
 def attr_value(value: Any) -> Any:
-    """An attribute as the C++ layer takes it: Blocks become references, numpy values plain ones."""
+    """Converts an attribute for the C++ layer: Blocks become references, numpy values plain ones."""
     if isinstance(value, (int, float, str)):
         return value
     if isinstance(value, np.ndarray):
@@ -74,7 +74,7 @@ def attr_value(value: Any) -> Any:
 
 
 class Operator:
-    """An operation of a block: type, arguments by slot, attributes. Made by layers through ``Block.append_op``.
+    """An operation of a block: type, arguments by slot, attributes. Layers create it with ``Block.append_op``.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -103,11 +103,11 @@ class Operator:
         return self.block.ops.index(self)
 
     def input(self, name: str) -> list[str]:
-        """list of str: names of the variables in input slot ``name``; empty when there are none."""
+        """list of str: names of the variables in input slot ``name``; empty if there are none."""
         return self.desc.input(name)
 
     def output(self, name: str) -> list[str]:
-        """list of str: names of the variables in output slot ``name``; empty when there are none."""
+        """list of str: names of the variables in output slot ``name``; empty if there are none."""
         return self.desc.output(name)
 
     @property
@@ -189,7 +189,7 @@ class Operator:
         self.block.program.desc.touch()
 
     def to_string(self, throw_on_error: Any) -> str:
-        """str: the op as text for people, with its attributes."""
+        """str: readable text of the op, with its attributes."""
         return _core.op_text(self.desc, True)
 
     def __str__(self) -> str:

@@ -13,18 +13,18 @@ if TYPE_CHECKING:
 
 
 class Parameter(Variable):
-    """A persistable Variable that training changes; lives in the global block, has a fixed shape.
+    """A persistable Variable of the global block that training changes; its shape is fixed.
 
     Args:
         block (Block): any block of the program.
         shape (list|tuple): extents, each positive.
         dtype (str|VarType): element type.
-        trainable (bool): Default True.
+        trainable (bool): whether optimizers update it. Default True.
         optimize_attr (dict): ``{"learning_rate": factor}``. Default factor 1.0.
         regularizer, gradient_clip_attr, do_model_average: see ``ParamAttr``.
 
     Raises:
-        ValueError: shape or dtype missing, or an extent that is not positive.
+        ValueError: shape or dtype is missing, or an extent is not positive.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -35,7 +35,7 @@ class Parameter(Variable):
 
     def __init__(self, block: Block, shape: Any, dtype: DType, type: Any = VarType.LOD_TENSOR, **kwargs: Any) -> None:
         if shape is None or dtype is None:
-            raise InvalidValue("a parameter needs a shape and a dtype")
+            raise InvalidValue("a parameter must have a shape and a dtype")
         if len(shape) == 0:
             raise InvalidValue("a parameter must have at least one axis, got the shape []")
         for extent in shape:
@@ -43,8 +43,8 @@ class Parameter(Variable):
                 raise InvalidType("the extents of a parameter must be numbers, got %r for %s"
                                   % (extent, kwargs.get("name")))
             if extent is None or int(extent) <= 0 and not (type == VarType.SELECTED_ROWS and extent is shape[0]):
-                raise InvalidValue("every extent of a parameter must be positive, got the shape %s for %s; what a "
-                                   "layer reads must have a width that fluid.data says: only rows may be None"
+                raise InvalidValue("every extent of a parameter must be positive, got the shape %s for %s: give all "
+                                   "extents of the input in fluid.data; only the number of rows may be None"
                                    % (list(shape), kwargs.get("name")))
         attributes = {
             "trainable": kwargs.pop("trainable", True),
@@ -80,7 +80,7 @@ class Parameter(Variable):
         self._changed()
 
     def to_string(self, throw_on_error: bool, with_details: bool = False) -> str:
-        """As ``Variable.to_string``; the details list the attributes of a parameter."""
+        """Like ``Variable.to_string``; the details list the attributes of a parameter."""
         text = super().to_string(throw_on_error, with_details)
         if with_details:
             for key in ("trainable", "optimize_attr", "regularizer", "gradient_clip_attr", "do_model_average"):

@@ -1,4 +1,4 @@
-"""Where programs run: the CPU, and the devices of a plug-in. Asking for a device without one says what is missing."""
+"""Places on which programs run: the CPU, and the devices of a plug-in."""
 from __future__ import annotations
 
 import os
@@ -16,7 +16,7 @@ _warned = False
 
 
 def is_compiled_with_cuda() -> bool:
-    """bool: the plug-in for devices is there. There may be no device all the same: see :func:`cuda_places`.
+    """bool: whether the device plug-in is installed. A device may still be missing: see :func:`cuda_places`.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -27,7 +27,7 @@ def is_compiled_with_cuda() -> bool:
 
 
 def get_cuda_device_count() -> int:
-    """int: devices of the plug-in that this process sees; 0 without the plug-in, or without its driver."""
+    """int: number of devices that this process sees; 0 without the plug-in or its driver."""
     if not _core.devices_offered():
         return 0
     try:
@@ -37,7 +37,7 @@ def get_cuda_device_count() -> int:
 
 
 def _default_cpu_num():
-    """Number of CPU replicas where CPU_NUM is not set: 1, with one warning, or what FLAGS_cpu_num_default says."""
+    """Number of CPU replicas if CPU_NUM is not set: 1, with one warning, or according to FLAGS_cpu_num_default."""
     global _warned
     how = _core.all_flags()["FLAGS_cpu_num_default"][0]
     if how == "cores":
@@ -46,13 +46,13 @@ def _default_cpu_num():
         raise InvalidValue("FLAGS_cpu_num_default must be \"cores\" or empty, got %r" % how)
     if not _warned and (os.cpu_count() or 1) > 1:
         _warned = True
-        sys.stderr.write("anabranch: CPU_NUM is not set: 1 replica is used. Set it to the number of replicas "
-                         "wanted, at most the number of cores.\n")
+        sys.stderr.write("anabranch: CPU_NUM is not set: 1 replica is used. Set it to the number of replicas, at most "
+                         "the number of cores.\n")
     return 1
 
 
 def _cpu_num():
-    """Number of CPU replicas that the environment asks for."""
+    """Number of CPU replicas according to the environment."""
     text = os.environ.get("CPU_NUM")
     if text is None:
         count = _default_cpu_num()
@@ -72,14 +72,15 @@ def cpu_places(device_count: int | None = None) -> list[_core.CPUPlace]:
     """Places of CPU replicas.
 
     Args:
-        device_count (int, optional): how many; by default the environment variable ``CPU_NUM``; where that is unset,
-            1 with a warning, or with ``FLAGS_cpu_num_default=cores`` one for each core that the process may use.
+        device_count (int, optional): number of replicas. Default: the environment variable ``CPU_NUM``; if that is not
+            set, 1 with a warning, or with ``FLAGS_cpu_num_default=cores`` one per core that the process may use.
 
     Returns:
         list of CPUPlace.
 
     Raises:
-        ValueError: ``CPU_NUM`` or ``device_count`` is no number from 1 to 4096; another ``FLAGS_cpu_num_default``.
+        ValueError: ``CPU_NUM`` or ``device_count`` is not a number from 1 to 4096, or ``FLAGS_cpu_num_default`` is
+            invalid.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -99,10 +100,10 @@ class CUDAPlace:
     """A device of the plug-in.
 
     Args:
-        id (int, optional): its number, from 0. Default 0.
+        id (int, optional): index of the device, from 0. Default 0.
 
     Raises:
-        NotImplementedError: there is no plug-in for devices; use :class:`CPUPlace`, which ``anabranch run`` takes.
+        NotImplementedError: the device plug-in is missing; use :class:`CPUPlace`, as ``anabranch run`` does.
             RuntimeError: the plug-in finds no driver. ValueError: there is no such device.
     """
 
@@ -116,7 +117,7 @@ class CUDAPlace:
         id = 0 if id is None else id
         count = _core.device_count()
         if count == 0:
-            raise Unavailable("CUDAPlace(%s): the plug-in sees no device; CUDA_VISIBLE_DEVICES chooses them" % (id,))
+            raise Unavailable("CUDAPlace(%s): the plug-in sees no device: check CUDA_VISIBLE_DEVICES" % (id,))
         if not isinstance(id, int) or isinstance(id, bool) or not 0 <= id < count:
             raise InvalidValue("CUDAPlace: id must be from 0 to %d, got %r" % (count - 1, id))
         place = super().__new__(cls)
@@ -128,7 +129,7 @@ class CUDAPlace:
         return _core.place_of_device(self._id)
 
     def get_device_id(self) -> int:
-        """int: the number of the device."""
+        """int: index of the device."""
         return self._id
 
     gpu_device_id = get_device_id
@@ -147,11 +148,11 @@ class CUDAPlace:
 
 
 class CUDAPinnedPlace:
-    """Memory of the host that devices copy from and to without help of the CPU. Programs do not run there: tensors are
-    set there, ``tensor.set(array, CUDAPinnedPlace())``, and are read as those of the CPU.
+    """Pinned host memory, which devices copy from and to without the CPU. Programs do not run there: set a tensor there
+    by ``tensor.set(array, CUDAPinnedPlace())`` and read it like one on the CPU.
 
     Raises:
-        NotImplementedError: there is no plug-in for devices; use :class:`CPUPlace`, which ``anabranch run`` takes.
+        NotImplementedError: the device plug-in is missing; use :class:`CPUPlace`, as ``anabranch run`` does.
     """
 
     __slots__ = ()
@@ -192,30 +193,30 @@ for _kind in (_core.CPUPlace, CUDAPlace, CUDAPinnedPlace):
 
 
 def _place_of(tensor):
-    """Where the memory of a tensor lies; the CPU before there is any."""
+    """The place of a tensor's memory; the CPU before any is allocated."""
     device = tensor._device()
     return _core.CPUPlace() if device == -1 else CUDAPinnedPlace() if device == -2 else CUDAPlace(device)
 
 
 def devices_of(places: Any) -> list[int]:
-    """list of int: the number of each place's device, -1 of the CPU; none where all are the CPU."""
+    """list of int: device index of each place, -1 for the CPU; empty if all are the CPU."""
     devices = [place.get_device_id() if isinstance(place, CUDAPlace) else -1 for place in places]
     return devices if max(devices, default=-1) >= 0 else []
 
 
 def check_places(places: Any, what: str) -> list[Any]:
-    """Places to run on, or to read for, as a list.
+    """Checks places to run on, or to read for, and returns them as a list.
 
     Args:
         places (list|tuple|CPUPlace|CUDAPlace): one place or several of one kind.
-        what (str): who asks, for messages.
+        what (str): name of the caller, for messages.
 
     Raises:
-        AssertionError: none. TypeError: something else, or several kinds.
+        AssertionError: there is no place. TypeError: an entry is not a place, or there are several kinds.
     """
     places = list(places) if isinstance(places, (list, tuple)) else [places]
     if not places:
-        raise Violated("%s: places is empty" % what)
+        raise Violated("%s: places must not be empty" % what)
     for place in places:
         if not isinstance(place, (_core.CPUPlace, CUDAPlace)):
             raise InvalidType("%s: places must be CPUPlaces or CUDAPlaces, got %s" % (what, type(place).__name__))
@@ -225,7 +226,7 @@ def check_places(places: Any, what: str) -> list[Any]:
 
 
 def _visible_devices():
-    """What FLAGS_selected_gpus names; all devices where it is empty."""
+    """The devices of FLAGS_selected_gpus; all devices if it is empty."""
     text = _core.all_flags()["FLAGS_selected_gpus"][0]
     if not text.strip():
         return list(range(_core.device_count()))
@@ -236,17 +237,17 @@ def _visible_devices():
 
 
 def cuda_places(device_ids: Any = None) -> Any:
-    """Places of devices.
+    """Places of GPUs.
 
     Args:
-        device_ids (list of int|tuple of int, optional): their numbers; by default those that the environment variable
-            ``FLAGS_selected_gpus`` names, "0,1,2"; where that is empty, all.
+        device_ids (list of int|tuple of int, optional): indices of the devices. Default: the environment variable
+            ``FLAGS_selected_gpus``, such as "0,1,2"; if that is empty, all devices.
 
     Returns:
         list of CUDAPlace.
 
     Raises:
-        AssertionError: there is no plug-in for devices; use :func:`cpu_places`, as ``anabranch run`` does. ValueError:
+        AssertionError: the device plug-in is missing; use :func:`cpu_places`, as ``anabranch run`` does. ValueError:
             there is no such device.
     """
     if not _core.devices_offered():
@@ -260,17 +261,17 @@ def cuda_places(device_ids: Any = None) -> Any:
 
 
 def cuda_pinned_places(device_count: int | None = None) -> Any:
-    """Places of host memory that devices copy from and to by themselves.
+    """Places of pinned host memory.
 
     Args:
-        device_count (int, optional): how many; by default as many as :func:`cuda_places` gives.
+        device_count (int, optional): number of places. Default: the number of :func:`cuda_places`.
 
     Returns:
         list of CUDAPinnedPlace.
 
     Raises:
-        AssertionError: there is no plug-in for devices; use :func:`cpu_places`, as ``anabranch run`` does. ValueError:
-            device_count is no number of places.
+        AssertionError: the device plug-in is missing; use :func:`cpu_places`, as ``anabranch run`` does. ValueError:
+            device_count is out of range.
     """
     if not _core.devices_offered():
         gpu.ask("cuda_pinned_places()", "cpu_places()", Violated)
@@ -284,10 +285,10 @@ def cuda_pinned_places(device_count: int | None = None) -> Any:
 
 
 def _current_expected_place():
-    """Where an executor runs that was given no place: the first device where there is one, else the CPU."""
+    """The default place of an executor: the first device if there is one, else the CPU."""
     if not _core.devices_offered():
         return _core.CPUPlace()
     if get_cuda_device_count() == 0:
-        warnings.warn("the plug-in for devices sees none, the CPU is used instead", stacklevel=3)
+        warnings.warn("the device plug-in sees no device, the CPU is used instead", stacklevel=3)
         return _core.CPUPlace()
     return CUDAPlace(_visible_devices()[0])

@@ -1,4 +1,4 @@
-"""Program: what layers build, append_backward extends and executors run."""
+"""Program, which layers build, append_backward extends and executors run."""
 from __future__ import annotations
 
 import contextlib
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Program:
     """A list of blocks of operators and variables. Block 0 is the global block.
 
-    Layers append to the *default main program* and put the ops that initialise their parameters into the *default
+    Layers append to the *default main program*, and add the ops that initialize their parameters to the *default
     startup program*.
 
     Examples:
@@ -36,7 +36,7 @@ class Program:
 
     @classmethod
     def _over(cls, desc):
-        """A Program over an existing description."""
+        """A Program that wraps an existing description."""
         program = cls.__new__(cls)
         program._own(desc)
         return program
@@ -48,7 +48,7 @@ class Program:
         self._current_role = OpRole.Forward
         self._current_role_var = []
         self._seed_given = desc.random_seed != 0
-        # What distributed training and readers note down about the program.
+        # Set by distributed training and readers.
         self._is_distributed = False
         self._is_chief = False
         self._parameters_on_pservers = None
@@ -59,9 +59,9 @@ class Program:
         self._slice_vars_and_attrs = []
         self._ps_endpoint = None
         self._is_start_up_program_ = False
-        self._feed_names = None    # of a loaded inference program: what it is fed and what it gives
+        self._feed_names = None    # of a loaded inference program: names of its feeds and results
         self._fetch_names = None
-        self._readers = {}         # name of a reader variable -> where its batches come from
+        self._readers = {}         # name of a reader variable -> source of its batches
         self._nccl_comm_num = 1
         self._use_hierarchical_allreduce = False
         self._hierarchical_allreduce_inter_nranks = 0
@@ -79,7 +79,7 @@ class Program:
         return self._blocks
 
     def _sync_with_cpp(self):
-        """Gives every C++ block its wrapper; blocks that the C++ side added appear by themselves."""
+        """Creates a wrapper for every C++ block, including blocks that the C++ side added."""
         while len(self._blocks) < self.desc.num_blocks():
             self._blocks.append(Block(self, self.desc.block(len(self._blocks))))
 
@@ -93,22 +93,22 @@ class Program:
         return self._blocks[0]
 
     def block(self, index: Any) -> Any:
-        """Block: the one with this number.
+        """Block: the block with this index.
 
         Raises:
-            ValueError: there is none.
+            ValueError: there is no such block.
         """
         blocks = self.blocks
         if not 0 <= index < len(blocks):
-            raise InvalidValue("Program.block: the program must have %d blocks, got index %s" % (len(blocks), index))
+            raise InvalidValue("Program.block: index must be below %d, got %s" % (len(blocks), index))
         return blocks[index]
 
     def current_block(self) -> Any:
-        """Block: the one that layers append to now."""
+        """Block: the block to which layers append."""
         return self.block(self.current_block_idx)
 
     def _create_block(self, parent_idx=None):
-        """Makes a block inside the current (or the given) one and makes it current."""
+        """Creates a block inside the current (or the given) one and makes it current."""
         parent = self.current_block_idx if parent_idx is None else parent_idx
         self.current_block_idx = self.desc.create_block(parent)
         return self.current_block()
@@ -140,10 +140,10 @@ class Program:
 
     @property
     def random_seed(self) -> int:
-        """int: seed of the random ops; 0 draws a new one at random for every process. Set it before ops are appended.
+        """int: seed of the random ops; 0 draws a new seed in every process. Set it before ops are appended.
 
         Raises:
-            ValueError: assigned something that is no int of 64 bits.
+            ValueError: the assigned value is not an int of 64 bits.
         """
         return self.desc.random_seed
 
@@ -156,14 +156,14 @@ class Program:
         self.desc.random_seed = seed
         self.desc.touch()
 
-    # ``program._seed`` was the attribute behind random_seed.
+    # Fluid stores random_seed as ``program._seed``.
     _seed = random_seed
 
     def global_seed(self, seed: int = 0) -> Program:
-        """Sets the seed of both default programs; both replaced ones start from it too.
+        """Sets the seed of both default programs, and of programs that later replace them.
 
         Args:
-            seed (int): Default 0.
+            seed (int): the seed. Default 0.
 
         Returns:
             Program: this program, with the seed.
@@ -176,11 +176,11 @@ class Program:
     # ---- copies
 
     def clone(self, for_test: bool = False) -> Program:
-        """A deep copy. Parameters keep their names, so in one scope both programs share their values.
+        """Returns a deep copy. Parameters keep their names, so both programs share their values in one scope.
 
         Args:
-            for_test (bool): drops backward, optimizer and learning-rate ops and sets ``is_test`` on the ops that have
-                it (dropout, batch_norm ...). Default False. It may be called before or after ``minimize``.
+            for_test (bool): whether to drop backward, optimizer and learning-rate ops, and set ``is_test`` on ops that
+                have it (dropout, batch_norm ...). Works before and after ``minimize``. Default False.
 
         Returns:
             Program: the copy.
@@ -195,15 +195,15 @@ class Program:
         return pruning.clone_for_test(self) if for_test else pruning.clone(self)
 
     def _prune(self, targets):
-        """A copy that holds only what ``targets`` (Variables, Operators or names) need."""
+        """A copy of the part that ``targets`` (Variables, Operators or names) need."""
         return pruning.prune(self, [], targets)
 
     def _prune_with_input(self, feeded_var_names, targets):
-        """As ``_prune``, with these variables given from outside."""
+        """Like ``_prune``, with these variables as inputs."""
         return pruning.prune(self, feeded_var_names, targets)
 
     def _inference_optimize(self, prune_read_op=True):
-        """A copy whose ops are in test mode, without reader ops unless told otherwise."""
+        """A copy with ops in test mode, without reader ops unless ``prune_read_op`` is False."""
         return pruning.inference_copy(self, prune_read_op)
 
     def _copy_dist_param_info_from(self, other):
@@ -215,7 +215,7 @@ class Program:
 
     @staticmethod
     def parse_from_string(binary_str: bytes) -> Program:
-        """The program of framework.proto bytes. What only Python knows (parameters, initializers) is not in them.
+        """Reads a program from framework.proto bytes, which do not hold Python's part (parameters, initializers).
 
         Args:
             binary_str (bytes): content of a ``__model__`` file.
@@ -224,7 +224,7 @@ class Program:
             Program: the program.
 
         Raises:
-            EnforceNotMet: bytes that are no valid program.
+            EnforceNotMet: the bytes are not a valid program.
         """
         if not isinstance(binary_str, (bytes, bytearray)):
             raise InvalidType("Program.parse_from_string: binary_str must be bytes, got %s" % type(binary_str).__name__)
@@ -233,34 +233,34 @@ class Program:
         return program
 
     def to_string(self, throw_on_error: bool, with_details: bool = False) -> Any:
-        """The program as text for people: one line per variable, one line per op.
+        """Readable text of the program: one line per variable, one line per op.
 
         Args:
-            throw_on_error (bool): whether an incomplete program raises; one here never is.
-            with_details (bool): roles, name scopes and the line that made each op. Default False.
+            throw_on_error (bool): ignored; a program is never incomplete.
+            with_details (bool): whether to add roles, name scopes and the line that made each op. Default False.
 
         Raises:
-            AssertionError: an argument that is no bool.
+            AssertionError: an argument is not a bool.
         """
         if not isinstance(throw_on_error, bool) or not isinstance(with_details, bool):
-            raise Violated("Program.to_string: throw_on_error and with_details are bool")
+            raise Violated("Program.to_string: throw_on_error and with_details must be bool")
         return self.desc.to_text(with_details)
 
     def draw(self, path: str, block: int = 0, variables: bool = True, highlights: Sequence[str] | None = None) -> None:
-        """Draws a block: operators by their part (forward, backward, optimizer, schedule), variables between them.
+        """Draws a block, with operators colored by role (forward, backward, optimizer, schedule).
 
         Args:
             path (str): file to write: .svg or .dot; .png, .pdf, .ps and .jpg where Graphviz is installed.
-            block (int): number of the block. Default 0, the global one.
-            variables (bool): draws variables; else edges from operator to operator. Default True.
+            block (int): index of the block. Default 0, the global one.
+            variables (bool): whether to draw variables between operators; if not, edges join operators. Default True.
             highlights (list of str, optional): names of variables to mark.
 
         Returns:
             None.
 
         Raises:
-            ValueError: no such block, or another suffix. NotImplementedError: the suffix needs Graphviz, which is not
-                there. OSError: the file cannot be written.
+            ValueError: there is no such block, or the suffix is unknown. NotImplementedError: the suffix needs
+                Graphviz, which is not installed. OSError: the file cannot be written.
 
         Examples:
             >>> import anabranch.fluid as fluid
@@ -276,7 +276,7 @@ class Program:
     def __repr__(self) -> str:
         return "<Program: %d blocks, %d ops in the global one>" % (self.num_blocks, len(self.global_block().ops))
 
-    # ---- marking the ops that follow
+    # ---- attributes of the ops that follow
 
     @property
     def _op_role(self):
@@ -308,7 +308,7 @@ class Program:
             self._current_role, self._current_role_var = old
 
     def _optimized_guard(self, param_and_grads):
-        """Context in which ops update a parameter: role Optimize, (parameter, gradient) noted on each."""
+        """Context in which ops update a parameter: role Optimize, with (parameter, gradient) as an attribute."""
         names = [v if isinstance(v, str) else v.name for v in param_and_grads if v is not None]
         return self._marked(OpRole.Optimize, names)
 

@@ -1,4 +1,4 @@
-"""Copies of programs: plain, in test mode, and cut down to what some variables need."""
+"""Copies of programs: plain, in test mode, and pruned to what some variables need."""
 from __future__ import annotations
 
 from typing import Any
@@ -11,7 +11,7 @@ _READER_OPS = ("read", "create_py_reader", "create_double_buffer_reader")
 
 
 def _copy(program, desc):
-    """A Program over ``desc`` (a copy of the program's own) with everything that only Python knows."""
+    """A Program over ``desc`` (a copy of the program's own), with the attributes that only Python holds."""
     copy = type(program)._over(desc)
     for key, value in program.__dict__.items():
         if key not in ("desc", "_blocks", "current_block_idx", "_current_role", "_current_role_var"):
@@ -45,7 +45,7 @@ def _is_for_training(op):
 
 
 def clone_for_test(program: Any) -> Any:
-    """The forward part alone, in test mode; variables that only training used are dropped."""
+    """A copy of the forward part in test mode, without variables that only training used."""
     desc = program.desc.clone()
     for i in range(desc.num_blocks()):
         block = desc.block(i)
@@ -69,7 +69,7 @@ def inference_copy(program: Any, prune_read_op: Any = True) -> Any:
 
 
 def _keep_ops(block, keep):
-    """Removes the ops whose flag is False, from the end so that positions stay right."""
+    """Removes the ops with flag False, backwards so that positions stay valid."""
     for i in range(len(keep) - 1, -1, -1):
         if not keep[i]:
             block.remove_ops(i, i + 1)
@@ -85,7 +85,7 @@ def _used_names(desc):
 
 
 def _drop_unused(desc, original, keep):
-    """Drops blocks that no op refers to, and variables that an op of ``original`` used and none of ``desc`` does."""
+    """Drops blocks that no op refers to, and variables that ops of ``original`` use but those of ``desc`` do not."""
     desc.drop_unused_blocks()
     gone = _used_names(original) - _used_names(desc) - set(keep)
     for i in range(desc.num_blocks()):
@@ -111,7 +111,7 @@ def _target_names(targets):
 
 
 def _reads_of(desc, op):
-    """What an op reads, with what the ops of its sub-blocks read."""
+    """Names of variables that an op and the ops of its sub-blocks read."""
     names = set(op.input_arg_names())
     for idx in op.sub_blocks():
         for inner in desc.block(idx).ops():
@@ -137,12 +137,12 @@ def prune(program: Any, feeds: Any, targets: Any) -> Any:
     """A copy of ``program`` with only the ops and variables that ``targets`` need, given ``feeds``.
 
     Raises:
-        ValueError: ``feeds`` is no list of names; a target of another class or unknown.
+        ValueError: ``feeds`` is not a list of names, or a target is unknown or has another type.
     """
     if not isinstance(feeds, (list, tuple)):
         feeds = [feeds]
     if not all(isinstance(f, str) for f in feeds):
-        raise InvalidType("names of fed variables are str")
+        raise InvalidType("names of fed variables must be str")
     names, target_ops = _target_names(targets)
     known = _used_names(program.desc).union(var.name for var in program.desc.block(0).vars())
     if not names <= known:

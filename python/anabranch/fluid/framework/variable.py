@@ -1,4 +1,4 @@
-"""Variable: a named value of a Program, as layers hand it around."""
+"""Variable: a named value of a Program."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
@@ -40,25 +40,25 @@ def _spec_of(name, type, shape, dtype, lod_level, persistable, stop_gradient, is
 class Variable(VariableOperators):
     """A variable of a block: name, shape, dtype, kind. Its value lives in a Scope.
 
-    Made by layers and by ``Block.create_var``; the arguments are those of ``create_var``. Arithmetic, comparison and
-    slicing of Variables append operators to the current block of their program.
+    Layers and ``Block.create_var``, which has the same arguments, create it. Arithmetic, comparison and slicing of
+    Variables append operators to the current block of their program.
 
     Args:
-        block (Block): where the variable belongs.
-        type (VarType): LOD_TENSOR by default.
-        name (str, optional): made by ``unique_name`` when missing.
-        shape (list|tuple, optional): extents; None or -1 where an extent is not known yet.
+        block (Block): block of the variable.
+        type (VarType): kind of the variable. Default LOD_TENSOR.
+        name (str, optional): name of the variable. Default: a unique name.
+        shape (list|tuple, optional): extents; None or -1 for an unknown extent.
         dtype (str|numpy.dtype|VarType, optional): element type.
         lod_level (int, optional): number of LoD levels.
         capacity (int, optional): length of a reader's queue.
         persistable (bool, optional): whether the value outlives a run. Default False.
-        error_clip (BaseErrorClipAttr, optional): clip of this variable's gradient.
+        error_clip (BaseErrorClipAttr, optional): gradient clip of this variable.
         stop_gradient (bool): whether backward passes stop here. Default False.
         is_data (bool): whether the user feeds it. Default False.
-        need_check_feed (bool): whether shape and dtype are compared when it is fed. Default False.
+        need_check_feed (bool): whether to check shape and dtype of feeds. Default False.
 
     Raises:
-        ValueError: the block has a variable of this name that differs.
+        ValueError: the block has a different variable of this name.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -68,7 +68,7 @@ class Variable(VariableOperators):
         ((-1, 4), VarType.FP32, False, True)
     """
 
-    # numpy operands leave `array * variable` to us.
+    # Makes numpy leave `array * variable` to this class.
     __array_ufunc__ = None
 
     def __new__(cls, block: Any = None, *args: Any, **kwargs: Any) -> Any:
@@ -82,7 +82,7 @@ class Variable(VariableOperators):
         if name is None:
             name = unique_name.generate("_generated_var")
         if not isinstance(name, str):
-            raise InvalidType("the name of a variable must be a str, got %s" % name.__class__.__name__)
+            raise InvalidType("a variable name must be a str, got %s" % name.__class__.__name__)
         known = block.desc._find_var(name)
         if known is None:
             spec = _spec_of(name, type, shape, dtype, lod_level, persistable, stop_gradient, is_data, need_check_feed)
@@ -102,7 +102,7 @@ class Variable(VariableOperators):
         block._adopt(self)
 
     def _attach(self, block, desc):
-        """Becomes the wrapper of an existing C++ variable."""
+        """Makes this object the wrapper of an existing C++ variable."""
         self.block = block
         self._var = desc
         self.error_clip = None
@@ -112,7 +112,7 @@ class Variable(VariableOperators):
 
     @staticmethod
     def _check_alike(known, type, shape, dtype, lod_level, persistable):
-        """ValueError unless the new description agrees with the existing variable wherever it says something."""
+        """ValueError unless every given attribute agrees with the existing variable."""
         def differs(what, old, new):
             raise InvalidValue("variable %s exists with %s %s and is created again with %s"
                                % (known.name, what, old, new))
@@ -138,7 +138,7 @@ class Variable(VariableOperators):
     def _changed(self):
         self.block.program.desc.touch()
 
-    # ---- what it is
+    # ---- attributes
 
     @property
     def name(self) -> str:
@@ -156,7 +156,7 @@ class Variable(VariableOperators):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """tuple of int: extents, -1 where not known before a run; () when nothing is known."""
+        """tuple of int: extents, -1 for those unknown before a run; () if none is known."""
         return self._var.shape
 
     @property
@@ -211,7 +211,7 @@ class Variable(VariableOperators):
 
     @property
     def need_check_feed(self) -> bool:
-        """bool: whether shape and dtype are compared when it is fed."""
+        """bool: whether shape and dtype of feeds are checked."""
         return self._var.need_check_feed
 
     @property
@@ -222,11 +222,11 @@ class Variable(VariableOperators):
     # ---- printing
 
     def to_string(self, throw_on_error: bool, with_details: bool = False) -> str:
-        """Text for people.
+        """Readable text of the variable.
 
         Args:
-            throw_on_error (bool): kept for compatibility: a Variable here is never incomplete.
-            with_details (bool): adds ``stop_gradient`` and ``error_clip``. Default False.
+            throw_on_error (bool): ignored; a Variable is never incomplete.
+            with_details (bool): whether to add ``stop_gradient`` and ``error_clip``. Default False.
 
         Returns:
             str: one line, more with details.
@@ -239,7 +239,7 @@ class Variable(VariableOperators):
         """
         for flag in (throw_on_error, with_details):
             if not isinstance(flag, bool):
-                raise Violated("Variable.to_string: throw_on_error and with_details are bool")
+                raise Violated("Variable.to_string: throw_on_error and with_details must be bool")
         text = _core.var_text(self._var)
         if with_details:
             text += "\n  stop_gradient: %s\n  error_clip: %s" % (self.stop_gradient, self.error_clip)
@@ -262,7 +262,7 @@ class Variable(VariableOperators):
         return self.__dict__.get("_info", {}).get(key)
 
     def _clone_attributes(self, other):
-        """Takes over what only Python knows about ``other``, the same variable of the cloned program."""
+        """Copies the attributes that only Python holds from ``other``, the same variable of the cloned program."""
         for key, value in other.__dict__.items():
             if key not in ("block", "_var", "op"):
                 self.__dict__[key] = value
@@ -270,38 +270,38 @@ class Variable(VariableOperators):
     # ---- values exist only while a program runs
 
     def _needs_dygraph(self, what):
-        raise Violated("Variable.%s works on values; in a static program fetch the variable with Executor.run" % what)
+        raise Violated("Variable.%s requires a value: in a static program, fetch the variable with Executor.run" % what)
 
     def numpy(self) -> None:
-        """Not available on a Variable of a Program: fetch it. Raises AssertionError."""
+        """Raises AssertionError: a Variable of a Program has no value; fetch it."""
         self._needs_dygraph("numpy()")
 
     def set_value(self, value: Any) -> None:
-        """Not available on a Variable of a Program: use ``scope.find_var(name).get_tensor().set``.
+        """Raises AssertionError: a Variable of a Program has no value.
 
-        Raises AssertionError.
+        Use ``scope.find_var(name).get_tensor().set``.
         """
         self._needs_dygraph("set_value()")
 
     def backward(self, backward_strategy: Any = None) -> None:
-        """Not available on a Variable of a Program: use ``append_backward``. Raises AssertionError."""
+        """Raises AssertionError: in a Program, use ``append_backward``."""
         self._needs_dygraph("backward()")
 
     def gradient(self) -> None:
-        """Not available on a Variable of a Program: fetch ``grad_name``. Raises AssertionError."""
+        """Raises AssertionError: in a Program, fetch ``grad_name``."""
         self._needs_dygraph("gradient()")
 
     def clear_gradient(self) -> None:
-        """Not available on a Variable of a Program: gradients last one run. Raises AssertionError."""
+        """Raises AssertionError: in a Program, gradients last one run."""
         self._needs_dygraph("clear_gradient()")
 
     def detach(self) -> None:
-        """Not available on a Variable of a Program: set ``stop_gradient``. Raises AssertionError."""
+        """Raises AssertionError: in a Program, set ``stop_gradient``."""
         self._needs_dygraph("detach()")
 
 
 def is_growable(var: Variable) -> bool:
-    """Whether a Variable is a growable table: persistent rows without a height."""
+    """Whether a Variable is a growable table: persistable, with an unknown number of rows."""
     return var.type == VarType.SELECTED_ROWS and var.persistable and tuple(var.shape[:1]) == (-1,)
 
 

@@ -1,4 +1,4 @@
-"""The operators of a Variable: arithmetic, comparisons, x[...], astype. Each appends to the current block."""
+"""Operators of a Variable: arithmetic, comparisons, x[...], astype. Each appends ops to the current block."""
 from __future__ import annotations
 
 import warnings
@@ -26,14 +26,14 @@ _SCALED = {
     "__rmul__": lambda n: (n, 0.0),
     "__truediv__": lambda n: (1.0 / n, 0.0),
 }
-_NO_VALUE = ("%s has no value while the program is written; fetch it: value, = executor.run(program, feed=..., "
+_NO_VALUE = ("%s has no value while the program is built: fetch it by value, = executor.run(program, feed=..., "
              "fetch_list=[variable])")
 _INTEGERS = ("uint8", "int8", "int16", "int32", "int64")
 _COMPARISONS = frozenset(["equal", "not_equal", "less_than", "less_equal", "greater_than", "greater_equal"])
 
 
 class VariableOperators:
-    """What Python's operators do with a Variable. The other operand is a Variable or a number."""
+    """Python's operators on a Variable. The other operand is a Variable or a number."""
 
     def __add__(self, other: Operand) -> Variable:
         return _binary(self, other, "__add__", "elementwise_add")
@@ -59,7 +59,7 @@ class VariableOperators:
     def __rtruediv__(self, other: Operand) -> Variable:
         return _binary(self, other, "__rtruediv__", "elementwise_div", swapped=True)
 
-    # the names that Python 2 had for the two
+    # Python 2 names of the two.
     __div__ = __truediv__
     __rdiv__ = __rtruediv__
 
@@ -99,13 +99,13 @@ class VariableOperators:
         return _scaled(self, -1.0, 0.0)
 
     def __getitem__(self, items: Any) -> Variable:
-        """A block of the Variable, as NumPy's x[...] gives it.
+        """A part of the Variable, as NumPy's x[...] selects it.
 
-        An int takes one place and removes the axis, a slice takes several. Places may be Variables of shape [1].
+        An int selects one index and removes the axis, a slice selects several. Indices may be Variables of shape [1].
 
         Raises:
-            TypeError: an index that is neither int, slice, Ellipsis nor Variable.
-            EnforceNotMet: an index out of range.
+            TypeError: an index is neither int, slice, Ellipsis nor Variable.
+            EnforceNotMet: an index is out of range.
 
         Examples:
             >>> import anabranch.fluid as fluid
@@ -117,42 +117,42 @@ class VariableOperators:
         return getitem(self, items)
 
     def __bool__(self) -> bool:
-        """True, with a warning where the Variable is the outcome of a comparison: ``if`` decides while the program is
-        written, when there is no outcome yet."""
+        """True, with a warning if the Variable is boolean: ``if`` decides while the program is built, when the Variable
+        has no value."""
         if self.dtype == VarType.BOOL:  # type: ignore[attr-defined]
-            warnings.warn("%s has no value while the program is written, so `if`, `while`, `and` and `not` take it for "
-                          "True; let the program decide by fluid.layers.cond, While or logical_and"
+            warnings.warn("%s has no value while the program is built, so `if`, `while`, `and` and `not` take it for "
+                          "True: let the program decide with fluid.layers.cond, While or logical_and"
                           % self.name, stacklevel=2)  # type: ignore[attr-defined]
         return True
 
     def __float__(self) -> float:
-        """Raises: a Variable has no value while the program is written."""
+        """Raises TypeError: a Variable has no value while the program is built."""
         raise InvalidType(_NO_VALUE % self.name)  # type: ignore[attr-defined]
 
     def __int__(self) -> int:
-        """Raises: a Variable has no value while the program is written."""
+        """Raises TypeError: a Variable has no value while the program is built."""
         raise InvalidType(_NO_VALUE % self.name)  # type: ignore[attr-defined]
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
-        """An array that holds the Variable itself, with a warning: NumPy cannot compute with it."""
+        """An array that holds the Variable itself, with a warning, as NumPy cannot compute with it."""
         warnings.warn(_NO_VALUE % self.name, stacklevel=2)  # type: ignore[attr-defined]
         holder = numpy.empty((), dtype=object)
         holder[()] = self
         return holder
 
     def __iter__(self) -> Any:
-        """Raises: a Variable is no sequence of values; ``layers.unstack`` gives its slices."""
-        raise InvalidArgument("%s cannot be iterated: it has no values while the program is built; use layers.unstack"
+        """Raises: a Variable is not a sequence of values; use ``layers.unstack`` to get its slices."""
+        raise InvalidArgument("%s cannot be iterated: it has no values while the program is built. Use layers.unstack"
                               % self.name)  # type: ignore[attr-defined]
 
     def astype(self, dtype: Any) -> Variable:
-        """The Variable with elements of another type.
+        """Casts the Variable to another element type.
 
         Args:
-            dtype (str): the new one.
+            dtype (str): the new element type.
 
         Returns:
-            Variable: shape of this one.
+            Variable: the cast Variable, of the same shape.
 
         Examples:
             >>> import anabranch.fluid as fluid
@@ -188,12 +188,12 @@ def _as_number(method, value):
 
 
 def _constant_for(var, number, like_var):
-    """A Variable for a number: [1], or of the shape of ``var`` where the number stands on the left."""
+    """A Variable for a number: [1], or of the shape of ``var`` if the number is the left operand."""
     block = _block()
     out = _temporary(block, var.dtype)
     attrs = {"dtype": var.dtype, "value": number, "shape": list(var.shape) if like_var else [1]}
     if dtype_name(var.dtype) in _INTEGERS + ("float64",) and float(numpy.float32(number)) != number:
-        # the attribute is a float32: text keeps what it would lose of a large integer or a double
+        # The attribute is a float32; text keeps the digits that it would lose of a large integer or a double.
         attrs["str_value"] = str(int(number)) if dtype_name(var.dtype) in _INTEGERS else repr(number)
     if like_var and -1 in attrs["shape"]:
         batch = attrs["shape"].index(-1)
@@ -220,14 +220,14 @@ def _binary(self, other, method, op, swapped=False):
         number = _as_number(method, other)
         integers = dtype_name(self.dtype) in _INTEGERS
         if scaled and integers and not divides and number != int(number):
-            raise Violated("Variable.%s: %s has integer elements, so the number must be whole, got %s"
+            raise Violated("Variable.%s: the number must be whole for the integer Variable %s, got %s"
                            % (method, self.name, number))
         if scaled and isinstance(other, (int, float)) and not (divides and integers):
             return _scaled(self, *scaled(number))
         other = _constant_for(self, number, swapped)
     elif other.dtype != self.dtype:
         other = _cast(other, self.dtype)
-    # batches are aligned at the front, everything else at the end
+    # Batch axes are aligned at the front, all others at the end.
     batches = other.shape and other.shape[0] == -1 and len(self.shape) >= len(other.shape)
     x, y = (other, self) if swapped else (self, other)
     block = _block()

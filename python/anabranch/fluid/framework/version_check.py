@@ -1,4 +1,4 @@
-"""require_version, and what is left of loading operators from shared libraries."""
+"""require_version, and the unsupported load_op_library."""
 from __future__ import annotations
 
 import re
@@ -6,7 +6,7 @@ from typing import Any
 
 from ..errors import EnforceNotMet, InvalidType, InvalidValue, Unsupported
 
-#: The version of the programming interface that this package follows.
+#: The version of the API that this package follows.
 FLUID_VERSION = "1.8.5"
 
 
@@ -20,14 +20,14 @@ def _numbers(what, text):
 
 
 def require_version(min_version: str, max_version: str | None = None) -> None:
-    """Raises unless the version of the programming interface (1.8.5) lies within limits.
+    """Raises unless the API version (1.8.5) lies within limits.
 
     Args:
-        min_version (str): lowest version wanted, up to four numbers with dots.
-        max_version (str, optional): highest version wanted.
+        min_version (str): lowest accepted version, up to four numbers with dots.
+        max_version (str, optional): highest accepted version.
 
     Raises:
-        TypeError, ValueError: arguments of another form. Exception: the version lies outside.
+        TypeError, ValueError: an argument has another form. Exception: the version lies outside.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -42,10 +42,10 @@ def require_version(min_version: str, max_version: str | None = None) -> None:
 
 
 def load_op_library(lib_filename: Any) -> Any:
-    """Operators from a shared library made for the original are not loaded.
+    """Raises NotImplementedError: operators from Fluid's shared libraries are not supported.
 
     Raises:
-        NotImplementedError: always: such libraries need the original's binary interface.
+        NotImplementedError: always; such libraries require the binary interface of Fluid 1.8.5.
     """
-    raise Unsupported("load_op_library: %s is made for another engine; operators are added in C++ (see ARCHITECTURE.md)"
-                      % (lib_filename,))
+    raise Unsupported("load_op_library is not supported: %s is built for another engine. Add operators in C++, see "
+                      "ARCHITECTURE.md" % (lib_filename,))

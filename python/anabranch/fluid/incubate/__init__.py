@@ -1,4 +1,4 @@
-"""Parts of Fluid that were young when its interface was fixed."""
+"""Parts of Fluid that were experimental in 1.8."""
 from ..._on_demand import modules as _modules
 from . import data_generator
 

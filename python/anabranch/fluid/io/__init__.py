@@ -1,4 +1,4 @@
-"""Files and readers. The names of ``fluid.io``."""
+"""Files and readers: the names of ``fluid.io``."""
 from ..reading.decorators import (
     ComposeNotAligned,
     Fake,

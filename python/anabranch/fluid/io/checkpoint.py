@@ -34,14 +34,14 @@ _SUFFIXES = (".pdparams", ".pdopt", ".pdmodel")
 def save(program: Program, model_path: str) -> None:
     """Saves a training program: ``<path>.pdparams``, ``<path>.pdopt``, ``<path>.pdmodel``.
 
-    A growable table goes, with its moments, into ``<path>.<name>.pdtable``.
+    A growable table is saved, with its moments, as ``<path>.<name>.pdtable``.
 
     Args:
-        program (Program): its parameters, the other persistable variables, and itself.
+        program (Program): the program, which is saved with its parameters and other persistable variables.
         model_path (str): folder and prefix, ``dir/prefix``.
 
     Raises:
-        AssertionError: the prefix is empty. RuntimeError: a variable without value.
+        AssertionError: the prefix is empty. RuntimeError: a variable has no value.
 
     Examples:
         >>> import os, tempfile, anabranch.fluid as fluid
@@ -55,9 +55,9 @@ def save(program: Program, model_path: str) -> None:
         ['model.pdmodel', 'model.pdopt', 'model.pdparams']
     """
     if not isinstance(program, Program):
-        raise InvalidType("save: program is a Program, got %s" % type(program).__name__)
+        raise InvalidType("save: program must be a Program, got %s" % type(program).__name__)
     model_path = os.fspath(model_path)
-    require(os.path.basename(model_path) != "", "save: model_path is dirname/prefix, got %r" % model_path)
+    require(os.path.basename(model_path) != "", "save: model_path must be dirname/prefix, got %r" % model_path)
     variables, growable = tables.split(program.list_vars())
     parameters = {v.name: _array(v.name) for v in variables if is_parameter(v)}
     state = {v.name: _array(v.name) for v in variables if is_belong_to_optimizer(v)}
@@ -87,18 +87,18 @@ def _prefix(model_path):
 
 def load(program: Program, model_path: str, executor: Executor | None = None,
          var_list: Sequence[Variable] | None = None) -> None:
-    """Loads what :func:`save` saved, or the files of ``save_vars`` and its kin, into the global scope.
+    """Loads files of :func:`save`, ``save_vars``, ``save_params`` or ``save_persistables`` into the global scope.
 
     Args:
-        program (Program): says which variables are wanted.
-        model_path (str): prefix (the suffixes .pdparams, .pdopt, .pdmodel are cut), folder or file.
-        executor (Executor, optional): needed for files of ``save_vars``.
-        var_list (list of Variable, optional): needed for one file of ``save_vars`` that holds several variables.
+        program (Program): the program whose variables are loaded.
+        model_path (str): prefix (suffixes .pdparams, .pdopt and .pdmodel are dropped), folder or file.
+        executor (Executor, optional): required for files of ``save_vars``.
+        var_list (list of Variable, optional): required for one file of ``save_vars`` that holds several variables.
 
     Raises:
-        ValueError: ``executor`` or ``var_list`` is needed. FileNotFoundError: no such file. LookupError: a variable of
-            ``var_list`` is not in the program. AssertionError: a variable is missing in the file, or has another shape
-            or dtype.
+        ValueError: ``executor`` or ``var_list`` is required. FileNotFoundError: there is no such file. LookupError: a
+            variable of ``var_list`` is not in the program. AssertionError: a variable is missing in the file, or has
+            another shape or dtype.
 
     Examples:
         >>> import tempfile, anabranch.fluid as fluid
@@ -122,7 +122,7 @@ def load(program: Program, model_path: str, executor: Executor | None = None,
         if os.path.exists(prefix + ".pdopt"):
             _collect(state, prefix + ".pdopt", values)
         else:
-            warnings.warn("load: %s.pdopt does not exist: the state of the optimizer stays as it is" % prefix,
+            warnings.warn("load: %s.pdopt does not exist: the state of the optimizer is unchanged" % prefix,
                           stacklevel=2)
     fresh = _core.Scope()
     tables.read_tables(growable, _table_files(growable, prefix), fresh, os.path.dirname(prefix) or ".")
@@ -132,7 +132,7 @@ def load(program: Program, model_path: str, executor: Executor | None = None,
 
 
 def _collect(variables, path, values):
-    """Adds the arrays of the variables from one file, checked."""
+    """Checks the arrays of the variables from one file and adds them to ``values``."""
     found = load_state(_core.read_file(path), path)
     for v in variables:
         require(v.name in found, "load: variable %s is not in %s" % (v.name, path))
@@ -158,11 +158,11 @@ def _assign(values):
 
 
 def _load_variable_files(program, path, executor, var_list):
-    """Files of save_vars, save_params or save_persistables."""
+    """Loads files of save_vars, save_params or save_persistables."""
     if not os.path.exists(path):
         raise MissingFile("load: neither %s.pdparams nor %s exists" % (_prefix(path), path))
     if executor is None:
-        raise InvalidValue("load: executor is needed for files of save_params, save_persistables or save_vars")
+        raise InvalidValue("load: executor must be given for files of save_params, save_persistables or save_vars")
     variables = _listed(program, var_list)
     if os.path.isdir(path):
         if variables is None:
@@ -175,7 +175,7 @@ def _load_variable_files(program, path, executor, var_list):
         load_vars(executor, path, program, vars=variables)
         return
     if variables is None:
-        raise InvalidValue("load: var_list is needed for one file of save_params, save_persistables or save_vars")
+        raise InvalidValue("load: var_list must be given for one file of save_params, save_persistables or save_vars")
     folder, name = os.path.split(path)
     load_vars(executor, folder or ".", program, vars=variables, filename=name)
 
@@ -197,14 +197,14 @@ def load_program_state(model_path: str, var_list: Sequence[Variable] | None = No
     """The values of saved variables, without a program.
 
     Args:
-        model_path (str): prefix of :func:`save`, folder or file of ``save_vars`` and its kin.
-        var_list (list of Variable, optional): which variables of a folder; needed for one file that holds several.
+        model_path (str): prefix of :func:`save`, or folder or file of ``save_vars`` and similar functions.
+        var_list (list of Variable, optional): variables to read; required for one file that holds several.
 
     Returns:
         dict: name -> numpy.ndarray.
 
     Raises:
-        ValueError: ``var_list`` is needed. FileNotFoundError: nothing there. EnforceNotMet: damaged files.
+        ValueError: ``var_list`` is required. FileNotFoundError: no such file. EnforceNotMet: a file is damaged.
     """
     prefix = _prefix(model_path)
     if os.path.exists(prefix + ".pdparams"):
@@ -225,7 +225,7 @@ def load_program_state(model_path: str, var_list: Sequence[Variable] | None = No
                            and not tables.holds_table(os.path.join(root, f)))
         folder, filename = path, ""
     elif names is None:
-        raise InvalidValue("load_program_state: var_list is needed for one file that holds several variables")
+        raise InvalidValue("load_program_state: var_list must be given for one file that holds several variables")
     else:
         folder, filename = os.path.split(path)
     scope = _core.Scope()
@@ -234,17 +234,18 @@ def load_program_state(model_path: str, var_list: Sequence[Variable] | None = No
 
 
 def set_program_state(program: Program, state_dict: dict[str, Any]) -> None:
-    """Gives the persistable variables of a program the values of a dict.
+    """Sets the persistable variables of a program to the values of a dict.
 
     Args:
-        program (Program): whose variables.
+        program (Program): the program whose variables are set.
         state_dict (dict): name -> numpy.ndarray, as from :func:`load_program_state`. Names that the program does not
-            have are left out with a warning.
+            have are skipped with a warning.
 
     Raises:
-        AssertionError: a shape or dtype that differs; nothing is changed then.
+        AssertionError: a shape or dtype differs; no variable is changed.
     """
-    require(isinstance(state_dict, dict), "set_program_state: state_dict is a dict, got %s" % type(state_dict).__name__)
+    require(isinstance(state_dict, dict), "set_program_state: state_dict must be a dict, got %s"
+            % type(state_dict).__name__)
     values = {}
     for v in get_program_persistable_vars(program):
         if v.name in state_dict:

@@ -20,24 +20,25 @@ def save_inference_model(dirname: str, feeded_var_names: str | Sequence[str],
                          main_program: Program | None = None, model_filename: str | None = None,
                          params_filename: str | None = None, export_for_deployment: bool = True,
                          program_only: bool = False) -> list[str]:
-    """Saves what is needed to compute ``target_vars`` from the fed variables.
+    """Saves the part of a program, with its parameters, that computes ``target_vars`` from the fed variables.
 
     Args:
-        dirname (str): folder, made when missing.
+        dirname (str): folder, created if missing.
         feeded_var_names (str|list of str): names of the fed variables.
-        target_vars (Variable|list of Variable): what the model computes.
+        target_vars (Variable|list of Variable): results of the model.
         executor (Executor): as for ``save_persistables``.
-        main_program (Program, optional): the default main program when missing.
-        model_filename (str, optional): Default ``__model__``.
-        params_filename (str, optional): one file for all parameters; otherwise a file each.
+        main_program (Program, optional): program to save from. Default: the default main program.
+        model_filename (str, optional): name of the program file. Default ``__model__``.
+        params_filename (str, optional): name of one file for all parameters. Default: one file per parameter.
         export_for_deployment (bool): False saves the whole program, as ``<model>.main_program``. Default True.
-        program_only (bool): leaves the parameters out. Default False.
+        program_only (bool): whether to save the program without its parameters. Default False.
 
     Returns:
         list of str: names of the fetched variables.
 
     Raises:
-        ValueError: names or targets of another class; a fed name that the program does not have. TypeError: no Program.
+        ValueError: names or targets have another type, or a fed name is not in the program. TypeError:
+            ``main_program`` is not a Program.
 
     Examples:
         >>> import tempfile, anabranch.fluid as fluid
@@ -55,10 +56,10 @@ def save_inference_model(dirname: str, feeded_var_names: str | Sequence[str],
     """
     feeds = [feeded_var_names] if isinstance(feeded_var_names, str) else feeded_var_names
     if not isinstance(feeds, (list, tuple)) or not all(isinstance(n, str) for n in feeds):
-        raise InvalidValue("save_inference_model: feeded_var_names is a list of str, got %r" % (feeded_var_names,))
+        raise InvalidValue("save_inference_model: feeded_var_names must be a list of str, got %r" % (feeded_var_names,))
     targets = [target_vars] if isinstance(target_vars, Variable) else target_vars
     if not isinstance(targets, (list, tuple)) or not targets or not all(isinstance(v, Variable) for v in targets):
-        raise InvalidValue("save_inference_model: target_vars is a list of Variables, got %r" % (target_vars,))
+        raise InvalidValue("save_inference_model: target_vars must be a list of Variables, got %r" % (target_vars,))
     program = _valid_program(main_program)
     for name in feeds:
         program.global_block().var(name)
@@ -79,7 +80,7 @@ def save_inference_model(dirname: str, feeded_var_names: str | Sequence[str],
 
 
 def _scaled_targets(program, targets):
-    """Appends scale(1.0) to each target, so that parameters and fed variables can be targets; names of the results."""
+    """Appends scale(1.0) to each target, so parameters and fed variables can be targets. Returns the results' names."""
     names = []
     block = program.global_block()
     for i, target in enumerate(targets):
@@ -120,29 +121,29 @@ def _attrs(col):
 def load_inference_model(dirname: str | None, executor: Executor, model_filename: str | None = None,
                          params_filename: str | None = None, pserver_endpoints: Sequence[str] | None = None,
                          trusted: bool = False) -> list[Any]:
-    """Loads what :func:`save_inference_model` saved, into the global scope.
+    """Loads a model of :func:`save_inference_model` into the global scope.
 
     Args:
-        dirname (str|None): folder. None: ``model_filename`` and ``params_filename`` are the bytes themselves.
+        dirname (str|None): folder. If None, ``model_filename`` and ``params_filename`` hold the bytes of the files.
         executor (Executor): as for ``load_persistables``.
-        model_filename (str, optional): Default ``__model__``.
-        params_filename (str, optional): the one file of all parameters.
-        pserver_endpoints (list of str, optional): must be None: remote tables are not part of this build.
-        trusted (bool): True also admits operators that do more than compute, in models of your own. Default False.
+        model_filename (str, optional): name of the program file. Default ``__model__``.
+        params_filename (str, optional): name of the one file of all parameters.
+        pserver_endpoints (list of str, optional): must be None: this build does not support remote tables.
+        trusted (bool): whether to accept operators with side effects, for models that you trust. Default False.
 
     Returns:
         list: [Program, list of fed names, list of target Variables].
 
     Raises:
-        ValueError: no such folder, a program of another version; an operator that does more than compute.
-            EnforceNotMet: missing or damaged files.
+        ValueError: there is no such folder, the program is of another version, or an operator has side effects.
+            EnforceNotMet: a file is missing or damaged.
     """
     if pserver_endpoints is not None:
-        raise InvalidValue("load_inference_model: pserver_endpoints is None in this build, got %r"
+        raise InvalidValue("load_inference_model: pserver_endpoints must be None in this build, got %r"
                            % (pserver_endpoints,))
     if dirname is None:
         if not isinstance(model_filename, bytes) or not isinstance(params_filename, bytes):
-            raise InvalidValue("load_inference_model: dirname is None, so model_filename and params_filename are bytes")
+            raise InvalidValue("load_inference_model: model_filename and params_filename must be bytes without dirname")
         data = model_filename
     else:
         if not os.path.isdir(dirname):
@@ -165,13 +166,13 @@ def load_inference_model(dirname: str | None, executor: Executor, model_filename
 
 
 def _refuse_effects(program: Any) -> None:
-    """A model from a stranger may compute and do nothing else, and its loops have to end."""
+    """Rejects operators with side effects in an untrusted model, and limits the iterations of its loops."""
     most = get_flags(["FLAGS_max_loop_iterations_untrusted"])["FLAGS_max_loop_iterations_untrusted"]
     for block in program.blocks:
         for op in block.ops:
             if op.type not in ("feed", "fetch") and not _core.only_computes(op.type):
-                raise InvalidValue("load_inference_model: operator %s does more than compute; trusted=True loads it, "
-                                   "in a model of your own" % op.type)
+                raise InvalidValue("load_inference_model: operator %s does more than compute: pass trusted=True if you "
+                                   "trust the model" % op.type)
             if op.type == "while":
                 op._set_attr("op_max_iterations", min(most, 2 ** 31 - 1))
 
@@ -184,6 +185,6 @@ def feed_and_fetch_names(program: Any) -> Any:
         if op.type in ("feed", "fetch"):
             found, names = (feeds, op.output("Out")) if op.type == "feed" else (fetches, op.input("X"))
             if len(names) != 1 or not op.has_attr("col"):
-                raise InvalidValue("an inference program whose %s op names no variable or no column" % op.type)
+                raise InvalidValue("the %s op of an inference program must name one variable and a column" % op.type)
             found[op.attr("col")] = names[0]
     return [feeds[i] for i in sorted(feeds)], [fetches[i] for i in sorted(fetches)]

@@ -1,4 +1,4 @@
-"""Files of variables that lie on servers."""
+"""Files of variables on parameter servers."""
 from __future__ import annotations
 
 import os
@@ -17,20 +17,20 @@ from . import variables
 
 
 def is_remote(program: Any) -> bool:
-    """bool: whether what a program saves lies on servers."""
+    """bool: whether the variables that a program saves are on servers."""
     return isinstance(program, Program) and program._is_distributed and program._parameters_on_pservers is not None
 
 
 def save_remote(executor: Any, dirname: Any, program: Any, filename: Any) -> None:
-    """Saves what servers have by the cluster, and what only this worker has by itself, one file a variable.
+    """Saves the servers' variables through the cluster, and this worker's own variables directly, one file each.
 
     Raises:
-        TypeError: ``dirname`` is no text. ValueError: one file for all is asked for.
+        TypeError: ``dirname`` is not a str. ValueError: ``filename`` is given.
     """
     if not isinstance(dirname, str):
         raise InvalidType("save_persistables: dirname must be a str, got %s" % type(dirname).__name__)
     if filename is not None:
-        raise InvalidValue("save_persistables: filename must be None where variables lie on servers")
+        raise InvalidValue("save_persistables: filename must be None for variables on servers, got %r" % (filename,))
     os.makedirs(dirname, exist_ok=True)
     mine = _mine(program)
     if mine:
@@ -39,33 +39,33 @@ def save_remote(executor: Any, dirname: Any, program: Any, filename: Any) -> Non
 
 
 def load_mine(executor: Any, dirname: str, program: Any) -> None:
-    """Gives a worker what :func:`save_remote` has saved of another one that no server has: moving averages, rates."""
+    """Loads the variables that no server has, such as moving averages, from the files of :func:`save_remote`."""
     found = [var for var in _mine(program) if os.path.exists(os.path.join(dirname, var.name))]
     if found:
         variables.load_vars(executor, dirname, program, vars=found)
 
 
 def _mine(program: Any) -> list[Any]:
-    """What a worker keeps by itself."""
+    """Variables that only the worker keeps."""
     remote = program._parameters_on_pservers.variables()
     return [var for var in program.list_vars()
             if var.persistable and var.name not in remote and var.type == VarType.LOD_TENSOR
             and "@GRAD" not in var.name and not var.name.startswith("@LR_DECAY_COUNTER@")]
 
 
-def load_pieces(dirname: str, program: Any, endpoint: str) -> list[str]:
-    """Gives a server its part of the variables that are saved in ``dirname``, however many servers had them.
+def load_shards(dirname: str, program: Any, endpoint: str) -> list[str]:
+    """Loads a server's shards of the variables in ``dirname``, which any number of servers may have saved.
 
     Args:
-        dirname (str): folder of whole variables, a file each.
+        dirname (str): folder of whole variables, one file each.
         program (Program): the server's.
         endpoint (str): the server.
 
     Returns:
-        list of str: variables of the server without a file, which stay as they are.
+        list of str: variables of the server without a file, which are unchanged.
 
     Raises:
-        ValueError: a file of another shape; nothing is changed then.
+        ValueError: a file has another shape; no variable is changed.
     """
     values, tables, missing = {}, Scope(), []
     servers = program._endpoints
@@ -88,13 +88,13 @@ def load_pieces(dirname: str, program: Any, endpoint: str) -> list[str]:
 
 def _rows(dirname: str, kept: KeptVariable, var: Any) -> numpy.ndarray:
     whole = _read(dirname, kept, var)
-    want, begin, found = tuple(var.shape), 0, whole
-    if kept.piece is not None:
-        begin = kept.piece.begin
-        found = whole[begin:begin + kept.piece.rows]
-    if tuple(found.shape) != want:
-        raise InvalidValue("%s: the file %s has shape %s, this server keeps %s of it from row %d on"
-                           % (dirname, kept.whole, list(whole.shape), list(want), begin))
+    shape, begin, found = tuple(var.shape), 0, whole
+    if kept.shard is not None:
+        begin = kept.shard.begin
+        found = whole[begin:begin + kept.shard.rows]
+    if tuple(found.shape) != shape:
+        raise InvalidValue("%s: the file %s has shape %s, but this server keeps shape %s of it from row %d on"
+                           % (dirname, kept.whole, list(whole.shape), list(shape), begin))
     return found
 
 

@@ -1,4 +1,4 @@
-"""The pickles of ``fluid.save``: a dict from name to array, in the very bytes that the original writes."""
+"""The pickles of ``fluid.save``: a dict from name to array, byte for byte as Fluid 1.8.5 writes it."""
 from __future__ import annotations
 
 import pickle
@@ -13,8 +13,8 @@ __all__ = ["dump_state", "load_state"]
 
 
 class _Writer:
-    """Pickle protocol 2 of a dict of arrays. The standard pickler names numpy's modules after the numpy that is
-    installed; files have to hold the names that every numpy understands."""
+    """Pickle protocol 2 of a dict of arrays. The standard pickler writes the module names of the installed numpy, but
+    files must hold names that every numpy understands."""
 
     def __init__(self):
         self.out = []
@@ -40,7 +40,7 @@ class _Writer:
             self.put((module, attr))
 
     def text(self, value, shared=False):
-        """A str. Interned ones (constants, single characters) are one object to the original's pickler."""
+        """Writes a str. Interned strings (constants, single characters) are one object to the standard pickler."""
         key = ("text", value) if shared or len(value) == 1 else None
         if key and self.known(key):
             return
@@ -71,7 +71,7 @@ class _Writer:
         self.put()
 
     def data(self, raw):
-        """bytes, which protocol 2 has to write as an encoded text."""
+        """Writes bytes, which protocol 2 stores as encoded text."""
         key = ("bytes", raw) if len(raw) == 1 else None
         if key and self.known(key):
             return

@@ -1,4 +1,4 @@
-"""The opcodes of the pickles that ``fluid.save`` and the original write, cut out of the bytes of a file."""
+"""Parser of the opcodes in pickles that ``fluid.save`` and Fluid 1.8.5 write."""
 from __future__ import annotations
 
 import struct
@@ -7,7 +7,7 @@ from typing import Any
 
 _MOST_OPCODES = 10_000_000
 
-# Opcode: (format of its argument, what it does). Formats "s1" .. "s8": that many bytes of length, then the bytes.
+# Opcode: (format of its argument, its action). Formats "s1" .. "s8": 1 to 8 bytes of length, then the bytes.
 _OPCODES = {
     b"\x80": ("B", "skip"), b"\x95": ("Q", "skip"), b".": ("", "stop"),
     b"(": ("", "mark"), b"}": ("", "dict"), b")": ("", "empty_tuple"), b"t": ("", "tuple"),
@@ -25,11 +25,11 @@ _OPCODES = {
 
 
 class Damaged(Exception):
-    """What is wrong with a file."""
+    """A file is damaged; the message says how."""
 
 
 def _compiled():
-    """For each byte: (name, width of the argument, what reads it), width -1: lines, -2: a length and as many bytes."""
+    """For each byte: (name, width of the argument, its reader), width -1: lines, -2: a length, then that many bytes."""
     table = [None] * 256
     for code, (layout, name) in _OPCODES.items():
         if layout == "lines":
@@ -48,12 +48,12 @@ OPCODES = {name for _, name in _OPCODES.values()}
 
 
 def opcodes(data: Any) -> Iterator[Any]:
-    """(name, argument) of each opcode, up to the end; a run of bytes as (start, end)."""
+    """Yields (name, argument) of each opcode up to the end; an argument of bytes is (start, end)."""
     at, size = 0, len(data)
     for _ in range(_MOST_OPCODES):
         found = _TABLE[data[at]] if at < size else None
         if found is None:
-            raise Damaged("the file ends too early" if at >= size else "no opcode of such a file at byte %d" % at)
+            raise Damaged("the file ends too early" if at >= size else "unknown opcode at byte %d" % at)
         name, width, reader = found
         begin = at + 1
         argument = None
@@ -79,5 +79,5 @@ def opcodes(data: Any) -> Iterator[Any]:
 def _line_end(data, at):
     end = data.find(b"\n", at, at + 100)
     if end < 0:
-        raise Damaged("a name does not end")
+        raise Damaged("a name is not terminated")
     return end + 1

@@ -1,7 +1,7 @@
-"""Reading the pickles of ``fluid.save``: the opcodes that such files hold, and no others.
+"""Reader of the pickles of ``fluid.save``, which accepts only the opcodes that such files hold.
 
-Nothing of the file decides what is called: dicts, texts, numbers and arrays are built here. What may be alive at once
-is counted, so that a file takes its own size for the arrays and a fixed amount for all the rest.
+The file never decides what is called: this module builds dicts, strings, numbers and arrays itself. It also counts the
+memory of live values, so reading takes the size of the file for the arrays and a fixed amount for everything else.
 """
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from ..errors import InvalidArgument, ResourceExhausted
 from .state_opcodes import OPCODES, Damaged, opcodes
 
 _KINDS = ("b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8")
-_MOST_BYTES = 40 << 20  # of names, containers and what is on its way, besides the elements of arrays
+_MOST_BYTES = 40 << 20  # of names, containers and values in progress, without the elements of arrays
 _LONGEST_TUPLE = 64
 _CHUNK = 1 << 20
 
 
 class _Span:
-    """Bytes of the file, read where they are needed; ``utf8``: a text, whose characters stand for bytes in arrays."""
+    """A range of the file, read on demand. ``utf8`` marks a text; in arrays, its characters stand for bytes."""
 
     __slots__ = ("end", "start", "utf8")
 
@@ -39,7 +39,7 @@ class _Dtype:
 
 
 class _Array:
-    """An array, empty until its state arrives."""
+    """An array, which is empty until its state is read."""
 
     __slots__ = ("array",)
 
@@ -55,7 +55,7 @@ _NAMES = {("_codecs", "encode"): "encode", ("numpy", "dtype"): "dtype", ("numpy"
 
 
 class _Name:
-    """One of the names that are accepted: says what a call of it makes."""
+    """An accepted name, with the kind of value that a call of it creates."""
 
     __slots__ = ("makes",)
 
@@ -66,7 +66,7 @@ class _Name:
 
 
 class _Machine:
-    """The stack of the opcodes, with the bytes that each value on it keeps alive."""
+    """The stack machine of the opcodes, with the memory that each value on its stack keeps alive."""
 
     def __init__(self, data):
         self.bytes_ = data
@@ -74,13 +74,13 @@ class _Machine:
         self.values, self.sizes, self.marks, self.memo = [], [], [], {}
         self.memo_count = 0
         self.alive = 0
-        self.elements = len(data) + _CHUNK  # bytes of arrays that may still be made
-        self.wanted = set()
+        self.elements = len(data) + _CHUNK  # bytes of arrays that may still be created
+        self.recalled = set()
 
     def run(self):
         for name, argument in opcodes(self.bytes_):
-            if name == "get" and argument not in self.wanted:
-                self.wanted.add(argument)
+            if name == "get" and argument not in self.recalled:
+                self.recalled.add(argument)
                 self.keep(100)
         does = {name: getattr(self, name) for name in OPCODES}
         for name, argument in opcodes(self.bytes_):
@@ -93,7 +93,7 @@ class _Machine:
     def keep(self, size):
         self.alive += size
         if self.alive > _MOST_BYTES:
-            raise Damaged("it takes more than %d bytes besides its arrays" % _MOST_BYTES)
+            raise Damaged("it needs more than %d bytes in addition to its arrays" % _MOST_BYTES)
 
     def push(self, value, size=64):
         self.alive += size
@@ -182,16 +182,16 @@ class _Machine:
     def make_tuple(self, items, size):
         nested = [item for item in items if isinstance(item, tuple)]
         if len(items) > _LONGEST_TUPLE or any(isinstance(i, (tuple, dict)) for inner in nested for i in inner):
-            raise Damaged("a tuple is no shape and no part of an array")
+            raise Damaged("a tuple must be a shape or a part of an array")
         self.push(tuple(items), 64 + 8 * len(items) + size)
 
-    # ---- what was seen before
+    # ---- memoized values
 
     def put(self, number):
         if not self.values:
             raise Damaged("an opcode finds no value")
         self.memo_count += 1
-        if number in self.wanted:
+        if number in self.recalled:
             self.keep(self.sizes[-1])
             self.memo[number] = self.values[-1]
 
@@ -200,7 +200,7 @@ class _Machine:
 
     def get(self, number):
         if number not in self.memo:
-            raise Damaged("number %d was not seen before" % number)
+            raise Damaged("memo %d is not defined" % number)
         self.push(self.memo[number], 16)
 
     # ---- names and calls
@@ -215,15 +215,15 @@ class _Machine:
     def reduce(self, _):
         (name, arguments), _ = self.pop_many(2)
         if not isinstance(name, _Name) or not isinstance(arguments, tuple):
-            raise Damaged("a call of something else than a name")
+            raise Damaged("only a name can be called")
         self.push(getattr(self, "make_" + name.makes, self.make_nothing)(*arguments), 250)
 
     def make_nothing(self, *_):
-        raise Damaged("this cannot be called")
+        raise Damaged("this name cannot be called")
 
     def make_encode(self, text, encoding):
         if not isinstance(text, _Span) or not text.utf8 or self.string(encoding) not in ("latin1", "latin-1"):
-            raise Damaged("only texts in latin1 are accepted")
+            raise Damaged("a text must be in latin1")
         return text
 
     def make_bytes(self):
@@ -254,7 +254,7 @@ class _Machine:
     def set_items(self, items, size):
         into = self.top(dict)
         if len(items) % 2:
-            raise Damaged("a key without a value")
+            raise Damaged("a key has no value")
         self.keep(size + 50 * len(items) + sum(i.end - i.start for i in items if isinstance(i, _Span)))
         for key, value in zip(items[::2], items[1::2]):
             into[self.string(key)] = self.finished(value)
@@ -262,11 +262,11 @@ class _Machine:
     def build(self, _):
         state, _ = self.pop()
         if not isinstance(state, tuple):
-            raise Damaged("a state is a tuple")
+            raise Damaged("a state must be a tuple")
         if self.values and isinstance(self.values[-1], _Dtype):
             order = self.string(state[1])
             if order not in ("<", ">", "=", "|"):
-                raise Damaged("%r is no byte order" % order)
+                raise Damaged("%r is not a byte order" % order)
             made = self.values[-1]
             made.dtype = made.dtype.newbyteorder(order) if order in "<>" else made.dtype
             return
@@ -275,9 +275,9 @@ class _Machine:
 
     def fill(self, made, shape, dtype, fortran, raw):
         if not isinstance(dtype, _Dtype) or not isinstance(raw, _Span) or not isinstance(shape, tuple):
-            raise Damaged("this is no plain array")
+            raise Damaged("an array must be plain")
         if not all(isinstance(n, int) and n >= 0 for n in shape):
-            raise Damaged("this is no shape")
+            raise Damaged("a shape is invalid")
         size = math.prod(shape) * dtype.dtype.itemsize
         self.elements -= size
         if size > raw.end - raw.start or self.elements < 0:
@@ -308,7 +308,7 @@ class _Machine:
 
     def string(self, span):
         if not isinstance(span, _Span):
-            raise Damaged("a text must stand here, got something else")
+            raise Damaged("a text is missing")
         return str(self.data[span.start:span.end], "utf-8" if span.utf8 else "latin1")
 
     def finished(self, value):
@@ -320,7 +320,7 @@ class _Machine:
             return self.string(value)
         if value is None or isinstance(value, (bool, int, float, dict)):
             return value
-        raise Damaged("a value is neither an array nor a text, a number or a dict")
+        raise Damaged("a value must be an array, text, number or dict")
 
     def stop(self, _):
         if self.marks or len(self.values) != 1:
@@ -328,19 +328,19 @@ class _Machine:
 
 
 def load_state(data: Any, what: Any) -> Any:
-    """The dict of a pickle that ``dump_state`` or the original wrote. ``what`` names the file in errors.
+    """The dict of a pickle that ``dump_state`` or Fluid 1.8.5 wrote. ``what`` names the file in errors.
 
     Raises:
-        EnforceNotMet: damaged bytes, or a pickle that holds anything but names, texts, numbers and arrays.
+        EnforceNotMet: the bytes are damaged, or hold anything except names, texts, numbers and arrays.
     """
     try:
         state = _Machine(data).run()
     except Damaged as e:
-        raise InvalidArgument("%s is no file of parameters, or damaged: %s" % (what, e)) from None
+        raise InvalidArgument("%s is not a file of parameters, or is damaged: %s" % (what, e)) from None
     except MemoryError:
-        raise ResourceExhausted("there is no memory for the arrays of %s" % what) from None
-    except (ValueError, TypeError, OverflowError) as e:  # of numpy, or of the arguments of a call
-        raise InvalidArgument("%s is no file of parameters, or damaged: %s" % (what, str(e)[:200])) from None
+        raise ResourceExhausted("out of memory for the arrays of %s" % what) from None
+    except (ValueError, TypeError, OverflowError) as e:  # raised by numpy, or by the arguments of a call
+        raise InvalidArgument("%s is not a file of parameters, or is damaged: %s" % (what, str(e)[:200])) from None
     if not isinstance(state, dict):
         raise InvalidArgument("%s must hold a dict of arrays, got a %s" % (what, type(state).__name__))
     return state

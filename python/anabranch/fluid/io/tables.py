@@ -1,4 +1,4 @@
-"""Files of growable tables: one each, beside the other variables."""
+"""Files of growable tables, one per table, next to those of the other variables."""
 from __future__ import annotations
 
 import os
@@ -17,13 +17,13 @@ def split(variables: Any) -> Any:
 
 
 def paths(tables: Any, folder: Any, filename: Any = None) -> Any:
-    """Name -> file of tables: in ``folder``, or beside the one file of the other variables, with their names after it.
+    """Name -> file of tables: in ``folder``, or next to the one file of the other variables, with their names appended.
 
     Raises:
-        ValueError: a name that leads out of the folder. NotImplementedError: there is no folder.
+        ValueError: a name leads out of the folder. NotImplementedError: there is no folder.
     """
     if tables and folder is None:
-        raise NotOffered("growable tables are saved in and loaded from folders, not bytes: %s"
+        raise NotOffered("growable tables cannot be saved to or loaded from bytes: pass a folder for %s"
                          % ", ".join(v.name for v in tables))
     found = {}
     for v in tables:
@@ -37,23 +37,22 @@ def _held(name):
     value = global_scope().find_var(name)
     table = None if value is None else _core.growable_table(value)
     if table is None:
-        raise NotAllowed("variable %s holds no growable table: run the startup program first" % name)
+        raise NotAllowed("variable %s does not hold a growable table: run the startup program first" % name)
     return table
 
 
 def save_tables(paths: Any, files: Any, moments: Any = True) -> None:
-    """Adds the tables of ``paths`` (name -> path) to a FileSet; none unless the scope holds all of them."""
+    """Adds the tables of ``paths`` (name -> path) to a FileSet, unless the scope lacks one of them."""
     held = {name: _held(name) for name in paths}
     for name, path in paths.items():
         held[name].save(path, moments, files)
 
 
 def read_tables(tables: Any, files: Any, scope: Any, folder: Any) -> None:
-    """Reads tables of a folder into ``scope``, where tables of the global scope show which rules stay.
+    """Reads tables of a folder into ``scope``. Rules are those of the tables in the global scope.
 
     Raises:
-        RuntimeError: a file has rows of another width than the program. EnforceNotMet: a file that is missing or
-            damaged.
+        RuntimeError: a file has rows of another width than the program. EnforceNotMet: a file is missing or damaged.
     """
     for v in tables:
         _core.check_file_of(os.fspath(folder), files[v.name])
@@ -61,11 +60,11 @@ def read_tables(tables: Any, files: Any, scope: Any, folder: Any) -> None:
         _core.load_growable_table(fresh, global_scope().find_var(v.name), v.name, files[v.name])
         width = _core.growable_table(fresh).width
         if width != v.shape[1]:
-            raise NotAllowed("the program has the growable table %s with rows of %d numbers, the file %s of %d"
+            raise NotAllowed("the growable table %s has rows of %d numbers in the program, the file %s has rows of %d"
                              % (v.name, v.shape[1], files[v.name], width))
 
 
 def holds_table(path: Any) -> bool:
-    """bool: whether a file is one of a growable table."""
-    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:  # a named pipe would wait for its writer
+    """bool: whether a file holds a growable table."""
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:  # opening a named pipe would block
         return os.path.isfile(path) and file.read(8) == b"ABTABLE1"

@@ -1,4 +1,4 @@
-"""Saving and loading variables: one file each, or all in one, in the original's bytes."""
+"""Saving and loading variables, one file each or all in one, in the file format of Fluid 1.8.5."""
 from __future__ import annotations
 
 import os
@@ -26,12 +26,12 @@ def is_parameter(var: Any) -> bool:
 
 
 def is_persistable(var: Any) -> bool:
-    """bool: whether a Variable outlives a run and is no feed, fetch or reader holder."""
+    """bool: whether a Variable outlives a run and is not a feed, fetch or reader holder."""
     return var.type not in _NOT_SAVED and var.persistable
 
 
 def is_belong_to_optimizer(var: Any) -> bool:
-    """bool: whether a Variable is persistable state beside the parameters (moments, learning rates ...)."""
+    """bool: whether a Variable is persistable but not a parameter (moments, learning rates ...)."""
     return not (isinstance(var, Parameter) or var.need_check_feed) and is_persistable(var)
 
 
@@ -56,7 +56,7 @@ def _valid_program(main_program):
         return default_main_program()
     program = getattr(main_program, "_program", main_program)
     if not isinstance(program, Program):
-        raise InvalidType("main_program is a Program, got %s" % type(main_program).__name__)
+        raise InvalidType("main_program must be a Program, got %s" % type(main_program).__name__)
     if program is not main_program:
         warnings.warn("main_program is a CompiledProgram: the Program inside it is used", stacklevel=4)
     return program
@@ -71,7 +71,7 @@ def _chosen(main_program, vars, predicate, what):
         vars = [main_program.global_block().var(v) if isinstance(v, str) else v for v in vars]
         for v in vars:
             if not isinstance(v, Variable):
-                raise InvalidType("%s: vars holds Variables, got %s" % (what, type(v).__name__))
+                raise InvalidType("%s: vars must hold Variables, got %s" % (what, type(v).__name__))
     chosen = {v.name: v for v in vars if v.type != VarType.RAW}
     if not chosen:
         warnings.warn("%s: there is no variable to save or load" % what, stacklevel=4)
@@ -84,20 +84,20 @@ def save_vars(executor: Executor, dirname: str | None, main_program: Program | N
     """Saves variables of the global scope.
 
     Args:
-        executor (Executor): accepted; saving needs none.
-        dirname (str|None): folder, made when missing. None with no ``filename``: the bytes are returned.
-        main_program (Program, optional): where variables are looked for. Default: the default main program.
-        vars (list of Variable, optional): what to save; otherwise all for which ``predicate`` is true.
+        executor (Executor): ignored; saving does not use it.
+        dirname (str|None): folder, created if missing. None without ``filename`` returns the bytes.
+        main_program (Program, optional): program of the variables. Default: the default main program.
+        vars (list of Variable, optional): variables to save. Default: all for which ``predicate`` is true.
         predicate (callable, optional): Variable -> bool.
-        filename (str, optional): all variables, sorted by name, in this one file; otherwise a file each, named as the
-            variable. A growable table has a file of its own in each case: ``<filename>.<variable>`` here.
+        filename (str, optional): one file for all variables, sorted by name. Default: one file per variable, with its
+            name. A growable table always has its own file: ``<filename>.<variable>`` in the first case.
 
     Returns:
         None; bytes when ``dirname`` is None.
 
     Raises:
-        TypeError: ``main_program`` is no Program. EnforceNotMet: a variable without value; a folder that cannot be
-            written. All files are written, or all stay as they were.
+        TypeError: ``main_program`` is not a Program. EnforceNotMet: a variable has no value, or the folder cannot be
+            written. Either all files are written, or none is changed.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -118,15 +118,15 @@ def save_vars(executor: Executor, dirname: str | None, main_program: Program | N
 
 
 def write_vars(chosen: Any, dirname: Any, filename: Any, moments: Any = True, files: Any = None) -> Any:
-    """The files of ``chosen``; growable tables with the moments of their rows or without. They are added to ``files``,
-    which the caller commits, or written here."""
+    """Writes the files of ``chosen``, or adds them to ``files``, which the caller commits. ``moments`` includes the
+    moments of growable tables."""
     chosen, growable = tables.split(chosen)
     table_files = tables.paths(growable, dirname, filename)
     names = [v.name for v in chosen]
     if dirname is None and filename is None:
         return b"".join(_core.tensor_to_bytes(_value(name).get_tensor()) for name in names)
     if not isinstance(dirname, (str, bytes, os.PathLike)):
-        raise InvalidType("save_vars: dirname is a str, got %s" % type(dirname).__name__)
+        raise InvalidType("save_vars: dirname must be a str, got %s" % type(dirname).__name__)
     if files is None:
         with _core.FileSet() as files:
             return write_vars(chosen + growable, dirname, filename, moments, files)
@@ -151,7 +151,7 @@ def save_params(executor: Any, dirname: Any, main_program: Any = None, filename:
 def save_persistables(executor: Any, dirname: Any, main_program: Any = None, filename: Any = None) -> Any:
     """Saves all persistable variables: parameters, moments, learning rates ... Arguments as for :func:`save_vars`.
 
-    Of a trainer's program of ``DistributeTranspiler`` those that lie on servers are taken from there.
+    For a worker's program of ``DistributeTranspiler``, the servers save their variables.
     """
     from .remote import is_remote, save_remote  # imports this module
     program = default_main_program() if main_program is None else main_program
@@ -167,12 +167,12 @@ def load_vars(executor: Any, dirname: str | None, main_program: Any = None, vars
 
     Args:
         executor, main_program, vars, predicate: as for :func:`save_vars`.
-        dirname (str|None): folder. None: ``filename`` holds the bytes that ``save_vars`` returned.
-        filename (str|bytes, optional): the one file that has all variables, sorted by name.
+        dirname (str|None): folder. If None, ``filename`` holds the bytes that ``save_vars`` returned.
+        filename (str|bytes, optional): one file of all variables, sorted by name.
 
     Raises:
-        RuntimeError: a file has another shape than the program's Parameter. ValueError: sparse rows in one file.
-        EnforceNotMet: a file that is missing, damaged, or has more variables than were asked for.
+        RuntimeError: a file has another shape than the program's Parameter. ValueError: one file of all variables holds
+            sparse rows. EnforceNotMet: a file is missing, is damaged, or has more variables than requested.
     """
     if vars is not None:
         main_program = _valid_program(main_program)
@@ -188,13 +188,12 @@ def load_vars(executor: Any, dirname: str | None, main_program: Any = None, vars
         _from_bytes(fresh, names, filename)
     else:
         if not isinstance(dirname, (str, bytes, os.PathLike)):
-            raise InvalidType("load_vars: dirname is a str, got %s" % type(dirname).__name__)
+            raise InvalidType("load_vars: dirname must be a str, got %s" % type(dirname).__name__)
         for v in chosen:
             held = scope.find_var(v.name)
             if v.type == VarType.SELECTED_ROWS or (held is not None and held._kind() == "rows"):
                 if filename:
-                    raise InvalidValue("load_vars: %s holds sparse rows, which are not loaded from a file with others"
-                                       % v.name)
+                    raise InvalidValue("load_vars: filename must be None for %s, which holds sparse rows" % v.name)
                 fresh.var(v.name).get_selected_rows()
         if names:
             _core.load_vars(fresh, names, os.fspath(dirname), filename or "")
@@ -240,10 +239,10 @@ def get_parameter_value(para: Any, executor: Any) -> Any:
     """numpy.ndarray: a copy of a parameter's value in the global scope.
 
     Raises:
-        AssertionError: ``para`` is no Parameter.
+        AssertionError: ``para`` is not a Parameter.
     """
     if not isinstance(para, Parameter):
-        raise Violated("get_parameter_value: para is a Parameter, got %s" % type(para).__name__)
+        raise Violated("get_parameter_value: para must be a Parameter, got %s" % type(para).__name__)
     return np.array(_value(para.name).get_tensor())
 
 

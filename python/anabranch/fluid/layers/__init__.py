@@ -162,6 +162,7 @@ from .fill import (
     zeros,
     zeros_like,
 )
+from .flips import flip, meshgrid, roll
 from .focus import random_crop, similarity_focus
 from .index import multiplex, reverse, scatter_nd, scatter_nd_add, shard_index
 from .inputs import data
@@ -213,7 +214,6 @@ from .static_rnn import StaticRNN
 from .suppression import detection_map, locality_aware_nms, matrix_nms, retinanet_detection_output
 from .tables import embedding, one_hot
 from .targets import generate_mask_labels, generate_proposal_labels, retinanet_target_assign, rpn_target_assign
-from .turns import flip, meshgrid, roll
 from .unfolding import im2sequence, unfold
 from .values import unique, unique_with_counts
 from .yolo_loss import yolov3_loss

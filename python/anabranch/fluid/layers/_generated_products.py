@@ -28,7 +28,7 @@ def mul(x: Variable, y: Variable, x_num_col_dims: int = 1, y_num_col_dims: int =
         Variable: [x's rows..., y's columns...].
 
     Raises:
-        TypeError: an argument of another class or dtype.
+        TypeError: an argument has another type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -55,7 +55,7 @@ def bmm(x: Variable, y: Variable, name: str | None = None) -> Variable:
         Variable: [..., m, n].
 
     Raises:
-        TypeError: an argument of another class or dtype.
+        TypeError: an argument has another type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -85,7 +85,7 @@ def addmm(input: Variable, x: Variable, y: Variable, alpha: float = 1.0, beta: f
         Variable: [M, N].
 
     Raises:
-        TypeError: an argument of another class or dtype.
+        TypeError: an argument has another type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -107,14 +107,14 @@ def kron(x: Variable, y: Variable, out: Variable | None = None, name: str | None
     Args:
         x (Variable): [...] numbers, at most four axes; int32, int64, float32, float64.
         y (Variable): [...], dtype of x; int32, int64, float32, float64.
-        out (Variable, optional): gets the result.
+        out (Variable, optional): receives the result.
         name (str, optional): prefix of the output's name.
 
     Returns:
         Variable: [...] with the product of the extents on each axis.
 
     Raises:
-        TypeError: an argument of another class or dtype.
+        TypeError: an argument has another type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid

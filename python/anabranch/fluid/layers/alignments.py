@@ -26,7 +26,8 @@ def warpctc(input: Variable, label: Variable, blank: int = 0, norm_by_times: boo
     Args:
         input (Variable): float32 logits, not probabilities: [rows, classes] with sequences, or [rows, batch, classes]
             with ``input_length``; the classes are the labels and the blank.
-        label (Variable): int32 labels other than ``blank``: [labels, 1] with as many sequences, or [batch, labels].
+        label (Variable): int32 labels other than ``blank``: [labels, 1] with the same number of sequences, or
+            [batch, labels].
         blank (int): the class of no label, in [0, classes). Default 0.
         norm_by_times (bool): divide the gradient of a sequence, not its cost, by its rows. Default False.
         input_length (Variable, optional): [batch], int64: rows of each sequence of a batch.
@@ -36,9 +37,9 @@ def warpctc(input: Variable, label: Variable, blank: int = 0, norm_by_times: boo
         Variable: [sequences, 1]; 0, with no gradient, where a sequence is too short for its labels.
 
     Raises:
-        TypeError: another dtype.
-        EnforceNotMet: ``blank`` is no class; one of the lengths without the other; when run, a label that is no class
-            or is blank.
+        TypeError: the dtype is not supported.
+        EnforceNotMet: ``blank`` is not a class, or only one of the lengths is given. In the run: a label is not a
+            class, or is blank.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -67,15 +68,15 @@ def ctc_greedy_decoder(input: Variable, blank: int, input_length: Variable | Non
             [batch, rows, classes] with ``input_length``.
         blank (int): the class of no label.
         input_length (Variable, optional): [batch, 1], int64: rows of each sequence of a batch.
-        padding_value (int): stands behind the labels of a batch. Default 0.
+        padding_value (int): value that fills the rest of each row of labels of a batch. Default 0.
         name (str, optional): prefix of the names.
 
     Returns:
-        Variable or tuple: int64 labels, [labels, 1] with as many sequences, some of which may be empty; of a batch the
-        labels, [batch, rows], and how many there are, [batch, 1].
+        Variable or tuple: int64 labels, [labels, 1] with the same number of sequences, some of which may be empty; for
+        a batch, the labels, [batch, rows], and their number, [batch, 1].
 
     Raises:
-        TypeError: another class or dtype.
+        TypeError: an argument has another type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid, numpy as np
@@ -101,11 +102,11 @@ def ctc_greedy_decoder(input: Variable, blank: int, input_length: Variable | Non
 def edit_distance(input: Variable, label: Variable, normalized: bool = True,
                   ignored_tokens: Sequence[int] | None = None, input_length: Variable | None = None,
                   label_length: Variable | None = None) -> tuple[Variable, Variable]:
-    """How many tokens have to be inserted, deleted or replaced to make each sequence of ``label`` of that of ``input``.
+    """Edit distance: the number of tokens to insert, delete or replace to convert ``input`` to ``label``.
 
     Args:
         input (Variable): int64 tokens, [rows, 1] with sequences, or [batch, rows] with ``input_length``.
-        label (Variable): int64, as many sequences, [rows, 1], or [batch, rows] with ``label_length``.
+        label (Variable): int64, the same number of sequences, [rows, 1], or [batch, rows] with ``label_length``.
         normalized (bool): divide by the length of the sequence of ``label``. Default True.
         ignored_tokens (list, optional): tokens that are left out of both; with sequences only.
         input_length (Variable, optional): [batch], int64: tokens of each entry of ``input``.
@@ -115,8 +116,8 @@ def edit_distance(input: Variable, label: Variable, normalized: bool = True,
         tuple: the distances, [sequences, 1], float32, and the number of sequences, [1], int64.
 
     Raises:
-        TypeError: another dtype.
-        EnforceNotMet: when run, an empty sequence of ``label`` whose distance is to be normalized.
+        TypeError: the dtype is not supported.
+        EnforceNotMet: in the run, an empty sequence of ``label`` whose distance is to be normalized.
 
     Examples:
         >>> import anabranch.fluid as fluid, numpy as np

@@ -1,4 +1,4 @@
-"""Arrays of tensors: what the turns of a loop leave for each other, and for the ops behind it."""
+"""Arrays of tensors, which pass values between the iterations of a loop, and to the ops after it."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -57,7 +57,7 @@ def array_write(x: Variable, i: Variable, array: Variable | None = None) -> Vari
         Variable: the array.
 
     Raises:
-        TypeError: a bad class or dtype.
+        TypeError: an argument has another type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -88,7 +88,7 @@ def array_read(array: Variable, i: Variable) -> Variable:
         Variable: the tensor, with its sequences. When the program runs, reading what was never written is an error.
 
     Raises:
-        TypeError: a bad class or dtype.
+        TypeError: an argument has another type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -69,14 +69,14 @@ class BeamSearchDecoder(Decoder, Described):
     """
 
     class OutputWrapper(NamedTuple):
-        """What a step returns, each [batch, beam]: scores, tokens, and the beams that those continue."""
+        """The results of a step, each [batch, beam]: scores, tokens, and the beams that the tokens continue."""
 
         scores: Any
         predicted_ids: Any
         parent_ids: Any
 
     class StateWrapper(NamedTuple):
-        """What steps hand on: states of the cell; of each beam its score, whether it has ended, and its length."""
+        """The state between steps: states of the cell, and of each beam its score, end flag and length."""
 
         cell_states: Any
         log_probs: Any
@@ -100,7 +100,7 @@ class BeamSearchDecoder(Decoder, Described):
             Variable: [batch * beam, ...].
 
         Raises:
-            TypeError: ``x`` is no Variable.
+            TypeError: ``x`` is not a Variable.
         """
         check.variable(x, "x", "BeamSearchDecoder.tile_beam_merge_with_batch")
         rank = len(x.shape)
@@ -134,7 +134,7 @@ class BeamSearchDecoder(Decoder, Described):
         return gather_nd(x, places)
 
     def initialize(self, initial_cell_states: Any) -> Any:
-        """What the first step gets.
+        """The inputs and states of the first step.
 
         Args:
             initial_cell_states (Variable): [batch, ...], of the cell, or a structure of such.
@@ -143,7 +143,7 @@ class BeamSearchDecoder(Decoder, Described):
             (inputs, StateWrapper, finished): of the start tokens; the first beam of each sequence alone has a chance.
 
         Raises:
-            TypeError: no Variable.
+            TypeError: an argument is not a Variable.
         """
         state = flat(initial_cell_states)[0]
         check.variable(state, "inits", "BeamSearchDecoder")
@@ -220,7 +220,7 @@ class BeamSearchDecoder(Decoder, Described):
 
         Args:
             outputs (OutputWrapper): of all steps, [steps, batch, beam].
-            final_states (StateWrapper): behind the last step.
+            final_states (StateWrapper): states after the last step.
             sequence_lengths (Variable): without effect.
 
         Returns:

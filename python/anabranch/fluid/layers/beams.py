@@ -38,8 +38,8 @@ def beam_search(pre_ids: Variable, pre_scores: Variable, ids: Variable | None, s
         them; the beams that they continue, [chosen], int32, where asked for.
 
     Raises:
-        TypeError: another class or dtype.
-        EnforceNotMet: when run, ``scores`` without sequences.
+        TypeError: an argument has another type or dtype.
+        EnforceNotMet: in the run, ``scores`` without sequences.
 
     Examples:
         >>> import anabranch.fluid as fluid, numpy as np
@@ -81,12 +81,12 @@ def beam_search_decode(ids: Variable, scores: Variable, beam_size: int, end_id: 
         name (str, optional): prefix of the names.
 
     Returns:
-        tuple: tokens, int64, and the scores of the beams at each of them, [words], with two levels: sources of
-        sentences, sentences of words.
+        tuple: tokens, int64, and the scores of the beams at each of them, [words], with two levels: the sentences of
+        each source, and the words of each sentence.
 
     Raises:
-        TypeError: ``ids`` or ``scores`` is no Variable.
-        EnforceNotMet: they are no arrays; when run, steps that do not continue each other.
+        TypeError: ``ids`` or ``scores`` is not a Variable.
+        EnforceNotMet: they are not arrays, or, in the run, steps do not continue each other.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -28,7 +28,7 @@ def expand(x: Variable, expand_times: Sequence[Any] | Variable, name: str | None
         Variable: dtype of ``x``.
 
     Raises:
-        TypeError: a bad class.
+        TypeError: an argument has another type.
 
     Examples:
         >>> import anabranch.fluid as fluid

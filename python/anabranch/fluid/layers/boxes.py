@@ -26,8 +26,8 @@ def iou_similarity(x: Variable, y: Variable, box_normalized: bool = True, name: 
         Variable: [N, M] with the sequences of ``x``, numbers from 0 to 1.
 
     Raises:
-        TypeError: no Variable, another dtype.
-        EnforceNotMet: other shapes.
+        TypeError: an argument is not a Variable of a supported dtype.
+        EnforceNotMet: shapes do not match.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -62,7 +62,7 @@ def box_coder(prior_box: Variable, prior_box_var: Variable | list[float], target
         Variable: [N, M, 4] or the shape of ``target_box``, with the sequences of ``target_box``.
 
     Raises:
-        TypeError: no Variable, another dtype, ``prior_box_var`` neither a Variable nor a list.
+        TypeError: an argument is not a Variable of a supported dtype, ``prior_box_var`` neither a Variable nor a list.
         EnforceNotMet: shapes or a ``code_type`` that are not taken.
 
     Examples:
@@ -96,8 +96,8 @@ def box_clip(input: Variable, im_info: Variable, name: str | None = None) -> Var
         Variable: shape, dtype and sequences of ``input``.
 
     Raises:
-        TypeError: no Variable, another dtype.
-        EnforceNotMet: other shapes; when run, no sequences or an empty one.
+        TypeError: an argument is not a Variable of a supported dtype.
+        EnforceNotMet: shapes do not match; in the run, no sequences or an empty one.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -124,7 +124,7 @@ def polygon_box_transform(input: Variable, name: str | None = None) -> Variable:
         Variable: shape and dtype of ``input``.
 
     Raises:
-        TypeError: no Variable, another dtype.
+        TypeError: an argument is not a Variable of a supported dtype.
         EnforceNotMet: another shape.
 
     Examples:
@@ -162,8 +162,8 @@ def yolo_box(x: Variable, img_size: Variable, anchors: Sequence[int], class_num:
         tuple: boxes [N, A * H * W, 4] - left, top, right, bottom in pixels - and scores [N, A * H * W, class_num].
 
     Raises:
-        TypeError: an argument of another type or dtype.
-        EnforceNotMet: other shapes.
+        TypeError: an argument has another type or dtype.
+        EnforceNotMet: shapes do not match.
 
     Examples:
         >>> import anabranch.fluid as fluid

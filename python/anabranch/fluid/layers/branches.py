@@ -91,7 +91,7 @@ class Switch(Described):
             ValueError: outside of ``with``. TypeError: no bool Variable.
         """
         if not self._inside:
-            raise InvalidValue("Switch.case is called inside of `with Switch() as switch`")
+            raise InvalidValue("Switch.case must be called inside `with Switch() as switch`")
         check.variable(condition, "condition", "Switch.case", ("bool",))
         failed = logical_not(x=condition)
         if self._none_before is None:
@@ -108,7 +108,7 @@ class Switch(Described):
             ValueError: there is no case.
         """
         if self._none_before is None:
-            raise InvalidValue("Switch.default comes after at least one case")
+            raise InvalidValue("Switch.default must follow at least one case")
         return ConditionalBlock(self._none_before).block()
 
 
@@ -147,10 +147,10 @@ def cond(pred: Variable, true_fn: Callable[..., Any] | None = None, false_fn: Ca
         name (str, optional): prefix of the names.
 
     Returns:
-        What the functions return, holding the results of the one that runs; None when they return nothing.
+        The structure that the functions return, with the results of the one that runs; None if they return nothing.
 
     Raises:
-        TypeError: ``pred`` is no bool Variable, a function cannot be called.
+        TypeError: ``pred`` is not a bool Variable, or a function cannot be called.
         ValueError: the functions return different structures.
 
     Examples:
@@ -195,10 +195,10 @@ def case(pred_fn_pairs: Sequence[Any], default: Callable[..., Any] | None = None
         name (str, optional): prefix of the names.
 
     Returns:
-        What the functions return, as for :func:`cond`.
+        The structure that the functions return, as for :func:`cond`.
 
     Raises:
-        TypeError: a bad class.
+        TypeError: an argument has another type.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -236,10 +236,10 @@ def switch_case(branch_index: Variable, branch_fns: dict[str, Any] | Sequence[An
         name (str, optional): prefix of the names.
 
     Returns:
-        What the functions return, as for :func:`cond`.
+        The structure that the functions return, as for :func:`cond`.
 
     Raises:
-        TypeError: a bad class. ValueError: an index occurs twice.
+        TypeError: an argument has another type. ValueError: an index occurs twice.
 
     Examples:
         >>> import anabranch.fluid as fluid

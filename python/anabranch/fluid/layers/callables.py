@@ -18,7 +18,7 @@ __all__ = ["Print", "py_func"]
 
 
 def _results(function, inputs, count):
-    """What a function of the user returns, as a list with an entry for each output."""
+    """The results of a function of the user, as a list with an entry per output."""
     made = function(*inputs)
     if made is None:
         made = ()
@@ -71,7 +71,7 @@ def py_func(func: Callable[..., Any], x: Any, out: Any, backward_func: Callable[
         Variable|list|None: ``out``.
 
     Raises:
-        TypeError: an argument of another class. ValueError: an output without a shape; a skipped Variable that is
+        TypeError: an argument has another type. ValueError: an output without a shape; a skipped Variable that is
         neither input nor output; in the run, another number of results.
 
     Examples:
@@ -87,7 +87,7 @@ def py_func(func: Callable[..., Any], x: Any, out: Any, backward_func: Callable[
     inputs, outputs = _listed(x, "x"), _listed(out, "out")
     for v in outputs:
         if len(v.shape) == 0:
-            raise InvalidValue("py_func: output %s needs a shape" % v.name)
+            raise InvalidValue("py_func: output %s must have a shape" % v.name)
     forward = _register(func)
     backward, skipped = -1, []
     if backward_func is not None:
@@ -96,7 +96,7 @@ def py_func(func: Callable[..., Any], x: Any, out: Any, backward_func: Callable[
         known = var_names(inputs) + var_names(outputs)
         for v in skipped:
             if v.name not in known:
-                raise InvalidValue("py_func: skipped Variable %s is neither input nor output" % v.name)
+                raise InvalidValue("py_func: the skipped Variable %s must be an input or output" % v.name)
     LayerHelper("py_func").append_op(
         type="py_func", inputs={"X": inputs}, outputs={"Out": outputs},
         attrs={"forward_callable_id": forward, "backward_callable_id": backward,
@@ -107,24 +107,24 @@ def py_func(func: Callable[..., Any], x: Any, out: Any, backward_func: Callable[
 def Print(input: Variable, first_n: int = -1, message: str | None = None, summarize: int = 20,
           print_tensor_name: bool = True, print_tensor_type: bool = True, print_tensor_shape: bool = True,
           print_tensor_lod: bool = True, print_phase: str = "both") -> Variable:
-    """Writes a tensor, and its gradient, to the standard output in each step; passes it on.
+    """Prints a tensor, and its gradient, to the standard output in each step, and returns it unchanged.
 
     Args:
         input (Variable): any shape and dtype.
-        first_n (int): prints so many times since the program was made ready; -1: always. Default -1.
-        message (str, optional): put in front.
-        summarize (int): numbers that are printed; -1: all. Default 20.
-        print_tensor_name (bool): the variable's name. Default True.
-        print_tensor_type (bool): the dtype. Default True.
-        print_tensor_shape (bool): the shape. Default True.
-        print_tensor_lod (bool): the sequences, where there are some. Default True.
+        first_n (int): number of times to print since the program was prepared; -1 means always. Default -1.
+        message (str, optional): prefix of the output.
+        summarize (int): number of elements to print; -1 means all. Default 20.
+        print_tensor_name (bool): whether to print the variable's name. Default True.
+        print_tensor_type (bool): whether to print the dtype. Default True.
+        print_tensor_shape (bool): whether to print the shape. Default True.
+        print_tensor_lod (bool): whether to print the sequences, if there are any. Default True.
         print_phase (str): 'forward', 'backward' or 'both'. Default 'both'.
 
     Returns:
-        Variable: as ``input``. Only what is read further prints its gradient.
+        Variable: same as ``input``. The gradient is printed only if the result is read.
 
     Raises:
-        TypeError: ``input`` is no Variable. ValueError: another ``print_phase``.
+        TypeError: ``input`` is not a Variable. ValueError: ``print_phase`` is unknown.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -28,7 +28,7 @@ __all__ = ["RNNCell", "GRUCell", "LSTMCell", "rnn"]
 
 
 class RNNCell:
-    """What a recurrent network computes in one step. Cells define ``call`` and ``state_shape``.
+    """One step of a recurrent network. Subclasses define ``call`` and ``state_shape``.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -258,20 +258,20 @@ def rnn(cell: RNNCell, inputs: Any, initial_states: Any = None, sequence_length:
     """Runs a cell over the steps of padded sequences.
 
     Args:
-        cell (RNNCell): what a step computes.
+        cell (RNNCell): the cell that computes a step.
         inputs (Variable): [batch, steps, ...], or a structure of such; the number of steps is known while the program
             is built.
         initial_states (Variable, optional): states of the first step, or a structure of such; zeros by default.
-        sequence_length (Variable, optional): [batch], int; behind it the states stay as they are.
+        sequence_length (Variable, optional): [batch], int; states do not change after it.
         time_major (bool): inputs and outputs are [steps, batch, ...]. Default False.
-        is_reverse (bool): begins at the last step. Default False.
-        kwargs: handed to ``cell.call``.
+        is_reverse (bool): whether to run from the last step to the first. Default False.
+        kwargs: passed to ``cell.call``.
 
     Returns:
-        (outputs, states): what the cell returned for all steps; the states behind the last one.
+        (outputs, states): the outputs of all steps, and the states after the last one.
 
     Raises:
-        TypeError: a bad class.
+        TypeError: an argument has another type.
 
     Examples:
         >>> import anabranch.fluid as fluid

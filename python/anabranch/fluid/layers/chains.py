@@ -35,8 +35,8 @@ def linear_chain_crf(input: Variable, label: Variable, param_attr: Attr = None,
         Variable: [sequences, 1], at least 0 up to rounding; 0 of an empty sequence.
 
     Raises:
-        TypeError: another dtype.
-        EnforceNotMet: when run, a tag that does not exist; weights so small that no tagging has a probability.
+        TypeError: the dtype is not supported.
+        EnforceNotMet: in the run, a tag that does not exist; weights so small that no tagging has a probability.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -72,11 +72,11 @@ def crf_decoding(input: Variable, param_attr: ParamAttr | str, label: Variable |
         length (Variable, optional): [batch] or [batch, 1], int64: how many rows of each entry of a batch count.
 
     Returns:
-        Variable: int64 tags, [rows, 1] with the sequences of ``input``, or [batch, rows] with 0 behind a sequence;
+        Variable: int64 tags, [rows, 1] with the sequences of ``input``, or [batch, rows] with 0 after a sequence;
         with ``label``: 1 where the tag is right, else 0.
 
     Raises:
-        TypeError: another dtype.
+        TypeError: the dtype is not supported.
         ValueError: there is no parameter of that name.
 
     Examples:
@@ -101,11 +101,11 @@ def crf_decoding(input: Variable, param_attr: ParamAttr | str, label: Variable |
 def chunk_eval(input: Variable, label: Variable, chunk_scheme: str, num_chunk_types: int,
                excluded_chunk_types: Sequence[int] | None = None,
                seq_length: Variable | None = None) -> tuple[Variable, ...]:
-    """Counts chunks - phrases, names - in sequences of tags, and how many of ``input`` are those of ``label``.
+    """Counts chunks, such as phrases or names, in sequences of tags, and the chunks of ``input`` that match ``label``.
 
-    A tag is type * (tags of the scheme) + place; num_chunk_types * (tags of the scheme) is the tag of no chunk. Places:
-    IOB: 0 begins a chunk, 1 is inside; IOE: 0 is inside, 1 ends it; IOBES: 0 begins, 1 is inside, 2 ends, 3 is a chunk
-    of one row; plain: neighbours of one type are one chunk.
+    A tag is type * (tags of the scheme) + position; num_chunk_types * (tags of the scheme) is the tag outside chunks.
+    Positions: IOB: 0 is the first row of a chunk, 1 is inside; IOE: 0 is inside, 1 is the last row; IOBES: 0 is the
+    first row, 1 is inside, 2 is the last row, 3 is a chunk of one row; plain: neighbours of one type are one chunk.
 
     Args:
         input (Variable): int64 tags, [rows, 1] with sequences, or [batch, rows] or [batch, rows, 1] with
@@ -121,8 +121,8 @@ def chunk_eval(input: Variable, label: Variable, chunk_scheme: str, num_chunk_ty
         ``input``, in ``label`` and in both, int64.
 
     Raises:
-        TypeError: another dtype.
-        EnforceNotMet: another scheme; when run, a tag out of range, or other sequences.
+        TypeError: the dtype is not supported.
+        EnforceNotMet: another scheme; in the run, a tag out of range, or other sequences.
 
     Examples:
         >>> import anabranch.fluid as fluid, numpy as np

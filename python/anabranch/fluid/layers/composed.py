@@ -47,7 +47,7 @@ def clamp(input: Variable, min: float | None = None, max: float | None = None, o
         (-1, 4)
     """
     if min is None and max is None:
-        raise Violated("clamp: min or max is given")
+        raise Violated("clamp: min or max must be given")
     bounds = {"min": float("-inf") if min is None else float(min), "max": float("inf") if max is None else float(max)}
     return one_op("clip", {"X": input}, bounds, layer="clamp", name=name, to=output)
 
@@ -69,7 +69,7 @@ def full(shape: Shape, fill_value: float, out: Variable | None = None, dtype: DT
         Variable: ``shape``.
 
     Raises:
-        TypeError: another dtype.
+        TypeError: the dtype is not supported.
         ValueError: another device.
 
     Examples:
@@ -103,7 +103,7 @@ def full_like(input: Variable, fill_value: float, out: Variable | None = None, d
         Variable: shape of ``input``.
 
     Raises:
-        TypeError: another dtype.
+        TypeError: the dtype is not supported.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -113,12 +113,12 @@ def full_like(input: Variable, fill_value: float, out: Variable | None = None, d
     check.variable(input, "input", "full_like")
     check.one_of(device, "device", "full_like", (None, "cpu"))
     helper = LayerHelper("full_like", name=name)
-    wanted = input.dtype if dtype is None else convert_np_dtype_to_dtype_(dtype)
-    check.of_dtype(wanted, "dtype", "full_like", _FILLED)
+    element = input.dtype if dtype is None else convert_np_dtype_to_dtype_(dtype)
+    check.of_dtype(element, "dtype", "full_like", _FILLED)
     if out is None:
-        out = helper.create_variable_for_type_inference(wanted)
+        out = helper.create_variable_for_type_inference(element)
     helper.append_op(type="fill_any_like", inputs={"X": [input]}, outputs={"Out": [out]},
-                     attrs={"value": float(fill_value), "dtype": int(wanted)})
+                     attrs={"value": float(fill_value), "dtype": int(element)})
     out.stop_gradient = stop_gradient
     return out
 
@@ -134,7 +134,7 @@ def t(input: Variable, name: str | None = None) -> Variable:
         Variable: [N] or [M, N].
 
     Raises:
-        TypeError: another dtype.
+        TypeError: the dtype is not supported.
         ValueError: more than two axes.
 
     Examples:
@@ -170,7 +170,7 @@ def logsumexp(x: Variable, dim: int | Sequence[Any] | None = None, keepdim: bool
         Variable: as ``x`` without the axes ``dim``.
 
     Raises:
-        TypeError: another dtype.
+        TypeError: the dtype is not supported.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -201,7 +201,7 @@ def addcmul(input: Variable, tensor1: Variable, tensor2: Variable, value: float 
         Variable: as ``input``.
 
     Raises:
-        TypeError: another dtype.
+        TypeError: the dtype is not supported.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -62,7 +62,7 @@ def conv2d(input: Variable, num_filters: int, filter_size: int | Sequence[Any], 
         padding (int|list|tuple|str): one, two ([height, width]) or four ([top, bottom, left, right]) ints, four pairs
             for the four axes, "SAME" (H_out = ceil(H / stride)) or "VALID" (none). Default 0.
         dilation (int|list|tuple): distance of the filter's elements. Default 1.
-        groups (int, optional): input and output channels are cut in so many parts; 1 by default.
+        groups (int, optional): number of groups of input and output channels. Default 1.
         param_attr (ParamAttr, optional): of the filter, [num_filters, C / groups, K, K], by default Gaussian with
             deviation sqrt(2 / (K * K * C)).
         bias_attr (ParamAttr|bool, optional): of the bias, [num_filters]; False: none.
@@ -75,7 +75,7 @@ def conv2d(input: Variable, num_filters: int, filter_size: int | Sequence[Any], 
         Variable: [N, num_filters, H_out, W_out] or [N, H_out, W_out, num_filters].
 
     Raises:
-        TypeError: ``input`` is no Variable of a float dtype.
+        TypeError: ``input`` is not a Variable of a float dtype.
         ValueError: a bad value of another argument; unknown channels, or not divisible by ``groups``.
 
     Examples:
@@ -104,7 +104,7 @@ def conv3d(input: Variable, num_filters: int, filter_size: int | Sequence[Any], 
         padding (int|list|tuple|str): one, three ([depth, height, width]) or six ([front, back, top, bottom, left,
             right]) ints, five pairs for the five axes, "SAME" (D_out = ceil(D / stride)) or "VALID" (none). Default 0.
         dilation (int|list|tuple): distance of the filter's elements. Default 1.
-        groups (int, optional): input and output channels are cut in so many parts; 1 by default.
+        groups (int, optional): number of groups of input and output channels. Default 1.
         param_attr (ParamAttr, optional): of the filter, [num_filters, C / groups, K, K, K], by default Gaussian with
             deviation sqrt(2 / (K * K * K * C)).
         bias_attr (ParamAttr|bool, optional): of the bias, [num_filters]; False: none.
@@ -117,7 +117,7 @@ def conv3d(input: Variable, num_filters: int, filter_size: int | Sequence[Any], 
         Variable: [N, num_filters, D_out, H_out, W_out] or [N, D_out, H_out, W_out, num_filters].
 
     Raises:
-        TypeError: ``input`` is no Variable of a float dtype.
+        TypeError: ``input`` is not a Variable of a float dtype.
         ValueError: a bad value of another argument; unknown channels, or not divisible by ``groups``.
 
     Examples:

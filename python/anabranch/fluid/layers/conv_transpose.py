@@ -44,7 +44,7 @@ def _transposed(layer, axes, input, num_filters, output_size, filter_size, paddi
     elif output_size:
         size = _transposed_size(input, output_size, stride, paddings, dilation, data_format)
     else:
-        raise InvalidValue("%s: filter_size or output_size is needed" % layer)
+        raise InvalidValue("%s: filter_size or output_size must be given" % layer)
     parts = 1 if groups is None else groups
     if parts <= 0:
         raise InvalidValue("%s: groups must be positive, got %s" % (layer, parts))
@@ -89,7 +89,7 @@ def conv2d_transpose(input: Variable, num_filters: int, output_size: int | Seque
         Variable: [N, num_filters, H_out, W_out] or [N, H_out, W_out, num_filters].
 
     Raises:
-        TypeError: ``input`` is no Variable.
+        TypeError: ``input`` is not a Variable.
         ValueError: neither ``filter_size`` nor ``output_size``; a bad value of another argument.
 
     Examples:
@@ -132,7 +132,7 @@ def conv3d_transpose(input: Variable, num_filters: int, output_size: int | Seque
         Variable: [N, num_filters, D_out, H_out, W_out] or [N, D_out, H_out, W_out, num_filters].
 
     Raises:
-        TypeError: ``input`` is no Variable.
+        TypeError: ``input`` is not a Variable.
         ValueError: neither ``filter_size`` nor ``output_size``; a bad value of another argument.
 
     Examples:

@@ -33,7 +33,7 @@ def cast(x: Variable, dtype: DType) -> Variable:
         Variable: shape of ``x``.
 
     Raises:
-        TypeError: ``x`` is no Variable. ValueError: unknown ``dtype``.
+        TypeError: ``x`` is not a Variable. ValueError: ``dtype`` is unknown.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -67,7 +67,7 @@ def assign(input: Any, output: Variable | None = None) -> Variable:
         Variable: shape and dtype of ``input``.
 
     Raises:
-        TypeError: another class or dtype. ValueError: an array that is too large.
+        TypeError: an argument has another type or dtype. ValueError: an array that is too large.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -59,7 +59,8 @@ def create_parameter(shape: Sequence[int], dtype: DType, name: str | None = None
         Parameter: its initial value is set by the startup program.
 
     Raises:
-        TypeError: ``shape`` is no list or tuple, ``attr`` no ParamAttr, ``default_initializer`` no Initializer.
+        TypeError: ``shape`` is not a list or tuple, ``attr`` not a ParamAttr, or ``default_initializer`` not an
+            Initializer.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -93,7 +94,7 @@ def create_global_var(shape: Sequence[int], value: float | int, dtype: DType, pe
         Variable: no gradient flows through it.
 
     Raises:
-        TypeError: ``shape`` is no list or tuple.
+        TypeError: ``shape`` is not a list or tuple.
 
     Examples:
         >>> import anabranch.fluid as fluid

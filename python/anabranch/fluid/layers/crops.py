@@ -16,19 +16,19 @@ __all__ = ["affine_grid", "crop", "crop_tensor"]
 
 def crop(x: Variable, shape: Sequence[int] | Variable | None = None, offsets: Sequence[int] | Variable | None = None,
          name: str | None = None) -> Variable:
-    """The part of a tensor that begins at ``offsets``.
+    """Crops a tensor: the part that starts at ``offsets``.
 
     Args:
         x (Variable): at most 6 axes, float32 or float64.
         shape (list|tuple|Variable): extents of the part; -1: that of ``x``. A Variable gives its own extents.
-        offsets (list|tuple|Variable, optional): where the part begins on each axis; a Variable is int32. Default zeros.
+        offsets (list|tuple|Variable, optional): start of the part on each axis; a Variable is int32. Default zeros.
         name (str, optional): prefix of the output's name.
 
     Returns:
         Variable: the part.
 
     Raises:
-        TypeError: an argument of another class or dtype.
+        TypeError: an argument has another type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -77,20 +77,20 @@ def _add(values: Any, attr: str, slots: tuple[str, str], unknown: int, inputs: d
 
 def crop_tensor(x: Variable, shape: Sequence[Any] | Variable | None = None,
                 offsets: Sequence[Any] | Variable | None = None, name: str | None = None) -> Variable:
-    """The part of a tensor that begins at ``offsets``, of extents that may be known only when the program runs.
+    """Crops a tensor to the part that starts at ``offsets``, with extents that may be known only in the run.
 
     Args:
         x (Variable): at most 6 axes, float32, float64, int32 or int64.
         shape (list|tuple|Variable): extents of the part; -1: to the end of ``x``. Entries may be int32 Variables of
             shape [1]; the whole may be an int32 Variable.
-        offsets (list|tuple|Variable, optional): where the part begins on each axis, likewise. Default zeros.
+        offsets (list|tuple|Variable, optional): start of the part on each axis, likewise. Default zeros.
         name (str, optional): prefix of the output's name.
 
     Returns:
         Variable: the part.
 
     Raises:
-        TypeError: an argument of another class or dtype.
+        TypeError: an argument has another type or dtype.
         ValueError: an extent of 0 or below -1, a negative offset.
 
     Examples:

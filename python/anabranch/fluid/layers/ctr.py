@@ -32,7 +32,7 @@ def continuous_value_model(input: Variable, cvm: Variable, use_cvm: bool = True)
         Variable: [N, D], or [N, D - 2] without ``use_cvm``.
 
     Raises:
-        TypeError: another dtype.
+        TypeError: the dtype is not supported.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -50,28 +50,28 @@ def continuous_value_model(input: Variable, cvm: Variable, use_cvm: bool = True)
 
 def filter_by_instag(ins: Variable, ins_tag: Variable, filter_tag: Variable, is_lod: bool,
                      out_val_if_empty: int = 0) -> tuple[Variable, Variable]:
-    """The samples that carry one of the wanted tags.
+    """Selects the samples with one of the given tags.
 
     Args:
         ins (Variable): [rows, ...], float32, float64, int32 or int64: a sample is a row, or a sequence of rows.
         ins_tag (Variable): [tags, 1], int64, with a sequence of tags for each sample.
-        filter_tag (Variable): [wanted], int64.
+        filter_tag (Variable): [N], int64, the tags to select.
         is_lod (bool): the samples of ``ins`` are sequences.
-        out_val_if_empty (int): fills the one row of the result when no sample stays. Default 0.
+        out_val_if_empty (int): value of the single row of the result if no sample is selected. Default 0.
 
     Returns:
-        tuple: the samples that stay, each a sequence; their weights [samples, 1], 1 for each, or a single 0 when none
-        stays, float32.
+        tuple: the selected samples, each a sequence, and their weights [samples, 1], float32, 1 for each, or a single 0
+        if there are none.
 
     Raises:
-        TypeError: no Variable.
-        EnforceNotMet: when run, another number of sequences of tags than samples.
+        TypeError: an argument is not a Variable.
+        EnforceNotMet: in the run, another number of sequences of tags than samples.
 
     Examples:
         >>> import anabranch.fluid as fluid
         >>> rows = fluid.data("rows", [None, 16], "float32")
-        >>> tags, wanted = fluid.data("tags", [None, 1], "int64", lod_level=1), fluid.data("wanted", [None], "int64")
-        >>> kept, weights = fluid.layers.filter_by_instag(rows, tags, wanted, is_lod=False)
+        >>> tags, chosen = fluid.data("tags", [None, 1], "int64", lod_level=1), fluid.data("chosen", [None], "int64")
+        >>> kept, weights = fluid.layers.filter_by_instag(rows, tags, chosen, is_lod=False)
         >>> kept.shape, weights.shape
         ((-1, 16), (-1, 1))
     """
@@ -122,7 +122,7 @@ def data_norm(input: Variable, act: str | None = None, epsilon: float = 1e-05, p
         Variable: shape and dtype of ``input``.
 
     Raises:
-        TypeError: ``input`` is no Variable of float32 or float64.
+        TypeError: ``input`` is not a Variable of float32 or float64.
 
     Examples:
         >>> import anabranch.fluid as fluid

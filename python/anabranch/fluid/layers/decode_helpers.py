@@ -1,4 +1,4 @@
-"""What a decoder feeds itself with: the given sequence, the best token, or one drawn; and the decoder that uses it."""
+"""Inputs of a decoder's steps: a given sequence, the best token, or a sampled one; and the decoder that uses them."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -40,7 +40,7 @@ class DecodeHelper:
     """
 
     def initialize(self) -> Any:
-        """What the first step gets.
+        """The inputs of the first step.
 
         Returns:
             (inputs, finished): the latter [batch], bool.
@@ -67,7 +67,7 @@ class DecodeHelper:
         raise NotOffered("DecodeHelper.sample must be defined by %s" % type(self).__name__)
 
     def next_inputs(self, time: Variable, outputs: Any, states: Any, sample_ids: Any) -> Any:
-        """What the next step gets.
+        """The inputs of the next step.
 
         Args:
             time (Variable): [1], int64, the number of this step.
@@ -110,7 +110,7 @@ class TrainingHelper(_BestTokens, Described):
         time_major (bool): ``inputs`` is [steps, batch, ...]. Default False.
 
     Raises:
-        TypeError: a bad class or dtype.
+        TypeError: an argument has another type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -133,13 +133,13 @@ class TrainingHelper(_BestTokens, Described):
         return 0 if self.time_major else 1
 
     def _one_step_more(self, x):
-        """The step behind the last one is asked for, too, although nothing comes of it."""
+        """Pads the steps by one, as the inputs after the last step are also requested, but not used."""
         paddings = [0] * (2 * len(x.shape))
         paddings[2 * self._axis() + 1] = 1
         return pad(x, paddings=paddings)
 
     def initialize(self) -> Any:
-        """What the first step gets.
+        """The inputs of the first step.
 
         Returns:
             (inputs, finished): the first step of the sequences; which are empty.
@@ -198,7 +198,7 @@ class GreedyEmbeddingHelper(_BestTokens, Described):
         self.end_token = fill_constant(shape=[1], dtype="int64", value=end_token)
 
     def initialize(self) -> Any:
-        """What the first step gets.
+        """The inputs of the first step.
 
         Returns:
             (inputs, finished): the embedded start tokens; false for each sequence.
@@ -208,7 +208,7 @@ class GreedyEmbeddingHelper(_BestTokens, Described):
         return self.embedding_fn(self.start_tokens), finished
 
     def next_inputs(self, time: Variable, outputs: Any, states: Any, sample_ids: Variable) -> Any:
-        """What the next step gets.
+        """The inputs of the next step.
 
         Args:
             time (Variable): [1], int64, the number of this step; without effect.
@@ -286,7 +286,7 @@ class BasicDecoder(Decoder, Described):
     """
 
     class OutputWrapper(NamedTuple):
-        """What a step returns: logits, and the tokens chosen from them."""
+        """The results of a step: logits, and the tokens chosen from them."""
 
         cell_outputs: Any
         sample_ids: Any
@@ -295,7 +295,7 @@ class BasicDecoder(Decoder, Described):
         self.cell, self.helper, self.output_fn = cell, helper, output_fn
 
     def initialize(self, initial_cell_states: Any) -> Any:
-        """What the first step gets.
+        """The inputs of the first step.
 
         Args:
             initial_cell_states (Variable): of the cell, or a structure of such.

@@ -27,8 +27,8 @@ __all__ = ["Decoder", "dynamic_decode"]
 
 
 class Decoder:
-    """What writes sequences token by token. Decoders define ``initialize`` and ``step``; :func:`dynamic_decode` calls
-    them.
+    """Generates sequences token by token. Subclasses define ``initialize`` and ``step``, which :func:`dynamic_decode`
+    calls.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -45,7 +45,7 @@ class Decoder:
     """
 
     def initialize(self, inits: Any) -> Any:
-        """What the first step gets.
+        """The inputs and states of the first step.
 
         Args:
             inits (Variable): what the caller of :func:`dynamic_decode` gives, or a structure of such.
@@ -76,12 +76,12 @@ class Decoder:
         raise NotOffered("Decoder.step must be defined by %s" % type(self).__name__)
 
     def finalize(self, outputs: Any, final_states: Any, sequence_lengths: Variable) -> Any:
-        """What is made of the outputs of all steps, time first. A decoder need not define it.
+        """Computes the results from the outputs of all steps, time first. Optional for subclasses.
 
         Args:
             outputs (Variable): [steps, ...], or a structure of such.
-            final_states (Variable): behind the last step, or a structure of such.
-            sequence_lengths (Variable): how many steps each sequence has, int64.
+            final_states (Variable): states after the last step, or a structure of such.
+            sequence_lengths (Variable): number of steps of each sequence, int64.
 
         Returns:
             (outputs, final states).
@@ -112,8 +112,8 @@ def _batch_first(x):
 
 
 class _Carried:
-    """The inputs or states that steps hand on: arrays with one element a step, which a gradient can follow; with
-    ``in_place`` the variables of the first step."""
+    """The inputs or states between steps: arrays with one element per step, which support gradients, or, with
+    ``in_place``, the variables of the first step."""
 
     def __init__(self, first, step, in_place):
         self.first, self.step, self.in_place = first, step, in_place
@@ -131,7 +131,7 @@ class _Carried:
 
 
 def _array_outside(value):
-    """An array that the ops behind the loop see."""
+    """An array that the ops after the loop can read."""
     program = value.block.program
     inside = program.current_block_idx
     program._rollback()
@@ -142,7 +142,7 @@ def _array_outside(value):
 
 
 class _Loop:
-    """The turns of a decoder: what they carry, and the arrays of their outputs."""
+    """The iterations of a decoder: their states, and the arrays of their outputs."""
 
     def __init__(self, decoder, first, max_step_num, is_test):
         inputs, states, self.finished = first
@@ -172,7 +172,7 @@ class _Loop:
             self._decide()
 
     def _decide(self):
-        """Whether there is one more turn."""
+        """Sets whether there is another iteration."""
         if self.last is None:
             logical_not(reduce_all(self.finished), out=self.going_on)
             return
@@ -185,23 +185,22 @@ def dynamic_decode(decoder: Decoder, inits: Any = None, max_step_num: int | None
     """Runs a decoder step by step, until all sequences have ended.
 
     Args:
-        decoder (Decoder): what a step computes.
-        inits (Variable, optional): what ``decoder.initialize`` gets, or a structure of such.
-        max_step_num (int, optional): the number of the last step, from 0, so that there are at most one more; no end by
-            default.
+        decoder (Decoder): the decoder that computes a step.
+        inits (Variable, optional): argument of ``decoder.initialize``, or a structure of such.
+        max_step_num (int, optional): index of the last step, from 0. Default: no limit.
         output_time_major (bool): outputs are [steps, batch, ...]. Default False: [batch, steps, ...].
-        impute_finished (bool): the states of sequences that have ended stay as they are. Default False.
-        is_test (bool): steps overwrite the variables of the first one and do not keep what they hand on, which takes
-            less memory and allows no gradient. Default False.
-        return_length (bool): also return how many steps each sequence has. Default False.
-        kwargs: handed to ``decoder.step``.
+        impute_finished (bool): whether to keep the states of sequences that have ended. Default False.
+        is_test (bool): whether steps overwrite the variables of the first one, which saves memory but does not allow
+            gradients. Default False.
+        return_length (bool): whether to also return the number of steps of each sequence. Default False.
+        kwargs: passed to ``decoder.step``.
 
     Returns:
-        (outputs, states): of all steps, as ``decoder.finalize`` returns them where it is defined; the states behind the
-        last step; the lengths, [batch, ...], int64, where asked for.
+        (outputs, states): the outputs of all steps, from ``decoder.finalize`` if it is defined; the states after the
+        last step; and, if requested, the lengths, [batch, ...], int64.
 
     Raises:
-        TypeError: ``decoder`` is no decoder.
+        TypeError: ``decoder`` is not a decoder.
 
     Examples:
         >>> import anabranch.fluid as fluid

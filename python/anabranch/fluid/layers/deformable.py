@@ -36,9 +36,9 @@ def deformable_conv(input: Variable, offset: Variable, mask: Variable | None, nu
         stride (int|list|tuple): Default 1.
         padding (int|list|tuple): Default 0.
         dilation (int|list|tuple): distance of the filter's taps. Default 1.
-        groups (int, optional): input and output channels are cut in so many parts; 1 by default.
-        deformable_groups (int, optional): parts of the input channels with offsets of their own; 1 by default.
-        im2col_step (int, optional): no effect here: images that Fluid takes at once.
+        groups (int, optional): number of groups of input and output channels. Default 1.
+        deformable_groups (int, optional): number of groups of input channels, each with its own offsets. Default 1.
+        im2col_step (int, optional): ignored; the number of images that Fluid processes at once.
         param_attr (ParamAttr, optional): of the filter, [num_filters, C / groups, K, K], by default Gaussian with
             deviation sqrt(2 / (K * K * C)).
         bias_attr (ParamAttr|bool, optional): of the bias, [num_filters]; False: none.
@@ -49,7 +49,7 @@ def deformable_conv(input: Variable, offset: Variable, mask: Variable | None, nu
         Variable: [N, num_filters, H_out, W_out].
 
     Raises:
-        TypeError: no Variable, another dtype.
+        TypeError: an argument is not a Variable of a supported dtype.
         ValueError: a bad value of another argument; channels that ``groups`` does not divide.
         EnforceNotMet: ``offset`` or ``mask`` of another shape.
 
@@ -120,9 +120,9 @@ def deformable_roi_pooling(input: Variable, rois: Variable, trans: Variable, no_
         [R, C / (pooled_height * pooled_width), pooled_height, pooled_width].
 
     Raises:
-        TypeError: no Variable, another dtype, ``group_size`` or ``part_size`` of another type.
+        TypeError: an argument is not a Variable of a supported dtype, ``group_size`` or ``part_size`` of another type.
         ValueError: ``group_size`` or ``part_size`` of another length.
-        EnforceNotMet: other shapes; when run, sequences that do not fit.
+        EnforceNotMet: shapes do not match; in the run, sequences that do not fit.
 
     Examples:
         >>> import anabranch.fluid as fluid

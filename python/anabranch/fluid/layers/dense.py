@@ -1,4 +1,4 @@
-"""Fully connected layers and what stands beside them: dropout, softmax, smoothed labels."""
+"""Fully connected layers, dropout, softmax and label smoothing."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -25,7 +25,8 @@ def fc(input: Variable | Sequence[Any], size: int, num_flatten_dims: int = 1, pa
         input (Variable|list|tuple): [d_0, ..., d_n], n >= 1, float32 or float64. A list has a weight for each
             element, and the products are added.
         size (int): number of outputs, at least 1.
-        num_flatten_dims (int): the first so many axes stay, the others are one. -1: all but the last. Default 1.
+        num_flatten_dims (int): number of leading axes to keep; the others are flattened to one. -1 keeps all except the
+            last. Default 1.
         param_attr (ParamAttr|list, optional): of the weights, [product of d_i from num_flatten_dims, size].
         bias_attr (ParamAttr|bool, optional): of the bias, [size]; False: no bias.
         act (str, optional): activation of the result, for instance "relu".
@@ -88,7 +89,7 @@ def dropout(x: Variable, dropout_prob: float, is_test: bool = False, seed: int |
         Variable: shape and dtype of ``x``.
 
     Raises:
-        TypeError: ``x`` is no Variable of a float dtype.
+        TypeError: ``x`` is not a Variable of a float dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid

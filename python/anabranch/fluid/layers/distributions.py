@@ -28,22 +28,22 @@ __all__ = ["Categorical", "MultivariateNormalDiag", "Normal", "Uniform"]
 
 def _parameters(distribution, classes, **given):
     """The parameters as Variables of one shape; numbers become constants of the program."""
-    who = type(distribution).__name__
+    kind = type(distribution).__name__
     for name, value in given.items():
         if not isinstance(value, classes):
             raise InvalidType("%s: %s must be one of %s, got %s"
-                              % (who, name, ", ".join(c.__name__ for c in classes), type(value).__name__))
+                              % (kind, name, ", ".join(c.__name__ for c in classes), type(value).__name__))
     are_variables = [isinstance(v, Variable) for v in given.values()]
     if any(are_variables):
         if not all(are_variables):
-            raise InvalidValue("%s: either all parameters are Variables or none is" % who)
+            raise InvalidValue("%s: parameters must be all Variables or all numbers" % kind)
         return list(given.values())
     arrays = numpy.broadcast_arrays(*(numpy.atleast_1d(numpy.asarray(v, "float32")) for v in given.values()))
     return [assign(numpy.ascontiguousarray(a)) for a in arrays]
 
 
 class _Distribution(Described):
-    """What the distributions share; none to be used itself."""
+    """Base class of the distributions."""
 
     def sample(self) -> Variable:
         """Not offered. Raises NotImplementedError."""
@@ -79,7 +79,7 @@ class _Located(_Distribution):
         own = list(elementwise_add(self._one, self._two).shape)
         if not own or own[0] >= 0:
             return plain(shape + own, seed)
-        # Rows that are unknown stand first, where those of a batch are found; then they go behind `shape`.
+        # Unknown rows come first, as fill_constant_batch_size_like requires; the transpose moves them after `shape`.
         rank, more = len(own), len(shape)
         drawn = like(fill_constant_batch_size_like(elementwise_add(self._one, self._two), own + shape, "float32", 0.0),
                      own + shape, seed)
@@ -90,14 +90,14 @@ class _Located(_Distribution):
 
 
 class Uniform(_Located):
-    """Every number in [low, high) is as likely as another.
+    """The uniform distribution over [low, high).
 
     Args:
-        low (float|ndarray|Variable): where it begins.
-        high (float|ndarray|Variable): where it ends; broadcast with ``low``. Variables have one shape.
+        low (float|ndarray|Variable): lower bound.
+        high (float|ndarray|Variable): upper bound, broadcast with ``low``. Variables must have the same shape.
 
     Raises:
-        TypeError: another class. ValueError: a Variable beside a number.
+        TypeError: an argument has another type. ValueError: Variables and numbers are mixed.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -151,7 +151,7 @@ class Normal(_Located):
         scale (float|ndarray|Variable): deviation, above 0; broadcast with ``loc``. Variables have one shape.
 
     Raises:
-        TypeError: another class. ValueError: a Variable beside a number.
+        TypeError: an argument has another type. ValueError: Variables and numbers are mixed.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -206,7 +206,7 @@ class Categorical(_Distribution):
         logits (ndarray|Variable): [..., classes], float32.
 
     Raises:
-        TypeError: another class.
+        TypeError: an argument has another type.
 
     Examples:
         >>> import numpy
@@ -243,7 +243,8 @@ class MultivariateNormalDiag(_Distribution):
         scale (ndarray|Variable): [k, k]: the variances on the diagonal, 0 elsewhere, float32.
 
     Raises:
-        TypeError: another class. ValueError: a Variable beside an array; ``scale`` is no square matrix.
+        TypeError: an argument has another type. ValueError: Variables and arrays are mixed, or ``scale`` is not a
+            square matrix.
 
     Examples:
         >>> import numpy
@@ -256,7 +257,7 @@ class MultivariateNormalDiag(_Distribution):
 
     def __init__(self, loc: numpy.ndarray | Variable, scale: numpy.ndarray | Variable) -> None:
         if isinstance(loc, Variable) != isinstance(scale, Variable):
-            raise InvalidValue("MultivariateNormalDiag: either both parameters are Variables or none is")
+            raise InvalidValue("MultivariateNormalDiag: parameters must be both Variables or both arrays")
         self.loc, = _parameters(self, (numpy.ndarray, Variable, list), loc=loc)  # not broadcast: scale is a matrix
         self.scale, = _parameters(self, (numpy.ndarray, Variable, list), scale=scale)
         shape = self.scale.shape

@@ -70,7 +70,7 @@ class DynamicRNN(Described):
 
     def _inside(self, method):
         if self.status != DynamicRNN.IN_RNN:
-            raise InvalidValue("DynamicRNN.%s is called inside of `with rnn.block()`" % method)
+            raise InvalidValue("DynamicRNN.%s must be called inside `with rnn.block()`" % method)
 
     def _parent(self):
         program = self.helper.main_program
@@ -90,7 +90,7 @@ class DynamicRNN(Described):
             Variable: [sequences that go on, ...].
 
         Raises:
-            ValueError: outside of the block. TypeError: no Variable.
+            ValueError: outside of the block. TypeError: an argument is not a Variable.
         """
         self._inside("step_input")
         check.variable(x, "x", "DynamicRNN.step_input")
@@ -114,21 +114,22 @@ class DynamicRNN(Described):
         return array_read(array, self.step_idx)
 
     def static_input(self, x: Variable) -> Variable:
-        """What every step sees: the rows, or sequences, of ``x`` that belong to sequences that go on.
+        """Makes ``x`` available in every step: its rows, or sequences, of the sequences that have not ended.
 
         Args:
-            x (Variable): as many rows, or sequences, as the input has sequences.
+            x (Variable): one row, or sequence, per sequence of the input.
 
         Returns:
             Variable: in the order of the lengths.
 
         Raises:
-            ValueError: outside of the block. RuntimeError: before :meth:`step_input`. TypeError: no Variable.
+            ValueError: it is called outside of the block. RuntimeError: it is called before :meth:`step_input`.
+                TypeError: ``x`` is not a Variable.
         """
         self._inside("static_input")
         check.variable(x, "x", "DynamicRNN.static_input")
         if self.lod_rank_table is None:
-            raise NotAllowed("DynamicRNN.static_input is called after step_input")
+            raise NotAllowed("DynamicRNN.static_input must be called after step_input")
         ordered = self._outside("dynamic_rnn_static_input_reordered", type=VarType.LOD_TENSOR, dtype=x.dtype)
         self._parent().append_op(type="reorder_lod_tensor_by_rank",
                                  inputs={"X": [x], "RankTable": [self.lod_rank_table]}, outputs={"Out": [ordered]})
@@ -142,7 +143,7 @@ class DynamicRNN(Described):
             ValueError: a second block.
         """
         if self.status != DynamicRNN.BEFORE_RNN:
-            raise InvalidValue("DynamicRNN.block is called once")
+            raise InvalidValue("DynamicRNN.block must be called only once")
         self.step_idx = fill_constant(shape=[1], dtype="int64", value=0, force_cpu=True)
         self.step_idx.stop_gradient = False
         self.status = DynamicRNN.IN_RNN
@@ -177,14 +178,14 @@ class DynamicRNN(Described):
             Variable: [sequences that go on, ...].
 
         Raises:
-            ValueError: outside of the block; before :meth:`step_input`. TypeError: a bad class.
+            ValueError: outside of the block; before :meth:`step_input`. TypeError: an argument has another type.
         """
         self._inside("memory")
         if init is None:
             return self._constant_memory(shape, value, dtype)
         check.variable(init, "init", "DynamicRNN.memory")
         if self.lod_rank_table is None:
-            raise InvalidValue("DynamicRNN.memory is called after step_input")
+            raise InvalidValue("DynamicRNN.memory must be called after step_input")
         zero, parent = self._zero(), self._parent()
         if need_reorder:
             ordered = self._outside("dynamic_rnn_mem_init_reordered", type=VarType.LOD_TENSOR, dtype=init.dtype)
@@ -199,7 +200,7 @@ class DynamicRNN(Described):
 
     def _constant_memory(self, shape, value, dtype):
         if not self.input_array:
-            raise InvalidValue("DynamicRNN.memory is called after step_input")
+            raise InvalidValue("DynamicRNN.memory must be called after step_input")
         check.of_type(shape, "shape", "DynamicRNN.memory", (list, tuple))
         zero, parent = self._zero(), self._parent()
         init = self._outside("mem_init", dtype=convert_np_dtype_to_dtype_(dtype))
@@ -211,28 +212,28 @@ class DynamicRNN(Described):
         return self.memory(init=init)
 
     def update_memory(self, ex_mem: Variable, new_mem: Variable) -> None:
-        """What a memory holds in the next step.
+        """Sets the value of a memory in the next step.
 
         Args:
             ex_mem (Variable): from :meth:`memory`.
-            new_mem (Variable): as it.
+            new_mem (Variable): the new value, of the same shape.
 
         Raises:
-            ValueError: outside of the block; no memory. TypeError: no Variable.
+            ValueError: outside of the block; no memory. TypeError: an argument is not a Variable.
         """
         self._inside("update_memory")
         check.variable(ex_mem, "ex_mem", "DynamicRNN.update_memory")
         check.variable(new_mem, "new_mem", "DynamicRNN.update_memory")
         array = self.mem_dict.get(ex_mem.name)
         if array is None:
-            raise InvalidValue("DynamicRNN.update_memory: %s is no memory" % ex_mem.name)
+            raise InvalidValue("DynamicRNN.update_memory: ex_mem must be a memory, got %s" % ex_mem.name)
         self.mem_link.append((new_mem, array))
 
     def output(self, *outputs: Variable) -> None:
         """Names results of the step.
 
         Raises:
-            ValueError: outside of the block. TypeError: no Variable.
+            ValueError: outside of the block. TypeError: an argument is not a Variable.
         """
         self._inside("output")
         for each in outputs:
@@ -252,7 +253,7 @@ class DynamicRNN(Described):
             ValueError: before the end of the block.
         """
         if self.status != DynamicRNN.AFTER_RNN:
-            raise InvalidValue("DynamicRNN: the results are there behind `with rnn.block()`")
+            raise InvalidValue("DynamicRNN: call it after `with rnn.block()`, which computes the results")
         if not self.outputs:
             raise InvalidValue("DynamicRNN: the block must have an output")
         return self.outputs[0] if len(self.outputs) == 1 else self.outputs

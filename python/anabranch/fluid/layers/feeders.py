@@ -31,7 +31,7 @@ class _Described:
 
 
 class _Control:
-    """What a reader Variable is given beside its nature: its source, and how a pass begins and ends."""
+    """Additional methods of a reader Variable: setting its source, and starting and ending a pass."""
 
     def __init__(self, variables, capacity):
         self.variables = variables
@@ -72,7 +72,7 @@ class _Control:
 
 
 def _as_variable(described):
-    """A Variable in a program of its own, for the conversion of samples."""
+    """A Variable in a separate program, for the conversion of samples."""
     from ..framework import Program
     return Program().global_block().create_var(name=described.name, shape=described.shape, dtype=described.dtype,
                                                lod_level=described.lod_level)
@@ -139,7 +139,7 @@ def py_reader(capacity: int, shapes: Sequence[Sequence[Any]], dtypes: Sequence[s
 
 def create_py_reader_by_data(capacity: int, feed_list: Sequence[Variable], name: str | None = None,
                              use_double_buffer: bool = True) -> Variable:
-    """As :func:`py_reader`, with shapes, dtypes and levels of existing Variables.
+    """Like :func:`py_reader`, with shapes, dtypes and levels of existing Variables.
 
     Args:
         capacity (int): batches made ahead, at least 1.

@@ -42,7 +42,7 @@ def fill_constant(shape: Shape, dtype: DType, value: float | int | bool | Variab
         Variable: no gradient flows through it.
 
     Raises:
-        TypeError: a bad class or dtype; ``out`` has another dtype. ValueError: unknown ``dtype``.
+        TypeError: an argument has another type or dtype; ``out`` has another dtype. ValueError: ``dtype`` is unknown.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -258,7 +258,7 @@ def eye(num_rows: int, num_columns: int | None = None, batch_shape: Sequence[Any
         Variable: [extents of batch_shape, num_rows, num_columns]; no gradient flows through it.
 
     Raises:
-        TypeError: a size that is no int, or negative.
+        TypeError: a size is not an int, or is negative.
 
     Examples:
         >>> import anabranch.fluid as fluid

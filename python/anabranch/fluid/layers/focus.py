@@ -29,7 +29,7 @@ def similarity_focus(input: Variable, axis: int, indexes: Sequence[int], name: s
         Variable: as ``input``: 1 at the places of the numbers, in every slice, 0 elsewhere.
 
     Raises:
-        TypeError: an argument of another class. ValueError: another axis, a slice that is not there, no slice.
+        TypeError: an argument has another type. ValueError: another axis, a slice that is not there, no slice.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -64,7 +64,7 @@ def random_crop(x: Variable, shape: Sequence[int], seed: int | Variable | None =
         Variable: [..., shape].
 
     Raises:
-        TypeError: ``x`` is no Variable, or of a dtype without a kernel. ValueError: ``shape`` does not fit; ``seed`` of
+        TypeError: ``x`` is not a Variable, or its dtype has no kernel. ValueError: ``shape`` does not fit; ``seed`` of
         another class.
 
     Examples:

@@ -32,9 +32,9 @@ def shard_index(input: Variable, index_num: int, nshards: int, shard_id: int, ig
         Variable: shape and dtype of ``input``.
 
     Raises:
-        TypeError: another dtype.
+        TypeError: the dtype is not supported.
         ValueError: ``shard_id`` out of range.
-        EnforceNotMet: when run, an id out of range.
+        EnforceNotMet: in the run, an id out of range.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -62,9 +62,9 @@ def scatter_nd_add(ref: Variable, index: Variable, updates: Variable, name: str 
         Variable: shape and dtype of ``ref``.
 
     Raises:
-        TypeError: no Variable, another dtype of ``index``.
+        TypeError: an argument is not a Variable of a supported dtype of ``index``.
         ValueError: two dtypes.
-        EnforceNotMet: shapes that do not fit; when run, no such place.
+        EnforceNotMet: shapes do not match; in the run, no such place.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -93,8 +93,8 @@ def scatter_nd(index: Variable, updates: Variable, shape: Shape, name: str | Non
         Variable: ``shape``, dtype of ``updates``.
 
     Raises:
-        TypeError: no Variable.
-        EnforceNotMet: shapes that do not fit; when run, no such place.
+        TypeError: an argument is not a Variable.
+        EnforceNotMet: shapes do not match; in the run, no such place.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -39,7 +39,7 @@ def _expanded(var, items):
     items = items if isinstance(items, tuple) else (items,)
     dots = [i for i, item in enumerate(items) if item is Ellipsis]
     if len(dots) > 1:
-        raise InvalidType("%s[...]: one Ellipsis is allowed" % var.name)
+        raise InvalidType("%s[...]: at most one Ellipsis is allowed" % var.name)
     if dots:
         fill = len(var.shape) - (len(items) - 1)
         items = items[:dots[0]] + (slice(None),) * fill + items[dots[0] + 1:]
@@ -55,7 +55,8 @@ def _is_place(value):
 def _of_int(var, axis, item):
     extent = var.shape[axis]
     if extent >= 0 and not -extent <= item < extent:
-        raise InvalidArgument("%s[...]: index %d of axis %d is in [%d, %d)" % (var.name, item, axis, -extent, extent))
+        raise InvalidArgument("%s[...]: index %d of axis %d must be in [%d, %d)"
+                              % (var.name, item, axis, -extent, extent))
     return item, item + 1 if item != -1 else _END, 1
 
 
@@ -65,7 +66,7 @@ def _of_slice(var, axis, item):
         if value is not None and not _is_place(value):
             raise InvalidType("%s[...]: a slice must be made of ints and Variables, got %r" % (var.name, item))
     if isinstance(step, int) and step == 0:
-        raise InvalidArgument("%s[...]: a step is not 0" % var.name)
+        raise InvalidArgument("%s[...]: a step must not be 0" % var.name)
     backwards = isinstance(step, int) and step < 0
     start = (_END if backwards else 0) if item.start is None else item.start
     stop = (-_END if backwards else _END) if item.stop is None else item.stop

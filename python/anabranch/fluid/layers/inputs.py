@@ -32,7 +32,7 @@ def data(name: str, shape: Sequence[int | None], append_batch_size: bool = True,
         Variable: in the global block.
 
     Raises:
-        TypeError: ``name`` is no str, or ``shape`` no list or tuple.
+        TypeError: ``name`` is not a str, or ``shape`` is not a list or tuple.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -31,7 +31,7 @@ def concat(input: Sequence[Any] | Variable, axis: int | Variable = 0, name: str 
         Variable: dtype of the inputs.
 
     Raises:
-        TypeError: a bad class or dtype. ValueError: different dtypes. EnforceNotMet: different extents.
+        TypeError: an argument has another type or dtype. ValueError: dtypes differ. EnforceNotMet: extents differ.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -69,7 +69,7 @@ def split(input: Variable, num_or_sections: int | Sequence[Any], dim: int | Vari
         list of Variable: the parts, dtype of ``input``.
 
     Raises:
-        TypeError: a bad class. AssertionError: the extent is not divisible by the number of parts.
+        TypeError: an argument has another type. AssertionError: the extent is not divisible by the number of parts.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -123,7 +123,7 @@ def stack(x: Variable | Sequence[Any], axis: int = 0) -> Variable:
         Variable: one axis more than each.
 
     Raises:
-        TypeError: a bad class.
+        TypeError: an argument has another type.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -158,7 +158,7 @@ def unstack(x: Variable, axis: int = 0, num: int | None = None) -> list[Variable
     helper = LayerHelper("unstack")
     if num is None:
         if axis is None or x.shape[axis] <= 0:
-            raise InvalidValue("unstack: num is needed, the extent of axis %s is not known: %s" % (axis, x.shape))
+            raise InvalidValue("unstack: num must be given, as the extent of axis %s is unknown: %s" % (axis, x.shape))
         num = x.shape[axis]
     extent = x.shape[axis] if axis is not None and -len(x.shape) <= axis < len(x.shape) else -1
     if not 0 < num <= _MOST_SLICES or 0 < extent != num:

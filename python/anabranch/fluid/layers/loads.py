@@ -20,7 +20,7 @@ def load(out: Variable, file_path: str, load_as_fp16: bool | None = None) -> Non
         None.
 
     Raises:
-        TypeError: ``out`` is no Variable. When it runs, LookupError: there is no such file; ValueError: it is broken.
+        TypeError: ``out`` is not a Variable. In the run, LookupError: there is no such file; ValueError: it is damaged.
 
     Examples:
         >>> import numpy, os, tempfile

@@ -32,8 +32,8 @@ def sequence_pad(x: Variable, pad_value: Variable, maxlen: int | None = None,
         tuple: [sequences, maxlen, ...] without sequences; the lengths [sequences], int64, without gradient.
 
     Raises:
-        TypeError: another dtype.
-        EnforceNotMet: when run, ``maxlen`` below the longest sequence.
+        TypeError: the dtype is not supported.
+        EnforceNotMet: in the run, ``maxlen`` below the longest sequence.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -66,8 +66,8 @@ def sequence_unpad(x: Variable, length: Variable, name: str | None = None) -> Va
         Variable: [sum of length, ...] with N sequences; [sum of length, 1] for ``x`` of two axes.
 
     Raises:
-        TypeError: another dtype.
-        EnforceNotMet: when run, a length outside of [0, maxlen].
+        TypeError: the dtype is not supported.
+        EnforceNotMet: in the run, a length outside of [0, maxlen].
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -95,7 +95,7 @@ def sequence_mask(x: Variable, maxlen: int | Variable | None = None, dtype: DTyp
         Variable: [..., maxlen], without gradient.
 
     Raises:
-        TypeError: ``x`` is no Variable of an integer type.
+        TypeError: ``x`` is not a Variable of an integer type.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -124,9 +124,9 @@ def lod_reset(x: Variable, y: Variable | None = None, target_lod: Sequence[Any] 
         Variable: the rows of ``x``.
 
     Raises:
-        TypeError: ``x`` is no Variable of a number type.
+        TypeError: ``x`` is not a Variable of a number type.
         ValueError: neither ``y`` nor ``target_lod`` is given.
-        EnforceNotMet: when run, offsets that do not end at the number of rows.
+        EnforceNotMet: in the run, offsets that do not end at the number of rows.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -154,8 +154,8 @@ def lod_append(x: Variable, level: Sequence[Any] | Variable) -> Variable:
         Variable: the rows of ``x``.
 
     Raises:
-        TypeError: ``x`` is no Variable of a number type.
-        ValueError: ``level`` is no list, tuple or Variable.
+        TypeError: ``x`` is not a Variable of a number type.
+        ValueError: ``level`` is not a list, tuple or Variable.
 
     Examples:
         >>> import anabranch.fluid as fluid

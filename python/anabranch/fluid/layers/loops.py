@@ -27,17 +27,17 @@ def _one_bool(condition, argument, layer):
 
 
 class While(Described):
-    """Runs the layers of a block again and again, as long as a condition holds. The block has to renew the condition.
+    """Repeats the layers of a block while a condition holds. The block must update the condition.
 
-    A gradient flows through the turns; they keep their variables for it when the program holds it.
+    Gradients flow through the iterations, which keep their variables if the program has a backward part.
 
     Args:
         cond (Variable): [1], bool. The block writes it.
-        is_test (bool): without effect; turns keep their variables only where a gradient needs them. Default False.
+        is_test (bool): ignored; iterations keep variables only if a gradient needs them. Default False.
         name (str, optional): prefix of the names.
 
     Raises:
-        TypeError: ``cond`` is no Variable of one bool.
+        TypeError: ``cond`` is not a Variable of one bool.
 
     Examples:
         >>> import numpy
@@ -65,7 +65,7 @@ class While(Described):
         self.is_test = is_test
 
     def block(self) -> Any:
-        """Context of the layers that run in each turn."""
+        """Context of the layers that run in each iteration."""
         self.status = While.IN_WHILE_BLOCK
         return collected(self.helper.main_program, self._append)
 
@@ -81,7 +81,7 @@ class While(Described):
 
 
 def _carry_over(made, loop_vars):
-    """Writes what a turn has made into the variables that the next one reads."""
+    """Assigns the results of an iteration to the variables that the next one reads."""
     for value, variable in zip(flat(made), flat(loop_vars)):
         if not isinstance(value, Variable):
             raise InvalidType("while_loop: body must return Variables, got %s" % type(value).__name__)
@@ -90,13 +90,13 @@ def _carry_over(made, loop_vars):
 
 def while_loop(cond: Callable[..., Any], body: Callable[..., Any], loop_vars: Sequence[Any], is_test: bool = False,
                name: str | None = None) -> Any:
-    """Runs ``body`` again and again, as long as ``cond`` holds.
+    """Repeats ``body`` while ``cond`` holds.
 
-    The loop variables themselves change: after the loop they hold what the last turn has returned.
+    The loop updates the loop variables in place: after it, they hold the results of the last iteration.
 
     Args:
         cond (callable): takes the loop variables, returns a bool Variable of shape [1].
-        body (callable): takes the loop variables, returns as many, of the same structure.
+        body (callable): takes the loop variables, and returns new values in the same structure.
         loop_vars (list|tuple): Variables, arrays of tensors, or lists, tuples and dicts of them.
         is_test (bool): without effect, as for :class:`While`. Default False.
         name (str, optional): prefix of the names.
@@ -105,8 +105,8 @@ def while_loop(cond: Callable[..., Any], body: Callable[..., Any], loop_vars: Se
         list|tuple: ``loop_vars``.
 
     Raises:
-        TypeError: ``cond`` or ``body`` cannot be called, ``loop_vars`` is no list or tuple, ``cond`` does not return
-            one bool. ValueError: no loop variables, ``body`` returns another structure.
+        TypeError: ``cond`` or ``body`` cannot be called, ``loop_vars`` is not a list or tuple, or ``cond`` does not
+            return one bool. ValueError: ``loop_vars`` is empty, or ``body`` returns another structure.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -35,8 +35,8 @@ def bipartite_match(dist_matrix: Variable, match_type: str | None = None, dist_t
         tuple: [samples, columns] int32, the row in the sample of each column or -1; and its entry or 0.
 
     Raises:
-        TypeError: no Variable, another dtype.
-        EnforceNotMet: another shape or ``match_type``; when run, an empty sequence.
+        TypeError: an argument is not a Variable of a supported dtype.
+        EnforceNotMet: another shape or ``match_type``; in the run, an empty sequence.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -71,8 +71,8 @@ def target_assign(input: Variable, matched_indices: Variable, negative_indices: 
         tuple: targets [samples, priors, K] and weights [samples, priors, 1], float32.
 
     Raises:
-        TypeError: no Variable, another dtype of ``input``.
-        EnforceNotMet: other shapes; when run, indices out of range.
+        TypeError: an argument is not a Variable of a supported dtype of ``input``.
+        EnforceNotMet: shapes do not match; in the run, indices out of range.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -114,8 +114,8 @@ def multiclass_nms(bboxes: Variable, scores: Variable, score_threshold: float, n
         class, then by falling score, with two axes of ``scores`` by row. [1, 1] of -1 where there is none.
 
     Raises:
-        TypeError: no Variable, another dtype.
-        EnforceNotMet: other shapes.
+        TypeError: an argument is not a Variable of a supported dtype.
+        EnforceNotMet: shapes do not match.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -139,25 +139,25 @@ def detection_output(loc: Variable, scores: Variable, prior_box: Variable, prior
 
     Args:
         loc (Variable): offsets [N, M, 4] from the priors, float32 or float64.
-        scores (Variable): [N, M, classes] before the softmax.
+        scores (Variable): [N, M, classes], logits.
         prior_box (Variable): [M, 4].
         prior_box_var (Variable|list): variances [M, 4], or 4 numbers.
-        background_label (int): accepted, without effect as in Fluid: class 0 is left out.
-        nms_threshold (float): boxes that overlap a better one by more are left out. Default 0.3.
-        nms_top_k (int): the best boxes of a class that are looked at. Default 400.
-        keep_top_k (int): detections of an image. Default 200.
-        score_threshold (float): boxes with a score above it are looked at. Default 0.01.
-        nms_eta (float): accepted, without effect as in Fluid.
-        return_index (bool): also tells which boxes they are. Default False.
+        background_label (int): ignored, as in Fluid: class 0 is the background.
+        nms_threshold (float): boxes that overlap a better one by more are dropped. Default 0.3.
+        nms_top_k (int): maximum number of boxes considered per class. Default 400.
+        keep_top_k (int): maximum number of detections per image. Default 200.
+        score_threshold (float): minimum score of the boxes considered. Default 0.01.
+        nms_eta (float): ignored, as in Fluid.
+        return_index (bool): whether to also return the indices of the boxes. Default False.
 
     Returns:
         Variable: [detections, 6] with a sequence for each image: class, score, left, top, right, bottom; [1, 1] of -1
-        where there is none. With ``return_index``, where there may be no rows at all, a tuple of it and [detections, 1]
-        int32: n * M + j for box j of image n.
+        if there is none. With ``return_index``, which may give zero rows, a tuple of it and [detections, 1] int32:
+        n * M + j for box j of image n.
 
     Raises:
-        TypeError: no Variable, another dtype.
-        EnforceNotMet: other shapes.
+        TypeError: an argument is not a Variable of a supported dtype.
+        EnforceNotMet: shapes do not match.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -1,4 +1,4 @@
-"""Products with checks of their own, powers, limits and norms."""
+"""Products, powers, limits and norms."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ def matmul(x: Variable, y: Variable, transpose_x: bool = False, transpose_y: boo
         Variable: [..., M, N].
 
     Raises:
-        TypeError: no Variable, or another dtype.
+        TypeError: an argument is not a Variable of a supported dtype.
         AssertionError: the widths K differ. ValueError: the batches differ.
 
     Examples:
@@ -60,12 +60,12 @@ def _check_matmul(x_shape, y_shape, transpose_x, transpose_y):
     if transpose_y:
         y = y[:-2] + [y[-1], y[-2]]
     if x[-1] != y[-2] and x[-1] >= 0 and y[-2] >= 0:
-        raise Violated("matmul: the width of x and the height of y differ: x is %s, y is %s, transpose_x %s, "
+        raise Violated("matmul: the width of x and the height of y must agree, got x %s, y %s, transpose_x %s, "
                        "transpose_y %s" % (x_shape, y_shape, transpose_x, transpose_y))
     if len(x) > 2 and len(y) > 2:
         for i, extent in enumerate(x[:-2]):
             if extent >= 0 and i < len(y) - 2 and y[i] >= 0 and extent != y[i]:
-                raise InvalidValue("matmul: the batches differ at axis %d: x is %s, y is %s" % (i, x_shape, y_shape))
+                raise InvalidValue("matmul: the batches must agree at axis %d, got x %s, y %s" % (i, x_shape, y_shape))
 
 
 def dot(x: Variable, y: Variable, name: str | None = None) -> Variable:
@@ -191,7 +191,7 @@ def clip(x: Variable, min: float, max: float, name: str | None = None) -> Variab
         Variable: shape and dtype of ``x``.
 
     Raises:
-        TypeError: no Variable, or another dtype.
+        TypeError: an argument is not a Variable of a supported dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -214,7 +214,7 @@ def clip_by_norm(x: Variable, max_norm: float, name: str | None = None) -> Varia
         Variable: shape and dtype of ``x``.
 
     Raises:
-        TypeError: no Variable, or another dtype.
+        TypeError: an argument is not a Variable of a supported dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid

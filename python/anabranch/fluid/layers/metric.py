@@ -31,7 +31,7 @@ def accuracy(input: Variable, label: Variable, k: int = 1, correct: Variable | N
         Variable: [1], float32.
 
     Raises:
-        TypeError: ``input`` is no Variable of a float dtype.
+        TypeError: ``input`` is not a Variable of a float dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -60,7 +60,7 @@ def auc(input: Variable, label: Variable, curve: str = "ROC", num_thresholds: in
         curve (str): "ROC". Default "ROC".
         num_thresholds (int): number of bins less one. Default 4095.
         topk (int): not used.
-        slide_steps (int): the second area is over so many last runs; 0: over all. Default 1.
+        slide_steps (int): number of recent runs over which the second area is computed; 0 means all. Default 1.
 
     Returns:
         tuple: the area over all runs [1], the one over the last runs [1], and the list of the four histograms (last

@@ -71,6 +71,7 @@ from .deformable import deformable_conv, deformable_roi_pooling
 from .dense import dropout, fc, label_smooth, log_softmax
 from .diagonals import allclose, cross, diag_embed, dist
 from .feature_maps import fsp_matrix
+from .flips import flip, meshgrid, roll
 from .focus import random_crop, similarity_focus
 from .index import multiplex, scatter_nd, scatter_nd_add, shard_index
 from .joins import split, stack, unstack
@@ -94,7 +95,6 @@ from .short_names import elementwise_equal, interpolate, nonzero, randn
 from .slices import slice, strided_slice
 from .spectral import spectral_norm
 from .tables import embedding, one_hot
-from .turns import flip, meshgrid, roll
 from .unfolding import im2sequence, unfold
 from .values import unique, unique_with_counts
 

@@ -52,8 +52,8 @@ def batch_norm(input: Variable, act: str | None = None, is_test: bool = False, m
         Variable: shape and dtype of ``input``.
 
     Raises:
-        TypeError: ``input`` is no Variable of a float dtype.
-        AssertionError: ``bias_attr`` is False. ValueError: another ``data_layout``.
+        TypeError: ``input`` is not a Variable of a float dtype.
+        AssertionError: ``bias_attr`` is False. ValueError: ``data_layout`` is unknown.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -62,7 +62,7 @@ def batch_norm(input: Variable, act: str | None = None, is_test: bool = False, m
         (-1, 3, 8, 8)
     """
     if bias_attr is False:
-        raise Violated("batch_norm: bias_attr is not False")
+        raise Violated("batch_norm: bias_attr must not be False")
     helper = LayerHelper("batch_norm", param_attr=param_attr, bias_attr=bias_attr, act=act, name=name)
     inputs = _channel_inputs(helper, input, data_layout, (moving_mean_name, moving_variance_name),
                              do_model_average_for_mean_and_var)
@@ -132,8 +132,8 @@ def inplace_abn(input: Variable, act: str | None = None, is_test: bool = False, 
         Variable: ``input``.
 
     Raises:
-        TypeError: ``input`` is no Variable of a float dtype.
-        AssertionError: ``bias_attr`` is False, or another activation. ValueError: another ``data_layout``.
+        TypeError: ``input`` is not a Variable of a float dtype.
+        AssertionError: ``bias_attr`` is False, or another activation. ValueError: ``data_layout`` is unknown.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -144,7 +144,7 @@ def inplace_abn(input: Variable, act: str | None = None, is_test: bool = False, 
     if act not in (None, "identity", "leaky_relu", "elu"):
         raise Violated("inplace_abn: act must be None, 'identity', 'leaky_relu' or 'elu', got %r" % (act,))
     if bias_attr is False:
-        raise Violated("inplace_abn: bias_attr is not False")
+        raise Violated("inplace_abn: bias_attr must not be False")
     helper = LayerHelper("inplace_abn", param_attr=param_attr, bias_attr=bias_attr, name=name)
     inputs = _channel_inputs(helper, input, data_layout, (moving_mean_name, moving_variance_name),
                              do_model_average_for_mean_and_var)
@@ -187,8 +187,8 @@ def layer_norm(input: Variable, scale: bool = True, shift: bool = True, begin_no
         Variable: shape and dtype of ``input``.
 
     Raises:
-        TypeError: ``input`` is no Variable of a float dtype.
-        AssertionError: an attribute is False although its part is wanted.
+        TypeError: ``input`` is not a Variable of a float dtype.
+        AssertionError: an attribute is False although its parameter is enabled.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -203,12 +203,12 @@ def layer_norm(input: Variable, scale: bool = True, shift: bool = True, begin_no
     inputs = {"X": input}
     if scale:
         if param_attr is False:
-            raise Violated("layer_norm: param_attr is not False when scale is True")
+            raise Violated("layer_norm: param_attr must not be False when scale is True")
         inputs["Scale"] = helper.create_parameter(attr=helper.param_attr, shape=[features], dtype=input.dtype,
                                                   default_initializer=Constant(1.0))
     if shift:
         if bias_attr is False:
-            raise Violated("layer_norm: bias_attr is not False when shift is True")
+            raise Violated("layer_norm: bias_attr must not be False when shift is True")
         inputs["Bias"] = helper.create_parameter(attr=helper.bias_attr, shape=[features], dtype=input.dtype,
                                                  is_bias=True)
     mean, variance = _temporaries(helper, input.dtype, 2)
@@ -238,7 +238,7 @@ def group_norm(input: Variable, groups: int, epsilon: float = 1e-05, param_attr:
         Variable: shape and dtype of ``input``.
 
     Raises:
-        ValueError: another ``data_layout``.
+        ValueError: ``data_layout`` is unknown.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -284,7 +284,7 @@ def instance_norm(input: Variable, epsilon: float = 1e-05, param_attr: Attr = No
     """
     check.operand(input, "input", "instance_norm")
     if param_attr is False or bias_attr is False:
-        raise Violated("instance_norm: param_attr and bias_attr are not False")
+        raise Violated("instance_norm: param_attr and bias_attr must not be False")
     helper = LayerHelper("instance_norm", param_attr=param_attr, bias_attr=bias_attr, name=name)
     inputs = {"X": input}
     _scale_and_bias(helper, inputs, [input.shape[1]], input.dtype)
@@ -349,8 +349,8 @@ def affine_channel(x: Variable, scale: Variable | None = None, bias: Variable | 
         Variable: shape and dtype of ``x``.
 
     Raises:
-        TypeError: no Variable, another dtype of ``x``.
-        EnforceNotMet: shapes that do not fit.
+        TypeError: an argument is not a Variable of a supported dtype of ``x``.
+        EnforceNotMet: shapes do not match.
 
     Examples:
         >>> import anabranch.fluid as fluid

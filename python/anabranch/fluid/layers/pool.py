@@ -19,11 +19,11 @@ def _pool(layer, axes, input, pool_size, pool_type, pool_stride, pool_padding, g
     """pool2d and pool3d."""
     check.one_of(pool_type, "pool_type", layer, ("max", "avg"))
     if global_pooling is False and pool_size == -1:
-        raise InvalidValue("%s: pool_size is needed unless global_pooling is True" % layer)
+        raise InvalidValue("%s: pool_size must be given unless global_pooling is True" % layer)
     check.is_bool(use_cudnn, "use_cudnn", layer, InvalidType)
     check.one_of(data_format, "data_format", layer, windows.LAYOUTS[axes])
     if isinstance(pool_padding, str) and pool_padding.upper() == "VALID" and ceil_mode:
-        raise InvalidValue("%s: ceil_mode is False with pool_padding \"VALID\"" % layer)
+        raise InvalidValue("%s: ceil_mode must be False with pool_padding \"VALID\"" % layer)
     check.variable(input, "input", layer)
     algorithm, paddings = windows.padding(pool_padding, "pool_padding", layer, axes, data_format)
     helper = LayerHelper(layer, name=name)
@@ -62,7 +62,7 @@ def pool2d(input: Variable, pool_size: int | Sequence[Any] = -1, pool_type: str 
         Variable: [N, C, H_out, W_out] or [N, H_out, W_out, C].
 
     Raises:
-        TypeError: ``use_cudnn`` is no bool.
+        TypeError: ``use_cudnn`` is not a bool.
         ValueError: a bad value of another argument.
 
     Examples:
@@ -100,7 +100,7 @@ def pool3d(input: Variable, pool_size: int | Sequence[Any] = -1, pool_type: str 
         Variable: [N, C, D_out, H_out, W_out] or [N, D_out, H_out, W_out, C].
 
     Raises:
-        TypeError: ``use_cudnn`` is no bool.
+        TypeError: ``use_cudnn`` is not a bool.
         ValueError: a bad value of another argument.
 
     Examples:
@@ -130,7 +130,7 @@ def adaptive_pool2d(input: Variable, pool_size: int | Sequence[Any], pool_type: 
         Variable: [N, C, H_out, W_out]; with ``require_index`` a tuple of it and the places.
 
     Raises:
-        ValueError: another ``pool_type``; ``require_index`` with "avg".
+        ValueError: ``pool_type`` is unknown; ``require_index`` with "avg".
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -159,7 +159,7 @@ def adaptive_pool3d(input: Variable, pool_size: int | Sequence[Any], pool_type: 
         Variable: [N, C, D_out, H_out, W_out]; with ``require_index`` a tuple of it and the places.
 
     Raises:
-        ValueError: another ``pool_type``; ``require_index`` with "avg".
+        ValueError: ``pool_type`` is unknown; ``require_index`` with "avg".
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -175,7 +175,7 @@ def _adaptive(layer, axes, input, pool_size, pool_type, require_index, name):
     check.operand(input, "input", layer, "pool%dd" % axes)
     check.one_of(pool_type, "pool_type", layer, ("max", "avg"))
     if pool_type == "avg" and require_index:
-        raise InvalidValue("%s: require_index needs pool_type \"max\"" % layer)
+        raise InvalidValue("%s: pool_type must be \"max\" with require_index" % layer)
     op = ("max_pool%dd_with_index" if pool_type == "max" else "pool%dd") % axes
     helper = LayerHelper(op, name=name)
     out = helper.create_variable_for_type_inference(input.dtype)

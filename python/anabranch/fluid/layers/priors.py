@@ -54,7 +54,7 @@ def prior_box(input: Variable, image: Variable, min_sizes: Sequence[float], max_
         variances of the same shape.
 
     Raises:
-        TypeError: no Variable, another dtype, no list.
+        TypeError: an argument is not a Variable of a supported dtype, no list.
         ValueError: ``steps`` that are not two.
         EnforceNotMet: sizes or variances that do not fit.
 
@@ -110,9 +110,9 @@ def density_prior_box(input: Variable, image: Variable, densities: Sequence[int]
         variances of the same shape.
 
     Raises:
-        TypeError: no Variable, another dtype, no list.
-        ValueError: ``steps`` that are not two, as many ``densities`` as there are no ``fixed_sizes``.
-        EnforceNotMet: numbers that are not above 0.
+        TypeError: an argument is not a Variable of a supported dtype, no list.
+        ValueError: ``steps`` does not have two elements, or ``densities`` and ``fixed_sizes`` differ in length.
+        EnforceNotMet: a number is not above 0.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -160,7 +160,7 @@ def anchor_generator(input: Variable, anchor_sizes: float | Sequence[float] | No
         tuple: anchors [H, W, ratios * sizes, 4] - left, top, right, bottom in pixels - and variances of the same shape.
 
     Raises:
-        TypeError: no Variable, another dtype.
+        TypeError: an argument is not a Variable of a supported dtype.
         ValueError: ``stride`` that is not two numbers.
         EnforceNotMet: numbers that are not above 0.
 

@@ -44,8 +44,8 @@ def generate_proposals(scores: Variable, bbox_deltas: Variable, im_info: Variabl
         ``return_rois_num`` also [N], int64, the row after the last proposal of each image.
 
     Raises:
-        TypeError: no Variable, another dtype.
-        EnforceNotMet: other shapes.
+        TypeError: an argument is not a Variable of a supported dtype.
+        EnforceNotMet: shapes do not match.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -89,7 +89,7 @@ def distribute_fpn_proposals(fpn_rois: Variable, min_level: int, max_level: int,
         each box is in all of them one after another.
 
     Raises:
-        TypeError: no Variable, another dtype.
+        TypeError: an argument is not a Variable of a supported dtype.
         ValueError: ``max_level`` below ``min_level``.
         EnforceNotMet: another shape.
 
@@ -132,7 +132,7 @@ def collect_fpn_proposals(multi_rois: Sequence[Variable], multi_scores: Sequence
 
     Raises:
         TypeError: no list of Variables, another dtype.
-        EnforceNotMet: other shapes.
+        EnforceNotMet: shapes do not match.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -168,8 +168,8 @@ def box_decoder_and_assign(prior_box: Variable, prior_box_var: Variable, target_
         tuple: [N, 4 * classes], all boxes; and [N, 4], the one of the class other than 0 with the highest score.
 
     Raises:
-        TypeError: no Variable, another dtype.
-        EnforceNotMet: other shapes.
+        TypeError: an argument is not a Variable of a supported dtype.
+        EnforceNotMet: shapes do not match.
 
     Examples:
         >>> import anabranch.fluid as fluid

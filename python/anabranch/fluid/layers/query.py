@@ -120,7 +120,7 @@ def get_tensor_from_selected_rows(x: Variable, name: str | None = None) -> Varia
         Variable: one row for each id that occurs.
 
     Raises:
-        TypeError: ``x`` is no SelectedRows.
+        TypeError: ``x`` is not a SelectedRows.
 
     Examples:
         >>> import anabranch.fluid as fluid

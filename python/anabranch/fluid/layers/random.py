@@ -34,7 +34,7 @@ def uniform_random(shape: Shape, dtype: DType = "float32", min: float = -1.0, ma
         Variable: of this shape.
 
     Raises:
-        TypeError: a bad class or dtype.
+        TypeError: an argument has another type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -69,7 +69,7 @@ def gaussian_random(shape: Shape, mean: float = 0.0, std: float = 1.0, seed: int
         Variable: of this shape.
 
     Raises:
-        TypeError: a bad class.
+        TypeError: an argument has another type.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -29,7 +29,7 @@ def lod_rank_table(x: Variable, level: int = 0) -> Variable:
         Variable: a table for :func:`reorder_lod_tensor_by_rank` and others.
 
     Raises:
-        TypeError: no Variable.
+        TypeError: an argument is not a Variable.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -85,17 +85,17 @@ def shrink_memory(x: Variable, i: Variable, table: Variable) -> Variable:
 
 
 def reorder_lod_tensor_by_rank(x: Variable, rank_table: Variable) -> Variable:
-    """The sequences of ``x``, or its rows where it has none, in the order of a table.
+    """Reorders the sequences of ``x``, or its rows if it has none, by a table.
 
     Args:
-        x (Variable): as many sequences, or rows, as the table has.
+        x (Variable): the same number of sequences, or rows, as the table.
         rank_table (Variable): from ``lod_rank_table``.
 
     Returns:
         Variable: as ``x``.
 
     Raises:
-        TypeError: a bad class.
+        TypeError: an argument has another type.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -63,7 +63,7 @@ def dynamic_lstm(input: Variable, size: int, h_0: Variable | None = None, c_0: V
 
     Raises:
         TypeError: ``input`` of another dtype.
-        EnforceNotMet: shapes that do not fit, one of ``h_0`` and ``c_0`` alone; when run, an input without sequences.
+        EnforceNotMet: shapes that do not fit, one of ``h_0`` and ``c_0`` alone; in the run, an input without sequences.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -74,7 +74,7 @@ def dynamic_lstm(input: Variable, size: int, h_0: Variable | None = None, c_0: V
     """
     check.operand(input, "input", "dynamic_lstm", "lstm")
     if bias_attr is False:
-        raise Violated("dynamic_lstm: bias_attr is False; the layer always has a bias")
+        raise Violated("dynamic_lstm: bias_attr must not be False: the layer always has a bias")
     helper = LayerHelper("lstm", name=name)
     width = size // 4
     weight = helper.create_parameter(ParamAttr._to_attr(param_attr), [width, 4 * width], dtype)
@@ -95,7 +95,7 @@ def dynamic_lstmp(input: Variable, size: int, proj_size: int, param_attr: Attr =
                   dtype: DType = "float32", name: str | None = None, h_0: Variable | None = None,
                   c_0: Variable | None = None, cell_clip: float | None = None,
                   proj_clip: float | None = None) -> tuple[Variable, Variable]:
-    """As :func:`dynamic_lstm`, where a projection of the hidden state, r = q(h P), goes from step to step.
+    """Like :func:`dynamic_lstm`, where a projection of the hidden state, r = q(h P), goes from step to step.
 
     Args:
         input (Variable): [rows, size] with sequences, float32 or float64.
@@ -132,7 +132,7 @@ def dynamic_lstmp(input: Variable, size: int, proj_size: int, param_attr: Attr =
     """
     check.operand(input, "input", "dynamic_lstmp", "lstmp")
     if bias_attr is False:
-        raise Violated("dynamic_lstmp: bias_attr is False; the layer always has a bias")
+        raise Violated("dynamic_lstmp: bias_attr must not be False: the layer always has a bias")
     helper = LayerHelper("lstmp", name=name)
     width = size // 4
     weight = helper.create_parameter(ParamAttr._to_attr(param_attr), [proj_size, 4 * width], dtype)
@@ -175,7 +175,7 @@ def dynamic_gru(input: Variable, size: int, param_attr: Attr = None, bias_attr: 
 
     Raises:
         TypeError: ``input`` of another dtype.
-        EnforceNotMet: shapes that do not fit; when run, an input without sequences.
+        EnforceNotMet: shapes do not match; in the run, an input without sequences.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -220,7 +220,7 @@ def gru_unit(input: Variable, hidden: Variable, size: int, param_attr: Attr = No
     Raises:
         TypeError: ``input`` or ``hidden`` of another dtype.
         ValueError: another activation.
-        EnforceNotMet: shapes that do not fit.
+        EnforceNotMet: shapes do not match.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -285,7 +285,7 @@ def lstm_unit(x_t: Variable, hidden_t_prev: Variable, cell_t_prev: Variable, for
             raise InvalidValue("lstm_unit: %s must have two axes and as many rows as x_t, got the shape %s"
                                % (argument, list(value.shape)))
     if hidden_t_prev.shape[1] != cell_t_prev.shape[1]:
-        raise InvalidValue("lstm_unit: hidden_t_prev is %s, cell_t_prev %s; they have equally many columns"
+        raise InvalidValue("lstm_unit: hidden_t_prev and cell_t_prev must have the same width, got %s and %s"
                            % (list(hidden_t_prev.shape), list(cell_t_prev.shape)))
     if bias_attr is None:
         bias_attr = ParamAttr()

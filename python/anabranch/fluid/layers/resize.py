@@ -77,7 +77,7 @@ def image_resize(input: Variable, out_shape: Sequence[Any] | Variable | None = N
         Variable: ``input`` with other extents of its images.
 
     Raises:
-        TypeError: an argument of another class or dtype.
+        TypeError: an argument has another type or dtype.
         ValueError: a bad value; neither ``out_shape`` nor ``scale``.
 
     Examples:
@@ -90,7 +90,7 @@ def image_resize(input: Variable, out_shape: Sequence[Any] | Variable | None = N
     check.is_bool(align_corners, "align_corners", "image_resize", InvalidType)
     check.one_of(align_mode, "align_mode", "image_resize", (0, 1))
     if out_shape is None and scale is None:
-        raise InvalidValue("image_resize: out_shape or scale is needed")
+        raise InvalidValue("image_resize: out_shape or scale must be given")
     check.operand(input, "input", "image_resize", method + "_interp")
     if len(input.shape) != axes + 2:
         raise InvalidValue("image_resize: input of %s must have %d axes, got shape %s"
@@ -133,7 +133,7 @@ def resize_bilinear(input: Variable, out_shape: Sequence[Any] | Variable | None 
         Variable: ``input`` with other extents of its images.
 
     Raises:
-        TypeError: an argument of another class or dtype.
+        TypeError: an argument has another type or dtype.
         ValueError: a bad value; neither ``out_shape`` nor ``scale``.
 
     Examples:
@@ -164,7 +164,7 @@ def resize_trilinear(input: Variable, out_shape: Sequence[Any] | Variable | None
         Variable: ``input`` with other extents of its volumes.
 
     Raises:
-        TypeError: an argument of another class or dtype.
+        TypeError: an argument has another type or dtype.
         ValueError: a bad value; neither ``out_shape`` nor ``scale``.
 
     Examples:
@@ -195,7 +195,7 @@ def resize_nearest(input: Variable, out_shape: Sequence[Any] | Variable | None =
         Variable: ``input`` with other extents of its images.
 
     Raises:
-        TypeError: an argument of another class or dtype.
+        TypeError: an argument has another type or dtype.
         ValueError: a bad value; neither ``out_shape`` nor ``scale``.
 
     Examples:
@@ -218,7 +218,7 @@ def image_resize_short(input: Variable, out_short_len: int, resample: str = "BIL
         Variable: ``input`` with other extents of its images; the longer one is rounded to the nearest integer.
 
     Raises:
-        TypeError: an argument of another class or dtype.
+        TypeError: an argument has another type or dtype.
         ValueError: ``input`` does not have 4 axes; another ``resample``.
 
     Examples:

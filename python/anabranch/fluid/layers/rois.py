@@ -33,8 +33,8 @@ def roi_pool(input: Variable, rois: Variable, pooled_height: int = 1, pooled_wid
         Variable: [R, C, pooled_height, pooled_width].
 
     Raises:
-        TypeError: no Variable, another dtype.
-        EnforceNotMet: other shapes; when run, sequences that do not fit.
+        TypeError: an argument is not a Variable of a supported dtype.
+        EnforceNotMet: shapes do not match; in the run, sequences that do not fit.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -73,8 +73,8 @@ def roi_align(input: Variable, rois: Variable, pooled_height: int = 1, pooled_wi
         Variable: [R, C, pooled_height, pooled_width].
 
     Raises:
-        TypeError: no Variable, another dtype.
-        EnforceNotMet: other shapes; when run, sequences that do not fit.
+        TypeError: an argument is not a Variable of a supported dtype.
+        EnforceNotMet: shapes do not match; in the run, sequences that do not fit.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -91,7 +91,7 @@ def roi_align(input: Variable, rois: Variable, pooled_height: int = 1, pooled_wi
 
 def psroi_pool(input: Variable, rois: Variable, output_channels: int, spatial_scale: float, pooled_height: int,
                pooled_width: int, name: str | None = None) -> Variable:
-    """The mean of the pixels in each bin of a region, every bin from channels of its own.
+    """The mean of the pixels in each bin of a region, with separate channels for every bin.
 
     Bin (i, j) of output channel c reads channel (c * pooled_height + i) * pooled_width + j of ``input``. A bin
     without a pixel gives 0. Source: Dai et al., R-FCN, arXiv:1605.06409.
@@ -110,8 +110,8 @@ def psroi_pool(input: Variable, rois: Variable, output_channels: int, spatial_sc
         Variable: [R, output_channels, pooled_height, pooled_width].
 
     Raises:
-        TypeError: an argument of another type or dtype.
-        EnforceNotMet: other shapes; when run, sequences that do not fit.
+        TypeError: an argument has another type or dtype.
+        EnforceNotMet: shapes do not match; in the run, sequences that do not fit.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -152,8 +152,8 @@ def prroi_pool(input: Variable, rois: Variable, spatial_scale: float = 1.0, pool
         Variable: [R, C, pooled_height, pooled_width].
 
     Raises:
-        TypeError: an argument of another type or dtype.
-        EnforceNotMet: other shapes; when run, sequences that do not fit.
+        TypeError: an argument has another type or dtype.
+        EnforceNotMet: shapes do not match; in the run, sequences that do not fit.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -189,12 +189,12 @@ def roi_perspective_transform(input: Variable, rois: Variable, transformed_heigh
 
     Returns:
         tuple: [R, C, transformed_height, transformed_width]; masks [R, 1, transformed_height, transformed_width],
-        int32, 1 where there is something; and matrices [R, 9] that turn (column, row, 1) of a rectangle into
+        int32, 1 inside the region; and matrices [R, 9] that map (column, row, 1) of a rectangle to
         (x * w, y * w, w) of ``input``.
 
     Raises:
-        TypeError: an argument of another type or dtype.
-        EnforceNotMet: other shapes; when run, sequences that do not fit.
+        TypeError: an argument has another type or dtype.
+        EnforceNotMet: shapes do not match; in the run, sequences that do not fit.
 
     Examples:
         >>> import anabranch.fluid as fluid

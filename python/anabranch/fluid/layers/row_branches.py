@@ -38,14 +38,15 @@ def merge_lod_tensor(in_true: Variable, in_false: Variable, x: Variable, mask: V
 
 
 class IfElse(Described):
-    """Sends each row of its inputs through one of two blocks, and puts the results together in the order of the rows.
+    """Sends each row of its inputs through one of two blocks, and merges the results in the order of the rows.
 
     Args:
         cond (Variable): [rows, 1], bool; rows for which it holds go through ``true_block``.
         name (str, optional): prefix of the names.
 
     Raises:
-        TypeError: ``cond`` is no Variable. ValueError: a method outside of its place; blocks with different results.
+        TypeError: ``cond`` is not a Variable. ValueError: a method is called in the wrong block, or the results of the
+            blocks differ.
 
     Examples:
         >>> import numpy
@@ -79,14 +80,14 @@ class IfElse(Described):
 
     def _branch(self) -> int:
         if self.status == IfElse.OUT_IF_ELSE_BLOCKS:
-            raise InvalidValue("IfElse: input and output are called inside of true_block or false_block")
+            raise InvalidValue("IfElse: input and output must be called inside true_block or false_block")
         return 0 if self.status == IfElse.IN_IF_ELSE_TRUE_BLOCKS else 1
 
     def input(self, x: Variable) -> Variable:
         """The rows of ``x`` that go through this block.
 
         Args:
-            x (Variable): as many rows, or sequences, as the condition.
+            x (Variable): the same number of rows, or sequences, as the condition.
 
         Raises:
             ValueError: outside of a block.
@@ -112,7 +113,7 @@ class IfElse(Described):
         return _Branch(self, IfElse.IN_IF_ELSE_FALSE_BLOCKS)
 
     def output(self, *outs: Variable) -> None:
-        """Names results of a block; both blocks name as many.
+        """Sets the results of a block. Both blocks must have the same number.
 
         Raises:
             ValueError: outside of a block.
@@ -134,12 +135,13 @@ class IfElse(Described):
             ValueError: inside of a block; no results; blocks with different numbers of them.
         """
         if self.status != IfElse.OUT_IF_ELSE_BLOCKS:
-            raise InvalidValue("IfElse: the results are there behind the blocks")
+            raise InvalidValue("IfElse: call it after the blocks, which compute the results")
         yes, no = self.output_table
         if not yes and not no:
             raise InvalidValue("IfElse: a block must call output")
         if yes and no and len(yes) != len(no):
-            raise InvalidValue("IfElse: both blocks must have as many outputs, got %d and %d" % (len(yes), len(no)))
+            raise InvalidValue("IfElse: both blocks must have the same number of outputs, got %d and %d"
+                               % (len(yes), len(no)))
         if not yes or not no:
             return yes or no
         return [merge_lod_tensor(t, f, self.cond, self.cond) for t, f in zip(yes, no)]
@@ -152,7 +154,7 @@ class _Branch:
 
     def __enter__(self):
         if self.owner.status != IfElse.OUT_IF_ELSE_BLOCKS:
-            raise InvalidValue("IfElse: a block cannot stand in the other one")
+            raise InvalidValue("IfElse: a block must not be inside the other one")
         self.owner.status = self.status
         return self.block.__enter__()
 

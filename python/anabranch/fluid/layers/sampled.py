@@ -82,8 +82,8 @@ def nce(input: Variable, label: Variable, num_total_classes: int, sample_weight:
         Variable: [N, 1].
 
     Raises:
-        TypeError: another dtype.
-        ValueError: another ``sampler``.
+        TypeError: the dtype is not supported.
+        ValueError: ``sampler`` is unknown.
         AssertionError: "custom_dist" without a distribution, or with one of another length.
 
     Examples:
@@ -96,7 +96,7 @@ def nce(input: Variable, label: Variable, num_total_classes: int, sample_weight:
     check.variable(label, "label", "nce", ("int64",))
     check.one_of(sampler, "sampler", "nce", tuple(_SAMPLERS))
     if sampler == "custom_dist" and (custom_dist is None or len(custom_dist) != num_total_classes):
-        raise Violated("nce: custom_dist is a list of num_total_classes probabilities")
+        raise Violated("nce: custom_dist must be a list of num_total_classes probabilities")
     helper = LayerHelper("nce", param_attr=param_attr, bias_attr=bias_attr, name=name)
     weight = helper.create_parameter(attr=helper.param_attr, shape=[num_total_classes, input.shape[1]],
                                      dtype=input.dtype)
@@ -124,9 +124,9 @@ def _check_tree(num_classes, path_table, path_code, is_custom):
         if num_classes is None or num_classes < 2:
             raise InvalidValue("hsigmoid: num_classes must be at least 2, got %r" % (num_classes,))
         if path_table is not None or path_code is not None:
-            raise InvalidValue("hsigmoid: path_table and path_code go with is_custom=True")
+            raise InvalidValue("hsigmoid: path_table and path_code require is_custom=True")
     elif path_table is None or path_code is None or num_classes is None:
-        raise InvalidValue("hsigmoid: a custom tree wants num_classes, path_table and path_code")
+        raise InvalidValue("hsigmoid: num_classes, path_table and path_code must be given for a custom tree")
 
 
 def hsigmoid(input: Variable, label: Variable, num_classes: int, param_attr: Attr = None, bias_attr: Attr = None,
@@ -152,7 +152,7 @@ def hsigmoid(input: Variable, label: Variable, num_classes: int, param_attr: Att
         Variable: [N, 1].
 
     Raises:
-        TypeError: another dtype.
+        TypeError: the dtype is not supported.
         ValueError: fewer than two classes; a custom tree without its tables, or tables without ``is_custom``.
 
     Examples:
@@ -208,7 +208,7 @@ def sampled_softmax_with_cross_entropy(logits: Variable, label: Variable, num_sa
         Variable: [N, 1].
 
     Raises:
-        TypeError: another dtype.
+        TypeError: the dtype is not supported.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -273,7 +273,7 @@ def center_loss(input: Variable, label: Variable, num_classes: int, alpha: float
         Variable: [N, 1].
 
     Raises:
-        TypeError: another dtype.
+        TypeError: the dtype is not supported.
         AssertionError: ``alpha`` is neither a float nor a Variable.
 
     Examples:

@@ -28,7 +28,7 @@ def bilinear_tensor_product(x: Variable, y: Variable, size: int, act: str | None
         Variable: [N, K].
 
     Raises:
-        TypeError: a bad class or dtype.
+        TypeError: an argument has another type or dtype.
         ValueError: other shapes.
 
     Examples:
@@ -69,7 +69,7 @@ def sigmoid_focal_loss(x: Variable, label: Variable, fg_num: Variable, gamma: fl
         Variable: [N, C], dtype of ``x``.
 
     Raises:
-        TypeError: a bad class or dtype.
+        TypeError: an argument has another type or dtype.
         ValueError: other shapes.
 
     Examples:

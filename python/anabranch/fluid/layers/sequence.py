@@ -26,8 +26,8 @@ def sequence_pool(input: Variable, pool_type: str, is_test: bool = False, pad_va
         Variable: [sequences, ...], one level less.
 
     Raises:
-        TypeError: ``input`` is no Variable of float32 or float64.
-        EnforceNotMet: another ``pool_type``; when run, an input without sequences.
+        TypeError: ``input`` is not a Variable of float32 or float64.
+        EnforceNotMet: another ``pool_type``; in the run, an input without sequences.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -15,7 +15,7 @@ __all__ = [
 
 
 def sequence_slice(input: Variable, offset: Variable, length: Variable, name: str | None = None) -> Variable:
-    """A piece of each sequence: ``length`` rows from row ``offset`` on.
+    """A slice of each sequence: ``length`` rows from row ``offset`` on.
 
     Args:
         input (Variable): [rows, ...] with sequences, float32, float64, int32 or int64.
@@ -24,11 +24,11 @@ def sequence_slice(input: Variable, offset: Variable, length: Variable, name: st
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: [sum of length, ...] with as many sequences.
+        Variable: [sum of length, ...] with the same number of sequences.
 
     Raises:
-        TypeError: another dtype.
-        EnforceNotMet: when run, a piece that is not inside its sequence.
+        TypeError: the dtype is not supported.
+        EnforceNotMet: in the run, a slice is not inside its sequence.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -42,7 +42,7 @@ def as_variables(values: Any, helper: Any, dtype: DType = "int32") -> Any:
 
 
 def known(values: Any, unknown: Any = -1) -> Any:
-    """The list with ``unknown`` in the place of Variables."""
+    """The list with Variables replaced by ``unknown``."""
     return [unknown if isinstance(v, Variable) else v for v in values]
 
 

@@ -44,7 +44,8 @@ def reshape(x: Variable, shape: Shape, actual_shape: Variable | None = None, act
         Variable: dtype of ``x``.
 
     Raises:
-        TypeError: a bad class. AssertionError: two -1, another negative extent, a 0 beyond the axes of ``x``.
+        TypeError: an argument has another type. AssertionError: ``shape`` has two -1, another negative extent, or a 0
+            beyond the axes of ``x``.
         EnforceNotMet: the number of elements differs.
 
     Examples:
@@ -63,7 +64,7 @@ def reshape(x: Variable, shape: Shape, actual_shape: Variable | None = None, act
         inputs["Shape"] = shape
     else:
         if not shape:
-            raise Violated("reshape: shape has at least one entry")
+            raise Violated("reshape: shape must have at least one entry")
         _check_reshape(x, shape)
         attrs["shape"] = known(shape)
         if has_variable(shape):
@@ -105,7 +106,7 @@ def transpose(x: Variable, perm: Sequence[Any], name: str | None = None) -> Vari
         Variable: dtype of ``x``.
 
     Raises:
-        TypeError: a bad class. ValueError: ``perm`` has another length, or an axis too large.
+        TypeError: an argument has another type. ValueError: ``perm`` has another length, or an axis too large.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -115,7 +116,7 @@ def transpose(x: Variable, perm: Sequence[Any], name: str | None = None) -> Vari
     check.variable(x, "x", "transpose", ("float16", "float32", "float64", "int32", "int64"))
     check.of_type(perm, "perm", "transpose", list)
     if len(perm) != len(x.shape):
-        raise InvalidValue("transpose: perm has an entry for each axis of x: %d axes, %d entries"
+        raise InvalidValue("transpose: perm must have one entry per axis of x, %d, got %d"
                            % (len(x.shape), len(perm)))
     for i, axis in enumerate(perm):
         if axis >= len(x.shape):
@@ -135,7 +136,7 @@ def squeeze(input: Variable, axes: Sequence[Any], name: str | None = None) -> Va
         Variable: dtype of ``input``.
 
     Raises:
-        TypeError: a bad class.
+        TypeError: an argument has another type.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -159,7 +160,7 @@ def unsqueeze(input: Variable, axes: int | Sequence[Any] | Variable, name: str |
         Variable: dtype of ``input``.
 
     Raises:
-        TypeError: a bad class.
+        TypeError: an argument has another type.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -33,7 +33,7 @@ def arange(start: float | Variable, end: float | Variable, step: float | Variabl
         Variable: one axis; no gradient flows through it.
 
     Raises:
-        TypeError: another dtype.
+        TypeError: the dtype is not supported.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -55,7 +55,7 @@ def elementwise_equal(x: Variable, y: Variable, name: str | None = None) -> Vari
         Variable: the joint shape, bool; no gradient flows through it.
 
     Raises:
-        TypeError: an argument of another class or dtype.
+        TypeError: an argument has another type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -90,7 +90,7 @@ def interpolate(input: Variable, out_shape: Sequence[Any] | Variable | None = No
         Variable: ``input`` with other extents of its images.
 
     Raises:
-        TypeError: an argument of another class or dtype.
+        TypeError: an argument has another type or dtype.
         ValueError: a bad value; neither ``out_shape`` nor ``scale``.
 
     Examples:
@@ -112,7 +112,7 @@ def nonzero(input: Variable, as_tuple: bool = False) -> Variable | tuple[Variabl
         Variable: [number of them, rank] int64; with ``as_tuple`` a tuple of [number of them, 1] int64.
 
     Raises:
-        TypeError: an argument of another class or dtype.
+        TypeError: an argument has another type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -148,7 +148,7 @@ def randn(shape: Shape, out: Variable | None = None, dtype: DType | None = None,
         Variable: of this shape.
 
     Raises:
-        TypeError: a bad class or dtype. ValueError: another device.
+        TypeError: an argument has another type or dtype. ValueError: another device.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -62,7 +62,7 @@ def slice(input: Variable, axes: Sequence[Any], starts: Sequence[Any] | Variable
         Variable: dtype of ``input``.
 
     Raises:
-        TypeError: a bad class.
+        TypeError: an argument has another type.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -75,7 +75,7 @@ def slice(input: Variable, axes: Sequence[Any], starts: Sequence[Any] | Variable
 
 def strided_slice(input: Variable, axes: Sequence[Any], starts: Sequence[Any] | Variable,
                   ends: Sequence[Any] | Variable, strides: Sequence[Any] | Variable) -> Variable:
-    """As :func:`slice`, taking every strides[i]-th place; a negative stride goes backwards.
+    """Like :func:`slice`, taking every strides[i]-th place; a negative stride goes backwards.
 
     Args:
         input (Variable): [...], any dtype.
@@ -88,7 +88,7 @@ def strided_slice(input: Variable, axes: Sequence[Any], starts: Sequence[Any] | 
         Variable: dtype of ``input``.
 
     Raises:
-        TypeError: a bad class.
+        TypeError: an argument has another type.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -86,7 +86,7 @@ def multi_box_head(inputs: Sequence[Variable], image: Variable, base_size: float
         kernel_size (int): of the convolutions. Default 1.
         pad (int): of the convolutions. Default 0.
         stride (int): of the convolutions. Default 1.
-        name (str, optional): accepted, without effect as in Fluid.
+        name (str, optional): ignored as in Fluid.
         min_max_aspect_ratios_order (bool): see :func:`prior_box`. Default False.
 
     Returns:
@@ -165,15 +165,15 @@ def ssd_loss(location: Variable, confidence: Variable, gt_box: Variable, gt_labe
 
     Args:
         location (Variable): offsets [N, M, 4] that the network predicts for the priors.
-        confidence (Variable): scores [N, M, classes] before the softmax.
+        confidence (Variable): logits [N, M, classes].
         gt_box (Variable): ground truth [boxes, 4] with a sequence for each image, none of them empty.
         gt_label (Variable): [boxes, 1], int32, with the same sequences: their classes.
         prior_box (Variable): [M, 4].
         prior_box_var (Variable|list): variances [M, 4], or 4 numbers.
         background_label (int): class of priors without a match. Default 0.
-        overlap_threshold (float): the least overlap that matches, with "per_prediction". Default 0.5.
-        neg_pos_ratio (float): background priors for each matched one, above 0. Default 3.0.
-        neg_overlap (float): priors that overlap more are no background, between 0 and 1. Default 0.5.
+        overlap_threshold (float): minimum overlap of a match, with "per_prediction". Default 0.5.
+        neg_pos_ratio (float): number of background priors per matched one, above 0. Default 3.0.
+        neg_overlap (float): maximum overlap of a background prior, between 0 and 1. Default 0.5.
         loc_loss_weight (float): of the distance of offsets. Default 1.0.
         conf_loss_weight (float): of the cross entropy. Default 1.0.
         match_type (str): "per_prediction" (default) or "bipartite".
@@ -186,8 +186,8 @@ def ssd_loss(location: Variable, confidence: Variable, gt_box: Variable, gt_labe
 
     Raises:
         TypeError: no Variable, ``prior_box_var`` neither a Variable nor a list.
-        ValueError: another ``mining_type``.
-        EnforceNotMet: shapes that do not fit; when run, an image without ground truth.
+        ValueError: ``mining_type`` is unknown.
+        EnforceNotMet: shapes do not match; in the run, an image without ground truth.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -17,9 +17,9 @@ def lstm(input: Variable, init_h: Variable, init_c: Variable, max_len: int, hidd
          dropout_prob: float = 0.0, is_bidirec: bool = False, is_test: bool = False, name: str | None = None,
          default_initializer: Initializer | None = None,
          seed: int = -1) -> tuple[Variable, Variable, Variable]:
-    """Layers of long short-term memory over a dense batch; each layer reads what the one before gives.
+    """Stacked layers of long short-term memory over a dense batch.
 
-    i, f, o = sigmoid and g = tanh of W x + b + R h + r, with weights of their own; c' = f c + i g; h' = o tanh(c').
+    i, f, o = sigmoid and g = tanh of W x + b + R h + r, each with its own weights; c' = f c + i g; h' = o tanh(c').
 
     Args:
         input (Variable): [steps, batch, D], float32 or float64.
@@ -41,7 +41,7 @@ def lstm(input: Variable, init_h: Variable, init_c: Variable, max_len: int, hidd
         tuple: h of the last layer, [steps, batch, ways * hidden_size]; h and c after the last step, as ``init_h``.
 
     Raises:
-        TypeError: another class or dtype.
+        TypeError: an argument has another type or dtype.
         EnforceNotMet: states of another shape.
 
     Examples:

@@ -68,12 +68,12 @@ class StaticRNN(Described):
         self.status = StaticRNN.IN_RNN_BLOCK
         with collected(self.helper.main_program, self._append):
             yield
-            self._hand_on()
+            self._carry_states()
         self.status = StaticRNN.AFTER_RNN_BLOCK
 
     def _inside(self, method):
         if self.status != StaticRNN.IN_RNN_BLOCK:
-            raise InvalidValue("StaticRNN.%s is called inside of `with rnn.step()`" % method)
+            raise InvalidValue("StaticRNN.%s must be called inside `with rnn.step()`" % method)
 
     def _parent(self):
         program = self.helper.main_program
@@ -95,7 +95,8 @@ class StaticRNN(Described):
             Variable: as ``init``.
 
         Raises:
-            ValueError: outside of a step; neither ``init`` nor ``shape`` and ``batch_ref``. TypeError: a bad class.
+            ValueError: it is called outside of a step, or without ``init`` and without ``shape`` and ``batch_ref``.
+                TypeError: an argument has another type.
         """
         self._inside("memory")
         check.of_type(init, "init", "StaticRNN.memory", (Variable, type(None)))
@@ -129,7 +130,8 @@ class StaticRNN(Described):
             Variable: x.shape[1:].
 
         Raises:
-            ValueError: outside of a step; another number of steps than the first input. TypeError: no Variable.
+            ValueError: it is called outside of a step, or the number of steps differs from that of the first input.
+                TypeError: ``x`` is not a Variable.
         """
         self._inside("step_input")
         check.variable(x, "x", "StaticRNN.step_input")
@@ -148,7 +150,7 @@ class StaticRNN(Described):
             o (Variable): any shape, alike in each step.
 
         Raises:
-            ValueError: outside of a step. TypeError: no Variable.
+            ValueError: outside of a step. TypeError: an argument is not a Variable.
         """
         self._inside("step_output")
         check.variable(o, "o", "StaticRNN.step_output")
@@ -166,22 +168,22 @@ class StaticRNN(Described):
             self.step_output(each)
 
     def update_memory(self, mem: Variable, var: Variable) -> None:
-        """What a memory holds in the next step.
+        """Sets the value of a memory in the next step.
 
         Args:
             mem (Variable): from :meth:`memory`.
-            var (Variable): as it.
+            var (Variable): the new value, of the same shape.
 
         Raises:
-            ValueError: no memory. TypeError: no Variable.
+            ValueError: no memory. TypeError: an argument is not a Variable.
         """
         check.variable(mem, "mem", "StaticRNN.update_memory")
         check.variable(var, "var", "StaticRNN.update_memory")
         if mem.name not in self.memories:
-            raise InvalidValue("StaticRNN.update_memory: %s is no memory" % mem.name)
+            raise InvalidValue("StaticRNN.update_memory: mem must be a memory, got %s" % mem.name)
         self.memories[mem.name].after = var
 
-    def _hand_on(self):
+    def _carry_states(self):
         for memory in self.memories.values():
             if memory.after is None:
                 raise Violated("StaticRNN: memory %s is not updated" % memory.before.name)
@@ -215,7 +217,7 @@ class StaticRNN(Described):
             ValueError: before the end of the step, or no output.
         """
         if self.status != StaticRNN.AFTER_RNN_BLOCK:
-            raise InvalidValue("StaticRNN: the results are there behind `with rnn.step()`")
+            raise InvalidValue("StaticRNN: call it after `with rnn.step()`, which computes the results")
         if not self.outputs:
             raise InvalidValue("StaticRNN: a step must have an output")
         return self._results[0] if len(self._results) == 1 else self._results

@@ -1,4 +1,4 @@
-"""What the layers that collect a block of operators share."""
+"""Helpers of the layers that collect a block of operators."""
 from __future__ import annotations
 
 import contextlib

@@ -43,8 +43,8 @@ def matrix_nms(bboxes: Variable, scores: Variable, score_threshold: float, post_
         ``return_index`` also [detections, 1], int32: the box's row in ``bboxes`` as [N * M, 4].
 
     Raises:
-        TypeError: an argument of another type or dtype.
-        EnforceNotMet: other shapes.
+        TypeError: an argument has another type or dtype.
+        EnforceNotMet: shapes do not match.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -97,8 +97,8 @@ def locality_aware_nms(bboxes: Variable, scores: Variable, score_threshold: floa
         [1, 1] of -1 where there is none.
 
     Raises:
-        TypeError: an argument of another type or dtype.
-        EnforceNotMet: other shapes.
+        TypeError: an argument has another type or dtype.
+        EnforceNotMet: shapes do not match.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -147,7 +147,7 @@ def retinanet_detection_output(bboxes: Sequence[Variable], scores: Sequence[Vari
 
     Raises:
         TypeError: no list of Variables, another dtype.
-        EnforceNotMet: other shapes.
+        EnforceNotMet: shapes do not match.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -187,7 +187,7 @@ def detection_map(detect_res: Variable, label: Variable, class_num: int, backgro
         label (Variable): [N, 6], dtype of ``detect_res``: class, difficult (0 or 1), and box; or [N, 5] without
             `difficult`; with a sequence for each image.
         class_num (int): classes, the background among them.
-        background_label (int): accepted, without effect. Default 0.
+        background_label (int): ignored. Default 0.
         overlap_threshold (float): Default 0.3.
         evaluate_difficult (bool): False: difficult boxes, and what finds them, do not count. Default True.
         has_state (Variable, optional): [1], int32: not 0 where ``input_states`` is to be gone on with.
@@ -201,8 +201,8 @@ def detection_map(detect_res: Variable, label: Variable, class_num: int, backgro
         Variable: [1].
 
     Raises:
-        TypeError: no Variable, another dtype.
-        EnforceNotMet: other shapes; when run, classes out of range, sequences that do not fit.
+        TypeError: an argument is not a Variable of a supported dtype.
+        EnforceNotMet: shapes do not match; in the run, classes out of range, sequences that do not fit.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -19,7 +19,7 @@ def rpn_target_assign(bbox_pred: Variable, cls_logits: Variable, anchor_box: Var
                       rpn_straddle_thresh: float = 0.0, rpn_fg_fraction: float = 0.5,
                       rpn_positive_overlap: float = 0.7, rpn_negative_overlap: float = 0.3,
                       use_random: bool = True) -> tuple[Variable, ...]:
-    """What is predicted for the anchors that an image trains on, and what they should have been.
+    """Selects the anchors of an image for training: their predictions and targets.
 
     Foreground are anchors that overlap a true box by ``rpn_positive_overlap`` or more, and those nearest to one;
     background those that overlap each by less than ``rpn_negative_overlap``. Source: Ren et al., arXiv:1506.01497.
@@ -28,7 +28,7 @@ def rpn_target_assign(bbox_pred: Variable, cls_logits: Variable, anchor_box: Var
         bbox_pred (Variable): [N, A, 4], float32 or float64: offsets of the boxes from the anchors.
         cls_logits (Variable): [N, A, 1], float32 or float64: how sure it is that there is something.
         anchor_box (Variable): [A, 4], float32 or float64: left, top, right, bottom, in pixels.
-        anchor_var (Variable): accepted, without effect as in Fluid.
+        anchor_var (Variable): ignored as in Fluid.
         gt_boxes (Variable): [truths, 4], dtype of ``anchor_box``, in pixels of the image before it was scaled, with a
             sequence for each image.
         is_crowd (Variable): [truths, 1], int32: boxes of crowds (1) are left out.
@@ -46,8 +46,8 @@ def rpn_target_assign(bbox_pred: Variable, cls_logits: Variable, anchor_box: Var
         [scored, 1], int32, 1 for foreground, and offsets [located, 4]; and weights [located, 4] of the boxes.
 
     Raises:
-        TypeError: no Variable, another dtype.
-        EnforceNotMet: other shapes; when run, sequences that do not fit.
+        TypeError: an argument is not a Variable of a supported dtype.
+        EnforceNotMet: shapes do not match; in the run, sequences that do not fit.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -80,7 +80,7 @@ def retinanet_target_assign(bbox_pred: Variable, cls_logits: Variable, anchor_bo
                             gt_boxes: Variable, gt_labels: Variable, is_crowd: Variable, im_info: Variable,
                             num_classes: int = 1, positive_overlap: float = 0.5,
                             negative_overlap: float = 0.4) -> tuple[Variable, ...]:
-    """What is predicted for the anchors that RetinaNet trains on, and what they should have been.
+    """Selects the anchors for training RetinaNet: their predictions and targets.
 
     Foreground are anchors that overlap a true box by ``positive_overlap`` or more, and those nearest to one, with the
     label of the nearest box; background those that overlap each by less than ``negative_overlap``. Source: Lin et al.,
@@ -90,7 +90,7 @@ def retinanet_target_assign(bbox_pred: Variable, cls_logits: Variable, anchor_bo
         bbox_pred (Variable): [N, A, 4], float32 or float64: offsets of the boxes from the anchors.
         cls_logits (Variable): [N, A, num_classes], float32 or float64.
         anchor_box (Variable): [A, 4], float32 or float64: left, top, right, bottom, in pixels.
-        anchor_var (Variable): accepted, without effect as in Fluid.
+        anchor_var (Variable): ignored as in Fluid.
         gt_boxes (Variable): [truths, 4], dtype of ``anchor_box``, in pixels of the image before it was scaled, with a
             sequence for each image.
         gt_labels (Variable): [truths, 1], int32: classes from 1 on.
@@ -106,8 +106,8 @@ def retinanet_target_assign(bbox_pred: Variable, cls_logits: Variable, anchor_bo
         [N, 1], int32: the rows of each image among the boxes, + 1.
 
     Raises:
-        TypeError: no Variable, another dtype.
-        EnforceNotMet: other shapes; when run, sequences that do not fit.
+        TypeError: an argument is not a Variable of a supported dtype.
+        EnforceNotMet: shapes do not match; in the run, sequences that do not fit.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -162,9 +162,10 @@ def generate_proposal_labels(rpn_rois: Variable, gt_classes: Variable, is_crowd:
         bg_thresh_lo (float): Default 0.0.
         bbox_reg_weights (list): 4 numbers by which the offsets are divided. Default [0.1, 0.1, 0.2, 0.2].
         class_nums (int): classes, the background among them.
-        use_random (bool): any of those that fit; False: the first ones. Default True.
-        is_cls_agnostic (bool): offsets stand at class 1, whatever the class. Default False.
-        is_cascade_rcnn (bool): proposals come from a stage before: all that fit, without the true boxes. Default False.
+        use_random (bool): whether to sample the candidates at random, rather than take the first ones. Default True.
+        is_cls_agnostic (bool): whether offsets are stored at class 1 for every class. Default False.
+        is_cascade_rcnn (bool): whether proposals come from an earlier stage, which uses all candidates without the true
+            boxes. Default False.
 
     Returns:
         tuple: rois [rois, 4], foreground first, labels [rois, 1], int32, 0 for background, offsets
@@ -172,8 +173,8 @@ def generate_proposal_labels(rpn_rois: Variable, gt_classes: Variable, is_crowd:
         elsewhere; all with a sequence for each image.
 
     Raises:
-        TypeError: no Variable, another dtype.
-        EnforceNotMet: no ``class_nums``, other shapes; when run, classes out of range, sequences that do not fit.
+        TypeError: an argument is not a Variable of a supported dtype.
+        EnforceNotMet: no ``class_nums``, other shapes; in the run, classes out of range, sequences that do not fit.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -227,8 +228,8 @@ def generate_mask_labels(im_info: Variable, gt_classes: Variable, is_crowd: Vari
         elsewhere; all with a sequence for each image.
 
     Raises:
-        TypeError: no Variable, another dtype.
-        EnforceNotMet: other shapes; when run, labels out of range, sequences that do not fit.
+        TypeError: an argument is not a Variable of a supported dtype.
+        EnforceNotMet: shapes do not match; in the run, labels out of range, sequences that do not fit.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -51,7 +51,7 @@ def unfold(x: Variable, kernel_sizes: int | Sequence[int], strides: int | Sequen
     Raises:
         TypeError: ``x`` is of another class or dtype.
         ValueError: another number of ``paddings``.
-        AssertionError: ``x`` does not have 4 axes; another list in the place of two numbers.
+        AssertionError: ``x`` does not have 4 axes, or a list does not have two numbers.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -37,7 +37,7 @@ def unique(x: Variable, dtype: DType = "int32") -> tuple[Variable, Variable]:
         tuple: two Variables: the values [M], dtype of ``x``, and [N], where among them each element of ``x`` is.
 
     Raises:
-        TypeError: a bad class or dtype.
+        TypeError: an argument has another type or dtype.
         ValueError: ``x`` has several axes.
 
     Examples:
@@ -62,7 +62,7 @@ def unique_with_counts(x: Variable, dtype: DType = "int32") -> tuple[Variable, V
         counts.
 
     Raises:
-        TypeError: a bad class or dtype.
+        TypeError: an argument has another type or dtype.
         ValueError: ``x`` has several axes.
 
     Examples:

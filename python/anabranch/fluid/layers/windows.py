@@ -1,4 +1,4 @@
-"""What the layers that move a window over images or volumes share."""
+"""Helpers of the layers that move a window over images or volumes."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ def channels(input: Variable, layer: str, axes: int, data_format: str) -> int:
 
 def padding(given: int | Sequence[Any] | str, argument: str, layer: str, axes: int,
             data_format: str) -> tuple[str, list[int]]:
-    """(algorithm, [before and behind along each axis] or [one number for each axis]) of any accepted form."""
+    """(algorithm, [before and after along each axis] or [one number for each axis]) of any accepted form."""
     if isinstance(given, str):
         algorithm = given.upper()
         check.one_of(algorithm, argument, layer, ("SAME", "VALID"))

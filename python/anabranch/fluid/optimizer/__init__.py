@@ -1,4 +1,4 @@
-"""Optimizers: they append gradients and updates to the program of a loss."""
+"""Optimizers, which append gradients and updates to the program of a loss."""
 from .adam import AdamaxOptimizer, AdamOptimizer, LambOptimizer
 from .adaptive import (
     AdadeltaOptimizer,

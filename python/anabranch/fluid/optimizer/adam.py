@@ -1,4 +1,4 @@
-"""Adam and the optimizers made from its two moving averages."""
+"""Adam and the optimizers that build on its two moving averages."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -18,14 +18,14 @@ class AdamOptimizer(Optimizer):
     """w -= rate * sqrt(1 - beta2^t) / (1 - beta1^t) * m1 / (sqrt(m2) + epsilon), m1 and m2 the averages of g and g * g.
 
     Kingma and Ba, Adam: a method for stochastic optimization, ICLR 2015 (arXiv:1412.6980).
-    A sparse gradient counts as 0 in the rows it lacks, or with ``lazy_mode`` those rows are left alone.
+    The rows that a sparse gradient lacks count as 0; with ``lazy_mode`` they are not updated.
 
     Args:
-        learning_rate (float|Variable): the rate. Default 0.001.
+        learning_rate (float|Variable): learning rate. Default 0.001.
         beta1 (float|Variable): decay of the average of g. Default 0.9.
         beta2 (float|Variable): decay of the average of g * g. Default 0.999.
-        epsilon (float): keeps the divisor from 0. Default 1e-8.
-        lazy_mode (bool): update only the rows that occur in a sparse gradient. Default False.
+        epsilon (float): term added to the divisor for numerical stability. Default 1e-8.
+        lazy_mode (bool): whether to update only the rows that occur in a sparse gradient. Default False.
         {tail}
 
     Examples:
@@ -38,7 +38,7 @@ class AdamOptimizer(Optimizer):
 
     _op = "adam"
     _states = (state("Moment1", "moment1"), state("Moment2", "moment2")) + _POWERS
-    #: Elements a kernel may update without splitting the work; kept for programs that look at it.
+    #: Elements a kernel may update without splitting the work; kept for programs that read it.
     _min_row_size = 1000
 
     def __init__(self, learning_rate: float | Variable = 0.001, beta1: float | Variable = 0.9,
@@ -50,7 +50,7 @@ class AdamOptimizer(Optimizer):
         self._beta1, self._beta2, self._epsilon, self._lazy_mode = beta1, beta2, epsilon, bool(lazy_mode)
 
     def _fill_value(self, name):
-        # a beta that is a Variable has no value yet: the power starts at the usual one
+        # A beta that is a Variable has no value yet, so the power starts at the usual beta.
         if name == "beta1_pow_acc":
             return 0.9 if isinstance(self._beta1, Variable) else self._beta1
         if name == "beta2_pow_acc":
@@ -76,10 +76,10 @@ class AdamaxOptimizer(Optimizer):
     Kingma and Ba, Adam: a method for stochastic optimization, ICLR 2015 (arXiv:1412.6980), section 7.
 
     Args:
-        learning_rate (float|Variable): the rate. Default 0.001.
+        learning_rate (float|Variable): learning rate. Default 0.001.
         beta1 (float): decay of the average of g. Default 0.9.
         beta2 (float): decay of the norm u. Default 0.999.
-        epsilon (float): keeps the divisor from 0. Default 1e-8.
+        epsilon (float): term added to the divisor for numerical stability. Default 1e-8.
         {tail}
 
     Examples:
@@ -115,18 +115,18 @@ class AdamaxOptimizer(Optimizer):
 
 
 class LambOptimizer(Optimizer):
-    """Adam whose step is scaled, for each parameter, by |w| / |step|: for very large batches. Dense gradients only.
+    """Adam with each parameter's step scaled by |w| / |step|, for very large batches. Dense gradients only.
 
     r = m1 / (sqrt(m2) + epsilon); w -= rate * |w| / |r + decay * w| * (r + decay * w).
     You and others, Large batch optimization for deep learning, ICLR 2020 (arXiv:1904.00962).
 
     Args:
-        learning_rate (float|Variable): the rate. Default 0.001.
-        lamb_weight_decay (float): decay. Default 0.01.
+        learning_rate (float|Variable): learning rate. Default 0.001.
+        lamb_weight_decay (float): weight decay. Default 0.01.
         beta1 (float): decay of the average of g. Default 0.9.
         beta2 (float): decay of the average of g * g. Default 0.999.
-        epsilon (float): keeps the divisor from 0. Default 1e-6.
-        exclude_from_weight_decay_fn (callable, optional): parameter -> bool; True: no decay for it.
+        epsilon (float): term added to the divisor for numerical stability. Default 1e-6.
+        exclude_from_weight_decay_fn (callable, optional): parameter -> bool; True exempts it from weight decay.
         {tail}
 
     Examples:

@@ -1,4 +1,4 @@
-"""Optimizers with a rate for each element, from the squares of earlier gradients."""
+"""Optimizers that adapt the learning rate of each element to the squares of earlier gradients."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
@@ -24,9 +24,9 @@ class AdagradOptimizer(Optimizer):
     Duchi, Hazan and Singer, Adaptive subgradient methods, JMLR 12 (2011).
 
     Args:
-        learning_rate (float|Variable): the rate.
-        epsilon (float): keeps the divisor from 0. Default 1e-6.
-        initial_accumulator_value (float): first value of m. Default 0.
+        learning_rate (float|Variable): learning rate.
+        epsilon (float): term added to the divisor for numerical stability. Default 1e-6.
+        initial_accumulator_value (float): initial value of m. Default 0.
         {tail}
 
     Examples:
@@ -57,9 +57,9 @@ class DecayedAdagradOptimizer(Optimizer):
     """m = decay * m + (1 - decay) * g * g; w -= rate * g / (sqrt(m) + epsilon). Dense gradients only.
 
     Args:
-        learning_rate (float|Variable): the rate.
-        decay (float): how much of m stays. Default 0.95.
-        epsilon (float): keeps the divisor from 0. Default 1e-6.
+        learning_rate (float|Variable): learning rate.
+        decay (float): decay of m. Default 0.95.
+        epsilon (float): term added to the divisor for numerical stability. Default 1e-6.
         {tail}
 
     Examples:
@@ -88,8 +88,8 @@ class AdadeltaOptimizer(Optimizer):
     Zeiler, ADADELTA: an adaptive learning rate method, arXiv:1212.5701.
 
     Args:
-        learning_rate (float|Variable): kept for the common interface.
-        epsilon (float): keeps both sides from 0. Default 1e-6.
+        learning_rate (float|Variable): not used; accepted for the common interface.
+        epsilon (float): term added to dividend and divisor for numerical stability. Default 1e-6.
         rho (float): decay of the two averages. Default 0.95.
         {tail}
 
@@ -117,15 +117,15 @@ class AdadeltaOptimizer(Optimizer):
 class RMSPropOptimizer(Optimizer):
     """r = rho * r + (1 - rho) * g * g; v = momentum * v + rate * g / sqrt(r + epsilon); w -= v.
 
-    Centered: the square of the mean gradient is subtracted from r under the root.
+    The centered form subtracts the square of the mean gradient from r under the root.
     Tieleman and Hinton, Lecture 6.5 of Neural networks for machine learning, 2012; Graves, arXiv:1308.0850.
 
     Args:
-        learning_rate (float|Variable): the rate.
+        learning_rate (float|Variable): learning rate.
         rho (float): decay of the average. Default 0.95.
-        epsilon (float): keeps the divisor from 0. Default 1e-6.
-        momentum (float): of v. Default 0.
-        centered (bool): Default False.
+        epsilon (float): term added to the divisor for numerical stability. Default 1e-6.
+        momentum (float): momentum of v. Default 0.
+        centered (bool): whether to use the centered form. Default False.
         {tail}
 
     Examples:
@@ -151,15 +151,15 @@ class RMSPropOptimizer(Optimizer):
 
 
 class FtrlOptimizer(Optimizer):
-    """Follow the regularized leader, proximal form: L1 makes exact zeros, L2 keeps weights small.
+    """Follow the regularized leader, proximal form: L1 sets weights to exactly 0, L2 keeps them small.
 
     McMahan and others, Ad click prediction: a view from the trenches, KDD 2013, DOI 10.1145/2487575.2488200.
 
     Args:
-        learning_rate (float|Variable): the rate.
+        learning_rate (float|Variable): learning rate.
         l1 (float): strength of L1. Default 0.
         l2 (float): strength of L2. Default 0.
-        lr_power (float): power of the accumulated squares in the rate, at most 0. Default -0.5.
+        lr_power (float): exponent of the accumulated squares in the learning rate, at most 0. Default -0.5.
         {tail}
 
     Examples:
@@ -180,7 +180,7 @@ class FtrlOptimizer(Optimizer):
         self._l1, self._l2, self._lr_power = l1, l2, lr_power
 
     def _attrs(self, param):
-        # 1.8.5 gives l1 for both
+        # Fluid 1.8.5 passes l1 for both.
         l2 = self._l1 if check.exact_fluid() else self._l2
         return {"l1": float(self._l1), "l2": float(l2), "lr_power": float(self._lr_power)}
 

@@ -1,4 +1,4 @@
-"""Averages of the parameters over the steps, to be used in their place while a model is evaluated or saved."""
+"""Averages of the parameters over the steps, which replace the parameters while a model is evaluated or saved."""
 from __future__ import annotations
 
 import contextlib
@@ -26,7 +26,7 @@ def _averaged_parameters(program):
 
 
 def _restore_program(pairs):
-    """A program that puts back what (parameter, copy) pairs hold."""
+    """A program that restores parameters from (parameter, copy) pairs."""
     program = Program()
     block = program.global_block()
     with program_guard(main_program=program):
@@ -36,7 +36,7 @@ def _restore_program(pairs):
 
 
 class _Applied(Described):
-    """What averages share: two programs, one that puts them into the parameters and one that takes them out."""
+    """Base class of the averages: one program copies them into the parameters, another restores the parameters."""
 
     apply_program: Program
     restore_program: Program
@@ -47,7 +47,8 @@ class _Applied(Described):
 
         Args:
             executor (Executor): runs the exchange, in the current scope.
-            need_restore (bool): the parameters come back at the end; else call :meth:`restore`. Default True.
+            need_restore (bool): whether to restore the parameters at the end; if not, call :meth:`restore`. Default
+                True.
         """
         executor.run(self.apply_program)
         try:
@@ -57,7 +58,7 @@ class _Applied(Described):
                 self.restore(executor)
 
     def restore(self, executor: Executor) -> None:
-        """Gives the parameters the values that they had before :meth:`apply`.
+        """Restores the parameters to their values before :meth:`apply`.
 
         Args:
             executor (Executor): runs the exchange, in the current scope.
@@ -66,15 +67,15 @@ class _Applied(Described):
 
 
 class ExponentialMovingAverage(_Applied):
-    """Averages in which a step of long ago counts less: ema = decay * ema + (1 - decay) * parameter.
+    """Exponential moving averages of the parameters: ema = decay * ema + (1 - decay) * parameter.
 
-    They start from zero; what :meth:`apply` puts into the parameters is ema / (1 - decay^steps). Make the object after
-    ``minimize``, in the same program, and call :meth:`update` once: it appends the operators.
+    They start from zero; :meth:`apply` sets the parameters to ema / (1 - decay^steps). Create the object after
+    ``minimize``, in the same program, and call :meth:`update` once, which appends the operators.
 
     Args:
-        decay (float): decay. Default 0.999.
-        thres_steps (Variable, optional): [1], the number of the step; decay is then
-            min(decay, (thres_steps + 1) / (thres_steps + 10)), so that early averages are fresh.
+        decay (float): decay rate. Default 0.999.
+        thres_steps (Variable, optional): [1], the step number. If given, the decay rate is
+            min(decay, (thres_steps + 1) / (thres_steps + 10)), which forgets early steps sooner.
         name (str, optional): prefix of the names of the averages.
 
     Examples:
@@ -119,7 +120,7 @@ class ExponentialMovingAverage(_Applied):
                                              dtype="float32", persistable=True)
             if steps is None:
                 return decay
-            if not check.exact_fluid():  # 1.8.5 divides integers, and the decay of a counter is 0
+            if not check.exact_fluid():  # Fluid 1.8.5 divides integers, so the decay of an int counter is 0
                 steps = layers.cast(steps, "float32")
             early = (steps + 1.0) / (steps + 10.0)
             with layers.Switch() as switch:
@@ -139,7 +140,7 @@ class ExponentialMovingAverage(_Applied):
             for parameter, copy in self._params_tmps:
                 into, ema = block._clone_variable(parameter), block._clone_variable(self._ema_vars[parameter.name])
                 layers.assign(into, block._clone_variable(copy))
-                # 1.8.5 divides the averages themselves, so that the training goes on from larger ones.
+                # Fluid 1.8.5 divides the averages in place, so training continues from larger ones.
                 divided = ema if check.exact_fluid() else into
                 with layers.Switch() as switch, switch.case(steps > 0.0):
                     layers.assign(ema / (1.0 - decay), divided)
@@ -148,7 +149,7 @@ class ExponentialMovingAverage(_Applied):
         return program
 
     def update(self) -> None:
-        """Appends the operators that take the parameters of a step into the averages; call it after ``minimize``."""
+        """Appends the operators that update the averages after each step; call it after ``minimize``."""
         layers.autoincreased_step_counter(counter_name="@EMA_STEP_COUNTER@")
         program = default_main_program()
         for parameter, copy in self._params_tmps:
@@ -158,20 +159,20 @@ class ExponentialMovingAverage(_Applied):
 
 
 class ModelAverage(_Applied, Optimizer):
-    """Means of the parameters over a window of the last steps, which grows with the number of steps.
+    """Means of the parameters over a window of recent steps, which grows with the number of steps.
 
-    The window has average_window_rate times all steps, but at least ``min_average_window`` and at most
-    ``max_average_window``. When it is full a new one begins; the mean is over the full one and the one in work. Make
-    the object after ``minimize``, in the same program: it appends the operators.
+    The window spans average_window_rate times all steps, but at least ``min_average_window`` and at most
+    ``max_average_window``. A full window is followed by a new one, and the mean covers both. Create the object after
+    ``minimize``, in the same program; it appends the operators.
 
     Polyak and Juditsky, Acceleration of stochastic approximation by averaging, SIAM J. Control Optim. 30(4), 1992.
 
     Args:
-        average_window_rate (float): length of the window, as a part of all steps.
-        min_average_window (int): its least length. Default 10000.
-        max_average_window (int): its largest length. Default 10000.
+        average_window_rate (float): length of the window as a fraction of all steps.
+        min_average_window (int): minimum length of the window. Default 10000.
+        max_average_window (int): maximum length of the window. Default 10000.
         regularization (WeightDecayRegularizer, optional): not used.
-        name (str, optional): becomes part of the names of what is kept.
+        name (str, optional): prefix of the names of the variables that are kept.
 
     Examples:
         >>> import numpy

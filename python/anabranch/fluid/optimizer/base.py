@@ -1,6 +1,6 @@
-"""What all optimizers share: the order of a training step's last part and the variables it keeps.
+"""Base class of the optimizers: the order of a training step's last part and the variables it keeps.
 
-A subclass says which op updates a parameter, which state variables (accumulators) the op has and which attributes; see
+A subclass defines the op that updates a parameter, the op's state variables (accumulators) and its attributes; see
 ``simple.py`` for the shortest ones.
 """
 from __future__ import annotations
@@ -41,32 +41,32 @@ def state(slot: Any, name: str, out: Any = None, scalar: Any = False) -> Any:
 
 
 class Optimizer(Described):
-    """Base of the optimizers; not to be used itself.
+    """Base class of the optimizers; use a subclass.
 
     Args:
-        learning_rate (float|Variable): global rate; a Variable, for instance of a schedule, has shape [1].
-        parameter_list (list, optional): parameters or names to update; all trainable ones by default.
-        regularization (WeightDecayRegularizer, optional): for parameters that have none of their own.
+        learning_rate (float|Variable): global learning rate; a Variable, such as a schedule's, has shape [1].
+        parameter_list (list, optional): parameters or names to update. Default: all trainable ones.
+        regularization (WeightDecayRegularizer, optional): regularizer of parameters without their own.
         grad_clip (GradientClipBase, optional): clips the gradients before the regularization is added.
         name (str, optional): becomes part of the accumulators' names.
 
     Raises:
-        TypeError: ``learning_rate`` is neither float nor Variable; ``grad_clip`` is no clip.
+        TypeError: ``learning_rate`` is neither float nor Variable, or ``grad_clip`` is not a gradient clip.
         AssertionError: ``learning_rate`` is None.
     """
 
     #: Type of the op that updates one parameter.
     _op = ""
-    #: Its accumulators, in order of creation.
+    #: Accumulators of the op, in order of creation.
     _states: Tuple[State, ...] = ()
-    #: Whether the op takes the learning rate.
+    #: Whether the learning rate is an input of the op.
     _uses_rate = True
 
     def __init__(self, learning_rate: float | Variable, parameter_list: Sequence[Any] | None = None,
                  regularization: WeightDecayRegularizer | None = None, grad_clip: GradientClipBase | None = None,
                  name: str | None = None) -> None:
         if learning_rate is None:
-            raise Violated("%s: learning_rate is missing" % type(self).__name__)
+            raise Violated("%s: learning_rate must be given" % type(self).__name__)
         if not isinstance(learning_rate, (float, Variable)):
             raise InvalidType("%s: learning_rate must be a float or a Variable, got %s"
                               % (type(self).__name__, type(learning_rate).__name__))
@@ -87,19 +87,19 @@ class Optimizer(Described):
     # ---- for subclasses
 
     def _attrs(self, param):
-        """Attributes of the update op of ``param``."""
+        """Attributes of ``param``'s update op."""
         return {}
 
     def _more_inputs(self):
-        """Inputs of the update op besides parameter, gradient, rate and accumulators."""
+        """Inputs of the update op other than parameter, gradient, learning rate and accumulators."""
         return {}
 
     def _fill_value(self, name):
-        """First value of the accumulator ``name``."""
+        """Initial value of the accumulator ``name``."""
         return 0.0
 
     def _finish_update(self, block, params_grads):
-        """Appends what follows the update of all parameters."""
+        """Appends ops that follow the update of all parameters."""
 
     # ---- learning rate
 
@@ -115,7 +115,7 @@ class Optimizer(Described):
             dtype="float32" if self._dtype is None else self._dtype, persistable=True)
 
     def _global_learning_rate(self, program=None):
-        """The Variable of the global rate in ``program``, None before ``minimize``."""
+        """The Variable of the global learning rate in ``program``; None before ``minimize``."""
         return self._rates.get(default_main_program() if program is None else program)
 
     def _create_param_lr(self, param):
@@ -129,10 +129,10 @@ class Optimizer(Described):
             return rate * factor
 
     def current_step_lr(self) -> Any:
-        """float: the rate of the coming step; of a schedule, the value in the current scope.
+        """float: the learning rate of the next step; for a schedule, the value in the current scope.
 
         Raises:
-            AssertionError: a scheduled rate that has not been computed yet.
+            AssertionError: the learning rate of a schedule has not been computed yet.
 
         Examples:
             >>> import anabranch.fluid as fluid
@@ -143,7 +143,7 @@ class Optimizer(Described):
             return float(self._learning_rate)
         found = global_scope().find_var(self._learning_rate.name)
         if found is None:
-            raise Violated("%s: run the program once, then the schedule has a value" % type(self).__name__)
+            raise Violated("%s: the schedule has no value yet: run the program once" % type(self).__name__)
         return float(numpy.array(found.get_tensor()).reshape(-1)[0])
 
     # ---- accumulators
@@ -152,8 +152,9 @@ class Optimizer(Described):
         name = name if self._name is None else self._name + "_" + name
         known = self._accumulators.setdefault(name, {})
         if param.name in known:
-            raise Violated("%s: accumulator %s of parameter %s exists already: minimize is called once for each "
-                           "optimizer; make another one for another loss" % (self.__class__.__name__, name, param.name))
+            raise Violated("%s: accumulator %s of parameter %s exists already: minimize must be called once per "
+                           "optimizer. Create another optimizer for another loss"
+                           % (self.__class__.__name__, name, param.name))
         variable = self.helper.create_global_variable(
             name=unique_name.generate(param.name + "_" + name), persistable=True, dtype=dtype or param.dtype,
             stop_gradient=False,
@@ -178,12 +179,12 @@ class Optimizer(Described):
                 growable.prepare(self, param)
             for s in self._states:
                 if whole and not s.scalar:
-                    continue  # beside each row of the table
+                    continue  # stored with each row of the table
                 self._add_accumulator(s.name, param, fill_value=self._fill_value(s.name),
                                       shape=[1] if s.scalar else None, type=VarType.LOD_TENSOR)
 
     def get_opti_var_name_list(self) -> list[str]:
-        """list of str: names of the accumulators made so far.
+        """list of str: names of the accumulators created so far.
 
         Examples:
             >>> import anabranch.fluid as fluid
@@ -203,12 +204,12 @@ class Optimizer(Described):
         return {v.name: v for by_param in self._accumulators.values() for v in by_param.values()}
 
     def set_dict(self, state_dict: Any) -> Any:
-        """Only for imperative programs; static ones load files with ``fluid.load``. Raises NotImplementedError."""
-        raise NotOffered("set_dict works on imperative programs; load the state with fluid.load or fluid.io")
+        """Raises NotImplementedError: it is for imperative programs; static ones load files with ``fluid.load``."""
+        raise NotOffered("set_dict requires an imperative program: load the state with fluid.load or fluid.io")
 
     def clear_gradients(self) -> Any:
-        """Only for imperative programs; here gradients last one run. Raises NotImplementedError."""
-        raise NotOffered("clear_gradients works on imperative programs; in a Program gradients last one run")
+        """Raises NotImplementedError: it is for imperative programs; gradients of a Program last one run."""
+        raise NotOffered("clear_gradients requires an imperative program: gradients of a Program last one run")
 
     # ---- the pass over the parameters
 
@@ -251,9 +252,9 @@ class Optimizer(Described):
         """First half of :meth:`minimize`: appends the gradient ops.
 
         Args:
-            loss (Variable): [1], what to make small.
+            loss (Variable): [1], the value to minimize.
             startup_program (Program, optional): the default startup program by default.
-            parameter_list (list, optional): parameters or names; all trainable ones by default.
+            parameter_list (list, optional): parameters or names. Default: all trainable ones.
             no_grad_set (set, optional): Variables or names that get no gradient.
             callbacks (list, optional): called as f(block, context) after each gradient op.
 
@@ -261,8 +262,8 @@ class Optimizer(Described):
             list: (parameter, gradient) pairs.
 
         Raises:
-            AssertionError: ``loss`` is no Variable of one element.
-            ValueError: nothing that the loss depends on is trainable.
+            AssertionError: ``loss`` is not a Variable of one element.
+            ValueError: the loss depends on no trainable parameter.
 
         Examples:
             >>> import anabranch.fluid as fluid
@@ -277,7 +278,7 @@ class Optimizer(Described):
         if not isinstance(loss, Variable):
             raise Violated("%s: loss must be a Variable, got %s" % (type(self).__name__, type(loss).__name__))
         if len(loss.shape) != 1 or loss.shape[0] != 1:
-            raise Violated("%s: loss must have shape (1,), got %s; fluid.layers.mean makes one element of it"
+            raise Violated("%s: loss must have shape (1,), got %s: reduce it by fluid.layers.mean"
                            % (type(self).__name__, tuple(loss.shape)))
         if callbacks is not None and not isinstance(callbacks, list):
             raise Violated("%s: callbacks must be a list, got %s" % (type(self).__name__, type(callbacks).__name__))
@@ -290,7 +291,7 @@ class Optimizer(Described):
                                    [error_clip_callback] + (callbacks or []))
 
     def apply_gradients(self, params_grads: Sequence[Any]) -> list[Operator]:
-        """Second half of :meth:`minimize`: clip, regularization, one update op a parameter.
+        """Second half of :meth:`minimize`: appends clips, regularization, and one update op per parameter.
 
         Args:
             params_grads (list): (parameter, gradient) pairs.
@@ -311,7 +312,7 @@ class Optimizer(Described):
         if not any(grad is not None for _, grad in params_grads):
             if check.exact_fluid():
                 return []
-            raise InvalidValue("%s: there is no gradient to apply" % type(self).__name__)
+            raise InvalidValue("%s: params_grads must hold a gradient" % type(self).__name__)
         params_grads = sorted(params_grads, key=lambda pair: pair[0].name)
         if self._grad_clip is not None:
             params_grads = self._grad_clip(params_grads)
@@ -322,11 +323,11 @@ class Optimizer(Described):
 
     def apply_optimize(self, loss: Variable, startup_program: Program | None,
                        params_grads: Sequence[Any]) -> list[Operator]:
-        """As :meth:`apply_gradients`, in the program of ``loss``.
+        """Like :meth:`apply_gradients`, in the program of ``loss``.
 
         Args:
-            loss (Variable): names the program.
-            startup_program (Program|None): gets the initial values; None: the default one.
+            loss (Variable): a variable of the program.
+            startup_program (Program|None): receives the initial values; None is the default startup program.
             params_grads (list): (parameter, gradient) pairs.
 
         Returns:
@@ -337,21 +338,21 @@ class Optimizer(Described):
 
     def minimize(self, loss: Variable, startup_program: Program | None = None,
                  parameter_list: Sequence[Any] | None = None, no_grad_set: set[Any] | None = None) -> tuple[Any, ...]:
-        """Appends to the program of ``loss`` everything that makes it smaller: gradients and updates.
+        """Appends gradients and parameter updates that minimize ``loss`` to its program.
 
         Args:
-            loss (Variable): [1].
-            startup_program (Program, optional): gets the initial values of rate and accumulators; the default startup
-                program by default.
-            parameter_list (list, optional): parameters or names to update; all trainable ones by default.
+            loss (Variable): [1], the value to minimize.
+            startup_program (Program, optional): receives the initial values of learning rate and accumulators. Default:
+                the default startup program.
+            parameter_list (list, optional): parameters or names to update. Default: all trainable ones.
             no_grad_set (set, optional): Variables or names that get no gradient.
 
         Returns:
             tuple: the update ops, and the (parameter, gradient) pairs before clip and regularization.
 
         Raises:
-            AssertionError: ``loss`` is no Variable of one element.
-            ValueError: nothing that the loss depends on is trainable.
+            AssertionError: ``loss`` is not a Variable of one element.
+            ValueError: the loss depends on no trainable parameter.
 
         Examples:
             >>> import anabranch.fluid as fluid

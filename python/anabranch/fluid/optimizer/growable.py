@@ -1,4 +1,4 @@
-"""Updates of growable tables: which optimizers have one, and its op."""
+"""Updates of growable tables: the optimizers that support them, and their ops."""
 from __future__ import annotations
 
 from typing import Any
@@ -7,33 +7,33 @@ from ..errors import InvalidValue, NotOffered
 from ..framework import Variable, default_startup_program
 from ..growable_table import maker_of
 
-#: Moments that a table keeps beside each row, by the op of the optimizer.
+#: Moments that a table keeps with each row, by the op of the optimizer.
 _MOMENTS = {"sgd": 0, "adagrad": 1, "adam": 2}
 
 
 def _refuse(optimizer, param, why):
-    raise NotOffered("%s does not update the growable table %s: %s; SGD, Adagrad and Adam with lazy_mode=True do"
+    raise NotOffered("%s cannot update the growable table %s: %s. Use SGD, Adagrad, or Adam with lazy_mode=True"
                      % (type(optimizer).__name__, param.name, why))
 
 
 def prepare(optimizer: Any, param: Any) -> None:
-    """Tells the op of the startup program which moments the table keeps.
+    """Sets, on the op of the startup program, which moments the table keeps.
 
     Raises:
         NotImplementedError: the optimizer has no update for growable tables.
-        ValueError: the startup program makes no such table, or another optimizer updates it.
+        ValueError: the startup program does not create the table, or another optimizer updates it.
     """
     moments = _MOMENTS.get(optimizer._op)
     if moments is None:
-        _refuse(optimizer, param, "it has no rule for rows that come and go")
+        _refuse(optimizer, param, "it has no rule for rows that are added and removed")
     if optimizer._op == "adam":
         if not optimizer._lazy_mode:
             _refuse(optimizer, param, "without lazy_mode every step changes all rows")
         if isinstance(optimizer._beta1, Variable) or isinstance(optimizer._beta2, Variable):
-            _refuse(optimizer, param, "a beta is a Variable")
+            _refuse(optimizer, param, "its betas must be floats, got a Variable")
     maker = maker_of(param.name, default_startup_program())
     if maker is None:
-        raise InvalidValue("%s: the startup program does not make the growable table %s"
+        raise InvalidValue("%s: the startup program does not create the growable table %s"
                            % (type(optimizer).__name__, param.name))
     if maker.attr("moments") not in (0, moments):
         raise InvalidValue("%s: the growable table %s keeps the moments of another optimizer"

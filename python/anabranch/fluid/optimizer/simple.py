@@ -1,4 +1,4 @@
-"""Stochastic gradient descent and its forms with a velocity."""
+"""Stochastic gradient descent and its variants with momentum."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -11,17 +11,17 @@ from .base import Optimizer, state
 if TYPE_CHECKING:
     from ..framework import Variable
 
-_TAIL = """parameter_list (list, optional): parameters or names to update; all trainable ones by default.
-        regularization (WeightDecayRegularizer, optional): for parameters that have none of their own.
+_TAIL = """parameter_list (list, optional): parameters or names to update. Default: all trainable ones.
+        regularization (WeightDecayRegularizer, optional): regularizer of parameters without their own.
         grad_clip (GradientClipBase, optional): clips the gradients first.
         name (str, optional): becomes part of the accumulators' names."""
 
 
 class SGDOptimizer(Optimizer):
-    """w -= rate * g; of a sparse gradient only the rows that occur.
+    """w -= rate * g; a sparse gradient updates only its rows.
 
     Args:
-        learning_rate (float|Variable): the rate.
+        learning_rate (float|Variable): learning rate.
         {tail}
 
     Examples:
@@ -41,9 +41,9 @@ class MomentumOptimizer(Optimizer):
     Sutskever, Martens, Dahl and Hinton, On the importance of initialization and momentum in deep learning, ICML 2013.
 
     Args:
-        learning_rate (float|Variable): the rate.
+        learning_rate (float|Variable): learning rate.
         momentum (float): mu, in [0, 1).
-        use_nesterov (bool): Nesterov's form. Default False.
+        use_nesterov (bool): whether to use Nesterov's form. Default False.
         {tail}
 
     Examples:
@@ -61,7 +61,7 @@ class MomentumOptimizer(Optimizer):
                  use_nesterov: bool = False, regularization: Any = None, grad_clip: Any = None,
                  name: str | None = None) -> None:
         if momentum is None:
-            raise Violated("Momentum: momentum is missing")
+            raise Violated("Momentum: momentum must be given")
         super().__init__(learning_rate, parameter_list, regularization, grad_clip, name)
         self._momentum, self._use_nesterov = momentum, bool(use_nesterov)
 
@@ -70,16 +70,16 @@ class MomentumOptimizer(Optimizer):
 
 
 class LarsMomentumOptimizer(Optimizer):
-    """Momentum with a rate for each parameter, from the norms of weight and gradient.
+    """Momentum with a learning rate per parameter, computed from the norms of weight and gradient.
 
     local = rate * coeff * |w| / (|g| + decay * |w|); v = mu * v + local * (g + decay * w); w -= v.
     You, Gitman and Ginsburg, Large batch training of convolutional networks, arXiv:1708.03888. Dense gradients only.
 
     Args:
-        learning_rate (float|Variable): the rate.
+        learning_rate (float|Variable): learning rate.
         momentum (float): mu, in [0, 1).
         lars_coeff (float): coeff. Default 0.001.
-        lars_weight_decay (float): decay. Default 0.0005.
+        lars_weight_decay (float): weight decay. Default 0.0005.
         {tail}
 
     Examples:
@@ -95,7 +95,7 @@ class LarsMomentumOptimizer(Optimizer):
                  lars_weight_decay: float = 0.0005, parameter_list: Any = None, regularization: Any = None,
                  grad_clip: Any = None, name: str | None = None) -> None:
         if momentum is None:
-            raise Violated("LarsMomentum: momentum is missing")
+            raise Violated("LarsMomentum: momentum must be given")
         super().__init__(learning_rate, parameter_list, regularization, grad_clip, name)
         self._momentum, self._lars_coeff, self._lars_weight_decay = momentum, lars_coeff, lars_weight_decay
 
@@ -105,17 +105,17 @@ class LarsMomentumOptimizer(Optimizer):
 
 
 class DpsgdOptimizer(Optimizer):
-    """Differentially private descent: the gradient of a parameter is cut to a norm, and noise is added to it.
+    """Differentially private SGD: clips the gradient of each parameter by norm and adds noise to it.
 
-    w -= rate * (g / max(1, |g| / clip) + noise / batch_size), noise normal with the deviation sigma.
+    w -= rate * (g / max(1, |g| / clip) + noise / batch_size), where noise is normal with standard deviation sigma.
     Abadi and others, Deep learning with differential privacy, CCS 2016 (arXiv:1607.00133). Dense gradients only.
 
     Args:
-        learning_rate (float|Variable): the rate. Default 0.001.
-        clip (float): largest norm of a gradient. Default 0.9.
-        batch_size (float): samples of a batch. Default 0.999, as in Fluid: give the real one.
-        sigma (float): deviation of the noise. Default 1e-8.
-        parameter_list (list, optional): parameters or names to update; all trainable ones by default.
+        learning_rate (float|Variable): learning rate. Default 0.001.
+        clip (float): maximum norm of a gradient. Default 0.9.
+        batch_size (float): number of samples in a batch. Default 0.999, as in Fluid; pass the real one.
+        sigma (float): standard deviation of the noise. Default 1e-8.
+        parameter_list (list, optional): parameters or names to update. Default: all trainable ones.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -131,7 +131,7 @@ class DpsgdOptimizer(Optimizer):
                  sigma: float = 1e-8, parameter_list: Any = None) -> None:
         for name, value in (("clip", clip), ("batch_size", batch_size), ("sigma", sigma)):
             if value is None:
-                raise Violated("Dpsgd: %s is missing" % name)
+                raise Violated("Dpsgd: %s must be given" % name)
         super().__init__(learning_rate, parameter_list)
         self._clip, self._batch_size, self._sigma = clip, batch_size, sigma
         self._seed: int | None = None  # for tests, as in Fluid
@@ -143,24 +143,24 @@ class DpsgdOptimizer(Optimizer):
 
 
 class DGCMomentumOptimizer(MomentumOptimizer):
-    """Momentum whose gradients are compressed on their way between machines. In one process nothing travels.
+    """Momentum with gradients that are compressed between machines; in one process there is nothing to compress.
 
-    Deep gradient compression sends the largest elements of a gradient and adds what it kept back to the next one. Where
-    nothing is sent nothing is kept back, and what remains is Momentum, with each gradient cut to a norm before it is
-    summed. Lin and others, Deep gradient compression, ICLR 2018 (arXiv:1712.01887).
+    Deep gradient compression sends the largest elements of a gradient and adds the rest, the residual, to the next
+    gradient. In one process this is Momentum, with each gradient clipped by norm before it is summed.
+    Lin and others, Deep gradient compression, ICLR 2018 (arXiv:1712.01887).
 
     Args:
-        learning_rate (float|Variable): the rate.
+        learning_rate (float|Variable): learning rate.
         momentum (float): mu, in [0, 1).
-        rampup_begin_step (int): first step whose gradients would be compressed.
-        rampup_step (int): steps until the last ratio of ``sparsity``. Default 1.
-        sparsity (list of float): parts of a gradient that would be kept back, each in [0, 1). Default [0.999].
-        use_nesterov (bool): Nesterov's form. Default False.
-        num_trainers (int, optional): processes; needed with ``grad_clip``.
-        {tail} Here a GradientClipByNorm, whose norm is divided by sqrt(num_trainers).
+        rampup_begin_step (int): first step with compressed gradients.
+        rampup_step (int): number of steps until the last ratio of ``sparsity``. Default 1.
+        sparsity (list of float): fractions of a gradient that are held back, each in [0, 1). Default [0.999].
+        use_nesterov (bool): whether to use Nesterov's form. Default False.
+        num_trainers (int, optional): number of workers; required with ``grad_clip``.
+        {tail} ``grad_clip`` must be a GradientClipByNorm here; its norm is divided by sqrt(num_trainers).
 
     Raises:
-        TypeError: ``grad_clip`` is no GradientClipByNorm, or comes without ``num_trainers``.
+        TypeError: ``grad_clip`` is not a GradientClipByNorm, or ``num_trainers`` is missing.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -178,7 +178,7 @@ class DGCMomentumOptimizer(MomentumOptimizer):
         if rampup_begin_step < 0:
             raise Violated("DGCMomentumOptimizer: rampup_begin_step must be 0 or more, got %r" % (rampup_begin_step,))
         if any(not 0 <= part < 1 for part in sparsity):
-            raise Violated("DGCMomentumOptimizer: sparsity holds numbers from 0 to 1, got %r" % (sparsity,))
+            raise Violated("DGCMomentumOptimizer: sparsity must hold numbers from 0 to 1, got %r" % (sparsity,))
         if grad_clip is not None:
             if not isinstance(grad_clip, GradientClipByNorm):
                 raise InvalidType("DGCMomentumOptimizer: grad_clip must be a GradientClipByNorm, got %s"

@@ -1,4 +1,4 @@
-"""Optimizers that work by another one."""
+"""Optimizers that wrap another optimizer."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -16,25 +16,25 @@ if TYPE_CHECKING:
     from ..framework import Operator, Program
 
 
-def _loss(who, loss):
+def _loss(optimizer, loss):
     if not isinstance(loss, Variable):
-        raise Violated("%s.minimize: loss must be a Variable, got %s" % (who, type(loss).__name__))
+        raise Violated("%s.minimize: loss must be a Variable, got %s" % (optimizer, type(loss).__name__))
 
 
 class LookaheadOptimizer(Described):
-    """An optimizer that goes k steps ahead; then the parameters go back most of the way.
+    """Takes k steps with an inner optimizer, then interpolates between the old and the new parameters.
 
-    The fast weights are those of ``inner_optimizer``. Every k steps slow += alpha * (fast - slow), fast = slow. On one
-    replica.
+    The fast weights are those of ``inner_optimizer``. Every k steps slow += alpha * (fast - slow), fast = slow. Several
+    replicas are not supported.
     Zhang, Lucas, Hinton and Ba, Lookahead optimizer: k steps forward, 1 step back, NeurIPS 2019 (arXiv:1907.08610).
 
     Args:
-        inner_optimizer (Optimizer): makes the steps.
-        alpha (float): part of the way that is kept, in [0, 1]. Default 0.5.
-        k (int): steps between two looks back. Default 5.
+        inner_optimizer (Optimizer): optimizer of the fast weights.
+        alpha (float): interpolation factor, in [0, 1]. Default 0.5.
+        k (int): number of steps between interpolations. Default 5.
 
     Raises:
-        AssertionError: an argument that is out of its range.
+        AssertionError: an argument is out of range.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -47,7 +47,7 @@ class LookaheadOptimizer(Described):
 
     def __init__(self, inner_optimizer: Optimizer, alpha: float = 0.5, k: int = 5) -> None:
         if inner_optimizer is None:
-            raise Violated("LookaheadOptimizer: inner_optimizer is missing")
+            raise Violated("LookaheadOptimizer: inner_optimizer must be given")
         if not 0.0 <= alpha <= 1.0:
             raise Violated("LookaheadOptimizer: alpha must be from 0 to 1, got %r" % (alpha,))
         if not isinstance(k, int) or k <= 0:
@@ -55,11 +55,11 @@ class LookaheadOptimizer(Described):
         self.inner_optimizer, self.alpha, self.k, self.type = inner_optimizer, alpha, k, "lookahead"
 
     def minimize(self, loss: Variable, startup_program: Program | None = None) -> tuple[Any, ...]:
-        """Appends gradients, the steps of the inner optimizer, and the look back.
+        """Appends gradients, the updates of the inner optimizer, and the interpolation.
 
         Args:
             loss (Variable): [1].
-            startup_program (Program, optional): gets the initial values; the default startup program by default.
+            startup_program (Program, optional): receives the initial values. Default: the default startup program.
 
         Returns:
             tuple: as ``minimize`` of the inner optimizer.
@@ -68,14 +68,14 @@ class LookaheadOptimizer(Described):
         main, startup = loss.block.program, startup_program or default_startup_program()
         fast = list(main.global_block().all_parameters())
         slow = [self._slow(p, main, startup) for p in fast]
-        # Updates, not forward ops as in 1.8.5: several replicas, which would all go back, are refused.
+        # Update ops, not forward ops as in Fluid 1.8.5, so several replicas are rejected: all would interpolate.
         with program_guard(main, startup), main._optimized_guard([]):
             self._append_look_back(fast, slow)
         return made
 
     @staticmethod
     def _slow(parameter, main, startup):
-        """The slow weights of a parameter, which start as the parameter does."""
+        """The slow weights of a parameter, initialized with its value."""
         like = {"name": parameter.name + "@SLOW", "shape": parameter.shape, "dtype": parameter.dtype,
                 "persistable": True}
         block = startup.global_block()
@@ -96,8 +96,8 @@ class LookaheadOptimizer(Described):
             with switch.case(rest == zero):
                 for quick, calm in zip(fast, slow):
                     ahead = layers.elementwise_mul(quick, made["alpha"])
-                    behind = layers.elementwise_mul(calm, layers.elementwise_sub(one, made["alpha"]))
-                    between = layers.elementwise_add(ahead, behind)
+                    rest = layers.elementwise_mul(calm, layers.elementwise_sub(one, made["alpha"]))
+                    between = layers.elementwise_add(ahead, rest)
                     layers.assign(between, calm)
                     layers.assign(between, quick)
             with switch.default():
@@ -105,7 +105,7 @@ class LookaheadOptimizer(Described):
 
 
 class _Wrapper(Optimizer):
-    """An optimizer that hands everything but ``minimize`` and ``backward`` to another one."""
+    """Forwards everything except ``minimize`` and ``backward`` to the inner optimizer."""
 
     _optimizer: Optimizer
 
@@ -116,36 +116,36 @@ class _Wrapper(Optimizer):
         self._optimizer = optimizer
 
     def apply_gradients(self, params_grads: Sequence[Any]) -> list[Operator]:
-        """As of the inner optimizer."""
+        """Calls the inner optimizer."""
         return self._optimizer.apply_gradients(params_grads)
 
     def apply_optimize(self, loss: Variable, startup_program: Program | None,
                        params_grads: Sequence[Any]) -> list[Operator]:
-        """As of the inner optimizer."""
+        """Calls the inner optimizer."""
         return self._optimizer.apply_optimize(loss, startup_program, params_grads)
 
     def current_step_lr(self) -> Any:
-        """float: as of the inner optimizer."""
+        """float: the value of the inner optimizer."""
         return self._optimizer.current_step_lr()
 
     def get_opti_var_name_list(self) -> list[str]:
-        """list of str: as of the inner optimizer."""
+        """list of str: the names of the inner optimizer."""
         return self._optimizer.get_opti_var_name_list()
 
     def state_dict(self) -> Any:
-        """dict: as of the inner optimizer."""
+        """dict: the state of the inner optimizer."""
         return self._optimizer.state_dict()
 
 
 class RecomputeOptimizer(_Wrapper):
-    """An optimizer that needs less memory: the backward pass computes again what lies between checkpoints.
+    """Saves memory by recomputing, in the backward pass, the activations between checkpoints.
 
-    Of the forward pass only the checkpoints are kept, and what several of the parts between them read; the backward
-    pass makes the rest again, part by part, from the last one to the first. All values stay the same, bit for bit.
+    The forward pass keeps only the checkpoints and values that several segments between them read; the backward pass
+    recomputes the rest, segment by segment, from the last one to the first. All values stay the same, bit for bit.
     Chen, Xu, Zhang and Guestrin, Training deep nets with sublinear memory cost, arXiv:1604.06174.
 
     Args:
-        optimizer (Optimizer): makes the steps.
+        optimizer (Optimizer): the inner optimizer.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -163,20 +163,20 @@ class RecomputeOptimizer(_Wrapper):
         self._checkpoints: Any = None
 
     def _set_checkpoints(self, checkpoints: Sequence[Variable | str]) -> None:
-        """Names what is kept: a list of Variables or names, in the order of the program."""
+        """Sets the checkpoints: a list of Variables or names, in the order of the program."""
         if not isinstance(checkpoints, (list, tuple)):
             raise InvalidType("RecomputeOptimizer: checkpoints must be a list of Variables, got %s"
                               % type(checkpoints).__name__)
         self._checkpoints = list(checkpoints)
 
     def load(self, stat_dict: Any) -> Any:
-        """Not offered, as in Fluid: ``fluid.load`` reads the state. Raises NotImplementedError."""
-        raise NotOffered("RecomputeOptimizer does not load state: fluid.load and fluid.io do")
+        """Raises NotImplementedError, as in Fluid: ``fluid.load`` reads the state."""
+        raise NotOffered("RecomputeOptimizer does not load state: use fluid.load or fluid.io")
 
     def backward(self, loss: Variable, startup_program: Program | None = None,
                  parameter_list: Sequence[Any] | None = None, no_grad_set: set[Any] | None = None,
                  callbacks: Sequence[Any] | None = None) -> list[Any]:
-        """As :meth:`Optimizer.backward`, with what lies between the checkpoints computed again.
+        """Like :meth:`Optimizer.backward`, recomputing the activations between the checkpoints.
 
         Raises:
             AssertionError: the checkpoints are not set.
@@ -192,25 +192,25 @@ class RecomputeOptimizer(_Wrapper):
 
     def minimize(self, loss: Variable, startup_program: Program | None = None,
                  parameter_list: Sequence[Any] | None = None, no_grad_set: set[Any] | None = None) -> tuple[Any, ...]:
-        """As :meth:`Optimizer.minimize`. The checkpoints are set before."""
+        """Like :meth:`Optimizer.minimize`. The checkpoints must be set first."""
         pairs = self.backward(loss, startup_program, parameter_list, no_grad_set)
         return self.apply_optimize(loss, startup_program, pairs), pairs
 
 
 class PipelineOptimizer(Described):
-    """Cuts of a program into sections, each for a device of its own. Here there is one device and one section.
+    """Splits a program into sections, one per device. Anabranch runs it as one section on one device.
 
-    The program is trained as a whole, which computes the same as a pipeline that waits for each batch (``sync_steps``
-    and ``concurrency_list`` of 1); the arguments that spread it over devices are taken and have no effect.
+    The program is trained as a whole, which gives the same results as a pipeline that waits for each batch
+    (``sync_steps`` and ``concurrency_list`` of 1); the arguments that spread it over devices have no effect.
 
     Args:
-        optimizer (Optimizer): makes the steps.
-        cut_list (list of list of Variable, optional): where the program would be cut.
+        optimizer (Optimizer): the inner optimizer.
+        cut_list (list of list of Variable, optional): variables at which the program would be split.
         place_list (list, optional): the device of each section.
-        concurrency_list (list of int, optional): threads of each section.
-        queue_size (int): batches that wait before a section. Default 30.
-        sync_steps (int): steps between two exchanges of parameters. Default 1.
-        start_cpu_core_id (int): first core to be bound. Default 0.
+        concurrency_list (list of int, optional): number of threads of each section.
+        queue_size (int): maximum number of batches queued before a section. Default 30.
+        sync_steps (int): number of steps between exchanges of parameters. Default 1.
+        start_cpu_core_id (int): first core to bind. Default 0.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -230,15 +230,15 @@ class PipelineOptimizer(Described):
             raise InvalidType("PipelineOptimizer: optimizer must be an Optimizer, got %s" % type(optimizer).__name__)
         for part in cut_list or ():
             if not isinstance(part, (list, tuple)) or not all(isinstance(v, Variable) for v in part):
-                raise InvalidType("PipelineOptimizer: cut_list is a list of lists of Variables")
+                raise InvalidType("PipelineOptimizer: cut_list must be a list of lists of Variables")
         self._optimizer, self._cut_list = optimizer, cut_list
 
     def minimize(self, loss: Variable, startup_program: Program | None = None,
                  parameter_list: Sequence[Any] | None = None, no_grad_set: set[Any] | None = None) -> tuple[Any, ...]:
-        """As :meth:`Optimizer.minimize` of the inner optimizer.
+        """Calls :meth:`Optimizer.minimize` of the inner optimizer.
 
         Raises:
-            AssertionError: ``loss`` is no Variable.
+            AssertionError: ``loss`` is not a Variable.
         """
         _loss("PipelineOptimizer", loss)
         return self._optimizer.minimize(loss, startup_program, parameter_list, no_grad_set)

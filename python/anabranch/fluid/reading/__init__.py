@@ -1,1 +1,1 @@
-"""What programs read: arrays, generators and files on their way to a run."""
+"""Input of programs: arrays, generators and files."""

@@ -1,4 +1,4 @@
-"""Batches that are brought to their devices while training goes on."""
+"""Prefetch of batches to devices during training."""
 from __future__ import annotations
 
 import itertools
@@ -11,14 +11,14 @@ from .batch_queue import BatchQueue
 
 
 def ahead_on_devices(queue: BatchQueue, places: Sequence[Any]) -> BatchQueue:
-    """A queue with the batches of another, brought to their devices by a thread of its own: one a device in turn.
+    """A queue whose thread copies the batches of another queue to the devices in turn.
 
     Args:
-        queue (BatchQueue): of lists of LoDTensors; closed with the new one.
-        places (list of CPUPlace|list of CUDAPlace): of one kind. For those of the CPU the queue itself is returned.
+        queue (BatchQueue): queue of lists of LoDTensors; it is closed with the new one.
+        places (list of CPUPlace|list of CUDAPlace): places of one kind. For CPUPlaces, the queue itself is returned.
 
     Returns:
-        BatchQueue: it keeps one batch a place ready, beside the one that is on its way.
+        BatchQueue: it keeps one batch per place ready, in addition to the one being copied.
 
     Raises:
         ValueError: there is no such device.
@@ -35,4 +35,4 @@ def ahead_on_devices(queue: BatchQueue, places: Sequence[Any]) -> BatchQueue:
                 return
             yield upload.bring(batch)
 
-    return BatchQueue(batches, len(devices), queue.name, behind=queue)
+    return BatchQueue(batches, len(devices), queue.name, source=queue)

@@ -1,4 +1,4 @@
-"""A bounded queue that one thread fills with batches: how readers work ahead of training."""
+"""A bounded queue that one thread fills with batches ahead of training."""
 from __future__ import annotations
 
 import atexit
@@ -14,11 +14,11 @@ from ... import _core
 
 _FOLDER = __file__.rsplit("fluid", 1)[0]
 _JOIN_S = 5.0
-_alive: "weakref.WeakSet[BatchQueue]" = weakref.WeakSet()  # queues whose threads must end before the interpreter does
+_alive: "weakref.WeakSet[BatchQueue]" = weakref.WeakSet()  # queues whose threads must stop before the interpreter exits
 
 
 def place_of(thread: Any) -> Any:
-    """Where a thread is now: "file:line in function", of the innermost frame outside this package."""
+    """The current position of a thread: "file:line in function", of the innermost frame outside this package."""
     frame = sys._current_frames().get(thread.ident)
     if frame is None:
         return "not running"
@@ -28,23 +28,23 @@ def place_of(thread: Any) -> Any:
 
 
 def stall_report_s() -> Any:
-    """Seconds after which a wait is reported, or None for never."""
+    """Seconds after which a wait is reported; None means never."""
     seconds = float(_core.all_flags()["FLAGS_stall_report_s"][0])
     return seconds if seconds > 0 else None
 
 
 class BatchQueue:
-    """Items of an iterable, made ahead by a thread of its own.
+    """Items of an iterable, produced ahead by a dedicated thread.
 
-    The thread ends when the items do, at the first error, and when the queue is closed or forgotten. A wait of the
-    consumer that lasts longer than ``FLAGS_stall_report_s`` is reported on stderr with the line that the thread is at.
+    The thread stops after the last item, at the first error, and when the queue is closed or garbage-collected. If the
+    consumer waits longer than ``FLAGS_stall_report_s``, a report on stderr names the line that the thread runs.
 
     Args:
         items (callable): returns the iterable; called in the thread.
-        capacity (int): items kept ready, at least 1.
-        name (str): what is read, for reports.
-        behind (BatchQueue, optional): the queue that ``items`` takes from: it is closed with this one, its items count
-            as ready, too, and reports name the line that its thread is at.
+        capacity (int): number of items kept ready, at least 1.
+        name (str): name of the source, for reports.
+        source (BatchQueue, optional): the queue that ``items`` reads. It is closed with this one, its items also count
+            as ready, and reports name the line that its thread runs.
 
     Examples:
         >>> queue = BatchQueue(lambda: [1, 2], 4, "two numbers")
@@ -53,21 +53,21 @@ class BatchQueue:
         >>> queue.close()
     """
 
-    #: What ``get`` returns after the last item.
+    #: Returned by ``get`` after the last item.
     END = type("End", (), {"__repr__": lambda self: "END"})()
 
-    def __init__(self, items: Callable[..., Any], capacity: int, name: str, behind: BatchQueue | None = None) -> None:
+    def __init__(self, items: Callable[..., Any], capacity: int, name: str, source: BatchQueue | None = None) -> None:
         self._shared = _Shared(capacity)
-        self.name, self._behind = name, behind
+        self.name, self._source = name, source
         self._thread = threading.Thread(target=_fill, args=(items, self._shared), name="anabranch reader", daemon=True)
         _alive.add(self)
         self._thread.start()
 
     def get(self, reports: bool = True) -> Any:
-        """The next item, or END. Raises what the iterable raised, with its traceback, whenever it is called then.
+        """The next item, or END. Reraises an exception of the iterable, with its traceback, in every later call.
 
         Args:
-            reports (bool): a long wait is reported. Default True.
+            reports (bool): whether to report a long wait. Default True.
         """
         shared = self._shared
         report_s: Any = stall_report_s() if reports else None
@@ -86,29 +86,29 @@ class BatchQueue:
             return self.END
 
     def size(self) -> int:
-        """int: items that are ready now."""
-        return len(self._shared.items) + (self._behind.size() if self._behind else 0)
+        """int: number of items that are ready."""
+        return len(self._shared.items) + (self._source.size() if self._source else 0)
 
     @property
     def capacity(self) -> int:
-        """int: items kept ready at most."""
-        return self._shared.capacity + (self._behind.capacity if self._behind else 0)
+        """int: maximum number of items kept ready."""
+        return self._shared.capacity + (self._source.capacity if self._source else 0)
 
     def is_running(self) -> bool:
-        """bool: the thread has more to give, or items are left."""
+        """bool: whether the thread is still producing, or items are left."""
         return self._shared.running or bool(self._shared.items)
 
     def _report(self, waited_s):
-        behind = self._behind
-        makes = behind if behind and not behind.size() and behind.is_running() else self
+        source = self._source
+        makes = source if source and not source.size() and source.is_running() else self
         sys.stderr.write("anabranch: waited %.0f s for a batch of %s; its thread is at %s\n"
                          % (waited_s, self.name, place_of(makes._thread)))
         sys.stderr.flush()
 
     def close(self) -> None:
-        """Drops what is left and ends the thread, which closes the iterable."""
-        if self._behind:
-            self._behind.close()
+        """Drops the remaining items and stops the thread, which closes the iterable."""
+        if self._source:
+            self._source.close()
         shared = self._shared
         with shared.changed:
             shared.closed = True
@@ -118,7 +118,7 @@ class BatchQueue:
             return
         self._thread.join(_JOIN_S)
         if self._thread.is_alive():
-            sys.stderr.write("anabranch: the thread that reads %s goes on after it was told to end; it is at %s\n"
+            sys.stderr.write("anabranch: the thread that reads %s still runs after it was stopped; it is at %s\n"
                              % (self.name, place_of(self._thread)))
 
     def __del__(self) -> None:
@@ -133,7 +133,7 @@ def _close_all():
 
 
 class _Shared:
-    """What the thread and the consumer share. The thread knows this only, so that a forgotten queue is closed."""
+    """State shared by thread and consumer. The thread refers to this only, so a garbage-collected queue is closed."""
 
     def __init__(self, capacity):
         self.capacity = capacity
@@ -144,7 +144,7 @@ class _Shared:
         self.closed = False
 
     def put(self, item):
-        """False when nobody wants it."""
+        """Adds an item. Returns False if the queue is closed."""
         with self.changed:
             while len(self.items) >= self.capacity and not self.closed:
                 self.changed.wait()

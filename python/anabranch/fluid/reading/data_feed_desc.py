@@ -1,4 +1,4 @@
-"""DataFeedDesc: the description of a data feed in a file of protobuf text."""
+"""DataFeedDesc: the description of a data feed, read from a file of protobuf text."""
 from __future__ import annotations
 
 import os
@@ -26,7 +26,7 @@ def _tokens(text, path):
     while at < len(text):
         found = _TOKEN.match(text, at)
         if not found:
-            raise InvalidValue("%s: byte %d is no protobuf text: %r" % (path, at, text[at:at + 20]))
+            raise InvalidValue("%s: byte %d must be protobuf text, got %r" % (path, at, text[at:at + 20]))
         at = found.end()
         if found.lastgroup:
             yield found.group()
@@ -34,7 +34,7 @@ def _tokens(text, path):
 
 
 class _Parser:
-    """Reads nested fields into lists of (name, value); a message is a list itself. Three levels are known."""
+    """Reads nested fields into lists of (name, value); a message is a list, too. There are at most three levels."""
 
     def __init__(self, text, path):
         self.path = path
@@ -76,17 +76,17 @@ class _Parser:
                 return int(token)
         except (TypeError, ValueError):
             pass
-        raise InvalidValue("%s: no such field, or no value of it: %s: %s" % (self.path, name, token))
+        raise InvalidValue("%s: unknown field or invalid value: %s: %s" % (self.path, name, token))
 
 
 class DataFeedDesc(Described):
-    """Slots and settings as they stand in a file of protobuf text.
+    """Slots and settings of a data feed, read from a file of protobuf text.
 
     Args:
-        proto_file (str): the file. Slots in it are sparse and unused unless it, or a call, says otherwise.
+        proto_file (str): the file. Its slots are sparse and unused unless it, or a call, sets them otherwise.
 
     Raises:
-        ValueError: no protobuf text of a data feed, or one of another name than MultiSlotDataFeed. OSError: no file.
+        ValueError: the file does not describe a MultiSlotDataFeed in protobuf text. OSError: the file cannot be read.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -114,7 +114,7 @@ class DataFeedDesc(Described):
         try:
             text = _core.read_file(os.fspath(proto_file)).decode("utf-8")
         except UnicodeDecodeError as e:
-            raise InvalidValue("DataFeedDesc: %s must be text in UTF-8, byte %d is none"
+            raise InvalidValue("DataFeedDesc: %s must be text in UTF-8, byte %d is invalid"
                                % (proto_file, e.start)) from None
         parsed = _Parser(text, proto_file).fields("", None)
         self._fields = {name: value for name, value in parsed if name != "multi_slot_desc"}
@@ -129,7 +129,7 @@ class DataFeedDesc(Described):
         self._by_name = {slot["name"]: slot for slot in self._slots}
 
     def set_batch_size(self, batch_size: int) -> None:
-        """Samples a batch.
+        """Sets the number of samples per batch.
 
         Args:
             batch_size (int): at least 1.
@@ -137,7 +137,7 @@ class DataFeedDesc(Described):
         self._fields["batch_size"] = whole_number(batch_size, "set_batch_size: batch_size", 1)
 
     def set_dense_slots(self, dense_slots_name: Sequence[str]) -> None:
-        """Slots with as many values in every sample as their shape says.
+        """Makes slots dense: every sample has the number of values that their shape gives.
 
         Args:
             dense_slots_name (list of str): names.
@@ -149,7 +149,7 @@ class DataFeedDesc(Described):
             self._by_name[name]["is_dense"] = True
 
     def set_use_slots(self, use_slots_name: Sequence[str]) -> None:
-        """Slots that are fed; the others are read and dropped.
+        """Selects the slots that are fed; the others are read and dropped.
 
         Args:
             use_slots_name (list of str): names.

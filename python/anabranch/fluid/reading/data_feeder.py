@@ -1,4 +1,4 @@
-"""DataFeeder: samples to feed dicts; and the checks of arguments that layers use."""
+"""DataFeeder, which converts samples to feed dicts, and the argument checks that layers use."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
@@ -21,7 +21,7 @@ __all__ = ["DataFeeder"]
 
 
 def convert_dtype(dtype: DType) -> str:
-    """str: name of a dtype given in any form; ValueError when it is none.
+    """str: name of a dtype given in any form. ValueError if there is no such dtype.
 
     >>> convert_dtype(np.float32), convert_dtype("int64")
     ('float32', 'int64')
@@ -83,7 +83,7 @@ class _Column:
         try:
             array = np.array(self.rows, dtype=self.dtype)
         except ValueError as e:
-            raise InvalidValue("DataFeeder: the samples of %s have no common shape: %s" % (self.name, e)) from None
+            raise InvalidValue("DataFeeder: the samples of %s must have one shape: %s" % (self.name, e)) from None
         if self.shape:
             array = self._reshape(array)
         tensor = _core.LoDTensor()
@@ -93,8 +93,8 @@ class _Column:
         return tensor
 
     def _reshape(self, array):
-        """Samples are brought into their declared form one by one, or else all together; samples that have as many axes
-        as were declared stay as they are, and the run says whether they fit."""
+        """Reshapes samples to their declared shape, one by one or else together. Samples with the declared number of
+        axes are unchanged; the run checks them."""
         each = [len(self.rows)] + self.shape[1:] if self.shape[0] < 0 else self.shape
         for shape in (each, self.shape if array.ndim != len(self.shape) else array.shape):
             if shape.count(-1) <= 1:
@@ -104,20 +104,20 @@ class _Column:
                     continue
         if self.shape.count(-1) > 1:
             return array
-        raise InvalidValue("DataFeeder: the samples of %s must fit the shape %s, got the shape %s together"
+        raise InvalidValue("DataFeeder: the samples of %s must fit the shape %s, got the combined shape %s"
                            % (self.name, self.shape, list(array.shape)))
 
 
 class DataFeeder(Described):
-    """Turns lists of samples into feed dicts.
+    """Converts lists of samples to feed dicts.
 
     Args:
         feed_list (list of Variable|str): the variables, in the order of a sample's fields.
-        place (CPUPlace|CUDAPlace): where programs run. The tensors are made in main memory, from where runs copy them.
-        program (Program, optional): where names are looked up; the default main program when missing.
+        place (CPUPlace|CUDAPlace): place on which programs run. Tensors are created in host memory; runs copy them.
+        program (Program, optional): program in which names are looked up. Default: the default main program.
 
     Raises:
-        TypeError: an item that is neither Variable nor name. ValueError: a name that the program does not have.
+        TypeError: an item is neither Variable nor name. ValueError: the program has no variable of that name.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -143,7 +143,7 @@ class DataFeeder(Described):
         self.feed_names = [v.name for v in self._variables]
 
     def feed(self, iterable: Any) -> dict[str, Any]:
-        """A feed dict of one batch.
+        """Converts one batch to a feed dict.
 
         Args:
             iterable: samples, each a sequence with one field per variable; fields of variables with LoD are (nested)
@@ -153,34 +153,34 @@ class DataFeeder(Described):
             dict: name -> LoDTensor.
 
         Raises:
-            AssertionError: a sample with another number of fields. ValueError: a field of another shape.
+            AssertionError: a sample has another number of fields. ValueError: a field has another shape.
         """
         columns = [_Column(v) for v in self._variables]
         for sample in iterable:
             if len(sample) != len(columns):
-                raise Violated("DataFeeder: a sample has %d fields, there are %d variables (%s)"
+                raise Violated("DataFeeder: a sample has %d fields, but there are %d variables (%s)"
                                % (len(sample), len(columns), ", ".join(self.feed_names)))
             for column, field in zip(columns, sample):
                 column.add(field)
         return {column.name: column.tensor() for column in columns}
 
     def feed_parallel(self, iterable: Any, num_places: int | None = None) -> Iterator[Any]:
-        """A feed dict for each replica.
+        """Converts batches to one feed dict per replica.
 
         Args:
-            iterable: batches, one a replica.
+            iterable: batches, one per replica.
             num_places (int, optional): number of replicas. Default: ``CPU_NUM``; for a CUDAPlace all devices.
 
         Yields:
             dict: as from :meth:`feed`.
 
         Raises:
-            ValueError: another number of batches.
+            ValueError: the number of batches differs from that of replicas.
         """
         count = self._replicas(num_places)
         batches = list(iterable)
         if len(batches) != count:
-            raise InvalidValue("DataFeeder.feed_parallel: %d replicas need as many batches, got %d"
+            raise InvalidValue("DataFeeder.feed_parallel: the number of batches must be %d, one per replica, got %d"
                                % (count, len(batches)))
         for batch in batches:
             yield self.feed(batch)
@@ -192,13 +192,13 @@ class DataFeeder(Described):
 
     def decorate_reader(self, reader: Callable[..., Any], multi_devices: bool, num_places: int | None = None,
                         drop_last: bool = True) -> Callable[..., Any]:
-        """A reader of feed dicts from a reader of batches.
+        """Converts a reader of batches to a reader of feed dicts.
 
         Args:
-            reader (callable): gives batches (lists of samples).
-            multi_devices (bool): gives lists with one dict per replica, else single dicts.
+            reader (callable): reader of batches (lists of samples).
+            multi_devices (bool): whether to yield lists with one dict per replica, rather than single dicts.
             num_places (int, optional): number of replicas. Default: ``CPU_NUM``; for a CUDAPlace all devices.
-            drop_last (bool): drops batches left over at the end; else they raise ValueError. Default True.
+            drop_last (bool): whether to drop batches left over at the end; if not, they raise ValueError. Default True.
 
         Returns:
             callable: the reader.
@@ -216,7 +216,7 @@ class DataFeeder(Described):
                     yield list(self.feed_parallel(group, count))
                     group = []
             if group and not drop_last:
-                raise InvalidValue("DataFeeder.decorate_reader: %d batches are left over, %d replicas need as many; "
-                                   "use drop_last=True" % (len(group), count))
+                raise InvalidValue("DataFeeder.decorate_reader: %d batches are left over for %d replicas: pass "
+                                   "drop_last=True" % (len(group), count))
 
         return grouped if multi_devices else single

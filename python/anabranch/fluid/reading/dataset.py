@@ -11,7 +11,7 @@ __all__ = ["DatasetFactory", "InMemoryDataset", "QueueDataset"]
 
 
 class QueueDataset(DatasetBase):
-    """A data set that streams from its files: memory is flat however large they are. Made by
+    """A data set that streams from its files: memory use does not grow with their size. Created by
     ``DatasetFactory().create_dataset("QueueDataset")``.
 
     Examples:
@@ -27,25 +27,25 @@ class QueueDataset(DatasetBase):
     """
 
     def local_shuffle(self) -> Any:
-        """Only an InMemoryDataset can do this. Raises NotImplementedError."""
+        """Raises NotImplementedError: only an InMemoryDataset supports it."""
         raise NotOffered("QueueDataset does not support local shuffle, please use InMemoryDataset for local_shuffle")
 
     def global_shuffle(self, fleet: Any = None) -> Any:
-        """Only an InMemoryDataset can do this. Raises NotImplementedError."""
+        """Raises NotImplementedError: only an InMemoryDataset supports it."""
         raise NotOffered("QueueDataset does not support global shuffle, please use InMemoryDataset for global_shuffle")
 
 
 class FileInstantDataset(DatasetBase):
-    """As :class:`QueueDataset`, under the name that Fluid gives to reading without a pipe command."""
+    """Like :class:`QueueDataset`; Fluid's name for reading without a pipe command."""
 
     _feed_name = "MultiSlotFileInstantDataFeed"
 
     def local_shuffle(self) -> Any:
-        """Only an InMemoryDataset can do this. Raises NotImplementedError."""
+        """Raises NotImplementedError: only an InMemoryDataset supports it."""
         raise NotOffered("FileInstantDataset does not support local shuffle, please use InMemoryDataset")
 
     def global_shuffle(self, fleet: Any = None) -> Any:
-        """Only an InMemoryDataset can do this. Raises NotImplementedError."""
+        """Raises NotImplementedError: only an InMemoryDataset supports it."""
         raise NotOffered("FileInstantDataset does not support global shuffle, please use InMemoryDataset")
 
 
@@ -53,7 +53,7 @@ _CLASSES = {"QueueDataset": QueueDataset, "InMemoryDataset": InMemoryDataset, "F
 
 
 class DatasetFactory:
-    """Makes data sets.
+    """Creates data sets.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -65,7 +65,7 @@ class DatasetFactory:
         pass
 
     def create_dataset(self, datafeed_class: str = "QueueDataset") -> DatasetBase:
-        """A new data set.
+        """Creates a data set.
 
         Args:
             datafeed_class (str): 'QueueDataset' (streams), 'InMemoryDataset' or 'FileInstantDataset'. Default
@@ -75,10 +75,10 @@ class DatasetFactory:
             DatasetBase: of that class.
 
         Raises:
-            ValueError: another name. NotImplementedError: 'BoxPSDataset'.
+            ValueError: the name is unknown. NotImplementedError: the name is 'BoxPSDataset'.
         """
         if datafeed_class == "BoxPSDataset":
-            raise Unsupported("create_dataset: BoxPSDataset is not part of this build")
+            raise Unsupported("create_dataset: BoxPSDataset is not supported")
         if datafeed_class not in _CLASSES:
-            raise InvalidValue("datafeed class %s does not exist" % (datafeed_class,))
+            raise InvalidValue("create_dataset: datafeed class %s does not exist" % (datafeed_class,))
         return _CLASSES[datafeed_class]()

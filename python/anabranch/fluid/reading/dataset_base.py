@@ -1,4 +1,4 @@
-"""What all data sets have in common: their settings."""
+"""Settings that all data sets share."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ _POLICIES = ("raise", "skip", "quarantine")
 
 
 def whole_number(value: Any, what: Any, lowest: Any = None, highest: int = 2**31 - 1) -> Any:
-    """``value`` as an int. TypeError: no whole number. ValueError: below ``lowest`` or above ``highest``.
+    """``value`` as an int. TypeError if it is not whole, ValueError if it is below ``lowest`` or above ``highest``.
 
     >>> whole_number(3, "thread_num")
     3
@@ -39,7 +39,7 @@ def _text(value, what):
 
 
 class DatasetBase(Described):
-    """The settings of a data set; see :class:`QueueDataset` and :class:`InMemoryDataset`, which read.
+    """Base class with the settings of data sets; see :class:`QueueDataset` and :class:`InMemoryDataset`.
 
     Order of calls: settings, [load, shuffle], ``Executor.train_from_dataset``, [release].
     """
@@ -70,15 +70,15 @@ class DatasetBase(Described):
     # ---- Fluid's settings
 
     def set_pipe_command(self, pipe_command: str) -> None:
-        """The command that turns a file into lines.
+        """Sets the command that converts a file to lines.
 
         Args:
-            pipe_command (str): run by a shell for each file, with the file as its stdin; what it writes is parsed. It
-                must end with status 0, or the pass fails. Default 'cat', which starts no process; gzip and zstd files
-                are then read as what they hold.
+            pipe_command (str): shell command that is run for each file, with the file as its stdin; its output is
+                parsed. A status other than 0 fails the pass. Default 'cat', which starts no process and decompresses
+                gzip and zstd files.
 
         Raises:
-            TypeError: no str.
+            TypeError: ``pipe_command`` is not a str.
 
         Examples:
             >>> import anabranch.fluid as fluid
@@ -87,16 +87,16 @@ class DatasetBase(Described):
         """
         self._pipe_command = _text(pipe_command, "set_pipe_command: pipe_command")
         if "\0" in self._pipe_command:
-            raise InvalidValue("set_pipe_command: pipe_command must have no zero byte, got %r" % pipe_command)
+            raise InvalidValue("set_pipe_command: pipe_command must not hold a zero byte, got %r" % pipe_command)
 
     def set_batch_size(self, batch_size: int) -> None:
-        """Samples a batch; the last batch of a pass may have fewer. Default 32.
+        """Sets the number of samples per batch; the last batch of a pass may have fewer. Default 32.
 
         Args:
             batch_size (int): at least 1.
 
         Raises:
-            TypeError: no int. ValueError: below 1.
+            TypeError: ``batch_size`` is not an int. ValueError: it is below 1.
 
         Examples:
             >>> import anabranch.fluid as fluid
@@ -105,13 +105,13 @@ class DatasetBase(Described):
         self._batch_size = whole_number(batch_size, "set_batch_size: batch_size", 1)
 
     def set_thread(self, thread_num: int) -> None:
-        """Threads that read, and that train unless ``train_from_dataset`` is told otherwise. Default 1.
+        """Sets the number of threads that read, and that train unless ``train_from_dataset`` sets it. Default 1.
 
         Args:
             thread_num (int): at least 0; 0 leaves the number to ``train_from_dataset``.
 
         Raises:
-            TypeError: no int. ValueError: below 0.
+            TypeError: ``thread_num`` is not an int. ValueError: it is below 0.
 
         Examples:
             >>> import anabranch.fluid as fluid
@@ -120,15 +120,15 @@ class DatasetBase(Described):
         self.thread_num = whole_number(thread_num, "set_thread: thread_num", 0)
 
     def set_filelist(self, filelist: Sequence[str] | FileQueue) -> None:
-        """The files of a pass, in order.
+        """Sets the files of a pass, in order.
 
         Args:
-            filelist (list of str|FileQueue): paths; or what ``fleet.file_queue`` gives, of which workers take one after
-                the other, each when it is done with the last one.
+            filelist (list of str|FileQueue): paths, or a ``fleet.file_queue``, from which each worker takes its next
+                file when it has finished the last one.
 
         Raises:
-            TypeError: no list of str. NotImplementedError: a FileQueue for an InMemoryDataset, of which nobody can say
-                when a file is trained.
+            TypeError: ``filelist`` is not a list of str. NotImplementedError: a FileQueue is set on an InMemoryDataset,
+                which cannot tell when a file has been trained on.
 
         Examples:
             >>> import anabranch.fluid as fluid
@@ -137,22 +137,23 @@ class DatasetBase(Described):
         queue: Any = filelist if hasattr(filelist, "_pass") else None
         if queue is not None:
             if self._in_memory:
-                raise Unsupported("set_filelist: an InMemoryDataset takes no file_queue, use a QueueDataset, or "
-                                  "fleet.split_files: what is loaded may be trained many times, or dealt out to others")
+                raise Unsupported("set_filelist: a file_queue is not supported by InMemoryDataset, whose records may "
+                                  "be trained on many times: use a QueueDataset or fleet.split_files")
             filelist = queue.files
         if not isinstance(filelist, (list, tuple)) or not all(isinstance(path, str) for path in filelist):
             raise InvalidType("set_filelist: filelist must be a list of paths (str), got %r" % (filelist,))
         self.filelist, self._queue = list(filelist), queue
 
     def set_use_var(self, var_list: Sequence[Variable]) -> None:
-        """The variables that are fed, in the order in which their slots stand in a line.
+        """Sets the variables that are fed, in the order of their slots in a line.
 
         Args:
-            var_list (list of Variable): float32 (values are read as floats) or int64 (as ids of 64 bits). Without LoD:
-                a dense slot with as many values as the shape says, batch left out. With LoD: a list of any length.
+            var_list (list of Variable): float32 (values are read as floats) or int64 (as ids of 64 bits). A variable
+                without LoD is a dense slot with the number of values of its shape, without the batch axis; one with LoD
+                is a list of any length.
 
         Raises:
-            TypeError: no list of Variables. ValueError: another dtype, or two of one name.
+            TypeError: ``var_list`` is not a list of Variables. ValueError: a dtype differs, or a name occurs twice.
 
         Examples:
             >>> import anabranch.fluid as fluid
@@ -165,45 +166,45 @@ class DatasetBase(Described):
         slots = []
         for v in var_list:
             if v.dtype not in (VarType.FP32, VarType.INT64):
-                raise InvalidValue("set_use_var: a slot is float32 or int64, but %s is %s" % (v.name, v.dtype))
+                raise InvalidValue("set_use_var: the dtype of %s must be float32 or int64, got %s" % (v.name, v.dtype))
             dense = v.lod_level == 0
             slots.append((v.name, v.dtype == VarType.FP32, dense or None, list(v.shape) if dense else []))
         names = [slot[0] for slot in slots]
         if len(set(names)) != len(names):
-            raise InvalidValue("set_use_var: a variable is there twice: %s" % ", ".join(names))
+            raise InvalidValue("set_use_var: variables must be unique, got %s" % ", ".join(names))
         self._slots, self._use_vars = slots, list(var_list)
 
     def set_hdfs_config(self, fs_name: str, fs_ugi: str) -> None:
-        """Files on a Hadoop file system are not read by this build: use a pipe command that fetches them.
+        """Raises NotImplementedError unless ``fs_name`` is empty: use a pipe command that reads files from Hadoop.
 
         Args:
             fs_name (str), fs_ugi (str): address and account. Empty ones are accepted.
 
         Raises:
-            NotImplementedError: a ``fs_name``.
+            NotImplementedError: ``fs_name`` is not empty.
 
         Examples:
             >>> import anabranch.fluid as fluid
             >>> fluid.DatasetFactory().create_dataset().set_hdfs_config("", "")
         """
         if fs_name or fs_ugi:
-            raise Unsupported("set_hdfs_config: Hadoop file systems are not part of this build; let set_pipe_command "
-                              "fetch the file that it finds on its stdin")
+            raise Unsupported("set_hdfs_config: Hadoop file systems are not supported: let the command of "
+                              "set_pipe_command fetch the file that its stdin names")
 
     def set_download_cmd(self, download_cmd: str) -> None:
-        """A command that fetches files is not run by this build: use the pipe command.
+        """Raises NotImplementedError unless the command is empty: use the pipe command to fetch files.
 
         Args:
-            download_cmd (str): an empty one is accepted.
+            download_cmd (str): an empty command is accepted.
 
         Raises:
-            NotImplementedError: a command.
+            NotImplementedError: the command is not empty.
         """
         if download_cmd:
-            raise Unsupported("set_download_cmd: not part of this build; let set_pipe_command fetch the data")
+            raise Unsupported("set_download_cmd is not supported: let the command of set_pipe_command fetch the data")
 
     def set_rank_offset(self, rank_offset: str) -> None:
-        """Name of the slot with ranks in page views; kept in :meth:`desc` only.
+        """Sets the name of the slot with ranks in page views, which only :meth:`desc` uses.
 
         Args:
             rank_offset (str): a name.
@@ -211,7 +212,7 @@ class DatasetBase(Described):
         self._extra["rank_offset"] = _text(rank_offset, "set_rank_offset: rank_offset")
 
     def set_pv_batch_size(self, pv_batch_size: int) -> None:
-        """Page views a batch; kept in :meth:`desc` only.
+        """Sets the number of page views per batch, which only :meth:`desc` uses.
 
         Args:
             pv_batch_size (int): a number.
@@ -222,8 +223,8 @@ class DatasetBase(Described):
         """Allows :meth:`slots_shuffle`.
 
         Args:
-            record_candidate_size (int): accepted; all records take part.
-            fea_eval (bool): False forbids it again. Default True.
+            record_candidate_size (int): ignored; all records are shuffled.
+            fea_eval (bool): whether :meth:`slots_shuffle` is allowed. Default True.
 
         Examples:
             >>> import anabranch.fluid as fluid
@@ -233,7 +234,7 @@ class DatasetBase(Described):
         self._fea_eval: Any = bool(fea_eval)
 
     def slots_shuffle(self, slots: Sequence[str]) -> Any:
-        """Only an InMemoryDataset can do this. Raises NotImplementedError.
+        """Raises NotImplementedError: only an InMemoryDataset supports it.
 
         Args:
             slots (list of str): names.
@@ -244,7 +245,7 @@ class DatasetBase(Described):
         """The settings as protobuf text (DataFeedDesc).
 
         Returns:
-            str: what Fluid writes.
+            str: the text, as Fluid writes it.
 
         Examples:
             >>> import anabranch.fluid as fluid
@@ -257,16 +258,16 @@ class DatasetBase(Described):
     # ---- beyond Fluid
 
     def set_bad_rows(self, policy: str, max_rows: int | None = None, file: str | None = None) -> None:
-        """What happens to lines that do not fit the slots.
+        """Sets the policy for lines that do not match the slots.
 
         Args:
-            policy (str): 'raise' (the default: the pass ends with file:line:column: slot and an excerpt), 'skip', or
-                'quarantine' (they are written to ``file``, each after a line that says what is wrong).
-            max_rows (int, optional): more bad lines than this in a pass are an error. Default: no limit.
-            file (str, optional): for 'quarantine'. A pass that finds bad lines replaces it.
+            policy (str): 'raise' (the default) fails the pass with file:line:column, slot and an excerpt; 'skip' drops
+                them; 'quarantine' writes them to ``file``, each after a line that describes the error.
+            max_rows (int, optional): maximum number of bad lines per pass; more are an error. Default: no limit.
+            file (str, optional): file for 'quarantine'. A pass with bad lines replaces it.
 
         Raises:
-            ValueError: another policy, no file for 'quarantine', a limit below 0.
+            ValueError: the policy is unknown, 'quarantine' has no file, or the limit is below 0.
 
         Examples:
             >>> import anabranch.fluid as fluid
@@ -275,12 +276,12 @@ class DatasetBase(Described):
         if policy not in _POLICIES:
             raise InvalidValue("set_bad_rows: policy must be one of %s, got %r" % (", ".join(_POLICIES), policy))
         if policy == "quarantine" and not file:
-            raise InvalidValue("set_bad_rows: 'quarantine' needs a file")
+            raise InvalidValue("set_bad_rows: file must be given for 'quarantine'")
         limit = -1 if max_rows is None else whole_number(max_rows, "set_bad_rows: max_rows", 0, 2 ** 63 - 1)
         self._bad_rows = (policy, limit, _text(file or "", "set_bad_rows: file"))
 
     def set_shuffle_seed(self, seed: int) -> None:
-        """Seed of all shuffles; the order of a pass follows from it and from how often was shuffled. Default 0.
+        """Sets the seed of all shuffles. It determines, with the number of shuffles, the order of a pass. Default 0.
 
         Args:
             seed (int): at least 0.
@@ -288,49 +289,49 @@ class DatasetBase(Described):
         self._seed = whole_number(seed, "set_shuffle_seed: seed", 0, 2 ** 63 - 1)
 
     def set_command_limits(self, silence_s: float = 600.0, total_s: float = 0.0) -> None:
-        """Ends pipe commands that hang.
+        """Sets time limits after which pipe commands are killed.
 
         Args:
-            silence_s (float): seconds in which a command reads and writes nothing; 0: no limit. Default 600.
-            total_s (float): seconds that it may run; 0: no limit. Default 0.
+            silence_s (float): seconds without reads and writes of a command; 0 means no limit. Default 600.
+            total_s (float): running time of a command in seconds; 0 means no limit. Default 0.
 
         Raises:
-            ValueError: below 0.
+            ValueError: a limit is below 0.
         """
         if silence_s < 0 or total_s < 0:
             raise InvalidValue("set_command_limits: seconds must be at least 0, got %s and %s" % (silence_s, total_s))
         self._limits = (float(silence_s), float(total_s))
 
     def set_cache(self, folder: str) -> None:
-        """Keeps parsed files in a folder, and reads them from there while nothing has changed.
+        """Caches parsed files in a folder, and reads them from there as long as files and settings do not change.
 
         Args:
-            folder (str): made when needed; '' switches it off.
+            folder (str): folder, created when needed; '' disables the cache.
         """
         self._cache = _text(folder, "set_cache: folder")
 
     def set_format(self, text: str) -> None:
-        """Reads other lines than MultiSlot text: tab- or comma-separated columns, libsvm. See the guide on data.
+        """Sets the format of lines: tab- or comma-separated columns, or libsvm, instead of MultiSlot text.
 
         Args:
-            text (str): the schema, a line per slot; '' for MultiSlot text.
+            text (str): the schema, one line per slot; '' means MultiSlot text.
         """
         self._format = _text(text, "set_format: text")
 
     def set_drop_last(self, drop_last: bool) -> None:
-        """Leaves out a last batch with fewer samples.
+        """Sets whether to drop a last batch with fewer samples.
 
         Args:
-            drop_last (bool): Default of a new data set: False.
+            drop_last (bool): whether to drop it. A new data set has False.
         """
         self._drop_last = bool(drop_last)
 
     def statistics(self) -> dict[str, Any] | None:
-        """What the current or last pass has done.
+        """Statistics of the current or last pass.
 
         Returns:
-            dict: lines, rows, bad_rows, bytes, files; seconds of the reader's threads parsing (parse_s) and blocked by
-            slow consumers (blocked_s), and of consumers waiting for the reader (waited_s). None before the first pass.
+            dict: lines, rows, bad_rows, bytes, files; seconds that reader threads spent parsing (parse_s) and blocked
+            by slow consumers (blocked_s), and that consumers waited (waited_s). None before the first pass.
         """
         if self._stream is None:
             return None
@@ -355,7 +356,7 @@ class DatasetBase(Described):
         return s
 
     def _dataset(self, threads=0):
-        """The engine's data set with the settings of now."""
+        """The engine's data set with the current settings."""
         return self._with_settings(self._settings(threads))
 
     def _with_settings(self, settings):
@@ -366,21 +367,21 @@ class DatasetBase(Described):
         return self._core
 
     def _open(self, ordered=True, threads=0):
-        """A new pass: the engine's stream of batches.
+        """Opens a new pass and returns the engine's stream of batches.
 
         Args:
-            ordered (bool): batches as one thread would read them; else as they get ready.
-            threads (int): that read; 0: as set.
+            ordered (bool): whether batches come in the order of a single thread, rather than as they are ready.
+            threads (int): number of reading threads; 0 means the number that was set.
         """
         if self._queue is not None:
-            raise Unsupported("files of a file_queue are read by train_from_dataset and infer_from_dataset alone; use "
-                              "set_filelist(fleet.split_files(files)) for other loops")
+            raise Unsupported("a file_queue is not supported outside train_from_dataset and infer_from_dataset: use "
+                              "set_filelist(fleet.split_files(files)) in other loops")
         self._earlier = {}
         self._stream = self._dataset(threads).open(ordered, threads)
         return self._stream
 
     def _open_next(self, path, ordered, first):
-        """A part of a pass, of one file; None: of none. Bad rows and statistics go on, except in the first part."""
+        """Opens one file (None: no file) as a part of a pass. The first part resets bad rows and statistics."""
         self._earlier = {} if first else self.statistics()
         settings = self._settings()
         settings.files = [] if path is None else [path]
@@ -389,7 +390,7 @@ class DatasetBase(Described):
         return self._stream
 
     def _batches(self, ordered=True):
-        """Iterates over a new pass: a dict {name: LoDTensor} a batch."""
+        """Iterates over a new pass: one dict {name: LoDTensor} per batch."""
         stream = self._open(ordered)
         try:
             while True:

@@ -1,4 +1,4 @@
-"""The text of a DataFeedDesc: what slots the lines of a data set have, as Fluid writes it down."""
+"""The text of a DataFeedDesc, which describes the slots of a data set, as Fluid writes it."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ def _quoted(text):
 
 
 def slot_text(name: str, is_float: Any, dense: Any, shape: Sequence[int], used: Any = True) -> Any:
-    """One slot. ``dense`` and ``used`` may be None: not set.
+    """The text of one slot. ``dense`` and ``used`` may be None if they are not set.
 
     >>> print(slot_text("label", False, True, [-1, 1]), end="")
       slots {
@@ -37,13 +37,13 @@ def slot_text(name: str, is_float: Any, dense: Any, shape: Sequence[int], used: 
 
 def feed_text(name: str, batch_size: int | None, slots: Sequence[Any] | None, pipe_command: str,
               thread_num: int | None, extra: dict[str, Any]) -> str:
-    """A DataFeedDesc.
+    """The text of a DataFeedDesc.
 
     Args:
-        name (str): of the reader.
-        batch_size (int): None when it was not set.
-        slots (list): arguments of :func:`slot_text`; None when they were not set.
-        pipe_command (str), thread_num (int): None when not set.
+        name (str): name of the reader.
+        batch_size (int): batch size; None if it is not set.
+        slots (list): arguments of :func:`slot_text`; None if they are not set.
+        pipe_command (str), thread_num (int): the settings; None if they are not set.
         extra (dict): further fields, in order.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Passes over a Dataset: what ``train_from_dataset`` and ``infer_from_dataset`` do."""
+"""Passes over a Dataset, as ``train_from_dataset`` and ``infer_from_dataset`` run them."""
 from __future__ import annotations
 
 import sys
@@ -21,16 +21,16 @@ _DEBUG_PERIOD = 100  # batches
 
 
 class FetchHandler:
-    """Is given values of variables now and then while a Dataset is trained on.
+    """Receives values of variables periodically while a program trains on a Dataset.
 
-    Derive from it and override ``handler``. A thread of its own calls it, with values of the first trainer.
+    Derive from it and override ``handler``, which a separate thread calls with values of the first trainer thread.
 
     Args:
-        var_dict (dict): what to give: name -> Variable.
-        period_secs (int): seconds between two calls. Default 60.
+        var_dict (dict): variables to receive: name -> Variable.
+        period_secs (int): seconds between calls. Default 60.
 
     Raises:
-        AssertionError: no ``var_dict``.
+        AssertionError: ``var_dict`` is None.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -48,13 +48,13 @@ class FetchHandler:
         self.period_secs = period_secs
 
     def handler(self, res_dict: Any) -> None:
-        """Override it. ``res_dict``: name -> numpy array, or None as long as there is no value."""
+        """Override it. ``res_dict`` maps names to numpy arrays, or to None while there is no value."""
         for name, value in res_dict.items():
             sys.stdout.write("%s: %s\n" % (name, "nothing yet" if value is None else _text(value)))
 
     @staticmethod
     def help() -> None:
-        """Prints how to use it."""
+        """Prints an example."""
         sys.stdout.write("class Show(fluid.executor.FetchHandler):\n"
                          "    def handler(self, res_dict):\n"
                          "        print(res_dict['loss'])\n"
@@ -62,14 +62,14 @@ class FetchHandler:
 
 
 def _text(value):
-    """An array for people: a bare number when it is one."""
+    """Readable text of an array: a bare number if it has one element."""
     value = np.asarray(value)
     return "%.6g" % value.item() if value.size == 1 and value.dtype.kind == "f" else np.array2string(
         value, precision=6, threshold=20) if value.size != 1 else str(value.item())
 
 
 def loss_of(program: Program) -> str | None:
-    """Name of the loss that a program trains, None where it does not train."""
+    """Name of the loss that a program minimizes; None if it does not train."""
     for op in program.desc.block(0).ops():
         if op._type == "fill_constant" and _role(op) == OpRole.Backward | OpRole.Loss:
             return str(op.output("Out")[0][:-len("@GRAD")])
@@ -77,7 +77,7 @@ def loss_of(program: Program) -> str | None:
 
 
 def auc_of(program: Program) -> str | None:
-    """Name of the first AUC of all batches that a program computes, None where there is none."""
+    """Name of the first AUC over all batches that a program computes; None if there is none."""
     for op in program.desc.block(0).ops():
         if op._type == "auc" and op.attr("slide_steps") == 0:
             return str(op.output("AUC")[0])
@@ -85,7 +85,7 @@ def auc_of(program: Program) -> str | None:
 
 
 def histograms_of(program: Program) -> tuple[str, str] | None:
-    """Names of the histograms, of positives and negatives, behind :func:`auc_of`; None where there is no AUC."""
+    """Names of the histograms of positives and negatives from which :func:`auc_of` is computed; None without an AUC."""
     for op in program.desc.block(0).ops():
         if op._type == "auc" and op.attr("slide_steps") == 0:
             return str(op.input("StatPos")[0]), str(op.input("StatNeg")[0])
@@ -97,9 +97,9 @@ def _role(op):
 
 
 class Pass:
-    """One call of ``train_from_dataset`` or ``infer_from_dataset``, its arguments checked.
+    """One call of ``train_from_dataset`` or ``infer_from_dataset``, with checked arguments.
 
-    Args: those of the call, with ``what``, its name. Raises as documented there.
+    Args: those of the call, and ``what``, its name. Raises as documented there.
     """
 
     def __init__(self, what: Any, program: Any, dataset: Any, scope: Any, thread: Any, debug: Any, fetch_list: Any,
@@ -107,7 +107,7 @@ class Pass:
                  checkpoints: Any = None) -> None:
         self.what = what
         if dataset is None:
-            raise NotAllowed("%s: a dataset is needed" % what)
+            raise NotAllowed("%s: dataset must be given" % what)
         if not hasattr(dataset, "_open"):
             raise InvalidType("%s: dataset must be made by DatasetFactory, got %s" % (what, type(dataset).__name__))
         self.dataset = dataset
@@ -124,7 +124,7 @@ class Pass:
         self.debug = bool(debug)
         self._set_fetches(fetch_list, fetch_info)
         require(isinstance(print_period, int) and print_period > 0,
-                "%s: print_period is a number of batches, at least 1, got %r" % (what, print_period))
+                "%s: print_period must be a number of batches, at least 1, got %r" % (what, print_period))
         self.print_period = print_period
         if fetch_handler is not None and not isinstance(fetch_handler, FetchHandler):
             raise InvalidType("%s: fetch_handler must be a FetchHandler, got %s" % (what, type(fetch_handler).__name__))
@@ -134,16 +134,16 @@ class Pass:
             raise InvalidType("%s: checkpoints must be anabranch.Checkpoints, got %s"
                               % (what, type(checkpoints).__name__))
         if checkpoints is not None and dataset._queue is not None:
-            raise Unsupported("%s: checkpoints go on in a list of files, and a file_queue gives files as workers come; "
+            raise Unsupported("%s: checkpoints are not supported with a file_queue, whose order of files is not fixed: "
                               "use set_filelist(fleet.split_files(files))" % what)
         self.checkpoints = checkpoints
 
     def _trainers(self, thread):
-        require(isinstance(thread, int), "%s: thread is a number, got %r" % (self.what, thread))
+        require(isinstance(thread, int), "%s: thread must be an int, got %r" % (self.what, thread))
         thread = whole_number(thread, "%s: thread" % self.what)
         count = thread if thread > 0 else self.dataset.thread_num
         if count <= 0:
-            raise NotAllowed("%s: thread is 0 and the dataset has none either; call dataset.set_thread(n)" % self.what)
+            raise NotAllowed("%s: thread is 0 and the dataset sets none: call dataset.set_thread(n)" % self.what)
         return count
 
     def _set_fetches(self, fetch_list, fetch_info):
@@ -156,10 +156,10 @@ class Pass:
         require(len(self.info) == len(self.shown), "%s: fetch_info has %d texts for %d variables of fetch_list"
                 % (self.what, len(self.info), len(self.shown)))
 
-    # ---- what is fetched: what is shown, what the handler wants, and what the line of progress tells
+    # ---- fetches: printed variables, those of the handler, and those of the progress line
 
     def watched(self) -> Any:
-        """(loss, auc): names of the program's loss and of its running AUC, None where there is none."""
+        """(loss, auc): names of the program's loss and of its running AUC, each None if there is none."""
         return loss_of(self.program), auc_of(self.program)
 
     def fetches(self) -> Any:
@@ -171,7 +171,7 @@ class Pass:
         return list(names)
 
     def run(self, loop: Any) -> None:
-        """Trains until the data ends."""
+        """Runs the pass to its end."""
         watch = _Watch(self, loop)
         if self.dataset._queue is not None:
             self._run_queue(loop, watch)
@@ -190,12 +190,12 @@ class Pass:
         watch.close(done)
 
     def _run_queue(self, loop, watch):
-        """File after file, each a part of the pass, and done when the servers have all that it taught."""
+        """Runs one file after the other, each a part of the pass, done when the servers have its gradients."""
         queue = self.dataset._queue
         try:
             with queue._pass() as files:
                 path = files.take()
-                done = self._run_file(loop, watch, path, files, first=True)  # of no file where there is none
+                done = self._run_file(loop, watch, path, files, first=True)  # an empty part if there is no file
                 while path is not None:
                     files.trained()
                     path = files.take()
@@ -210,7 +210,7 @@ class Pass:
         watch.close(dict(done, share_done=1.0))
 
     def _run_file(self, loop, watch, path, files, first):
-        """dict: progress of the pass so far."""
+        """Runs one file. dict: progress of the pass so far."""
         count = max(1, len(self.dataset.filelist))
 
         def whole(progress):
@@ -233,7 +233,7 @@ class Pass:
 
 
 class _Watch:
-    """What is told while a pass runs. Called in the thread that called ``train_from_dataset``."""
+    """Output during a pass. Called in the thread that called ``train_from_dataset``."""
 
     def __init__(self, call, loop):
         self._call, self._loop = call, loop
@@ -248,7 +248,7 @@ class _Watch:
         self._stall_s = stall_report_s()
 
     def tick(self, p):
-        """About ten times a second."""
+        """Called about ten times a second."""
         call, self._newest = self._call, p
         self._meter.check_stall(call.what, p["batches"], self._stall_s)
         if self._meter.needs_values() or (self._handler is not None and self._handler.is_due()):
@@ -260,7 +260,7 @@ class _Watch:
             self._print_debug(p)
 
     def show(self, batch, values, p):
-        """Values of one batch of the first trainer."""
+        """Prints values of one batch of the first trainer thread."""
         self._values = dict(zip(self._names, values))
         if self._loss in self._values and batch > self._smoothed_to:
             self._smooth.add(float(self._array(self._loss).mean()), batch - self._smoothed_to)
@@ -279,7 +279,7 @@ class _Watch:
         return None if value is None else np.array(value)
 
     def _fields(self, p, time_field=Meter.time_left):
-        """Of the row: batches, loss, AUC, samples/s, share of time spent waiting for the reader, time left."""
+        """The fields of the progress row: batches, loss, AUC, samples/s, share of time spent waiting for the reader, time left."""
         fields = [(STEP, "%d batch%s" % (p["batches"], "" if p["batches"] == 1 else "es"))]
         if self._loss in self._values:
             fields.append((LOSS, "loss %.4f" % self._smooth.value))
@@ -302,7 +302,7 @@ class _Watch:
         sys.stdout.flush()
 
     def end(self):
-        """Stops the thread of the handler, after errors too."""
+        """Stops the handler's thread, after success or failure."""
         if self._handler is not None:
             self._handler.end()
 
@@ -312,17 +312,17 @@ class _Watch:
             self._meter.close(self._fields(self._newest, Meter.stopped))
 
     def close(self, p):
-        """The pass went well: the last line."""
+        """Prints the last line of a successful pass."""
         if self._call.debug and p["batches"] > self._debug_batches:
             self._print_debug(p)
         bad = self._call.dataset.statistics()["bad_rows"]
         self._meter.close(self._fields(p) + [(TIME, "%d bad rows" % bad if bad else "")])
         if bad and not self._meter.has_printed:
-            sys.stderr.write("%s: %d bad rows were left out\n" % (self._call.what, bad))
+            sys.stderr.write("%s: %d bad rows were skipped\n" % (self._call.what, bad))
 
 
 class _HandlerThread:
-    """Calls a FetchHandler every period with the newest values, beside the training."""
+    """Thread that calls a FetchHandler periodically with the newest values during training."""
 
     def __init__(self, handler):
         self._handler = handler
@@ -334,13 +334,13 @@ class _HandlerThread:
         self._thread.start()
 
     def is_due(self):
-        """Whether values are wanted now. Raises what the handler raised."""
+        """Whether the handler needs values now. Reraises an exception of the handler."""
         if self._error is not None:
             raise self._error
         return self._due
 
     def give(self, values):
-        """Newer values."""
+        """Passes newer values to the thread."""
         with self._changed:
             self._values = values
             self._changed.notify_all()

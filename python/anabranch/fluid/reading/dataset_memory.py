@@ -1,4 +1,4 @@
-"""InMemoryDataset: records that are loaded once, shuffled, and given out again and again."""
+"""InMemoryDataset: records that are loaded once and shuffled for every pass."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -10,20 +10,20 @@ from .dataset_base import DatasetBase, whole_number
 
 
 def _page_views(what):
-    raise Unsupported("%s: page views (merging of instances by search id) are not part of this build" % what)
+    raise Unsupported("%s: page views (merging of instances by search id) are not supported" % what)
 
 
 def _of_all(fleet, count):
-    """The count of this trainer, or of all trainers of a fleet."""
+    """The count of this worker, or the sum over all workers of a fleet."""
     if fleet is None or fleet.worker_num() == 1:
         return count
     return sum(_cluster.all_gather(fleet._role_maker, count))
 
 
 class InMemoryDataset(DatasetBase):
-    """A data set that is held in memory. Made by ``DatasetFactory().create_dataset("InMemoryDataset")``.
+    """A data set in memory. Created by ``DatasetFactory().create_dataset("InMemoryDataset")``.
 
-    As in Fluid, zeros in lists of ids are left out (and one is put where none would be left).
+    As in Fluid, zeros in lists of ids are dropped; a list that would be empty keeps one zero.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -51,31 +51,31 @@ class InMemoryDataset(DatasetBase):
         self._merged = self._shuffled = self._exchanged = False
 
     def load_into_memory(self) -> None:
-        """Reads and parses all files, by as many threads as were set. Replaces what was loaded.
+        """Reads and parses all files with the number of threads that was set. Replaces the loaded records.
 
         Raises:
-            RuntimeError: no slots; a file or pipe command that fails. ValueError: a line that does not fit.
-            LookupError: a file that is not there.
+            RuntimeError: there are no slots, or a file or pipe command fails. ValueError: a line does not match the
+            slots. LookupError: a file does not exist.
         """
         self._dataset().load()
         self._fresh()
 
     def preload_into_memory(self, thread_num: int | None = None) -> None:
-        """Begins to load beside the program; :meth:`wait_preload_done` ends it.
+        """Starts loading in the background; :meth:`wait_preload_done` waits for the end.
 
         Args:
-            thread_num (int, optional): threads that read. Default: as set.
+            thread_num (int, optional): number of reading threads. Default: the number that was set.
 
         Raises:
-            ValueError: one has begun already.
+            ValueError: loading has already started.
         """
         threads = 0 if thread_num is None else whole_number(thread_num, "preload_into_memory: thread_num", 1)
         self._dataset().preload(threads)
 
     def wait_preload_done(self) -> None:
-        """Waits for :meth:`preload_into_memory`, and raises what went wrong in it, as :meth:`load_into_memory`."""
+        """Waits for :meth:`preload_into_memory`, and raises its errors, which are those of :meth:`load_into_memory`."""
         if self._core is None:
-            raise NotAllowed("wait_preload_done: preload_into_memory was not called")
+            raise NotAllowed("wait_preload_done: call preload_into_memory first")
         self._core.wait_preload()
         self._fresh()
 
@@ -83,14 +83,14 @@ class InMemoryDataset(DatasetBase):
         self._merged = self._shuffled = False
 
     def release_memory(self) -> None:
-        """Frees the records. Training goes on after another load."""
+        """Frees the records. Load again before the next pass."""
         if self._core is not None:
             self._core.release()
         self._stream = None
         self._fresh()
 
     def local_shuffle(self) -> None:
-        """Brings the records into a new order, which follows from the seed and from how often was shuffled.
+        """Shuffles the records. The order depends on the seed and the number of shuffles.
 
         Raises:
             ValueError: nothing is loaded.
@@ -103,16 +103,16 @@ class InMemoryDataset(DatasetBase):
         self._shuffled = True
 
     def global_shuffle(self, fleet: Any = None, thread_num: int = 12) -> None:
-        """Shuffles over all trainers: each deals its records out to all, and shuffles what it has got. With one trainer
-        it is :meth:`local_shuffle`.
+        """Shuffles over all workers: each distributes its records over all, and shuffles those that it receives. With
+        one worker this is :meth:`local_shuffle`.
 
         Args:
-            fleet (Fleet, optional): of the trainers, which all call this, and know each other's addresses
-                (``PADDLE_TRAINER_ENDPOINTS``). Default None: this is the only one.
-            thread_num (int): accepted. Default 12.
+            fleet (Fleet, optional): fleet of the workers, which all call this and know each other's addresses
+                (``PADDLE_TRAINER_ENDPOINTS``). Default None, a single worker.
+            thread_num (int): ignored. Default 12.
 
         Raises:
-            ValueError: nothing is loaded, or a trainer's address is not known. RuntimeError: a trainer is gone.
+            ValueError: nothing is loaded, or a worker's address is unknown. RuntimeError: a worker is lost.
         """
         self.local_shuffle()
         if fleet is not None and fleet.worker_num() > 1:
@@ -124,7 +124,7 @@ class InMemoryDataset(DatasetBase):
         """Number of records in memory.
 
         Args:
-            fleet (Fleet, optional): of trainers whose records are counted, too; all call this. Default None.
+            fleet (Fleet, optional): fleet of workers whose records are counted, too; all call this. Default None.
 
         Returns:
             int: records.
@@ -132,10 +132,10 @@ class InMemoryDataset(DatasetBase):
         return _of_all(fleet, self._core.records() if self._core is not None else 0)
 
     def get_shuffle_data_size(self, fleet: Any = None) -> int:
-        """Number of records that the last shuffle brought into order; 0 before it.
+        """Number of records after the last shuffle; 0 before it.
 
         Args:
-            fleet (Fleet, optional): of trainers whose records are counted, too; all call this. Default None.
+            fleet (Fleet, optional): fleet of workers whose records are counted, too; all call this. Default None.
 
         Returns:
             int: records.
@@ -143,14 +143,15 @@ class InMemoryDataset(DatasetBase):
         return _of_all(fleet, self.get_memory_data_size() if self._shuffled else 0)
 
     def slots_shuffle(self, slots: Sequence[str]) -> None:
-        """Moves the lists of some sparse slots between records, each slot by a permutation of its own, to see what a
-        model makes of the slot. Every call begins with the records as they were loaded.
+        """Permutes some sparse slots over the records, each slot independently, to measure how much a model depends on
+        them. Every call starts from the records as loaded.
 
         Args:
             slots (list of str): names.
 
         Raises:
-            RuntimeError: :meth:`set_fea_eval` was not called. LookupError: no such slot. ValueError: a dense one.
+            RuntimeError: :meth:`set_fea_eval` was not called. LookupError: there is no such slot. ValueError: a slot is
+            dense.
         """
         if self._fea_eval is None:
             raise NotAllowed("slots_shuffle: call set_fea_eval first")
@@ -160,13 +161,13 @@ class InMemoryDataset(DatasetBase):
             self._dataset().slots_shuffle(sorted(slots))
 
     def statistics(self) -> Any:
-        """As for other data sets; before a pass: what loading has done."""
+        """Statistics as of other data sets; before a pass, those of loading."""
         if self._stream is None and self._core is not None:
             return self._core.load_statistics()
         return super().statistics()
 
     def memory_bytes(self) -> int:
-        """Bytes that the records take.
+        """Memory of the records in bytes.
 
         Returns:
             int: bytes.
@@ -176,33 +177,33 @@ class InMemoryDataset(DatasetBase):
     # ---- settings
 
     def set_parse_ins_id(self, parse_ins_id: bool) -> None:
-        """Whether a line begins with "1 <id of the instance>".
+        """Sets whether a line starts with "1 <id of the instance>".
 
         Args:
-            parse_ins_id (bool): of a new data set: False.
+            parse_ins_id (bool): the setting. A new data set has False.
         """
         self._ins_id = bool(parse_ins_id)
 
     def set_parse_content(self, parse_content: bool) -> None:
-        """Whether "1 <text>" stands before the slots (after the id of the instance).
+        """Sets whether "1 <text>" precedes the slots (after the id of the instance).
 
         Args:
-            parse_content (bool): of a new data set: False.
+            parse_content (bool): the setting. A new data set has False.
         """
         self._content = bool(parse_content)
 
     def set_merge_by_lineid(self, merge_size: int = 2) -> None:
-        """Lets the next shuffle join the records of one instance id: lists one after the other, dense slots from the
-        first one. Lines need ids then.
+        """Makes the next shuffle merge the records of one instance id: it concatenates lists, and takes dense slots
+        from the first record. Lines must have ids.
 
         Args:
-            merge_size (int): ids with another number of records are left out; 0: none is. Default 2.
+            merge_size (int): ids with another number of records are dropped; 0 keeps all. Default 2.
         """
         self._merge_size = whole_number(merge_size, "set_merge_by_lineid: merge_size", 0)
         self._ins_id = True
 
     def set_queue_num(self, queue_num: int) -> None:
-        """Accepted: there is one queue.
+        """Ignored, as there is one queue.
 
         Args:
             queue_num (int): a number.
@@ -210,68 +211,68 @@ class InMemoryDataset(DatasetBase):
         whole_number(queue_num, "set_queue_num: queue_num")
 
     def set_fleet_send_batch_size(self, fleet_send_batch_size: int = 1024) -> None:
-        """Accepted: records are not sent.
+        """Ignored: records are not sent in batches.
 
         Args:
-            fleet_send_batch_size (int): Default 1024.
+            fleet_send_batch_size (int): ignored. Default 1024.
         """
         whole_number(fleet_send_batch_size, "set_fleet_send_batch_size: fleet_send_batch_size")
 
     def set_fleet_send_sleep_seconds(self, fleet_send_sleep_seconds: int = 0) -> None:
-        """Accepted: records are not sent.
+        """Ignored: records are not sent in batches.
 
         Args:
-            fleet_send_sleep_seconds (int): Default 0.
+            fleet_send_sleep_seconds (int): ignored. Default 0.
         """
         whole_number(fleet_send_sleep_seconds, "set_fleet_send_sleep_seconds: fleet_send_sleep_seconds")
 
     def set_feed_type(self, data_feed_type: str) -> None:
-        """The name of the reader.
+        """Sets the name of the reader.
 
         Args:
             data_feed_type (str): 'MultiSlotInMemoryDataFeed'.
 
         Raises:
-            NotImplementedError: another one.
+            NotImplementedError: the name is another one.
         """
         if data_feed_type != self._feed_name:
-            raise Unsupported("set_feed_type: %r is not part of this build" % (data_feed_type,))
+            raise Unsupported("set_feed_type: %r is not supported" % (data_feed_type,))
 
     def set_parse_logkey(self, parse_logkey: Any) -> None:
-        """Page views. Raises NotImplementedError unless it is False."""
+        """Raises NotImplementedError unless it is False: page views are not supported."""
         if parse_logkey:
             _page_views("set_parse_logkey")
 
     def set_merge_by_sid(self, merge_by_sid: Any) -> None:
-        """Page views. Accepted: it has a meaning with :meth:`set_parse_logkey` only."""
+        """Ignored: it only matters with :meth:`set_parse_logkey`."""
 
     def set_enable_pv_merge(self, enable_pv_merge: Any) -> None:
-        """Page views. Raises NotImplementedError unless it is False."""
+        """Raises NotImplementedError unless it is False: page views are not supported."""
         if enable_pv_merge:
             _page_views("set_enable_pv_merge")
 
     def set_current_phase(self, current_phase: Any) -> None:
-        """Page views. Raises NotImplementedError."""
+        """Raises NotImplementedError: page views are not supported."""
         _page_views("set_current_phase")
 
     def preprocess_instance(self) -> None:
-        """Page views. Raises NotImplementedError."""
+        """Raises NotImplementedError: page views are not supported."""
         _page_views("preprocess_instance")
 
     def postprocess_instance(self) -> None:
-        """Page views. Raises NotImplementedError."""
+        """Raises NotImplementedError: page views are not supported."""
         _page_views("postprocess_instance")
 
     def get_pv_data_size(self) -> Any:
-        """Page views in memory: 0, for there are none."""
+        """Number of page views in memory, which is always 0."""
         return 0
 
     def set_generate_unique_feasigns(self, generate_uni_feasigns: Any, shard_num: Any) -> None:
-        """Tables of unique ids on servers. Raises NotImplementedError unless it is False."""
+        """Raises NotImplementedError unless it is False: tables of unique ids on servers are not supported."""
         if generate_uni_feasigns:
-            raise Unsupported("set_generate_unique_feasigns: not part of this build")
+            raise Unsupported("set_generate_unique_feasigns is not supported")
 
     def generate_local_tables_unlock(self, table_id: Any, fea_dim: Any, read_thread_num: Any, consume_thread_num: Any,
                                      shard_num: Any) -> Any:
-        """Tables of unique ids on servers. Raises NotImplementedError."""
-        raise Unsupported("generate_local_tables_unlock: not part of this build")
+        """Raises NotImplementedError: tables of unique ids on servers are not supported."""
+        raise Unsupported("generate_local_tables_unlock is not supported")

@@ -26,10 +26,10 @@ def batch(reader: Callable[..., Any], batch_size: int, drop_last: bool = False) 
     Args:
         reader (callable): the samples.
         batch_size (int): at least 1.
-        drop_last (bool): leaves out a last list that is shorter. Default False.
+        drop_last (bool): whether to drop a last list that is shorter. Default False.
 
     Raises:
-        ValueError: ``batch_size`` below 1.
+        ValueError: ``batch_size`` is below 1.
 
     Examples:
         >>> list(batch(lambda: range(5), 2)())
@@ -51,7 +51,7 @@ def batch(reader: Callable[..., Any], batch_size: int, drop_last: bool = False) 
 
 
 def shuffle(reader: Any, buf_size: Any) -> Callable[..., Any]:
-    """A reader that fills a buffer, shuffles it (module ``random``), gives it out, and goes on.
+    """A reader that repeatedly fills a buffer, shuffles it (module ``random``), and yields its samples.
 
     >>> sorted(shuffle(lambda: range(5), 3)())
     [0, 1, 2, 3, 4]
@@ -82,10 +82,10 @@ def compose(*readers: Any, **kwargs: Any) -> Callable[..., Any]:
 
     Args:
         *readers (callable): the readers.
-        check_alignment (bool): raises where one ends before another; else the rest is left out. Default True.
+        check_alignment (bool): whether to raise if one ends before another; if not, the rest is dropped. Default True.
 
     Raises:
-        ComposeNotAligned: readers of different lengths. TypeError: another keyword.
+        ComposeNotAligned: the readers have different lengths. TypeError: a keyword is unknown.
 
     Examples:
         >>> list(compose(lambda: [1, 2], lambda: [(3, 4), (5, 6)])())
@@ -113,7 +113,7 @@ def compose(*readers: Any, **kwargs: Any) -> Callable[..., Any]:
 
 
 def map_readers(func: Any, *readers: Any) -> Callable[..., Any]:
-    """A reader of ``func`` of the readers' samples.
+    """A reader that applies ``func`` to the readers' samples.
 
     >>> list(map_readers(lambda a, b: a + b, lambda: [1, 2], lambda: [3, 4])())
     [4, 6]
@@ -131,7 +131,7 @@ def firstn(reader: Any, n: Any) -> Callable[..., Any]:
 
 
 def cache(reader: Any) -> Callable[..., Any]:
-    """A reader that keeps all samples in memory at its first pass.
+    """A reader that keeps all samples of its first pass in memory.
 
     >>> source = iter([1, 2])
     >>> r = cache(lambda: source)
@@ -151,7 +151,7 @@ def cache(reader: Any) -> Callable[..., Any]:
 
 
 def buffered(reader: Any, size: Any) -> Callable[..., Any]:
-    """A reader whose samples are read ahead, up to ``size`` of them, by a thread.
+    """A reader with a thread that reads up to ``size`` samples ahead.
 
     >>> list(buffered(lambda: range(4), 2)())
     [0, 1, 2, 3]
@@ -161,17 +161,17 @@ def buffered(reader: Any, size: Any) -> Callable[..., Any]:
 
 def xmap_readers(mapper: Callable[..., Any], reader: Callable[..., Any], process_num: int, buffer_size: int,
                  order: bool = False) -> Callable[..., Any]:
-    """A reader of ``mapper(sample)``, computed ahead by threads. An exception of theirs is raised in the caller.
+    """A reader of ``mapper(sample)``, computed ahead by threads. Their exceptions are reraised in the caller.
 
     Args:
-        mapper (callable): works on one sample.
+        mapper (callable): function of one sample.
         reader (callable): the samples.
         process_num (int): number of threads, at least 1.
-        buffer_size (int): samples in flight, at least 1.
-        order (bool): keeps the order of the samples. Default False.
+        buffer_size (int): number of samples in flight, at least 1.
+        order (bool): whether to keep the order of the samples. Default False.
 
     Raises:
-        ValueError: a number below 1.
+        ValueError: a number is below 1.
 
     Examples:
         >>> sorted(xmap_readers(lambda s: s * 2, lambda: range(4), 2, 4)())
@@ -259,18 +259,18 @@ def _collect(done, workers, order):
 
 def multiprocess_reader(readers: Sequence[Callable[..., Any]], use_pipe: bool = True,
                         queue_size: int = 1000) -> Callable[..., Any]:
-    """A reader of all readers' samples, each read in a process of its own, in the order of arrival.
+    """A reader that runs each reader in a separate process, and yields samples in the order of arrival.
 
     Args:
-        readers (list of callable): at least one; each is run in a child process.
-        use_pipe (bool): accepted; a queue is used. Default True.
-        queue_size (int): samples in flight. Default 1000.
+        readers (list of callable): one or more readers; each is run in a child process.
+        use_pipe (bool): ignored; a queue is used. Default True.
+        queue_size (int): number of samples in flight. Default 1000.
 
     Raises:
-        ValueError: no readers. RuntimeError: a child ended with an error.
+        ValueError: there are no readers. RuntimeError: a child process failed.
     """
     if not readers:
-        raise InvalidValue("multiprocess_reader: there are no readers")
+        raise InvalidValue("multiprocess_reader: readers must not be empty")
 
     def read():
         import multiprocessing
@@ -305,7 +305,7 @@ def _received(results, children):
             kind, value = results.get(timeout=1.0)
         except queue.Empty:
             if not any(child.is_alive() for child in children) and results.empty():
-                raise RuntimeError("multiprocess_reader: a child process ended without a word") from None
+                raise RuntimeError("multiprocess_reader: a child process ended without a result") from None
             continue
         if kind == "error":
             raise RuntimeError("multiprocess_reader: %s" % value)
@@ -316,7 +316,7 @@ def _received(results, children):
 
 
 class Fake:
-    """A reader that gives the first sample of another one again and again, for measuring speed.
+    """A reader that repeats the first sample of another one, for measuring speed.
 
     >>> list(Fake()(lambda: [7, 8, 9], 3)())
     [7, 7, 7]

@@ -1,4 +1,4 @@
-"""What a run is fed, checked and brought into the form that the engine takes."""
+"""Feeds of a run: checks, and conversion to the form that the engine takes."""
 from __future__ import annotations
 
 import warnings
@@ -16,7 +16,7 @@ _ndarray = np.ndarray
 
 
 class FeedVar:
-    """What a program says about one variable that may be fed."""
+    """A program's description of one variable that may be fed."""
 
     __slots__ = ("name", "dtype", "number", "shape", "check")
 
@@ -56,9 +56,9 @@ class FeedVar:
             shape, given = value.shape, value.dtype.name
             same = value.dtype.newbyteorder("=") == self.dtype or (given == "uint16" and self.number == VarType.FP16)
         if not same:
-            wanted = dtype_name(VarType(self.number))
+            expected_dtype = dtype_name(VarType(self.number))
             raise InvalidValue("the data type of fed variable %r is %s, but %s is given; feed array.astype(%r)"
-                               % (self.name, wanted, given, wanted))
+                               % (self.name, expected_dtype, given, expected_dtype))
         expected = self.shape
         if len(expected) == 1 and not shape:
             shape = (1,)

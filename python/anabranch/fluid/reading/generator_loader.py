@@ -1,4 +1,4 @@
-"""Batches from Python generators: as an iterator of feeds, or read by the program itself."""
+"""Batches from Python generators, as an iterator of feeds or read by the program itself."""
 from __future__ import annotations
 
 import weakref
@@ -21,20 +21,21 @@ from .read_ops import append_reader, read_into
 from .reader_source import ReaderSource
 
 _LoDTensor = _core.LoDTensor
-_reader_names = unique_name.UniqueNameGenerator()  # of the process: a loader does not change the names of layers
+_reader_names = unique_name.UniqueNameGenerator()  # one per process, so a loader does not change the names of layers
 
 
 def ready_tensors(batch: Sequence[Any], number: int, names: Sequence[str], label: str) -> Any:
-    """The values of a batch as LoDTensors.
+    """Converts the values of a batch to LoDTensors.
 
     Args:
-        batch (list|tuple): one array or LoDTensor a name.
-        number (int): of the batch, for messages.
+        batch (list|tuple): one array or LoDTensor per name.
+        number (int): number of the batch, for messages.
         names (list of str): the variables.
-        label (str): of the reader, for messages.
+        label (str): name of the reader, for messages.
 
     Raises:
-        TypeError: no list or tuple, or a value that is no regular array. ValueError: another number of values.
+        TypeError: the batch is not a list or tuple, or a value is not a regular array. ValueError: the number of values
+            differs.
     """
     if not isinstance(batch, (list, tuple)):
         raise InvalidType("%s: batch %d of the generator must be a list or tuple with a value for each of %s, got %s"
@@ -53,20 +54,20 @@ def _tensor(value, name, number, label):
     except ValueError:
         array = np.empty(0, dtype=object)
     if array.dtype == object:
-        raise InvalidType("%s: what batch %d has for %s is no regular array: its samples differ in shape. Give a "
-                          "LoDTensor (fluid.create_lod_tensor)" % (label, number, name))
+        raise InvalidType("%s: the value of batch %d for %s must be a regular array, got samples of different shapes. "
+                          "Pass a LoDTensor (fluid.create_lod_tensor)" % (label, number, name))
     tensor = _LoDTensor()
     tensor.set(array, _core.CPUPlace())
     return tensor
 
 
 class GeneratorLoader(Described):
-    """What ``DataLoader.from_generator`` returns; see there."""
+    """The loader that ``DataLoader.from_generator`` returns; see there."""
 
     def __init__(self, feed_list: Any, capacity: Any, use_double_buffer: Any = True, iterable: Any = True,
                  return_list: Any = False, drop_last: Any = True, label: Any = "DataLoader") -> None:
         if not isinstance(feed_list, (list, tuple)) or not all(isinstance(v, Variable) for v in feed_list):
-            raise InvalidType("%s: feed_list is a list of Variables" % label)
+            raise InvalidType("%s: feed_list must be a list of Variables" % label)
         self._feed_list = list(feed_list)
         self._names = [v.name for v in feed_list]
         self._capacity = capacity
@@ -93,24 +94,24 @@ class GeneratorLoader(Described):
         program._readers = dict(program._readers, **{reader.name: self._source})
         read_into(block, reader, self._feed_list, self._drop_last)
 
-    # ---- where batches come from
+    # ---- sources of batches
 
     def set_sample_generator(self, reader: Callable[..., Any], batch_size: int, drop_last: bool = True,
                              places: Any = None) -> GeneratorLoader:
-        """Batches are made of samples.
+        """Sets a source of samples, which the loader groups into batches.
 
         Args:
-            reader (callable): returns an iterable of samples: a tuple with one array, list or number a variable.
-            batch_size (int): samples of a batch, at least 1.
-            drop_last (bool): leaves out a last batch that is smaller. Default True.
-            places (list of CPUPlace|list of CUDAPlace|CPUPlace|CUDAPlace): needed by an
-                iterable loader: one batch a place at a time, at a device with ``use_double_buffer``.
+            reader (callable): returns an iterable of samples: tuples with one array, list or number per variable.
+            batch_size (int): number of samples per batch, at least 1.
+            drop_last (bool): whether to drop a last batch that is smaller. Default True.
+            places (list of CPUPlace|list of CUDAPlace|CPUPlace|CUDAPlace): required for an iterable loader, which
+                yields one batch per place, on the device with ``use_double_buffer``.
 
         Returns:
             GeneratorLoader: this one.
 
         Raises:
-            AssertionError: ``batch_size`` below 1; an iterable loader without places.
+            AssertionError: ``batch_size`` is below 1, or an iterable loader has no places.
 
         Examples:
             >>> import numpy, anabranch.fluid as fluid
@@ -121,11 +122,11 @@ class GeneratorLoader(Described):
             >>> [feeds[0]["x"].shape() for feeds in loader()]
             [[2, 2], [2, 2]]
         """
-        require(batch_size > 0, "%s: batch_size is at least 1, got %s" % (self._label, batch_size))
+        require(batch_size > 0, "%s: batch_size must be at least 1, got %s" % (self._label, batch_size))
         return self.set_sample_list_generator(batched(reader, batch_size, drop_last), places)
 
     def set_sample_list_generator(self, reader: Any, places: Any = None) -> GeneratorLoader:
-        """Batches are lists of samples. Arguments and result: as ``set_sample_generator``."""
+        """Sets a source of batches that are lists of samples. Arguments and result as for ``set_sample_generator``."""
         feeder = DataFeeder(self._feed_list, _core.CPUPlace(), self._program())
 
         def batches():
@@ -136,18 +137,18 @@ class GeneratorLoader(Described):
         return self._set(batches, places)
 
     def set_batch_generator(self, reader: Callable[..., Any], places: Any = None) -> GeneratorLoader:
-        """Batches come ready: a list or tuple with one array or LoDTensor a variable, as ``feed_list`` orders them.
+        """Sets a source of batches: lists or tuples with one array or LoDTensor per variable, in ``feed_list``'s order.
 
         Args:
             reader (callable): returns an iterable of batches.
-            places (list of CPUPlace|list of CUDAPlace|CPUPlace|CUDAPlace): needed by an
-                iterable loader: one batch a place at a time, at a device with ``use_double_buffer``.
+            places (list of CPUPlace|list of CUDAPlace|CPUPlace|CUDAPlace): required for an iterable loader, which
+                yields one batch per place, on the device with ``use_double_buffer``.
 
         Returns:
             GeneratorLoader: this one.
 
         Raises:
-            AssertionError: an iterable loader without places.
+            AssertionError: an iterable loader has no places.
         """
         def batches():
             for number, batch in enumerate(reader()):
@@ -160,7 +161,7 @@ class GeneratorLoader(Described):
 
     def _set(self, batches, places):
         if self._iterable:
-            require(places is not None, "%s: places are needed when the loader is iterable" % self._label)
+            require(places is not None, "%s: places must be given for an iterable loader" % self._label)
             self._places = check_places(places, self._label)
         else:
             self._source.set_batches(batches)
@@ -171,12 +172,12 @@ class GeneratorLoader(Described):
 
     @property
     def iterable(self) -> bool:
-        """bool: whether it is an iterator of feeds; else the program reads by itself."""
+        """bool: whether it is an iterator of feeds; if not, the program itself reads."""
         return self._iterable
 
     @property
     def queue(self) -> Any:
-        """BatchQueue: the batches made ahead in the present pass, or None; see its ``size``."""
+        """BatchQueue: the batches read ahead in the current pass, or None; see its ``size``."""
         if self._source is not None:
             return self._source.queue
         last = self._last_pass and self._last_pass()
@@ -186,9 +187,9 @@ class GeneratorLoader(Described):
         return self.__iter__()
 
     def __iter__(self) -> Any:
-        require(self._iterable, "%s: it is not iterable: the program reads by itself between start() and reset()"
+        require(self._iterable, "%s is not iterable: the program itself reads between start() and reset()"
                 % self._label)
-        require(self._batches is not None, "%s: no data source is set" % self._label)
+        require(self._batches is not None, "%s: a data source must be set first" % self._label)
         last = self._last_pass and self._last_pass()
         if last is not None:
             last.close()
@@ -197,7 +198,7 @@ class GeneratorLoader(Described):
         return new
 
     def __next__(self) -> Any:
-        """The next item of a pass that the loader itself keeps."""
+        """The next item of the loader's own pass."""
         if self._own_pass is None:
             self._own_pass = iter(self)
         try:
@@ -208,29 +209,29 @@ class GeneratorLoader(Described):
 
     next = __next__
 
-    # ---- the form that is read by the program
+    # ---- loaders that the program reads
 
     def start(self) -> None:
-        """Begins a pass: ``Executor.run`` takes a batch each time, until it raises EOFException.
+        """Starts a pass: each ``Executor.run`` reads a batch, until it raises EOFException.
 
         Raises:
-            AssertionError: an iterable loader. RuntimeError: no source is set; a pass is under way.
+            AssertionError: the loader is iterable. RuntimeError: no source is set, or a pass is running.
         """
-        require(not self._iterable, "%s: start() is not for an iterable loader" % self._label)
+        require(not self._iterable, "%s: start() requires a loader that is not iterable" % self._label)
         self._source.start()
 
     def reset(self) -> None:
-        """Ends a pass, also in its middle: the thread is stopped, batches that it made ahead are dropped.
+        """Ends a pass at any point: stops the thread and drops batches that were read ahead.
 
         Raises:
-            AssertionError: an iterable loader.
+            AssertionError: the loader is iterable.
         """
-        require(not self._iterable, "%s: reset() is not for an iterable loader" % self._label)
+        require(not self._iterable, "%s: reset() requires a loader that is not iterable" % self._label)
         self._source.reset()
 
 
 class _Pass:
-    """One pass of an iterable loader: a list with one feed a place each time. It ends with its last reference."""
+    """One pass of an iterable loader, which yields lists with one feed per place. It ends with its last reference."""
 
     def __init__(self, loader):
         self._names = None if loader._return_list else loader._names
@@ -261,7 +262,7 @@ class _Pass:
     next = __next__
 
     def close(self):
-        """Ends the pass: the next ``next`` raises StopIteration."""
+        """Ends the pass: ``next`` raises StopIteration afterwards."""
         queue, self.queue = self.queue, None
         if queue is not None:
             queue.close()

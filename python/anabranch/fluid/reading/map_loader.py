@@ -1,4 +1,4 @@
-"""Batches of data sets that are indexed by sample."""
+"""Batches of map-style data sets, which are indexed by sample."""
 from __future__ import annotations
 
 import math
@@ -14,11 +14,11 @@ from .generator_loader import GeneratorLoader
 
 __all__ = ["MapLoader", "default_collate_fn"]
 
-_AHEAD = 2  # batches made ahead
+_AHEAD = 2  # batches read ahead
 
 
 def default_collate_fn(batch: Any) -> Any:
-    """A list of arrays, one a field, from a list of samples.
+    """Collates a list of samples to a list of arrays, one per field.
 
     >>> [a.tolist() for a in default_collate_fn([(1, 2.0), (3, 4.0)])]
     [[1, 3], [2.0, 4.0]]
@@ -27,23 +27,23 @@ def default_collate_fn(batch: Any) -> Any:
 
 
 class MapLoader(Described):
-    """What ``DataLoader(dataset, ...)`` is; see there."""
+    """Base class of ``DataLoader(dataset, ...)``; see there."""
 
     def __init__(self, dataset: Any, feed_list: Any = None, places: Any = None, return_list: Any = False,
                  batch_sampler: Any = None, batch_size: Any = 1, shuffle: Any = False, drop_last: Any = False,
                  collate_fn: Any = None, num_workers: Any = 0, use_buffer_reader: Any = True,
                  use_shared_memory: Any = True, timeout: Any = 0, worker_init_fn: Any = None) -> None:
         require(hasattr(dataset, "__getitem__") and hasattr(dataset, "__len__"),
-                "DataLoader: dataset has __getitem__ and __len__")
+                "DataLoader: dataset must have __getitem__ and __len__")
         require(feed_list is not None, "DataLoader: feed_list, the variables to fill, must be given")
         require(places is not None, "DataLoader: places must be given")
-        require(num_workers >= 0, "DataLoader: num_workers is at least 0, got %s" % num_workers)
-        require(timeout >= 0, "DataLoader: timeout is at least 0, got %s" % timeout)
+        require(num_workers >= 0, "DataLoader: num_workers must be at least 0, got %s" % num_workers)
+        require(timeout >= 0, "DataLoader: timeout must be at least 0, got %s" % timeout)
         if batch_sampler is not None:
             require(batch_size == 1 and not shuffle and not drop_last,
                     "DataLoader: batch_sampler excludes batch_size, shuffle and drop_last")
         else:
-            require(batch_size > 0, "DataLoader: batch_size is at least 1, got %s" % batch_size)
+            require(batch_size > 0, "DataLoader: batch_size must be at least 1, got %s" % batch_size)
         self.dataset = dataset
         self.batch_sampler = batch_sampler
         self._batch_size, self._shuffle, self._drop_last = batch_size, shuffle, drop_last

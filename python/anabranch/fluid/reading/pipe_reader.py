@@ -1,4 +1,4 @@
-"""Lines of what a command prints."""
+"""Reader of the output of a command."""
 from __future__ import annotations
 
 import subprocess
@@ -18,11 +18,11 @@ class PipeReader:
 
     Args:
         command (str): a shell command.
-        bufsize (int): bytes read at a time. Default 8192.
-        file_type (str): "plain", or "gzip" when the command prints gzip data.
+        bufsize (int): number of bytes read at a time. Default 8192.
+        file_type (str): "plain", or "gzip" if the command prints gzip data.
 
     Raises:
-        TypeError: the command is no str, or another ``file_type``.
+        TypeError: the command is not a str, or ``file_type`` is unknown.
 
     Examples:
         >>> list(PipeReader("printf 'a\\nb\\n'").get_line())
@@ -40,10 +40,10 @@ class PipeReader:
                                         stderr=subprocess.PIPE)
 
     def get_line(self, cut_lines: Any = True, line_break: Any = "\n") -> Iterator[Any]:
-        """Iterator over lines without ``line_break``, or with ``cut_lines=False`` over pieces as they come.
+        """Iterator over lines without ``line_break``, or with ``cut_lines=False`` over chunks as they arrive.
 
         Raises:
-            RuntimeError: the command failed: its status and the end of what it wrote to stderr.
+            RuntimeError: the command failed; the message has its status and the end of its stderr.
         """
         try:
             rest = ""
@@ -73,7 +73,7 @@ class PipeReader:
                                 errors.decode("utf-8", "replace")[-_TAIL:].strip()))
 
     def close(self) -> None:
-        """Ends the command if it still runs."""
+        """Kills the command if it still runs."""
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait()

@@ -1,4 +1,4 @@
-"""The ops that stand for a reader in a program."""
+"""The ops of a reader in a program."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -17,10 +17,10 @@ def append_reader(block: Block, variables: Sequence[Variable], queue_name: str, 
 
     Args:
         block (Block): the global block of the main program.
-        variables (list of Variable): what a batch fills.
-        queue_name (str), name (str): of the queue and of the reader.
-        buffer_name (str|None): of the reader that buffers; None: there is none.
-        startup (Block): takes the op that creates the reader; ``block`` when missing.
+        variables (list of Variable): variables that a batch fills.
+        queue_name (str), name (str): names of the queue and of the reader.
+        buffer_name (str|None): name of the reader that buffers; None if there is none.
+        startup (Block): block of the op that creates the reader. Default: ``block``.
 
     Returns:
         Variable: the reader to read from.
@@ -29,10 +29,10 @@ def append_reader(block: Block, variables: Sequence[Variable], queue_name: str, 
     attrs = {"shape_concat": [extent for shape in shapes for extent in shape], "ranks": [len(s) for s in shapes],
              "lod_levels": [v.lod_level for v in variables], "dtypes": [int(v.dtype) for v in variables],
              "need_check_feed": [int(v.need_check_feed) for v in variables]}
-    home = block if startup is None else startup
-    queue = home.create_var(name=queue_name, type=VarType.RAW)
-    reader = home.create_var(name=name, type=VarType.READER, persistable=True)
-    home.append_op(type="create_py_reader", inputs={"blocking_queue": queue}, outputs={"Out": reader}, attrs=attrs)
+    owner = block if startup is None else startup
+    queue = owner.create_var(name=queue_name, type=VarType.RAW)
+    reader = owner.create_var(name=name, type=VarType.READER, persistable=True)
+    owner.append_op(type="create_py_reader", inputs={"blocking_queue": queue}, outputs={"Out": reader}, attrs=attrs)
     reader = _in_block(block, reader)
     if buffer_name is None:
         return reader
@@ -40,7 +40,7 @@ def append_reader(block: Block, variables: Sequence[Variable], queue_name: str, 
 
 
 def append_buffer(block: Any, reader: Any, name: str) -> Any:
-    """Appends the op of a reader that buffers another one; returns its Variable."""
+    """Appends the op of a reader that buffers another one, and returns its Variable."""
     buffered = block.create_var(name=name, type=VarType.READER, persistable=True, stop_gradient=True)
     block.append_op(type="create_double_buffer_reader", inputs={"UnderlyingReader": reader}, outputs={"Out": buffered},
                     attrs={"place": "AUTO"})

@@ -1,4 +1,4 @@
-"""DataLoader and PyReader: batches for training from Python code and from Datasets."""
+"""DataLoader and PyReader, which read batches from Python code and from Datasets."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
@@ -16,27 +16,27 @@ __all__ = ["PyReader", "DataLoader", "default_collate_fn"]
 
 
 class DataLoader(MapLoader):
-    """Batches of a data set that is indexed by sample, or, with ``from_generator`` and ``from_dataset``, of others.
+    """Loads batches of a map-style data set; ``from_generator`` and ``from_dataset`` load from other sources.
 
     Args:
-        dataset: has ``__getitem__(index)``, which returns a sample (a tuple or list of arrays or numbers), and
+        dataset: object with ``__getitem__(index)``, which returns a sample (a tuple or list of arrays or numbers), and
             ``__len__``.
-        feed_list (list of Variable): what the fields of a sample fill.
-        places (list of CPUPlace|list of CUDAPlace|CPUPlace|CUDAPlace): one batch a place at a time.
-        return_list (bool): gives lists instead of dicts. Default False.
-        batch_sampler (iterable, optional): gives lists of indices; excludes the next three.
-        batch_size (int): samples of a batch. Default 1.
-        shuffle (bool): a new random order in each pass. Default False.
-        drop_last (bool): leaves out a last batch that is smaller. Default False.
-        collate_fn (callable, optional): makes a list of arrays from a list of samples.
-        num_workers (int): threads that work ahead. Default 0: one.
+        feed_list (list of Variable): variables that the fields of a sample fill.
+        places (list of CPUPlace|list of CUDAPlace|CPUPlace|CUDAPlace): places, each of which gets a batch at a time.
+        return_list (bool): whether to yield lists instead of dicts. Default False.
+        batch_sampler (iterable, optional): yields lists of indices; excludes the next three arguments.
+        batch_size (int): number of samples per batch. Default 1.
+        shuffle (bool): whether to draw a new random order in each pass. Default False.
+        drop_last (bool): whether to drop a last batch that is smaller. Default False.
+        collate_fn (callable, optional): converts a list of samples to a list of arrays.
+        num_workers (int): number of threads that read ahead. Default 0, which means one.
         use_buffer_reader (bool): as ``use_double_buffer`` of :meth:`from_generator`. Default True.
-        use_shared_memory (bool): accepted: threads share memory anyway.
-        timeout (int): accepted: a wait is reported after ``FLAGS_stall_report_s``. Default 0.
-        worker_init_fn (callable, optional): called with 0 when a pass begins.
+        use_shared_memory (bool): ignored; threads share memory.
+        timeout (int): ignored; a wait is reported after ``FLAGS_stall_report_s``. Default 0.
+        worker_init_fn (callable, optional): called with 0 when a pass starts.
 
     Raises:
-        AssertionError: arguments that exclude each other, or that are missing.
+        AssertionError: arguments exclude each other, or are missing.
 
     Examples:
         >>> import numpy, anabranch.fluid as fluid
@@ -55,26 +55,25 @@ class DataLoader(MapLoader):
     def from_generator(feed_list: Sequence[Variable] | None = None, capacity: int | None = None,
                        use_double_buffer: bool = True, iterable: bool = True, return_list: bool = False,
                        use_multiprocess: bool = False, drop_last: bool = True) -> GeneratorLoader:
-        """A loader of what Python generators give; a thread works ahead.
+        """Creates a loader of batches from Python generators, which a thread reads ahead.
 
         Args:
-            feed_list (list of Variable): what a batch fills, in order.
-            capacity (int): batches made ahead, at least 1.
-            use_double_buffer (bool): where batches are for a CUDAPlace, a thread brings them there while the device
-                computes; a loader that is not iterable leaves them in main memory. Default True.
-            iterable (bool): the loader is an iterator of feeds. Else the program reads: ``start()``, ``exe.run``
-                without feed until EOFException, ``reset()``. Default True.
-            return_list (bool): an iterable loader gives a list of lists, not of dicts. Default False.
-            use_multiprocess (bool): accepted: it only concerned the imperative mode, which does not exist here.
-                Default False.
-            drop_last (bool): batches at the end that are fewer than places are left out. Default True.
+            feed_list (list of Variable): variables that a batch fills, in order.
+            capacity (int): number of batches read ahead, at least 1.
+            use_double_buffer (bool): whether a thread copies batches for a CUDAPlace to the device while it computes. A
+                loader that is not iterable keeps them in host memory. Default True.
+            iterable (bool): whether the loader is an iterator of feeds. If not, the program reads: ``start()``,
+                ``exe.run`` without feed until EOFException, ``reset()``. Default True.
+            return_list (bool): whether an iterable loader yields lists of lists rather than of dicts. Default False.
+            use_multiprocess (bool): ignored; it applies to the imperative mode. Default False.
+            drop_last (bool): whether to drop batches at the end that are fewer than places. Default True.
 
         Returns:
-            GeneratorLoader: give it a source with ``set_sample_generator``, ``set_sample_list_generator`` or
-            ``set_batch_generator``. It raises what the generator raises, with the generator's own traceback.
+            GeneratorLoader: set its source with ``set_sample_generator``, ``set_sample_list_generator`` or
+            ``set_batch_generator``. It reraises exceptions of the generator with their traceback.
 
         Raises:
-            ValueError: no capacity. Exception: no ``feed_list``.
+            ValueError: ``capacity`` is below 1. Exception: ``feed_list`` is missing.
 
         Examples:
             >>> import numpy, anabranch.fluid as fluid
@@ -86,7 +85,7 @@ class DataLoader(MapLoader):
             [[4, 2], [4, 2], [4, 2]]
         """
         if capacity is None or capacity <= 0:
-            raise InvalidValue("DataLoader.from_generator: capacity, the number of batches made ahead, must be at "
+            raise InvalidValue("DataLoader.from_generator: capacity, the number of batches read ahead, must be at "
                                "least 1, got %s" % capacity)
         if feed_list is None:
             raise MissingFeeds("DataLoader.from_generator: feed_list, the variables to fill, must be given")
@@ -94,25 +93,26 @@ class DataLoader(MapLoader):
 
     @staticmethod
     def from_dataset(dataset: DatasetBase, places: Any, drop_last: bool = True) -> Any:
-        """A loader of the batches of a Dataset, which its threads read and parse ahead.
+        """Creates a loader of the batches of a Dataset, whose threads read and parse ahead.
 
         Args:
-            dataset (DatasetBase): made by ``DatasetFactory``; an InMemoryDataset is loaded.
-            places (list of CPUPlace|list of CUDAPlace|CPUPlace|CUDAPlace): one batch a place at a time.
-            drop_last (bool): leaves out a last batch that is smaller, and batches at the end that are fewer than
+            dataset (DatasetBase): data set from ``DatasetFactory``; load an InMemoryDataset first.
+            places (list of CPUPlace|list of CUDAPlace|CPUPlace|CUDAPlace): places, each of which gets a batch at a
+                time.
+            drop_last (bool): whether to drop a last batch that is smaller, and batches at the end that are fewer than
                 places. Default True.
 
         Returns:
-            DatasetLoader: an iterable of lists with one feed (name -> LoDTensor) a place.
+            DatasetLoader: an iterable of lists with one feed (name -> LoDTensor) per place.
 
         Raises:
-            TypeError: no Dataset. AssertionError: no places.
+            TypeError: ``dataset`` is not a Dataset. AssertionError: there are no places.
         """
         return DatasetLoader(dataset, places, drop_last)
 
 
 class DatasetLoader:
-    """What ``DataLoader.from_dataset`` returns; see there."""
+    """The loader that ``DataLoader.from_dataset`` returns; see there."""
 
     def __init__(self, dataset: Any, places: Any, drop_last: Any = True) -> None:
         if not isinstance(dataset, DatasetBase):
@@ -142,10 +142,10 @@ class PyReader:
     """The older form of ``DataLoader.from_generator``.
 
     Args:
-        feed_list, capacity, use_double_buffer, iterable, return_list: as there.
+        feed_list, capacity, use_double_buffer, iterable, return_list: as for ``DataLoader.from_generator``.
 
     Raises:
-        ValueError: no capacity. Exception: no ``feed_list``.
+        ValueError: ``capacity`` is below 1. Exception: ``feed_list`` is missing.
 
     Examples:
         >>> import numpy, anabranch.fluid as fluid
@@ -159,7 +159,7 @@ class PyReader:
     def __init__(self, feed_list: Any = None, capacity: Any = None, use_double_buffer: Any = True, iterable: Any = True,
                  return_list: Any = False) -> None:
         if capacity is None or capacity <= 0:
-            raise InvalidValue("PyReader: capacity, the number of batches made ahead, must be at least 1, got %s"
+            raise InvalidValue("PyReader: capacity, the number of batches read ahead, must be at least 1, got %s"
                                % capacity)
         if feed_list is None:
             raise MissingFeeds("PyReader: feed_list, the variables to fill, must be given")
@@ -167,7 +167,7 @@ class PyReader:
 
     @property
     def queue(self) -> Any:
-        """As that of the loader."""
+        """BatchQueue: the queue of the loader."""
         return self._loader.queue
 
     @property
@@ -187,22 +187,22 @@ class PyReader:
     next = __next__
 
     def start(self) -> None:
-        """Begins a pass; as ``GeneratorLoader.start``."""
+        """Starts a pass, like ``GeneratorLoader.start``."""
         self._loader.start()
 
     def reset(self) -> None:
-        """Ends a pass; as ``GeneratorLoader.reset``."""
+        """Ends a pass, like ``GeneratorLoader.reset``."""
         self._loader.reset()
 
     def decorate_sample_generator(self, sample_generator: Any, batch_size: Any, drop_last: Any = True,
                                   places: Any = None) -> None:
-        """As ``GeneratorLoader.set_sample_generator``."""
+        """Calls ``GeneratorLoader.set_sample_generator``."""
         self._loader.set_sample_generator(sample_generator, batch_size, drop_last, places)
 
     def decorate_sample_list_generator(self, reader: Any, places: Any = None) -> None:
-        """As ``GeneratorLoader.set_sample_list_generator``."""
+        """Calls ``GeneratorLoader.set_sample_list_generator``."""
         self._loader.set_sample_list_generator(reader, places)
 
     def decorate_batch_generator(self, reader: Any, places: Any = None) -> None:
-        """As ``GeneratorLoader.set_batch_generator``."""
+        """Calls ``GeneratorLoader.set_batch_generator``."""
         self._loader.set_batch_generator(reader, places)

@@ -1,4 +1,4 @@
-"""The source behind a reader of a program: where ``Executor.run`` takes batches from."""
+"""Sources of a program's readers, from which ``Executor.run`` takes batches."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -17,9 +17,9 @@ class ReaderSource:
 
     Args:
         names (list of str): the variables that a batch fills, in order.
-        capacity (int): batches made ahead.
-        drop_last (bool): at the end, leaves out batches that are fewer than replicas.
-        label (str): for messages.
+        capacity (int): number of batches read ahead.
+        drop_last (bool): whether to drop batches at the end that are fewer than replicas.
+        label (str): name for messages.
     """
 
     def __init__(self, names: Sequence[str], capacity: int, drop_last: bool, label: str) -> None:
@@ -29,15 +29,15 @@ class ReaderSource:
         self.queue = None
 
     def set_batches(self, batches: Any) -> None:
-        """``batches()`` returns an iterable of lists of LoDTensors."""
+        """Sets ``batches``, a function that returns an iterable of lists of LoDTensors."""
         self._batches = batches
 
     def start(self) -> None:
-        """Begins a pass; the thread makes batches ahead from now on."""
+        """Starts a pass and the thread that reads ahead."""
         if self._batches is None:
-            raise NotAllowed("%s: start() without a data source" % self._label)
+            raise NotAllowed("%s: set a data source before start()" % self._label)
         if self.queue is not None and self.queue.is_running():
-            raise NotAllowed("%s: start() during a pass; call reset() first" % self._label)
+            raise NotAllowed("%s: start() was called during a pass: call reset() first" % self._label)
         self.reset()
         self.queue = BatchQueue(self._batches, self._capacity, "%s of %s" % (self._label, ", ".join(self.names)))
 
@@ -48,13 +48,13 @@ class ReaderSource:
             queue.close()
 
     def take(self, replicas: Any) -> Any:
-        """Batches for one run: as many as replicas, fewer at the end if the reader allows that.
+        """Batches for one run: one per replica, or fewer at the end if the reader allows that.
 
         Raises:
-            EOFException: at the end. RuntimeError: no pass is under way. What the generator raised, as it was raised.
+            EOFException: the pass is at its end. RuntimeError: no pass is running. Exceptions of the generator.
         """
         if self.queue is None:
-            raise NotAllowed("%s of %s: the program reads from it; call start() before Executor.run"
+            raise NotAllowed("%s of %s: the program reads from it: call start() before Executor.run"
                              % (self._label, ", ".join(self.names)))
         taken = []
         while len(taken) < replicas:
@@ -63,7 +63,7 @@ class ReaderSource:
                 break
             taken.append(batch)
         if not taken or (len(taken) < replicas and self._drop_last):
-            raise EOFException("There is no next data: %s of %s is at its end; call reset() before the next pass"
+            raise EOFException("There is not a next data: %s of %s is at its end; call reset() before the next pass"
                                % (self._label, ", ".join(self.names)))
         return taken
 
@@ -72,7 +72,7 @@ class ProgramReaders:
     """The readers of one program, looked up once.
 
     Args:
-        program (Program): as it is now.
+        program (Program): the program in its current state.
     """
 
     def __init__(self, program: Program) -> None:
@@ -85,23 +85,23 @@ class ProgramReaders:
                 raise InvalidValue("read: slot Reader must name one reader, got %d" % len(names))
             name, = names
             if name not in program._readers:
-                raise InvalidValue("the program reads from %s, whose source is not known: it belongs to the program "
-                                   "that DataLoader or py_reader was called for, and to its clones" % name)
+                raise InvalidValue("the program reads from %s, but has no source of it: only the program for which "
+                                   "DataLoader or py_reader was called, and its clones, have it" % name)
             self._readers.append((program._readers[name], op.output("Out")))
 
     def __bool__(self) -> Any:
         return bool(self._readers)
 
     def feeds(self, feed: Any, table: Any, replicas: Any = 1) -> Any:
-        """What a run is fed: a list with one dict per replica, read batches and the caller's ``feed`` together.
+        """The feeds of a run: a list with one dict per replica of read batches and the caller's ``feed``.
 
         Raises:
             EOFException, RuntimeError: as :meth:`ReaderSource.take`.
-            EnforceNotMet: a batch that does not fit its variables.
+            EnforceNotMet: a batch does not match its variables.
         """
         if feed and replicas > 1:
-            raise InvalidValue("a program that reads its batches by itself is fed nothing else on several replicas; "
-                               "got a feed of %s" % ", ".join(sorted(feed)))
+            raise InvalidValue("feed must be empty for a program that reads its batches on several replicas, got %s"
+                               % ", ".join(sorted(feed)))
         rows = [dict(feed) for _ in range(replicas)]
         given = replicas
         for source, names in self._readers:

@@ -1,4 +1,4 @@
-"""Cutting one program for several processes: parameter servers and trainers, or trainers that add up gradients."""
+"""Splitting one program across processes: parameter servers and workers, or workers that sum their gradients."""
 from ..legacy import memory_optimize, release_memory
 from .distribute_transpiler import DistributeTranspiler, DistributeTranspilerConfig
 from .ps_dispatcher import HashName, RoundRobin

@@ -1,4 +1,4 @@
-"""Checks of arguments that several transpilers and role makers take."""
+"""Argument checks shared by the transpilers and role makers."""
 from __future__ import annotations
 
 from typing import Any

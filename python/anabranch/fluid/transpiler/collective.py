@@ -1,4 +1,4 @@
-"""Trainers that keep everything and compute sums over all of them: ops of collectives put into a training program."""
+"""Collective training: every worker keeps all parameters, and collective ops in its program sum over the workers."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -19,10 +19,10 @@ _BACKWARD, _OPTIMIZE = int(OpRole.Backward), int(OpRole.Optimize)
 
 
 class Collective:
-    """Base of the rewriters: connects processes in the startup program and gives all the first one's parameters.
+    """Base class of the rewriters: connects the processes in the startup program and broadcasts rank 0's parameters.
 
     Args:
-        nrings (int): groups of processes that sum independently; parameters take turns.
+        nrings (int): groups of processes that sum independently; parameters are distributed over them round-robin.
     """
 
     def __init__(self, nrings: int) -> None:
@@ -31,18 +31,18 @@ class Collective:
 
     def transpile(self, startup_program: Program | None, main_program: Program | None, rank: int,
                   endpoints: Any, current_endpoint: str, wait_port: bool) -> None:
-        """Puts the collectives of one process into its programs.
+        """Inserts the collective ops of one process into its programs.
 
         Args:
             startup_program (Program, optional): the default startup program.
             main_program (Program, optional): the training program, after ``minimize``; the default main program.
-            rank (int): number of this process.
+            rank (int): rank of this process.
             endpoints (str|list): addresses of all processes.
-            current_endpoint (str): of this one.
-            wait_port (bool): the first process waits until the others listen.
+            current_endpoint (str): address of this process.
+            wait_port (bool): True makes rank 0 wait until the others listen.
 
         Raises:
-            TypeError: a program that is none. ValueError: numbers or addresses that do not fit.
+            TypeError: a program is not a Program. ValueError: the rank does not match the addresses.
         """
         self.main = default_main_program() if main_program is None else main_program
         self.startup = default_startup_program() if startup_program is None else startup_program
@@ -87,10 +87,10 @@ class Collective:
     def _rewrite(self) -> None:
         raise NotImplementedError
 
-    # ---- pieces of rewriting
+    # ---- steps of the rewriting
 
     def _sum(self, block: Any, index: int, var: Any, ring: int, role: int) -> None:
-        """``var`` becomes its sum over all processes; ops are put before ``index``."""
+        """Inserts ops before ``index`` that replace ``var`` by its sum over all processes."""
         pair = {"inputs": {"X": [var]}, "outputs": {"Out": [var]}}
         block._insert_op(index, type="c_sync_calc_stream", attrs={"op_role": role}, **pair)
         block._insert_op(index + 1, type="c_allreduce_sum", attrs={"ring_id": ring, "op_role": role}, **pair)
@@ -102,7 +102,7 @@ class Collective:
 
 
 class GradAllReduce(Collective):
-    """Gradients are summed over all processes; the loss is scaled so that the sum is a mean.
+    """Sums gradients over all processes; the loss is scaled so that the sum is a mean.
 
     Args:
         nrings (int): groups that sum independently. Default 2.
@@ -151,7 +151,7 @@ class GradAllReduce(Collective):
 
 
 class LocalSGD(Collective):
-    """Each process trains alone; after each step all take the mean of their parameters.
+    """Trains each process locally and averages the parameters of all processes after every step.
 
     Args:
         nrings (int): groups that sum independently. Default 2.
@@ -171,7 +171,7 @@ class LocalSGD(Collective):
 
     @staticmethod
     def snapshot_name(param_name: str) -> str:
-        """str: the variable that holds a parameter as it was when all had the same."""
+        """str: the variable that holds a parameter as of the last average."""
         return param_name + "@SNAPSHOT"
 
     def _snapshot(self, block: Any, param: Any) -> Any:
@@ -206,7 +206,7 @@ class LocalSGD(Collective):
                          attrs={"op_role": _OPTIMIZE})
 
     def _move(self, block: Any, param: Any, kept: Any) -> None:
-        """All move by the mean of what each has moved."""
+        """Applies the mean of the changes of all processes to the parameter."""
         block.append_op(type="scale", inputs={"X": [param]}, outputs={"Out": [param]},
                         attrs={"scale": 1.0 / self.nranks, "op_role": _OPTIMIZE})
         self._difference(block, len(block.ops), kept, param)
@@ -214,7 +214,7 @@ class LocalSGD(Collective):
 
 
 class SingleProcessMultiThread(GradAllReduce):
-    """As :class:`GradAllReduce`, between the devices of one process."""
+    """Like :class:`GradAllReduce`, but between the devices of one process."""
 
     def __init__(self) -> None:
         super().__init__(1)
@@ -232,7 +232,7 @@ _COLLECTIVES = {"grad_allreduce": GradAllReduce, "local_sgd": LocalSGD,
 
 def transpile_collective(config: Any, trainer_id: int, program: Any, trainers: Any, startup: Any,
                          current: str) -> None:
-    """``DistributeTranspiler.transpile`` with mode "collective"."""
+    """Implements ``DistributeTranspiler.transpile`` with mode "collective"."""
     kind = _COLLECTIVES.get(config.collective_mode)
     if kind is None:
         raise InvalidValue("transpile: collective_mode must be one of %s, got %r"
@@ -243,7 +243,8 @@ def transpile_collective(config: Any, trainer_id: int, program: Any, trainers: A
 
 
 def transpile_rings(config: Any, trainer_id: int, program: Any, trainers: Any, startup: Any, current: str) -> None:
-    """``DistributeTranspiler.transpile`` with mode "nccl2": the startup program connects, ``ParallelExecutor`` sums."""
+    """Implements ``DistributeTranspiler.transpile`` with mode "nccl2": the startup program connects the workers, and
+    ``ParallelExecutor`` sums."""
     endpoints = _addresses(trainers)
     check_whole_number("transpile: trainer_id", trainer_id, 0)
     if trainer_id >= len(endpoints):

@@ -1,4 +1,4 @@
-"""How programs are cut for several processes: the settings of DistributeTranspiler."""
+"""Settings of DistributeTranspiler."""
 from __future__ import annotations
 
 import os
@@ -11,27 +11,29 @@ from ..errors import InvalidValue
 class DistributeTranspilerConfig(Described):
     """Settings of :class:`DistributeTranspiler`; plain attributes, checked when they are used.
 
-    ``sync_mode`` and ``runtime_split_send_recv`` cannot both be True: switch the first off, then the second on.
+    ``sync_mode`` and ``runtime_split_send_recv`` exclude each other: set the first to False, then the second to True.
 
     Attributes:
-        slice_var_up (bool): large variables are cut into blocks, one a server. Default True.
-        split_method (type, optional): how blocks choose their server: ``RoundRobin`` or ``HashName``. Default None,
-            RoundRobin.
-        min_block_size (int): elements that a block has at least; 8192 or more. Default 8192.
-        enable_dc_asgd (bool): servers correct gradients for their age; without sync_mode. Default False.
+        slice_var_up (bool): whether large variables are split into blocks, one per server. Default True.
+        split_method (type, optional): rule that assigns blocks to servers: ``RoundRobin`` or ``HashName``. Default
+            None, RoundRobin.
+        min_block_size (int): minimum number of elements in a block, at least 8192. Default 8192.
+        enable_dc_asgd (bool): whether servers correct gradients for their delay; requires sync_mode=False. Default
+            False.
         mode (str): "pserver", "nccl2" or "collective". Default "pserver".
-        print_log (bool): says what goes where. Default False.
-        wait_port (bool): trainers wait until the servers listen. Default True.
-        half_async (bool): threads of one trainer wait for each other, trainers do not. Default False.
-        completely_not_async (bool): as half_async, and servers wait for all trainers. Default False.
-        geo_sgd_mode (bool): trainers train alone and exchange differences. Default False.
-        geo_sgd_need_push_nums (int): batches between exchanges. Default 100.
-        nccl_comm_num (int): rings of collective mode. Default 1.
-        use_hierarchical_allreduce (bool): sums within machines first. Default False.
-        hierarchical_allreduce_inter_nranks (int): trainers of one machine. Default 0.
+        print_log (bool): whether to log which server keeps which variables. Default False.
+        wait_port (bool): whether workers wait until the servers listen. Default True.
+        half_async (bool): whether the threads of one worker wait for each other; workers do not. Default False.
+        completely_not_async (bool): like half_async, and servers wait for all workers. Default False.
+        geo_sgd_mode (bool): whether workers train locally and exchange differences. Default False.
+        geo_sgd_need_push_nums (int): number of batches between exchanges. Default 100.
+        nccl_comm_num (int): number of rings of collective mode. Default 1.
+        use_hierarchical_allreduce (bool): whether to sum within machines first. Default False.
+        hierarchical_allreduce_inter_nranks (int): number of workers per machine. Default 0.
         collective_mode (str, optional): "grad_allreduce", "local_sgd" or "single_process_multi_thread".
-        table_durability (dict): tables with sparse gradients that survive less or more than ``FLAGS_ps_durability``
-            says -> 0, the last snapshot; 1, the death of their server; 2, that of its machine. Default {}.
+        table_durability (dict): durability level of tables with sparse gradients that differ from
+            ``FLAGS_ps_durability``: 0 restores the last snapshot, 1 survives a crash of the server, 2 a crash of its
+            machine. Default {}.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -64,10 +66,10 @@ class DistributeTranspilerConfig(Described):
 
     @property
     def sync_mode(self) -> bool:
-        """bool: a step's gradients of all trainers are averaged and applied once.
+        """bool: a step's gradients of all workers are averaged and applied once.
 
         Raises:
-            ValueError: set to None, or to True beside runtime_split_send_recv.
+            ValueError: it is set to None, or to True while runtime_split_send_recv is True.
         """
         return self._sync_mode
 
@@ -76,15 +78,15 @@ class DistributeTranspilerConfig(Described):
         if value is None:
             raise InvalidValue("sync_mode must be True or False, got None")
         if value and self._runtime_split_send_recv:
-            raise InvalidValue("sync_mode cannot be on beside runtime_split_send_recv: switch that off first")
+            raise InvalidValue("sync_mode must be False while runtime_split_send_recv is True: set that to False first")
         self._sync_mode = value
 
     @property
     def runtime_split_send_recv(self) -> bool:
-        """bool: the communicator cuts variables and sends them, not the program.
+        """bool: whether the communicator, rather than the program, splits variables and sends them.
 
         Raises:
-            ValueError: set to None, or to True beside sync_mode.
+            ValueError: it is set to None, or to True while sync_mode is True.
         """
         return self._runtime_split_send_recv
 
@@ -93,12 +95,12 @@ class DistributeTranspilerConfig(Described):
         if value is None:
             raise InvalidValue("runtime_split_send_recv must be True or False, got None")
         if value and self._sync_mode:
-            raise InvalidValue("runtime_split_send_recv cannot be on beside sync_mode: switch that off first")
+            raise InvalidValue("runtime_split_send_recv must be False while sync_mode is True: set that to False first")
         self._runtime_split_send_recv = value
 
 
 class ServerRuntimeConfig(Described):
-    """Threads of a server, from the environment: FLAGS_rpc_send_thread_num, _get_ and _prefetch_, 12 each.
+    """Number of threads of a server, from the environment: FLAGS_rpc_send_thread_num, _get_ and _prefetch_, 12 each.
 
     Examples:
         >>> from anabranch.fluid.transpiler.distribute_transpiler import ServerRuntimeConfig
@@ -121,7 +123,7 @@ def _threads(kind: str) -> int:
 
 
 class DistributedMode:
-    """How workers and servers go together: the attribute ``distributed_mode`` of a server."""
+    """Values of the attribute ``distributed_mode`` of a server: how workers and servers synchronize."""
 
     SYNC = 0
     ASYNC = 1

@@ -1,4 +1,4 @@
-"""Variables and ops taken over from one program into another."""
+"""Copying variables and ops from one program into another."""
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ _SHAPED = (VarType.LOD_TENSOR, VarType.SELECTED_ROWS)
 
 
 def copy_var(block: Any, var: Any, persistable: bool = True, name: str | None = None, shape: Any = None) -> Any:
-    """Variable: one like ``var`` in ``block``; the one that is there where it has that name already."""
+    """Variable: a copy of ``var`` in ``block``, or the variable of that name if the block already has one."""
     name = name or var.name
     if block.has_var(name):
         return block.var(name)
@@ -26,7 +26,7 @@ def plain_attrs(op: Any) -> dict[str, Any]:
 
 
 def copy_op(op: Any, block: Any, names: Mapping[str, str], attrs: Mapping[str, Any] | None = None) -> Any:
-    """Operator: a copy at the end of ``block``, whose arguments have other names where ``names`` says so."""
+    """Operator: a copy at the end of ``block``, with its arguments renamed by ``names``."""
     inputs = {slot: [names.get(n, n) for n in op.input(slot)] for slot in op.input_names}
     outputs = {slot: [names.get(n, n) for n in op.output(slot)] for slot in op.output_names}
     return block.append_op(type=op.type, inputs=inputs, outputs=outputs, attrs={**plain_attrs(op), **(attrs or {})})

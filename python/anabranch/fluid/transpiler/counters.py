@@ -1,4 +1,4 @@
-"""Schedules of servers that wait for nobody: each trainer counts its own steps, servers add them up."""
+"""Step counters of asynchronous servers' schedules: each worker counts its own steps, and servers add them up."""
 from __future__ import annotations
 
 from typing import Any
@@ -11,7 +11,7 @@ from .placement import Placement
 
 
 def counter_of(trainer: int) -> str:
-    """The name of a trainer's own counter."""
+    """The name of a worker's own counter."""
     return "%s.trainer_%d" % (op_kinds.COUNTER, trainer)
 
 
@@ -23,7 +23,7 @@ def _counts(block: Any) -> Any:
 
 
 def give_counters(program: Any, startup: Any, mode: Mode) -> None:
-    """The counter of a schedule becomes the sum of a counter for each trainer."""
+    """Replaces the counter of a schedule by the sum of one counter per worker."""
     block = program.global_block()
     counts = _counts(block)
     if counts is None or mode.sync:
@@ -45,7 +45,7 @@ def give_counters(program: Any, startup: Any, mode: Mode) -> None:
 
 
 def send_counter(block: Any, placement: Placement, mode: Mode) -> Any:
-    """The trainer tells all servers that it made a step; the variable to wait for, None without a counter."""
+    """Sends the worker's step count to all servers. Returns the variable to wait for, or None without a counter."""
     name = counter_of(mode.trainer_id)
     if mode.sync or not block.has_var(name):
         return None

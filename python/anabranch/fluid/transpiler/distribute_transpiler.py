@@ -1,4 +1,4 @@
-"""DistributeTranspiler: one training program becomes those of trainers and parameter servers."""
+"""DistributeTranspiler: splits one training program into the programs of workers and parameter servers."""
 from __future__ import annotations
 
 import logging
@@ -14,34 +14,35 @@ from .config import DistributedMode, DistributeTranspilerConfig, ServerRuntimeCo
 from .counters import give_counters
 from .details.checkport import wait_server_ready
 from .modes import Mode
-from .pieces import VarBlock, same_or_split_var, slice_variable
 from .placement import Placement, check_config
 from .remote_tables import check_growable
 from .remote_variables import RemoteModel
 from .server_program import ServerProgram
 from .server_startup import server_startup
+from .shards import VarBlock, same_or_split_var, slice_variable
 from .trainer_program import drop_states, drop_updates, make_startup, make_trainer, name_gradients
 
 __all__ = ["DistributeTranspiler", "DistributeTranspilerConfig"]
 
-#: Names that Fluid's module has besides.
+#: Other names that Fluid's module exports.
 REACHABLE = (DistributedMode, ServerRuntimeConfig, VarBlock, slice_variable, same_or_split_var)
 
 _log = logging.getLogger(__name__)
 
 
 class DistributeTranspiler(Described):
-    """Cuts a training program into those of trainers and of parameter servers, or adds sums over all trainers.
+    """Splits a training program into those of workers and of parameter servers, or adds sums over all workers.
 
-    With mode "pserver": gradients go to servers, which keep the parameters in pieces, update them, and give them back
-    before the next step. With "nccl2" and "collective" all trainers keep everything and add up their gradients.
+    With mode "pserver", workers send gradients to servers, which keep shards of the parameters, update them, and send
+    them back before the next step. With "nccl2" and "collective", every worker keeps all parameters, and gradients are
+    summed over the workers.
 
     Args:
-        config (DistributeTranspilerConfig, optional): settings; the defaults where none is given.
+        config (DistributeTranspilerConfig, optional): settings. Default: a config with default values.
 
     Raises:
         TypeError: ``config`` is something else.
-        AssertionError: a block size below 8192, or a ``split_method`` that is none.
+        AssertionError: the block size is below 8192, or ``split_method`` is unknown.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -68,21 +69,21 @@ class DistributeTranspiler(Described):
         """Rewrites the programs.
 
         Args:
-            trainer_id (int): number of this trainer, from 0; of a server, any.
+            trainer_id (int): index of this worker, from 0; ignored on a server.
             program (Program, optional): the training program, after ``minimize``; the default main program.
             pservers (str): addresses of the servers, "host:port,host:port". Default "127.0.0.1:6174".
-            trainers (int|str): how many; with "nccl2" and "collective" their addresses. Default 1.
-            sync_mode (bool): trainers wait for each other at each step. Default True.
+            trainers (int|str): number of workers; with "nccl2" and "collective", their addresses. Default 1.
+            sync_mode (bool): whether workers wait for each other at each step. Default True.
             startup_program (Program, optional): the default startup program.
-            current_endpoint (str): this trainer's address, with "nccl2" and "collective".
+            current_endpoint (str): this worker's address, with "nccl2" and "collective".
 
         Returns:
             None.
 
         Raises:
-            TypeError: an argument of another type.
-            ValueError: a number or address that is none; a program that updates nothing.
-            NotImplementedError: the update needs all gradients at one place.
+            TypeError: an argument has another type.
+            ValueError: a number or address is invalid, or the program updates no parameter.
+            NotImplementedError: the update needs all gradients in one process.
         """
         program = default_main_program() if program is None else program
         startup = default_startup_program() if startup_program is None else startup_program
@@ -121,10 +122,10 @@ class DistributeTranspiler(Described):
         self._note(program, mode)
         if self.config.print_log:
             for endpoint in endpoints:
-                _log.info("%s keeps %s", endpoint, ", ".join(piece.name for piece in placement.on(endpoint)))
+                _log.info("%s keeps %s", endpoint, ", ".join(shard.name for shard in placement.on(endpoint)))
 
     def _note(self, program: Any, mode: Mode) -> None:
-        """What saving and loading want to know of the program."""
+        """Records the facts about the program that saving and loading need."""
         program._is_distributed = True
         program._is_chief = mode.trainer_id == 0
         program._trainer_id = mode.trainer_id
@@ -136,16 +137,16 @@ class DistributeTranspiler(Described):
             raise NotAllowed("DistributeTranspiler.%s: call transpile, with mode \"pserver\", first" % what)
 
     def get_trainer_program(self, wait_port: bool = True) -> Program:
-        """The program of this trainer: without the updates, which servers do.
+        """The program of this worker: without the updates, which servers do.
 
         Args:
-            wait_port (bool): waits until all servers listen. Default True.
+            wait_port (bool): whether to wait until all servers listen. Default True.
 
         Returns:
-            Program: the one that was given to ``transpile``, changed.
+            Program: the one that was passed to ``transpile``, modified in place.
 
         Raises:
-            RuntimeError: before ``transpile``; a server that does not listen in time.
+            RuntimeError: ``transpile`` was not called, or a server does not listen in time.
         """
         self._check_transpiled("get_trainer_program")
         if not self._trainer_done:
@@ -158,16 +159,16 @@ class DistributeTranspiler(Described):
         return self.origin_program
 
     def get_pserver_program(self, endpoint: str) -> Program:
-        """The program of a server; ``get_pserver_programs`` gives its startup program, too.
+        """The program of a server; ``get_pserver_programs`` also returns its startup program.
 
         Args:
-            endpoint (str): address of the server, as given to ``transpile``.
+            endpoint (str): address of the server, as passed to ``transpile``.
 
         Returns:
             Program: ``listen_and_serv`` and the blocks that it runs.
 
         Raises:
-            RuntimeError: before ``transpile``. ValueError: no such server.
+            RuntimeError: ``transpile`` was not called. ValueError: there is no such server.
         """
         self._check_transpiled("get_pserver_program")
         if endpoint not in self.pserver_endpoints:
@@ -184,31 +185,31 @@ class DistributeTranspiler(Described):
         """The program of a server and its startup program.
 
         Args:
-            endpoint (str): address of the server, as given to ``transpile``.
+            endpoint (str): address of the server, as passed to ``transpile``.
 
         Returns:
             tuple: (Program, Program).
 
         Raises:
-            RuntimeError: before ``transpile``. ValueError: no such server.
+            RuntimeError: ``transpile`` was not called. ValueError: there is no such server.
         """
         program = self.get_pserver_program(endpoint)
         return program, self.get_startup_program(endpoint, program)
 
     def get_startup_program(self, endpoint: str, pserver_program: Program | None = None,
                             startup_program: Program | None = None) -> Program:
-        """The startup program of a server: fills its pieces, moments and rates.
+        """The startup program of a server, which initializes its shards, moments and learning rates.
 
         Args:
             endpoint (str): address of the server.
-            pserver_program (Program, optional): not needed.
-            startup_program (Program, optional): not needed.
+            pserver_program (Program, optional): ignored.
+            startup_program (Program, optional): ignored.
 
         Returns:
-            Program: to run before the server's program.
+            Program: run it before the server's program.
 
         Raises:
-            RuntimeError: before ``transpile``. ValueError: no such server.
+            RuntimeError: ``transpile`` was not called. ValueError: there is no such server.
         """
         server = self.get_pserver_program(endpoint)
         made = server_startup(self._source_startup, server, self._placement, self._mode, endpoint)

@@ -1,4 +1,4 @@
-"""Trainers that train alone and exchange differences."""
+"""GEO-SGD: workers train locally and exchange differences."""
 from __future__ import annotations
 
 from typing import Any
@@ -10,21 +10,21 @@ from .config import DistributeTranspilerConfig
 from .copying import copy_var
 from .distribute_transpiler import DistributeTranspiler
 from .modes import Mode
-from .pieces import Piece
 from .placement import Placement
 from .remote_variables import RemoteModel
 from .server_program import ServerProgram
+from .shards import Shard
 from .trainer_program import make_startup
 
 __all__ = ["GeoSgdTranspiler"]
 
 
 class GeoSgdTranspiler(DistributeTranspiler):
-    """Trainers keep their optimizer; every ``geo_sgd_need_push_nums`` batches they send what has changed, and servers
-    add it to their parameters.
+    """Splits a program for GEO-SGD: workers keep their optimizer and send their changes to the parameters every
+    ``geo_sgd_need_push_nums`` batches, and servers add them up.
 
     Args:
-        config (DistributeTranspilerConfig, optional): with ``geo_sgd_mode``; such settings where none is given.
+        config (DistributeTranspilerConfig, optional): settings with ``geo_sgd_mode`` on, which is the default.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -64,12 +64,12 @@ class GeoSgdTranspiler(DistributeTranspiler):
     @staticmethod
     def _refuse_distributed(placement: Placement) -> None:
         for table, ops in placement.tables.items():
-            if any(op.type == op_kinds.GROWABLE_LOOK_UP or op.attr("is_distributed") for op in ops):
-                raise InvalidValue("geo: the table %s is distributed: trainers of this mode need tables of their own"
+            if any(op.type == op_kinds.GROWABLE_LOOKUP or op.attr("is_distributed") for op in ops):
+                raise InvalidValue("geo: the table %s must not be distributed: each worker needs its own copy of it"
                                    % table)
 
     def get_pserver_program(self, endpoint: str) -> Any:
-        """As :meth:`DistributeTranspiler.get_pserver_program`: blocks that add differences."""
+        """Like :meth:`DistributeTranspiler.get_pserver_program`, with blocks that add differences."""
         self._check_transpiled("get_pserver_program")
         if endpoint not in self._built and endpoint in self.pserver_endpoints:
             built = _GeoServer(self._source, self._placement, self._mode, endpoint).build()
@@ -83,13 +83,13 @@ class _GeoServer(ServerProgram):
     """Adds differences to its parameters."""
 
     def build(self) -> Any:
-        for piece in self.mine:
-            param = self.main.var(piece.param)
-            copy_var(self.block, param, name=piece.name, shape=piece.shape)
-            self.block.create_var(name=piece.name + ".delta", shape=piece.shape, dtype=param.dtype, persistable=False,
-                                  type=VarType.SELECTED_ROWS if self._rows(piece) else VarType.LOD_TENSOR)
-        for piece in self._in_order():
-            self._add(piece)
+        for shard in self.mine:
+            param = self.main.var(shard.param)
+            copy_var(self.block, param, name=shard.name, shape=shard.shape)
+            self.block.create_var(name=shard.name + ".delta", shape=shard.shape, dtype=param.dtype, persistable=False,
+                                  type=VarType.SELECTED_ROWS if self._rows(shard) else VarType.LOD_TENSOR)
+        for shard in self._in_order():
+            self._add(shard)
         if not self.blocks:
             self.blocks.append(self._new_block(0))
         self._listen(-1)
@@ -97,25 +97,25 @@ class _GeoServer(ServerProgram):
         self.program._sync_with_cpp()
         return self.program
 
-    def _rows(self, piece: Piece) -> bool:
-        return self.placement.is_sparse(self.source, piece.param)
+    def _rows(self, shard: Shard) -> bool:
+        return self.placement.is_sparse(self.source, shard.param)
 
-    def _add(self, piece: Piece) -> None:
+    def _add(self, shard: Shard) -> None:
         block = self._new_block(0)
         self.blocks.append(block)
-        delta = piece.name + ".delta"
-        block.append_op(type="sum", inputs={"X": [piece.name, delta]}, outputs={"Out": [piece.name]})
+        delta = shard.name + ".delta"
+        block.append_op(type="sum", inputs={"X": [shard.name, delta]}, outputs={"Out": [shard.name]})
         self.grad_to_block.append("%s:%d" % (delta, block.idx))
-        if self._rows(piece):
-            self.sparse_to_param.append("%s:%s" % (delta, piece.name))
+        if self._rows(shard):
+            self.sparse_to_param.append("%s:%s" % (delta, shard.name))
 
 
 def _note_ids(program: Any, placement: Placement) -> None:
-    """The last op tells the communicator which rows of sparse tables a batch has used."""
+    """Makes the last op report to the communicator which rows of sparse tables the batch has used."""
     block = program.global_block()
     used: list[tuple[str, str]] = []
     for op in block.ops:
-        if op.type not in op_kinds.LOOK_UPS or not op.attr("is_sparse") or op.input("W")[0] not in placement.pieces:
+        if op.type not in op_kinds.LOOK_UPS or not op.attr("is_sparse") or op.input("W")[0] not in placement.shards:
             continue
         if op.type == "lookup_table":
             op._set_attr("remote_prefetch", False)
@@ -136,11 +136,11 @@ def _start(program: Any, startup: Any, placement: Placement, mode: Mode) -> None
 
 
 def _vars_info(program: Any, placement: Placement) -> dict[str, Any]:
-    """What the communicator knows of each parameter: pieces, servers, rows, whether its rows are sent alone, and
-    whether its rule moves rows that no step has looked up."""
+    """The communicator's record of each parameter: shards, servers, rows, whether its rows are sent separately, and
+    whether its update rule moves rows that no step has looked up."""
     updates = op_kinds.ops_by_param(program)
-    return {name: {"var_names": [piece.name for piece in pieces], "sections": [piece.rows for piece in pieces],
-                   "epmap": [piece.endpoint for piece in pieces], "is_sparse": [placement.is_sparse(program, name)],
+    return {name: {"var_names": [shard.name for shard in shards], "sections": [shard.rows for shard in shards],
+                   "epmap": [shard.endpoint for shard in shards], "is_sparse": [placement.is_sparse(program, name)],
                    "moves_all_rows": any(op_kinds.is_update(op) and op_kinds.moves_all_rows(op)
                                          for op in updates.get(name, ()))}
-            for name, pieces in placement.pieces.items()}
+            for name, shards in placement.shards.items()}

@@ -1,4 +1,4 @@
-"""What a transpiler was told, as the questions that the rewriting asks."""
+"""Settings of a transpiler, in the form that the rewriting uses."""
 from __future__ import annotations
 
 from typing import Any, NamedTuple
@@ -7,14 +7,14 @@ from .config import DistributedMode
 
 
 class Mode(NamedTuple):
-    """How trainers and servers go together."""
+    """How workers and servers synchronize."""
 
     trainer_id: int
     trainers: int
-    sync: bool            # trainers wait for each other in their program
-    runtime_split: bool   # the communicator cuts, not the program
+    sync: bool            # workers wait for each other in their program
+    runtime_split: bool   # the communicator splits variables, not the program
     half_async: bool
-    waits: bool           # servers wait for all trainers, whatever the trainers' program says
+    waits: bool           # servers wait for all workers, regardless of the workers' program
     dc_asgd: bool
     geo: bool
     durability: dict[str, int] = {}  # of tables that differ from the rest
@@ -28,12 +28,12 @@ class Mode(NamedTuple):
 
     @property
     def merges(self) -> bool:
-        """bool: whether servers add up the gradients of several trainers before an update."""
+        """bool: whether servers add up the gradients of several workers before an update."""
         return (self.sync or self.waits) and self.trainers > 1
 
     @property
     def barrier(self) -> bool:
-        """bool: whether the trainer's program ends its sending with a barrier."""
+        """bool: whether the worker's program ends its sending with a barrier."""
         return self.sync or (self.half_async and self.runtime_split)
 
     @property

@@ -1,4 +1,4 @@
-"""What the parts of a training program are: schedules, updates, and which op belongs to which parameter."""
+"""The parts of a training program: schedules, updates, and which op belongs to which parameter."""
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -7,14 +7,14 @@ from typing import Any
 from ... import _core
 from ..framework.context import OpRole
 
-#: The variable that schedules count steps in.
+#: The variable in which schedules count steps.
 COUNTER = "@LR_DECAY_COUNTER@"
 
-#: What prepares a gradient and looks at all of it.
+#: Ops that prepare a gradient and read all of it.
 _WHOLE = frozenset(["clip_by_norm", "dgc_clip_by_norm", "reduce_sum", "squared_l2_norm", "norm", "growable_update"])
 
 LOOK_UPS = frozenset(["lookup_table", "lookup_table_v2"])
-GROWABLE_LOOK_UP = "lookup_growable"
+GROWABLE_LOOKUP = "lookup_growable"
 
 
 def is_whole(kind: str) -> bool:
@@ -23,7 +23,7 @@ def is_whole(kind: str) -> bool:
 
 
 def moves_all_rows(op: Any) -> bool:
-    """bool: whether an update moves rows that its sparse gradient does not hold, as moments go on without one."""
+    """bool: whether an update also moves rows that its sparse gradient does not hold, as rules with moments do."""
     if op.type == "adam":
         return not op.attr("lazy_mode")
     return op.type not in ("sgd", "adagrad")
@@ -60,7 +60,7 @@ def schedule_ops(program: Any) -> list[Any]:
 
 
 def optimize_ops(program: Any) -> list[Any]:
-    """list of Operator: those that update parameters, and what is added to gradients for that."""
+    """list of Operator: those that update parameters or prepare gradients for the update."""
     return [op for op in program.global_block().ops if is_optimize(op)]
 
 
@@ -80,7 +80,7 @@ def gradients_of(program: Any) -> dict[str, str]:
 
 
 def ops_by_param(program: Any) -> dict[str, list[Any]]:
-    """Parameter -> its update and what prepares its gradient, in order."""
+    """Parameter -> its update and the ops that prepare its gradient, in order."""
     found: dict[str, list[Any]] = {}
     for op in optimize_ops(program):
         for name in role_vars(op)[:1]:
@@ -89,7 +89,7 @@ def ops_by_param(program: Any) -> dict[str, list[Any]]:
 
 
 def shared_optimize_ops(program: Any) -> list[Any]:
-    """list of Operator: parts of an update that read what was made for other parameters, as a norm over all of them."""
+    """list of Operator: ops of an update that read results of other parameters, such as a norm over all of them."""
     maker: dict[str, str] = {}
     shared = []
     for op in optimize_ops(program):
@@ -101,7 +101,7 @@ def shared_optimize_ops(program: Any) -> list[Any]:
 
 
 def state_names(ops: Iterable[Any], params: dict[str, str]) -> set[str]:
-    """Names of what ``ops`` read that is neither a parameter nor its gradient: rates, moments."""
+    """Names of inputs of ``ops`` that are neither a parameter nor its gradient: learning rates, moments."""
     mine: set[str] = set()
     for param, grad in params.items():
         mine.update((param, grad))
@@ -116,7 +116,7 @@ def last_writers(block: Any) -> dict[str, int]:
 
 
 def clip_at_trainers(program: Any) -> None:
-    """Clips that need the gradients of all parameters become part of the backward pass, which trainers run."""
+    """Moves clips that need the gradients of all parameters into the backward pass, which workers run."""
     if not shared_optimize_ops(program):
         return
     for op in optimize_ops(program):
@@ -125,7 +125,7 @@ def clip_at_trainers(program: Any) -> None:
 
 
 def remove_ops(block: Any, gone: Iterable[Any]) -> None:
-    """Takes ops out of a block."""
+    """Removes ops from a block."""
     descs = {op.desc for op in gone}
     for index, op in reversed(list(enumerate(block.ops))):
         if op.desc in descs:
@@ -133,7 +133,7 @@ def remove_ops(block: Any, gone: Iterable[Any]) -> None:
 
 
 def rename_vars(block: Any, names: dict[str, str]) -> None:
-    """Renames variables of the block, also where ops say whom they work for."""
+    """Renames variables of the block, also in the ``op_role_var`` of its ops."""
     for old, new in names.items():
         block._rename_var(old, new)
     for op in block.ops:
@@ -143,7 +143,7 @@ def rename_vars(block: Any, names: dict[str, str]) -> None:
 
 
 def control_var(block: Any) -> Any:
-    """A variable that only orders ops: what comes after reads it."""
+    """A variable that only orders ops: later ops read it."""
     number = len(block.vars)
     while block.has_var("__control_var@%d" % number):
         number += 1

@@ -1,4 +1,4 @@
-"""Which piece of which parameter lies on which server."""
+"""Assignment of parameter shards to servers."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -11,14 +11,14 @@ from ..framework.dtype import VarType
 from ..framework.variable import is_growable
 from . import op_kinds
 from .config import DistributeTranspilerConfig
-from .pieces import Piece, elements, pieces_by_key, pieces_of
 from .ps_dispatcher import PSDispatcher, RoundRobin
+from .shards import Shard, elements, shards_by_key, shards_of
 
-LEAST = 8192  # elements: smaller pieces cost more in messages than they are worth
+LEAST = 8192  # elements: a smaller shard costs more in messages than it saves
 
 
 class Placement:
-    """The pieces of all trained parameters with their servers, in the order of their updates.
+    """The shards of all trained parameters with their servers, in the order of their updates.
 
     Args:
         program (Program): a training program, after ``minimize``.
@@ -26,8 +26,8 @@ class Placement:
         config (DistributeTranspilerConfig): settings.
 
     Raises:
-        ValueError: no server, one twice, or a program that trains nothing.
-        AssertionError: ``min_block_size`` or ``split_method`` is none that is offered.
+        ValueError: there is no server, one is given twice, or the program trains nothing.
+        AssertionError: ``min_block_size`` is too small, or ``split_method`` is unknown.
     """
 
     def __init__(self, program: Any, endpoints: Sequence[str], config: DistributeTranspilerConfig) -> None:
@@ -37,25 +37,25 @@ class Placement:
                           if getattr(program.global_block().var(p), "trainable", True)}
         if not self.gradients:
             raise InvalidValue("transpile: the program updates no parameter: call minimize first")
-        self.tables = {name: ops for name, ops in remote_look_ups(program).items() if name in self.gradients}
-        self.pieces = self._placed(program, config)
+        self.tables = {name: ops for name, ops in remote_lookups(program).items() if name in self.gradients}
+        self.shards = self._placed(program, config)
         self._check_durability(program, config.table_durability)
 
     def _check_durability(self, program: Any, levels: Any) -> None:
         tables = sorted(name for name in self.gradients if self.is_sparse(program, name))
         for name, level in levels.items():
             if name not in tables:
-                raise InvalidValue("table_durability: %r is no table with a sparse gradient; there are: %s"
+                raise InvalidValue("table_durability: %r must be a table with a sparse gradient, one of: %s"
                                    % (name, ", ".join(tables) or "none"))
             if level not in (0, 1, 2) or isinstance(level, bool):
                 raise InvalidValue("table_durability: the level of %s must be 0, 1 or 2, got %r" % (name, level))
 
-    def _placed(self, program: Any, config: DistributeTranspilerConfig) -> dict[str, list[Piece]]:
+    def _placed(self, program: Any, config: DistributeTranspilerConfig) -> dict[str, list[Shard]]:
         block = program.global_block()
         dispatcher = _dispatcher(config, self.endpoints)
         names = list(self.gradients)
         if not config.slice_var_up:
-            # Large and small variables alternate by chance: the order of the original.
+            # Shuffled as in Fluid 1.8.5, so that large and small variables mix.
             numpy.random.RandomState(program.random_seed).shuffle(names)
         placed, ops = {}, op_kinds.ops_by_param(program)
         for name in names:
@@ -63,26 +63,26 @@ class Placement:
             kinds = {op.type for op in ops.get(name, ())}
             if is_growable(param):
                 _refuse_whole(name, kinds)
-                placed[name] = pieces_by_key(param, self.gradients[name], self.endpoints)
+                placed[name] = shards_by_key(param, self.gradients[name], self.endpoints)
                 continue
             whole = not config.slice_var_up or any(map(op_kinds.is_whole, kinds))
-            pieces = [Piece(name, self.gradients[name], name, self.gradients[name], 0, tuple(param.shape), "")] \
-                if whole else pieces_of(param, self.gradients[name], len(self.endpoints), config.min_block_size)
-            servers = dispatcher.dispatch([piece.name for piece in pieces])
-            placed[name] = [piece._replace(endpoint=e) for piece, e in zip(pieces, servers)]
+            shards = [Shard(name, self.gradients[name], name, self.gradients[name], 0, tuple(param.shape), "")] \
+                if whole else shards_of(param, self.gradients[name], len(self.endpoints), config.min_block_size)
+            servers = dispatcher.dispatch([shard.name for shard in shards])
+            placed[name] = [shard._replace(endpoint=e) for shard, e in zip(shards, servers)]
         self.order = names
         return {name: placed[name] for name in self.gradients}
 
-    def on(self, endpoint: str) -> list[Piece]:
-        """list of Piece: what this server keeps, in the order in which servers were chosen."""
-        return [piece for name in self.order for piece in self.pieces[name] if piece.endpoint == endpoint]
+    def on(self, endpoint: str) -> list[Shard]:
+        """list of Shard: the shards that this server keeps, in the order of assignment."""
+        return [shard for name in self.order for shard in self.shards[name] if shard.endpoint == endpoint]
 
     def whole_on(self, name: str) -> bool:
-        """bool: whether the parameter is in one piece."""
-        return len(self.pieces[name]) == 1
+        """bool: whether the parameter has a single shard."""
+        return len(self.shards[name]) == 1
 
     def remote(self, name: str) -> bool:
-        """bool: whether trainers fetch rows of this table as batches need them."""
+        """bool: whether workers fetch rows of this table as batches need them."""
         return name in self.tables
 
     def is_sparse(self, program: Any, name: str) -> bool:
@@ -90,12 +90,12 @@ class Placement:
         return program.global_block().var(self.gradients[name]).type == VarType.SELECTED_ROWS
 
     def largest(self) -> int:
-        """int: elements of the largest piece."""
-        return max(elements(piece.shape) for pieces in self.pieces.values() for piece in pieces)
+        """int: elements of the largest shard."""
+        return max(elements(shard.shape) for shards in self.shards.values() for shard in shards)
 
 
 def check_endpoints(endpoints: Sequence[str]) -> None:
-    """ValueError unless each server has an address of its own."""
+    """ValueError unless each server has its own address."""
     for endpoint in endpoints:
         host, _, port = endpoint.rpartition(":")
         if not host or not port.isdigit():
@@ -105,7 +105,7 @@ def check_endpoints(endpoints: Sequence[str]) -> None:
 
 
 def check_config(config: Any) -> None:
-    """AssertionError or TypeError for settings that no transpiler takes."""
+    """AssertionError or TypeError for settings that no transpiler accepts."""
     if not isinstance(config, DistributeTranspilerConfig):
         raise InvalidType("config must be a DistributeTranspilerConfig, got %s" % type(config).__name__)
     if not config.min_block_size >= LEAST:
@@ -116,22 +116,22 @@ def check_config(config: Any) -> None:
 
 
 def _refuse_whole(table: str, kinds: set[str]) -> None:
-    """NotImplementedError for ops that want the whole gradient of a growable table, of which each server has a part."""
+    """NotImplementedError for ops that need the whole gradient of a growable table, of which each server has a part."""
     whole = sorted(kind for kind in kinds if op_kinds.is_whole(kind) and kind != "growable_update")
     if whole:
-        raise Unsupported("transpile: %s wants the whole gradient of the growable table %s, whose keys lie on all "
-                          "servers" % (whole[0], table))
+        raise Unsupported("transpile: %s needs the whole gradient of the growable table %s, whose keys are spread "
+                          "over all servers" % (whole[0], table))
 
 
 def _dispatcher(config: DistributeTranspilerConfig, endpoints: Sequence[str]) -> PSDispatcher:
     return (config.split_method or RoundRobin)(endpoints)
 
 
-def remote_look_ups(program: Any) -> dict[str, list[Any]]:
-    """Table -> the ops that look rows up in it on the servers, in order."""
+def remote_lookups(program: Any) -> dict[str, list[Any]]:
+    """Table -> the ops that look up its rows on the servers, in order."""
     found: dict[str, list[Any]] = {}
     for op in program.global_block().ops:
-        if op.type == op_kinds.GROWABLE_LOOK_UP or \
+        if op.type == op_kinds.GROWABLE_LOOKUP or \
                 op.type in op_kinds.LOOK_UPS and (op.attr("remote_prefetch") or op.attr("is_distributed")):
             found.setdefault(op.input("W")[0], []).append(op)
     return found

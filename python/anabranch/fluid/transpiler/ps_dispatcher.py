@@ -1,4 +1,4 @@
-"""Which server keeps which block of a variable."""
+"""Rules that assign blocks of variables to servers."""
 from __future__ import annotations
 
 import zlib
@@ -11,7 +11,7 @@ __all__ = ["PSDispatcher", "RoundRobin", "HashName"]
 
 
 class PSDispatcher:
-    """Base of the rules that give blocks of variables to servers.
+    """Base class of the rules that assign blocks of variables to servers.
 
     Args:
         pserver_endpoints (list of str): addresses of the servers.
@@ -22,7 +22,7 @@ class PSDispatcher:
 
     def __init__(self, pserver_endpoints: Sequence[str]) -> None:
         if not pserver_endpoints:
-            raise InvalidValue("%s: there must be a server" % type(self).__name__)
+            raise InvalidValue("%s: pserver_endpoints must name at least one server" % type(self).__name__)
         self._eps = list(pserver_endpoints)
         self._step = 0
 
@@ -32,7 +32,7 @@ class PSDispatcher:
         return self._eps
 
     def reset(self) -> None:
-        """Begins with the first server again."""
+        """Restarts with the first server."""
         self._step = 0
 
     def dispatch(self, varlist: Sequence[Any]) -> list[str]:
@@ -41,7 +41,7 @@ class PSDispatcher:
 
 
 class RoundRobin(PSDispatcher):
-    """Servers take turns.
+    """Assigns variables to the servers in turn.
 
     Examples:
         >>> from anabranch.fluid.transpiler import RoundRobin
@@ -59,7 +59,7 @@ class RoundRobin(PSDispatcher):
 
 
 class HashName(PSDispatcher):
-    """The name of a variable chooses its server: the same one in each process and at each time.
+    """Assigns each variable to a server by a hash of its name, the same in every process.
 
     Examples:
         >>> from anabranch.fluid.transpiler import HashName

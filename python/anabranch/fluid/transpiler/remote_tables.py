@@ -1,4 +1,4 @@
-"""Look-ups in tables that live on servers: trainers fetch the rows that a batch needs."""
+"""Lookups in tables on servers: workers fetch the rows that a batch needs."""
 from __future__ import annotations
 
 from typing import Any
@@ -9,12 +9,12 @@ from . import op_kinds
 from .modes import Mode
 from .placement import Placement
 
-#: Attributes in which look-ups that become one request are alike.
-_ALIKE = {op_kinds.GROWABLE_LOOK_UP: ("width", "last_is_one", "has_padding", "padding_idx", "is_test")}
+#: Attributes that lookups must share to become one request.
+_ALIKE = {op_kinds.GROWABLE_LOOKUP: ("width", "last_is_one", "has_padding", "padding_idx", "is_test")}
 
 
 def fetch_rows(program: Any, placement: Placement, mode: Mode) -> None:
-    """Look-ups in remote tables become requests, one for all look-ups of a table where the order of ops lets them."""
+    """Replaces lookups in remote tables by requests, one for all lookups of a table where the order of ops allows."""
     block = program.global_block()
     for table, ops in placement.tables.items():
         groups: dict[Any, list[Any]] = {}
@@ -29,7 +29,7 @@ def fetch_rows(program: Any, placement: Placement, mode: Mode) -> None:
 
 
 def _room(block: Any, ops: list[Any]) -> int | None:
-    """The index where all ids are there and no result is read yet; None when there is none."""
+    """The index at which all ids are computed and no result is read yet; None if there is no such index."""
     ids = {name for op in ops for name in op.input("Ids")}
     outs = {name for op in ops for name in op.output("Out")}
     made = [i for i, op in enumerate(block.ops) if ids.intersection(op.output_arg_names)]
@@ -39,15 +39,15 @@ def _room(block: Any, ops: list[Any]) -> int | None:
 
 
 def _request(block: Any, placement: Placement, table: str, ops: list[Any], mode: Mode) -> None:
-    pieces = placement.pieces[table]
+    shards = placement.shards[table]
     first = ops[0]
     ids = [block._var_recursive(op.input("Ids")[0]) for op in ops]
     outs = [block._var_recursive(op.output("Out")[0]) for op in ops]
     op_kinds.remove_ops(block, ops)
     made = [i for i, op in enumerate(block.ops) if {v.name for v in ids}.intersection(op.output_arg_names)]
-    attrs = {"table_names": [piece.name for piece in pieces], "height_sections": [piece.rows for piece in pieces],
-             "endpoints": [piece.endpoint for piece in pieces], "trainer_id": mode.trainer_id}
-    if first.type == op_kinds.GROWABLE_LOOK_UP:
+    attrs = {"table_names": [shard.name for shard in shards], "height_sections": [shard.rows for shard in shards],
+             "endpoints": [shard.endpoint for shard in shards], "trainer_id": mode.trainer_id}
+    if first.type == op_kinds.GROWABLE_LOOKUP:
         kind = "distributed_lookup_growable"
         attrs.update({name: first.attr(name) for name in _ALIKE[first.type]})
     else:
@@ -58,13 +58,13 @@ def _request(block: Any, placement: Placement, table: str, ops: list[Any], mode:
 
 
 def check_growable(startup: Any, placement: Placement) -> None:
-    """NotImplementedError for growable tables with rules that depend on the order of look-ups: no server's journal has
-    these."""
-    for table in placement.pieces:
+    """NotImplementedError for growable tables with rules that depend on the order of lookups, which no server's journal
+    records."""
+    for table in placement.shards:
         maker = maker_of(table, startup)
         if maker is None:
             continue
         for name, default in (("max_bytes", 0), ("admit_count", 1), ("admit_probability", 1.0), ("expire_after", 0)):
             if maker.attr(name) != default:
-                raise Unsupported("transpile: the growable table %s has %s=%r; on servers each key gets a row, which "
-                                  "stays" % (table, name, maker.attr(name)))
+                raise Unsupported("transpile: %s=%r of the growable table %s is not supported on servers, where every "
+                                  "key gets a permanent row" % (name, maker.attr(name), table))

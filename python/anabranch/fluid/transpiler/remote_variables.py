@@ -1,10 +1,10 @@
-"""Variables that lie on servers, whole: which server has which rows of them, under which name."""
+"""Variables kept on servers: which server has which of their rows, under which name."""
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
 from . import op_kinds
-from .pieces import Piece
+from .shards import Shard
 
 
 class RemotePart(NamedTuple):
@@ -17,7 +17,7 @@ class RemotePart(NamedTuple):
 
 
 class RemoteVariable(NamedTuple):
-    """A parameter, or what its update keeps. State that is not cut is on each server with a piece, and is one part."""
+    """A parameter, or state of its update. State that is not split is on each server with a shard, and is one part."""
 
     name: str
     shape: tuple[int, ...]
@@ -26,59 +26,59 @@ class RemoteVariable(NamedTuple):
 
     @property
     def growable(self) -> bool:
-        """bool: whether it is a table that grows; then each part has the keys that belong to its server."""
+        """bool: whether it is a growable table, of which each part has the keys that hash to its server."""
         return self.shape[:1] == (-1,)
 
 
 class KeptVariable(NamedTuple):
-    """What one server has of a variable."""
+    """The part of a variable that one server keeps."""
 
     whole: str            # name of the variable
     name: str             # on this server
-    piece: Piece | None   # its rows; None where the server has all
+    shard: Shard | None   # its rows; None where the server has all
 
 
 def kept_by(program: Any, endpoint: str) -> list[KeptVariable]:
-    """list of KeptVariable: what a server saves and loads: parameters and what their updates keep, in order.
+    """list of KeptVariable: the variables that a server saves and loads, parameters and optimizer state, in order.
 
     Args:
         program (Program): the server's.
         endpoint (str): the server.
     """
-    pieces = {piece.name: piece for piece in program._parameters_on_pservers.placement.on(endpoint)}
+    shards = {shard.name: shard for shard in program._parameters_on_pservers.placement.on(endpoint)}
     found = []
     for block in program.blocks[1:]:
         for op in block.ops:
             if not (op.input("Param") and op.input("Grad")):
                 continue
-            piece = pieces[op.input("Param")[0]]
+            shard = shards[op.input("Param")[0]]
             for name in [n for slot in op.input_names if slot not in ("Grad", "LearningRate") for n in op.input(slot)]:
-                cut = piece.name != piece.param and tuple(program.global_block().var(name).shape) == piece.shape
-                found.append(KeptVariable(_whole(name, piece), name, piece if cut else None))
-    # Servers that add differences update nothing.
-    found = found or [KeptVariable(piece.param, piece.name, piece if piece.name != piece.param else None)
-                      for piece in pieces.values()]
+                cut = shard.name != shard.param and tuple(program.global_block().var(name).shape) == shard.shape
+                found.append(KeptVariable(_whole(name, shard), name, shard if cut else None))
+    # Servers that add differences run no update ops.
+    found = found or [KeptVariable(shard.param, shard.name, shard if shard.name != shard.param else None)
+                      for shard in shards.values()]
     return found + _counter(program)
 
 
 def _counter(program: Any) -> list[KeptVariable]:
-    """What the schedule of a server counts its steps by."""
+    """The step counter of a server's schedule."""
     number = program.global_block().ops[0].attr("lr_decay_block_id")
     written = [n for op in program.block(number).ops for n in op.output_arg_names] if number > 0 else []
     return [KeptVariable(n, n, None) for n in written
             if n == op_kinds.COUNTER and program.global_block().var(n).persistable][:1]
 
 
-def _whole(name: str, piece: Piece) -> str:
-    """The name of the variable before it was cut."""
-    if name == piece.name:
-        return piece.param
-    suffix = "." + piece.name.rsplit(".", 1)[-1]
-    return name[:-len(suffix)] if piece.name != piece.param and name.endswith(suffix) else name
+def _whole(name: str, shard: Shard) -> str:
+    """The name of the variable before it was split."""
+    if name == shard.name:
+        return shard.param
+    suffix = "." + shard.name.rsplit(".", 1)[-1]
+    return name[:-len(suffix)] if shard.name != shard.param and name.endswith(suffix) else name
 
 
 class RemoteModel:
-    """What lies on servers; in ``program._parameters_on_pservers`` of a transpiled program.
+    """The variables on servers, stored as ``program._parameters_on_pservers`` of a transpiled program.
 
     Args:
         transpiler (DistributeTranspiler): after ``transpile``.
@@ -104,8 +104,8 @@ class RemoteModel:
                 var = program.global_block().var(kept.name)
                 dtypes[kept.whole] = var.dtype
                 known = parts.setdefault(kept.whole, [])
-                if kept.piece is not None or not known:
-                    begin = kept.piece.begin if kept.piece is not None else 0
+                if kept.shard is not None or not known:
+                    begin = kept.shard.begin if kept.shard is not None else 0
                     known.append(RemotePart(endpoint, kept.name, begin, tuple(var.shape)))
         found = {}
         for name, mine in parts.items():

@@ -1,4 +1,4 @@
-"""A server's part: it keeps pieces of parameters and runs a block for each gradient that arrives."""
+"""The program of a server, which keeps shards of parameters and runs a block for each gradient that arrives."""
 from __future__ import annotations
 
 from collections import Counter
@@ -12,17 +12,17 @@ from .config import ServerRuntimeConfig
 from .copying import copy_op, copy_var
 from .delay import correct_for_age, keep_old_values
 from .modes import Mode
-from .pieces import Piece
 from .placement import Placement
+from .shards import Shard
 
 
 class ServerProgram:
     """Builds the program of one server.
 
     Args:
-        source (Program): the training program before it became a trainer's.
-        placement (Placement): what lies where.
-        mode (Mode): how trainers and servers go together.
+        source (Program): the training program before it became a worker's.
+        placement (Placement): assignment of the shards.
+        mode (Mode): how workers and servers synchronize.
         endpoint (str): the server.
     """
 
@@ -38,7 +38,7 @@ class ServerProgram:
         self.sparse_to_param: list[str] = []
         self.received: list[Any] = []
         self.ops: dict[str, list[Any]] = {}
-        self.here = Counter(piece.param for piece in self.mine)
+        self.here = Counter(shard.param for shard in self.mine)
 
     def build(self) -> Any:
         """Program: ``listen_and_serv`` and the blocks that it runs."""
@@ -47,18 +47,18 @@ class ServerProgram:
         self._declare()
         rates = self._schedule()
         before = self.program.num_blocks - 1
-        for piece in self._in_order():
-            self._update(piece, before)
+        for shard in self._in_order():
+            self._update(shard, before)
         if not self.blocks:
             self.blocks.append(self._new_block(before))
         self._listen(rates)
         self.program._sync_with_cpp()
         return self.program
 
-    def _in_order(self) -> list[Piece]:
-        """The server's pieces in the order of the updates of their parameters."""
+    def _in_order(self) -> list[Shard]:
+        """The server's shards in the order of the updates of their parameters."""
         place = {name: i for i, name in enumerate(self.placement.gradients)}
-        return sorted(self.mine, key=lambda piece: place[piece.param])
+        return sorted(self.mine, key=lambda shard: place[shard.param])
 
     def _new_block(self, parent: int) -> Any:
         self.program.current_block_idx = 0
@@ -69,15 +69,15 @@ class ServerProgram:
     # ---- variables
 
     def _declare(self) -> None:
-        for piece in self.mine:
-            copy_var(self.block, self.main.var(piece.param), name=piece.name, shape=piece.shape)
+        for shard in self.mine:
+            copy_var(self.block, self.main.var(shard.param), name=shard.name, shape=shard.shape)
             if self.mode.dc_asgd:
-                keep_old_values(self.block, piece, self.mode.trainers)
-        for piece in self.mine:
-            grad = self.main.var(self.placement.gradients[piece.param])
-            one = copy_var(self.block, grad, name=piece.grad_name, shape=piece.shape)
+                keep_old_values(self.block, shard, self.mode.trainers)
+        for shard in self.mine:
+            grad = self.main.var(self.placement.gradients[shard.param])
+            one = copy_var(self.block, grad, name=shard.grad_name, shape=shard.shape)
             self.received += [one] if not self.mode.merges else [
-                copy_var(self.block, grad, False, "%s.trainer_%d" % (piece.grad_name, i), piece.shape)
+                copy_var(self.block, grad, False, "%s.trainer_%d" % (shard.grad_name, i), shard.shape)
                 for i in range(self.mode.trainers)]
 
     # ---- schedules
@@ -108,37 +108,37 @@ class ServerProgram:
 
     # ---- updates
 
-    def _update(self, piece: Piece, parent: int) -> None:
+    def _update(self, shard: Shard, parent: int) -> None:
         block = self._new_block(parent)
         self.blocks.append(block)
-        self.grad_to_block.append("%s:%d" % (piece.grad_name, block.idx))
+        self.grad_to_block.append("%s:%d" % (shard.grad_name, block.idx))
         if self.mode.merges:
-            self._merge(block, piece)
-        grad = piece.grad_name
+            self._merge(block, shard)
+        grad = shard.grad_name
         if self.mode.dc_asgd:
-            grad = correct_for_age(block, piece, self.mode.trainers)
-        names = {piece.param: piece.name, self.placement.gradients[piece.param]: grad}
-        for op in self.ops.get(piece.param, ()):
+            grad = correct_for_age(block, shard, self.mode.trainers)
+        names = {shard.param: shard.name, self.placement.gradients[shard.param]: grad}
+        for op in self.ops.get(shard.param, ()):
             if op_kinds.is_update(op) and self._is_sparse(op):
-                self.sparse_to_param.append("%s:%s" % (piece.grad_name, piece.name))
-            self._states(op, piece, names)
-            # A server that begins again does what its journal says, without the look-ups that came between.
+                self.sparse_to_param.append("%s:%s" % (shard.grad_name, shard.name))
+            self._states(op, shard, names)
+            # A restarted server replays its journal, which does not hold the lookups between updates.
             copy_op(op, block, names, {"makes_rows": True} if op.type == "growable_update" else None)
 
     def _is_sparse(self, op: Any) -> bool:
         return bool(self.main.var(op.input("Grad")[0]).type == VarType.SELECTED_ROWS)
 
-    def _merge(self, block: Any, piece: Piece) -> None:
-        mine = ["%s.trainer_%d" % (piece.grad_name, i) for i in range(self.mode.trainers)]
-        block.append_op(type="sum", inputs={"X": mine}, outputs={"Out": [piece.grad_name]},
+    def _merge(self, block: Any, shard: Shard) -> None:
+        mine = ["%s.trainer_%d" % (shard.grad_name, i) for i in range(self.mode.trainers)]
+        block.append_op(type="sum", inputs={"X": mine}, outputs={"Out": [shard.grad_name]},
                         attrs={"use_mkldnn": False})
-        block.append_op(type="scale", inputs={"X": [piece.grad_name]}, outputs={"Out": [piece.grad_name]},
+        block.append_op(type="scale", inputs={"X": [shard.grad_name]}, outputs={"Out": [shard.grad_name]},
                         attrs={"scale": 1.0 / self.mode.trainers})
 
-    def _states(self, op: Any, piece: Piece, names: dict[str, str]) -> None:
-        """Moments are cut as their parameter is; those of two pieces on one server need two names."""
-        whole = tuple(self.main.var(piece.param).shape)
-        several = self.here[piece.param] > 1
+    def _states(self, op: Any, shard: Shard, names: dict[str, str]) -> None:
+        """Splits moments like their parameter; those of two shards on one server need two names."""
+        whole = tuple(self.main.var(shard.param).shape)
+        several = self.here[shard.param] > 1
         rates = set(op.input("LearningRate"))
         for name in op.input_arg_names + op.output_arg_names:
             if name in names:
@@ -146,8 +146,8 @@ class ServerProgram:
             var = self.main._var_recursive(name)
             cut = tuple(var.shape) == whole
             if several and name not in rates:
-                names[name] = "%s.%s" % (name, piece.name.rsplit(".", 1)[-1])
-            copy_var(self.block, var, name=names.get(name), shape=piece.shape if cut else None)
+                names[name] = "%s.%s" % (name, shard.name.rsplit(".", 1)[-1])
+            copy_var(self.block, var, name=names.get(name), shape=shard.shape if cut else None)
 
     # ---- the op
 
@@ -170,16 +170,16 @@ class ServerProgram:
         })
 
     def _durability(self) -> dict[str, list[str]]:
-        """dict: the attribute, where it says something of the tables here."""
+        """dict: the attribute ``table_durability``, if it sets the level of a table on this server."""
         levels = self.mode.durability
-        found = ["%s:%d" % (piece.name, levels[piece.param]) for piece in self.mine if piece.param in levels]
+        found = ["%s:%d" % (shard.name, levels[shard.param]) for shard in self.mine if shard.param in levels]
         return {"table_durability": found} if found else {}
 
 
 def refuse_shared_norms(program: Any) -> None:
-    """NotImplementedError for updates that need all gradients at one place."""
+    """NotImplementedError for updates that need all gradients in one process."""
     shared = op_kinds.shared_optimize_ops(program)
     if shared:
-        raise Unsupported("transpile: %s of %s needs the gradients of all parameters at once, and servers that add "
-                          "up gradients have those of their own parameters; clip by value or by the norm of each "
+        raise Unsupported("transpile: %s of %s needs the gradients of all parameters, but each server that sums "
+                          "gradients has only the gradients of its shards. Clip by value, or by the norm of each "
                           "gradient" % (shared[0].type, shared[0].input_arg_names))

@@ -1,4 +1,4 @@
-"""The trainer's part: gradients are sent after they are computed, parameters received before the next step."""
+"""The program of a worker, which sends gradients as they are computed and receives parameters before the next step."""
 from __future__ import annotations
 
 from typing import Any
@@ -9,20 +9,20 @@ from ..framework.variable import is_growable
 from . import op_kinds
 from .counters import send_counter
 from .modes import Mode
-from .pieces import Piece
 from .placement import Placement
 from .remote_tables import fetch_rows
+from .shards import Shard
 
 _RPC, _DIST = int(OpRole.RPC), int(OpRole.Dist)
 
 
 def of_trainer(name: str, mode: Mode) -> str:
-    """A gradient's name as this trainer sends it: servers that add up all trainers' need to tell them apart."""
+    """A gradient's name as this worker sends it; servers that sum over all workers tell gradients apart by it."""
     return "%s.trainer_%d" % (name, mode.trainer_id) if mode.merges else name
 
 
 def name_gradients(program: Any, placement: Placement, mode: Mode) -> None:
-    """Gradients that are sent whole get the names under which servers know them."""
+    """Renames gradients that are sent whole to the names that servers expect."""
     if not mode.merges or mode.runtime_split:
         return
     names = {grad: of_trainer(grad, mode) for param, grad in placement.gradients.items() if placement.whole_on(param)}
@@ -31,7 +31,7 @@ def name_gradients(program: Any, placement: Placement, mode: Mode) -> None:
 
 
 def make_trainer(program: Any, placement: Placement, mode: Mode) -> None:
-    """Makes a training program that of a trainer; its updates and schedules are still there."""
+    """Converts a training program to that of a worker; updates and schedules stay in it."""
     block = program.global_block()
     fetch_rows(program, placement, mode)
     sent = _send_all(block, placement, mode)
@@ -47,13 +47,13 @@ def make_trainer(program: Any, placement: Placement, mode: Mode) -> None:
     _receive(block, placement, mode, barrier if mode.sync else None, sent)
 
 
-def _section_rows(pieces: list[Piece]) -> list[int]:
-    return [piece.rows for piece in pieces]
+def _section_rows(shards: list[Shard]) -> list[int]:
+    return [shard.rows for shard in shards]
 
 
 def _send_all(block: Any, placement: Placement, mode: Mode) -> dict[str, Any]:
-    """Each gradient is sent after the op that finishes it; what is inserted last comes first where one op makes two.
-    From the end on, so that the places of those that are still to come stay."""
+    """Inserts the send of each gradient after the op that completes it. Where one op completes two gradients, the send
+    inserted last runs first. Works backwards, so that the indices of earlier ops stay valid."""
     writers = op_kinds.last_writers(block)
     sent = {name: op_kinds.control_var(block) for name in placement.order}
     for name in sorted(placement.order, key=lambda n: -writers.get(placement.gradients[n], -1)):
@@ -62,47 +62,47 @@ def _send_all(block: Any, placement: Placement, mode: Mode) -> dict[str, Any]:
 
 
 def _send(block: Any, placement: Placement, param: str, mode: Mode, index: int, out: Any) -> None:
-    pieces, grad = placement.pieces[param], placement.gradients[param]
-    names = [of_trainer(piece.grad_name, mode) for piece in pieces]
-    attrs = {"epmap": [piece.endpoint for piece in pieces], "op_role": _RPC, "op_role_var": [param, grad]}
+    shards, grad = placement.shards[param], placement.gradients[param]
+    names = [of_trainer(shard.grad_name, mode) for shard in shards]
+    attrs = {"epmap": [shard.endpoint for shard in shards], "op_role": _RPC, "op_role_var": [param, grad]}
     given = [block.var(grad)]
     if mode.runtime_split:
-        attrs.update(sections=_section_rows(pieces), send_varnames=names)
-    elif len(pieces) > 1:
+        attrs.update(sections=_section_rows(shards), send_varnames=names)
+    elif len(shards) > 1:
         index += 1
-        given = _split(block, index, block.var(grad), pieces, names)
+        given = _split(block, index, block.var(grad), shards, names)
     block._insert_op(index + 1, type="send", inputs={"X": given}, outputs={"Out": [out]}, attrs=attrs)
 
 
-def _split(block: Any, index: int, grad: Any, pieces: list[Piece], names: list[str]) -> list[Any]:
-    cut = [block.create_var(name=name, type=grad.type, dtype=grad.dtype, shape=piece.shape, persistable=False)
-           for name, piece in zip(names, pieces)]
+def _split(block: Any, index: int, grad: Any, shards: list[Shard], names: list[str]) -> list[Any]:
+    cut = [block.create_var(name=name, type=grad.type, dtype=grad.dtype, shape=shard.shape, persistable=False)
+           for name, shard in zip(names, shards)]
     sparse = grad.type == VarType.SELECTED_ROWS
-    rows = {"height_sections" if sparse else "sections": _section_rows(pieces)}
+    rows = {"height_sections" if sparse else "sections": _section_rows(shards)}
     block._insert_op(index, type="split_selected_rows" if sparse else "split_byref", inputs={"X": [grad]},
                      outputs={"Out": cut}, attrs=dict(rows, op_role=_DIST))
     return cut
 
 
 def _received(block: Any, placement: Placement, param: str) -> list[Any]:
-    """The variables that pieces of a parameter arrive in."""
+    """The variables that receive the shards of a parameter."""
     whole = block.var(param)
     if placement.whole_on(param):
         return [whole]
-    return [block.create_var(name=piece.name, dtype=whole.dtype, shape=piece.shape, persistable=False)
-            for piece in placement.pieces[param]]
+    return [block.create_var(name=shard.name, dtype=whole.dtype, shape=shard.shape, persistable=False)
+            for shard in placement.shards[param]]
 
 
 def _receive(block: Any, placement: Placement, mode: Mode, barrier: Any, sent: dict[str, Any]) -> None:
     arrived, cut = [], []
-    for param, pieces in placement.pieces.items():
+    for param, shards in placement.shards.items():
         if placement.remote(param):
             continue
-        attrs = {"epmap": [piece.endpoint for piece in pieces], "trainer_id": mode.trainer_id, "op_role": _RPC,
+        attrs = {"epmap": [shard.endpoint for shard in shards], "trainer_id": mode.trainer_id, "op_role": _RPC,
                  "op_role_var": [param, placement.gradients[param]]}
         outs = [block.var(param)] if mode.runtime_split else _received(block, placement, param)
         if mode.runtime_split:
-            attrs["recv_varnames"] = [piece.name for piece in pieces]
+            attrs["recv_varnames"] = [shard.name for shard in shards]
         elif len(outs) > 1:
             cut.append((param, outs))
         arrived += outs
@@ -116,7 +116,7 @@ def _receive(block: Any, placement: Placement, mode: Mode, barrier: Any, sent: d
 
 
 def drop_updates(program: Any, params: dict[str, str]) -> None:
-    """Takes updates and schedules out of a trainer's program: servers do them."""
+    """Removes updates and schedules, which servers run, from a worker's program."""
     block = program.global_block()
     updates, schedules = op_kinds.optimize_ops(program), op_kinds.schedule_ops(program)
     names = op_kinds.state_names(updates, params)
@@ -128,17 +128,17 @@ def drop_updates(program: Any, params: dict[str, str]) -> None:
 
 
 def make_startup(startup: Any, main: Any, placement: Placement, mode: Mode, keep_tables: bool = False) -> None:
-    """A trainer starts with what the servers have."""
+    """Makes a worker start with the values of the servers."""
     block = startup.global_block()
     cut = []
-    for param, pieces in placement.pieces.items():
+    for param, shards in placement.shards.items():
         if placement.remote(param):
             continue
         outs = _received(block, placement, param)
         if len(outs) > 1:
             cut.append((param, outs))
         block.append_op(type="recv", inputs={"X": []}, outputs={"Out": outs},
-                        attrs={"epmap": [piece.endpoint for piece in pieces], "trainer_id": mode.trainer_id,
+                        attrs={"epmap": [shard.endpoint for shard in shards], "trainer_id": mode.trainer_id,
                                "op_role": _RPC})
     block.append_op(type="fetch_barrier", inputs={}, outputs={"Out": [op_kinds.control_var(block)]},
                     attrs={"endpoints": placement.endpoints, "trainer_id": mode.trainer_id, "op_role": _RPC})
@@ -154,13 +154,13 @@ def _leave_tables_out(block: Any, placement: Placement) -> None:
             continue
         var = block.var(table)
         if is_growable(var):
-            continue  # it stays empty
+            continue  # it has no value here
         op_kinds.remove_ops(block, [op for op in block.ops if table in op.output_arg_names])
         block.append_op(type="fake_init", inputs={}, outputs={"Out": [var]}, attrs={"shape": list(var.shape)})
 
 
 def drop_states(startup: Any, main_ops: list[Any], params: dict[str, str]) -> None:
-    """Takes rates and moments out of a trainer's startup program."""
+    """Removes learning rates and moments from a worker's startup program."""
     block = startup.global_block()
     names = op_kinds.state_names(main_ops, params)
     op_kinds.remove_ops(block, [op for op in block.ops if names.intersection(op.output_arg_names)])

@@ -1,4 +1,4 @@
-"""A decoder that searches with beams: as many as are alive, a sequence for each source."""
+"""A decoder by beam search, with a sequence of live beams for each source."""
 from __future__ import annotations
 
 import contextlib
@@ -44,21 +44,21 @@ class BeamSearchDecoder(Described):
     :meth:`decode` does the usual thing; other searches are written in :meth:`block`.
 
     Args:
-        state_cell (StateCell): renews the states in each step.
+        state_cell (StateCell): cell that updates the states in each step.
         init_ids (Variable): [batch, 1], int64, the token before the first one, with two levels of sequences.
         init_scores (Variable): [batch, 1], float32, as ``init_ids``.
-        target_dict_dim (int): how many tokens there are.
+        target_dict_dim (int): number of tokens.
         word_dim (int): width of their embedding.
         input_var_dict (dict): of names and Variables: further inputs of the cell, [batch, ...].
-        topk_size (int): how many continuations of a beam are looked at. Default 50.
+        topk_size (int): number of continuations considered per beam. Default 50.
         sparse_emb (bool): the gradient of the embedding is sparse. Default True.
-        max_len (int): of a sentence. Default 100.
-        beam_size (int): beams of a source. Default 1.
+        max_len (int): maximum length of a sentence. Default 100.
+        beam_size (int): number of beams per source. Default 1.
         end_id (int): the token that ends a sentence. Default 1.
         name (str, optional): prefix of the names.
 
     Raises:
-        ValueError: the cell is in another decoder. TypeError: no StateCell.
+        ValueError: the cell is in another decoder. TypeError: ``state_cell`` is not a StateCell.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -112,7 +112,7 @@ class BeamSearchDecoder(Described):
 
     def _inside(self, method):
         if self._status != BeamSearchDecoder.IN_BEAM_SEARCH_DECODER:
-            raise InvalidValue("BeamSearchDecoder.%s is called inside `with decoder.block()`" % method)
+            raise InvalidValue("BeamSearchDecoder.%s must be called inside `with decoder.block()`" % method)
 
     @contextlib.contextmanager
     def block(self) -> Iterator[None]:
@@ -122,7 +122,7 @@ class BeamSearchDecoder(Described):
             ValueError: a second block.
         """
         if self._status != BeamSearchDecoder.BEFORE_BEAM_SEARCH_DECODER:
-            raise InvalidValue("BeamSearchDecoder.block is called once")
+            raise InvalidValue("BeamSearchDecoder.block must be called only once")
         self._status = BeamSearchDecoder.IN_BEAM_SEARCH_DECODER
         with self._while_op.block():
             yield
@@ -175,7 +175,7 @@ class BeamSearchDecoder(Described):
         state = lod_reset(cell.out_state(), y=scores)
         probabilities, tokens = topk(fc(state, size=self._target_dict_dim, act="softmax"), k=self._topk_size)
         sums = elementwise_add(log(probabilities), reshape(scores, shape=[-1]), axis=0)
-        # 1.8.5 stops beams at token 1, whatever end_id is.
+        # Fluid 1.8.5 stops beams at token 1 and ignores end_id.
         end_id = 1 if check.exact_fluid() else self._end_id
         best, best_scores = beam_search(ids, scores, tokens, sums, self._beam_size, end_id=end_id, level=0)
         return [(ids, best), (scores, best_scores), *links]
@@ -200,7 +200,7 @@ class BeamSearchDecoder(Described):
                         self.update_array(array, value)
 
     def read_array(self, init: Variable, is_ids: bool = False, is_scores: bool = False) -> Variable:
-        """What :meth:`update_array` was given in the step before.
+        """The value that :meth:`update_array` set in the previous step.
 
         Args:
             init (Variable): its value in the first step.
@@ -211,7 +211,7 @@ class BeamSearchDecoder(Described):
             Variable: like ``init``.
 
         Raises:
-            ValueError: outside of the block; both tokens and scores. TypeError: no Variable.
+            ValueError: outside of the block; both tokens and scores. TypeError: an argument is not a Variable.
         """
         self._inside("read_array")
         if is_ids and is_scores:
@@ -230,14 +230,14 @@ class BeamSearchDecoder(Described):
         return now
 
     def update_array(self, array: Variable, value: Variable) -> None:
-        """What :meth:`read_array` returns in the next step.
+        """Sets the value that :meth:`read_array` returns in the next step.
 
         Args:
             array (Variable): from :meth:`read_array`.
-            value (Variable): as it.
+            value (Variable): the new value, of the same shape.
 
         Raises:
-            ValueError: outside of the block; not from :meth:`read_array`. TypeError: no Variable.
+            ValueError: outside of the block; not from :meth:`read_array`. TypeError: an argument is not a Variable.
         """
         self._inside("update_array")
         check.variable(array, "array", "BeamSearchDecoder.update_array")
@@ -256,6 +256,6 @@ class BeamSearchDecoder(Described):
             ValueError: before the end of the block. TypeError: no array of tokens, or of scores.
         """
         if self._status != BeamSearchDecoder.AFTER_BEAM_SEARCH_DECODER:
-            raise InvalidValue("BeamSearchDecoder: the results are there behind `with decoder.block()`")
+            raise InvalidValue("BeamSearchDecoder: call it after `with decoder.block()`, which computes the results")
         return beam_search_decode(ids=self._ids_array, scores=self._scores_array, beam_size=self._beam_size,
                                   end_id=self._end_id)

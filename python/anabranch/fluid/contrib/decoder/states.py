@@ -1,4 +1,4 @@
-"""States of decoders: what they begin with, and the cell that renews them in each step."""
+"""States of decoders: their initial values, and the cell that updates them in each step."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ __all__ = ["InitState", "StateCell"]
 
 
 class InitState(Described):
-    """What a state of a decoder is before the first step.
+    """The initial value of a decoder's state.
 
     Args:
         init (Variable, optional): [batch, ...]; a constant by default.
@@ -75,7 +75,7 @@ class _MemoryState:
 
 
 class _ArrayState:
-    """A state in a decoder that searches: an array with an element for each step."""
+    """A state in a beam search decoder: an array with one element per step."""
 
     def __init__(self, name, block, init):
         self._counter = block.create_var(name=unique_name.generate("array_state_counter"), dtype="int64")
@@ -96,7 +96,7 @@ class _ArrayState:
 
 
 class StateCell(Described):
-    """The states of a decoder, by name, and the function that renews them in each step.
+    """The states of a decoder, by name, and the function that updates them in each step.
 
     A cell serves one decoder after the other: :class:`TrainingDecoder`, then :class:`BeamSearchDecoder`.
 
@@ -107,7 +107,7 @@ class StateCell(Described):
         name (str, optional): prefix of the names.
 
     Raises:
-        ValueError: a state that is no InitState; ``out_state`` is none of the states.
+        ValueError: a state is not an InitState, or ``out_state`` is not among the states.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -144,12 +144,12 @@ class StateCell(Described):
 
     def _enter_decoder(self, decoder):
         if self._decoder is not None:
-            raise InvalidValue("StateCell: a decoder that has not ended has this cell")
+            raise InvalidValue("StateCell: the cell is in use by a decoder that has not ended")
         self._decoder, self._holders = decoder, {}
 
     def _leave_decoder(self, decoder):
         if self._decoder is not decoder:
-            raise InvalidValue("StateCell: another decoder has this cell")
+            raise InvalidValue("StateCell: the cell is in use by another decoder")
         self._decoder, self._holders = None, {}
         self._cur_states = dict(self._init_states)
 
@@ -162,7 +162,7 @@ class StateCell(Described):
         self._cur_states = {name: holder.get_state() for name, holder in self._holders.items()}
 
     def get_state(self, state_name: str) -> Any:
-        """A state as it is now.
+        """The current value of a state.
 
         Args:
             state_name (str): one of the states.
@@ -204,7 +204,7 @@ class StateCell(Described):
         self._cur_states[state_name] = state_value
 
     def state_updater(self, updater: Callable[..., Any]) -> Callable[..., Any]:
-        """Decorator of the function that renews the states in a step.
+        """Decorator of the function that updates the states in a step.
 
         Args:
             updater (callable): takes a cell, reads inputs and states from it and sets its states.
@@ -241,7 +241,7 @@ class StateCell(Described):
         self._state_updater(self)
 
     def update_states(self) -> None:
-        """Hands the states on to the next step."""
+        """Passes the states to the next step."""
         self._hold()
         for name, holder in self._holders.items():
             holder.update_state(self._cur_states[name])

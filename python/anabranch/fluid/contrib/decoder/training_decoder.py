@@ -1,4 +1,4 @@
-"""A decoder that is fed with given sequences."""
+"""A decoder for training, which reads given sequences."""
 from __future__ import annotations
 
 import contextlib
@@ -19,11 +19,11 @@ class TrainingDecoder(Described):
     """Runs a cell over given sequences, as a :class:`~fluid.layers.DynamicRNN` does.
 
     Args:
-        state_cell (StateCell): renews the states in each step.
+        state_cell (StateCell): cell that updates the states in each step.
         name (str, optional): prefix of the names.
 
     Raises:
-        ValueError: the cell is in another decoder. TypeError: no StateCell.
+        ValueError: the cell is in another decoder. TypeError: ``state_cell`` is not a StateCell.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -59,7 +59,7 @@ class TrainingDecoder(Described):
 
     def _inside(self, method):
         if self._status != TrainingDecoder.IN_DECODER:
-            raise InvalidValue("TrainingDecoder.%s is called inside `with decoder.block()`" % method)
+            raise InvalidValue("TrainingDecoder.%s must be called inside `with decoder.block()`" % method)
 
     @contextlib.contextmanager
     def block(self) -> Iterator[None]:
@@ -69,7 +69,7 @@ class TrainingDecoder(Described):
             ValueError: a second block.
         """
         if self._status != TrainingDecoder.BEFORE_DECODER:
-            raise InvalidValue("TrainingDecoder.block is called once")
+            raise InvalidValue("TrainingDecoder.block must be called only once")
         self._status = TrainingDecoder.IN_DECODER
         with self._dynamic_rnn.block():
             yield
@@ -84,7 +84,7 @@ class TrainingDecoder(Described):
 
     @property
     def dynamic_rnn(self) -> DynamicRNN:
-        """DynamicRNN: what runs the steps."""
+        """DynamicRNN: the network that runs the steps."""
         return self._dynamic_rnn
 
     @property
@@ -93,7 +93,7 @@ class TrainingDecoder(Described):
         return 1
 
     def step_input(self, x: Variable) -> Variable:
-        """Sequences, of which each step sees one row.
+        """Adds sequences as input, one row per step.
 
         Args:
             x (Variable): with sequences.
@@ -108,10 +108,10 @@ class TrainingDecoder(Described):
         return self._dynamic_rnn.step_input(x)
 
     def static_input(self, x: Variable) -> Variable:
-        """What every step sees.
+        """Makes a Variable available in every step.
 
         Args:
-            x (Variable): as many rows, or sequences, as the input has sequences.
+            x (Variable): one row, or sequence, per sequence of the input.
 
         Returns:
             Variable: in the order of the lengths.
@@ -123,7 +123,7 @@ class TrainingDecoder(Described):
         return self._dynamic_rnn.static_input(x)
 
     def output(self, *outputs: Variable) -> None:
-        """Names results of the step.
+        """Sets results of the step.
 
         Raises:
             ValueError: outside of the block.
@@ -135,11 +135,11 @@ class TrainingDecoder(Described):
         """The results as sequences of the input.
 
         Returns:
-            Variable: a list where there are several.
+            Variable: the result, or a list of several.
 
         Raises:
             ValueError: before the end of the block.
         """
         if self._status != TrainingDecoder.AFTER_DECODER:
-            raise InvalidValue("TrainingDecoder: the results are there behind `with decoder.block()`")
+            raise InvalidValue("TrainingDecoder: call it after `with decoder.block()`, which computes the results")
         return self._dynamic_rnn(*args, **kwargs)

@@ -1,4 +1,4 @@
-"""Decay of weights that does not go through the gradient."""
+"""Decoupled weight decay, which does not change the gradient."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ class DecoupledWeightDecay:
     """The part of an optimizer that shrinks the weights before its own step: w -= coeff * w.
 
     Args:
-        coeff (float|Variable): what a weight loses in a step, as a part of it.
+        coeff (float|Variable): fraction by which weights decay per step.
         apply_decay_param_fun (callable, optional): name of a parameter -> bool; which ones shrink. All by default.
     """
 
@@ -55,7 +55,7 @@ class DecoupledWeightDecay:
 
     def minimize(self, loss: Variable, startup_program: Program | None = None,
                  parameter_list: Sequence[Any] | None = None, no_grad_set: set[Any] | None = None) -> tuple[Any, ...]:
-        """As ``minimize`` of the optimizer, with the decay in front of the updates."""
+        """Like ``minimize`` of the optimizer, with the decay in front of the updates."""
         pairs = self.backward(loss, startup_program=startup_program, parameter_list=parameter_list,  # type: ignore
                               no_grad_set=no_grad_set)
         with program_guard(loss.block.program, startup_program or default_startup_program()):
@@ -80,7 +80,7 @@ def extend_with_decoupled_weight_decay(base_optimizer: type[Optimizer]) -> type[
         bool; by default all shrink), and by keyword the arguments of ``base_optimizer``.
 
     Raises:
-        TypeError: no class of an optimizer.
+        TypeError: ``base_optimizer`` is not a subclass of Optimizer.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -93,11 +93,11 @@ def extend_with_decoupled_weight_decay(base_optimizer: type[Optimizer]) -> type[
         ['adam', 'adam']
     """
     if not isinstance(base_optimizer, type) or not issubclass(base_optimizer, Optimizer):
-        raise InvalidType("extend_with_decoupled_weight_decay: base_optimizer must be a class of an Optimizer, got %r"
+        raise InvalidType("extend_with_decoupled_weight_decay: base_optimizer must be a subclass of Optimizer, got %r"
                           % (base_optimizer,))
 
     class OptimizerWithDecoupledWeightDecay(DecoupledWeightDecay, base_optimizer):  # type: ignore
-        """The optimizer that ``extend_with_decoupled_weight_decay`` makes."""
+        """The optimizer that ``extend_with_decoupled_weight_decay`` returns."""
 
         def __init__(self, weight_decay: float | Variable,
                      apply_decay_param_fun: Callable[[str], bool] | None = None, **kwargs: Any) -> None:

@@ -1,4 +1,4 @@
-"""Layers of one op that stands for several."""
+"""Layers with fused ops."""
 from __future__ import annotations
 
 from typing import Any
@@ -20,15 +20,16 @@ def fused_elemwise_activation(x: Variable, y: Variable, functor_list: Any, axis:
         y (Variable): as for :func:`~fluid.layers.elementwise_add`.
         functor_list (list|str): the outer function, then the inner one, as in ["elementwise_add", "relu"] for x +
             relu(y) and ["relu", "elementwise_add"] for relu(x + y); or one text with a comma between them.
-        axis (int): where the axes of ``y`` begin in ``x``. Default -1.
+        axis (int): first axis of ``x`` to which the axes of ``y`` are aligned. Default -1.
         scale (float): the factor of "scale". Default 0.
-        save_intermediate_out (bool): the inner result is kept for the gradient. Default True.
+        save_intermediate_out (bool): whether to keep the inner result for the gradient. Default True.
 
     Returns:
         Variable: shape of ``x``.
 
     Raises:
-        TypeError: a bad class. ValueError: not two functions. EnforceNotMet: functions that are no pair.
+        TypeError: an argument has another type. ValueError: the number of functions is not 2. EnforceNotMet: the
+            functions cannot be fused.
 
     Examples:
         >>> import numpy
@@ -57,7 +58,7 @@ def fused_elemwise_activation(x: Variable, y: Variable, functor_list: Any, axis:
 
 def fused_embedding_seq_pool(input: Variable, size: Any, is_sparse: bool = False, padding_idx: int | None = None,
                              combiner: str = "sum", param_attr: Any = None, dtype: Any = "float32") -> Variable:
-    """Sums of the rows of a table that the ids of each sequence name.
+    """Sums, for each sequence, of the rows of a table with the sequence's ids.
 
     Args:
         input (Variable): [rows, 1], int64, with sequences.
@@ -72,7 +73,7 @@ def fused_embedding_seq_pool(input: Variable, size: Any, is_sparse: bool = False
         Variable: [sequences, columns].
 
     Raises:
-        TypeError: a bad class. NotImplementedError: another combiner.
+        TypeError: an argument has another type. NotImplementedError: another combiner.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -96,27 +97,27 @@ def fused_embedding_seq_pool(input: Variable, size: Any, is_sparse: bool = False
 def multiclass_nms2(bboxes: Variable, scores: Variable, score_threshold: float, nms_top_k: int, keep_top_k: int,
                     nms_threshold: float = 0.3, normalized: bool = True, nms_eta: float = 1.0,
                     background_label: int = 0, return_index: bool = False, name: str | None = None) -> Any:
-    """:func:`~fluid.layers.multiclass_nms`, which also tells where the boxes that are kept stood.
+    """:func:`~fluid.layers.multiclass_nms` that can also return the indices of the boxes that are kept.
 
     Args:
         bboxes (Variable): [N, boxes, 4], or [boxes, classes, 4] with sequences.
         scores (Variable): [N, classes, boxes], or [boxes, classes] with sequences.
-        score_threshold (float): boxes below it are left out.
-        nms_top_k (int): how many boxes of a class are looked at; -1: all.
-        keep_top_k (int): how many boxes of an image are kept; -1: all.
-        nms_threshold (float): boxes that overlap a better one by more are left out. Default 0.3.
-        normalized (bool): coordinates are fractions, not pixels. Default True.
-        nms_eta (float): by which the threshold shrinks. Default 1.
-        background_label (int): a class that is left out; -1: none. Default 0.
-        return_index (bool): also return the places. Default False.
+        score_threshold (float): minimum score of boxes.
+        nms_top_k (int): maximum number of boxes considered per class; -1 means all.
+        keep_top_k (int): maximum number of boxes kept per image; -1 means all.
+        nms_threshold (float): boxes that overlap a better one by more are dropped. Default 0.3.
+        normalized (bool): whether coordinates are fractions rather than pixels. Default True.
+        nms_eta (float): factor by which the threshold shrinks. Default 1.
+        background_label (int): class that is dropped; -1 means none. Default 0.
+        return_index (bool): whether to also return the indices. Default False.
         name (str, optional): prefix of the names.
 
     Returns:
-        Variable: [kept, 6] with a sequence for each image: class, score, corners; where asked for also [kept, 1], the
-        places among all boxes.
+        Variable: [kept, 6] with a sequence for each image: class, score, corners; if requested, also [kept, 1], the
+        indices among all boxes.
 
     Raises:
-        TypeError: a bad class.
+        TypeError: an argument has another type.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -20,11 +20,11 @@ def _pair(value: int | Sequence[int]) -> list[int]:
 
 def match_matrix_tensor(x: Variable, y: Variable, channel_num: int, act: str | None = None, param_attr: Attr = None,
                         dtype: DType = "float32", name: str | None = None) -> tuple[Variable, Variable]:
-    """How much each row of ``x`` has to do with each row of ``y``: the numbers x W y, for several matrices W.
+    """Similarity of each row of ``x`` to each row of ``y``: the numbers x W y, for several matrices W.
 
     Args:
         x (Variable): [rows, D] with sequences, float32 or float64.
-        y (Variable): [rows, E], equally many sequences.
+        y (Variable): [rows, E], the same number of sequences.
         channel_num (int): number of matrices.
         act (str, optional): activation of the result.
         param_attr (ParamAttr, optional): of W, [D, channel_num, E].
@@ -35,7 +35,7 @@ def match_matrix_tensor(x: Variable, y: Variable, channel_num: int, act: str | N
         tuple: [numbers, 1], for each sequence ``channel_num`` matrices, rows of ``x`` by rows of ``y``; and x W.
 
     Raises:
-        TypeError: another class or dtype.
+        TypeError: an argument has another type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -56,7 +56,7 @@ def match_matrix_tensor(x: Variable, y: Variable, channel_num: int, act: str | N
 
 def sequence_topk_avg_pooling(input: Variable, row: Variable, col: Variable, topks: Sequence[int],
                               channel_num: int) -> Variable:
-    """Of each row of images of different sizes the means of its largest numbers: the sum of the k largest, over k.
+    """Means of the largest numbers in each row of images of different sizes: the sum of the k largest, divided by k.
 
     Args:
         input (Variable): [numbers, 1], float32 or float64; a sequence for each image, channels by rows by columns.
@@ -69,8 +69,8 @@ def sequence_topk_avg_pooling(input: Variable, row: Variable, col: Variable, top
         Variable: [rows, channel_num * len(topks)] with the sequences of ``row``.
 
     Raises:
-        TypeError: another class or dtype.
-        EnforceNotMet: when run, sequences that do not fit.
+        TypeError: an argument has another type or dtype.
+        EnforceNotMet: in the run, the sequences do not match.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -111,8 +111,8 @@ def var_conv_2d(input: Variable, row: Variable, col: Variable, input_channel: in
         Variable: [numbers, 1], a sequence for each image.
 
     Raises:
-        TypeError: another class or dtype.
-        EnforceNotMet: when run, sequences that do not fit.
+        TypeError: an argument has another type or dtype.
+        EnforceNotMet: in the run, the sequences do not match.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -139,11 +139,11 @@ def var_conv_2d(input: Variable, row: Variable, col: Variable, input_channel: in
 def tree_conv(nodes_vector: Variable, edge_set: Variable, output_size: int, num_filters: int = 1, max_depth: int = 2,
               act: str | None = "tanh", param_attr: Attr = None, bias_attr: Attr = None,
               name: str | None = None) -> Variable:
-    """Convolution over trees: a window is a node with what is below it.
+    """Convolution over trees: a window is a node with its descendants.
 
-    The rows of a window count by how deep and how far right their nodes stand: top = 1 - depth / max_depth, left =
-    (1 - top) (place - 1) / (siblings - 1), right = (1 - top) (1 - left), each with weights of its own. Mou et al., AAAI
-    2016.
+    The rows of a window are weighted by the depth and position of their nodes: top = 1 - depth / max_depth, left =
+    (1 - top) (position - 1) / (siblings - 1), right = (1 - top) (1 - left), each with its own weights. Mou et al.,
+    AAAI 2016.
 
     Args:
         nodes_vector (Variable): [batch, nodes, D], float32 or float64.
@@ -160,8 +160,8 @@ def tree_conv(nodes_vector: Variable, edge_set: Variable, output_size: int, num_
         Variable: [batch, nodes, output_size, num_filters].
 
     Raises:
-        TypeError: another class or dtype.
-        EnforceNotMet: when run, edges that make no tree.
+        TypeError: an argument has another type or dtype.
+        EnforceNotMet: in the run, the edges do not form a tree.
 
     Examples:
         >>> import anabranch.fluid as fluid

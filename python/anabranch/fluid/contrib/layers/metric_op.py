@@ -1,4 +1,4 @@
-"""Sums over all batches from which the measures of click-through models are computed."""
+"""Sums over all batches, from which the metrics of CTR models are computed."""
 from __future__ import annotations
 
 from ... import unique_name
@@ -31,7 +31,7 @@ class _Sums:
 
 
 def ctr_metric_bundle(input: Variable, label: Variable) -> tuple[Variable, ...]:
-    """Sums over all batches: divide by the last one, on one trainer or over all, for MAE, RMSE and rates.
+    """Sums over all batches: divide by the last one, on one worker or over all, for MAE, RMSE and rates.
 
     Args:
         input (Variable): [batch, 1], float32: predicted probabilities of a click.
@@ -42,7 +42,7 @@ def ctr_metric_bundle(input: Variable, label: Variable) -> tuple[Variable, ...]:
         examples.
 
     Raises:
-        TypeError: a bad class. AssertionError: two shapes.
+        TypeError: an argument has another type. AssertionError: two shapes.
 
     Examples:
         >>> import numpy

@@ -1,4 +1,4 @@
-"""All layers of this package that are no recurrent ones."""
+"""All layers of this package that are not recurrent."""
 from .fused import fused_elemwise_activation, fused_embedding_seq_pool, multiclass_nms2
 from .matching import match_matrix_tensor, sequence_topk_avg_pooling, tree_conv, var_conv_2d
 from .pages import rank_attention, search_pyramid_hash, tdm_sampler

@@ -59,7 +59,7 @@ def tdm_sampler(x: Variable, neg_samples_num_list: Sequence[int], layer_node_num
         samples of the layer, 1], or [N, samples of all layers].
 
     Raises:
-        TypeError: another class or dtype. ValueError: lists of other lengths, more samples than nodes.
+        TypeError: an argument has another type or dtype. ValueError: lists of other lengths, more samples than nodes.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -123,7 +123,7 @@ def rank_attention(input: Variable, rank_offset: Variable, rank_param_shape: Seq
         Variable: [items, made].
 
     Raises:
-        TypeError: another class or dtype. EnforceNotMet: other shapes.
+        TypeError: an argument has another type or dtype. EnforceNotMet: shapes do not match.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -149,7 +149,7 @@ def search_pyramid_hash(input: Variable, num_emb: int, space_len: int, pyramid_l
                         dtype: str = "float32") -> Variable:
     """Embeddings of all sequences of 2 to ``pyramid_layer`` neighbouring words, by hashes into one vector.
 
-    Part k of an embedding begins in the parameter at XXH32(words, seed k rand_len) modulo ``space_len``.
+    Part k of an embedding starts in the parameter at XXH32(words, seed k rand_len) modulo ``space_len``.
 
     Args:
         input (Variable): [words, 1] int32 with a sequence for each text.
@@ -159,11 +159,11 @@ def search_pyramid_hash(input: Variable, num_emb: int, space_len: int, pyramid_l
         rand_len (int): numbers that one hash finds; it divides ``num_emb``.
         drop_out_percent (float): share of the sequences that are left out in training; else a factor of the result.
         is_training (bool): whether the program trains.
-        use_filter (bool): lists of words, which are not offered: both lengths must be 0 then.
-        white_list_len (int): numbers of the list of words that are let through.
-        black_list_len (int): numbers of the list of words that are left out.
-        seed (int): of what is left out; 0: the program's.
-        lr (float): not used: the optimizer trains the parameter.
+        use_filter (bool): whether to filter by word lists, which are not supported: both lengths must be 0.
+        white_list_len (int): length of the allow list.
+        black_list_len (int): length of the deny list.
+        seed (int): seed of dropout; 0 is the program's.
+        lr (float): not used; the optimizer trains the parameter.
         param_attr (ParamAttr, optional): of the vector, [space_len + rand_len, 1].
         param_attr_wl (ParamAttr, optional): not used.
         param_attr_bl (ParamAttr, optional): not used.
@@ -175,7 +175,7 @@ def search_pyramid_hash(input: Variable, num_emb: int, space_len: int, pyramid_l
         Variable: [sequences, num_emb] with a sequence for each text; a row of zeros for one without any.
 
     Raises:
-        TypeError: another class or dtype. NotImplementedError: lists of words.
+        TypeError: an argument has another type or dtype. NotImplementedError: a word list is given.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -27,7 +27,7 @@ def shuffle_batch(x: Variable, seed: int | Variable | None = None) -> Variable:
         Variable: as ``x``; its gradient goes back to the rows that it came from.
 
     Raises:
-        TypeError: ``x`` is no Variable. ValueError: ``seed`` of another class.
+        TypeError: ``x`` is not a Variable. ValueError: ``seed`` has another type.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -66,7 +66,7 @@ def tdm_child(x: Variable, node_nums: int, child_nums: int, param_attr: Any = No
         0, of the same shape.
 
     Raises:
-        TypeError: another class or dtype.
+        TypeError: an argument has another type or dtype.
 
     Examples:
         >>> import numpy

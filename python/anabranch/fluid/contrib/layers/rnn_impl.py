@@ -202,7 +202,7 @@ def _reversed(x):
 
 
 def _dropping(probability, implementation):
-    """What is done with the output of a layer."""
+    """The dropout function for the output of a layer."""
     if not probability:
         return lambda x: x
     return lambda x: dropout(x, dropout_prob=probability, dropout_implementation=implementation)
@@ -247,12 +247,12 @@ def basic_gru(input: Variable, init_hidden: Variable | None, hidden_size: int, n
         init_hidden (Variable, optional): [layers * directions, batch, H]; zeros by default.
         hidden_size (int): H.
         num_layers (int): Default 1.
-        sequence_length (Variable, optional): [batch], int32 or int64; behind it states stay as they are.
+        sequence_length (Variable, optional): [batch], int32 or int64; states do not change after it.
         dropout_prob (float): of what each layer returns; numbers shrink by it when the program is tested. Default 0.
         bidirectional (bool): layers for both directions, whose results stand side by side. Default False.
         batch_first (bool): False: input and output are [steps, batch, ...]. Default True.
-        param_attr (ParamAttr, optional): of the weights. A name gets "_fw_w_0" and the like behind it.
-        bias_attr (ParamAttr, optional): of the biases. A name gets "_fw_b_0" and the like behind it.
+        param_attr (ParamAttr, optional): of the weights. Suffixes such as "_fw_w_0" are appended to its name.
+        bias_attr (ParamAttr, optional): of the biases. Suffixes such as "_fw_b_0" are appended to its name.
         gate_activation (callable, optional): sigmoid by default.
         activation (callable, optional): tanh by default.
         dtype (str): Default "float32".
@@ -262,7 +262,7 @@ def basic_gru(input: Variable, init_hidden: Variable | None, hidden_size: int, n
         (Variable, Variable): outputs [batch, steps, H * directions]; last states [layers * directions, batch, H].
 
     Raises:
-        TypeError: a bad class. ValueError: no layers.
+        TypeError: an argument has another type. ValueError: no layers.
 
     Source:
         "Learning Phrase Representations using RNN Encoder-Decoder for Statistical Machine Translation", Cho and
@@ -296,12 +296,12 @@ def basic_lstm(input: Variable, init_hidden: Variable | None, init_cell: Variabl
         init_cell (Variable, optional): as ``init_hidden``; both are given or none.
         hidden_size (int): H.
         num_layers (int): Default 1.
-        sequence_length (Variable, optional): [batch], int32 or int64; behind it states stay as they are.
+        sequence_length (Variable, optional): [batch], int32 or int64; states do not change after it.
         dropout_prob (float): of what each layer returns; what is left grows while the program is trained. Default 0.
         bidirectional (bool): layers for both directions, whose results stand side by side. Default False.
         batch_first (bool): False: input and output are [steps, batch, ...]. Default True.
-        param_attr (ParamAttr, optional): of the weights. A name gets "_fw_w_0" and the like behind it.
-        bias_attr (ParamAttr, optional): of the biases. A name gets "_fw_b_0" and the like behind it.
+        param_attr (ParamAttr, optional): of the weights. Suffixes such as "_fw_w_0" are appended to its name.
+        bias_attr (ParamAttr, optional): of the biases. Suffixes such as "_fw_b_0" are appended to its name.
         gate_activation (callable, optional): sigmoid by default.
         activation (callable, optional): tanh by default.
         forget_bias (float): is added to the forget gate. Default 1.
@@ -313,7 +313,7 @@ def basic_lstm(input: Variable, init_hidden: Variable | None, init_cell: Variabl
         [layers * directions, batch, H].
 
     Raises:
-        TypeError: a bad class. ValueError: no layers.
+        TypeError: an argument has another type. ValueError: no layers.
 
     Source:
         "Long Short-Term Memory", Hochreiter and Schmidhuber, 1997.

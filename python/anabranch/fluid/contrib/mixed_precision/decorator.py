@@ -74,8 +74,8 @@ class OptimizerWithMixedPrecision(Described):
         return op.type in lists.gray_list and op.type != "cast" and any(sources) and all(sources)
 
     def _mark_for_devices(self, program):
-        """Forward operators that work in 16 bits on devices, as 1.8.5 chooses them: white ones, and gray ones behind
-        them. Their gradients, which are appended later, take the mark over; the casts are the device's."""
+        """Marks forward operators that work in 16 bits on devices, as in Fluid 1.8.5: white ones, and gray ones that
+        read their results. Gradients, which are appended later, copy the mark; the device inserts the casts."""
         lows = {}  # by variable: whether it is made in 16 bits; of gray operators that follow none, unknown
         for op in program.global_block().ops:
             low = self._is_low(op, lows)
@@ -135,7 +135,7 @@ class OptimizerWithMixedPrecision(Described):
         return self._optimizer.apply_gradients(scaled_params_grads)
 
     def _append_scaling(self, finite):
-        """The scale grows after so many good steps, and shrinks, down to 1, after so many bad ones."""
+        """Appends ops that raise the scale after a number of good steps, and lower it, at most to 1, after bad ones."""
         zero = layers.fill_constant(shape=[1], dtype="int32", value=0)
         scale, good, bad = self._loss_scaling, self._num_good_steps, self._num_bad_steps
         with layers.Switch() as switch:
@@ -163,7 +163,7 @@ class OptimizerWithMixedPrecision(Described):
 
     def minimize(self, loss: Variable, startup_program: Program | None = None,
                  parameter_list: Sequence[Any] | None = None, no_grad_set: set[Any] | None = None) -> tuple[Any, ...]:
-        """As ``minimize`` of the optimizer.
+        """Like ``minimize`` of the optimizer.
 
         Returns:
             tuple: the updates, and the (parameter, gradient) pairs.
@@ -177,37 +177,38 @@ def decorate(optimizer: Optimizer, amp_lists: AutoMixedPrecisionLists | None = N
              incr_every_n_steps: int = 1000, decr_every_n_nan_or_inf: int = 2, incr_ratio: float = 2.0,
              decr_ratio: float = 0.8, use_dynamic_loss_scaling: bool = True,
              dtype: str = "float16") -> OptimizerWithMixedPrecision:
-    """An optimizer that trains with operands of lower precision and a scaled loss.
+    """Wraps an optimizer to train in mixed precision with a scaled loss.
 
-    One program fits both places. On a device the white operators of ``amp_lists``, and gray ones behind them, take and
-    make tensors of ``dtype``, between casts that the device's plan has; ``explain()`` of a compiled program names them
-    in the line of the pass ``mixed_precision``. Parameters, their gradients and updates stay float32. On the CPU
-    variables stay float32: where the processor has products of bfloat16, the white operators and their gradients round
-    their operands to it; on other processors all is float32.
+    One program runs on both places. On a device, the white operators of ``amp_lists``, and gray ones that read their
+    results, work on tensors of ``dtype`` between casts in the device's plan; ``explain()`` of a compiled program lists
+    them in the line of the pass ``mixed_precision``. Parameters, their gradients and updates stay float32. On the CPU
+    all variables stay float32; the white operators and their gradients round their operands to bfloat16 if the
+    processor has bfloat16 products.
 
-    The loss is multiplied before the gradients are computed, and these are divided again. Micikevicius and others,
-    Mixed precision training, ICLR 2018 (arXiv:1710.03740). With ``use_dynamic_loss_scaling`` a step with a gradient
-    that is not finite updates by zeros. On one replica then.
+    The loss is multiplied by the scale before gradients are computed, and the gradients are divided by it. Micikevicius
+    and others, Mixed precision training, ICLR 2018 (arXiv:1710.03740). With ``use_dynamic_loss_scaling``, a step with a
+    gradient that is not finite updates by zeros; this requires one replica.
 
     Args:
-        optimizer (Optimizer): makes the steps.
-        amp_lists (AutoMixedPrecisionLists, optional): which operators are rounded; its defaults by default.
-        init_loss_scaling (float): first scale of the loss. Default 2**15.
-        incr_every_n_steps (int): good steps in a row until the scale grows. Default 1000.
-        decr_every_n_nan_or_inf (int): steps in a row with gradients that are not finite until it shrinks. Default 2.
-        incr_ratio (float): by what it grows. Default 2.0.
-        decr_ratio (float): by what it shrinks. Default 0.8.
-        use_dynamic_loss_scaling (bool): the scale changes at all. Default True.
-        dtype (str): "float16", or "bfloat16", of devices; beside 1.8.5. bfloat16 has the range of float32, so it wants
-            no scale: ``init_loss_scaling=1.0, use_dynamic_loss_scaling=False``. Default "float16".
+        optimizer (Optimizer): the inner optimizer.
+        amp_lists (AutoMixedPrecisionLists, optional): operators in lower precision. Default: the default lists.
+        init_loss_scaling (float): initial scale of the loss. Default 2**15.
+        incr_every_n_steps (int): number of consecutive good steps after which the scale grows. Default 1000.
+        decr_every_n_nan_or_inf (int): number of consecutive steps with gradients that are not finite after which the
+            scale shrinks. Default 2.
+        incr_ratio (float): factor by which the scale grows. Default 2.0.
+        decr_ratio (float): factor by which the scale shrinks. Default 0.8.
+        use_dynamic_loss_scaling (bool): whether the scale changes. Default True.
+        dtype (str): "float16", or "bfloat16", on devices; not in Fluid 1.8.5. bfloat16 has the range of float32 and
+            needs no scale: ``init_loss_scaling=1.0, use_dynamic_loss_scaling=False``. Default "float16".
 
     Returns:
         OptimizerWithMixedPrecision: an optimizer with ``backward``, ``apply_gradients``, ``minimize``,
         ``get_loss_scaling`` and ``get_scaled_loss``.
 
     Raises:
-        TypeError: ``optimizer`` is none.
-        ValueError: ``dtype`` is another one.
+        TypeError: ``optimizer`` is not an Optimizer.
+        ValueError: ``dtype`` is unknown.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -1,4 +1,4 @@
-"""Which operators may work in lower precision."""
+"""Lists of operators that may work in lower precision."""
 from __future__ import annotations
 
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Batches of one reader shared out to trainers."""
+"""Distribution of the batches of one reader over workers."""
 from __future__ import annotations
 
 import os
@@ -11,19 +11,19 @@ __all__ = ["distributed_batch_reader"]
 
 
 def distributed_batch_reader(batch_reader: Callable[[], Iterator[Any]]) -> Callable[[], Iterator[Any]]:
-    """Every trainer takes its turn: of each round of batches, one for each trainer, this one gets its own.
+    """Distributes batches over the workers round-robin, and returns those of this worker.
 
-    Who this is say PADDLE_TRAINERS_NUM (1) and PADDLE_TRAINER_ID (0) of the environment. Batches of a last round that
-    is not complete are left out, so that all trainers have equally many.
+    The environment variables PADDLE_TRAINERS_NUM (1) and PADDLE_TRAINER_ID (0) set the number of workers and this one's
+    index. Batches of an incomplete last round are dropped, so that all workers have the same number.
 
     Args:
-        batch_reader (callable): makes an iterator over batches, the same in all trainers.
+        batch_reader (callable): returns an iterator over batches, the same in all workers.
 
     Returns:
-        callable: makes an iterator over this trainer's batches.
+        callable: returns an iterator over this worker's batches.
 
     Raises:
-        AssertionError: the number of this trainer is not below that of trainers.
+        AssertionError: the index of this worker is not below the number of workers.
 
     Examples:
         >>> import os

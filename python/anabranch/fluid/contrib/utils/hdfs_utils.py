@@ -23,7 +23,7 @@ class HDFSClient:
         configs (dict, optional): settings such as ``{"fs.default.name": "hdfs://...", "hadoop.job.ugi": "a,b"}``.
 
     Raises:
-        TypeError: ``configs`` is no dict. RuntimeError: from any call: the command is not there, or did not end.
+        TypeError: ``configs`` is not a dict. RuntimeError, in any call: the command is missing, or did not finish.
 
     Examples:
         >>> import os
@@ -54,7 +54,7 @@ class HDFSClient:
         return [entry.path for entry in self._files.entries(hdfs_path)]
 
     def lsr(self, hdfs_path: str, only_file: bool = True, sort: bool = True) -> list[str]:
-        """What a folder and those in it hold.
+        """Lists the files of a folder and its subfolders.
 
         Args:
             hdfs_path (str): folder.
@@ -97,7 +97,7 @@ class HDFSClient:
             hdfs_path (str): what.
             local_path (str): where to.
             overwrite (bool): takes away what is here first. Default False.
-            unzip (bool): unpacks a zip file beside itself. Default False.
+            unzip (bool): whether to unpack a zip file into its folder. Default False.
 
         Returns:
             bool: whether it is here now.

@@ -1,4 +1,4 @@
-"""Programs that turn lines of any kind into MultiSlot text, to be used as the pipe command of a data set.
+"""Base classes of programs that convert lines to MultiSlot text, for use as the pipe command of a data set.
 
 >>> class Words(MultiSlotDataGenerator):
 ...     def generate_sample(self, line):
@@ -23,20 +23,20 @@ _SLOTS = "a list or tuple of slots: [(name, [value, ...]), ...]"
 
 
 class DataGenerator:
-    """What all generators have in common. Derive from one of the classes below, and write ``generate_sample``."""
+    """Base class of the generators. Derive from one of the classes below and override ``generate_sample``."""
 
     def __init__(self) -> None:
         self._proto_info = None
         self.batch_size_ = 32
 
     def set_batch(self, batch_size: int) -> None:
-        """Samples that ``generate_batch`` is given at once.
+        """Sets the number of samples per call of ``generate_batch``.
 
         Args:
             batch_size (int): at least 1. Default of a new generator: 32.
 
         Raises:
-            TypeError: no int. ValueError: below 1.
+            TypeError: ``batch_size`` is not an int. ValueError: it is below 1.
         """
         if isinstance(batch_size, bool) or not isinstance(batch_size, numbers.Integral):
             raise InvalidType("set_batch: batch_size must be an int, got %s" % type(batch_size).__name__)
@@ -45,29 +45,29 @@ class DataGenerator:
         self.batch_size_ = int(batch_size)
 
     def generate_sample(self, line: Any) -> Callable[..., Any]:
-        """The samples of a line; to be written by the user.
+        """Converts a line to samples. Override it.
 
         Args:
-            line (str): of the input, with its end; None for ``run_from_memory``.
+            line (str): a line of the input with its line break; None for ``run_from_memory``.
 
         Returns:
-            callable: gives an iterable of samples; a sample is ``[(name, [value, ...]), ...]`` with the slots in their
-            order, or None, which is left out.
+            callable: returns an iterable of samples. A sample is ``[(name, [value, ...]), ...]`` with the slots in
+            order, or None, which is skipped.
 
         Raises:
-            NotImplementedError: it was not written.
+            NotImplementedError: it is not overridden.
         """
-        raise NotOffered("generate_sample: write this function so that it returns a generator of samples, each one "
+        raise NotOffered("generate_sample: override this method to return a generator of samples, each one "
                          "[(name, [value, ...]), ...] or ((name, [value, ...]), ...)")
 
     def generate_batch(self, samples: Sequence[Any]) -> Callable[..., Any]:
-        """What is written for ``batch_size`` samples at once; may be written by the user. Default: the samples.
+        """Converts ``batch_size`` samples at once before they are written. May be overridden. Default: the samples.
 
         Args:
-            samples (list): what ``generate_sample`` gave.
+            samples (list): samples of ``generate_sample``.
 
         Returns:
-            callable: gives an iterable of samples.
+            callable: returns an iterable of samples.
         """
         return lambda: iter(samples)
 
@@ -108,8 +108,8 @@ class MultiSlotDataGenerator(DataGenerator):
     """Writes samples of ints and floats, and checks them: all have the same slots, and no slot is empty.
 
     Raises (while it runs):
-        ValueError: a sample that is no list or tuple; a name that is no str; values that are no list, or none; slots
-        that differ from those of the first sample; a value that is neither int nor float.
+        ValueError: a sample is not a list or tuple, a name is not a str, values are not a non-empty list of ints and
+        floats, or slots differ from those of the first sample.
 
     Examples:
         >>> class Pairs(MultiSlotDataGenerator):
@@ -124,7 +124,7 @@ class MultiSlotDataGenerator(DataGenerator):
         _check_sample(line)
         known = self._proto_info
         if known is not None and len(line) != len(known):
-            raise InvalidValue("a sample has %d slots, the first one had %d" % (len(line), len(known)))
+            raise InvalidValue("a sample has %d slots, but the first one had %d" % (len(line), len(known)))
         info = list(known) if known is not None else [None] * len(line)
         fields = []
         for place, (name, values) in enumerate(line):
@@ -144,9 +144,9 @@ class MultiSlotDataGenerator(DataGenerator):
         if not isinstance(values, list):
             raise InvalidValue("the values of slot %s must be a list, got %s" % (name, type(values).__name__))
         if not values:
-            raise InvalidValue("slot %s is empty: put a padding value into it" % name)
+            raise InvalidValue("slot %s must not be empty: add a padding value" % name)
         if known is not None and known[0] != name:
-            raise InvalidValue("a sample has slot %s where the first one had %s" % (name, known[0]))
+            raise InvalidValue("a sample has slot %s, but the first one had %s" % (name, known[0]))
 
     @staticmethod
     def _is_float(name, value):
@@ -154,14 +154,14 @@ class MultiSlotDataGenerator(DataGenerator):
             return False
         if isinstance(value, numbers.Real):
             return True
-        raise InvalidValue("a value of slot %s is neither int nor float: %r" % (name, value))
+        raise InvalidValue("a value of slot %s must be an int or float, got %r" % (name, value))
 
 
 class MultiSlotStringDataGenerator(DataGenerator):
-    """Writes samples whose values are strings already; faster, and nothing but the sample itself is checked.
+    """Writes samples with values that are strings. It is faster, as it only checks the sample itself.
 
     Raises (while it runs):
-        ValueError: a sample that is no list or tuple.
+        ValueError: a sample is not a list or tuple.
 
     Examples:
         >>> class Copy(MultiSlotStringDataGenerator):

@@ -1,4 +1,4 @@
-"""Training with several processes: with parameter servers, or with sums over all workers."""
+"""Training with several processes, by parameter servers or by sums over all workers."""
 from ...._on_demand import modules as _modules
 
 __getattr__ = _modules(__name__, "base", "collective", "parameter_server", "utils")

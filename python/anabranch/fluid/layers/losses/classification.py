@@ -28,7 +28,7 @@ def cross_entropy(input: Variable, label: Variable, soft_label: bool = False, ig
         Variable: [..., 1], dtype of ``input``.
 
     Raises:
-        TypeError: no Variable, or another dtype.
+        TypeError: an argument is not a Variable of a supported dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -67,7 +67,7 @@ def softmax_with_cross_entropy(logits: Variable, label: Variable, soft_label: bo
         Variable: as ``logits`` with extent 1 at ``axis``; with ``return_softmax`` a tuple of it and the probabilities.
 
     Raises:
-        TypeError: no Variable, or another dtype.
+        TypeError: an argument is not a Variable of a supported dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -88,7 +88,7 @@ def softmax_with_cross_entropy(logits: Variable, label: Variable, soft_label: bo
 
 def teacher_student_sigmoid_loss(input: Variable, label: Variable, soft_max_up_bound: float = 15.0,
                                  soft_max_lower_bound: float = -15.0) -> Variable:
-    """The loss of a click model that also learns from the score of a teacher, coded into the label.
+    """The loss of a CTR model that is distilled from a teacher, whose score is encoded in the label.
 
     A label below -1: no click, no teacher; in [-1, 0): click, no teacher; in [0, 1): no click, teacher score label;
     from 1: click, teacher score label - 1.
@@ -103,7 +103,7 @@ def teacher_student_sigmoid_loss(input: Variable, label: Variable, soft_max_up_b
         Variable: [N, 1].
 
     Raises:
-        TypeError: no Variable, or another dtype.
+        TypeError: an argument is not a Variable of a supported dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid

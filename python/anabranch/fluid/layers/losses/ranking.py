@@ -38,7 +38,7 @@ def margin_rank_loss(label: Variable, left: Variable, right: Variable, margin: f
         Variable: [N, 1].
 
     Raises:
-        TypeError: no Variable, or another dtype.
+        TypeError: an argument is not a Variable of a supported dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid

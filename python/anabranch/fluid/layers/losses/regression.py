@@ -26,7 +26,7 @@ def square_error_cost(input: Variable, label: Variable) -> Variable:
         Variable: shape and dtype of ``input``.
 
     Raises:
-        TypeError: no Variable, or another dtype.
+        TypeError: an argument is not a Variable of a supported dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -79,7 +79,7 @@ def huber_loss(input: Variable, label: Variable, delta: float) -> Variable:
         Variable: [N, 1].
 
     Raises:
-        TypeError: no Variable, or another dtype.
+        TypeError: an argument is not a Variable of a supported dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -116,7 +116,7 @@ def smooth_l1(x: Variable, y: Variable, inside_weight: Variable | None = None, o
         Variable: [N, 1].
 
     Raises:
-        TypeError: no Variable, or another dtype.
+        TypeError: an argument is not a Variable of a supported dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid

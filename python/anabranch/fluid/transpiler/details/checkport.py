@@ -25,14 +25,14 @@ def _listens(endpoint: str) -> bool:
 
 
 def wait_server_ready(endpoints: Sequence[str], deadline_s: float | None = None) -> None:
-    """Returns when something listens at each address; says every few seconds for whom it waits.
+    """Waits until a process listens at each address, and prints the missing addresses every few seconds.
 
     Args:
         endpoints (list of str): "host:port" each.
-        deadline_s (float, optional): seconds; FLAGS_wait_port_s of the environment, or 900.
+        deadline_s (float, optional): seconds to wait. Default: the environment variable FLAGS_wait_port_s, or 900.
 
     Raises:
-        RuntimeError: some address did not answer in time; it is named. TypeError: ``endpoints`` is no list.
+        RuntimeError: an address did not answer in time; the message names it. TypeError: ``endpoints`` is not a list.
     """
     if isinstance(endpoints, str):
         raise InvalidType("wait_server_ready: endpoints must be a list of str, got a str")

@@ -1,4 +1,4 @@
-"""Checkpoints of fleets: numbered folders, each whole or not there."""
+"""Checkpoints of fleets: numbered folders, each complete or absent."""
 from __future__ import annotations
 
 import json
@@ -16,11 +16,11 @@ _STATUS = "fleet_train_status"
 
 
 class TrainStatus:
-    """How far a training is.
+    """Progress of a training job.
 
     Args:
-        epoch_no (int): the last epoch that is done. Default -1, none.
-        steps (int): batches of the next epoch that this worker has done as well. Default 0.
+        epoch_no (int): last complete epoch. Default -1, none.
+        steps (int): number of batches of the next epoch that this worker has also trained on. Default 0.
 
     Examples:
         >>> TrainStatus(3).next(), TrainStatus(3) == TrainStatus(3)
@@ -31,7 +31,7 @@ class TrainStatus:
         self._epoch_no, self.steps = epoch_no, steps
 
     def next(self) -> int:
-        """int: the epoch to go on with."""
+        """int: the epoch with which to continue."""
         return self._epoch_no + 1
 
     def __eq__(self, other: object) -> bool:
@@ -47,7 +47,7 @@ def _number(name: str) -> int:
 
 
 def check_arguments(path: Any, train_status: Any) -> None:
-    """TypeError for a status that is none, ValueError for an empty path."""
+    """TypeError unless the status is a TrainStatus, ValueError for an empty path."""
     if not isinstance(train_status, TrainStatus):
         raise InvalidType("save_check_point: train_status must be a TrainStatus, got %s" % type(train_status).__name__)
     if not path:
@@ -61,34 +61,34 @@ class CheckpointFolders:
         return max([_number(name) for name in fs.list_dirs(root_path)] + [-1])
 
     def _last_folder(self, path: str, fs: FS) -> str | None:
-        """str: the last checkpoint that is whole."""
+        """str: the last complete checkpoint."""
         last = self._get_last_checkpoint_no(path, fs)
         return os.path.join(path, "%s.%d" % (_PREFIX, last)) if last >= 0 else None
 
     def _write_folder(self, path: str, status: Any, fs: FS | None, cache: str, keep_all: bool,
                       fill: Callable[[str], None]) -> None:
-        """The next checkpoint: ``fill`` writes the values into a folder; it gets its name when it is whole."""
+        """Writes the next checkpoint: ``fill`` writes the values to a folder, which is renamed when it is complete."""
         fs = LocalFS() if fs is None else fs
         fs.mkdir(path)
         name = "%s.%d" % (_PREFIX, self._get_last_checkpoint_no(path, fs) + 1)
-        beside = os.path.join(path, name + ".tmp")
-        fs.delete(beside)
-        here = os.path.join(cache, name) if fs.need_upload_download() else beside
+        unfinished = os.path.join(path, name + ".tmp")
+        fs.delete(unfinished)
+        here = os.path.join(cache, name) if fs.need_upload_download() else unfinished
         shutil.rmtree(here, ignore_errors=True)
         os.makedirs(here)
         fill(here)
         with open(os.path.join(here, _STATUS), "w") as file:
             json.dump(status, file)
         if fs.need_upload_download():
-            fs.upload(here, beside)
+            fs.upload(here, unfinished)
             shutil.rmtree(here)
-        fs.mv(beside, os.path.join(path, name))
+        fs.mv(unfinished, os.path.join(path, name))
         if not keep_all:
             self.clean_redundant_check_points(path, fs)
 
     def _read_folder(self, path: str, trainer_id: int, fs: FS | None, cache: str,
                      ignore_empty: bool) -> tuple[str, Any] | None:
-        """tuple: folder on this machine and status of the last checkpoint; None where there is none."""
+        """tuple: folder on this machine and status of the last checkpoint; None if there is none."""
         fs = LocalFS() if fs is None else fs
         there = self._last_folder(path, fs)
         if there is None:
@@ -105,12 +105,12 @@ class CheckpointFolders:
             return here, json.load(file)
 
     def clean_redundant_check_points(self, root_path: str, fs: FS | None = None, checkpoint_num: int = 1) -> None:
-        """Takes all checkpoints away but the last ones.
+        """Deletes all checkpoints except the last ones.
 
         Args:
             root_path (str): folder of the checkpoints.
-            fs (FS, optional): where it is; this machine.
-            checkpoint_num (int): how many stay, at least 1. Default 1.
+            fs (FS, optional): file system of the folder. Default: that of this machine.
+            checkpoint_num (int): number of checkpoints to keep, at least 1. Default 1.
         """
         fs = LocalFS() if fs is None else fs
         numbers = sorted(n for n in map(_number, fs.list_dirs(root_path)) if n >= 0)

@@ -1,4 +1,4 @@
-"""Files that workers take one by one."""
+"""A queue of files from which workers take one at a time."""
 from __future__ import annotations
 
 from typing import Any
@@ -7,16 +7,16 @@ from ..... import _cluster
 from ....errors import InvalidType, InvalidValue, Unsupported
 
 _LONGEST = 4096                    # bytes of a path
-_LONGEST_NAME = 200                # of a queue; the number of the pass comes behind it
+_LONGEST_NAME = 200                # of a queue; the number of the pass is appended
 
 
 class FileQueue:
-    """Made by ``fleet.file_queue``, which says what it does.
+    """The queue that ``fleet.file_queue`` creates and documents.
 
     Args:
-        role (RoleMakerBase): who this process is.
+        role (RoleMakerBase): role of this process.
         files (list of str): paths.
-        name (str): the same in all workers, another one for each queue.
+        name (str): name of the queue, the same in all workers.
 
     Raises:
         TypeError, ValueError, NotImplementedError: as ``fleet.file_queue``.
@@ -34,13 +34,13 @@ class FileQueue:
         if not name or len(name.encode()) > _LONGEST_NAME:
             raise InvalidValue("fleet.file_queue: name must have from 1 to %d bytes, got %.99r" % (_LONGEST_NAME, name))
         if not role.get_pserver_endpoints():
-            raise Unsupported("fleet.file_queue: workers without servers take as many steps as the others; use "
-                              "fleet.split_files")
+            raise Unsupported("fleet.file_queue is not supported without servers, where all workers must take the same "
+                              "number of steps: use fleet.split_files")
         self._role, self.files, self.name = role, list(files), name
         self._passes = 0
 
     def _pass(self) -> _cluster.FilesOfPass:
-        """The files of the next pass. One that ends with an error is not over: it goes on with the next call."""
+        """The files of the next pass. A pass that fails is not complete: the next call continues it."""
         return _cluster.FilesOfPass(self._role, "%s/%d" % (self.name, self._passes), self.files)
 
     def _passed(self) -> None:

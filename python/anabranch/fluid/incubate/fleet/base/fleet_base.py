@@ -1,4 +1,4 @@
-"""What fleets of all kinds share: who this process is, its share of the files, the optimizer that is wrapped."""
+"""Base class of all fleets: the role of this process, its share of the files, the wrapped optimizer."""
 from __future__ import annotations
 
 import abc
@@ -18,10 +18,10 @@ __all__ = ["Fleet", "DistributedOptimizer", "Mode"]
 
 
 class Fleet(abc.ABC):
-    """Base of the fleets.
+    """Base class of the fleets.
 
     Args:
-        mode (int): of ``Mode``.
+        mode (int): a value of ``Mode``.
     """
 
     def __init__(self, mode: int) -> None:
@@ -37,18 +37,17 @@ class Fleet(abc.ABC):
             raise NotAllowed("fleet: call fleet.init first")
         return self._role_maker
 
-    # ---- who this is
+    # ---- the role of this process
 
     def init(self, role_maker: RoleMakerBase | None = None) -> None:
-        """Says who this process is; may be called again.
+        """Sets the role of this process. May be called again.
 
         Args:
-            role_maker (RoleMakerBase, optional): else what the environment says: PaddleCloudRoleMaker where
-                TRAINING_ROLE is set, MPISymetricRoleMaker under mpirun or srun, and LocalRoleMaker, all in this
-                process, where there is nothing.
+            role_maker (RoleMakerBase, optional): role maker. Default: PaddleCloudRoleMaker if TRAINING_ROLE is set,
+                MPISymetricRoleMaker under mpirun or srun, otherwise LocalRoleMaker, which runs all in this process.
 
         Raises:
-            TypeError: no role maker. ValueError: its environment is incomplete.
+            TypeError: ``role_maker`` is not a role maker. ValueError: its environment is incomplete.
         """
         if role_maker is not None and not isinstance(role_maker, RoleMakerBase):
             raise InvalidType("fleet.init: role_maker must be a role maker, got %s" % type(role_maker).__name__)
@@ -72,19 +71,19 @@ class Fleet(abc.ABC):
         return self._role().is_first_worker()
 
     def worker_index(self) -> int:
-        """int: number of this worker."""
+        """int: index of this worker."""
         return self._role().worker_index()
 
     def worker_num(self) -> int:
-        """int: how many workers there are."""
+        """int: number of workers."""
         return self._role().worker_num()
 
     def server_index(self) -> int:
-        """int: number of this server."""
+        """int: index of this server."""
         return self._role().server_index()
 
     def server_num(self) -> int:
-        """int: how many servers there are."""
+        """int: number of servers."""
         return len(self._role().get_pserver_endpoints())
 
     def worker_endpoints(self, to_string: bool = False) -> Any:
@@ -98,7 +97,7 @@ class Fleet(abc.ABC):
         return ",".join(found) if to_string else found
 
     def split_files(self, files: list[str]) -> list[str]:
-        """This worker's share of the files: neighbours; the first workers get one more where it does not come out even.
+        """This worker's share of the files, a contiguous range. The first workers get one more if it is not even.
 
         Args:
             files (list of str): the same list in all workers.
@@ -107,7 +106,7 @@ class Fleet(abc.ABC):
             list of str: the share.
 
         Raises:
-            TypeError: no list.
+            TypeError: ``files`` is not a list.
         """
         if not isinstance(files, list):
             raise InvalidType("fleet.split_files: files must be a list of str, got %s" % type(files).__name__)
@@ -117,29 +116,29 @@ class Fleet(abc.ABC):
         return files[begin:begin + each + (mine < more)]
 
     def file_queue(self, files: list[str], name: str | None = None) -> FileQueue:
-        """A queue of files for ``QueueDataset.set_filelist``. Workers take one file after the other from it, by
-        ``train_from_dataset``; what a worker has not finished that died, or has ended, goes to the next one that asks.
+        """A queue of files for ``QueueDataset.set_filelist``, from which each worker's ``train_from_dataset`` takes one
+        file at a time. A file that a worker leaves unfinished, by a crash or by stopping, goes to the next worker.
 
-        A file is done when all its batches are trained and the servers have taken what they taught. What goes back is
-        read from its start: records that its last worker had trained are trained again, and what they taught before
-        stays. ``anabranch ps top`` shows how many files went back. No batch holds records of two files, so the last
-        batch of a file may be smaller. Each pass over the data set takes all files again; a worker that begins again
-        finds earlier passes empty, and joins the others in theirs.
+        A file is done when all its batches are trained and the servers have applied their gradients. A returned file is
+        read from its start (at least once): records that were already trained on are trained on again.
+        ``anabranch ps top`` shows the number of returned files. No batch holds records of two files, so the last batch
+        of a file may be smaller. Each pass over the data set reads all files; a restarted worker finds earlier passes
+        empty, and joins the current pass of the others.
 
-        In sync training no worker waits for a file that another one has, which needs its gradients: its pass is over
-        when all files are taken, and what a dead worker had is read by the one that is started in its place.
+        In sync training a worker does not wait for files of others, which need its gradients: its pass is over when all
+        files are taken, and the files of a dead worker are read by its replacement.
 
         Args:
             files (list of str): paths, the same list in all workers; at most 4,096 bytes each.
-            name (str, optional): the same in all workers, another one for each queue. By default the number of queues
-                that this fleet has made before.
+            name (str, optional): unique name of the queue, the same in all workers. Default: the number of queues that
+                this fleet has created before.
 
         Returns:
             FileQueue: for ``set_filelist``.
 
         Raises:
-            TypeError: no list of str. ValueError: a path is empty, too long or has a zero byte.
-            NotImplementedError: workers without servers, which must all take the same number of steps.
+            TypeError: ``files`` is not a list of str. ValueError: a path is empty, too long or has a zero byte.
+            NotImplementedError: there are no servers, so all workers must take the same number of steps.
 
         Examples:
             >>> import anabranch.fluid as fluid
@@ -155,7 +154,7 @@ class Fleet(abc.ABC):
         self._queues += name is None
         return made
 
-    # ---- together
+    # ---- collective calls
 
     def barrier_worker(self) -> None:
         """Returns when all workers have called it."""
@@ -165,12 +164,12 @@ class Fleet(abc.ABC):
         """Puts the sum over all workers into ``output``, elementwise.
 
         Args:
-            input (numpy.ndarray|list): numbers, of one shape in all workers.
-            output (numpy.ndarray|list): takes the sum.
+            input (numpy.ndarray|list): numbers, of the same shape in all workers.
+            output (numpy.ndarray|list): receives the sum.
         """
         self._role().all_reduce_worker(input, output)
 
-    # ---- for the kinds of fleets
+    # ---- abstract methods
 
     @abc.abstractmethod
     def init_worker(self) -> None:
@@ -178,7 +177,7 @@ class Fleet(abc.ABC):
 
     @abc.abstractmethod
     def init_server(self, model_dir: str | None = None) -> None:
-        """Fills a server's variables."""
+        """Initializes a server's variables."""
 
     @abc.abstractmethod
     def run_server(self) -> None:
@@ -186,7 +185,7 @@ class Fleet(abc.ABC):
 
     @abc.abstractmethod
     def stop_worker(self) -> None:
-        """Ends a worker's connections."""
+        """Closes a worker's connections."""
 
     @abc.abstractmethod
     def distributed_optimizer(self, optimizer: Any, strategy: Any = None) -> Any:
@@ -196,30 +195,30 @@ class Fleet(abc.ABC):
     def save_inference_model(self, executor: Any, dirname: str, feeded_var_names: Sequence[str],
                              target_vars: Sequence[Any], main_program: Program | None = None,
                              export_for_deployment: bool = True) -> Any:
-        """Saves a model to infer with."""
+        """Saves a model for inference."""
 
     @abc.abstractmethod
     def save_persistables(self, executor: Any, dirname: str, main_program: Program | None = None) -> None:
-        """Saves everything that lasts."""
+        """Saves all persistable variables."""
 
 
 def check_optimizer(optimizer: Any) -> None:
-    """ValueError unless ``optimizer`` is one."""
-    # The original names the wrapper of half precision besides; that is no Optimizer there.
+    """ValueError unless ``optimizer`` is an Optimizer."""
+    # Fluid 1.8.5 also lists the wrapper of mixed precision, which is not an Optimizer there.
     if not isinstance(optimizer, Optimizer) and not hasattr(optimizer, "minimize"):
         raise InvalidValue("fleet.distributed_optimizer: optimizer must be an Optimizer, got %s"
                            % type(optimizer).__name__)
 
 
 class DistributedOptimizer(abc.ABC):
-    """Base of the wrappers of optimizers.
+    """Base class of the wrappers of optimizers.
 
     Args:
-        optimizer (Optimizer): what updates parameters.
-        strategy: what the fleet is told; of the fleet's kind.
+        optimizer (Optimizer): optimizer of the parameters.
+        strategy: settings, of the class that the fleet uses.
 
     Raises:
-        ValueError: ``optimizer`` is none.
+        ValueError: ``optimizer`` is not an Optimizer.
     """
 
     def __init__(self, optimizer: Any, strategy: Any = None) -> None:
@@ -239,4 +238,4 @@ class DistributedOptimizer(abc.ABC):
     @abc.abstractmethod
     def minimize(self, losses: Any, scopes: Any = None, startup_programs: Any = None, parameter_list: Any = None,
                  no_grad_set: Any = None) -> Any:
-        """Both halves, and what the fleet adds."""
+        """Runs both halves and the steps that the fleet adds."""

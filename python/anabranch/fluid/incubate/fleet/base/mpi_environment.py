@@ -1,4 +1,4 @@
-"""What schedulers tell their processes: rank, size, hosts."""
+"""Rank, size and hosts of a process, as schedulers pass them in the environment."""
 from __future__ import annotations
 
 import os
@@ -21,7 +21,7 @@ _FIRST_PORT, _PORTS = 60001, 3999
 
 
 class Job(NamedTuple):
-    """A process among those that a scheduler has started."""
+    """The job of which a scheduler started this process as a part."""
 
     scheduler: str
     rank: int
@@ -36,7 +36,7 @@ class Job(NamedTuple):
 
     @classmethod
     def of_environment(cls) -> Job:
-        """Job: of this process; ValueError where no scheduler has started it."""
+        """Job: the job of this process. ValueError if no scheduler has started it."""
         for scheduler, rank, size, local, number in _KNOWN:
             if rank in os.environ and size in os.environ:
                 count = needed_number(size, 1)
@@ -46,11 +46,11 @@ class Job(NamedTuple):
                            % ", ".join(rank for _, rank, _, _, _ in _KNOWN))
 
     def host(self, rank: int) -> str:
-        """str: the machine of a rank; nodes hold equally many ranks that follow each other."""
+        """str: the machine of a rank. All nodes have the same number of consecutive ranks."""
         return self.hosts[rank * len(self.hosts) // self.size]
 
     def port(self, server: int) -> int:
-        """int: the same in all processes of a job, another one in most other jobs."""
+        """int: port of a server, the same in all processes of a job and different in most other jobs."""
         return _FIRST_PORT + (zlib.crc32(self.number.encode()) + server) % _PORTS
 
 
@@ -68,7 +68,7 @@ def _hosts(scheduler: str, size: int, local: str) -> list[str]:
 
 
 def expanded(nodes: str) -> list[str]:
-    """list of str: the hosts of Slurm's short form.
+    """list of str: the hosts of Slurm's compact form.
 
     >>> expanded("a[01-03,7],b")
     ['a01', 'a02', 'a03', 'a7', 'b']
@@ -79,8 +79,8 @@ def expanded(nodes: str) -> list[str]:
         if not match:
             found.append(part)
             continue
-        for piece in match.group(2).split(","):
-            first, _, last = piece.partition("-")
+        for entry in match.group(2).split(","):
+            first, _, last = entry.partition("-")
             last = last or first
             found += ["%s%0*d" % (match.group(1), len(first), i) for i in range(int(first), int(last) + 1)]
     return found

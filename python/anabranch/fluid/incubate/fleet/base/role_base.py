@@ -1,4 +1,4 @@
-"""What a process of a cluster is: worker or server, which one, and where the others are."""
+"""Base class of the role makers, which determine the role and index of a process and the addresses of the others."""
 from __future__ import annotations
 
 import os
@@ -23,7 +23,7 @@ class Role:
 
 
 class RoleMakerBase:
-    """Base of the role makers. Subclasses fill in ``generate_role``."""
+    """Base class of the role makers. Subclasses override ``generate_role``."""
 
     def __init__(self) -> None:
         self._worker_endpoints: list[str] = []
@@ -34,15 +34,15 @@ class RoleMakerBase:
         self._worker_num = 0
 
     def generate_role(self) -> None:
-        """Finds out who this process is; called by ``fleet.init``."""
-        raise NotOffered("%s is a base class: it does not say who this process is" % type(self).__name__)
+        """Determines the role of this process; called by ``fleet.init``."""
+        raise NotOffered("%s is a base class that has no role: use a subclass" % type(self).__name__)
 
     def _known(self) -> None:
         if not self._role_is_generated:
             self.generate_role()
             self._role_is_generated = True
 
-    # ---- who this is
+    # ---- the role of this process
 
     def is_worker(self) -> bool:
         """bool: whether this process trains."""
@@ -59,33 +59,33 @@ class RoleMakerBase:
         return self.is_worker() and self._current_id == 0
 
     def worker_index(self) -> int:
-        """int: number of this worker, from 0."""
+        """int: index of this worker, from 0."""
         self._known()
         return self._current_id
 
     def server_index(self) -> int:
-        """int: number of this server, from 0."""
+        """int: index of this server, from 0."""
         self._known()
         return self._current_id
 
     def role_id(self) -> int:
-        """int: number of this process among those of its role."""
+        """int: index of this process among those of its role."""
         return self.worker_index() if self.is_worker() else self.server_index()
 
     # ---- the others
 
     def worker_num(self) -> int:
-        """int: how many workers there are."""
+        """int: number of workers."""
         self._known()
         return self._worker_num or len(self._worker_endpoints)
 
     def server_num(self) -> int:
-        """int: how many servers there are."""
+        """int: number of servers."""
         self._known()
         return len(self._server_endpoints)
 
     def get_trainer_endpoints(self) -> list[str]:
-        """list of str: addresses of the workers; empty where nobody has to know them."""
+        """list of str: addresses of the workers; empty if they are not needed."""
         self._known()
         return self._worker_endpoints
 
@@ -94,23 +94,23 @@ class RoleMakerBase:
         self._known()
         return self._server_endpoints
 
-    # ---- together
+    # ---- collective calls
 
     def all_gather(self, input: Any) -> list[Any]:
-        """list: what each worker gave."""
+        """list: the inputs of all workers."""
         self._known()
         return [input] if self.worker_num() == 1 else _cluster.all_gather(self, input)
 
     def all_reduce_worker(self, input: Any, output: Any, mode: str = "sum") -> None:
-        """Puts the sum, the largest or the smallest over all workers into ``output``, elementwise.
+        """Puts the sum, maximum or minimum over all workers into ``output``, elementwise.
 
         Args:
-            input (numpy.ndarray|list): numbers, of one shape in all workers.
-            output (numpy.ndarray|list): takes the result.
+            input (numpy.ndarray|list): numbers, of the same shape in all workers.
+            output (numpy.ndarray|list): receives the result.
             mode (str): "sum", "max" or "min". Default "sum".
 
         Raises:
-            ValueError: another mode, or an output of another size.
+            ValueError: the mode is unknown, or ``output`` has another size.
         """
         if mode not in ("sum", "max", "min"):
             raise InvalidValue("all_reduce_worker: mode must be sum, max or min, got %r" % (mode,))
@@ -136,7 +136,7 @@ class RoleMakerBase:
             _cluster.barrier(self, "all")
 
     def to_string(self) -> str:
-        """str: role, number, addresses."""
+        """str: role, index, addresses."""
         self._known()
         return "role: %s, current_id: %s, worker_endpoints: %s, server_endpoints: %s" % (
             self._role, self._current_id, self._worker_endpoints, self._server_endpoints)
@@ -146,7 +146,7 @@ class RoleMakerBase:
 
 
 def needed(name: str, env: Any = None) -> str:
-    """str: an environment variable; ValueError names it when it is not set."""
+    """str: an environment variable. ValueError, with its name, if it is not set."""
     value = (os.environ if env is None else env).get(name)
     if not value:
         raise InvalidValue("the environment variable %s is not set: check how this process was started" % name)
@@ -154,10 +154,10 @@ def needed(name: str, env: Any = None) -> str:
 
 
 def needed_number(name: str, least: int) -> int:
-    """int: an environment variable; ValueError names it when it is none or too small."""
+    """int: an environment variable. ValueError, with its name, if it is not a number or too small."""
     text = needed(name)
     if not text.lstrip("-").isdigit() or int(text) < least:
-        raise InvalidValue("the environment variable %s must be a whole number from %d on, got %r"
+        raise InvalidValue("the environment variable %s must be a whole number of at least %d, got %r"
                            % (name, least, text))
     return int(text)
 

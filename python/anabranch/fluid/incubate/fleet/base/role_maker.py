@@ -14,7 +14,7 @@ __all__ = ["GeneralRoleMaker", "LocalRoleMaker", "MPISymetricRoleMaker", "Paddle
 
 
 class PaddleCloudRoleMaker(RoleMakerBase):
-    """Who this process is, from the environment.
+    """Role maker that reads the environment.
 
     Parameter servers: ``TRAINING_ROLE`` (TRAINER or PSERVER), ``PADDLE_PSERVERS_IP_PORT_LIST``,
     ``PADDLE_TRAINERS_NUM``, ``PADDLE_TRAINER_ID`` of a worker, ``POD_IP`` and ``PADDLE_PORT`` of a server,
@@ -23,10 +23,10 @@ class PaddleCloudRoleMaker(RoleMakerBase):
     Collective: ``PADDLE_TRAINER_ID``, ``PADDLE_TRAINER_ENDPOINTS``, ``PADDLE_CURRENT_ENDPOINT``.
 
     Args:
-        is_collective (bool): there are workers only. Default False.
+        is_collective (bool): whether there are only workers. Default False.
 
     Raises:
-        ValueError: when the role is asked for: a variable is missing or holds something else; it is named.
+        ValueError: a variable is missing or invalid, when the role is queried; the message names it.
 
     Examples:
         >>> import os
@@ -57,7 +57,7 @@ class PaddleCloudRoleMaker(RoleMakerBase):
         self._current_id = needed_number("PADDLE_TRAINER_ID", 0)
         self._role = Role.WORKER
         if self._current_id >= self._worker_num:
-            raise InvalidValue("the environment variable PADDLE_TRAINER_ID is %d, PADDLE_TRAINER_ENDPOINTS names %d"
+            raise InvalidValue("the environment variable PADDLE_TRAINER_ID is %d, but PADDLE_TRAINER_ENDPOINTS names %d"
                                % (self._current_id, self._worker_num))
 
     def _read_servers(self) -> None:
@@ -71,13 +71,13 @@ class PaddleCloudRoleMaker(RoleMakerBase):
             self._role = Role.WORKER
             self._current_id = needed_number("PADDLE_TRAINER_ID", 0)
             if self._current_id >= self._worker_num:
-                raise InvalidValue("the environment variable PADDLE_TRAINER_ID is %d, PADDLE_TRAINERS_NUM is %d"
+                raise InvalidValue("the environment variable PADDLE_TRAINER_ID is %d, but PADDLE_TRAINERS_NUM is %d"
                                    % (self._current_id, self._worker_num))
         elif role == "PSERVER":
             self._role = Role.SERVER
             me = _own_address()
             if me not in self._server_endpoints:
-                raise InvalidValue("this server is %s, by POD_IP and PADDLE_PORT, which is none of the servers %s"
+                raise InvalidValue("POD_IP and PADDLE_PORT give %s, but this server must be one of %s"
                                    % (me, ",".join(self._server_endpoints)))
             self._current_id = self._server_endpoints.index(me)
         else:
@@ -101,16 +101,16 @@ def _own_address() -> str:
 
 
 class UserDefinedRoleMaker(RoleMakerBase):
-    """Who this process is, from arguments.
+    """Role maker with the role as arguments.
 
     Args:
-        current_id (int): number of this worker or server. Default 0.
+        current_id (int): index of this worker or server. Default 0.
         role (int): ``Role.WORKER`` or ``Role.SERVER``. Default ``Role.WORKER``.
-        worker_num (int): how many workers there are. Default 0, which is refused.
+        worker_num (int): number of workers, at least 1. The default 0 raises.
         server_endpoints (list of str): addresses of the servers.
 
     Raises:
-        TypeError: an argument of another type. ValueError: a number out of range, no server, or one twice.
+        TypeError: an argument has another type. ValueError: a number is out of range; a server is missing or repeated.
 
     Examples:
         >>> role = UserDefinedRoleMaker(1, Role.SERVER, 2, ["127.0.0.1:6174", "127.0.0.1:6175"])
@@ -133,19 +133,19 @@ class UserDefinedRoleMaker(RoleMakerBase):
         self._role, self._worker_num = role, worker_num
 
     def generate_role(self) -> None:
-        """Nothing is left to find out."""
+        """Does nothing: the role is set."""
         self._role_is_generated = True
 
 
 class UserDefinedCollectiveRoleMaker(RoleMakerBase):
-    """As :class:`UserDefinedRoleMaker`, for workers without servers.
+    """Like :class:`UserDefinedRoleMaker`, for workers without servers.
 
     Args:
-        current_id (int): number of this worker. Default 0.
+        current_id (int): index of this worker. Default 0.
         worker_endpoints (list of str): addresses of all workers.
 
     Raises:
-        TypeError: an argument of another type. ValueError: a number out of range, no worker, or one twice.
+        TypeError: an argument has another type. ValueError: a number is out of range; a worker is missing or repeated.
 
     Examples:
         >>> UserDefinedCollectiveRoleMaker(0, ["127.0.0.1:6170", "127.0.0.1:6171"]).worker_num()
@@ -160,19 +160,19 @@ class UserDefinedCollectiveRoleMaker(RoleMakerBase):
         self._role = Role.WORKER
 
     def generate_role(self) -> None:
-        """Nothing is left to find out."""
+        """Does nothing: the role is set."""
         self._role_is_generated = True
 
 
 class MPISymetricRoleMaker(RoleMakerBase):
-    """Who this process is, from mpirun or srun: two processes a node, even ranks serve, odd ranks train.
+    """Role maker for mpirun and srun, with two processes per node: even ranks are servers, odd ranks are workers.
 
-    Reads what Open MPI, MPICH (PMI) and Slurm put into the environment; mpi4py is not needed. All processes name the
-    servers alike: on the hosts that Slurm lists or ``PADDLE_HOSTS`` names, else on this machine, at ports from 60001
-    on that the number of the job chooses.
+    Reads the environment variables of Open MPI, MPICH (PMI) and Slurm; mpi4py is not needed. All processes derive the
+    same addresses of servers: on the hosts of Slurm or ``PADDLE_HOSTS``, otherwise on this machine, at ports from 60001
+    on that depend on the job's number.
 
     Raises:
-        ValueError: when the role is asked for: no scheduler, an odd number of processes, unknown hosts.
+        ValueError: the role is queried without a scheduler, with an odd number of processes, or with unknown hosts.
 
     Examples:
         >>> import os
@@ -188,22 +188,22 @@ class MPISymetricRoleMaker(RoleMakerBase):
             return
         job = Job.of_environment()
         if job.size % 2:
-            raise InvalidValue("%s started %d processes: this role maker needs an even number, a server and a worker "
-                               "each" % (job.scheduler, job.size))
+            raise InvalidValue("the number of processes must be even, a server and a worker each, but %s started %d"
+                               % (job.scheduler, job.size))
         self._role = Role.SERVER if job.rank % 2 == 0 else Role.WORKER
         self._current_id, self._worker_num = job.rank // 2, job.size // 2
         self._server_endpoints = ["%s:%d" % (job.host(2 * i), job.port(i)) for i in range(self._worker_num)]
         self._role_is_generated = True
 
     def get_local_ip(self) -> str:
-        """str: the address by which the others know this machine."""
+        """str: the address of this machine that the others use."""
         self._known()
         job = Job.of_environment()
         return job.host(job.rank)
 
 
 class GeneralRoleMaker(PaddleCloudRoleMaker):
-    """As :class:`PaddleCloudRoleMaker`, for workers that also gather and reduce values.
+    """Like :class:`PaddleCloudRoleMaker`, for workers that also gather and reduce values.
 
     Args:
         **kwargs: ``path``, ``prefix``, ``init_timeout_seconds``, ``run_timeout_seconds`` and others of Fluid, kept in
@@ -222,20 +222,20 @@ class GeneralRoleMaker(PaddleCloudRoleMaker):
         self._settings = kwargs
 
     def get_local_endpoint(self) -> str:
-        """str: the address of this process; empty where a worker has none."""
+        """str: the address of this process; empty if a worker has none."""
         self._known()
         known = self._server_endpoints if self._role == Role.SERVER else self._worker_endpoints
         return known[self._current_id] if known else ""
 
 
 class LocalRoleMaker(RoleMakerBase):
-    """Worker 0 and all servers in this process: for trying a script out. Not in Fluid.
+    """Role maker that runs worker 0 and all servers in this process, for trying out a script. Not in Fluid.
 
     Args:
-        server_num (int): servers. Default 1.
+        server_num (int): number of servers. Default 1.
 
     Raises:
-        TypeError: ``server_num`` is no int. ValueError: it is below 1.
+        TypeError: ``server_num`` is not an int. ValueError: it is below 1.
 
     Examples:
         >>> role = LocalRoleMaker(server_num=2)
@@ -254,11 +254,11 @@ class LocalRoleMaker(RoleMakerBase):
         self._role, self._current_id, self._worker_num = Role.WORKER, 0, 1
 
     def generate_role(self) -> None:
-        """Nothing is left to find out."""
+        """Does nothing: the role is set."""
         self._role_is_generated = True
 
 
-#: What tells that a role maker fits the environment, in the order in which they are tried.
+#: Conditions under which a role maker fits the environment, in the order of their checks.
 _SIGNS: list[tuple[Callable[[], bool], Callable[[], RoleMakerBase]]] = [
     (lambda: "TRAINING_ROLE" in os.environ or "PADDLE_TRAINING_ROLE" in os.environ, PaddleCloudRoleMaker),
     (lambda: Job.is_there(), MPISymetricRoleMaker),
@@ -267,7 +267,7 @@ _SIGNS: list[tuple[Callable[[], bool], Callable[[], RoleMakerBase]]] = [
 
 
 def role_of_environment() -> RoleMakerBase:
-    """RoleMakerBase: what fits the environment, else the local one: for ``fleet.init()`` without a role maker.
+    """RoleMakerBase: the role maker of ``fleet.init()`` that fits the environment, otherwise the local one.
 
     >>> import os
     >>> type(role_of_environment()).__name__ if "TRAINING_ROLE" not in os.environ else "LocalRoleMaker"

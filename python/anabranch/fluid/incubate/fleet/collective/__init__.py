@@ -1,4 +1,4 @@
-"""``fleet`` without servers: workers that keep everything and add up their gradients."""
+"""``fleet`` without servers: every worker keeps all parameters, and gradients are summed over the workers."""
 from __future__ import annotations
 
 import logging
@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 
 
 class Collective(Checkpoints, Fleet):
-    """Workers alone; ``fleet`` is the one object of this class.
+    """A fleet of workers without servers; ``fleet`` is the one object of this class.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -50,12 +50,12 @@ class Collective(Checkpoints, Fleet):
         self._transpiled_program: Any = None
 
     def init(self, role_maker: RoleMakerBase | None = None) -> None:
-        """As ``Fleet.init``; without a role maker and an environment this is the only worker."""
+        """Like ``Fleet.init``; without a role maker and environment, this is the only worker."""
         super().init(role_maker)
         if isinstance(self._role_maker, LocalRoleMaker):
             self._role_maker = UserDefinedCollectiveRoleMaker(0, ["127.0.0.1:6170"])
 
-    # ---- what only fleets with servers have
+    # ---- methods for fleets with servers
 
     def init_worker(self) -> None:
         """Does nothing, with a warning: there are no servers."""
@@ -80,17 +80,17 @@ class Collective(Checkpoints, Fleet):
     # ---- programs
 
     def distributed_optimizer(self, optimizer: Any, strategy: Any = None) -> CollectiveOptimizer:
-        """Wraps an optimizer: its ``minimize`` makes the program of this worker.
+        """Wraps an optimizer so that its ``minimize`` builds the program of this worker.
 
         Args:
-            optimizer (Optimizer): what updates parameters.
-            strategy (DistributedStrategy, optional): settings; the defaults where none is given.
+            optimizer (Optimizer): optimizer of the parameters.
+            strategy (DistributedStrategy, optional): settings. Default: the default settings.
 
         Returns:
             CollectiveOptimizer: the wrapper.
 
         Raises:
-            TypeError: ``optimizer`` or ``strategy`` is none.
+            TypeError: ``optimizer`` or ``strategy`` has another type.
         """
         self._optimizer = CollectiveOptimizer(optimizer, strategy, self)
         return self._optimizer
@@ -100,7 +100,7 @@ class Collective(Checkpoints, Fleet):
     def save_inference_model(self, executor: Any, dirname: str, feeded_var_names: Sequence[str] | None = None,
                              target_vars: Sequence[Any] | None = None, main_program: Program | None = None,
                              export_for_deployment: bool = True) -> Any:
-        """As ``fluid.io.save_inference_model``, of the program before it was changed for several workers."""
+        """Like ``fluid.io.save_inference_model``, for the program before it was changed for several workers."""
         _check_executor("save_inference_model", executor)
         program = self._origin_program if main_program is None else main_program
         if not isinstance(program, Program):
@@ -111,7 +111,7 @@ class Collective(Checkpoints, Fleet):
 
     def save_persistables(self, executor: Any, dirname: str, main_program: Program | None = None,
                           filename: str | None = None) -> None:
-        """As ``fluid.io.save_persistables``, of the program before it was changed for several workers."""
+        """Like ``fluid.io.save_persistables``, for the program before it was changed for several workers."""
         _check_executor("save_persistables", executor)
         program = self._origin_program if main_program is None else main_program
         if not isinstance(program, Program):
@@ -126,14 +126,14 @@ def _check_executor(what: str, executor: Any) -> None:
 
 
 class CollectiveOptimizer(DistributedOptimizer):
-    """An optimizer whose ``minimize`` makes the program of a worker among workers.
+    """An optimizer with a ``minimize`` that builds the program of a worker among workers.
 
     Args:
-        optimizer (Optimizer): what updates parameters.
-        strategy (DistributedStrategy, optional): settings; the defaults where none is given.
+        optimizer (Optimizer): optimizer of the parameters.
+        strategy (DistributedStrategy, optional): settings. Default: the default settings.
 
     Raises:
-        TypeError: ``optimizer`` or ``strategy`` is none.
+        TypeError: ``optimizer`` or ``strategy`` has another type.
     """
 
     def __init__(self, optimizer: Any, strategy: Any = None, owner: Collective | None = None) -> None:
@@ -148,28 +148,28 @@ class CollectiveOptimizer(DistributedOptimizer):
 
     def backward(self, loss: Any, startup_program: Program | None = None, parameter_list: Any = None,
                  no_grad_set: Any = None, callbacks: Any = None) -> Any:
-        """As ``Optimizer.backward``."""
+        """Like ``Optimizer.backward``."""
         return self._optimizer.backward(loss, startup_program, parameter_list, no_grad_set, callbacks)
 
     def apply_gradients(self, params_grads: Any) -> Any:
-        """As ``Optimizer.apply_gradients``."""
+        """Like ``Optimizer.apply_gradients``."""
         return self._optimizer.apply_gradients(params_grads)
 
     def minimize(self, loss: Any, startup_program: Program | None = None,  # type: ignore[override]
                  parameter_list: Any = None, no_grad_set: Any = None) -> Any:
-        """Appends gradients and updates, then what adds up gradients over all workers.
+        """Appends gradients, updates, and ops that sum gradients over all workers.
 
         Args:
-            loss (Variable): [1], what to make small.
+            loss (Variable): [1], the value to minimize.
             startup_program (Program, optional): the default startup program.
-            parameter_list (list, optional): what to train; all by default.
-            no_grad_set (set, optional): what gets no gradient.
+            parameter_list (list, optional): parameters to train. Default: all.
+            no_grad_set (set, optional): variables that get no gradient.
 
         Returns:
             tuple: (operators, [(parameter, gradient)]).
 
         Raises:
-            ValueError: settings that do not fit each other. NotImplementedError: settings that are not offered.
+            ValueError: settings contradict each other. NotImplementedError: a setting is not supported.
         """
         startup = default_startup_program() if startup_program is None else startup_program
         main = loss.block.program
@@ -203,7 +203,7 @@ class CollectiveOptimizer(DistributedOptimizer):
             current_endpoint=endpoints[owner.worker_index()])
 
     def _compiled(self, main: Program, loss: Any) -> Any:
-        """The program by which replicas of this worker add up; with ops of collectives the program itself."""
+        """The compiled program whose replicas sum their gradients; with collective ops, the program itself."""
         owner, strategy = self._owner, self._strategy
         if strategy.mode == "collective" and owner.worker_num() > 1:
             return main
@@ -215,10 +215,10 @@ class CollectiveOptimizer(DistributedOptimizer):
 
 
 class CollectiveOpBasedOptimizer(CollectiveOptimizer):
-    """As :class:`CollectiveOptimizer`: with mode "collective" sums are ops of the program."""
+    """Like :class:`CollectiveOptimizer`; with mode "collective", sums are ops of the program."""
 
 
 fleet = Collective()
 
-#: Names that Fluid's module has besides.
+#: Other names that Fluid's module exports.
 REACHABLE = (LambConfig, LocalFS, TrainStatus)

@@ -1,4 +1,4 @@
-"""Checkpoints of workers alone."""
+"""Checkpoints of fleets without servers."""
 from __future__ import annotations
 
 from typing import Any
@@ -19,27 +19,27 @@ class Checkpoints(CheckpointFolders):
     def _program(self, main_program: Any) -> Any:
         program = self._origin_program if main_program is None else main_program
         if program is None:
-            raise InvalidValue("fleet: there is no program yet: give main_program, or call minimize first")
+            raise InvalidValue("fleet: there is no program yet: pass main_program, or call minimize first")
         return program
 
     def save_check_point(self, executor: Any, path: str, train_status: TrainStatus, main_program: Any = None,
                          fs: FS | None = None, local_cache_path: str = ".cache",
                          remain_all_checkpoint: bool = True) -> None:
-        """Saves parameters and how far the training is, as the next checkpoint; called by one worker.
+        """Saves parameters and training progress as the next checkpoint. Call it in one worker.
 
-        It is written beside and gets its name when it is whole.
+        The folder is renamed when it is complete.
 
         Args:
-            executor (Executor): of this process.
+            executor (Executor): executor of this process.
             path (str): folder of the checkpoints.
-            train_status (TrainStatus): how far the training is.
-            main_program (Program, optional): that of ``minimize`` by default.
-            fs (FS, optional): where the folder is; this machine.
-            local_cache_path (str): folder here for what is copied to another file system. Default ".cache".
-            remain_all_checkpoint (bool): keeps the older ones. Default True.
+            train_status (TrainStatus): training progress.
+            main_program (Program, optional): program to save. Default: that of ``minimize``.
+            fs (FS, optional): file system of the folder. Default: that of this machine.
+            local_cache_path (str): local folder for copies to another file system. Default ".cache".
+            remain_all_checkpoint (bool): whether to keep older checkpoints. Default True.
 
         Raises:
-            TypeError: ``train_status`` is none. ValueError: an empty path, or no program.
+            TypeError: ``train_status`` has another type. ValueError: the path is empty, or there is no program.
         """
         check_arguments(path, train_status)
         program = self._program(main_program)
@@ -53,19 +53,19 @@ class Checkpoints(CheckpointFolders):
         """Loads the last checkpoint.
 
         Args:
-            executor (Executor): of this process.
+            executor (Executor): executor of this process.
             path (str): folder of the checkpoints.
-            trainer_id (int): number of this worker; part of the folder that is copied to.
-            main_program (Program, optional): that of ``minimize`` by default.
-            fs (FS, optional): where the folder is; this machine.
-            local_cache_path (str): folder here for what is copied from another file system. Default ".cache".
-            ignore_empty (bool): None is returned where there is no checkpoint, else it is an error. Default True.
+            trainer_id (int): index of this worker; part of the name of the local copy.
+            main_program (Program, optional): program to load. Default: that of ``minimize``.
+            fs (FS, optional): file system of the folder. Default: that of this machine.
+            local_cache_path (str): local folder for copies from another file system. Default ".cache".
+            ignore_empty (bool): whether to return None if there is no checkpoint; if not, it raises. Default True.
 
         Returns:
-            TrainStatus: how far the training was; None.
+            TrainStatus: training progress, or None.
 
         Raises:
-            AssertionError: no checkpoint, without ``ignore_empty``. ValueError: no program.
+            AssertionError: there is no checkpoint, without ``ignore_empty``. ValueError: there is no program.
         """
         found = self._read_folder(path, trainer_id, fs, local_cache_path, ignore_empty)
         if found is None:

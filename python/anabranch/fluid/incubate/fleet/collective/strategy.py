@@ -1,4 +1,4 @@
-"""Settings of workers that add up their gradients."""
+"""Settings of workers that sum their gradients."""
 from __future__ import annotations
 
 from typing import Any
@@ -8,28 +8,28 @@ from ....errors import InvalidValue, Unsupported
 
 
 class LambConfig:
-    """Kept for programs that name it; it has no settings."""
+    """A class without settings, for programs that name it."""
 
 
 class DistFCConfig:
-    """Kept for programs that name it; it has no settings."""
+    """A class without settings, for programs that name it."""
 
 
 class DistributedStrategy(BuildStrategy):
     """A BuildStrategy with the settings of a job of several workers.
 
     Attributes:
-        use_local_sgd (bool): workers train alone and take means of parameters. Default False.
-        mode (str): "nccl2": replicas of all workers add up; "collective": ops of the program do. Default "nccl2".
+        use_local_sgd (bool): whether workers train locally and average parameters. Default False.
+        mode (str): "nccl2" sums over the replicas of all workers, "collective" by ops of the program. Default "nccl2".
         collective_mode (str, optional): with "collective": "grad_allreduce" or "local_sgd".
         exec_strategy (ExecutionStrategy): how a worker runs its program.
-        forward_recompute (bool): the backward part computes again what lies between checkpoints, as
-            ``RecomputeOptimizer`` does. Default False.
+        forward_recompute (bool): whether the backward pass recomputes the activations between checkpoints, like
+            ``RecomputeOptimizer``. Default False.
         recompute_checkpoints (list of Variable|str): the checkpoints, in the order of the program.
-        use_amp, amp_loss_scaling, use_dist_fc, dist_fc_config: refused when they are switched on.
+        use_amp, amp_loss_scaling, use_dist_fc, dist_fc_config: not supported; enabling one raises.
 
     Raises:
-        AttributeError: no such attribute.
+        AttributeError: there is no such attribute.
 
     Examples:
         >>> from anabranch.fluid.incubate.fleet.collective import DistributedStrategy
@@ -57,7 +57,7 @@ class DistributedStrategy(BuildStrategy):
 
 
 def check_strategy(strategy: Any, workers: int) -> None:
-    """ValueError for settings that do not fit each other, NotImplementedError for those that are not offered."""
+    """ValueError for settings that contradict each other, NotImplementedError for those that are not supported."""
     if strategy.use_local_sgd:
         strategy.mode, strategy.collective_mode = "collective", "local_sgd"
     if strategy.mode not in ("nccl2", "collective"):
@@ -66,7 +66,7 @@ def check_strategy(strategy: Any, workers: int) -> None:
         raise InvalidValue("DistributedStrategy.collective_mode must be grad_allreduce or local_sgd, got %r"
                            % (strategy.collective_mode,))
     if strategy.forward_recompute and not strategy.recompute_checkpoints:
-        raise InvalidValue("DistributedStrategy: forward_recompute needs recompute_checkpoints")
+        raise InvalidValue("DistributedStrategy: recompute_checkpoints must be given with forward_recompute")
     for name in ("use_amp", "use_dist_fc"):
         if getattr(strategy, name):
-            raise Unsupported("DistributedStrategy.%s is not offered: switch it off" % name)
+            raise Unsupported("DistributedStrategy.%s is not supported: set it to False" % name)

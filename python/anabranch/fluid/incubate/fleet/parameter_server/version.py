@@ -1,11 +1,11 @@
-"""Which parameter servers a program of both kinds gets."""
+"""The kind of parameter servers, for programs that support several."""
 from __future__ import annotations
 
 from ..base.mode import Mode as Mode
 
 
 def is_transpiler() -> bool:
-    """bool: True: parameter servers are those of the transpiler.
+    """bool: always True, as parameter servers are those of the transpiler.
 
     >>> is_transpiler()
     True

@@ -1,4 +1,4 @@
-"""Waiting for all trainers by files that each of them leaves."""
+"""Waiting for all workers by files that each of them leaves."""
 from __future__ import annotations
 
 import os
@@ -11,9 +11,9 @@ _PAUSE_S = 10.0
 
 
 def check_all_trainers_ready(ready_path: str, epoch: int) -> None:
-    """Returns when all trainers have called it for an epoch.
+    """Waits until all workers have called it for an epoch.
 
-    Each leaves the file ``ready.<epoch>.<id>.done`` in the folder. Trainers
+    Each leaves the file ``ready.<epoch>.<id>.done`` in the folder. Workers
     are known by PADDLE_TRAINER_ID and PADDLE_TRAINERS_NUM, Hadoop by HADOOP_HOME and its settings by FS_NAME and
     FS_UGI; without HADOOP_HOME the folder is one of this machine. FLAGS_barrier_deadline_s ends the waiting (3600 s).
 
@@ -22,7 +22,7 @@ def check_all_trainers_ready(ready_path: str, epoch: int) -> None:
         epoch (int): number of the epoch.
 
     Raises:
-        RuntimeError: not all were there in time; says how many.
+        RuntimeError: not all arrived in time; the message has their number.
     """
     env = os.environ
     count, mine = int(env.get("PADDLE_TRAINERS_NUM", "1")), int(env.get("PADDLE_TRAINER_ID", "0"))

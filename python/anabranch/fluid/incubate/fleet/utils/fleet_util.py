@@ -1,4 +1,4 @@
-"""FleetUtil: figures over all workers, and messages of the first."""
+"""FleetUtil: metrics over all workers, and messages of the first worker."""
 from __future__ import annotations
 
 import sys
@@ -14,10 +14,10 @@ __all__ = ["FleetUtil"]
 
 
 class FleetUtil:
-    """Figures over all workers, and messages of the first.
+    """Computes metrics over all workers, and prints messages on the first worker.
 
     Args:
-        mode (str): "transpiler". "pslib", Fluid's default, is refused.
+        mode (str): "transpiler". Fluid's default "pslib" is not supported.
 
     Raises:
         ValueError: another mode. NotImplementedError: mode "pslib", and calls that only pslib has.
@@ -26,8 +26,8 @@ class FleetUtil:
         >>> from anabranch.fluid.incubate.fleet.base import role_maker
         >>> from anabranch.fluid.incubate.fleet.parameter_server.distribute_transpiler import fleet
         >>> fleet.init(role_maker.UserDefinedRoleMaker(0, role_maker.Role.WORKER, 1, ["127.0.0.1:6174"]))
-        >>> FleetUtil("transpiler").rank0_print("begins")
-        begins
+        >>> FleetUtil("transpiler").rank0_print("started")
+        started
     """
 
     def __init__(self, mode: str = "pslib") -> None:
@@ -42,12 +42,12 @@ class FleetUtil:
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("_"):
             raise AttributeError(name)
-        raise Unsupported("FleetUtil.%s is not offered: it belongs to pslib" % name)
+        raise Unsupported("FleetUtil.%s is not supported: it is part of pslib" % name)
 
     # ---- messages
 
     def rank0_print(self, s: str) -> None:
-        """Prints, on the first worker alone."""
+        """Prints on the first worker only."""
         if self._fleet.worker_index() == 0:
             print(s)
             sys.stdout.flush()
@@ -55,14 +55,14 @@ class FleetUtil:
     rank0_info = rank0_print
 
     def rank0_error(self, s: str) -> None:
-        """Prints to stderr, on the first worker alone."""
+        """Prints to stderr on the first worker only."""
         if self._fleet.worker_index() == 0:
             print(s, file=sys.stderr, flush=True)
 
     # ---- figures
 
     def set_zero(self, var_name: str, scope: Any = None, place: Any = None, param_type: str = "int64") -> None:
-        """Fills a variable with zeros, for instance the counts of ``auc`` between two passes.
+        """Sets a variable to zeros, for instance the counts of ``auc`` between two passes.
 
         Args:
             var_name (str): the variable.

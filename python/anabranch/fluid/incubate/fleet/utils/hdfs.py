@@ -1,4 +1,4 @@
-"""HDFSClient of fleets: as that of ``contrib``, with a few calls more."""
+"""HDFSClient of fleets, which extends that of ``contrib``."""
 from __future__ import annotations
 
 import os
@@ -12,7 +12,7 @@ __all__ = ["HDFSClient"]
 
 
 class HDFSClient(hdfs_utils.HDFSClient):
-    """Files of Hadoop by its command, or folders of this machine where no Hadoop is named.
+    """Client of Hadoop files, by Hadoop's command, or of local files if there is no Hadoop.
 
     Args:
         hadoop_home (str, optional): folder of Hadoop. Empty: this machine.
@@ -37,7 +37,7 @@ class HDFSClient(hdfs_utils.HDFSClient):
         return self._files.read(hdfs_path).rstrip("\n") if self.is_file(hdfs_path) else ""
 
     def lsr(self, hdfs_path: str, excludes: Sequence[str] = ()) -> list[str]:  # type: ignore[override]
-        """list of str: files of a folder and of those in it, without what ``excludes`` names."""
+        """list of str: files of a folder and its subfolders, without those in ``excludes``."""
         return [path for path in super().lsr(hdfs_path) if not any(part in path for part in excludes)]
 
     def download(self, hdfs_path: str, local_path: str, multi_processes: int = 5,  # type: ignore[override]
@@ -60,7 +60,7 @@ class HDFSClient(hdfs_utils.HDFSClient):
 
     @staticmethod
     def split_files(files: list[str], trainer_id: int, trainers: int) -> list[str]:
-        """list of str: this trainer's share, neighbours; the first trainers get one more where needed.
+        """list of str: this worker's share, neighbours; the first workers get one more where needed.
 
         Raises:
             ValueError: ``trainer_id`` is not below ``trainers``.

@@ -1,4 +1,4 @@
-"""Programs in files, and looking at them."""
+"""Saving, loading and printing programs."""
 from __future__ import annotations
 
 import os
@@ -13,16 +13,16 @@ __all__ = ["load_program", "save_program", "parse_program", "check_pruned_progra
 
 def _refuse_text(what: str, is_text: bool) -> None:
     if is_text:
-        raise Unsupported("%s: protobuf text is neither read nor written: use is_text=False" % what)
+        raise Unsupported("%s: protobuf text is not supported: use is_text=False" % what)
 
 
 def save_program(program: Program, model_filename: str = "__model__", is_text: bool = False) -> None:
     """Writes a program as framework.proto bytes.
 
     Args:
-        program (Program): what.
-        model_filename (str): where to. Default "__model__".
-        is_text (bool): protobuf text, which is refused. Default False.
+        program (Program): the program.
+        model_filename (str): name of the file. Default "__model__".
+        is_text (bool): whether to write protobuf text, which is not supported. Default False.
 
     Raises:
         NotImplementedError: ``is_text``.
@@ -43,7 +43,7 @@ def load_program(model_filename: str, is_text: bool = False) -> Program:
 
     Args:
         model_filename (str): the file.
-        is_text (bool): protobuf text, which is refused. Default False.
+        is_text (bool): whether to read protobuf text, which is not supported. Default False.
 
     Raises:
         NotImplementedError: ``is_text``. FileNotFoundError: no such file. EnforceNotMet: it holds no program.
@@ -56,14 +56,14 @@ def load_program(model_filename: str, is_text: bool = False) -> Program:
 
 
 def check_pruned_program_vars(train_prog: Program, pruned_prog: Program) -> bool:
-    """Whether all that lasts in a program cut down for inference is in the training program, alike.
+    """Checks that the persistable variables of a pruned program agree with those of the training program.
 
     Args:
         train_prog (Program): the training program.
         pruned_prog (Program): the one for inference.
 
     Returns:
-        bool: prints what differs.
+        bool: whether they agree. Differences are printed.
     """
     known = {v.name: v for v in train_prog.list_vars() if v.persistable}
     fine = True
@@ -77,10 +77,10 @@ def check_pruned_program_vars(train_prog: Program, pruned_prog: Program) -> bool
 
 
 def parse_program(program: Program, output_dir: str) -> None:
-    """Writes what a program holds: ``vars_all.log``, ``vars_persistable.log``, ``ops.log``.
+    """Writes the contents of a program: ``vars_all.log``, ``vars_persistable.log``, ``ops.log``.
 
     Args:
-        program (Program): what.
+        program (Program): the program.
         output_dir (str): folder.
     """
     lines = {"vars_all.log": [str(v) for v in program.list_vars()],
@@ -95,7 +95,7 @@ def graphviz(block: Any, output_dir: str = "", filename: str = "debug") -> None:
     """Writes a picture of a block as ``<filename>.dot``.
 
     Args:
-        block (Block): what.
+        block (Block): the block.
         output_dir (str): folder. Default the current one.
         filename (str): the file's name without ending. Default "debug".
     """

@@ -1,4 +1,4 @@
-"""``fleet`` with parameter servers: who this process is, programs of workers and servers, saving."""
+"""``fleet`` with parameter servers: the role of this process, programs of workers and servers, saving."""
 from __future__ import annotations
 
 import os
@@ -13,7 +13,7 @@ from .....executor import Executor
 from .....framework import Program, default_main_program, default_startup_program, program_guard
 from .....io import save_inference_model as _save_inference_model
 from .....io import save_persistables as _save_persistables
-from .....io.remote import is_remote, load_pieces
+from .....io.remote import is_remote, load_shards
 from .....optimizer import Optimizer
 from .....parallel_executor import ParallelExecutor
 from .....transpiler import DistributeTranspiler as OriginTranspiler
@@ -73,8 +73,8 @@ class DistributedTranspiler(ServerCheckpoints, Fleet):
         """Connects a worker to all servers and starts its communicator.
 
         Raises:
-            RuntimeError: before ``minimize``, or servers that do not listen in time. ValueError: called again before
-                ``stop_worker``.
+            RuntimeError: ``minimize`` was not called, or servers do not listen in time. ValueError: the worker is
+                already connected.
         """
         self._check_ready("init_worker")
         if self._communicator is not None and self._communicator.is_running():
@@ -101,7 +101,7 @@ class DistributedTranspiler(ServerCheckpoints, Fleet):
         return Communicator(self.main_program, trainer.mode, settings, trainer.get_communicator_flags())
 
     def stop_worker(self) -> None:
-        """Sends what waits, tells the servers that this worker is done, and ends its connections."""
+        """Sends pending gradients, notifies the servers that this worker is done, and closes its connections."""
         if self._communicator is not None and self._communicator.is_running():
             self._communicator.stop()
         self._communicator = None
@@ -113,15 +113,14 @@ class DistributedTranspiler(ServerCheckpoints, Fleet):
     # ---- servers
 
     def init_server(self, model_dir: str | None = None) -> None:
-        """Runs a server's startup program, and loads its part of a saved model.
+        """Runs a server's startup program, and loads its shards of a saved model.
 
         Args:
-            model_dir (str, optional): folder of ``save_persistables``, or of checkpoints, of which the last is taken;
-                however many servers wrote it. Else the folder that ``anabranch launch --resume`` names, where there is
-                one.
+            model_dir (str, optional): folder of ``save_persistables``, or of checkpoints, of which the last is loaded;
+                any number of servers may have written it. Default: the folder of ``anabranch launch --resume``, if any.
 
         Raises:
-            ValueError: before ``minimize``; no such folder; a file of another shape.
+            ValueError: ``minimize`` was not called, there is no such folder, or a file has another shape.
         """
         if self.startup_program is None:
             raise InvalidValue("fleet.init_server: there is no program yet: call minimize of the distributed optimizer")
@@ -130,16 +129,16 @@ class DistributedTranspiler(ServerCheckpoints, Fleet):
         self._resume(self.main_program, model_dir)
 
     def _resume(self, program: Program, model_dir: str | None = None) -> None:
-        """Gives a server its part of a saved model, where there is one."""
+        """Loads a server's shards of a saved model, if there is one."""
         folder = _resume_folder(model_dir)
         if folder:
-            load_pieces(self._values_in(folder), program, program._ps_endpoint)
+            load_shards(self._values_in(folder), program, program._ps_endpoint)
 
     def run_server(self) -> None:
         """Serves until all workers are done.
 
         Raises:
-            ValueError: before ``minimize``.
+            ValueError: ``minimize`` was not called.
         """
         if self.main_program is None:
             raise InvalidValue("fleet.run_server: there is no program yet: call minimize of the distributed optimizer")
@@ -155,18 +154,18 @@ class DistributedTranspiler(ServerCheckpoints, Fleet):
             raise NotAllowed("fleet.%s: call minimize of the distributed optimizer first" % what)
 
     def distributed_optimizer(self, optimizer: Any, strategy: Any = None) -> TranspilerOptimizer:
-        """Wraps an optimizer: its ``minimize`` makes the programs of this process.
+        """Wraps an optimizer so that its ``minimize`` builds the programs of this process.
 
         Args:
-            optimizer (Optimizer): what updates parameters, on the servers.
-            strategy (DistributedStrategy|DistributeTranspilerConfig, optional): of ``StrategyFactory``; sync where
-                none is given.
+            optimizer (Optimizer): optimizer of the parameters, which runs on the servers.
+            strategy (DistributedStrategy|DistributeTranspilerConfig, optional): a strategy of ``StrategyFactory``.
+                Default: sync.
 
         Returns:
             TranspilerOptimizer: the wrapper.
 
         Raises:
-            ValueError: ``optimizer`` is none. TypeError: ``strategy`` is none.
+            ValueError: ``optimizer`` is not an Optimizer. TypeError: ``strategy`` has another type.
         """
         self._optimizer = TranspilerOptimizer(optimizer, strategy, self)
         return self._optimizer
@@ -204,21 +203,21 @@ class DistributedTranspiler(ServerCheckpoints, Fleet):
     def save_inference_model(self, executor: Any, dirname: str, feeded_var_names: Sequence[str],
                              target_vars: Sequence[Any], main_program: Program | None = None,
                              export_for_deployment: bool = True) -> Any:
-        """Saves a model to infer with; called by the first worker. Parameters are taken from the servers.
+        """Saves a model for inference, with parameters from the servers. Call it in the first worker.
 
         Args:
-            executor (Executor): of this process.
+            executor (Executor): executor of this process.
             dirname (str): folder.
-            feeded_var_names (list of str): what the model is fed.
-            target_vars (list of Variable): what it gives.
-            main_program (Program, optional): the program before it was cut; that of ``minimize`` by default.
-            export_for_deployment (bool): leaves out what only training needs. Default True.
+            feeded_var_names (list of str): names of the fed variables.
+            target_vars (list of Variable): results of the model.
+            main_program (Program, optional): the program before it was split. Default: that of ``minimize``.
+            export_for_deployment (bool): whether to drop the parts that only training needs. Default True.
 
         Returns:
             list of str: names of the targets.
 
         Raises:
-            TypeError: an executor or program of another type.
+            TypeError: the executor or program has another type.
         """
         check_executor("save_inference_model", executor)
         check_program("save_inference_model", main_program)
@@ -233,36 +232,36 @@ class DistributedTranspiler(ServerCheckpoints, Fleet):
         return self._transpiler._source
 
     def save_persistables(self, executor: Any, dirname: str, main_program: Program | None = None) -> None:
-        """Saves all that lasts, one file a variable, however many servers there are; called by the first worker. What
-        this worker has not sent yet goes to the servers first.
+        """Saves all persistable variables, one file each, for any number of servers. Call it in the first worker, which
+        sends its pending gradients to the servers first.
 
         Args:
-            executor (Executor): of this process.
-            dirname (str): folder; made where it is not there.
-            main_program (Program, optional): the worker's program by default.
+            executor (Executor): executor of this process.
+            dirname (str): folder, created if missing.
+            main_program (Program, optional): the program. Default: that of the worker.
 
         Raises:
-            TypeError: an executor or program of another type. RuntimeError: before ``minimize``.
+            TypeError: the executor or program has another type. RuntimeError: ``minimize`` was not called.
         """
         check_executor("save_persistables", executor)
         check_program("save_persistables", main_program)
         self._check_ready("save_persistables")
         program = self.main_program if main_program is None else main_program
         if not is_remote(program):
-            raise InvalidValue("fleet.save_persistables: main_program is not the program of this fleet")
+            raise InvalidValue("fleet.save_persistables: main_program must be the program of this fleet")
         _cluster.communicator_flush()
         _save_persistables(executor, dirname, program)
 
 
 class TranspilerOptimizer(DistributedOptimizer):
-    """An optimizer whose ``minimize`` makes the programs of a worker or server.
+    """An optimizer with a ``minimize`` that builds the programs of a worker or server.
 
     Args:
-        optimizer (Optimizer): what updates parameters.
-        strategy (DistributedStrategy|DistributeTranspilerConfig, optional): sync where none is given.
+        optimizer (Optimizer): optimizer of the parameters.
+        strategy (DistributedStrategy|DistributeTranspilerConfig, optional): the strategy. Default: sync.
 
     Raises:
-        ValueError: ``optimizer`` is none. TypeError: ``strategy`` is none.
+        ValueError: ``optimizer`` is not an Optimizer. TypeError: ``strategy`` has another type.
     """
 
     def __init__(self, optimizer: Any, strategy: Any = None, owner: DistributedTranspiler | None = None) -> None:
@@ -273,32 +272,32 @@ class TranspilerOptimizer(DistributedOptimizer):
 
     def backward(self, loss: Any, startup_program: Program | None = None, parameter_list: Any = None,
                  no_grad_set: Any = None, callbacks: Any = None) -> Any:
-        """As ``Optimizer.backward``."""
+        """Like ``Optimizer.backward``."""
         return self._optimizer.backward(loss, startup_program, parameter_list, no_grad_set, callbacks)
 
     def apply_gradients(self, params_grads: Any) -> Any:
-        """As ``Optimizer.apply_gradients``."""
+        """Like ``Optimizer.apply_gradients``."""
         return self._optimizer.apply_gradients(params_grads)
 
     def minimize(self, loss: Any, scopes: Any = None, startup_program: Program | None = None,
                  parameter_list: Any = None, no_grad_set: Any = None) -> Any:
-        """Appends gradients and updates, then cuts the program for this process.
+        """Appends gradients and updates, then splits the program for this process.
 
         Args:
-            loss (Variable): [1], what to make small.
+            loss (Variable): [1], the value to minimize.
             scopes: not used.
             startup_program (Program, optional): the default startup program.
-            parameter_list (list, optional): what to train; all by default.
-            no_grad_set (set, optional): what gets no gradient.
+            parameter_list (list, optional): parameters to train. Default: all.
+            no_grad_set (set, optional): variables that get no gradient.
 
         Returns:
             tuple: (operators, [(parameter, gradient)]).
 
         Raises:
-            TypeError: a list of losses. RuntimeError: before ``fleet.init``.
+            TypeError: ``loss`` is a list. RuntimeError: ``fleet.init`` was not called.
         """
         if isinstance(loss, list):
-            raise InvalidType("minimize: one loss is taken with parameter servers, got a list")
+            raise InvalidType("minimize: loss must be a single Variable with parameter servers, got a list")
         startup = default_startup_program() if startup_program is None else startup_program
         main = loss.block.program
         with program_guard(main, startup):
@@ -315,7 +314,7 @@ def _resume_folder(model_dir: str | None) -> str | None:
 
 
 def _strategy_of(given: Any) -> DistributedStrategy:
-    """DistributedStrategy: of what ``distributed_optimizer`` was given."""
+    """DistributedStrategy: the argument of ``distributed_optimizer`` as a strategy."""
     if not given:
         given = DistributeTranspilerConfig()
     if isinstance(given, _STRATEGIES):
@@ -338,6 +337,6 @@ def _strategy_of(given: Any) -> DistributedStrategy:
 
 fleet = DistributedTranspiler()
 
-#: Names that Fluid's module has besides.
+#: Other names that Fluid's module exports.
 REACHABLE = (CompiledProgram, DistributedMode, Executor, Optimizer, ParallelExecutor, ServerRuntimeConfig,
              StrategyFactory, default_main_program)

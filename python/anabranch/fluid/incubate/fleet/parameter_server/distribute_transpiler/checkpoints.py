@@ -1,4 +1,4 @@
-"""Checkpoints of workers and servers: one moment of all of them, whatever their number."""
+"""Checkpoints of workers and servers: a consistent state of all of them, for any number of servers."""
 from __future__ import annotations
 
 import os
@@ -27,25 +27,25 @@ class ServerCheckpoints(CheckpointFolders):
     def save_check_point(self, executor: Any, path: str, train_status: TrainStatus, main_program: Any = None,
                          fs: FS | None = None, local_cache_path: str = ".cache",
                          remain_all_checkpoint: bool = True) -> None:
-        """Saves what servers keep and how far each worker is, as the next checkpoint; called by all workers, between
-        two steps.
+        """Saves the variables of the servers and the progress of each worker as the next checkpoint. All workers call
+        it between two steps.
 
-        What workers have sent is applied first, and nobody trains on before the checkpoint is whole: it is of one
-        moment. It holds parameters and state of the optimizer as whole variables, so it may be taken up with another
-        number of servers; of each worker its random numbers and ``train_status``.
+        Servers first apply all gradients that workers have sent, and no worker continues before the checkpoint is
+        complete, so it is consistent. It holds parameters and optimizer state as whole variables, so training may
+        resume with another number of servers, and the random state and ``train_status`` of each worker.
 
         Args:
-            executor (Executor): of this process.
+            executor (Executor): executor of this process.
             path (str): folder of the checkpoints; the first worker writes it.
-            train_status (TrainStatus): how far this worker is.
-            main_program (Program|CompiledProgram, optional): what this worker trains; ``fleet.main_program``.
-            fs (FS, optional): where the folder is; this machine.
-            local_cache_path (str): folder here for what is copied to another file system. Default ".cache".
-            remain_all_checkpoint (bool): keeps the older ones. Default True.
+            train_status (TrainStatus): progress of this worker.
+            main_program (Program|CompiledProgram, optional): program of this worker. Default: ``fleet.main_program``.
+            fs (FS, optional): file system of the folder. Default: that of this machine.
+            local_cache_path (str): local folder for copies to another file system. Default ".cache".
+            remain_all_checkpoint (bool): whether to keep older checkpoints. Default True.
 
         Raises:
-            TypeError: ``train_status`` is none. ValueError: an empty path. RuntimeError: before ``minimize``; in all
-                workers: the first one could not save.
+            TypeError: ``train_status`` has another type. ValueError: the path is empty. RuntimeError: ``minimize`` was
+                not called, or, in all workers, the first worker could not save.
         """
         check_executor("save_check_point", executor)
         check_arguments(path, train_status)
@@ -70,24 +70,24 @@ class ServerCheckpoints(CheckpointFolders):
     def load_check_point(self, executor: Any, path: str, trainer_id: int | None = None, main_program: Any = None,
                          fs: FS | None = None, local_cache_path: str = ".cache",
                          ignore_empty: bool = True) -> TrainStatus | None:
-        """Takes up how far this worker was; called after the startup program has run. Servers take up their part in
-        ``init_server(path)``, or where ``anabranch launch --resume`` names the folder.
+        """Restores the progress of this worker. Call it after the startup program. Servers restore their shards in
+        ``init_server(path)``, or from the folder of ``anabranch launch --resume``.
 
         Args:
-            executor (Executor): of this process.
+            executor (Executor): executor of this process.
             path (str): folder of the checkpoints.
-            trainer_id (int, optional): number of this worker. One that was not there when the checkpoint was written
-                begins where the first one was.
-            main_program (Program|CompiledProgram, optional): what this worker trains; ``fleet.main_program``.
-            fs (FS, optional): where the folder is; this machine.
-            local_cache_path (str): folder here for what is copied from another file system. Default ".cache".
-            ignore_empty (bool): None is returned where there is no checkpoint, else it is an error. Default True.
+            trainer_id (int, optional): index of this worker. A worker that the checkpoint does not hold starts from the
+                progress of the first one.
+            main_program (Program|CompiledProgram, optional): program of this worker. Default: ``fleet.main_program``.
+            fs (FS, optional): file system of the folder. Default: that of this machine.
+            local_cache_path (str): local folder for copies from another file system. Default ".cache".
+            ignore_empty (bool): whether to return None if there is no checkpoint; if not, it raises. Default True.
 
         Returns:
-            TrainStatus: how far this worker was; its ``steps`` batches of the next epoch are to be passed by. None.
+            TrainStatus: progress of this worker, or None. Skip its ``steps`` batches of the next epoch.
 
         Raises:
-            AssertionError: no checkpoint, without ``ignore_empty``. RuntimeError: before ``minimize``.
+            AssertionError: there is no checkpoint, without ``ignore_empty``. RuntimeError: ``minimize`` was not called.
         """
         check_executor("load_check_point", executor)
         self._check_ready("load_check_point")
@@ -109,7 +109,7 @@ class ServerCheckpoints(CheckpointFolders):
         save_remote(executor, folder, self.main_program, None)
 
     def _values_in(self, folder: str) -> str:
-        """The folder of whole variables that a server starts from: that of the last checkpoint, where there is one."""
+        """The folder of whole variables from which a server starts: the last checkpoint, if there is one."""
         last = self._last_folder(folder, LocalFS())
         return folder if last is None else os.path.join(last, VALUES)
 

@@ -1,4 +1,4 @@
-"""What the methods of fleets that save are given."""
+"""Checks of arguments of the fleet's methods that save."""
 from __future__ import annotations
 
 from typing import Any

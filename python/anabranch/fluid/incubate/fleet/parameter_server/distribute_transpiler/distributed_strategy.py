@@ -1,4 +1,4 @@
-"""The four ways to train with parameter servers, with the settings that belong to each."""
+"""The four strategies of training with parameter servers, and their settings."""
 from __future__ import annotations
 
 import os
@@ -12,7 +12,7 @@ from .....transpiler.config import DistributedMode, DistributeTranspilerConfig, 
 __all__ = ["TrainerRuntimeConfig", "DistributedStrategy", "SyncStrategy", "AsyncStrategy", "HalfAsyncStrategy",
            "GeoStrategy", "StrategyFactory"]
 
-#: Keys of ``debug_opt``, which says what ``train_from_dataset`` writes down.
+#: Keys of ``debug_opt``, which selects the values that ``train_from_dataset`` dumps.
 DEBUG_KEYS = frozenset(["dump_slot", "dump_converter", "dump_fields", "dump_file_num", "dump_fields_path",
                         "dump_param"])
 
@@ -24,19 +24,19 @@ _GEO = ("communicator_thread_pool_size", "communicator_send_wait_times")
 def _threads() -> str:
     text = os.environ.get("CPU_NUM", "1")
     if not text.isdigit() or int(text) < 1:
-        raise InvalidValue("the environment variable CPU_NUM must be a whole number from 1 on, got %r" % text)
+        raise InvalidValue("the environment variable CPU_NUM must be a whole number of at least 1, got %r" % text)
     return text
 
 
 class TrainerRuntimeConfig:
-    """Settings of a worker's communicator, from the environment variables ``FLAGS_<key>`` where they are set.
+    """Settings of a worker's communicator, from the environment variables ``FLAGS_<key>`` if they are set.
 
     Keys of ``runtime_configs``, values are texts: communicator_max_merge_var_num, _send_queue_size and
     _min_send_grad_num_before_recv (CPU_NUM), _independent_recv_thread (1), _thread_pool_size (5), _send_wait_times (5),
     _is_sgd_optimizer (1), rpc_deadline (180000 ms), rpc_retry_times (3).
 
     Raises:
-        ValueError: CPU_NUM is no number.
+        ValueError: CPU_NUM is not a number.
 
     Examples:
         >>> TrainerRuntimeConfig().get_communicator_flags()["communicator_thread_pool_size"]
@@ -65,8 +65,8 @@ class TrainerRuntimeConfig:
         threads = _threads()
         for key in ("communicator_max_merge_var_num", "communicator_send_queue_size"):
             if str(self.runtime_configs[key]) != threads:
-                warnings.warn("%s is %s; with workers whose threads wait for each other it must be CPU_NUM, %s, and is "
-                              "set to that" % (key, self.runtime_configs[key], threads), stacklevel=2)
+                warnings.warn("%s must be CPU_NUM if the threads of a worker wait for each other, got %s; it is set to "
+                              "%s" % (key, self.runtime_configs[key], threads), stacklevel=2)
                 self.runtime_configs[key] = threads
         return {key: str(self.runtime_configs[key]) for key in _WAITING}
 
@@ -85,11 +85,10 @@ def _attributes(config: Any) -> frozenset[str]:
 
 
 class DistributedStrategy:
-    """Base of the strategies: what programs, workers, servers and executors are told.
+    """Base class of the strategies: settings of programs, workers, servers and executors.
 
-    Each part is had by ``get_<part>()`` and given by ``set_<part>()``, which takes an object of the part's class or a
-    dict of what differs. Parts: program_config, trainer_runtime_config, server_runtime_config, execute_strategy,
-    build_strategy, debug_opt.
+    ``get_<part>()`` returns a part, and ``set_<part>()`` sets it to an object of its class, or changes it by a dict.
+    Parts: program_config, trainer_runtime_config, server_runtime_config, execute_strategy, build_strategy, debug_opt.
 
     Examples:
         >>> strategy = StrategyFactory.create_async_strategy()
@@ -111,7 +110,7 @@ class DistributedStrategy:
         self.debug_opt: dict[str, Any] = {}
 
     def _set(self, part: str, kind: type, config: Any) -> None:
-        """Takes an object or the changes of one; nothing changes when a key is unknown."""
+        """Sets a part to an object, or changes it by a dict. An unknown key changes nothing."""
         if isinstance(config, kind):
             setattr(self, "_" + part, config)
         elif isinstance(config, dict):
@@ -123,30 +122,31 @@ class DistributedStrategy:
             for key, value in config.items():
                 setattr(current, key, value)
         else:
-            raise InvalidType("set_%s takes a dict or a %s, got %s" % (part, kind.__name__, type(config).__name__))
+            raise InvalidType("set_%s: config must be a dict or a %s, got %s"
+                              % (part, kind.__name__, type(config).__name__))
         getattr(self, "check_" + part)()
 
     # ---- programs
 
     def get_program_config(self) -> DistributeTranspilerConfig:
-        """DistributeTranspilerConfig: how programs are cut."""
+        """DistributeTranspilerConfig: settings of splitting programs."""
         return self._program_config
 
     def set_program_config(self, config: Any) -> None:
-        """Takes a DistributeTranspilerConfig or a dict. Raises ValueError for an unknown key, TypeError else."""
+        """Sets a DistributeTranspilerConfig, or changes it by a dict. ValueError for an unknown key."""
         self._set("program_config", DistributeTranspilerConfig, config)
 
     def check_program_config(self) -> None:
-        """What the strategy needs wins over what was given."""
+        """Applies the settings that the strategy requires."""
 
     # ---- workers
 
     def get_trainer_runtime_config(self) -> TrainerRuntimeConfig:
-        """TrainerRuntimeConfig: how workers send and receive."""
+        """TrainerRuntimeConfig: settings of sending and receiving."""
         return self._trainer_runtime_config
 
     def set_trainer_runtime_config(self, config: Any) -> None:
-        """Takes a TrainerRuntimeConfig or a dict of its ``runtime_configs``. Raises ValueError for an unknown key."""
+        """Sets a TrainerRuntimeConfig, or changes its ``runtime_configs`` by a dict. ValueError for an unknown key."""
         if isinstance(config, dict):
             known = self._trainer_runtime_config.runtime_configs
             for key in config:
@@ -158,7 +158,7 @@ class DistributedStrategy:
             self._set("trainer_runtime_config", TrainerRuntimeConfig, config)
 
     def check_trainer_runtime_config(self) -> None:
-        """The mode is the strategy's."""
+        """Applies the strategy's mode."""
 
     # ---- servers
 
@@ -167,11 +167,11 @@ class DistributedStrategy:
         return self._server_runtime_config
 
     def set_server_runtime_config(self, config: Any) -> None:
-        """Takes a ServerRuntimeConfig or a dict. Raises ValueError for an unknown key, TypeError else."""
+        """Sets a ServerRuntimeConfig, or changes it by a dict. ValueError for an unknown key."""
         self._set("server_runtime_config", ServerRuntimeConfig, config)
 
     def check_server_runtime_config(self) -> None:
-        """Nothing that strategies differ in."""
+        """Does nothing: strategies do not differ in it."""
 
     # ---- executors
 
@@ -180,46 +180,46 @@ class DistributedStrategy:
         return self._execute_strategy
 
     def set_execute_strategy(self, config: Any) -> None:
-        """Takes an ExecutionStrategy or a dict. Raises ValueError for an unknown key, TypeError else."""
+        """Sets an ExecutionStrategy, or changes it by a dict. ValueError for an unknown key."""
         self._set("execute_strategy", ExecutionStrategy, config)
 
     def check_execute_strategy(self) -> None:
-        """What the strategy needs wins over what was given."""
+        """Applies the settings that the strategy requires."""
 
     def get_build_strategy(self) -> BuildStrategy:
-        """BuildStrategy: how a worker's program becomes a graph."""
+        """BuildStrategy: settings of building the graph of a worker's program."""
         return self._build_strategy
 
     def set_build_strategy(self, config: Any) -> None:
-        """Takes a BuildStrategy or a dict. Raises ValueError for an unknown key, TypeError else."""
+        """Sets a BuildStrategy, or changes it by a dict. ValueError for an unknown key."""
         self._set("build_strategy", BuildStrategy, config)
 
     def check_build_strategy(self) -> None:
-        """What the strategy needs wins over what was given."""
+        """Applies the settings that the strategy requires."""
 
-    # ---- what is written down
+    # ---- dumps
 
     def get_debug_opt(self) -> dict[str, Any]:
-        """dict: what ``train_from_dataset`` writes down."""
+        """dict: the values that ``train_from_dataset`` dumps."""
         return self.debug_opt
 
     def set_debug_opt(self, opt_info: Any) -> None:
-        """Takes a dict with keys dump_slot, dump_converter, dump_fields, dump_file_num, dump_fields_path, dump_param.
+        """Sets a dict with keys dump_slot, dump_converter, dump_fields, dump_file_num, dump_fields_path, dump_param.
 
         Raises:
-            TypeError: no dict. ValueError: an unknown key.
+            TypeError: ``opt_info`` is not a dict. ValueError: a key is unknown.
         """
         if not isinstance(opt_info, dict):
-            raise InvalidType("set_debug_opt takes a dict, got %s" % type(opt_info).__name__)
+            raise InvalidType("set_debug_opt: opt_info must be a dict, got %s" % type(opt_info).__name__)
         unknown = sorted(set(opt_info) - DEBUG_KEYS)
         if unknown:
-            raise InvalidValue("set_debug_opt: there is no %s; there are %s"
+            raise InvalidValue("set_debug_opt: unknown key %s, keys must be among %s"
                                % (", ".join(unknown), ", ".join(sorted(DEBUG_KEYS))))
         self.debug_opt = dict(opt_info)
 
 
 class _ServerStrategy(DistributedStrategy):
-    """What a strategy sets, as tables."""
+    """Base class with the settings of a strategy as tables."""
 
     #: Fields of DistributeTranspilerConfig, in the order in which they can be set.
     _program: dict[str, Any] = {}
@@ -233,25 +233,25 @@ class _ServerStrategy(DistributedStrategy):
             getattr(self, "check_" + check)()
 
     def check_program_config(self) -> None:
-        """What the strategy needs wins over what was given."""
+        """Applies the settings that the strategy requires."""
         for name, value in {"sync_mode": False, "runtime_split_send_recv": True, **self._program}.items():
             setattr(self._program_config, name, value)
 
     def check_trainer_runtime_config(self) -> None:
-        """The mode is the strategy's."""
+        """Applies the strategy's mode."""
         self._trainer_runtime_config.mode = self._mode
 
     def check_build_strategy(self) -> None:
-        """Replicas of a worker run independently."""
+        """Makes replicas of a worker run independently."""
         self._build_strategy.async_mode = True
 
     def check_execute_strategy(self) -> None:
-        """Threads of a worker wait for each other, or not."""
+        """Sets whether threads of a worker wait for each other."""
         self._execute_strategy.use_thread_barrier = self._barrier
 
 
 class SyncStrategy(_ServerStrategy):
-    """At each step the gradients of all workers are averaged and applied once."""
+    """Averages the gradients of all workers at each step and applies them once."""
 
     _program = {"half_async": True, "completely_not_async": True}
     _mode = DistributedMode.SYNC
@@ -259,7 +259,7 @@ class SyncStrategy(_ServerStrategy):
 
 
 class HalfAsyncStrategy(_ServerStrategy):
-    """Threads of one worker wait for each other, workers do not."""
+    """Threads of one worker wait for each other, but workers do not."""
 
     _program = {"half_async": True}
     _mode = DistributedMode.HALF_ASYNC
@@ -267,17 +267,17 @@ class HalfAsyncStrategy(_ServerStrategy):
 
 
 class AsyncStrategy(_ServerStrategy):
-    """Nobody waits for anybody."""
+    """No thread or worker waits for another."""
 
 
 class GeoStrategy(_ServerStrategy):
-    """Workers train alone and exchange what has changed every ``update_frequency`` batches.
+    """Workers train locally and exchange their changes every ``update_frequency`` batches.
 
     Args:
-        update_frequency (int): batches between exchanges. Default 100.
+        update_frequency (int): number of batches between exchanges. Default 100.
 
     Raises:
-        TypeError: ``update_frequency`` is no int. ValueError: it is below 1.
+        TypeError: ``update_frequency`` is not an int. ValueError: it is below 1.
     """
 
     _program = {"geo_sgd_mode": True}
@@ -293,7 +293,7 @@ class GeoStrategy(_ServerStrategy):
 
 
 class StrategyFactory:
-    """Makes the four strategies.
+    """Creates the four strategies.
 
     Examples:
         >>> StrategyFactory.create_geo_strategy(400).get_program_config().geo_sgd_need_push_nums
@@ -314,7 +314,7 @@ class StrategyFactory:
 
     @staticmethod
     def create_async_strategy() -> AsyncStrategy:
-        """AsyncStrategy: nobody waits."""
+        """AsyncStrategy: no thread or worker waits for another."""
         return AsyncStrategy()
 
     @staticmethod

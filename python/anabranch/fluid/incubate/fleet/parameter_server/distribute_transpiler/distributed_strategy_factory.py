@@ -1,4 +1,4 @@
-"""The factory of strategies under the name that Fluid 1.7 gave it."""
+"""The factory of strategies, under its name in Fluid 1.7."""
 from __future__ import annotations
 
 from .distributed_strategy import StrategyFactory
@@ -7,7 +7,7 @@ __all__ = ["DistributedStrategyFactory"]
 
 
 class DistributedStrategyFactory(StrategyFactory):
-    """As ``StrategyFactory``.
+    """Same as ``StrategyFactory``.
 
     Examples:
         >>> type(DistributedStrategyFactory.create_half_async_strategy()).__name__

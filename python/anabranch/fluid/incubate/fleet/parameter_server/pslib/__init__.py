@@ -1,4 +1,4 @@
-"""pslib, a closed parameter server of Fluid, is not here; each name says at its first use what takes its place."""
+"""Names of pslib, a closed-source parameter server of Fluid that is not supported; each use raises an error."""
 from __future__ import annotations
 
 from typing import Any, NoReturn
@@ -6,12 +6,12 @@ from typing import Any, NoReturn
 from ......_absent import Absent
 from .....errors import Unsupported
 
-INSTEAD = ("use fleet of fluid.incubate.fleet.parameter_server.distribute_transpiler; tables that grow are "
+INSTEAD = ("use fleet of fluid.incubate.fleet.parameter_server.distribute_transpiler, and for growable tables "
            "embedding(..., param_attr=fluid.GrowableTable(...))")
 
 
 def refuse(name: str) -> NoReturn:
-    """Raises NotImplementedError, which says what to use instead of a name of pslib."""
+    """Raises NotImplementedError with the replacement of a name of pslib."""
     raise Unsupported("pslib.%s is not offered: %s" % (name, INSTEAD))
 
 

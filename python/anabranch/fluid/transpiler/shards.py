@@ -1,4 +1,4 @@
-"""Cutting variables into pieces by rows, and what a piece is called."""
+"""Splitting variables into shards by rows, and the names of the shards."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 
 class VarBlock:
-    """A piece of a variable before it has a server: its name, number and elements.
+    """A shard of a variable before it has a server: its name, number and elements.
 
     Examples:
         >>> from anabranch.fluid.transpiler.distribute_transpiler import VarBlock
@@ -23,12 +23,12 @@ class VarBlock:
         return "%s:%d:%d" % (self.varname, self.offset, self.size)
 
 
-class Piece(NamedTuple):
+class Shard(NamedTuple):
     """Rows of a parameter that one server keeps, and its gradient."""
 
     param: str            # name of the whole parameter
-    grad: str             # of its gradient, before trainers put their number behind it
-    name: str             # of the piece on its server
+    grad: str             # name of its gradient, before workers append their number
+    name: str             # name of the shard on its server
     grad_name: str        # likewise
     begin: int            # first row
     shape: tuple[int, ...]
@@ -41,17 +41,17 @@ class Piece(NamedTuple):
 
 
 def elements(shape: Sequence[int]) -> int:
-    """int: how many a tensor of this shape has."""
+    """int: number of elements of a tensor of this shape."""
     count = 1
     for extent in shape:
         count *= extent
     return count
 
 
-def cut(shape: Sequence[int], pieces: int, least: int) -> list[int]:
-    """The elements of each piece: at most ``pieces`` of them, each of at least ``least`` elements and of whole rows."""
+def cut(shape: Sequence[int], shards: int, least: int) -> list[int]:
+    """The sizes of at most ``shards`` shards, each of whole rows and at least ``least`` elements."""
     total = elements(shape)
-    count = min(pieces, max(1, total // least))
+    count = min(shards, max(1, total // least))
     size = -(-total // count)
     if len(shape) >= 2:
         row = elements(shape[1:])
@@ -60,7 +60,7 @@ def cut(shape: Sequence[int], pieces: int, least: int) -> list[int]:
 
 
 def slice_variable(var_list: Sequence[Any], slice_count: int, min_block_size: int) -> list[str]:
-    """The blocks of variables as ``name:number:elements``.
+    """The blocks of variables, as ``name:number:elements``.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -73,26 +73,26 @@ def slice_variable(var_list: Sequence[Any], slice_count: int, min_block_size: in
             for number, size in enumerate(cut(var.shape, slice_count, min_block_size))]
 
 
-def pieces_of(param: Any, grad: str, pieces: int, least: int) -> list[Piece]:
-    """The pieces of a parameter, without servers yet; one that is not cut keeps its name."""
+def shards_of(param: Any, grad: str, shards: int, least: int) -> list[Shard]:
+    """The shards of a parameter, not yet assigned to servers; a parameter that is not split keeps its name."""
     width = elements(param.shape[1:])
-    sizes = cut(param.shape, pieces, least)
+    sizes = cut(param.shape, shards, least)
     found, begin = [], 0
     for number, size in enumerate(sizes):
         suffix = ".block%d" % number if len(sizes) > 1 else ""
         shape = (size // width, *param.shape[1:])
-        found.append(Piece(param.name, grad, param.name + suffix, grad + suffix, begin, shape, ""))
+        found.append(Shard(param.name, grad, param.name + suffix, grad + suffix, begin, shape, ""))
         begin += shape[0]
     return found
 
 
-def pieces_by_key(param: Any, grad: str, endpoints: Sequence[str]) -> list[Piece]:
-    """The pieces of a growable table: one on each server, which has the keys that belong there by their hash."""
+def shards_by_key(param: Any, grad: str, endpoints: Sequence[str]) -> list[Shard]:
+    """The shards of a growable table: one per server, with the keys that hash to it."""
     suffixes = [".block%d" % number if len(endpoints) > 1 else "" for number in range(len(endpoints))]
-    return [Piece(param.name, grad, param.name + suffix, grad + suffix, 0, tuple(param.shape), endpoint)
+    return [Shard(param.name, grad, param.name + suffix, grad + suffix, 0, tuple(param.shape), endpoint)
             for suffix, endpoint in zip(suffixes, endpoints)]
 
 
 def same_or_split_var(p_name: str, var_name: str) -> bool:
-    """bool: whether ``p_name`` is the variable or a piece of it."""
+    """bool: whether ``p_name`` is the variable or a shard of it."""
     return p_name == var_name or p_name.startswith(var_name + ".block")
