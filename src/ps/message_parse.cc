@@ -25,7 +25,7 @@ void check_tensor(const Part& p, int i) {
 
 void check_part(const Part& p, int i, size_t left) {
   AB_CHECK(p.kind >= PartKind::kTensor && p.kind < PartKind::kKinds, InvalidArgument,
-           "part {} of a message is of kind {}, which there is not", i, static_cast<int>(p.kind));
+           "part {} of a message has the unknown kind {}", i, static_cast<int>(p.kind));
   AB_CHECK(p.bytes <= left, InvalidArgument, "part {} of a message needs {} bytes, {} are left", i, p.bytes, left);
   if (p.kind == PartKind::kTensor) check_tensor(p, i);
   const size_t unit = p.kind == PartKind::kIds ? sizeof(int64_t) : p.kind == PartKind::kNeeded ? sizeof(uint32_t) : 1;
