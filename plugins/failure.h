@@ -60,7 +60,7 @@ template <class T> T& given(T* p, const char* what) {
   return *p;
 }
 
-// Runs fn; what it throws becomes a status and this thread's last text.
+// Runs fn and returns a status. The text of an exception becomes this thread's last text.
 template <class Fn> int told(Fn&& fn) {
   try {
     fn();

@@ -16,7 +16,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Texts of Gloo begin with a place in its sources.
+// Error texts of Gloo start with a location in its sources.
 std::string text_of(const std::exception& e) {
   const std::string text = e.what();
   const size_t end = text.starts_with('[') ? text.find("] ") : std::string::npos;

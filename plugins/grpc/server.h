@@ -7,7 +7,7 @@ std::unique_ptr<ByteListener> grpc_listen(const std::string& endpoint, const Byt
                                           std::shared_ptr<PeerCounts> counts, std::string* failure);
 
 // gRPC keeps threads for callbacks as long as a server or channel uses them. Release 1.51 sometimes aborts the process
-// (assertion on the count of its completion queue) when the last one goes and the next one comes. The object returned
-// here is one more user; it does not listen.
+// (assertion on the count of its completion queue) when a new user is created while the last one is destroyed. The
+// object returned here is a further user, which prevents this; it does not listen.
 std::shared_ptr<void> grpc_keep_threads();
 }  // namespace anabranch::ps

@@ -33,7 +33,7 @@ def serve(program: Any, endpoint: str) -> None:
 
     Args:
         program (Program): of the transpiler's ``get_pserver_program``; its block 0 is one ``listen_and_serv``.
-        endpoint (str): address to listen at, as the program says; port 0 takes a free one.
+        endpoint (str): address to listen on, as the program says; port 0 takes a free one.
     """
     from .fluid import remote
     from .fluid.scope import global_scope

@@ -29,7 +29,7 @@ def check(logs: str, servers: Sequence[str], workers: Sequence[str], host: str |
                            % (host, ", ".join(addresses)))
     _writable(logs)
     for one in mine:
-        if one in servers or not servers:  # workers that have servers listen at nothing
+        if one in servers or not servers:  # workers that have servers listen on no port
             _bindable(one)
 
 
@@ -52,4 +52,4 @@ def _bindable(address: str) -> None:
             one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             one.bind(where)
     except OSError as e:
-        raise Unavailable("nothing can listen at %s on this machine: %s" % (address, e.strerror or e)) from None
+        raise Unavailable("nothing can listen on %s on this machine: %s" % (address, e.strerror or e)) from None

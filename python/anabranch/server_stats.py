@@ -166,7 +166,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--format", choices=["table", "json", "prometheus"], default="table",
                       help="Output format; json writes one line per server and update (default: table).")
     made.add_argument("--every", type=float, default=2.0, help="Seconds between two updates (default: 2).")
-    made.add_argument("--count", type=int, default=0, help="Number of updates; 0 runs until Ctrl-C or until a server"
+    made.add_argument("--count", type=int, default=0, help="Number of updates; 0 runs until Ctrl-C or until a server "
                       "has stopped (default: 0).")
     return made
 

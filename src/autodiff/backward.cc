@@ -135,7 +135,7 @@ std::vector<std::pair<std::string, std::string>> append_backward(ir::Program& pr
   AB_CHECK(dtype_is_float(var->dtype), InvalidArgument, "loss {} must be of a float type, it is {}", loss,
            dtype_name(var->dtype));
   const size_t end = end_of(block, loss);
-  AB_CHECK(end > 0, InvalidArgument, "no op of the program makes the loss {}", loss);
+  AB_CHECK(end > 0, InvalidArgument, "no op of the program computes the loss {}", loss);
   const std::vector<std::string> parameters = parameters_of(program, options);
 
   for (const auto& checkpoint : options.checkpoints) global_var(block, checkpoint, "checkpoint");

@@ -143,7 +143,7 @@ void BlockGradients::refuse_hidden_writes(const Path& path, size_t end, const st
                          });
         AB_CHECK(!met, Unsupported,
                  "{}: gradients do not flow through {}, a variable outside of the block that the block writes and the "
-                 "op does not list as an output; hand it on as a memory or an output, or set its stop_gradient",
+                 "op does not list as an output; pass it on as a memory or an output, or set its stop_gradient",
                  op.describe(static_cast<int>(i), forward_.idx()), name);
       }
     }
@@ -194,7 +194,7 @@ void BlockGradients::differentiate(size_t index) {
     const auto ins = op.input_args();
     const bool asked = std::any_of(ins.begin(), ins.end(), [&](const auto& in) { return needs(in); });
     AB_CHECK(!(asked && def.forward()), Unsupported,
-             "{}: {} has no gradient of second order here; stop it with no_grad_set or stop_gradient", op.type,
+             "{}: {} has no second-order gradient here; stop it with no_grad_set or stop_gradient", op.type,
              def.forward()->type());
     return;
   }

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 namespace anabranch {
-// Sleeps while word == expected, at most timeout_ms (negative: for ever). False: the timeout passed.
+// Sleeps while word == expected, at most timeout_ms (negative: forever). Returns false if the timeout passed.
 bool shared_futex_wait(std::atomic<uint32_t>& word, uint32_t expected, int64_t timeout_ms);
 void shared_futex_wake_all(std::atomic<uint32_t>& word);
 }  // namespace anabranch

@@ -16,7 +16,7 @@ void Threads::start(int count, std::string_view what, const std::function<void(i
     const size_t started = threads_.size();
     stop();
     join();
-    AB_THROW(ResourceExhausted, "the system gives no more threads: {} of {} {} were started ({})", started, count, what,
+    AB_THROW(ResourceExhausted, "cannot start more threads: {} of {} {} were started ({})", started, count, what,
              e.what());
   }
 }

@@ -9,9 +9,9 @@ namespace anabranch::comm {
 enum class Combine : uint8_t { kSum, kProd, kMax, kMin };  // by Fluid's numbers (reduce_type)
 const char* combine_name(Combine how);
 
-// Unsupported if there is no arithmetic on such elements.
+// Throws Unsupported if elements of this dtype cannot be combined.
 void check_combines(Combine how, DType dtype);
-// acc[i] = acc[i] `how` x[i]. The largest and the smallest of numbers of which one is NaN is NaN.
+// acc[i] = acc[i] `how` x[i]. The maximum and the minimum are NaN if either number is NaN.
 void combine(Combine how, DType dtype, void* acc, const void* x, int64_t n);
 
 }  // namespace anabranch::comm

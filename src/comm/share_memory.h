@@ -5,8 +5,9 @@
 
 namespace anabranch::comm {
 
-// All processes call it. If one of them refuses, or cannot - it is on another machine, or in another container - the
-// group works as before. True: peers.board() is available from now on.
+// All processes of the group must call it. Returns whether peers.board() is available from now on. If any process
+// declines, or cannot share memory because it is on another machine or in another container, the group keeps sending
+// messages.
 bool share_memory(Peers& peers, bool needed);
 
 }  // namespace anabranch::comm

@@ -11,7 +11,7 @@ namespace anabranch::comm {
 
 void WaitedJob::run(Group& group) {
   AB_CHECK(under_way_.load(std::memory_order_acquire) == 0, Unavailable,
-           "rank {} of {} is still in the meeting that an earlier run has given up", group.rank(), group.size());
+           "rank {} of {} still waits in a collective that an earlier run abandoned", group.rank(), group.size());
   error_ = nullptr;
   under_way_.store(1, std::memory_order_relaxed);
   try {

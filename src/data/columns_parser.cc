@@ -39,7 +39,7 @@ std::vector<Plan> plan_columns(const Schema& schema, const RowFormat& format) {
              "slot {} is dense, of shape {} a sample, but the schema gives it {} columns{}", slot.name,
              slot.shape.str(), columns, rule->split ? ", to be split" : "");
     AB_CHECK(slot.is_float() || (rule->missing == std::trunc(rule->missing) && std::fabs(rule->missing) < 0x1p53),
-             InvalidArgument, "slot {} is int64: what stands for an empty column is a whole number", slot.name);
+             InvalidArgument, "slot {} is int64: the value of \"missing\" must be an integer", slot.name);
     plans.push_back({*rule, static_cast<int32_t>(i), slot.is_float(), !slot.dense});
   }
   return plans;

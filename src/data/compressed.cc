@@ -58,7 +58,7 @@ class Gzip final : public Compressed {
 
  private:
   void step() {
-    if (between_) AB_CHECK(inflateReset(&stream_) == Z_OK, Internal, "{}: zlib cannot begin again", path_);
+    if (between_) AB_CHECK(inflateReset(&stream_) == Z_OK, Internal, "{}: zlib cannot start again", path_);
     between_ = false;
     stream_.next_in = reinterpret_cast<Bytef*>(input_.data() + at_);
     stream_.avail_in = static_cast<uInt>(have_ - at_);

@@ -22,7 +22,7 @@ void check_threads(int threads) {
 
 void check(const Settings& settings) {
   settings.schema.check();
-  AB_CHECK(settings.batch_size >= 1, InvalidArgument, "batch_size is at least 1, got {}", settings.batch_size);
+  AB_CHECK(settings.batch_size >= 1, InvalidArgument, "batch_size must be at least 1, got {}", settings.batch_size);
   check_threads(settings.threads);
   AB_CHECK(settings.bad_rows.kind != BadRowPolicy::Kind::kQuarantine || !settings.bad_rows.quarantine.empty(),
            InvalidArgument, "the policy for bad rows needs the name of a file");
@@ -103,7 +103,7 @@ void Dataset::load(const std::function<void()>& idle) {
 void Dataset::preload(int threads, const std::function<void()>& idle) {
   const std::lock_guard lock(impl_->mutex);
   AB_CHECK(!impl_->loading && !impl_->collecting, InvalidArgument,
-           "preload_into_memory: one is running; call wait_preload_done first");
+           "preload_into_memory: a preload is running already; call wait_preload_done first");
   check(impl_->settings);
   const int count = threads > 0 ? threads : impl_->settings.threads;
   check_threads(count);

@@ -30,7 +30,8 @@ std::vector<Plan> plan_parts(const Schema& schema, const RowFormat& format) {
                                               : Plan::Part::kValue;
     const bool label = part == Plan::Part::kLabel;
     AB_CHECK(label || !slot.dense, InvalidArgument, "slot {}: lists of indices and values need lod_level=1", slot.name);
-    AB_CHECK(!label || (slot.dense && slot.values() == 1), InvalidArgument, "slot {}: a label is one value", slot.name);
+    AB_CHECK(!label || (slot.dense && slot.values() == 1), InvalidArgument, "slot {}: a label must be one value",
+             slot.name);
     AB_CHECK(label || slot.is_float() == (part == Plan::Part::kValue), InvalidArgument,
              "slot {}: indices are int64, values are float32", slot.name);
     plans.push_back({part, static_cast<int32_t>(i), slot.is_float(), !slot.dense});

@@ -268,7 +268,8 @@ class MultiSlotParser final : public RowParser {
 
   void parse(std::string_view text, Block* out) const override {
     RowWriter writer(out);
-    // A value is two bytes or more of text and two words or less; a count is two bytes and a word.
+    // A value has at least two bytes of text and needs at most two words of memory; a count has two bytes and needs
+    // one.
     writer.room(text.size() + plans_.size() * 3 + 1);
     const bool fast = !schema_.ins_id && !schema_.content;
     const char* p = text.data();

@@ -160,7 +160,7 @@ void Communicator::put(const Call& call) {
 
 void Communicator::run_all(ab_queue* queue, int device, std::span<const Call> calls) {
   const auto first = std::find_if(ranks_.begin(), ranks_.end(), [&](const Rank& r) { return r.device == device; });
-  AB_CHECK(first != ranks_.end(), Internal, "device {} is none of those that compute together", device);
+  AB_CHECK(first != ranks_.end(), Internal, "device {} is not one of those that compute together", device);
   first->begun->record(queue);
   for (const Rank& rank : ranks_) first->begun->hold(rank.queue);
   for (const Call& call : calls) prepare(call);
@@ -175,7 +175,7 @@ void Communicator::run_all(ab_queue* queue, int device, std::span<const Call> ca
 
 void Communicator::run(ab_queue* queue, int device, std::span<const Call> calls) {
   const std::lock_guard lock(one_launch);
-  AB_CHECK(works(), Unavailable, "devices compute together no more, after a failure of another run");
+  AB_CHECK(works(), Unavailable, "devices no longer compute together, because another run has failed");
   try {
     run_all(queue, device, calls);
   } catch (...) {

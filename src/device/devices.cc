@@ -27,8 +27,8 @@ void check_build() {
   const char* without = "programs run on CPUs only";
   const auto build = reinterpret_cast<ab_device_build_entry>(load_plugin(plugin_file(), AB_DEVICE_BUILD, without));
   AB_CHECK(std::string(build()) == ANABRANCH_VERSION, Unsupported,
-           "{} is of anabranch {}, this is anabranch {}: install the one of this version", plugin_file(), build(),
-           ANABRANCH_VERSION);
+           "{} was built for anabranch {}, this is anabranch {}: install the plug-in of this version", plugin_file(),
+           build(), ANABRANCH_VERSION);
 }
 
 const ab_device_api* load_table() {

@@ -81,8 +81,8 @@ CompiledProgram::Impl::Impl(ir::ProgramRef p, std::shared_ptr<Scope> s, CompileO
 
 void CompiledProgram::Impl::after_fork() {
   AB_CHECK(!in_use.held() || scope->gate().was_quiet_at_fork(), Unavailable,
-           "the process was forked while another thread was in the middle of a step of this program: compile it again "
-           "in the child, and load its variables, of which some may be from after the step");
+           "the process was forked while another thread was in the middle of a step of this program: compile the "
+           "program again in the child and load its variables, because the step may have changed some of them");
   in_use.reset();
   user = std::thread::id();
   forks = anabranch::forks();

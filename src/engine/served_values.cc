@@ -134,7 +134,7 @@ void ServedProgram::read_rows(uint32_t variable, std::span<const int64_t> ids, p
   const Tensor& table = tensor_of(variable);
   const int64_t height = table.rows(), width = table.row_elems();
   for (const int64_t id : ids) {
-    AB_CHECK(id >= 0 && id < height, InvalidArgument, "row {} of {} is asked for, it has {} rows", id,
+    AB_CHECK(id >= 0 && id < height, InvalidArgument, "row {} of {} is requested, which has {} rows", id,
              entries_[variable].name, height);
   }
   const size_t bytes = static_cast<size_t>(width) * dtype_size(table.dtype());

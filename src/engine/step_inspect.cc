@@ -41,8 +41,7 @@ std::string Step::explain() const {
       std::count_if(shareable_.begin(), shareable_.end(), [](const Temporary& t) { return t.within >= 0; });
   if (laid > 0) text += fmt::format("  {} results of reshapes lie where their operands do: nothing is copied\n", laid);
   if (!options_.disable.empty()) {
-    text += fmt::format("  passes are disabled for this step: with them, these shapes are refused ({})\n",
-                        options_.disable);
+    text += fmt::format("  passes are disabled for this step: they reject these shapes ({})\n", options_.disable);
     if (compile_.on_devices()) text += "  place_on_devices is one of them: the CPU runs all ops\n";
   }
   for (const auto& p : passes_) text += fmt::format("  {:<16} {}\n", p.name, p.outcome);
@@ -67,9 +66,9 @@ void Step::report_disabled() {
   reported_ = true;
   const std::vector<Place>& places = compile_.places;
   const auto device = std::find_if(places.begin(), places.end(), [](Place p) { return !p.on_host(); });
-  const std::string text = fmt::format(
-      "anabranch: the step that fetches {} runs on the CPU, not on {}: with passes its shapes are refused ({})\n",
-      fmt::join(key_.fetches, ", "), device->str(), plain_->options_.disable);
+  const std::string text =
+      fmt::format("anabranch: the step that fetches {} runs on the CPU, not on {}: the passes reject its shapes ({})\n",
+                  fmt::join(key_.fetches, ", "), device->str(), plain_->options_.disable);
   std::fputs(text.c_str(), stderr);
 }
 

@@ -15,7 +15,8 @@ RandomKey random_key(const NodeFactory& node) {
   key.repeats = seeded || node.initializes;
   const int32_t* number = nullptr;
   if (auto it = op.attrs.find(ir::kDrawNumber); it != op.attrs.end()) number = std::get_if<int32_t>(&it->second);
-  // Positions follow the numbers; equal seeds of users draw equal numbers.
+  // Ops without a draw number use their position, in a range above all draw numbers. Ops with equal explicit seeds
+  // share a stream, so they draw equal numbers.
   const auto unnumbered = seeded ? 0 : (uint64_t{1} << 31) + static_cast<uint32_t>(node.place);
   key.stream = number ? static_cast<uint32_t>(*number) : unnumbered;
   return key;

@@ -87,7 +87,7 @@ void StallWatch::report(const RunState& state, double seconds) {
   std::string text = fmt::format("anabranch: this step has run for {:.1f} s, {} of {} nodes are left\n  {}\n", seconds,
                                  state.size_ - at, state.size_, state.describe_(at));
   for (int i = 0; state.later_ && i < state.size_; ++i) {
-    if (state.later_->open(i)) text += fmt::format("  begun, not ended: {}\n", state.describe_(i));
+    if (state.later_->open(i)) text += fmt::format("  started, not finished: {}\n", state.describe_(i));
   }
   std::fputs(text.c_str(), stderr);
 }

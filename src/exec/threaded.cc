@@ -119,7 +119,7 @@ struct Job {
       text += fmt::format("  thread {}: {}\n", w, node < 0 ? "waiting for a node to become ready" : name(node));
     }
     for (int i = 0; state.later() && i < plan.size(); ++i) {
-      if (state.later()->open(i)) text += fmt::format("  begun, not ended: {}\n", name(i));
+      if (state.later()->open(i)) text += fmt::format("  started, not finished: {}\n", name(i));
     }
     std::fputs(text.c_str(), stderr);
   }

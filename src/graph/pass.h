@@ -17,7 +17,7 @@ struct PassContext {
   int block = 0;                              // the block of the graph
   int replicas = 1;                           // of the blocks
   std::vector<Place> places = {};             // by replica; empty: the CPU
-  std::vector<std::string>* notes = nullptr;  // lines for explain(): findings at single places
+  std::vector<std::string>* notes = nullptr;  // lines for explain(), one per finding
 };
 
 // Passes for devices only.

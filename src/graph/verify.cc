@@ -103,7 +103,7 @@ class Check {
     std::set<int> seen{v};
     for (int w = var.same_buffer_as; w >= 0; w = graph_.vars[w].same_buffer_as) {
       AB_CHECK(w < size(), Internal, "variable {} shares the memory of number {}, there are {}", var.name, w, size());
-      AB_CHECK(seen.insert(w).second, Internal, "variable {} shares memory in a circle", var.name);
+      AB_CHECK(seen.insert(w).second, Internal, "variable {} shares memory in a cycle", var.name);
       const ir::Var &a = var.desc, &b = graph_.vars[w].desc;
       AB_CHECK(var.place == graph_.vars[w].place, Internal, "variable {} shares the memory of {}, which lies at {}",
                var.name, b.name, graph_.vars[w].place.str());

@@ -18,7 +18,7 @@ class Versions {
  public:
   explicit Versions(Graph& graph) : graph_(graph) {}
 
-  // An op reads the value after the first `writes` ops that write the name, when it is no longer the current one.
+  // Announces that an op will read an old value: the one after the first `writes` ops that write the name.
   void will_read(const std::string& name, int writes) { read_later_.insert({name, writes}); }
 
   // The value that an op reads now.

@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Fluid uses a variable's name as its file name; a "/" in it makes a sub-folder. It must not lead out of the folder.
+// Fluid uses a variable's name as its file name; a "/" in it makes a sub-folder. The path must stay inside the folder.
 std::string file_of_var(const std::string& folder, const std::string& name) {
   bool inside = !name.empty() && name.find('\0') == std::string::npos && fs::path(name).is_relative();
   std::string last;
@@ -33,7 +33,7 @@ void check_stays_inside(const std::string& folder, const fs::path& path) {
   auto r = root.begin();
   auto p = real.begin();
   while (r != root.end() && !r->empty() && p != real.end() && *r == *p) ++r, ++p;
-  AB_CHECK(r == root.end() || r->empty(), InvalidArgument, "{} lies outside {}: a link leads out of the folder",
+  AB_CHECK(r == root.end() || r->empty(), InvalidArgument, "{} is outside of {}: a link points out of the folder",
            path.string(), folder);
 }
 

@@ -107,7 +107,7 @@ LoD get_lod(ByteReader* in) {
   LoD lod;
   for (uint64_t i = 0; i < levels; ++i) {
     const auto bytes = in->get<uint64_t>("size of a LoD level");
-    AB_CHECK(bytes % sizeof(uint64_t) == 0, InvalidArgument, "{}: LoD level {} has {} bytes, no multiple of 8 ({})",
+    AB_CHECK(bytes % sizeof(uint64_t) == 0, InvalidArgument, "{}: LoD level {} has {} bytes, not a multiple of 8 ({})",
              in->what(), i, bytes, in->here());
     const std::string_view data = in->take(bytes, "LoD level");
     auto& offsets = lod.emplace_back(data.size() / sizeof(int64_t));

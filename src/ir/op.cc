@@ -78,7 +78,7 @@ std::vector<std::pair<std::string, std::string>> Op::role_vars() const {
   std::vector<std::pair<std::string, std::string>> pairs;
   if (!has_attr("op_role_var")) return pairs;
   const auto& names = attr<std::vector<std::string>>("op_role_var");
-  AB_CHECK(names.size() % 2 == 0, InvalidArgument, "op {}: op_role_var has {} names, pairs are expected", type,
+  AB_CHECK(names.size() % 2 == 0, InvalidArgument, "op {}: op_role_var must hold pairs of names, got {} names", type,
            names.size());
   for (size_t i = 0; i < names.size(); i += 2) pairs.emplace_back(names[i], names[i + 1]);
   return pairs;

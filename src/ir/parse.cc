@@ -45,7 +45,7 @@ Var get_var(const pb::VarDesc& desc) {
   var.name = text(desc.name(), "the name of a variable");
   const pb::VarType& type = desc.type();
   AB_CHECK(type.type() >= pb::VarType::LOD_TENSOR && type.type() <= pb::VarType::TUPLE, InvalidArgument,
-           "variable {} has type {}, which no variable has", var.name, static_cast<int>(type.type()));
+           "variable {} has type {}, which is not a type of variables", var.name, static_cast<int>(type.type()));
   var.kind = static_cast<VarKind>(type.type());
   var.persistable = desc.persistable();
   var.need_check_feed = desc.need_check_feed();

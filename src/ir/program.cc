@@ -72,7 +72,8 @@ VarRef Block::find_var_recursive(const std::string& name) const {
 VarRef Block::create_var(const Var& var) {
   AB_CHECK(!var.name.empty(), InvalidArgument, "a variable must have a name");
   AB_CHECK(is_utf8(var.name), InvalidArgument, "the name of a variable must be text, got {}", var.name);
-  AB_CHECK(var.name != kEmptyVar, InvalidArgument, "{} stands for \"no variable\", it cannot be created", kEmptyVar);
+  AB_CHECK(var.name != kEmptyVar, InvalidArgument, "{} is reserved for \"no variable\" and cannot be created",
+           kEmptyVar);
   if (VarRef old = find_var(var.name)) {
     check_alike(*old, var);
     return old;

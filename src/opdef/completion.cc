@@ -24,7 +24,7 @@ void Completion::end(std::exception_ptr error) noexcept {
 
 AsyncContext& AsyncContext::of(KernelContext& c) {
   AB_CHECK(c.call == KernelContext::Call::kLater, Internal,
-           "the kernel completes later, but its op does not declare kAsynchronous");
+           "the kernel completes asynchronously, but its op does not declare kAsynchronous");
   return static_cast<AsyncContext&>(c);
 }
 

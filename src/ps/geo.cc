@@ -161,7 +161,8 @@ bool Geo::due() const {
 void Geo::begin_exchange(Client::Done done) {
   {
     const std::lock_guard lock(mutex_);
-    AB_CHECK(begun_ && !busy_, InvalidArgument, "GEO: an exchange before training has begun, or within another one");
+    AB_CHECK(begun_ && !busy_, InvalidArgument,
+             "GEO: an exchange cannot start before training or during another exchange");
     due_ = false;
     busy_ = true;
   }

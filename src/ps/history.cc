@@ -65,7 +65,7 @@ bool History::read(const std::function<void(std::vector<MessageRef>)>& snapshot,
     }
     return true;
   }
-  AB_CHECK(found.empty(), InvalidArgument, "no snapshot in {} is whole", options_.folder);
+  AB_CHECK(found.empty(), InvalidArgument, "no snapshot in {} is complete", options_.folder);
   return false;
 }
 
@@ -85,8 +85,8 @@ void History::open_journal(uint64_t number) {
 void History::append(std::span<const MessageRef> messages, bool flushed) {
   if (messages[0]->header().verb != Verb::kHello) ++since_;  // a restart alone does not justify a snapshot
   if (!keeps_journal()) return;
-  AB_CHECK(!broken_, Unavailable, "the journal in {} cannot be written: nothing is taken until a snapshot succeeds",
-           options_.folder);
+  AB_CHECK(!broken_, Unavailable,
+           "the journal in {} cannot be written: requests are rejected until a snapshot succeeds", options_.folder);
   try {
     journal_->write(messages);
   } catch (...) {

@@ -56,7 +56,7 @@ class LocalChannel final : public Channel {
       const std::shared_lock inside(door->in_use);
       if (door->handler) return door->handler(std::move(request), std::move(answer));
     }
-    const Error gone(ErrorKind::kUnavailable, fmt::format("no server of this process listens at {}", endpoint_));
+    const Error gone(ErrorKind::kUnavailable, fmt::format("no server of this process listens on {}", endpoint_));
     answer(Message::error(request->header().verb, gone));
   }
 
@@ -71,7 +71,7 @@ class LocalTransport final : public Transport {
     door->handler = std::move(handler);
     const std::lock_guard lock(doors().mutex);
     const bool fresh = doors().open.try_emplace(endpoint, door).second;
-    AB_CHECK(fresh, InvalidArgument, "a server of this process listens at {} already", endpoint);
+    AB_CHECK(fresh, InvalidArgument, "a server of this process listens on {} already", endpoint);
     return std::make_unique<LocalListener>(endpoint, std::move(door));
   }
   std::shared_ptr<Channel> connect(const std::string& endpoint) override {

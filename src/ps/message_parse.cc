@@ -9,7 +9,7 @@ namespace {
 constexpr size_t kPartAlign = 64;
 
 void check_tensor(const Part& p, int i) {
-  AB_CHECK(p.rank <= kMaxRank, InvalidArgument, "part {} of a message has rank {}, the most is {}", i, p.rank,
+  AB_CHECK(p.rank <= kMaxRank, InvalidArgument, "part {} of a message has rank {}, which must be at most {}", i, p.rank,
            kMaxRank);
   const size_t size = dtype_size(dtype_from_number(p.dtype));
   uint64_t elements = 1;
@@ -25,7 +25,7 @@ void check_tensor(const Part& p, int i) {
 
 void check_part(const Part& p, int i, size_t left) {
   AB_CHECK(p.kind >= PartKind::kTensor && p.kind < PartKind::kKinds, InvalidArgument,
-           "part {} of a message is of kind {}, which there is not", i, static_cast<int>(p.kind));
+           "part {} of a message has the unknown kind {}", i, static_cast<int>(p.kind));
   AB_CHECK(p.bytes <= left, InvalidArgument, "part {} of a message needs {} bytes, {} are left", i, p.bytes, left);
   if (p.kind == PartKind::kTensor) check_tensor(p, i);
   const size_t unit = p.kind == PartKind::kIds ? sizeof(int64_t) : p.kind == PartKind::kNeeded ? sizeof(uint32_t) : 1;
@@ -57,7 +57,7 @@ void Message::walk() {
            "these bytes are not a message of this protocol: they start with {:#x}", h.magic);
   AB_CHECK(h.verb >= Verb::kHello && h.verb < Verb::kVerbs, InvalidArgument, "verb {} of a message is not known",
            static_cast<int>(h.verb));
-  AB_CHECK(h.bytes == size_, InvalidArgument, "a message says that it has {} bytes, it has {}", h.bytes, size_);
+  AB_CHECK(h.bytes == size_, InvalidArgument, "the header of a message says {} bytes, got {}", h.bytes, size_);
   AB_CHECK(h.parts <= size_ / sizeof(Part), InvalidArgument, "a message of {} bytes says that it has {} parts", size_,
            h.parts);
   size_t at = sizeof(Header);

@@ -92,7 +92,7 @@ class NetworkTransport final : public Transport {
     AB_CHECK(on_this_machine(endpoint) || !certificates.certificate.empty() ||
                  std::get<bool>(get_flag("FLAGS_rpc_insecure")),
              InvalidArgument,
-             "a server that listens at {} can be reached from other machines: set FLAGS_rpc_certificates to a folder "
+             "a server that listens on {} can be reached from other machines: set FLAGS_rpc_certificates to a folder "
              "with ca.pem, cert.pem and key.pem, or FLAGS_rpc_insecure=1 where the network is trusted",
              endpoint);
     std::string failure;
@@ -103,7 +103,7 @@ class NetworkTransport final : public Transport {
           receive(handler, std::move(bytes), std::move(answer), *peers);
         },
         peers, &failure);
-    AB_CHECK(made, Unavailable, "no server can listen at {}: {}", endpoint, failure);
+    AB_CHECK(made, Unavailable, "no server can listen on {}: {}", endpoint, failure);
     return std::make_unique<NetworkListener>(endpoint, std::move(made), peers);
   }
   std::shared_ptr<Channel> connect(const std::string& endpoint) override {

@@ -118,7 +118,7 @@ bool Server::repeated(Trainer& trainer, const MessageRef& request, Answer* answe
   AB_CHECK(h.incarnation == trainer.incarnation, Unavailable,
            "trainer {} has not said hello to {} since it was started", h.client, options_.name);
   AB_CHECK(h.peer == 0 || h.peer == options_.incarnation, Unavailable,
-           "{} was started again: trainer {} has to say hello", options_.name, h.client);
+           "{} was restarted: trainer {} must say hello again", options_.name, h.client);
   if (h.sequence == trainer.sequence) {
     ++stats_.repeated;
     if (trainer.answer_again) trainer.last_answer = answer_once_more(trainer, *request);

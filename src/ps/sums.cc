@@ -10,7 +10,7 @@ template <class T> void add_to(T* sum, const char* payload, int64_t n) {
   for (int64_t i = 0; i < n; ++i) sum[i] += x[i];
 }
 
-// The number of rows may differ, nothing else.
+// Contributions may differ only in their number of rows.
 void check_alike(const std::vector<Contribution>& all) {
   const Contribution& first = all[0];
   const Shape shape = first.message->shape(first.part);

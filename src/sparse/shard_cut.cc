@@ -15,7 +15,7 @@ void ShardCut::append_row(int64_t key, uint32_t seen, const float* record, int64
 TableShard::~TableShard() = default;
 
 void TableShard::begin_cut(int64_t rows_a_slice) {
-  AB_CHECK(!cut_, Unavailable, "a table is saved by two at once");
+  AB_CHECK(!cut_, Unavailable, "two saves of one table run at the same time");
   int bits = 0;
   while (bits < kMostSliceBits && stats_.rows >> bits > rows_a_slice) ++bits;
   cut_ = std::make_unique<ShardCut>(used_records_, options_.width * (1 + options_.moments), bits);

@@ -58,7 +58,7 @@ void check_header(const TableHeader& h, const std::string& where) {
            where);
   AB_CHECK(h.width > 0 && h.width <= 65536 && h.moments >= 0 && h.moments <= 2 && h.clock > 0 && h.clock <= INT32_MAX &&
                h.rows >= 0 && h.admit_count >= 1 && h.admit_count <= 255,
-           InvalidArgument, "{} is damaged: its header makes no sense", where);
+           InvalidArgument, "{} is damaged: its header is invalid", where);
 }
 
 namespace {
@@ -96,7 +96,7 @@ class Reader {
     if (at_ == have_) {
       have_ = file_.read(rows_.data(), rows_.size()) / row_bytes_ * row_bytes_;
       at_ = 0;
-      AB_CHECK(have_ > 0, Unavailable, "cannot read {}: it has become shorter", path_);
+      AB_CHECK(have_ > 0, Unavailable, "cannot read {}: the file became shorter while it was read", path_);
     }
     const char* row = rows_.data() + at_;
     at_ += row_bytes_;

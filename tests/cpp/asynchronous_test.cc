@@ -248,7 +248,7 @@ TEST(Asynchronous, AStallNamesStartedNodes) {
     threaded ? run_threaded(plan, state, ThreadPool::of_size(2), options) : run_sequential(plan, state, options);
     const std::string text = testing::internal::GetCapturedStderr();
     elsewhere.join();
-    EXPECT_NE(text.find("begun, not ended: the pull"), std::string::npos) << text;
+    EXPECT_NE(text.find("started, not finished: the pull"), std::string::npos) << text;
   }
 }
 

@@ -255,7 +255,7 @@ TEST_F(SmallBackward, BadLossesAreRefused) {
   var("fed", {1});
   EXPECT_THAT(error_of("nobody"), HasSubstr("loss nobody is not in the global block"));
   EXPECT_THAT(error_of("a"), HasSubstr("must have one element, got shape [4, 3]"));
-  EXPECT_THAT(error_of("fed"), HasSubstr("no op of the program makes the loss"));
+  EXPECT_THAT(error_of("fed"), HasSubstr("no op of the program computes the loss"));
 }
 
 TEST_F(SmallBackward, AFailureLeavesTheProgramAsItWas) {

@@ -138,7 +138,7 @@ TEST_F(Verify, FindsMemoryThatCannotBeShared) {
   EXPECT_THAT(fault(), HasSubstr("got float32 [3, 4]"));
   graph_.vars[a_].desc.shape = Shape{4, 3};
   graph_.vars[h_].same_buffer_as = a_;
-  EXPECT_THAT(fault(), HasSubstr("in a circle"));
+  EXPECT_THAT(fault(), HasSubstr("in a cycle"));
   graph_.vars[h_].same_buffer_as = 7;
   EXPECT_THAT(fault(), HasSubstr("shares the memory of number 7"));
   graph_.vars[h_].same_buffer_as = -1;

@@ -43,7 +43,7 @@ class Layer:
 def is_disabled(told):
     disabled = [line for line in told.splitlines()
                 if line.split()[0] == "fuse_fc" and "skipped: disabled for this step: " in line]
-    assert bool(disabled) == ("passes are disabled for this step: with them, these shapes are refused" in told)
+    assert bool(disabled) == ("passes are disabled for this step: they reject these shapes" in told)
     assert bool(disabled) or "fuse_fc          applied, " in told
     return bool(disabled)
 

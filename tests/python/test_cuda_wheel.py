@@ -73,7 +73,7 @@ def test_one_file_for_every_python(wheels, tmp_path):
 def test_a_plugin_of_another_version_is_refused_by_name(wheels, tmp_path):
     code, text = said_by(tmp_path, wheels.build(plugin_of(tmp_path, "9.8.7"), str(tmp_path / "dist")))
     assert code == 1
-    assert "anabranch_cuda.so is of anabranch 9.8.7, this is anabranch " + wheels.version() in text, text
+    assert "anabranch_cuda.so was built for anabranch 9.8.7, this is anabranch " + wheels.version() in text, text
 
 
 @packs

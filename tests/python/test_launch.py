@@ -216,8 +216,8 @@ def test_what_cannot_go_well_is_said_before_anything_starts(tmp_path, capsys):
         one.bind(("127.0.0.1", 0))
         one.listen()
         taken = "127.0.0.1:%d" % one.getsockname()[1]
-        assert "nothing can listen at %s on this machine: Address already in use" % taken in refused(servers=[taken])
-    assert "nothing can listen at 192.0.2.1:1" in refused(servers=["192.0.2.1:1"])
+        assert "nothing can listen on %s on this machine: Address already in use" % taken in refused(servers=[taken])
+    assert "nothing can listen on 192.0.2.1:1" in refused(servers=["192.0.2.1:1"])
     assert "no process belongs to this host: it is 10.9.9.9" in refused(host="10.9.9.9")
     assert "two processes have one address: 127.0.0.1:1" in refused(servers=["127.0.0.1:1"])
     (tmp_path / "file").write_text("")

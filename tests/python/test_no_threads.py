@@ -46,7 +46,7 @@ def refused(call):
         call()
     except fluid.core.EnforceNotMet as e:
         print(e)
-        assert "ResourceExhausted" in str(e) and "no more threads" in str(e), e
+        assert "ResourceExhausted" in str(e) and "cannot start more threads" in str(e), e
     else:
         raise AssertionError("there were threads")
     finally:

@@ -4,11 +4,11 @@ import listed_when as when
 from listed import DIFFERS, GRADIENT, RAISES, WORKS, Rule
 from listed_dense_errors import LOGIC, PAIRS, REDUCTIONS, REFUSED, TAKEN
 
-NOTHING = "operators on no elements, on sequences without rows, on parameters without extents"
+NOTHING = "operators on empty tensors, on sequences without rows, on parameters without extents"
 MORE = "arguments with one axis of extent 1 more or fewer, with more columns, of a lower rank, of all extents known"
-PART = "arguments of which 1.8.5 reads a part, or more than there is"
+PART = "arguments that 1.8.5 reads only in part, or beyond their end"
 UNKNOWN = "operators that require a known extent while the program is built"
-MEETS = "comparisons, elementwise operators: an extent of 1 in X that is larger in Y; an `axis` that does not fit"
+MEETS = "comparisons, elementwise operators: an extent of 1 in X where Y has a larger one; an `axis` that does not fit"
 LOD = (
     "sequences that do not end at the last row of a result (`accuracy`, `index_select` on axis 0, `stack` of "
     "one tensor ...)"
@@ -17,7 +17,7 @@ NO_AXIS = "`unbind` of a vector, `p_norm` over the only axis, `fill` with an emp
 COUNTERS = "state that an operator updates in place, if the script gives it sequences or another shape"
 WIDE_ROWS = "sparse rows of more than two axes"
 HALF = "tables of int8 in `lookup_table`, `lookup_table_v2`; float16 in `fill_any_like`, `erf`, `kron`"
-CANCELS = "roots of what nearly cancels: `norm` with an `epsilon` below 0, `rmsprop` with a `decay` below 0"
+CANCELS = "roots of values that nearly cancel: `norm` with an `epsilon` below 0, `rmsprop` with a `decay` below 0"
 
 RULES = [Rule(WORKS, MORE, (op,), theirs=pattern) for op, pattern in TAKEN.items()]
 RULES += [Rule(RAISES, PART, (op,), ours=pattern) for op, pattern in REFUSED.items()]

@@ -30,16 +30,17 @@ from when_nets import (
 
 DTYPE = "a dtype without a kernel in 1.8.5: mostly float64, or integers"
 COUNTERS = "state that an operator updates in place, if the script gives it sequences or another shape"
-NOTHING = "operators on no elements, on sequences without rows, on parameters without extents"
+NOTHING = "operators on empty tensors, on sequences without rows, on parameters without extents"
 TAKEN = "arguments with one axis of extent 1 more or fewer, with more columns, of a lower rank, of all extents known"
 FREE = "attributes that 1.8.5 restricts, inputs that it requires although they have no effect"
-MEANT = "arguments of which 1.8.5 reads a part, or more than there is"
+MEANT = "arguments that 1.8.5 reads only in part, or beyond their end"
 OUTSIDE = "averages of `pool2d`, `pool3d` over a window that lies outside of the image (`ceil_mode`)"
 ADAPTIVE = (
     "the operators `pool2d`, `pool3d` with `adaptive`: of maxima, of images without pixels, with `global_pooling`"
 )
 INDEXED = "gradient of `max_pool2d_with_index`, `max_pool3d_with_index` through windows outside of the image"
-IM2SEQUENCE = "`im2sequence` with an `input_image_size` beyond the image; the gradient with `input_image_size`"
+IM2SEQUENCE = "`im2sequence` with an `input_image_size` beyond the image"
+IM2SEQUENCE_GRAD = "gradient of `im2sequence` with `input_image_size`"
 DEFORMED = "`deformable_conv` with `im2col_step` other than 1 (the default is 64)"
 POLYGONS = "`multiclass_nms` of polygons that cross themselves"
 ANY_ID = "`embedding`, ids"
@@ -57,15 +58,12 @@ NO_GRADIENT = "gradient of `dropout` with `is_test`, of `batch_norm` with `is_te
 CARRIED = "gradients of `roi_perspective_transform`, `linear_chain_crf`, `tensor_array_to_tensor`, their sequences"
 OF_LEVELS = (
     "`sequence_reverse`, `sequence_conv`, `sequence_pad`, `sequence_enumerate`, `dynamic_lstm`, `dynamic_gru` of "
-    "several levels, `sequence_pool` of three; `sequence_concat` of several levels; `sequence_slice` before "
-    "`sequence_pool`"
+    "several LoD levels, `sequence_pool` of three levels"
 )
 APPENDED = "`lod_append` below a level of sequences"
 TIMES = "sequences of `expand` with ExpandTimes, whose attribute holds -1"
-TREE = (
-    "`tree_conv`, nodes that no edge names; gradient by the nodes with `output_size` above 1; "
-    "edges that do not form a tree"
-)
+UNREAD = "gradient of a tensor array with elements that are never read"
+TREE = "`tree_conv`, gradient with respect to the nodes with `output_size` above 1"
 INSTAG = "`filter_by_instag` of more than two axes, or of tags of several levels"
 FP16 = "`save_as_fp16`, `load_as_fp16` of other than float32"
 RANGE = "a scale of 0 or below in `fake_quantize_*`, a sum of squares of 0 in `data_norm`"
@@ -105,7 +103,7 @@ RULES = [
         for kind in (DIFFERS, GRADIENT)
     ],
     Rule(DIFFERS, IM2SEQUENCE, ("im2sequence",), why="shape", when=some("Y", lambda y: True)),
-    Rule(GRADIENT, IM2SEQUENCE, ("im2sequence",), when=some("Y", lambda y: True)),
+    Rule(GRADIENT, IM2SEQUENCE_GRAD, ("im2sequence",), when=some("Y", lambda y: True)),
     Rule(
         DIFFERS,
         "`quantize` to NHWC of three axes or more",
@@ -263,12 +261,8 @@ RULES = [
         why="gradients of .*, not of",
     ),
     Rule(GRADIENT, NOTHING, ("select_input", "shrink_rnn_memory"), why=r"not of \[\]", when=makes_nothing),
-    Rule(
-        GRADIENT, "gradient of an array of which some elements are not read", ("read_from_array",), theirs="no memory"
-    ),
-    Rule(
-        GRADIENT, "gradient of an array of which some elements are not read", ("read_from_array",), why=r"not of \['x"
-    ),
+    Rule(GRADIENT, UNREAD, ("read_from_array",), theirs="no memory"),
+    Rule(GRADIENT, UNREAD, ("read_from_array",), why=r"not of \['x"),
     Rule(DIFFERS, "`split_lod_tensor`, an empty side", ("split_lod_tensor",), why=r"sequences \[\[0\]"),
     Rule(
         WORKS,

@@ -5,7 +5,7 @@ from listed import DIFFERS, GRADIENT, RAISES, WORKS, Rule
 from listed_dense import RULES as DENSE
 from listed_nets import RULES as NETS
 
-NOTHING = "operators on no elements, on sequences without rows, on parameters without extents"
+NOTHING = "operators on empty tensors, on sequences without rows, on parameters without extents"
 REDUCED = "`reduce_*`, attributes `in_dtype`, `out_dtype`"
 COUNTERS = "state that an operator updates in place, if the script gives it sequences or another shape"
 ALL_AXES = "`reduce_*` with all axes listed, gradient; with `keep_dim` over all"
@@ -41,7 +41,7 @@ RULES = DENSE + NETS + [
         when=when.rows,
     ),
     Rule(WORKS, "`data_layout`, `data_format` of operators where they have no effect", theirs="storage order"),
-    Rule(WORKS, "`meshgrid` of one vector, gradient of that of six", ("meshgrid",)),
+    Rule(WORKS, "`meshgrid` of one vector; gradient of `meshgrid` of six vectors", ("meshgrid",)),
     # ---- refused here
     Rule(RAISES, FUSED, ours="fused forms|fuse_activation|fuse_with_relu"),
     Rule(RAISES, REDUCED, ours="out_dtype must be that of X"),
@@ -77,7 +77,7 @@ RULES = DENSE + NETS + [
     ),
     Rule(GRADIENT, ALL_AXES, theirs="match arity"),
     Rule(GRADIENT, REDUCED, change="in_dtype"),
-    Rule(GRADIENT, "`meshgrid` of one vector, gradient of that of six", ("meshgrid",)),
+    Rule(GRADIENT, "`meshgrid` of one vector; gradient of `meshgrid` of six vectors", ("meshgrid",)),
     Rule(GRADIENT, "gradient of `pad_constant_like` of float64", ("pad_constant_like",)),
     Rule(GRADIENT, "gradient of `assign` of no elements", ("assign",)),
 ]

@@ -11,22 +11,29 @@ from collections.abc import Sequence
 def parser() -> argparse.ArgumentParser:
     """ArgumentParser: of ``anabranch serve``."""
     made = argparse.ArgumentParser(
-        prog="anabranch serve", formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+        prog="anabranch serve",
         description="Serves a saved model over HTTP. POST /predict takes and returns JSON or .npz; GET / describes the "
                     "inputs; /health and /metrics are for monitoring. There is no authentication and no encryption.")
     made.add_argument("folder", help="Folder written by fluid.io.save_inference_model.")
-    made.add_argument("--host", default="127.0.0.1", help="Address to listen at; 0.0.0.0 accepts other machines.")
-    made.add_argument("--port", type=int, default=8080, help="Port to listen at; 0 chooses a free one.")
-    made.add_argument("--workers", type=int, default=1, help="Number of threads that run the model.")
-    made.add_argument("--threads", type=int, default=1, help="Number of threads of one run; 0 uses all cores.")
+    made.add_argument("--host", default="127.0.0.1",
+                      help="Address to listen on; 0.0.0.0 accepts other machines (default: %(default)s).")
+    made.add_argument("--port", type=int, default=8080,
+                      help="Port to listen on; 0 chooses a free one (default: %(default)s).")
+    made.add_argument("--workers", type=int, default=1,
+                      help="Number of threads that run the model (default: %(default)s).")
+    made.add_argument("--threads", type=int, default=1,
+                      help="Number of threads of one run; 0 uses all cores (default: %(default)s).")
     made.add_argument("--batch", type=int, default=64,
-                      help="Largest number of rows of a run; 1 runs each request alone.")
+                      help="Largest number of rows of a run; 1 runs each request alone (default: %(default)s).")
     made.add_argument("--wait-ms", type=float, default=1.0,
-                      help="Time in ms that a request waits for others to join it.")
-    made.add_argument("--queue", type=int, default=1000, help="Number of requests that may wait; more get status 503.")
-    made.add_argument("--max-mb", type=float, default=16.0, help="Largest body in MB; a larger one gets status 413.")
-    made.add_argument("--timeout", type=float, default=30.0, help="Seconds after which a request gets status 504.")
-    made.add_argument("--model-filename", help="File of the program in the folder.")
+                      help="Time in ms that a request waits for others to join it (default: %(default)s).")
+    made.add_argument("--queue", type=int, default=1000,
+                      help="Number of requests that may wait; more get status 503 (default: %(default)s).")
+    made.add_argument("--max-mb", type=float, default=16.0,
+                      help="Largest body in MB; a larger one gets status 413 (default: %(default)s).")
+    made.add_argument("--timeout", type=float, default=30.0,
+                      help="Seconds after which a request gets status 504 (default: %(default)s).")
+    made.add_argument("--model-filename", help="File of the program in the folder (default: __model__).")
     made.add_argument("--params-filename", help="File of all parameters in the folder, if there is one.")
     return made
 

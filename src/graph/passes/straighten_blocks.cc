@@ -136,7 +136,7 @@ class Straightener {
     const Values before = values;
     add_block(node, block(*node.op), values);
     const int cond = input_var(node, "Cond");
-    // The condition may be written, too: last, because the other selects read it.
+    // If the block writes the condition, its select comes last, because the other selects read the old value.
     const auto all = graph_.writes(node);
     std::vector<int> written;
     for (const int v : std::set<int>(all.begin(), all.end())) {

@@ -27,7 +27,7 @@ constexpr GradientSlots kSlots{"Input", "Out"};
 
 namespace {
 
-// With and without a gradient: programs for inference hold the second.
+// Two ops share this: conditional_block, and conditional_block_infer without a gradient for inference programs.
 OpDef& declare_branch(const char* type) {
   return declare_op(type, __FILE__)
       .doc("Runs sub_block if Cond is true (a scalar condition), or if all of its inputs have rows.")

@@ -22,7 +22,7 @@ template <class T> void add_bin(T begin, T size, int64_t extent, BinTaps<T>* to)
   to->close_bin();
 }
 
-// The line at `at`, a border of a bin.
+// Adds the weights of the pixels on both sides of `at`, the border of a bin.
 template <class T> void add_edge(T at, int64_t extent, BinTaps<T>* to) {
   if (at > T(-1) && at < static_cast<T>(extent)) {
     const T low = std::floor(at);

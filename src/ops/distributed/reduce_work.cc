@@ -41,7 +41,8 @@ void ReduceWork::join(const KernelContext& c, Peers& peers, Collective& collecti
   for (int r = 0; r < peers.size(); ++r) {
     int64_t rows = 0;
     std::memcpy(&rows, collective.note(r), sizeof(rows));
-    AB_CHECK(rows >= 0 && rows < (int64_t{1} << 40), Internal, "{} gives {} rows", peers.name(r), rows);
+    AB_CHECK(rows >= 0 && rows < (int64_t{1} << 40), Internal, "{} reports {} rows, which is out of range",
+             peers.name(r), rows);
     all += rows;
     ids[r] = static_cast<size_t>(rows) * sizeof(int64_t);
     bytes[r] = static_cast<size_t>(rows) * row_bytes;

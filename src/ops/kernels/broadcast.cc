@@ -45,7 +45,7 @@ Shape broadcast_shape(const Shape& x, const Shape& y, int axis) {
   Shape out;
   for (int i = 0; i < rank; ++i) {
     const int64_t extent = joint_extent(a[i], b[i]);
-    AB_CHECK(extent >= kUnknown, ShapeMismatch, "X is {}, Y is {}, axis {}: {} and {} meet, one of them must be 1",
+    AB_CHECK(extent >= kUnknown, ShapeMismatch, "X is {}, Y is {}, axis {}: extents must be equal or 1, got {} and {}",
              x.str(), y.str(), axis, a[i], b[i]);
     out.push_back(extent);
   }

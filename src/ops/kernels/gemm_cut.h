@@ -19,7 +19,7 @@ inline double work_of(const GemmDims& d) {
 }
 
 struct Cut {
-  // Splits the longer side of C, or the sums, of which each chunk computes a partial one.
+  // A product is split along the longer side of C, or along the depth: then each chunk computes partial sums.
   enum Along { kRows, kColumns, kDepth };
   Along along;
   int64_t step, count;

@@ -79,7 +79,7 @@ template <class T> class WordWindow {
  public:
   std::vector<int64_t> places, ids;      // of each word in the window; of each target: its row
   std::vector<const T*> words, targets;  // word p has the centre and targets [first(p), first(p) + drawn)
-  std::vector<T> x, scratch;             // scores, then slopes, of each word: 1 + drawn of them
+  std::vector<T> x, scratch;             // 1 + drawn numbers per word: first scores, then slopes
 
   static WordWindow& mine() {
     thread_local WordWindow window;

@@ -77,7 +77,7 @@ struct Pow {
   }
   template <class T> AB_HD static T dy(T x, T y, T, T d) { return static_cast<T>(d * std::log(x) * power_of(x, y)); }
 };
-// A tie counts for y.
+// In a tie, y gets the gradient.
 struct Max {
   template <class T> AB_HD static T of(T x, T y) { return x > y ? x : y; }
   template <class T> AB_HD static T dx(T x, T y, T, T d) { return x > y ? d : T(0); }

@@ -50,7 +50,8 @@ void infer(InferContext& c) {
 struct Window {
   float rate;
   int64_t least, most;
-  // Whether `summands` steps fill a window after `steps` steps: the fraction of them, within its bounds.
+  // Whether `summands` steps fill the window after `steps` steps. The window is the fraction `rate` of all steps, from
+  // `least` to `most`.
   bool full(int64_t summands, int64_t steps) const {
     const float part = std::trunc(static_cast<float>(steps) * rate);
     return summands >= least && (summands >= most || static_cast<float>(summands) >= part);

@@ -24,8 +24,8 @@ void check_list(const InferContext& c, const char* attr, size_t have) {
            "{} must have one entry for each of the {} Ids, got {}", attr, c.n_in("Ids"), have);
 }
 
-// The separate ops would accept: for a pooled gradient, or columns of a wider one, its exact shape; for one that only a
-// lookup reads, its number of elements.
+// Accepts the shapes that the separate ops would accept. A pooled gradient, or one that is columns of a wider one, must
+// have the exact shape; for a gradient that only a lookup reads, the number of elements suffices.
 void check_whole_grad(const Shape& grad, int i, const Shape& whole, bool exact) {
   const bool fits = exact ? grad == whole : grad.numel() == whole.numel();
   AB_CHECK(fits, ShapeMismatch, "Grad[{}] must be {}, got {}", i, whole.str(), grad.str());

@@ -102,7 +102,7 @@ void infer(InferContext& c) {
   c.out("Out").lod_level = 1;
   int64_t rows = kUnknown;
   AB_CHECK(x[0] == kUnknown || !__builtin_mul_overflow(x[0], std::min(o.longest, std::max<int64_t>(2, x[0])), &rows),
-           InvalidArgument, "X must have fewer words, got {}", x.str());
+           InvalidArgument, "X must have fewer rows, because the shape of DropPos overflows: got {}", x.str());
   c.set_out("DropPos", Shape{rows, 1}, DType::kInt32);
   c.out("DropPos").lod_level = 1;
   c.set_out("X_Temp_Out", x, DType::kFloat32);

@@ -25,7 +25,7 @@ struct OrderLine {
   AB_HD int64_t at(int64_t line, int64_t i) const { return (line / inner * extent + i) * inner + line % inner; }
 };
 
-// In each round the first of those after the previous one: for a small k.
+// Finds the k numbers one per round, each the first in order after the previous one. Suits a small k.
 struct TopK {
   using Args = OrderArgs;
   template <class T> struct Body {

@@ -122,8 +122,8 @@ void spread_row(const Images& g, const Resizer<T>& r, int64_t z, int64_t y, cons
   }
 }
 
-// fn(taps, rows): the numbers of columns and rows per output, as constants. Linear volumes have two rows in each of two
-// planes.
+// Calls fn(taps, rows) with the numbers of columns and rows per output as constants. Linear volumes read two rows in
+// each of two planes.
 template <class Fn> void with_taps(int taps, bool volumes, Fn&& fn) {
   using std::integral_constant;
   if (taps == 1) return fn(integral_constant<int, 1>{}, integral_constant<int, 1>{});

@@ -1,4 +1,4 @@
-"""Turns the engine's error about a variable without a value into one that names the missing feed."""
+"""Converts the engine's error about a variable without a value into one that names the missing feed."""
 from __future__ import annotations
 
 import re

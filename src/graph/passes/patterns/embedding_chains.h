@@ -25,7 +25,7 @@ struct Lookup {
 };
 std::optional<Lookup> find_lookup(const Graph& graph, const Uses& uses, int part);
 
-// Matrices of known width joined side by side: the only concats (and concat_grads) that are considered.
+// The operands of a concat of matrices by columns, all of known width. Other concats (and concat_grads) do not match.
 struct Columns {
   std::vector<int> parts, widths, starts;
 };
