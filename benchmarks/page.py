@@ -54,15 +54,21 @@ def figures(found, target):
             lines.append("| %s | %s | %s |" % (what, old[0] if old else "", "; ".join(
                 "%s %s" % (NAMES[e["engine"]], ratio_text(e)) for e in others)))
     dates, commits, machines = (sorted({e[key] for e in found}) for key in ("date", "commit", "machine"))
-    versions = ", ".join("%s %s" % (NAMES[e], v) for e, v in versions_of(found).items() if e not in ("product", "fluid18"))
+    rivals = names_of([e for e in found if e["engine"] not in ("product", "fluid18")])
     return "\n".join(lines + ["", "Measured on %s at commit %s, next to %s," % (
-        dates[-1][:10], ", ".join(commits), versions or "no other engine"),
+        dates[-1][:10], ", ".join(commits), rivals or "no other engine"),
         "on %s. [All rows and the method](%s)." % ("; ".join(machines), target), ""])
 
 
 def versions_of(found):
     """{engine: version}"""
     return {e["engine"]: e["version"].split("+")[0] for e in found if e["version"]}
+
+
+def names_of(found):
+    """The engines with their versions, as text."""
+    return ", ".join(NAMES[e] if version in NAMES[e] else "%s %s" % (NAMES[e], version)
+                     for e, version in versions_of(found).items())
 
 
 def put_figures(found, root=ROOT):
@@ -101,7 +107,7 @@ def head(records, found):
              "rows.", "", "- machine: %s" % "; ".join(machines), "- commit: %s" % ", ".join(commits),
              "- measured: %s to %s UTC" % (dates[0].replace("T", " ").rstrip("Z"), dates[-1].replace("T", " ").rstrip("Z")),
              "- duration: %.0f minutes" % (sum(r.get("seconds", 0) for r in records) / 60),
-             "- engines: %s" % ", ".join("%s %s" % (NAMES[e], v) for e, v in versions_of(found).items()), "",
+             "- engines: %s" % names_of(found), "",
              MARKS[0], figures(found, "README.md") + MARKS[1], "", "![Speed of the engines](../docs/pictures/speed.svg)", "",
              "A ratio above 1 means that Anabranch is faster (smaller, for memory). It is the median of the ratios of the "
              "rounds; the range in parentheses is its 95 % interval. *wide*: the interval is wider than 5 % to either side. "
