@@ -115,8 +115,8 @@ def coverage_page() -> str:
     ops = {op: op_status(op) for op in listed()["ops"]}
     names, methods = name_status(), method_status()
     text = ["# Coverage", "",
-            "This page compares Anabranch with PaddlePaddle Fluid 1.8, name by name. A name that *works* can be used in "
-            "a program. An *Unsupported* name raises `NotImplementedError`, and an *absent* one `AttributeError` or "
+            "This page compares Anabranch with PaddlePaddle Fluid 1.8, name by name. A name that *works* can be used "
+            "in a program. An *Unsupported* name raises `NotImplementedError`, and an *absent* one `AttributeError` or "
             "`ImportError`.", "",
             "| | |", "|---|---|",
             "| operators (%d) | %s |" % (len(ops), _count([state for state, _ in ops.values()]))]

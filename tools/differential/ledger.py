@@ -84,7 +84,7 @@ runs them again; `tools/differential/ledger.py --page` writes this page.
 | listed | the results differ on purpose, and a row of [differences](differences.md) says how |
 | DISAGREE | the results differ otherwise |
 
-%s"""
+%s"""  # noqa: E501  (rows of a table)
 
 
 def page(rows, today=None):

@@ -279,7 +279,8 @@ class _Watch:
         return None if value is None else np.array(value)
 
     def _fields(self, p, time_field=Meter.time_left):
-        """The fields of the progress row: batches, loss, AUC, samples/s, share of time spent waiting for the reader, time left."""
+        """The fields of the progress row: batches, loss, AUC, samples/s, share of time waiting for the reader, time
+        left."""
         fields = [(STEP, "%d batch%s" % (p["batches"], "" if p["batches"] == 1 else "es"))]
         if self._loss in self._values:
             fields.append((LOSS, "loss %.4f" % self._smooth.value))
