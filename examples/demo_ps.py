@@ -74,7 +74,7 @@ class Job:
     def end(self):
         code = self.launcher.wait()
         self._listener.join()
-        self.look()
+        self.update()
         if code:
             sys.exit("the launcher ended with %d:\n%s" % (code, "".join(self.said)))
 

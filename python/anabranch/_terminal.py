@@ -106,8 +106,8 @@ class Row:
     def _redraw(self, text):
         used = display_width(text)
         blanks = max(min(self._used, columns(self._stream) - 1) - used, 0)
+        self._used = max(used, 1)  # before writing, which flushes: Ctrl-C may arrive as soon as the row is visible
         self._stream.write("\r" + text + " " * blanks)
-        self._used = max(used, 1)
 
     def clear(self):
         """Erases the row: what is printed next takes its place."""

@@ -77,7 +77,7 @@ def test_a_table_that_others_hold_takes_no_memory():
     assert not scope.find_var("table").get_tensor()._is_initialized()
 
 
-@pytest.mark.parametrize("attrs, word", [({}, "as many"), ({"table_names": ["t"], "height_sections": [4]}, "Ids"),
+@pytest.mark.parametrize("attrs, word", [({}, "same length"), ({"table_names": ["t"], "height_sections": [4]}, "Ids"),
                                          ({"lookup_table_version": "x"}, "lookup_table_version")])
 def test_a_request_for_rows_is_checked(attrs, word):
     with pytest.raises(ValueError, match=word):
@@ -85,7 +85,7 @@ def test_a_request_for_rows_is_checked(attrs, word):
 
 
 @pytest.mark.parametrize("attrs, word", [
-    ({}, "as many"), ({"height_sections": [4]}, "must be -1"), ({"width": 0}, "width"), ({"last_is_one": True}, "Ids")])
+    ({}, "same length"), ({"height_sections": [4]}, "must be -1"), ({"width": 0}, "width"), ({"last_is_one": True}, "Ids")])
 def test_a_request_for_keys_is_checked(attrs, word):
     program = fluid.Program()
     block = program.global_block()

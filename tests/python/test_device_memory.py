@@ -62,7 +62,7 @@ after, = exe.run(train, feed=small, fetch_list=[loss])
 assert after < first and exe.run(other, feed=small, fetch_list=[twice])[0] < 2 * first
 """, simdevice_bytes=1 << 23)
     lines = said.splitlines()
-    assert "cannot allocate" in lines[0] and "beside" in lines[0] and "allows" in lines[0], said
+    assert "cannot allocate" in lines[0] and "are in use" in lines[0] and "allows" in lines[0], said
     assert "made at" in lines[1] and "CUDAPlace(0)" in lines[2], said
     holds = [line.split(None, 2) for line in lines if line.startswith("  holds")]
     held = {purpose: int(count) for _, count, purpose in holds}

@@ -86,5 +86,5 @@ def test_resized_transformed_and_read(monkeypatch, wide, tmp_path):
     assert image.simple_transform(wide[:, :, 0], 24, 20, True, False, mean=5.0).shape == (20, 20)
     (tmp_path / "a.jpg").write_bytes(b"\x07")
     assert image.load_and_transform(str(tmp_path / "a.jpg"), 2, 2, False).max() == 7
-    with pytest.raises(ValueError, match="no image"):
+    with pytest.raises(ValueError, match="must be an image"):
         image.load_image_bytes(b"")

@@ -132,7 +132,7 @@ def test_a_loop_of_a_stranger_has_a_limit(tmp_path):
                 if trusted:
                     run(feed={"x": X, "n": np.array([21])})
                     continue
-                with pytest.raises(fluid.core.EnforceNotMet, match="not trusted"):
+                with pytest.raises(fluid.core.EnforceNotMet, match="untrusted model"):
                     run(feed={"x": X, "n": np.array([21])})
     finally:
         fluid.set_flags({"FLAGS_max_loop_iterations_untrusted": 1000000})

@@ -190,7 +190,7 @@ def test_the_archive_has_to_be_unpacked_or_read_by_rarfile(tmp_path, monkeypatch
         next(mq2007.train())
     (tmp_path / "MQ2007.rar").write_bytes(b"Rar!")
     monkeypatch.setitem(sys.modules, "rarfile", None)
-    with pytest.raises(RuntimeError, match="has to be unpacked .*pip install rarfile"):
+    with pytest.raises(RuntimeError, match="must be unpacked .*pip install rarfile"):
         next(mq2007.train())
 
     class Packed:

@@ -270,7 +270,7 @@ def test_operators_in_loops_are_counted(turns):
     assert sum(node["total_ns"] for node in inner.values()) <= loop["total_ns"]
     assert all(not node["inner"] for node, _ in report.critical_path())
     events = json.loads(report.profile.chrome_trace())["traceEvents"]
-    seen = [e["args"]["turn"] for e in events if e["name"] == "matmul"]
+    seen = [e["args"]["iteration"] for e in events if e["name"] == "matmul"]
     assert seen == sorted(seen) and seen[0] == 0 and len(seen) <= turns
     assert (report.profile.dropped_events > 0) == (turns > 3)
     assert turns > 3 or seen == [0, 1, 2]

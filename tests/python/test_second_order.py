@@ -306,7 +306,7 @@ def test_a_changed_program_of_a_file_is_written_with_operators_that_1_8_5_has():
 
 def test_a_damaged_operator_of_second_derivatives():
     data = base64.b64decode(FILES["relu"][0])
-    with pytest.raises(ValueError, match="relu_grad_grad must have an input of those that begin with DD"):
+    with pytest.raises(ValueError, match="relu_grad_grad must have an input whose name starts with DD"):
         fluid.Program.parse_from_string(data.replace(b"DDX", b"XDX"))
 
 

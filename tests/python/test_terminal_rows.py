@@ -147,11 +147,11 @@ executor.train_from_dataset(dataset=dataset)
 
 @pytest.mark.parametrize("columns", [40, 80])
 def test_a_pass_over_a_dataset_takes_one_row(tmp_path, columns):
-    text, code = terminals.run(["-c", DATASET % 2], columns, cwd=str(tmp_path))
+    text, code = terminals.run(["-c", DATASET % 8], columns, cwd=str(tmp_path))
     seen = terminals.screen(text, columns)
     rows = [line for line in seen.lines() if line]
     assert code == 0 and seen.wraps == 0 and len(rows) == 1, rows
-    assert rows[0].startswith("200000 batches  loss ") and "took 0:" in rows[0] and "ETA 0:" in text
+    assert rows[0].startswith("800000 batches  loss ") and "took 0:" in rows[0] and "ETA 0:" in text
     assert ("samples/s" in rows[0]) == (columns == 80)
 
 

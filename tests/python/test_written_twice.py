@@ -258,7 +258,7 @@ def test_a_variable_put_into_the_scope_by_hand():
         doubled = layers.scale(t, 2.0)
     executor, scope = fluid.Executor(), fluid.Scope()
     with fluid.scope_guard(scope):
-        with pytest.raises(fluid.core.EnforceNotMet, match="t holds no value"):
+        with pytest.raises(fluid.core.EnforceNotMet, match='"t" has no value'):
             executor.run(program, fetch_list=[doubled])
         for n in (2, 20000, 1):
             scope.var("t").get_tensor().set(np.full((n, 3), n, "float32"), fluid.CPUPlace())
