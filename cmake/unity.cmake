@@ -10,7 +10,8 @@ option(ANABRANCH_UNITY "compile several files of a folder as one unit" ${unity})
 
 # ab_unity(<target> <files>): files of a target a unit; empty: each file alone. In src/ops and src/graph/passes a file is in a
 # unit only if it has its own namespace (`namespace anabranch::nn::dropout_op`): operators and passes use the same names
-# (infer, forward, run), and a file that defines what a header declares cannot have one.
+# (infer, forward, run), and a file that defines what a header declares cannot have one. Large files stay
+# alone, too.
 function(ab_unity target files)
   if(NOT ANABRANCH_UNITY OR NOT files)
     return()
@@ -18,7 +19,12 @@ function(ab_unity target files)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${files})
   get_target_property(sources ${target} SOURCES)
   set(alone)
+  set(large pool.cc)  # a unit with them would take too long
   foreach(source IN LISTS sources)
+    get_filename_component(name ${source} NAME)
+    if(name IN_LIST large)
+      list(APPEND alone ${source})
+    endif()
     if(target MATCHES "^ab_ops" OR source MATCHES "/src/graph/passes/")
       file(STRINGS ${source} own REGEX "^namespace anabranch::.*_op {" LIMIT_COUNT 1)
       if(NOT own)
