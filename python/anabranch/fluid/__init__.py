@@ -113,9 +113,8 @@ __all__ = [
 __getattr__ = _modules(__name__, "annotations", "default_scope_funcs", "dygraph", "install_check", "layer_helper_base",
                        "op", "proto", "wrapped_decorator")
 
-for _module in (layers, nets, optimizer, initializer, regularizer, clip, io, metrics):
-    if not hasattr(_module, "__getattr__"):
-        setattr(_module, "__getattr__", _modules(_module.__name__))  # noqa: B010
+for _name in ("layers", "nets", "optimizer", "initializer", "regularizer", "clip", "io", "metrics"):
+    globals()[_name].__dict__.setdefault("__getattr__", _modules(__name__ + "." + _name))
 
 explained.explain({layers.__name__: layers.__all__, nets.__name__: nets.__all__,
                    __name__: ["data", "embedding", "gradients", "one_hot"]})

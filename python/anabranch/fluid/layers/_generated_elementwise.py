@@ -30,7 +30,7 @@ def elementwise_add(x: Variable, y: Variable, axis: int = -1, act: str | None = 
         Variable: the joint shape.
 
     Raises:
-        TypeError: an argument of another class or dtype.
+        TypeError: an argument has another type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -59,7 +59,7 @@ def elementwise_sub(x: Variable, y: Variable, axis: int = -1, act: str | None = 
         Variable: the joint shape.
 
     Raises:
-        TypeError: an argument of another class or dtype.
+        TypeError: an argument has another type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -88,7 +88,7 @@ def elementwise_mul(x: Variable, y: Variable, axis: int = -1, act: str | None = 
         Variable: the joint shape.
 
     Raises:
-        TypeError: an argument of another class or dtype.
+        TypeError: an argument has another type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -117,7 +117,7 @@ def elementwise_div(x: Variable, y: Variable, axis: int = -1, act: str | None = 
         Variable: the joint shape.
 
     Raises:
-        TypeError: an argument of another class or dtype.
+        TypeError: an argument has another type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -146,7 +146,7 @@ def elementwise_max(x: Variable, y: Variable, axis: int = -1, act: str | None = 
         Variable: the joint shape.
 
     Raises:
-        TypeError: an argument of another class or dtype.
+        TypeError: an argument has another type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -175,7 +175,7 @@ def elementwise_min(x: Variable, y: Variable, axis: int = -1, act: str | None = 
         Variable: the joint shape.
 
     Raises:
-        TypeError: an argument of another class or dtype.
+        TypeError: an argument has another type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -204,7 +204,7 @@ def elementwise_pow(x: Variable, y: Variable, axis: int = -1, act: str | None = 
         Variable: the joint shape.
 
     Raises:
-        TypeError: an argument of another class or dtype.
+        TypeError: an argument has another type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -233,7 +233,7 @@ def elementwise_mod(x: Variable, y: Variable, axis: int = -1, act: str | None = 
         Variable: the joint shape.
 
     Raises:
-        TypeError: an argument of another class or dtype.
+        TypeError: an argument has another type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -262,7 +262,7 @@ def elementwise_floordiv(x: Variable, y: Variable, axis: int = -1, act: str | No
         Variable: the joint shape.
 
     Raises:
-        TypeError: an argument of another class or dtype.
+        TypeError: an argument has another type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -282,13 +282,13 @@ def less_equal(x: Variable, y: Variable, cond: Variable | None = None) -> Variab
     Args:
         x (Variable): [...]; bool, int32, int64, float32, float64.
         y (Variable): [...] like x, with a shape that broadcasts with it; bool, int32, int64, float32, float64.
-        cond (Variable, optional): gets the result.
+        cond (Variable, optional): receives the result.
 
     Returns:
         Variable: the joint shape, bool.
 
     Raises:
-        TypeError: an argument of another class or dtype.
+        TypeError: an argument has another type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -308,13 +308,13 @@ def greater_than(x: Variable, y: Variable, cond: Variable | None = None) -> Vari
     Args:
         x (Variable): [...]; bool, int32, int64, float32, float64.
         y (Variable): [...] like x, with a shape that broadcasts with it; bool, int32, int64, float32, float64.
-        cond (Variable, optional): gets the result.
+        cond (Variable, optional): receives the result.
 
     Returns:
         Variable: the joint shape, bool.
 
     Raises:
-        TypeError: an argument of another class or dtype.
+        TypeError: an argument has another type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -334,13 +334,13 @@ def greater_equal(x: Variable, y: Variable, cond: Variable | None = None) -> Var
     Args:
         x (Variable): [...]; bool, int32, int64, float32, float64.
         y (Variable): [...] like x, with a shape that broadcasts with it; bool, int32, int64, float32, float64.
-        cond (Variable, optional): gets the result.
+        cond (Variable, optional): receives the result.
 
     Returns:
         Variable: the joint shape, bool.
 
     Raises:
-        TypeError: an argument of another class or dtype.
+        TypeError: an argument has another type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -360,13 +360,13 @@ def equal(x: Variable, y: Variable, cond: Variable | None = None) -> Variable:
     Args:
         x (Variable): [...]; bool, int32, int64, float32, float64.
         y (Variable): [...] like x, with a shape that broadcasts with it; bool, int32, int64, float32, float64.
-        cond (Variable, optional): gets the result.
+        cond (Variable, optional): receives the result.
 
     Returns:
         Variable: the joint shape, bool.
 
     Raises:
-        TypeError: an argument of another class or dtype.
+        TypeError: an argument has another type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -386,13 +386,13 @@ def not_equal(x: Variable, y: Variable, cond: Variable | None = None) -> Variabl
     Args:
         x (Variable): [...]; bool, int32, int64, float32, float64.
         y (Variable): [...] like x, with a shape that broadcasts with it; bool, int32, int64, float32, float64.
-        cond (Variable, optional): gets the result.
+        cond (Variable, optional): receives the result.
 
     Returns:
         Variable: the joint shape, bool.
 
     Raises:
-        TypeError: an argument of another class or dtype.
+        TypeError: an argument has another type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -413,13 +413,13 @@ def less_than(x: Variable, y: Variable, force_cpu: bool | None = None, cond: Var
         x (Variable): [...]; bool, int32, int64, float32, float64.
         y (Variable): [...] like x, with a shape that broadcasts with it; bool, int32, int64, float32, float64.
         force_cpu (bool, optional): accepted, without effect. Default False.
-        cond (Variable, optional): gets the result.
+        cond (Variable, optional): receives the result.
 
     Returns:
         Variable: the joint shape, bool.
 
     Raises:
-        TypeError: an argument of another class or dtype.
+        TypeError: an argument has another type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -439,14 +439,14 @@ def logical_and(x: Variable, y: Variable, out: Variable | None = None, name: str
     Args:
         x (Variable): [...] bool.
         y (Variable): [...] bool, with the number of elements of x.
-        out (Variable, optional): gets the result.
+        out (Variable, optional): receives the result.
         name (str, optional): prefix of the output's name.
 
     Returns:
         Variable: like x.
 
     Raises:
-        TypeError: an argument of another class or dtype.
+        TypeError: an argument has another type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -466,14 +466,14 @@ def logical_or(x: Variable, y: Variable, out: Variable | None = None, name: str 
     Args:
         x (Variable): [...] bool.
         y (Variable): [...] bool, with the number of elements of x.
-        out (Variable, optional): gets the result.
+        out (Variable, optional): receives the result.
         name (str, optional): prefix of the output's name.
 
     Returns:
         Variable: like x.
 
     Raises:
-        TypeError: an argument of another class or dtype.
+        TypeError: an argument has another type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -493,14 +493,14 @@ def logical_xor(x: Variable, y: Variable, out: Variable | None = None, name: str
     Args:
         x (Variable): [...] bool.
         y (Variable): [...] bool, with the number of elements of x.
-        out (Variable, optional): gets the result.
+        out (Variable, optional): receives the result.
         name (str, optional): prefix of the output's name.
 
     Returns:
         Variable: like x.
 
     Raises:
-        TypeError: an argument of another class or dtype.
+        TypeError: an argument has another type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -519,14 +519,14 @@ def logical_not(x: Variable, out: Variable | None = None, name: str | None = Non
 
     Args:
         x (Variable): [...] bool.
-        out (Variable, optional): gets the result.
+        out (Variable, optional): receives the result.
         name (str, optional): prefix of the output's name.
 
     Returns:
         Variable: [...] bool.
 
     Raises:
-        TypeError: an argument of another class or dtype.
+        TypeError: an argument has another type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -550,7 +550,7 @@ def expand_as(x: Variable, target_tensor: Variable, name: str | None = None) -> 
         Variable: as target_tensor.
 
     Raises:
-        TypeError: an argument of another class or dtype.
+        TypeError: an argument has another type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
