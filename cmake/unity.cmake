@@ -19,7 +19,7 @@ function(ab_unity target files)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${files})
   get_target_property(sources ${target} SOURCES)
   set(alone)
-  set(large pool.cc)  # a unit with them would take too long
+  set(large inplace_abn.cc pool.cc resize.cc)  # a unit with them would take too long
   foreach(source IN LISTS sources)
     get_filename_component(name ${source} NAME)
     if(name IN_LIST large)

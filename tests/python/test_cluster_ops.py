@@ -85,7 +85,8 @@ def test_a_request_for_rows_is_checked(attrs, word):
 
 
 @pytest.mark.parametrize("attrs, word", [
-    ({}, "same length"), ({"height_sections": [4]}, "must be -1"), ({"width": 0}, "width"), ({"last_is_one": True}, "Ids")])
+    ({}, "same length"), ({"height_sections": [4]}, "must be -1"), ({"width": 0}, "width"),
+    ({"last_is_one": True}, "Ids")])
 def test_a_request_for_keys_is_checked(attrs, word):
     program = fluid.Program()
     block = program.global_block()

@@ -116,5 +116,5 @@ __getattr__ = _modules(__name__, "annotations", "default_scope_funcs", "dygraph"
 for _name in ("layers", "nets", "optimizer", "initializer", "regularizer", "clip", "io", "metrics"):
     globals()[_name].__dict__.setdefault("__getattr__", _modules(__name__ + "." + _name))
 
-explained.explain({layers.__name__: layers.__all__, nets.__name__: nets.__all__,
+explained.explain({layers.__name__: vars(layers)["__all__"], nets.__name__: vars(nets)["__all__"],
                    __name__: ["data", "embedding", "gradients", "one_hot"]})
