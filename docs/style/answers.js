@@ -57,7 +57,10 @@ function answersTo(query) {
   const text = query.trim().replace(/\s+/g, " ");
   let names = namesLike(text);
   if (!names.length) names = namesLike(text.toLowerCase().replace(NOISE, " ").trim());
-  const all = [...names, ...topicsIn(text).map(([, title, address]) => [title, "page", address]), ...messagesLike(text)];
+  const terms = names.filter(([, what]) => what === "term");  // what to do comes before what it is
+  names = names.filter(([, what]) => what !== "term");
+  const topics = topicsIn(text).map(([, title, address]) => [title, "page", address]);
+  const all = [...names, ...topics, ...terms, ...messagesLike(text)];
   const seen = new Set();
   return all.filter(([, , address]) => !seen.has(address) && seen.add(address)).slice(0, MOST_ANSWERS);
 }

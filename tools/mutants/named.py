@@ -40,8 +40,8 @@ DEFECTS: List[Named] = [
           "  flush();\n  for (int64_t j = 0; j < width; ++j) out[j * out_step]",
           "  if (!MUTANT) flush();\n  for (int64_t j = 0; j < width; ++j) out[j * out_step]",
           "sums over the first axis miss the rows after the last 64", "tests/ops -k reduce"),
-    Named("strips_start_at_first", "src/ops/kernels/reduce.cc",
-          "element(in, at[1] + from * step[1], fold.size)", "element(in, at[1] + (MUTANT ? 0 : from * step[1]), fold.size)",
+    Named("strips_start_at_first", "src/ops/kernels/reduce.h",
+          "(in) + at[1] + from * step[1],", "(in) + at[1] + (MUTANT ? 0 : from * step[1]),",
           "sums of more than 128 columns repeat the first ones", "tests/ops -k reduce"),
     # ---- plans, edges, memory
     Named("no_write_after_read_edge", "src/exec/plan.cc",

@@ -7,28 +7,17 @@ namespace {
 const void* element(const void* base, int64_t at, int64_t size) { return static_cast<const char*>(base) + at * size; }
 void* element(void* base, int64_t at, int64_t size) { return static_cast<char*>(base) + at * size; }
 
-void fold_rows(const KernelContext& c, const Axes& axes, const FoldLoops& fold, const void* in, void* out) {
+void run_rows(const KernelContext& c, const Axes& axes, const FoldLoops& fold, const void* in, void* out) {
   axes.kept.run(c, std::max<int64_t>(1, kCheapGrain / axes.folded.total()), [&](const auto& at, int64_t count) {
-    const auto step = axes.kept.inner_strides();
-    for (int64_t i = 0; i < count; ++i) {
-      fold.row(axes.folded, element(in, at[1] + i * step[1], fold.size), element(out, at[0] + i * step[0], fold.size));
-    }
+    fold.rows(axes.folded, element(in, at[1], fold.size), element(out, at[0], fold.size), axes.kept.inner_strides(),
+              count);
   });
 }
 
-void fold_columns(const KernelContext& c, const Axes& axes, const FoldLoops& fold, const void* in, void* out) {
-  const int64_t n = axes.kept.inner(), strips = (n + kStrip - 1) / kStrip;
-  const auto step = axes.kept.inner_strides();
-  const int64_t work = std::max<int64_t>(1, axes.folded.total() * std::min(n, kStrip));
-  c.parallel_for(axes.kept.outer() * strips, std::max<int64_t>(1, kCheapGrain / work), [&](int64_t begin, int64_t end) {
-    for (int64_t k = begin; k < end; ++k) {
-      const int64_t from = k % strips * kStrip;
-      axes.kept.each_run(k / strips, k / strips + 1, [&](const auto& at) {
-        fold.strip(axes, element(in, at[1] + from * step[1], fold.size),
-                   element(out, at[0] + from * step[0], fold.size), step[0], std::min(kStrip, n - from));
-      });
-    }
-  });
+void run_strips(const KernelContext& c, const Axes& axes, const FoldLoops& fold, const void* in, void* out) {
+  const int64_t work = std::max<int64_t>(1, axes.folded.total() * std::min(axes.kept.inner(), kStrip));
+  c.parallel_for(axes.kept.outer() * strips_of(axes), std::max<int64_t>(1, kCheapGrain / work),
+                 [&](int64_t begin, int64_t end) { fold.strips(axes, in, out, begin, end); });
 }
 
 }  // namespace
@@ -40,9 +29,9 @@ void fold_loop(const KernelContext& c, const NdLoop<2>& loop, const FoldLoops& f
   if (axes.kept.total() == 1 && axes.folded.outer() == 1 && fold.whole) {
     fold.whole(c, in, axes.folded.inner(), out);
   } else if (axes.runs_folded) {
-    fold_rows(c, axes, fold, in, out);
+    run_rows(c, axes, fold, in, out);
   } else {
-    fold_columns(c, axes, fold, in, out);
+    run_strips(c, axes, fold, in, out);
   }
 }
 

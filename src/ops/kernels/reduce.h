@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 #include <type_traits>
 
 #include "ops/kernels/flat_loop.h"
@@ -72,15 +73,17 @@ struct Axes {
   }
 };
 
-// A single result: a row of the folded axes.
-template <class Fold, class T> void fold_row(const NdLoop<2>& folded, const void* in, void* out) {
+// Results at equal distances, each from the elements of the folded axes. `steps`: between results, and their elements.
+template <class Fold, class T>
+void fold_rows(const NdLoop<2>& folded, const void* in, void* out, std::span<const int64_t, 2> steps, int64_t count) {
   using Wide = typename Fold::Wide;
-  const T* from = static_cast<const T*>(in);
-  const int64_t n = folded.inner();
-  Wide total = Fold::start;
-  folded.each_run(0, folded.outer(),
-                  [&](const auto& run) { total = Fold::join(total, fold_run<Fold>(from + run[1], n)); });
-  *static_cast<T*>(out) = static_cast<T>(total);
+  const int64_t n = folded.inner(), runs = folded.outer();
+  for (int64_t i = 0; i < count; ++i) {
+    const T* from = static_cast<const T*>(in) + i * steps[1];
+    Wide total = Fold::start;
+    folded.each_run(0, runs, [&](const auto& run) { total = Fold::join(total, fold_run<Fold>(from + run[1], n)); });
+    static_cast<T*>(out)[i * steps[0]] = static_cast<T>(total);
+  }
 }
 
 inline constexpr int64_t kStrip = 128;
@@ -112,11 +115,22 @@ void plain_strip(const Axes& axes, const T* in, T* out, int64_t out_step, int64_
   for (int64_t j = 0; j < width; ++j) out[j * out_step] = static_cast<T>(total[j]);
 }
 
-// Floats have dedicated vector loops there; folds of other types are mostly bound by memory.
+inline int64_t strips_of(const Axes& axes) { return (axes.kept.inner() + kStrip - 1) / kStrip; }
+
+// Strips [begin, end) of all results. Floats have dedicated vector loops; folds of other types are mostly bound by
+// memory.
 template <class Fold, class T>
-void fold_strip(const Axes& axes, const void* in, void* out, int64_t out_step, int64_t width) {
-  const auto run = [&axes, from = static_cast<const T*>(in), to = static_cast<T*>(out), out_step, width] {
-    plain_strip<Fold>(axes, from, to, out_step, width);
+void fold_strips(const Axes& axes, const void* in, void* out, int64_t begin, int64_t end) {
+  const auto run = [&axes, in, out, begin, end] {
+    const int64_t n = axes.kept.inner(), strips = strips_of(axes);
+    const auto step = axes.kept.inner_strides();
+    for (int64_t k = begin; k < end; ++k) {
+      const int64_t from = k % strips * kStrip;
+      axes.kept.each_run(k / strips, k / strips + 1, [&](const auto& at) {
+        plain_strip<Fold>(axes, static_cast<const T*>(in) + at[1] + from * step[1],
+                          static_cast<T*>(out) + at[0] + from * step[0], step[0], std::min(kStrip, n - from));
+      });
+    }
   };
   if constexpr (std::is_same_v<T, float>) {
     in_wide_vectors(run);
@@ -142,8 +156,8 @@ template <class Fold, class T> void fold_nothing(void* out, int64_t n) {
 struct FoldLoops {
   int64_t size;  // of an element
   void (*nothing)(void* out, int64_t n);
-  void (*row)(const NdLoop<2>& folded, const void* in, void* out);
-  void (*strip)(const Axes& axes, const void* in, void* out, int64_t out_step, int64_t width);
+  void (*rows)(const NdLoop<2>& folded, const void* in, void* out, std::span<const int64_t, 2> steps, int64_t count);
+  void (*strips)(const Axes& axes, const void* in, void* out, int64_t begin, int64_t end);
   void (*whole)(const KernelContext& c, const void* in, int64_t n, void* out);  // only for sums
 };
 
@@ -156,7 +170,7 @@ template <class Fold, class T> constexpr auto whole_of() {
 }
 
 template <class Fold, class T>
-inline constexpr FoldLoops kFoldLoops = {sizeof(T), &fold_nothing<Fold, T>, &fold_row<Fold, T>, &fold_strip<Fold, T>,
+inline constexpr FoldLoops kFoldLoops = {sizeof(T), &fold_nothing<Fold, T>, &fold_rows<Fold, T>, &fold_strips<Fold, T>,
                                          whole_of<Fold, T>()};
 
 void fold_loop(const KernelContext& c, const NdLoop<2>& loop, const FoldLoops& fold, const void* in, void* out,
