@@ -108,13 +108,15 @@ DTypeFactory backward_there(bool with_values, const char* fold) {
   };
 }
 
-// A run of X@GRAD. step: that of out and dout, 0 or 1. count: number of folded elements.
+// The operands of a gradient. step: that of out and dout along a row, 0 or 1. count: number of folded elements.
 struct TermArgs {
   const void *x, *out, *dout;
   int64_t step, count;
 };
 using TermRun = void (*)(const TermArgs& a, void* dx, int64_t n);
+using TermWalk = void (*)(const KernelContext& c, const NdLoop<3>& loop, const TermArgs& a, void* dx);
 
+// A row of X@GRAD.
 template <class Term, class T> void term_run(const TermArgs& a, void* to, int64_t n) {
   const T *x = static_cast<const T*>(a.x), *out = static_cast<const T*>(a.out), *dout = static_cast<const T*>(a.dout);
   T* dx = static_cast<T*>(to);
@@ -126,22 +128,49 @@ template <class Term, class T> void term_run(const TermArgs& a, void* to, int64_
   });
 }
 
-Kernel backward_kernel(DType dtype, TermRun run, bool with_values, const KernelArgs& op) {
+// All rows, by a walk that all terms and types share.
+void run_terms(const KernelContext& c, const NdLoop<3>& loop, const TermArgs& a, void* to, int64_t size, TermRun run) {
+  const auto *x = static_cast<const char*>(a.x), *out = static_cast<const char*>(a.out);
+  const auto* dout = static_cast<const char*>(a.dout);
+  auto* dx = static_cast<char*>(to);
+  loop.run(c, kCheapGrain, [=, step = a.step, count = a.count](const auto& at, int64_t n) {
+    run({x + at[0] * size, out + at[2] * size, dout + at[2] * size, step, count}, dx + at[0] * size, n);
+  });
+}
+
+// Rows can be short, so floats have a walk without a call per row.
+template <class Term, class T>
+void term_walk(const KernelContext& c, const NdLoop<3>& loop, const TermArgs& a, void* to) {
+  if constexpr (std::is_same_v<T, float>) {
+    const T *xs = static_cast<const T*>(a.x), *outs = static_cast<const T*>(a.out),
+            *douts = static_cast<const T*>(a.dout);
+    T* dxs = static_cast<T*>(to);
+    const auto count = static_cast<T>(a.count);
+    const int64_t step = a.step;
+    loop.run(c, kCheapGrain, [=](const auto& at, int64_t n) {
+      const T *x = xs + at[0], *out = outs + at[2], *dout = douts + at[2];
+      T* dx = dxs + at[0];
+      with_steps(1, step, [=](auto, auto s) {
+        in_wide_run(n, [=] {
+          for (int64_t i = 0; i < n; ++i) dx[i] = Term{}(x[i], out[i * s], dout[i * s], count);
+        });
+      });
+    });
+  } else {
+    run_terms(c, loop, a, to, sizeof(T), &term_run<Term, T>);
+  }
+}
+
+Kernel backward_kernel(DType dtype, TermWalk walk, bool with_values, const KernelArgs& op) {
   const In x = op.in("X"), dout = op.in("Out@GRAD"), out = with_values ? op.in("Out") : dout;
   return [=, attrs = Attrs(op.op()), dx = op.out("X@GRAD")](KernelContext& c) {
     const Shape &shape = c[x].shape(), folded = attrs.folded(shape);
     AB_CHECK(c[out].numel() == folded.numel(), ShapeMismatch, "Out must have the folded shape of X, got {} for X {}",
              c[out].shape().str(), shape.str());
-    const auto* xs = static_cast<const char*>(c[x].data(dtype));
-    const auto* outs = static_cast<const char*>(c[out].data(dtype));
-    const auto* douts = static_cast<const char*>(c[dout].data(dtype));
-    auto* to = static_cast<char*>(c[dx].mutable_data(dtype));
     const auto loop = broadcast_loop(shape, shape, folded, -1);
-    const int64_t count = folded.numel() ? shape.numel() / folded.numel() : 1, step = loop.inner_strides()[2];
-    const auto size = static_cast<int64_t>(dtype_size(dtype));
-    loop.run(c, kCheapGrain, [=](const auto& at, int64_t n) {
-      run({xs + at[0] * size, outs + at[2] * size, douts + at[2] * size, step, count}, to + at[0] * size, n);
-    });
+    const int64_t count = folded.numel() ? shape.numel() / folded.numel() : 1;
+    walk(c, loop, {c[x].data(dtype), c[out].data(dtype), c[dout].data(dtype), loop.inner_strides()[2], count},
+         c[dx].mutable_data(dtype));
   };
 }
 
@@ -161,10 +190,10 @@ OpDef& declare_gradient_of(OpDef& forward, bool with_values) {
 template <class... Ts, class Term> void backward_of(OpDef& forward, bool with_values, const char* fold, Term) {
   OpDef& def = declare_gradient_of(forward, with_values);
   device::offer<Ts...>(def, backward_there(with_values, fold));
-  const auto add = [&](DType dtype, TermRun run) {
-    def.cpu_of(dtype, [=](const KernelArgs& op) { return backward_kernel(dtype, run, with_values, op); });
+  const auto add = [&](DType dtype, TermWalk walk) {
+    def.cpu_of(dtype, [=](const KernelArgs& op) { return backward_kernel(dtype, walk, with_values, op); });
   };
-  (add(dtype_of<Ts>, &term_run<Term, Ts>), ...);
+  (add(dtype_of<Ts>, &term_walk<Term, Ts>), ...);
 }
 
 template <class Term> void declare_backward(OpDef& forward, bool with_values, const char* fold, Term term) {
