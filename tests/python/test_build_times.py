@@ -115,15 +115,16 @@ TABLE = {"probe": 1.0, "total": 20.0, "src/exec": 20.0}
 
 
 @pytest.mark.parametrize("seconds, scale, count", [
-    ([10.0, 11.9], 1.0, 0), ([10.0, 12.1], 1.0, 2), ([7.0, 7.0, 7.0], 1.0, 0), ([7.5, 7.5, 7.5], 1.0, 2),
-    ([20.0, 20.0], 2.0, 0), ([10.0, 10.0], 0.5, 4)])
+    ([17.9], 1.0, 0), ([18.1], 1.0, 1), ([7.0, 7.0, 7.0], 1.0, 0), ([7.5, 7.5, 7.5], 1.0, 2),
+    ([35.0], 2.0, 0), ([10.0, 10.0], 0.5, 4)])
 def test_bounds_follow_the_machine(seconds, scale, count):
-    """A file may take 12 seconds and all may take 10 % more than the table says, both on the table's machine."""
+    """A file should take 12 seconds and may, in one noisy measurement, take 18; all may take 10 % more than the table
+    says, both on the table's machine."""
     rows = [row(cpu) for cpu in seconds]
     messages = build_times.judge(rows, TABLE, scale)
     grown = [text for text in messages if text.startswith("the sum")]
     too_long = [text for text in messages if "plan.cc" in text]
-    assert len(grown) == (sum(seconds) > 22.0 * scale) and len(too_long) == sum(cpu > 12 * scale for cpu in seconds)
+    assert len(grown) == (sum(seconds) > 22.0 * scale) and len(too_long) == sum(cpu > 18 * scale for cpu in seconds)
     assert bool(messages) == bool(count)
 
 
@@ -148,12 +149,13 @@ def test_a_check_that_passes_and_one_that_fails(tmp_path, monkeypatch, capsys):
 
 
 def test_files_from_ccache_are_not_judged(tmp_path, monkeypatch, capsys):
-    rows = [row(11.0, source="src/exec/a.cc"), row(11.5, source="src/exec/b.cc"),
+    rows = [row(11.0, source="src/exec/a.cc"), row(13.5, source="src/exec/b.cc"),
             row(0.1, "cached", "src/exec/c.cc")]
     status, text = checked(tmp_path, monkeypatch, capsys, rows)
     assert status == 0 and "1 of 3 files came from ccache: the sum is not judged" in text
-    status, text = checked(tmp_path, monkeypatch, capsys, [row(13.0)] + rows)
-    assert status == 1 and "src/exec/plan.cc" in text
+    assert "src/exec/b.cc took 13.5; files should stay below 12.0" in text
+    status, text = checked(tmp_path, monkeypatch, capsys, [row(19.0)] + rows)
+    assert status == 1 and "src/exec/plan.cc: 19.0" in text
 
 
 def test_a_table_that_is_missing_fails_the_check(tmp_path, capsys):
