@@ -12,7 +12,8 @@ def name():
         model = next((line.split(":", 1)[1].strip() for line in f if line.startswith("model name")), platform.machine())
     with open("/proc/meminfo") as f:
         memory = int(f.readline().split()[1]) / 2 ** 20
-    return "%s, %d cores, %.0f GB, Linux %s" % (model, len(os.sched_getaffinity(0)), memory, platform.release())
+    kernel = platform.release().split("-")[0]
+    return "%s, %d cores, %.0f GB, Linux %s" % (model, len(os.sched_getaffinity(0)), memory, kernel)
 
 
 def revision():
