@@ -85,11 +85,10 @@ def _workloads() -> list[tuple[str, ...]]:
 
 def measured_page() -> str:
     """Named workloads first, then what their codes mean, then the last run: benchmarks/RESULTS.md."""
-    figures = re.search(r"<!-- figures -->\n(.*)<!-- /figures -->", _read("docs", "index.md"), re.S)
     results = _without_links(_read("benchmarks", "RESULTS.md")).partition("\n")[2].strip()
     return "\n".join([
         "# Performance", "", "`./dev bench` measures speed and memory next to Fluid 1.8.5, PyTorch, scikit-learn, "
-        "gensim and others, on the same machine at the same time.", "", figures.group(1).strip() if figures else "", "",
+        "gensim and others, on the same machine at the same time.", "", "",
         "## Last run", "", re.sub(r"^##", "###", results, flags=re.M), "",
         "## Workloads", "", "The codes in the tables above.", "", *table(("code", "workload"), _workloads())])
 

@@ -58,7 +58,7 @@ GROUPS = (
     _group("distributions", "Distributions", "Probability distributions with parameters of the program.",
            "distributions", "constants losses"),
     _group("shapes", "Shapes and joins", "Reshape, transpose, join, split, cast and copy tensors.",
-           "shapes joins copies query turns", "slices"),
+           "shapes joins copies query flips", "slices"),
     _group("slices", "Slices, gathers and scatters", "Read, change and pick elements by position.",
            "slices _generated_places index", "shapes"),
     _group("sequences", "Sequences", "Layers over sequences of different lengths: tensors with LoD.",

@@ -60,7 +60,7 @@ def test_visible_devices(visible, count):
         raises(RuntimeError, "CUDA_VISIBLE_DEVICES", lambda: fluid.CUDAPlace(0))
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
-            assert fluid.Executor().place == fluid.CPUPlace() and "sees none" in str(said[0].message)
+            assert fluid.Executor().place == fluid.CPUPlace() and "sees no device" in str(said[0].message)
     """ % (visible, count, count), simdevice_devices=3)
 
 

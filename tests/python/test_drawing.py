@@ -176,7 +176,7 @@ def test_graphs_after_every_pass(program, tmp_path):
 
 
 def test_draw_compiled(program, tmp_path):
-    with pytest.raises(RuntimeError, match="first run"):
+    with pytest.raises(RuntimeError, match="there is no graph yet: run the program first"):
         fluid.CompiledProgram(program).draw(str(tmp_path / "g.svg"))
     run(program).draw(str(tmp_path / "g.svg"))
     found = texts(tmp_path / "g.svg")

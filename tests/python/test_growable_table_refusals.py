@@ -16,7 +16,7 @@ def build(attr=None, optimizer=None, **arguments):
 
 
 @pytest.mark.parametrize("error, text, arguments", [
-    (ValueError, "is_sparse=True", {"is_sparse": False}),
+    (ValueError, "is_sparse must be True", {"is_sparse": False}),
     (ValueError, "size must be [-1, width]", {"size": [4]}),
     (ValueError, "size must be [-1, width]", {"size": [-1, 0]}),
     (NotImplementedError, "float32", {"dtype": "float64"}),
