@@ -8,8 +8,9 @@ def train_job(fluid, build, feeds, config, own_weights=True, applied=False):
     """Builds, initialises and returns step() -> loss, one step of training per call.
 
     `build()` appends the model and its optimizer to the default program and returns the loss, or the loss and
-    {feed name: variable} for state which each step hands to the next one. `own_weights`: see set_weights. `applied`: the
-    model is not trained but run as its users run it, with the statistics it has.
+    {feed name: variable} for state which each step passes to the next one. `own_weights`: whether set_weights runs, or a
+    function that selects the parameters for it. `applied`: the model is not trained but run as its users run it, with the
+    statistics it has.
     """
     train, startup = fluid.Program(), fluid.Program()
     train.random_seed = startup.random_seed = 1
@@ -19,7 +20,7 @@ def train_job(fluid, build, feeds, config, own_weights=True, applied=False):
     exe = fluid.Executor(fluid.CPUPlace())
     exe.run(startup)
     if own_weights:
-        set_weights(fluid, train)
+        set_weights(fluid, train, own_weights if callable(own_weights) else is_matrix)
     program, options = compiled(fluid, train.clone(for_test=True) if applied else train, loss, config)
     cycle = None if hasattr(feeds, "__next__") else len(feeds)                   # an iterator is endless
     feeds = itertools.cycle(feeds) if cycle else feeds
@@ -53,9 +54,13 @@ def compiled(fluid, program, loss, config):
         loss_name=loss.name, build_strategy=build, exec_strategy=execution, places=places), {}
 
 
-def set_weights(fluid, program):
+def is_matrix(parameter):
+    return len(parameter.shape) > 1
+
+
+def set_weights(fluid, program, selects=is_matrix):
     """Gives every engine the same matrices: the n-th one of the model is weight(n, shape)."""
-    matrices = [p for p in program.global_block().all_parameters() if len(p.shape) > 1]
+    matrices = [p for p in program.global_block().all_parameters() if selects(p)]
     order = getattr(fluid, "created", None)         # Paddle 3's new IR lists them in another order
     if order:
         matrices.sort(key=lambda p: order.index(p.name))

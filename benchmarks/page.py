@@ -136,22 +136,24 @@ def doubtful(found):
 
 
 def table(found):
-    """A table for each row that has rivals."""
+    """A table for each case of each row that has rivals."""
     lines = ["## All rows", ""]
     several = len({e["commit"] for e in found}) > 1
     for row in dict.fromkeys(e["row"] for e in found if e["row"] not in plan.WHOLE):
-        lines += ["### %s: %s" % (row, TITLES[row]), "",
-                  "| case | engine | value | ratio | CPU time, ratio | of the ceiling | MB | loss or quality | rounds |",
-                  "|---|---|---|---|---|---|---|---|---|"]
-        lines += [cells(e, several) for e in found if e["row"] == row] + [""]
+        lines += ["### %s: %s" % (row, TITLES[row]), ""]
+        for case in dict.fromkeys(e["metric"] for e in found if e["row"] == row):
+            lines += ["Case `%s`:" % case, "",
+                      "| engine | value | ratio | CPU time, ratio | of the ceiling | MB | loss or quality | rounds |",
+                      "|---|---|---|---|---|---|---|---|"]
+            lines += [cells(e, several) for e in found if (e["row"], e["metric"]) == (row, case)] + [""]
     return "\n".join(lines + instructions(found))
 
 
 def cells(e, several):
     """A line of a table; with its commit where there are several."""
     count = "%d of %d" % (e["rounds"], e["rounds"] + e["dropped"]) + (" at " + e["commit"] if several else "")
-    return "| %s | %s | %s %s | %s | %s | %s | %s | %s | %s |" % (
-        e["metric"], "%s: %s" % (NAMES[e["engine"]], e["config"]), number(e["value"]), e["unit"], ratio_text(e),
+    return "| %s | %s %s | %s | %s | %s | %s | %s | %s |" % (
+        "%s: %s" % (NAMES[e["engine"]], e["config"]), number(e["value"]), e["unit"], ratio_text(e),
         "%.2f" % e["cpu_ratio"] if e["cpu_ratio"] else "", share_text(e), "%.0f" % e["rss_mb"] if e["rss_mb"] else "",
         e["work"] or e["note"], count)
 
