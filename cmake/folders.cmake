@@ -49,13 +49,14 @@ function(ab_link_below target tier)
   endif()
 endfunction()
 
-# ab_folder(<path> <tier> [SMALL] [UNITY <files>] [COLD <subfolder>...] [PUBLIC <library>...] [PRIVATE <library>...]),
-# called by the table in ascending tiers.
+# ab_folder(<path> <tier> [SMALL] [UNITY <files>] [HEADER <header>] [COLD <subfolder>...] [PUBLIC <library>...]
+#           [PRIVATE <library>...]), called by the table in ascending tiers.
 # SMALL: nothing of the folder runs during a step, so its machine code is optimized for size.
 # UNITY: how many files are compiled together (cmake/unity.cmake).
+# HEADER: one of ours that nearly every file of the folder includes; it is precompiled, too.
 # COLD: subfolders whose kernels are never a hot spot; they are compiled at -O2.
 function(ab_folder path tier)
-  cmake_parse_arguments(PARSE_ARGV 2 folder SMALL UNITY "COLD;PUBLIC;PRIVATE")
+  cmake_parse_arguments(PARSE_ARGV 2 folder SMALL "UNITY;HEADER" "COLD;PUBLIC;PRIVATE")
   if(NOT path MATCHES "^src/" OR NOT IS_DIRECTORY ${PROJECT_SOURCE_DIR}/${path})
     return()
   endif()
@@ -73,13 +74,18 @@ function(ab_folder path tier)
   ab_objects(ab_${name} ${sources})
   ab_compile_protos(ab_${name} ${path})
   set(group engine)
+  set(header)
+  if(folder_HEADER)
+    set(group ${name})
+    set(header "\"${folder_HEADER}\"")
+  endif()
   if(folder_SMALL)
-    set(group small)
+    string(PREPEND group small_)
     target_compile_options(ab_${name} PRIVATE $<$<CONFIG:Release>:-Os>)
   endif()
   foreach(target ab_${name} ab_${name}_cold)
     if(TARGET ${target})
-      ab_precompile(${target} ${group} <fmt/format.h>)
+      ab_precompile(${target} ${group} <fmt/format.h> ${header})
       ab_unity(${target} "${folder_UNITY}")
       ab_link_below(${target} ${tier} ${libraries})
     endif()

@@ -14,6 +14,11 @@ function(ab_programs folder)
   endforeach()
 endfunction()
 
+# Tests spend their time in the engine: -O1 compiles them in two thirds of the time.
+function(ab_test_options target)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+endfunction()
+
 if(ANABRANCH_BUILD_TESTS)
   enable_testing()
   file(GLOB tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/cpp/*_test.cc ${PROJECT_SOURCE_DIR}/tests/cpp/sim/*.cc)
@@ -23,6 +28,7 @@ if(ANABRANCH_BUILD_TESTS)
     add_executable(anabranch_tests EXCLUDE_FROM_ALL ${tests} ${PROJECT_SOURCE_DIR}/tests/cpp/resting_threads.cc)
     target_include_directories(anabranch_tests PRIVATE ${PROJECT_SOURCE_DIR}/tests/cpp)
     target_link_libraries(anabranch_tests PRIVATE anabranch GTest::gmock GTest::gtest GTest::gtest_main)
+    ab_test_options(anabranch_tests)
     ab_precompile(anabranch_tests tests <fmt/format.h> <gmock/gmock.h> <gtest/gtest.h>)
     if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
       # gcc 12 warns falsely where a literal is appended to a temporary std::string (its bug 105651).
@@ -37,6 +43,7 @@ if(ANABRANCH_BUILD_TESTS)
     target_include_directories(anabranch_steady_tests PRIVATE ${PROJECT_SOURCE_DIR}/tests/cpp)
     target_link_libraries(anabranch_steady_tests PRIVATE anabranch GTest::gmock GTest::gtest GTest::gtest_main
                                                          ${CMAKE_DL_LIBS})
+    ab_test_options(anabranch_steady_tests)
     ab_precompile(anabranch_steady_tests tests)
     gtest_discover_tests(anabranch_steady_tests DISCOVERY_MODE PRE_TEST WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
                          DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300)

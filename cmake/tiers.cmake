@@ -15,10 +15,11 @@ ab_folder(src/data       4     UNITY 6 PRIVATE ab::zlib ab::zstd)
 ab_folder(src/sparse     4     UNITY 6 PRIVATE ab::hwy)
 ab_folder(src/ps         5     UNITY 7)
 ab_folder(src/opdef      5     UNITY 6)
-ab_folder(src/ops        6     UNITY 6 COLD control declare detection distributed files metric quantize
+ab_folder(src/ops        6     UNITY 5 HEADER ops/declare/declare.h
+                               COLD control declare detection distributed files metric quantize
                                PRIVATE ab::dnnl ab::hwy)
 ab_folder(src/autodiff   6     SMALL UNITY 7)
-ab_folder(src/graph      6     SMALL UNITY 8)
+ab_folder(src/graph      6     SMALL UNITY 8 HEADER graph/edit.h)
 ab_folder(src/exec       7     UNITY 6)
-ab_folder(src/engine     8     UNITY 5)
+ab_folder(src/engine     8     UNITY 4)
 ab_folder(python/bindings  9)

@@ -8,28 +8,26 @@ if(CMAKE_BUILD_TYPE STREQUAL Release)
 endif()
 option(ANABRANCH_UNITY "compile several files of a folder as one unit" ${unity})
 
-# ab_unity(<target> <files>): files of a target a unit; empty: each file alone. In src/ops and src/graph/passes a file is in a
-# unit only if it has its own namespace (`namespace anabranch::nn::dropout_op`): operators and passes use the same names
-# (infer, forward, run), and a file that defines what a header declares cannot have one. Large files stay
-# alone, too.
+# ab_unity(<target> <files>): files of a target a unit; empty: each file alone. Alone are files that Highway compiles once
+# for each instruction set, and those below: they use names that other files of their folder use, or are large.
 function(ab_unity target files)
   if(NOT ANABRANCH_UNITY OR NOT files)
     return()
   endif()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${files})
+  target_compile_options(${target} PRIVATE -Wno-subobject-linkage)  # takes the files of a unit for headers
+  set(same_names
+      rank_table.cc elementwise.cc conv_op.cc conv_plain.cc gru_steps_on_device.cc lstm_backward.cc lstm_forward.cc
+      lstm_on_device.cc lstm_steps_on_device.cc simple_steps_on_device.cc stacked_lstm_back_on_device.cc
+      stacked_lstm_backward.cc stacked_lstm_on_device.cc grad_sources.cc)
+  set(large cast.cc compare.cc inplace_abn.cc pool.cc reduce.cc resize.cc)
   get_target_property(sources ${target} SOURCES)
   set(alone)
-  set(large inplace_abn.cc pool.cc resize.cc)  # a unit with them would take too long
   foreach(source IN LISTS sources)
     get_filename_component(name ${source} NAME)
-    if(name IN_LIST large)
+    file(STRINGS ${source} per_target REGEX "foreach_target.h" LIMIT_COUNT 1)
+    if(per_target OR name IN_LIST same_names OR name IN_LIST large)
       list(APPEND alone ${source})
-    endif()
-    if(target MATCHES "^ab_ops" OR source MATCHES "/src/graph/passes/")
-      file(STRINGS ${source} own REGEX "^namespace anabranch::.*_op {" LIMIT_COUNT 1)
-      if(NOT own)
-        list(APPEND alone ${source})
-      endif()
     endif()
   endforeach()
   if(alone)

@@ -8,12 +8,6 @@
 #include "opdef/check_op.h"
 
 namespace anabranch {
-namespace {
-
-constexpr int kOrderToken = 0;
-
-}  // namespace
-
 BodyGraphs::BodyGraphs(const ir::Program& program, const BuildStrategy& build, std::string disable, int replicas)
     : program_(program), build_(build), disabled_(std::move(disable)), replicas_(replicas), outer_names_(program) {
   for (int b = 0; b < program.num_blocks(); ++b) {
@@ -106,7 +100,7 @@ void BodyGraphs::add_node(const ir::Block& block, int index, Graph& graph) {
     add({outer.reads.begin(), outer.reads.end()}, &node.more_reads);
     add({outer.writes.begin(), outer.writes.end()}, &node.more_writes);
   }
-  if (find_op(node.op->type).has(kOrdered)) node.tokens.push_back(kOrderToken);
+  if (find_op(node.op->type).has(kOrdered)) node.tokens.push_back(GraphNode::kOrderToken);
   graph.nodes.push_back(std::move(node));
 }
 

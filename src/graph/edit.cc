@@ -16,7 +16,7 @@ std::span<const int> slot_vars(const std::vector<ir::Slot>& slots, const std::ve
   return {};
 }
 
-int sole(std::span<const int> vars) { return vars.size() == 1 ? vars[0] : -1; }
+int only_of(std::span<const int> vars) { return vars.size() == 1 ? vars[0] : -1; }
 
 void note(std::vector<int>& nodes, size_t i) {
   if (nodes.empty() || nodes.back() != static_cast<int>(i)) nodes.push_back(static_cast<int>(i));
@@ -36,8 +36,8 @@ std::span<const int> input_vars(const GraphNode& node, std::string_view slot) {
 std::span<const int> output_vars(const GraphNode& node, std::string_view slot) {
   return slot_vars(node.op->outputs, node.outs, slot);
 }
-int input_var(const GraphNode& node, std::string_view slot) { return sole(input_vars(node, slot)); }
-int output_var(const GraphNode& node, std::string_view slot) { return sole(output_vars(node, slot)); }
+int input_var(const GraphNode& node, std::string_view slot) { return only_of(input_vars(node, slot)); }
+int output_var(const GraphNode& node, std::string_view slot) { return only_of(output_vars(node, slot)); }
 
 int var_named(std::span<const int> vars, const std::vector<std::string>& names, const std::string& name) {
   for (size_t i = 0; i < names.size() && i < vars.size(); ++i) {

@@ -8,12 +8,6 @@
 #include "opdef/check_op.h"
 
 namespace anabranch {
-namespace {
-
-constexpr int kOrderToken = 0;  // held by ops with an effect outside the graph: print, files, readers
-
-}  // namespace
-
 ReplicaNodes::ReplicaNodes(const ir::Program& program, OuterNamesOf& outer_names, Placement& placement, Graph& graph)
     : program_(program),
       block_(program.global_block()),
@@ -158,7 +152,7 @@ void ReplicaNodes::add(int index, const ir::OpRef& op, int replica, bool updates
   if (node.outs.empty()) write_args(at, node);
   const auto written = block_.ops()[index]->output_args();
   for (const auto& n : std::set<std::string>(written.begin(), written.end())) versions_.written(n, place_of(at, n));
-  if (at.def.has(kOrdered)) node.tokens.push_back(kOrderToken);
+  if (at.def.has(kOrdered)) node.tokens.push_back(GraphNode::kOrderToken);
   push(std::move(node));
 }
 

@@ -15,7 +15,7 @@ bool is_product(const Graph& graph, const GraphNode& node) {
   return !node.ins.empty() && node.ins[0] >= 0 && graph.vars[node.ins[0]].desc.dtype == DType::kFloat32;
 }
 
-int run(Graph& graph, const PassContext&) {
+int bfloat16_products(Graph& graph, const PassContext&) {
   int changes = 0;
   for (GraphNode& node : graph.nodes) {
     if (!is_product(graph, node)) continue;
@@ -38,6 +38,6 @@ const Pass kBfloat16Products = {.name = "bfloat16_products",
                                 .tolerance = "relative 2^-8 per operand",
                                 .needs = AB_SWITCH(use_bfloat16),
                                 .skip = skip,
-                                .run = run};
+                                .run = bfloat16_products};
 
 }  // namespace anabranch

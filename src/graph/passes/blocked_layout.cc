@@ -55,13 +55,13 @@ class Blocked final : public ImageLayouts {
   }
 };
 
-int run(Graph& graph, const PassContext&) { return Blocked(graph).run(); }
+int blocked_layout(Graph& graph, const PassContext&) { return Blocked(graph).run(); }
 
 }  // namespace
 
 const Pass kBlockedLayout = {.name = "blocked_layout",
                              .what = "images between convolutions stay in the layout of the kernels",
                              .tolerance = "sums over the pixels of a channel in another order: 1e-5 of their size",
-                             .run = run};
+                             .run = blocked_layout};
 
 }  // namespace anabranch

@@ -143,7 +143,7 @@ class ChannelsLast final : public ImageLayouts {
   const bool tf32_;  // products of float32, too
 };
 
-int run(Graph& graph, const PassContext& context) {
+int channels_last(Graph& graph, const PassContext& context) {
   ChannelsLast layouts(graph, std::get<bool>(get_flag("FLAGS_enable_cublas_tensor_op_math")));
   const int changes = layouts.run();
   if (changes > 0 && context.notes) context.notes->push_back(layouts.summary());
@@ -157,6 +157,6 @@ const Pass kChannelsLast = {.name = "channels_last",
                             .tolerance = "sums over channels and pixels in another order: 1e-5 of their size",
                             .on_devices = true,
                             .skip = skip_on_cpu,
-                            .run = run};
+                            .run = channels_last};
 
 }  // namespace anabranch

@@ -30,7 +30,7 @@ float scaled(const ir::Op& op, float x) {
   return op.attr<bool>("bias_after_scale") || bias == 0 ? product + bias : product * scale;
 }
 
-int run(Graph& graph, const PassContext&) {
+int fold_constants(Graph& graph, const PassContext&) {
   const Uses uses(graph);
   int folded = 0;
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
@@ -61,6 +61,6 @@ const Pass kFoldConstants = {.name = "fold_constants",
                              .tolerance = "bit-equal",
                              .in_bodies = true,
                              .on_devices = true,
-                             .run = run};
+                             .run = fold_constants};
 
 }  // namespace anabranch

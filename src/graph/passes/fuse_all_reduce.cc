@@ -69,7 +69,7 @@ int close(const Graph& graph, const Bucket& bucket, GraphEdit* edit) {
   return static_cast<int>(bucket.members.size()) - 1;
 }
 
-int run(Graph& graph, const PassContext&) {
+int fuse_all_reduce(Graph& graph, const PassContext&) {
   const int64_t flag = std::get<int64_t>(get_flag("FLAGS_fuse_parameter_groups_size"));
   const size_t limit = flag <= 0 ? SIZE_MAX : static_cast<size_t>(flag);
   GraphEdit edit(graph);
@@ -99,6 +99,6 @@ const Pass kFuseAllReduce = {.name = "fuse_all_reduce",
                              .tolerance = "bit-equal",
                              .needs = AB_SWITCH(fuse_all_reduce_ops),
                              .on_devices = true,
-                             .run = run};
+                             .run = fuse_all_reduce};
 
 }  // namespace anabranch

@@ -231,7 +231,7 @@ template <class Fuse> int each_node(Graph& graph, Fuse&& fuse) {
   return done;
 }
 
-int run(Graph& graph, const PassContext&) {
+int fuse_attention(Graph& graph, const PassContext&) {
   const int fused = each_node(graph, [&](GraphEdit& edit, int i) { return Attention(graph, edit).fuse(i) ? 1 : 0; });
   if (fused) each_node(graph, [&](GraphEdit& edit, int i) { return fuse_transposed_heads(graph, edit, i); });
   return fused;
@@ -243,6 +243,6 @@ const Pass kFuseAttention = {.name = "fuse_attention",
                              .what = "products with a softmax between them work head by head in the cache",
                              .tolerance = "sums in another order, relative 1e-6",
                              .needs_flag = "FLAGS_fuse_attention",
-                             .run = run};
+                             .run = fuse_attention};
 
 }  // namespace anabranch

@@ -229,7 +229,7 @@ class BnAct {
   int sums_ = 0, sum_grads_ = 0, two_ = 0;
 };
 
-int run(Graph& graph, const PassContext& context) { return BnAct(graph, context).run(); }
+int fuse_bn_act(Graph& graph, const PassContext& context) { return BnAct(graph, context).run(); }
 
 }  // namespace
 
@@ -239,6 +239,6 @@ const Pass kFuseBnAct = {.name = "fuse_bn_act",
                          .needs = AB_SWITCH(fuse_bn_act_ops),
                          .in_bodies = true,
                          .on_devices = true,
-                         .run = run};
+                         .run = fuse_bn_act};
 
 }  // namespace anabranch

@@ -16,9 +16,9 @@ struct Match {
 
 bool is_image(const Graph& graph, int var) { return is_float(graph, var) && graph.vars[var].desc.shape.rank() == 4; }
 
-class Fuser {
+class ConvFuser {
  public:
-  Fuser(Graph& graph, const PassContext& context) : graph_(graph), context_(context), edit_(graph) {}
+  ConvFuser(Graph& graph, const PassContext& context) : graph_(graph), context_(context), edit_(graph) {}
 
   int run() {
     int fused = 0;
@@ -168,6 +168,6 @@ const Pass kFuseConv = {.name = "fuse_conv",
                         .tolerance = "bit-equal",
                         .needs = AB_SWITCH(fuse_elewise_add_act_ops),
                         .in_bodies = true,
-                        .run = [](Graph& g, const PassContext& context) { return Fuser(g, context).run(); }};
+                        .run = [](Graph& g, const PassContext& context) { return ConvFuser(g, context).run(); }};
 
 }  // namespace anabranch

@@ -19,9 +19,9 @@ using Arg = ElementwisePart::Arg;
 
 constexpr int kFar = 512;  // keeps the pass linear in the number of nodes
 
-class Fuser {
+class ElementwiseFuser {
  public:
-  Fuser(Graph& graph, const PassContext& context)
+  ElementwiseFuser(Graph& graph, const PassContext& context)
       : graph_(graph), edit_(graph), rows_(graph), parts_(graph, edit_, context), group_of_(graph.nodes.size(), -1) {}
 
   int run() {
@@ -239,6 +239,6 @@ const Pass kFuseElementwise = {
     .needs_flag = "FLAGS_fuse_elementwise",
     .in_bodies = true,
     .on_devices = true,
-    .run = [](Graph& g, const PassContext& c) { return Fuser(g, c).run(); }};
+    .run = [](Graph& g, const PassContext& c) { return ElementwiseFuser(g, c).run(); }};
 
 }  // namespace anabranch

@@ -14,9 +14,9 @@ namespace {
 
 using namespace embeddings;
 
-class Fuser {
+class EmbeddingFuser {
  public:
-  explicit Fuser(Graph& graph) : graph_(graph), edit_(graph), tables_(find_table_grads(graph, edit_.uses)) {}
+  explicit EmbeddingFuser(Graph& graph) : graph_(graph), edit_(graph), tables_(find_table_grads(graph, edit_.uses)) {}
 
   int run() {
     for (TableGrad& t : tables_) choose(t);
@@ -265,7 +265,7 @@ class Fuser {
   int changes_ = 0;
 };
 
-int run(Graph& graph, const PassContext&) { return Fuser(graph).run(); }
+int fuse_embeddings(Graph& graph, const PassContext&) { return EmbeddingFuser(graph).run(); }
 
 }  // namespace
 
@@ -273,6 +273,6 @@ const Pass kFuseEmbeddings = {.name = "fuse_embeddings",
                               .what = "lookups of many slots share a node, and so do their gradients",
                               .tolerance = "bit-equal",
                               .on_devices = true,
-                              .run = run};
+                              .run = fuse_embeddings};
 
 }  // namespace anabranch

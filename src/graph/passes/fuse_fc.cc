@@ -14,7 +14,7 @@
 namespace anabranch {
 namespace {
 
-struct Match {
+struct FcMatch {
   std::vector<int> parts;
   int bias = -1;  // variables
   int out = -1;
@@ -57,9 +57,9 @@ NodeBuilder node_of(const Graph& graph, const char* type, const GraphNode& produ
 
 // ---- forward: from the product down
 
-Match match_forward(const Graph& graph, const GraphEdit& edit, int i, bool on_devices) {
+FcMatch match_forward(const Graph& graph, const GraphEdit& edit, int i, bool on_devices) {
   const GraphNode& product = graph.nodes[i];
-  Match m{{i}, -1, output_var(product, "Out"), ""};
+  FcMatch m{{i}, -1, output_var(product, "Out"), ""};
   if (!multiplies(graph, product, "mul") || m.out < 0) return m;
   if (!on_devices && !is_float(graph, input_var(product, "X"))) return m;
   const int rank = graph.vars[m.out].desc.shape.rank();
@@ -108,7 +108,7 @@ void cast_before_products(Graph& graph) {
 }
 
 // The device runs the parts, and has a kernel for the fused op.
-bool fits_device(const Graph& graph, const PassContext& context, const Match& m, const GraphNode& fused) {
+bool fits_device(const Graph& graph, const PassContext& context, const FcMatch& m, const GraphNode& fused) {
   const auto runs = [&](const GraphNode& node) { return runs_on_device(graph, node, metas_of(graph, node)); };
   return !context.places[static_cast<size_t>(fused.replica)].on_host() && runs(fused) &&
          std::all_of(m.parts.begin(), m.parts.end(), [&](int part) { return runs(graph.nodes[part]); });
@@ -116,7 +116,7 @@ bool fits_device(const Graph& graph, const PassContext& context, const Match& m,
 
 bool fuse_forward(Graph& graph, GraphEdit& edit, int i, const PassContext& context) {
   const bool on_devices = !context.places.empty();
-  const Match m = match_forward(graph, edit, i, on_devices);
+  const FcMatch m = match_forward(graph, edit, i, on_devices);
   if (m.parts.size() < 2 || !edit.may_gather(m.parts)) return false;
   const GraphNode& product = graph.nodes[i];
   NodeBuilder node = node_of(graph, "fused_fc", product, m.activation);
@@ -129,13 +129,13 @@ bool fuse_forward(Graph& graph, GraphEdit& edit, int i, const PassContext& conte
 
 // ---- backward: from the gradient of the product up
 
-struct BackwardMatch : Match {
+struct FcBackwardMatch : FcMatch {
   int act_out = -1, dout = -1, dsum = -1, dbias = -1;  // variables
 };
 
-BackwardMatch match_backward(const Graph& graph, const GraphEdit& edit, int i) {
+FcBackwardMatch match_backward(const Graph& graph, const GraphEdit& edit, int i) {
   const GraphNode& product = graph.nodes[i];
-  BackwardMatch m;
+  FcBackwardMatch m;
   m.parts = {i};
   if (!multiplies(graph, product, "mul_grad") || !is_float(graph, input_var(product, "X"))) return m;
   m.dout = input_var(product, "Out@GRAD");
@@ -168,7 +168,7 @@ BackwardMatch match_backward(const Graph& graph, const GraphEdit& edit, int i) {
 }
 
 bool fuse_backward(Graph& graph, GraphEdit& edit, int i) {
-  const BackwardMatch m = match_backward(graph, edit, i);
+  const FcBackwardMatch m = match_backward(graph, edit, i);
   const bool ascending = std::is_sorted(m.parts.begin(), m.parts.end());
   if (m.parts.size() < 2 || !ascending || m.dout < 0 || !edit.may_gather(m.parts)) return false;
   const GraphNode& product = graph.nodes[i];
@@ -187,7 +187,7 @@ bool fuse_backward(Graph& graph, GraphEdit& edit, int i) {
   return true;
 }
 
-int run(Graph& graph, const PassContext& context) {
+int fuse_fc(Graph& graph, const PassContext& context) {
   const bool on_cpu = context.places.empty();
   if (!on_cpu) cast_before_products(graph);
   GraphEdit edit(graph);
@@ -208,6 +208,6 @@ const Pass kFuseFc = {.name = "fuse_fc",
                       .needs = AB_SWITCH(fuse_elewise_add_act_ops),
                       .in_bodies = true,
                       .on_devices = true,
-                      .run = run};
+                      .run = fuse_fc};
 
 }  // namespace anabranch

@@ -150,7 +150,7 @@ class ResidualNorm {
   int sum_ = -1, other_ = -1, side_ = -1, dropped_ = -1, mask_ = -1, dother_ = -1, dside_ = -1;  // variables
 };
 
-int run(Graph& graph, const PassContext&) {
+int fuse_layer_norm(Graph& graph, const PassContext&) {
   GraphEdit edit(graph);
   int fused = 0;
   for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) {
@@ -166,6 +166,6 @@ const Pass kFuseLayerNorm = {.name = "fuse_layer_norm",
                              .what = "layer_norm fuses the sum and the dropout before it",
                              .tolerance = "bit-equal",
                              .needs_flag = "FLAGS_fuse_layer_norm",
-                             .run = run};
+                             .run = fuse_layer_norm};
 
 }  // namespace anabranch

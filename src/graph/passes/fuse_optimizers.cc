@@ -90,9 +90,9 @@ std::string key_of(const GraphNode& node, const OpDef& fused) {
   return key;
 }
 
-class Fuser {
+class OptimizerFuser {
  public:
-  explicit Fuser(Graph& graph) : graph_(graph) {}
+  explicit OptimizerFuser(Graph& graph) : graph_(graph) {}
 
   int run() {
     for (GraphNode& node : graph_.nodes) {
@@ -140,10 +140,10 @@ class Fuser {
   int fused_ = 0;
 };
 
-int run(Graph& graph, const PassContext&) { return Fuser(graph).run(); }
+int fuse_optimizers(Graph& graph, const PassContext&) { return OptimizerFuser(graph).run(); }
 
 // Updates that do not wait for the backward part would wait for each other's gradients.
-const char* skip(const PassContext& c) {
+const char* why_not_fused(const PassContext& c) {
   const bool needed = c.build.fuse_all_optimizer_ops.has_value();
   return needed || c.build.enable_backward_optimizer_op_deps ? nullptr : "enable_backward_optimizer_op_deps is False";
 }
@@ -155,7 +155,7 @@ const Pass kFuseOptimizers = {.name = "fuse_optimizers",
                               .tolerance = "bit-equal",
                               .needs = AB_SWITCH(fuse_all_optimizer_ops),
                               .on_devices = true,
-                              .skip = skip,
-                              .run = run};
+                              .skip = why_not_fused,
+                              .run = fuse_optimizers};
 
 }  // namespace anabranch

@@ -203,7 +203,7 @@ class RecurrentFuser {
   Found found_;
 };
 
-int run(Graph& graph, const PassContext& context) { return context.program ? RecurrentFuser(graph, context).run() : 0; }
+int fuse_recurrent(Graph& graph, const PassContext& context) { return context.program ? RecurrentFuser(graph, context).run() : 0; }
 
 }  // namespace
 
@@ -216,6 +216,6 @@ const Pass kFuseRecurrent = {
     .needs_flag = "FLAGS_fuse_recurrent",
     .on_devices = true,
     .skip = skip_cells,
-    .run = run};
+    .run = fuse_recurrent};
 
 }  // namespace anabranch

@@ -116,7 +116,7 @@ std::vector<std::pair<ir::OpRef, int>> find_loops(const Graph& graph) {
   return found;
 }
 
-int run(Graph& graph, const PassContext& context) {
+int fuse_sequence_steps(Graph& graph, const PassContext& context) {
   if (!context.program) return 0;
   int fused = 0;
   for (const auto& [op, replica] : find_loops(graph)) {
@@ -146,6 +146,6 @@ const Pass kFuseSequenceSteps = {
     .needs_flag = "FLAGS_fuse_recurrent",
     .on_devices = true,
     .skip = skip_cells,
-    .run = run};
+    .run = fuse_sequence_steps};
 
 }  // namespace anabranch

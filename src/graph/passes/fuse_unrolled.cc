@@ -201,7 +201,7 @@ bool fuse_one(Graph& graph, int replica, std::map<std::string, std::string>* tol
   return false;
 }
 
-int run(Graph& graph, const PassContext& context) {
+int fuse_unrolled(Graph& graph, const PassContext& context) {
   int fused = 0;
   for (int replica = 0; replica < graph.replicas; ++replica) {
     std::map<std::string, std::string> told;
@@ -224,6 +224,6 @@ const Pass kFuseUnrolled = {
     .needs_flag = "FLAGS_fuse_recurrent",
     .on_devices = true,
     .skip = skip_cells,
-    .run = run};
+    .run = fuse_unrolled};
 
 }  // namespace anabranch

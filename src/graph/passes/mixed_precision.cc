@@ -186,7 +186,7 @@ class Lowering {
   int casts_ = 0, lowered_ = 0;
 };
 
-int run(Graph& graph, const PassContext& context) {
+int mixed_precision(Graph& graph, const PassContext& context) {
   const auto& nodes = graph.nodes;
   if (std::none_of(nodes.begin(), nodes.end(), [](const GraphNode& n) { return marked(*n.op).has_value(); })) return 0;
   return Lowering(graph, context).run();
@@ -199,6 +199,6 @@ const Pass kMixedPrecision = {.name = "mixed_precision",
                               .tolerance = "relative 2^-11 an operand in float16, 2^-8 in bfloat16",
                               .on_devices = true,
                               .skip = skip_on_cpu,
-                              .run = run};
+                              .run = mixed_precision};
 
 }  // namespace anabranch

@@ -294,7 +294,7 @@ class Placer {
   std::map<std::pair<std::string, std::string>, int> copies_;  // (direction, reading op) -> number of copies
 };
 
-int run(Graph& graph, const PassContext& context) {
+int place_on_devices(Graph& graph, const PassContext& context) {
   describe_versions(graph, context.program->block(0));
   settle_copies(graph);
   fuse_squares_of_rows(graph);
@@ -308,6 +308,6 @@ const Pass kPlaceOnDevices = {.name = "place_on_devices",
                               .tolerance = "within the rounding of the device's functions and sums",
                               .on_devices = true,
                               .skip = skip_on_cpu,
-                              .run = run};
+                              .run = place_on_devices};
 
 }  // namespace anabranch

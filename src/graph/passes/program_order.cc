@@ -6,7 +6,7 @@ namespace {
 
 constexpr int kToken = 1;
 
-int run(Graph& graph, const PassContext&) {
+int program_order(Graph& graph, const PassContext&) {
   for (GraphNode& node : graph.nodes) node.tokens.push_back(kToken);
   return static_cast<int>(graph.nodes.size());
 }
@@ -19,6 +19,6 @@ const Pass kProgramOrder = {.name = "program_order",
                             .needs = AB_SWITCH(enable_sequential_execution),
                             .keeps_ops = true,
                             .on_devices = true,
-                            .run = run};
+                            .run = program_order};
 
 }  // namespace anabranch

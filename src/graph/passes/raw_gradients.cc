@@ -145,7 +145,7 @@ class Taker {
   size_t divisions_ = 0, casts_ = 0;
 };
 
-int run(Graph& graph, const PassContext& context) { return Taker(graph, context).run(); }
+int raw_gradients(Graph& graph, const PassContext& context) { return Taker(graph, context).run(); }
 
 }  // namespace
 
@@ -155,6 +155,6 @@ const Pass kRawGradients = {.name = "raw_gradients",
                             .needs = AB_SWITCH(fuse_all_optimizer_ops),
                             .on_devices = true,
                             .skip = skip_on_cpu,
-                            .run = run};
+                            .run = raw_gradients};
 
 }  // namespace anabranch

@@ -15,7 +15,7 @@ bool copies(const Graph& graph, const GraphNode& node) {
   return x >= 0 && out >= 0 && graph.vars[x].desc.dtype == graph.vars[out].desc.dtype;
 }
 
-int run(Graph& graph, const PassContext&) {
+int remove_copies(Graph& graph, const PassContext&) {
   int removed = 0;
   GraphEdit edit(graph);
   std::vector<int> original(graph.vars.size(), -1);  // of removed copies
@@ -42,6 +42,6 @@ const Pass kRemoveCopies = {.name = "remove_copies",
                             .tolerance = "equal; a zero that was multiplied by 1 keeps its sign",
                             .in_bodies = true,
                             .on_devices = true,
-                            .run = run};
+                            .run = remove_copies};
 
 }  // namespace anabranch

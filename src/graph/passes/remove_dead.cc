@@ -16,7 +16,7 @@ bool has_effect(const GraphNode& node) {
 
 bool is_needed(const GraphVar& v) { return v.fetched || v.fed || v.desc.persistable; }
 
-int run(Graph& graph, const PassContext&) {
+int remove_dead(Graph& graph, const PassContext&) {
   GraphEdit edit(graph);
   const int count = static_cast<int>(graph.nodes.size());
   std::vector<char> live(count, 0);
@@ -58,6 +58,6 @@ const Pass kRemoveDead = {.name = "remove_dead",
                           .keeps_ops = true,
                           .in_bodies = true,
                           .on_devices = true,
-                          .run = run};
+                          .run = remove_dead};
 
 }  // namespace anabranch

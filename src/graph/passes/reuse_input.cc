@@ -25,7 +25,7 @@ bool operands_stay_equal(const Graph& graph, const RowSources& rows, const Graph
   return graph.vars[y].desc.shape.known() || rows.same_shape(x, y);
 }
 
-int run(Graph& graph, const PassContext& context) {
+int reuse_input(Graph& graph, const PassContext& context) {
   const RowSources rows(graph);
   const Uses uses(graph);
   int shared = 0;
@@ -59,6 +59,6 @@ const Pass kReuseInput = {.name = "reuse_input",
                           .needs = AB_SWITCH(enable_inplace),
                           .in_bodies = true,
                           .on_devices = true,
-                          .run = run};
+                          .run = reuse_input};
 
 }  // namespace anabranch

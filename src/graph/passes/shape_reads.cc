@@ -55,7 +55,7 @@ bool note_shape(const Graph& graph, const Uses& uses, const std::set<std::string
   return true;
 }
 
-int run(Graph& graph, const PassContext& context) {
+int shape_reads(Graph& graph, const PassContext& context) {
   const Uses uses(graph);
   const auto made = made_by_forward(context);
   int changes = 0;
@@ -91,6 +91,6 @@ const Pass kShapeReads = {.name = "shape_reads",
                           .in_bodies = true,
                           .trusts_shapes = true,
                           .on_devices = true,
-                          .run = run};
+                          .run = shape_reads};
 
 }  // namespace anabranch

@@ -33,7 +33,7 @@ std::vector<int> shared_gradients(const Graph& graph, const Uses& uses, const Ro
   return all ? gradients : std::vector<int>();
 }
 
-int run(Graph& graph, const PassContext&) {
+int share_sum_gradients(Graph& graph, const PassContext&) {
   int removed = 0;
   GraphEdit edit(graph);
   const RowSources rows(graph);
@@ -59,6 +59,6 @@ const Pass kShareSumGradients = {.name = "share_sum_gradients",
                                  .what = "gradients of a sum's terms are the sum's",
                                  .tolerance = "bit-equal",
                                  .on_devices = true,
-                                 .run = run};
+                                 .run = share_sum_gradients};
 
 }  // namespace anabranch

@@ -239,7 +239,7 @@ class Straightener {
   int number_ = 0, done_ = 0;
 };
 
-int run(Graph& graph, const PassContext& context) { return Straightener(graph, context).run(); }
+int straighten_blocks(Graph& graph, const PassContext& context) { return Straightener(graph, context).run(); }
 
 }  // namespace
 
@@ -249,6 +249,6 @@ const Pass kStraightenBlocks = {.name = "straighten_blocks",
                                 .trusts_shapes = true,
                                 .on_devices = true,
                                 .skip = skip_on_cpu,
-                                .run = run};
+                                .run = straighten_blocks};
 
 }  // namespace anabranch

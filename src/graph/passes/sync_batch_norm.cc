@@ -127,7 +127,7 @@ class Splitter {
   int64_t bytes_ = 0;
 };
 
-int run(Graph& graph, const PassContext& context) { return Splitter(graph).run(context); }
+int sync_batch_norm(Graph& graph, const PassContext& context) { return Splitter(graph).run(context); }
 
 }  // namespace
 
@@ -137,6 +137,6 @@ const Pass kSyncBatchNorm = {.name = "sync_batch_norm",
                              .needs = AB_SWITCH(sync_batch_norm),
                              .on_devices = true,
                              .skip = skip_on_cpu,
-                             .run = run};
+                             .run = sync_batch_norm};
 
 }  // namespace anabranch

@@ -41,7 +41,7 @@ void add_gradients(const Graph& graph, const GraphNode& node, std::vector<int>* 
 }
 
 // One barrier before each run of updates: it reads every gradient written so far, and the updates depend on it.
-int run(Graph& graph, const PassContext&) {
+int updates_last(Graph& graph, const PassContext&) {
   std::vector<GraphNode> nodes;
   std::vector<int> gradients;
   int passed = -1, barriers = 0;
@@ -68,6 +68,6 @@ const Pass kUpdatesLast = {.name = "updates_last",
                            .tolerance = "bit-equal",
                            .needs = AB_SWITCH(enable_backward_optimizer_op_deps),
                            .keeps_ops = true,
-                           .run = run};
+                           .run = updates_last};
 
 }  // namespace anabranch

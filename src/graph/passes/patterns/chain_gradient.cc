@@ -14,9 +14,9 @@ std::string base_of(const std::string& gradient) {
   return at == std::string::npos ? "" : gradient.substr(0, at);
 }
 
-class Finder {
+class GradientFinder {
  public:
-  Finder(const Graph& graph, const Uses& uses, const UnrolledChain& chain, int replica, const std::set<int>& nodes)
+  GradientFinder(const Graph& graph, const Uses& uses, const UnrolledChain& chain, int replica, const std::set<int>& nodes)
       : graph_(graph), uses_(uses), chain_(chain), replica_(replica), nodes_(nodes) {}
 
   ChainGradient run() {
@@ -103,7 +103,7 @@ class Finder {
 
 ChainGradient find_gradient(const Graph& graph, const Uses& uses, const UnrolledChain& chain, int replica,
                             const std::set<int>& nodes) {
-  return Finder(graph, uses, chain, replica, nodes).run();
+  return GradientFinder(graph, uses, chain, replica, nodes).run();
 }
 
 bool is_read_outside(const Uses& uses, int var, const std::set<int>& inside) {

@@ -5,13 +5,13 @@
 namespace anabranch {
 namespace {
 
-enum Gate { kUpdate, kReset, kCandidate, kGates };
+enum GruGate { kUpdate, kReset, kGruCandidate, kGruGates };
 constexpr const char* kActs[] = {"identity", "sigmoid", "tanh", "relu"};  // by the numbers of gru_unit
 
 class GruMatcher {
  public:
   GruMatcher(StepOps& ops, const CellStates& states)
-      : ops_(ops), sums_(ops, states.x, kGates), h_(states.before[0]), hidden_(states.after[0]) {}
+      : ops_(ops), sums_(ops, states.x, kGruGates), h_(states.before[0]), hidden_(states.after[0]) {}
 
   bool run(RecurrentCell* cell) {
     if (hidden_.empty()) return false;
@@ -26,7 +26,7 @@ class GruMatcher {
     if (!tried([&] { return unit(); }) && !tried([&] { return weighted(); }) && !tried([&] { return moved(); })) {
       return false;
     }
-    const std::vector<int> places = {kUpdate, kReset, kCandidate};
+    const std::vector<int> places = {kUpdate, kReset, kGruCandidate};
     if (!sums_.finish() || !sums_.fits_x(places)) return false;
     cell->weights = sums_.weights();
     cell->biases = sums_.biases();
@@ -46,9 +46,9 @@ class GruMatcher {
     act_ = kActs[op->attr<int32_t>("activation")];
     origin_ = op->attr<bool>("origin_mode");
     const std::string bias = sole(op->input("Bias"));
-    return (bias.empty() || sums_.bias(bias, {kUpdate, kReset, kCandidate})) &&
+    return (bias.empty() || sums_.bias(bias, {kUpdate, kReset, kGruCandidate})) &&
            sums_.unit_weight(sole(op->input("Weight"))) &&
-           sums_.joint(sole(op->input("Input")), {kUpdate, kReset, kCandidate}, "");
+           sums_.joint(sole(op->input("Input")), {kUpdate, kReset, kGruCandidate}, "");
   }
 
   // Two factors that add up to 1.
@@ -94,7 +94,7 @@ class GruMatcher {
     return with_left(sum, [&](const std::string& left) {
       return sums_.either(ops_.operands(left, "elementwise_mul"), [&](const auto& reset, const auto& h) {
         return h == h_ && sums_.activated(reset, gate_, kReset, h_) &&
-               sums_.activated(candidate, act_, kCandidate, left);
+               sums_.activated(candidate, act_, kGruCandidate, left);
       });
     });
   }

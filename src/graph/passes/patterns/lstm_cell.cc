@@ -4,7 +4,7 @@
 namespace anabranch {
 namespace {
 
-enum Gate { kCandidate, kInput, kForget, kOutput, kGates };
+enum LstmGate { kCandidate, kInput, kForget, kOutput, kGates };
 
 class LstmMatcher {
  public:

@@ -12,9 +12,9 @@ constexpr size_t kMostSteps = 512;
 
 bool is_forward(const GraphNode& node) { return (node.role() & 3) == 0 && is_plain(node); }
 
-class Finder {
+class StepFinder {
  public:
-  Finder(const Graph& graph, const Uses& uses, int replica) : graph_(graph), uses_(uses), replica_(replica) {
+  StepFinder(const Graph& graph, const Uses& uses, int replica) : graph_(graph), uses_(uses), replica_(replica) {
     for (size_t i = 0; i < graph.nodes.size(); ++i) {
       const GraphNode& node = graph.nodes[i];
       if (node.replica != replica || !is_forward(node)) continue;
@@ -244,7 +244,7 @@ class Finder {
 }  // namespace
 
 std::vector<UnrolledChain> find_unrolled(const Graph& graph, const Uses& uses, int replica) {
-  return Finder(graph, uses, replica).run();
+  return StepFinder(graph, uses, replica).run();
 }
 
 }  // namespace anabranch
