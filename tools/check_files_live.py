@@ -71,9 +71,9 @@ class Side:
         for name in self.names():
             self.tensor(name).set(numpy.zeros_like(numpy.array(self.tensor(name))), self.fluid.CPUPlace())
 
-    def wrong(self, wanted):
+    def wrong(self, names):
         """Names of the variables that do not hold what they were set to."""
-        return [name for name in wanted if not numpy.array_equal(numpy.array(self.tensor(name)), self.value(name))]
+        return [name for name in names if not numpy.array_equal(numpy.array(self.tensor(name)), self.value(name))]
 
     def predict(self, program, feeds, fetches):
         random = numpy.random.RandomState(3)
@@ -86,7 +86,7 @@ def parameters(side):
     return sorted(p.name for p in side.main.all_parameters())
 
 
-def variables_case(function, wanted, filename):
+def variables_case(function, names, filename):
     """save_X and load_X, into one file each or one for all."""
     def write(side, folder):
         getattr(side.fluid.io, "save_" + function)(side.exe, folder, side.main, filename=filename)
@@ -94,7 +94,7 @@ def variables_case(function, wanted, filename):
     def load(side, folder, again):
         getattr(side.fluid.io, "load_" + function)(side.exe, folder, side.main, filename=filename)
         write(side, again)
-        return {"wrong": side.wrong(wanted(side))}
+        return {"wrong": side.wrong(names(side))}
     return write, load
 
 

@@ -15,7 +15,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "python"))
-import multislot_reference as reference  # noqa: E402
+import multiother_slot as reference  # noqa: E402
 
 ODD = [b"0", b"-0", b"+7", b"-1", b"-", b"+", b"", b"1e5", b"1e39", b"3.4028235e38", b"3.4028236e38", b"1e-46",
        b"1e-38", b"1.17549435e-38", b"7.0064923e-46", b"nan", b"-inf", b"Infinity", b"nan(1)", b"0x1p3", b"0x.8p-1",
@@ -28,7 +28,7 @@ BYTES = b"0123456789 \t.-+eE\r\x00xn" + bytes(range(256))
 
 
 def schema_of(rng):
-    """A random schema: (name, is_float, values) a slot; see multislot_reference."""
+    """A random schema: (name, is_float, values) a slot; see multiother_slot."""
     sizes = (0, 0, 0, 1, 1, 2, 3, 13, -1, -2)
     return [("s%d" % i, rng.random() < 0.4, rng.choice(sizes)) for i in range(rng.randint(1, 5))]
 
@@ -96,16 +96,16 @@ def difference(schema, text, drop_zeros=False):
     expected, expected_bad = reference.read_text(text, schema, drop_zeros)
     lines = text.split(b"\n")
     got_bad = [entry[:4] for entry in bad]
-    for got, wanted in zip(got_bad + [None], expected_bad + [None]):
-        if got != wanted:
-            first = min(entry[0] for entry in (got, wanted) if entry)
-            return "line %r of %r: got %s, expected %s" % (lines[first - 1], schema, got, wanted)
+    for got, other in zip(got_bad + [None], expected_bad + [None]):
+        if got != other:
+            first = min(entry[0] for entry in (got, other) if entry)
+            return "line %r of %r: got %s, expected %s" % (lines[first - 1], schema, got, other)
     if len(samples) != len(expected):
         return "%d samples, expected %d, of %r" % (len(samples), len(expected), schema)
-    for got, wanted in zip(samples, expected):
-        for slot, slot_wanted in zip(got, wanted):
-            if len(slot) != len(slot_wanted) or not all(map(same, slot, slot_wanted)):
-                return "values %r, expected %r, of %r" % (got, wanted, schema)
+    for got, other in zip(samples, expected):
+        for slot, other_slot in zip(got, other):
+            if len(slot) != len(other_slot) or not all(map(same, slot, other_slot)):
+                return "values %r, expected %r, of %r" % (got, other, schema)
     return None
 
 

@@ -65,8 +65,8 @@ def iou(x, y):
 
 
 def offsets(box, truth):
-    size, wanted = box[:, 2:] - box[:, :2] + 1, truth[:, 2:] - truth[:, :2] + 1
-    return np.concatenate([(truth[:, :2] + wanted / 2 - box[:, :2] - size / 2) / size, np.log(wanted / size)], 1)
+    size, goal = box[:, 2:] - box[:, :2] + 1, truth[:, 2:] - truth[:, :2] + 1
+    return np.concatenate([(truth[:, :2] + goal / 2 - box[:, :2] - size / 2) / size, np.log(goal / size)], 1)
 
 
 def pieces(rows, lengths):

@@ -183,17 +183,17 @@ case("fused_embedding_seq_pool", {"W": real(6, 3), "Ids": Seq(np.array([[2], [1]
 
 def tagged(i, a):
     parts = pieces(i["Ins"]) if a["is_lod"] else [r[None] for r in i["Ins"]]
-    wanted = set(i["Filter_tag"])
-    kept = [p for p, t in zip(parts, pieces(i["Ins_tag"])) if wanted & set(t[:, 0])]
+    chosen = set(i["Filter_tag"])
+    kept = [p for p, t in zip(parts, pieces(i["Ins_tag"])) if chosen & set(t[:, 0])]
     out = np.concatenate(kept)
     return {"Out": Seq(out, [[len(p) for p in kept]]), "LossWeight": Seq(np.ones((len(kept), 1), "float32"), [[1] * len(kept)])}
 
 
 TAGS = Seq(np.array([[1], [2], [3], [1]]), [[1, 2, 1]])
-WANTED = np.array([7, 1])
-case("filter_by_instag", {"Ins": Seq(real(9, 2), LENGTHS), "Ins_tag": TAGS, "Filter_tag": WANTED}, {"is_lod": True}, tagged,
+CHOSEN = np.array([7, 1])
+case("filter_by_instag", {"Ins": Seq(real(9, 2), LENGTHS), "Ins_tag": TAGS, "Filter_tag": CHOSEN}, {"is_lod": True}, tagged,
      grad=())
-case("filter_by_instag", {"Ins": real(3, 2), "Ins_tag": TAGS, "Filter_tag": WANTED}, {"is_lod": False}, tagged, grad=(),
+case("filter_by_instag", {"Ins": real(3, 2), "Ins_tag": TAGS, "Filter_tag": CHOSEN}, {"is_lod": False}, tagged, grad=(),
      name="rows")
 case("filter_by_instag", {"Ins": real(3, 2), "Ins_tag": TAGS, "Filter_tag": np.array([9])},
      {"is_lod": False, "out_val_if_empty": 3}, grad=(), name="none", hostile=False,  # its tag is nowhere

@@ -226,11 +226,11 @@ class Run:
             w.stop_gradient = True
             weights.append(w)
         self.weights = {w.name: v.name for w, v in zip(weights, targets)}
-        wanted = [v for name, v in self.vars.items() if self.slots[name] in grad]
-        self.wanted = [v.name for v in wanted]
+        with_gradient = [v for name, v in self.vars.items() if self.slots[name] in grad]
+        self.with_gradient = [v.name for v in with_gradient]
         if inner:
             weights = [self._copied(w.block, w) for w in weights]
-        return fluid.gradients(targets, wanted, target_gradients=weights)
+        return fluid.gradients(targets, with_gradient, target_gradients=weights)
 
     def __call__(self, feed=None, program=None, weights=None):
         """({(slot, k): array, Seq or Rows}, [gradient arrays])"""

@@ -30,9 +30,9 @@ def group_size():
 
 
 def compare(trained, on=("fuse_all_reduce",), **how):
-    want, _ = trained.run([], **how)
+    expected, _ = trained.run([], **how)
     got, told = trained.run(list(on), **how)
-    for a, b in zip(want, got):
+    for a, b in zip(expected, got):
         np.testing.assert_array_equal(a, b)
     return changes(told, "fuse_all_reduce")
 

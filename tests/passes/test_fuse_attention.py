@@ -10,9 +10,9 @@ ALONE = ["fuse_attention"]
 BATCH, ROWS, HEADS, WIDTH = 3, 7, 2, 6
 
 
-def near(want, got):
-    assert len(want) == len(got)
-    for a, b in zip(want, got):
+def near(expected, got):
+    assert len(expected) == len(got)
+    for a, b in zip(expected, got):
         np.testing.assert_allclose(a, b, rtol=2e-5, atol=2e-6)
 
 
@@ -83,10 +83,10 @@ def test_numbers_of_rows(rows):
 @pytest.mark.parametrize("threads", [1, 2, 7])
 def test_threads_give_the_same_bits(threads):
     trained = net(0.3, rows=64)
-    want, _ = trained.run(ALONE)
+    expected, _ = trained.run(ALONE)
     got, told = trained.run(ALONE, threads=threads)
     assert changes(told, "fuse_attention") == 1
-    for a, b in zip(want, got):
+    for a, b in zip(expected, got):
         np.testing.assert_array_equal(a, b)
 
 

@@ -25,10 +25,10 @@ def model(build, shape=(7, 5), trained=True):
 
 
 def check(trained, nodes=None, **how):
-    want, _ = trained.run([], **how)
+    expected, _ = trained.run([], **how)
     for passes in (ALONE, PASSES):
         got, told = trained.run(passes, **how)
-        same_bits(want, got)
+        same_bits(expected, got)
         if nodes is not None and passes is ALONE:
             assert changes(told, "fuse_elementwise") == nodes
     return told
@@ -219,9 +219,9 @@ def test_nodes_of_many_inputs_are_cut():
 @pytest.mark.parametrize("seed", range(200, 230))
 def test_random_graphs_alone(seed):
     trained = Trained(Grower(seed), seed)
-    want, _ = trained.run([])
+    expected, _ = trained.run([])
     got, _ = trained.run(ALONE, threads=2)
-    same_bits(want, got)
+    same_bits(expected, got)
 
 
 def test_an_op_that_reads_what_it_is_to_write_is_refused():

@@ -148,11 +148,11 @@ def assert_same(one, other):
 @pytest.mark.parametrize("model", MODELS, ids=lambda m: m.__name__)
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 def test_bits_are_those_of_the_single_ops(model, optimizer):
-    want, off = train(model, optimizer, fused=False)
+    expected, off = train(model, optimizer, fused=False)
     got, on = train(model, optimizer)
     assert "fuse_embeddings" in off and "disabled by name" in off
     assert changes(on) >= 1
-    assert_same(want, got)
+    assert_same(expected, got)
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda m: m.__name__)
@@ -164,16 +164,16 @@ def test_how_many_nodes_are_made(model):
 
 @pytest.mark.parametrize("replicas,reduce", list(itertools.product((1, 2, 3), (False, True))))
 def test_replicas_and_threads(replicas, reduce):
-    want, _ = train(pooled, "lazy", fused=False, replicas=replicas, reduce=reduce)
+    expected, _ = train(pooled, "lazy", fused=False, replicas=replicas, reduce=reduce)
     for threads in (1, 2, 7):
-        assert_same(want, train(pooled, "lazy", threads=threads, replicas=replicas, reduce=reduce)[0])
+        assert_same(expected, train(pooled, "lazy", threads=threads, replicas=replicas, reduce=reduce)[0])
 
 
 @pytest.mark.parametrize("optimizer", ("sgd", "lazy"))
 def test_large_batches_on_any_number_of_threads(optimizer):
-    want, _ = train(slots, optimizer, fused=False, batch=3000)
+    expected, _ = train(slots, optimizer, fused=False, batch=3000)
     for threads in (1, 2, 7):
-        assert_same(want, train(slots, optimizer, threads=threads, batch=3000)[0])
+        assert_same(expected, train(slots, optimizer, threads=threads, batch=3000)[0])
 
 
 @pytest.mark.parametrize("name", ("table@GRAD", "embedding_0.tmp_0", "reshape2_0.tmp_0@GRAD", "concat_0.tmp_0",
@@ -265,10 +265,10 @@ def test_what_an_update_reads_is_made(other_ids):
         finally:
             fluid.set_flags({"FLAGS_disable_passes": ""})
 
-    want, _ = run("fuse_embeddings")
+    expected, _ = run("fuse_embeddings")
     got, told = run("")
     assert changes(told) >= 1
-    for a, b in zip(want, got):
+    for a, b in zip(expected, got):
         np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
 
 
@@ -346,6 +346,6 @@ def cut_for(rows, fused):
 def test_a_gradient_cut_for_other_rows_is_refused_with_the_pass_too():
     assert cut_for(None, False)[0] == cut_for(None, True)[0]
     assert cut_for(None, True)[1] == 1
-    want, _ = cut_for(BATCH + 1, False)
-    assert "concat_grad" in want
-    assert cut_for(BATCH + 1, True)[0] == want
+    expected, _ = cut_for(BATCH + 1, False)
+    assert "concat_grad" in expected
+    assert cut_for(BATCH + 1, True)[0] == expected

@@ -26,9 +26,9 @@ def told_of(trained, fetch=(), off=()):
     """What is said of the steps with the pass, which have the bits of those without it."""
     fetch = [trained.loss.name, *fetch, *[p.name for p in trained.main.all_parameters()]]
     passes = [name for name in PASSES if name not in off]
-    want, _ = trained.run([name for name in passes if name != "share_sum_gradients"], fetch=fetch, steps=3)
+    expected, _ = trained.run([name for name in passes if name != "share_sum_gradients"], fetch=fetch, steps=3)
     got, told = trained.run(passes, fetch=fetch, steps=3)
-    for a, b in zip(want, got):
+    for a, b in zip(expected, got):
         np.testing.assert_array_equal(a, b)
     return told
 

@@ -80,9 +80,9 @@ def computed(f, build, shapes, by):
         given = {name: f.data(name, shape) for name, shape in shapes.items()}
         for name, v in given.items():
             v.stop_gradient = name not in by
-        wanted = [given[name] for name in by]
-        first = f.gradients([f.layers.square(build(f, *given.values()))], wanted)
-        second = f.gradients([f.layers.square(v) for v in first if v is not None], wanted)
+        inputs = [given[name] for name in by]
+        first = f.gradients([f.layers.square(build(f, *given.values()))], inputs)
+        second = f.gradients([f.layers.square(v) for v in first if v is not None], inputs)
         feed = {name: numbers(name, shape) for name, shape in shapes.items()}
         fetch = [v.name for v in first + second if v is not None]
         values = f.Executor(f.CPUPlace()).run(main, feed=feed, fetch_list=fetch)

@@ -35,7 +35,7 @@ def program(shape, dtype, low=None, edit=None, dx=True, dz=True, join=added, two
             loss = L.elementwise_add(loss, L.reduce_sum(L.sigmoid(out)))
         grads = fluid.backward.append_backward(loss)
         got = [out.name] + [g.name for _, g in grads]
-        got += [v.name + "@GRAD" for v, wanted in ((x, dx), (z, dz and not of_x)) if wanted]
+        got += [v.name + "@GRAD" for v, trained in ((x, dx), (z, dz and not of_x)) if trained]
         norm = next(op for op in main.global_block().ops if op.type == "batch_norm")
         got += [norm.output(slot)[0] for slot in ("MeanOut", "SavedMean", "SavedVariance")] + list(fetch)
     for op in main.global_block().ops:

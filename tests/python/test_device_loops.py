@@ -123,9 +123,9 @@ def learned(places):
     return out, compiled.explain()
 
 got, said = learned(fluid.cuda_places([0, 1]))
-want, _ = learned(fluid.cpu_places(2))
+expected, _ = learned(fluid.cpu_places(2))
 assert re.search("ops run on a device; on the CPU: (.*)", said)[1] == "none", said
-assert len(got) == len(want) > 10
-for a, b in zip(want, got):
+assert len(got) == len(expected) > 10
+for a, b in zip(expected, got):
     np.testing.assert_allclose(b, a, rtol=1e-4, atol=1e-5)
 """)

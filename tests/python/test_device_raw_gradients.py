@@ -56,10 +56,10 @@ def done(text):
     said = re.search(r"raw_gradients +applied, (\d+) changes.*(?:\n +updates do (\d+) casts and (\d+) div)?", text)
     return tuple(int(n or 0) for n in said.groups())
 
-def check(apply, wanted, **k):
-    "The same with and without the pass, which does what is wanted."
+def check(apply, counts, **k):
+    "The same with and without the pass, whose counts are those of the case."
     kept, fetched, text = learn(apply, **k)
-    assert done(text) == wanted, (done(text), text)
+    assert done(text) == counts, (done(text), text)
     assert "on the CPU: none" in text, text
     plain, expected, text = learn(apply, disable="raw_gradients", **k)
     assert "raw_gradients    skipped: FLAGS_disable_passes names it" in text, text

@@ -32,9 +32,9 @@ def learn(model, place, steps=6, fetch=(), feeds=None):
 
 def same(model, device_ops=(), near=1e-5, **options):
     got, said = learn(model, fluid.CUDAPlace(0), **options)
-    want, _ = learn(model, fluid.CPUPlace(), **options)
-    assert len(got) == len(want) > 6
-    for a, b in zip(want, got):
+    expected, _ = learn(model, fluid.CPUPlace(), **options)
+    assert len(got) == len(expected) > 6
+    for a, b in zip(expected, got):
         np.testing.assert_allclose(b, a, rtol=1e-4, atol=near * max(1.0, np.abs(a).max(initial=0)))
     on_cpu = re.search("ops run on a device; on the CPU: (.*)", said)[1].split(", ")
     for op in CELLS:

@@ -109,11 +109,11 @@ def test_a_seed_of_the_op_repeats_in_another_executor_and_is_shared_by_ops():
 
 @pytest.mark.parametrize("threads", [1, 2, 7])
 def test_masks_do_not_depend_on_threads(threads):
-    want = Net(gradient=False).run()[0]
+    expected = Net(gradient=False).run()[0]
     net, execution = Net(gradient=False), fluid.ExecutionStrategy()
     execution.num_threads = threads
     target = fluid.CompiledProgram(net.main).with_data_parallel(exec_strategy=execution, places=[CPU])
-    np.testing.assert_array_equal(net.run(target)[0], want)
+    np.testing.assert_array_equal(net.run(target)[0], expected)
 
 
 @kinds

@@ -60,8 +60,8 @@ def test_statistics_that_are_set_are_those_of_every_replica():
     variances = [0.125 + rows[:4].var(0) / 2, 0.125 + rows[4:].var(0) / 2]
     (out,) = executor.run(score, feed={"x": ones}, fetch_list=[y], scope=scope)
     for replica in range(2):
-        want = (1 - halves[replica]) / np.sqrt(variances[replica] + 1e-5)
-        np.testing.assert_allclose(out[2 * replica], want, rtol=1e-4)
+        expected = (1 - halves[replica]) / np.sqrt(variances[replica] + 1e-5)
+        np.testing.assert_allclose(out[2 * replica], expected, rtol=1e-4)
 
 
 def test_evaluation_may_have_more_replicas_than_training():

@@ -278,8 +278,8 @@ def test_the_guides_name_of_the_factory():
 # ---- fleet
 
 
-def kinds(program, wanted):
-    return [op.type for b in program.blocks for op in b.ops if op.type in wanted]
+def kinds(program, types):
+    return [op.type for b in program.blocks for op in b.ops if op.type in types]
 
 
 @pytest.mark.parametrize("name, sends, server_ops, mode", [

@@ -162,8 +162,8 @@ def test_a_listed_line_that_passes_is_an_error(tmp_path):
 
 
 def test_deviation_may_be_three_times_that_of_the_reference_from_itself():
-    want = {"loss": numpy.float32([1, 1, 1, 1]), "moved:loss": numpy.float32([1, 1.01, 1.002, 1])}
+    recorded = {"loss": numpy.float32([1, 1, 1, 1]), "moved:loss": numpy.float32([1, 1.01, 1.002, 1])}
     for got, passes in (([1, 1.029, 1, 1.029], True), ([1, 1, 1, 1.031], False), ([1.001, 1, 1, 1], False)):
-        assert golden.compare({"loss": numpy.float32(got)}, want, 1e-5, 1e-7, stacked=True)[0] is passes
-    assert golden.compare({"loss": numpy.float32([1.029, 1, 1, 1])}, want, 1e-5, 1e-7)[0]  # a state: no steps
-    assert not golden.compare({}, want, 1e-5, 1e-7)[0]
+        assert golden.compare({"loss": numpy.float32(got)}, recorded, 1e-5, 1e-7, stacked=True)[0] is passes
+    assert golden.compare({"loss": numpy.float32([1.029, 1, 1, 1])}, recorded, 1e-5, 1e-7)[0]  # a state: no steps
+    assert not golden.compare({}, recorded, 1e-5, 1e-7)[0]

@@ -77,7 +77,7 @@ def gradients(repeat, form):
 @pytest.mark.parametrize("form", [twice_in_the_inner_loop, two_inner_loops, before_and_after_the_inner_loop,
                                   outside_and_inside, in_a_branch])
 def test_bits_of_the_program_written_out(form):
-    for got, want in zip(gradients(loop, form), gradients(written_out, form)):
-        np.testing.assert_array_equal(got[0], want[0])
-        np.testing.assert_array_equal(got[1], want[1])
+    for got, expected in zip(gradients(loop, form), gradients(written_out, form)):
+        np.testing.assert_array_equal(got[0], expected[0])
+        np.testing.assert_array_equal(got[1], expected[1])
         assert np.abs(got[1]).min() > 0

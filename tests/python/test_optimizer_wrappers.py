@@ -131,8 +131,8 @@ def test_lookahead_goes_back_every_k_steps():
     ahead = train(2, lambda loss, hidden: fluid.optimizer.LookaheadOptimizer(
         fluid.optimizer.SGD(0.1), alpha=0.25, k=2).minimize(loss), sizes=(3,))
     for name, value in ahead[1].items():
-        wanted = 0.25 * plain[1][1][name] + 0.75 * plain[0][1][name]
-        numpy.testing.assert_allclose(value, wanted, rtol=1e-5, atol=1e-7)
+        expected = 0.25 * plain[1][1][name] + 0.75 * plain[0][1][name]
+        numpy.testing.assert_allclose(value, expected, rtol=1e-5, atol=1e-7)
 
 
 def test_lookahead_on_replicas_is_refused():

@@ -119,8 +119,8 @@ def test_a_step_of_all_is_a_step_of_one(name):
         with fluid.scope_guard(alone):
             exe.run(main, feed=joined(batches))
     for param, got in parameters(cluster).items():
-        want = value(alone, param)
+        expected = value(alone, param)
         # Rules that divide by the size of a gradient make much of the rounding of one that is almost zero.
-        close = numpy.isclose(got, want, rtol=2e-4, atol=2e-5)
-        assert close.mean() > 0.998 and abs(got - want).max() < 1e-3, param
-        assert abs(want).max() > 0
+        close = numpy.isclose(got, expected, rtol=2e-4, atol=2e-5)
+        assert close.mean() > 0.998 and abs(got - expected).max() < 1e-3, param
+        assert abs(expected).max() > 0

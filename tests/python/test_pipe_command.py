@@ -108,7 +108,7 @@ def test_slow_reading_is_not_silence():
 
 
 def test_endless_output_is_taken_as_it_is_needed():
-    """A gigabyte and more, of which 50 batches are wanted."""
+    """A gigabyte and more, of which 50 batches are read."""
     made = _made("yes 2 1 1.5 1 1 2 2 3", 2, 2)
     stream = made._batches()
     for _ in range(50):

@@ -33,9 +33,9 @@ def test_shuffled_rows_are_the_rows():
         order = (got.reshape(10, 6)[:, 0] / 6).astype(int)
         assert sorted(order) == list(range(10))
         numpy.testing.assert_array_equal(got.reshape(10, 6), X.reshape(10, 6)[order])
-        wanted = numpy.empty([10, 6], "float32")
-        wanted[order] = numpy.arange(60).reshape(10, 6)
-        numpy.testing.assert_array_equal(back.reshape(10, 6), wanted)
+        expected = numpy.empty([10, 6], "float32")
+        expected[order] = numpy.arange(60).reshape(10, 6)
+        numpy.testing.assert_array_equal(back.reshape(10, 6), expected)
         seen.add(tuple(order))
     assert len(seen) == 6
 
@@ -106,5 +106,5 @@ def test_partial_layers():
     a, b = numpy.arange(6, dtype="float32").reshape(2, 3), numpy.ones([2, 3], "float32")
     outs = [contrib.partial_concat([x, y], 0, 2), contrib.partial_sum([x, y], 1), contrib.partial_concat(x, -1)]
     got = runs(outs, feed={"x": a, "y": b})[0]
-    for one, wanted in zip(got, (numpy.hstack([a[:, :2], b[:, :2]]), a[:, 1:] + b[:, 1:], a[:, 2:])):
-        numpy.testing.assert_array_equal(one, wanted)
+    for one, expected in zip(got, (numpy.hstack([a[:, :2], b[:, :2]]), a[:, 1:] + b[:, 1:], a[:, 2:])):
+        numpy.testing.assert_array_equal(one, expected)

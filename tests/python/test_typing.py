@@ -80,7 +80,7 @@ def test_arguments_complete(layer):
     function = getattr(fluid.layers, layer)
     if inspect.isclass(function):
         function = function.__init__
-    wanted = [p.name for p in inspect.signature(function).parameters.values()
+    required = [p.name for p in inspect.signature(function).parameters.values()
               if p.name != "self" and p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)]
     offered = _completions("fluid.layers.%s(" % layer)
-    assert {name + "=" for name in wanted} <= offered
+    assert {name + "=" for name in required} <= offered

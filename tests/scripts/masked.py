@@ -52,10 +52,10 @@ def same(a, b):
 def difference(expected, found):
     """The first difference of two outputs in words; None where they say the same."""
     expected, found = masked(expected).splitlines(), masked(found).splitlines()
-    for number, (want, got) in enumerate(zip(expected, found), 1):
-        (words, numbers), (own_words, own_numbers) = pieces(want), pieces(got)
+    for number, (line, got) in enumerate(zip(expected, found), 1):
+        (words, numbers), (own_words, own_numbers) = pieces(line), pieces(got)
         if words != own_words or not all(map(same, numbers, own_numbers)):
-            return "line %d:\nrecorded: %s\nfound:    %s" % (number, want, got)
+            return "line %d:\nrecorded: %s\nfound:    %s" % (number, line, got)
     if len(expected) != len(found):
         return "%d lines recorded, %d found" % (len(expected), len(found))
     return None

@@ -36,8 +36,8 @@ def trained_in_modes(name: str, devices: int, rows: Sequence[int]) -> Values:
             agree(got, out[:len(got)], "%s, %s and %s" % (name, *MODES))
         out += got
     on_cpu = Trained(name, here, MODES[0] if devices > 1 else None)
-    want = on_cpu.steps(rows) + on_cpu.kept()
-    compare(out[:len(want)], want, name)
+    expected = on_cpu.steps(rows) + on_cpu.kept()
+    compare(out[:len(expected)], expected, name)
     return out
 
 

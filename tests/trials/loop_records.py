@@ -20,8 +20,8 @@ def key(program):
     return hashlib.sha256(str(program).encode()).hexdigest()[:12]
 
 
-def close(value, want):
-    return np.allclose(value, np.ravel(want), rtol=1e-9, atol=1e-9)
+def close(value, expected):
+    return np.allclose(value, np.ravel(expected), rtol=1e-9, atol=1e-9)
 
 
 def record(program, said):

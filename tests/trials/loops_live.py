@@ -106,12 +106,13 @@ def judged(ours, theirs, right):
 def judges(program):
     """Functions that say whether values, gradients are right; None where NumPy refuses the program."""
     try:
-        want = Reference(program).run(program.feed)
+        expected = Reference(program).run(program.feed)
     except Refused:
         return dict(values=None, gradients=None)
 
     def values(got):
-        return all(np.allclose(np.ravel(want[n]), v, rtol=1e-9, atol=1e-9) for n, (_, v) in got.items() if n != "loss")
+        return all(np.allclose(np.ravel(expected[n]), v, rtol=1e-9, atol=1e-9)
+                   for n, (_, v) in got.items() if n != "loss")
 
     def gradients(got):
         draw = np.random.RandomState(program.seed)

@@ -73,9 +73,9 @@ def test_values_and_gradients(what, replicas):
     program = Case(what, FOUND[what])
     feeds, net = program.feeds(replicas), loop_build.build(program, fluid)
     targets = [(loops.compiled(net, replicas, threads), fluid.Scope()) for threads in loops.THREADS]
-    wanted = [Reference(program).run(feed) for feed in feeds]
+    expected = [Reference(program).run(feed) for feed in feeds]
     for _ in range(2):
-        assert loops.compare(program, net, targets, feeds, wanted) == ("ran", "")
+        assert loops.compare(program, net, targets, feeds, expected) == ("ran", "")
 
 
 def writes_outside(read_behind):

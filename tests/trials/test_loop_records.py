@@ -35,9 +35,9 @@ def ended(program, theirs):
     wrong = loop_records.different({n: (s, [v]) for n, (s, v) in values.items()},
                                    {n: (s, [v]) for n, (s, v) in theirs[1].items()})
     if wrong:
-        want = Reference(program).run(program.feed)
+        expected = Reference(program).run(program.feed)
         for name, (_, value) in ours["values"].items():
-            assert name == "loss" or loop_records.close(value, want[name]), "%s: %s\n%s" % (name, wrong, program)
+            assert name == "loss" or loop_records.close(value, expected[name]), "%s: %s\n%s" % (name, wrong, program)
         return "1.8.5 is wrong"
     return "same"
 
