@@ -67,7 +67,7 @@ def test_statistics_are_those_of_one_batch_of_the_whole(count):
     go("""
     count = %d
     for options, tolerance in (({}, 1e-9), ({"layout": "NHWC", "momentum": "tensor"}, 1e-9),
-                              ({"dtype": "float32"}, 2e-3), ({"rows": (16, 2 * count + 1, 2, 16)}, 1e-9)):
+                               ({"dtype": "float32"}, 2e-3), ({"rows": (16, 2 * count + 1, 2, 16)}, 1e-9)):
         whole = train([fluid.CPUPlace()], **options)
         got = train(fluid.cuda_places(), **options)
         assert len(fluid.cuda_places()) == count

@@ -66,7 +66,7 @@ def test_decay_clips_and_updates_run_where_the_gradients_are(count):
     go("""
     count = %d
     for options in ({}, {"clip": "norm"}, {"clip": "value"}, {"rule": "Adamax"}, {"sparse": True},
-                   {"sparse": True, "clip": "norm"}):
+                    {"sparse": True, "clip": "norm"}):
         got = train(fluid.cuda_places(), **options)
         assert len(got[0][0]) == count
         all_there(got[2])

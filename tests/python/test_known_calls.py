@@ -88,7 +88,7 @@ def test_an_array_after_a_tensor_with_sequences_has_none(net, taken):
 def test_fetches_that_change_places_or_kind(net, taken):
     exe, x = fluid.Executor(), np.ones((1, 3), "float32")
     for fetch, expected in (([net.y, net.z], [2, -1]), ([net.z, net.y], [-1, 2]), ([net.y, net.z], [2, -1]),
-                        ([net.z.name], [-1]), ((net.z, net.y), [-1, 2]), (None, []), ([net.z], [-1])):
+                             ([net.z.name], [-1]), ((net.z, net.y), [-1, 2]), (None, []), ([net.z], [-1])):
         assert [float(v[0, 0]) for v in exe.run(net.target, {"x": x}, fetch, scope=net.scope)] == expected
     assert taken == [False, False, True, False, True, False, False]  # a name and a Variable are two ways to ask
 
