@@ -1,4 +1,4 @@
-"""Chunks that tags describe, found by rules of their own for each scheme."""
+"""Chunks that tags describe, found by separate rules for each scheme."""
 import numpy as np
 from op_case import Seq, case, integers
 
@@ -22,7 +22,7 @@ def chunks(tags, scheme, types):
     return found
 
 
-def pieces(i, slot):
+def split(i, slot):
     value = i[slot]
     if isinstance(value, Seq):
         ends = np.cumsum(value.lengths[-1])
@@ -32,7 +32,7 @@ def pieces(i, slot):
 
 def counts(i, a):
     types, out = a["num_chunk_types"], a.get("excluded_chunk_types", [])
-    found = [[{c for c in chunks(p, a["chunk_scheme"], types) if c[2] not in out} for p in pieces(i, slot)]
+    found = [[{c for c in chunks(p, a["chunk_scheme"], types) if c[2] not in out} for p in split(i, slot)]
              for slot in ("Inference", "Label")]
     have, labelled = (sum(map(len, f)) for f in found)
     both = sum(len(x & y) for x, y in zip(*found))

@@ -78,7 +78,7 @@ conv_case(real(3, 17, 2, 2), real(19, 17, 1, 1), "one_by_one")
 
 
 def wide_rows(*shape):
-    """Long rows of few channels, for which float32 has loops of its own."""
+    """Long rows of few channels, for which float32 has its own loops."""
     return np.random.RandomState(sum(shape)).uniform(-1, 1, shape)
 
 

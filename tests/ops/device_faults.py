@@ -66,7 +66,7 @@ def culprit(error):
 
 
 def findings(op, inputs, attrs, slot, wrong, grad):
-    """What is wrong of one line of FAULTS."""
+    """The difference for one line of FAULTS."""
     c = Case(op, inputs, attrs, None, grad, None, ("float32",), {}, None, 0, 0, False, op)
     runs = {}
     for place in (fluid.CPUPlace(), fluid.CUDAPlace(0)):

@@ -75,7 +75,7 @@ def test_integers_wrap(dtype):
 @pytest.mark.parametrize("op", ["relu", "relu6", "brelu", "hard_shrink", "softshrink", "thresholded_relu",
                                 "hard_sigmoid", "soft_relu", "abs", "ceil", "floor", "round", "hard_swish"])
 def test_a_nan_gradient_goes_through_where_the_slope_is_zero(op, dtype):
-    """As in the original, which multiplies by a mask."""
+    """As in Fluid 1.8.5, which multiplies by a mask."""
     x = np.array([-50.0, -0.1, 0.0, 0.1, 50.0], dtype)
     _, (dx,) = run(op, {"X": x}, grad=("X",), weights=np.full(5, NAN, dtype))
     assert np.isnan(dx).all()

@@ -25,7 +25,7 @@ with_grad = pytest.mark.parametrize("c", [c for c in CASES if default_grad(c)], 
 RANDOM = {t for t in _core.op_types() if "random" in t}
 #: Operators that declare ``may_share`` and that no case shows at it, and why.
 NOT_IN_PLACE = {
-    "lod_reset": "its sequences are known when it runs, and such outputs have memory of their own",
+    "lod_reset": "its sequences are known when it runs, and such outputs have their own memory",
     "unsqueeze": "another shape", "unsqueeze2": "another shape", "unsqueeze_grad": "another shape",
     "unsqueeze2_grad": "another shape",
     **dict.fromkeys(("c_allreduce_max", "c_allreduce_min", "c_allreduce_prod", "c_allreduce_sum"),
@@ -53,7 +53,7 @@ def same(got, reference):
 
 
 def near(got, reference, rtol):
-    """What the reference gives, sequences and rows included, within ``rtol``."""
+    """Compares with the reference, sequences and rows included, within ``rtol``."""
     for slot, values in reference.items():
         for k, w in enumerate(values):
             g = got[slot, k]
@@ -207,7 +207,7 @@ def test_every_declaration_of_shared_memory_is_tried():
 
 @pytest.mark.parametrize("c", [c for c in CASES if c.large], ids=lambda c: c.name)
 def test_threads(c):
-    """Pieces of a large input: the reference's values, and the same bits on any number of threads."""
+    """Chunks of a large input: the reference's values, and the same bits on any number of threads."""
     results = []
     for threads in (1, 7):
         run, weights = variants(c, c.large, inner=threads > 1)
