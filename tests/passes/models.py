@@ -111,7 +111,7 @@ def found(explained, name):
         if not line.startswith(" " * 6):
             break
         count = [word for word in line.split()[:1] if word.isdigit()]
-        what = line.rsplit("): ", 1)[1].rpartition(":: ")[2]  # behind the user's line
+        what = line.rsplit("): ", 1)[1].rpartition(":: ")[2]  # after the user's line
         notes.append(" ".join([*count, what]))
     return changes(explained, name), notes
 
@@ -130,7 +130,7 @@ def of_one_size(expected, got):
 
 
 def check_pass(trained, name, nodes, around=None, compare=same_bits, **how):
-    """The pass beside none, and with all others around it beside these; `around`: beside these lists instead."""
+    """With and without the pass: by itself, and with all others around it; `around`: with these lists instead."""
     others = [p for p in PASSES if p != name]
     for passes in around or ([], others):
         expected, _ = trained.run(passes, **how)

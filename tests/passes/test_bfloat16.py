@@ -23,7 +23,7 @@ def perceptron(width=96, dtype="float32"):
 
 
 def train(model, flag, threads=1, steps=4):
-    """Losses, the state behind them, and explain()."""
+    """Losses, the state after them, and explain()."""
     trained = Trained(model)
     scope = fluid.Scope()
     for name, value in trained.start.items():

@@ -1,4 +1,4 @@
-"""The cells that users write for a step - GRU and LSTM, by units, by products joined or apart, masked behind the end -
+"""The cells that users write for a step - GRU and LSTM, by units, by products joined or apart, masked after the end -
 become one op; what is alike but computes otherwise stays and says why."""
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from test_fuse_recurrent import ALONE, BATCH, HIDDEN, STEPS, WIDTH, close, found
 import anabranch.fluid as fluid
 
 layers = fluid.layers
-WITHOUT_DEAD = ["remove_dead", *ALONE]     # the gradient of a mask that nobody reads
+WITHOUT_DEAD = ["remove_dead", *ALONE]     # the gradient of a mask that is not read
 
 
 def linear(parts, width=HIDDEN, bias=None):
@@ -25,7 +25,7 @@ def mix(old, new, update):
 
 
 def apart(x, h):
-    """A gate is a product of its own, with two weights."""
+    """Each gate is a separate product, with two weights."""
     update, reset = layers.sigmoid(linear([x, h])), layers.sigmoid(linear([h, x]))
     return mix(h, layers.tanh(linear([x, reset * h])), update)
 
@@ -74,7 +74,7 @@ def unit_relu(x, h):
 
 
 def unit_of_sums(x, h):
-    """x are the sums: no weight of its own."""
+    """x are the sums: x has no weight."""
     return layers.gru_unit(x, h, 3 * HIDDEN)[0]
 
 
@@ -140,7 +140,7 @@ def in_rnn(cell, lengths=True, **options):
 
 
 def is_fused(model, what, **options):
-    """One op takes the place of the recurrence, and of its gradient; all gradients are as without."""
+    """One op replaces the recurrence, and one its gradient; all gradients are as without."""
     trained = Trained(model)
     fetch = [v.name for v in trained.main.list_vars() if v.name in ("x@GRAD", "h0@GRAD", "c0@GRAD")]
     expected, told = trained.run([], fetch=fetch)

@@ -51,7 +51,7 @@ def pooled():
 
 
 def trained_neighbours():
-    """Parts beside the look-ups need their own gradients; one look-up is read by another op, too."""
+    """Parts next to the lookups need their own gradients; the result of one lookup is read by another op, too."""
     shared = flat(ids("a", 1))
     deep = fluid.layers.fc(fluid.data("dense", [None, 3]), 5)
     loss = head([shared, deep, flat(ids("b", 1))])
@@ -234,7 +234,7 @@ def test_minus_one_is_not_padding(sparse):
 
 
 def by_hand(other_ids):
-    """Look-ups beside each other, and an update by what the first of them has made."""
+    """Lookups side by side, and an update by the result of the first of them."""
     first, second = ids("a", 1), ids("b", 1)
     block = fluid.default_main_program().global_block()
     made = fluid.embedding(first, [ROWS, 4], True, param_attr=table())
@@ -313,7 +313,7 @@ def test_ids_of_another_form_are_refused_as_without_the_pass():
 
 
 def cut_for(rows, fused):
-    """A gradient cut out of a matrix beside a part with `rows` rows; 24 ids have looked up that part or did not."""
+    """A gradient cut out of a matrix next to a part with `rows` rows; 24 ids have looked up that part or did not."""
     fluid.set_flags({"FLAGS_disable_passes": "" if fused else "fuse_embeddings"})
     main, startup, scope = fluid.Program(), fluid.Program(), fluid.Scope()
     main.random_seed = startup.random_seed = 5
@@ -323,8 +323,8 @@ def cut_for(rows, fused):
         made = fluid.embedding(first, [ROWS, 4], True, param_attr=table())
         w, rate = block.var("table"), fluid.layers.fill_constant([1], "float32", 0.5)
         x = [made if rows is None else part, fluid.data("dense", [None, 3])]
-        cut, beside, gradient = (block.create_var(name=n, dtype="float32") for n in ("cut", "beside", "by_hand"))
-        block.append_op("concat_grad", {"X": x, "Out@GRAD": [whole]}, {"X@GRAD": [cut, beside]}, {"axis": 1})
+        cut, other, gradient = (block.create_var(name=n, dtype="float32") for n in ("cut", "other", "by_hand"))
+        block.append_op("concat_grad", {"X": x, "Out@GRAD": [whole]}, {"X@GRAD": [cut, other]}, {"axis": 1})
         block.append_op("lookup_table_v2_grad", {"W": [w], "Ids": [first], "Out@GRAD": [cut]}, {"W@GRAD": [gradient]},
                         {"is_sparse": True, "padding_idx": -1})
         block.append_op("sgd", {"Param": [w], "Grad": [gradient], "LearningRate": [rate]}, {"ParamOut": [w]})
@@ -335,7 +335,7 @@ def cut_for(rows, fused):
                "dense": np.zeros((BATCH, 3), "float32")}
         target = fluid.CompiledProgram(main).with_data_parallel(places=[fluid.CPUPlace()])
         try:
-            exe.run(target, feed=fed, fetch_list=[beside])
+            exe.run(target, feed=fed, fetch_list=[other])
         except fluid.core.EnforceNotMet as e:
             return str(e).splitlines()[0], None
         finally:

@@ -188,7 +188,7 @@ def test_what_a_step_makes_of_its_states_row_by_row(step, states, what, more, fi
 
 @pytest.mark.parametrize("replicas", [1, 2])
 def test_the_decoder_of_the_book(replicas):
-    """An encoder, whose last state begins the decoder, and scores of words in each step."""
+    """An encoder, whose last state starts the decoder, and scores of words in each step."""
     def model():
         source, target, following = (fluid.data(name, [None, 1], "int64", lod_level=1) for name in ("s", "t", "f"))
         encoded, _ = layers.dynamic_lstm(layers.fc(layers.embedding(source, [20, 5]), 4 * HIDDEN), 4 * HIDDEN)

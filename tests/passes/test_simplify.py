@@ -1,4 +1,4 @@
-"""Constants, copies and results that nobody wants."""
+"""Constants, copies and results that are not read."""
 import numpy as np
 import pytest
 from models import PASSES, Trained, changes
