@@ -11,7 +11,7 @@ MODES = ("AllReduce", "Reduce")
 
 
 class Trained:
-    """A net in a scope of its own. `mode`: of replicas on all of `places`; without it the net runs on the first."""
+    """A net in its own scope. `mode`: of replicas on all of `places`; without it the net runs on the first."""
 
     def __init__(self, name: str, places: Sequence, mode: Optional[str] = None, fetch_gradients: bool = False,
                  sync_norms: bool = False) -> None:
@@ -59,7 +59,7 @@ class Trained:
         return [np.array(self.scope.find_var(name).get_tensor()) for name in names]
 
     def engine(self):
-        """What runs the main program; there is one after its first run."""
+        """The engine of the main program; there is one after its first run."""
         if self.target is not self.main:
             return self.target._engine
         return [ready.engine for ready in self.exe._ready.values() if ready.program is self.main][-1]

@@ -1,5 +1,5 @@
 """What Fluid 1.8.5 made of random programs of loops: a line of JSON each, packed. Of an array its shape and one number
-are kept, which any change of an element changes: the sum of its elements, each by a weight of its own.
+are kept, which any change of an element changes: the sum of its elements, each with another weight.
 """
 import gzip
 import hashlib

@@ -45,7 +45,7 @@ def trial_of(program):
 
 @contextlib.contextmanager
 def without_passes():
-    """Passes leave out what nobody needs, and with it mistakes in that."""
+    """Passes leave out ops whose results are not needed, and with them mistakes in those."""
     fluid.set_flags({"FLAGS_disable_passes": "all"})
     try:
         yield

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Random programs of loops here and in Fluid 1.8.5: loops_live.py --rival PYTHON [--first N] [--count N] [--out FILE]
 
-Both build and run each program in children (loop_worker.py), 20 s a program. NumPy says who is right where they differ.
+Both build and run each program in children (loop_worker.py), 20 s a program. NumPy decides where they differ.
 Prints a table of how programs ended and a line for each that is not "same"; --out records what 1.8.5 made of them
 (loop_records.py reads that).
 """

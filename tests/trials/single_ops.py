@@ -42,7 +42,7 @@ OTHER_NUMBERS = {"auc", "linspace"}  # negative counts; a reference of one input
 # Where these give the shape, the attribute `shape` is what the original takes it for while the program is built.
 BY_VALUE = {"Shape", "ShapeTensor", "ShapeTensorList"}
 NOTHING = {"multiclass_nms": (1, 1), "locality_aware_nms": (1, 1)}  # the shape that says that nothing was found
-FEWER = {"collect_fpn_proposals"}  # declared with the most rows that there may be, as in the original
+FEWER = {"collect_fpn_proposals"}  # declared with the most rows that there may be, as in Fluid 1.8.5
 # These wait for other processes: tests/python/test_parameter_server.py.
 TALKING = {"send", "recv", "send_barrier", "fetch_barrier", "listen_and_serv", "distributed_lookup_table",
            "trainer_weight", "ring_sum", "ring_weight"}
@@ -87,7 +87,7 @@ def trial(name, number):
     second = attempt(7, OFF)
     if OUT_OF_MEMORY in (first.verdict, second.verdict):  # what else is held at the moment decides
         return OUT_OF_MEMORY, ""
-    if first.made and not first.made[3]:  # an op whose result nobody sees is left out by the passes
+    if first.made and not first.made[3]:  # an op whose result is not read is left out by the passes
         return first.verdict, ""
     if second.verdict != first.verdict or first.made and not same(first.got, second.got):
         third = attempt(1, OFF)

@@ -1,5 +1,5 @@
 """Every kind of block, alone and two deep, with sequences of length 0: NumPy's values, slopes by central differences,
-the bits of the program written out on as many replicas, the same bits on 1, 2 and 7 threads.
+the bits of the program written out on the same number of replicas, the same bits on 1, 2 and 7 threads.
 """
 import loop_build
 import loop_unrolled
@@ -32,7 +32,7 @@ def check(kinds, inside, replicas, all_threads):
         assert [a.tobytes() for a in got] == [a.tobytes() for a in first]
     reference = Reference(program)
     expected = np.concatenate([reference.run(feed)["out"] for feed in feeds])
-    assert (reference.turns > 0) == bool(REPEATING & set(kinds))
+    assert (reference.iterations > 0) == bool(REPEATING & set(kinds))
     np.testing.assert_allclose(first[0], expected, rtol=1e-11, atol=1e-12)
     assert set(net.gradients) >= {"x"}, "nothing to differentiate"
     assert loops.wrong_gradient(program, dict(zip(net.gradients, first[2:])), feeds) == ("ran", "")

@@ -24,7 +24,7 @@ def has_mistake(program):
 
 
 def ended(program, theirs):
-    """How the program ended here, beside there; differences that NumPy decides for us are no faults."""
+    """How the program ended here, and there; differences that NumPy decides for us are not faults."""
     ours = loop_worker.attempt(lambda: loop_worker.values(program, fluid))
     if theirs[0] != "ran":
         return "1.8.5 does not run it" if ours["end"] == "ran" else "both refuse"

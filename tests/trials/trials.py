@@ -18,7 +18,7 @@ from trial_ledger import FAMILIES, Ledger  # noqa: E402
 
 CHUNK = 100
 SHOWN = 4  # findings of a chunk that are printed; the ledger has all
-MOST_CRASHES = 10  # of one name: after so many the rest of its trials is left out
+MOST_CRASHES = 10  # of one name: after that the rest of its trials is skipped
 
 
 def work(ledger, host, chosen, count, deadline):
