@@ -39,7 +39,7 @@ def instance_norm(f, x, s, b):
 
 
 ROW, COLUMN = {"x": [3, 4], "y": [4]}, {"x": [2, 3, 4], "y": [2, 3]}
-#: What a program is made of, the shapes of its inputs, and by which of them it is differentiated.
+#: How a program is made, the shapes of its inputs, and by which of them it is differentiated.
 FORMS = {"mul": (binary("mul"), {"x": [3, 4], "y": [4, 2]}, "xy"),
          "mul of three axes": (binary("mul", x_num_col_dims=2), {"x": [2, 3, 4], "y": [4, 2]}, "xy"),
          "mul by one": (binary("mul"), {"x": [3, 4], "y": [4, 2]}, "x"),

@@ -1,4 +1,4 @@
-"""Ops that need other processes: what they declare, and that they are refused where nobody should reach out."""
+"""Ops that need other processes: their declarations, and that they are refused outside a cluster."""
 import json
 import os
 

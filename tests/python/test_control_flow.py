@@ -156,7 +156,7 @@ def test_switch_writes_what_its_case_assigns():
 
 
 class Counted:
-    """Programs in which each branch adds to a persistable number of its own."""
+    """Programs in which each branch adds to its own persistable number."""
 
     def __init__(self):
         self.main, self.scope = fluid.Program(), fluid.Scope()

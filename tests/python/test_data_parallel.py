@@ -286,7 +286,7 @@ def test_plain_executor_equals_one_replica_bit_for_bit():
 
 
 def test_values_set_between_runs_reach_every_replica():
-    """A load or a set between two parallel runs must not leave old copies behind."""
+    """A load or a set between two parallel runs must not leave old copies."""
     t = Trainer(dense_model, sgd).parallel(2)
     t.step(batch(8, 0))
     fresh = Trainer(dense_model, sgd, seed=77).state()
@@ -300,7 +300,7 @@ def test_values_set_between_runs_reach_every_replica():
 
 
 def test_a_load_reaches_the_program_that_shares():
-    """Each replica has averages of its own; a checkpoint is for all of them, and for those who evaluate with them."""
+    """Each replica has its own averages; a checkpoint is for all of them, and for those who evaluate with them."""
     main, startup = fluid.Program(), fluid.Program()
     with fluid.program_guard(main, startup), fluid.unique_name.guard():
         x = fluid.data("x", [None, 2], "float32")

@@ -48,7 +48,7 @@ def test_unordered_gives_every_row_once(tmp_path, kind):
 
 
 def test_many_chunks_in_order(tmp_path):
-    made = dataset("QueueDataset", [write(tmp_path / "big", range(60000))], 1000, 3)     # 1.7 MB: seven pieces
+    made = dataset("QueueDataset", [write(tmp_path / "big", range(60000))], 1000, 3)     # 1.7 MB: seven chunks
     assert numbers(made._batches()) == list(range(60000))
     assert sorted(numbers(made._batches(ordered=False))) == list(range(60000))
     assert made.statistics()["lines"] == made.statistics()["rows"] == 60000
@@ -213,7 +213,7 @@ def test_slots_shuffle(tmp_path):
     with pytest.raises(RuntimeError, match="set_fea_eval"):
         made.slots_shuffle(["words"])
     made.set_fea_eval(100)
-    for _ in range(2):                                 # the second call begins with the records as loaded
+    for _ in range(2):                                 # the second call starts with the records as loaded
         made.slots_shuffle(["words"])
         batch, = made._batches()
         words, offsets = np.array(batch["words"]).ravel(), batch["words"].lod()[0]

@@ -79,7 +79,7 @@ SHAPES = [(6, 5, 4, 5), (6, 5, 4, 16), (700, 7), (40, 24), (3, 2, 2, 3, 8)]
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
 @pytest.mark.parametrize("special", [False, True], ids=["numbers", "special"])
 def test_bits_are_those_of_the_operators_apart(dtype, special):
-    """Packs of one and of several, a matrix, rows for several pieces; NaN and infinite values on both sides, -0.0, and
+    """Packs of one and of several, a matrix, rows for several chunks; NaN and infinite values on both sides, -0.0, and
     sums that float16 has no number for."""
     run(ADDED + f"""
 wide = "float64" if "{dtype}" == "float64" else "float32"

@@ -124,6 +124,6 @@ def test_images_of_16_bits_have_float32_statistics():
         said = re.search("in %s: (.*)" % low, got[2])[1].split(", ")
         assert {"batch_norm", "batch_norm_grad"} <= set(said), said
         assert "rounds of sums over 2 replicas" in got[2] and "on the CPU: none" in got[2], got[2]
-        same((got[0], {name: got[1][name] for name in expected[1]}), expected, tolerance)  # but for the scale
+        same((got[0], {name: got[1][name] for name in expected[1]}), expected, tolerance)  # except for the scale
         assert got[0] != expected[0]
     """, simdevice_devices=2)

@@ -1,4 +1,4 @@
-"""Dropout in training: how many elements it drops, what it makes of the others, and when it draws anew."""
+"""Dropout in training: how many elements it drops, the values of the others, and when it draws again."""
 import numpy as np
 import pytest
 
@@ -79,9 +79,9 @@ def test_masks_differ_by_replica(replicas):
     net = Net(random_seed=0, gradient=False)
     net.x = np.ones((ROWS * replicas, WIDTH), "float32")
     target = fluid.CompiledProgram(net.main).with_data_parallel(places=[CPU] * replicas)
-    pieces = [piece == 0 for _ in range(2) for piece in np.split(net.run(target)[0], replicas)]
-    assert_unlike(*pieces)
-    for mask in pieces:
+    masks = [part == 0 for _ in range(2) for part in np.split(net.run(target)[0], replicas)]
+    assert_unlike(*masks)
+    for mask in masks:
         assert abs(mask.mean() - RATE) < 0.01
 
 

@@ -159,7 +159,7 @@ def test_programs_keep_their_gradients_through_files_and_pruning():
 @pytest.mark.parametrize("value", [0.0, 2.0])
 @pytest.mark.parametrize("again", ["", "replaced"])
 def test_the_gradient_of_a_branch_reads_what_the_branch_has_read(value, again):
-    """Counting up changes the variable in its place: what the branch has read must stay for its gradient."""
+    """Counting up changes the variable in place: the values that the branch has read must stay for its gradient."""
     x, s = leaf("x", [1]), leaf("s", [1])
     v = L.scale(x, 1.0)
     z = L.cond(s < 1.0, lambda: L.scale(v, 2.0), lambda: v * v * v)

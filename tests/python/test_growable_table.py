@@ -19,7 +19,7 @@ OPTIMIZERS = {
 
 
 class Model:
-    """Two slots over one table, a dense layer behind them."""
+    """Two slots over one table, a dense layer after them."""
 
     def __init__(self, attr, optimizer=OPTIMIZERS["sgd"], size=(-1, 4), clip=None, padding_idx=None, layer=None):
         self.main, self.startup, self.scope = fluid.Program(), fluid.Program(), fluid.Scope()
@@ -240,7 +240,7 @@ def test_a_limit_holds_under_endless_new_ids_and_says_what_was_dropped(capfd):
 
 def test_admission_and_expiry():
     model = Model(fluid.GrowableTable("emb", uniform(), admit_count=2, expire_after=3))
-    model.run([1], [1])  # one look-up of each slot
+    model.run([1], [1])  # one lookup of each slot
     model.run([2], [3])
     assert model.table.keys(model.scope).tolist() == [1]
     for _ in range(12):
@@ -351,15 +351,15 @@ def test_the_memory_report_counts_tables():
 
 
 def test_other_python_threads_run_while_a_table_is_asked():
-    """What asks a table may have to wait for a save, so it must not keep the interpreter."""
+    """Calls that query a table may have to wait for a save, so they must not keep the interpreter."""
     model = Model(fluid.GrowableTable("emb", uniform()))
     ids = np.arange(200000)
     model.run(ids, ids)
-    turns, ended = [0], threading.Event()
+    iterations, ended = [0], threading.Event()
 
     def count():
         while not ended.is_set():
-            turns[0] += 1
+            iterations[0] += 1
             time.sleep(0)
 
     other = threading.Thread(target=count)
@@ -368,9 +368,9 @@ def test_other_python_threads_run_while_a_table_is_asked():
     other.start()
     try:
         for ask in (lambda: model.table.rows(np.tile(ids, 20), model.scope), lambda: model.table.keys(model.scope)):
-            before = turns[0]
+            before = iterations[0]
             ask()
-            assert turns[0] - before > 20
+            assert iterations[0] - before > 20
     finally:
         ended.set()
         sys.setswitchinterval(interval)

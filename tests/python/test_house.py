@@ -99,7 +99,7 @@ def texts(folders, ends):
 
 
 def test_errors_say_what_must_be_and_what_came():
-    """src/ops is left out: an id of a look-up is named with the range that its table has."""
+    """src/ops is left out: an id of a lookup is named with the range that its table has."""
     folders = [os.path.join("src", name) for name in os.listdir(os.path.join(ROOT, "src")) if name != "ops"]
     found = [(path, match.group()) for path, text in texts(folders + ["python"], (".cc", ".h", ".py"))
              for match in OLD_GRAMMAR.finditer(text)]

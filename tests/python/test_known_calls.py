@@ -160,7 +160,7 @@ def test_the_sixty_fifth_program_replaces_the_oldest_and_all_still_run(taken):
         for net in nets:
             assert exe.run(net.main, {"x": x}, [net.y], scope=net.scope)[0][0, 0] == 2
             assert len(exe._ready) <= 64 and len(exe._calls._by_ids) <= 64
-    assert not any(taken)  # each was gone when its turn came again
+    assert not any(taken)  # each was gone when it was run again
     newest, oldest = weakref.ref(nets[-1].main), weakref.ref(nets[0].main)
     del taken[:]
     for again in (nets[40], nets[65], nets[1]):

@@ -28,7 +28,7 @@ def put(scope, name, array):
 
 
 def one_program(server):
-    """What a server runs at each step: its blocks, one behind the other; blocks of schedules that run blocks stay."""
+    """The ops of a server's step: its blocks, one after the other; blocks of schedules that run blocks stay."""
     made = fluid.Program()
     block = made.global_block()
     for var in server.list_vars():

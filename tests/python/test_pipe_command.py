@@ -1,4 +1,4 @@
-"""Pipe commands that fail in every way: never silently short data, never a zombie, nothing left behind."""
+"""Pipe commands that fail in every way: never silently short data, never a zombie, no process or file left."""
 import os
 import re
 import signal
@@ -195,7 +195,7 @@ def test_interrupt_while_waiting(tmp_path):
 
 
 def test_interrupt_in_a_line_without_end(tmp_path):
-    """What is left of a line that is too long is passed over, and that can take for ever."""
+    """The rest of a line that is too long is skipped, and that can take for ever."""
     script = ("import anabranch.fluid as fluid\n"
               "made = fluid.DatasetFactory().create_dataset('QueueDataset')\n"
               "made.set_use_var([fluid.data('x', [None, 2])])\n"

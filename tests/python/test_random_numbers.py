@@ -1,4 +1,4 @@
-"""What seeds promise: the same numbers in each run, in a program built again, in copies and files; never by name."""
+"""The guarantees of seeds: the same numbers in each run, in a program built again, in copies and files; not by name."""
 import numpy as np
 import pytest
 
@@ -123,7 +123,7 @@ def test_startup_repeats_with_its_seed_and_its_parameters_differ():
 
 
 def test_a_startup_program_that_is_seeded_late_repeats_too():
-    """Its ops have no seed of their own; in 1.8.5 they then draw anew in each run."""
+    """Its ops have no seed; in 1.8.5 they then draw again in each run."""
     main, startup, _ = build(two_layers)
     startup.random_seed = 17
     names = [p.name for p in main.all_parameters()]

@@ -58,9 +58,9 @@ def test_parts_are_parts(shape):
     for got, in runs([out], times=8):
         images = X.reshape(-1, *X.shape[3 - len(shape):])
         for image, part in zip(images, got.reshape(-1, *shape)):
-            begins = numpy.argwhere(image == part.reshape(-1)[0])[0]
-            numpy.testing.assert_array_equal(part, image[tuple(slice(b, b + n) for b, n in zip(begins, shape))])
-            places.add(tuple(begins))
+            starts = numpy.argwhere(image == part.reshape(-1)[0])[0]
+            numpy.testing.assert_array_equal(part, image[tuple(slice(b, b + n) for b, n in zip(starts, shape))])
+            places.add(tuple(starts))
     most = numpy.prod([have - n + 1 for have, n in zip(X.shape[3 - len(shape):], shape)])
     assert most // 4 < len(places) <= most or most == 1
 
@@ -70,7 +70,7 @@ def test_seeds():
     outs = [layers.random_crop(x, [2, 2], seed=s) for s in (None, 5, 6)] + [contrib.shuffle_batch(x, seed=7)]
     first, again = runs(outs)[0], runs(outs)[0]
     for a, b in zip(first, again):
-        numpy.testing.assert_array_equal(a, b)  # a new executor begins anew
+        numpy.testing.assert_array_equal(a, b)  # a new executor starts again
     assert not numpy.array_equal(first[0], first[1]) or not numpy.array_equal(first[1], first[2])
 
 

@@ -48,7 +48,7 @@ def test_criteo_as_it_is(tmp_path, kind):
     ids = np.stack([got["C%d" % i].ravel() for i in range(1, 27)])
     assert ((ids >= 0) & (ids < 1000001)).all()
     assert (ids[:, 0] == ids[:, 2]).all() and (ids[:, 0] != ids[:, 1]).all()
-    assert len(set(ids[:, 1])) == 26                   # an empty field is a category of its own in each column
+    assert len(set(ids[:, 1])) == 26                   # an empty field is a separate category in each column
 
 
 def test_hashes_are_spread_evenly(tmp_path):

@@ -52,7 +52,7 @@ def batches():
 
 
 class Model:
-    """Pooled look-ups, a hidden layer and a squared error."""
+    """Pooled lookups, a hidden layer and a squared error."""
 
     def __init__(self, optimizer, sparse, shared=False, regularizer=None, lazy=None):
         self.main, self.startup = fluid.Program(), fluid.Program()

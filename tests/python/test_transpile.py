@@ -11,7 +11,7 @@ import anabranch.fluid as fluid
 HERE = os.path.dirname(os.path.abspath(__file__))
 GOLDEN = os.path.join(HERE, "..", "golden", "transpile")
 
-#: Attributes that the original writes in no order of its own, or that choose a library.
+#: Attributes that Fluid 1.8.5 writes in no fixed order, or that choose a library.
 UNORDERED = ("grad_to_block_id",)
 LEFT_OUT = ("op_namescope", "op_callstack", "op_device", "op_draw_number", "op_reads_versions")
 
@@ -24,7 +24,7 @@ APART = {
     "one_trainer.sync",       # its trainer and its server call a gradient differently
     "whole.geo",              # slice_var_up is not obeyed there
     "distributed_table.geo",  # refused
-    "two_tables.geo",         # names ids and a table once for each two look-ups
+    "two_tables.geo",         # names ids and a table once for each two lookups
 }
 
 
@@ -37,7 +37,7 @@ RECORDED = recorded()
 
 
 class _Names:
-    """Variables that only order ops have random names in the original, and some temporary ones are numbered over all
+    """Variables that only order ops have random names in Fluid 1.8.5, and some temporary ones are numbered over all
     programs of the process: they are numbered as they appear."""
 
     PASSING = ("__control_var", "tmp_dc_output")
@@ -51,7 +51,7 @@ class _Names:
 
 
 def in_order(ops):
-    """Tables are left out of the trainer's startup program in no order of the original's own."""
+    """Tables are left out of the trainer's startup program in no fixed order of Fluid 1.8.5."""
     return [op for op in ops if op["type"] != "fake_init"] + \
         sorted((op for op in ops if op["type"] == "fake_init"), key=lambda op: op["outputs"]["Out"])
 
