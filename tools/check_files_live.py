@@ -30,7 +30,7 @@ PACKAGES = {"anabranch": "anabranch.fluid", "paddle": "paddle.fluid"}
 PROGRAM_FILES = ("main", "__model__", "net", "model.pdmodel")
 
 
-# ---- one side: runs in a process of its own, with Python 3.7 too
+# ---- one side: runs in a separate process, with Python 3.7 too
 
 
 class Side:
@@ -58,7 +58,7 @@ class Side:
         return self.fluid.global_scope().find_var(name).get_tensor()
 
     def value(self, name):
-        """What a variable is set to: numbers that its name decides."""
+        """The value that a variable is set to: numbers that follow from its name."""
         now = numpy.array(self.tensor(name))
         random = numpy.random.RandomState(zlib.crc32(name.encode()) % 2 ** 31)
         return (random.uniform(0.5, 1.5, now.shape) * 10 ** (now.dtype.kind == "i")).astype(now.dtype)
@@ -174,7 +174,7 @@ def one_side(package, source, target):
 
 
 def described(fluid, path):
-    """All that a program file says, but for the lines of the scripts that built it."""
+    """The whole contents of a program file, except the lines of the scripts that built it."""
     with open(path, "rb") as f:
         program = fluid.Program.parse_from_string(f.read())
     kinds, found = fluid.core.VarDesc.VarType, []
@@ -246,7 +246,7 @@ def differing_files(first, second, leave_out=()):
 
 
 def faults(written, loaded, first, second, same_programs):
-    """What went wrong in one case, as text; empty when nothing did.
+    """The faults of one case, as text; empty when there are none.
 
     ``same_programs``: path of a program file -> whether it says the same again; None: they are compared as bytes.
     """

@@ -1,4 +1,4 @@
-"""What the NumPy reference of tests/ops says of a case that the original dies of: agrees(case, record)."""
+"""The NumPy reference of tests/ops for a case that the original dies of: agrees(case, record)."""
 
 import numpy as np
 from cases import CASES, Rows, Seq

@@ -100,7 +100,7 @@ def described(value):
 
 
 def expected(record, names):
-    """What the original made of a case: where it stopped, or outputs and gradients."""
+    """The result of the original for a case: where it stopped, or outputs and gradients."""
     if record["stage"] in ("build", "run"):
         return "refused"
     grads = record["grads"] or {}
