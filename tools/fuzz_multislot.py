@@ -15,7 +15,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "python"))
-import multiother_slot as reference  # noqa: E402
+import multislot_reference as reference  # noqa: E402
 
 ODD = [b"0", b"-0", b"+7", b"-1", b"-", b"+", b"", b"1e5", b"1e39", b"3.4028235e38", b"3.4028236e38", b"1e-46",
        b"1e-38", b"1.17549435e-38", b"7.0064923e-46", b"nan", b"-inf", b"Infinity", b"nan(1)", b"0x1p3", b"0x.8p-1",
@@ -28,7 +28,7 @@ BYTES = b"0123456789 \t.-+eE\r\x00xn" + bytes(range(256))
 
 
 def schema_of(rng):
-    """A random schema: (name, is_float, values) a slot; see multiother_slot."""
+    """A random schema: (name, is_float, values) a slot; see multislot_reference."""
     sizes = (0, 0, 0, 1, 1, 2, 3, 13, -1, -2)
     return [("s%d" % i, rng.random() < 0.4, rng.choice(sizes)) for i in range(rng.randint(1, 5))]
 
