@@ -33,9 +33,7 @@ class Network {
 
  private:
   static MessageRef copy(const Message& m) { return m.clone(); }
-  static MessageRef not_there(Verb verb) {
-    return Message::error(verb, Error(ErrorKind::kUnavailable, "no answer"));
-  }
+  static MessageRef not_there(Verb verb) { return Message::error(verb, Error(ErrorKind::kUnavailable, "no answer")); }
 
   // One call: the answer that arrives first counts.
   struct Call {
