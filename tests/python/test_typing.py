@@ -11,7 +11,7 @@ import anabranch
 import anabranch.fluid as fluid
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-PROGRAMS = sorted(os.listdir(os.path.join(HERE, "typed")))
+PROGRAMS = sorted(name for name in os.listdir(os.path.join(HERE, "typed")) if name.endswith(".py"))
 PACKAGE = os.path.dirname(os.path.dirname(anabranch.__file__))
 
 #: Installed packages are followed in silence; ours is not installed here.
