@@ -6,12 +6,12 @@ sys.path.insert(0, os.path.dirname(__file__))
 
 
 def _seconds(item):
-    """What the mark slow says of the test, about."""
+    """The approximate seconds that the mark slow gives."""
     mark = item.get_closest_marker("slow")
     return mark.args[0] if mark and mark.args else 0
 
 
 def pytest_collection_modifyitems(config, items):
-    """Among several workers the longest tests begin first: one that begins last leaves all other workers idle."""
+    """Among several workers the longest tests start first: one that starts last leaves all other workers idle."""
     if hasattr(config, "workerinput"):
         items.sort(key=_seconds, reverse=True)

@@ -1,4 +1,4 @@
-"""Programs with simulated devices, each in a process of its own: a fork of one that has loaded the package, which saves
+"""Programs with simulated devices, each in its own process: a fork of one that has loaded the package, which saves
 the second that loading takes. Flags of the simulated device are read once in a process, when a device is first used.
 
 As a program: answers requests, one a line of stdin, {"text", "flags", "log", "limit_s"}, by {"status", "seconds"}.

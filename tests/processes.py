@@ -1,4 +1,4 @@
-"""The processes that a test may leave behind."""
+"""The processes that a test may leave running."""
 import glob
 from typing import Set
 

@@ -30,7 +30,7 @@ PACKAGES = {"anabranch": "anabranch.fluid", "paddle": "paddle.fluid"}
 PROGRAM_FILES = ("main", "__model__", "net", "model.pdmodel")
 
 
-# ---- one side: runs in a process of its own, with Python 3.7 too
+# ---- one side: runs in a separate process, with Python 3.7 too
 
 
 class Side:
@@ -58,7 +58,7 @@ class Side:
         return self.fluid.global_scope().find_var(name).get_tensor()
 
     def value(self, name):
-        """What a variable is set to: numbers that its name decides."""
+        """The value that a variable is set to: numbers that follow from its name."""
         now = numpy.array(self.tensor(name))
         random = numpy.random.RandomState(zlib.crc32(name.encode()) % 2 ** 31)
         return (random.uniform(0.5, 1.5, now.shape) * 10 ** (now.dtype.kind == "i")).astype(now.dtype)
@@ -71,9 +71,9 @@ class Side:
         for name in self.names():
             self.tensor(name).set(numpy.zeros_like(numpy.array(self.tensor(name))), self.fluid.CPUPlace())
 
-    def wrong(self, wanted):
+    def wrong(self, names):
         """Names of the variables that do not hold what they were set to."""
-        return [name for name in wanted if not numpy.array_equal(numpy.array(self.tensor(name)), self.value(name))]
+        return [name for name in names if not numpy.array_equal(numpy.array(self.tensor(name)), self.value(name))]
 
     def predict(self, program, feeds, fetches):
         random = numpy.random.RandomState(3)
@@ -86,7 +86,7 @@ def parameters(side):
     return sorted(p.name for p in side.main.all_parameters())
 
 
-def variables_case(function, wanted, filename):
+def variables_case(function, names, filename):
     """save_X and load_X, into one file each or one for all."""
     def write(side, folder):
         getattr(side.fluid.io, "save_" + function)(side.exe, folder, side.main, filename=filename)
@@ -94,7 +94,7 @@ def variables_case(function, wanted, filename):
     def load(side, folder, again):
         getattr(side.fluid.io, "load_" + function)(side.exe, folder, side.main, filename=filename)
         write(side, again)
-        return {"wrong": side.wrong(wanted(side))}
+        return {"wrong": side.wrong(names(side))}
     return write, load
 
 
@@ -174,7 +174,7 @@ def one_side(package, source, target):
 
 
 def described(fluid, path):
-    """All that a program file says, but for the lines of the scripts that built it."""
+    """The whole contents of a program file, except the lines of the scripts that built it."""
     with open(path, "rb") as f:
         program = fluid.Program.parse_from_string(f.read())
     kinds, found = fluid.core.VarDesc.VarType, []
@@ -246,7 +246,7 @@ def differing_files(first, second, leave_out=()):
 
 
 def faults(written, loaded, first, second, same_programs):
-    """What went wrong in one case, as text; empty when nothing did.
+    """The faults of one case, as text; empty when there are none.
 
     ``same_programs``: path of a program file -> whether it says the same again; None: they are compared as bytes.
     """

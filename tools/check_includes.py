@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that no folder includes a header of a folder above it or beside it.
+"""Checks that no folder includes a header of a folder in a higher tier, or of another folder in its tier.
 
     check_includes.py [ROOT]
 
@@ -23,7 +23,7 @@ def read_tiers(root):
 
 
 def edges(root, folder):
-    """(file, line number, folder included) of every include of one of our own headers."""
+    """(file, line number, folder included) of every include of a header of the project."""
     for where, _, names in sorted(os.walk(os.path.join(root, folder))):
         for name in sorted(names):
             if not name.endswith(SOURCES):

@@ -96,16 +96,16 @@ def difference(schema, text, drop_zeros=False):
     expected, expected_bad = reference.read_text(text, schema, drop_zeros)
     lines = text.split(b"\n")
     got_bad = [entry[:4] for entry in bad]
-    for got, wanted in zip(got_bad + [None], expected_bad + [None]):
-        if got != wanted:
-            first = min(entry[0] for entry in (got, wanted) if entry)
-            return "line %r of %r: got %s, expected %s" % (lines[first - 1], schema, got, wanted)
+    for got, other in zip(got_bad + [None], expected_bad + [None]):
+        if got != other:
+            first = min(entry[0] for entry in (got, other) if entry)
+            return "line %r of %r: got %s, expected %s" % (lines[first - 1], schema, got, other)
     if len(samples) != len(expected):
         return "%d samples, expected %d, of %r" % (len(samples), len(expected), schema)
-    for got, wanted in zip(samples, expected):
-        for slot, slot_wanted in zip(got, wanted):
-            if len(slot) != len(slot_wanted) or not all(map(same, slot, slot_wanted)):
-                return "values %r, expected %r, of %r" % (got, wanted, schema)
+    for got, other in zip(samples, expected):
+        for slot, other_slot in zip(got, other):
+            if len(slot) != len(other_slot) or not all(map(same, slot, other_slot)):
+                return "values %r, expected %r, of %r" % (got, other, schema)
     return None
 
 

@@ -16,7 +16,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Ends nodes in a thread of its own, in an order that a seed decides.
+// Ends nodes in its own thread, in an order that a seed decides.
 class Elsewhere {
  public:
   explicit Elsewhere(uint32_t seed) : rng_(seed), thread_([this] { work(); }) {}
@@ -147,7 +147,7 @@ TEST(Asynchronous, AnErrorElsewhereIsTheRunsAndThePlanRunsOn) {
   }
 }
 
-// A chain of one node that waits 200 ms elsewhere, and one beside it that takes 200 ms here.
+// A chain of one node that waits 200 ms elsewhere, and one parallel to it that takes 200 ms here.
 TEST(Asynchronous, OneThreadContinuesMeanwhile) {
   std::vector<NodeSpec> specs(3);
   std::thread elsewhere;
@@ -173,7 +173,7 @@ TEST(Asynchronous, OneThreadContinuesMeanwhile) {
   EXPECT_TRUE(here && first);
 }
 
-// What is under way elsewhere hears that the run has failed, and the run waits for it.
+// The failure of the run reaches the work that is under way elsewhere, and the run waits for that work.
 TEST(Asynchronous, AFailedRunCancelsAndWaits) {
   for (const bool threaded : {false, true}) {
     std::vector<NodeSpec> specs(2);

@@ -92,7 +92,7 @@ Recorded cut_back(const fs::path& path) {
 }
 
 TEST(Backward, MakesTheGradientOpsOfRecordedPrograms) {
-  // The gradient through the cell of an LSTM is left out as in the original.
+  // The gradient through the cell of an LSTM is left out as in Fluid 1.8.5.
   set_flag("FLAGS_fluid_exact", std::string("1.8.5"));
   int compared = 0;
   std::vector<fs::path> paths;

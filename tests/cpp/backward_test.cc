@@ -63,7 +63,7 @@ class SmallBackward : public testing::Test {
     try {
       append_backward(*program_, loss, {});
     } catch (const Error& e) {
-      EXPECT_EQ(ir::serialize(*program_), before) << "a failed call has left something behind";
+      EXPECT_EQ(ir::serialize(*program_), before) << "a failed call has changed the program";
       return e.what();
     }
     return "";
@@ -253,7 +253,7 @@ TEST_F(SmallBackward, BadLossesAreRefused) {
   var("w", {4, 3}, true);
   relu("w", "a");
   var("fed", {1});
-  EXPECT_THAT(error_of("nobody"), HasSubstr("loss nobody is not in the global block"));
+  EXPECT_THAT(error_of("absent"), HasSubstr("loss absent is not in the global block"));
   EXPECT_THAT(error_of("a"), HasSubstr("must have one element, got shape [4, 3]"));
   EXPECT_THAT(error_of("fed"), HasSubstr("no op of the program computes the loss"));
 }
@@ -373,7 +373,7 @@ TEST_F(SubBlocks, KeepACopyOfWhatTheyWriteAgain) {
   EXPECT_NO_THROW(ir::check_well_formed(*program_));
 }
 
-// What the block gives is used inside it, too: the gradient from outside and the one from inside are two.
+// The results of the block are used inside it, too: the gradient from outside and the one from inside are two.
 TEST_F(SubBlocks, TellTheirGradientsFromThoseOutside) {
   ir::Block& body = make_body();
   var("z", {4, 3});
@@ -394,7 +394,7 @@ TEST_F(SubBlocks, TellTheirGradientsFromThoseOutside) {
   EXPECT_THAT(made, ElementsAre("square_grad y,z@GRAD -> y@GRAD@RENAME@block1@0",
                                 "sum y@GRAD,y@GRAD@RENAME@block1@0 -> y@GRAD@RENAME@block1@1",
                                 "relu_grad y,y@GRAD@RENAME@block1@1 -> w@GRAD"));
-  EXPECT_NE(gradient.find_var("y@GRAD"), nullptr);  // the op hands in what is outside by that name
+  EXPECT_NE(gradient.find_var("y@GRAD"), nullptr);  // the op passes the outer variable by that name
 }
 
 }  // namespace

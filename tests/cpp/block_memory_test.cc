@@ -1,5 +1,5 @@
-// The memory that all turns of a block share: what lives at one time lies apart, frames lie in the same place, and what
-// is no tensor of the frame's own, or has outgrown its place, is left alone.
+// The memory that all iterations of a block share: tensors that live at one time do not overlap, frames have the same
+// layout, and a tensor that is not the frame's, or has outgrown its range, is left alone.
 #include "exec/block_memory.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ struct Block {
     for (size_t i = 0; i < 3; ++i) made.places.push_back(&made.values[i]);
     return made;
   }
-  // A turn that makes all of them.
+  // An iteration that makes all of them.
   void iteration(BlockFrame& frame, int64_t elems) {
     memory.lend(frame);
     for (Value* v : frame.places) v->as<Tensor>().resize(Shape{elems}, DType::kUInt8);
@@ -41,7 +41,7 @@ TEST(BlockMemory, FramesShareMemoryOfDisjointLifetimes) {
   EXPECT_EQ(at(first, 0), at(first, 2));
   const int64_t before = resident_buffer_bytes();
   block.iteration(second, 1000);
-  EXPECT_EQ(resident_buffer_bytes(), before) << "a frame that comes later takes nothing of its own";
+  EXPECT_EQ(resident_buffer_bytes(), before) << "a frame that comes later takes no memory itself";
   for (size_t i = 0; i < 3; ++i) EXPECT_EQ(at(first, i), at(second, i));
 }
 
@@ -54,7 +54,7 @@ TEST(BlockMemory, AFrameThatHasRunBeforeMovesIntoALargerArena) {
   EXPECT_NE(at(first, 0), at(second, 0));
   block.iteration(first, 1000);
   EXPECT_EQ(at(first, 0), at(second, 0));
-  EXPECT_EQ(resident_buffer_bytes(), before + block.memory.bytes()) << "nobody holds the smaller one";
+  EXPECT_EQ(resident_buffer_bytes(), before + block.memory.bytes()) << "the smaller one is still held";
   EXPECT_EQ(first.values[0].get<Tensor>()->numel(), 1000);
 }
 
@@ -76,7 +76,7 @@ TEST(BlockMemory, ValuesOfAFailedIterationStayUntilAnIterationEnds) {
   Block block;
   BlockFrame &failed = block.frame(), &other = block.frame();
   block.iteration(failed, 1000);
-  failed.values[0].as<Tensor>().resize(Shape{9000}, DType::kUInt8);  // and the turn ends here
+  failed.values[0].as<Tensor>().resize(Shape{9000}, DType::kUInt8);  // and the iteration ends here
   block.iteration(other, 2000);
   block.memory.lend(failed);
   EXPECT_NE(at(failed, 0), at(other, 0)) << "9000 bytes do not fit";

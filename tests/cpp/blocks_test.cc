@@ -52,7 +52,7 @@ void constant(ir::Block& block, const std::string& name, DType dtype, float valu
                     {{"shape", std::vector<int64_t>{1}}, {"dtype", static_cast<int32_t>(dtype)}, {"value", value}}});
 }
 
-// `out` is scaled by `factor` in each of the turns; the counter and the condition are named after it.
+// `out` is scaled by `factor` in each iteration; the counter and the condition are named after it.
 void append_loop(ir::Block& block, const std::string& out, int iterations, float factor) {
   const std::string i = out + ".i", n = out + ".n", going_on = out + ".on";
   constant(block, i, DType::kInt64, 0);

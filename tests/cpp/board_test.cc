@@ -1,4 +1,4 @@
-// Memory that processes share: who comes, who is late, and who has ended.
+// Memory that processes share: which ranks come, which are late, and which have ended.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -15,7 +15,7 @@
 namespace anabranch::comm {
 namespace {
 
-constexpr int64_t kLong = 60000;  // milliseconds: of tests in which nobody is late
+constexpr int64_t kLong = 60000;  // milliseconds: of tests in which no rank is late
 
 File process_of(pid_t process) { return File(static_cast<int>(syscall(SYS_pidfd_open, process, 0))); }
 
@@ -33,7 +33,7 @@ struct Two {
 TEST(Board, MeetingsFollowEachOther) {
   const Two two;
   constexpr uint64_t kIterations = 20000;
-  const auto take_turns = [&](int rank) {
+  const auto alternate = [&](int rank) {
     const auto board = two.of(rank);
     for (uint64_t meet = 1; meet <= kIterations; ++meet) {
       const uint64_t mine = meet * 2 + rank;
@@ -50,8 +50,8 @@ TEST(Board, MeetingsFollowEachOther) {
       }
     }
   };
-  std::thread other([&] { take_turns(1); });
-  take_turns(0);
+  std::thread other([&] { alternate(1); });
+  alternate(0);
   other.join();
 }
 

@@ -30,7 +30,7 @@ Groups groups_of(int size, int deadline_ms = 20000) {
   return groups;
 }
 
-// What each rank's call has thrown; "": nothing.
+// The error of each rank's call; "": none.
 std::vector<std::string> on_all(Groups& groups, const std::function<void(int, Peers&)>& what) {
   std::vector<std::string> errors(groups.size());
   std::vector<std::thread> threads;
@@ -278,13 +278,13 @@ TEST_P(Comm, AFailureEndsAWait) {
   Groups groups = Comm::groups(2);
   std::thread later([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    groups[0]->fail("somebody has fallen");
+    groups[0]->fail("a rank has failed");
   });
   const auto errors = on_all(groups, [](int r, Peers& peers) {
     if (r == 0) Collective().barrier(peers);
   });
   later.join();
-  EXPECT_EQ(errors[0], "somebody has fallen");
+  EXPECT_EQ(errors[0], "a rank has failed");
 }
 
 TEST(Groups, RingsAreKeptByNumber) {

@@ -49,7 +49,7 @@ TEST(Number, IdsAreReadToTheirEnd) {
     EXPECT_EQ(id(text, &value), Spelling::kGood) << text;
     EXPECT_EQ(value, expected) << text;
   }
-  EXPECT_EQ(careful_id(std::string_view("12345", 3), &value), Spelling::kGood) << "whatever stands behind it";
+  EXPECT_EQ(careful_id(std::string_view("12345", 3), &value), Spelling::kGood) << "any text may follow";
   EXPECT_EQ(value, 123u);
   for (const char* text : {"", "-", "+", "--1", "1x", "1 ", "x1", "1.0"})
     EXPECT_EQ(id(text, &value), Spelling::kNone) << text;

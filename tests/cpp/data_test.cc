@@ -197,15 +197,15 @@ TEST_F(DataTest, LoadingGivesOneErrorAndOneOrderOfBadLines) {
   const auto load = [&](int threads, bool raise) {
     Settings s = settings(files, threads);
     s.in_memory = true;
-    s.bad_rows = {raise ? BadRowPolicy::Kind::kRaise : BadRowPolicy::Kind::kQuarantine, -1, folder_ / "aside"};
+    s.bad_rows = {raise ? BadRowPolicy::Kind::kRaise : BadRowPolicy::Kind::kQuarantine, -1, folder_ / "refused"};
     Dataset set(s);
     try {
       set.load();
     } catch (const Error& e) {
       return std::string(e.what());
     }
-    std::ifstream aside(folder_ / "aside");
-    return std::string(std::istreambuf_iterator<char>(aside), {});
+    std::ifstream refused(folder_ / "refused");
+    return std::string(std::istreambuf_iterator<char>(refused), {});
   };
   const std::string error = load(1, true), order = load(1, false);
   EXPECT_NE(error.find("part0:30001"), std::string::npos) << error;

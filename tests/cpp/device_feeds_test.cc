@@ -1,4 +1,4 @@
-// Fed tensors that lie on a device: borrowed where they lie if the plan wants them there, else brought to the host.
+// Fed tensors that lie on a device: borrowed where they lie if the plan needs them there, else copied to the host.
 #include <gtest/gtest.h>
 
 #include "base/flags.h"
@@ -18,7 +18,7 @@ class DeviceFeeds : public ::testing::Test {
     for (int i = 0; i < 6; ++i) host.mutable_data<float>()[i] = static_cast<float>(i);
     fed_.copy_from(host, Place::cuda(0));
   }
-  // The value of a plan that wants it at this place.
+  // The value of a plan that needs it on this device.
   const Tensor& bound(FeedSlots& slots, Place needed, bool keeps = false) {
     slots.add(0, &value_, keeps, needed);
     slots.bind({{fed_}});

@@ -1,5 +1,5 @@
-// Memory of temporaries of devices, on the simulated one: blocks are handed on, in an arena for each place, and what
-// two queues do with one block keeps its order by the edges that sharing adds.
+// Memory of temporaries of devices, on the simulated one: blocks are reused, in an arena for each device, and the
+// accesses of two queues to one block keep their order by the edges that sharing adds.
 #include <gtest/gtest.h>
 #include <set>
 
@@ -174,8 +174,8 @@ TEST(DeviceMemoryDeathTest, WithFlagsBenchmarkEachNodeIsWaitedForAndNamed) {
     run_alone(nodes.plan(), waits);
   };
   EXPECT_EXIT(without_edges(false), testing::ExitedWithCode(9), "FLAGS_benchmark=1");
-  EXPECT_EXIT(without_edges(true), testing::ExitedWithCode(0), "") << "who waits for each node needs no edges";
-  // The first node of three writes behind its block.
+  EXPECT_EXIT(without_edges(true), testing::ExitedWithCode(0), "") << "a run that waits for each node needs no edges";
+  // The first node of three writes past its block.
   const auto too_far = [](bool waits) {
     open_simulated(0);
     ThreeNodes nodes;
@@ -237,7 +237,7 @@ TEST(DeviceMemory, ABlockIsGivenOutAgainAfterWhatWasPutIntoQueues) {
     devices.check(devices.api().fill(devices.queue(0, kind), block.get(), iteration, kSize), "filling");
     EXPECT_NO_THROW(devices.wait(0));
   }
-  // Nobody waits: blocks of turns that follow each other may differ, and what is filled twice is filled in order.
+  // No wait: blocks of consecutive iterations may differ, and a block that is filled twice is filled in order.
   std::set<const void*> seen;
   for (int iteration = 0; iteration < 8; ++iteration) {
     const std::shared_ptr<void> block = pool.allocate(kSize);

@@ -1,4 +1,4 @@
-// Threads that stand for processes, each with a simulated device of its own, compute together on these.
+// Threads that stand for processes, each with its own simulated device, compute together on these.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -44,7 +44,7 @@ class DeviceRings : public testing::Test {
     }
   }
 
-  // What each rank has thrown; "": nothing.
+  // The error of each rank; "": none.
   std::vector<std::string> on_all(const std::function<void(int)>& what) const {
     std::vector<std::string> errors(size);
     std::vector<std::thread> threads;
@@ -158,7 +158,7 @@ TEST_F(DeviceRings, MissingProcessesAreNamedByTheDeadline) {
   EXPECT_NE(errors[0].find("rank 1 (host1:1) has not come"), std::string::npos) << errors[0];
 }
 
-// Behind the agreement nobody on the host waits for the others any more.
+// After the agreement no thread of the host waits for the others.
 TEST_F(DeviceRings, WhatIsUnderWayEndsWhenTheGroupFails) {
   const auto errors = on_all([&](int r) {
     Node node(r);

@@ -1,4 +1,4 @@
-// Programs of the CPU and of a device that use one scope: its values lie where the one that runs wants them.
+// Programs of the CPU and of a device that use one scope: its values lie where the one that runs needs them.
 #include <gtest/gtest.h>
 
 #include <thread>

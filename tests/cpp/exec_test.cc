@@ -99,12 +99,12 @@ TEST(Exec, RandomGraphsThreadedEqualSequential) {
 }
 
 // Nothing that waits for the node, through any number of others, has run.
-void expect_nothing_behind_ran(const Plan& plan, const ToyGraph& g, int failing) {
+void expect_nothing_after_ran(const Plan& plan, const ToyGraph& g, int failing) {
   std::vector<bool> after(static_cast<size_t>(plan.size()));
   after[failing] = true;
   for (int i = failing; i < plan.size(); ++i) {
     if (!after[i]) continue;
-    EXPECT_EQ(g.ran_at[i], -1) << "node " << i << " behind node " << failing;
+    EXPECT_EQ(g.ran_at[i], -1) << "node " << i << " after node " << failing;
     for (const int next : plan.successors(i)) after[next] = true;
   }
 }
@@ -129,7 +129,7 @@ TEST(Exec, FirstErrorComesOutOnceAndThePlanRunsOn) {
       }
       EXPECT_EQ(state.failed_node(), failing);
       EXPECT_FALSE(state.finished(failing));
-      expect_nothing_behind_ran(plan, g, failing);
+      expect_nothing_after_ran(plan, g, failing);
     }
   }
 }
@@ -169,13 +169,13 @@ TEST(Exec, LoopsAreSplitAndTheirErrorsArrive) {
     });
   }
   for (int h : hits) ASSERT_EQ(h, 50);
-  EXPECT_THROW(parallel_for(&pool, 1000, 10, [&](int64_t b, int64_t) { AB_CHECK(b == 0, Internal, "piece"); }), Error);
+  EXPECT_THROW(parallel_for(&pool, 1000, 10, [&](int64_t b, int64_t) { AB_CHECK(b == 0, Internal, "chunk"); }), Error);
   std::atomic<int64_t> sum{0};
   parallel_for(&pool, 1000, 10, [&](int64_t b, int64_t e) { sum += e - b; });
-  EXPECT_EQ(sum, 1000) << "the team works on after an error";
+  EXPECT_EQ(sum, 1000) << "the thread pool works on after an error";
 }
 
-// Loops of several threads that are no workers of the team: one is split at a time, the others run by themselves.
+// Loops of several threads outside the thread pool: one is split at a time, the others run by themselves.
 TEST(Exec, SeveralCallersShareAThreadPool) {
   ThreadPool& pool = ThreadPool::of_size(3);
   std::atomic<int64_t> sum{0};
@@ -191,7 +191,7 @@ TEST(Exec, SeveralCallersShareAThreadPool) {
   EXPECT_EQ(sum, 4 * 200 * 1000);
 }
 
-// A thread with a job open splits its loops as worker 0 while another thread, which is no worker, splits its own.
+// A thread with a job open splits its loops as worker 0 while another thread, not a worker, splits its own.
 TEST(Exec, LoopsOfAJobAndOfOutsidersAreKeptApart) {
   constexpr int64_t kItems = 4096;
   ThreadPool& pool = ThreadPool::of_size(3);

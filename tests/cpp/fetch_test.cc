@@ -52,11 +52,11 @@ TEST(Replicate, VariablesOfNoBlockAreNamed) {
   program->global_block().create_var(y);
   auto op = std::make_shared<ir::Op>();
   op->type = "relu";
-  op->inputs = {{"X", {"nobody"}}};
+  op->inputs = {{"X", {"absent"}}};
   op->outputs = {{"Out", {"y"}}};
   program->global_block().push_op(op);
   const std::string text = message([&] { replicate(*program, {}); });
-  EXPECT_NE(text.find("variable nobody is not in the program"), std::string::npos) << text;
+  EXPECT_NE(text.find("variable absent is not in the program"), std::string::npos) << text;
 }
 
 }  // namespace

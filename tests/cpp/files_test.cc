@@ -144,7 +144,7 @@ TEST_F(Files, LinksAreNotFollowedOutOfTheFolder) {
   fs::create_directory_symlink(outside, inside + "/sub");
   put("sub/w", 1);
   EXPECT_THAT(error_of([&] { save({"sub/w"}, inside, ""); }), HasSubstr("outside"));
-  // A link in the place of the file itself is replaced, what it leads to stays.
+  // A link instead of the file itself is replaced; its target stays.
   std::ofstream(outside + "/precious") << "precious";
   fs::create_symlink(outside + "/precious", inside + "/w");
   put("w", 1);
@@ -216,7 +216,7 @@ TEST_F(Files, ASetThatFailsHalfWayGivesTheOldFilesBack) {
   files.add(folder_ + "/fresh").write("new");
   const auto before = listing();
   files.add(folder_ + "/c").write("new");
-  for (const auto& name : listing()) {  // somebody removes the temporary file of the last one
+  for (const auto& name : listing()) {  // the temporary file of the last one is removed
     if (std::find(before.begin(), before.end(), name) == before.end()) fs::remove(folder_ + "/" + name);
   }
   EXPECT_THAT(error_of([&] { files.commit(); }), HasSubstr("cannot replace"));

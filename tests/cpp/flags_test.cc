@@ -29,14 +29,14 @@ TEST(Flags, AreReadWhileTheyAreSet) {
     while (!stop) {
       Flags::exact_fluid();
       const auto text = std::get<std::string>(get_flag("FLAGS_allocator_strategy"));
-      EXPECT_TRUE(text == "auto_growth" || text == "a much longer text that needs memory of its own") << text;
+      EXPECT_TRUE(text == "auto_growth" || text == "a much longer text that needs its own memory") << text;
       EXPECT_FALSE(all_flags().empty());
     }
   });
   for (int i = 0; i < 2000; ++i) {
     set_flag("FLAGS_fluid_exact", std::string(i % 2 ? "" : "1.8.5"));
     set_flag("FLAGS_allocator_strategy",
-             std::string(i % 2 ? "auto_growth" : "a much longer text that needs memory of its own"));
+             std::string(i % 2 ? "auto_growth" : "a much longer text that needs its own memory"));
   }
   stop = true;
   reader.join();

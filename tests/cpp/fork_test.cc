@@ -1,4 +1,4 @@
-// What the child of a fork does with the teams that it has copies of.
+// The copies of thread pools in the child of a fork.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>

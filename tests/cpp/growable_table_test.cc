@@ -256,7 +256,7 @@ TEST(GrowableTableLimit, ABatchLargerThanTheTableIsRefusedInParts) {
   TableOptions o = options(16);
   o.max_bytes = 64 << 10;
   GrowableTable table("t", o);
-  const Keys keys = test::random_keys(200000, 5, ~uint64_t{0});  // quick: nobody searches through a table for each key
+  const Keys keys = test::random_keys(200000, 5, ~uint64_t{0});  // quick: no search through a table for each key
   pull(table, keys);
   EXPECT_GT(table.stats().refused, 190000);
   EXPECT_LE(table.stats().bytes, o.max_bytes);
@@ -345,7 +345,7 @@ TEST(GrowableTableFile, DamageIsRefusedAndChangesNothing) {
   EXPECT_EQ(content(now), good);
 }
 
-// The clock begins again at 2^31: rows that were seen a little before it are not old.
+// The clock starts again at 2^31: rows that were seen a little before it are not old.
 TEST(GrowableTableFile, AgesContinueWhereTheClockStartsAgain) {
   const std::string path = scratch_path("table");
   TableOptions o = options(2);

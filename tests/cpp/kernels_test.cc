@@ -170,7 +170,7 @@ TEST(Simd, SumsOfLargeArraysKeepTheirPrecision) {
   EXPECT_EQ(simd::max_of(x.data(), n), *std::max_element(x.begin(), x.end()));
 }
 
-// Runs the pieces in reverse order: what runs last must not matter.
+// Runs the chunks in reverse order: their order must not matter.
 struct Backwards : Parallel {
   void run(int64_t n, int64_t chunk, Body body, void* fn) override {
     for (int64_t b = (n - 1) / chunk * chunk; b >= 0; b -= chunk) body(fn, b, std::min(b + chunk, n));
@@ -223,7 +223,7 @@ TEST(Gemm, EqualsTheDefinition) {
   }
 }
 
-// What a worker shares would be all of an operand; with rows of C apart and an epilogue on the whole sum.
+// Workers would share all of an operand; with rows of C apart and an epilogue on the whole sum.
 TEST(Gemm, LongSumsAreCutIntoShares) {
   for (const auto& [m, n, k] : {std::array<int64_t, 3>{40, 24, 5001}, {33, 96, 9000}}) {
     const auto a = random_floats(static_cast<size_t>(m * k), -1, 1),
@@ -284,7 +284,7 @@ TEST(Gemm, OneRowIsTheSameSumsWhereverItIsCut) {
   }
 }
 
-// Small products, whatever their form: one sum an element, in which k ascends.
+// Small products of any form: one sum an element, in which k ascends.
 TEST(Gemm, SmallProductsAreSumsInOrder) {
   for (const auto& [m, n, k] : {std::array<int64_t, 3>{12, 1, 192}, {1, 12, 192}, {7, 1, 5}, {6, 9, 1}, {1, 1, 50}}) {
     const auto a = random_floats(m * k, -1, 1), b = random_floats(k * n, -1, 1);
@@ -329,7 +329,7 @@ TEST(Philox, DrawsHaveTheRightMoments) {
 }
 
 // Numbers that vectors make are those of the C library, rounded: 2^-44 of a radius is far less than a float32 tells
-// apart, but often enough in so many draws the two lie around a boundary.
+// apart, but often enough in this many draws the two lie around a boundary.
 TEST(Philox, NumbersInRunsAreThoseOneByOne) {
   const Philox rng({5, 6, 7, 1});
   constexpr int64_t kBegin = 3, kEnd = 400003;
@@ -350,7 +350,7 @@ TEST(Philox, NumbersInRunsAreThoseOneByOne) {
   EXPECT_EQ(seen, 1010);
 }
 
-// What is said to be near is near: far closer than the margin, which the C library shares.
+// Values that the test calls near are near: far closer than the margin, which the C library shares.
 TEST(Philox, NearNormalsAreNear) {
   const PhiloxKey key{11, 12, 13};
   double z[2 * kUniformBlocks], margin[2 * kUniformBlocks], u[2 * kUniformBlocks];
@@ -373,7 +373,7 @@ TEST(Philox, KeysGiveDifferentDraws) {
   }
 }
 
-// In the pieces of a large array, too: to the nearer of two neighbours, which are 2^16 apart as whole numbers.
+// In the chunks of a large array, too: to the nearer of two neighbours, which are 2^16 apart as whole numbers.
 TEST(Bfloat16, RoundsToNearestAndTiesToEven) {
   std::vector<float> x = random_floats(3 * (1 << 16) + 5, -100, 100);
   x[1] = std::numeric_limits<float>::quiet_NaN();

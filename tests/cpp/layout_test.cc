@@ -1,5 +1,5 @@
-// What a step does beside its kernels: a lay-out that ends early is made again, branches that are ready at once are run
-// by several threads, and workers without work leave their cores to others.
+// The work of a step besides its kernels: a layout that ends early is made again, branches that are ready at once run
+// on several threads, and workers without work leave their cores to others.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
@@ -102,7 +102,7 @@ TEST(Branches, ThoseThatAreReadyAtOnceMayBeginOnSeveralThreads) {
   *yes.mutable_data<bool>() = true;
   CompileOptions options;
   options.execution.num_threads = 2;
-  for (int i = 0; i < 20; ++i) {  // each program begins its branches once
+  for (int i = 0; i < 20; ++i) {  // each program starts its branches once
     CompiledProgram program(main, Scope::make(), options);
     RunRequest request;
     request.fetch = {"y"};

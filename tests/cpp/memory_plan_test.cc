@@ -1,4 +1,4 @@
-// Where temporaries are put: none lies on another one that lives at the same time, none stretches behind its block, and
+// The offsets of temporaries: none overlaps another one that lives at the same time, none extends past its block, and
 // where nodes may run in parallel the next writer waits for all that touched the block before.
 #include "exec/memory_plan.h"
 
@@ -115,7 +115,7 @@ TEST(MemoryPlan, ReportsItsMemoryAndWhenItIsOutgrown) {
   Lives lives;
   lives.add(100, {0, 1});
   lives.add(64, {1, 2});
-  lives.add(10, {2, 3});  // takes the place of the first
+  lives.add(10, {2, 3});  // replaces the first
   MemoryPlan plan;
   EXPECT_FALSE(plan.holds(nullptr));
   EXPECT_TRUE(plan.outgrown(lives.all));

@@ -155,7 +155,7 @@ TEST(OpDefLike, KeepsFlagsAndChecks) {
   EXPECT_EQ(like.doc(), "As test_twice.");
 }
 
-// What the seed of a loss stands for is found through them.
+// They lead to the variable that the seed of a loss stands for.
 TEST(Traits, MeansAreKnown) {
   EXPECT_TRUE(find_op("mean").is(kMean));
   EXPECT_TRUE(find_op("reduce_mean").is(kMean));

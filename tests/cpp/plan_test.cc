@@ -1,4 +1,4 @@
-// What a plan derives from its nodes: edges, roots, where the arguments of a node are.
+// The edges, roots and argument positions that a plan derives from its nodes.
 #include "exec/plan.h"
 
 #include <gtest/gtest.h>

@@ -31,7 +31,7 @@ struct Random {
       spec.kernel = [](KernelContext& c) {
         std::atomic<int64_t> sum{0};
         c.parallel_for(64, 8, [&](int64_t begin, int64_t end) { sum += end - begin; });
-        if (sum != 64) AB_THROW(Internal, "a piece is missing");
+        if (sum != 64) AB_THROW(Internal, "a chunk is missing");
       };
     }
     plan = std::make_unique<Plan>(std::move(specs));
@@ -193,7 +193,7 @@ TEST(Profiler, RunsOfSeveralThreadsAreTakenApart) {
   trace.add(0, TraceEvent::kNode, 1100, 1500);  // two threads: nodes 0 and 1 overlap, 2 comes after a pause
   trace.add(1, TraceEvent::kNode, 1300, 1700);
   trace.add(0, TraceEvent::kChunk, 1310, 1330);
-  trace.add(-1, TraceEvent::kChunk, 1310, 1330);  // of nobody's loop
+  trace.add(-1, TraceEvent::kChunk, 1310, 1330);  // of no known loop
   trace.add(2, TraceEvent::kNode, 1800, 1900);
   trace.add(-1, TraceEvent::kRun, 1100, 2000);
   for (int i = 0; i < 2; ++i) {

@@ -73,7 +73,7 @@ TEST(Program, RenamingAVariableRenamesItsUses) {
   EXPECT_EQ(b.find_var("x"), nullptr);
   EXPECT_EQ(b.find_var("z")->name, "z");
   EXPECT_THROW(b.rename_var("z", "y"), Error);
-  EXPECT_THROW(b.rename_var("nobody", "n"), Error);
+  EXPECT_THROW(b.rename_var("absent", "n"), Error);
 }
 
 TEST(Program, ChangesRaiseTheVersion) {

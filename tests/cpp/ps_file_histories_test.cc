@@ -24,7 +24,7 @@ TEST(PsFileHistories, EachFileIsTrained) {
   EXPECT_EQ(wrong, "");
   EXPECT_GT(crashes, 500);
   EXPECT_GT(interrupted, 500);
-  std::printf("%lld files were trained %lld times, beside %lld crashes of servers and %lld of workers that had one\n",
+  std::printf("%lld files were trained %lld times, with %lld crashes of servers and %lld of workers that had one\n",
               static_cast<long long>(files), static_cast<long long>(trained), static_cast<long long>(crashes),
               static_cast<long long>(interrupted));
 }

@@ -28,34 +28,34 @@ struct Desk {
     o.file_lease = Milliseconds(60000);
     server = std::make_unique<Server>(o, store);
   }
-  MessageRef say(uint32_t who, const std::shared_ptr<Message>& m, bool numbered = true) {
-    m->header().client = who;
-    m->header().incarnation = incarnation[who];
-    if (numbered) m->header().sequence = ++sequence[who];
+  MessageRef say(uint32_t worker, const std::shared_ptr<Message>& m, bool numbered = true) {
+    m->header().client = worker;
+    m->header().incarnation = incarnation[worker];
+    if (numbered) m->header().sequence = ++sequence[worker];
     return ask(*server, m);
   }
-  void hello(uint32_t who) {
-    ++incarnation[who];
-    sequence[who] = 0;
-    EXPECT_FALSE(say(who, std::make_shared<Message>(Verb::kHello), false)->header().error);
+  void hello(uint32_t worker) {
+    ++incarnation[worker];
+    sequence[worker] = 0;
+    EXPECT_FALSE(say(worker, std::make_shared<Message>(Verb::kHello), false)->header().error);
   }
-  void hello_and_offer(uint32_t who) {
-    hello(who);
-    EXPECT_FALSE(say(who, offer_files("q", kNames))->header().error);
+  void hello_and_offer(uint32_t worker) {
+    hello(worker);
+    EXPECT_FALSE(say(worker, offer_files("q", kNames))->header().error);
   }
   // The name; "" when there is none now, "over" when there will be none.
-  std::string take(uint32_t who) {
-    const MessageRef m = say(who, take_file("q"));
+  std::string take(uint32_t worker) {
+    const MessageRef m = say(worker, take_file("q"));
     if (m->header().error) return std::string(m->text(0));
     if (m->parts() == 2) return std::string(m->text(1));
     return m->header().flags & Header::kOver ? "over" : "";
   }
-  bool end(uint32_t who, int64_t file, bool trained = true) {
-    const MessageRef m = say(who, end_file("q", file, trained));
+  bool end(uint32_t worker, int64_t file, bool trained = true) {
+    const MessageRef m = say(worker, end_file("q", file, trained));
     EXPECT_FALSE(m->header().error);
     return m->header().flags & Header::kTrained;
   }
-  void beat(uint32_t who) { say(who, std::make_shared<Message>(Verb::kBeat), false); }
+  void beat(uint32_t worker) { say(worker, std::make_shared<Message>(Verb::kBeat), false); }
   int64_t counted(const std::string& what) {
     const MessageRef m = ask(*server, std::make_shared<Message>(Verb::kStats));
     const std::string text(m->text(0));
@@ -79,7 +79,7 @@ TEST(PsFiles, EachGoesToOneTrainerAndIsDoneOnce) {
   EXPECT_EQ(d.counted("files_taken"), 3);
   EXPECT_EQ(d.counted("files_done"), 3);
   EXPECT_EQ(d.counted("files_returned"), 0);
-  // Whoever comes late to a queue that is over finds it so.
+  // A worker that comes late to a queue that is over finds it so.
   d.hello_and_offer(2);
   EXPECT_EQ(d.take(2), "over");
 }
@@ -98,7 +98,7 @@ TEST(PsFiles, InSyncTrainingNoWorkerWaitsForFilesOfOthers) {
 
 TEST(PsFiles, GoBackToTheHeadWhenTheirTrainerStartsAgainOrEnds) {
   Desk d;
-  for (const uint32_t who : {0, 1}) d.hello_and_offer(who);
+  for (const uint32_t worker : {0, 1}) d.hello_and_offer(worker);
   EXPECT_EQ(d.take(0), "one");
   EXPECT_EQ(d.take(1), "two");
   d.hello_and_offer(0);
@@ -107,14 +107,14 @@ TEST(PsFiles, GoBackToTheHeadWhenTheirTrainerStartsAgainOrEnds) {
   EXPECT_EQ(d.take(0), "one");
   EXPECT_EQ(d.take(0), "two");
   EXPECT_EQ(d.counted("files_returned"), 3);
-  EXPECT_TRUE(d.end(0, 1, /*trained=*/false));  // given back, which nobody counts
+  EXPECT_TRUE(d.end(0, 1, /*trained=*/false));  // given back, which is not counted
   EXPECT_EQ(d.take(0), "two");
   EXPECT_EQ(d.counted("files_returned"), 3);
 }
 
 TEST(PsFiles, GoBackWhenNothingIsHeardForTheTimeOfALease) {
   Desk d;
-  for (const uint32_t who : {0, 1, 2}) d.hello_and_offer(who);
+  for (const uint32_t worker : {0, 1, 2}) d.hello_and_offer(worker);
   EXPECT_EQ(d.take(0), "one");
   EXPECT_EQ(d.take(1), "two");
   d.world.jump(Milliseconds(40000));
@@ -129,10 +129,10 @@ TEST(PsFiles, GoBackWhenNothingIsHeardForTheTimeOfALease) {
   EXPECT_TRUE(d.end(2, 0));
 }
 
-// Nobody has asked for it since: it is trained, after all.
+// No worker has asked for it since: it is trained, after all.
 TEST(PsFiles, ASilentWorkerMayStillEndFilesThatNoOtherTook) {
   Desk d;
-  for (const uint32_t who : {0, 1}) d.hello_and_offer(who);
+  for (const uint32_t worker : {0, 1}) d.hello_and_offer(worker);
   EXPECT_EQ(d.take(0), "one");
   d.world.jump(Milliseconds(61000));
   EXPECT_TRUE(d.end(0, 0));
@@ -144,13 +144,13 @@ TEST(PsFiles, WhatWasDecidedSurvivesTheServer) {
     for (const int snapshots : {0, 1}) {
       const Folder folder;
       Desk d(Mode::kAsync, folder.str(), durability);
-      for (const uint32_t who : {0, 1, 2}) d.hello_and_offer(who);
+      for (const uint32_t worker : {0, 1, 2}) d.hello_and_offer(worker);
       EXPECT_EQ(d.take(0), "one");
       EXPECT_EQ(d.take(1), "two");
       EXPECT_TRUE(d.end(0, 0));
       const uint64_t last = d.sequence[0];
       for (uint64_t life = 2; life < 4; ++life) {
-        d.start(Mode::kAsync, folder.str(), durability, life);  // begins with a snapshot, which the next one reads
+        d.start(Mode::kAsync, folder.str(), durability, life);  // starts with a snapshot, which the next one reads
         if (snapshots == 0) break;
       }
       d.sequence[0] = last - 1;
@@ -164,7 +164,7 @@ TEST(PsFiles, WhatWasDecidedSurvivesTheServer) {
       d.world.jump(Milliseconds(30000));
       d.beat(0);
       d.world.jump(Milliseconds(31000));
-      EXPECT_EQ(d.take(2), "two") << "trainer 1 was not heard of since";
+      EXPECT_EQ(d.take(2), "two") << "no message of trainer 1 came since";
       EXPECT_TRUE(d.end(2, 1));
       EXPECT_TRUE(d.end(0, 2));
       d.start(Mode::kAsync, folder.str(), durability, 6);
@@ -196,9 +196,9 @@ TEST(PsFiles, AFileThatCannotBeNotedIsNotGiven) {
 TEST(PsFiles, StrangersAreRefused) {
   Desk d;
   d.hello_and_offer(0);
-  const auto refused = [&](const std::shared_ptr<Message>& m, const std::string& why, uint32_t who = 0,
+  const auto refused = [&](const std::shared_ptr<Message>& m, const std::string& why, uint32_t worker = 0,
                            bool numbered = true) {
-    const MessageRef answer = d.say(who, m, numbered);
+    const MessageRef answer = d.say(worker, m, numbered);
     ASSERT_TRUE(answer->header().error) << why;
     EXPECT_NE(answer->text(0).find(why), std::string::npos) << answer->text(0);
   };
@@ -238,10 +238,10 @@ TEST(PsFiles, StrangersAreRefused) {
 
 TEST(PsFiles, WhatOneDoesNotHaveOneCannotEnd) {
   Desk d;
-  for (const uint32_t who : {0, 1}) d.hello_and_offer(who);
+  for (const uint32_t worker : {0, 1}) d.hello_and_offer(worker);
   EXPECT_EQ(d.take(0), "one");
   EXPECT_FALSE(d.end(1, 0));
-  EXPECT_FALSE(d.end(1, 2));  // nobody has it
+  EXPECT_FALSE(d.end(1, 2));  // no worker has it
   EXPECT_TRUE(d.end(0, 0));
   EXPECT_FALSE(d.end(0, 0));  // twice
   EXPECT_EQ(d.take(1), "two");

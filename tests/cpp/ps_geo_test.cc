@@ -46,7 +46,7 @@ class GeoStore final : public Store {
   void read_rows(uint32_t variable, std::span<const int64_t> ids, Message* into) const override {
     auto* to =
         static_cast<float*>(into->add_room(variable, Shape{static_cast<int64_t>(ids.size()), kWidth}, DType::kFloat32));
-    handed_out += static_cast<int64_t>(ids.size());
+    rows_sent += static_cast<int64_t>(ids.size());
     for (const int64_t id : ids) {
       for (int64_t k = 0; k < kWidth; ++k) *to++ = table.data<float>()[id * kWidth + k];
     }
@@ -61,7 +61,7 @@ class GeoStore final : public Store {
   void load(const std::string& name, const Tensor& value) override { (name == "a" ? dense : table).copy_from(value); }
 
   Tensor dense, table;
-  mutable int64_t handed_out = 0;
+  mutable int64_t rows_sent = 0;
 };
 
 struct GeoCluster {
@@ -81,7 +81,7 @@ struct GeoCluster {
   }
 };
 
-// What a trainer has, and its steps: w changes by what is given.
+// A trainer's variables, and its steps: w changes by what is given.
 struct GeoTrainer {
   std::unique_ptr<Client> client;
   std::shared_ptr<Value> w, rows;
@@ -177,16 +177,16 @@ TEST(PsGeo, TwoWorkersAlternate) {
   EXPECT_EQ(second.dense(), 1 + 4 + 0.5F);
   EXPECT_EQ(second.row(0), 4);  // changed by the other one
   EXPECT_EQ(second.row(2), 2 * 2 + 4);
-  EXPECT_EQ(cluster.store.handed_out, 2 + 3);
+  EXPECT_EQ(cluster.store.rows_sent, 2 + 3);
   first.step(0, {3}, 2);
   first.geo->flush();
   EXPECT_EQ(cluster.store.dense.data<float>()[0], 3.75F);  // half of the half that was left
   EXPECT_EQ(first.dense(), 2 + 2);
   EXPECT_EQ(first.row(1), 2 + 1);
-  EXPECT_EQ(cluster.store.handed_out, 2 + 3 + 2);  // rows 1 and 3: those that are new to it
+  EXPECT_EQ(cluster.store.rows_sent, 2 + 3 + 2);  // rows 1 and 3: those that are new to it
 }
 
-// Whatever is lost on the way: servers hold what was sent, and in the end everyone's share of it.
+// Messages may be lost on the way: servers hold what was sent, and in the end everyone's share of it.
 TEST(PsGeo, NothingIsLostOrAddedTwice) {
   constexpr int kTrainers = 4, kSteps = 64;
   GeoCluster cluster(kTrainers);
@@ -202,7 +202,7 @@ TEST(PsGeo, NothingIsLostOrAddedTwice) {
     });
   }
   for (auto& t : threads) t.join();
-  // What a trainer has beyond the server is what it has not sent; the sum of all is what was learned, in full.
+  // The difference of a trainer from the server is what it has not sent; the sum of all is what was learned, in full.
   for (auto& t : trainers) t->geo->flush();
   double left = 0;
   for (int round = 0; round < 200; ++round) {

@@ -1,4 +1,4 @@
-// What a server keeps on disk: killed at any operation on it, with a full disk, a flipped byte.
+// The files that a server keeps: killed at any operation on them, with a full disk, a flipped byte.
 #include <gtest/gtest.h>
 
 #include <deque>
@@ -214,7 +214,7 @@ TEST(PsHistory, OnlyWhatHasToSurviveTheMachineIsFlushed) {
   EXPECT_EQ(disk.flushed, begun + 1);
 }
 
-// What is to be done is done when a test says so.
+// Due work is done when a test says so.
 class Later final : public Timer {
  public:
   void after(Milliseconds, std::function<void()> what) override { due_.push_back(std::move(what)); }
@@ -270,7 +270,7 @@ TEST(PsHistory, PushesGoOnBetweenTheSlicesOfASnapshot) {
 }
 
 // A worker that is complete does not come back to say what was acknowledged to it: without a journal a snapshot of now
-// is on disk before it hears that it is, and one of before that is under way is given up for it.
+// is on disk before the worker receives that answer, and one of before that is under way is given up for it.
 TEST(PsHistory, CompletedWorkersAreInASnapshot) {
   sim::World world(5);
   sim::SimDisk disk(world);

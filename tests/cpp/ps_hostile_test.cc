@@ -1,6 +1,6 @@
 // What others may do at the port of a server, or at the place where processes meet: bytes that mean nothing, messages
 // that are changed, a session that is played again, connections that say nothing, strangers without a certificate. It
-// is refused or passed over, and those who belong there notice nothing.
+// is refused or passed over, and those name belong there notice nothing.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -150,7 +150,7 @@ TEST(PsHostile, ChangedMessages) {
     std::string bytes = bytes_of(*sample);
     for (unsigned n = 1 + rng() % 4; n > 0; --n) bytes[rng() % bytes.size()] = static_cast<char>(rng());
     if (i % 4 == 0) bytes.resize(rng() % bytes.size());
-    // What says that it is the trainer's last request stays: another one would count.
+    // The trainer's last request stays as it is: another one would count.
     for (const size_t at : {4, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31}) {
       if (at < bytes.size()) bytes[at] = bytes_of(*sample)[at];
     }
@@ -160,7 +160,7 @@ TEST(PsHostile, ChangedMessages) {
   EXPECT_GE(served.listener->peers()->malformed, 100);  // those that are cut short, at least
 }
 
-// Somebody who has seen the messages of a trainer sends them again.
+// An attacker who has seen the messages of a trainer sends them again.
 TEST(PsHostile, ASessionThatIsPlayedAgain) {
   ByteTransport* transport = network();
   if (!transport) GTEST_SKIP() << "no gRPC here";
@@ -291,16 +291,16 @@ class Certificates {
   ~Certificates() { std::filesystem::remove_all(folder_); }
   Certificates(const Certificates&) = delete;
   bool there() const { return there_; }
-  std::string of(const std::string& who) const { return folder_ + "/" + who; }
+  std::string of(const std::string& name) const { return folder_ + "/" + name; }
 
  private:
   bool run(const std::string& command) { return std::system((command + " >/dev/null 2>&1").c_str()) == 0; }
-  bool make(const std::string& who) {
-    const std::string f = of(who);
+  bool make(const std::string& name) {
+    const std::string f = of(name);
     std::filesystem::create_directories(f);
     const std::string key = "openssl ecparam -name prime256v1 -genkey -noout -out " + f;
     return run(key + "/ca.key") && run(key + "/key.pem") &&
-           run("openssl req -x509 -new -key " + f + "/ca.key -days 2 -subj /CN=" + who + " -out " + f + "/ca.pem") &&
+           run("openssl req -x509 -new -key " + f + "/ca.key -days 2 -subj /CN=" + name + " -out " + f + "/ca.pem") &&
            run("openssl req -new -key " + f + "/key.pem -subj /CN=process -out " + f + "/request") &&
            run("openssl x509 -req -in " + f + "/request -CA " + f + "/ca.pem -CAkey " + f +
                "/ca.key -CAcreateserial -days 2 -extfile " + folder_ + "/names -out " + f + "/cert.pem");

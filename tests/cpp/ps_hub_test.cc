@@ -10,7 +10,7 @@
 namespace anabranch::ps {
 namespace {
 
-// What has been answered, by the number of the question.
+// The answers so far, by the number of the question.
 class Answered {
  public:
   Answer as(int number) {
@@ -70,7 +70,7 @@ TEST_F(PsHub, MissingProcessesAreNamed) {
   come(2, 2, "a:1,b:2,c:3,d:4");
   EXPECT_NE(answered_.wait(0).find("rank 1, 3 of the group has not come"), std::string::npos) << answered_.wait(0);
   EXPECT_TRUE(answered_.refused(2));
-  come(3, 0);  // the next ones meet anew
+  come(3, 0);  // the next ones start a new round
   come(4, 1);
   EXPECT_FALSE(answered_.refused(3));
 }

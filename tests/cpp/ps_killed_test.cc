@@ -34,7 +34,7 @@ struct Life {
   uint64_t acknowledged = 0;
 };
 
-// Kills the server when it begins its n-th system call.
+// Kills the server when it starts its n-th system call.
 Life live(Durability durability, const std::string& folder, int n) {
   int pipe[2];
   if (::pipe(pipe) != 0) throw std::runtime_error("no pipe");
@@ -67,7 +67,7 @@ Life live(Durability durability, const std::string& folder, int n) {
 
 TEST(PsKilled, AtEachSystemCall) {
 #ifdef __SANITIZE_THREAD__
-  GTEST_SKIP() << "ThreadSanitizer makes system calls of its own, and lets no child of a fork work";
+  GTEST_SKIP() << "ThreadSanitizer makes its own system calls, and lets no child of a fork work";
 #endif
   int deaths = 0;
   for (int n = 1;; ++n) {
@@ -121,7 +121,7 @@ class FailingDisk final : public Disk {
   };
 };
 
-// What could not be flushed may be gone: the push is refused by name, and nothing is taken until a snapshot succeeds.
+// A push that could not be flushed may be gone: it is refused by name, and no push is taken until a snapshot succeeds.
 TEST(PsKilled, AFlushThatFails) {
   const Folder folder;
   FailingDisk disk;

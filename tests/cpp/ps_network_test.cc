@@ -59,7 +59,7 @@ TEST(PsNetwork, StepsOverTcpAndUnixSockets) {
   }
 }
 
-// A message of 150 MiB goes in pieces; one above the limit is refused before it is gathered, and the server goes on.
+// A message of 150 MiB is sent in chunks; one above the limit is refused before it is gathered, and the server goes on.
 TEST(PsNetwork, LargeMessagesAndTheLimit) {
   if (!networked()) GTEST_SKIP() << "no gRPC here";
   std::atomic<int64_t> sum{0};
@@ -147,7 +147,7 @@ TEST(PsNetwork, AServerThatGreetsLateIsWaitedFor) {
   over.get_future().get()->throw_if_error();
 }
 
-// A server that ends while trainers wait for it leaves nobody waiting.
+// A server that ends while trainers wait for it leaves no trainer waiting.
 TEST(PsNetwork, ALostServerIsReported) {
   if (!networked()) GTEST_SKIP() << "no gRPC here";
   Answer kept;
@@ -160,7 +160,7 @@ TEST(PsNetwork, ALostServerIsReported) {
   EXPECT_EQ(heard.wait_for(Milliseconds(100)), std::future_status::timeout);
   listener = nullptr;
   EXPECT_NE(heard.get()->header().error, 0);
-  kept(std::make_shared<Message>(Verb::kStats));  // too late: nobody is there
+  kept(std::make_shared<Message>(Verb::kStats));  // too late: no server is there
 }
 
 }  // namespace

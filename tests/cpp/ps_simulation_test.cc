@@ -30,7 +30,7 @@ constexpr uint64_t kHistories = 20000;
 
 constexpr bool is_geo(uint64_t seed) { return seed % 4 == 0; }
 
-// What many histories have seen. Each is run by one thread, and they share nothing.
+// The events that many histories have seen. Each is run by one thread, and they share nothing.
 struct Seen {
   std::atomic<int64_t> applied{0}, crashes{0}, lost{0}, exchanges{0};
   std::atomic<int> failed{0};

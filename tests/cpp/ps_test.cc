@@ -64,7 +64,7 @@ TEST(Ps, AsyncPushesAreAppliedOnceEach) {
   EXPECT_EQ(cluster.stores[0]->values_[0].data<float>()[3], static_cast<float>(kTrainers * kSteps));
 }
 
-// Sums are taken in the order of trainers: bits do not depend on who comes first.
+// Sums are taken in the order of trainers: bits do not depend on their order of arrival.
 TEST(Ps, ArrivalDoesNotChangeBits) {
   const float parts[3] = {1e8F, 1.25F, -1e8F};
   const float expected = (parts[0] + parts[1]) + parts[2];
@@ -105,7 +105,7 @@ TEST(Ps, WaitingHasADeadlineAndANameAndTheNextStepWorks) {
   EXPECT_EQ(cluster.stores[0]->values_[0].data<float>()[0], 2);
 }
 
-// Who is slow keeps the others waiting, and the server says who.
+// A slow trainer keeps the others waiting, and the server names it.
 TEST(Ps, HowLongOthersWaitForATrainerIsCounted) {
   struct : Clock {
     TimePoint now() const override { return time; }
@@ -220,7 +220,7 @@ TEST(Ps, StepsWithASumInTheMiddle) {
   EXPECT_EQ(cluster.stores[0]->values_[0].data<float>()[0], 3.0F * kSteps);
 }
 
-// A trainer is killed at each point of a step with a sum, and the one after it takes part in that step: nobody waits
+// A trainer is killed at each point of a step with a sum, and the one after it takes part in that step: none waits
 // for ever, and servers are at one step again.
 TEST(Ps, ATrainerThatIsStartedAgainTakesPartInTheStep) {
   enum At { kBeforeTheSum, kInTheSum, kAfterTheSum, kBetweenServers, kPoints };

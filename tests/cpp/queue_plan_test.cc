@@ -22,7 +22,7 @@ Plan random_plan(uint32_t seed, int nodes, int queue_count) {
   return Plan(std::move(specs));
 }
 
-// before[i][j]: node i has passed when node j begins, whatever the queues do.
+// before[i][j]: node i has passed when node j starts, in any order of the queues.
 std::vector<std::vector<char>> orders(const Plan& plan, const QueuePlan& queues, int without_node, int without_wait) {
   const auto n = static_cast<size_t>(plan.size());
   std::vector<std::vector<char>> before(n, std::vector<char>(n, 0));

@@ -1,4 +1,4 @@
-// Who waits at the gate of a scope, and is woken.
+// The runs that wait at the gate of a scope, and which of them are woken.
 #include "base/run_gate.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ TEST(RunGate, AChangeThatSleepsIsWokenByTheLastRun) {
   RunGate gate;
   std::optional<RunGate::Run> one(std::in_place, gate);
   std::atomic<bool> changed{false};
-  std::thread other([&] {  // a run of its own, then a change
+  std::thread other([&] {  // another run, then a change
     { const RunGate::Run run(gate); }
     const RunGate::Change change(&gate);
     changed.store(true);

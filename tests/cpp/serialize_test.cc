@@ -173,7 +173,7 @@ TEST(Serialize, TheCallStackShowsWhereAnOpWasMade) {
 
 // ---- damage
 
-// Parses; whatever comes out must be sound or InvalidArgument.
+// Parses; the result must be sound or InvalidArgument.
 bool survives(std::string_view bytes) {
   try {
     const auto program = parse_program(bytes);

@@ -1,4 +1,4 @@
-// A program that uses the variables of another one's replicas: nobody changes them while it runs.
+// A program that uses the variables of another one's replicas: they do not change while it runs.
 #include <gtest/gtest.h>
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// A port of this machine that passes bytes on to another one: it begins late, as a busy machine does, or stops to read
+// A port of this machine that passes bytes on to another one: it starts late, as a busy machine does, or stops to read
 // what comes back, as a peer that hangs does, or reads it byte by byte.
 #pragma once
 #include <arpa/inet.h>

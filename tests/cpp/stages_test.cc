@@ -47,7 +47,7 @@ class Order {
       }
     }
   }
-  // An event is recorded before somebody waits for it.
+  // An event is recorded before any wait for it.
   bool events_are_launched() const { return launched_; }
   bool keeps(int from, int to) const {
     const size_t s = stage_of_[static_cast<size_t>(from)], t = stage_of_[static_cast<size_t>(to)];
@@ -66,7 +66,7 @@ class Order {
   }
 
   std::vector<size_t> stage_of_;
-  std::vector<std::vector<char>> before_;  // of stages: the first has passed when the second begins
+  std::vector<std::vector<char>> before_;  // of stages: the first has passed when the second starts
   bool launched_ = true;
 };
 

@@ -1,4 +1,4 @@
-// What is said of a step that takes long, and when.
+// The report on a step that takes long, and when it comes.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -32,7 +32,7 @@ TEST(Stalls, OfThreadedRunsAreReportedWithTheNode) {
   EXPECT_NE(text.find("waiting for a node to become ready"), std::string::npos) << text;
 }
 
-// In one thread nobody waits for the node: the watch does.
+// With one thread no other thread waits for the node: the watchdog does.
 TEST(Stalls, OfSequentialRunsAreReported) {
   std::vector<NodeSpec> specs(2);
   specs[0].kernel = [](KernelContext&) {};

@@ -1,4 +1,4 @@
-// A growable table piece by piece: parts by the hash, rows as they stand in a file, rows that an update makes.
+// A growable table chunk by chunk: parts by the hash, rows as they stand in a file, rows that an update makes.
 #include <gtest/gtest.h>
 
 #include <cstring>

@@ -18,7 +18,7 @@ using test::update;
 
 constexpr RecordRule kRules[] = {RecordRule::kSgd, RecordRule::kAdagrad, RecordRule::kAdam};
 
-// The numbers of rows by key, moments behind them.
+// The numbers of rows by key, followed by the moments.
 using Rows = std::map<int64_t, std::string>;
 
 // False: a key came that was there.
@@ -48,7 +48,7 @@ void make(GrowableTable& table, const Keys& keys, RecordRule which, uint64_t see
   table.update(keys.data(), static_cast<int64_t>(keys.size()), grads.data(), how, &scratch, nullptr);
 }
 
-// What a cut gives when `meanwhile` happens between any two slices.
+// The result of a cut when `meanwhile` happens between any two slices.
 template <class Fn> Rows cut_while(const std::shared_ptr<GrowableTable>& table, int64_t slice_bytes, Fn&& meanwhile) {
   GrowableTable::Cut cut(table, slice_bytes);
   Rows out;
@@ -140,7 +140,7 @@ TEST(TableCut, IsReadIntoAnIndexThatHasRoom) {
   EXPECT_EQ(index_bytes(again), room);
 }
 
-// Who waits for a shard waits for this many rows.
+// A thread that waits for a shard waits for this many rows.
 TEST(TableCut, GoesByTheSliceThatWasAskedFor) {
   const auto table = std::make_shared<GrowableTable>("t", options(2));
   make(*table, test::random_keys(50000, 1, ~uint64_t{0}), RecordRule::kSgd, 2);

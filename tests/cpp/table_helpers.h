@@ -1,4 +1,4 @@
-// What the tests of growable tables share.
+// Helpers of the tests of growable tables.
 #pragma once
 #include <unistd.h>
 

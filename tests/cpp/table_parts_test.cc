@@ -53,7 +53,7 @@ TEST(TableShard, AKeyThatIsRestoredTwiceIsOneRowOfItsLastAge) {
   for (const auto& [key, at] : seen) EXPECT_EQ(at, key % 3 ? key : 1000 + key);
 }
 
-// Memory that ends with a page that nobody may touch.
+// Memory that ends with a page that must not be touched.
 class BeforeTheEnd {
  public:
   explicit BeforeTheEnd(size_t bytes) {

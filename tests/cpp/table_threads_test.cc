@@ -1,4 +1,4 @@
-// Growable tables under many threads: whole rows always, and contents that do not depend on who did the work.
+// Growable tables under many threads: whole rows always, and contents that do not depend on which thread did the work.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -15,7 +15,7 @@ using test::pull;
 using test::scratch_path;
 using test::update;
 
-// Pieces on threads of their own, taken as they come, last ones first.
+// Chunks on separate threads, taken as they come, last ones first.
 class Threads final : public Parallel {
  public:
   explicit Threads(int count) : count_(count) {}

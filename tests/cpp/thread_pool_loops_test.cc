@@ -1,5 +1,5 @@
 // Loops that are split at the same time: which threads take part, and that no two share what they keep their place in.
-// Pieces wait for each other, so that the loops overlap on any machine.
+// Chunks wait for each other, so that the loops overlap on any machine.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -51,7 +51,7 @@ TEST(ThreadPoolLoops, AWorkerHelpsAnyOpenJob) {
   EXPECT_TRUE(both);
 }
 
-// A loop of which the caller and the worker do one piece each.
+// A loop of which the caller and the worker do one chunk each.
 void meet_in_a_loop(ThreadPool& pool) {
   std::atomic<int> inside{0};
   parallel_for(&pool, 2, 1, [&](int64_t, int64_t) {
@@ -61,7 +61,7 @@ void meet_in_a_loop(ThreadPool& pool) {
 }
 
 TEST(ThreadPoolLoops, AWorkerLooksForWorkAsLongAsTheFlagSays) {
-  if (usable_cores() < 2) GTEST_SKIP() << "on one core nobody spins";
+  if (usable_cores() < 2) GTEST_SKIP() << "on one core no thread spins";
   const FlagValue before = get_flag("FLAGS_spin_us");
   set_flag("FLAGS_spin_us", std::numeric_limits<int64_t>::max());
   ThreadPool pool(2);
@@ -99,7 +99,7 @@ TEST(ThreadPoolLoops, WhileOneOutsiderSplitsALoopTheOthersRunAlone) {
   second.expect_one_each();
 }
 
-// Each of three nodes splits a loop whose pieces go on when all three loops have begun.
+// Each of three nodes splits a loop whose chunks go on when all three loops have started.
 TEST(ThreadPoolLoops, LoopsOfSeveralWorkersAreKeptApart) {
   constexpr int kNodes = 3;
   ThreadPool& pool = ThreadPool::of_size(kNodes);

@@ -1,4 +1,4 @@
-// One thread or many: which way a trial takes in each run, what decides it, and when it is held again; and the wait
+// One thread or many: the choice of a trial in each run, what decides it, and when it is held again; and the wait
 // with a limit that sleeping threads are made of.
 #include "exec/thread_trial.h"
 
@@ -60,7 +60,7 @@ TEST_F(ThreadTrials, TheFasterWayStaysUntilTheNextTrial) {
     EXPECT_EQ(quick_runs(trial, 252), std::string(252, slow ? 's' : 't'));
     ASSERT_EQ(runs(trial, 9, !slow), "sstststst") << "after 255 runs it is asked again";
     EXPECT_EQ(runs(trial, 3, !slow), slow ? "ttt" : "sss");
-    EXPECT_EQ(quick_runs(trial, 1020), std::string(1020, slow ? 't' : 's')) << "four times as many runs later";
+    EXPECT_EQ(quick_runs(trial, 1020), std::string(1020, slow ? 't' : 's')) << "after four times the runs";
     EXPECT_EQ(quick_runs(trial, 4), "ssts");
   }
 }

@@ -1,4 +1,4 @@
-// No row that mixes two updates, whoever looks: trainers that share a table, another program that reads it meanwhile,
+// No reader sees a row that mixes two updates: trainers that share a table, another program that reads it meanwhile,
 // and copies of table and state. All elements of a row begin alike and get the same gradients, so after every whole
 // update they are alike again. Under ThreadSanitizer this is also the proof that rows are touched with their bit only.
 #include <gtest/gtest.h>
@@ -76,7 +76,7 @@ Tensor ids_of(int64_t batch, int64_t slot, bool sequences) {
 
 class Stream final : public data::BatchStream {
  public:
-  // The last batch waits until `watched`, so that somebody has looked while the others were trained.
+  // The last batch waits until `watched`, so that the reader has read while the others were trained.
   Stream(int64_t batches, std::function<bool()> watched) : watched_(std::move(watched)), batches_(batches) {
     schema_.slots = {{.name = "plain", .dense = true}, {.name = "left"}, {.name = "right"}};
   }
@@ -107,7 +107,7 @@ class Stream final : public data::BatchStream {
   bool closed_ = false;
 };
 
-// Look-ups of one table: plain, and pooled and put side by side as the slots of a ranking model are.
+// Lookups of one table: plain, and pooled and put side by side as the slots of a ranking model are.
 struct Model {
   ir::ProgramRef main = ir::Program::make();
   std::shared_ptr<Scope> scope;
@@ -192,7 +192,7 @@ int64_t torn_rows(const Tensor& t) {
   return torn;
 }
 
-// A program of its own that looks up rows while they are trained, as a service beside the training does.
+// A separate program that looks up rows while they are trained, as a service next to the training does.
 class Reader {
  public:
   explicit Reader(const std::shared_ptr<Scope>& scope) : model_(scope, nullptr), program_(model_.main, scope, {}) {
@@ -239,8 +239,8 @@ TEST_P(TornRows, NoReaderSeesARowThatMixesTwoUpdates) {
     for (const Fetched& f : values) torn += torn_rows(std::get<Tensor>(f[0]));
     ++seen;
   };
-  // Held from before the reader's first look until after its last one: it must not be in the middle of a row when the
-  // trainers begin.
+  // Held from before the reader's first read until after its last one: it must not be in the middle of a row when the
+  // trainers start.
   const RowLocks::Sharing sharing;
   Reader reader(scope);
   Stream stream(200, [&] { return reader.runs > 1; });

@@ -40,7 +40,7 @@ class Verify : public testing::Test {
   }
   NodeBuilder make(const char* type) { return {graph_, type, like_, 0, 0}; }
   void add(NodeBuilder& node) { graph_.nodes.push_back(node.done()); }
-  // The op of a node, of its own: what was checked already is not checked again.
+  // The op of this node only: what was checked already is not checked again.
   ir::Op& op(int node) {
     graph_.nodes[node].op = std::make_shared<ir::Op>(*graph_.nodes[node].op);
     return *graph_.nodes[node].op;

@@ -64,7 +64,7 @@ TEST_F(ReadVersions, AreOfOneArgument) {
 TEST_F(ReadVersions, StayRightWhenOpsComeAndGo) {
   block().insert_op(0, make("relu", "y", "x"));
   EXPECT_EQ(read(), 3);
-  block().insert_op(3, make("relu", "y", "x"));  // behind the version that is read
+  block().insert_op(3, make("relu", "y", "x"));  // after the version that is read
   EXPECT_EQ(read(), 3);
   block().insert_op(1, make("relu", "x", "y"));  // writes another variable
   EXPECT_EQ(read(), 3);

@@ -19,7 +19,7 @@ def several_places(count=None):
 
 
 def as_many_as_asked():
-    """Where replicas run whose places nobody gives."""
+    """The default places of replicas."""
     return several_places(int(os.environ["CPU_NUM"]))
 
 

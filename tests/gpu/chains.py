@@ -33,7 +33,7 @@ def kinds(x, _):
 
 
 def outcome(make, operators, shape, low):
-    """What the chain and its gradient give, and microseconds of a step."""
+    """The results of the chain and its gradient, and microseconds of a step."""
     main, startup = fluid.Program(), fluid.Program()
     with fluid.program_guard(main, startup), fluid.unique_name.guard():
         x = fluid.data("x", list(shape))

@@ -1,5 +1,5 @@
 """Sums between processes on a GPU, of one process: what NCCL makes of a communicator with a single rank. Each operator
-gives back what it was given, in queues and, from its second run on, behind captured graphs.
+gives back what it was given, in queues and, from its second run on, after captured graphs.
 """
 import os
 

@@ -4,7 +4,7 @@ For the kernel library that is a setting of the environment, for our own loops a
 import ctypes
 import os
 
-#: What the processor has: (name for the kernel library, its number, Highway's targets).
+#: Instruction sets of older processors: (name for the kernel library, its number, Highway's targets).
 SETS = {"SSE4": ("SSE41", 0x1, 1 << 12 | 1 << 11), "AVX2": ("AVX2", 0x7, 1 << 12 | 1 << 11 | 1 << 9)}
 
 

@@ -4,7 +4,7 @@ from op_case import skip
 for op in ("conditional_block", "conditional_block_grad", "conditional_block_infer", "select_input", "select_output",
            "while", "while_grad"):
     skip(op, "runs or follows a sub-block: tests of control flow")
-skip("add_to_sum", "adds to what turns of a gradient block hand on: tests/python/test_loop_sums.py")
+skip("add_to_sum", "adds to the sums that iterations of a gradient block pass on: tests/python/test_loop_sums.py")
 for op in ("write_to_array", "write_to_array_grad", "read_from_array", "read_from_array_grad", "lod_array_length"):
     skip(op, "arrays of tensors: tests/python/test_loops.py")
 for op in ("recurrent", "recurrent_grad", "rnn_memory_helper", "rnn_memory_helper_grad", "lod_rank_table",
@@ -16,6 +16,6 @@ for op in ("recurrent", "recurrent_grad", "rnn_memory_helper", "rnn_memory_helpe
     skip(op, "steps of sequences, branches of rows: tests/python/test_recurrent_blocks.py")
 for op in ("create_py_reader", "create_double_buffer_reader", "read"):
     skip(op, "reads what a thread feeds: tests/python/test_data_loader.py")
-skip("get_places", "its output is no tensor: tests/python/test_file_ops.py")
+skip("get_places", "its output is not a tensor: tests/python/test_file_ops.py")
 for op in ("print", "py_func"):
     skip(op, "reaches out of the program: tests/python/test_py_func.py")

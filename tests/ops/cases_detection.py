@@ -324,7 +324,7 @@ def kept(box, score, a, polygons):
 
 
 def diamonds(p, q):
-    """Overlap of squares that stand on a corner, by their boxes after a turn."""
+    """Overlap of squares that stand on a corner, by their boxes after a rotation."""
     turned = [np.stack([b[0::2] + b[1::2], b[1::2] - b[0::2]]) for b in (p, q)]
     sides = [np.concatenate([t.min(1), t.max(1)])[None] for t in turned]
     return overlaps(*sides)[0, 0]

@@ -72,7 +72,7 @@ case("detection_map", pictures(), {"class_num": 4, "ap_type": "11point", "backgr
 case("detection_map", pictures(), {"class_num": 3, "evaluate_difficult": False, "overlap_threshold": 0.3}, mean_precision, rtol=1e-5)
 case("detection_map", dict(pictures(), **STATE), {"class_num": 3}, mean_precision, rtol=1e-5, name="state")
 case("detection_map", dict(pictures(), **dict(STATE, HasState=np.array([0], "int32"))), {"class_num": 3}, mean_precision,
-     rtol=1e-5, name="state_set_aside")
+     rtol=1e-5, name="state_ignored")
 FIVE = pictures()
 case("detection_map", dict(FIVE, Label=Seq(np.delete(FIVE["Label"].array, 1, 1), FIVE["Label"].lengths)), {"class_num": 3},
      mean_precision, rtol=1e-5, name="five_columns")

@@ -1,6 +1,6 @@
 """Cases of masks drawn from polygons."""
 import numpy as np
-from cases_detection_proposals import INFO, iou, pieces
+from cases_detection_proposals import INFO, iou, split
 from op_case import Seq, case, real
 
 
@@ -29,12 +29,12 @@ def masks(i, a):
     side, classes = a["resolution"], a["num_classes"]
     assert side < 100 and classes < 100, "too large for a reference"
     of_image, of_truth, of_polygon = i["GtSegms"].lengths
-    polygons = pieces(i["GtSegms"].array, of_polygon)
-    truths = pieces(range(sum(of_image)), of_image)
-    grouped = pieces(polygons, of_truth)
+    polygons = split(i["GtSegms"].array, of_polygon)
+    truths = split(range(sum(of_image)), of_image)
+    grouped = split(polygons, of_truth)
     rows, numbers, made, lengths = [], [], [], []
-    for n, roi in enumerate(pieces(i["Rois"].array, i["Rois"].lengths[0])):
-        label = pieces(i["LabelsInt32"].array[:, 0], i["Rois"].lengths[0])[n]
+    for n, roi in enumerate(split(i["Rois"].array, i["Rois"].lengths[0])):
+        label = split(i["LabelsInt32"].array[:, 0], i["Rois"].lengths[0])[n]
         known = [t for t in truths[n] if i["GtClasses"].array[t, 0] > 0 and i["IsCrowd"].array[t, 0] == 0]
         box = np.array([[*np.concatenate(grouped[t]).min(0), *np.concatenate(grouped[t]).max(0)] for t in known])
         front = [r for r in range(len(roi)) if label[r] > 0]

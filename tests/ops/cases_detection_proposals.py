@@ -65,11 +65,11 @@ def iou(x, y):
 
 
 def offsets(box, truth):
-    size, wanted = box[:, 2:] - box[:, :2] + 1, truth[:, 2:] - truth[:, :2] + 1
-    return np.concatenate([(truth[:, :2] + wanted / 2 - box[:, :2] - size / 2) / size, np.log(wanted / size)], 1)
+    size, goal = box[:, 2:] - box[:, :2] + 1, truth[:, 2:] - truth[:, :2] + 1
+    return np.concatenate([(truth[:, :2] + goal / 2 - box[:, :2] - size / 2) / size, np.log(goal / size)], 1)
 
 
-def pieces(rows, lengths):
+def split(rows, lengths):
     ends = np.cumsum([0] + list(lengths))
     return [rows[b:e] for b, e in zip(ends, ends[1:])]
 
@@ -80,7 +80,7 @@ def assign(i, a, labelled=False):
     high, low = (a["positive_overlap"], a["negative_overlap"]) if labelled else (a["rpn_positive_overlap"], a["rpn_negative_overlap"])
     made = {k: [] for k in ("LocationIndex", "ScoreIndex", "TargetBBox", "TargetLabel", "BBoxInsideWeight")}
     lengths = i["GtBoxes"].lengths[0]
-    for n, (truth, crowd, info) in enumerate(zip(pieces(i["GtBoxes"].array, lengths), pieces(i["IsCrowd"].array[:, 0], lengths),
+    for n, (truth, crowd, info) in enumerate(zip(split(i["GtBoxes"].array, lengths), split(i["IsCrowd"].array[:, 0], lengths),
                                                  i["ImInfo"])):
         inside = np.arange(count)
         edge = -1 if labelled else a["rpn_straddle_thresh"]
@@ -99,7 +99,7 @@ def assign(i, a, labelled=False):
         front = [k for k in front if k not in back]
         place = np.array(idle + list(front), int)
         best = near.argmax(1)
-        labels = pieces(i["GtLabels"].array[:, 0], lengths)[n][crowd == 0][best[front]] if labelled else np.ones(len(front))
+        labels = split(i["GtLabels"].array[:, 0], lengths)[n][crowd == 0][best[front]] if labelled else np.ones(len(front))
         made["LocationIndex"].append(inside[place] + n * count)
         made["ScoreIndex"].append(inside[np.array(list(front) + list(back), int)] + n * count)
         made["TargetBBox"].append(offsets(anchors[inside][place], truth[best[place]]))
@@ -146,9 +146,9 @@ def label(i, a):
     made = {k: [] for k in ("Rois", "LabelsInt32", "BboxTargets", "BboxInsideWeights", "BboxOutsideWeights")}
     lengths = i["GtBoxes"].lengths[0]
     for n, scale in enumerate(i["ImInfo"][:, 2]):
-        truth, crowd = pieces(i["GtBoxes"].array, lengths)[n], pieces(i["IsCrowd"].array[:, 0], lengths)[n]
-        kind = pieces(i["GtClasses"].array[:, 0], lengths)[n]
-        box = pieces(i["RpnRois"].array, i["RpnRois"].lengths[0])[n] / scale
+        truth, crowd = split(i["GtBoxes"].array, lengths)[n], split(i["IsCrowd"].array[:, 0], lengths)[n]
+        kind = split(i["GtClasses"].array[:, 0], lengths)[n]
+        box = split(i["RpnRois"].array, i["RpnRois"].lengths[0])[n] / scale
         box = box[(box[:, 2:] - box[:, :2] + 1 > 0).all(1)] if cascade else np.concatenate([truth, box])
         near = iou(box, truth)
         most = near.max(1)
@@ -207,7 +207,7 @@ def distribute(i, a):
     order = np.argsort(level, kind="stable")
     restore = np.zeros((len(rois), 1), "int32")
     restore[order, 0] = np.arange(len(rois))
-    made = [Seq(rois[level == k], [[int((p == k).sum()) for p in pieces(level, lengths)]])
+    made = [Seq(rois[level == k], [[int((p == k).sum()) for p in split(level, lengths)]])
             for k in range(a["min_level"], a["max_level"] + 1)]
     return {"MultiFpnRois": made, "RestoreIndex": restore}
 
@@ -221,7 +221,7 @@ case("distribute_fpn_proposals", {"FpnRois": Seq(anchors(6) - np.array([0, 0, 9,
 def collect(i, a):
     rois, images = i["MultiLevelRois"], len(i["MultiLevelRois"][0].lengths[0])
     rows = [(s, n, box) for level, score in zip(rois, i["MultiLevelScores"])
-            for n, (b, p) in enumerate(zip(pieces(level.array, level.lengths[0]), pieces(score.array[:, 0], level.lengths[0])))
+            for n, (b, p) in enumerate(zip(split(level.array, level.lengths[0]), split(score.array[:, 0], level.lengths[0])))
             for box, s in zip(b, p)]
     rows = sorted(rows, key=lambda r: -r[0])[:a["post_nms_topN"]]
     chosen = [[r[2] for r in rows if r[1] == n] for n in range(images)]

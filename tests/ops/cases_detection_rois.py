@@ -261,9 +261,9 @@ def quadrangles(*lengths):
     return Seq(corners, [list(lengths)])
 
 
-TURN = {"spatial_scale": 0.5, "transformed_height": 4, "transformed_width": 5}
-case("roi_perspective_transform", {"X": MAPS, "ROIs": quadrangles(2, 2)}, TURN, perspective, grad=("X",), rtol=1e-4)
+ROTATED = {"spatial_scale": 0.5, "transformed_height": 4, "transformed_width": 5}
+case("roi_perspective_transform", {"X": MAPS, "ROIs": quadrangles(2, 2)}, ROTATED, perspective, grad=("X",), rtol=1e-4)
 case("roi_perspective_transform", {"X": MAPS, "ROIs": quadrangles(1, 3)},
-     dict(TURN, spatial_scale=1.0, transformed_height=1, transformed_width=3), perspective, grad=("X",), rtol=1e-4)
+     dict(ROTATED, spatial_scale=1.0, transformed_height=1, transformed_width=3), perspective, grad=("X",), rtol=1e-4)
 case("roi_perspective_transform", {"X": MAPS, "ROIs": Seq(np.array([[0.0, 0, 10, 0, 10, 8, 0, 8], [2, 2, 9, 2, 9, 6, 2, 6]]), [[1, 1]])},
-     TURN, perspective, grad=("X",), rtol=1e-4, name="upright")
+     ROTATED, perspective, grad=("X",), rtol=1e-4, name="upright")

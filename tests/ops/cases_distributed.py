@@ -2,12 +2,12 @@
 import numpy as np
 from op_case import Rows, Seq, case, real, skip
 
-# ---- pieces by rows
+# ---- parts by rows
 
 
-def cut(pieces):
+def cut(count):
     def ref(i, a):
-        n = not a.get("num") and a.get("sections") or [len(i["X"]) // pieces] * pieces
+        n = not a.get("num") and a.get("sections") or [len(i["X"]) // count] * count
         return {"Out": [i["X"][e - k:e] for k, e in zip(n, np.cumsum(n))]}
     return ref
 
@@ -30,7 +30,7 @@ def cut_rows(i, a):
     return {"Out": out}
 
 
-for name, ids in (("rows", [7, 2, 5, 2, 0]), ("an_empty_piece", [7, 5, 7, 4, 4])):
+for name, ids in (("rows", [7, 2, 5, 2, 0]), ("an_empty_part", [7, 5, 7, 4, 4])):
     case("split_selected_rows", {"X": Rows(ids, 10, VALUES)}, {"height_sections": [4, 4, 2]}, cut_rows,
          outs={"Out": 3}, name=name)
 

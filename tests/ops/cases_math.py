@@ -89,7 +89,7 @@ case("gelu", {"X": real(3, 7, lo=-3, hi=3)}, {"approximate": True}, rtol=3e-6,
 
 
 def laid(x, y, axis):
-    """y with ones behind it, so that NumPy lays it at the axis of x."""
+    """y with ones after its extents, so that NumPy lays it at the axis of x."""
     if axis == -1 or y.ndim >= x.ndim:
         return y
     while y.ndim > 1 and axis + y.ndim > x.ndim and y.shape[-1] == 1:
@@ -170,7 +170,7 @@ for name, fn in {"less_than": np.less, "less_equal": np.less_equal, "greater_tha
 for name, fn in {"logical_and": np.logical_and, "logical_or": np.logical_or, "logical_xor": np.logical_xor}.items():
     case(name, {"X": integers(3, 4, hi=2).astype(bool), "Y": integers(3, 4, hi=2).astype(bool)}, ref=pair(fn))
 case("logical_or", {"X": integers(3, 4, hi=2).astype(bool), "Y": integers(12, 1, hi=2).astype(bool)}, name="as_they_lie",
-     ref=lambda i, a: i["X"] | i["Y"].reshape(i["X"].shape), hostile=False)  # other shapes of Y are no broadcasting
+     ref=lambda i, a: i["X"] | i["Y"].reshape(i["X"].shape), hostile=False)  # other shapes of Y are not broadcasting
 case("logical_not", {"X": integers(3, 4, hi=2).astype(bool)}, ref=lambda i, a: ~i["X"])
 for number in (1.0, np.inf, np.nan):
     x = np.array([0.5, number])

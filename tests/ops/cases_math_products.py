@@ -13,7 +13,7 @@ case("cos_sim", {"X": real(5, 4), "Y": real(5, 4)}, {}, cosine, large={"X": real
 case("cos_sim", {"X": real(5, 4), "Y": real(1, 4)}, {}, cosine, name="one", rtol=5e-6)
 case("cos_sim", {"X": real(3, 2, 2), "Y": real(3, 2, 2)}, {}, cosine, name="axes", rtol=5e-6)
 case("cos_sim", {"X": np.zeros((2, 3)), "Y": real(2, 3)}, {}, lambda i, a: {"Out": np.zeros((2, 1))}, name="zero", grad=(),
-     hostile=False)  # the reference is zero whatever the inputs are
+     hostile=False)  # the reference is zero for any inputs
 
 # ---- products
 
@@ -32,7 +32,7 @@ case("mul", {"X": real(33, 65), "Y": real(65, 17)}, ref=flat_product, grad=(), r
 
 def product(i, a):
     x, y = i["X"], i["Y"]
-    x = x[None] if x.ndim == 1 else x  # a row, which the transpose turns
+    x = x[None] if x.ndim == 1 else x  # a row, which the transpose makes a column
     y = y[:, None] if y.ndim == 1 else y
     x = x.swapaxes(-1, -2) if a.get("transpose_X") else x
     y = y.swapaxes(-1, -2) if a.get("transpose_Y") else y

@@ -1,4 +1,4 @@
-"""Chunks that tags describe, found by rules of their own for each scheme."""
+"""Chunks that tags describe, found by separate rules for each scheme."""
 import numpy as np
 from op_case import Seq, case, integers
 
@@ -22,7 +22,7 @@ def chunks(tags, scheme, types):
     return found
 
 
-def pieces(i, slot):
+def split(i, slot):
     value = i[slot]
     if isinstance(value, Seq):
         ends = np.cumsum(value.lengths[-1])
@@ -32,15 +32,15 @@ def pieces(i, slot):
 
 def counts(i, a):
     types, out = a["num_chunk_types"], a.get("excluded_chunk_types", [])
-    found = [[{c for c in chunks(p, a["chunk_scheme"], types) if c[2] not in out} for p in pieces(i, slot)]
+    found = [[{c for c in chunks(p, a["chunk_scheme"], types) if c[2] not in out} for p in split(i, slot)]
              for slot in ("Inference", "Label")]
-    have, want = (sum(map(len, f)) for f in found)
+    have, labelled = (sum(map(len, f)) for f in found)
     both = sum(len(x & y) for x, y in zip(*found))
-    p, r = both / have if have else 0.0, both / want if want else 0.0
+    p, r = both / have if have else 0.0, both / labelled if labelled else 0.0
     one = lambda v, dtype: np.array([v], dtype)  # noqa: E731
     return {"Precision": one(p, "float32"), "Recall": one(r, "float32"),
             "F1-Score": one(2 * p * r / (p + r) if both else 0.0, "float32"), "NumInferChunks": one(have, "int64"),
-            "NumLabelChunks": one(want, "int64"), "NumCorrectChunks": one(both, "int64")}
+            "NumLabelChunks": one(labelled, "int64"), "NumCorrectChunks": one(both, "int64")}
 
 
 LENGTHS = [[30, 1, 0, 29]]

@@ -78,7 +78,7 @@ conv_case(real(3, 17, 2, 2), real(19, 17, 1, 1), "one_by_one")
 
 
 def wide_rows(*shape):
-    """Long rows of few channels, for which float32 has loops of its own."""
+    """Long rows of few channels, for which float32 has its own loops."""
     return np.random.RandomState(sum(shape)).uniform(-1, 1, shape)
 
 
@@ -116,15 +116,15 @@ def conv_transpose(i, a):
     s, dl = per_axis(a, "strides", len(axes)), per_axis(a, "dilations", len(axes))
     pads = paddings(a, [None] * len(axes), None)
     size = [(x.shape[2 + d] - 1) * s[d] + dl[d] * (w.shape[2 + d] - 1) + 1 for d in axes]
-    want = a.get("output_size") or [size[d] - sum(pads[d]) for d in axes]
-    out = np.zeros((len(x), w.shape[1] * groups, *(max(size[d], want[d] + sum(pads[d])) for d in axes)), x.dtype)
+    extents = a.get("output_size") or [size[d] - sum(pads[d]) for d in axes]
+    out = np.zeros((len(x), w.shape[1] * groups, *(max(size[d], extents[d] + sum(pads[d])) for d in axes)), x.dtype)
     ci, co = len(w) // groups, w.shape[1]
     for g, *tap in itertools.product(range(groups), *map(range, w.shape[2:])):
         to = [slice(tap[d] * dl[d], tap[d] * dl[d] + (x.shape[2 + d] - 1) * s[d] + 1, s[d]) for d in axes]
         of_tap = w[(slice(g * ci, (g + 1) * ci), slice(None), *tap)]
         out[(slice(None), slice(g * co, (g + 1) * co), *to)] += np.einsum(
             "ni...,io->no...", x[:, g * ci:(g + 1) * ci], of_tap)
-    return as_asked(out[(slice(None), slice(None), *(slice(pads[d][0], pads[d][0] + want[d]) for d in axes))], a)
+    return as_asked(out[(slice(None), slice(None), *(slice(pads[d][0], pads[d][0] + extents[d]) for d in axes))], a)
 
 
 def transpose_case(x, w, name, op="conv2d_transpose", speed=None, **attrs):

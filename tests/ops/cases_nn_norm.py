@@ -23,7 +23,7 @@ case("data_norm", dict(X=SHOWN, **STATISTICS), {"slot_dim": 2}, data_norm, grad=
 
 
 def added(i, a):
-    """What a batch adds to the statistics."""
+    """The part that a batch adds to the statistics."""
     x, slots, epsilon = i["X"], a.get("slot_dim", -1), a["epsilon"]
     shown = np.repeat(np.abs(x[:, ::slots]) > 1e-7, slots, 1) if slots > 0 else np.ones(x.shape, bool)
     n = shown.sum(0)
@@ -60,7 +60,7 @@ def lrn(i, a):
 NEAR = {"n": 3, "k": 1.5, "alpha": 0.125, "beta": 0.625}
 case("lrn", {"X": real(2, 5, 2, 2)}, NEAR, lrn, rtol=5e-6, grad_outs=("Out",))
 case("lrn", {"X": real(2, 2, 2, 5)}, dict(NEAR, data_format="NHWC"), lrn, rtol=5e-6, grad_outs=("Out",), name="last")
-LONG = np.random.RandomState(4).uniform(-1, 1, (1, 3, 9, 31))  # longer than the pieces in which sums are taken
+LONG = np.random.RandomState(4).uniform(-1, 1, (1, 3, 9, 31))  # longer than the chunks in which sums are taken
 for beta in (0.75, 0.625, 0.0):
     case("lrn", {"X": LONG}, dict(NEAR, beta=beta), lrn, rtol=5e-6, grad=(), name="long, beta %g" % beta)
 

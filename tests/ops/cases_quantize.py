@@ -111,7 +111,7 @@ for attrs in ({"padding_idx": -1}, {"padding_idx": 1}):
 
 
 def saturated(numbers, kind):
-    """The nearest integers, halves to even; what is no number becomes the least one."""
+    """The nearest integers, halves to even; NaN becomes the least one."""
     kind = np.iinfo(kind)
     numbers = np.where(numbers == numbers, numbers, kind.min)
     return np.rint(np.clip(numbers, kind.min, kind.max)).astype(kind.dtype)

@@ -8,7 +8,7 @@ TWO = Seq(apart(9, 3), [[2, 1, 2], [2, 1, 3, 2, 1]])
 GAPS = Seq(apart(5, 2), [[3, 0, 2]])
 
 
-def pieces(s):
+def split(s):
     """Rows of each sequence of the innermost level."""
     ends = np.cumsum(s.lengths[-1])
     return [s.array[e - n:e] for e, n in zip(ends, s.lengths[-1])]
@@ -18,7 +18,7 @@ def pool(i, a):
     how = {"SUM": lambda p: p.sum(0), "AVERAGE": lambda p: p.mean(0), "SQRT": lambda p: p.sum(0) / np.sqrt(len(p)),
            "MAX": lambda p: p.max(0), "FIRST": lambda p: p[0], "LAST": lambda p: p[-1]}[a["pooltype"]]
     s = i["X"]
-    rows = [how(p) if len(p) else np.full(s.array.shape[1:], a.get("pad_value", 0.0)) for p in pieces(s)]
+    rows = [how(p) if len(p) else np.full(s.array.shape[1:], a.get("pad_value", 0.0)) for p in split(s)]
     out = np.stack(rows).astype(s.array.dtype)
     return {"Out": Seq(out, s.lengths[:-1]) if len(s.lengths) > 1 else out}
 
@@ -33,7 +33,7 @@ for kind in ("SUM", "AVERAGE", "SQRT", "MAX", "FIRST", "LAST"):
 def max_index(i, a):
     """Of each column the row that holds the largest value; -1 where a sequence has no row."""
     s, begin, rows = i["X"], 0, []
-    for p in pieces(s):
+    for p in split(s):
         rows.append(begin + p.argmax(0) if len(p) else np.full(s.array.shape[1:], -1))
         begin += len(p)
     return {**pool(i, a), "MaxIndex": np.stack(rows).astype("int32")}
@@ -45,14 +45,14 @@ case("sequence_pool", {"X": Seq(real(5, 4), [[2, 0, 1, 0, 0, 2, 0]])}, {"pooltyp
 
 def softmax(i, a):
     s = i["X"]
-    parts = [np.exp(p - p.max()) / np.exp(p - p.max()).sum() for p in pieces(s) if len(p)]
+    parts = [np.exp(p - p.max()) / np.exp(p - p.max()).sum() for p in split(s) if len(p)]
     return Seq(np.concatenate(parts), s.lengths)
 
 
 case("sequence_softmax", {"X": Seq(real(9, 1, lo=-2, hi=2), LENGTHS)}, {}, softmax, rtol=5e-6)
 case("sequence_softmax", {"X": Seq(real(5, 1), [[3, 0, 2]])}, {}, softmax, rtol=5e-6, name="gaps")
 case("sequence_reverse", {"X": X}, {}, grad=(),  # its gradient is itself, on a gradient that carries the sequences
-     ref=lambda i, a: Seq(np.concatenate([p[::-1] for p in pieces(i["X"])]), i["X"].lengths))
+     ref=lambda i, a: Seq(np.concatenate([p[::-1] for p in split(i["X"])]), i["X"].lengths))
 
 
 def expand(i, a):
@@ -61,7 +61,7 @@ def expand(i, a):
     x = i["X"]
     if not isinstance(x, Seq):
         return np.repeat(x, times, 0)
-    parts = [p for p, n in zip(pieces(x), times) for _ in range(n)]
+    parts = [p for p, n in zip(split(x), times) for _ in range(n)]
     return Seq(np.concatenate(parts), [[len(p) for p in parts]])
 
 
@@ -75,10 +75,10 @@ case("sequence_expand_as", {"X": real(3, 2), "Y": Seq(real(9, 1), LENGTHS)}, {},
 
 def context(i, a):
     s, n, start = i["X"], a["contextLength"], a["contextStart"]
-    rows, before, behind = [], max(0, -start), max(0, start + n - 1)
-    around = i["PaddingData"] if a.get("paddingTrainable") else np.zeros((before + behind, s.array.shape[1]))
-    assert len(around) == before + behind and a["contextStride"] == 1
-    for p in pieces(s):
+    rows, before, after = [], max(0, -start), max(0, start + n - 1)
+    around = i["PaddingData"] if a.get("paddingTrainable") else np.zeros((before + after, s.array.shape[1]))
+    assert len(around) == before + after and a["contextStride"] == 1
+    for p in split(s):
         padded = np.concatenate([around[:before], p, around[before:]])
         rows += [padded[t + before + start:t + before + start + n].ravel() for t in range(len(p))]
     return Seq((np.stack(rows) @ i["Filter"]).astype(s.array.dtype), s.lengths)
@@ -89,7 +89,7 @@ case("sequence_conv", {"X": X, "Filter": real(9, 4)}, CONV, context, rtol=1e-5,
      large={"X": Seq(real(900, 24), [[300, 100, 500]]), "Filter": real(72, 40)})
 case("sequence_conv", {"X": X, "Filter": real(6, 2)}, dict(CONV, contextLength=2, contextStart=0), context, rtol=1e-5,
      name="ahead")
-for name, n, start in (("around", 3, -1), ("before", 2, -2), ("behind", 3, 1), ("wide", 7, -4)):
+for name, n, start in (("around", 3, -1), ("before", 2, -2), ("after", 3, 1), ("wide", 7, -4)):
     case("sequence_conv", {"X": Seq(real(7, 2), [[3, 0, 1, 3]]), "Filter": real(n * 2, 3),
                            "PaddingData": real(max(0, -start) + max(0, start + n - 1), 2)},
          {"paddingTrainable": True, "contextLength": n, "contextStart": start, "contextStride": 1}, context, rtol=1e-5,
@@ -100,7 +100,7 @@ def ahead(i, a):
     s, w = i["X"], i["Filter"]
     dense = isinstance(s, np.ndarray)
     rows = [sum((np.pad(p[j:], ((0, min(j, len(p))), (0, 0))) * w[j] for j in range(len(w))), np.zeros_like(p))
-            for p in (s if dense else pieces(s))]
+            for p in (s if dense else split(s))]
     return np.stack(rows) if dense else Seq(np.concatenate(rows), s.lengths)
 
 
@@ -112,7 +112,7 @@ case("row_conv", {"X": real(2, 4, 3), "Filter": real(3, 3)}, {}, ahead, name="de
 
 
 def concat(i, a):
-    parts = [np.concatenate(p) for p in zip(*(pieces(s) for s in i["X"]))]
+    parts = [np.concatenate(p) for p in zip(*(split(s) for s in i["X"]))]
     return Seq(np.concatenate(parts), [[len(p) for p in parts]])
 
 
@@ -120,7 +120,7 @@ case("sequence_concat", {"X": [X, Seq(real(6, 3), [[1, 3, 2]])]}, {}, concat)
 
 
 def cut(i, a):
-    parts = [p[o:o + n] for p, o, n in zip(pieces(i["X"]), i["Offset"].ravel(), i["Length"].ravel())]
+    parts = [p[o:o + n] for p, o, n in zip(split(i["X"]), i["Offset"].ravel(), i["Length"].ravel())]
     return Seq(np.concatenate(parts), [[len(p) for p in parts]])
 
 
@@ -131,7 +131,7 @@ case("sequence_slice", {"X": GAPS, "Offset": np.array([[3], [0], [0]]), "Length"
 
 
 def pad(i, a):
-    parts = pieces(i["X"])
+    parts = split(i["X"])
     length = a.get("padded_length", -1)
     length = max(map(len, parts)) if length == -1 else length
     value = np.broadcast_to(i["PadValue"], parts[0].shape[1:])
@@ -152,7 +152,7 @@ def unpad(i, a):
 case("sequence_unpad", {"X": real(3, 5, 2), "Length": np.array([3, 1, 5])}, {}, unpad, grad=())  # see the next line
 # The gradient is of an output that carries its sequences; the weights of these tests carry none.
 case("sequence_unpad_grad", {"X": real(3, 5, 2), "Out@GRAD": Seq(real(9, 2), LENGTHS)}, {}, grad=(),
-     ref=lambda i, a: np.stack([np.pad(p, [(0, 5 - len(p)), (0, 0)]) for p in pieces(i["Out@GRAD"])]))
+     ref=lambda i, a: np.stack([np.pad(p, [(0, 5 - len(p)), (0, 0)]) for p in split(i["Out@GRAD"])]))
 case("sequence_unpad", {"X": real(3, 5), "Length": np.array([3, 1, 5])}, {}, unpad, grad=(), name="flat")
 N = np.array([3, 1, 5])
 MASK = {"maxlen": 6, "out_dtype": 5}

@@ -5,7 +5,7 @@ import numpy as np
 from op_case import Seq, case, integers, real
 
 
-def pieces(value, lengths=None):
+def split(value, lengths=None):
     if isinstance(value, Seq):
         ends = np.cumsum(value.lengths[-1])
         return [value.array[e - n:e] for e, n in zip(ends, value.lengths[-1])]
@@ -46,9 +46,9 @@ def cost(i, a):
     blank, out = a.get("blank", 0), []
     if "LogitsLength" in i:
         rows = [x[:n] for x, n in zip(i["Logits"].swapaxes(0, 1), i["LogitsLength"].ravel())]
-        labels = pieces(i["Label"], i["LabelLength"])
+        labels = split(i["Label"], i["LabelLength"])
     else:
-        rows, labels = pieces(i["Logits"]), pieces(i["Label"])
+        rows, labels = split(i["Logits"]), split(i["Label"])
     for x, y in zip(rows, labels):
         x, y = log_softmax(x), y.ravel()
         if len(x) < len(y) + sum(y[1:] == y[:-1]) or len(x) == 0:
@@ -86,11 +86,11 @@ case("warpctc", {"Logits": Seq(real(60, 3, lo=-80, hi=80), [[60]]), "Label": Seq
 def aligned(i, a):
     merge, blank = a.get("merge_repeated", True), a.get("blank", 0)
     if "InputLength" not in i:
-        found = [labels_of(list(p.ravel()), blank, merge) for p in pieces(i["Input"])]
+        found = [labels_of(list(p.ravel()), blank, merge) for p in split(i["Input"])]
         return {"Output": Seq(np.array([k for p in found for k in p], i["Input"].array.dtype).reshape(-1, 1),
                               [[len(p) for p in found]]),
                 "OutputLength": np.array([[len(p)] for p in found], i["Input"].array.dtype).reshape(-1, 1)}
-    found = [labels_of(list(p), blank, merge) for p in pieces(i["Input"], i["InputLength"])]
+    found = [labels_of(list(p), blank, merge) for p in split(i["Input"], i["InputLength"])]
     width, dtype = i["Input"].shape[1], i["Input"].dtype
     return {"Output": np.array([p + [a.get("padding_value", 0)] * (width - len(p)) for p in found], dtype),
             "OutputLength": np.array([[len(p)] for p in found], dtype)}
@@ -117,7 +117,7 @@ def distance(a, b):
 
 
 def distances(i, a):
-    pairs = zip(pieces(i["Hyps"], i.get("HypsLength")), pieces(i["Refs"], i.get("RefsLength")))
+    pairs = zip(split(i["Hyps"], i.get("HypsLength")), split(i["Refs"], i.get("RefsLength")))
     out = [[distance(x.ravel(), y.ravel()) / (len(y) if a.get("normalized") else 1)] for x, y in pairs]
     return {"Out": np.array(out, "float32"), "SequenceNum": np.array([len(out)])}
 

@@ -63,7 +63,7 @@ def pooled(i, a):
     assert a.get("axis", 1) == 1
     parts = []
     for x in i["X"]:
-        rows = np.stack([p.sum(0) / (by(len(p)) if len(p) else 1) for p in cases_sequence.pieces(x)])
+        rows = np.stack([p.sum(0) / (by(len(p)) if len(p) else 1) for p in cases_sequence.split(x)])
         if "CVM" in i:
             shows, clicks = np.log(rows[:, 0] + 1), np.log(rows[:, 1] + 1)
             rows = np.concatenate([np.stack([shows, clicks - shows], 1), rows[:, 2:]], axis=1)

@@ -15,14 +15,14 @@ case("sequence_reshape", {"X": Seq(apart(8, 3), [[2, 6]])}, {"new_dim": 6}, othe
 case("sequence_reshape", {"X": Seq(apart(9, 3), LENGTHS)}, {"new_dim": 1}, other_width, name="narrow")
 
 
-def pieces(s):
+def split(s):
     ends = np.cumsum(s.lengths[-1])
     return [s.array[e - n:e] for e, n in zip(ends, s.lengths[-1])]
 
 
 def windows(i, a):
     rows = []
-    for p in pieces(i["X"]):
+    for p in split(i["X"]):
         padded = np.append(p[:, 0], [a["pad_value"]] * a["win_size"])
         rows += [padded[t:t + a["win_size"]] for t in range(len(p))]
     return Seq(np.stack(rows).astype(i["X"].array.dtype), i["X"].lengths)
@@ -35,7 +35,7 @@ case("sequence_enumerate", {"X": Seq(integers(5, 1, dtype="int32"), [[3, 0, 2]])
 
 
 def erased(i, a):
-    parts = [[v for v in p[:, 0] if v not in a["tokens"]] for p in pieces(i["X"])]
+    parts = [[v for v in p[:, 0] if v not in a["tokens"]] for p in split(i["X"])]
     array = np.array([v for p in parts for v in p], i["X"].array.dtype).reshape(-1, 1)
     return Seq(array, i["X"].lengths[:-1] + [[len(p) for p in parts]])
 
@@ -48,7 +48,7 @@ case("sequence_erase", {"X": Seq(TOKENS, [[1, 1], [2, 3]])}, {"tokens": [2]}, er
 def scattered(i, a):
     out = i["X"].copy()
     at = 0
-    for row, p in enumerate(pieces(i["Ids"])):
+    for row, p in enumerate(split(i["Ids"])):
         for place in p[:, 0]:
             out[row, place] += np.ravel(i["Updates"].array if isinstance(i["Updates"], Seq) else i["Updates"])[at]
             at += 1

@@ -3,13 +3,13 @@ import numpy as np
 from op_case import Seq, apart, case, integers, real
 
 
-def pieces(s):
+def split(s):
     ends = np.cumsum(s.lengths[-1])
     return [s.array[e - n:e] for e, n in zip(ends, s.lengths[-1])]
 
 
 def matched(i, a):
-    found = [np.einsum("id,dte,je->tij", x, i["W"], y) for x, y in zip(pieces(i["X"]), pieces(i["Y"]))]
+    found = [np.einsum("id,dte,je->tij", x, i["W"], y) for x, y in zip(split(i["X"]), split(i["Y"]))]
     assert len(i["X"].lengths[-1]) == len(i["Y"].lengths[-1]) and a["dim_t"] == i["W"].shape[1]
     return {"Out": Seq(np.concatenate([f.reshape(-1, 1) for f in found]), [[f.size for f in found]]),
             "Tmp": (i["X"].array @ i["W"].reshape(i["W"].shape[0], -1)).reshape(-1, 1)}
@@ -26,7 +26,7 @@ def images(i, channels):
     """[channels, height, width] of each."""
     sizes = list(zip(i["ROW"].lengths[-1], i["COLUMN"].lengths[-1]))
     assert [channels * h * w for h, w in sizes] == i["X"].lengths[-1]
-    return [p.reshape(channels, h, w) for p, (h, w) in zip(pieces(i["X"]), sizes)]
+    return [p.reshape(channels, h, w) for p, (h, w) in zip(split(i["X"]), sizes)]
 
 
 def sizes(channels, *extents):

@@ -75,7 +75,7 @@ for pool in (1, 2, 3):
 
 
 def gradients(i, a):
-    """[(id, gradient)] in the order of look-ups."""
+    """[(id, gradient)] in the order of lookups."""
     found = []
     for k, (ids, grad) in enumerate(zip(i["Ids"], i["Grad"])):
         width, at, per_row = 4, a["column"][k], a["per_row"][k]
@@ -141,7 +141,7 @@ case("concat_grad_parts", {"X": [real(3, 2), real(3, 4)], "Out@GRAD": real(3, 9)
 LENGTHS = [[3, 1, 5]]
 
 
-def pieces(s):
+def split(s):
     ends = np.cumsum(s.lengths[-1])
     return [s.array[e - n:e] for e, n in zip(ends, s.lengths[-1])]
 
@@ -159,7 +159,7 @@ def log_counts(i, a):
 for use_cvm in (True, False):
     name = "kept" if use_cvm else "left_off"
     case("cvm", {"X": real(4, 5, lo=0.0, hi=3.0), "CVM": real(4, 2)}, {"use_cvm": use_cvm}, log_counts, name=name, grad=())
-    # what it gives back for the counts is no derivative
+    # its result for the counts is not a derivative
     case("cvm_grad", {"X": real(4, 5), "CVM": real(4, 2), "Y@GRAD": real(4, 5 if use_cvm else 3)}, {"use_cvm": use_cvm},
          lambda i, a: np.concatenate([i["CVM"], i["Y@GRAD"][:, 2 if a["use_cvm"] else 0:]], 1), name=name, grad=(),
          hostile=False)  # the reference takes any width of the gradient
@@ -171,7 +171,7 @@ case("hash", {"X": np.array([[0, 1]])}, {"num_hash": 3, "mod_by": 10**9}, name="
 
 
 def pooled(i, a):
-    rows = [sum((i["W"][k] for k in p[:, 0] if k != a["padding_idx"]), np.zeros(i["W"].shape[1])) for p in pieces(i["Ids"])]
+    rows = [sum((i["W"][k] for k in p[:, 0] if k != a["padding_idx"]), np.zeros(i["W"].shape[1])) for p in split(i["Ids"])]
     return np.stack(rows).astype(i["W"].dtype)
 
 
@@ -182,18 +182,18 @@ case("fused_embedding_seq_pool", {"W": real(6, 3), "Ids": Seq(np.array([[2], [1]
 
 
 def tagged(i, a):
-    parts = pieces(i["Ins"]) if a["is_lod"] else [r[None] for r in i["Ins"]]
-    wanted = set(i["Filter_tag"])
-    kept = [p for p, t in zip(parts, pieces(i["Ins_tag"])) if wanted & set(t[:, 0])]
+    parts = split(i["Ins"]) if a["is_lod"] else [r[None] for r in i["Ins"]]
+    chosen = set(i["Filter_tag"])
+    kept = [p for p, t in zip(parts, split(i["Ins_tag"])) if chosen & set(t[:, 0])]
     out = np.concatenate(kept)
     return {"Out": Seq(out, [[len(p) for p in kept]]), "LossWeight": Seq(np.ones((len(kept), 1), "float32"), [[1] * len(kept)])}
 
 
 TAGS = Seq(np.array([[1], [2], [3], [1]]), [[1, 2, 1]])
-WANTED = np.array([7, 1])
-case("filter_by_instag", {"Ins": Seq(real(9, 2), LENGTHS), "Ins_tag": TAGS, "Filter_tag": WANTED}, {"is_lod": True}, tagged,
+CHOSEN = np.array([7, 1])
+case("filter_by_instag", {"Ins": Seq(real(9, 2), LENGTHS), "Ins_tag": TAGS, "Filter_tag": CHOSEN}, {"is_lod": True}, tagged,
      grad=())
-case("filter_by_instag", {"Ins": real(3, 2), "Ins_tag": TAGS, "Filter_tag": WANTED}, {"is_lod": False}, tagged, grad=(),
+case("filter_by_instag", {"Ins": real(3, 2), "Ins_tag": TAGS, "Filter_tag": CHOSEN}, {"is_lod": False}, tagged, grad=(),
      name="rows")
 case("filter_by_instag", {"Ins": real(3, 2), "Ins_tag": TAGS, "Filter_tag": np.array([9])},
      {"is_lod": False, "out_val_if_empty": 3}, grad=(), name="none", hostile=False,  # its tag is nowhere
@@ -217,7 +217,7 @@ case("filter_by_instag_grad", {"Ins": real(4, 2), "LossWeight": np.zeros((1, 1),
                                "Out@GRAD": real(1, 2)}, {}, grad=(), ref=lambda i, a: np.zeros_like(i["Ins"]), name="none",
      hostile=False)
 for op in ("create_growable_table", "lookup_growable", "lookup_growable_grad", "growable_update"):
-    skip(op, "works on a table, which is no tensor: tests/python/test_growable_table.py")
+    skip(op, "works on a table, which is not a tensor: tests/python/test_growable_table.py")
 
 # ---- sparse rows
 

@@ -103,7 +103,7 @@ WITH_NAN = np.random.RandomState(9).randint(0, 1000, (4, 200)).astype("float64")
 WITH_NAN[0, [0, 1, 70, 199]] = WITH_NAN[1, :190] = WITH_NAN[2, 2:] = np.nan
 case("top_k", {"X": WITH_NAN}, {"k": 3}, ref=largest, name="few of many with NaN", grad=(),
      hostile=False)  # integers have no NaN
-# float32 has an order of its own where numbers differ in the last bits: these do not
+# float32 has another order where numbers differ in the last bits: these do not
 SHUFFLED = np.random.RandomState(7).permutation(300 * 1000).reshape(300, 1000) / 1024.0
 case("argsort", {"X": apart(3, 5)}, ref=ordered, large={"X": SHUFFLED})
 case("argsort", {"X": apart(3, 5)}, {"axis": 0, "descending": True}, ref=ordered)

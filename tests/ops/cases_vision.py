@@ -4,7 +4,7 @@ import itertools
 import numpy as np
 from op_case import Seq, big, case, real
 
-# ---- other sizes: one matrix an axis. 1.8.5 computes positions from a float32 step, whatever the images hold
+# ---- other sizes: one matrix an axis. 1.8.5 computes positions from a float32 step, for images of any type
 
 def step(n, out, corners):
     if out <= 1:
@@ -106,7 +106,7 @@ case("bilinear_interp", {"X": Seq(real(3, 1, 2, 2), [[1, 2]]), "OutSize": INTS["
      name="sequences")
 PIXELS = np.random.RandomState(3).randint(0, 256, (2, 2, 4, 5)).astype("uint8")
 case("bilinear_interp", {"X": PIXELS}, {"out_h": 7, "out_w": 3}, resized, name="bytes", dtypes=("float32",),
-     hostile=False)  # other sizes give sums beside whole numbers, which float32 and float64 cut differently
+     hostile=False)  # other sizes give sums next to whole numbers, which float32 and float64 cut differently
 case("nearest_interp", {"X": PIXELS}, {"out_h": 7, "out_w": 3, "interp_method": "nearest"}, resized, name="bytes",
      dtypes=("float32",))
 case("bilinear_interp", {"X": real(1, 1, 2, 2)}, {"out_h": 4, "out_w": 4}, resized, name="large", rtol=1e-5,

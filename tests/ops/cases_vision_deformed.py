@@ -4,7 +4,7 @@ from op_case import case, real
 
 
 def between(image, y, x):
-    """What lies at (y, x) of planes [C, H, W], made of four pixels; 0 outside."""
+    """The values at (y, x) of planes [C, H, W], made of four pixels; 0 outside."""
     value = np.zeros(len(image))
     for row in (int(np.floor(y)), int(np.floor(y)) + 1):
         for column in (int(np.floor(x)), int(np.floor(x)) + 1):

@@ -18,7 +18,7 @@ def ids(*values, dtype="int64", shape=None):
     return np.array(values, dtype).reshape(shape or (len(values),))
 
 
-#: (operator, inputs, attributes, slot, values that are refused, slots whose gradient is wanted)
+#: (operator, inputs, attributes, slot, values that are refused, slots that have a gradient)
 FAULTS = [
     *[(op, {"X": ids(7, 8, 9, dtype=dtype), "Y": ids(2, 3, 4, dtype=dtype)}, {}, "Y", ids(2, 0, 4, dtype=dtype), ())
       for op in ("elementwise_div", "elementwise_mod", "elementwise_floordiv") for dtype in ("int32", "int64")],
@@ -66,7 +66,7 @@ def culprit(error):
 
 
 def findings(op, inputs, attrs, slot, wrong, grad):
-    """What is wrong of one line of FAULTS."""
+    """The difference for one line of FAULTS."""
     c = Case(op, inputs, attrs, None, grad, None, ("float32",), {}, None, 0, 0, False, op)
     runs = {}
     for place in (fluid.CPUPlace(), fluid.CUDAPlace(0)):

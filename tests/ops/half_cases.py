@@ -81,13 +81,13 @@ def marked(run, dtype):
     return run, said
 
 
-def near(got, want, dtype, what, op):
-    want = np.asarray(array_of(want), "float64")
+def near(got, reference, dtype, what, op):
+    reference = np.asarray(array_of(reference), "float64")
     got = np.asarray(array_of(got), "float64")
-    assert got.shape == want.shape, what
-    scale = max(1e-2, float(np.max(np.abs(want[np.isfinite(want)]), initial=0)))
+    assert got.shape == reference.shape, what
+    scale = max(1e-2, float(np.max(np.abs(reference[np.isfinite(reference)]), initial=0)))
     allowed = TOLERANCES.get(op, TOLERANCE) * EPSILON[dtype] * scale
-    np.testing.assert_allclose(got, want, rtol=0, atol=allowed, err_msg=what)
+    np.testing.assert_allclose(got, reference, rtol=0, atol=allowed, err_msg=what)
 
 
 OFFERED = [(c, d) for d in EPSILON for c in CASES if offers(c, d)]
@@ -108,15 +108,15 @@ def test_half(c, dtype):
     assert c.op in said, f"{c.op} did not run in {dtype}: {said}"
     if c.ref:
         for slot, values in expected(c, wide).items():
-            for k, want in enumerate(values):
-                near(out[slot, k], want, dtype, slot, c.op)
+            for k, reference in enumerate(values):
+                near(out[slot, k], reference, dtype, slot, c.op)
     if not grad:
         return
     exact = Run(c, wide, outs=counts, grad=grad, grad_outs=c.grad_outs)
     weights = {name: rounded(w, dtype) for name, w in exact.weight_feeds(out, "float32").items()}
     run, said = marked(Run(c, inputs, outs=counts, grad=grad, grad_outs=c.grad_outs), dtype)
     _, grads = run(weights=weights)
-    _, wanted = exact(weights={name: w.astype("float64") for name, w in weights.items()})
-    for name, g, w in zip(run.wanted, grads, wanted):
+    _, exact_grads = exact(weights={name: w.astype("float64") for name, w in weights.items()})
+    for name, g, w in zip(run.with_gradient, grads, exact_grads):
         near(g, w, dtype, name, c.op)
     assert c.op + "_grad" in said or c.op + "_grad" not in {op.type for op in run.program.global_block().ops}, said

@@ -140,12 +140,12 @@ def compare(c, inputs, got):
     watched.attrs = Watched(c.attrs)
     try:
         with np.errstate(all="ignore"):
-            want = expected(watched, inputs) if c.ref else {}
+            reference = expected(watched, inputs) if c.ref else {}
     except Exception:  # the reference does not know this variant: no crash is all that is asked
         return None
     if getattr(c, "changed", None) and c.changed not in watched.attrs.read:
         return None
-    for slot, values in want.items():
+    for slot, values in reference.items():
         for k, w in enumerate(values):
             g, w = array_of(got[slot, k]), np.asarray(array_of(w))
             if g.shape != w.shape or not np.all(np.isfinite(w)):

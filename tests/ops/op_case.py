@@ -44,7 +44,7 @@ from anabranch import _core
 PLACE, ON_CPU = fluid.CPUPlace(), None
 if os.environ.get("ANABRANCH_TEST_PLACE") == "device":
     PLACE, ON_CPU = fluid.CUDAPlace(fluid.core.get_cuda_device_count() - 1), {}
-#: The last of so many runs is looked at; those before it meet other numbers. From the second on, devices run graphs.
+#: The last of RUNS runs is compared; those before it have other numbers. From the second on, devices run graphs.
 RUNS = int(os.environ.get("ANABRANCH_TEST_RUNS", "1"))
 
 CASES = []
@@ -125,7 +125,7 @@ def integers(*shape, lo=0, hi=10, dtype="int64"):
 
 
 def big(*shape):
-    """An array large enough to be cut into pieces; default shape [301, 1033]."""
+    """An array large enough to be cut into chunks; default shape [301, 1033]."""
     return real(*(shape or (301, 1033)))
 
 
@@ -226,11 +226,11 @@ class Run:
             w.stop_gradient = True
             weights.append(w)
         self.weights = {w.name: v.name for w, v in zip(weights, targets)}
-        wanted = [v for name, v in self.vars.items() if self.slots[name] in grad]
-        self.wanted = [v.name for v in wanted]
+        with_gradient = [v for name, v in self.vars.items() if self.slots[name] in grad]
+        self.with_gradient = [v.name for v in with_gradient]
         if inner:
             weights = [self._copied(w.block, w) for w in weights]
-        return fluid.gradients(targets, wanted, target_gradients=weights)
+        return fluid.gradients(targets, with_gradient, target_gradients=weights)
 
     def __call__(self, feed=None, program=None, weights=None):
         """({(slot, k): array, Seq or Rows}, [gradient arrays])"""
@@ -265,7 +265,7 @@ class Run:
         return out, [None if g is None else np.array(next(present)) for g in self.grads]
 
     def _note(self, engine):
-        """Which of its ops the last run had on a device."""
+        """Notes which of its ops the last run had on a device."""
         said = engine.explain()
         there = re.search(r"ops run on a device; on the CPU: (.*)", said)
         on_cpu = there.group(1).split(", ") if there else None

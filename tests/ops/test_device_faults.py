@@ -1,4 +1,4 @@
-"""What the CPU refuses because of values, a device refuses, too, with the same kind of error at the same line."""
+"""A device refuses the values that the CPU refuses, with the same kind of error at the same line."""
 import os
 import subprocess
 import sys

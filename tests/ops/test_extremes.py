@@ -75,7 +75,7 @@ def test_integers_wrap(dtype):
 @pytest.mark.parametrize("op", ["relu", "relu6", "brelu", "hard_shrink", "softshrink", "thresholded_relu",
                                 "hard_sigmoid", "soft_relu", "abs", "ceil", "floor", "round", "hard_swish"])
 def test_a_nan_gradient_goes_through_where_the_slope_is_zero(op, dtype):
-    """As in the original, which multiplies by a mask."""
+    """As in Fluid 1.8.5, which multiplies by a mask."""
     x = np.array([-50.0, -0.1, 0.0, 0.1, 50.0], dtype)
     _, (dx,) = run(op, {"X": x}, grad=("X",), weights=np.full(5, NAN, dtype))
     assert np.isnan(dx).all()
@@ -122,8 +122,8 @@ def log_softmax(x):
     return shifted(x) - np.log(np.exp(shifted(x)).sum(1, keepdims=True))
 
 
-def check_rows(got, want, rtol):
-    np.testing.assert_allclose(got[:GOOD], want[:GOOD], rtol=rtol, atol=rtol * 1e-2)
+def check_rows(got, expected, rtol):
+    np.testing.assert_allclose(got[:GOOD], expected[:GOOD], rtol=rtol, atol=rtol * 1e-2)
     assert np.isnan(got[GOOD:]).all()
 
 
@@ -131,17 +131,17 @@ def check_rows(got, want, rtol):
 @pytest.mark.parametrize("dtype, rtol", [("float32", 3e-5), ("float64", 1e-12)])
 def test_softmax_of_extreme_logits(dtype, rtol, columns):
     x = ROWS.astype(dtype)
-    turn = (lambda a: a.T.copy()) if columns else (lambda a: a)
+    flip = (lambda a: a.T.copy()) if columns else (lambda a: a)
     axis, w = 0 if columns else -1, np.tile(np.array([1, 2, 4], dtype), (len(x), 1))
     log_p = log_softmax(x.astype("float64"))
     p = np.exp(log_p)
-    out, (dx,) = run("softmax", {"X": turn(x)}, {"axis": axis}, ("X",), turn(w))
-    check_rows(turn(out["Out"]), p, rtol)
-    assert turn(out["Out"])[:GOOD].min() > 1e-28
-    check_rows(turn(dx), p * (w - (p * w).sum(1, keepdims=True)), rtol)
-    out, (dx,) = run("log_softmax", {"X": turn(x)}, {"axis": axis}, ("X",), turn(w))
-    check_rows(turn(out["Out"]), log_p, rtol)
-    check_rows(turn(dx), w - p * w.sum(1, keepdims=True), rtol)
+    out, (dx,) = run("softmax", {"X": flip(x)}, {"axis": axis}, ("X",), flip(w))
+    check_rows(flip(out["Out"]), p, rtol)
+    assert flip(out["Out"])[:GOOD].min() > 1e-28
+    check_rows(flip(dx), p * (w - (p * w).sum(1, keepdims=True)), rtol)
+    out, (dx,) = run("log_softmax", {"X": flip(x)}, {"axis": axis}, ("X",), flip(w))
+    check_rows(flip(out["Out"]), log_p, rtol)
+    check_rows(flip(dx), w - p * w.sum(1, keepdims=True), rtol)
 
 
 @pytest.mark.parametrize("columns", [False, True], ids=["rows", "columns"])
@@ -149,17 +149,17 @@ def test_softmax_of_extreme_logits(dtype, rtol, columns):
 @pytest.mark.parametrize("dtype, rtol", [("float32", 3e-5), ("float64", 1e-12)])
 def test_cross_entropy_of_extreme_logits(dtype, rtol, soft, columns):
     x = ROWS.astype(dtype)
-    turn = (lambda a: a.T.copy()) if columns else (lambda a: a)
+    flip = (lambda a: a.T.copy()) if columns else (lambda a: a)
     hard = np.array([0, 0, 1, 0, 1, 1, 1, 0])[:, None]
-    wanted = np.tile(np.array([.2, .3, .5], dtype), (len(x), 1)) if soft else (np.arange(3) == hard).astype(dtype)
+    target = np.tile(np.array([.2, .3, .5], dtype), (len(x), 1)) if soft else (np.arange(3) == hard).astype(dtype)
     log_p = log_softmax(x.astype("float64"))
-    out, (dx,) = run("softmax_with_cross_entropy", {"Logits": turn(x), "Label": turn(wanted if soft else hard)},
-                     {"soft_label": soft, "axis": 0 if columns else -1}, ("Logits",), turn(np.ones((len(x), 1), dtype)),
+    out, (dx,) = run("softmax_with_cross_entropy", {"Logits": flip(x), "Label": flip(target if soft else hard)},
+                     {"soft_label": soft, "axis": 0 if columns else -1}, ("Logits",), flip(np.ones((len(x), 1), dtype)),
                      grad_outs=["Loss"])
-    loss, p = turn(out["Loss"]), turn(out["Softmax"])
+    loss, p = flip(out["Loss"]), flip(out["Softmax"])
     check_rows(p, np.exp(log_p), rtol)
-    check_rows(loss, -(wanted * log_p).sum(1, keepdims=True), rtol)
-    check_rows(turn(dx), np.exp(log_p) - wanted, rtol)
+    check_rows(loss, -(target * log_p).sum(1, keepdims=True), rtol)
+    check_rows(flip(dx), np.exp(log_p) - target, rtol)
 
 
 def test_sequence_softmax_has_no_limit():
@@ -173,11 +173,11 @@ def test_sequence_softmax_has_no_limit():
 def test_cross_entropy_of_extreme_probabilities(dtype):
     x = np.array([[0, 1, 0], [.5, .5, 0], [NAN, .5, .5], [INF, 0, 0], [1e-30, 1, 0]], dtype)
     label = np.zeros((5, 1), "int64")
-    want = np.array([1e20, np.log(2), NAN, -1e20, -np.log(1e-30)])
+    expected = np.array([1e20, np.log(2), NAN, -1e20, -np.log(1e-30)])
     ones = np.ones((5, 1), dtype)
     for op in ("cross_entropy", "cross_entropy2"):
         out, (dx,) = run(op, {"X": x, "Label": label}, {}, ("X",), ones)
-        np.testing.assert_allclose(out["Y"][:, 0], want, rtol=1e-5)
+        np.testing.assert_allclose(out["Y"][:, 0], expected, rtol=1e-5)
         np.testing.assert_allclose(dx[:, 0], [-INF, -2, NAN, 0, -1e30], rtol=1e-5)
 
 
@@ -189,9 +189,9 @@ def test_sigmoid_cross_entropy_of_extreme_logits(dtype, label):
     out, (dx,) = run("sigmoid_cross_entropy_with_logits", {"X": x, "Label": y}, {}, ("X",), np.ones_like(x))
     wide = x.astype("float64")
     with np.errstate(over="ignore"):
-        want = np.maximum(wide, 0) - wide * label + np.log1p(np.exp(-np.abs(wide)))
+        expected = np.maximum(wide, 0) - wide * label + np.log1p(np.exp(-np.abs(wide)))
         slope = 1 / (1 + np.exp(-wide)) - label
-    np.testing.assert_allclose(out["Out"], want, rtol=1e-5, atol=1e-37)
+    np.testing.assert_allclose(out["Out"], expected, rtol=1e-5, atol=1e-37)
     np.testing.assert_allclose(dx, slope, rtol=1e-5, atol=1e-37)
 
 
@@ -217,8 +217,8 @@ def test_batch_norm_of_one_element_passes(shape, layout, dtype):
     np.testing.assert_array_equal(out["VarianceOut"], inputs["Variance"])
     np.testing.assert_array_equal(out["SavedMean"], 0)
     np.testing.assert_array_equal(out["SavedVariance"], 0)
-    for got, want in zip(grads, (2 * x, np.zeros(2), np.zeros(2))):
-        np.testing.assert_array_equal(got, want)
+    for got, expected in zip(grads, (2 * x, np.zeros(2), np.zeros(2))):
+        np.testing.assert_array_equal(got, expected)
     out, _ = run("batch_norm", inputs, {"momentum": 0.5, "data_layout": layout, "use_global_stats": True})
-    want = (x.ravel() - inputs["Mean"]) / np.sqrt(inputs["Variance"] + 1e-5) * inputs["Scale"] + inputs["Bias"]
-    np.testing.assert_allclose(out["Y"].ravel(), want, rtol=1e-5)
+    expected = (x.ravel() - inputs["Mean"]) / np.sqrt(inputs["Variance"] + 1e-5) * inputs["Scale"] + inputs["Bias"]
+    np.testing.assert_allclose(out["Y"].ravel(), expected, rtol=1e-5)

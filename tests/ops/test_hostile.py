@@ -1,4 +1,4 @@
-"""Hostile variants of every case, a group of cases to a process of its own, so that a crash is seen and named."""
+"""Hostile variants of every case, a process for each group of cases, so that a crash is seen and named."""
 import os
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Which outputs carry the sequences of which inputs, op by op, as in 1.8.5.
+"""The inputs whose sequences each output carries, op by op, as in 1.8.5.
 
 lod_of_1_8_5.json was recorded there: {op: {case: {input: [outputs that carry its sequences]}}}, "X/1" being the second
 variable of slot X. Each op of a case, gradients included, ran by itself, with sequences [1, all others] in that input.

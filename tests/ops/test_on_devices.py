@@ -12,7 +12,7 @@ pytestmark = pytest.mark.skipif(not forks.plugin(), reason="the simulated device
 
 
 def on_a_device(*arguments):
-    """What pytest says, of tests that run their programs on a device."""
+    """The output of pytest for tests that run their programs on a device."""
     environment = dict(os.environ, ANABRANCH_TEST_PLACE="device", FLAGS_device_plugin="simdevice")
     done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments], cwd=HERE,
                           env=environment, capture_output=True, text=True, timeout=900)

@@ -25,7 +25,7 @@ with_grad = pytest.mark.parametrize("c", [c for c in CASES if default_grad(c)], 
 RANDOM = {t for t in _core.op_types() if "random" in t}
 #: Operators that declare ``may_share`` and that no case shows at it, and why.
 NOT_IN_PLACE = {
-    "lod_reset": "its sequences are known when it runs, and such outputs have memory of their own",
+    "lod_reset": "its sequences are known when it runs, and such outputs have their own memory",
     "unsqueeze": "another shape", "unsqueeze2": "another shape", "unsqueeze_grad": "another shape",
     "unsqueeze2_grad": "another shape",
     **dict.fromkeys(("c_allreduce_max", "c_allreduce_min", "c_allreduce_prod", "c_allreduce_sum"),
@@ -42,19 +42,19 @@ def typed(c, dtype, source=None):
     return {slot: cast(v, dtype) for slot, v in (source or c.inputs).items()}
 
 
-def same(got, want):
+def same(got, reference):
     """Equal bits, sequences and rows included."""
-    assert got.keys() == want.keys()
-    for key, w in want.items():
+    assert got.keys() == reference.keys()
+    for key, w in reference.items():
         g = got[key]
         np.testing.assert_array_equal(array_of(g), array_of(w), err_msg=str(key))
         if isinstance(w, Rows):
             assert g.ids == w.ids
 
 
-def near(got, want, rtol):
-    """What the reference gives, sequences and rows included, within ``rtol``."""
-    for slot, values in want.items():
+def near(got, reference, rtol):
+    """Compares with the reference, sequences and rows included, within ``rtol``."""
+    for slot, values in reference.items():
         for k, w in enumerate(values):
             g = got[slot, k]
             shape = np.shape(array_of(w))
@@ -69,9 +69,9 @@ def near(got, want, rtol):
 @with_dtype
 def test_output(c, dtype):
     inputs = typed(c, dtype)
-    want = expected(c, inputs)
+    reference = expected(c, inputs)
     got, _ = Run(c, inputs, outs=out_counts(c, inputs))()
-    near(got, want, {"float32": c.rtol, "float64": 1e-12}.get(dtype, 0))
+    near(got, reference, {"float32": c.rtol, "float64": 1e-12}.get(dtype, 0))
 
 
 def run_gradient(c, dtype, source=None):
@@ -92,7 +92,7 @@ def test_gradient(c):
     run, weights, grads = run_gradient(c, "float64")
     inputs = typed(c, "float64")
     forward = Run(c, inputs, outs=out_counts(c, inputs))
-    for name, grad in zip(run.wanted, grads):
+    for name, grad in zip(run.with_gradient, grads):
         fed = run.feed[name]
         value = np.array(fed)
         lengths = None if isinstance(fed, np.ndarray) else fed.recursive_sequence_lengths()
@@ -115,7 +115,7 @@ def test_float32_gradient(c):
         pytest.skip("no float32 kernel")
     run, _, wide = run_gradient(c, "float64")
     _, _, narrow = run_gradient(c, "float32")
-    for name, g, w in zip(run.wanted, narrow, wide):
+    for name, g, w in zip(run.with_gradient, narrow, wide):
         scale = max(1.0, float(np.max(np.abs(w), initial=0)))
         np.testing.assert_allclose(g, w, rtol=2e-5, atol=5e-6 * scale, err_msg=name)
 
@@ -134,7 +134,7 @@ def compiled(run, threads=1, passes=None):
 
 
 def variants(c, source, gradient=True, **options):
-    """A run, with gradient where there is one and it is wanted, and the weights to feed."""
+    """A run, with the gradient where there is one and the test compares it, and the weights to feed."""
     dtype = c.dtypes[0]
     inputs = typed(c, dtype, source)
     counts = out_counts(c, inputs)
@@ -207,7 +207,7 @@ def test_every_declaration_of_shared_memory_is_tried():
 
 @pytest.mark.parametrize("c", [c for c in CASES if c.large], ids=lambda c: c.name)
 def test_threads(c):
-    """Pieces of a large input: the reference's values, and the same bits on any number of threads."""
+    """Chunks of a large input: the reference's values, and the same bits on any number of threads."""
     results = []
     for threads in (1, 7):
         run, weights = variants(c, c.large, inner=threads > 1)
@@ -237,7 +237,7 @@ def test_large_gradient(c):
     inputs = typed(c, "float64", c.large)
     forward = Run(c, inputs, outs=out_counts(c, inputs))
     rng = np.random.RandomState(3)
-    ways = {name: rng.normal(size=np.array(run.feed[name]).shape) for name in run.wanted}
+    ways = {name: rng.normal(size=np.array(run.feed[name]).shape) for name in run.with_gradient}
     ends = []
     for step in (1e-6, -1e-6):
         feed = {}
@@ -246,11 +246,11 @@ def test_large_gradient(c):
             feed[name] = moved if isinstance(fed, np.ndarray) else fluid.create_lod_tensor(
                 moved, fed.recursive_sequence_lengths(), fluid.CPUPlace())
         ends.append(weighted_sum(run, forward(feed=feed)[0], weights))
-    parts = np.concatenate([np.ravel(g * ways[name]) for name, g in zip(run.wanted, grads)])
+    parts = np.concatenate([np.ravel(g * ways[name]) for name, g in zip(run.with_gradient, grads)])
     if c.op not in KINKS:
         assert abs((ends[0] - ends[1]) / 2e-6 - parts.sum()) < 1e-5 * np.abs(parts).sum() + 1e-7
     if "float32" in c.dtypes:
-        for name, narrow, wide in zip(run.wanted, run_gradient(c, "float32", c.large)[2], grads):
+        for name, narrow, wide in zip(run.with_gradient, run_gradient(c, "float32", c.large)[2], grads):
             scale = max(1.0, float(np.max(np.abs(wide), initial=0)))
             np.testing.assert_allclose(narrow, wide, rtol=2e-5, atol=2e-5 * scale, err_msg=name)
 

@@ -58,6 +58,6 @@ def test_sequences(name):
     feed = {k: fluid.create_lod_tensor(a, [[2, 1, 3]], fluid.CPUPlace()) for k, a in FEED.items()}
     got = exe.run(main, feed=feed, fetch_list=[out] + grads, scope=scope, return_numpy=False)
     assert len(grads) >= 1
-    wanted = [of_result] + [of_gradients] * len(grads)
-    assert [bool(t.recursive_sequence_lengths()) for t in got] == wanted
-    assert [bool(var.lod_level) for var in [out] + grads] == wanted
+    expected = [of_result] + [of_gradients] * len(grads)
+    assert [bool(t.recursive_sequence_lengths()) for t in got] == expected
+    assert [bool(var.lod_level) for var in [out] + grads] == expected

@@ -111,32 +111,32 @@ def found(explained, name):
         if not line.startswith(" " * 6):
             break
         count = [word for word in line.split()[:1] if word.isdigit()]
-        what = line.rsplit("): ", 1)[1].rpartition(":: ")[2]  # behind the user's line
+        what = line.rsplit("): ", 1)[1].rpartition(":: ")[2]  # after the user's line
         notes.append(" ".join([*count, what]))
     return changes(explained, name), notes
 
 
-def same_bits(want, got):
-    assert len(want) == len(got)
-    for a, b in zip(want, got):
+def same_bits(expected, got):
+    assert len(expected) == len(got)
+    for a, b in zip(expected, got):
         np.testing.assert_array_equal(a, b)
 
 
-def of_one_size(want, got):
+def of_one_size(expected, got):
     """Up to 1e-6 of the largest element: sums in another order."""
-    assert len(want) == len(got)
-    for a, b in zip(want, got):
+    assert len(expected) == len(got)
+    for a, b in zip(expected, got):
         np.testing.assert_allclose(a, b, rtol=0, atol=1e-6 * max(1.0, np.abs(a).max(initial=0)))
 
 
 def check_pass(trained, name, nodes, around=None, compare=same_bits, **how):
-    """The pass beside none, and with all others around it beside these; `around`: beside these lists instead."""
+    """With and without the pass: by itself, and with all others around it; `around`: with these lists instead."""
     others = [p for p in PASSES if p != name]
     for passes in around or ([], others):
-        want, _ = trained.run(passes, **how)
+        expected, _ = trained.run(passes, **how)
         got, told = trained.run([*passes, name], **how)
         assert changes(told, name) == nodes
-        compare(want, got)
+        compare(expected, got)
 
 
 class Trained:

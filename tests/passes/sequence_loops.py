@@ -66,7 +66,7 @@ def in_dynamic(step, states=1, width=WIDTH, first="init", all_lengths=LENGTHS, s
 
 
 def run_dynamic(x, step, value=0.5):
-    """Over one state that begins full of a number."""
+    """Over one state that starts full of a number."""
     rnn = layers.DynamicRNN()
     with rnn.block():
         now, h = rnn.step_input(x), rnn.memory(shape=[HIDDEN], value=value)

@@ -23,7 +23,7 @@ def perceptron(width=96, dtype="float32"):
 
 
 def train(model, flag, threads=1, steps=4):
-    """Losses, the state behind them, and explain()."""
+    """Losses, the state after them, and explain()."""
     trained = Trained(model)
     scope = fluid.Scope()
     for name, value in trained.start.items():
@@ -65,10 +65,10 @@ def test_near_to_float32_but_rounded():
 
 def test_same_bits_for_any_number_of_threads():
     needs_instructions()
-    want, _ = train(perceptron(200), True)
+    expected, _ = train(perceptron(200), True)
     for threads in (2, 7):
         got, _ = train(perceptron(200), True, threads)
-        for a, b in zip(want, got):
+        for a, b in zip(expected, got):
             np.testing.assert_array_equal(a, b)
 
 
@@ -80,17 +80,17 @@ def test_operands_are_rounded_to_nearest_even():
                         np.float32([0, -0.0, 1, 1 + 2.0 ** -8, 1 + 3 * 2.0 ** -8, np.inf, -np.inf, 3.3895314e38])])
     x = np.resize(x, (80, 51)).astype("float32")
     bits = x.view("uint32").astype("uint64")
-    want = ((bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000).astype("uint32").view("float32")
-    want[np.isinf(x)] = x[np.isinf(x)]
+    expected = ((bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000).astype("uint32").view("float32")
+    expected[np.isinf(x)] = x[np.isinf(x)]
     main, startup = fluid.Program(), fluid.Program()
     with fluid.program_guard(main, startup):
         out = layers.mul(fluid.data("x", [80, 51], "float32"), fluid.data("w", [51, 51], "float32"))
     build = fluid.BuildStrategy()
     build.use_bfloat16 = True
-    finite = np.where(np.isfinite(want), x, 0)
+    finite = np.where(np.isfinite(expected), x, 0)
     got, = fluid.Executor().run(fluid.CompiledProgram(main, build), fetch_list=[out],
                                 feed={"x": finite, "w": np.eye(51, dtype="float32")})
-    np.testing.assert_array_equal(got, np.where(np.isfinite(want), want, 0))
+    np.testing.assert_array_equal(got, np.where(np.isfinite(expected), expected, 0))
 
 
 def test_float64_stays():
@@ -149,7 +149,7 @@ def test_a_convolution_shows_its_operands_as_they_were_rounded():
     needs_instructions()
     x = np.random.RandomState(2).normal(0, 1, (2, 16, 6, 6)).astype("float32")
     bits = x.view("uint32").astype("uint64")
-    want = ((bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000).astype("uint32").view("float32")
+    expected = ((bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000).astype("uint32").view("float32")
     main, startup = fluid.Program(), fluid.Program()
     with fluid.program_guard(main, startup):
         eye = fluid.initializer.NumpyArrayInitializer(np.eye(16, dtype="float32").reshape(16, 16, 1, 1))
@@ -160,7 +160,7 @@ def test_a_convolution_shows_its_operands_as_they_were_rounded():
     exe = fluid.Executor()
     exe.run(startup)
     got, = exe.run(fluid.CompiledProgram(main, build), fetch_list=[out], feed={"x": x})
-    np.testing.assert_array_equal(got, want)
+    np.testing.assert_array_equal(got, expected)
 
 
 def test_a_marked_convolution_stays_marked_when_it_is_fused():

@@ -30,10 +30,10 @@ def residual(channels=16, tail=None, **more):
     return model
 
 
-def assert_near(want, got):
+def assert_near(expected, got):
     """Within the tolerance of the pass, after two steps."""
-    assert len(want) == len(got)
-    for a, b in zip(want, got):
+    assert len(expected) == len(got)
+    for a, b in zip(expected, got):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5)
 
 
@@ -41,10 +41,10 @@ def assert_near(want, got):
 @pytest.mark.parametrize("replicas,reduce", [(1, False), (2, False), (2, True)])
 def test_values_stay_and_threads_agree(replicas, reduce, on):
     trained = Trained(residual())
-    want, _ = trained.run([], replicas, reduce)
+    expected, _ = trained.run([], replicas, reduce)
     got, told = trained.run(on, replicas, reduce)
     assert changes(told, "blocked_layout") > 10 * replicas
-    assert_near(want, got)
+    assert_near(expected, got)
     for threads in (2, 7):
         again, _ = trained.run(on, replicas, reduce, threads)
         for a, b in zip(got, again):
@@ -56,10 +56,10 @@ def test_an_op_that_knows_the_plain_layout_only_gets_it(kind):
     tails = {"reduce_mean": lambda h: layers.reduce_mean(h, [2, 3]), "scale": lambda h: layers.scale(h, 2.0),
              "concat": lambda h: layers.concat([h, h], 1), "pool": lambda h: layers.pool2d(h, 3, "max", 2)}
     trained = Trained(residual(tail=tails[kind]))
-    want, _ = trained.run([])
+    expected, _ = trained.run([])
     got, told = trained.run(ON)
     assert changes(told, "blocked_layout") > 10
-    assert_near(want, got)
+    assert_near(expected, got)
 
 
 @pytest.mark.parametrize("op,slot", [("conv2d", "Output"), ("batch_norm", "Y"), ("elementwise_add", "Out"),
@@ -67,26 +67,26 @@ def test_an_op_that_knows_the_plain_layout_only_gets_it(kind):
 def test_what_is_fetched_has_the_plain_layout(op, slot):
     trained = Trained(residual())
     names = [o.output(slot)[0] for o in trained.main.global_block().ops if o.type == op and o.output(slot)]
-    want, _ = trained.run([], fetch=names[:2])
+    expected, _ = trained.run([], fetch=names[:2])
     got, told = trained.run(ON, fetch=names[:2])
     assert changes(told, "blocked_layout") > 0
-    assert_near(want, got)
+    assert_near(expected, got)
 
 
 @pytest.mark.parametrize("more", [{"use_global_stats": True}, {"is_test": True}])
 def test_fixed_statistics(more):
     trained = Trained(residual(**more))
-    want, _ = trained.run([])
+    expected, _ = trained.run([])
     got, _ = trained.run(ON)
-    assert_near(want, got)
+    assert_near(expected, got)
 
 
 @pytest.mark.parametrize("model", [residual(channels=12), residual(data_layout="NHWC")])
 def test_channels_that_do_not_fill_blocks_and_other_formats_stay(model):
     trained = Trained(model)
-    want, _ = trained.run([])
+    expected, _ = trained.run([])
     got, _ = trained.run(ON)
-    assert_near(want, got)
+    assert_near(expected, got)
 
 
 def test_no_convolution_no_change():
@@ -96,8 +96,8 @@ def test_no_convolution_no_change():
         fluid.optimizer.SGD(0.1).minimize(loss)
         return loss, lambda rng: {"x": rng.normal(0, 1, (3, 16, 4, 4)).astype("float32")}
     trained = Trained(model)
-    want, _ = trained.run([])
+    expected, _ = trained.run([])
     got, told = trained.run(ON)
     assert changes(told, "blocked_layout") == 0
-    for a, b in zip(want, got):
+    for a, b in zip(expected, got):
         np.testing.assert_array_equal(a, b)

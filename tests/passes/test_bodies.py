@@ -11,7 +11,7 @@ STEPS, WIDTH = 4, 6
 
 
 def cell(x, h):
-    """What passes make less of: products with bias and activation, and a chain of elementwise operators."""
+    """A cell whose ops passes fuse: products with bias and activation, and a chain of elementwise operators."""
     z = layers.fc(x, WIDTH, act="sigmoid", param_attr="wz", bias_attr="bz")
     new = layers.tanh(layers.elementwise_add(layers.fc(x, WIDTH, param_attr="wx", bias_attr="bx"),
                                              layers.fc(h, WIDTH, param_attr="wh", bias_attr=False)))

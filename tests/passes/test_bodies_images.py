@@ -1,5 +1,5 @@
-"""Convolutions and normalisations in the bodies of loops and branches: the same bits with what they take in as without;
-filters are packed once where nobody writes them, and once a turn where somebody does."""
+"""Convolutions and normalisations in the bodies of loops and branches: the same bits with and without fusing;
+filters are packed once where no op writes them, and in each iteration where an op does."""
 import numpy as np
 import pytest
 
@@ -110,7 +110,7 @@ def test_a_filter_that_a_user_sets_is_packed_again():
 
 
 def test_a_filter_that_the_program_changes_is_not_a_constant():
-    """The loop writes its filter: each turn convolves with another one."""
+    """The loop writes its filter: each iteration convolves with another one."""
     def build():
         main, startup = fluid.Program(), fluid.Program()
         main.random_seed = startup.random_seed = 7

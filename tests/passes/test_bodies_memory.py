@@ -1,4 +1,4 @@
-"""Memory of what the ops of a block alone see: one arena for all turns of it, which reports show and closing frees."""
+"""Memory that only the ops of a block use: one arena for all its iterations, which reports show and closing frees."""
 import gc
 
 import numpy as np
@@ -41,20 +41,20 @@ class Model:
         self.exe.run(startup, scope=self.scope)
         self.target = fluid.CompiledProgram(self.main)
 
-    def run(self, turns, rows=ROWS):
+    def run(self, iterations, rows=ROWS):
         x = np.random.RandomState(rows).normal(0, 1, (rows, WIDTH)).astype("float32")
-        return self.exe.run(self.target, feed={"x": x, "n": np.array([turns], "int64")}, fetch_list=[self.loss],
+        return self.exe.run(self.target, feed={"x": x, "n": np.array([iterations], "int64")}, fetch_list=[self.loss],
                             scope=self.scope)[0].tobytes()
 
 
-def grown(model, turns):
-    """Bytes that a turn more takes."""
+def grown(model, iterations):
+    """Bytes that one more iteration takes."""
     sizes = []
-    for count in (turns, 2 * turns):
+    for count in (iterations, 2 * iterations):
         model.run(count)
         gc.collect()
         sizes.append(_core.resident_buffer_bytes())
-    return (sizes[1] - sizes[0]) / turns
+    return (sizes[1] - sizes[0]) / iterations
 
 
 @pytest.fixture
@@ -95,12 +95,12 @@ def test_iterations_of_other_sizes_give_the_bits_of_a_new_program(trains):
     model = Model(trains)
     with fluid.scope_guard(model.scope):
         start = np.array(model.scope.find_var("w").get_tensor())
-    for turns, rows in sizes:
+    for iterations, rows in sizes:
         model.scope.find_var("w").get_tensor().set(start, CPU)
-        got = model.run(turns, rows)
+        got = model.run(iterations, rows)
         fresh = Model(trains)
         fresh.scope.find_var("w").get_tensor().set(start, CPU)
-        assert got == fresh.run(turns, rows)
+        assert got == fresh.run(iterations, rows)
 
 
 def test_a_report_shows_it_and_closing_frees_it():
@@ -111,7 +111,7 @@ def test_a_report_shows_it_and_closing_frees_it():
     report = fluid.memory_report(model.main, model.scope)
     inner = {v.name for v in model.main.block(1).vars.values()}
     seen = [entry for entry in report.variables if entry["name"] in inner and entry["bytes"] == TENSOR]
-    assert len(seen) >= 8, "each turn has a tensor for its gradient"
+    assert len(seen) >= 8, "each iteration has a tensor for its gradient"
     assert held(model)[0] > 0
     holding = _core.resident_buffer_bytes()
     model.target._engine.drop_temporaries()

@@ -103,12 +103,12 @@ def test_what_nodes_refuse_while_they_run_stays_refused():
     main, scope = fluid.Program(), fluid.Scope()
     with fluid.program_guard(main, fluid.Program()), fluid.unique_name.guard():
         x = fluid.data("x", [None, WIDTH], "float32")
-        rows = layers.gather(x, layers.reshape(layers.where(fluid.data("wanted", [None], "bool")), [-1]))
+        rows = layers.gather(x, layers.reshape(layers.where(fluid.data("chosen", [None], "bool")), [-1]))
         w, b = (layers.create_parameter(s, "float32", n) for s, n in (([WIDTH, COLUMNS], "w"), ([COLUMNS], "b")))
         out = layers.relu(layers.elementwise_add(layers.mul(rows, w), b))
     for name, shape in ("w", (WIDTH, COLUMNS)), ("b", (2, COLUMNS)):
         scope.var(name).get_tensor().set(np.ones(shape, "float32"), fluid.CPUPlace())
-    feed = {"x": np.ones((ROWS, WIDTH), "float32"), "wanted": np.array([True, False, True])}
+    feed = {"x": np.ones((ROWS, WIDTH), "float32"), "chosen": np.array([True, False, True])}
     with pytest.raises(fluid.core.EnforceNotMet, match="fused_fc: Bias must have(.|\n)*state  persistable"):
         fluid.Executor().run(main, feed=feed, fetch_list=[out], scope=scope)
 

@@ -30,15 +30,15 @@ def group_size():
 
 
 def compare(trained, on=("fuse_all_reduce",), **how):
-    want, _ = trained.run([], **how)
+    expected, _ = trained.run([], **how)
     got, told = trained.run(list(on), **how)
-    for a, b in zip(want, got):
+    for a, b in zip(expected, got):
         np.testing.assert_array_equal(a, b)
     return changes(told, "fuse_all_reduce")
 
 
 # Owners are chosen by the elements they have: of two, the first gets the last layer's bias, the bias before and its
-# weight; of three, the first gets the last bias and the weight before. What other owners get stays alone.
+# weight; of three, the first gets the last bias and the weight before. The gradients of other owners stay alone.
 @pytest.mark.parametrize("replicas, joined", [(2, 2), (3, 1)])
 def test_small_gradients_of_an_owner_are_one_group(group_size, replicas, joined):
     group_size(-1)

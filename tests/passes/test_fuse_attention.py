@@ -10,9 +10,9 @@ ALONE = ["fuse_attention"]
 BATCH, ROWS, HEADS, WIDTH = 3, 7, 2, 6
 
 
-def near(want, got):
-    assert len(want) == len(got)
-    for a, b in zip(want, got):
+def near(expected, got):
+    assert len(expected) == len(got)
+    for a, b in zip(expected, got):
         np.testing.assert_allclose(a, b, rtol=2e-5, atol=2e-6)
 
 
@@ -20,11 +20,11 @@ def check(trained, nodes, **how):
     check_pass(trained, "fuse_attention", nodes, compare=near, **how)
 
 
-def net(drop=0.0, mask=None, turns=True, rows=ROWS, optimizer=True, is_test=False, between=None, alpha=0.4, extra=None,
-        implementation="upscale_in_train"):
+def net(drop=0.0, mask=None, heads_first=True, rows=ROWS, optimizer=True, is_test=False, between=None, alpha=0.4,
+        extra=None, implementation="upscale_in_train"):
     def heads(x):
         x = layers.fc(x, HEADS * WIDTH, num_flatten_dims=2)
-        if not turns:
+        if not heads_first:
             return x
         return layers.transpose(layers.reshape(x, [0, 0, HEADS, WIDTH]), [0, 2, 1, 3])
 
@@ -42,7 +42,7 @@ def net(drop=0.0, mask=None, turns=True, rows=ROWS, optimizer=True, is_test=Fals
         if drop:
             h = layers.dropout(h, drop, is_test=is_test, dropout_implementation=implementation)
         h = layers.matmul(h, v)
-        if turns:
+        if heads_first:
             h = layers.reshape(layers.transpose(h, [0, 2, 1, 3]), [0, 0, HEADS * WIDTH])
         loss = layers.mean(layers.square(layers.fc(h, 4, num_flatten_dims=2)))
         if extra:
@@ -57,10 +57,10 @@ def net(drop=0.0, mask=None, turns=True, rows=ROWS, optimizer=True, is_test=Fals
     return Trained(model)
 
 
-@pytest.mark.parametrize("turns", [True, False])
+@pytest.mark.parametrize("heads_first", [True, False])
 @pytest.mark.parametrize("drop", [0.0, 0.3])
-def test_with_and_without_turned_heads(turns, drop):
-    check(net(drop, turns=turns), 1)
+def test_with_and_without_turned_heads(heads_first, drop):
+    check(net(drop, heads_first=heads_first), 1)
 
 
 @pytest.mark.parametrize("implementation", ["upscale_in_train", "downgrade_in_infer"])
@@ -83,10 +83,10 @@ def test_numbers_of_rows(rows):
 @pytest.mark.parametrize("threads", [1, 2, 7])
 def test_threads_give_the_same_bits(threads):
     trained = net(0.3, rows=64)
-    want, _ = trained.run(ALONE)
+    expected, _ = trained.run(ALONE)
     got, told = trained.run(ALONE, threads=threads)
     assert changes(told, "fuse_attention") == 1
-    for a, b in zip(want, got):
+    for a, b in zip(expected, got):
         np.testing.assert_array_equal(a, b)
 
 

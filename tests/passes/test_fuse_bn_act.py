@@ -57,7 +57,7 @@ def test_replicas(replicas, reduce):
 
 
 def test_an_input_without_gradient():
-    """Scale and bias are trained, X@GRAD is not wanted."""
+    """Scale and bias are trained, X@GRAD is not fetched."""
     def model():
         x = fluid.data("x", [None, 16, 4, 4], "float32")
         loss = layers.mean(layers.square(layers.batch_norm(x, act="relu")))

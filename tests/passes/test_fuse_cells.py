@@ -1,4 +1,4 @@
-"""The cells that users write for a step - GRU and LSTM, by units, by products joined or apart, masked behind the end -
+"""The cells that users write for a step - GRU and LSTM, by units, by products joined or apart, masked after the end -
 become one op; what is alike but computes otherwise stays and says why."""
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from test_fuse_recurrent import ALONE, BATCH, HIDDEN, STEPS, WIDTH, close, found
 import anabranch.fluid as fluid
 
 layers = fluid.layers
-WITHOUT_DEAD = ["remove_dead", *ALONE]     # the gradient of a mask that nobody reads
+WITHOUT_DEAD = ["remove_dead", *ALONE]     # the gradient of a mask that is not read
 
 
 def linear(parts, width=HIDDEN, bias=None):
@@ -25,7 +25,7 @@ def mix(old, new, update):
 
 
 def apart(x, h):
-    """A gate is a product of its own, with two weights."""
+    """Each gate is a separate product, with two weights."""
     update, reset = layers.sigmoid(linear([x, h])), layers.sigmoid(linear([h, x]))
     return mix(h, layers.tanh(linear([x, reset * h])), update)
 
@@ -74,7 +74,7 @@ def unit_relu(x, h):
 
 
 def unit_of_sums(x, h):
-    """x are the sums: no weight of its own."""
+    """x are the sums: x has no weight."""
     return layers.gru_unit(x, h, 3 * HIDDEN)[0]
 
 
@@ -140,15 +140,15 @@ def in_rnn(cell, lengths=True, **options):
 
 
 def is_fused(model, what, **options):
-    """One op takes the place of the recurrence, and of its gradient; all gradients are as without."""
+    """One op replaces the recurrence, and one its gradient; all gradients are as without."""
     trained = Trained(model)
     fetch = [v.name for v in trained.main.list_vars() if v.name in ("x@GRAD", "h0@GRAD", "c0@GRAD")]
-    want, told = trained.run([], fetch=fetch)
+    expected, told = trained.run([], fetch=fetch)
     assert "fuse_recurrent   skipped" in told
     for on in (WITHOUT_DEAD, PASSES):
         got, told = trained.run(on, fetch=fetch, **options)
         assert found(told) == (options.get("replicas", 1), [what])
-        close(want, got)
+        close(expected, got)
 
 
 @pytest.mark.parametrize("step", [apart, together, split_inputs, moved, moved_back, kept, unit, unit_kept, unit_relu])
@@ -217,10 +217,10 @@ def test_masked_cells_on_threads_and_replicas(cell, what):
         assert found(told) == (1, [what])
         for a, b in zip(alone, got):
             np.testing.assert_array_equal(a, b)
-    want, _ = trained.run([], replicas=2)
+    expected, _ = trained.run([], replicas=2)
     got, told = trained.run(WITHOUT_DEAD, replicas=2, threads=2)
     assert found(told) == (2, [what])
-    close(want, got)
+    close(expected, got)
 
 
 @pytest.mark.parametrize("batch,steps", [(1, 1), (25, 3), (49, 7)])
@@ -257,10 +257,10 @@ def dropped(x, h):
 @pytest.mark.parametrize("step", [reset_after, other_shares, one_weight_twice, hard_gates, dropped])
 def test_an_unknown_gru_stays_and_says_why(step):
     trained = Trained(in_static(step))
-    want, _ = trained.run([])
+    expected, _ = trained.run([])
     got, told = trained.run(WITHOUT_DEAD)
     assert found(told) == (0, ["left as it is: its memory is not a state of a GRU or of a simple cell"])
-    for a, b in zip(want, got):
+    for a, b in zip(expected, got):
         np.testing.assert_array_equal(a, b)
 
 
@@ -280,8 +280,8 @@ def test_a_mask_that_is_trained_stays():
         fluid.optimizer.SGD(0.5).minimize(loss)
         return loss, lambda rng: {"x": rng.normal(0, 1, (STEPS, BATCH, WIDTH)).astype("float32")}
     trained = Trained(model)
-    want, _ = trained.run([])
+    expected, _ = trained.run([])
     got, told = trained.run(WITHOUT_DEAD)
     assert found(told) == (0, ["left as it is: share has a gradient"])
-    for a, b in zip(want, got):
+    for a, b in zip(expected, got):
         np.testing.assert_array_equal(a, b)

@@ -78,10 +78,10 @@ def test_blocked_images(on):
             h = layers.relu(layers.elementwise_add(conv(h, 16), h))
         return h
     for trained in (net(build, trained=False), net(build)):
-        want, _ = trained.run([])
+        expected, _ = trained.run([])
         got, told = trained.run(on)
         assert changes(told, "fuse_conv") == 4
-        for a, b in zip(want, got):
+        for a, b in zip(expected, got):
             np.testing.assert_allclose(a, b, rtol=2e-4, atol=2e-5)
 
 

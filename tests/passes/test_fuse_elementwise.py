@@ -25,10 +25,10 @@ def model(build, shape=(7, 5), trained=True):
 
 
 def check(trained, nodes=None, **how):
-    want, _ = trained.run([], **how)
+    expected, _ = trained.run([], **how)
     for passes in (ALONE, PASSES):
         got, told = trained.run(passes, **how)
-        same_bits(want, got)
+        same_bits(expected, got)
         if nodes is not None and passes is ALONE:
             assert changes(told, "fuse_elementwise") == nodes
     return told
@@ -160,7 +160,7 @@ def test_sequences_stay():
 
 @pytest.mark.parametrize("gradient", ["relu6_grad", "relu_grad", "gelu_grad", "elementwise_mul_grad"])
 def test_sequences_of_gradients_come_from_where_the_op_takes_them(gradient):
-    """The output and its gradient carry different sequences; with an op behind, the gradient becomes part of a node."""
+    """The output and its gradient carry different sequences; with an op after it, the gradient joins a node."""
     results = []
     for passes in ("all", ""):
         program, feed = fluid.Program(), {}
@@ -199,7 +199,7 @@ def test_float64_is_left_alone():
 
 @pytest.mark.parametrize("length", [60, 720])
 def test_long_chains_are_cut(length):
-    """Into pieces of 24, wherever they lie in the program."""
+    """Into nodes of 24, wherever they are in the program."""
     def build(x, _):
         for i in range(length):
             x = layers.scale(x, 0.9, 0.01 * (i % 60))
@@ -208,7 +208,7 @@ def test_long_chains_are_cut(length):
 
 
 def test_nodes_of_many_inputs_are_cut():
-    """There is room for 24 inputs in a node, whatever else its ops read."""
+    """A node has at most 24 inputs; its ops may read others."""
     def build(x, parameter):
         for _ in range(60):
             x = layers.elementwise_add(x, parameter(5))
@@ -219,9 +219,9 @@ def test_nodes_of_many_inputs_are_cut():
 @pytest.mark.parametrize("seed", range(200, 230))
 def test_random_graphs_alone(seed):
     trained = Trained(Grower(seed), seed)
-    want, _ = trained.run([])
+    expected, _ = trained.run([])
     got, _ = trained.run(ALONE, threads=2)
-    same_bits(want, got)
+    same_bits(expected, got)
 
 
 def test_an_op_that_reads_what_it_is_to_write_is_refused():

@@ -51,7 +51,7 @@ def pooled():
 
 
 def trained_neighbours():
-    """Parts beside the look-ups need their own gradients; one look-up is read by another op, too."""
+    """Parts next to the lookups need their own gradients; the result of one lookup is read by another op, too."""
     shared = flat(ids("a", 1))
     deep = fluid.layers.fc(fluid.data("dense", [None, 3]), 5)
     loss = head([shared, deep, flat(ids("b", 1))])
@@ -148,11 +148,11 @@ def assert_same(one, other):
 @pytest.mark.parametrize("model", MODELS, ids=lambda m: m.__name__)
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 def test_bits_are_those_of_the_single_ops(model, optimizer):
-    want, off = train(model, optimizer, fused=False)
+    expected, off = train(model, optimizer, fused=False)
     got, on = train(model, optimizer)
     assert "fuse_embeddings" in off and "disabled by name" in off
     assert changes(on) >= 1
-    assert_same(want, got)
+    assert_same(expected, got)
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda m: m.__name__)
@@ -164,16 +164,16 @@ def test_how_many_nodes_are_made(model):
 
 @pytest.mark.parametrize("replicas,reduce", list(itertools.product((1, 2, 3), (False, True))))
 def test_replicas_and_threads(replicas, reduce):
-    want, _ = train(pooled, "lazy", fused=False, replicas=replicas, reduce=reduce)
+    expected, _ = train(pooled, "lazy", fused=False, replicas=replicas, reduce=reduce)
     for threads in (1, 2, 7):
-        assert_same(want, train(pooled, "lazy", threads=threads, replicas=replicas, reduce=reduce)[0])
+        assert_same(expected, train(pooled, "lazy", threads=threads, replicas=replicas, reduce=reduce)[0])
 
 
 @pytest.mark.parametrize("optimizer", ("sgd", "lazy"))
 def test_large_batches_on_any_number_of_threads(optimizer):
-    want, _ = train(slots, optimizer, fused=False, batch=3000)
+    expected, _ = train(slots, optimizer, fused=False, batch=3000)
     for threads in (1, 2, 7):
-        assert_same(want, train(slots, optimizer, threads=threads, batch=3000)[0])
+        assert_same(expected, train(slots, optimizer, threads=threads, batch=3000)[0])
 
 
 @pytest.mark.parametrize("name", ("table@GRAD", "embedding_0.tmp_0", "reshape2_0.tmp_0@GRAD", "concat_0.tmp_0",
@@ -234,7 +234,7 @@ def test_minus_one_is_not_padding(sparse):
 
 
 def by_hand(other_ids):
-    """Look-ups beside each other, and an update by what the first of them has made."""
+    """Lookups side by side, and an update by the result of the first of them."""
     first, second = ids("a", 1), ids("b", 1)
     block = fluid.default_main_program().global_block()
     made = fluid.embedding(first, [ROWS, 4], True, param_attr=table())
@@ -265,10 +265,10 @@ def test_what_an_update_reads_is_made(other_ids):
         finally:
             fluid.set_flags({"FLAGS_disable_passes": ""})
 
-    want, _ = run("fuse_embeddings")
+    expected, _ = run("fuse_embeddings")
     got, told = run("")
     assert changes(told) >= 1
-    for a, b in zip(want, got):
+    for a, b in zip(expected, got):
         np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
 
 
@@ -313,7 +313,7 @@ def test_ids_of_another_form_are_refused_as_without_the_pass():
 
 
 def cut_for(rows, fused):
-    """A gradient cut out of a matrix beside a part with `rows` rows; 24 ids have looked up that part or did not."""
+    """A gradient cut out of a matrix next to a part with `rows` rows; 24 ids have looked up that part or did not."""
     fluid.set_flags({"FLAGS_disable_passes": "" if fused else "fuse_embeddings"})
     main, startup, scope = fluid.Program(), fluid.Program(), fluid.Scope()
     main.random_seed = startup.random_seed = 5
@@ -323,8 +323,8 @@ def cut_for(rows, fused):
         made = fluid.embedding(first, [ROWS, 4], True, param_attr=table())
         w, rate = block.var("table"), fluid.layers.fill_constant([1], "float32", 0.5)
         x = [made if rows is None else part, fluid.data("dense", [None, 3])]
-        cut, beside, gradient = (block.create_var(name=n, dtype="float32") for n in ("cut", "beside", "by_hand"))
-        block.append_op("concat_grad", {"X": x, "Out@GRAD": [whole]}, {"X@GRAD": [cut, beside]}, {"axis": 1})
+        cut, other, gradient = (block.create_var(name=n, dtype="float32") for n in ("cut", "other", "by_hand"))
+        block.append_op("concat_grad", {"X": x, "Out@GRAD": [whole]}, {"X@GRAD": [cut, other]}, {"axis": 1})
         block.append_op("lookup_table_v2_grad", {"W": [w], "Ids": [first], "Out@GRAD": [cut]}, {"W@GRAD": [gradient]},
                         {"is_sparse": True, "padding_idx": -1})
         block.append_op("sgd", {"Param": [w], "Grad": [gradient], "LearningRate": [rate]}, {"ParamOut": [w]})
@@ -335,7 +335,7 @@ def cut_for(rows, fused):
                "dense": np.zeros((BATCH, 3), "float32")}
         target = fluid.CompiledProgram(main).with_data_parallel(places=[fluid.CPUPlace()])
         try:
-            exe.run(target, feed=fed, fetch_list=[beside])
+            exe.run(target, feed=fed, fetch_list=[other])
         except fluid.core.EnforceNotMet as e:
             return str(e).splitlines()[0], None
         finally:
@@ -346,6 +346,6 @@ def cut_for(rows, fused):
 def test_a_gradient_cut_for_other_rows_is_refused_with_the_pass_too():
     assert cut_for(None, False)[0] == cut_for(None, True)[0]
     assert cut_for(None, True)[1] == 1
-    want, _ = cut_for(BATCH + 1, False)
-    assert "concat_grad" in want
-    assert cut_for(BATCH + 1, True)[0] == want
+    expected, _ = cut_for(BATCH + 1, False)
+    assert "concat_grad" in expected
+    assert cut_for(BATCH + 1, True)[0] == expected

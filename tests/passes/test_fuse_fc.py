@@ -29,10 +29,10 @@ def layer(act="relu", bias=True, axis=None, width=8):
     ("square", True, None, 2), ("", False, None, 0)])
 def test_layers_that_fit(act, bias, axis, nodes, width):
     trained = Trained(layer(act, bias, axis, width))
-    want, _ = trained.run([])
+    expected, _ = trained.run([])
     got, told = trained.run(PASSES)
     assert changes(told, "fuse_fc") == nodes
-    for a, b in zip(want, got):
+    for a, b in zip(expected, got):
         np.testing.assert_array_equal(a, b)
 
 
@@ -47,10 +47,10 @@ def test_layers_over_sequences_fit(act):
         return loss, lambda rng: {"x": fluid.create_lod_tensor(rng.normal(0, 1, (5, 6)).astype("float32"), [[2, 0, 3]],
                                                                fluid.CPUPlace())}
     trained = Trained(model)
-    want, _ = trained.run([])
+    expected, _ = trained.run([])
     got, told = trained.run(PASSES)
     assert changes(told, "fuse_fc") == 2
-    for a, b in zip(want, got):
+    for a, b in zip(expected, got):
         np.testing.assert_array_equal(a, b)
 
 
@@ -59,10 +59,10 @@ def test_layers_over_sequences_fit(act):
 def test_what_is_fetched_is_made(op, slot, nodes):
     trained = Trained(layer())
     name = next(o.output(slot)[0] for o in trained.main.global_block().ops if o.type == op)
-    want, _ = trained.run([], fetch=[name])
+    expected, _ = trained.run([], fetch=[name])
     got, told = trained.run(PASSES, fetch=[name])
     assert changes(told, "fuse_fc") == nodes
-    np.testing.assert_array_equal(want[0], got[0])
+    np.testing.assert_array_equal(expected[0], got[0])
 
 
 def test_a_sum_that_a_branch_reads_is_made():
@@ -74,10 +74,10 @@ def test_a_sum_that_a_branch_reads_is_made():
         return loss, lambda rng: {"x": rng.normal(0, 1, (5, 6)).astype("float32")}
 
     trained = Trained(model)
-    want, _ = trained.run([])
+    expected, _ = trained.run([])
     got, told = trained.run(PASSES)
     assert changes(told, "fuse_fc") == 2
-    for a, b in zip(want, got):
+    for a, b in zip(expected, got):
         np.testing.assert_array_equal(a, b)
 
 

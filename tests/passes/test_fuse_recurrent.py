@@ -65,8 +65,8 @@ def run_static(x, first, step, shown, options):
     return outputs if isinstance(outputs, (list, tuple)) else [outputs]
 
 
-def close(want, got):
-    for a, b in zip(want, got):
+def close(expected, got):
+    for a, b in zip(expected, got):
         np.testing.assert_allclose(a, b, rtol=2e-6, atol=2e-7)
 
 
@@ -83,11 +83,11 @@ def test_an_lstm_is_one_op(on, options):
     trained = Trained(static(**options))
     fetch = gradients_of(trained)
     assert {"w@GRAD"} <= set(fetch)
-    want, told = trained.run([name for name in on if name != "fuse_recurrent"], fetch=fetch)
+    expected, told = trained.run([name for name in on if name != "fuse_recurrent"], fetch=fetch)
     assert "fuse_recurrent   skipped" in told
     got, told = trained.run(on, fetch=fetch)
     assert found(told) == (1, ["an LSTM"])
-    close(want, got)
+    close(expected, got)
 
 
 def other_gate(x, h, c):
@@ -119,10 +119,10 @@ def more_outside(x, h, c):
     (more_outside, "its memories are not the cell and state of an LSTM")])
 def test_an_unknown_lstm_stays_and_says_why(step, why):
     trained = Trained(static(step))
-    want, _ = trained.run([])
+    expected, _ = trained.run([])
     got, told = trained.run(ALONE)
     assert found(told) == (0, ["left as it is: " + why])
-    for a, b in zip(want, got):
+    for a, b in zip(expected, got):
         np.testing.assert_array_equal(a, b)
 
 
@@ -135,10 +135,10 @@ def test_cells_of_rnn_are_recognised_with_their_forget_bias():
         return loss, lambda rng: {"x": rng.normal(0, 1, (BATCH, STEPS, WIDTH)).astype("float32")}
 
     trained = Trained(model)
-    want, _ = trained.run([])
+    expected, _ = trained.run([])
     got, told = trained.run(ALONE)
     assert found(told) == (1, ["an LSTM"])
-    close(want, got)
+    close(expected, got)
 
 
 @pytest.mark.parametrize("replicas", [1, 2])
@@ -156,23 +156,23 @@ def test_weights_that_two_recurrences_and_a_penalty_share(replicas):
         return loss, lambda rng: {"x": rng.normal(0, 1, (12, STEPS, WIDTH)).astype("float32")}
 
     trained = Trained(model)
-    want, _ = trained.run([], replicas=replicas)
+    expected, _ = trained.run([], replicas=replicas)
     for on in (ALONE, PASSES):
         got, told = trained.run(on, replicas=replicas)
         assert found(told) == (2 * replicas, ["an LSTM", "an LSTM"])
-        close(want, got)
+        close(expected, got)
 
 
 def test_outputs_with_two_readers_stay():
     trained = Trained(static(shown=("h", "h")))
     outputs = next(op for op in trained.main.global_block().ops if op.type == "recurrent").output("outputs")
-    want, _ = trained.run([], fetch=outputs)
+    expected, _ = trained.run([], fetch=outputs)
     got, told = trained.run(ALONE, fetch=outputs[:1])
     assert found(told)[0] == 1
-    np.testing.assert_allclose(want[0], got[0], rtol=2e-6, atol=2e-7)
+    np.testing.assert_allclose(expected[0], got[0], rtol=2e-6, atol=2e-7)
     got, told = trained.run(ALONE, fetch=outputs)
     assert found(told) == (0, ["left as it is: one state is an output twice, and both are needed after the run"])
-    np.testing.assert_array_equal(want[0], got[0])
+    np.testing.assert_array_equal(expected[0], got[0])
 
 
 def test_a_gradient_that_another_made_stays():
@@ -216,10 +216,10 @@ def test_replicas_and_threads(replicas, threads):
         return loss, lambda rng: {"x": rng.normal(0, 1, (12, STEPS, WIDTH)).astype("float32")}
 
     trained = Trained(model)
-    want, _ = trained.run([], replicas=replicas)
+    expected, _ = trained.run([], replicas=replicas)
     got, told = trained.run(ALONE, replicas=replicas, threads=threads)
     assert found(told) == (replicas, ["an LSTM"])
-    close(want, got)
+    close(expected, got)
     alone, _ = trained.run(ALONE, replicas=replicas)
     for a, b in zip(alone, got):
         np.testing.assert_array_equal(a, b)
@@ -243,20 +243,20 @@ def test_threads_and_sizes(hidden, batch):
             **{name: rng.normal(0, 1, (batch, hidden)).astype("float32") for name in ("h0", "c0")}}
 
     trained = Trained(model)
-    want, _ = trained.run([])
+    expected, _ = trained.run([])
     got, told = trained.run(ALONE)
     assert found(told) == (1, ["an LSTM"])
-    close(want, got)
+    close(expected, got)
 
 
 def test_the_flag_turns_it_off():
     trained = Trained(static())
     fluid.set_flags({"FLAGS_fuse_recurrent": False})
     try:
-        want, told = trained.run(PASSES)
+        expected, told = trained.run(PASSES)
         assert "fuse_recurrent   skipped: FLAGS_fuse_recurrent is 0" in told
     finally:
         fluid.set_flags({"FLAGS_fuse_recurrent": True})
     got, _ = trained.run([name for name in PASSES if name != "fuse_recurrent"])
-    for a, b in zip(want, got):
+    for a, b in zip(expected, got):
         np.testing.assert_array_equal(a, b)

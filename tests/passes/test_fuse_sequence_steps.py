@@ -46,12 +46,12 @@ KINDS = [*[(step, 1, "a GRU") for step in GRUS], *[(step, 2, "an LSTM") for step
 def is_fused(model, what, loops=1, **options):
     trained = Trained(model)
     fetch = fetches(trained)
-    want, told = trained.run([], fetch=fetch)
+    expected, told = trained.run([], fetch=fetch)
     assert NAME + " skipped" in told
     for on in (ALONE, PASSES):
         got, told = trained.run(on, fetch=fetch)
         assert found(told) == (loops, [what] * loops)
-        of_one_size(want, got)
+        of_one_size(expected, got)
     return trained
 
 
@@ -91,11 +91,11 @@ def test_layers_upon_layers_and_what_follows_them():
         return loss, feed
 
     trained = Trained(model)
-    want, _ = trained.run([], steps=3)
+    expected, _ = trained.run([], steps=3)
     for on in (ALONE, PASSES):
         got, told = trained.run(on, steps=3)
         assert found(told) == (2, ["a simple cell", "a GRU"])
-        of_one_size(want, got)
+        of_one_size(expected, got)
 
 
 @pytest.mark.parametrize("replicas", [1, 2])
@@ -113,11 +113,11 @@ def test_weights_that_two_loops_and_a_penalty_share(replicas):
         return loss, lambda rng: {"x": ragged(rng, [3, 1, 2, 4, 2, 1], WIDTH)}
 
     trained = Trained(model)
-    want, _ = trained.run([], replicas=replicas)
+    expected, _ = trained.run([], replicas=replicas)
     for on in (ALONE, PASSES):
         got, told = trained.run(on, replicas=replicas)
         assert found(told) == (2 * replicas, ["a simple cell"] * 2)
-        of_one_size(want, got)
+        of_one_size(expected, got)
 
 
 @pytest.mark.parametrize("step,states,what", [(together, 1, "a GRU"), (lstm_apart, 2, "an LSTM"),
@@ -126,10 +126,10 @@ def test_replicas_and_threads(step, states, what):
     lengths = [[3, 0, 5, 1, 5, 2, 1, 1, 2, 4, 1, 2]]
     trained = Trained(in_dynamic(step, states, all_lengths=lengths))
     for replicas in (1, 2, 3):
-        want, _ = trained.run([], replicas=replicas)
+        expected, _ = trained.run([], replicas=replicas)
         alone, told = trained.run(ALONE, replicas=replicas)
         assert found(told) == (replicas, [what])
-        of_one_size(want, alone)
+        of_one_size(expected, alone)
         for threads in (2, 7):
             got, _ = trained.run(ALONE, replicas=replicas, threads=threads)
             for a, b in zip(alone, got):
@@ -158,10 +158,10 @@ def test_sizes(hidden, lengths):
         return loss, lambda rng: {"x": ragged(rng, lengths, WIDTH)}
 
     trained = Trained(model)
-    want, _ = trained.run([])
+    expected, _ = trained.run([])
     got, told = trained.run(ALONE)
     assert found(told) == (2, ["a GRU", "a simple cell"])
-    of_one_size(want, got)
+    of_one_size(expected, got)
 
 
 def scores(rnn, x, before, after):
@@ -188,7 +188,7 @@ def test_what_a_step_makes_of_its_states_row_by_row(step, states, what, more, fi
 
 @pytest.mark.parametrize("replicas", [1, 2])
 def test_the_decoder_of_the_book(replicas):
-    """An encoder, whose last state begins the decoder, and scores of words in each step."""
+    """An encoder, whose last state starts the decoder, and scores of words in each step."""
     def model():
         source, target, following = (fluid.data(name, [None, 1], "int64", lod_level=1) for name in ("s", "t", "f"))
         encoded, _ = layers.dynamic_lstm(layers.fc(layers.embedding(source, [20, 5]), 4 * HIDDEN), 4 * HIDDEN)
@@ -211,11 +211,11 @@ def test_the_decoder_of_the_book(replicas):
             return {"s": words([1, 4, 2, 2, 3, 1]), "t": words(lengths), "f": words(lengths)}
         return loss, feed
     trained = Trained(model)
-    want, _ = trained.run([], replicas=replicas, steps=3)
+    expected, _ = trained.run([], replicas=replicas, steps=3)
     for on in (ALONE, PASSES):
         got, told = trained.run(on, replicas=replicas, steps=3)
         assert found(told) == (replicas, ["a simple cell"])
-        of_one_size(want, got)
+        of_one_size(expected, got)
 
 
 def test_blocks_may_have_names_in_common():
@@ -244,11 +244,11 @@ def test_blocks_may_have_names_in_common():
         return loss, lambda rng: {"x": ragged(rng, [3, 1, 0, 4, 2, 1], WIDTH)}
     trained = Trained(model)
     assert all("scale_0.tmp_0" in trained.main.block(1 + i).vars for i in range(2))
-    want, _ = trained.run([])
+    expected, _ = trained.run([])
     for on in (ALONE, PASSES):
         got, told = trained.run(on)
         assert found(told) == (2, ["a simple cell"] * 2)
-        of_one_size(want, got)
+        of_one_size(expected, got)
 
 
 @pytest.mark.parametrize("replicas", [1, 3])
@@ -272,11 +272,11 @@ def test_scores_alone_and_their_sequences(replicas):
     kept = {}
     trained = Trained(model)
     fetch = [trained.loss.name, kept["out"]]
-    want, _ = trained.run([], fetch=fetch, replicas=replicas)
+    expected, _ = trained.run([], fetch=fetch, replicas=replicas)
     for on in (ALONE, PASSES):
         got, told = trained.run(on, fetch=fetch, replicas=replicas)
         assert found(told) == (replicas, ["a simple cell"])
-        of_one_size(want, got)
+        of_one_size(expected, got)
     feed, lods = trained.feed(np.random.RandomState(0)), []
     for on in ([], ALONE):
         out, = trained.exe.run(trained.compiled(on), feed=feed, fetch_list=[kept["out"]], scope=trained.begin(),

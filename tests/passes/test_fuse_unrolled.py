@@ -88,12 +88,12 @@ def unrolled(step, states=2, parts=unstacked, shown=all_stacked):
 def is_fused(model, what, count=1, fetch=(), near=close, **options):
     trained = Trained(model)
     fetch = [*fetch, *(v.name for v in trained.main.list_vars() if v.name in ("x@GRAD", "h0@GRAD", "c0@GRAD"))]
-    want, told = trained.run([], fetch=fetch)
+    expected, told = trained.run([], fetch=fetch)
     assert "fuse_unrolled    skipped" in told
     for on in (ALONE, PASSES):
         got, told = trained.run(on, fetch=fetch, **options)
         assert found(told) == (count, ["%d %s" % (STEPS, what)] * (count // options.get("replicas", 1)))
-        near(want, got)
+        near(expected, got)
 
 
 @pytest.mark.parametrize("shown", [all_stacked, last_only, some])
@@ -156,11 +156,11 @@ def test_x_of_two_products_whose_gradient_goes_on_stays():
             after.append([h])
         return all_stacked(after)
     trained = Trained(unrolled(named_gates, states=1, shown=second))
-    want, _ = trained.run([])
+    expected, _ = trained.run([])
     got, told = trained.run(ALONE)
     count, notes = found(told)
     assert count == 1 and sum(" is another" in note for note in notes) == 1
-    close(want, got)
+    close(expected, got)
 
 
 def test_inference_has_no_gradient():
@@ -195,20 +195,20 @@ def fed_back(x, h, c):
 
 def test_what_a_step_feeds_to_the_next_stays():
     trained = Trained(unrolled(fed_back))
-    want, _ = trained.run([])
+    expected, _ = trained.run([])
     got, told = trained.run(ALONE)
     assert found(told)[0] == 0
-    for a, b in zip(want, got):
+    for a, b in zip(expected, got):
         np.testing.assert_array_equal(a, b)
 
 
 def test_what_is_read_between_the_gates_stays():
     trained = Trained(unrolled(cell))
     inner = next(op for op in trained.main.global_block().ops if op.type == "tanh").output("Out")
-    want, _ = trained.run([], fetch=inner)
+    expected, _ = trained.run([], fetch=inner)
     got, told = trained.run(ALONE, fetch=inner)
     assert found(told) == (0, ["%d left as they are: %s is read elsewhere" % (STEPS, inner[0])])
-    for a, b in zip(want, got):
+    for a, b in zip(expected, got):
         np.testing.assert_array_equal(a, b)
 
 

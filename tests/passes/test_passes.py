@@ -14,11 +14,12 @@ from anabranch import _core
 @pytest.mark.parametrize("model", sorted(MODELS))
 def test_all_off_each_alone_all_on(model, replicas, reduce):
     trained = Trained(MODELS[model])
-    want, _ = trained.run([], replicas, reduce)
+    expected, _ = trained.run([], replicas, reduce)
     for threads in (1, 2, 7):
         for on in [[]] + [[p] for p in PASSES] + [PASSES]:
             got, _ = trained.run(on, replicas, reduce, threads)
-            for name, a, b in zip([None] * (len(want) - len(trained.persistable)) + trained.persistable, want, got):
+            fetched = [None] * (len(expected) - len(trained.persistable))
+            for name, a, b in zip(fetched + trained.persistable, expected, got):
                 np.testing.assert_array_equal(a, b, err_msg="%s with %s on %d threads" % (name, on, threads))
 
 

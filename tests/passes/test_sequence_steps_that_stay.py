@@ -22,10 +22,10 @@ def hard(x, h):
 def stays(model, why, on=ALONE, **options):
     trained = Trained(model)
     fetch = fetches(trained, options.pop("names", ("x@GRAD", "h0@GRAD")))
-    want, _ = trained.run([], fetch=fetch, **options)
+    expected, _ = trained.run([], fetch=fetch, **options)
     got, told = trained.run(on, fetch=fetch, **options)
     assert found(told) == (0, ["left as it is: " + why])
-    for a, b in zip(want, got):
+    for a, b in zip(expected, got):
         np.testing.assert_array_equal(a, b)
 
 
@@ -57,11 +57,11 @@ def test_what_is_within_a_cell_is_not_given_out():
 
 def test_a_state_that_is_given_out_twice_stays():
     trained = Trained(in_dynamic(simple, shown=[0, 0]))
-    want, _ = trained.run([])
+    expected, _ = trained.run([])
     got, told = trained.run(ALONE)
     count, (why,) = found(told)
     assert count == 0 and why.startswith("left as it is: fc_") and why.endswith("is given out twice")
-    for a, b in zip(want, got):
+    for a, b in zip(expected, got):
         np.testing.assert_array_equal(a, b)
 
 
@@ -147,12 +147,12 @@ def test_what_is_accepted_is_accepted(lengths, rows):
     trained = Trained(in_dynamic(together))
     rng = np.random.RandomState(0)
     feed = {"x": ragged(rng, lengths, WIDTH), "h0": rng.normal(0, 1, (rows, HIDDEN)).astype("float32")}
-    want, _ = outcome(trained, [], feed)
+    expected, _ = outcome(trained, [], feed)
     got, _ = outcome(trained, ALONE, feed)
-    if isinstance(want, type):
-        assert got is want
+    if isinstance(expected, type):
+        assert got is expected
     else:
-        np.testing.assert_allclose(want, got, rtol=2e-6)
+        np.testing.assert_allclose(expected, got, rtol=2e-6)
 
 
 def test_limits_of_iterations_hold():
@@ -161,11 +161,11 @@ def test_limits_of_iterations_hold():
     for most, works in ((4, False), (5, True)):
         fluid.set_flags({"FLAGS_max_loop_iterations": most})
         try:
-            (want, _), (got, told) = outcome(trained, [], feed), outcome(trained, ALONE, feed)
+            (expected, _), (got, told) = outcome(trained, [], feed), outcome(trained, ALONE, feed)
         finally:
             fluid.set_flags({"FLAGS_max_loop_iterations": 0})
-        assert isinstance(want, np.ndarray) == isinstance(got, np.ndarray) == works
-        assert found(told)[0] == 1 if works else want is got and "disabled for this step" in told
+        assert isinstance(expected, np.ndarray) == isinstance(got, np.ndarray) == works
+        assert found(told)[0] == 1 if works else expected is got and "disabled for this step" in told
 
 
 def test_limits_of_models_from_strangers_hold():
@@ -188,8 +188,8 @@ def test_sequences_of_sequences_are_left_to_the_loop():
     feed = {"x": fluid.create_lod_tensor(values, [[2, 1], [1, 1, 4]], fluid.CPUPlace())}
     assert outcome(trained, [], feed)[0] == outcome(trained, ALONE, feed)[0]
     dense = {"x": values}
-    want, got = outcome(trained, [], dense)[0], outcome(trained, ALONE, dense)[0]
-    assert isinstance(want, type) and got is want
+    expected, got = outcome(trained, [], dense)[0], outcome(trained, ALONE, dense)[0]
+    assert isinstance(expected, type) and got is expected
 
 
 def test_first_states_with_sequences():
@@ -198,11 +198,11 @@ def test_first_states_with_sequences():
     x, first = ragged(rng, [2, 1], WIDTH), rng.normal(0, 1, (3, HIDDEN)).astype("float32")
     for lengths in ([1, 1, 1], [1, 2], [2, 1], [3]):
         feed = {"x": x, "h0": fluid.create_lod_tensor(first, [lengths], fluid.CPUPlace())}
-        want, got = outcome(trained, [], feed)[0], outcome(trained, ALONE, feed)[0]
-        if isinstance(want, type):
-            assert got is want
+        expected, got = outcome(trained, [], feed)[0], outcome(trained, ALONE, feed)[0]
+        if isinstance(expected, type):
+            assert got is expected
         else:
-            np.testing.assert_allclose(want, got, rtol=2e-6)
+            np.testing.assert_allclose(expected, got, rtol=2e-6)
 
 
 def test_bfloat16_products_leave_loops():

@@ -23,12 +23,12 @@ def net(build, make_batch=batch):
 
 
 def told_of(trained, fetch=(), off=()):
-    """What is said of the steps with the pass, which have the bits of those without it."""
+    """The explanation of steps with the pass, which have the bits of those without it."""
     fetch = [trained.loss.name, *fetch, *[p.name for p in trained.main.all_parameters()]]
     passes = [name for name in PASSES if name not in off]
-    want, _ = trained.run([name for name in passes if name != "share_sum_gradients"], fetch=fetch, steps=3)
+    expected, _ = trained.run([name for name in passes if name != "share_sum_gradients"], fetch=fetch, steps=3)
     got, told = trained.run(passes, fetch=fetch, steps=3)
-    for a, b in zip(want, got):
+    for a, b in zip(expected, got):
         np.testing.assert_array_equal(a, b)
     return told
 
@@ -86,7 +86,7 @@ def test_rows_that_may_be_others_are_added_up(rows):
 
 
 def test_a_gradient_that_is_added_to_in_place_is_copied():
-    """What the sum's gradient becomes later is not what its terms get."""
+    """Later changes of the sum's gradient do not reach its terms."""
     def model():
         x, y = fluid.data("x", [4, 6], "float32"), fluid.data("more", [4, 6], "float32")
         block = x.block

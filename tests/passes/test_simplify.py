@@ -1,4 +1,4 @@
-"""Constants, copies and results that nobody wants."""
+"""Constants, copies and results that are not read."""
 import numpy as np
 import pytest
 from models import PASSES, Trained, changes
@@ -17,9 +17,9 @@ def forward(build):
 
 
 def on_and_off(trained, fetch=None, **how):
-    want, _ = trained.run([], fetch=fetch, **how)
+    expected, _ = trained.run([], fetch=fetch, **how)
     got, told = trained.run(PASSES, fetch=fetch, **how)
-    for a, b in zip(want, got):
+    for a, b in zip(expected, got):
         np.testing.assert_array_equal(a, b)
     return told
 
@@ -142,10 +142,10 @@ def test_memory_is_not_taken_from_an_operand_that_turns_out_to_be_smaller(op):
 
     for rows in ((1, 9), (9, 1), (9, 9)):  # noqa: B007 (the model reads it)
         trained = Trained(model)
-        want, _ = trained.run([], fetch=[trained.loss.name, "x@GRAD", "y@GRAD"])
+        expected, _ = trained.run([], fetch=[trained.loss.name, "x@GRAD", "y@GRAD"])
         for on in (["reuse_input"], PASSES):
             got, _ = trained.run(on, fetch=[trained.loss.name, "x@GRAD", "y@GRAD"])
-            for a, b in zip(want, got):
+            for a, b in zip(expected, got):
                 np.testing.assert_array_equal(a, b)
 
 

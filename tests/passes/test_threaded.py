@@ -1,4 +1,4 @@
-"""What the tests of this folder rest on: with several threads the nodes of a plan do run at the same time."""
+"""The premise of this folder's tests: with several threads the nodes of a plan do run at the same time."""
 import numpy as np
 import pytest
 from models import MODELS, PASSES, Trained

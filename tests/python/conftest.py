@@ -1,4 +1,4 @@
-"""What all tests of the package need from the process they run in."""
+"""The settings that all tests of the package need from their process."""
 import signal
 
 # A shell that starts a job in the background has it ignore Ctrl-C, and its children too: tests send it.

@@ -1,4 +1,4 @@
-"""What the tests of data sets share: small files with one dense and one sparse slot."""
+"""Shared by the tests of data sets: small files with one dense and one sparse slot."""
 import numpy as np
 
 import anabranch.fluid as fluid

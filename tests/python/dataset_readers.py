@@ -1,4 +1,4 @@
-"""What the readers of ``paddle.dataset`` give on small archives: ``dataset_readers.py MODULE HOME`` prints it as JSON.
+"""The samples of the readers of ``paddle.dataset`` in small archives: ``dataset_readers.py MODULE FOLDER``, as JSON.
 
 MODULE is ``paddle``, which is how the record in data/dataset_readers.json.gz was made, or ``anabranch.legacy``.
 """
@@ -53,7 +53,7 @@ def sentences():
              "wmt14.get_dict": [sorted(words.items()) for words in wmt14.get_dict(7) + wmt14.get_dict(6, False)]}
     for part in (wmt16.train, wmt16.test, wmt16.validation):
         found["wmt16." + part.__name__] = list(part(8, 7)()), list(part(7, 30, src_lang="de")())
-    found["wmt16.get_dict"] = [sorted(wmt16.get_dict(lang, n, turn).items()) for lang, n, turn in (
+    found["wmt16.get_dict"] = [sorted(wmt16.get_dict(lang, n, reverse).items()) for lang, n, reverse in (
         ("en", 8, False), ("de", 7, True))]
     words, verbs, labels = conll05.get_dict()
     names = {number: name for name, number in labels.items()}  # numbers are those of a set in 1.8.5
@@ -86,21 +86,21 @@ def ranks():
     return found
 
 
-def main(module, home):
+def main(module, folder_of_archives):
     if module == "paddle":
         common = importlib.import_module("paddle.dataset.common")
-        common.DATA_HOME = os.path.join(home, "dictionaries")  # where wmt16 of 1.8.5 writes its own
+        common.DATA_HOME = os.path.join(folder_of_archives, "dictionaries")  # where wmt16 of 1.8.5 writes its own
         os.makedirs(os.path.join(common.DATA_HOME, "wmt16"), exist_ok=True)
         common.download = lambda url, folder, md5sum, save_name=None: os.path.join(
-            home, folder, (save_name or url.split("/")[-1]).replace("wmt_shrinked_data%2F", ""))
-        os.symlink(os.path.join(home, "corpora"), os.path.join(common.DATA_HOME, "corpora"))
+            folder_of_archives, folder, (save_name or url.split("/")[-1]).replace("wmt_shrinked_data%2F", ""))
+        os.symlink(os.path.join(folder_of_archives, "corpora"), os.path.join(common.DATA_HOME, "corpora"))
         unpacked = types.SimpleNamespace(extractall=lambda path: None, close=lambda: None)
         importlib.import_module("rarfile").RarFile = lambda path: unpacked
         for name in ("cifar", "conll05", "flowers", "imdb", "imikolov", "movielens", "mq2007", "uci_housing", "wmt14",
                      "wmt16"):
             importlib.import_module("paddle.dataset." + name).download = common.download
     else:
-        os.environ["ANABRANCH_DATA"] = home
+        os.environ["ANABRANCH_DATA"] = folder_of_archives
         importlib.import_module(module)
     print(json.dumps(everything(), sort_keys=True))
 

@@ -89,7 +89,7 @@ def describe(fluid, fn):
 
 
 def _describe_apart(fluid, fn):
-    """As :func:`describe`, in a process of its own: an error may leave a name scope open."""
+    """As :func:`describe`, in a separate process: an error may leave a name scope open."""
     read, write = os.pipe()
     if os.fork() == 0:
         with os.fdopen(write, "w") as f:

@@ -216,7 +216,7 @@ def save(fluid, name, folder):
 
 
 def load(fluid, name, folder):
-    """What the model in FOLDER/NAME computes."""
+    """The results of the model in FOLDER/NAME."""
     session = Session(fluid)
     with fluid.scope_guard(session.scope):
         program, fed, fetched = fluid.io.load_inference_model(os.path.join(folder, name), session.executor,

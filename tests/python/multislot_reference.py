@@ -1,4 +1,4 @@
-"""What MultiSlot text means, written as plainly as possible: the parser of the engine must agree with it on every line.
+"""The meaning of MultiSlot text, written as plainly as possible: the parser of the engine must agree with it.
 
 A schema is a list of (name, is_float, values): ``values`` is the size of a dense slot, (-n) for a dense slot with an
 unknown extent (a multiple of n), or 0 for a list of any length.
@@ -9,7 +9,7 @@ import struct
 from fractions import Fraction
 
 (LINE_ENDS, COUNT_NOT_NUMBER, COUNT_NEGATIVE, COUNT_ZERO, COUNT_TOO_LARGE, COUNT_MISMATCH, FEW_VALUES, NOT_ID, ID_RANGE,
- NOT_FLOAT, FLOAT_RANGE, TEXT_BEHIND) = range(12)
+ NOT_FLOAT, FLOAT_RANGE, TEXT_AFTER) = range(12)
 
 _FIELD = re.compile(rb"[^ \t]+")
 _DECIMAL = re.compile(rb"([+-]?)(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
@@ -116,7 +116,7 @@ class _Fields:
 
 
 def without_zeros(values, is_float):
-    """What an InMemoryDataset keeps of a list."""
+    """The values of a list that an InMemoryDataset keeps."""
     kept = [v for v in values if not (abs(v) < 1e-6 if is_float else v == 0)]
     return kept or [0.0 if is_float else 0]
 
@@ -139,7 +139,7 @@ def read_line(line, schema, drop_zeros=False):
         slot = -1
         token, column = fields.next()
         if token:
-            raise Bad(TEXT_BEHIND, column)
+            raise Bad(TEXT_AFTER, column)
     except Bad as bad:
         bad.slot = slot
         raise

@@ -52,7 +52,7 @@ def batch(step, rows, sparse):
 
 
 class Cluster:
-    """Trainers that run `train(trainer, run)` where run(feed) is a step, beside their servers."""
+    """Trainers that run `train(trainer, run)` where run(feed) is a step, with their servers."""
 
     def __init__(self, trainers, servers, optimizer, sparse=False, sync=True, dropout=0.3, config=None, replicas=1):
         self.trainers, self.errors, self.values, self.replicas = trainers, [], {}, replicas
@@ -119,18 +119,18 @@ class Cluster:
 
     def parameters(self):
         """Name -> numpy array: whole parameters, put together from the servers' scopes."""
-        pieces = {}
+        slices = {}
         for (main, _), scope in zip(self.servers, self.server_scopes):
             for var in main.list_vars():
                 held = scope.find_var(var.name) if var.persistable else None
                 if held is not None and "@" not in var.name and "learning_rate" not in var.name:
                     name, _, block = var.name.partition(".block")
-                    pieces.setdefault(name, {})[int(block or 0)] = np.array(held.get_tensor())
-        return {name: np.concatenate([p[i] for i in sorted(p)]) for name, p in pieces.items()}
+                    slices.setdefault(name, {})[int(block or 0)] = np.array(held.get_tensor())
+        return {name: np.concatenate([p[i] for i in sorted(p)]) for name, p in slices.items()}
 
 
 def local(trainers, optimizer, sparse, feeds, dropout=0.3, start=None):
-    """Losses and parameters of as many replicas in one process; `feeds`: a list with a dict for each, by step."""
+    """Losses and parameters of that many replicas in one process; `feeds`: a list with a dict for each, by step."""
     main, startup, loss = network(optimizer, sparse, dropout)
     scope, exe = fluid.Scope(), fluid.Executor()
     exe.run(startup, scope=scope)

@@ -11,7 +11,7 @@ import anabranch.fluid as fluid
 from anabranch.fluid.incubate.fleet.parameter_server.distribute_transpiler import fleet as the_fleet
 from anabranch.fluid.incubate.fleet.parameter_server.distribute_transpiler.distributed_strategy import StrategyFactory
 
-ROWS, FILLING = 300, 500               # records a file: more than one piece of what a reader reads at once
+ROWS, FILLING = 300, 500               # records a file: more than the chunk that a reader reads at once
 
 
 def write(folder, files, rows, filling=1):

@@ -26,7 +26,7 @@ def dense():
 
 
 def sparse():
-    """An embedding with sparse gradients and a table that grows."""
+    """An embedding with sparse gradients and a growable table."""
     ids, y = fluid.data("ids", [None, 1], "int64", lod_level=1), fluid.data("y", [None, 1])
     table = fluid.GrowableTable("grows", fluid.initializer.Uniform(-0.5, 0.5))
     rows = [fluid.layers.sequence_pool(fluid.layers.embedding(ids, size, is_sparse=True, param_attr=attr), "sum")
@@ -62,7 +62,7 @@ def dataset(folder):
 
 
 def trained(kind, replicas, run, exe, main, loss, folder):
-    """Trains to the end; what is told after each step makes random moments for whoever kills this."""
+    """Trains to the end; the output after each step gives the test random moments to kill the process."""
     program = main
     if replicas > 1:
         program = fluid.CompiledProgram(main).with_data_parallel(loss_name=loss.name, places=fluid.cpu_places(replicas))

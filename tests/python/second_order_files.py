@@ -39,7 +39,7 @@ def instance_norm(f, x, s, b):
 
 
 ROW, COLUMN = {"x": [3, 4], "y": [4]}, {"x": [2, 3, 4], "y": [2, 3]}
-#: What a program is made of, the shapes of its inputs, and by which of them it is differentiated.
+#: How a program is made, the shapes of its inputs, and by which of them it is differentiated.
 FORMS = {"mul": (binary("mul"), {"x": [3, 4], "y": [4, 2]}, "xy"),
          "mul of three axes": (binary("mul", x_num_col_dims=2), {"x": [2, 3, 4], "y": [4, 2]}, "xy"),
          "mul by one": (binary("mul"), {"x": [3, 4], "y": [4, 2]}, "x"),
@@ -80,9 +80,9 @@ def computed(f, build, shapes, by):
         given = {name: f.data(name, shape) for name, shape in shapes.items()}
         for name, v in given.items():
             v.stop_gradient = name not in by
-        wanted = [given[name] for name in by]
-        first = f.gradients([f.layers.square(build(f, *given.values()))], wanted)
-        second = f.gradients([f.layers.square(v) for v in first if v is not None], wanted)
+        inputs = [given[name] for name in by]
+        first = f.gradients([f.layers.square(build(f, *given.values()))], inputs)
+        second = f.gradients([f.layers.square(v) for v in first if v is not None], inputs)
         feed = {name: numbers(name, shape) for name, shape in shapes.items()}
         fetch = [v.name for v in first + second if v is not None]
         values = f.Executor(f.CPUPlace()).run(main, feed=feed, fetch_list=fetch)

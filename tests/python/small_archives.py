@@ -30,43 +30,43 @@ def _pictures(draws, count, labels):
     return pickle.dumps(data, 2).replace(b"numpy._core", b"numpy.core")
 
 
-def _translations(home, sentence, draws):
+def _translations(folder, sentence, draws):
     """wmt14 and wmt16, with lines that do not fit, and sentences that are nearly too long."""
     def pairs(count):
         lengths = [(draws.randint(1, 6), draws.randint(1, 6)) for _ in range(count)]
         return "".join("%s\t%s\n" % (sentence(a), sentence(b)) for a, b in lengths)
     marks, odd = ["<s>", "<e>", "<unk>"], "one field only\na  fish\tsky\n\ta\na\t\n"
     long = "".join("%s\ta\na\t%s\n" % (sentence(n), sentence(n)) for n in (78, 79, 80, 81))
-    _tar(home + "/wmt14/wmt14.tgz", [
+    _tar(folder + "/wmt14/wmt14.tgz", [
         ("src.dict", "\n".join(marks + _WORDS[:6]).encode()), ("trg.dict", "\n".join(marks + _WORDS[3:9]).encode()),
         ("train/train", (pairs(5) + odd + long).encode()), ("test/test", pairs(3).encode())])
-    _tar(home + "/wmt16/wmt16.tar.gz", [("wmt16/" + part, (pairs(count) + odd).encode())
+    _tar(folder + "/wmt16/wmt16.tar.gz", [("wmt16/" + part, (pairs(count) + odd).encode())
                                         for part, count in (("train", 9), ("val", 2), ("test", 3))])
 
 
-def _roles(home):
+def _roles(folder):
     """conll05: two sentences, one of them with two verbs."""
     sentences = [["The - * *", "cat - (A0*) *", "sat sit (V*) (A1*", "on - (AM-LOC* *)", "mats mat *) (V*)"],
                  ["Dogs - (A0*)", "bark bark (V*)", ". - *"]]
     files = ["".join("".join(cut(row.split()) + "\n" for row in rows) + "\n" for rows in sentences)
              for cut in (lambda row: row[0], lambda row: "  ".join(row[1:]))]
-    _tar(home + "/conll05st/conll05st-tests.tar.gz", [
+    _tar(folder + "/conll05st/conll05st-tests.tar.gz", [
         ("conll05st-release/test.wsj/%s/test.wsj.%s.gz" % (part, part), gzip.compress(text.encode()))
         for part, text in zip(("words", "props"), files)])
     labels = [b + role for role in ("A0", "A1", "V", "AM-LOC") for b in ("B-", "I-")]
     for name, words in (("wordDict", "<unk> bos eos the cat The sat on bark".split()), ("targetDict", labels + ["O"]),
                         ("verbDict", ["sit", "mat", "bark"])):
-        with open(home + "/conll05st/conll05st%2F" + name + ".txt", "w") as file:
+        with open(folder + "/conll05st/conll05st%2F" + name + ".txt", "w") as file:
             file.write("\n".join(words) + "\n")
-    with open(home + "/conll05st/conll05st%2Femb", "wb") as file:
+    with open(folder + "/conll05st/conll05st%2Femb", "wb") as file:
         file.write(b"123")
 
 
-def _reviews(home, draws):
+def _reviews(folder, draws):
     """sentiment: more reviews than are for training, a few words each."""
     words = ["good", "bad", "so-so", "it's", "...", "plot", "!", "(1999)"]
-    os.makedirs(home + "/corpora", exist_ok=True)
-    with zipfile.ZipFile(home + "/corpora/movie_reviews.zip", "w") as archive:
+    os.makedirs(folder + "/corpora", exist_ok=True)
+    with zipfile.ZipFile(folder + "/corpora/movie_reviews.zip", "w") as archive:
         archive.writestr("movie_reviews/README", "made up\n")
         for k in range(803):
             for kind in ("pos", "neg"):
@@ -98,21 +98,21 @@ def png(pixels):
             + chunk(b"IEND", b""))
 
 
-def _flowers(home, draws):
+def _flowers(folder, draws):
     """flowers: nine pictures, of which two are for validation."""
     pictures = [("jpg/image_%05d.jpg" % (k + 1), png(draws.randint(0, 256, (5, 4, 3)).astype("uint8")))
                 for k in range(9)]
-    _tar(home + "/flowers/102flowers.tgz", [pictures[k] for k in draws.permutation(9)])
+    _tar(folder + "/flowers/102flowers.tgz", [pictures[k] for k in draws.permutation(9)])
     header = b"MATLAB 5.0 MAT-file".ljust(124) + struct.pack("<H2s", 0x100, b"IM")
     tables = {"trnid": [3, 1], "valid": [8, 2], "tstid": [4, 9, 5, 7, 6]}
-    with open(home + "/flowers/imagelabels.mat", "wb") as file:
+    with open(folder + "/flowers/imagelabels.mat", "wb") as file:
         file.write(header + matlab("labels", draws.randint(1, 103, (1, 9)).astype("f8")))
-    with open(home + "/flowers/setid.mat", "wb") as file:
+    with open(folder + "/flowers/setid.mat", "wb") as file:
         file.write(header + b"".join(matlab(name, numpy.array([ids], "u2"), name != "valid")
                                      for name, ids in tables.items()))
 
 
-def _segments(home, draws):
+def _segments(folder, draws):
     """voc2012: three pictures of other sizes."""
     root, names = "VOCdevkit/VOC2012/", ["2007_000032", "2008_000008", "2011_003271"]
     files = [(root + "ImageSets/Segmentation/%s.txt" % part, ("\n".join(names[a:b]) + "\n").encode())
@@ -120,10 +120,10 @@ def _segments(home, draws):
     for k, name in enumerate(names):
         files += [(root + "JPEGImages/%s.jpg" % name, png(draws.randint(0, 256, (4 + k, 6, 3)).astype("uint8"))),
                   (root + "SegmentationClass/%s.png" % name, png(draws.randint(0, 21, (4 + k, 6)).astype("uint8")))]
-    _tar(home + "/voc2012/VOCtrainval_11-May-2012.tar", files, "w")
+    _tar(folder + "/voc2012/VOCtrainval_11-May-2012.tar", files, "w")
 
 
-def _ranks(home, draws):
+def _ranks(folder, draws):
     """mq2007, unpacked as Fluid does: four queries, one without a good document."""
     lines = []
     for query, marks in ((10, (0, 2, 1, 0)), (18, (0, 0)), (7, (1, 1, 2)), (20, (0, 1))):
@@ -131,45 +131,45 @@ def _ranks(home, draws):
             features = ["%d:%.6f" % (i, draws.rand()) for i in range(1, 47)]
             lines.append("%d qid:%d %s #docid = GX%03d inc = 1 prob = 0.5\n" % (mark, query, " ".join(features), k))
     for part, some in (("train", lines), ("test", lines[-2:])):
-        os.makedirs(home + "/MQ2007/MQ2007/MQ2007/Fold1", exist_ok=True)
-        with open(home + "/MQ2007/MQ2007/MQ2007/Fold1/%s.txt" % part, "w") as file:
+        os.makedirs(folder + "/MQ2007/MQ2007/MQ2007/Fold1", exist_ok=True)
+        with open(folder + "/MQ2007/MQ2007/MQ2007/Fold1/%s.txt" % part, "w") as file:
             file.writelines(some)
 
 
-def write(home):
-    """Writes all archives into folders below ``home``, under the names that Fluid has given them."""
+def write(folder):
+    """Writes all archives into folders below ``folder``, under the names that Fluid has given them."""
     draws = random.Random(3)
 
     def sentence(count):
         return " ".join(draws.choice(_WORDS) for _ in range(count))
 
-    os.makedirs(home + "/uci_housing", exist_ok=True)
-    numpy.savetxt(home + "/uci_housing/housing.data", numpy.random.RandomState(0).rand(23, 14) * 10)
-    _tar(home + "/imikolov/imikolov%2Fsimple-examples.tgz", [
+    os.makedirs(folder + "/uci_housing", exist_ok=True)
+    numpy.savetxt(folder + "/uci_housing/housing.data", numpy.random.RandomState(0).rand(23, 14) * 10)
+    _tar(folder + "/imikolov/imikolov%2Fsimple-examples.tgz", [
         ("./simple-examples/data/ptb.%s.txt" % part,
          ("\n".join(" " + sentence(draws.randint(0, 9)) + " " for _ in range(40)) + "\n").encode())
         for part in ("train", "valid")])
-    _tar(home + "/imdb/imdb%2FaclImdb_v1.tar.gz", [
+    _tar(folder + "/imdb/imdb%2FaclImdb_v1.tar.gz", [
         ("aclImdb/%s/%s/%d_%d.txt" % (part, kind, i, draws.randint(1, 9)), (sentence(12) + "<br />\n").encode())
         for part in ("train", "test") for kind in ("pos", "neg") for i in range(5)])
     pixels = numpy.random.RandomState(1)
-    _tar(home + "/cifar/cifar-10-python.tar.gz",
+    _tar(folder + "/cifar/cifar-10-python.tar.gz",
          [("cifar-10-batches-py/data_batch_%d" % i, _pictures(pixels, 3, b"labels")) for i in (1, 2)]
          + [("cifar-10-batches-py/test_batch", _pictures(pixels, 2, b"labels")),
             ("cifar-10-batches-py/batches.meta", pickle.dumps({}, 2))])
-    _tar(home + "/cifar/cifar-100-python.tar.gz",
+    _tar(folder + "/cifar/cifar-100-python.tar.gz",
          [("cifar-100-python/train", _pictures(pixels, 3, b"fine_labels")),
           ("cifar-100-python/test", _pictures(pixels, 2, b"fine_labels"))])
-    os.makedirs(home + "/movielens", exist_ok=True)
-    with zipfile.ZipFile(home + "/movielens/movielens%2Fml-1m.zip", "w") as archive:
+    os.makedirs(folder + "/movielens", exist_ok=True)
+    with zipfile.ZipFile(folder + "/movielens/movielens%2Fml-1m.zip", "w") as archive:
         archive.writestr("ml-1m/movies.dat",
                          "".join("%d::%s (19%02d)::%s\n" % (i, t, i, g) for i, t, g in _FILMS).encode("latin-1"))
         archive.writestr("ml-1m/users.dat", "1::F::1::10::48067\n2::M::56::16::70072\n4::M::25::15::55117\n")
         archive.writestr("ml-1m/ratings.dat", "".join("%d::%d::%d::97%d\n" % (
             draws.choice((1, 2, 4)), draws.choice((1, 2, 5)), draws.randint(1, 5), k) for k in range(60)))
-    _translations(home, sentence, draws)
-    _roles(home)
-    _reviews(home, draws)
-    _flowers(home, pixels)
-    _segments(home, pixels)
-    _ranks(home, pixels)
+    _translations(folder, sentence, draws)
+    _roles(folder)
+    _reviews(folder, draws)
+    _flowers(folder, pixels)
+    _segments(folder, pixels)
+    _ranks(folder, pixels)

@@ -129,7 +129,7 @@ def gathered(axis, stacked):
         for k in range(3):
             L.array_write(L.fc(f.data("x%d" % k, [2, 3]), 3), L.fill_constant([1], "int64", k), array)
         out, places = L.tensor_array_to_tensor(array, axis=axis, use_stack=stacked)
-        # places along a new last axis, or one counted from behind, are not written by 1.8.5
+        # places along a new last axis, or one counted from the end, are not written by 1.8.5
         return trained(f, L, L.reduce_mean(L.square(out)), out, *[places] * (axis in (0, 1)))
     return build
 

@@ -9,7 +9,7 @@ from anabranch import _core
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-#: Files below the ops that make ops, and which. What they ask of an op they ask its declaration, not its name.
+#: Files below the ops that make ops, and which. They query an op's declaration, not its name.
 MAKES = {
     "src/autodiff/backward.cc": {"fill_constant", "shape"},
     "src/autodiff/block_gradients.cc": {"fill_zeros_like"},

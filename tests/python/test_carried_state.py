@@ -30,18 +30,18 @@ def test_chunks_of_text_equal_the_whole(layer, count):
             layers.assign(layers.sequence_last_step(of_all), output=state)
 
     def run(scope, begin, end):
-        piece = X[:, begin:end].reshape(-1, 4 * WIDTH)
-        feed = {"x": fluid.create_lod_tensor(piece, [[end - begin] * ROWS], fluid.CPUPlace())}
+        chunk = X[:, begin:end].reshape(-1, 4 * WIDTH)
+        feed = {"x": fluid.create_lod_tensor(chunk, [[end - begin] * ROWS], fluid.CPUPlace())}
         out, = exe.run(main, feed=feed, fetch_list=[made[0]], scope=scope, return_numpy=False)
         return np.array(out).reshape(ROWS, end - begin, WIDTH)
 
     scope = fluid.Scope()
     exe.run(startup, scope=scope)
-    pieces = np.concatenate([run(scope, 0, 1), run(scope, 1, 4), run(scope, 4, 6)], axis=1)
+    chunks = np.concatenate([run(scope, 0, 1), run(scope, 1, 4), run(scope, 4, 6)], axis=1)
     for state in states:
         scope.find_var(state.name).get_tensor().set(np.zeros((ROWS, WIDTH), "float32"), fluid.CPUPlace())
-    np.testing.assert_allclose(pieces, run(scope, 0, 6), rtol=1e-6, atol=1e-7)
-    assert abs(pieces[:, 0] - pieces[:, 1]).max() > 1e-3
+    np.testing.assert_allclose(chunks, run(scope, 0, 6), rtol=1e-6, atol=1e-7)
+    assert abs(chunks[:, 0] - chunks[:, 1]).max() > 1e-3
 
 
 @pytest.mark.parametrize("given", ["h_0", "c_0"])

@@ -34,7 +34,7 @@ def undisturbed(tmp_path, kind, replicas):
 
 
 def killed_and_resumed(tmp_path, kind, replicas, steps, wait, how=signal.SIGKILL):
-    """What the run wrote that was ended after so many steps and a moment, and then taken up; and what it said."""
+    """The result of the run that was ended after `steps` steps and a moment, and then resumed; and its output."""
     run, result = tmp_path / ("run%d" % steps), tmp_path / ("result%d" % steps)
     child = start(kind, replicas, run, result)
     for _ in range(steps):
@@ -81,7 +81,7 @@ def test_sigterm_saves_and_ends_well(tmp_path, kind, replicas):
 
 
 class Line:
-    """A line that is fitted, in a scope of its own."""
+    """A line that is fitted, in its own scope."""
 
     def __init__(self):
         self.main, startup, self.scope = fluid.Program(), fluid.Program(), fluid.Scope()

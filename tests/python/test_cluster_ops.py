@@ -1,4 +1,4 @@
-"""Ops that need other processes: what they declare, and that they are refused where nobody should reach out."""
+"""Ops that need other processes: their declarations, and that they are refused outside a cluster."""
 import json
 import os
 
@@ -48,8 +48,8 @@ def appended(op, **attrs):
 def test_attributes_have_fluids_defaults(op):
     given = {k: GIVEN[k] for k, v in DECLARED[op].items() if v == "-"}
     made = appended(op, **given)
-    want = {k: given.get(k, v) for k, v in DECLARED[op].items()}
-    assert {k: made.attr(k) for k in want} == want
+    expected = {k: given.get(k, v) for k, v in DECLARED[op].items()}
+    assert {k: made.attr(k) for k in expected} == expected
     for name in given:
         with pytest.raises(ValueError, match=name):
             appended(op, **{k: v for k, v in given.items() if k != name})

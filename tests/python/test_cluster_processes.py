@@ -91,12 +91,12 @@ def test_started_by_others(tmp_path, scheduler):
         for process in started:
             process.kill()
     assert [process.returncode for process in started] == [0, 0, 0, 0], texts
-    assert sorted(who for who, *_ in TOLD.findall("".join(texts))) == ["0", "1"]
+    assert sorted(rank for rank, *_ in TOLD.findall("".join(texts))) == ["0", "1"]
 
 
 @pytest.mark.skipif(not networked(), reason="built without gRPC")
 def test_a_proxy_is_passed_by(tmp_path):
-    """Nobody is at the proxy's address; the launcher says which hosts need none, and gRPC asks for none."""
+    """No proxy listens at that address; the launcher lists the hosts that need none, and gRPC asks for none."""
     proxy = dict.fromkeys(("http_proxy", "https_proxy", "grpc_proxy", "HTTP_PROXY"), "http://127.0.0.1:9")
     done = run("sync", tmp_path / "model", "-m", "anabranch.launch", "--log-dir", str(tmp_path / "logs"), **proxy)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -1,4 +1,4 @@
-"""Workers alone, as processes: what they learn together has the bits of as many replicas in one process."""
+"""Workers alone, as processes: their results have the bits of the same number of replicas in one process."""
 import json
 import os
 import signal

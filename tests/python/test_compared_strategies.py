@@ -94,6 +94,6 @@ def test_the_area_under_two_histograms():
     random = np.random.RandomState(3)
     bins = random.randint(0, 20, 500)
     labels = random.rand(500) < bins / 20
-    up, down = (np.bincount(bins[labels == wanted], minlength=20) for wanted in (True, False))
+    up, down = (np.bincount(bins[labels == label], minlength=20) for label in (True, False))
     assert strategies.auc_of(up, down) == pytest.approx(criteo.auc(bins, labels))
     assert np.isnan(strategies.auc_of([1], [0]))

@@ -83,8 +83,8 @@ def test_cond_with_structures_and_results_from_outside():
     built = Built(build)
     for i in (0, 9):
         loss, = built.run(X, i)
-        want = np.tanh(2 * X) + X if i < 4 else X + 2 * X * WEIGHT
-        np.testing.assert_allclose(loss, np.sum(want ** 2), rtol=1e-12)
+        expected = np.tanh(2 * X) + X if i < 4 else X + 2 * X * WEIGHT
+        np.testing.assert_allclose(loss, np.sum(expected ** 2), rtol=1e-12)
 
 
 def test_three_levels():
@@ -124,8 +124,8 @@ def power_branches(x):
 def test_switch_case(i):
     built = Built(lambda x, w, at: layers.switch_case(at, power_branches(layers.scale(x, 3.0)),
                                                       lambda: layers.scale(x, -1.0)))
-    want = POWERS[i](3 * X) if i in POWERS else -X
-    np.testing.assert_allclose(built.run(X, i)[0], np.sum(want ** 2), rtol=1e-12)
+    expected = POWERS[i](3 * X) if i in POWERS else -X
+    np.testing.assert_allclose(built.run(X, i)[0], np.sum(expected ** 2), rtol=1e-12)
 
 
 @pytest.mark.parametrize("i", [0, 1, 2, 5, 6, 100])
@@ -135,8 +135,8 @@ def test_case_takes_the_first_true_one(i):
         return layers.case([(below(at, bound), branches[bound]) for bound in (1, 2, 7)], lambda: layers.scale(x, -1.0))
     built = Built(build)
     bound = next((b for b in (1, 2, 7) if i < b), None)
-    want = POWERS[bound](X) if bound else -X
-    np.testing.assert_allclose(built.run(X, i)[0], np.sum(want ** 2), rtol=1e-12)
+    expected = POWERS[bound](X) if bound else -X
+    np.testing.assert_allclose(built.run(X, i)[0], np.sum(expected ** 2), rtol=1e-12)
 
 
 def test_switch_writes_what_its_case_assigns():
@@ -156,7 +156,7 @@ def test_switch_writes_what_its_case_assigns():
 
 
 class Counted:
-    """Programs in which each branch adds to a persistable number of its own."""
+    """Programs in which each branch adds to its own persistable number."""
 
     def __init__(self):
         self.main, self.scope = fluid.Program(), fluid.Scope()
@@ -243,9 +243,9 @@ def test_a_branch_may_write_what_the_op_reads():
             return h
         out = layers.cond(below(i, 1), branch, lambda: layers.scale(x, 1.0))
     softmax = np.exp(2 * X) / np.exp(2 * X).sum(1, keepdims=True)
-    for number, want in ((0, softmax.cumsum(1)), (1, X), (0, softmax.cumsum(1))):
+    for number, expected in ((0, softmax.cumsum(1)), (1, X), (0, softmax.cumsum(1))):
         (got,) = fluid.Executor(CPU).run(main, feed={"x": X, "i": np.array([number])}, fetch_list=[out])
-        np.testing.assert_allclose(got, want, rtol=1e-12)
+        np.testing.assert_allclose(got, expected, rtol=1e-12)
 
 
 def inference_branch():
@@ -266,14 +266,14 @@ def inference_branch():
     return main, out
 
 
-@pytest.mark.parametrize("yes, want", [(True, 2.0), (False, 1.0)])
-def test_the_branch_of_programs_for_inference(yes, want, tmp_path):
+@pytest.mark.parametrize("yes, expected", [(True, 2.0), (False, 1.0)])
+def test_the_branch_of_programs_for_inference(yes, expected, tmp_path):
     main, out = inference_branch()
     feed = {"x": np.ones((3, 2), "float32"), "yes": np.array([yes])}
     exe = fluid.Executor(CPU)
-    np.testing.assert_array_equal(exe.run(main, feed=feed, fetch_list=[out])[0], np.full((3, 2), want))
+    np.testing.assert_array_equal(exe.run(main, feed=feed, fetch_list=[out])[0], np.full((3, 2), expected))
     loaded = fluid.Program.parse_from_string(main.desc.serialize_to_string())
-    np.testing.assert_array_equal(exe.run(loaded, feed=feed, fetch_list=["out"])[0], np.full((3, 2), want))
+    np.testing.assert_array_equal(exe.run(loaded, feed=feed, fetch_list=["out"])[0], np.full((3, 2), expected))
     fluid.io.save_inference_model(str(tmp_path), ["x", "yes"], [out], exe, main)
     program, _, fetches = fluid.io.load_inference_model(str(tmp_path), exe)
-    np.testing.assert_array_equal(exe.run(program, feed=feed, fetch_list=fetches)[0], np.full((3, 2), want))
+    np.testing.assert_array_equal(exe.run(program, feed=feed, fetch_list=fetches)[0], np.full((3, 2), expected))

@@ -1,4 +1,4 @@
-"""Generated click logs: what is in them, when they are made anew, what they promise."""
+"""Generated click logs: their contents, when they are made again, what they promise."""
 import os
 
 import numpy

@@ -55,7 +55,7 @@ def test_mistakes():
     with pytest.raises(TypeError):
         fluid.DataFeeder([3], fluid.CPUPlace())
     with pytest.raises(ValueError):
-        fluid.DataFeeder(["nobody"], fluid.CPUPlace())
+        fluid.DataFeeder(["absent"], fluid.CPUPlace())
     f = feeder(x=([None, 2],), y=([None, 1], "int64"))
     with pytest.raises(AssertionError):
         f.feed([([1, 2],)])

@@ -88,14 +88,14 @@ def assert_same_bits(a, b):
 @pytest.mark.parametrize("replicas", REPLICAS)
 @pytest.mark.parametrize("optimizer", [sgd, momentum, adam])
 def test_reduce_allreduce_and_threads_give_equal_bits(replicas, optimizer):
-    want = None
+    expected = None
     for reduce, threads in itertools.product((REDUCE.AllReduce, REDUCE.Reduce), THREADS):
         t = Trainer(dense_model, optimizer).parallel(replicas, reduce, threads)
         losses = [t.step(batch(12, 100 + i))[0] for i in range(5)]
         got = dict(t.state(), losses=np.stack(losses))
-        if want is None:
-            want = got
-        assert_same_bits(want, got)
+        if expected is None:
+            expected = got
+        assert_same_bits(expected, got)
 
 
 @pytest.mark.parametrize("reduce", [REDUCE.AllReduce, REDUCE.Reduce])
@@ -107,9 +107,9 @@ def test_real_valued_models_follow_serial(replicas, reduce, optimizer):
     for i in range(20):
         serial.step(batch(12, i))
         parallel.step(batch(12, i))
-    want, got = serial.state(), parallel.state()
-    for n in want:
-        np.testing.assert_allclose(got[n], want[n], rtol=1e-5, atol=1e-5, err_msg=n)
+    expected, got = serial.state(), parallel.state()
+    for n in expected:
+        np.testing.assert_allclose(got[n], expected[n], rtol=1e-5, atol=1e-5, err_msg=n)
 
 
 @pytest.mark.parametrize("reduce", [REDUCE.AllReduce, REDUCE.Reduce])
@@ -138,8 +138,8 @@ def test_uneven_batches_update_as_serial(replicas, reduce):
         loss, = parallel.step(batch(rows, rows))
         size = -(-rows // replicas)
         assert loss.shape == (-(-rows // size),), "one loss for each replica with rows"
-        for n, want in serial.state().items():
-            np.testing.assert_allclose(parallel.state()[n], want, rtol=2e-5, atol=1e-6,
+        for n, expected in serial.state().items():
+            np.testing.assert_allclose(parallel.state()[n], expected, rtol=2e-5, atol=1e-6,
                                        err_msg="%d rows: %s" % (rows, n))
 
 
@@ -164,8 +164,8 @@ def test_each_mean_of_a_loss_is_weighted_by_its_own_count(replicas, reduce):
     for rows in (8, 7, 5, 3, 1):
         serial.step(batch(rows, rows))
         parallel.step(batch(rows, rows))
-        for n, want in serial.state().items():
-            np.testing.assert_allclose(parallel.state()[n], want, rtol=2e-5, atol=1e-6,
+        for n, expected in serial.state().items():
+            np.testing.assert_allclose(parallel.state()[n], expected, rtol=2e-5, atol=1e-6,
                                        err_msg="%d rows: %s" % (rows, n))
 
 
@@ -245,8 +245,8 @@ def test_clip_by_global_norm_and_decay_work_in_both_modes(reduce):
     for i in range(5):
         serial.step(batch(9, i))
         parallel.step(batch(9, i))
-    for n, want in serial.state().items():
-        np.testing.assert_allclose(parallel.state()[n], want, rtol=1e-5, atol=1e-6, err_msg=n)
+    for n, expected in serial.state().items():
+        np.testing.assert_allclose(parallel.state()[n], expected, rtol=1e-5, atol=1e-6, err_msg=n)
 
 
 def sparse_model():
@@ -274,8 +274,8 @@ def test_sparse_gradients_and_sequences_follow_serial(replicas, reduce, optimize
     for i, rows in enumerate((9, 7, 4, 1)):
         serial.step(sparse_batch(rows, i))
         parallel.step(sparse_batch(rows, i))
-        for n, want in serial.state().items():
-            np.testing.assert_allclose(parallel.state()[n], want, rtol=2e-5, atol=2e-6, err_msg=n)
+        for n, expected in serial.state().items():
+            np.testing.assert_allclose(parallel.state()[n], expected, rtol=2e-5, atol=2e-6, err_msg=n)
 
 
 def test_plain_executor_equals_one_replica_bit_for_bit():
@@ -286,7 +286,7 @@ def test_plain_executor_equals_one_replica_bit_for_bit():
 
 
 def test_values_set_between_runs_reach_every_replica():
-    """A load or a set between two parallel runs must not leave old copies behind."""
+    """A load or a set between two parallel runs must not leave old copies."""
     t = Trainer(dense_model, sgd).parallel(2)
     t.step(batch(8, 0))
     fresh = Trainer(dense_model, sgd, seed=77).state()
@@ -295,12 +295,12 @@ def test_values_set_between_runs_reach_every_replica():
     serial = Trainer(dense_model, sgd, seed=77)
     serial.step(batch(8, 1))
     t.step(batch(8, 1))
-    for n, want in serial.state().items():
-        np.testing.assert_allclose(t.state()[n], want, rtol=1e-5, atol=1e-6, err_msg=n)
+    for n, expected in serial.state().items():
+        np.testing.assert_allclose(t.state()[n], expected, rtol=1e-5, atol=1e-6, err_msg=n)
 
 
 def test_a_load_reaches_the_program_that_shares():
-    """Each replica has averages of its own; a checkpoint is for all of them, and for those who evaluate with them."""
+    """Each replica has its own averages; a checkpoint is for all of them, and for those who evaluate with them."""
     main, startup = fluid.Program(), fluid.Program()
     with fluid.program_guard(main, startup), fluid.unique_name.guard():
         x = fluid.data("x", [None, 2], "float32")
@@ -315,15 +315,15 @@ def test_a_load_reaches_the_program_that_shares():
         train = fluid.CompiledProgram(main).with_data_parallel(loss_name=loss.name, places=places)
         score = fluid.CompiledProgram(test).with_data_parallel(share_vars_from=train, places=places)
         feed = {"x": np.array([[1, 2], [3, 4], [50, 60], [70, 90]], "float32")}
-        wanted = exe.run(test, feed=feed, fetch_list=[y])[0]
+        expected = exe.run(test, feed=feed, fetch_list=[y])[0]
         for _ in range(3):
             exe.run(train, feed=feed, fetch_list=[loss])
         trained = exe.run(score, feed=feed, fetch_list=[y])[0]
         for name, value in start.items():
             scope.find_var(name).get_tensor().set(value, fluid.CPUPlace())
         loaded = exe.run(score, feed=feed, fetch_list=[y])[0]
-    assert np.abs(trained - wanted)[2:].min() > 1
-    np.testing.assert_allclose(loaded, wanted, rtol=1e-6)
+    assert np.abs(trained - expected)[2:].min() > 1
+    np.testing.assert_allclose(loaded, expected, rtol=1e-6)
 
 
 def test_fetches_and_feeds_of_what_the_replicas_keep():
@@ -357,7 +357,7 @@ def test_an_error_in_any_node_of_any_replica_comes_out_once_and_nothing_is_lost(
         undisturbed.step(batch(9, 0))
         saved = undisturbed.state()
         undisturbed.step(batch(9, 1))
-        want = undisturbed.state()
+        expected = undisturbed.state()
 
         t = Trainer(dense_model, adam).parallel(3, reduce, threads=2)
         t.step(batch(9, 0))
@@ -383,7 +383,7 @@ def test_an_error_in_any_node_of_any_replica_comes_out_once_and_nothing_is_lost(
             for n, v in saved.items():
                 t.scope.find_var(n).get_tensor().set(v, fluid.CPUPlace())
         t.step(batch(9, 1))
-        assert_same_bits(want, t.state())
+        assert_same_bits(expected, t.state())
 
 
 def test_exact_fluid_refuses_idle_replicas(tmp_path):

@@ -48,7 +48,7 @@ def test_unordered_gives_every_row_once(tmp_path, kind):
 
 
 def test_many_chunks_in_order(tmp_path):
-    made = dataset("QueueDataset", [write(tmp_path / "big", range(60000))], 1000, 3)     # 1.7 MB: seven pieces
+    made = dataset("QueueDataset", [write(tmp_path / "big", range(60000))], 1000, 3)     # 1.7 MB: seven chunks
     assert numbers(made._batches()) == list(range(60000))
     assert sorted(numbers(made._batches(ordered=False))) == list(range(60000))
     assert made.statistics()["lines"] == made.statistics()["rows"] == 60000
@@ -138,11 +138,11 @@ def test_zeros_are_left_out_in_memory_only(tmp_path):
     (tmp_path / "a").write_text("3 0 1.5 1e-7 2 7 0\n1 0 1 0\n")
     floats = fluid.data("f", [None, 1], lod_level=1)
     ids = fluid.data("i", [None, 1], "int64", lod_level=1)
-    for kind, wanted in (("QueueDataset", ([0, 1.5, 1e-7, 0], [7, 0, 0])), ("InMemoryDataset", ([1.5, 0], [7, 0]))):
+    for kind, expected in (("QueueDataset", ([0, 1.5, 1e-7, 0], [7, 0, 0])), ("InMemoryDataset", ([1.5, 0], [7, 0]))):
         made = _load(dataset(kind, [tmp_path / "a"], use_vars=[floats, ids]))
         batch, = made._batches()
-        assert np.allclose(np.array(batch["f"]).ravel(), wanted[0]), kind
-        assert np.array(batch["i"]).ravel().tolist() == wanted[1], kind
+        assert np.allclose(np.array(batch["f"]).ravel(), expected[0]), kind
+        assert np.array(batch["i"]).ravel().tolist() == expected[1], kind
 
 
 def test_shapes_of_dense_slots(tmp_path):
@@ -213,7 +213,7 @@ def test_slots_shuffle(tmp_path):
     with pytest.raises(RuntimeError, match="set_fea_eval"):
         made.slots_shuffle(["words"])
     made.set_fea_eval(100)
-    for _ in range(2):                                 # the second call begins with the records as loaded
+    for _ in range(2):                                 # the second call starts with the records as loaded
         made.slots_shuffle(["words"])
         batch, = made._batches()
         words, offsets = np.array(batch["words"]).ravel(), batch["words"].lod()[0]

@@ -1,4 +1,4 @@
-"""The cache of parsed files: the same batches, made anew whenever it might not be."""
+"""The cache of parsed files: the same batches, made again whenever it might not be."""
 import os
 import struct
 
@@ -65,7 +65,7 @@ def test_times_of_change_count(tmp_path):
     path = write(tmp_path / "a", range(10))
     assert numbers(_cached(tmp_path, [path])._batches()) == list(range(10))
     stamp = os.stat(path)
-    write(tmp_path / "a", range(9, -1, -1))            # as many bytes
+    write(tmp_path / "a", range(9, -1, -1))            # the same number of bytes
     assert os.stat(path).st_size == stamp.st_size
     assert numbers(_cached(tmp_path, [path])._batches()) == list(range(9, -1, -1))
 
@@ -146,12 +146,12 @@ def _checksum(data):
 
 
 def _words(block, at, value):
-    """The block with one of its 32-bit words changed, counted behind its head."""
+    """The block with one of its 32-bit words changed, counted from the end of its head."""
     return block[:56 + 4 * at] + struct.pack("<I", value) + block[60 + 4 * at:]
 
 
 def _head(block, **changed):
-    names = ("words", "begins", "ins_ids", "contents", "bad", "lines", "bytes")
+    names = ("words", "starts", "ins_ids", "contents", "bad", "lines", "bytes")
     fields = dict(zip(names, struct.unpack("<5Q2q", block[:56])), **changed)
     return struct.pack("<5Q2q", *(fields[n] for n in names)) + block[56:]
 
@@ -170,9 +170,9 @@ FORGED = {
     "rows without words": lambda b, words: _head(b, words=0)[:56] + b[56 + 4 * words:],
     "an unknown slot": lambda b, words: _head(b, bad=1) + _bad_row(slot=1000000),
     "an unknown reason": lambda b, words: _head(b, bad=1) + _bad_row(reason=99),
-    "a bad row behind the rows": lambda b, words: _head(b, bad=1) + _bad_row(rows=1 << 40),
+    "a bad row after the rows": lambda b, words: _head(b, bad=1) + _bad_row(rows=1 << 40),
     "a bad row of no line": lambda b, words: _head(b, bad=1) + _bad_row(line=-5),
-    "bytes behind it": lambda b, words: b + b"more",
+    "bytes after it": lambda b, words: b + b"more",
     "names without rows": lambda b, words: _head(b, ins_ids=1) + struct.pack("<Q", 1) + b"x",
 }
 
@@ -180,7 +180,7 @@ FORGED = {
 @pytest.mark.parametrize("what", sorted(FORGED))
 @pytest.mark.parametrize("kind", ("QueueDataset", "InMemoryDataset"))
 def test_forged_entries_are_refused(tmp_path, what, kind):
-    """Right checksums say nothing: whoever can write to the folder can make them."""
+    """Right checksums prove nothing: anyone who can write to the folder can make them."""
     made = _cached(tmp_path, [write(tmp_path / "a", range(100))], kind)
 
     def read():

@@ -123,7 +123,7 @@ def search(end_id):
 
 @pytest.mark.parametrize("exact, stops_at", [("", 3), ("1.8.5", 1)])
 def test_a_search_stops_beams_at_its_end_id(exact, stops_at):
-    """1.8.5 stops beams at token 1, whatever end_id is."""
+    """1.8.5 stops beams at token 1, for any end_id."""
     fluid.set_flags({"FLAGS_fluid_exact": exact})
     try:
         search(end_id=3)

@@ -20,13 +20,13 @@ def batches(seed):
     return {"found": lod(rows, 2, 1), "kind": lod(TRUTH[:, :1], 2, 1), "box": lod(TRUTH[:, 1:], 2, 1)}
 
 
-@pytest.mark.parametrize("home", ["metrics", "evaluator"])
-def test_precision_goes_on_from_batch_to_batch_until_it_is_reset(home):
+@pytest.mark.parametrize("module", ["metrics", "evaluator"])
+def test_precision_goes_on_from_batch_to_batch_until_it_is_reset(module):
     main, startup, scope = fluid.Program(), fluid.Program(), fluid.Scope()
     with fluid.program_guard(main, startup):
         found, box = fluid.data("found", [None, 6], "float32", 1), fluid.data("box", [None, 4], "float32", 1)
         kind = fluid.data("kind", [None, 1], "float32", 1)
-        metric = getattr(fluid, home).DetectionMAP(found, kind, box, class_num=3, overlap_threshold=0.5)
+        metric = getattr(fluid, module).DetectionMAP(found, kind, box, class_num=3, overlap_threshold=0.5)
     exe = fluid.Executor(fluid.CPUPlace())
     with fluid.scope_guard(scope):
         exe.run(startup)

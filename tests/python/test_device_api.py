@@ -1,4 +1,4 @@
-"""What users see of devices: places, tensors, flags, memory, profiles. On the simulated device; one process a test."""
+"""Devices as users see them: places, tensors, flags, memory, profiles. On the simulated device; one process a test."""
 import os
 import re
 import subprocess
@@ -290,12 +290,12 @@ def test_the_profiler_shows_what_devices_did(tmp_path):
     assert cpu["fused_fc"].device_ns == 0 and report.on_devices_ns >= 0
     assert [ns for _, ns in report.critical_path()]
     events = report.profile.events()
-    lanes = {lane for _, _, lane, kind, _, _ in events if kind == 6}
-    assert all(begin <= end for *_, begin, end in events) and lanes and max(lanes) < 0
+    queues = {queue for _, _, queue, kind, _, _ in events if kind == 6}
+    assert all(begin <= end for *_, begin, end in events) and queues and max(queues) < 0
     ends = {}
-    for plan, node, lane, kind, begin, end in sorted((e for e in events if e[3] == 6), key=lambda e: e[4]):
-        assert begin >= ends.get(lane, begin), "two at once in one queue"
-        ends[lane] = end
+    for plan, node, queue, kind, begin, end in sorted((e for e in events if e[3] == 6), key=lambda e: e[4]):
+        assert begin >= ends.get(queue, begin), "two at once in one queue"
+        ends[queue] = end
     trace = json.load(open(path + ".json"))["traceEvents"]
     names = {e["tid"]: e["args"]["name"] for e in trace if e["name"] == "thread_name"}
     assert {"CUDAPlace(0) compute", "CUDAPlace(0) up", "CUDAPlace(0) down"} <= set(names.values())

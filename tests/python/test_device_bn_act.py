@@ -15,7 +15,7 @@ def fused(text):
     return int(re.search("fuse_bn_act +applied, (\\\\d+) changes", text)[1])
 
 def without(name=""):
-    "Chains of elementwise operators would take in relus that are left, and gradients of sums may have no node."
+    "Chains of elementwise operators would fuse relus that are left, and gradients of sums may have no node."
     fluid.set_flags({"FLAGS_disable_passes": "fuse_elementwise,share_sum_gradients," + name})
 
 def program(shape, dtype, low=None, edit=None, dx=True, **norm):
@@ -79,7 +79,7 @@ SHAPES = [(6, 5, 4, 5), (6, 5, 4, 16), (700, 7), (40, 24), (4, 9, 8), (3, 2, 2, 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
 @pytest.mark.parametrize("special", [False, True], ids=["numbers", "special"])
 def test_bits_are_those_of_both_apart(dtype, special):
-    """Packs of one and of several, a matrix, rows for several pieces; NaN, infinite gradients, -0.0, and what float16
+    """Packs of one and of several, a matrix, rows for several chunks; NaN, infinite gradients, -0.0, and what float16
     has no number for."""
     run(NORM + f"""
 low = "{dtype}" if "{dtype}".endswith("16") else None
@@ -112,7 +112,7 @@ def bias_is_written(block):
     moves(block, "scale", {"X": ["bias"]}, {"Out": ["bias"]}, {"bias": 3.0})
 
 def bias_is_trained(block):
-    "In its place."
+    "Updates the bias in place."
     rate = block.create_var(name="rate", shape=[1], dtype="float32")
     moves(block, "fill_constant", {}, {"Out": ["rate"]}, {"shape": [1], "dtype": rate.dtype, "value": 2.0})
     moves(block, "sgd", {"Param": ["bias"], "Grad": ["scale"], "LearningRate": ["rate"]}, {"ParamOut": ["bias"]}, {})

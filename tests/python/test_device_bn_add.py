@@ -35,7 +35,7 @@ def program(shape, dtype, low=None, edit=None, dx=True, dz=True, join=added, two
             loss = L.elementwise_add(loss, L.reduce_sum(L.sigmoid(out)))
         grads = fluid.backward.append_backward(loss)
         got = [out.name] + [g.name for _, g in grads]
-        got += [v.name + "@GRAD" for v, wanted in ((x, dx), (z, dz and not of_x)) if wanted]
+        got += [v.name + "@GRAD" for v, trained in ((x, dx), (z, dz and not of_x)) if trained]
         norm = next(op for op in main.global_block().ops if op.type == "batch_norm")
         got += [norm.output(slot)[0] for slot in ("MeanOut", "SavedMean", "SavedVariance")] + list(fetch)
     for op in main.global_block().ops:
@@ -79,7 +79,7 @@ SHAPES = [(6, 5, 4, 5), (6, 5, 4, 16), (700, 7), (40, 24), (3, 2, 2, 3, 8)]
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
 @pytest.mark.parametrize("special", [False, True], ids=["numbers", "special"])
 def test_bits_are_those_of_the_operators_apart(dtype, special):
-    """Packs of one and of several, a matrix, rows for several pieces; NaN and infinite values on both sides, -0.0, and
+    """Packs of one and of several, a matrix, rows for several chunks; NaN and infinite values on both sides, -0.0, and
     sums that float16 has no number for."""
     run(ADDED + f"""
 wide = "float64" if "{dtype}" == "float64" else "float32"

@@ -1,4 +1,4 @@
-"""Elementwise operators on a simulated device: chains of them are one launch, with the bits of their own kernels."""
+"""Elementwise operators on a simulated device: chains of them are one launch, with the bits of separate kernels."""
 import pytest
 from test_devices import pytestmark, run  # noqa: F401
 
@@ -22,7 +22,7 @@ def random(*shape):
     return np.random.RandomState(len(shape)).uniform(-0.9, 0.9, shape).astype("float32")
 
 def step(feed, make, place, shapes=None, lr=None, low=None):
-    "What make(*fed) gives, and what is said of the plan; with lr its last value is trained to be small, twice."
+    "The results of make(*fed), and the explanation of the plan; with lr its last value is trained to be small, twice."
     shapes = shapes or {name: [None] + list(x.shape[1:]) for name, x in feed.items()}
     main, startup = fluid.Program(), fluid.Program()
     main.random_seed = startup.random_seed = 7
@@ -44,7 +44,7 @@ def step(feed, make, place, shapes=None, lr=None, low=None):
     return [np.asarray(x) for x in got] + params, said(exe)
 
 def compare(make, changes, left, feed, rtol=2e-5, **how):
-    "The same bits with the pass as without, near to the CPU's; so many nodes fewer. None: any number."
+    "The same bits with the pass as without, near to the CPU's; `changes` nodes fewer. None: any number."
     fluid.set_flags({"FLAGS_disable_passes": "share_sum_gradients"})
     got, text = step(feed, make, fluid.CUDAPlace(0), **how)
     fluid.set_flags({"FLAGS_disable_passes": "share_sum_gradients, fuse_elementwise"})

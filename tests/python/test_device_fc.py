@@ -1,4 +1,4 @@
-"""Fully connected layers on a simulated device: the product takes in the bias and relu."""
+"""Fully connected layers on a simulated device: bias and relu are fused into the product."""
 import pytest
 from test_device_precision import NETS
 from test_devices import pytestmark, run  # noqa: F401
@@ -27,7 +27,7 @@ def random(*shape):
     return np.random.RandomState(len(shape)).normal(0, 1, shape).astype("float32")
 
 def layer(feed, make, place, shapes=None, **tensors):
-    "What make(x) gives of what is fed, and what is said of the plan. tensors: parameters that are set."
+    "The results of make(x) for the feed, and the explanation of the plan. tensors: parameters that are set."
     shapes = shapes or {name: [None] + list(x.shape[1:]) for name, x in feed.items()}
     main, startup = fluid.Program(), fluid.Program()
     main.random_seed = startup.random_seed = 7
@@ -104,7 +104,7 @@ np.testing.assert_allclose(got[0], layer({"x": random(5, 6)}, relu_guarded, flui
 
 
 def test_a_bias_of_one_element_and_sums_of_nothing():
-    """Libraries take neither in: kernels behind the product do the same."""
+    """Libraries fuse neither: kernels after the product do the same."""
     run(FC + """
 x = random(5, 6)
 def net(x):

@@ -1,4 +1,4 @@
-"""What a plan puts into queues in every run is captured as graphs: the same bits as node by node, whatever changes."""
+"""The queue submissions that every run of a plan repeats are captured as graphs: the same bits as node by node."""
 import pytest
 from test_devices import pytestmark, run  # noqa: F401
 
@@ -42,7 +42,7 @@ class Run:
         return tuple(map(int, re.search("in (\\\\d+) graphs, which were launched (\\\\d+) times",
                                         self.compiled.explain()).groups()))
 
-# act(run) does the same with graphs and without; at least so many launches of graphs.
+# act(run) does the same with graphs and without; with at least `least` launches of graphs.
 def equal_bits(act, least, **made):
     runs = []
     for graphs in (True, False):

@@ -34,7 +34,7 @@ assert re.search(r"fuse_recurrent +applied, 1 changes", said), said
 @pytest.mark.parametrize("cell", ["layers.GRUCell", "layers.LSTMCell", "SimpleCell"])
 @pytest.mark.parametrize("options", ["", ", is_reverse=True"])
 def test_cells_of_rnn_with_masks(cell, options):
-    """A mask that is made of lengths has a shape that depends on a value, which keeps all behind it on the CPU. Here it
+    """A mask made of lengths has a shape that depends on a value, which keeps all ops after it on the CPU. Here it
     is fed."""
     check(f"""
 import anabranch.fluid.layers.cells as cells
@@ -94,7 +94,7 @@ for model in (unrolled(inside(lstm_of_two)), in_static(inside(lstm_apart), 2), i
 
 @pytest.mark.parametrize("mode", ["AllReduce", "Reduce"])
 def test_replicas_of_a_loop_run_on_their_devices(mode):
-    """What the passes make of a loop has shapes that are known before it runs, and so have the sums over replicas."""
+    """The ops that passes make of a loop have shapes known before it runs, and so have the sums over replicas."""
     check(f"""
 from test_fuse_cells import lstm_by_unit
 def loops(x):
@@ -123,9 +123,9 @@ def learned(places):
     return out, compiled.explain()
 
 got, said = learned(fluid.cuda_places([0, 1]))
-want, _ = learned(fluid.cpu_places(2))
+expected, _ = learned(fluid.cpu_places(2))
 assert re.search("ops run on a device; on the CPU: (.*)", said)[1] == "none", said
-assert len(got) == len(want) > 10
-for a, b in zip(want, got):
+assert len(got) == len(expected) > 10
+for a, b in zip(expected, got):
     np.testing.assert_allclose(b, a, rtol=1e-4, atol=1e-5)
 """)

@@ -37,10 +37,10 @@ def make(x):
 rows = MANY // 128 + 64
 feed = np.random.RandomState(0).normal(0, 1, (rows, 128)).astype("float32")
 whole = outcome(make, feed, fluid.CUDAPlace(0))
-piece = MANY // 128 // 2  # fewer than MANY elements
-for begin in range(0, rows, piece):
-    for a, b in zip(whole, outcome(make, feed[begin:begin + piece], fluid.CUDAPlace(0))):
-        assert np.array_equal(a[begin:begin + piece], b), begin
+chunk = MANY // 128 // 2  # fewer than MANY elements
+for begin in range(0, rows, chunk):
+    for a, b in zip(whole, outcome(make, feed[begin:begin + chunk], fluid.CUDAPlace(0))):
+        assert np.array_equal(a[begin:begin + chunk], b), begin
 exact = outcome(make, feed, fluid.CPUPlace())
 assert not np.array_equal(whole[0], exact[0])  # the device rounded to 16 bits
 for a, b in zip(whole, exact):

@@ -1,4 +1,4 @@
-"""Memory of devices: who holds it, where values lie, what is said when there is no more. One process a test."""
+"""Memory of devices: its owners, where values lie, the error when there is no more. One process a test."""
 import pytest
 from test_device_api import told
 from test_devices import pytestmark  # noqa: F401

@@ -32,8 +32,8 @@ def batch_of_words(step):
     r = np.random.RandomState(step)
     lengths = r.randint(1, 6, 5).tolist()
     ids = r.randint(0, 30, (sum(lengths), 1)).astype("int64")
-    begins = np.cumsum([0] + lengths)
-    y = np.array([[ids[a:b].mean() / 30] for a, b in zip(begins, begins[1:])], "float32")
+    starts = np.cumsum([0] + lengths)
+    y = np.array([[ids[a:b].mean() / 30] for a, b in zip(starts, starts[1:])], "float32")
     return {"x": fluid.create_lod_tensor(ids, [lengths], fluid.CPUPlace()), "y": y}
 """
 LEARN = """

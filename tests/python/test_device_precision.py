@@ -74,7 +74,7 @@ def learn(make, batch, place, steps=20, rate=0.5, lists=None, **decorated):
         t: set(re.search(f"in {t}: (.*)", said)[1].split(", ")) if f"in {t}: " in said else set()
         for t in ("float16", "bfloat16")}
 """
-#: What has to run in 16 bits.
+#: The ops that must run in 16 bits.
 WHITE = {"images": "conv2d conv2d_grad batch_norm batch_norm_grad relu relu_grad pool2d pool2d_grad mul mul_grad "
                    "elementwise_add elementwise_add_grad",
          "words": "mul mul_grad matmul matmul_grad transpose2 transpose2_grad reshape2 reshape2_grad elementwise_add"}

@@ -27,7 +27,7 @@ def scaled(rule, scale, dtype="bfloat16", dynamic=False):
                                      use_dynamic_loss_scaling=dynamic).minimize(loss)
 
 def learn(apply, places=None, fetch=(), sizes=(3, 5), disable="", steps=4, given=None, mode="AllReduce"):
-    "What persists after the steps, what was fetched, and what the passes said."
+    "The persistable variables after the steps, the fetches, and the explanation of the passes."
     fluid.set_flags({"FLAGS_disable_passes": disable})
     places = places or fluid.cuda_places([0])
     main, startup = fluid.Program(), fluid.Program()
@@ -56,10 +56,10 @@ def done(text):
     said = re.search(r"raw_gradients +applied, (\d+) changes.*(?:\n +updates do (\d+) casts and (\d+) div)?", text)
     return tuple(int(n or 0) for n in said.groups())
 
-def check(apply, wanted, **k):
-    "The same with and without the pass, which does what is wanted."
+def check(apply, counts, **k):
+    "The same with and without the pass, whose counts are those of the case."
     kept, fetched, text = learn(apply, **k)
-    assert done(text) == wanted, (done(text), text)
+    assert done(text) == counts, (done(text), text)
     assert "on the CPU: none" in text, text
     plain, expected, text = learn(apply, disable="raw_gradients", **k)
     assert "raw_gradients    skipped: FLAGS_disable_passes names it" in text, text
@@ -74,7 +74,7 @@ def check(apply, wanted, **k):
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 @pytest.mark.parametrize("rule", ["sgd", "momentum", "nesterov", "adam"])
 def test_bits_are_those_of_casts_and_divisions(rule, dtype):
-    """Parameters end behind a pack of 16 bytes, in it and before it, and behind a chunk of 1024 elements."""
+    """Parameters end after a pack of 16 bytes, in it and before it, and after a chunk of 1024 elements."""
     run(TRAIN + f"""
 sizes = (1, 3, 5, 1000, 1025, 4097)
 kept, _ = check(scaled("{rule}", 128.0, "{dtype}"), (12, 12, 12), sizes=sizes)
@@ -94,7 +94,7 @@ assert any((kept[0][n] != kept[1][n]).any() for n in kept[0])
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_scales_that_move(dtype):
-    """Where steps may be skipped, gradients are read and written behind their divisions, which stay."""
+    """Where steps may be skipped, gradients are read and written after their divisions, which stay."""
     run(TRAIN + f"""
 kept, _ = check(scaled("adam", SCALE, "{dtype}", dynamic=True), (0, 0, 0), steps=6)
 assert kept["loss_scaling_0"] < SCALE
@@ -103,8 +103,8 @@ assert kept["loss_scaling_0"] < SCALE
 
 def test_replicas_divide_what_they_have_added_up():
     run(TRAIN + """
-for mode, taken in (("AllReduce", 8), ("Reduce", 3)):
-    check(scaled("adam", 100.0), (taken, 0, taken), places=fluid.cuda_places([0, 1]), mode=mode)
+for mode, changes in (("AllReduce", 8), ("Reduce", 3)):
+    check(scaled("adam", 100.0), (changes, 0, changes), places=fluid.cuda_places([0, 1]), mode=mode)
 """, simdevice_devices=2)
 
 
@@ -195,7 +195,7 @@ kept, _ = check(steps(then_other_gradient), (3, 3, 0))
 assert kept["low"].any()
 
 def by_a_parameter(gs):
-    "Which the same update moves."
+    "A parameter that the same update moves."
     scale = L.create_parameter([1], "float32", name="moved", default_initializer=fluid.initializer.Constant(2.0))
     return [g / scale for g in gs]
 def apply(loss):

@@ -13,7 +13,7 @@ layers = fluid.layers
 CELLS = ("lstm", "lstmp", "lstm_unit", "lstm_steps", "gru", "gru_unit", "gru_steps", "simple_steps", "cudnn_lstm",
          "recurrent", "while")
 
-# What a model that returns (loss, feed) gives on a place: losses, gradients, state, and explain().
+# The results of a model that returns (loss, feed) on a place: losses, gradients, state, and explain().
 def learn(model, place, steps=6, fetch=(), feeds=None):
     main, startup = fluid.Program(), fluid.Program()
     main.random_seed = startup.random_seed = 5
@@ -32,9 +32,9 @@ def learn(model, place, steps=6, fetch=(), feeds=None):
 
 def same(model, device_ops=(), near=1e-5, **options):
     got, said = learn(model, fluid.CUDAPlace(0), **options)
-    want, _ = learn(model, fluid.CPUPlace(), **options)
-    assert len(got) == len(want) > 6
-    for a, b in zip(want, got):
+    expected, _ = learn(model, fluid.CPUPlace(), **options)
+    assert len(got) == len(expected) > 6
+    for a, b in zip(expected, got):
         np.testing.assert_allclose(b, a, rtol=1e-4, atol=near * max(1.0, np.abs(a).max(initial=0)))
     on_cpu = re.search("ops run on a device; on the CPU: (.*)", said)[1].split(", ")
     for op in CELLS:
@@ -168,7 +168,7 @@ class Counted:
         members = re.findall(r"^  (?:int|size_t) \\(\\*(\\w+)\\)\\(", table, re.M)
         plugin = ctypes.CDLL({forks.plugin()!r})
         plugin.anabranch_device_1.restype = ctypes.c_void_p
-        at = plugin.anabranch_device_1() + 16 + 8 * members.index(name)  # behind size, flags and name
+        at = plugin.anabranch_device_1() + 16 + 8 * members.index(name)  # after size, flags and name
         kind = ctypes.CFUNCTYPE(ctypes.c_int, *types)
         place = ctypes.c_void_p.from_address(at)
         self.calls, function = 0, kind(place.value)
@@ -182,7 +182,7 @@ class Counted:
 
 @pytest.mark.parametrize("net", ["lstms", "grus", "projected"])
 def test_products_are_planned_once_for_each_number_of_rows(net):
-    """The steps of the third batch have numbers of rows that are new behind the first step; those of no later one."""
+    """The steps of the third batch have numbers of rows that are new after the first step; those of no later one."""
     check(LAYERS + PLANS + f"""
 fluid.set_flags({{"FLAGS_device_graphs": 0}})
 pointer = ctypes.c_void_p

@@ -239,7 +239,7 @@ if rank == 1 and when == "between":
     time.sleep(100)
 if rank == 1:
     def probe(op, replica, node):
-        if op.split("fused_")[-1] == ("momentum" if when in ("behind", "stands") else "ring_sum"):
+        if op.split("fused_")[-1] == ("momentum" if when in ("after", "stands") else "ring_sum"):
             os.kill(os.getpid(), 19 if when.startswith("stands") else 9)
     trainer.compiled._engine.set_probe(probe)
 try:
@@ -258,7 +258,7 @@ os._exit(0)
 
 
 def survivors(workers, *args, killed=1, per_worker=1, within=20, **flags):
-    """What the others say behind "goes" when one of them has gone."""
+    """The output of the others after "goes" when one of them has gone."""
     started = processes.start(workers, SURVIVES, *args, **devices(per_worker, **flags))
     assert [p.stdout.readline() for p in started] == ["goes\n"] * workers, processes.finish(started, 1)
     if args[1] == "between":
@@ -280,18 +280,18 @@ def survivors(workers, *args, killed=1, per_worker=1, within=20, **flags):
 
 @pytest.mark.slow
 @needs_wires
-@pytest.mark.parametrize("when,shared", [("between", 1), ("before", 1), ("behind", 1), ("before", 0), ("behind", 0)])
+@pytest.mark.parametrize("when,shared", [("between", 1), ("before", 1), ("after", 1), ("before", 0), ("after", 0)])
 def test_a_worker_that_is_killed_is_named_and_the_devices_of_the_others_work_on(when, shared):
     """Between two steps, before it comes to a sum, and when all have agreed on it and wait on their devices."""
     for text in survivors(3, "AllReduce", when, collective_shared_memory=shared):
         assert "Unavailable" in text and "rank 1 (127.0.0.1:" in text, text
-        if when == "behind":
+        if when == "after":
             assert "was computing all_reduce sum of" in text, text
 
 
 @needs_wires
 def test_a_worker_that_is_killed_while_several_devices_wait_is_named():
-    for text in survivors(2, "Reduce", "behind", per_worker=2):
+    for text in survivors(2, "Reduce", "after", per_worker=2):
         assert "Unavailable" in text and "rank 1 (127.0.0.1:" in text and "was computing" in text, text
 
 

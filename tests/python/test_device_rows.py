@@ -91,7 +91,7 @@ def test_a_table_never_travels(off):
     run(NET + """
 said = equal(lambda: fluid.optimizer.Adam(0.01, lazy_mode=True), steps=20, rows=5000)
 copies = re.findall(r"(\\d+) (up|down) copies for (\\w+)", said)
-# What is fed goes up, the loss comes down.
+# The feed is copied to the device, the loss to the host.
 assert sum(int(n) for n, way, _ in copies if way == "up") == 4, copies
 assert [(n, op) for n, way, op in copies if way == "down"] == [("1", "mean")], copies
 """, disable_passes=off)

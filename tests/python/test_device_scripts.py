@@ -14,7 +14,7 @@ TWO_REPLICAS = ["cpu_recipe", "single_and_multi_card"]
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory):
+def archives(tmp_path_factory):
     folder = str(tmp_path_factory.mktemp("archives"))
     scripts.archives.write(folder)
     return folder
@@ -39,28 +39,28 @@ def on_a_device(name, folder):
     return path
 
 
-def say_the_same(name, home, folder):
-    done = scripts.run(home, folder, os.path.join(scripts.SCRIPTS, "start.py"), on_a_device(name, folder))
+def say_the_same(name, archives, folder):
+    done = scripts.run(archives, folder, os.path.join(scripts.SCRIPTS, "start.py"), on_a_device(name, folder))
     scripts.compare(name, done)
     assert "no GPU is available" not in done.stderr
 
 
 @pytest.mark.parametrize("name", FIRST)
-def test_a_first_script_of_the_guides_runs_on_a_device(name, home, tmp_path):
-    say_the_same(name, home, tmp_path)
+def test_a_first_script_of_the_guides_runs_on_a_device(name, archives, tmp_path):
+    say_the_same(name, archives, tmp_path)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [p.values[0] for p in scripts.named("old") if p.values[0] not in FIRST])
-def test_an_old_script_runs_on_a_device(name, home, tmp_path):
-    say_the_same(name, home, tmp_path)
+def test_an_old_script_runs_on_a_device(name, archives, tmp_path):
+    say_the_same(name, archives, tmp_path)
 
 
 @pytest.mark.parametrize("name", [pytest.param(p.values[0], marks=() if p.values[0] == "single_and_multi_card"
                                                else pytest.mark.slow) for p in scripts.named("guides")])
-def test_a_sample_of_the_guides_runs_on_devices(name, home, tmp_path, monkeypatch):
+def test_a_sample_of_the_guides_runs_on_devices(name, archives, tmp_path, monkeypatch):
     if name in TWO_REPLICAS:
         monkeypatch.setitem(scripts.ENVIRONMENT, "FLAGS_simdevice_devices", "2")
-    done = scripts.run(home, tmp_path, *scripts.start("guides", name), "--use_cuda")
+    done = scripts.run(archives, tmp_path, *scripts.start("guides", name), "--use_cuda")
     scripts.compare(name, done)
     assert "no GPU is available" not in done.stderr

@@ -66,15 +66,15 @@ def go(text, **flags):
 def test_statistics_are_those_of_one_batch_of_the_whole(count):
     go("""
     count = %d
-    for wanted, tolerance in (({}, 1e-9), ({"layout": "NHWC", "momentum": "tensor"}, 1e-9),
-                              ({"dtype": "float32"}, 2e-3), ({"rows": (16, 2 * count + 1, 2, 16)}, 1e-9)):
-        whole = train([fluid.CPUPlace()], **wanted)
-        got = train(fluid.cuda_places(), **wanted)
+    for options, tolerance in (({}, 1e-9), ({"layout": "NHWC", "momentum": "tensor"}, 1e-9),
+                               ({"dtype": "float32"}, 2e-3), ({"rows": (16, 2 * count + 1, 2, 16)}, 1e-9)):
+        whole = train([fluid.CPUPlace()], **options)
+        got = train(fluid.cuda_places(), **options)
         assert len(fluid.cuda_places()) == count
         same(got, whole, tolerance)
         assert "ops run on a device; on the CPU: none" in got[2], got[2]
         assert re.search("4 rounds of sums over %%d replicas, 320 bytes" %% count, got[2]), got[2]
-        owned = train(fluid.cuda_places(), reduce="Reduce", **wanted)
+        owned = train(fluid.cuda_places(), reduce="Reduce", **options)
         assert all(np.array_equal(owned[1][name], value) for name, value in got[1].items())
     apart = train(fluid.cuda_places(), sync=False)
     assert np.abs(apart[1]["batch_norm_0.w_2"] - train([fluid.CPUPlace()])[1]["batch_norm_0.w_2"]).max() > 0.1
@@ -124,6 +124,6 @@ def test_images_of_16_bits_have_float32_statistics():
         said = re.search("in %s: (.*)" % low, got[2])[1].split(", ")
         assert {"batch_norm", "batch_norm_grad"} <= set(said), said
         assert "rounds of sums over 2 replicas" in got[2] and "on the CPU: none" in got[2], got[2]
-        same((got[0], {name: got[1][name] for name in expected[1]}), expected, tolerance)  # but for the scale
+        same((got[0], {name: got[1][name] for name in expected[1]}), expected, tolerance)  # except for the scale
         assert got[0] != expected[0]
     """, simdevice_devices=2)

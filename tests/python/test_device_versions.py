@@ -30,8 +30,8 @@ def data(step, sparse):
     words = {"words": r.randint(0, 20, 16)} if sparse else {}
     return {"x": x, "y": x.sum(1, keepdims=True), **words}
 
-def train(places, reduce="AllReduce", sparse=False, **wanted):
-    main, startup, loss = made(sparse=sparse, **wanted)
+def train(places, reduce="AllReduce", sparse=False, **options):
+    main, startup, loss = made(sparse=sparse, **options)
     exe, scope = fluid.Executor(places[0]), fluid.Scope()
     build = fluid.BuildStrategy()
     build.reduce_strategy = getattr(fluid.BuildStrategy.ReduceStrategy, reduce)
@@ -65,18 +65,18 @@ def go(text, **flags):
 def test_decay_clips_and_updates_run_where_the_gradients_are(count):
     go("""
     count = %d
-    for wanted in ({}, {"clip": "norm"}, {"clip": "value"}, {"rule": "Adamax"}, {"sparse": True},
-                   {"sparse": True, "clip": "norm"}):
-        got = train(fluid.cuda_places(), **wanted)
+    for options in ({}, {"clip": "norm"}, {"clip": "value"}, {"rule": "Adamax"}, {"sparse": True},
+                    {"sparse": True, "clip": "norm"}):
+        got = train(fluid.cuda_places(), **options)
         assert len(got[0][0]) == count
         all_there(got[2])
-        same(got, train(fluid.cpu_places(count), **wanted))
+        same(got, train(fluid.cpu_places(count), **options))
         if count > 1:
-            owned = train(fluid.cuda_places(), "Reduce", **wanted)
+            owned = train(fluid.cuda_places(), "Reduce", **options)
             all_there(owned[2])
             assert owned[0] == got[0]
             for name, value in got[1].items():
-                assert np.array_equal(owned[1][name], value), (name, wanted)
+                assert np.array_equal(owned[1][name], value), (name, options)
     """ % count, simdevice_devices=count)
 
 

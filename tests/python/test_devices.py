@@ -40,7 +40,7 @@ def train(place, steps=20, **made):
 
 
 def run(text, **flags):
-    """What a program prints that has the simulated device; flags without their prefix."""
+    """The output of a program with the simulated device; flags without their prefix."""
     done = forks.shared().run(NET + textwrap.dedent(text), flags)
     assert done.status == 0, done.said
     return done.said

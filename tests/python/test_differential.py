@@ -30,16 +30,16 @@ def exact(tmp_path, monkeypatch):
     fluid.set_flags(before)
 
 
-def difference(case, want, got):
+def difference(case, expected, got):
     stopped = got["stage"] in ("build", "run")
-    if want == "refused" or stopped:
-        return None if want == "refused" and stopped else "accepted" if want == "refused" else got["error"]
-    if want["stage"] != got["stage"]:
-        return "%s, not %s: %s" % (got["stage"], want["stage"], got.get("error"))
+    if expected == "refused" or stopped:
+        return None if expected == "refused" and stopped else "accepted" if expected == "refused" else got["error"]
+    if expected["stage"] != got["stage"]:
+        return "%s, not %s: %s" % (got["stage"], expected["stage"], got.get("error"))
     random = "random" in _core.op_info(case["op"])["effects"]
     for part in ("outs", "grads"):
         values = got[part] or {}
-        for name, value in want[part].items():
+        for name, value in expected[part].items():
             wrong = sample.unlike(value, sample.described(values.get(name)), random)
             if wrong:
                 return "%s: %s" % (name, wrong)
@@ -49,11 +49,11 @@ def difference(case, want, got):
 @pytest.mark.parametrize("op", sorted(RECORD))
 def test_operator(op):
     wrong = []
-    for number, (case, want) in enumerate(RECORD[op]):
+    for number, (case, expected) in enumerate(RECORD[op]):
         with fluid.unique_name.guard(), warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             got = engine.attempt(fluid, sample.long(case))
-        differs = difference(case, want, got)
+        differs = difference(case, expected, got)
         if differs:
             wrong.append("%d: %s" % (number, differs))
     assert not wrong, "\n".join(wrong)

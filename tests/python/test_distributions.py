@@ -52,16 +52,16 @@ def test_uniform(names):
     entropy, density = run(uniform.entropy(), uniform.log_prob(value()))
     numpy.testing.assert_allclose(entropy, numpy.broadcast_to(numpy.log(B), entropy.shape), rtol=1e-5)
     with numpy.errstate(divide="ignore"):
-        wanted = numpy.log(((V > A) & (V < A + B)).astype("float32")) - numpy.log(B)
-    numpy.testing.assert_allclose(density, wanted, rtol=1e-5)
+        expected = numpy.log(((V > A) & (V < A + B)).astype("float32")) - numpy.log(B)
+    numpy.testing.assert_allclose(density, expected, rtol=1e-5)
 
 
 @pytest.mark.parametrize("names", ["", "abcd"])
 def test_divergence_of_normals(names):
     one, two = given(D.Normal, names[:2], (A, B)), given(D.Normal, names[2:], (C, E))
     got = run(one.kl_divergence(two))
-    wanted = numpy.log(E / B) + (B ** 2 + (A - C) ** 2) / (2 * E ** 2) - 0.5
-    numpy.testing.assert_allclose(got, numpy.broadcast_to(wanted, got.shape), rtol=1e-5, atol=1e-6)
+    expected = numpy.log(E / B) + (B ** 2 + (A - C) ** 2) / (2 * E ** 2) - 0.5
+    numpy.testing.assert_allclose(got, numpy.broadcast_to(expected, got.shape), rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("names", ["", "ab"])
@@ -100,8 +100,8 @@ def test_multivariate():
     two = D.MultivariateNormalDiag(C, numpy.diag(E))
     entropy, divergence = run(one.entropy(), one.kl_divergence(two))
     numpy.testing.assert_allclose(entropy, [0.5 * (2 * (1 + numpy.log(2 * numpy.pi)) + numpy.log(B).sum())], rtol=1e-5)
-    wanted = 0.5 * ((B / E).sum() + ((C - A) ** 2 / E).sum() - 2 + numpy.log(E).sum() - numpy.log(B).sum())
-    numpy.testing.assert_allclose(divergence, [[wanted]], rtol=1e-5)
+    expected = 0.5 * ((B / E).sum() + ((C - A) ** 2 / E).sum() - 2 + numpy.log(E).sum() - numpy.log(B).sum())
+    numpy.testing.assert_allclose(divergence, [[expected]], rtol=1e-5)
 
 
 @pytest.mark.parametrize("make, error", [

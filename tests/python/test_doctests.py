@@ -47,7 +47,7 @@ def test_there_are_examples():
 
 @pytest.fixture
 def environment():
-    """Examples say by the environment who they are in a cluster: afterwards it is as before."""
+    """Examples set their rank in a cluster by the environment: afterwards it is as before."""
     before = dict(os.environ)
     yield
     os.environ.clear()

@@ -1,4 +1,4 @@
-"""Dropout in training: how many elements it drops, what it makes of the others, and when it draws anew."""
+"""Dropout in training: how many elements it drops, the values of the others, and when it draws again."""
 import numpy as np
 import pytest
 
@@ -79,9 +79,9 @@ def test_masks_differ_by_replica(replicas):
     net = Net(random_seed=0, gradient=False)
     net.x = np.ones((ROWS * replicas, WIDTH), "float32")
     target = fluid.CompiledProgram(net.main).with_data_parallel(places=[CPU] * replicas)
-    pieces = [piece == 0 for _ in range(2) for piece in np.split(net.run(target)[0], replicas)]
-    assert_unlike(*pieces)
-    for mask in pieces:
+    masks = [part == 0 for _ in range(2) for part in np.split(net.run(target)[0], replicas)]
+    assert_unlike(*masks)
+    for mask in masks:
         assert abs(mask.mean() - RATE) < 0.01
 
 
@@ -109,11 +109,11 @@ def test_a_seed_of_the_op_repeats_in_another_executor_and_is_shared_by_ops():
 
 @pytest.mark.parametrize("threads", [1, 2, 7])
 def test_masks_do_not_depend_on_threads(threads):
-    want = Net(gradient=False).run()[0]
+    expected = Net(gradient=False).run()[0]
     net, execution = Net(gradient=False), fluid.ExecutionStrategy()
     execution.num_threads = threads
     target = fluid.CompiledProgram(net.main).with_data_parallel(exec_strategy=execution, places=[CPU])
-    np.testing.assert_array_equal(net.run(target)[0], want)
+    np.testing.assert_array_equal(net.run(target)[0], expected)
 
 
 @kinds

@@ -65,7 +65,7 @@ def test_message_of_a_mistake_in_a_layer():
     text = str(info.value)
     for part in ("mul", "784", "700", "test_errors.py", "the culprit", "inferring shapes"):
         assert part in text, text
-    assert block.ops == []  # nothing is left behind
+    assert block.ops == []  # nothing is left
 
 
 def test_message_of_a_mistake_at_run_time():
@@ -101,7 +101,7 @@ def test_append_op_errors():
                           ({"inputs": {"X": 3}}, TypeError), ({"inputs": {"X": [x, 3.0]}}, TypeError),
                           ({"inputs": [x]}, TypeError), ({"outputs": {}}, ValueError), ({"attrs": [1]}, TypeError),
                           ({"type": None}, ValueError), ({"type": ""}, ValueError),
-                          ({"type": "relo"}, NotImplementedError), ({"inputs": {"X": "nobody"}}, LookupError),
+                          ({"type": "relo"}, NotImplementedError), ({"inputs": {"X": "absent"}}, LookupError),
                           ({"inputs": {"X": x, "Zz": x}}, fluid.core.EnforceNotMet),
                           ({"attrs": {"use_cudnn": object()}}, ValueError),
                           ({"attrs": {"use_cudnn": [1, 2]}}, ValueError)):
@@ -131,7 +131,7 @@ def test_block_var_errors():
     with pytest.raises(TypeError):
         block.var(3)
     with pytest.raises(ValueError):
-        block.var("nobody")
+        block.var("absent")
     with pytest.raises(ValueError):
         fluid.default_main_program().block(7)
 

@@ -1,4 +1,4 @@
-"""Evaluation beside training on replicas: whose moving statistics it reads, and that it leaves them alone."""
+"""Evaluation during training on replicas: which moving statistics it reads, and that it leaves them alone."""
 import numpy as np
 
 import anabranch.fluid as fluid
@@ -60,12 +60,12 @@ def test_statistics_that_are_set_are_those_of_every_replica():
     variances = [0.125 + rows[:4].var(0) / 2, 0.125 + rows[4:].var(0) / 2]
     (out,) = executor.run(score, feed={"x": ones}, fetch_list=[y], scope=scope)
     for replica in range(2):
-        want = (1 - halves[replica]) / np.sqrt(variances[replica] + 1e-5)
-        np.testing.assert_allclose(out[2 * replica], want, rtol=1e-4)
+        expected = (1 - halves[replica]) / np.sqrt(variances[replica] + 1e-5)
+        np.testing.assert_allclose(out[2 * replica], expected, rtol=1e-4)
 
 
 def test_evaluation_may_have_more_replicas_than_training():
-    """What training has for its last replica is what further ones of the evaluation see."""
+    """Further replicas of the evaluation see the values of the last replica of training."""
     main, startup, scope = fluid.Program(), fluid.Program(), fluid.Scope()
     with fluid.program_guard(main, startup), fluid.unique_name.guard():
         x = fluid.data("x", [None, 2])

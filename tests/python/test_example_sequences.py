@@ -14,7 +14,7 @@ def trained(name, size, tmp_path):
 
 
 def figure(text, label):
-    """What the model found, which it must find again when it was loaded."""
+    """The answers of the model, which it must repeat after it was loaded."""
     found, = numbers(text, label)
     way, what = label.split(" ", 1)
     again, = numbers(text, "%s, loaded, %s" % (way.rstrip(","), what))

@@ -14,7 +14,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 
 
 def run(name, tmp_path, *arguments):
-    """What examples/NAME prints in an empty folder."""
+    """The output of examples/NAME in an empty folder."""
     return run_both(name, tmp_path, *arguments)[0]
 
 

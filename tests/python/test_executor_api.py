@@ -144,7 +144,7 @@ def test_unknown_names_are_ignored_with_one_warning():
 
 def test_fetches_that_raise():
     y = doubled()
-    for fetch, error in ((["nobody"], fluid.core.EnforceNotMet), ([3], TypeError), (3, AssertionError),
+    for fetch, error in ((["absent"], fluid.core.EnforceNotMet), ([3], TypeError), (3, AssertionError),
                          ([None], TypeError), ({"a": y}, AssertionError)):
         with pytest.raises(error):
             run({"x": ones(1, 4)}, fetch)
@@ -261,7 +261,7 @@ def test_changes_of_a_program_are_noticed():
 
 def test_pruning_to_something_unknown():
     y = doubled()
-    for target in ("nobody", 3):
+    for target in ("absent", 3):
         with pytest.raises(ValueError):
             fluid.default_main_program()._prune([y, target])
 
@@ -296,8 +296,8 @@ def test_data_parallel_fetches():
     a = np.arange(16, dtype="float32").reshape(4, 4)
     out, mean = exe.run(program, feed={"x": a}, fetch_list=[y, m])
     assert np.array_equal(out, 2 * a) and mean.tolist() == [7, 23]
-    pieces = exe.run(program, feed={"x": a}, fetch_list=[y, m], return_merged=False)
-    assert [p.shape for p in pieces[0]] == [(2, 4), (2, 4)] and [p.shape for p in pieces[1]] == [(1,), (1,)]
+    slices = exe.run(program, feed={"x": a}, fetch_list=[y, m], return_merged=False)
+    assert [p.shape for p in slices[0]] == [(2, 4), (2, 4)] and [p.shape for p in slices[1]] == [(1,), (1,)]
     out = exe.run(program, feed=[{"x": a[:1]}, {"x": a[1:]}], fetch_list=[y], return_numpy=False)[0]
     assert isinstance(out, fluid.LoDTensor) and np.array_equal(np.array(out), 2 * a)
 

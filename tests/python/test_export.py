@@ -156,9 +156,9 @@ def test_the_same_numbers(tmp_path, build):
         x = given(session, rows)
         expected, found = predictor.run([x]), session.run(None, {"x": x})
         assert len(found) == len(expected)
-        for name, want, got in zip(predictor.output_names, expected, found):
-            assert got.dtype == want.dtype and got.shape == want.shape, name
-            np.testing.assert_allclose(got, want, rtol=2e-5, atol=2e-6, err_msg=name)
+        for name, value, got in zip(predictor.output_names, expected, found):
+            assert got.dtype == value.dtype and got.shape == value.shape, name
+            np.testing.assert_allclose(got, value, rtol=2e-5, atol=2e-6, err_msg=name)
 
 
 def test_every_translation_was_tried():

@@ -57,7 +57,7 @@ def test_bits_do_not_depend_on_the_batch_and_the_threads(name):
 
 
 def test_nothing_around_an_image_is_read():
-    """A row ends where the next image begins: what is there, even no number, is in none of the sums."""
+    """A row ends where the next image starts: the values there, even NaN, are in none of the sums."""
     x = images("two vectors and a half", 3)
     clean, = outputs("two vectors and a half", "float32", [x])
     x[1] = np.nan

@@ -111,12 +111,12 @@ def test_bad_rows_are_those_of_the_whole_pass(tmp_path, alone):
         with open(path, "a") as file:
             file.write("1 oops\n")
     data = queued.dataset(slots, fleet.file_queue(files))
-    aside = tmp_path / "bad"
+    refused = tmp_path / "bad"
     for _ in range(2):                             # the second pass replaces the file
-        data.set_bad_rows("quarantine", 3, str(aside))
+        data.set_bad_rows("quarantine", 3, str(refused))
         exe.train_from_dataset(fleet.main_program, data)
         assert data.statistics()["bad_rows"] == 3
-        assert aside.read_text().splitlines().count("1 oops") == 3
+        assert refused.read_text().splitlines().count("1 oops") == 3
     data.set_bad_rows("skip", 2)
     with pytest.raises(ValueError, match="more than 2 bad lines.*part-2"):
         exe.train_from_dataset(fleet.main_program, data)
@@ -176,7 +176,7 @@ def test_what_came_back_is_shown(tmp_path, alone):
 
 
 class Started:
-    """A process of queued_files.py; what it says is read beside it."""
+    """A process of queued_files.py; its output is read while it runs."""
 
     def __init__(self, environment, *arguments):
         script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "queued_files.py")

@@ -1,4 +1,4 @@
-"""The likeliest mistakes of somebody who writes a first program: each message says what to do."""
+"""The likeliest mistakes in a first program: each message says what to do."""
 import re
 
 import numpy as np

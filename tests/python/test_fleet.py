@@ -278,8 +278,8 @@ def test_the_guides_name_of_the_factory():
 # ---- fleet
 
 
-def kinds(program, wanted):
-    return [op.type for b in program.blocks for op in b.ops if op.type in wanted]
+def kinds(program, types):
+    return [op.type for b in program.blocks for op in b.ops if op.type in types]
 
 
 @pytest.mark.parametrize("name, sends, server_ops, mode", [
@@ -394,9 +394,9 @@ def test_a_server_starts_from_files_of_whole_variables(tmp_path, monkeypatch):
             minimized(server(index), Factory.create_async_strategy(), build, fluid.optimizer.Momentum(0.1, 0.9))
             monkeypatch.setenv("ANABRANCH_RESUME_DIR", str(tmp_path)) if index else None
             fleet.init_server(None if index else str(tmp_path))
-            piece = next(n for n in fleet.main_program.global_block().vars if n.startswith("fc_0.w_0.block"))
-            begin = 10 * int(piece[-1])
-            for name in (piece, "fc_0.w_0_velocity_0"):
+            block = next(n for n in fleet.main_program.global_block().vars if n.startswith("fc_0.w_0.block"))
+            begin = 10 * int(block[-1])
+            for name in (block, "fc_0.w_0_velocity_0"):
                 found = numpy.array(fluid.global_scope().find_var(name).get_tensor())
                 numpy.testing.assert_array_equal(found, values[begin:begin + 10])
     with pytest.raises(ValueError, match="/nowhere"):

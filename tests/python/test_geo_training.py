@@ -57,7 +57,7 @@ def test_one_worker_is_alone(optimizer, sparse, servers):
     np.testing.assert_array_equal(np.ravel(losses), np.ravel(expected))
     for name, value in mine.items():
         np.testing.assert_array_equal(value, parameters[name], name)
-    for name, value in mine.items():  # rows that rules with moments move without a look-up, too
+    for name, value in mine.items():  # rows that rules with moments move without a lookup, too
         held = [np.array(s.find_var(v.name).get_tensor()) for e, s in zip(endpoints, scopes)
                 for v in cut.get_pserver_program(e).list_vars() if v.persistable and v.name.split(".block")[0] == name]
         np.testing.assert_allclose(np.concatenate(held), value, rtol=1e-5, atol=1e-6, err_msg=name)

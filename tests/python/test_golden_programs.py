@@ -95,7 +95,7 @@ def test_operators(name):
 
 
 #: Variables whose shape or dtype 1.8.5 does not infer: intermediate results, copies made for recomputing, what a branch
-#: makes, and all behind boxes of sequences, where it takes an extent that it does not know for 1.
+#: makes, and all after boxes of sequences, where it takes an extent that it does not know for 1.
 NOT_INFERRED = {
     "model_bert": r"\.subprog_|_shape$",
     "model_dien": r"^sequence_pool_\d+\.tmp_1$",
@@ -129,7 +129,7 @@ def _first_pass(ops):
 
 @pytest.mark.parametrize("name", sorted(set(GROUPS["models"]) & set(OTHERWISE)))
 def test_first_pass_and_updates_of_models_made_otherwise(name):
-    """What is between, the gradients, is made otherwise."""
+    """The ops between, the gradients, are made otherwise."""
     with open(os.path.join(GOLDEN, "data", name, "ops.json")) as f:
         recorded = _described(json.load(f))
     ours = _described(golden.decode_program(_build(name)[0].desc.serialize_to_string()))
@@ -162,8 +162,8 @@ def test_a_listed_line_that_passes_is_an_error(tmp_path):
 
 
 def test_deviation_may_be_three_times_that_of_the_reference_from_itself():
-    want = {"loss": numpy.float32([1, 1, 1, 1]), "moved:loss": numpy.float32([1, 1.01, 1.002, 1])}
+    recorded = {"loss": numpy.float32([1, 1, 1, 1]), "moved:loss": numpy.float32([1, 1.01, 1.002, 1])}
     for got, passes in (([1, 1.029, 1, 1.029], True), ([1, 1, 1, 1.031], False), ([1.001, 1, 1, 1], False)):
-        assert golden.compare({"loss": numpy.float32(got)}, want, 1e-5, 1e-7, stacked=True)[0] is passes
-    assert golden.compare({"loss": numpy.float32([1.029, 1, 1, 1])}, want, 1e-5, 1e-7)[0]  # a state: no steps
-    assert not golden.compare({}, want, 1e-5, 1e-7)[0]
+        assert golden.compare({"loss": numpy.float32(got)}, recorded, 1e-5, 1e-7, stacked=True)[0] is passes
+    assert golden.compare({"loss": numpy.float32([1.029, 1, 1, 1])}, recorded, 1e-5, 1e-7)[0]  # a state: no steps
+    assert not golden.compare({}, recorded, 1e-5, 1e-7)[0]

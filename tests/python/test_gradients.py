@@ -30,16 +30,16 @@ def check_differences(loss, leaves, feed, rtol=1e-6):
     got = run(feed, [loss] + gradients)
     distance = 1e-6
     for var, gradient in zip(leaves, got[1:]):
-        want = np.zeros_like(feed[var.name])
-        for at in np.ndindex(*want.shape):
+        expected = np.zeros_like(feed[var.name])
+        for at in np.ndindex(*expected.shape):
             ends = []
             for sign in (1, -1):
                 moved = dict(feed, **{var.name: feed[var.name].copy()})
                 moved[var.name][at] += sign * distance
                 ends.append(float(np.sum(run(moved, [loss])[0])))
-            want[at] = (ends[0] - ends[1]) / (2 * distance)
-        assert np.abs(want).max() > 0
-        np.testing.assert_allclose(gradient, want, rtol=rtol, atol=1e-7, err_msg=var.name)
+            expected[at] = (ends[0] - ends[1]) / (2 * distance)
+        assert np.abs(expected).max() > 0
+        np.testing.assert_allclose(gradient, expected, rtol=rtol, atol=1e-7, err_msg=var.name)
     return got
 
 
@@ -159,7 +159,7 @@ def test_programs_keep_their_gradients_through_files_and_pruning():
 @pytest.mark.parametrize("value", [0.0, 2.0])
 @pytest.mark.parametrize("again", ["", "replaced"])
 def test_the_gradient_of_a_branch_reads_what_the_branch_has_read(value, again):
-    """Counting up changes the variable in its place: what the branch has read must stay for its gradient."""
+    """Counting up changes the variable in place: the values that the branch has read must stay for its gradient."""
     x, s = leaf("x", [1]), leaf("s", [1])
     v = L.scale(x, 1.0)
     z = L.cond(s < 1.0, lambda: L.scale(v, 2.0), lambda: v * v * v)
@@ -185,9 +185,9 @@ def test_random_programs_in_place(seed):
             np.testing.assert_allclose(value, values[name], rtol=1e-9, atol=1e-9, err_msg="%s\n%s" % (name, program))
         np.testing.assert_allclose(got[len(names)], [loss], rtol=1e-9)
         parts = iter(got[len(names) + 1:])
-        for name, gradient, want in zip(inplace_programs.LEAVES, net.gradients, program.differences(feed)):
-            value = np.zeros_like(want) if gradient is None else next(parts)
-            np.testing.assert_allclose(value, want, rtol=1e-5, atol=1e-6, err_msg="%s\n%s" % (name, program))
+        for name, gradient, expected in zip(inplace_programs.LEAVES, net.gradients, program.differences(feed)):
+            value = np.zeros_like(expected) if gradient is None else next(parts)
+            np.testing.assert_allclose(value, expected, rtol=1e-5, atol=1e-6, err_msg="%s\n%s" % (name, program))
 
 
 # ---- append_backward and gradients

@@ -19,7 +19,7 @@ OPTIMIZERS = {
 
 
 class Model:
-    """Two slots over one table, a dense layer behind them."""
+    """Two slots over one table, a dense layer after them."""
 
     def __init__(self, attr, optimizer=OPTIMIZERS["sgd"], size=(-1, 4), clip=None, padding_idx=None, layer=None):
         self.main, self.startup, self.scope = fluid.Program(), fluid.Program(), fluid.Scope()
@@ -73,9 +73,9 @@ def test_trains_as_a_fixed_table_does_bit_for_bit(name, layer):
     fixed = Model(fluid.ParamAttr("emb", constant), OPTIMIZERS[name], size=(50, 4), layer=embed)
     assert grown.train(20) == fixed.train(20)
     keys = grown.table.keys(grown.scope)
-    want = np.array(fixed.scope.find_var("emb").get_tensor())
+    expected = np.array(fixed.scope.find_var("emb").get_tensor())
     assert len(keys) > 40
-    np.testing.assert_array_equal(grown.table.rows(keys, grown.scope), want[keys])
+    np.testing.assert_array_equal(grown.table.rows(keys, grown.scope), expected[keys])
 
 
 def test_keys_are_any_64_bit_numbers():
@@ -201,9 +201,9 @@ def test_train_from_dataset_trains_tables(tmp_path):
     for begin in range(0, 600, 20):
         by_hand.run(columns[begin:begin + 20, 0], columns[begin:begin + 20, 1])
     keys = by_hand.table.keys(by_hand.scope)
-    want = keys.tolist(), by_hand.table.rows(keys, by_hand.scope).tobytes()
-    assert one_pass(model(), path, 1) == want
-    assert one_pass(model(), path, 3)[0] == want[0]
+    expected = keys.tolist(), by_hand.table.rows(keys, by_hand.scope).tobytes()
+    assert one_pass(model(), path, 1) == expected
+    assert one_pass(model(), path, 3)[0] == expected[0]
     together = [one_pass(model(), path, threads, deterministic=True) for threads in (1, 2, 7)]
     assert together[0] == together[1] == together[2]
     assert one_pass(model(), path, 2, infer=True) == ([], b"")
@@ -240,7 +240,7 @@ def test_a_limit_holds_under_endless_new_ids_and_says_what_was_dropped(capfd):
 
 def test_admission_and_expiry():
     model = Model(fluid.GrowableTable("emb", uniform(), admit_count=2, expire_after=3))
-    model.run([1], [1])  # one look-up of each slot
+    model.run([1], [1])  # one lookup of each slot
     model.run([2], [3])
     assert model.table.keys(model.scope).tolist() == [1]
     for _ in range(12):
@@ -264,7 +264,7 @@ def test_files_carry_rows_and_moments(tmp_path, way, name):
             fluid.save(model.main, str(tmp_path / "model"))
         else:
             fluid.io.save_persistables(model.exe, str(tmp_path), model.main, filename)
-    want = model.train(6, 6)
+    expected = model.train(6, 6)
     model.start()
     model.train(2, 30)
     with fluid.scope_guard(model.scope):
@@ -272,9 +272,9 @@ def test_files_carry_rows_and_moments(tmp_path, way, name):
             fluid.load(model.main, str(tmp_path / "model"))
         else:
             fluid.io.load_persistables(model.exe, str(tmp_path), model.main, filename)
-    assert model.train(6, 6) == want
-    wanted = {"persistables": "emb", "one file": "all.emb", "save": "model.emb.pdtable"}[way]
-    assert wanted in os.listdir(str(tmp_path))
+    assert model.train(6, 6) == expected
+    file = {"persistables": "emb", "one file": "all.emb", "save": "model.emb.pdtable"}[way]
+    assert file in os.listdir(str(tmp_path))
 
 
 def test_loading_needs_no_startup_program(tmp_path):
@@ -282,13 +282,13 @@ def test_loading_needs_no_startup_program(tmp_path):
     model.train(4)
     with fluid.scope_guard(model.scope):
         fluid.save(model.main, str(tmp_path / "model"))
-    want = model.train(4, 4)
+    expected = model.train(4, 4)
     model.scope = fluid.Scope()
     with fluid.scope_guard(model.scope):
         fluid.load(model.main, str(tmp_path / "model"))
         state = fluid.load_program_state(str(tmp_path / "model"))
     assert "emb" not in state
-    assert model.train(4, 4) == want
+    assert model.train(4, 4) == expected
 
 
 @pytest.mark.parametrize("filename", [None, "params"])
@@ -297,7 +297,7 @@ def test_inference_models_score_and_drop_the_moments(tmp_path, filename):
     model.train(4)
     keys = model.table.keys(model.scope)
     feed = {"a": keys[:8].reshape(-1, 1), "b": np.array([[999]] * 8)}
-    want = model.run(feed["a"], feed["b"], model.test, model.out)
+    expected = model.run(feed["a"], feed["b"], model.test, model.out)
     with fluid.scope_guard(model.scope):
         fluid.io.save_inference_model(str(tmp_path), ["a", "b"], [model.out], model.exe, model.main,
                                       params_filename=filename)
@@ -309,7 +309,7 @@ def test_inference_models_score_and_drop_the_moments(tmp_path, filename):
         got = exe.run(program, feed=feed, fetch_list=targets)[0]
         assert model.table.statistics()["rows"] == len(keys)
     assert feeds == ["a", "b"]
-    np.testing.assert_array_equal(got, want)
+    np.testing.assert_array_equal(got, expected)
 
 
 def test_damaged_files_change_nothing(tmp_path):
@@ -351,15 +351,15 @@ def test_the_memory_report_counts_tables():
 
 
 def test_other_python_threads_run_while_a_table_is_asked():
-    """What asks a table may have to wait for a save, so it must not keep the interpreter."""
+    """Calls that query a table may have to wait for a save, so they must not keep the interpreter."""
     model = Model(fluid.GrowableTable("emb", uniform()))
     ids = np.arange(200000)
     model.run(ids, ids)
-    turns, ended = [0], threading.Event()
+    iterations, ended = [0], threading.Event()
 
     def count():
         while not ended.is_set():
-            turns[0] += 1
+            iterations[0] += 1
             time.sleep(0)
 
     other = threading.Thread(target=count)
@@ -368,9 +368,9 @@ def test_other_python_threads_run_while_a_table_is_asked():
     other.start()
     try:
         for ask in (lambda: model.table.rows(np.tile(ids, 20), model.scope), lambda: model.table.keys(model.scope)):
-            before = turns[0]
+            before = iterations[0]
             ask()
-            assert turns[0] - before > 20
+            assert iterations[0] - before > 20
     finally:
         ended.set()
         sys.setswitchinterval(interval)

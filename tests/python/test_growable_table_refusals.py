@@ -1,4 +1,4 @@
-"""What growable tables cannot do is refused while the program is built."""
+"""Uses of growable tables that are not supported are refused while the program is built."""
 import pytest
 
 import anabranch.fluid as fluid

@@ -39,19 +39,19 @@ esac
 
 @pytest.fixture(params=["hadoop", "local"])
 def kind(request, tmp_path, monkeypatch):
-    """(home of Hadoop or None, first part of paths, folder where the files are)"""
+    """(HADOOP_HOME or None, first part of paths, folder where the files are)"""
     root = tmp_path / "root"
     root.mkdir()
     monkeypatch.chdir(tmp_path)
     if request.param == "local":
         return None, str(root), root
-    home = tmp_path / "home"
-    (home / "bin").mkdir(parents=True)
-    script = home / "bin" / "hadoop"
+    hadoop_home = tmp_path / "hadoop_home"
+    (hadoop_home / "bin").mkdir(parents=True)
+    script = hadoop_home / "bin" / "hadoop"
     script.write_text(HADOOP)
     script.chmod(script.stat().st_mode | stat.S_IXUSR)
     monkeypatch.setenv("FAKE_ROOT", str(root))
-    return str(home), "hdfs:", root
+    return str(hadoop_home), "hdfs:", root
 
 
 def client_of(kind, make=HDFSClient):
@@ -117,10 +117,10 @@ def test_trainers_share_the_files(kind, tmp_path):
 
 @pytest.mark.parametrize("kind", ["hadoop"], indirect=True)
 def test_an_upload_that_fails_is_told(kind, tmp_path, monkeypatch):
-    home, at, root = kind
+    hadoop_home, at, root = kind
     monkeypatch.setattr("anabranch.fluid.file_systems._PAUSE_S", 0.0)
     fill(tmp_path, "root.down", "here")
-    client = HDFSClient(home, {})
+    client = HDFSClient(hadoop_home, {})
     assert client.upload(at + "/f", str(tmp_path / "here"), retry_times=3) is False
     (tmp_path / "up").mkdir()
     fill(tmp_path, "up/f")
@@ -151,11 +151,11 @@ def test_the_client_of_fleets(kind, tmp_path):
 
 
 def test_file_systems_of_checkpoints(kind, tmp_path, monkeypatch):
-    home, at, root = kind
-    if home:
-        monkeypatch.setenv("HADOOP_HOME", home)
-    fs = BDFS("hdfs://x", "a,b") if home else LocalFS()
-    assert fs.need_upload_download() is bool(home)
+    hadoop_home, at, root = kind
+    if hadoop_home:
+        monkeypatch.setenv("HADOOP_HOME", hadoop_home)
+    fs = BDFS("hdfs://x", "a,b") if hadoop_home else LocalFS()
+    assert fs.need_upload_download() is bool(hadoop_home)
     fs.mkdir(at + "/c/d")
     fill(tmp_path, "here")
     fs.upload(str(tmp_path / "here"), at + "/c/f")

@@ -58,7 +58,7 @@ def test_without_opencv_it_is_named(monkeypatch, wide):
 
 
 class FakeOpenCV:
-    """Nearest pixels in the place of OpenCV's interpolation: what is asked of it is what is tested."""
+    """Nearest pixels instead of OpenCV's interpolation: the tests check the calls."""
 
     INTER_CUBIC = 2
 

@@ -130,7 +130,7 @@ def test_tune_a_pass_over_files():
     assert "1, 1 (the script)" in text and "reader wait" in text
 
 
-# ---- the pieces
+# ---- the parts
 
 WATCHED = """
 import anabranch.fluid as fluid
@@ -150,7 +150,7 @@ def see_one(step):
 
 
 def watched(text):
-    """In a process of its own: scripts that are run change theirs."""
+    """In a separate process: scripts that are run change theirs."""
     done = subprocess.run([sys.executable, "-c", WATCHED + text], capture_output=True, text=True, timeout=120,
                           env=dict(os.environ, PYTHONPATH=os.path.join(ROOT, "python")))
     assert done.returncode == 0, done.stdout + done.stderr

@@ -67,9 +67,9 @@ def test_values_that_need_a_closer_look_take_the_long_way(net, taken):
     exe = fluid.Executor()
     one = np.ones((2, 3), "float32")
     tensor = fluid.create_lod_tensor(one * 4, [[1, 1]], fluid.CPUPlace())
-    for x, want in ((one, 2), (np.asfortranarray(one * 3), 6), (tensor, 8), (np.ones((4, 3), "float32")[::2], 2)):
+    for x, expected in ((one, 2), (np.asfortranarray(one * 3), 6), (tensor, 8), (np.ones((4, 3), "float32")[::2], 2)):
         got, = exe.run(net.target, {"x": x}, [net.y], scope=net.scope, return_numpy=False)
-        assert (np.array(got) == want).all()
+        assert (np.array(got) == expected).all()
     with pytest.raises(ValueError):
         exe.run(net.target, {"x": np.ones((2, 4), "float32")}, [net.y], scope=net.scope)
     assert (exe.run(net.target, {"x": one}, [net.y], scope=net.scope)[0] == 2).all()
@@ -87,9 +87,9 @@ def test_an_array_after_a_tensor_with_sequences_has_none(net, taken):
 
 def test_fetches_that_change_places_or_kind(net, taken):
     exe, x = fluid.Executor(), np.ones((1, 3), "float32")
-    for fetch, want in (([net.y, net.z], [2, -1]), ([net.z, net.y], [-1, 2]), ([net.y, net.z], [2, -1]),
-                        ([net.z.name], [-1]), ((net.z, net.y), [-1, 2]), (None, []), ([net.z], [-1])):
-        assert [float(v[0, 0]) for v in exe.run(net.target, {"x": x}, fetch, scope=net.scope)] == want
+    for fetch, expected in (([net.y, net.z], [2, -1]), ([net.z, net.y], [-1, 2]), ([net.y, net.z], [2, -1]),
+                             ([net.z.name], [-1]), ((net.z, net.y), [-1, 2]), (None, []), ([net.z], [-1])):
+        assert [float(v[0, 0]) for v in exe.run(net.target, {"x": x}, fetch, scope=net.scope)] == expected
     assert taken == [False, False, True, False, True, False, False]  # a name and a Variable are two ways to ask
 
 
@@ -109,21 +109,21 @@ def test_a_program_that_is_edited_between_calls(edit, taken):
     net, exe, x = Net(), fluid.Executor(), np.ones((1, 3), "float32")
     for _ in range(2):
         assert exe.run(net.main, {"x": x}, [net.y], scope=net.scope)[0][0, 0] == 2
-    fetch, want = [net.y], 2
+    fetch, expected = [net.y], 2
     if edit == "attribute":
         next(op for op in net.main.global_block().ops if op.type == "scale")._set_attr("scale", 7.0)
-        want = 7
+        expected = 7
     elif edit == "append":
         with fluid.program_guard(net.main, fluid.Program()):
             layers.assign(layers.scale(net.y, 5.0), net.y)
-        want = 10
+        expected = 10
     elif edit == "persistable":
         net.y.persistable = True
     else:
         net.main.global_block()._rename_var(net.y.name, "other")
         fetch = ["other"]
     for _ in range(2):
-        assert exe.run(net.main, {"x": x}, fetch, scope=net.scope)[0][0, 0] == want
+        assert exe.run(net.main, {"x": x}, fetch, scope=net.scope)[0][0, 0] == expected
     assert taken == [False, True, False, True]
     assert (net.scope.find_var(net.y.name) is not None) == (edit == "persistable")
 
@@ -160,7 +160,7 @@ def test_the_sixty_fifth_program_replaces_the_oldest_and_all_still_run(taken):
         for net in nets:
             assert exe.run(net.main, {"x": x}, [net.y], scope=net.scope)[0][0, 0] == 2
             assert len(exe._ready) <= 64 and len(exe._calls._by_ids) <= 64
-    assert not any(taken)  # each was gone when its turn came again
+    assert not any(taken)  # each was gone when it was run again
     newest, oldest = weakref.ref(nets[-1].main), weakref.ref(nets[0].main)
     del taken[:]
     for again in (nets[40], nets[65], nets[1]):

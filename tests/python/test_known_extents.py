@@ -1,4 +1,4 @@
-"""What the program knows of a shape stays known beside Variables, as in 1.8.5."""
+"""Known extents of a shape stay known next to Variables, as in 1.8.5."""
 import numpy as np
 import pytest
 

@@ -1,4 +1,4 @@
-"""Processes of a job: their roles, their logs, and that none is left behind."""
+"""Processes of a job: their roles, their logs, and that none is left running."""
 import glob
 import os
 import re
@@ -215,8 +215,8 @@ def test_what_cannot_go_well_is_said_before_anything_starts(tmp_path, capsys):
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         one.listen()
-        taken = "127.0.0.1:%d" % one.getsockname()[1]
-        assert "nothing can listen on %s on this machine: Address already in use" % taken in refused(servers=[taken])
+        used = "127.0.0.1:%d" % one.getsockname()[1]
+        assert "nothing can listen on %s on this machine: Address already in use" % used in refused(servers=[used])
     assert "nothing can listen on 192.0.2.1:1" in refused(servers=["192.0.2.1:1"])
     assert "no process belongs to this host: it is 10.9.9.9" in refused(host="10.9.9.9")
     assert "two processes have one address: 127.0.0.1:1" in refused(servers=["127.0.0.1:1"])
@@ -244,9 +244,9 @@ def test_fluids_command_takes_fluids_arguments(tmp_path):
 OLD = ROLE.replace("anabranch.fluid", "paddle.fluid")
 
 
-@pytest.mark.parametrize("text, beside", [(OLD, ""), ("import beside", OLD)])
-def test_a_script_that_imports_paddle_runs_as_it_is(tmp_path, text, beside):
-    (tmp_path / "beside.py").write_text(textwrap.dedent(beside))
+@pytest.mark.parametrize("text, other_module", [(OLD, ""), ("import other_module", OLD)])
+def test_a_script_that_imports_paddle_runs_as_it_is(tmp_path, text, other_module):
+    (tmp_path / "other_module.py").write_text(textwrap.dedent(other_module))
     done = run(tmp_path, text, "--servers", "1", "--workers", "1")
     assert done.returncode == 0 and "role: 1, current_id: 0" in done.stdout, done.stderr
 

@@ -11,7 +11,7 @@ from anabranch import _core
 DIFFERENT = {
     "misc_lookahead": "going back is an update, so that several replicas are refused",
     "misc_shuffle_num": "no Variable is a TypeError, as in every layer",
-    "misc_tdm_float": "nodes that are no integers are refused at the call",
+    "misc_tdm_float": "nodes that are not integers are refused at the call",
     "emb_padbad": "a padding_idx out of range is refused",
     "bn_momvar": "a Variable as momentum is used; 1.8.5 drops it",
     "sce_int": "integer logits are refused at the call",
@@ -19,16 +19,16 @@ DIFFERENT = {
     "unbad_erf": "a NumPy array is a TypeError, as in every layer",
     "conv3_notvar": "a NumPy array is a TypeError, as in every layer",
     "unif_t": "dtype is honoured also when the shape is a tensor",
-    "unif_var": "known extents are kept beside Variables",
+    "unif_var": "known extents are kept next to Variables",
     "op_ri_div": "the number gets the dtype of the Variable",
     "op_ri_pow": "the number gets the dtype of the Variable",
     "opt_none": "nothing is made for a loss without parameters",
-    "setclip_n": "1.8.5 leaves half of the clip's operators behind, unused",
+    "setclip_n": "1.8.5 leaves half of the clip's operators, unused",
     "setclip_two": "1.8.5 never clips here; without the exact flag the error is raised",
     "rank": "a tensor has at least one axis",
     "expand_as": "the result has the shape of the target",
     "ls_full": "the result has the dtype of the label",
-    "acc_ct": "the counts are int32", "cell_none": "what is no cell is a TypeError",
+    "acc_ct": "the counts are int32", "cell_none": "only a cell is accepted, else a TypeError",
     "cond_grad": "the shape of the target is not read",
     "flatten": "an unknown extent is -1", "nets_seq": "places are integers",
     "topk_var": "the width is unknown while the program is built",
@@ -52,11 +52,11 @@ DIFFERENT = {
     "cross_none": "vectors of two numbers are refused at the call", "mesh_rank": "a matrix is refused at the call",
     "roll_badaxis": "an axis out of range is refused at the call", "uniq_dtype": "places are integers",
     "sampling": "places are integers", "sampling_all": "places are integers",
-    "randint_list": "known extents are kept beside Variables",
+    "randint_list": "known extents are kept next to Variables",
     "gi_n": "an index of a wrong class is a TypeError",
 }
 DIFFERENT.update(dict.fromkeys(("ps_unknown", "s2d_unknown", "unfold_unknown"), "an unknown extent is -1"))
-DIFFERENT.update(dict.fromkeys(("rs_notvar", "shc_num"), "what is no Variable is a TypeError, as in every layer"))
+DIFFERENT.update(dict.fromkeys(("rs_notvar", "shc_num"), "only a Variable is accepted, as in every layer"))
 DIFFERENT.update(dict.fromkeys(("ps_float", "s2d_float", "shc_float", "tsh_float"), "the operator refuses the float"))
 DIFFERENT.update(dict.fromkeys(("crop_off1", "cropt_big", "gs_shape"), "refused at the call, not in the run"))
 DIFFERENT.update(dict.fromkeys(("apool_idx", "apool_max", "apool3_idx", "apool3_max"), "places are integers"))
@@ -69,7 +69,7 @@ DIFFERENT.update({"clip%s_%s_True" % (r, n): "rows of a sparse gradient are not 
                   for n in ("g", "some")})
 DIFFERENT.update({"opts_" + n: "sparse gradients work" for n in ("adamax", "add", "dec", "ftrl")})
 DIFFERENT.update(dict.fromkeys(("det_nms", "det_nms_full", "det_out", "det_out_args", "det_out_index"),
-                               "how many detections there are is not declared: nobody knows"))
+                               "the number of detections is not declared: it is unknown"))
 DIFFERENT.update({"det_ssd" + n: "rows that are not known are not declared as -9"
                   for n in ("", "_batch", "_64", "_args", "_grad")})
 DIFFERENT.update({
@@ -83,14 +83,14 @@ DIFFERENT.update(dict.fromkeys(("gp", "gp_full", "yolo_loss", "yolo_loss_full", 
                                 "roi_pool_full", "roi_pool_grad", "dps", "dps_full", "dps_grad"),
                                "counts, places and masks have the dtype that they have when run"))
 DIFFERENT.update(dict.fromkeys(("mnms", "mnms_full", "lnms", "lnms_full", "rdo", "rdo_full"),
-                               "how many detections there are is not declared: nobody knows"))
+                               "the number of detections is not declared: it is unknown"))
 DIFFERENT.update(dict.fromkeys(("dmap", "dmap_full", "dmap_metric", "dmap_evaluator", "dmap_plain"),
                                "what is counted has a shape"))
 DIFFERENT.update(dict.fromkeys(("dcn_mask", "dcn_offset", "dcn_step", "bda_rows", "bda_width", "fpn_dist_shape",
                                 "gp_rank", "mnms_rank", "mnms_width", "dps_num", "gml_rois"),
                                "refused at the call, not in the run"))
 DIFFERENT["dps_sensitive"] = "position_sensitive works"
-DIFFERENT.update(dict.fromkeys(("dcn_nomask", "bda_num"), "what is no Variable is a TypeError, as in every layer"))
+DIFFERENT.update(dict.fromkeys(("dcn_nomask", "bda_num"), "only a Variable is accepted, as in every layer"))
 DIFFERENT.update(dict.fromkeys(("seqfirst", "seqlast", "seqpool"), "places are integers"))
 DIFFERENT.update({"rdtuple_" + n: "a tuple of axes works" for n in ("sum", "mean", "max", "min", "prod")})
 DIFFERENT.update(dict.fromkeys(("ctc", "ctc_all", "ctc_train", "ctc_len_train"), "the slopes have a shape"))
@@ -107,9 +107,9 @@ DIFFERENT["eval_edit"] = "the distances are float32"
 DIFFERENT.update(dict.fromkeys(("dec_beam_end", "cl_gru_none", "cl_lstm_none"),
                                "a number out of range is a ValueError"))
 DIFFERENT.update(dict.fromkeys(("dec_train_num", "dec_train_len"),
-                               "what is no Variable is a TypeError, as in every layer"))
+                               "only a Variable is accepted, as in every layer"))
 DIFFERENT["cl_pair_all"] = "the inner result has a shape"
-DIFFERENT["numbered_item_step"] = "no comparison that nobody reads is left behind"
+DIFFERENT["numbered_item_step"] = "no unread comparison is left"
 DIFFERENT.update(dict.fromkeys(("dec_none", "cl_gru_nobias", "cl_lstm_nobias", "cl_pair_num",
                                 "cd_init_boot"),
                                "a bad class is a TypeError"))
@@ -119,8 +119,8 @@ DIFFERENT.update(dict.fromkeys(("cd_search", "cd_search_two", "cd_search_end", "
 DIFFERENT.update(dict.fromkeys(("cl_lstm_acts", "cl_unit_lstm_acts", "cell_lstm_acts"),
                                "the activations asked for are taken"))
 DIFFERENT.update(dict.fromkeys(("cl_nms2", "cl_nms2_index"),
-                               "how many detections there are is not declared: nobody knows"))
-DIFFERENT["im2seq_list"] = "three numbers in the place of two are refused"
+                               "the number of detections is not declared: it is unknown"))
+DIFFERENT["im2seq_list"] = "three numbers instead of two are refused"
 #: Layers take the dtypes and classes that their operators take; 1.8.5 has lists, of which some say more, some less.
 BY_KERNELS = {"gather_f", "seq_concat_t", "seq_concat_e", "acc_int", "clip_int", "pow_int", "ewa_floordiv",
               "ewd_floordiv_float16", "ewd_floordiv_float64", "rdd_mean_float16", "rdd_sum_float16",

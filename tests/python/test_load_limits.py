@@ -30,7 +30,7 @@ TABLE = "_core.load_growable_table(_core.Scope().var('t'), None, 't', path)"
 
 
 def load(code, path):
-    """What loading a file ends in, in a process with no more memory than is promised."""
+    """The end of loading a file, in a process with no more memory than is promised."""
     done = subprocess.run([sys.executable, "-c", CHILD % code, str(path)], timeout=60, capture_output=True,  # noqa: S603
                           text=True, env=dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path)), check=False)
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""anabranch.Loop: its line of progress, and the callbacks, with a clock of its own."""
+"""anabranch.Loop: its line of progress, and the callbacks, with a separate clock."""
 import io
 import sys
 

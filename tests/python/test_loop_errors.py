@@ -140,7 +140,7 @@ def test_a_loop_of_a_stranger_has_a_limit(tmp_path):
 
 def nested_reads(kind):
     """A loop in a loop, or a branch in that, reads element i + j of an array of three."""
-    x, n, turns = fluid.data("x", [None, 3], "float64"), fluid.data("n", [1], "int64"), number(2)
+    x, n, limit = fluid.data("x", [None, 3], "float64"), fluid.data("n", [1], "int64"), number(2)
     x.stop_gradient = False
     array, h = layers.create_array("float64"), layers.scale(x, 1.0)
     for k in range(3):
@@ -157,7 +157,7 @@ def nested_reads(kind):
         _, h = layers.while_loop(lambda j, h: layers.less_than(j, n),
                                  lambda j, h: [layers.scale(j, 1.0, 1.0), inner(i, j, h)], [number(0), h])
         return [layers.scale(i, 1.0, 1.0), h]
-    _, h = layers.while_loop(lambda i, h: layers.less_than(i, turns), outer, [number(0), h])
+    _, h = layers.while_loop(lambda i, h: layers.less_than(i, limit), outer, [number(0), h])
     loss = layers.reduce_sum(h)
     return loss, fluid.gradients(loss, [x])[0]
 
@@ -179,7 +179,7 @@ def test_an_error_in_the_middle_of_nested_blocks_leaves_everything_usable(kind, 
         feeds = [{"x": X, "n": np.array([n])}] * replicas
         return exe.run(target, feed=feeds if replicas > 1 else feeds[0], fetch_list=[loss, gradient], scope=scope)
     for _ in range(2):
-        # 1 + the elements 1, 2 of turn 0 and 2, 3 of turn 1 that are read: x, 2x, 2x, 3x
+        # 1 + the elements 1, 2 of iteration 0 and 2, 3 of iteration 1 that are read: x, 2x, 2x, 3x
         np.testing.assert_allclose(run(2)[1], np.full((4 * replicas, 3), 9.0))
         with pytest.raises(fluid.core.EnforceNotMet, match="element 3 of the array has never been written") as caught:
             run(3)

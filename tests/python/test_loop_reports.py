@@ -1,4 +1,4 @@
-"""A loop that does not end is reported with its turn and the operator at work, and ends when it is interrupted."""
+"""A loop that does not end is reported with its iteration and the operator at work, and ends when it is interrupted."""
 import os
 import re
 import signal
@@ -47,6 +47,6 @@ def test_a_loop_that_does_not_end_is_reported(tmp_path):
     assert any(line.startswith("#") and " while " in line and "endless.py:" in line for line in lines), text
     outer = next(line for line in lines if line.startswith("block 1, iteration 0 (counted from 0): #"))
     assert " while " in outer and "endless.py:9" in outer
-    turn = next(line for line in lines if re.match("block 2, iteration .*endless.py:", line))
-    assert int(turn.split()[3]) > 1000
+    inner = next(line for line in lines if re.match("block 2, iteration .*endless.py:", line))
+    assert int(inner.split()[3]) > 1000
     assert "KeyboardInterrupt" in report.read_text()

@@ -66,14 +66,14 @@ def table_after_a_step(repeated, sparse, mixed, inner):
 @pytest.mark.parametrize("inner", [False, True])
 @pytest.mark.parametrize("sparse", [False, True])
 def test_several_lookups_per_iteration(sparse, inner):
-    got, want = (table_after_a_step(form, sparse, None, inner) for form in (in_a_loop, written_out))
-    np.testing.assert_array_equal(got, want)
+    got, expected = (table_after_a_step(form, sparse, None, inner) for form in (in_a_loop, written_out))
+    np.testing.assert_array_equal(got, expected)
 
 
 @pytest.mark.parametrize("inner", [False, True])
 @pytest.mark.parametrize("mixed", ["before", "inside", "after"])
 def test_rows_and_a_tensor(mixed, inner):
     """Rows are added after tensors where all parts are there at once: another order, so not bit for bit."""
-    want = table_after_a_step(written_out, False, mixed, inner)
-    np.testing.assert_array_equal(table_after_a_step(in_a_loop, False, mixed, inner), want)
-    np.testing.assert_allclose(table_after_a_step(in_a_loop, True, mixed, inner), want, rtol=2e-5, atol=1e-6)
+    expected = table_after_a_step(written_out, False, mixed, inner)
+    np.testing.assert_array_equal(table_after_a_step(in_a_loop, False, mixed, inner), expected)
+    np.testing.assert_allclose(table_after_a_step(in_a_loop, True, mixed, inner), expected, rtol=2e-5, atol=1e-6)

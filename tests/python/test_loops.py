@@ -14,14 +14,14 @@ def test_a_loop_is_its_iterations_one_after_another(build, n):
     if build is three_deep and n == 4:
         n = 3
     loop, unrolled = Loop(build), Loop(build, n)
-    want = unrolled.all(n)
+    expected = unrolled.all(n)
     for _ in range(3):
-        same(loop.all(n), want)
+        same(loop.all(n), expected)
 
 
-def same(got, want):
-    for value, expected in zip(got, want):
-        np.testing.assert_array_equal(value, np.zeros_like(value) if expected is None else expected)
+def same(got, expected):
+    for value, other in zip(got, expected):
+        np.testing.assert_array_equal(value, np.zeros_like(value) if other is None else other)
 
 
 @pytest.mark.parametrize("build", LOOPS)
@@ -39,8 +39,8 @@ def test_fluid_1_8_5_drops_the_gradient_that_iterations_carry():
             _, y = layers.while_loop(lambda i, y: layers.less_than(i, number(3)),
                                      lambda i, y: [i + 1, layers.elementwise_add(layers.elementwise_mul(y, w), x)],
                                      [layers.fill_constant([1], "int64", 0), layers.scale(first, 2.0)])
-            wanted = fluid.gradients(layers.reduce_sum(y), [x, first])
-        return fluid.Executor(CPU).run(main, feed={"x": X, "w": X + 2, "first": X}, fetch_list=wanted)
+            gradients = fluid.gradients(layers.reduce_sum(y), [x, first])
+        return fluid.Executor(CPU).run(main, feed={"x": X, "w": X + 2, "first": X}, fetch_list=gradients)
 
     w = X + 2
     of_x, of_first = gradients()
@@ -65,24 +65,24 @@ def test_the_number_of_iterations_and_of_rows_changes_from_step_to_step():
 
 def test_a_test_clone_and_a_model_file_give_the_same(tmp_path):
     loop = Loop(arrays)
-    want, = loop.run(3, fetch=[loop.y])
+    expected, = loop.run(3, fetch=[loop.y])
     clone = loop.main.clone(for_test=True)
-    np.testing.assert_array_equal(loop.run(3, fetch=[loop.y.name], target=clone)[0], want)
+    np.testing.assert_array_equal(loop.run(3, fetch=[loop.y.name], target=clone)[0], expected)
     with fluid.scope_guard(loop.scope):
         fluid.io.save_inference_model(str(tmp_path), ["x", "n"], [loop.y], loop.exe, loop.main)
     with fluid.scope_guard(fluid.Scope()):
         program, _, targets = fluid.io.load_inference_model(str(tmp_path), loop.exe)
         got, = loop.exe.run(program, feed={"x": X, "n": np.array([3])}, fetch_list=targets)
-    np.testing.assert_array_equal(got, want)
+    np.testing.assert_array_equal(got, expected)
     assert not any("@GRAD" in v.name for v in program.list_vars())
 
 
 def test_a_program_of_bytes_trains_alike():
     loop = Loop(nested)
-    want = loop.run(3, fetch=[loop.loss] + loop.gradients)
+    expected = loop.run(3, fetch=[loop.loss] + loop.gradients)
     read = fluid.Program.parse_from_string(loop.main.desc.serialize_to_string())
     got = loop.run(3, fetch=[v.name for v in [loop.loss] + loop.gradients], target=read)
-    for a, b in zip(got, want):
+    for a, b in zip(got, expected):
         np.testing.assert_array_equal(a, b)
 
 
@@ -106,13 +106,13 @@ def trained(replicas, build=nested, threads=0):
 
 @pytest.mark.parametrize("build", [nested, arrays, assigned_in_a_branch])
 def test_any_number_of_threads_gives_the_same(build):
-    want = trained(1, build, 1)
+    expected = trained(1, build, 1)
     for threads in (2, 7):
-        np.testing.assert_array_equal(trained(1, build, threads), want)
+        np.testing.assert_array_equal(trained(1, build, threads), expected)
     for replicas in (2, 3):
-        want = trained(replicas, build, 1)
+        expected = trained(replicas, build, 1)
         for threads in (2, 7):
-            np.testing.assert_array_equal(trained(replicas, build, threads), want)
+            np.testing.assert_array_equal(trained(replicas, build, threads), expected)
 
 
 def test_thousands_of_iterations_and_steps_take_no_more_memory():
@@ -241,6 +241,6 @@ def test_a_value_that_a_branch_overwrites_has_no_gradient_then():
                 layers.assign(layers.scale(x, 3.0), h)
         gradient, = fluid.gradients(layers.reduce_sum(h), [x])
     exe = fluid.Executor(CPU)
-    for i, want in ((0, 3.0), (1, 2.0)):
+    for i, expected in ((0, 3.0), (1, 2.0)):
         got, = exe.run(main, feed={"x": X, "n": np.array([i])}, fetch_list=[gradient])
-        np.testing.assert_array_equal(got, np.full_like(X, want))
+        np.testing.assert_array_equal(got, np.full_like(X, expected))

@@ -31,7 +31,7 @@ dense = fluid.layers.create_parameter([2], "float32", name="dense", default_init
 rows = fluid.layers.embedding(ids, [2, 1], is_sparse=True, param_attr=fluid.ParamAttr("table", initializer=start))
 counted = fluid.layers.reduce_sum(fluid.layers.elementwise_mul(mine, dense)) + fluid.layers.reduce_sum(rows)
 loss = fluid.layers.mean(fluid.layers.scale(counted, -1.0))
-# What servers of sync training apply is half of each worker's gradient, also when the other one has ended.
+# Servers of sync training apply half of each worker's gradient, also when the other one has ended.
 fluid.optimizer.SGD(2.0 if sync else 1.0).minimize(loss)
 config = fluid.DistributeTranspilerConfig()
 config.sync_mode = sync

@@ -1,4 +1,4 @@
-"""Mixed precision beside float32: a residual network and an encoder end within 2 % of the loss."""
+"""Mixed precision compared with float32: a residual network and an encoder end within 2 % of the loss."""
 import encoders
 import numpy
 import pytest

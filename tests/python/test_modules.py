@@ -83,7 +83,7 @@ def test_a_name_is_where_fluid_has_it(module):
 
 
 def test_new_names_are_kept():
-    """What appears is added to the list: tools/generate_modules.py does it."""
+    """New names are added to the list: tools/generate_modules.py does it."""
     assert generate_modules.names_here() == NAMES
 
 
@@ -101,7 +101,7 @@ def test_no_dtype_is_promised_without_a_kernel(layer):
     if "Args:" not in text or not ops:
         return
     kernels = [set(_core.op_info(op)["dtypes"]) for op in ops]
-    # an op without kernels of its own dtypes takes any
+    # an op without kernels for its dtypes takes any
     assert not all(kernels) or _promised(text) <= set().union(*kernels)
 
 

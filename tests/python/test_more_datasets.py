@@ -18,13 +18,13 @@ HEADER = b"MATLAB 5.0 MAT-file".ljust(124) + struct.pack("<H2s", 0x100, b"IM")
 
 @pytest.fixture(scope="module")
 def archives(tmp_path_factory):
-    home = str(tmp_path_factory.mktemp("archives"))
-    small_archives.write(home)
-    return home
+    folder = str(tmp_path_factory.mktemp("archives"))
+    small_archives.write(folder)
+    return folder
 
 
 @pytest.fixture(autouse=True)
-def home(archives, monkeypatch, tmp_path):
+def data_home(archives, monkeypatch, tmp_path):
     monkeypatch.setenv("ANABRANCH_DATA", archives)
     monkeypatch.setenv("HOME", str(tmp_path))
 

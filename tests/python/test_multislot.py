@@ -130,11 +130,11 @@ def test_skip_counts_exactly(tmp_path, kind, thread):
 @pytest.mark.parametrize("thread", (1, 3))
 def test_quarantine(tmp_path, thread):
     path, good, bad = _spoiled(tmp_path)
-    aside = tmp_path / "aside"
+    refused = tmp_path / "refused"
     made = dataset("QueueDataset", [path], 64, thread)
-    made.set_bad_rows("quarantine", file=str(aside))
+    made.set_bad_rows("quarantine", file=str(refused))
     assert numbers(made._batches()) == good
-    lines = aside.read_text().split("\n")
+    lines = refused.read_text().split("\n")
     assert lines[1:-1:2] == ["bad line %d" % n for n in bad]
     assert lines[0].startswith("# %s:100:1: slot x: " % path)
     made.set_bad_rows("quarantine", file=str(tmp_path / "no" / "folder"))
@@ -183,7 +183,7 @@ def test_a_line_longer_than_allowed(tmp_path):
 
 def test_the_longest_line_there_may_be(tmp_path):
     good, limit = "2 1 1.5 1 1 2 2 3\n", 16 << 20
-    for before in (0, 1, 20000):                       # wherever pieces of the file begin
+    for before in (0, 1, 20000):                       # wherever chunks of the file start
         for length in (limit - 1, limit, limit + 1):
             with open(tmp_path / "a", "w") as file:
                 file.write(good * before + ("7 " * (limit // 2 + 1))[:length] + "\n" + good)
@@ -202,7 +202,7 @@ def test_a_long_line_that_is_allowed(tmp_path):
 
 def test_an_unfinished_pass_ends_its_threads(tmp_path):
     path = write(tmp_path / "a", range(60000))
-    before = len(os.listdir("/proc/self/task"))   # other tests have left pools of workers behind
+    before = len(os.listdir("/proc/self/task"))   # other tests have left pools of workers
     for _ in range(30):
         stream = dataset("QueueDataset", [path] * 4, thread=4)._batches()
         next(stream)

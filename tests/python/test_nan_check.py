@@ -1,4 +1,4 @@
-"""FLAGS_check_nan_inf: the operator whose output holds NaN or infinity is named, whatever kind of value that is."""
+"""FLAGS_check_nan_inf: the operator whose output holds NaN or infinity is named, for values of any kind."""
 import numpy as np
 import pytest
 

@@ -1,4 +1,4 @@
-"""A system that gives no more threads: an error of a class of its own, and work goes on with fewer."""
+"""A system that gives no more threads: an error of a separate class, and work goes on with fewer."""
 import os
 import subprocess
 import sys
@@ -55,7 +55,7 @@ def refused(call):
 
 
 def run(body, folder):
-    """The body, in a process of its own. Threads share one heap: each with its own would use up the room by itself."""
+    """The body, in a separate process. Threads share one heap: each with its own would use up the room by itself."""
     path = os.pathsep.join(p for p in sys.path if p)
     done = subprocess.run([sys.executable, "-c", HEAD + textwrap.dedent(body)], cwd=folder, capture_output=True,
                           text=True, timeout=120, env=dict(os.environ, PYTHONPATH=path, MALLOC_ARENA_MAX="1"))

@@ -32,14 +32,14 @@ def named(folder):
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory):
+def root(tmp_path_factory):
     folder = str(tmp_path_factory.mktemp("archives"))
     archives.write(folder)
     return folder
 
 
-def run(home, folder, *words):
-    done = subprocess.run([sys.executable, "-m", "anabranch", "run", "--data", home, *words], cwd=folder,
+def run(root, folder, *words):
+    done = subprocess.run([sys.executable, "-m", "anabranch", "run", "--data", root, *words], cwd=folder,
                           env=ENVIRONMENT, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert "not offered" not in done.stderr
@@ -57,26 +57,26 @@ def start(kind, name):
 
 
 @pytest.mark.parametrize("name", named("old"))
-def test_an_old_script_says_what_it_said(name, home, tmp_path):
-    compare(name, run(home, tmp_path, *start("old", name)))
+def test_an_old_script_says_what_it_said(name, root, tmp_path):
+    compare(name, run(root, tmp_path, *start("old", name)))
 
 
 @pytest.mark.parametrize("words", [[], ["--use_cuda"]], ids=["cpu", "use_cuda"])
 @pytest.mark.parametrize("name", named("guides"))
-def test_a_sample_of_the_guides_says_what_it_said(name, words, home, tmp_path):
-    done = run(home, tmp_path, *start("guides", name), *words)
+def test_a_sample_of_the_guides_says_what_it_said(name, words, root, tmp_path):
+    done = run(root, tmp_path, *start("guides", name), *words)
     compare(name, done)
     assert done.stderr.count("no GPU is available") == len(words)
 
 
 @pytest.mark.parametrize("name", named("random"))
-def test_a_script_that_draws_at_random_ends_where_it_ended(name, home, tmp_path):
+def test_a_script_that_draws_at_random_ends_where_it_ended(name, root, tmp_path):
     """Within the last losses of five runs of 1.8.5; where one run is not, the middle one of five, and twice the width
     of those on either side: single runs lie farther out now and then, those of 1.8.5, too."""
     least, most = min(SPREADS[name]), max(SPREADS[name])
     path, losses = os.path.join(SCRIPTS, "random", name + ".py"), []
     while len(losses) < 5:
-        losses.append(record.last_loss(run(home, tmp_path, path).stdout))
+        losses.append(record.last_loss(run(root, tmp_path, path).stdout))
         if least <= losses[0] <= most:
             return
     room = 2 * (most - least)

@@ -39,7 +39,7 @@ def values(names=None):
 
 
 def train(steps, minimize, program=None, **kwargs):
-    """Losses and all parameters after some steps of a net; each in programs of its own."""
+    """Losses and all parameters after some steps of a net; each in separate programs."""
     with fluid.program_guard(fluid.Program(), fluid.Program()), fluid.unique_name.guard(), \
             fluid.scope_guard(fluid.Scope()):
         fluid.default_main_program().random_seed = fluid.default_startup_program().random_seed = 3
@@ -131,8 +131,8 @@ def test_lookahead_goes_back_every_k_steps():
     ahead = train(2, lambda loss, hidden: fluid.optimizer.LookaheadOptimizer(
         fluid.optimizer.SGD(0.1), alpha=0.25, k=2).minimize(loss), sizes=(3,))
     for name, value in ahead[1].items():
-        wanted = 0.25 * plain[1][1][name] + 0.75 * plain[0][1][name]
-        numpy.testing.assert_allclose(value, wanted, rtol=1e-5, atol=1e-7)
+        expected = 0.25 * plain[1][1][name] + 0.75 * plain[0][1][name]
+        numpy.testing.assert_allclose(value, expected, rtol=1e-5, atol=1e-7)
 
 
 def test_lookahead_on_replicas_is_refused():
@@ -177,7 +177,7 @@ def test_what_parts_share_and_what_is_drawn_without_a_number_is_kept():
     a = fluid.layers.fc(x, 6, act="tanh")
     b = fluid.layers.fc(a, 6, act="sigmoid")
     c = fluid.layers.fc(b, 6, act="tanh")
-    skip = fluid.layers.elementwise_add(c, a)  # read behind b
+    skip = fluid.layers.elementwise_add(c, a)  # read after b
     loss = fluid.layers.mean(fluid.layers.fc(skip, 1))
     fluid.backward.append_backward(loss, checkpoints=[b, skip.name])
     names = [v.name for v in fluid.default_main_program().list_vars()]

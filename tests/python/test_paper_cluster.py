@@ -28,7 +28,7 @@ def put(scope, name, array):
 
 
 def one_program(server):
-    """What a server runs at each step: its blocks, one behind the other; blocks of schedules that run blocks stay."""
+    """The ops of a server's step: its blocks, one after the other; blocks of schedules that run blocks stay."""
     made = fluid.Program()
     block = made.global_block()
     for var in server.list_vars():
@@ -119,8 +119,8 @@ def test_a_step_of_all_is_a_step_of_one(name):
         with fluid.scope_guard(alone):
             exe.run(main, feed=joined(batches))
     for param, got in parameters(cluster).items():
-        want = value(alone, param)
+        expected = value(alone, param)
         # Rules that divide by the size of a gradient make much of the rounding of one that is almost zero.
-        close = numpy.isclose(got, want, rtol=2e-4, atol=2e-5)
-        assert close.mean() > 0.998 and abs(got - want).max() < 1e-3, param
-        assert abs(want).max() > 0
+        close = numpy.isclose(got, expected, rtol=2e-4, atol=2e-5)
+        assert close.mean() > 0.998 and abs(got - expected).max() < 1e-3, param
+        assert abs(expected).max() > 0

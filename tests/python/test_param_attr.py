@@ -81,5 +81,5 @@ def test_weight_norm_starts_as_its_initializer_and_trains(dim):
     x = np.arange(6, dtype="float32").reshape(2, 3)
     losses = [exe.run(feed={"x": x}, fetch_list=[loss, y]) for _ in range(3)]
     np.testing.assert_allclose(losses[0][1], x.dot(value), rtol=1e-5)
-    # After two steps; recorded from the original.
+    # After two steps; recorded from Fluid 1.8.5.
     np.testing.assert_allclose(losses[2][0], {None: 28.178383, 0: 28.177849, 1: 28.177343}[dim], rtol=1e-5)

@@ -48,7 +48,7 @@ def compare(trainers, servers, optimizer, sparse, rows, config=None):
 @pytest.mark.parametrize("trainers", [1, 2, 3])
 @pytest.mark.parametrize("rows", [even, uneven])
 def test_a_sync_step_is_that_of_replicas(rows, trainers, servers, optimizer, sparse):
-    """Whatever their number, rule and gradients; with batches of other sizes, too: those are weighted by rows."""
+    """For any number, rule and gradients; with batches of other sizes, too: those are weighted by rows."""
     compare(trainers, servers, optimizer, sparse, rows)
 
 

@@ -1,4 +1,4 @@
-"""Pipe commands that fail in every way: never silently short data, never a zombie, nothing left behind."""
+"""Pipe commands that fail in every way: never silently short data, never a zombie, no process or file left."""
 import os
 import re
 import signal
@@ -108,7 +108,7 @@ def test_slow_reading_is_not_silence():
 
 
 def test_endless_output_is_taken_as_it_is_needed():
-    """A gigabyte and more, of which 50 batches are wanted."""
+    """A gigabyte and more, of which 50 batches are read."""
     made = _made("yes 2 1 1.5 1 1 2 2 3", 2, 2)
     stream = made._batches()
     for _ in range(50):
@@ -195,7 +195,7 @@ def test_interrupt_while_waiting(tmp_path):
 
 
 def test_interrupt_in_a_line_without_end(tmp_path):
-    """What is left of a line that is too long is passed over, and that can take for ever."""
+    """The rest of a line that is too long is skipped, and that can take for ever."""
     script = ("import anabranch.fluid as fluid\n"
               "made = fluid.DatasetFactory().create_dataset('QueueDataset')\n"
               "made.set_use_var([fluid.data('x', [None, 2])])\n"

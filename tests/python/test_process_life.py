@@ -1,4 +1,4 @@
-"""Threads, forks and the end of the process beside a run; values that change beside one. Each test has a process."""
+"""Threads, forks and the end of the process during a run; values that change during one. Each test has a process."""
 import os
 import signal
 import subprocess
@@ -49,7 +49,7 @@ def until_stopped(stop, errors):
 
 
 def run(body, folder, seconds=60, **environment):
-    """What the body writes to stderr, after it ended with status 0."""
+    """The stderr of the body, after it ended with status 0."""
     path = os.pathsep.join(p for p in sys.path if p)
     child = subprocess.Popen([sys.executable, "-c", HEAD + textwrap.dedent(body)], cwd=folder, text=True,
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,

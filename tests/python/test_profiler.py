@@ -13,7 +13,7 @@ from anabranch.fluid import profiler
 
 @pytest.fixture(autouse=True)
 def off():
-    for after in (False, True):          # whatever ran before in this process left it as it liked
+    for after in (False, True):          # earlier tests in this process may have left it on
         _core.stop_profiler()
         _core.reset_profiler()
         if not after:
@@ -58,7 +58,7 @@ def test_bad_option_and_key(model):
         with pytest.raises(ValueError, match="The sorted_key must be None or in"):
             with profiler.profiler("CPU", key):
                 model(1)
-        assert not _core.profiler_on(), "nothing begins with a bad argument"
+        assert not _core.profiler_on(), "nothing starts with a bad argument"
     profiler.start_profiler("CPU")
     with pytest.raises(ValueError):
         profiler.stop_profiler("bad")
@@ -243,20 +243,20 @@ def test_a_failed_run_is_recorded_up_to_its_error(model):
     assert profiling.take().runs == 2
 
 
-def loops(turns):
+def loops(iterations):
     main, layers = fluid.Program(), fluid.layers
     with fluid.program_guard(main, fluid.Program()):
-        i, n = layers.fill_constant([1], "int64", 0), layers.fill_constant([1], "int64", turns)
+        i, n = layers.fill_constant([1], "int64", 0), layers.fill_constant([1], "int64", iterations)
         x = layers.fill_constant([2, 2], "float32", 1.0)
         out = layers.while_loop(lambda i, x: layers.less_than(i, n),
                                 lambda i, x: [layers.increment(i), layers.matmul(x, x)], [i, x])[1]
     return main, out
 
 
-@pytest.mark.parametrize("turns", [3, 9000])
-def test_operators_in_loops_are_counted(turns):
+@pytest.mark.parametrize("iterations", [3, 9000])
+def test_operators_in_loops_are_counted(iterations):
     """Of a long loop the trace keeps the first events, the tables count all."""
-    main, out = loops(turns)
+    main, out = loops(iterations)
     exe = fluid.Executor()
     exe.run(main, fetch_list=[out])
     profiler.start_profiler("CPU")
@@ -264,13 +264,13 @@ def test_operators_in_loops_are_counted(turns):
     report = profiling.take()
     nodes = report.main_plan()["nodes"]
     inner = {node["type"]: node for node in nodes if node["inner"]}
-    assert inner["matmul"]["calls"] == turns and "test_profiler.py" in inner["matmul"]["place"]
+    assert inner["matmul"]["calls"] == iterations and "test_profiler.py" in inner["matmul"]["place"]
     loop = next(node for node in nodes if node["type"] == "while")
     assert loop["calls"] == 1 and not loop["inner"]
     assert sum(node["total_ns"] for node in inner.values()) <= loop["total_ns"]
     assert all(not node["inner"] for node, _ in report.critical_path())
     events = json.loads(report.profile.chrome_trace())["traceEvents"]
     seen = [e["args"]["iteration"] for e in events if e["name"] == "matmul"]
-    assert seen == sorted(seen) and seen[0] == 0 and len(seen) <= turns
-    assert (report.profile.dropped_events > 0) == (turns > 3)
-    assert turns > 3 or seen == [0, 1, 2]
+    assert seen == sorted(seen) and seen[0] == 0 and len(seen) <= iterations
+    assert (report.profile.dropped_events > 0) == (iterations > 3)
+    assert iterations > 3 or seen == [0, 1, 2]

@@ -1,4 +1,4 @@
-"""What no program may be is said when it is read, and again before it is compiled, in one step a block."""
+"""Invalid programs are refused when they are read, and again before they are compiled, in one step a block."""
 import time
 
 import numpy as np
@@ -11,7 +11,7 @@ STEP_SCOPES = fluid.core.VarDesc.VarType.STEP_SCOPES
 
 
 def nested(depth, uses):
-    """Blocks one within the other, each named by so many ops of the block around it; none of them would run."""
+    """Blocks one within the other, each named by `uses` ops of the block around it; none of them would run."""
     program = fluid.Program()
     with fluid.program_guard(program, fluid.Program()):
         x = fluid.data("x", [None, 2])
@@ -72,12 +72,12 @@ def test_an_update_of_a_parameter_that_is_not_there(tmp_path, thread):
         exe = fluid.Executor()
         exe.run(startup)
         update = [op for op in main.global_block().ops if op.type == "sgd"][0]
-        update.desc.set_input("Param", ["nobody"])
+        update.desc.set_input("Param", ["absent"])
         main.desc.touch()
         made = dataset("QueueDataset", [write(tmp_path / "a", range(40))], use_vars=[x, label, words])
-        with pytest.raises(LookupError, match="nobody"):
+        with pytest.raises(LookupError, match="absent"):
             exe.train_from_dataset(main, made, thread=thread)
-        with pytest.raises(ValueError, match="nobody"):
+        with pytest.raises(ValueError, match="absent"):
             fluid.Program.parse_from_string(main.desc.serialize_to_string())
 
 

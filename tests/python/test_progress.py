@@ -1,4 +1,4 @@
-"""The progress line, with a clock of its own."""
+"""The progress line, with a separate clock."""
 import io
 
 import numpy
@@ -42,14 +42,14 @@ def test_terminal_redraws_one_line():
     text = run(terminal=True)
     assert text.count("\r") == 100
     assert text.count("\n") == 1 and text.endswith("\n")
-    longest = max(len(piece) for piece in text.rstrip("\n").split("\r"))
-    assert all(len(piece.rstrip()) <= longest for piece in text.split("\r"))
+    longest = max(len(part) for part in text.rstrip("\n").split("\r"))
+    assert all(len(part.rstrip()) <= longest for part in text.split("\r"))
 
 
 def test_a_shorter_line_covers_the_longer_one():
-    pieces = run(terminal=True, steps=3, second_a_step=4000).rstrip("\n").split("\r")[1:]
-    assert "2:13:20" in pieces[0]
-    assert len(pieces[1]) >= len(pieces[0].rstrip())
+    parts = run(terminal=True, steps=3, second_a_step=4000).rstrip("\n").split("\r")[1:]
+    assert "2:13:20" in parts[0]
+    assert len(parts[1]) >= len(parts[0].rstrip())
 
 
 def test_terminal_lines_are_limited():

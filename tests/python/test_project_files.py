@@ -14,7 +14,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 FORGE = sorted(glob.glob(os.path.join(ROOT, ".github", "**", "*.yml"), recursive=True))
 WORKFLOWS = [path for path in FORGE if os.path.basename(os.path.dirname(path)) == "workflows"]
 FORMS = [path for path in FORGE if "ISSUE_TEMPLATE" in path and not path.endswith("config.yml")]
-#: What a run of a workflow makes, and what its steps install.
+#: Files that a run of a workflow makes.
 MADE = ("dist/", "build/")
 COMMANDS = set(re.findall(r"^  ([\w-]+) ", subprocess.check_output([os.path.join(ROOT, "dev"), "--help"],
                                                                   universal_newlines=True), re.M))
@@ -172,7 +172,7 @@ def test_a_complete_op_lacks_nothing():
 
 
 def test_an_op_that_is_not_there_lacks_everything():
-    code, rows, text = check_op("relu_of_nobody")
+    code, rows, text = check_op("relu_of_absent")
     assert code == 1, text
     assert of_state(rows, "MISSING") == {
         "declaration", "documentation", "gradient", "test case", "changes"}

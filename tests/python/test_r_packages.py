@@ -45,13 +45,13 @@ def whole(item, version=2):
     return b"X\n" + struct.pack(">iii", version, 0, 0) + encoding + item
 
 
-def package(tmp_path, pieces):
+def package(tmp_path, parts):
     folder = tmp_path / "pack" / "data"
     folder.mkdir(parents=True)
     places, data = {}, b""
-    for name, piece in pieces.items():
-        places[name] = integers([len(data), len(piece)])
-        data += piece
+    for name, part in parts.items():
+        places[name] = integers([len(data), len(part)])
+        data += part
     variables = table(list(places.values()), list(places))
     (folder / "Rdata.rdb").write_bytes(data)
     (folder / "Rdata.rdx").write_bytes(zlib.compress(whole(table([variables], ["variables"]))))

@@ -1,4 +1,4 @@
-"""What seeds promise: the same numbers in each run, in a program built again, in copies and files; never by name."""
+"""The guarantees of seeds: the same numbers in each run, in a program built again, in copies and files; not by name."""
 import numpy as np
 import pytest
 
@@ -83,8 +83,8 @@ def test_a_program_that_is_built_again_draws_the_same_under_other_names(name):
     one, _, (a, b) = build(lambda: [DRAWS[name](0), DRAWS[name](0)], seed=9)
     two, _, (c, d) = build(lambda: [DRAWS[name](0), DRAWS[name](0)], seed=9)
     assert a.name != c.name
-    for got, want in zip(runs(one, [a, b]), runs(two, [c, d])):
-        assert equal(got[0], want[0]) and equal(got[1], want[1])
+    for got, expected in zip(runs(one, [a, b]), runs(two, [c, d])):
+        assert equal(got[0], expected[0]) and equal(got[1], expected[1])
 
 
 @pytest.mark.parametrize("seed, own", [(0, 3), (5, None), (0, None)])
@@ -123,7 +123,7 @@ def test_startup_repeats_with_its_seed_and_its_parameters_differ():
 
 
 def test_a_startup_program_that_is_seeded_late_repeats_too():
-    """Its ops have no seed of their own; in 1.8.5 they then draw anew in each run."""
+    """Its ops have no seed; in 1.8.5 they then draw again in each run."""
     main, startup, _ = build(two_layers)
     startup.random_seed = 17
     names = [p.name for p in main.all_parameters()]
@@ -142,15 +142,15 @@ def test_startup_without_a_seed_draws_other_numbers():
 
 def test_copies_files_and_pruned_programs_draw_what_the_program_draws():
     main, _, vs = build(lambda: [DRAWS[n](0) for n in ("uniform", "dropout", "gaussian")], seed=9)
-    want = runs(main, vs, 2)
+    expected = runs(main, vs, 2)
     read = fluid.Program.parse_from_string(main.desc.serialize_to_string())
     read.random_seed = 9
     for copy in (main.clone(), read):
-        for got, step in zip(runs(copy, [v.name for v in vs], 2), want):
+        for got, step in zip(runs(copy, [v.name for v in vs], 2), expected):
             assert all(equal(a, b) for a, b in zip(got, step))
     pruned = main._prune([vs[2]])
     assert len(pruned.global_block().ops) < len(main.global_block().ops)
-    for got, step in zip(runs(pruned, [vs[2].name], 2), want):
+    for got, step in zip(runs(pruned, [vs[2].name], 2), expected):
         assert equal(got[0], step[2])
 
 

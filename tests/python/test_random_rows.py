@@ -33,9 +33,9 @@ def test_shuffled_rows_are_the_rows():
         order = (got.reshape(10, 6)[:, 0] / 6).astype(int)
         assert sorted(order) == list(range(10))
         numpy.testing.assert_array_equal(got.reshape(10, 6), X.reshape(10, 6)[order])
-        wanted = numpy.empty([10, 6], "float32")
-        wanted[order] = numpy.arange(60).reshape(10, 6)
-        numpy.testing.assert_array_equal(back.reshape(10, 6), wanted)
+        expected = numpy.empty([10, 6], "float32")
+        expected[order] = numpy.arange(60).reshape(10, 6)
+        numpy.testing.assert_array_equal(back.reshape(10, 6), expected)
         seen.add(tuple(order))
     assert len(seen) == 6
 
@@ -58,9 +58,9 @@ def test_parts_are_parts(shape):
     for got, in runs([out], times=8):
         images = X.reshape(-1, *X.shape[3 - len(shape):])
         for image, part in zip(images, got.reshape(-1, *shape)):
-            begins = numpy.argwhere(image == part.reshape(-1)[0])[0]
-            numpy.testing.assert_array_equal(part, image[tuple(slice(b, b + n) for b, n in zip(begins, shape))])
-            places.add(tuple(begins))
+            starts = numpy.argwhere(image == part.reshape(-1)[0])[0]
+            numpy.testing.assert_array_equal(part, image[tuple(slice(b, b + n) for b, n in zip(starts, shape))])
+            places.add(tuple(starts))
     most = numpy.prod([have - n + 1 for have, n in zip(X.shape[3 - len(shape):], shape)])
     assert most // 4 < len(places) <= most or most == 1
 
@@ -70,7 +70,7 @@ def test_seeds():
     outs = [layers.random_crop(x, [2, 2], seed=s) for s in (None, 5, 6)] + [contrib.shuffle_batch(x, seed=7)]
     first, again = runs(outs)[0], runs(outs)[0]
     for a, b in zip(first, again):
-        numpy.testing.assert_array_equal(a, b)  # a new executor begins anew
+        numpy.testing.assert_array_equal(a, b)  # a new executor starts again
     assert not numpy.array_equal(first[0], first[1]) or not numpy.array_equal(first[1], first[2])
 
 
@@ -106,5 +106,5 @@ def test_partial_layers():
     a, b = numpy.arange(6, dtype="float32").reshape(2, 3), numpy.ones([2, 3], "float32")
     outs = [contrib.partial_concat([x, y], 0, 2), contrib.partial_sum([x, y], 1), contrib.partial_concat(x, -1)]
     got = runs(outs, feed={"x": a, "y": b})[0]
-    for one, wanted in zip(got, (numpy.hstack([a[:, :2], b[:, :2]]), a[:, 1:] + b[:, 1:], a[:, 2:])):
-        numpy.testing.assert_array_equal(one, wanted)
+    for one, expected in zip(got, (numpy.hstack([a[:, :2], b[:, :2]]), a[:, 1:] + b[:, 1:], a[:, 2:])):
+        numpy.testing.assert_array_equal(one, expected)

@@ -36,7 +36,7 @@ class Method:
 
 
 class LocalRay:
-    """Actors are objects of this process. One that is killed begins anew, as often as it may."""
+    """Actors are objects of this process. One that is killed starts again, as often as it may."""
 
     class exceptions:
         class RayError(Exception):

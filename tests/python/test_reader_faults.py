@@ -16,12 +16,12 @@ import anabranch.fluid as fluid
 
 GOOD = line(1, [2, 3]).encode()
 
-#: The file behind two good lines; what the error says behind the name of the file, or the number of rows.
+#: The file after two good lines; the error's text after the name of the file, or the number of rows.
 R17 = {
     "count of zero": (b"2 1 1.5 1 1 0\n", ":3:13: slot words: "),
     "count too large for the line": (b"2 1 1.5 1 1 9 7\n", ":3:16: slot words: "),
     "count too small for the line": (b"2 1 1.5 1 1 1 7 8\n", ":3:17: "),
-    "count that is no number": (b"2 1 1.5 1 1 x 7\n", ":3:13: slot words: "),
+    "count that is not a number": (b"2 1 1.5 1 1 x 7\n", ":3:13: slot words: "),
     "count of a dense slot": (b"3 1 1.5 2 1 1 1 7\n", ":3:1: slot x: "),
     "negative count": (b"2 1 1.5 1 1 -1 7\n", ":3:13: slot words: "),
     "count that overflows": (b"2 1 1.5 1 1 18446744073709551617 7\n", ":3:13: slot words: "),
@@ -72,7 +72,7 @@ def nothing_is_left(tmp_path, monkeypatch):
     yield
     assert processes.children() <= started_before
     assert set(os.listdir("/proc/self/fd")) <= files
-    assert set(os.listdir(".")) <= {"data", "aside"}
+    assert set(os.listdir(".")) <= {"data", "refused"}
 
 
 @pytest.mark.parametrize("kind", ("QueueDataset", "InMemoryDataset"))
@@ -96,10 +96,10 @@ def test_r17(loop, fault, kind):
         skipping.set_bad_rows("skip", bad - 1)
         with pytest.raises(ValueError, match="data:3:"):
             loop(skipping, thread)
-        aside = dataset(kind, ["data"], thread=thread)
-        aside.set_bad_rows("quarantine", file="aside")
-        assert loop(aside, thread) == 2
-        with open("aside", "rb") as kept:
+        quarantined = dataset(kind, ["data"], thread=thread)
+        quarantined.set_bad_rows("quarantine", file="refused")
+        assert loop(quarantined, thread) == 2
+        with open("refused", "rb") as kept:
             assert kept.read().count(b"\n") == 2 * bad
 
 

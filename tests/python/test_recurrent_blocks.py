@@ -32,8 +32,8 @@ class Differences:
             results = build(w, *variables)
             self.results = list(results) if isinstance(results, (list, tuple)) else [results]
             self.loss = layers.sums([layers.reduce_sum(layers.square(y)) for y in self.results])
-            self.wanted = [v for v in variables if not v.stop_gradient]
-            self.gradients = fluid.gradients(self.loss, [*self.wanted, w])
+            self.with_gradient = [v for v in variables if not v.stop_gradient]
+            self.gradients = fluid.gradients(self.loss, [*self.with_gradient, w])
         self.exe = fluid.Executor(CPU)
         self.exe.run(startup, scope=self.scope)
 
@@ -44,7 +44,7 @@ class Differences:
 
     def check(self):
         got = [np.array(g) for g in self.run(self.gradients)]
-        for name, gradient in zip([*(v.name for v in self.wanted), "w"], got):
+        for name, gradient in zip([*(v.name for v in self.with_gradient), "w"], got):
             value = W if name == "w" else np.array(self.inputs[name])
             numeric = np.zeros_like(value)
             for at in np.ndindex(*value.shape):
@@ -87,8 +87,8 @@ def in_steps(x, w, n):
 
 def test_static_rnn_is_its_steps_one_after_another():
     rnn, unrolled = Loop(in_steps), Loop(in_steps, 3)
-    for got, want in zip(rnn.all(3), unrolled.all(3)):
-        np.testing.assert_allclose(got, want, rtol=1e-14)
+    for got, expected in zip(rnn.all(3), unrolled.all(3)):
+        np.testing.assert_allclose(got, expected, rtol=1e-14)
     np.testing.assert_array_equal(rnn.all(3)[0], unrolled.all(3)[0])
     rnn.check_differences(3)
 
@@ -156,8 +156,8 @@ def test_dynamic_rnn(lengths):
     x, rng = of_lengths(lengths), np.random.RandomState(3)
     c, h = rng.randn(len(lengths), 3), rng.randn(len(lengths), 3)
     got = Differences(dynamic, x=x, c=c, h=h).check()
-    for value, want in zip(got, computed(lengths, np.array(x), c, h)):
-        np.testing.assert_allclose(value, want, rtol=1e-12)
+    for value, expected in zip(got, computed(lengths, np.array(x), c, h)):
+        np.testing.assert_allclose(value, expected, rtol=1e-12)
 
 
 def test_dynamic_rnn_meets_new_lengths_in_every_step():
@@ -167,8 +167,8 @@ def test_dynamic_rnn_meets_new_lengths_in_every_step():
         feed = {"x": x, "c": rng.randn(len(lengths), 3), "h": rng.randn(len(lengths), 3)}
         got = first.run([*first.results, *first.gradients], feed)
         fresh = Differences(dynamic, **feed)
-        for value, want in zip(got, fresh.run([*fresh.results, *fresh.gradients])):
-            np.testing.assert_array_equal(np.array(value), np.array(want))
+        for value, expected in zip(got, fresh.run([*fresh.results, *fresh.gradients])):
+            np.testing.assert_array_equal(np.array(value), np.array(expected))
 
 
 def test_results_carry_the_sequences_of_the_input():
@@ -307,9 +307,9 @@ def test_arrays_to_tensors(axis, stack):
         again, extents = layers.tensor_array_to_tensor(array, axis, use_stack=stack)
         return [joined, layers.scale(again, 2.0)]
     parts = [(k + 1.0) * (X @ W) for k in range(3)]
-    want = np.stack(parts, axis) if stack else np.concatenate(parts, axis)
+    expected = np.stack(parts, axis) if stack else np.concatenate(parts, axis)
     got = Differences(build, x=X).check()
-    np.testing.assert_allclose(got[0], want, rtol=1e-12)
+    np.testing.assert_allclose(got[0], expected, rtol=1e-12)
 
 
 class TestRefused:
@@ -411,10 +411,10 @@ def test_cells(backwards):
     x, lengths = np.random.RandomState(1).randn(3, 4, 5), (4, 4, 4) if backwards else (4, 2, 3)
     seen = x[:, ::-1] if backwards else x
     (outputs, hidden, cell), (bias, weight) = run_cell(lambda: layers.LSTMCell(3), x, lengths, is_reverse=backwards)
-    want, ends = lstm(seen, weight, bias, lengths)
-    np.testing.assert_allclose(outputs, want[:, ::-1] if backwards else want, rtol=1e-4, atol=1e-5)
+    expected, ends = lstm(seen, weight, bias, lengths)
+    np.testing.assert_allclose(outputs, expected[:, ::-1] if backwards else expected, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose([hidden, cell], ends, rtol=1e-4, atol=1e-5)
     (outputs, last), (b0, b1, w0, w1) = run_cell(lambda: layers.GRUCell(3), x, lengths, is_reverse=backwards)
-    want, ends = gru(seen, w0, b0, w1, b1, lengths)
-    np.testing.assert_allclose(outputs, want[:, ::-1] if backwards else want, rtol=1e-4, atol=1e-5)
+    expected, ends = gru(seen, w0, b0, w1, b1, lengths)
+    np.testing.assert_allclose(outputs, expected[:, ::-1] if backwards else expected, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(last, ends, rtol=1e-4, atol=1e-5)

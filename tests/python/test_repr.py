@@ -1,4 +1,4 @@
-"""What is shown of every public object says what it is."""
+"""The repr of every public object names the object."""
 import inspect
 import re
 
@@ -47,7 +47,7 @@ def test_repr(name):
     assert repr(made) == shown
 
 
-#: What the classes of a module are made with where they cannot be made without arguments.
+#: Arguments of classes of a module that cannot be made without any.
 ARGUMENTS = {"value": 1.0, "regularization_coeff": 0.1, "clip_norm": 1.0, "max": 1.0, "learning_rate": 0.1, "name": "m",
              "momentum": 0.9, "fan_in": 3, "rampup_begin_step": 0}
 #: Classes that take an optimizer, an array, or a program.

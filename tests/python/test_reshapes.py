@@ -17,7 +17,7 @@ def flat(h):
     return L.unsqueeze(L.flatten(L.scale(h, 2.0), 2), [1])
 
 def also_read(h):
-    "The operand is read by another operator, before and behind what changes the result in its place."
+    "The operand is read by another operator, before and after an op that changes the result in place."
     a = L.scale(L.relu(h), 1.5)
     b = L.scale(L.reshape(a, [0, 12, -1]), -1.0)
     return L.elementwise_add(L.reshape(L.relu(b), [0, -1, 24]), L.fc(a, 24, num_flatten_dims=2))

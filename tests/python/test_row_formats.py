@@ -43,12 +43,12 @@ def test_criteo_as_it_is(tmp_path, kind):
     (tmp_path / "day_0").write_text("".join("\t".join(row) + "\n" for row in rows))
     got, _ = _read(tmp_path / "day_0", CRITEO, _criteo_slots(), kind)
     assert got["label"].ravel().tolist() == [1, 0, 0]
-    wanted = [[math.log1p(i) for i in range(13)], [0] * 13, [0] + [math.log1p(5)] * 12]
-    assert np.allclose(got["dense"], wanted)
+    expected = [[math.log1p(i) for i in range(13)], [0] * 13, [0] + [math.log1p(5)] * 12]
+    assert np.allclose(got["dense"], expected)
     ids = np.stack([got["C%d" % i].ravel() for i in range(1, 27)])
     assert ((ids >= 0) & (ids < 1000001)).all()
     assert (ids[:, 0] == ids[:, 2]).all() and (ids[:, 0] != ids[:, 1]).all()
-    assert len(set(ids[:, 1])) == 26                   # an empty field is a category of its own in each column
+    assert len(set(ids[:, 1])) == 26                   # an empty field is a separate category in each column
 
 
 def test_hashes_are_spread_evenly(tmp_path):

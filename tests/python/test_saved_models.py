@@ -134,7 +134,7 @@ def test_attributes_that_a_release_did_not_have(net, models, tmp_path):
 
 @pytest.mark.parametrize("net", NETS)
 def test_slots_that_a_release_did_not_have(net, models, tmp_path):
-    """Outputs that nobody reads, and inputs that nobody gives."""
+    """Outputs that are not read, and inputs that are not given."""
     ops = program_of(models / "1.8.5" / net).global_block().ops
     read = {name for op in ops for name in op.input_arg_names}
     left_out = []
@@ -195,7 +195,7 @@ def test_lists_that_were_numbers(tmp_path):
 
 
 def test_a_number_of_another_type_is_not_a_list(tmp_path):
-    """Only what loses nothing is converted: 0.5 is no list of axes."""
+    """Conversions lose nothing: 0.5 is not a list of axes."""
     with fluid.program_guard(fluid.Program(), fluid.Program()):
         y = fluid.layers.reduce_sum(fluid.data("x", [2, 3]), 1)
         fluid.io.save_inference_model(str(tmp_path), ["x"], [y], fluid.Executor(), fluid.default_main_program())

@@ -182,23 +182,23 @@ def derivatives(build, inputs, order):
         v = {n: fluid.data(n, list(a.shape), "float64") for n, a in inputs.items()}
         for n, var in v.items():
             var.stop_gradient = n in FIXED
-        wanted = [var for n, var in v.items() if n not in FIXED]
+        sources = [var for n, var in v.items() if n not in FIXED]
         y = build(v)
         totals = [L.reduce_sum(y * weights(y.shape, 1))]
         grads = []
         for k in range(order):
-            grads = fluid.gradients(totals[-1:], wanted)
+            grads = fluid.gradients(totals[-1:], sources)
             assert any(g is not None for g in grads)
             parts = [L.reduce_sum(g * weights(w.shape, 7 * k + i))
-                     for i, (g, w) in enumerate(zip(grads, wanted)) if g is not None]
+                     for i, (g, w) in enumerate(zip(grads, sources)) if g is not None]
             totals.append(L.sums(parts))
-    return program, totals, [w.name for w in wanted], grads
+    return program, totals, [w.name for w in sources], grads
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_derivatives_of_higher_order(name):
     build, inputs, order = CASES[name]
-    program, totals, wanted, grads = derivatives(build, inputs, order)
+    program, totals, sources, grads = derivatives(build, inputs, order)
     exe = fluid.Executor(fluid.CPUPlace())
     scope = fluid.Scope()
 
@@ -208,7 +208,7 @@ def test_derivatives_of_higher_order(name):
     got = run(inputs, [g for g in grads if g is not None])
     found = iter(got)
     step = 1e-5
-    for w, g in zip(wanted, grads):
+    for w, g in zip(sources, grads):
         array = next(found) if g is not None else np.zeros(inputs[w].shape)
         for at in list(np.ndindex(*inputs[w].shape))[::max(1, inputs[w].size // 6)]:
             value = []
@@ -265,36 +265,36 @@ def unpacked(arrays):
 
 
 def assert_as_recorded(got, recorded):
-    for name, want in unpacked(recorded).items():
-        np.testing.assert_allclose(got[name], want, rtol=1e-5, atol=1e-6 * max(1, np.abs(want).max()), err_msg=name)
+    for name, value in unpacked(recorded).items():
+        np.testing.assert_allclose(got[name], value, rtol=1e-5, atol=1e-6 * max(1, np.abs(value).max()), err_msg=name)
 
 
 @pytest.mark.parametrize("name", sorted(FILES))
 def test_operators_of_second_derivatives_in_files(name):
-    data, feed, wanted = FILES[name]
+    data, feed, results = FILES[name]
     data = base64.b64decode(data)
     assert b"_grad_grad" in data or name in ("conv2d by the filter", "reduce_mean")
     program = fluid.Program.parse_from_string(data)
     assert program.desc.serialize_to_string() == data, "an unchanged program is written as it was read"
     assert not [op.type for op in program.global_block().ops if op.type.endswith("_grad_grad")]
-    made = fluid.Executor(fluid.CPUPlace()).run(program, feed=unpacked(feed), fetch_list=list(wanted))
-    assert_as_recorded(dict(zip(wanted, made)), wanted)
+    made = fluid.Executor(fluid.CPUPlace()).run(program, feed=unpacked(feed), fetch_list=list(results))
+    assert_as_recorded(dict(zip(results, made)), results)
 
 
 @pytest.mark.parametrize("name", sorted(second_order_files.FORMS))
 def test_what_1_8_5_differentiates_twice(name):
     _, _, made = second_order_files.computed(fluid, *second_order_files.FORMS[name])
-    wanted = FILES[name][2]
+    results = FILES[name][2]
     # The original has no second derivative by the filter alone.
-    assert len(made) == len(wanted) + (name == "conv2d by the filter")
-    assert_as_recorded(dict(zip(wanted, made.values())), wanted)
+    assert len(made) == len(results) + (name == "conv2d by the filter")
+    assert_as_recorded(dict(zip(results, made.values())), results)
 
 
 def test_a_model_of_second_derivatives_serves(tmp_path):
-    data, feed, wanted = FILES["a model"]
+    data, feed, results = FILES["a model"]
     (tmp_path / "__model__").write_bytes(base64.b64decode(data))
     made = anabranch.Predictor(str(tmp_path)).run(unpacked(feed))
-    assert_as_recorded(dict(zip(wanted, made)), wanted)
+    assert_as_recorded(dict(zip(results, made)), results)
 
 
 def test_a_changed_program_of_a_file_is_written_with_operators_that_1_8_5_has():

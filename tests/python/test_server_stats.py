@@ -1,4 +1,4 @@
-"""What servers tell of themselves, as a table, as lines of JSON and as Prometheus reads it."""
+"""The statistics of servers, as a table, as lines of JSON and as Prometheus reads them."""
 import json
 
 import pytest
@@ -11,7 +11,7 @@ STEPS = 5
 
 @pytest.fixture(scope="module")
 def seen():
-    """(server, what it says in the middle of training with two workers that wait for nobody)"""
+    """(server, what it says in the middle of training with two workers that do not wait)"""
     cluster, found = Cluster(2, 1, "sgd", sparse=True, sync=False, dropout=0), []
 
     def train(trainer, run):
@@ -33,7 +33,7 @@ def test_what_comes_and_goes_is_counted_by_table(seen):
     assert sum(counts["late"]) == 2 * STEPS
     assert found["updates"] >= 2 * STEPS
     assert [found[name] for name in ("refused", "malformed", "unread", "failed_snapshots")] == [0, 0, 0, 0]
-    assert found["awaited_us"] == {}  # workers of asynchronous training wait for nobody
+    assert found["awaited_us"] == {}  # workers of asynchronous training do not wait
 
 
 def test_prometheus_and_json(seen, monkeypatch, capsys):
@@ -82,5 +82,5 @@ def test_sync_training_names_workers_that_are_waited_for():
 
 
 def test_an_unreachable_server_is_reported(capsys):
-    assert server_stats.main(["top", "--count", "1", "local:nobody"]) == 1
-    assert "local:nobody" in capsys.readouterr().err
+    assert server_stats.main(["top", "--count", "1", "local:absent"]) == 1
+    assert "local:absent" in capsys.readouterr().err

@@ -43,7 +43,7 @@ exe.close()
 
 
 def free_port():
-    """Below those that connections are given: nobody takes it while the server is dead."""
+    """Below those that connections are given: no process takes it while the server is dead."""
     while True:
         port = random.randint(20000, 29999)
         with socket.socket() as s:

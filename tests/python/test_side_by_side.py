@@ -63,7 +63,7 @@ def test_training_and_inference_in_two_threads_on_one_scope():
         alone.step()
         shared.step()
         known = len(seen)
-        while step % 100 == 50 and len(seen) == known and not errors:  # all steps may take less than the other's turn
+        while step % 100 == 50 and len(seen) == known and not errors:  # all steps may end before the other one runs
             time.sleep(0.001)
     done.set()
     thread.join(30)

@@ -52,7 +52,7 @@ def batches():
 
 
 class Model:
-    """Pooled look-ups, a hidden layer and a squared error."""
+    """Pooled lookups, a hidden layer and a squared error."""
 
     def __init__(self, optimizer, sparse, shared=False, regularizer=None, lazy=None):
         self.main, self.startup = fluid.Program(), fluid.Program()
@@ -186,9 +186,10 @@ class AdamReference:
             self.step += 1
             rows = touched if self.lazy else slice(None)
             self.update(rows, g.astype("float64"))
-            for name, want in (("table0", self.w), ("table0_moment1_0", self.m1), ("table0_moment2_0", self.m2)):
+            for name, expected in (("table0", self.w), ("table0_moment1_0", self.m1), ("table0_moment2_0", self.m2)):
                 got = np.array(scope.find_var(name).get_tensor())
-                np.testing.assert_allclose(got, want, rtol=2e-5, atol=2e-6, err_msg="%s, step %d" % (name, self.step))
+                np.testing.assert_allclose(got, expected, rtol=2e-5, atol=2e-6,
+                                           err_msg="%s, step %d" % (name, self.step))
         return each
 
     def update(self, rows, g):

@@ -22,7 +22,7 @@ def build(dropout_prob, is_test=False):
 
 
 def first_run(main, scope, feed, fetch):
-    """Of an executor of its own: its first step draws what that of any other one draws."""
+    """With a separate executor: its first step draws the same numbers as that of any other one."""
     return fluid.Executor().run(main.clone(), feed={"x": feed}, fetch_list=fetch, scope=scope)
 
 

@@ -34,7 +34,7 @@ def files(tmp_path_factory):
 
 
 class Model:
-    """A small click model with its own program, scope and executor."""
+    """A small CTR model with its own program, scope and executor."""
 
     def __init__(self, optimizer=None, dropout=False):
         self.main, self.startup, self.scope = fluid.Program(), fluid.Program(), fluid.Scope()

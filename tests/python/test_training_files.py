@@ -24,26 +24,26 @@ def recorded(net):
         return {name: data[name] for name in data.files}
 
 
-def check(got, want):
-    assert set(got) == set(want) - {"program", "loss"}
+def check(got, expected):
+    assert set(got) == set(expected) - {"program", "loss"}
     for name in got:
-        np.testing.assert_allclose(got[name], want[name], rtol=2e-5, atol=2e-6, err_msg=name)
+        np.testing.assert_allclose(got[name], expected[name], rtol=2e-5, atol=2e-6, err_msg=name)
 
 
 @by_net
 def test_a_file_of_the_original_trains(net):
-    want = recorded(net)
-    program = fluid.Program.parse_from_string(want["program"].tobytes())
-    check(training_files.run(fluid, program, str(want["loss"])), want)
+    expected = recorded(net)
+    program = fluid.Program.parse_from_string(expected["program"].tobytes())
+    check(training_files.run(fluid, program, str(expected["loss"])), expected)
 
 
 @by_net
 def test_our_file_trains_and_lists_what_the_original_reads(net):
-    want = recorded(net)
+    expected = recorded(net)
     program, loss = training_files.build(fluid, net)
     program = fluid.Program.parse_from_string(program.desc.serialize_to_string())
-    check(training_files.run(fluid, program, loss), want)
-    theirs = fluid.Program.parse_from_string(want["program"].tobytes())
+    check(training_files.run(fluid, program, loss), expected)
+    theirs = fluid.Program.parse_from_string(expected["program"].tobytes())
     for ours, their in zip(program.global_block().ops, theirs.global_block().ops):
         assert ours.type == their.type
         given = {slot for slot in ours.input_names if ours.input(slot)}

@@ -11,7 +11,7 @@ import anabranch.fluid as fluid
 HERE = os.path.dirname(os.path.abspath(__file__))
 GOLDEN = os.path.join(HERE, "..", "golden", "transpile")
 
-#: Attributes that the original writes in no order of its own, or that choose a library.
+#: Attributes that Fluid 1.8.5 writes in no fixed order, or that choose a library.
 UNORDERED = ("grad_to_block_id",)
 LEFT_OUT = ("op_namescope", "op_callstack", "op_device", "op_draw_number", "op_reads_versions")
 
@@ -24,7 +24,7 @@ APART = {
     "one_trainer.sync",       # its trainer and its server call a gradient differently
     "whole.geo",              # slice_var_up is not obeyed there
     "distributed_table.geo",  # refused
-    "two_tables.geo",         # names ids and a table once for each two look-ups
+    "two_tables.geo",         # names ids and a table once for each two lookups
 }
 
 
@@ -37,7 +37,7 @@ RECORDED = recorded()
 
 
 class _Names:
-    """Variables that only order ops have random names in the original, and some temporary ones are numbered over all
+    """Variables that only order ops have random names in Fluid 1.8.5, and some temporary ones are numbered over all
     programs of the process: they are numbered as they appear."""
 
     PASSING = ("__control_var", "tmp_dc_output")
@@ -51,7 +51,7 @@ class _Names:
 
 
 def in_order(ops):
-    """Tables are left out of the trainer's startup program in no order of the original's own."""
+    """Tables are left out of the trainer's startup program in no fixed order of Fluid 1.8.5."""
     return [op for op in ops if op["type"] != "fake_init"] + \
         sorted((op for op in ops if op["type"] == "fake_init"), key=lambda op: op["outputs"]["Out"])
 
@@ -70,17 +70,17 @@ def plain(op, names):
             "outputs": {s: names(a) for s, a in sorted(op["outputs"].items()) if a}}
 
 
-def check_op(where, got, want):
+def check_op(where, got, expected):
     for part in ("type", "inputs", "outputs"):
-        assert got[part] == want[part], where
-    for name, value in want["attrs"].items():
+        assert got[part] == expected[part], where
+    for name, value in expected["attrs"].items():
         assert got["attrs"].get(name, value) == value, "%s %s: %s" % (where, got["type"], name)
 
 
-def check_blocks(where, got, want):
-    assert [(b["idx"], b["parent"]) for b in got] == [(b["idx"], b["parent"]) for b in want], where
+def check_blocks(where, got, expected):
+    assert [(b["idx"], b["parent"]) for b in got] == [(b["idx"], b["parent"]) for b in expected], where
     ours, theirs = _Names(), _Names()
-    for mine, other in zip(got, want):
+    for mine, other in zip(got, expected):
         assert [op["type"] for op in mine["ops"]] == [op["type"] for op in other["ops"]], where
         for i, (a, b) in enumerate(zip(in_order(mine["ops"]), in_order(other["ops"]))):
             check_op("%s block %d op %d" % (where, mine["idx"], i), plain(a, ours), plain(b, theirs))
@@ -90,11 +90,11 @@ def check_blocks(where, got, want):
 @pytest.mark.parametrize("name", sorted(cases.GOLDEN))
 def test_programs_are_those_of_the_golden_ones(name, mode):
     with open(os.path.join(GOLDEN, "%s_%s.json" % (name, mode))) as file:
-        want = json.load(file)
+        expected = json.load(file)
     got = cases.transpiled(fluid, cases.GOLDEN[name], mode)
-    assert sorted(got) == sorted(want)
-    for part in sorted(want):
-        check_blocks(part, got[part], want[part])
+    assert sorted(got) == sorted(expected)
+    for part in sorted(expected):
+        check_blocks(part, got[part], expected[part])
 
 
 @pytest.mark.parametrize("case", cases.SUMMED)
@@ -110,13 +110,13 @@ def test_programs_of_collectives_are_those_of_1_8_5(case):
 def test_programs_are_those_of_1_8_5(case):
     name, mode = case.rsplit(".", 1)
     build, how = cases.CASES[name]
-    want = RECORDED[case]
+    expected = RECORDED[case]
     got = cases.transpiled(fluid, build, mode, details=True, **how)
-    assert sorted(got) == sorted(want)
-    for part in sorted(want):
-        check_blocks(part, got[part]["blocks"], want[part]["blocks"])
+    assert sorted(got) == sorted(expected)
+    for part in sorted(expected):
+        check_blocks(part, got[part]["blocks"], expected[part]["blocks"])
         if part.startswith("server"):
-            assert got[part]["vars"][0] == want[part]["vars"][0], part
+            assert got[part]["vars"][0] == expected[part]["vars"][0], part
 
 
 # ---- where 1.8.5 is not followed

@@ -11,7 +11,7 @@ import anabranch
 import anabranch.fluid as fluid
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-PROGRAMS = sorted(os.listdir(os.path.join(HERE, "typed")))
+PROGRAMS = sorted(name for name in os.listdir(os.path.join(HERE, "typed")) if name.endswith(".py"))
 PACKAGE = os.path.dirname(os.path.dirname(anabranch.__file__))
 
 #: Installed packages are followed in silence; ours is not installed here.
@@ -80,7 +80,7 @@ def test_arguments_complete(layer):
     function = getattr(fluid.layers, layer)
     if inspect.isclass(function):
         function = function.__init__
-    wanted = [p.name for p in inspect.signature(function).parameters.values()
+    required = [p.name for p in inspect.signature(function).parameters.values()
               if p.name != "self" and p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)]
     offered = _completions("fluid.layers.%s(" % layer)
-    assert {name + "=" for name in wanted} <= offered
+    assert {name + "=" for name in required} <= offered

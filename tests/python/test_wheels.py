@@ -29,7 +29,7 @@ def test_only_interpreters_that_can_build(tmp_path):
     fake.chmod(0o755)
     for path in (str(fake), str(tmp_path / "none")):
         assert wheels.version_of(path) is None
-        with pytest.raises(SystemExit, match="is no CPython"):
+        with pytest.raises(SystemExit, match="is not a CPython"):
             wheels.interpreters([path])
 
 

@@ -74,9 +74,9 @@ def softmax(x):
     return e / e.sum(1, keepdims=True)
 
 
-def same(got, wanted):
-    assert got.shape == wanted.shape
-    np.testing.assert_allclose(got, wanted, rtol=2e-5)
+def same(got, expected):
+    assert got.shape == expected.shape
+    np.testing.assert_allclose(got, expected, rtol=2e-5)
 
 
 @pytest.mark.parametrize("passes", ["", "all"])
@@ -87,7 +87,7 @@ def test_each_reader_sees_the_value_of_its_time(write, passes, monkeypatch):
     program = fluid.Program()
     with fluid.program_guard(program, fluid.Program()):
         x, z = fluid.data("x", [None, 6]), fluid.data("z", [None, 6])
-        before, after, wanted = write(x, z)
+        before, after, expected = write(x, z)
     fluid.set_flags({"FLAGS_disable_passes": passes})
     try:
         executor = fluid.Executor()
@@ -95,7 +95,7 @@ def test_each_reader_sees_the_value_of_its_time(write, passes, monkeypatch):
         for n, m in BATCHES:
             xs, zs = random.rand(n, 6).astype("float32"), random.rand(m, 6).astype("float32")
             got = executor.run(program, feed={"x": xs, "z": zs, "p": xs}, fetch_list=[before, after])
-            for one, other in zip(got, wanted(xs, zs)):
+            for one, other in zip(got, expected(xs, zs)):
                 same(one, other)
     finally:
         fluid.set_flags({"FLAGS_disable_passes": ""})
@@ -105,12 +105,12 @@ def test_replicas_see_the_values_of_their_time():
     program = fluid.Program()
     with fluid.program_guard(program, fluid.Program()):
         x, z = fluid.data("x", [None, 6]), fluid.data("z", [None, 6])
-        before, after, wanted = fed(x, z)
+        before, after, expected = fed(x, z)
     compiled = fluid.CompiledProgram(program).with_data_parallel(places=fluid.cpu_places(3))
     for n in (6, 9, 3):
         xs, zs = np.random.rand(n, 6).astype("float32"), np.random.rand(2 * n, 6).astype("float32")
         got = fluid.Executor().run(compiled, feed={"x": xs, "z": zs}, fetch_list=[before, after])
-        for one, other in zip(got, wanted(xs, zs)):
+        for one, other in zip(got, expected(xs, zs)):
             same(one, other)
 
 
@@ -128,7 +128,7 @@ ALIASED = {
 
 @pytest.mark.parametrize("type", sorted(ALIASED))
 def test_an_output_may_be_an_input(type):
-    inputs, slot, attrs, wanted = ALIASED[type]
+    inputs, slot, attrs, expected = ALIASED[type]
     program = fluid.Program()
     with fluid.program_guard(program, fluid.Program()):
         layers.data("x", [4])
@@ -143,7 +143,7 @@ def test_an_output_may_be_an_input(type):
     executor = fluid.Executor()
     for _ in range(3):
         (got,) = executor.run(program, feed={"x": values}, fetch_list=["x"])
-        same(got, wanted(values))
+        same(got, expected(values))
 
 
 def test_two_outputs_are_two_variables():
@@ -171,8 +171,8 @@ def test_each_reader_sees_the_sequences_of_its_time():
             name: fluid.create_lod_tensor(np.ones((sum(n), 2), "float32"), [n], fluid.CPUPlace())
             for name, n in zip("xz", lengths)
         }
-        for got, wanted in zip(executor.run(program, feed=feed, fetch_list=[before, after]), lengths):
-            same(got, np.repeat(np.array(wanted, "float32")[:, None], 2, 1))
+        for got, expected in zip(executor.run(program, feed=feed, fetch_list=[before, after]), lengths):
+            same(got, np.repeat(np.array(expected, "float32")[:, None], 2, 1))
 
 
 def test_labels_that_a_loss_reshapes_in_place_are_fed_again():
@@ -245,10 +245,10 @@ def test_sequences_of_a_persistable_variable_may_change():
     with fluid.scope_guard(scope):
         tensor = scope.var("kept").get_tensor()
         tensor.set(np.arange(6, dtype="float32").reshape(6, 1), fluid.CPUPlace())
-        for lengths, wanted in (([3, 3], [3, 12]), ([1] * 6, list(range(6))), ([6], [15])):
+        for lengths, expected in (([3, 3], [3, 12]), ([1] * 6, list(range(6))), ([6], [15])):
             tensor.set_recursive_sequence_lengths([lengths])
             (got,) = executor.run(program, fetch_list=[sums])
-            same(got, np.array(wanted, "float32").reshape(-1, 1))
+            same(got, np.array(expected, "float32").reshape(-1, 1))
 
 
 def test_a_variable_put_into_the_scope_by_hand():

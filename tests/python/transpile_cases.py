@@ -1,4 +1,4 @@
-"""Programs that are cut for parameter servers, by this package and by the original, and what comes out as plain data.
+"""Programs that are cut for parameter servers, by this package and by Fluid 1.8.5, and the result as plain data.
 
     transpile_cases.py --fluid paddle.fluid FILE.json.gz      records (with Fluid 1.8.5)
 
@@ -214,8 +214,8 @@ def transpiler_of(fluid, build, mode, trainer, servers, trainers, config):
     main, startup = fresh(fluid, build)
     config = config_of(fluid, mode, **config)
     if mode == "geo":
-        home = importlib.import_module(fluid.__name__ + ".transpiler.geo_sgd_transpiler")
-        t = home.GeoSgdTranspiler(config)
+        module = importlib.import_module(fluid.__name__ + ".transpiler.geo_sgd_transpiler")
+        t = module.GeoSgdTranspiler(config)
     else:
         t = fluid.DistributeTranspiler(config)
     t.transpile(trainer, program=main, pservers=",".join(SERVERS[:servers]), trainers=trainers,
@@ -240,7 +240,7 @@ def transpiled(fluid, build, mode, servers=2, trainers=2, config=None, idle=Fals
 
 
 def summed(fluid, kind, build):
-    """The programs of the first of two processes that add up gradients. Connecting them is left out: the original
+    """The programs of the first of two processes that add up gradients. Connecting them is left out: Fluid 1.8.5
     has the ops for that with CUDA only."""
     base = getattr(importlib.import_module(fluid.__name__ + ".transpiler.collective"), kind)
 

@@ -1,4 +1,4 @@
-"""What scripts print, without what differs from run to run, and whether two of them say the same."""
+"""The output of scripts without what differs from run to run, and whether two outputs say the same."""
 import re
 
 #: Lines that frameworks themselves print.
@@ -13,7 +13,7 @@ _PATH = re.compile(r"/[\w.+-]+(?:/[\w.+-]+)+")
 _NUMBER = re.compile(r"(?<![\w.])([-+]?(?:\d+\.\d*|\.\d+|\d+)(?:[eE][-+]?\d+)?|[-+]?(?:nan|inf))(?![\w])")
 #: Four digits.
 RELATIVE = 1e-4
-#: What printing six decimals leaves of a number that is nearly zero.
+#: The rest of a number that is nearly zero when six decimals are printed.
 ABSOLUTE = 2e-6
 
 
@@ -24,7 +24,7 @@ def masked(text):
     return _PATH.sub("PATH", _TIME.sub(r"\1TIME", "\n".join(lines)))
 
 
-def pieces(text):
+def split(text):
     """The texts between numbers, with spaces alike, and the numbers as they are written."""
     parts = _NUMBER.split(text)
     return [re.sub(r"\s+", " ", part) for part in parts[::2]], parts[1::2]
@@ -52,10 +52,10 @@ def same(a, b):
 def difference(expected, found):
     """The first difference of two outputs in words; None where they say the same."""
     expected, found = masked(expected).splitlines(), masked(found).splitlines()
-    for number, (want, got) in enumerate(zip(expected, found), 1):
-        (words, numbers), (own_words, own_numbers) = pieces(want), pieces(got)
+    for number, (line, got) in enumerate(zip(expected, found), 1):
+        (words, numbers), (own_words, own_numbers) = split(line), split(got)
         if words != own_words or not all(map(same, numbers, own_numbers)):
-            return "line %d:\nrecorded: %s\nfound:    %s" % (number, want, got)
+            return "line %d:\nrecorded: %s\nfound:    %s" % (number, line, got)
     if len(expected) != len(found):
         return "%d lines recorded, %d found" % (len(expected), len(found))
     return None

@@ -16,8 +16,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 RUNS = 5
 
 
-def run(python, home, script, *before):
-    environment = dict(os.environ, GLOG_v="0", CPU_NUM="1", OMP_NUM_THREADS="1", OLD_SCRIPTS_ARCHIVES=home)
+def run(python, root, script, *before):
+    environment = dict(os.environ, GLOG_v="0", CPU_NUM="1", OMP_NUM_THREADS="1", OLD_SCRIPTS_ARCHIVES=root)
     environment.pop("PYTHONPATH", None)
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run([python, *before, script], cwd=folder, env=environment, stdout=subprocess.PIPE,
@@ -32,18 +32,18 @@ def last_loss(text):
 
 
 def main(python, *names):
-    with tempfile.TemporaryDirectory() as home:
-        archives.write(home)
+    with tempfile.TemporaryDirectory() as root:
+        archives.write(root)
         if names == ("random",):
             scripts = sorted(glob.glob(os.path.join(HERE, "random", "*.py")))
-            found = {os.path.basename(s)[:-3]: [last_loss(run(python, home, s)) for _ in range(RUNS)] for s in scripts}
+            found = {os.path.basename(s)[:-3]: [last_loss(run(python, root, s)) for _ in range(RUNS)] for s in scripts}
             with open(os.path.join(HERE, "records", "random.json"), "w") as file:
                 file.write("{\n%s\n}\n" % ",\n".join(' "%s": %s' % (n, json.dumps(v)) for n, v in found.items()))
             return
         for script in sorted(glob.glob(os.path.join(HERE, "old", "*.py")) + glob.glob(os.path.join(HERE, "guides", "*.py"))):
             name = os.path.basename(script)[:-3]
             if not names or name in names:
-                text = masked.masked(run(python, home, script, os.path.join(HERE, "start.py")))
+                text = masked.masked(run(python, root, script, os.path.join(HERE, "start.py")))
                 with open(os.path.join(HERE, "records", name + ".txt"), "w") as file:
                     file.write(text + "\n")
                 print(name, len(text.splitlines()))

@@ -15,7 +15,7 @@ DRAWS = ("uniform_random", "gaussian_random", "truncated_gaussian_random")
 
 
 def drawn(op, name, shape):
-    """What an op of a startup program would draw."""
+    """The values that an op of a startup program would draw."""
     draws = numpy.random.RandomState(zlib.crc32(name.encode()) & 0x7FFFFFFF)
     if op.type == "uniform_random":
         return draws.uniform(op.attr("min"), op.attr("max"), shape)
@@ -47,7 +47,7 @@ def starting(run):
     return wrapped
 
 
-def read_archives_of(home):
+def read_archives_of(root):
     """Lets the data sets of 1.8.5 read the archives of a folder."""
     import importlib
     import pkgutil
@@ -56,7 +56,7 @@ def read_archives_of(home):
     import paddle.dataset.common
 
     def download(url, folder, md5sum, save_name=None):
-        return os.path.join(home, folder, save_name or url.split("/")[-1])
+        return os.path.join(root, folder, save_name or url.split("/")[-1])
     paddle.dataset.common.download = download
     for module in pkgutil.iter_modules(paddle.dataset.__path__):
         found = importlib.import_module("paddle.dataset." + module.name)

@@ -17,7 +17,7 @@ def in_flight(devices: int) -> List[np.ndarray]:
 
 def fed_again(places, mode) -> List[np.ndarray]:
     """One array is fed in every step and written over after it; what was fetched stays what it was; most steps fetch
-    nothing, so that nobody waits for what they compute."""
+    nothing, so that no step waits for their results."""
     trained, seen, copies = Trained("mlp", places, mode, fetch_gradients=True), [], []
     feed = trained.batch(4 * len(places), 0)
     for step in range(9):
@@ -26,14 +26,14 @@ def fed_again(places, mode) -> List[np.ndarray]:
         copies += [value.copy() for value in fetched]
         fresh = trained.batch(4 * len(places), step + 1)
         for name in feed:
-            feed[name].fill(np.nan)     # whoever reads late computes with these
+            feed[name].fill(np.nan)     # a late reader computes with these
             np.copyto(feed[name], fresh[name])
     same_bits(seen, copies, "what was fetched")
     return seen + trained.kept()
 
 
 def together(places, mode) -> List[np.ndarray]:
-    """Three programs in scopes of their own, from three threads: each as if it were alone."""
+    """Three programs in separate scopes, from three threads: each as if it were alone."""
     names, rows = ("mlp", "words", "images"), [2 * len(places)] * 4
     alone = [Trained(name, places, mode).steps(rows) for name in names]
     several, out, wrong = [Trained(name, places, mode) for name in names], {}, []
@@ -51,5 +51,5 @@ def together(places, mode) -> List[np.ndarray]:
     if wrong:
         raise wrong[0]
     for i, name in enumerate(names):
-        same_bits(out[i], alone[i], "%s beside others" % name)
+        same_bits(out[i], alone[i], "%s with others" % name)
     return [value for values in alone for value in values]

@@ -32,7 +32,7 @@ def rows_of(rng, rows, width, kind="float32"):
     return rng.normal(0, 1, (rows, width)).astype(kind)
 
 
-# ---- layers, dropout, a norm with state, two updates by rules of their own
+# ---- layers, dropout, a norm with state, two updates by separate rules
 
 
 def mlp():
@@ -106,14 +106,14 @@ def branches():
     big = layers.greater_than(layers.reduce_mean(h), layers.fill_constant([1], "float32", 0.0))
     h = layers.cond(big, lambda: layers.scale(h, 0.5), lambda: layers.fc(h, 6, act="sigmoid"))
     h = h + layers.fc(x, 6)
-    turn, turns = layers.fill_constant([1], "int64", 0), layers.fill_constant([1], "int64", 3)
+    iteration, limit = layers.fill_constant([1], "int64", 0), layers.fill_constant([1], "int64", 3)
     total = layers.fill_constant_batch_size_like(h, [-1, 6], "float32", 0.0)
-    more = layers.less_than(turn, turns)
+    more = layers.less_than(iteration, limit)
     loop = layers.While(more)
     with loop.block():
         layers.assign(total + layers.scale(h, 0.5), total)
-        layers.increment(turn, in_place=True)
-        layers.less_than(turn, turns, cond=more)
+        layers.increment(iteration, in_place=True)
+        layers.less_than(iteration, limit, cond=more)
     return mean_square(layers.fc(h + layers.relu(total), 1), y)
 
 
@@ -174,7 +174,7 @@ def cells():
 
 
 def adam():
-    """With an epsilon beside which rounding of a gradient that ought to be 0 is nothing."""
+    """An epsilon that hides the rounding of a gradient that ought to be 0."""
     return fluid.optimizer.Adam(0.02, epsilon=1e-3)
 
 

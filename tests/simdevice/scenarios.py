@@ -1,5 +1,5 @@
 """What a program may do with devices, each by itself: SCENARIOS[name](devices) fails, or returns all numbers that came
-out, which have to have the same bits whatever the order of the queues was. tools/simdevice runs them for many seeds.
+out, which have to have the same bits for any order of the queues. tools/simdevice runs them for many seeds.
 
     FLAGS_device_plugin=simdevice FLAGS_simdevice_seed=3 python tests/simdevice/scenarios.py replicas 2
 """
@@ -36,8 +36,8 @@ def trained_in_modes(name: str, devices: int, rows: Sequence[int]) -> Values:
             agree(got, out[:len(got)], "%s, %s and %s" % (name, *MODES))
         out += got
     on_cpu = Trained(name, here, MODES[0] if devices > 1 else None)
-    want = on_cpu.steps(rows) + on_cpu.kept()
-    compare(out[:len(want)], want, name)
+    expected = on_cpu.steps(rows) + on_cpu.kept()
+    compare(out[:len(expected)], expected, name)
     return out
 
 
@@ -61,7 +61,7 @@ def synced(devices: int, rows: Sequence[int]) -> Values:
 
 @scenario
 def shapes(devices: int) -> Values:
-    """Batches of other sizes from step to step: larger ones, smaller ones behind equal ones, of which graphs are
+    """Batches of other sizes from step to step: larger ones, smaller ones after equal ones, of which graphs are
     captured, fewer rows than devices, sequences of other lengths whose sum is the same."""
     rows = [devices * k for k in (2, 2, 7, 3, 3, 2)] + [max(1, devices - 1), 40, 2 * devices]
     out = trained_in_modes("words", devices, rows) + trained_in_modes("cells", devices, rows)
@@ -104,7 +104,7 @@ def values(devices: int) -> Values:
 
 
 def shared(devices: int) -> Values:
-    """Two replicas on a device, each with parameters of its own."""
+    """Two replicas on a device, each with its own parameters."""
     out: List[Values] = []
     for places in (fluid.cuda_places([d for d in range(devices) for _ in range(2)]), fluid.cpu_places(2 * devices)):
         trained = Trained("mlp", places, MODES[0])
@@ -121,7 +121,7 @@ def set_and_read(trained: Trained, devices: int) -> Values:
     out += trained.steps([3 * devices] * 2, seed=7)
     parameters = trained.run(trained.batch(3 * devices, 9), trained.fetches + trained.parameters)
     same_bits([parameters[1 + i][:len(k)] for i, k in enumerate(kept_parameters(trained))], kept_parameters(trained),
-              "parameters fetched behind their update")
+              "parameters fetched after their update")
     return out + parameters[:1] + trained.kept()
 
 

@@ -11,7 +11,7 @@ MODES = ("AllReduce", "Reduce")
 
 
 class Trained:
-    """A net in a scope of its own. `mode`: of replicas on all of `places`; without it the net runs on the first."""
+    """A net in its own scope. `mode`: of replicas on all of `places`; without it the net runs on the first."""
 
     def __init__(self, name: str, places: Sequence, mode: Optional[str] = None, fetch_gradients: bool = False,
                  sync_norms: bool = False) -> None:
@@ -59,22 +59,22 @@ class Trained:
         return [np.array(self.scope.find_var(name).get_tensor()) for name in names]
 
     def engine(self):
-        """What runs the main program; there is one after its first run."""
+        """The engine of the main program; there is one after its first run."""
         if self.target is not self.main:
             return self.target._engine
         return [ready.engine for ready in self.exe._ready.values() if ready.program is self.main][-1]
 
 
-def compare(got: Sequence[np.ndarray], want: Sequence[np.ndarray], what: str) -> None:
+def compare(got: Sequence[np.ndarray], expected: Sequence[np.ndarray], what: str) -> None:
     """Within the rounding of some steps of training, in which a step counts for much more."""
-    assert len(got) == len(want), "%s: %d values, %d are expected" % (what, len(got), len(want))
-    for i, (g, w) in enumerate(zip(got, want)):
+    assert len(got) == len(expected), "%s: %d values, %d are expected" % (what, len(got), len(expected))
+    for i, (g, w) in enumerate(zip(got, expected)):
         np.testing.assert_allclose(g, w, rtol=1e-3, atol=2e-4, err_msg="%s, value %d" % (what, i))
 
 
-def same_bits(got: Sequence[np.ndarray], want: Sequence[np.ndarray], what: str) -> None:
-    assert len(got) == len(want), "%s: %d values, %d are expected" % (what, len(got), len(want))
-    for i, (g, w) in enumerate(zip(got, want)):
+def same_bits(got: Sequence[np.ndarray], expected: Sequence[np.ndarray], what: str) -> None:
+    assert len(got) == len(expected), "%s: %d values, %d are expected" % (what, len(got), len(expected))
+    for i, (g, w) in enumerate(zip(got, expected)):
         alike = g.dtype == w.dtype and g.shape == w.shape and g.tobytes() == w.tobytes()
         assert alike, "%s, value %d: other bits" % (what, i)
 

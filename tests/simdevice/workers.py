@@ -1,4 +1,4 @@
-"""Two workers of a cluster, each a process with devices of its own, which add up on these. As a program: one of them.
+"""Two workers of a cluster, each a process with its own devices, which add up on these. As a program: one of them.
 
     python tests/simdevice/workers.py RANK ENDPOINTS FILE
 """
@@ -24,7 +24,7 @@ FLAGS = ("device_plugin", "simdevice_devices", "simdevice_seed", "simdevice_orde
 
 
 def workers(devices: int) -> List[np.ndarray]:
-    """What both learn has the bits of both modes, and is what as many replicas learn; then one of them says something
+    """Both learn the bits of both modes, and the values that COUNT replicas learn; then one of them says something
     else, and then it dies in the middle of a step."""
     folder = os.path.dirname(os.path.realpath(_core.__file__))
     if not all(glob.glob(os.path.join(folder, "anabranch_%s.so" % name)) for name in ("grpc", "gloo")):
@@ -58,7 +58,7 @@ def flags() -> Dict[str, str]:
 
 
 def parameters(trained: Trained) -> List[np.ndarray]:
-    """Without what forward operators keep of their own worker's batches."""
+    """Without the state that forward operators keep of their worker's batches."""
     names = sorted(p.name for p in trained.main.all_parameters() if p.trainable)
     return [np.array(trained.scope.find_var(name).get_tensor()) for name in names]
 
@@ -126,7 +126,7 @@ def main(rank: int, endpoints: List[str], file: str) -> None:
     np.savez(file, *parameters(by_mode[0]))
     disagree(rank)
     lose_one(rank, by_mode[0])
-    os._exit(0)                         # nobody is left to say goodbye to
+    os._exit(0)                         # no goodbye
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ def injected(name: str, places, mode) -> List[np.ndarray]:
 
 
 def reported(places) -> List[np.ndarray]:
-    """What a kernel finds in its numbers, of each replica in turn, names the op; the run after it is a good one."""
+    """A bad value that a kernel finds, in each replica in turn, names the op; the run after it is a good one."""
     main, scope, count = fluid.Program(), fluid.Scope(), len(places)
     with fluid.program_guard(main), fluid.unique_name.guard():
         x, y = fluid.data("x", [None, 3], dtype="int64"), fluid.data("y", [None, 3], dtype="int64")

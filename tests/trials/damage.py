@@ -130,10 +130,10 @@ def changed_program(r, data, other):
         found = list(elements(message))
         if not found:
             break
-        wanted = r.choice(
+        preferred = r.choice(
             ["Op", "Attr", "Slot", "Var", "Type", "Tensor", "Lod", "Block", "Program", "Attr", "Slot", "Tensor", None]
         )
-        where, k, kind = r.choice([f for f in found if f[2] == wanted] or found)
+        where, k, kind = r.choice([f for f in found if f[2] == preferred] or found)
         _change(r, where, k, [f for f in found if f[2] == kind], other, kind)
         if r.random() < 0.2:
             _change_op(r, list(elements(message)))

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 
-CPU_S = 10  # of one trial, in CPU time of the child: a machine that stands still is no hang
+CPU_S = 10  # of one trial, in CPU time of the child: a machine that stands still is not a hang
 STILL_S = 60  # in which the child sleeps and uses no CPU time at all
 OUT_OF_MEMORY = ("AddressSanitizer: out-of-memory", "AddressSanitizer: allocation-size-too-big")
 TICKS = os.sysconf("SC_CLK_TCK")

@@ -33,11 +33,11 @@ def compiled(net, replicas, threads):
     )
 
 
-def differs(got, wanted, close):
-    wanted = np.concatenate(wanted)
-    if got.shape == wanted.shape and np.allclose(got, wanted, rtol=close, atol=close):
+def differs(got, expected, close):
+    expected = np.concatenate(expected)
+    if got.shape == expected.shape and np.allclose(got, expected, rtol=close, atol=close):
         return None
-    return "is %s %s, must be %s %s" % (got.shape, got.ravel()[:5], wanted.shape, wanted.ravel()[:5])
+    return "is %s %s, must be %s %s" % (got.shape, got.ravel()[:5], expected.shape, expected.ravel()[:5])
 
 
 def trial(name, number):
@@ -54,8 +54,8 @@ def trial(name, number):
             got = executor.run(runs, feed=feeds if replicas > 1 else feeds[0], fetch_list=fetch, scope=scope)
         except fluid.core.EnforceNotMet as e:  # there is nothing wrong with these programs
             return "WRONG", "%s\n%s" % (e, program)
-        wanted = [program.values(feed) for feed in feeds]
-        wrong = _first_wrong(program, got, wanted)
+        expected = [program.values(feed) for feed in feeds]
+        wrong = _first_wrong(program, got, expected)
         if not wrong and (number % 10 == 0 or not SANITIZED):
             wrong = _wrong_gradient(program, present, got, feeds)
         if wrong:
@@ -63,21 +63,21 @@ def trial(name, number):
     return "ran", ""
 
 
-def _first_wrong(program, got, wanted):
+def _first_wrong(program, got, expected):
     for n, value in zip(program.compared, got):
-        wrong = differs(value, [values[n] for values, _ in wanted], 1e-9)
+        wrong = differs(value, [values[n] for values, _ in expected], 1e-9)
         if wrong:
             return "%s %s" % (n, wrong)
-    wrong = differs(got[len(program.compared)], [[loss] for _, loss in wanted], 1e-9)
+    wrong = differs(got[len(program.compared)], [[loss] for _, loss in expected], 1e-9)
     return wrong and "the loss " + wrong
 
 
 def _wrong_gradient(program, present, got, feeds):
     """All gradients by central differences; those that the program does not have must be 0."""
     values = dict(zip((leaf for leaf, _ in present), got[len(program.compared) + 1 :]))
-    wanted = [dict(zip(inplace_programs.LEAVES, program.differences(feed))) for feed in feeds]
+    expected = [dict(zip(inplace_programs.LEAVES, program.differences(feed))) for feed in feeds]
     for leaf in inplace_programs.LEAVES:
-        parts = [w[leaf] for w in wanted]
+        parts = [w[leaf] for w in expected]
         wrong = differs(values.get(leaf, np.zeros_like(np.concatenate(parts))), parts, 1e-5)
         if wrong:
             return "the gradient of %s %s" % (leaf, wrong)

@@ -38,7 +38,7 @@ class Builder:
                 getattr(self, "do_" + each.kind)(each, *ins)
 
     def block(self, block, *given):
-        """What a block is given it gets as variables of its own: it may write them again."""
+        """A block gets its arguments as its own variables: it may write them again."""
         self.v.update((name, self.layers.assign(x)) for name, x in zip(block.names, given))
         self.steps(block.steps)
         return [self.v[n] for n in block.results]

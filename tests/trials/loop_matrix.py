@@ -1,22 +1,22 @@
 """The table of tests/trials/test_loop_matrix.py: every kind of block, what is done in blocks, and one inside another.
 
-    program = nested(["DynamicRNN", "cond"], "arrays")     # arrays in a branch in the turns over sequences
+    program = nested(["DynamicRNN", "cond"], "arrays")     # arrays in a branch in the iterations over sequences
 """
 import numpy as np
 from loop_programs import RandomProgram, group_of_steps
 from loop_steps import Block, step
 
 LENGTHS = [2, 0, 3, 1]
-TURNS = {"n0": 3, "n1": 2}
+ITERATIONS = {"n0": 3, "n1": 2}
 
 
 class Case(RandomProgram):
-    """A program that nobody drew."""
+    """A program that is not drawn at random."""
 
     def __init__(self, name, steps):
         self.seed, self.bad, self.lengths, self.steps = 1, None, LENGTHS, steps
         self.name = name
-        self.feed = self.drawn(np.random.RandomState(3), LENGTHS, TURNS)
+        self.feed = self.drawn(np.random.RandomState(3), LENGTHS, ITERATIONS)
         self.matrices = ["out"]
         self.shown, self.weights = ["out"], {"out": 1.0}
         self.group_of = group_of_steps(steps)
@@ -129,7 +129,7 @@ KINDS = {"While": repeat, "while_loop": while_loop, "cond": cond, "case": case, 
          "Switch": switch, "IfElse": by_rows, "StaticRNN": static_rnn, "DynamicRNN": dynamic_rnn}
 
 
-# What is done inside: (new, h) gives (steps, name).
+# The work inside: (new, h) gives (steps, name).
 
 def product(new, h):
     out = new()
@@ -169,7 +169,7 @@ def asked(new, h):
 
 
 def again(new, h):
-    """Several parts of one gradient in a turn."""
+    """Several parts of one gradient in an iteration."""
     first, second, mixed, out = (new() for _ in range(4))
     return [step("matmul", [first], [h, "w"]), step("matmul", [second], [first, "w"]),
             step("add", [mixed], [second, h]), step("mul", [out], [mixed, h])], out
@@ -179,7 +179,7 @@ INSIDE = {"product": product, "again": again, "arrays": arrays, "ranked": ranked
 
 
 def nested(kinds, inside="product"):
-    """`x` and `w` are used before and after the blocks, too, where a turn uses them several times."""
+    """`x` and `w` are used before and after the blocks, too, where an iteration uses them several times."""
     new = Names()
 
     def level(depth, h):

@@ -2,12 +2,12 @@
 loop_reference.py runs with NumPy.
 
     program = RandomProgram(seed)
-    program.steps, program.feed              # float64 matrices of 3 columns, sequences of them, numbers of turns
+    program.steps, program.feed              # float64 matrices of 3 columns, sequences of them, numbers of iterations
     program.shown                            # names of block 0 that are compared in the end
     print(program)
 
 Kinds of rows: a matrix belongs to a group, and only matrices of one group are added: "B" has a row for each sequence of
-the fed ``s``, "S" its rows, "V" is one vector, "D3" the rows of step 3 of the program: of one turn over sequences.
+the fed ``s``, "S" its rows, "V" is one vector, "D3" the rows of step 3 of the program: of one iteration over sequences.
 """
 import numpy as np
 from loop_mistakes import mistake
@@ -26,12 +26,12 @@ class RandomProgram:
         if sum(lengths) == 0:
             lengths[0] = 2
         self.lengths = lengths
-        turns = {"n0": int(draw.randint(0, 4)), "n1": int(draw.randint(1, 4))}
-        self.feed = self.drawn(draw, lengths, turns)
+        iterations = {"n0": int(draw.randint(0, 4)), "n1": int(draw.randint(1, 4))}
+        self.feed = self.drawn(draw, lengths, iterations)
         seen = Seen()
         seen.groups.update({"x": "B", "y": "B", "s": "S"})
         seen.numbers += ["n0", "n1"]
-        seen.turns.update(turns)
+        seen.iterations.update(iterations)
         self.steps = []
         if draw.rand() < 0.6:
             self.steps += create(maker, seen, 0)
@@ -48,17 +48,17 @@ class RandomProgram:
         self.kinds = set(_kinds(self.steps))
 
     @staticmethod
-    def drawn(draw, lengths, turns):
+    def drawn(draw, lengths, iterations):
         rows = len(lengths)
         feed = {"x": draw.uniform(-1, 1, (rows, 3)), "y": draw.uniform(-1, 1, (rows, 3)),
                 "s": draw.uniform(-1, 1, (sum(lengths), 3)), "w": draw.uniform(-1, 1, (3, 3))}
-        feed.update((n, np.array([v], "int64")) for n, v in turns.items())
+        feed.update((n, np.array([v], "int64")) for n, v in iterations.items())
         return feed
 
     def other_feed(self, seed):
-        """Other values, in as many rows and turns."""
-        turns = {n: int(v[0]) for n, v in self.feed.items() if n.startswith("n")}
-        return dict(self.drawn(np.random.RandomState(seed), self.lengths, turns), w=self.feed["w"])
+        """Other values, in the same rows and iterations."""
+        iterations = {n: int(v[0]) for n, v in self.feed.items() if n.startswith("n")}
+        return dict(self.drawn(np.random.RandomState(seed), self.lengths, iterations), w=self.feed["w"])
 
     def __str__(self):
         fed = "sequences %s, %s" % (self.lengths, {n: int(self.feed[n][0]) for n in ("n0", "n1")})

@@ -1,5 +1,5 @@
 """What Fluid 1.8.5 made of random programs of loops: a line of JSON each, packed. Of an array its shape and one number
-are kept, which any change of an element changes: the sum of its elements, each by a weight of its own.
+are kept, which any change of an element changes: the sum of its elements, each with another weight.
 """
 import gzip
 import hashlib
@@ -20,8 +20,8 @@ def key(program):
     return hashlib.sha256(str(program).encode()).hexdigest()[:12]
 
 
-def close(value, want):
-    return np.allclose(value, np.ravel(want), rtol=1e-9, atol=1e-9)
+def close(value, expected):
+    return np.allclose(value, np.ravel(expected), rtol=1e-9, atol=1e-9)
 
 
 def record(program, said):

@@ -41,7 +41,7 @@ class Reference:
 
     def run(self, feed):
         self.v = dict(feed)
-        self.turns = 0
+        self.iterations = 0
         self.steps(self.program.steps)
         return self.v
 
@@ -138,7 +138,7 @@ class Reference:
         while i < int(self.v[s.ins[0]][0]):
             self.block(s.blocks[0])
             i += 1
-            self.turns += 1
+            self.iterations += 1
             self.v[s.outs[0]] = np.array([i])
 
     def do_while_loop(self, s):
@@ -147,7 +147,7 @@ class Reference:
         while i < int(self.v[s.ins[0]][0]):
             self.v.update(zip(carried, self.block(s.blocks[0])))
             i += 1
-            self.turns += 1
+            self.iterations += 1
             self.v[s.outs[0]] = np.array([i])
 
     def chosen(self, s, k):
@@ -185,7 +185,7 @@ class Reference:
         for now in inputs:
             self.v.update(zip(block.names, (now, memory)))
             memory, out = self.block(block)
-            self.turns += 1
+            self.iterations += 1
         self.v[s.outs[0]] = out
 
     def do_DynamicRNN(self, s):
@@ -197,5 +197,5 @@ class Reference:
             at = [self.spans[k][0] + t for k in self.order[:rows]]
             self.v.update(zip(block.names, (x[at], memory[:rows], fixed[:rows])))
             memory, out[at] = self.block(block)
-            self.turns += 1
+            self.iterations += 1
         self.v[s.outs[0]] = out

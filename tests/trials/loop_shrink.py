@@ -65,8 +65,8 @@ def verdict_of(program, key=None):
 
 
 def shrunk(program):
-    want, text = verdict_of(program)
-    again = want[0] != "ran"
+    expected, text = verdict_of(program)
+    again = expected[0] != "ran"
     while again:
         again = False
         for steps in smaller(list(program.steps), program.group_of):
@@ -74,7 +74,7 @@ def shrunk(program):
             if not made.matrices:
                 continue
             got, said = verdict_of(made)
-            if got[0] == want[0] and (want[0] == "WRONG" or got == want):
+            if got[0] == expected[0] and (expected[0] == "WRONG" or got == expected):
                 program, text, again = made, said, True
                 break
     return program, text

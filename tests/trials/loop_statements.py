@@ -141,7 +141,7 @@ def of_sequences(maker, seen, depth):
 
 def repeat(maker, seen, depth):
     """While: the body writes outer variables."""
-    made, bound, turns = maker.bound(seen)
+    made, bound, iterations = maker.bound(seen)
     i = maker.new("i")
     inside = _with_number(seen, i)
     fills = _array(maker, seen)
@@ -152,7 +152,7 @@ def repeat(maker, seen, depth):
         steps.append(step("over", [maker.one(to)], [out]))
     if fills and fills not in seen.fixed and maker.likely(0.6):
         steps.append(step("write", [fills], [maker.matrix(inner), i]))
-        seen.arrays[fills][1] = max(seen.arrays[fills][1], turns)
+        seen.arrays[fills][1] = max(seen.arrays[fills][1], iterations)
     seen.numbers.append(i)
     return [*made, step("While", [i], [bound], [], [Block(steps, (), ())])]
 

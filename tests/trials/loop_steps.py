@@ -1,4 +1,4 @@
-"""What random programs of loops (loop_programs.py) consist of, and the one that draws them: steps, blocks, what a block
+"""The parts of random programs of loops (loop_programs.py), and the class that draws them: steps, blocks, what a block
 sees, and Maker, which knows no kind of statement.
 """
 import collections
@@ -6,7 +6,7 @@ import collections
 import numpy as np
 
 Step = collections.namedtuple("Step", "kind outs ins args blocks")
-Block = collections.namedtuple("Block", "steps results names")  # results: what a branch or a turn gives; names: its own
+Block = collections.namedtuple("Block", "steps results names")  # results: of a branch or an iteration; names: its own
 
 UNARY = ("tanh", "sigmoid", "square", "scale", "copy")
 BINARY = ("add", "sub", "mul")
@@ -18,14 +18,14 @@ def step(kind, outs=(), ins=(), args=(), blocks=()):
 
 
 class Seen:
-    """What a block sees: matrices and their groups, numbers, arrays and how many elements they surely have."""
+    """The variables that a block sees: matrices and their groups, numbers, arrays and their least lengths."""
 
     def __init__(self, outer=None):
         self.groups = dict(outer.groups) if outer else {}
         self.numbers = list(outer.numbers) if outer else []   # int64, [1]
         self.written = list(outer.written) if outer else []   # those that `up` may change
         self.arrays = dict(outer.arrays) if outer else {}     # name -> [group, elements]
-        self.turns = dict(outer.turns) if outer else {}       # numbers that bound loops, and what they are
+        self.iterations = dict(outer.iterations) if outer else {}       # numbers that bound loops, and what they are
         self.group = outer.group if outer else "B"            # of most of what is made here
         self.fixed = set(outer.fixed) if outer else {"x", "y", "s"}  # what is not written here
 
@@ -103,10 +103,10 @@ class Maker:
         return step("count", [out], [], [int(value)]), out
 
     def bound(self, seen):
-        """(steps, a number of turns, how many these are)."""
-        if seen.turns and self.likely(0.7):
-            name = self.one(sorted(seen.turns))
-            return [], name, seen.turns[name]
+        """(steps, the name of a number of iterations, its value)."""
+        if seen.iterations and self.likely(0.7):
+            name = self.one(sorted(seen.iterations))
+            return [], name, seen.iterations[name]
         value = int(self.random.randint(0, 4))
         made, out = self.number(seen, value)
         seen.written.remove(out)
@@ -127,7 +127,7 @@ class Maker:
         return made, out
 
     def tail(self, seen, steps, group):
-        """What a block ends with: a matrix of the group, most often a new one."""
+        """The result of a block: a matrix of the group, most often a new one."""
         x = self.matrix(seen, group)
         kinds = ["tanh", "mul", "matmul"] if group != "V" else ["tanh", "mul"]
         made, out = self.add(seen, self.one(kinds), [x], group=group)

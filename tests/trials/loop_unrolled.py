@@ -1,4 +1,4 @@
-"""A random program of loops (loop_programs.py) written out for one feed: every turn one after another, each branch that
+"""A random program of loops (loop_programs.py) written out for one feed: iteration after iteration, each branch that
 is taken, no block at all.
 """
 import loop_build
@@ -25,14 +25,14 @@ class Unrolled(Reference):
 
     def build(self, feed):
         self.v = {n: Both(np.array(a), self.variables[n]) for n, a in feed.items()}
-        self.turns = 0
+        self.iterations = 0
         self.steps(self.program.steps)
         return {n: self.both(v).variable for n, v in self.v.items()}
 
     def both(self, value):
         if isinstance(value, Both):
             return value
-        return Both(value, self.layers.fill_constant([1], "int64", int(value[0])))  # the turns of a loop
+        return Both(value, self.layers.fill_constant([1], "int64", int(value[0])))  # the iterations of a loop
 
     def steps(self, steps):
         for each in steps:
@@ -49,7 +49,7 @@ class Unrolled(Reference):
         self.v[s.outs[0]] = Both(value, loop_build.PURE[s.kind](self.layers, *[x.variable for x in ins], *s.args))
 
     def copied(self, value):
-        """What is handed into a block, or out of it, is copied, as in the program with loops."""
+        """Values passed into a block, or out of it, are copied, as in the program with loops."""
         value = self.both(value)
         return Both(value.value, self.layers.assign(value.variable))
 
@@ -133,12 +133,12 @@ class Unrolled(Reference):
         self.v[s.outs[0]] = self.copied(self.v[s.outs[0]])
 
     def do_while_loop(self, s):
-        turns, carried = int(self.both(self.v[s.ins[0]]).value[0]), s.outs[1:]
-        for i in range(turns):
+        iterations, carried = int(self.both(self.v[s.ins[0]]).value[0]), s.outs[1:]
+        for i in range(iterations):
             self.v[s.outs[0]] = np.array([i])
             self.v.update(zip(carried, [self.copied(v) for v in self.block(s.blocks[0])]))
-            self.turns += 1
-        self.v[s.outs[0]] = np.array([turns])
+            self.iterations += 1
+        self.v[s.outs[0]] = np.array([iterations])
 
     def do_IfElse(self, s):
         mask, parts = self.v[s.ins[0]], []
@@ -159,7 +159,7 @@ class Unrolled(Reference):
             now = layers.squeeze(layers.slice(stacked, [0], [t], [t + 1]), [0])
             self.given(block, Both(x.value, now), memory)
             memory, out = self.block(block)
-            self.turns += 1
+            self.iterations += 1
             outs.append(out)
         last = layers.slice(layers.stack([out.variable for out in outs]), [0], [len(outs) - 1], [len(outs)])
         self.v[s.outs[0]] = Both(outs[-1].value, layers.squeeze(last, [0]))
@@ -175,7 +175,7 @@ class Unrolled(Reference):
             memory, going_on = self.rows(memory, range(count)), self.rows(fixed, range(count))
             self.given(block, now, memory, going_on)
             memory, out = self.block(block)
-            self.turns += 1
+            self.iterations += 1
             parts.append(out)
             places.append(at)
         self.v[s.outs[0]] = self.whole(parts, places, x)

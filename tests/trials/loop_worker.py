@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Builds and runs random programs of loops in one implementation: loop_worker.py --fluid paddle.fluid < NUMBERS
 
-For each number two lines of JSON: of the program, and of its gradients. What was printed beside goes to stderr.
+For each number two lines of JSON: of the program, and of its gradients. Other output goes to stderr.
 """
 import argparse
 import functools

@@ -34,10 +34,10 @@ def trial_of(program):
         feeds = [program.feed if step + k == 0 else program.other_feed(1000 * number + 10 * step + k)
                  for k in range(replicas)]
         try:
-            wanted = [Reference(program).run(feed) for feed in feeds]
+            expected = [Reference(program).run(feed) for feed in feeds]
         except Refused:  # of other values, which take other ways
             continue
-        verdict, text = compare(program, net, targets, feeds, wanted)
+        verdict, text = compare(program, net, targets, feeds, expected)
         if verdict != "ran":
             return verdict, "%d replicas, step %d: %s\n%s" % (replicas, step, text, program)
     return "ran", ""
@@ -45,7 +45,7 @@ def trial_of(program):
 
 @contextlib.contextmanager
 def without_passes():
-    """Passes leave out what nobody needs, and with it mistakes in that."""
+    """Passes leave out ops whose results are not needed, and with them mistakes in those."""
     fluid.set_flags({"FLAGS_disable_passes": "all"})
     try:
         yield
@@ -64,7 +64,7 @@ def of_mistake(program, mistake):
     return "WRONG", "%s is accepted\n%s" % (mistake, program)
 
 
-def compare(program, net, targets, feeds, wanted):
+def compare(program, net, targets, feeds, expected):
     shown = [net.variables[n] for n in program.shown]
     fetch = [*shown, net.loss, *net.gradients.values()]
     runs = [[np.array(v) for v in loop_build.run(net, fluid, program, feeds, fetch, *t)] for t in targets]
@@ -74,7 +74,7 @@ def compare(program, net, targets, feeds, wanted):
                 return "THREADS", "%s differs on %d threads" % (variable.name, threads)
     got = runs[0]
     for name, value in zip(program.shown, got):
-        wrong = differs(value, np.concatenate([v[name] for v in wanted]), 1e-9)
+        wrong = differs(value, np.concatenate([v[name] for v in expected]), 1e-9)
         if wrong:
             return "WRONG", "%s %s" % (name, wrong)
     gradients = dict(zip(net.gradients, got[len(shown) + 1 :]))
@@ -88,18 +88,18 @@ def wrong_gradient(program, gradients, feeds):
         directions = [draw.uniform(-1, 1, feed[leaf].shape) for feed in feeds]
         if leaf == "w":
             directions = directions[:1] * len(feeds)
-        want = sum(Reference(program).slope(f, leaf, d) for f, d in zip(feeds, directions))
+        exact = sum(Reference(program).slope(f, leaf, d) for f, d in zip(feeds, directions))
         whole = directions[0] * 1.0 if leaf == "w" else np.concatenate(directions)
         got = gradients.get(leaf, np.zeros(1))
         if leaf in gradients and got.shape != whole.shape:
             got = np.sum(np.split(got, len(feeds)), 0) if leaf == "w" else got
         slope = float(np.sum(got * whole))
-        if not np.isclose(slope, want, rtol=1e-5, atol=1e-6):
-            return "WRONG", "the gradient of %s: slope %.9g, must be %.9g" % (leaf, slope, want)
+        if not np.isclose(slope, exact, rtol=1e-5, atol=1e-6):
+            return "WRONG", "the gradient of %s: slope %.9g, must be %.9g" % (leaf, slope, exact)
     return "ran", ""
 
 
-def differs(got, wanted, close):
-    if got.shape == wanted.shape and np.allclose(got, wanted, rtol=close, atol=close):
+def differs(got, expected, close):
+    if got.shape == expected.shape and np.allclose(got, expected, rtol=close, atol=close):
         return None
-    return "is %s %s, must be %s %s" % (got.shape, got.ravel()[:5], wanted.shape, wanted.ravel()[:5])
+    return "is %s %s, must be %s %s" % (got.shape, got.ravel()[:5], expected.shape, expected.ravel()[:5])

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Random programs of loops here and in Fluid 1.8.5: loops_live.py --rival PYTHON [--first N] [--count N] [--out FILE]
 
-Both build and run each program in children (loop_worker.py), 20 s a program. NumPy says who is right where they differ.
+Both build and run each program in children (loop_worker.py), 20 s a program. NumPy decides where they differ.
 Prints a table of how programs ended and a line for each that is not "same"; --out records what 1.8.5 made of them
 (loop_records.py reads that).
 """
@@ -106,12 +106,13 @@ def judged(ours, theirs, right):
 def judges(program):
     """Functions that say whether values, gradients are right; None where NumPy refuses the program."""
     try:
-        want = Reference(program).run(program.feed)
+        expected = Reference(program).run(program.feed)
     except Refused:
         return dict(values=None, gradients=None)
 
     def values(got):
-        return all(np.allclose(np.ravel(want[n]), v, rtol=1e-9, atol=1e-9) for n, (_, v) in got.items() if n != "loss")
+        return all(np.allclose(np.ravel(expected[n]), v, rtol=1e-9, atol=1e-9)
+                   for n, (_, v) in got.items() if n != "loss")
 
     def gradients(got):
         draw = np.random.RandomState(program.seed)

@@ -252,7 +252,7 @@ def memory(r, one):
 
 
 def another_variable(r, one):
-    """An argument that no op writes and nobody feeds."""
+    """An argument that is neither written nor fed."""
     at = _place(r, one.ins)
     if at:
         one.ins[at[0]][at[1]] = "stranger"

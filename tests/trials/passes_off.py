@@ -142,7 +142,7 @@ def intermediates():
 
 
 def batch(model, program, rows):
-    """What is fed, with another number of rows."""
+    """The feed, with another number of rows."""
     made = {}
     for name, value in model.feed(program).items():
         if isinstance(value, fluid.core.LoDTensor):

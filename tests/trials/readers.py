@@ -97,7 +97,7 @@ def compressed(r, data):
 
 
 def read(files, threads, policy, variables, kind, batch, refused):
-    """What the user sees: batches, numbers and refused rows; or the error."""
+    """The results that the user sees: batches, numbers and refused rows; or the error."""
     dataset = fluid.DatasetFactory().create_dataset(kind)
     dataset.set_use_var(variables)
     dataset.set_filelist(files)

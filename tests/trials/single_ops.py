@@ -42,7 +42,7 @@ OTHER_NUMBERS = {"auc", "linspace"}  # negative counts; a reference of one input
 # Where these give the shape, the attribute `shape` is what the original takes it for while the program is built.
 BY_VALUE = {"Shape", "ShapeTensor", "ShapeTensorList"}
 NOTHING = {"multiclass_nms": (1, 1), "locality_aware_nms": (1, 1)}  # the shape that says that nothing was found
-FEWER = {"collect_fpn_proposals"}  # declared with the most rows that there may be, as in the original
+FEWER = {"collect_fpn_proposals"}  # declared with the most rows that there may be, as in Fluid 1.8.5
 # These wait for other processes: tests/python/test_parameter_server.py.
 TALKING = {"send", "recv", "send_barrier", "fetch_barrier", "listen_and_serv", "distributed_lookup_table",
            "trainer_weight", "ring_sum", "ring_weight"}
@@ -87,7 +87,7 @@ def trial(name, number):
     second = attempt(7, OFF)
     if OUT_OF_MEMORY in (first.verdict, second.verdict):  # what else is held at the moment decides
         return OUT_OF_MEMORY, ""
-    if first.made and not first.made[3]:  # an op whose result nobody sees is left out by the passes
+    if first.made and not first.made[3]:  # an op whose result is not read is left out by the passes
         return first.verdict, ""
     if second.verdict != first.verdict or first.made and not same(first.got, second.got):
         third = attempt(1, OFF)
@@ -149,13 +149,13 @@ def against_reference(one, first):
     case = type(one.case)(**{**one.case.__dict__, "attrs": attrs})
     try:
         with np.errstate(all="ignore"):
-            wanted = expected(case, inputs)
+            reference = expected(case, inputs)
     except Exception:  # the reference does not know this variant
         return None
     if any(c.split()[1] not in attrs.read for c in one.changes if c.startswith("attribute ")):
         return None
     got = dict(zip(first.made[3], first.got))
-    for slot, values in wanted.items():
+    for slot, values in reference.items():
         for name, value in zip(one.outs.get(slot, []), values):
             if name in got and not isinstance(value, Rows) and got[name][0]:
                 wrong = _unlike(got[name][0][0], np.asarray(value.array if isinstance(value, Seq) else array_of(value)))
@@ -168,10 +168,10 @@ def _moderate(a):
     return a.dtype.kind == "b" or bool(np.all(np.abs(np.asarray(a, "float64")) < MODERATE))
 
 
-def _unlike(got, wanted):
-    if got.shape != wanted.shape or not np.all(np.isfinite(wanted)):
+def _unlike(got, reference):
+    if got.shape != reference.shape or not np.all(np.isfinite(reference)):
         return None
-    scale = float(np.max(np.abs(wanted), initial=1.0))
-    if np.allclose(got, wanted, rtol=1e-4, atol=1e-4 * scale if got.dtype.kind == "f" else 0):
+    scale = float(np.max(np.abs(reference), initial=1.0))
+    if np.allclose(got, reference, rtol=1e-4, atol=1e-4 * scale if got.dtype.kind == "f" else 0):
         return None
-    return "%s, the reference gives %s" % (got.ravel()[:5], wanted.ravel()[:5])
+    return "%s, the reference gives %s" % (got.ravel()[:5], reference.ravel()[:5])

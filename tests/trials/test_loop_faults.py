@@ -25,7 +25,7 @@ ELEMENT_TO_V = [step("count", ["j"], [], [0]), step("read", ["r"], ["a", "j"]), 
 V = step("tanh", ["out"], ["v"])
 
 FOUND = {
-    "what begins a memory is read in the step, too": [
+    "the initial value of a memory is read in the step, too": [
         step("StaticRNN", ["v"], ["x", "y", "y"], [], [block(
             step("add", ["b"], ["before", "x"]), step("mul", ["c"], ["b", "x"]), results=["b", "c"],
             names=["now", "before"])]), V],
@@ -43,20 +43,20 @@ FOUND = {
             step("read", ["q"], ["a", "k"]), step("add", ["p"], ["q", "v"]), step("over", ["v"], ["p"]),
             step("While", ["l"], ["n1"], [], [block(*ELEMENT_TO_V[:3], step("mul", ["m"], ["t", "v"]),
                                                   step("over", ["v"], ["m"]))]))]), V],
-    "a branch reads what an earlier turn has written": [
+    "a branch reads what an earlier iteration has written": [
         *FILLED, step("While", ["i"], ["n0"], [], [block(
             step("tanh", ["p"], ["v"]), step("write", ["a"], ["p", "i"]), step("below", ["c"], ["k", "i"]),
             step("Switch", [], ["c"], [False], [block(*ELEMENT_TO_V)]))]), V],
-    "an inner loop reads what an earlier turn has written": [
+    "an inner loop reads what an earlier iteration has written": [
         *FILLED, step("While", ["i"], ["n0"], [], [block(
             step("tanh", ["p"], ["v"]), step("write", ["a"], ["p", "i"]),
             step("While", ["l"], ["i"], [], [block(*ELEMENT_TO_V)]))]), V],
-    "a turn reads what it would have written in a branch": [
+    "an iteration reads what it would have written in a branch": [
         *FILLED, step("While", ["i"], ["n1"], [], [block(
             step("below", ["c"], ["n0", "i"]),
             step("Switch", [], ["c"], [False], [block(step("write", ["a"], ["y", "i"]))]),
             *ELEMENT_TO_V)]), V],
-    "a variable that a branch in a loop may write is read behind it": [
+    "a variable that a branch in a loop may write is read after it": [
         step("copy", ["u"], ["x"]), step("copy", ["v"], ["y"]), step("While", ["i"], ["n1"], [], [block(
             step("below", ["c"], ["n0", "i"]),
             step("Switch", [], ["c"], [False], [block(step("over", ["u"], ["y"]))]),
@@ -73,12 +73,12 @@ def test_values_and_gradients(what, replicas):
     program = Case(what, FOUND[what])
     feeds, net = program.feeds(replicas), loop_build.build(program, fluid)
     targets = [(loops.compiled(net, replicas, threads), fluid.Scope()) for threads in loops.THREADS]
-    wanted = [Reference(program).run(feed) for feed in feeds]
+    expected = [Reference(program).run(feed) for feed in feeds]
     for _ in range(2):
-        assert loops.compare(program, net, targets, feeds, wanted) == ("ran", "")
+        assert loops.compare(program, net, targets, feeds, expected) == ("ran", "")
 
 
-def writes_outside(read_behind):
+def writes_outside(read_after):
     x = fluid.data("x", [None, 3], "float64")
     x.stop_gradient = False
     kept, rnn, steps = layers.scale(x, 2.0), layers.StaticRNN(), layers.stack([x, x])
@@ -86,7 +86,7 @@ def writes_outside(read_behind):
         now = rnn.step_input(steps)
         layers.assign(layers.tanh(now), kept)
         rnn.step_output(layers.square(now))
-    return x, kept, layers.reduce_sum(rnn()) + (layers.reduce_sum(kept) if read_behind else 0.0)
+    return x, kept, layers.reduce_sum(rnn()) + (layers.reduce_sum(kept) if read_after else 0.0)
 
 
 def test_what_a_step_of_static_rnn_writes_outside_has_no_gradient_and_says_so():

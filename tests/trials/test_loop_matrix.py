@@ -1,5 +1,5 @@
 """Every kind of block, alone and two deep, with sequences of length 0: NumPy's values, slopes by central differences,
-the bits of the program written out on as many replicas, the same bits on 1, 2 and 7 threads.
+the bits of the program written out on the same number of replicas, the same bits on 1, 2 and 7 threads.
 """
 import loop_build
 import loop_unrolled
@@ -31,9 +31,9 @@ def check(kinds, inside, replicas, all_threads):
     for got in others:
         assert [a.tobytes() for a in got] == [a.tobytes() for a in first]
     reference = Reference(program)
-    want = np.concatenate([reference.run(feed)["out"] for feed in feeds])
-    assert (reference.turns > 0) == bool(REPEATING & set(kinds))
-    np.testing.assert_allclose(first[0], want, rtol=1e-11, atol=1e-12)
+    expected = np.concatenate([reference.run(feed)["out"] for feed in feeds])
+    assert (reference.iterations > 0) == bool(REPEATING & set(kinds))
+    np.testing.assert_allclose(first[0], expected, rtol=1e-11, atol=1e-12)
     assert set(net.gradients) >= {"x"}, "nothing to differentiate"
     assert loops.wrong_gradient(program, dict(zip(net.gradients, first[2:])), feeds) == ("ran", "")
     compare_with_unrolled(program, net, first, feeds)
@@ -43,10 +43,10 @@ def compare_with_unrolled(program, net, got, feeds):
     """Bit for bit, gradients too: they are added up in one order."""
     unrolled = loop_unrolled.build(program, fluid, feeds[0])
     assert len(unrolled.main.blocks) == 1
-    want = fetched(program, unrolled, feeds, 1)
-    np.testing.assert_array_equal(got[0], want[0])
-    np.testing.assert_array_equal(got[1], want[1])
-    ours, theirs = (dict(zip(n.gradients, v[2:])) for n, v in ((net, got), (unrolled, want)))
+    expected = fetched(program, unrolled, feeds, 1)
+    np.testing.assert_array_equal(got[0], expected[0])
+    np.testing.assert_array_equal(got[1], expected[1])
+    ours, theirs = (dict(zip(n.gradients, v[2:])) for n, v in ((net, got), (unrolled, expected)))
     for leaf in set(ours) | set(theirs):
         a, b = ours.get(leaf), theirs.get(leaf)
         a, b = np.zeros_like(b) if a is None else a, np.zeros_like(a) if b is None else b

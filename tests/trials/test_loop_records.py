@@ -24,7 +24,7 @@ def has_mistake(program):
 
 
 def ended(program, theirs):
-    """How the program ended here, beside there; differences that NumPy decides for us are no faults."""
+    """How the program ended here, and there; differences that NumPy decides for us are not faults."""
     ours = loop_worker.attempt(lambda: loop_worker.values(program, fluid))
     if theirs[0] != "ran":
         return "1.8.5 does not run it" if ours["end"] == "ran" else "both refuse"
@@ -35,9 +35,9 @@ def ended(program, theirs):
     wrong = loop_records.different({n: (s, [v]) for n, (s, v) in values.items()},
                                    {n: (s, [v]) for n, (s, v) in theirs[1].items()})
     if wrong:
-        want = Reference(program).run(program.feed)
+        expected = Reference(program).run(program.feed)
         for name, (_, value) in ours["values"].items():
-            assert name == "loss" or loop_records.close(value, want[name]), "%s: %s\n%s" % (name, wrong, program)
+            assert name == "loss" or loop_records.close(value, expected[name]), "%s: %s\n%s" % (name, wrong, program)
         return "1.8.5 is wrong"
     return "same"
 

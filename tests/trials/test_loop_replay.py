@@ -39,7 +39,7 @@ def replayed(programs, preset):
 
 
 @built("release")
-@pytest.mark.skipif(SANITIZED, reason="asan has a test of its own")
+@pytest.mark.skipif(SANITIZED, reason="asan has its own test")
 def test_threaded_runs_give_the_bits_of_sequential_ones(programs):
     replayed(programs, "release")
 

@@ -29,8 +29,8 @@ def compared(number):
     unrolled = loop_unrolled.build(program, fluid, program.feed)
     assert len(unrolled.main.blocks) == 1
     loss, ours = loss_and_gradients(loop_build.build(program, fluid), program)
-    want, theirs = loss_and_gradients(unrolled, program)
-    np.testing.assert_array_equal(loss, want)
+    expected, theirs = loss_and_gradients(unrolled, program)
+    np.testing.assert_array_equal(loss, expected)
     for leaf in set(ours) | set(theirs):
         nothing = np.zeros_like(program.feed[leaf])
         np.testing.assert_array_equal(ours.get(leaf, nothing), theirs.get(leaf, nothing), err_msg=leaf)

@@ -93,10 +93,10 @@ def test_an_optional_input_without_a_name_is_one_that_is_left_out(op):
             absent, unnamed = one.copy(), one.copy()
             del absent.ins[slot]
             unnamed.ins[slot] = [EMPTY] * len(one.ins[slot])
-            want, got = outcome(absent), outcome(unnamed)
-            assert (want is None) == (got is None), "%s without %s" % (op, slot)
+            expected, got = outcome(absent), outcome(unnamed)
+            assert (expected is None) == (got is None), "%s without %s" % (op, slot)
             for name, value in (got or {}).items() if op not in RANDOM else ():
-                assert same([value], [want[name]]), "%s without %s: %s" % (op, slot, name)
+                assert same([value], [expected[name]]), "%s without %s: %s" % (op, slot, name)
 
 
 def needed(op, slot):

@@ -1,4 +1,4 @@
-"""What was tried: a line of JSON per hundred trials. Rows of other sources or another build do not count."""
+"""The trials that ran: a line of JSON per hundred trials. Rows of other sources or another build do not count."""
 
 import collections
 import functools
@@ -12,7 +12,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from sanitized import SANITIZED  # noqa: E402
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
-# What every op runs through; the engine and the passes are the subject of other families.
+# Code that every op runs through; the engine and the passes are the subject of other families.
 BELOW_OPS = ("src/base", "src/core", "src/ir", "src/opdef", "src/exec", "src/autodiff")
 OPS = os.path.join("src", "ops")
 # family -> the sources that its trials run through, besides the tests' own; of OPS the folders that name the op

@@ -18,11 +18,11 @@ from trial_ledger import FAMILIES, Ledger  # noqa: E402
 
 CHUNK = 100
 SHOWN = 4  # findings of a chunk that are printed; the ledger has all
-MOST_CRASHES = 10  # of one name: after so many the rest of its trials is left out
+MOST_CRASHES = 10  # of one name: after that the rest of its trials is skipped
 
 
-def work(ledger, host, wanted, count, deadline):
-    for family, only in wanted:
+def work(ledger, host, chosen, count, deadline):
+    for family, only in chosen:
         module = importlib.import_module(family)
         for name in only or module.names():
             whole = module.COUNT if isinstance(module.COUNT, int) else module.COUNT[name]
@@ -46,10 +46,10 @@ def main():
     parser.add_argument("--minutes", type=float, default=1e9)
     parser.add_argument("--ledger", default=os.path.join(HERE, "..", "..", "build", "trials.jsonl"))
     arguments = parser.parse_args()
-    wanted = [(f.split(":")[0], f.split(":")[1].split(",") if ":" in f else None) for f in arguments.families]
+    chosen = [(f.split(":")[0], f.split(":")[1].split(",") if ":" in f else None) for f in arguments.families]
     ledger = Ledger(arguments.ledger)
     with Host() as host:
-        work(ledger, host, wanted, arguments.count, time.time() + 60 * arguments.minutes)
+        work(ledger, host, chosen, arguments.count, time.time() + 60 * arguments.minutes)
     print(ledger.table())
     return ledger.findings() > 0
 

@@ -34,7 +34,7 @@ OF_PROGRAMS = {
     "op_read_versions",
     "with_quant_attr",
 }
-#: What these do is outside of a program of one operator: files, processes, Python, other blocks.
+#: Their effects are outside of a program of one operator: files, processes, Python, other blocks.
 ELSEWHERE = {
     "py_func",
     "print",
@@ -86,7 +86,7 @@ def _plain(one):
     ]
     outs = {slot: names for slot, names in one.outs.items() if names}
     for slot in _core.op_info(one.op)["outputs"]:
-        if slot["named_only"]:  # nobody writes it, but programs name it
+        if slot["named_only"]:  # it is not written, but programs name it
             outs[slot["name"]] = [slot["name"].lower() + ".named"]
             variables[slot["name"].lower() + ".named"] = {"kind": TENSOR, "value": None, "dtype": "float32"}
     if "infer_flags" in attrs and not attrs["infer_flags"]:

@@ -48,7 +48,7 @@ def merged(rows):
 def value(expected, got):
     """``expected``, ``got``: records of a variable, see OneRun.value."""
     if expected is None:
-        return None  # what the original leaves unwritten, nobody can read there
+        return None  # a value that the original leaves unwritten cannot be read there
     if got is None:
         return "is not written" if expected[0] == ARRAY or np.prod(expected[1][1]) else None
     if expected[0] != got[0]:

@@ -38,7 +38,7 @@ def seeds_of(array):
 
 
 class OneRun:
-    """A case as a program of ``fluid`` in a scope of its own."""
+    """A case as a program of ``fluid`` in its own scope."""
 
     def __init__(self, fluid, case):
         self.fluid, self.case = fluid, case
@@ -155,12 +155,12 @@ class OneRun:
             if not tensor._is_initialized():
                 return None
             return TENSOR, packed(np.array(tensor)), tensor.lod()
-        except Exception:  # what nobody wrote has no array, in each engine by another error
+        except Exception:  # an unwritten variable has no array, in each engine by another error
             return None
 
 
 def written(case):
-    """What is compared, or read by the gradient alone."""
+    """The variables that are compared, or read by the gradient alone."""
     return [n for names in case["outs"].values() for n in names] + list(case.get("read", ()))
 
 
@@ -224,7 +224,7 @@ def write(fd, record):
 
 
 def _forget_files():
-    """What earlier cases have saved: a case is to do the same whatever ran before it."""
+    """Removes the files of earlier cases: a case must do the same after any other one."""
     for name in os.listdir("."):
         shutil.rmtree(name) if os.path.isdir(name) else os.remove(name)
 

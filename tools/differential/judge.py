@@ -11,7 +11,7 @@ from reference import agrees
 from anabranch import _core
 
 OTHERWISE = "compute otherwise than NumPy"
-#: What the original says when a size that it has read is none.
+#: The errors of the original when a size that it has read is invalid.
 LOST = r"posix_memalign|std::bad_alloc|bigger than or equal to 0, but received numel|numel\(\):-"
 UNTYPED = ("INTERNAL", "Internal", "RuntimeError", "MemoryError", "SystemError")
 
@@ -48,7 +48,7 @@ def difference(case, theirs, ours):
 
 
 def instead(case, ours):
-    """What we do where the original dies, or refuses."""
+    """Our behaviour where the original dies, or refuses."""
     if "error" in ours:
         return "refuse"
     return {True: "compute what NumPy does", False: OTHERWISE, None: "compute"}[agrees(case, ours)]
@@ -72,7 +72,7 @@ def in_float32(case, data, ask, ask_again, ours):
 
 def judge(case, data, theirs, ours, ask, ask_again):
     """(verdict, why, what differs). ``ask(data)``: what the original makes of another case; ``ask_again(data)``: with
-    other numbers in memory that nobody wrote.
+    other numbers in memory that was never written.
     """
     if ours["stage"] in ("dies", "hangs"):
         return DISAGREE, "%s here: %s" % (ours["stage"], ours["error"]), ""

@@ -12,7 +12,7 @@ WORKS, RAISES, DIFFERS, GRADIENT = "works here", "raises here", "other values", 
 @dataclasses.dataclass(frozen=True)
 class Rule:
     """``ops``: types of operators, none: all. ``theirs``, ``ours``, ``why``, ``change``: what must be found in the
-    error of the original, in ours, in the difference, in one of the changes of the case. ``when``: a condition of
+    error of Fluid 1.8.5, in ours, in the difference, in one of the changes of the case. ``when``: a condition of
     listed_when.py that must hold.
     """
 

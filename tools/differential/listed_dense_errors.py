@@ -1,4 +1,4 @@
-"""What either side says of arguments of dense operators that the other one takes."""
+"""The errors of either side about arguments of dense operators that the other one takes."""
 
 PAIRS = tuple("elementwise_" + kind for kind in "add sub mul div max min pow mod floordiv".split())
 LOGIC = ("equal", "not_equal", "less_than", "less_equal", "greater_than", "greater_equal", "equal_reduce")

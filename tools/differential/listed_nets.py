@@ -286,7 +286,7 @@ RULES = [
     Rule(DIFFERS, ROUNDING, ("attention_lstm", *FUSED), when=close("outs", 1e-4)),
     Rule(GRADIENT, ROUNDING, ("lstm", "lstmp", "gru"), when=close("grads", 1e-4)),
     Rule(GRADIENT, ROUNDING, ("gru_unit",), when=close("grads", 1e-5, 1e-5)),  # tanh near 1
-    # ---- for each operator what must be found in our error, or in that of the original
+    # ---- for each operator the text that must be found in our error, or in that of Fluid 1.8.5
     *[Rule(RAISES, MEANT, (op,), ours=pattern) for op, pattern in REFUSED_HERE.items()],
     *[Rule(WORKS, TAKEN, (op,), theirs=pattern) for op, pattern in REFUSED_THERE.items()],
     *[Rule(WORKS, FREE, (op,), theirs=pattern) for op, pattern in LIMITED.items()],

@@ -1,4 +1,4 @@
-"""What must be found in an error for a listed refusal, operator by operator."""
+"""The text that must be found in an error for a listed refusal, operator by operator."""
 
 #: In our error, where the original accepts arguments of which it reads a part, or more than there is.
 REFUSED_HERE = {
@@ -112,7 +112,7 @@ REFUSED_HERE = {
     "yolov3_loss": r"GTLabel must be from|block\.append_op|downsample_ratio must be above",
 }
 
-#: In the error of the original, where an argument has another shape than it wants, and only one meaning.
+#: In the error of Fluid 1.8.5, where an argument has another shape than it needs, and only one meaning.
 REFUSED_THERE = {
     "add_position_encoding": r"X.*dimension|alpha.*above",
     "attention_lstm": r"AttentionScalar.*rank|AttentionScalarBias.*rank",
@@ -178,7 +178,7 @@ REFUSED_THERE = {
     "while": r"cond|dim_y.*greater",
 }
 
-#: In the error of the original, where it limits an attribute, or wants an input that changes nothing.
+#: In the error of Fluid 1.8.5, where it limits an attribute, or needs an input that changes nothing.
 LIMITED = {
     "add_position_encoding": r"beta.*between",
     "affine_channel": r"dimension",

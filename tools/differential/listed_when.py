@@ -1,4 +1,4 @@
-"""Conditions of rules: each takes (case, record of the original, record of ours)."""
+"""Conditions of rules: each takes (case, record of Fluid 1.8.5, record of ours)."""
 
 import numpy as np
 from compare import outputs
@@ -97,7 +97,7 @@ def _flat(v):
 
 
 def only(strip):
-    """The outputs are equal but for what ``strip`` takes away."""
+    """The outputs are equal except for the parts that ``strip`` takes away."""
 
     def equal(case, theirs, ours):
         a, b = _stripped(theirs, strip)["outs"], _stripped(ours, strip)["outs"]

@@ -1,4 +1,4 @@
-"""Cases and records with float32 in the place of float64, for operators that the original has in float32 only."""
+"""Cases and records with float32 instead of float64, for operators that the original has in float32 only."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""What steps from a case to its neighbour share: inputs with values, other numbers, lengths of sequences that fit."""
+"""Shared by steps from a case to its neighbour: inputs with values, other numbers, lengths of sequences that fit."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""An engine in processes of its own: Engine(python, module).run(case, seconds) gives the record of engine.py."""
+"""An engine in separate processes: Engine(python, module).run(case, seconds) gives the record of engine.py."""
 
 import os
 import pickle
@@ -14,7 +14,7 @@ MORE_S, START_S = 5, 300
 
 
 class Engine:
-    """Processes of engine.py. ``perturb``: what memory holds that nobody has written, from 1 to 255."""
+    """Processes of engine.py. ``perturb``: the bytes of memory that was never written, from 1 to 255."""
 
     def __init__(self, python, module, paths=(), perturb=0):
         self.environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
@@ -56,7 +56,7 @@ class Engine:
         return record
 
     def close(self):
-        """Ends the process and its children, whatever they are at; the next case starts others."""
+        """Ends the process and its children at once; the next case starts others."""
         if self.child is None:
             return
         os.killpg(self.child.pid, signal.SIGKILL)

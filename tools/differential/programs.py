@@ -1,8 +1,8 @@
 """Cases of operators that need others around them: arrays of tensors and tables of ranks.
 
-Beside what cases.py says of a case: ``before``, ``after``: operators around it, [type, inputs, outputs, attributes];
+Besides the fields of cases.py: ``before``, ``after``: operators around it, [type, inputs, outputs, attributes];
 ``blocks``: operators of the blocks that attributes name as ["block", number]; variables of a block say which one;
-``name`` is the name of a variable where its key is another one; ``read``: what is compared beside the outputs, "read"
+``name`` is the name of a variable where its key is another one; ``read``: more variables that are compared, "read"
 among the slots that the gradient starts from.
 """
 

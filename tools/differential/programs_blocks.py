@@ -18,7 +18,7 @@ def of_choices():
             ["x"],
             ["OutTrue", "OutFalse"],
         )
-        pieces = {"x": whole, "mask": mask}
+        parts = {"x": whole, "mask": mask}
         split = [
             ["split_lod_tensor", {"X": ["x"], "Mask": ["mask"]}, {"OutTrue": ["yes"], "OutFalse": ["no"]}, {"level": 0}]
         ]
@@ -28,7 +28,7 @@ def of_choices():
                 {"X": ["x"], "Mask": ["mask"], "InTrue": ["yes"], "InFalse": ["no"]},
                 {"Out": ["y"]},
                 {"level": 0},
-                pieces,
+                parts,
                 ["x"] if op == "merge_lod_tensor" else (),
                 None,
                 before=split,
@@ -52,13 +52,13 @@ def of_blocks():
         ["assign", {"X": ["u"]}, {"Out": ["y"]}, {}],
     ]
     for op in ("conditional_block", "conditional_block_infer"):
-        for taken in (True, False):
+        for chosen in (True, False):
             yield program(
                 op,
                 {"Cond": ["cond"], "Input": ["x"]},
                 {"Out": ["y"], "Scope": ["scope"]},
                 {"sub_block": ["block", 1], "is_scalar_condition": True},
-                {"x": real(2, 3), "cond": np.array([taken])},
+                {"x": real(2, 3), "cond": np.array([chosen])},
                 ["x"] if op == "conditional_block" else (),
                 None,
                 {"scope": SCOPES},
@@ -66,15 +66,15 @@ def of_blocks():
                 blocks=[twice],
                 before=[["fill_constant", {}, {"Out": ["y"]}, {"shape": [2, 3], "dtype": FP32, "value": 1.0}]],
             )
-    turn = [
+    body = [
         ["elementwise_add", {"X": ["h"], "Y": ["x"]}, {"Out": ["t"]}, {"axis": -1}],
         ["assign", {"X": ["t"]}, {"Out": ["h"]}, {}],
         ["increment", {"X": ["i"]}, {"Out": ["i"]}, {"step": 1.0}],
         ["less_than", {"X": ["i"], "Y": ["n"]}, {"Out": ["cond"]}, {}],
     ]
     count = [["less_than", {"X": ["i"], "Y": ["n"]}, {"Out": ["cond"]}, {}]]
-    for turns in (1, 3):
-        values = {"h": real(2, 3), "x": real(2, 3), "i": at(0), "n": at(turns)}
+    for iterations in (1, 3):
+        values = {"h": real(2, 3), "x": real(2, 3), "i": at(0), "n": at(iterations)}
         yield program(
             "while",
             {"X": ["h", "x", "i", "n"], "Condition": ["cond"]},
@@ -86,7 +86,7 @@ def of_blocks():
             {"scope": SCOPES},
             ["t"],
             before=count,
-            blocks=[turn],
+            blocks=[body],
         )
     step = [
         ["elementwise_mul", {"X": ["memory"], "Y": ["w"]}, {"Out": ["t"]}, {"axis": -1}],

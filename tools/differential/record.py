@@ -69,7 +69,7 @@ def main():
                 made = of_op(engines, op)
                 if made:
                     record[op] = made
-        sample.write(family, record)  # this much is kept, whatever comes
+        sample.write(family, record)  # this much is kept, also after an error
         print("%s: %d cases of %d operators" % (family, sum(map(len, record.values())), len(record)), flush=True)
     engines.close()
 

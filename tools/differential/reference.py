@@ -1,4 +1,4 @@
-"""What the NumPy reference of tests/ops says of a case that the original dies of: agrees(case, record)."""
+"""The NumPy reference of tests/ops for a case that the original dies of: agrees(case, record)."""
 
 import numpy as np
 from cases import CASES, Rows, Seq
@@ -16,13 +16,13 @@ def agrees(case, record):
     inputs = {slot: v if isinstance(known.inputs[slot], list) else v[0] for slot, v in inputs.items()}
     try:
         with np.errstate(all="ignore"):
-            wanted = known.ref(inputs, case["attrs"])
+            expected = known.ref(inputs, case["attrs"])
     except Exception:  # the reference does not know this neighbour of its case
         return None
-    wanted = wanted if isinstance(wanted, dict) else {next(iter(case["outs"])): wanted}
+    expected = expected if isinstance(expected, dict) else {next(iter(case["outs"])): expected}
     found = [
         _same(value, record["outs"].get(name))
-        for slot, values in wanted.items()
+        for slot, values in expected.items()
         for name, value in zip(case["outs"].get(slot, []), values if isinstance(values, (list, tuple)) else [values])
     ]
     return None if None in found else all(found)

@@ -20,7 +20,7 @@ from vary import vary  # noqa: E402
 VARIABLE = "BENCH_FLUID18_PYTHON"
 #: An operator of the original that has hung this often gets IMPATIENT_S seconds instead of --hang.
 PATIENCE, IMPATIENT_S = 3, 3
-#: What cases are drawn from, where nothing else is given.
+#: The default seed of cases.
 SEED = "differential"
 
 
@@ -42,14 +42,14 @@ class Engines:
         self.again = Engine(python, "paddle.fluid", perturb=201)
         self.ours = Engine(sys.executable, "anabranch.fluid", paths=[os.path.join(cases.ROOT, "python")], perturb=99)
         self.hang_s = hang_s
-        self.beside = concurrent.futures.ThreadPoolExecutor(1)
+        self.parallel = concurrent.futures.ThreadPoolExecutor(1)
 
     def judged(self, case, hangs=0):
         """None: the original does not have the operator."""
         data = cases.sent(case)
         case = dict(case, outs=data["outs"])
         patience_s = self.hang_s if hangs < PATIENCE else min(self.hang_s, IMPATIENT_S)
-        running = self.beside.submit(self.theirs.run, data, patience_s)
+        running = self.parallel.submit(self.theirs.run, data, patience_s)
         ours = self.ours.run(data, self.hang_s)
         theirs = running.result()
         if theirs.get("error", "").endswith("has not been registered."):
@@ -58,7 +58,7 @@ class Engines:
         return Judged(*judge(case, data, theirs, ours, *asked), theirs, ours, case, data)
 
     def close(self):
-        self.beside.shutdown()
+        self.parallel.shutdown()
         for engine in (self.theirs, self.again, self.ours):
             engine.close()
 
@@ -77,7 +77,7 @@ def of_op(engines, op, numbers, seed=SEED):
 
 
 def arguments_of_all(doc):
-    """What every tool here takes that asks the original."""
+    """The arguments of every tool here that runs Fluid 1.8.5."""
     parser = argparse.ArgumentParser(description=doc.splitlines()[0])
     parser.add_argument("ops", nargs="*")
     parser.add_argument("--families", default="", help="operators of these folders of src/ops, with commas between")
@@ -92,7 +92,7 @@ def arguments():
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--ledger", default="", help="goes on where this file ends")
     parser.add_argument("--seed", default=SEED, help="what cases are drawn from; a ledger has one")
-    parser.add_argument("--anew", nargs="*", default=[], choices=VERDICTS, help="cases of the ledger to run again")
+    parser.add_argument("--again", nargs="*", default=[], choices=VERDICTS, help="cases of the ledger to run again")
     parser.add_argument("--table", default="")
     return parser.parse_args()
 
@@ -115,7 +115,7 @@ def main():
         print("skipped: %s does not name an interpreter with paddlepaddle 1.8.5" % VARIABLE)
         return 0
     ops, engines, ledger = chosen(given), Engines(python, given.hang), Ledger(given.ledger)
-    ledger.drop(given.anew)
+    ledger.drop(given.again)
     for op in ops:
         numbers = [n for n in range(given.first, given.first + given.count) if (op, n) not in ledger.rows]
         for row in of_op(engines, op, numbers, given.seed):

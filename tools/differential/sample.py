@@ -100,7 +100,7 @@ def described(value):
 
 
 def expected(record, names):
-    """What the original made of a case: where it stopped, or outputs and gradients."""
+    """The result of the original for a case: where it stopped, or outputs and gradients."""
     if record["stage"] in ("build", "run"):
         return "refused"
     grads = record["grads"] or {}
@@ -111,20 +111,20 @@ def expected(record, names):
     }
 
 
-def unlike(want, got, random):
+def unlike(recorded, got, random):
     """None, or what differs between two descriptions."""
-    if want is None:
+    if recorded is None:
         return None
     if got is None:
-        return None if want[0] != ARRAY and not np.prod(want[2]) else "is not written"
-    if want[0] == ARRAY:
-        pairs = zip(want[1], got[1]) if got[0] == ARRAY and len(want[1]) == len(got[1]) else [([0], [1])]
+        return None if recorded[0] != ARRAY and not np.prod(recorded[2]) else "is not written"
+    if recorded[0] == ARRAY:
+        pairs = zip(recorded[1], got[1]) if got[0] == ARRAY and len(recorded[1]) == len(got[1]) else [([0], [1])]
         return next((d for d in (unlike(a, b, random) if len(a) > 1 else "another array" for a, b in pairs) if d), None)
-    if want[:4] != got[:4]:
-        return "%s, not %s" % (got[:4], want[:4])
+    if recorded[:4] != got[:4]:
+        return "%s, not %s" % (got[:4], recorded[:4])
     if random:
         return None
-    n = max(1, int(np.prod(want[2])))
-    share = TOLERANCE.get(want[1], 0) * max(want[5], SMALL) * (1 if n <= SUMS else 3 * np.sqrt(n))
-    off = [abs(a - b) > max(share, TOLERANCE.get(want[1], 0) * abs(a)) for a, b in zip(want[4], got[4])]
-    return "numbers %s, not %s" % (got[4], want[4]) if any(off) or want[6] != got[6] else None
+    n = max(1, int(np.prod(recorded[2])))
+    share = TOLERANCE.get(recorded[1], 0) * max(recorded[5], SMALL) * (1 if n <= SUMS else 3 * np.sqrt(n))
+    off = [abs(a - b) > max(share, TOLERANCE.get(recorded[1], 0) * abs(a)) for a, b in zip(recorded[4], got[4])]
+    return "numbers %s, not %s" % (got[4], recorded[4]) if any(off) or recorded[6] != got[6] else None

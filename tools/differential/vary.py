@@ -36,9 +36,9 @@ def _shorten(case, vectors):
 
 
 def _take_steps(r, case):
-    wanted = r.choice([1, 1, 1, 1, 2, 2, 2, 3])
+    count = r.choice([1, 1, 1, 1, 2, 2, 2, 3])
     for _ in range(12):
-        if len(case["changes"]) >= wanted:
+        if len(case["changes"]) >= count:
             break
         said = r.choice(STEPS)(r, case)
         if said:

@@ -25,7 +25,7 @@ TEXTS = {
 #: Of types in the numbering of framework.proto.
 DTYPES = (0, 2, 3, 5, 6, 20, 21)
 BIG = 64
-#: Which kernels run: no part of what an operator is.
+#: Attributes that choose kernels: not part of an operator's definition.
 OF_KERNELS = ("use_mkldnn", "use_cudnn", "use_quantizer", "mkldnn_data_type", "workspace_size_MB", "exhaustive_search")
 
 

@@ -94,7 +94,7 @@ def sequences(r, case):
 
 
 def optional(r, case):
-    """Without an optional input, or with what is in another input in its place."""
+    """Without an optional input, or with the value of another input instead."""
     slots = [s["name"] for s in _core.op_info(case["op"])["inputs"] if s["optional"] and case["ins"].get(s["name"])]
     if not slots:
         return None
@@ -128,7 +128,7 @@ def more_or_fewer(r, case):
 
 
 def as_rows(r, case):
-    """Sparse rows in the place of a tensor, where the slot takes both."""
+    """Sparse rows instead of a tensor, where the slot takes both."""
     inputs = _core.op_info(case["op"])["inputs"]
     slots = [s["name"] for s in inputs if "rows" in s["holds"] and case["ins"].get(s["name"])]
     if not slots:

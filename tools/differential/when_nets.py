@@ -97,7 +97,7 @@ def adaptive(case, _theirs, _ours):
 
 
 def counted_by_background(case, theirs, _ours):
-    """A class has as many true boxes as ``background_label`` says."""
+    """The number of true boxes of a class equals ``background_label``."""
     count = theirs["outs"][case["outs"]["AccumPosCount"][0]]
     return case["attrs"].get("background_label", 0) in unpacked(count[1])
 

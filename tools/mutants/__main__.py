@@ -46,16 +46,16 @@ def main() -> None:
         return
     state, book = tree.load(), ledger.Ledger()
     both = args.named == args.seeded
-    wanted = [s for s in state["sites"] if both or (s["kind"] == "named") == args.named]
+    chosen = [s for s in state["sites"] if both or (s["kind"] == "named") == args.named]
     if args.only is not None:
-        wanted = [s for s in wanted if s["number"] in args.only]
+        chosen = [s for s in chosen if s["number"] in args.only]
     if args.command == "report":
-        print(ledger.report(wanted, book))
+        print(ledger.report(chosen, book))
         return
     if args.again:
         book.forget(["survived", "not reached"])
-    runner.Runner(state, book, args.limit).run(wanted, args.jobs, time.time() + 60 * args.minutes)
-    print(ledger.report(wanted, book))
+    runner.Runner(state, book, args.limit).run(chosen, args.jobs, time.time() + 60 * args.minutes)
+    print(ledger.report(chosen, book))
 
 
 main()

@@ -1,4 +1,4 @@
-"""What became of each defect: one line of JSON each, so that a run can be resumed; and the table of a report."""
+"""The verdict on each defect: one line of JSON each, so that a run can be resumed; and the table of a report."""
 import json
 import os
 from typing import Dict, List

@@ -15,7 +15,7 @@ import time
 
 import pytest
 
-PATIENCE_S = 20                         # of a test beside ten times what it took without a defect
+PATIENCE_S = 20                         # of a test, plus ten times its seconds without a defect
 
 
 def library():
@@ -143,7 +143,7 @@ class Server:
             os._exit(status)
 
     def watch(self, request, child, names):
-        """What became of the fork: {"verdict", "test", "ran"}."""
+        """The verdict on the fork: {"verdict", "test", "ran"}."""
         last, ran, pending, since = None, 0, b"", time.monotonic()
         verdict = None
         while verdict is None:
@@ -175,7 +175,7 @@ class Server:
 
 
 def end_group(child):
-    """Of the fork's own session: programs that its tests left behind as well."""
+    """Ends the fork's own session, with programs that its tests left running."""
     try:
         os.killpg(child, signal.SIGKILL)
     except ProcessLookupError:

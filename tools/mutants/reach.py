@@ -1,4 +1,4 @@
-"""Which tests reach which site: one run of all tests that are not slow, with nothing switched on."""
+"""The map from sites to tests: one run of all tests that are not slow, with nothing switched on."""
 import glob
 import json
 import os
@@ -12,7 +12,7 @@ import tree
 MAP = os.path.join(tree.BUILD, "map")
 CPP = "tests/cpp"
 DIRECTORIES = ("tests/ops", "tests/passes", "tests/python")
-# What these check lies outside of src/, or costs minutes: documents, signatures, programs of other interpreters.
+# These tests check other things than src/, or cost minutes: documents, signatures, programs of other interpreters.
 LEFT_OUT = ("test_documents.py", "test_doctests.py", "test_docstrings.py", "test_house.py", "test_benchmarks.py",
             "test_examples.py", "test_api_signatures.py", "test_mutants.py")
 
@@ -20,7 +20,7 @@ LEFT_OUT = ("test_documents.py", "test_doctests.py", "test_docstrings.py", "test
 def environment(**more: str) -> Dict[str, str]:
     tools = os.path.dirname(os.path.abspath(__file__))
     path = os.path.join(tree.TREE, "python") + os.pathsep + tools
-    # New memory is full of large numbers: what is read before it is written, or behind an end, shows.
+    # New memory is full of large numbers: a read before the first write, or past an end, shows.
     return dict(os.environ, PYTHONPATH=path, PYTHONDONTWRITEBYTECODE="1", MALLOC_PERTURB_="128", **more)
 
 
@@ -31,7 +31,7 @@ def pytest_command(paths: List[str], *options: str) -> List[str]:
 
 
 def record(jobs: int, paths: List[str]) -> None:
-    """Of all tests anew, or in addition of those in the files given."""
+    """Records all tests again, or adds those in the files given."""
     if not paths:
         shutil.rmtree(MAP, ignore_errors=True)
     os.makedirs(MAP, exist_ok=True)
@@ -77,18 +77,18 @@ class Reach:
     def ordered(self, names: Iterable[str]) -> List[str]:
         """Quick tests of few sites first; of the cases of one function one in turn: all functions come early."""
         cost = {name: (self.seconds[name] + 0.02) * (self.width[name] + 5) for name in names}
-        turns: Dict[str, int] = {}
-        turn = {}
+        rounds: Dict[str, int] = {}
+        round_of = {}
         for name in sorted(names, key=lambda n: cost[n]):
             function = name.split("[")[0]
-            turn[name] = turns[function] = turns.get(function, -1) + 1
-        return sorted(names, key=lambda n: (turn[n], cost[n]))
+            round_of[name] = rounds[function] = rounds.get(function, -1) + 1
+        return sorted(names, key=lambda n: (round_of[n], cost[n]))
 
     def near(self, site: Dict) -> List[str]:
-        """For what only loading reaches: Python tests that reach the sites beside it in its file, else one in fifty."""
-        beside = sorted((abs(line - site["line"]), n) for n, (path, line) in self.places.items()
+        """For a site that only loading reaches: Python tests of the nearest sites in its file, else one in fifty."""
+        nearest = sorted((abs(line - site["line"]), n) for n, (path, line) in self.places.items()
                         if path == site["path"] and n in self.tests and n != site["number"])
-        numbers = [n for _, n in beside] + [site["number"]]
+        numbers = [n for _, n in nearest] + [site["number"]]
         names = dict.fromkeys(name for n in numbers for name in self.tests.get(n, []) if not is_cpp(name))
         return list(names) or self.ordered([name for name in self.seconds if not is_cpp(name)][::50])
 

@@ -15,7 +15,7 @@ import tree
 LIMIT_S = 120
 START_S = 100
 END_S = 20
-PATIENCE_S = 20                         # of a C++ test beside ten times what it took without a defect
+PATIENCE_S = 20                         # of a C++ test, plus ten times its seconds without a defect
 
 
 class Server:

@@ -40,7 +40,7 @@ def parser():
 
 
 def compiled_away(node) -> bool:
-    """What the compiler evaluates: a constexpr function or variable, the condition of ``if constexpr``."""
+    """True if the compiler evaluates the code: a constexpr function or variable, the condition of ``if constexpr``."""
     if node.type in ("function_definition", "declaration", "field_declaration", "lambda_expression"):
         head = node.child_by_field_name("body")
         until = head.start_byte if head else node.end_byte
@@ -121,7 +121,7 @@ def overlaps(site: Site, taken: List[tuple]) -> bool:
 
 def choose(candidates: List[Site], seed: int, share: Optional[dict] = None, taken: Optional[dict] = None,
            refused=frozenset()) -> List[Site]:
-    """By seed: of each folder its share, all kinds in turn. What is chosen depends on the lines chosen alone."""
+    """By seed: of each folder its share, all kinds in turn. The choice depends on the chosen lines only."""
     share, chosen = share or FOLDERS, []
     taken = {path: list(ranges) for path, ranges in (taken or {}).items()}
     for folder, count in share.items():

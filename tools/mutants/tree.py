@@ -1,4 +1,4 @@
-"""Writes build/mutants/tree: a copy of the checkout whose sources hold all planted defects, each behind its switch."""
+"""Writes build/mutants/tree: a copy of the checkout whose sources hold all planted defects, each with its switch."""
 import hashlib
 import json
 import os
@@ -19,7 +19,7 @@ FIRST_SEEDED = 200                      # named defects have the numbers below
 
 
 def files() -> List[str]:
-    """What belongs to the checkout: files that git knows or would take."""
+    """The files of the checkout: those that git knows or would take."""
     out = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, stdout=subprocess.PIPE, check=True,
                          universal_newlines=True).stdout
     return [path for path in out.split("\n") if path and os.path.isfile(os.path.join(ROOT, path))]

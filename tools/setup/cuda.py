@@ -16,7 +16,7 @@ import zipfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 # Of a wheel's files, and where they go below FOLDER.
-WANTED = {
+CONTENTS = {
     "nvidia/cu13/bin/": "bin/",
     "nvidia/cu13/include/": "include/",
     "nvidia/cu13/nvvm/": "nvvm/",
@@ -28,14 +28,14 @@ WANTED = {
 
 def place_of(name):
     """Where a wheel's file goes, or None."""
-    for begin, place in WANTED.items():
+    for begin, place in CONTENTS.items():
         if name.startswith(begin) and not name.endswith("/"):
             return place + name[len(begin):]
     return None
 
 
 def unpack(wheel, folder):
-    """Writes what is wanted of a wheel; programs stay executable. Returns the number of files."""
+    """Writes the files of CONTENTS that a wheel holds; programs stay executable. Returns the number of files."""
     count = 0
     with zipfile.ZipFile(wheel) as archive:
         for entry in archive.infolist():

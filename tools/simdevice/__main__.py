@@ -6,8 +6,8 @@
     python tools/simdevice --faults            plants defects of the engine; each has to be found
 
 A seed chooses the order of the queues, too: of ten three let one queue starve, or take the last item first. For two of
-ten a row of a kernel has one lane, for the others as many as on a GPU, in an order of the seed. What a program computes
-has to have the same bits for all seeds with as many lanes. Ends with 1 when anything fails; logs lie in
+ten a row of a kernel has one lane, for the others as on a GPU, in an order of the seed. The results of programs
+must have the same bits for all seeds with the same number of lanes. Ends with 1 when anything fails; logs lie in
 build/simdevice.
 """
 import argparse
@@ -25,7 +25,7 @@ def arguments() -> argparse.Namespace:
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--all", action="store_true", help="seeds 0 to 9 on 1, 2, 4 and 8 devices, and all op cases")
     parser.add_argument("--seed", type=int, nargs="+", help="these seeds")
-    parser.add_argument("--devices", type=int, nargs="+", help="so many devices, 1 to 8, each")
+    parser.add_argument("--devices", type=int, nargs="+", help="numbers of devices, 1 to 8 each")
     parser.add_argument("--what", nargs="+", choices=jobs.WHAT, help="only these")
     parser.add_argument("--faults", action="store_true", help="plant defects, see tools/mutants/device.py")
     parser.add_argument("--only", nargs="+", help="with --faults: only defects of these names")

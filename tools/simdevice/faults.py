@@ -55,7 +55,7 @@ def plant() -> None:
     for name, folders in (("mutant.h", ["src/base"]), ("mutant.cc", ["src/base", "plugins/simdevice"])):
         with open(os.path.join(tree.RUNTIME, name), "rb") as file:
             switch = file.read()
-        for folder in folders:          # a plug-in has a switch of its own
+        for folder in folders:          # a plug-in has its own switch
             write(os.path.join(folder, name), switch)
 
 
@@ -75,7 +75,7 @@ def build(jobs: int) -> None:
 
 
 def quick(first: str) -> List[Job]:
-    """What a defect meets, what ought to find it first."""
+    """The jobs that a defect meets, first those that ought to find it."""
     names = sorted(SCENARIOS, key=lambda name: not first.startswith(name))
     return [Job(devices, seed, name) for name in names for devices in (2, 1) for seed in SEEDS]
 

@@ -1,4 +1,4 @@
-"""What is run: a job is one part of WHAT on so many devices with one seed."""
+"""The jobs: a job is one part of WHAT on a number of devices with one seed."""
 import os
 import re
 import subprocess
@@ -112,7 +112,7 @@ def cpp(job: Job) -> Done:
     return Done(status, said, seconds)
 
 
-#: What the programs say of how many passed and failed: pytest, golden.py, gtest.
+#: The programs' counts of passed and failed tests: pytest, golden.py, gtest.
 COUNTS = ((r"(\d+) passed", r"(\d+) failed"), (r"(\d+) of \d+ passed", None),
           (r"\[  PASSED  \] (\d+)", r"(\d+) FAILED TEST"))
 
@@ -141,7 +141,7 @@ def perform(forks: Forks, job: Job) -> Result:
 
 
 def run(todo: List[Job], count: int) -> List[Result]:
-    """In `count` processes. Whoever has bits of their own among the seeds has failed."""
+    """Runs in `count` processes. A job whose bits differ from those of the other seeds has failed."""
     os.makedirs(LOGS, exist_ok=True)
     waiting, results, lock = list(todo), [], threading.Lock()
 
@@ -171,7 +171,7 @@ def run(todo: List[Job], count: int) -> List[Result]:
 
 
 def judged(result: Result, all_results: List[Result]) -> Result:
-    """Bits must be those that most seeds have, of those with as many lanes."""
+    """Bits must be those that most seeds have, of those with the same number of lanes."""
     digests = [r.digest for r in all_results if alike(r.job) == alike(result.job) and r.digest]
     if not result.digest or result.digest == max(sorted(set(digests)), key=digests.count):
         return result

@@ -49,7 +49,7 @@ def interpreters(named):
         if version and version >= FIRST:
             found.setdefault(version, path)
         elif named:
-            raise SystemExit("%s is no CPython from %d.%d on with headers" % ((path,) + FIRST))
+            raise SystemExit("%s is not a CPython from %d.%d on with headers" % ((path,) + FIRST))
     return sorted(found.items())
 
 

@@ -1,4 +1,4 @@
-"""The wheel anabranch-cuda: the plug-in for GPUs as a package of its own beside anabranch.
+"""The wheel anabranch-cuda: the plug-in for GPUs as a separate package next to anabranch.
 
     python tools/wheels/cuda.py PLUGIN    writes dist/anabranch_cuda-*.whl of a built anabranch_cuda.so
 

@@ -1,4 +1,4 @@
-// What collectives become, with a library that notes what NCCL would be told.
+// The NCCL calls that collectives become, by a library that records them.
 #include <nccl.h>
 
 #include "harness.h"

@@ -1,4 +1,4 @@
-// Kernels of the host build behind what the plug-in asks of compiled ones.
+// Kernels of the host build with the interface that the plug-in requires of compiled ones.
 #include "cuda/kernels.h"
 
 #include "../device/test_kernels.cu"

@@ -33,7 +33,7 @@ void let_go();
 bool idle();  // nothing is held back
 void put(cudaStream_t stream, std::function<void()> work);
 
-// What each function of the runtime begins with, and ends with when it fails by itself.
+// The check at the start of each function of the runtime, and the error that it returns when it fails by itself.
 cudaError_t enter(const char* name);
 cudaError_t answer(cudaError_t error);
 

@@ -1,4 +1,4 @@
-// Products that take in a bias and relu, with a library that does what cuBLASLt would be told.
+// Products with a fused bias and relu, by a library that computes what cuBLASLt would be asked to.
 #include <cublasLt.h>
 
 #include "harness.h"

@@ -10,7 +10,7 @@ using namespace device;
 class Cuda : public testing::Test {
  protected:
   void SetUp() override { fake::reset(); }
-  // Whatever failed, no launch later finds it.
+  // A failed call leaves no error for a later launch.
   void TearDown() override { EXPECT_EQ(fake::state().last, cudaSuccess); }
 
   static bool did(const std::string& call) { return testing::Matches(testing::Contains(call))(fake::state().calls); }

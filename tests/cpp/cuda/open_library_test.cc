@@ -44,11 +44,11 @@ std::string refused(const char* file) {
 class CudaLibraries : public testing::Test {
  protected:
   void TearDown() override { unsetenv("CUDA_HOME"); }
-  static void set_home(const std::string& below) { setenv("CUDA_HOME", (folder + below).c_str(), 1); }
+  static void set_cuda_home(const std::string& below) { setenv("CUDA_HOME", (folder + below).c_str(), 1); }
 };
 
 TEST_F(CudaLibraries, SaysWhereItLooked) {
-  set_home("/old");
+  set_cuda_home("/old");
   const std::string text = refused("libanswer_nowhere.so.1");
   EXPECT_THAT(
       text,
@@ -59,18 +59,18 @@ TEST_F(CudaLibraries, SaysWhereItLooked) {
 }
 
 TEST_F(CudaLibraries, SaysWhatIsTooOldAndWhatLacksSomething) {
-  set_home("/old");
+  set_cuda_home("/old");
   EXPECT_THAT(refused("libanswer.so.1"), HasSubstr(folder + "/old/lib (version 1.9.3)"));
   EXPECT_FALSE(dlopen((folder + "/old/lib/libanswer.so.1").c_str(), RTLD_NOW | RTLD_NOLOAD)) << "it stays open";
-  set_home("/lacking");
+  set_cuda_home("/lacking");
   EXPECT_THAT(refused("libanswer.so.1"), HasSubstr(folder + "/lacking/lib (lacks answer)"));
-  set_home("/broken");
+  set_cuda_home("/broken");
   EXPECT_THAT(refused("libanswer.so.1"), HasSubstr("broken/lib (" + folder + "/broken/lib/libanswer.so.1: "));
 }
 
 TEST_F(CudaLibraries, TakesTheFirstThatWillDo) {
   setenv("CUDA_PATH", (folder + "/good").c_str(), 1);
-  set_home("/old");
+  set_cuda_home("/old");
   EXPECT_EQ(answer_of("libanswer.so.1"), 42);
   EXPECT_THAT(opened_libraries(), HasSubstr("Answers 2.0.1"));
   unsetenv("CUDA_PATH");

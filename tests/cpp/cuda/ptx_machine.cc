@@ -12,10 +12,10 @@ namespace {
 using plugin::said;
 using Kind = PtxInstruction::Kind;
 
-constexpr int64_t kMostInstructions = 30'000'000;  // of a lane: none here has so many
+constexpr int64_t kMostInstructions = 30'000'000;  // of a lane: more than any kernel here has
 constexpr PtxWord kLeft = 0x5eed5eed7fd5eed5;      // what is in registers that nothing has written: a NaN
 
-// 16-byte pieces of memory that begin at a multiple of 16.
+// 16-byte words of memory that start at a multiple of 16.
 struct alignas(16) Chunk {
   std::byte bytes[16];
 };

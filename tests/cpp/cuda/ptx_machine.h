@@ -15,7 +15,7 @@ struct PtxRange {
   bool written;
 };
 
-// Blocks of so many lanes, of which those from `first` on are run.
+// `blocks` blocks of `lanes` lanes, of which those from `first` on are run.
 struct PtxGrid {
   uint32_t blocks = 1, lanes = 1, first = 0;
 };

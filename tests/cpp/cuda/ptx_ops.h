@@ -6,7 +6,7 @@
 
 namespace anabranch::cuda {
 
-// What a register holds, whatever its width: the bits above are 0.
+// The value of a register of any width: the bits above are 0.
 using PtxWord = uint64_t;
 
 struct PtxOp {

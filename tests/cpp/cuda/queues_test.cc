@@ -1,4 +1,4 @@
-// What queues, events, launches and captures become.
+// The CUDA calls that queues, events, launches and captures become.
 #include "cuda/clock.h"
 #include "harness.h"
 
@@ -89,7 +89,7 @@ TEST_F(Cuda, TimedEventsTellNanoseconds) {
 }
 
 TEST_F(Cuda, TimesStayExactForHours) {
-  Clock clock(0, std::chrono::seconds(0));  // each event has a moment of its own
+  Clock clock(0, std::chrono::seconds(0));  // each event has its own moment
   cudaEvent_t event = nullptr;
   cudaStream_t stream = nullptr;
   ASSERT_EQ(cudaEventCreateWithFlags(&event, cudaEventDefault), cudaSuccess);

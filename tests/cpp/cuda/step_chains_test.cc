@@ -1,4 +1,4 @@
-// What the texts of compiled chains compute, run by the tests' machine: several steps, several lanes, and inputs that
+// The results of the texts of compiled chains, run by the tests' machine: several steps, several lanes, and inputs that
 // are spread.
 #include <random>
 #include <set>
@@ -119,7 +119,7 @@ TEST_F(CudaStepChains, LongChainsHaveTheBitsOfTheKernelThatReadsTables) {
   }
 }
 
-// Each step as a text of its own, of which memory holds the results: of 16-bit floats, those that are rounded.
+// Each step as its own text, of which memory holds the results: of 16-bit floats, those that are rounded.
 std::vector<Stored> one_by_one(const StepRun& run) {
   std::vector<Stored> outs;
   std::map<int, Numbers> values;
@@ -203,7 +203,7 @@ TEST_F(CudaStepChains, AResultMayLieInTheMemoryOfAnInput) {
   }
 }
 
-// An element behind those that 32 bits count, by lanes of the last blocks alone: memory is there for it alone.
+// An element past those that 32 bits count, by lanes of the last blocks alone: memory is there for it alone.
 TEST_F(CudaStepChains, ElementsAfterFourBillionAreFound) {
   constexpr int64_t kLast = (int64_t{1} << 33) - 1;
   constexpr uint32_t kBlocks = 1u << 31;

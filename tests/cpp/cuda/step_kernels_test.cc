@@ -67,7 +67,7 @@ class CudaSteps : public Cuda {
   }
 };
 
-// What ptxas says of it, "" when nothing.
+// The messages of ptxas, "" when there are none.
 std::string assembled(const std::string& text) {
   const std::string own = testing::UnitTest::GetInstance()->current_test_info()->name();  // tests run side by side
   const auto folder = std::filesystem::path(testing::TempDir()) / ("steps_" + own);

@@ -57,7 +57,7 @@ class Stored {
   std::vector<std::byte> bytes_;
 };
 
-// The first number that is more than so many places apart, as text, "" when none is. A NaN is as any other.
+// The first number that is more than `places` apart, as text, "" when none is. A NaN is as any other.
 inline std::string difference(const std::vector<Stored>& expected, const std::vector<Stored>& got, int64_t places = 0) {
   for (size_t k = 0; k < expected.size(); ++k) {
     for (size_t i = 0; i < expected[k].count(); ++i) {

@@ -1,4 +1,4 @@
-// What the texts of compiled chains compute, run by the tests' machine: each function over numbers of all kinds.
+// The results of the texts of compiled chains, run by the tests' machine: each function over numbers of all kinds.
 #include <random>
 
 #include "step_run.h"
@@ -25,7 +25,7 @@ Numbers of_both_signs(std::initializer_list<float> sizes) {
   return all;
 }
 
-// Zeros, ordinary numbers, numbers that are large, small and denormal in one type or the other, and what is no number.
+// Zeros, ordinary numbers, numbers that are large, small and denormal in one type or the other, and NaN.
 Numbers values() {
   Numbers all = of_both_signs(
       {0,     1e-45f,    1e-40f, 0x1p-126f, 6e-8f, 1e-6f, 1e-3f, 0.1f,          0.3f,     0.5f, 0.58f, 0.6f,
@@ -179,7 +179,7 @@ TEST_F(CudaStepValues, AWrongTextHasOtherValues) {
   }
 }
 
-// What a text cannot be, and why.
+// Texts that are refused, and why.
 TEST_F(CudaStepValues, TheMachineRefusesWhatItDoesNotKnow) {
   const StepRun run = run_of(StepCode::kSub);
   const std::string text = run.text();

@@ -93,7 +93,7 @@ struct Ordered {
 };
 AB_KERNEL("test/ordered", Ordered, float);
 
-// y[i % p[0]] += x[i]; with p[1] elements lie in rows of as many lanes.
+// y[i % p[0]] += x[i]; with p[1], the elements of a row are its lanes.
 struct Scattered {
   using Args = MapArgs;
   template <class T> struct Body {

@@ -1,4 +1,4 @@
-// The simulated device as tests use it: opened with settings, freed and closed at the end, whatever happened.
+// The simulated device as tests use it: opened with settings, freed and closed at the end in any case.
 #pragma once
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -97,7 +97,7 @@ class Sim {
     const int status = api.event_record(e, queue);
     return status ? status : api.event_wait(e, within_ms);
   }
-  // What device memory holds, by a queue of its own.
+  // The contents of device memory, copied by a separate queue.
   std::vector<float> read(const float* p, size_t n, int device = 0) {
     ab_queue* q = queue("read", device);
     float* to = pinned(n);

@@ -1,4 +1,4 @@
-// Races that the simulated device finds, whatever order things came in.
+// Races that the simulated device finds in any order of the queues.
 #include "harness.h"
 
 namespace anabranch::device {
@@ -62,7 +62,7 @@ TEST(SimdeviceAudit, AnEventBeforeTheLaunchIsARace) {
 
 TEST(SimdeviceAudit, PartsOfABlockAreApart) {
   for (const Flags& flags : all_orders()) {
-    for (const size_t first : {4u, 3u}) {  // elements of the second range: beside the first one, or over its end
+    for (const size_t first : {4u, 3u}) {  // elements of the second range: next to the first one, or over its end
       Sim sim(flags);
       ab_queue *a = sim.queue("a"), *b = sim.queue("b");
       float* x = sim.floats(8);

@@ -7,7 +7,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// x = x + 1 on one queue; y = 2 x on another one behind it; x = x + y behind that.
+// x = x + 1 on one queue; y = 2 x on another one after it; x = x + y after that.
 void put_step(Sim& sim, ab_queue* main, ab_queue* side, float* x, float* y) {
   AB_WELL(scale(main, x, x, 4, 1, 1));
   AB_WELL(api.queue_wait(side, sim.recorded(main)));
@@ -38,7 +38,7 @@ TEST(SimdeviceCapture, AReplayIsWhatWasCaptured) {
           put_step(sim, main, side, x, y);
         }
       }
-      AB_WELL(scale(main, x, y, 4, 1, 0)) << "behind a graph lies behind all of its queues";
+      AB_WELL(scale(main, x, y, 4, 1, 0)) << "work after a graph runs after all of its queues";
       AB_WELL(sim.finish(main));
       const std::vector<float> held = sim.read(y, 4);
       if (plain.empty()) plain = held;
@@ -72,7 +72,7 @@ TEST(SimdeviceCapture, WhatIsCapturedDoesNotRun) {
 
 TEST(SimdeviceCapture, AReplayAfterItsMemoryMovedIsFound) {
   for (const Flags& flags : all_orders()) {
-    for (const int frees : {1, 70}) {  // the address rests, or belongs to somebody else
+    for (const int frees : {1, 70}) {  // the address is not in use again yet, or belongs to another allocation
       Sim sim(flags);
       ab_queue* q = sim.queue("main");
       float* x = sim.floats(4);

@@ -1,4 +1,4 @@
-// What is said when ranks do not mean the same, do not come, or give up.
+// Errors when ranks call different collectives, do not come, or give up.
 
 #include <thread>
 

@@ -87,7 +87,7 @@ TEST(SimdeviceComms, HalvesAreAddedUpInFloat) {
   EXPECT_EQ(static_cast<float>(*static_cast<half*>(down)), 2050.0f);
 }
 
-// What a rank has put in before is over when another one has its sum; its own part of the collective may not be.
+// Work before a collective is done when another rank has its sum; the rank's part of the collective may not be.
 TEST(SimdeviceComms, ACollectiveOrdersWhatRanksDidBeforeIt) {
   for (const Flags& flags : all_orders()) {
     for (const int waited_for : {0, 1, -1}) {
@@ -110,7 +110,7 @@ TEST(SimdeviceComms, ACollectiveOrdersWhatRanksDidBeforeIt) {
   }
 }
 
-// The root of a broadcast waits for nobody, and the other ranks of a sum for the root are given nothing.
+// The root of a broadcast does not wait, and the other ranks of a sum for the root are given nothing.
 TEST(SimdeviceComms, ARankKnowsOfThoseThatGaveItSomething) {
   for (const Flags& flags : all_orders()) {
     for (const ab_collective what : {AB_BROADCAST, AB_REDUCE_SUM}) {

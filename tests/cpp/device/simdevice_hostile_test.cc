@@ -1,4 +1,4 @@
-// What the simulated device says to callers that break the rules of the interface, and its library calls.
+// Errors of the simulated device when a caller breaks the rules of the interface, and its library calls.
 
 #include <cstring>
 

@@ -21,7 +21,7 @@ class SimdeviceLanes : public testing::Test {
 };
 
 constexpr int32_t kRight = 1;
-constexpr size_t kMuch = 5000;  // floats: so much that nobody looks who writes where
+constexpr size_t kMuch = 5000;  // floats: too many for the check of which lane writes which element
 
 std::vector<Flags> seeds(const std::string& lanes = "1") {
   std::vector<Flags> all;
@@ -121,15 +121,15 @@ TEST_F(SimdeviceLanes, LanesThatDoNotMeetAreNamed) {
   };
   using testing::AllOf;
   using testing::HasSubstr;
-  const std::string who = "lanes of test/divergent/f32 disagree in row 0: lane 3 ";
+  const std::string start = "lanes of test/divergent/f32 disagree in row 0: lane 3 ";
   for (const Flags& flags : seeds()) {
     for (const int64_t width : {8, 513}) {
-      EXPECT_THAT(run(flags, width, 2), HasSubstr(who + "has ended, lane 0 calls sum (faulty_kernels.cu:"));
-      EXPECT_THAT(run(flags, width, 3), AllOf(HasSubstr(who + "calls max ("), HasSubstr(", lane 0 calls sum (")));
-      EXPECT_THAT(run(flags, width, 4), AllOf(HasSubstr(who + "calls sum ("), HasSubstr(", lane 0 calls sum (")));
-      EXPECT_THAT(run(flags, width, 5), AllOf(HasSubstr(who + "calls sync ("), HasSubstr(", lane 0 has ended")));
+      EXPECT_THAT(run(flags, width, 2), HasSubstr(start + "has ended, lane 0 calls sum (faulty_kernels.cu:"));
+      EXPECT_THAT(run(flags, width, 3), AllOf(HasSubstr(start + "calls max ("), HasSubstr(", lane 0 calls sum (")));
+      EXPECT_THAT(run(flags, width, 4), AllOf(HasSubstr(start + "calls sum ("), HasSubstr(", lane 0 calls sum (")));
+      EXPECT_THAT(run(flags, width, 5), AllOf(HasSubstr(start + "calls sync ("), HasSubstr(", lane 0 has ended")));
       EXPECT_THAT(run(flags, width, 6), HasSubstr("lane 3 throws"));
-      EXPECT_EQ(run(flags, width, kRight), width == 8 ? "32.000000" : "256.000000") << "lanes begin anew";
+      EXPECT_EQ(run(flags, width, kRight), width == 8 ? "32.000000" : "256.000000") << "lanes start again";
     }
   }
 }
@@ -164,7 +164,7 @@ TEST_F(SimdeviceLanes, WritesToTheSameElementAreNamed) {
   EXPECT_EQ(run(seeds("0")[0], 31, true), "") << "one lane does not show it";
 }
 
-// What the code of WarpLanes and BlockLanes does, lane by lane.
+// The code of WarpLanes and BlockLanes, lane by lane.
 using Warp = std::array<float, 32>;
 
 float sum_of(Warp x) {

@@ -1,4 +1,4 @@
-// Memory of the simulated device: what must not be touched, by whom, and when.
+// Memory of the simulated device: which memory must not be touched, from where, and when.
 
 #include <cmath>
 #include <cstring>
@@ -19,7 +19,7 @@ TEST(SimdeviceMemory, ACpuThatTouchesItDies) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");  // a forked process would not have the memory at all
   Sim sim;
   volatile float* p = sim.floats(4, 1);
-  EXPECT_DEATH(p[1] = 1.0f, "the CPU touched byte 260 of device 1");  // behind the first red zone
+  EXPECT_DEATH(p[1] = 1.0f, "the CPU touched byte 260 of device 1");  // after the first red zone
   EXPECT_DEATH(static_cast<void>(*p), "the CPU touched byte 256 of device 1");
 }
 
@@ -60,7 +60,7 @@ TEST(SimdeviceMemory, SpaceOfFreedBlocksIsJoined) {
   for (int iteration = 0; iteration < 20; ++iteration) {  // many small ones, then one of nearly all
     std::vector<float*> all;
     for (int i = 0; i < 100; ++i) all.push_back(sim.floats(1000));
-    for (const size_t first : {1u, 0u}) {  // beside free space, and between two pieces of it
+    for (const size_t first : {1u, 0u}) {  // next to free space, and between two ranges of it
       for (size_t i = first; i < all.size(); i += 2) {
         AB_WELL(api.release(0, all[i]));
       }

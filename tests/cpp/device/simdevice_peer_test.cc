@@ -27,7 +27,7 @@ TEST(SimdevicePeer, AProcessThatEndsIsSeen) {
     EXPECT_FALSE(peer.ended());
     kill(child, SIGKILL);
     for (int look = 0; look < 5000 && !peer.ended(); ++look) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    EXPECT_TRUE(peer.ended()) << "nobody has waited for it yet";
+    EXPECT_TRUE(peer.ended()) << "no wait for it yet";
     waitpid(child, nullptr, 0);
     EXPECT_TRUE(peer.ended());
     EXPECT_EQ(start_of(child), 0U);

@@ -31,7 +31,7 @@ template <class T> void put(std::vector<char>& to, size_t i, double x) {
   memcpy(to.data() + i * sizeof(T), &value, sizeof value);
 }
 
-// Numbers whose sums depend on their order, where they are no integers.
+// Numbers whose sums depend on their order, where they are not integers.
 std::vector<char> numbers(int rank, size_t n, int dtype) {
   std::mt19937 random(static_cast<unsigned>(rank * 7919 + dtype));
   std::vector<char> bytes(n * size_of(dtype));
@@ -90,7 +90,7 @@ std::vector<Case> growing_cases() {
   return all;
 }
 
-// What each rank receives in each case, when processes have so many ranks each. 0: nothing.
+// The results of each rank in each case, for processes of `ranks` ranks each. 0: none.
 using Sums = std::vector<std::vector<uint64_t>>;
 Sums outcome(const std::vector<int>& layout, const std::vector<Case>& cases, size_t room) {
   const int all = std::accumulate(layout.begin(), layout.end(), 0);

@@ -1,4 +1,4 @@
-// What is said when processes with ranks of a communicator die, and how work goes on.
+// Errors when processes with ranks of a communicator die, and how work goes on.
 #include "processes.h"
 
 namespace anabranch::device {
@@ -52,7 +52,7 @@ TEST(SimdeviceProcessDeaths, BeforeTheFirstCollectiveIsReported) { expect_that_d
 TEST(SimdeviceProcessDeaths, BetweenTwoCollectivesIsReported) { expect_that_death_is_told(Death::kBetweenTwo); }
 TEST(SimdeviceProcessDeaths, AfterItsPartIsReported) { expect_that_death_is_told(Death::kAfterItsPart); }
 
-// Nobody knows who would have come: the wait says for whom.
+// The ranks that would have come are unknown: the error names the number that it waits for.
 TEST(SimdeviceProcessDeaths, BeforeJoiningShowsAtTheDeadline) {
   const auto body = [](int process, Page& page) {
     if (process == 1) die();

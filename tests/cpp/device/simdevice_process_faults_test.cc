@@ -1,4 +1,4 @@
-// What is said, and how work goes on, when ranks of other processes give up, or do not mean the same.
+// Errors, and how work goes on, when ranks of other processes give up, or call different collectives.
 #include "processes.h"
 
 namespace anabranch::device {
@@ -34,7 +34,7 @@ TEST(SimdeviceProcessFaults, ARankThatGivesUpIsSeenInOtherProcesses) {
   });
 }
 
-// What a queue waited for in vain holds any values, and what comes behind it runs.
+// A queue that waited in vain has undefined values, and the work after the wait runs.
 TEST(SimdeviceProcessFaults, GivingUpWakesAThreadThatWaits) {
   in_processes(2, [](int process, Page& page) {
     Members m(page, process, 1, 2);
@@ -77,7 +77,7 @@ TEST(SimdeviceProcessFaults, ADisagreementIsReportedInAllProcesses) {
   }
 }
 
-// Ranks 0 and 1 live in one process, which is told by the call; the other one hears of it, too.
+// Ranks 0 and 1 live in one process, whose call returns the error; the other one is notified, too.
 TEST(SimdeviceProcessFaults, ADisagreementWithinAProcessIsReportedElsewhere) {
   in_processes(2, [](int process, Page& page) {
     Members m(page, 2 * process, 2 - process, 3);

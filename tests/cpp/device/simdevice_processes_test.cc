@@ -1,4 +1,4 @@
-// Ranks in several processes: who is waited for, in which order rounds come, and what they leave behind.
+// Ranks in several processes: which ranks a collective waits for, the order of rounds, and that no memory is left.
 #include "processes.h"
 
 namespace anabranch::device {
@@ -78,7 +78,7 @@ TEST(SimdeviceProcesses, ManyRoundsOfTwoCommunicators) {
   });
 }
 
-// What this process has put in around its part is ordered as in any other collective.
+// The work that this process submitted around its part is ordered as in any other collective.
 TEST(SimdeviceProcesses, AnAccessThatNothingOrdersWithItsPartIsFound) {
   for (const bool ordered : {true, false}) {
     in_processes(2, [&](int process, Page& page) {
@@ -127,7 +127,7 @@ TEST(SimdeviceProcesses, CapturedCollectivesMeetThoseOfOtherProcesses) {
   });
 }
 
-// Who has its sum may leave at once, and end: the others still find what it has given.
+// A rank that has its sum may leave at once, and end: the others still find its contribution.
 TEST(SimdeviceProcesses, LeavingProcessesHaveGivenTheirParts) {
   for (int iteration = 0; iteration < 10; ++iteration) {
     in_processes(3, [](int process, Page& page) {

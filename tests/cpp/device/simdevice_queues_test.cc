@@ -88,10 +88,9 @@ TEST(SimdeviceQueues, OrdersAreWhatTheySay) {
   std::vector<int> all(12);
   std::iota(all.begin(), all.end(), 0);
   EXPECT_EQ(order_of(seeded(0, "earliest")), all);
-  // The wait is for queue 0; what was put last runs first: the event of queue 0 lies behind 0, 4, 8 and is the last.
+  // The wait is for queue 0; the last work runs first: the event of queue 0 comes after 0, 4, 8 and is the last.
   EXPECT_EQ(order_of(seeded(0, "latest")), (std::vector<int>{3, 7, 11, 2, 6, 10, 1, 5, 9, 0, 4, 8}));
-  for (uint64_t seed = 1; seed < 4;
-       ++seed) {  // queue number `seed` comes when nobody else can, or somebody waits for it
+  for (uint64_t seed = 1; seed < 4; ++seed) {  // queue number `seed` runs when no other can, or when it is waited for
     const std::vector<int> order = order_of(seeded(seed, "starved"));
     const auto first = std::find_if(order.begin(), order.end(), [&](int i) { return i % 4 == static_cast<int>(seed); });
     for (auto later = first; later != order.end(); ++later) {

@@ -60,7 +60,7 @@ struct Square {
 };
 AB_KERNEL("test/square", Square, float);
 
-// Writes p[0] bytes behind the end of y.
+// Writes p[0] bytes past the end of y.
 struct Overrun {
   using Args = MapArgs;
   template <class T> static int run(const Launch&, const Args& a) {

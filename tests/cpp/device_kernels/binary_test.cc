@@ -19,8 +19,8 @@ const Meeting kMeetings[] = {
     {{6}, {{1}, {1}, {0}}, 6, 6, 1},                               // one number
     {{3, 2, 2}, {{4, 2, 1}, {1, 3, 6}, {0, 0, 1}}, 12, 12, 2},     // x in another order, y on the last axis
     {{0, 3}, {{3, 1}, {3, 1}, {0, 1}}, 0, 0, 3},                   // nothing meets y
-    {{3, 6000}, {{6000, 1}, {6000, 1}, {0, 0}}, 18000, 18000, 1},  // a sum in pieces over elements
-    {{700, 5}, {{5, 1}, {5, 1}, {0, 1}}, 3500, 3500, 5},           // a sum in pieces over rows
+    {{3, 6000}, {{6000, 1}, {6000, 1}, {0, 0}}, 18000, 18000, 1},  // a sum in chunks over elements
+    {{700, 5}, {{5, 1}, {5, 1}, {0, 1}}, 3500, 3500, 5},           // a sum in chunks over rows
 };
 
 // fn(place in the result, in x, in y), found axis by axis.
@@ -87,7 +87,7 @@ TYPED_TEST(DeviceBinary, ValuesAndGradients) {
   }
 }
 
-// Of an operand that all rows of a matrix had: by as many columns a thread as 16 bytes hold, or by one, in one order.
+// Of an operand that all rows of a matrix had: a thread takes the columns of 16 bytes, or one, in one order.
 TYPED_TEST(DeviceBinary, SumsOfColumns) {
   using T = TypeParam;
   constexpr size_t kRows = 2101;
@@ -111,7 +111,7 @@ TYPED_TEST(DeviceBinary, SumsOfColumns) {
       }
       a.dout = in_from(apart, 1), a.dy = dy_apart.out();
       launch(key_of<T>(std::string("binary_grad/") + name), a);
-      expect_same_bits(dy_apart, dy, "where no pack begins");
+      expect_same_bits(dy_apart, dy, "where no pack starts");
     }
   }
 }
@@ -211,7 +211,7 @@ TYPED_TEST(DeviceSums, OfManyElements) {
     a.y = out_from(apart, 1);
     launch(key_of<T>("sum"), a);
     for (const Launched& l : last_launched()) EXPECT_EQ(l.rows, static_cast<int64_t>(n));
-    expect_same_bits(apart, y, "where no pack begins", 1);
+    expect_same_bits(apart, y, "where no pack starts", 1);
     a.y = x[2]->out();
     launch(key_of<T>("sum"), a);
     expect_same_bits(*x[2], y, "into an operand");

@@ -1,4 +1,4 @@
-// Random numbers: those of the paper's rounds, whatever a launch is cut into.
+// Random numbers: those of the paper's rounds, in launches of any size.
 #include "host_kernels.h"
 
 namespace anabranch::device {
@@ -116,7 +116,7 @@ TYPED_TEST(DeviceDropout, MasksAndGradients) {
     a.x = in_from(apart, 1), a.y = out_from(apart, 1), a.mask = {};
     launch(key_of<T>("draw/dropout"), a);
     for (const Launched& l : last_launched()) EXPECT_EQ(l.rows, static_cast<int64_t>((n + 3) / 4));
-    expect_same_bits(apart, x, "where no pack begins", 1);
+    expect_same_bits(apart, x, "where no pack starts", 1);
   }
 }
 

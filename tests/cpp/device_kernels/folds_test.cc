@@ -20,8 +20,8 @@ const Folding kFoldings[] = {
     {{4}, {5}, {5}, {1}, 20},         // rows
     {{5}, {1}, {4}, {5}, 20},         // columns
     {{3}, {4}, {2, 4}, {12, 1}, 24},  // the outer and the inner axis of [2, 3, 4]
-    {{}, {}, {20000}, {1}, 20000},    // all, in pieces
-    {{3}, {1}, {3000}, {3}, 9000},    // columns, in pieces
+    {{}, {}, {20000}, {1}, 20000},    // all, in chunks
+    {{3}, {1}, {3000}, {3}, 9000},    // columns, in chunks
     {{2}, {0}, {0}, {1}, 0},          // nothing folds to the start
 };
 

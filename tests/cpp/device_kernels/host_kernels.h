@@ -15,7 +15,7 @@
 
 namespace anabranch::device {
 
-// Where operands lie in the meantime of one test. Bytes around an operand belong to nobody.
+// Where operands lie in the meantime of one test. Bytes around an operand must not be touched.
 class Blocks {
  public:
   static Blocks& all();
@@ -79,14 +79,14 @@ template <class T> class Array {
   Buffer data_;
 };
 
-// What the kernel that ran last has launched: so many rows by so many lanes each, elements by one. Nothing where no
-// lanes can be played.
+// The launch of the kernel that ran last: rows and the lanes of each, or elements with one lane. Empty where no
+// lanes can be simulated.
 struct Launched {
   int64_t rows, lanes;
   bool operator==(const Launched&) const = default;
 };
 const std::vector<Launched>& last_launched();
-// That it has taken so many threads, one for each element or pack.
+// That it used this number of threads, one for each element or pack.
 inline void expect_threads(int64_t count, const std::string& what) {
   for (const Launched& l : last_launched()) EXPECT_EQ(l, (Launched{count, 1})) << what;
 }
@@ -136,7 +136,7 @@ void expect_all(const Array<T>& got, const std::vector<double>& needed, const st
   }
 }
 
-// By what lanes a kernel's first launch takes rows: those that lanes hold by 32, whatever their number is.
+// The lanes of a row in a kernel's first launch: 32 for rows that lanes hold, for any number of rows.
 template <class T> void expect_lanes(int64_t rows, int64_t width) {
   const bool holds = by_share<T>(
                          width, [](auto) { return true; }, [] { return false; }) != 0;
@@ -145,7 +145,7 @@ template <class T> void expect_lanes(int64_t rows, int64_t width) {
   EXPECT_EQ(last_launched()[0], (Launched{rows, holds || by_warps(rows, width) ? 32 : 256})) << width;
 }
 
-// Elements from this one on, which may lie where no pack begins.
+// Elements from this one on, which may lie where no pack starts.
 template <class T> DeviceIn in_from(Array<T>& x, size_t first) {
   return {&x.at(first), (x.size() - first) * sizeof(T)};
 }
@@ -178,7 +178,7 @@ inline FaultSink sink_of(Array<int64_t>& word) {
 inline bool faulted(Array<int64_t>& word) { return static_cast<uint64_t>(word.at(0)) != kNoFault; }
 inline Fault fault_of(Array<int64_t>& word) { return read_fault(static_cast<uint64_t>(word.at(0))); }
 
-// Axes from extents, the strides of each operand beside them.
+// Axes from extents, with the strides of each operand.
 template <int kOperands>
 Axes<kOperands> axes_of(std::vector<int64_t> extents, const std::vector<std::vector<int64_t>>& strides) {
   Axes<kOperands> axes = {};

@@ -41,7 +41,7 @@ struct LayerNormCase {
   }
 };
 
-// The operands of one case, with those of T once more where no pack begins.
+// The operands of one case, with those of T once more where no pack starts.
 template <class T> struct LayerNormRun {
   using P = Compute<T>;
   LayerNormCase of;
@@ -98,7 +98,7 @@ TYPED_TEST(DeviceRowNorms, LayerNormOfRowsThatLanesHold) {
     expect_all(run.variance, run.of.variance, "variance" + what, 2);
     a.x = in_from(run.x_apart, 1), a.y = out_from(run.out_apart, 1);
     launch(key_of<T>("layer_norm"), a);
-    expect_same_bits(run.out_apart, run.out, "y where no pack begins" + what, 1);
+    expect_same_bits(run.out_apart, run.out, "y where no pack starts" + what, 1);
     a = run.backward();
     launch(key_of<T>("layer_norm_grad"), a);
     expect_lanes<T>(6, static_cast<int64_t>(width));
@@ -107,7 +107,7 @@ TYPED_TEST(DeviceRowNorms, LayerNormOfRowsThatLanesHold) {
     expect_all(run.dbias, run.of.dbias, "dbias" + what, 4);
     a.x = in_from(run.x_apart, 1), a.dy = in_from(run.dy_apart, 1), a.y = out_from(run.out_apart, 1);
     launch(key_of<T>("layer_norm_grad"), a);
-    expect_same_bits(run.out_apart, run.out, "dx where no pack begins" + what, 1);
+    expect_same_bits(run.out_apart, run.out, "dx where no pack starts" + what, 1);
   }
 }
 
@@ -128,7 +128,7 @@ TYPED_TEST(DeviceRowNorms, LayerNormAlone) {
   expect_same_bits(run.out, ones.out, "dx");
 }
 
-// The sums of columns of many rows are cut into pieces, which threads take for several columns at once; the order
+// The sums of columns of many rows are cut into chunks, which threads take for several columns at once; the order
 // stays.
 TYPED_TEST(DeviceRowNorms, LayerNormOfManyRows) {
   using T = TypeParam;
@@ -152,10 +152,10 @@ TYPED_TEST(DeviceRowNorms, LayerNormOfManyRows) {
     Array<P> dscale(width), dbias(width);
     a.x = in_from(run.x_apart, 1), a.dy = in_from(run.dy_apart, 1), a.variance = {}, a.mean = dscale.out();
     launch(key_of<T>("layer_norm_grad"), a);
-    expect_same_bits(dscale, run.dscale, "dscale by itself, where no pack begins");
+    expect_same_bits(dscale, run.dscale, "dscale by itself, where no pack starts");
     a.variance = dbias.out(), a.mean = {};
     launch(key_of<T>("layer_norm_grad"), a);
-    expect_same_bits(dbias, run.dbias, "dbias by itself, where no pack begins");
+    expect_same_bits(dbias, run.dbias, "dbias by itself, where no pack starts");
   }
 }
 

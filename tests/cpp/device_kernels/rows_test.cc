@@ -47,7 +47,7 @@ TYPED_TEST(DeviceRows, SoftmaxAndItsLogarithm) {
     ClassArgs a = c.args();
     a.x = x.in(), a.y = log.out();
     launch(key_of<T>("log_softmax"), a);
-    a.y = x.out();  // in the place of its input
+    a.y = x.out();  // in place
     launch(key_of<T>("softmax"), a);
     expect_all(x, p, "softmax", 4);
     std::vector<double> logs, slope(c.n()), log_slope(c.n());
@@ -70,7 +70,7 @@ TYPED_TEST(DeviceRows, SoftmaxAndItsLogarithm) {
   }
 }
 
-// A row gives the same bits wherever it lies, by itself and with others; rows of infinities and of what is no number
+// A row gives the same bits wherever it lies, by itself and with others; rows of infinities and of NaN
 // are told apart from those that have a softmax.
 TYPED_TEST(DeviceRows, SoftmaxOfRowsThatLanesHold) {
   using T = TypeParam;
@@ -92,13 +92,13 @@ TYPED_TEST(DeviceRows, SoftmaxOfRowsThatLanesHold) {
       }
       a.x = in_from(x_apart, 1), a.y = out_from(apart, 1);
       launch(key_of<T>(op), a);
-      expect_same_bits(apart, y, op + " where no pack begins", 1);
+      expect_same_bits(apart, y, op + " where no pack starts", 1);
       a.x = x.in(), a.dy = d.in(), a.y = dx.out();
       launch(key_of<T>(op + "_grad"), a);
       expect_lanes<T>(6, static_cast<int64_t>(width));
       a.x = in_from(x_apart, 1), a.dy = in_from(d_apart, 1), a.y = out_from(apart, 1);
       launch(key_of<T>(op + "_grad"), a);
-      expect_same_bits(apart, dx, op + "_grad where no pack begins", 1);
+      expect_same_bits(apart, dx, op + "_grad where no pack starts", 1);
       a = one.args(), a.x = {&x.at(5 * width), width * sizeof(T)}, a.y = alone.out();
       launch(key_of<T>(op), a);
       EXPECT_EQ(memcmp(&alone.at(0), &y.at(5 * width), width * sizeof(T)), 0) << op << " of one row of " << width;

@@ -1,4 +1,4 @@
-// Numbers and rows of sequences: softmax, sums of rows, rows that look ahead, encodings of places.
+// Numbers and rows of sequences: softmax, sums of rows, rows with lookahead, position encodings.
 #include "host_kernels.h"
 #include "ops/device/args_sequence.h"
 

@@ -51,7 +51,7 @@ TEST(DevicePad, ConstantReflectEdge) {
   EXPECT_EQ(run(2), (std::vector<double>{1, 1, 2, 3, 3, 3, 1, 1, 2, 3, 3, 3, 4, 4, 5, 6, 6, 6, 4, 4, 5, 6, 6, 6}));
 }
 
-// What flows into each element is what flows out of its places: <y, pad(x)> = <pad_grad(y), x>, for channels last, too.
+// The sum over elements equals the sum over their sources: <y, pad(x)> = <pad_grad(y), x>, for channels last, too.
 TEST(DevicePad, GradientsAreAdjoint) {
   for (int32_t mode = 0; mode < 3; ++mode) {
     const auto xs = random_values(2 * 4 * 3 * 2, -1, 1), ds = random_values(2 * 7 * 6 * 2, -1, 1, 2);

@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kSizes[] = {1, 3, 5, 1000, 1025, 4097};
 
-// What a parameter has, of which the first element is left out where `at` is 1: it does not begin at a pack then.
+// A parameter's arrays, whose first element is left out where `at` is 1: they do not start at a pack then.
 template <class G> struct Parameter {
   size_t n, at;
   std::vector<std::unique_ptr<Array<float>>> values;  // the parameter and two states
@@ -86,7 +86,7 @@ TYPED_TEST(DeviceUpdateMany, BitsAreThoseOfElementsOneByOne) {
     this->all_at_once(*rule, got);
     for (size_t k = 0; k < got.size(); ++k) {
       for (size_t s = 0; s < 3; ++s) {
-        // What stands before the parameter is nobody's to write.
+        // No update writes in front of the parameter.
         EXPECT_EQ(got[k]->values[s]->values(), expected[k]->values[s]->values())
             << rule->name << " of " << got[k]->n << " elements, operand " << s;
       }

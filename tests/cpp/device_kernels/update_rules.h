@@ -1,4 +1,4 @@
-// Update rules as formulas in float64, beside those of src/ops/optim.
+// Update rules as formulas in float64, to compare with those of src/ops/optim.
 #pragma once
 #include "host_kernels.h"
 

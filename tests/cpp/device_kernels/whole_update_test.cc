@@ -10,7 +10,7 @@ TYPED_TEST_SUITE(DeviceWholeUpdate, RealFloats);
 
 TYPED_TEST(DeviceWholeUpdate, NormsOfWholeParameters) {
   using T = TypeParam;
-  constexpr size_t n = 9000;  // in pieces
+  constexpr size_t n = 9000;  // in chunks
   const auto ps = held<T>(random_values(n, -1, 1)), gs = held<T>(random_values(n, -1, 1, 2));
   const auto norm = [](const std::vector<double>& v) {
     double sum = 0;

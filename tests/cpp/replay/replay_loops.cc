@@ -75,7 +75,7 @@ Packed read_program(Reader* in) {
   return p;
 }
 
-// Which threads have run nodes. Relaxed: the probe must order nothing that the executor does not order.
+// The threads that have run nodes. Relaxed: the probe must order nothing that the executor does not order.
 std::atomic<uint32_t> next_thread{0}, threads_seen{0};
 
 void note_thread(const std::string&, int, int) {

@@ -115,8 +115,8 @@ void ClusterRun::stepped(int w, uint64_t life, const std::exception_ptr& error) 
     try {
       std::rethrow_exception(error);
     } catch (const Error& e) {
-      // A sync step that was lost with the server after some workers had heard that it is done, and others had not:
-      // they do not agree on where they are, and those that wait hear so in time.
+      // A sync step that was lost with the server after some workers had its acknowledgement and others had not:
+      // they do not agree on where they are, and those that wait are notified in time.
       const bool step_was_lost = plan_.durability == Durability::kSnapshot && plan_.mode == Mode::kSync &&
                                  e.message().find("of sync training") != std::string::npos;
       if (!step_was_lost) wrong_ = fmt::format("worker {} hears in step {}: {}", w, me.steps, e.message());

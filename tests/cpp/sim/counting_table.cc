@@ -50,7 +50,7 @@ class CutSaving final : public Saving {
   GrowableTable::Cut cut_;
 };
 
-// The rows as they are when their turn comes: by the bits of their hashes, or as many as were not yet written.
+// The rows as they are when a slice reaches them: by the bits of their hashes, or counted by those not yet written.
 class DefectiveSaving final : public Saving {
  public:
   DefectiveSaving(std::shared_ptr<GrowableTable> table, Planted planted)

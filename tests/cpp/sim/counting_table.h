@@ -1,5 +1,5 @@
-// A table that grows in the stores of simulated servers: each push adds 1 to the rows that all pushes share, and makes
-// rows of its own. All of them lie in one shard, whose index grows while snapshots are written in slices of a few rows.
+// A growable table in the stores of simulated servers: each push adds 1 to the rows that all pushes share, and makes
+// its own rows. All of them lie in one shard, whose index grows while snapshots are written in slices of a few rows.
 #pragma once
 #include <cstring>
 #include <memory>

@@ -93,7 +93,7 @@ void FileRun::start(int w) {
   say(w, offer_files("queue", names_), &FileRun::after_offer);
 }
 
-// What comes for a worker that was killed meanwhile is heard by nobody.
+// Messages to a worker that was killed meanwhile are lost.
 void FileRun::say(int w, std::shared_ptr<Message> what, void (FileRun::*then)(int, const Message&)) {
   Worker& me = *workers_[static_cast<size_t>(w)];
   me.client->send(server_->endpoint(), std::move(what), [this, w, then, life = me.life](const MessageRef& m) {

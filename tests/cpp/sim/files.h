@@ -1,5 +1,5 @@
 // Workers that take files from the queue of a server one by one, and are killed while they have some - a few come back,
-// others do not - beside a server that is killed and goes on from its disk.
+// others do not - with a server that is killed and resumes from its disk.
 #pragma once
 #include <memory>
 #include <string>
@@ -14,7 +14,7 @@ struct FilePlan {
   Durability durability = Durability::kJournal;
   int workers = 1, files = 4, snapshot_every = 4;
   Faults faults;
-  int server_crashes = 0, worker_crashes = 0, deaths = 0;  // who dies does not come back
+  int server_crashes = 0, worker_crashes = 0, deaths = 0;  // a worker that dies does not come back
   bool cut = false, jump = false;                          // once, for less than a lease
   std::string text() const;
 };
@@ -56,7 +56,7 @@ class FileRun {
   std::vector<std::shared_ptr<Client>> dead_;
   std::vector<std::string> names_;
   std::vector<int> times_;   // each file was trained
-  std::vector<bool> known_;  // that it is done, to who has trained it
+  std::vector<bool> known_;  // that it is done, to the worker that has trained it
   int64_t trained_ = 0;
   int crashes_ = 0, interrupted_ = 0;
   std::string wrong_;

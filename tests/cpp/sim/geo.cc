@@ -125,7 +125,7 @@ void GeoRun::exchange(int w) {
   Worker& me = *workers_[static_cast<size_t>(w)];
   ++exchanges_;
   me.geo->begin_exchange([this, w](const std::exception_ptr& e) { exchanged(w, e); });
-  // What is learned while messages are under way is in the next difference.
+  // Updates learned while messages are under way are in the next difference.
   if (me.steps < plan_.steps && world_.chance(50)) train(me, 1);
 }
 
@@ -141,7 +141,7 @@ void GeoRun::exchanged(int w, const std::exception_ptr& error) {
   me.ends ? complete(w) : me.sums < kSums ? add_up(w) : step(w);
 }
 
-// All workers have as many sums: each adds its own power of two, so that the sum says who was in it how often.
+// All workers have the same number of sums: each adds its power of two, so that the sum shows how often it was in it.
 void GeoRun::add_up(int w) {
   Worker& me = *workers_[static_cast<size_t>(w)];
   ++me.sums;
@@ -168,7 +168,7 @@ void GeoRun::complete(int w) {
   }
 }
 
-// What each message brings counts once, however often it is sent.
+// The contents of each message count once, however often it is sent.
 void GeoRun::note_sent(const Message& m, const std::string& endpoint) {
   const Header& h = m.header();
   if (h.verb != Verb::kExchange || h.sequence == 0) return;

@@ -1,4 +1,4 @@
-// Workers that train alone and exchange differences, and that add up numbers by name, beside servers that are killed.
+// Workers that train alone and exchange differences, and that add up numbers by name, with servers that are killed.
 // Differences are powers of two, so that all sums are exact: what servers hold is the sum of what was sent, what a
 // worker holds is that and what it has not sent.
 #pragma once

@@ -1,5 +1,5 @@
 // Between workers and servers of a simulation: messages are lost, come twice, late and in another order, answers are
-// lost, and for a while nothing passes between two sides. Bytes travel, so that nobody sees what another one changes.
+// lost, and for a while nothing passes between two sides. Bytes travel, so that no side sees what another one changes.
 #pragma once
 #include <cstring>
 #include <set>
@@ -33,11 +33,9 @@ class Network {
 
  private:
   static MessageRef copy(const Message& m) { return m.clone(); }
-  static MessageRef not_there(Verb verb) {
-    return Message::error(verb, Error(ErrorKind::kUnavailable, "nobody answers"));
-  }
+  static MessageRef not_there(Verb verb) { return Message::error(verb, Error(ErrorKind::kUnavailable, "no answer")); }
 
-  // One call: whatever arrives first counts.
+  // One call: the answer that arrives first counts.
   struct Call {
     Answer answer;
     void end(MessageRef m) {
@@ -88,7 +86,7 @@ class Network {
                const std::shared_ptr<Call>& call) {
     const auto door = doors.find(endpoint);
     if (!at_once && cut.count({worker, endpoint})) return;
-    if (door == doors.end()) {  // the machine is there, nobody listens
+    if (door == doors.end()) {  // the machine is there, no process listens
       if (world_.chance(50)) call->end(not_there(request->header().verb));
       return;
     }

@@ -46,7 +46,7 @@ class ServerNode {
 
    private:
     World& world_;
-    std::mt19937_64 rng_;  // of its own: seeds replay what they did when snapshots took no time
+    std::mt19937_64 rng_;  // not shared: seeds replay what they did when snapshots took no time
   };
 
   World& world_;

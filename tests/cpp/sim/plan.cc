@@ -21,7 +21,7 @@ Plan plan_of(uint64_t seed) {
   p.snapshot_every = pick(1, 12);
   if (pick(0, 3)) p.faults = {pick(0, 25), pick(0, 25), pick(0, 25)};
   p.server_crashes = pick(0, 4);
-  // Who does not come back cannot say what was acknowledged to it.
+  // A worker that does not come back cannot say what was acknowledged to it.
   if (p.durability != Durability::kSnapshot) p.worker_crashes = pick(0, 2);
   p.cuts = pick(0, 2);
   p.jumps = pick(0, 1);

@@ -1,4 +1,4 @@
-// What happens in a history: all of it follows from its seed.
+// The events of a history: all of it follows from its seed.
 #pragma once
 #include <string>
 

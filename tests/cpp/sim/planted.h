@@ -1,4 +1,4 @@
-// What may be planted in a simulated cluster.
+// Defects that may be planted in a simulated cluster.
 #pragma once
 
 namespace anabranch::ps::sim {
@@ -9,7 +9,7 @@ enum class Planted {
   kJournalIsNotWritten,
   kSyncDoesNothing,
   kFolderSyncDoesNothing,
-  kRequestsLoseTheirNumber,     // nobody can tell that one has come before
+  kRequestsLoseTheirNumber,     // a repeated one cannot be recognized
   kAcknowledgedBeforeItCame,    // the network answers for the server
   kOneVariableIsForgotten,      // of an update
   kStateIsNotLoaded,            // numbers of requests are, values are not
@@ -18,14 +18,14 @@ enum class Planted {
   kUpdatesComeTwice,            // each hundredth
   kLossIsNotCounted,
   kRowsOfOneIteration,  // a row that changes after the cut gets into the snapshot as it is then
-  kRowsAreCountedOff,   // slices begin where as many rows are behind them as are written: others come between
-  kChangedRowsAreLeft,  // a row that changes before its turn is in no slice
+  kRowsAreCountedOff,   // slices start at the number of rows written: others come between
+  kChangedRowsAreLeft,  // a row that changes before it is written is in no slice
   kTheCutComesLate,     // with the first slice
   kDefects,
-  // Of GEO and of sums by name, beside some of those.
+  // Of GEO and of sums by name, with some of those.
   kChangedRowsAreNotTold = kDefects,
   kSumsForgetOne,
-  // Of queues of files, beside some of those.
+  // Of queues of files, with some of those.
   kBroadcastAndNotWritten,
   kBeatsDoNotCome,
   kTheDeadKeepTheirFiles,

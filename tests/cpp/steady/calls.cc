@@ -24,7 +24,7 @@ bool lies_in(void* code, const char* library) {
   return dladdr(code, &info) && info.dli_fname && std::strstr(info.dli_fname, library);
 }
 
-// The simulated device calls the heap through libraries of its own, too.
+// The simulated device calls the heap through its own libraries, too.
 bool in_library(void* caller) {
   if (lies_in(caller, "dnnl")) return true;
   void* frames[32];

@@ -1,4 +1,4 @@
-// A steady turn of a loop wastes nothing, forwards and backwards: no call to the heap and none to a lock.
+// A steady iteration of a loop wastes nothing, forwards and backwards: no call to the heap and none to a lock.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -34,7 +34,7 @@ void constant(ir::Block& block, const std::string& name, DType dtype, float valu
                     {{"shape", std::vector<int64_t>{1}}, {"dtype", static_cast<int32_t>(dtype)}, {"value", value}}});
 }
 
-// h = tanh(h w) in each of the turns; with a gradient, w follows the mean of h.
+// h = tanh(h w) in each iteration; with a gradient, w follows the mean of h.
 ir::ProgramRef loop(int iterations, bool trains) {
   auto main = ir::Program::make();
   ir::Block& block = main->global_block();

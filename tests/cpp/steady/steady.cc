@@ -1,5 +1,5 @@
 // A steady step wastes nothing: between entering the plan and leaving it there is no call to the heap, none to a lock,
-// and no more waking than one for each parked worker. Real programs, written by the original, with their gradients and
+// and no more waking than one for each parked worker. Real programs, written by Fluid 1.8.5, with their gradients and
 // updates.
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-"""What the programs model_*.py share: weights that differ, and a training that knows how far rounding carries it."""
+"""Shared by the programs model_*.py: weights that differ, and a training that knows how far rounding carries it."""
 import numpy
 
 STEPS = 50
@@ -65,7 +65,7 @@ def mode_train(fluid, exe, ctx):
 
 
 def mode_look(fluid, exe, ctx):
-    """What the model says at the start: fetches of its test program, with their sequences."""
+    """The results of the model at the start: fetches of its test program, with their sequences."""
     built = ctx.built
     batch = ctx.batches()[0]
     names = [v.name for v in built["test_fetch"]]

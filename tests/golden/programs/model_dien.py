@@ -42,11 +42,11 @@ def build(fluid):
     main_loss = L.mean(L.sigmoid_cross_entropy_with_logits(score, clicked))
     liked = L.log(L.sigmoid(L.reduce_sum(states * embed(following), dim=1, keep_dim=True)))
     disliked = L.log(L.sigmoid(L.scale(L.reduce_sum(states * embed(other), dim=1, keep_dim=True), -1.0)))
-    aside = L.scale(L.mean(L.sequence_pool(liked + disliked, "average")), -0.5)
-    loss = main_loss + aside
+    auxiliary = L.scale(L.mean(L.sequence_pool(liked + disliked, "average")), -0.5)
+    loss = main_loss + auxiliary
     fluid.clip.set_gradient_clip(fluid.clip.GradientClipByGlobalNorm(5.0))
     _, pairs = fluid.optimizer.Adam(0.01).minimize(loss)
-    return {"feed": ["history", "following", "other", "item", "clicked"], "fetch": [loss, main_loss, aside, score],
+    return {"feed": ["history", "following", "other", "item", "clicked"], "fetch": [loss, main_loss, auxiliary, score],
             "loss": loss, "pairs": pairs, "moved": "items"}
 
 

@@ -1,4 +1,4 @@
-"""What the cases share: the table, fed variables of floats (X) and of ids (I), images, volumes, sequences."""
+"""Shared by the cases: the table, fed variables of floats (X) and of ids (I), images, volumes, sequences."""
 CASES = {}
 
 

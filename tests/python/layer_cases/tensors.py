@@ -261,7 +261,7 @@ case('sampling_all', lambda f, L: L.sampling_id(X(f), min=0.1, max=0.9, seed=5, 
 case('sampling_rank', lambda f, L: L.sampling_id(X(f, 3)))
 case('sampling_notvar', lambda f, L: L.sampling_id(3))
 
-# ---- numbers beside Variables: how they are named
+# ---- numbers next to Variables: how they are named
 place = lambda L: L.fill_constant([1], 'int32', 2)
 four = lambda f: X(f, 4, 4)
 NUMBERED = {

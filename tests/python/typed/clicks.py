@@ -1,4 +1,4 @@
-"""A user's program: look-ups, a loader, a metric, a scope."""
+"""A user's program: lookups, a loader, a metric, a scope."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator

@@ -47,7 +47,7 @@ def get_mov_combined_features():
 
 
 def same_numbers(reader):
-    """categories and words of titles are numbered anew in each process; count them instead"""
+    """categories and words of titles get other numbers in each process; count them instead"""
     def wrapped():
         for uid, gender, age, job, movie, category, title, score in reader():
             yield (uid, gender, age, job, movie, [(movie + k) % CATEGORIES for k in range(len(category))],

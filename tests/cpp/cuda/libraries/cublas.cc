@@ -34,7 +34,7 @@ struct Preference {
 template <class T> T& as(void* p) { return *static_cast<T*>(p); }
 template <class T> const T& as(const void* p) { return *static_cast<const T*>(p); }
 
-// An opaque struct of cuBLASLt with one of ours behind it.
+// An opaque struct of cuBLASLt that points to one of ours.
 template <class Opaque, class T> cublasStatus_t make(Opaque** out, T value) {
   *out = reinterpret_cast<Opaque*>(new T(value));
   return CUBLAS_STATUS_SUCCESS;
@@ -128,7 +128,7 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p
     as<Preference>(p).alignments[what] = as<uint32_t>(value);
   return CUBLAS_STATUS_SUCCESS;
 }
-// The algorithm's number is the alignment that it wants; the aligned one wants 64 bytes of workspace.
+// The algorithm's number is the alignment that it needs; the aligned one needs 64 bytes of workspace.
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t call, cublasLtMatrixLayout_t a,
                                               cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
                                               cublasLtMatmulPreference_t p, int, cublasLtMatmulHeuristicResult_t* best,

@@ -19,7 +19,7 @@ cudnnStatus_t answer() {
   return status;
 }
 
-// Algorithm 0 is fast, wants 3 MiB and is not deterministic; algorithm 1 wants 64 bytes; 2 is not there.
+// Algorithm 0 is fast, needs 3 MiB and is not deterministic; algorithm 1 needs 64 bytes; 2 does not exist.
 template <class Perf>
 cudnnStatus_t propose(const cudnnConvolutionStruct& c, const cudnnTensorStruct& x, const cudnnFilterStruct& w,
                       const cudnnTensorStruct& y, int* count, Perf* found) {

@@ -1,4 +1,4 @@
-// What descriptors of libcudnn.so.9 hold on the host, and the elements that they speak of.
+// The contents of descriptors of libcudnn.so.9 on the host, and the elements that they describe.
 #pragma once
 #include <cudnn.h>
 
@@ -73,7 +73,7 @@ void each_part(const cudnnConvolutionStruct& c, const View& x, const View& w, co
   });
 }
 
-// What cuDNN itself checks: the extents of the output follow from the others.
+// cuDNN's own check: the extents of the output follow from the others.
 inline bool fit(const cudnnConvolutionStruct& c, const cudnnTensorStruct& x, const cudnnFilterStruct& w,
                 const cudnnTensorStruct& y) {
   bool well = x.extents[0] == y.extents[0] && y.extents[1] == w.extents[0] && x.extents[1] == w.extents[1] * c.groups;
