@@ -26,7 +26,7 @@ class CompiledProgram:
         build_strategy (BuildStrategy, optional): settings. Default: the default settings.
 
     Raises:
-        TypeError: an argument has another type.
+        TypeError: an argument has the wrong type.
 
     Examples:
         >>> import numpy, anabranch.fluid as fluid
@@ -90,9 +90,9 @@ class CompiledProgram:
             CompiledProgram: this one.
 
         Raises:
-            AssertionError: it is called twice, after an inference compile, or without a place. In the run: places and
+            AssertionError: it is called twice, after an inference compile, or without a place. At run time: places and
                 executor are of different kinds.
-            TypeError: an argument has another type.
+            TypeError: an argument has the wrong type.
         """
         if self._is_data_parallel:
             raise Violated("CompiledProgram.with_data_parallel must be called only once")

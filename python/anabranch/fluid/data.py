@@ -26,7 +26,7 @@ def data(name: str, shape: Shape, dtype: DType = "float32", lod_level: int = 0) 
         Variable: in the global block of the default main program; no gradient flows into it.
 
     Raises:
-        TypeError: an argument has another type. ValueError: a variable of this name that differs.
+        TypeError: an argument has the wrong type. ValueError: a variable of this name that differs.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -28,7 +28,7 @@ def pprint_program_codes(program_desc: Program) -> None:
         None.
 
     Raises:
-        TypeError: an argument has another type.
+        TypeError: an argument has the wrong type.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -54,7 +54,7 @@ def pprint_block_codes(block_desc: Block, show_backward: bool = False) -> None:
         None.
 
     Raises:
-        TypeError: an argument has another type.
+        TypeError: an argument has the wrong type.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -93,7 +93,7 @@ def draw_block_graphviz(block: Block | Program, highlights: Sequence[str] | None
         None.
 
     Raises:
-        TypeError: an argument has another type. OSError: a file cannot be written.
+        TypeError: an argument has the wrong type. OSError: a file cannot be written.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -328,7 +328,7 @@ class Executor(Described):
         Raises:
             RuntimeError: no dataset; no threads; the executor is closed.
             AssertionError: ``fetch_list`` and ``fetch_info`` of different lengths.
-            TypeError: an argument has another type.
+            TypeError: an argument has the wrong type.
             EnforceNotMet: everything that goes wrong in the program, in files (with file, line, column and slot) and
                 in commands. The first error ends the pass.
 

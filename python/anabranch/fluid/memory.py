@@ -157,7 +157,7 @@ def memory_report(program: Program | None = None, scope: Scope | None = None) ->
         MemoryReport: bytes by owner; ``print`` shows a table, ``to_dict()`` returns plain values.
 
     Raises:
-        TypeError: an argument has another type.
+        TypeError: an argument has the wrong type.
 
     Examples:
         >>> import numpy

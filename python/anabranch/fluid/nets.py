@@ -33,8 +33,8 @@ def simple_img_conv_pool(input: Variable, num_filters: int, filter_size: int | S
         pool_type (str): "max" or "avg". Default "max".
         global_pooling (bool): the pooling covers the whole image. Default False.
         conv_stride, conv_padding, conv_dilation, conv_groups: of the convolution. Default 1, 0, 1, 1.
-        param_attr (ParamAttr, optional): of the filter.
-        bias_attr (ParamAttr|bool, optional): of the bias; False: none.
+        param_attr (ParamAttr, optional): attributes of the filter.
+        bias_attr (ParamAttr|bool, optional): attributes of the bias. False: no bias.
         act (str, optional): activation of the convolution.
         use_cudnn (bool): no effect on the CPU. Default True.
 
@@ -70,7 +70,7 @@ def img_conv_group(input: Variable, conv_num_filter: Sequence[Any], pool_size: i
         conv_padding (int|list|tuple): of all convolutions, or of each. Default 1.
         conv_filter_size (int|list|tuple): likewise. Default 3.
         conv_act (str, optional): activation of each convolution, after its batch norm.
-        param_attr (ParamAttr|list, optional): of the filters.
+        param_attr (ParamAttr|list, optional): attributes of the filters.
         conv_with_batchnorm (bool|list): whether batch norm follows. Default False.
         conv_batchnorm_drop_rate (float|list): rate of the dropout after batch norm; 0: none. Default 0.
         pool_stride (int|list|tuple): Default 1.
@@ -125,10 +125,10 @@ def sequence_conv_pool(input: Variable, num_filters: int, filter_size: int, para
         input (Variable): [rows, D] with sequences.
         num_filters (int): width of the result.
         filter_size (int): rows that the convolution sees.
-        param_attr (ParamAttr, optional): of the filter.
+        param_attr (ParamAttr, optional): attributes of the filter.
         act (str): activation of the convolution. Default "sigmoid".
         pool_type (str): as for ``layers.sequence_pool``. Default "max".
-        bias_attr (ParamAttr|bool, optional): of the bias; False: none.
+        bias_attr (ParamAttr|bool, optional): attributes of the bias. False: no bias.
 
     Returns:
         Variable: [sequences, num_filters].

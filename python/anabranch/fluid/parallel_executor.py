@@ -37,8 +37,8 @@ class ParallelExecutor(Described):
         scope (Scope, optional): default ``global_scope()``; ignored, with a warning, with ``share_vars_from``.
 
     Raises:
-        AssertionError: ``use_cuda`` without a plug-in for devices. TypeError: an argument has another type. ValueError:
-            arguments of very old versions (set those in the strategies).
+        AssertionError: ``use_cuda`` without a plug-in for devices. TypeError: an argument has the wrong type.
+            ValueError: arguments of very old versions (set those in the strategies).
 
     Examples:
         >>> import numpy, anabranch.fluid as fluid

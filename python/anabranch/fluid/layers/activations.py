@@ -99,8 +99,8 @@ def prelu(x: Variable, mode: str, param_attr: Attr = None, name: str | None = No
     Args:
         x (Variable): [N, C, ...], float32 or float64.
         mode (str): "all": one alpha; "channel": one a channel; "element": one an element of [C, ...].
-        param_attr (ParamAttr, optional): of alpha, which starts at 0.25.
-        name (str, optional): prefix of the names.
+        param_attr (ParamAttr, optional): attributes of alpha, which starts at 0.25.
+        name (str, optional): prefix of the generated names.
 
     Returns:
         Variable: shape and dtype of ``x``.

@@ -38,7 +38,7 @@ def warpctc(input: Variable, label: Variable, blank: int = 0, norm_by_times: boo
 
     Raises:
         TypeError: the dtype is not supported.
-        EnforceNotMet: ``blank`` is not a class, or only one of the lengths is given. In the run: a label is not a
+        EnforceNotMet: ``blank`` is not a class, or only one of the lengths is given. At run time: a label is not a
             class, or is blank.
 
     Examples:
@@ -69,14 +69,14 @@ def ctc_greedy_decoder(input: Variable, blank: int, input_length: Variable | Non
         blank (int): the class of no label.
         input_length (Variable, optional): [batch, 1], int64: rows of each sequence of a batch.
         padding_value (int): value that fills the rest of each row of labels of a batch. Default 0.
-        name (str, optional): prefix of the names.
+        name (str, optional): prefix of the generated names.
 
     Returns:
         Variable or tuple: int64 labels, [labels, 1] with the same number of sequences, some of which may be empty; for
         a batch, the labels, [batch, rows], and their number, [batch, 1].
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid, numpy as np
@@ -117,7 +117,7 @@ def edit_distance(input: Variable, label: Variable, normalized: bool = True,
 
     Raises:
         TypeError: the dtype is not supported.
-        EnforceNotMet: in the run, an empty sequence of ``label`` whose distance is to be normalized.
+        EnforceNotMet: at run time, an empty sequence of ``label`` whose distance is to be normalized.
 
     Examples:
         >>> import anabranch.fluid as fluid, numpy as np

@@ -25,7 +25,7 @@ def create_array(dtype: DType) -> Variable:
     """An array of tensors without elements.
 
     Args:
-        dtype (str): of the elements.
+        dtype (str): dtype of the elements.
 
     Returns:
         Variable: of type LOD_TENSOR_ARRAY.
@@ -57,7 +57,7 @@ def array_write(x: Variable, i: Variable, array: Variable | None = None) -> Vari
         Variable: the array.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -88,7 +88,7 @@ def array_read(array: Variable, i: Variable) -> Variable:
         Variable: the tensor, with its sequences. When the program runs, reading what was never written is an error.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -136,7 +136,7 @@ def tensor_array_to_tensor(input: Variable, axis: int = 1, name: str | None = No
     Args:
         input (Variable): an array of tensors; alike, except for their extent on ``axis`` unless they are stacked.
         axis (int): the axis along which they are joined, or the new one. Default 1.
-        name (str, optional): prefix of the names.
+        name (str, optional): prefix of the generated names.
         use_stack (bool): stacks them along a new axis. Default False.
 
     Returns:

@@ -30,7 +30,7 @@ def beam_search(pre_ids: Variable, pre_scores: Variable, ids: Variable | None, s
         level (int): the level of the sequences of ``scores`` that holds the sources. Default 0.
         is_accumulated (bool): ``scores`` are of whole beams; False: probabilities of the tokens, whose logarithms are
             added to ``pre_scores``. Default True.
-        name (str, optional): prefix of the names.
+        name (str, optional): prefix of the generated names.
         return_parent_idx (bool): also return which beam each one continues. Default False.
 
     Returns:
@@ -38,8 +38,8 @@ def beam_search(pre_ids: Variable, pre_scores: Variable, ids: Variable | None, s
         them; the beams that they continue, [chosen], int32, where asked for.
 
     Raises:
-        TypeError: an argument has another type or dtype.
-        EnforceNotMet: in the run, ``scores`` without sequences.
+        TypeError: an argument has the wrong type or dtype.
+        EnforceNotMet: at run time, ``scores`` without sequences.
 
     Examples:
         >>> import anabranch.fluid as fluid, numpy as np
@@ -78,7 +78,7 @@ def beam_search_decode(ids: Variable, scores: Variable, beam_size: int, end_id: 
         scores (Variable): a LoDTensorArray: their scores.
         beam_size (int): beams of a source.
         end_id (int): the token that ends a sentence; repeated ones are left out.
-        name (str, optional): prefix of the names.
+        name (str, optional): prefix of the generated names.
 
     Returns:
         tuple: tokens, int64, and the scores of the beams at each of them, [words], with two levels: the sentences of
@@ -86,7 +86,7 @@ def beam_search_decode(ids: Variable, scores: Variable, beam_size: int, end_id: 
 
     Raises:
         TypeError: ``ids`` or ``scores`` is not a Variable.
-        EnforceNotMet: they are not arrays, or, in the run, steps do not continue each other.
+        EnforceNotMet: they are not arrays, or, at run time, steps do not continue each other.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -28,7 +28,7 @@ def expand(x: Variable, expand_times: Sequence[Any] | Variable, name: str | None
         Variable: dtype of ``x``.
 
     Raises:
-        TypeError: an argument has another type.
+        TypeError: an argument has the wrong type.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -63,7 +63,7 @@ def pad2d(input: Variable, paddings: Sequence[Any] | Variable = [0, 0, 0, 0], mo
         paddings (list|tuple|Variable): [top, bottom, left, right]. Default zeros.
         mode (str): "constant", "reflect" (mirrored without the edge) or "edge" (repeated). Default "constant".
         pad_value (float): of the constant border. Default 0.
-        data_format (str): "NCHW" or "NHWC". Default the first.
+        data_format (str): "NCHW" or "NHWC". Default "NCHW".
         name (str, optional): prefix of the output's name.
 
     Returns:

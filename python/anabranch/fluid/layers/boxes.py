@@ -97,7 +97,7 @@ def box_clip(input: Variable, im_info: Variable, name: str | None = None) -> Var
 
     Raises:
         TypeError: an argument is not a Variable of a supported dtype.
-        EnforceNotMet: shapes do not match; in the run, no sequences or an empty one.
+        EnforceNotMet: shapes do not match; at run time, no sequences or an empty one.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -162,7 +162,7 @@ def yolo_box(x: Variable, img_size: Variable, anchors: Sequence[int], class_num:
         tuple: boxes [N, A * H * W, 4] - left, top, right, bottom in pixels - and scores [N, A * H * W, class_num].
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
         EnforceNotMet: shapes do not match.
 
     Examples:

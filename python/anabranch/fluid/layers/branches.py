@@ -51,7 +51,7 @@ class Switch(Described):
     """The first case whose condition is true runs, else the default: for rates and other scalars of a program.
 
     Args:
-        name (str, optional): prefix of the names.
+        name (str, optional): prefix of the generated names.
 
     Raises:
         ValueError: ``case`` or ``default`` outside of ``with``; a default without a case.
@@ -144,7 +144,7 @@ def cond(pred: Variable, true_fn: Callable[..., Any] | None = None, false_fn: Ca
         pred (Variable): [1], bool.
         true_fn (callable, optional): builds layers and returns Variables, lists or dicts of them, or None.
         false_fn (callable, optional): likewise; both return the same structure.
-        name (str, optional): prefix of the names.
+        name (str, optional): prefix of the generated names.
 
     Returns:
         The structure that the functions return, with the results of the one that runs; None if they return nothing.
@@ -192,13 +192,13 @@ def case(pred_fn_pairs: Sequence[Any], default: Callable[..., Any] | None = None
     Args:
         pred_fn_pairs (list|tuple): (condition, function) pairs; a condition is a bool Variable of shape [1].
         default (callable, optional): runs when no condition is true; the last function by default.
-        name (str, optional): prefix of the names.
+        name (str, optional): prefix of the generated names.
 
     Returns:
         The structure that the functions return, as for :func:`cond`.
 
     Raises:
-        TypeError: an argument has another type.
+        TypeError: an argument has the wrong type.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -233,13 +233,13 @@ def switch_case(branch_index: Variable, branch_fns: dict[str, Any] | Sequence[An
         branch_index (Variable): [1], int32, int64 or uint8.
         branch_fns (dict|list|tuple): index -> function; or (index, function) pairs; or functions of index 0, 1, ...
         default (callable, optional): runs for any other index; the function of the largest index by default.
-        name (str, optional): prefix of the names.
+        name (str, optional): prefix of the generated names.
 
     Returns:
         The structure that the functions return, as for :func:`cond`.
 
     Raises:
-        TypeError: an argument has another type. ValueError: an index occurs twice.
+        TypeError: an argument has the wrong type. ValueError: an index occurs twice.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -71,8 +71,8 @@ def py_func(func: Callable[..., Any], x: Any, out: Any, backward_func: Callable[
         Variable|list|None: ``out``.
 
     Raises:
-        TypeError: an argument has another type. ValueError: an output without a shape; a skipped Variable that is
-        neither input nor output; in the run, another number of results.
+        TypeError: an argument has the wrong type. ValueError: an output without a shape; a skipped Variable that is
+        neither input nor output; at run time, another number of results.
 
     Examples:
         >>> import numpy

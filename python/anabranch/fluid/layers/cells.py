@@ -126,7 +126,8 @@ class _Parameters:
 
 class GRUCell(RNNCell, Described):
     """A gated recurrent unit (GRU): h' = u h + (1 - u) c.
- The gates u and r depend on [x, h], the candidate c on [x, r h].
+
+    The gates u and r depend on [x, h], the candidate c on [x, r h].
 
     Args:
         hidden_size (int): H, the width of the state.

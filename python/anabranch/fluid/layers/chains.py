@@ -28,7 +28,7 @@ def linear_chain_crf(input: Variable, label: Variable, param_attr: Attr = None,
             with ``length``.
         label (Variable): int64 tags in [0, tags), [rows, 1] with the same sequences, or [batch, rows] or
             [batch, rows, 1].
-        param_attr (ParamAttr, optional): of w, [tags + 2, tags]. Name it to use it in :func:`crf_decoding`.
+        param_attr (ParamAttr, optional): attributes of w, [tags + 2, tags]. Name it to use it in :func:`crf_decoding`.
         length (Variable, optional): [batch] or [batch, 1], int64: how many rows of each entry of a batch count.
 
     Returns:
@@ -36,7 +36,7 @@ def linear_chain_crf(input: Variable, label: Variable, param_attr: Attr = None,
 
     Raises:
         TypeError: the dtype is not supported.
-        EnforceNotMet: in the run, a tag that does not exist; weights so small that no tagging has a probability.
+        EnforceNotMet: at run time, a tag that does not exist; weights so small that no tagging has a probability.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -122,7 +122,7 @@ def chunk_eval(input: Variable, label: Variable, chunk_scheme: str, num_chunk_ty
 
     Raises:
         TypeError: the dtype is not supported.
-        EnforceNotMet: another scheme; in the run, a tag out of range, or other sequences.
+        EnforceNotMet: another scheme; at run time, a tag out of range, or other sequences.
 
     Examples:
         >>> import anabranch.fluid as fluid, numpy as np

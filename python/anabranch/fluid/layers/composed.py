@@ -60,7 +60,7 @@ def full(shape: Shape, fill_value: float, out: Variable | None = None, dtype: DT
         shape (list|tuple|Variable): of the result.
         fill_value (float): of each element.
         out (Variable, optional): written instead of a new Variable.
-        dtype (str, optional): of the result. Default "float32".
+        dtype (str, optional): dtype of the result. Default "float32".
         device (str, optional): "cpu"; a GPU is not there.
         stop_gradient (bool): the result has no gradient. Default True.
         name (str, optional): prefix of the output's name.
@@ -94,7 +94,7 @@ def full_like(input: Variable, fill_value: float, out: Variable | None = None, d
         input (Variable): [...]: gives the shape.
         fill_value (float): of each element.
         out (Variable, optional): written instead of a new Variable.
-        dtype (str, optional): of the result; of ``input`` by default.
+        dtype (str, optional): dtype of the result; of ``input`` by default.
         device (str, optional): "cpu"; a GPU is not there.
         stop_gradient (bool): the result has no gradient. Default True.
         name (str, optional): prefix of the output's name.

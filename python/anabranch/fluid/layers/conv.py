@@ -63,13 +63,13 @@ def conv2d(input: Variable, num_filters: int, filter_size: int | Sequence[Any], 
             for the four axes, "SAME" (H_out = ceil(H / stride)) or "VALID" (none). Default 0.
         dilation (int|list|tuple): distance of the filter's elements. Default 1.
         groups (int, optional): number of groups of input and output channels. Default 1.
-        param_attr (ParamAttr, optional): of the filter, [num_filters, C / groups, K, K], by default Gaussian with
-            deviation sqrt(2 / (K * K * C)).
-        bias_attr (ParamAttr|bool, optional): of the bias, [num_filters]; False: none.
+        param_attr (ParamAttr, optional): attributes of the filter, [num_filters, C / groups, K, K], by default Gaussian
+            with deviation sqrt(2 / (K * K * C)).
+        bias_attr (ParamAttr|bool, optional): attributes of the bias, [num_filters]. False: no bias.
         use_cudnn (bool): no effect on the CPU. Default True.
-        act (str, optional): activation of the result.
-        name (str, optional): prefix of the names.
-        data_format (str): "NCHW" or "NHWC". Default the first.
+        act (str, optional): activation applied to the result.
+        name (str, optional): prefix of the generated names.
+        data_format (str): "NCHW" or "NHWC". Default "NCHW".
 
     Returns:
         Variable: [N, num_filters, H_out, W_out] or [N, H_out, W_out, num_filters].
@@ -105,13 +105,13 @@ def conv3d(input: Variable, num_filters: int, filter_size: int | Sequence[Any], 
             right]) ints, five pairs for the five axes, "SAME" (D_out = ceil(D / stride)) or "VALID" (none). Default 0.
         dilation (int|list|tuple): distance of the filter's elements. Default 1.
         groups (int, optional): number of groups of input and output channels. Default 1.
-        param_attr (ParamAttr, optional): of the filter, [num_filters, C / groups, K, K, K], by default Gaussian with
-            deviation sqrt(2 / (K * K * K * C)).
-        bias_attr (ParamAttr|bool, optional): of the bias, [num_filters]; False: none.
+        param_attr (ParamAttr, optional): attributes of the filter, [num_filters, C / groups, K, K, K], by default
+            Gaussian with deviation sqrt(2 / (K * K * K * C)).
+        bias_attr (ParamAttr|bool, optional): attributes of the bias, [num_filters]. False: no bias.
         use_cudnn (bool): no effect on the CPU. Default True.
-        act (str, optional): activation of the result.
-        name (str, optional): prefix of the names.
-        data_format (str): "NCDHW" or "NDHWC". Default the first.
+        act (str, optional): activation applied to the result.
+        name (str, optional): prefix of the generated names.
+        data_format (str): "NCDHW" or "NDHWC". Default "NCDHW".
 
     Returns:
         Variable: [N, num_filters, D_out, H_out, W_out] or [N, D_out, H_out, W_out, num_filters].

@@ -78,12 +78,12 @@ def conv2d_transpose(input: Variable, num_filters: int, output_size: int | Seque
         stride (int|list|tuple): Default 1.
         dilation (int|list|tuple): Default 1.
         groups (int, optional): 1 by default.
-        param_attr (ParamAttr, optional): of the filter, [C, num_filters / groups, K, K].
-        bias_attr (ParamAttr|bool, optional): of the bias, [num_filters]; False: none.
+        param_attr (ParamAttr, optional): attributes of the filter, [C, num_filters / groups, K, K].
+        bias_attr (ParamAttr|bool, optional): attributes of the bias, [num_filters]. False: no bias.
         use_cudnn (bool): no effect on the CPU. Default True.
-        act (str, optional): activation of the result.
-        name (str, optional): prefix of the names.
-        data_format (str): "NCHW" or "NHWC". Default the first.
+        act (str, optional): activation applied to the result.
+        name (str, optional): prefix of the generated names.
+        data_format (str): "NCHW" or "NHWC". Default "NCHW".
 
     Returns:
         Variable: [N, num_filters, H_out, W_out] or [N, H_out, W_out, num_filters].
@@ -121,12 +121,12 @@ def conv3d_transpose(input: Variable, num_filters: int, output_size: int | Seque
         stride (int|list|tuple): Default 1.
         dilation (int|list|tuple): Default 1.
         groups (int, optional): 1 by default.
-        param_attr (ParamAttr, optional): of the filter, [C, num_filters / groups, K, K, K].
-        bias_attr (ParamAttr|bool, optional): of the bias, [num_filters]; False: none.
+        param_attr (ParamAttr, optional): attributes of the filter, [C, num_filters / groups, K, K, K].
+        bias_attr (ParamAttr|bool, optional): attributes of the bias, [num_filters]. False: no bias.
         use_cudnn (bool): no effect on the CPU. Default True.
-        act (str, optional): activation of the result.
-        name (str, optional): prefix of the names.
-        data_format (str): "NCDHW" or "NDHWC". Default the first.
+        act (str, optional): activation applied to the result.
+        name (str, optional): prefix of the generated names.
+        data_format (str): "NCDHW" or "NDHWC". Default "NCDHW".
 
     Returns:
         Variable: [N, num_filters, D_out, H_out, W_out] or [N, D_out, H_out, W_out, num_filters].

@@ -67,7 +67,7 @@ def assign(input: Any, output: Variable | None = None) -> Variable:
         Variable: shape and dtype of ``input``.
 
     Raises:
-        TypeError: an argument has another type or dtype. ValueError: an array that is too large.
+        TypeError: an argument has the wrong type or dtype. ValueError: an array that is too large.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -26,7 +26,7 @@ def create_tensor(dtype: DType, name: str | None = None, persistable: bool = Fal
     """An empty Variable that an op can write.
 
     Args:
-        dtype (str): of the elements.
+        dtype (str): dtype of the elements.
         name (str, optional): its name.
         persistable (bool): its value outlives a run. Default False.
 
@@ -49,7 +49,7 @@ def create_parameter(shape: Sequence[int], dtype: DType, name: str | None = None
 
     Args:
         shape (list|tuple): extents, each positive.
-        dtype (str): of the elements.
+        dtype (str): dtype of the elements.
         name (str, optional): its name.
         attr (ParamAttr, optional): further attributes.
         is_bias (bool): starts at 0 instead of Xavier's random numbers. Default False.
@@ -85,7 +85,7 @@ def create_global_var(shape: Sequence[int], value: float | int, dtype: DType, pe
     Args:
         shape (list|tuple): extents.
         value (float|int): first value of all elements.
-        dtype (str): of the elements.
+        dtype (str): dtype of the elements.
         persistable (bool): its value outlives a run. Default False.
         force_cpu (bool): no effect on the CPU. Default False.
         name (str, optional): its name.

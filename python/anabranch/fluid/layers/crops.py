@@ -28,7 +28,7 @@ def crop(x: Variable, shape: Sequence[int] | Variable | None = None, offsets: Se
         Variable: the part.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -90,7 +90,7 @@ def crop_tensor(x: Variable, shape: Sequence[Any] | Variable | None = None,
         Variable: the part.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
         ValueError: an extent of 0 or below -1, a negative offset.
 
     Examples:

@@ -65,7 +65,7 @@ def filter_by_instag(ins: Variable, ins_tag: Variable, filter_tag: Variable, is_
 
     Raises:
         TypeError: an argument is not a Variable.
-        EnforceNotMet: in the run, another number of sequences of tags than samples.
+        EnforceNotMet: at run time, another number of sequences of tags than samples.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -102,7 +102,7 @@ def data_norm(input: Variable, act: str | None = None, epsilon: float = 1e-05, p
 
     Args:
         input (Variable): [N, C], float32 or float64.
-        act (str, optional): activation of the result.
+        act (str, optional): activation applied to the result.
         epsilon (float): added to the square sum for each row. Default 1e-5.
         param_attr (dict, optional): values to begin with: "batch_size" (1e4), "batch_sum" (0), "batch_square" (1e4),
             and "scale_w" (1) and "bias" (0) with ``enable_scale_and_shift``.

@@ -46,7 +46,7 @@ class DecodeHelper:
             (inputs, finished): the latter [batch], bool.
 
         Raises:
-            NotImplementedError: the class does not define it.
+            NotImplementedError: the class does not define this method.
         """
         raise NotOffered("DecodeHelper.initialize must be defined by %s" % type(self).__name__)
 
@@ -62,7 +62,7 @@ class DecodeHelper:
             Variable: [batch], int64.
 
         Raises:
-            NotImplementedError: the class does not define it.
+            NotImplementedError: the class does not define this method.
         """
         raise NotOffered("DecodeHelper.sample must be defined by %s" % type(self).__name__)
 
@@ -79,7 +79,7 @@ class DecodeHelper:
             (finished, inputs, states): of the next step; the first one [batch], bool.
 
         Raises:
-            NotImplementedError: the class does not define it.
+            NotImplementedError: the class does not define this method.
         """
         raise NotOffered("DecodeHelper.next_inputs must be defined by %s" % type(self).__name__)
 
@@ -110,7 +110,7 @@ class TrainingHelper(_BestTokens, Described):
         time_major (bool): ``inputs`` is [steps, batch, ...]. Default False.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid

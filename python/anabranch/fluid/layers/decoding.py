@@ -54,7 +54,7 @@ class Decoder:
             (inputs, states, finished): the last one of dtype bool.
 
         Raises:
-            NotImplementedError: the class does not define it.
+            NotImplementedError: the class does not define this method.
         """
         raise NotOffered("Decoder.initialize must be defined by %s" % type(self).__name__)
 
@@ -71,7 +71,7 @@ class Decoder:
             (outputs, new states, next inputs, finished): the last one of dtype bool.
 
         Raises:
-            NotImplementedError: the class does not define it.
+            NotImplementedError: the class does not define this method.
         """
         raise NotOffered("Decoder.step must be defined by %s" % type(self).__name__)
 
@@ -87,7 +87,7 @@ class Decoder:
             (outputs, final states).
 
         Raises:
-            NotImplementedError: the class does not define it.
+            NotImplementedError: the class does not define this method.
         """
         raise NotOffered("Decoder.finalize must be defined by %s" % type(self).__name__)
 

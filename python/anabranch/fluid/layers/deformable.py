@@ -39,11 +39,11 @@ def deformable_conv(input: Variable, offset: Variable, mask: Variable | None, nu
         groups (int, optional): number of groups of input and output channels. Default 1.
         deformable_groups (int, optional): number of groups of input channels, each with its own offsets. Default 1.
         im2col_step (int, optional): ignored; the number of images that Fluid processes at once.
-        param_attr (ParamAttr, optional): of the filter, [num_filters, C / groups, K, K], by default Gaussian with
-            deviation sqrt(2 / (K * K * C)).
-        bias_attr (ParamAttr|bool, optional): of the bias, [num_filters]; False: none.
+        param_attr (ParamAttr, optional): attributes of the filter, [num_filters, C / groups, K, K], by default Gaussian
+            with deviation sqrt(2 / (K * K * C)).
+        bias_attr (ParamAttr|bool, optional): attributes of the bias, [num_filters]. False: no bias.
         modulated (bool): with ``mask``. Default True.
-        name (str, optional): prefix of the names.
+        name (str, optional): prefix of the generated names.
 
     Returns:
         Variable: [N, num_filters, H_out, W_out].
@@ -122,7 +122,7 @@ def deformable_roi_pooling(input: Variable, rois: Variable, trans: Variable, no_
     Raises:
         TypeError: an argument is not a Variable of a supported dtype, ``group_size`` or ``part_size`` of another type.
         ValueError: ``group_size`` or ``part_size`` of another length.
-        EnforceNotMet: shapes do not match; in the run, sequences that do not fit.
+        EnforceNotMet: shapes do not match, or at run time the sequences do not match.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -27,9 +27,9 @@ def fc(input: Variable | Sequence[Any], size: int, num_flatten_dims: int = 1, pa
         size (int): number of outputs, at least 1.
         num_flatten_dims (int): number of leading axes to keep; the others are flattened to one. -1 keeps all except the
             last. Default 1.
-        param_attr (ParamAttr|list, optional): of the weights, [product of d_i from num_flatten_dims, size].
-        bias_attr (ParamAttr|bool, optional): of the bias, [size]; False: no bias.
-        act (str, optional): activation of the result, for instance "relu".
+        param_attr (ParamAttr|list, optional): attributes of the weights, [product of d_i from num_flatten_dims, size].
+        bias_attr (ParamAttr|bool, optional): attributes of the bias, [size]; False: no bias.
+        act (str, optional): activation applied to the result, for example "relu".
         name (str, optional): prefix of all names.
 
     Returns:
@@ -81,7 +81,7 @@ def dropout(x: Variable, dropout_prob: float, is_test: bool = False, seed: int |
         dropout_prob (float): p, in [0, 1].
         is_test (bool): behave as in inference. Default False; a test clone of the program sets it.
         seed (int, optional): a fixed seed gives the same masks in every process, a new one in each step.
-        name (str, optional): prefix of the names.
+        name (str, optional): prefix of the generated names.
         dropout_implementation (str): "downgrade_in_infer": training x * mask, inference x * (1 - p);
             "upscale_in_train": training x * mask / (1 - p), inference x. Default the first.
 
@@ -116,7 +116,7 @@ def log_softmax(input: Variable, axis: int | None = None, dtype: DType = None, n
         input (Variable): [...], float32 or float64.
         axis (int, optional): -1 by default.
         dtype (str, optional): the input is cast to it first.
-        name (str, optional): prefix of the names.
+        name (str, optional): prefix of the generated names.
 
     Returns:
         Variable: shape of ``input``.
@@ -150,7 +150,7 @@ def label_smooth(label: Variable, prior_dist: Variable | None = None, epsilon: f
         label (Variable): [N, classes], one-hot or probabilities, float32 or float64.
         prior_dist (Variable, optional): [1, classes].
         epsilon (float): in [0, 1]. Default 0.1.
-        dtype (str): of the result. Default "float32".
+        dtype (str): dtype of the result. Default "float32".
         name (str, optional): prefix of the output's name.
 
     Returns:

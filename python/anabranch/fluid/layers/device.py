@@ -19,7 +19,7 @@ def get_places(device_count: int | None = None, device_type: str | None = None) 
         Variable: of kind PLACE_LIST, which no fetch takes.
 
     Raises:
-        ValueError: a device_count below 0; another device_type. In the run: ``CUDA``, of which there are none.
+        ValueError: a device_count below 0; another device_type. At run time: ``CUDA``, of which there are none.
 
     Examples:
         >>> import warnings, anabranch.fluid as fluid

@@ -37,7 +37,7 @@ def tril(input: Variable, diagonal: int = 0, name: str | None = None) -> Variabl
         Variable: shape and dtype of ``input``.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
         ValueError: fewer than two axes.
 
     Examples:
@@ -60,7 +60,7 @@ def triu(input: Variable, diagonal: int = 0, name: str | None = None) -> Variabl
         Variable: shape and dtype of ``input``.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
         ValueError: fewer than two axes.
 
     Examples:
@@ -96,7 +96,7 @@ def trace(input: Variable, offset: int = 0, dim1: int = 0, dim2: int = 1, out: V
         Variable: the other axes of ``input``; [1] where there is none.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
         AssertionError: fewer than two axes, ``dim1`` or ``dim2`` out of range, or both the same.
 
     Examples:
@@ -124,7 +124,7 @@ def diag_embed(input: Variable | numpy.ndarray, offset: int = 0, dim1: int = -2,
         Variable: the axes of ``input`` but the last, and two of extent n + \\|offset\\|. No gradient flows through it.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
         AssertionError: ``dim1`` or ``dim2`` out of range, or both the same.
 
     Examples:
@@ -153,7 +153,7 @@ def cross(input: Variable, other: Variable, dim: int | None = None) -> Variable:
         Variable: shape and dtype of ``input``.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
         ValueError: different shapes, or no axis of extent 3.
 
     Examples:
@@ -180,7 +180,7 @@ def dist(x: Variable, y: Variable, p: float = 2) -> Variable:
         Variable: [1], dtype of ``x``.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
         ValueError: shapes that do not fit.
 
     Examples:
@@ -212,7 +212,7 @@ def allclose(input: Variable, other: Variable, rtol: float = 1e-05, atol: float 
         Variable: [1] bool.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
         ValueError: different shapes.
 
     Examples:

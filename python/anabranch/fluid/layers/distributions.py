@@ -97,7 +97,7 @@ class Uniform(_Located):
         high (float|ndarray|Variable): upper bound, broadcast with ``low``. Variables must have the same shape.
 
     Raises:
-        TypeError: an argument has another type. ValueError: Variables and numbers are mixed.
+        TypeError: an argument has the wrong type. ValueError: Variables and numbers are mixed.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -151,7 +151,7 @@ class Normal(_Located):
         scale (float|ndarray|Variable): deviation, above 0; broadcast with ``loc``. Variables have one shape.
 
     Raises:
-        TypeError: an argument has another type. ValueError: Variables and numbers are mixed.
+        TypeError: an argument has the wrong type. ValueError: Variables and numbers are mixed.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -206,7 +206,7 @@ class Categorical(_Distribution):
         logits (ndarray|Variable): [..., classes], float32.
 
     Raises:
-        TypeError: an argument has another type.
+        TypeError: an argument has the wrong type.
 
     Examples:
         >>> import numpy
@@ -243,7 +243,7 @@ class MultivariateNormalDiag(_Distribution):
         scale (ndarray|Variable): [k, k]: the variances on the diagonal, 0 elsewhere, float32.
 
     Raises:
-        TypeError: an argument has another type. ValueError: Variables and arrays are mixed, or ``scale`` is not a
+        TypeError: an argument has the wrong type. ValueError: Variables and arrays are mixed, or ``scale`` is not a
             square matrix.
 
     Examples:

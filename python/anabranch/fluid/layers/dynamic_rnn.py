@@ -28,7 +28,7 @@ class DynamicRNN(Described):
     Rows are in the order of the lengths, the longest sequence first; results have the order of the input again.
 
     Args:
-        name (str, optional): prefix of the names.
+        name (str, optional): prefix of the generated names.
 
     Raises:
         ValueError: a method outside of its place.
@@ -172,13 +172,13 @@ class DynamicRNN(Described):
             shape (list|tuple, optional): of a row of the constant.
             value (float): the constant. Default 0.
             need_reorder (bool): ``init`` has the order of the input, not that of the lengths. Default False.
-            dtype (str): of the constant. Default "float32".
+            dtype (str): dtype of the constant. Default "float32".
 
         Returns:
             Variable: [sequences that go on, ...].
 
         Raises:
-            ValueError: outside of the block; before :meth:`step_input`. TypeError: an argument has another type.
+            ValueError: outside of the block; before :meth:`step_input`. TypeError: an argument has the wrong type.
         """
         self._inside("memory")
         if init is None:

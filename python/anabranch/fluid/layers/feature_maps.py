@@ -24,7 +24,7 @@ def fsp_matrix(x: Variable, y: Variable) -> Variable:
         Variable: [N, Cx, Cy].
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -252,7 +252,7 @@ def eye(num_rows: int, num_columns: int | None = None, batch_shape: Sequence[Any
         num_rows (int): not negative.
         num_columns (int, optional): ``num_rows`` by default.
         batch_shape (list, optional): leading extents over which the matrix is repeated.
-        dtype (str): of the elements. Default "float32".
+        dtype (str): dtype of the elements. Default "float32".
 
     Returns:
         Variable: [extents of batch_shape, num_rows, num_columns]; no gradient flows through it.

@@ -24,7 +24,7 @@ def roll(input: Variable, shifts: int | Sequence[int], dims: int | Sequence[int]
         Variable: shape and dtype of ``input``.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
         ValueError: ``shifts`` and ``dims`` are not equally many, or an axis is out of range.
 
     Examples:
@@ -56,7 +56,7 @@ def flip(input: Variable, dims: Sequence[int], name: str | None = None) -> Varia
         Variable: shape and dtype of ``input``.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
         ValueError: no axis, one twice, or one out of range.
 
     Examples:
@@ -86,7 +86,7 @@ def meshgrid(input: Sequence[Variable], name: str | None = None) -> list[Variabl
         list: as many Variables as ``input``, each [n of input[0], n of input[1], ...].
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
         ValueError: more than six, or one with several axes.
 
     Examples:

@@ -23,13 +23,13 @@ def similarity_focus(input: Variable, axis: int, indexes: Sequence[int], name: s
         input (Variable): [N, A, B, C], float32 or float64.
         axis (int): 1, 2 or 3.
         indexes (list of int): slices that are looked at.
-        name (str, optional): prefix of the names.
+        name (str, optional): prefix of the generated names.
 
     Returns:
         Variable: as ``input``: 1 at the places of the numbers, in every slice, 0 elsewhere.
 
     Raises:
-        TypeError: an argument has another type. ValueError: another axis, a slice that is not there, no slice.
+        TypeError: an argument has the wrong type. ValueError: another axis, a slice that is not there, no slice.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -34,7 +34,7 @@ def shard_index(input: Variable, index_num: int, nshards: int, shard_id: int, ig
     Raises:
         TypeError: the dtype is not supported.
         ValueError: ``shard_id`` out of range.
-        EnforceNotMet: in the run, an id out of range.
+        EnforceNotMet: at run time, an id out of range.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -64,7 +64,7 @@ def scatter_nd_add(ref: Variable, index: Variable, updates: Variable, name: str 
     Raises:
         TypeError: an argument is not a Variable of a supported dtype of ``index``.
         ValueError: two dtypes.
-        EnforceNotMet: shapes do not match; in the run, no such place.
+        EnforceNotMet: shapes do not match; at run time, no such place.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -94,7 +94,7 @@ def scatter_nd(index: Variable, updates: Variable, shape: Shape, name: str | Non
 
     Raises:
         TypeError: an argument is not a Variable.
-        EnforceNotMet: shapes do not match; in the run, no such place.
+        EnforceNotMet: shapes do not match; at run time, no such place.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -23,7 +23,7 @@ def data(name: str, shape: Sequence[int | None], append_batch_size: bool = True,
         name (str): the key of the feed dict.
         shape (list|tuple): extents, None or -1 for any.
         append_batch_size (bool): put -1 before the shape, unless it has an unknown extent. Default True.
-        dtype (str): of the elements. Default "float32".
+        dtype (str): dtype of the elements. Default "float32".
         lod_level (int): levels of sequences. Default 0.
         type (VarType): kind of the variable. Default LOD_TENSOR.
         stop_gradient (bool): no gradient with respect to it. Default True.

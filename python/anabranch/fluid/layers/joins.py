@@ -31,7 +31,7 @@ def concat(input: Sequence[Any] | Variable, axis: int | Variable = 0, name: str 
         Variable: dtype of the inputs.
 
     Raises:
-        TypeError: an argument has another type or dtype. ValueError: dtypes differ. EnforceNotMet: extents differ.
+        TypeError: an argument has the wrong type or dtype. ValueError: dtypes differ. EnforceNotMet: extents differ.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -63,13 +63,13 @@ def split(input: Variable, num_or_sections: int | Sequence[Any], dim: int | Vari
         num_or_sections (int|list|tuple): number of equal parts, or their extents, one of which may be -1. Entries may
             be Variables of shape [1].
         dim (int|Variable): the axis; negative: from the last. Default -1.
-        name (str, optional): prefix of the names.
+        name (str, optional): prefix of the generated names.
 
     Returns:
         list of Variable: the parts, dtype of ``input``.
 
     Raises:
-        TypeError: an argument has another type. AssertionError: the extent is not divisible by the number of parts.
+        TypeError: an argument has the wrong type. AssertionError: the extent is not divisible by the number of parts.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -123,7 +123,7 @@ def stack(x: Variable | Sequence[Any], axis: int = 0) -> Variable:
         Variable: one axis more than each.
 
     Raises:
-        TypeError: an argument has another type.
+        TypeError: an argument has the wrong type.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -26,14 +26,14 @@ def sequence_pad(x: Variable, pad_value: Variable, maxlen: int | None = None,
         pad_value (Variable): [1], or the shape of a row of ``x``: stands after the end of shorter sequences; dtype of
             ``x``.
         maxlen (int, optional): length of the result, at least the longest sequence; the longest sequence by default.
-        name (str, optional): prefix of the names.
+        name (str, optional): prefix of the generated names.
 
     Returns:
         tuple: [sequences, maxlen, ...] without sequences; the lengths [sequences], int64, without gradient.
 
     Raises:
         TypeError: the dtype is not supported.
-        EnforceNotMet: in the run, ``maxlen`` below the longest sequence.
+        EnforceNotMet: at run time, ``maxlen`` below the longest sequence.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -67,7 +67,7 @@ def sequence_unpad(x: Variable, length: Variable, name: str | None = None) -> Va
 
     Raises:
         TypeError: the dtype is not supported.
-        EnforceNotMet: in the run, a length outside of [0, maxlen].
+        EnforceNotMet: at run time, a length outside of [0, maxlen].
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -88,7 +88,7 @@ def sequence_mask(x: Variable, maxlen: int | Variable | None = None, dtype: DTyp
     Args:
         x (Variable): [...] lengths, int32 or int64.
         maxlen (int|Variable, optional): last extent of the result; the largest length by default.
-        dtype (str): of the result. Default "int64".
+        dtype (str): dtype of the result. Default "int64".
         name (str, optional): prefix of the output's name.
 
     Returns:
@@ -126,7 +126,7 @@ def lod_reset(x: Variable, y: Variable | None = None, target_lod: Sequence[Any] 
     Raises:
         TypeError: ``x`` is not a Variable of a number type.
         ValueError: neither ``y`` nor ``target_lod`` is given.
-        EnforceNotMet: in the run, offsets that do not end at the number of rows.
+        EnforceNotMet: at run time, offsets that do not end at the number of rows.
 
     Examples:
         >>> import anabranch.fluid as fluid

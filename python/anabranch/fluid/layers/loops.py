@@ -34,7 +34,7 @@ class While(Described):
     Args:
         cond (Variable): [1], bool. The block writes it.
         is_test (bool): ignored; iterations keep variables only if a gradient needs them. Default False.
-        name (str, optional): prefix of the names.
+        name (str, optional): prefix of the generated names.
 
     Raises:
         TypeError: ``cond`` is not a Variable of one bool.
@@ -99,7 +99,7 @@ def while_loop(cond: Callable[..., Any], body: Callable[..., Any], loop_vars: Se
         body (callable): takes the loop variables, and returns new values in the same structure.
         loop_vars (list|tuple): Variables, arrays of tensors, or lists, tuples and dicts of them.
         is_test (bool): without effect, as for :class:`While`. Default False.
-        name (str, optional): prefix of the names.
+        name (str, optional): prefix of the generated names.
 
     Returns:
         list|tuple: ``loop_vars``.

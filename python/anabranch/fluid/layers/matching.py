@@ -36,7 +36,7 @@ def bipartite_match(dist_matrix: Variable, match_type: str | None = None, dist_t
 
     Raises:
         TypeError: an argument is not a Variable of a supported dtype.
-        EnforceNotMet: another shape or ``match_type``; in the run, an empty sequence.
+        EnforceNotMet: another shape or ``match_type``; at run time, an empty sequence.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -72,7 +72,7 @@ def target_assign(input: Variable, matched_indices: Variable, negative_indices: 
 
     Raises:
         TypeError: an argument is not a Variable of a supported dtype of ``input``.
-        EnforceNotMet: shapes do not match; in the run, indices out of range.
+        EnforceNotMet: shapes do not match; at run time, indices out of range.
 
     Examples:
         >>> import anabranch.fluid as fluid

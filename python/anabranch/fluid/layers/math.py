@@ -106,7 +106,7 @@ def scale(x: Variable, scale: float | Variable = 1.0, bias: float = 0.0, bias_af
         scale (float|Variable): factor; a Variable has shape [1]. Default 1.
         bias (float): Default 0.
         bias_after_scale (bool): False: the second form. Default True.
-        act (str, optional): activation of the result.
+        act (str, optional): activation applied to the result.
         name (str, optional): prefix of the output's name.
 
     Returns:
@@ -240,7 +240,7 @@ def l2_normalize(x: Variable, axis: int, epsilon: float = 1e-12, name: str | Non
         x (Variable): [...], float32 or float64.
         axis (int): along which the norm is taken; for one axis, 0.
         epsilon (float): keeps the divisor from 0. Default 1e-12.
-        name (str, optional): prefix of the names.
+        name (str, optional): prefix of the generated names.
 
     Returns:
         Variable: shape and dtype of ``x``.

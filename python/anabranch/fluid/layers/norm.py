@@ -34,15 +34,15 @@ def batch_norm(input: Variable, act: str | None = None, is_test: bool = False, m
 
     Args:
         input (Variable): [N, C, ...], or [N, ..., C] with "NHWC"; 2 to 5 axes; float32 or float64.
-        act (str, optional): activation of the result.
+        act (str, optional): activation applied to the result.
         is_test (bool): use the moving statistics. Default False; a test clone of the program sets it.
         momentum (float|Variable): Default 0.9.
         epsilon (float): Default 1e-5.
-        param_attr (ParamAttr, optional): of the scale, [C], which starts at 1.
-        bias_attr (ParamAttr, optional): of the bias, [C], which starts at 0; not False.
-        data_layout (str): "NCHW" or "NHWC". Default the first.
+        param_attr (ParamAttr, optional): attributes of the scale, [C], which starts at 1.
+        bias_attr (ParamAttr, optional): attributes of the bias, [C], which starts at 0; not False.
+        data_layout (str): "NCHW" or "NHWC". Default "NCHW".
         in_place (bool): write the result into ``input``. Default False.
-        name (str, optional): prefix of the names.
+        name (str, optional): prefix of the generated names.
         moving_mean_name (str, optional): of the moving mean, [C].
         moving_variance_name (str, optional): of the moving variance, [C].
         do_model_average_for_mean_and_var (bool): ``ModelAverage`` covers the moving statistics. Default True.
@@ -118,10 +118,10 @@ def inplace_abn(input: Variable, act: str | None = None, is_test: bool = False, 
         is_test (bool): use the moving statistics. Default False; a test clone of the program sets it.
         momentum (float|Variable): Default 0.9.
         epsilon (float): Default 1e-5.
-        param_attr (ParamAttr, optional): of the scale, [C], which starts at 1 and must not become 0.
-        bias_attr (ParamAttr, optional): of the bias, [C], which starts at 0; not False.
-        data_layout (str): "NCHW" or "NHWC". Default the first.
-        name (str, optional): prefix of the names.
+        param_attr (ParamAttr, optional): attributes of the scale, [C], which starts at 1 and must not become 0.
+        bias_attr (ParamAttr, optional): attributes of the bias, [C], which starts at 0; not False.
+        data_layout (str): "NCHW" or "NHWC". Default "NCHW".
+        name (str, optional): prefix of the generated names.
         moving_mean_name (str, optional): of the moving mean, [C].
         moving_variance_name (str, optional): of the moving variance, [C].
         do_model_average_for_mean_and_var (bool): ``ModelAverage`` covers the moving statistics. Default True.
@@ -178,10 +178,10 @@ def layer_norm(input: Variable, scale: bool = True, shift: bool = True, begin_no
         shift (bool): with an offset for each feature, starting at 0. Default True.
         begin_norm_axis (int): the first of the axes that are features. Default 1.
         epsilon (float): Default 1e-5.
-        param_attr (ParamAttr, optional): of the factors, [product of the features' extents].
-        bias_attr (ParamAttr, optional): of the offsets, likewise.
-        act (str, optional): activation of the result.
-        name (str, optional): prefix of the names.
+        param_attr (ParamAttr, optional): attributes of the factors, [product of the features' extents].
+        bias_attr (ParamAttr, optional): attributes of the offsets, likewise.
+        act (str, optional): activation applied to the result.
+        name (str, optional): prefix of the generated names.
 
     Returns:
         Variable: shape and dtype of ``input``.
@@ -228,11 +228,11 @@ def group_norm(input: Variable, groups: int, epsilon: float = 1e-05, param_attr:
         input (Variable): [N, C, ...], or [N, ..., C] with "NHWC"; float32 or float64.
         groups (int): number of groups, a divisor of C.
         epsilon (float): Default 1e-5.
-        param_attr (ParamAttr|bool, optional): of a scale, [C]; None or False: none.
-        bias_attr (ParamAttr|bool, optional): of a bias, [C]; None or False: none.
-        act (str, optional): activation of the result.
-        data_layout (str): "NCHW" or "NHWC". Default the first.
-        name (str, optional): prefix of the names.
+        param_attr (ParamAttr|bool, optional): attributes of a scale, [C]; None or False: none.
+        bias_attr (ParamAttr|bool, optional): attributes of a bias, [C]; None or False: none.
+        act (str, optional): activation applied to the result.
+        data_layout (str): "NCHW" or "NHWC". Default "NCHW".
+        name (str, optional): prefix of the generated names.
 
     Returns:
         Variable: shape and dtype of ``input``.
@@ -267,9 +267,9 @@ def instance_norm(input: Variable, epsilon: float = 1e-05, param_attr: Attr = No
     Args:
         input (Variable): [N, C, ...], 2 to 5 axes, float32 or float64.
         epsilon (float): Default 1e-5.
-        param_attr (ParamAttr, optional): of the scale, [C], which starts at 1.
-        bias_attr (ParamAttr, optional): of the bias, [C], which starts at 0.
-        name (str, optional): prefix of the names.
+        param_attr (ParamAttr, optional): attributes of the scale, [C], which starts at 1.
+        bias_attr (ParamAttr, optional): attributes of the bias, [C], which starts at 0.
+        name (str, optional): prefix of the generated names.
 
     Returns:
         Variable: shape and dtype of ``input``.
@@ -307,8 +307,8 @@ def lrn(input: Variable, n: int = 5, k: float = 1.0, alpha: float = 0.0001, beta
         k (float): Default 1.
         alpha (float): Default 1e-4.
         beta (float): Default 0.75.
-        name (str, optional): prefix of the names.
-        data_format (str): "NCHW" or "NHWC". Default the first.
+        name (str, optional): prefix of the generated names.
+        data_format (str): "NCHW" or "NHWC". Default "NCHW".
 
     Returns:
         Variable: shape and dtype of ``input``.
@@ -341,9 +341,9 @@ def affine_channel(x: Variable, scale: Variable | None = None, bias: Variable | 
         x (Variable): [N, C, ...], or [N, ..., C] with ``data_layout`` "NHWC"; float32 or float64.
         scale (Variable): [C].
         bias (Variable): [C].
-        data_layout (str): "NCHW" or "NHWC". Default the first.
-        name (str, optional): prefix of the names.
-        act (str, optional): activation of the result.
+        data_layout (str): "NCHW" or "NHWC". Default "NCHW".
+        name (str, optional): prefix of the generated names.
+        act (str, optional): activation applied to the result.
 
     Returns:
         Variable: shape and dtype of ``x``.

@@ -56,7 +56,7 @@ def pool2d(input: Variable, pool_size: int | Sequence[Any] = -1, pool_type: str 
         ceil_mode (bool): round the size of the result up. Default False.
         name (str, optional): prefix of the output's name.
         exclusive (bool): padding does not count in an average. Default True.
-        data_format (str): "NCHW" or "NHWC". Default the first.
+        data_format (str): "NCHW" or "NHWC". Default "NCHW".
 
     Returns:
         Variable: [N, C, H_out, W_out] or [N, H_out, W_out, C].
@@ -94,7 +94,7 @@ def pool3d(input: Variable, pool_size: int | Sequence[Any] = -1, pool_type: str 
         ceil_mode (bool): round the size of the result up. Default False.
         name (str, optional): prefix of the output's name.
         exclusive (bool): padding does not count in an average. Default True.
-        data_format (str): "NCDHW" or "NDHWC". Default the first.
+        data_format (str): "NCDHW" or "NDHWC". Default "NCDHW".
 
     Returns:
         Variable: [N, C, D_out, H_out, W_out] or [N, D_out, H_out, W_out, C].
@@ -124,7 +124,7 @@ def adaptive_pool2d(input: Variable, pool_size: int | Sequence[Any], pool_type: 
         pool_size (int|list|tuple): [H_out, W_out].
         pool_type (str): "max" or "avg". Default "max".
         require_index (bool): also return where each maximum was. Default False.
-        name (str, optional): prefix of the names.
+        name (str, optional): prefix of the generated names.
 
     Returns:
         Variable: [N, C, H_out, W_out]; with ``require_index`` a tuple of it and the places.
@@ -153,7 +153,7 @@ def adaptive_pool3d(input: Variable, pool_size: int | Sequence[Any], pool_type: 
         pool_size (int|list|tuple): [D_out, H_out, W_out].
         pool_type (str): "max" or "avg". Default "max".
         require_index (bool): also return where each maximum was. Default False.
-        name (str, optional): prefix of the names.
+        name (str, optional): prefix of the generated names.
 
     Returns:
         Variable: [N, C, D_out, H_out, W_out]; with ``require_index`` a tuple of it and the places.

@@ -34,7 +34,7 @@ def uniform_random(shape: Shape, dtype: DType = "float32", min: float = -1.0, ma
         Variable: of this shape.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -69,7 +69,7 @@ def gaussian_random(shape: Shape, mean: float = 0.0, std: float = 1.0, seed: int
         Variable: of this shape.
 
     Raises:
-        TypeError: an argument has another type.
+        TypeError: an argument has the wrong type.
 
     Examples:
         >>> import anabranch.fluid as fluid

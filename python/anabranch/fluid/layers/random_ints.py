@@ -57,7 +57,7 @@ def randint(low: int, high: int | None = None, shape: Shape | None = None, out: 
         Variable: of this shape.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
         ValueError: ``low`` is not below ``high``, or another device.
         AssertionError: ``shape`` is empty.
 
@@ -99,7 +99,7 @@ def randperm(n: int, out: Variable | None = None, dtype: DType = "int64", device
         Variable: [n].
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
         ValueError: ``n`` below 1, or another device.
 
     Examples:
@@ -127,7 +127,7 @@ def sampling_id(x: Variable, min: float = 0.0, max: float = 1.0, seed: int = 0, 
         Variable: [N] int64, in [0, C).
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
         ValueError: ``x`` is not a matrix.
 
     Examples:

@@ -95,7 +95,7 @@ def reorder_lod_tensor_by_rank(x: Variable, rank_table: Variable) -> Variable:
         Variable: as ``x``.
 
     Raises:
-        TypeError: an argument has another type.
+        TypeError: an argument has the wrong type.
 
     Examples:
         >>> import anabranch.fluid as fluid

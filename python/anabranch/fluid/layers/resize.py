@@ -67,18 +67,18 @@ def image_resize(input: Variable, out_shape: Sequence[Any] | Variable | None = N
         scale (float|Variable, optional): extents by those of ``input``, above 0; used without ``out_shape``. A Variable
             is float32 of shape [1].
         name (str, optional): prefix of the output's name.
-        resample (str): "BILINEAR", "TRILINEAR" or "NEAREST". Default the first.
+        resample (str): "BILINEAR", "TRILINEAR" or "NEAREST". Default "TRILINEAR".
         actual_shape (Variable, optional): int32, goes before ``out_shape`` when the program runs.
         align_corners (bool): the outermost pixels stay the outermost ones. Default True.
         align_mode (int): 0 or 1; see above. Default 1.
-        data_format (str): "NCHW", "NHWC", "NCDHW" or "NDHWC". Default the first.
+        data_format (str): "NCHW", "NHWC", "NCDHW" or "NDHWC". Default "NCDHW".
 
     Returns:
         Variable: ``input`` with other extents of its images.
 
     Raises:
-        TypeError: an argument has another type or dtype.
-        ValueError: a bad value; neither ``out_shape`` nor ``scale``.
+        TypeError: an argument has the wrong type or dtype.
+        ValueError: an argument has an invalid value, or neither ``out_shape`` nor ``scale`` is given.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -127,14 +127,14 @@ def resize_bilinear(input: Variable, out_shape: Sequence[Any] | Variable | None 
         actual_shape (Variable, optional): int32, goes before ``out_shape`` when the program runs.
         align_corners (bool): the outermost pixels stay the outermost ones. Default True.
         align_mode (int): 0 or 1. Default 1.
-        data_format (str): "NCHW" or "NHWC". Default the first.
+        data_format (str): "NCHW" or "NHWC". Default "NCHW".
 
     Returns:
         Variable: ``input`` with other extents of its images.
 
     Raises:
-        TypeError: an argument has another type or dtype.
-        ValueError: a bad value; neither ``out_shape`` nor ``scale``.
+        TypeError: an argument has the wrong type or dtype.
+        ValueError: an argument has an invalid value, or neither ``out_shape`` nor ``scale`` is given.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -158,14 +158,14 @@ def resize_trilinear(input: Variable, out_shape: Sequence[Any] | Variable | None
         actual_shape (Variable, optional): int32, goes before ``out_shape`` when the program runs.
         align_corners (bool): the outermost elements stay the outermost ones. Default True.
         align_mode (int): 0 or 1. Default 1.
-        data_format (str): "NCDHW" or "NDHWC". Default the first.
+        data_format (str): "NCDHW" or "NDHWC". Default "NCDHW".
 
     Returns:
         Variable: ``input`` with other extents of its volumes.
 
     Raises:
-        TypeError: an argument has another type or dtype.
-        ValueError: a bad value; neither ``out_shape`` nor ``scale``.
+        TypeError: an argument has the wrong type or dtype.
+        ValueError: an argument has an invalid value, or neither ``out_shape`` nor ``scale`` is given.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -189,14 +189,14 @@ def resize_nearest(input: Variable, out_shape: Sequence[Any] | Variable | None =
         name (str, optional): prefix of the output's name.
         actual_shape (Variable, optional): int32, goes before ``out_shape`` when the program runs.
         align_corners (bool): the outermost pixels stay the outermost ones. Default True.
-        data_format (str): "NCHW" or "NHWC". Default the first.
+        data_format (str): "NCHW" or "NHWC". Default "NCHW".
 
     Returns:
         Variable: ``input`` with other extents of its images.
 
     Raises:
-        TypeError: an argument has another type or dtype.
-        ValueError: a bad value; neither ``out_shape`` nor ``scale``.
+        TypeError: an argument has the wrong type or dtype.
+        ValueError: an argument has an invalid value, or neither ``out_shape`` nor ``scale`` is given.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -212,13 +212,13 @@ def image_resize_short(input: Variable, out_short_len: int, resample: str = "BIL
     Args:
         input (Variable): [N, C, H, W], float32, float64 or uint8.
         out_short_len (int): the extent of the shorter side.
-        resample (str): "BILINEAR" or "NEAREST". Default the first.
+        resample (str): "BILINEAR" or "NEAREST". Default "BILINEAR".
 
     Returns:
         Variable: ``input`` with other extents of its images; the longer one is rounded to the nearest integer.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
         ValueError: ``input`` does not have 4 axes; another ``resample``.
 
     Examples:

@@ -34,7 +34,7 @@ def roi_pool(input: Variable, rois: Variable, pooled_height: int = 1, pooled_wid
 
     Raises:
         TypeError: an argument is not a Variable of a supported dtype.
-        EnforceNotMet: shapes do not match; in the run, sequences that do not fit.
+        EnforceNotMet: shapes do not match, or at run time the sequences do not match.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -74,7 +74,7 @@ def roi_align(input: Variable, rois: Variable, pooled_height: int = 1, pooled_wi
 
     Raises:
         TypeError: an argument is not a Variable of a supported dtype.
-        EnforceNotMet: shapes do not match; in the run, sequences that do not fit.
+        EnforceNotMet: shapes do not match, or at run time the sequences do not match.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -110,8 +110,8 @@ def psroi_pool(input: Variable, rois: Variable, output_channels: int, spatial_sc
         Variable: [R, output_channels, pooled_height, pooled_width].
 
     Raises:
-        TypeError: an argument has another type or dtype.
-        EnforceNotMet: shapes do not match; in the run, sequences that do not fit.
+        TypeError: an argument has the wrong type or dtype.
+        EnforceNotMet: shapes do not match, or at run time the sequences do not match.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -152,8 +152,8 @@ def prroi_pool(input: Variable, rois: Variable, spatial_scale: float = 1.0, pool
         Variable: [R, C, pooled_height, pooled_width].
 
     Raises:
-        TypeError: an argument has another type or dtype.
-        EnforceNotMet: shapes do not match; in the run, sequences that do not fit.
+        TypeError: an argument has the wrong type or dtype.
+        EnforceNotMet: shapes do not match, or at run time the sequences do not match.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -193,8 +193,8 @@ def roi_perspective_transform(input: Variable, rois: Variable, transformed_heigh
         (x * w, y * w, w) of ``input``.
 
     Raises:
-        TypeError: an argument has another type or dtype.
-        EnforceNotMet: shapes do not match; in the run, sequences that do not fit.
+        TypeError: an argument has the wrong type or dtype.
+        EnforceNotMet: shapes do not match, or at run time the sequences do not match.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -42,7 +42,7 @@ class IfElse(Described):
 
     Args:
         cond (Variable): [rows, 1], bool; rows for which it holds go through ``true_block``.
-        name (str, optional): prefix of the names.
+        name (str, optional): prefix of the generated names.
 
     Raises:
         TypeError: ``cond`` is not a Variable. ValueError: a method is called in the wrong block, or the results of the

@@ -69,10 +69,10 @@ def nce(input: Variable, label: Variable, num_total_classes: int, sample_weight:
         label (Variable): [N, T], int64 in [0, num_total_classes).
         num_total_classes (int): rows of the table.
         sample_weight (Variable, optional): [N, 1], a factor of each sample's cost.
-        param_attr (ParamAttr, optional): of the table, [num_total_classes, D].
-        bias_attr (ParamAttr|bool, optional): of the bias, [num_total_classes, 1]; False: none.
+        param_attr (ParamAttr, optional): attributes of the table, [num_total_classes, D].
+        bias_attr (ParamAttr|bool, optional): attributes of the bias, [num_total_classes, 1]. False: no bias.
         num_neg_samples (int, optional): classes drawn for each sample. Default 10.
-        name (str, optional): prefix of the names.
+        name (str, optional): prefix of the generated names.
         sampler (str): "uniform", "log_uniform" (frequent classes have low numbers) or "custom_dist".
         custom_dist (list, optional): probability of each class, with "custom_dist".
         seed (int): of the draws; 0: that of the program. Default 0.
@@ -140,9 +140,11 @@ def hsigmoid(input: Variable, label: Variable, num_classes: int, param_attr: Att
         input (Variable): [N, D], float32 or float64.
         label (Variable): [N, 1], int64 in [0, num_classes).
         num_classes (int): number of classes, at least 2; rows of the table of a custom tree.
-        param_attr (ParamAttr, optional): of the table, [num_classes - 1, D]; [num_classes, D] for a custom tree.
-        bias_attr (ParamAttr|bool, optional): of the bias, a number for each row of the table; False: none.
-        name (str, optional): prefix of the names.
+        param_attr (ParamAttr, optional): attributes of the table, [num_classes - 1, D]; [num_classes, D] for a custom
+            tree.
+        bias_attr (ParamAttr|bool, optional): attributes of the bias, a number for each row of the table. False: no
+            bias.
+        name (str, optional): prefix of the generated names.
         path_table (Variable, optional): [N, L], int64: rows of the table on each sample's path; -1 after its end.
         path_code (Variable, optional): [N, L], int64: 1 where the path says yes.
         is_custom (bool): the tree is given by ``path_table`` and ``path_code``; else it is complete. Default False.
@@ -266,7 +268,7 @@ def center_loss(input: Variable, label: Variable, num_classes: int, alpha: float
         label (Variable): [N, 1], int32 or int64 in [0, num_classes).
         num_classes (int): number of centers.
         alpha (float|Variable): their learning rate, a Variable of shape [1].
-        param_attr (ParamAttr): of the centers, [num_classes, D].
+        param_attr (ParamAttr): attributes of the centers, [num_classes, D].
         update_center (bool): move the centers. Default True.
 
     Returns:

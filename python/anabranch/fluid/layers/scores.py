@@ -20,15 +20,15 @@ def bilinear_tensor_product(x: Variable, y: Variable, size: int, act: str | None
         y (Variable): [N, Q], dtype of ``x``.
         size (int): number of results, K.
         act (str, optional): activation of the results.
-        name (str, optional): prefix of the names.
-        param_attr (ParamAttr, optional): of the matrices [K, P, Q].
-        bias_attr (ParamAttr|bool, optional): of the bias [1, K]; False: none.
+        name (str, optional): prefix of the generated names.
+        param_attr (ParamAttr, optional): attributes of the matrices [K, P, Q].
+        bias_attr (ParamAttr|bool, optional): attributes of the bias [1, K]. False: no bias.
 
     Returns:
         Variable: [N, K].
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
         ValueError: other shapes.
 
     Examples:
@@ -69,7 +69,7 @@ def sigmoid_focal_loss(x: Variable, label: Variable, fg_num: Variable, gamma: fl
         Variable: [N, C], dtype of ``x``.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
         ValueError: other shapes.
 
     Examples:

@@ -65,7 +65,7 @@ def argsort(input: Variable, axis: int = -1, descending: bool = False,
         input (Variable): [...], float32, float64, int32 or int64.
         axis (int): Default -1.
         descending (bool): the largest first. Default False.
-        name (str, optional): prefix of the names.
+        name (str, optional): prefix of the generated names.
 
     Returns:
         tuple: the sorted elements and their places (int64), each of the shape of ``input``.
@@ -91,7 +91,7 @@ def topk(input: Variable, k: int | Variable, name: str | None = None) -> tuple[V
     Args:
         input (Variable): [..., D], float32, float64, int32 or int64.
         k (int|Variable): how many, in [1, D].
-        name (str, optional): prefix of the names.
+        name (str, optional): prefix of the generated names.
 
     Returns:
         tuple: values [..., k], dtype of ``input``; places [..., k], int64. Neither has a gradient.

@@ -27,7 +27,7 @@ def sequence_pool(input: Variable, pool_type: str, is_test: bool = False, pad_va
 
     Raises:
         TypeError: ``input`` is not a Variable of float32 or float64.
-        EnforceNotMet: another ``pool_type``; in the run, an input without sequences.
+        EnforceNotMet: another ``pool_type``; at run time, an input without sequences.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -97,10 +97,10 @@ def sequence_conv(input: Variable, num_filters: int, filter_size: int = 3, filte
         filter_stride (int): 1.
         padding (bool): not used: rows outside of the sequence count as 0.
         padding_start (int, optional): first row that is seen; -floor(filter_size / 2) by default.
-        bias_attr (ParamAttr|bool, optional): of the bias, [num_filters]; False: none.
-        param_attr (ParamAttr, optional): of the filter, [filter_size * D, num_filters].
-        act (str, optional): activation of the result.
-        name (str, optional): prefix of the names.
+        bias_attr (ParamAttr|bool, optional): attributes of the bias, [num_filters]. False: no bias.
+        param_attr (ParamAttr, optional): attributes of the filter, [filter_size * D, num_filters].
+        act (str, optional): activation applied to the result.
+        name (str, optional): prefix of the generated names.
 
     Returns:
         Variable: [rows, num_filters] with the same sequences.
@@ -130,8 +130,8 @@ def row_conv(input: Variable, future_context_size: int, param_attr: Attr = None,
     Args:
         input (Variable): [rows, D] with sequences, or [batch, rows, D]; float32 or float64.
         future_context_size (int): rows after the present one that are seen, at least 0.
-        param_attr (ParamAttr, optional): of the filter, [future_context_size + 1, D].
-        act (str, optional): activation of the result.
+        param_attr (ParamAttr, optional): attributes of the filter, [future_context_size + 1, D].
+        act (str, optional): activation applied to the result.
 
     Returns:
         Variable: as ``input``.

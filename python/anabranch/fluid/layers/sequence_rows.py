@@ -28,7 +28,7 @@ def sequence_slice(input: Variable, offset: Variable, length: Variable, name: st
 
     Raises:
         TypeError: the dtype is not supported.
-        EnforceNotMet: in the run, a slice is not inside its sequence.
+        EnforceNotMet: at run time, a slice is not inside its sequence.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -55,7 +55,7 @@ def elementwise_equal(x: Variable, y: Variable, name: str | None = None) -> Vari
         Variable: the joint shape, bool; no gradient flows through it.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -80,18 +80,18 @@ def interpolate(input: Variable, out_shape: Sequence[Any] | Variable | None = No
         out_shape (list|tuple|Variable, optional): [H, W] or [D, H, W].
         scale (float|Variable, optional): extents by those of ``input``, above 0; used without ``out_shape``.
         name (str, optional): prefix of the output's name.
-        resample (str): "BILINEAR", "TRILINEAR" or "NEAREST". Default the first.
+        resample (str): "BILINEAR", "TRILINEAR" or "NEAREST". Default "TRILINEAR".
         actual_shape (Variable, optional): int32, goes before ``out_shape`` when the program runs.
         align_corners (bool): the outermost pixels stay the outermost ones. Default True.
         align_mode (int): 0 or 1. Default 1.
-        data_format (str): "NCHW", "NHWC", "NCDHW" or "NDHWC". Default the first.
+        data_format (str): "NCHW", "NHWC", "NCDHW" or "NDHWC". Default "NCDHW".
 
     Returns:
         Variable: ``input`` with other extents of its images.
 
     Raises:
-        TypeError: an argument has another type or dtype.
-        ValueError: a bad value; neither ``out_shape`` nor ``scale``.
+        TypeError: an argument has the wrong type or dtype.
+        ValueError: an argument has an invalid value, or neither ``out_shape`` nor ``scale`` is given.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -112,7 +112,7 @@ def nonzero(input: Variable, as_tuple: bool = False) -> Variable | tuple[Variabl
         Variable: [number of them, rank] int64; with ``as_tuple`` a tuple of [number of them, 1] int64.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -148,7 +148,7 @@ def randn(shape: Shape, out: Variable | None = None, dtype: DType | None = None,
         Variable: of this shape.
 
     Raises:
-        TypeError: an argument has another type or dtype. ValueError: another device.
+        TypeError: an argument has the wrong type or dtype. ValueError: another device.
 
     Examples:
         >>> import anabranch.fluid as fluid

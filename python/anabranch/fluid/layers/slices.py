@@ -62,7 +62,7 @@ def slice(input: Variable, axes: Sequence[Any], starts: Sequence[Any] | Variable
         Variable: dtype of ``input``.
 
     Raises:
-        TypeError: an argument has another type.
+        TypeError: an argument has the wrong type.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -88,7 +88,7 @@ def strided_slice(input: Variable, axes: Sequence[Any], starts: Sequence[Any] | 
         Variable: dtype of ``input``.
 
     Raises:
-        TypeError: an argument has another type.
+        TypeError: an argument has the wrong type.
 
     Examples:
         >>> import anabranch.fluid as fluid

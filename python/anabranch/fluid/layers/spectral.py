@@ -24,7 +24,7 @@ def spectral_norm(weight: Variable, dim: int = 0, power_iters: int = 1, eps: flo
         dim (int): 0, or 1 for weights of transposed convolutions. Default 0.
         power_iters (int): iterations. Default 1.
         eps (float): keeps divisors from 0. Default 1e-12.
-        name (str, optional): prefix of the names.
+        name (str, optional): prefix of the generated names.
 
     Returns:
         Variable: as ``weight``.

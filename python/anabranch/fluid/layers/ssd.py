@@ -187,7 +187,7 @@ def ssd_loss(location: Variable, confidence: Variable, gt_box: Variable, gt_labe
     Raises:
         TypeError: no Variable, ``prior_box_var`` neither a Variable nor a list.
         ValueError: ``mining_type`` is unknown.
-        EnforceNotMet: shapes do not match; in the run, an image without ground truth.
+        EnforceNotMet: shapes do not match; at run time, an image without ground truth.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -32,7 +32,7 @@ def lstm(input: Variable, init_h: Variable, init_c: Variable, max_len: int, hidd
         dropout_prob (float): share of the inputs of all layers but the first that training drops. Default 0.
         is_bidirec (bool): from the last step to the first, too; both results side by side. Default False.
         is_test (bool): nothing is dropped. Default False.
-        name (str, optional): prefix of the names.
+        name (str, optional): prefix of the generated names.
         default_initializer (Initializer, optional): of the weights, which are one vector: W and R of each layer and
             way, rows in the order i, f, g, o; then b and r of each layer and way.
         seed (int): of what is dropped; -1: that of the program. Default -1.
@@ -41,7 +41,7 @@ def lstm(input: Variable, init_h: Variable, init_c: Variable, max_len: int, hidd
         tuple: h of the last layer, [steps, batch, ways * hidden_size]; h and c after the last step, as ``init_h``.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
         EnforceNotMet: states of another shape.
 
     Examples:

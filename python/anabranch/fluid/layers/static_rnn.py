@@ -26,7 +26,7 @@ class StaticRNN(Described):
     """Runs the layers of a block for each step of inputs [steps, batch, ...], with memories from step to step.
 
     Args:
-        name (str, optional): prefix of the names.
+        name (str, optional): prefix of the generated names.
 
     Raises:
         ValueError: a method outside of its place; inputs with different numbers of steps. AssertionError: a memory that
@@ -96,7 +96,7 @@ class StaticRNN(Described):
 
         Raises:
             ValueError: it is called outside of a step, or without ``init`` and without ``shape`` and ``batch_ref``.
-                TypeError: an argument has another type.
+                TypeError: an argument has the wrong type.
         """
         self._inside("memory")
         check.of_type(init, "init", "StaticRNN.memory", (Variable, type(None)))

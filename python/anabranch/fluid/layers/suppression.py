@@ -43,7 +43,7 @@ def matrix_nms(bboxes: Variable, scores: Variable, score_threshold: float, post_
         ``return_index`` also [detections, 1], int32: the box's row in ``bboxes`` as [N * M, 4].
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
         EnforceNotMet: shapes do not match.
 
     Examples:
@@ -97,7 +97,7 @@ def locality_aware_nms(bboxes: Variable, scores: Variable, score_threshold: floa
         [1, 1] of -1 where there is none.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
         EnforceNotMet: shapes do not match.
 
     Examples:
@@ -202,7 +202,7 @@ def detection_map(detect_res: Variable, label: Variable, class_num: int, backgro
 
     Raises:
         TypeError: an argument is not a Variable of a supported dtype.
-        EnforceNotMet: shapes do not match; in the run, classes out of range, sequences that do not fit.
+        EnforceNotMet: shapes do not match; at run time, classes out of range, sequences that do not fit.
 
     Examples:
         >>> import anabranch.fluid as fluid

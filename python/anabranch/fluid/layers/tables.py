@@ -52,9 +52,9 @@ def embedding(input: Variable, size: Sequence[Any], is_sparse: bool = False, is_
         is_sparse (bool): the gradient holds only the rows that occur. Default False.
         is_distributed (bool): no effect but a warning: the table stays in this process. Default False.
         padding_idx (int, optional): this id gives zeros and its row is not trained; negative: counted from the end.
-        param_attr (ParamAttr, optional): of the table; a ``fluid.GrowableTable`` makes it growable: then ids are any
-            64-bit numbers, and size is [-1, width].
-        dtype (str): of the table. Default "float32".
+        param_attr (ParamAttr, optional): attributes of the table; a ``fluid.GrowableTable`` makes it growable: then ids
+            are any 64-bit numbers, and size is [-1, width].
+        dtype (str): dtype of the table. Default "float32".
 
     Returns:
         Variable: [..., width].

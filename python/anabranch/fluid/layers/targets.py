@@ -47,7 +47,7 @@ def rpn_target_assign(bbox_pred: Variable, cls_logits: Variable, anchor_box: Var
 
     Raises:
         TypeError: an argument is not a Variable of a supported dtype.
-        EnforceNotMet: shapes do not match; in the run, sequences that do not fit.
+        EnforceNotMet: shapes do not match, or at run time the sequences do not match.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -107,7 +107,7 @@ def retinanet_target_assign(bbox_pred: Variable, cls_logits: Variable, anchor_bo
 
     Raises:
         TypeError: an argument is not a Variable of a supported dtype.
-        EnforceNotMet: shapes do not match; in the run, sequences that do not fit.
+        EnforceNotMet: shapes do not match, or at run time the sequences do not match.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -174,7 +174,7 @@ def generate_proposal_labels(rpn_rois: Variable, gt_classes: Variable, is_crowd:
 
     Raises:
         TypeError: an argument is not a Variable of a supported dtype.
-        EnforceNotMet: no ``class_nums``, other shapes; in the run, classes out of range, sequences that do not fit.
+        EnforceNotMet: no ``class_nums``, other shapes; at run time, classes out of range, sequences that do not fit.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -229,7 +229,7 @@ def generate_mask_labels(im_info: Variable, gt_classes: Variable, is_crowd: Vari
 
     Raises:
         TypeError: an argument is not a Variable of a supported dtype.
-        EnforceNotMet: shapes do not match; in the run, labels out of range, sequences that do not fit.
+        EnforceNotMet: shapes do not match; at run time, labels out of range, sequences that do not fit.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -31,13 +31,13 @@ def unique(x: Variable, dtype: DType = "int32") -> tuple[Variable, Variable]:
 
     Args:
         x (Variable): [N], float32, float64, int32 or int64.
-        dtype (str): of the places, int32 or int64. Default the first.
+        dtype (str): dtype of the places, int32 or int64. Default the first.
 
     Returns:
         tuple: two Variables: the values [M], dtype of ``x``, and [N], where among them each element of ``x`` is.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
         ValueError: ``x`` has several axes.
 
     Examples:
@@ -55,14 +55,14 @@ def unique_with_counts(x: Variable, dtype: DType = "int32") -> tuple[Variable, V
 
     Args:
         x (Variable): [N], float32, float64, int32 or int64.
-        dtype (str): of the places and counts, int32 or int64. Default the first.
+        dtype (str): dtype of the places and counts, int32 or int64. Default the first.
 
     Returns:
         tuple: three Variables: the values [M], dtype of ``x``; [N], where among them each element of ``x`` is; [M], the
         counts.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
         ValueError: ``x`` has several axes.
 
     Examples:

@@ -42,8 +42,8 @@ def yolov3_loss(x: Variable, gt_box: Variable, gt_label: Variable, anchors: Sequ
         Variable: [N].
 
     Raises:
-        TypeError: an argument has another type or dtype.
-        EnforceNotMet: shapes do not match; in the run, labels out of range, centres outside of the image.
+        TypeError: an argument has the wrong type or dtype.
+        EnforceNotMet: shapes do not match; at run time, labels out of range, centres outside of the image.
 
     Examples:
         >>> import anabranch.fluid as fluid

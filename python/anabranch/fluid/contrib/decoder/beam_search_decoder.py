@@ -55,7 +55,7 @@ class BeamSearchDecoder(Described):
         max_len (int): maximum length of a sentence. Default 100.
         beam_size (int): number of beams per source. Default 1.
         end_id (int): the token that ends a sentence. Default 1.
-        name (str, optional): prefix of the names.
+        name (str, optional): prefix of the generated names.
 
     Raises:
         ValueError: the cell is in another decoder. TypeError: ``state_cell`` is not a StateCell.

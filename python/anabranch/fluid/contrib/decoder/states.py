@@ -25,7 +25,7 @@ class InitState(Described):
         init_boot (Variable, optional): whose batch the constant has.
         need_reorder (bool): ``init`` has the order of the input; a decoder for training sorts it by length. Default
             False.
-        dtype (str): of the constant. Default "float32".
+        dtype (str): dtype of the constant. Default "float32".
 
     Raises:
         ValueError: neither ``init`` nor ``init_boot``.
@@ -104,7 +104,7 @@ class StateCell(Described):
         inputs (dict): of names and Variables, or None for those that :meth:`compute_state` gives.
         states (dict): of names and :class:`InitState`.
         out_state (str): the state that :meth:`out_state` returns.
-        name (str, optional): prefix of the names.
+        name (str, optional): prefix of the generated names.
 
     Raises:
         ValueError: a state is not an InitState, or ``out_state`` is not among the states.

@@ -20,7 +20,7 @@ class TrainingDecoder(Described):
 
     Args:
         state_cell (StateCell): cell that updates the states in each step.
-        name (str, optional): prefix of the names.
+        name (str, optional): prefix of the generated names.
 
     Raises:
         ValueError: the cell is in another decoder. TypeError: ``state_cell`` is not a StateCell.

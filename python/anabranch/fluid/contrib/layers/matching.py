@@ -26,16 +26,16 @@ def match_matrix_tensor(x: Variable, y: Variable, channel_num: int, act: str | N
         x (Variable): [rows, D] with sequences, float32 or float64.
         y (Variable): [rows, E], the same number of sequences.
         channel_num (int): number of matrices.
-        act (str, optional): activation of the result.
-        param_attr (ParamAttr, optional): of W, [D, channel_num, E].
-        dtype (str): of W. Default "float32".
-        name (str, optional): prefix of the names.
+        act (str, optional): activation applied to the result.
+        param_attr (ParamAttr, optional): attributes of W, [D, channel_num, E].
+        dtype (str): dtype of W. Default "float32".
+        name (str, optional): prefix of the generated names.
 
     Returns:
         tuple: [numbers, 1], for each sequence ``channel_num`` matrices, rows of ``x`` by rows of ``y``; and x W.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -69,8 +69,8 @@ def sequence_topk_avg_pooling(input: Variable, row: Variable, col: Variable, top
         Variable: [rows, channel_num * len(topks)] with the sequences of ``row``.
 
     Raises:
-        TypeError: an argument has another type or dtype.
-        EnforceNotMet: in the run, the sequences do not match.
+        TypeError: an argument has the wrong type or dtype.
+        EnforceNotMet: at run time, the sequences do not match.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -102,17 +102,17 @@ def var_conv_2d(input: Variable, row: Variable, col: Variable, input_channel: in
         output_channel (int): channels of the result.
         filter_size (int|list): height and width of a window.
         stride (int|list): from window to window, down and to the right. Default 1.
-        param_attr (ParamAttr, optional): of the filter, [output_channel, input_channel * height * width].
-        act (str, optional): activation of the result.
-        dtype (str): of the filter. Default "float32".
-        name (str, optional): prefix of the names.
+        param_attr (ParamAttr, optional): attributes of the filter, [output_channel, input_channel * height * width].
+        act (str, optional): activation applied to the result.
+        dtype (str): dtype of the filter. Default "float32".
+        name (str, optional): prefix of the generated names.
 
     Returns:
         Variable: [numbers, 1], a sequence for each image.
 
     Raises:
-        TypeError: an argument has another type or dtype.
-        EnforceNotMet: in the run, the sequences do not match.
+        TypeError: an argument has the wrong type or dtype.
+        EnforceNotMet: at run time, the sequences do not match.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -151,17 +151,17 @@ def tree_conv(nodes_vector: Variable, edge_set: Variable, output_size: int, num_
         output_size (int): numbers of a filter.
         num_filters (int): number of filters. Default 1.
         max_depth (int): levels of a window, at least 2. Default 2.
-        act (str, optional): activation of the result. Default "tanh".
-        param_attr (ParamAttr, optional): of the filters, [D, 3, output_size, num_filters].
-        bias_attr (ParamAttr|bool, optional): of the bias; False: none.
-        name (str, optional): prefix of the names.
+        act (str, optional): activation applied to the result. Default "tanh".
+        param_attr (ParamAttr, optional): attributes of the filters, [D, 3, output_size, num_filters].
+        bias_attr (ParamAttr|bool, optional): attributes of the bias. False: no bias.
+        name (str, optional): prefix of the generated names.
 
     Returns:
         Variable: [batch, nodes, output_size, num_filters].
 
     Raises:
-        TypeError: an argument has another type or dtype.
-        EnforceNotMet: in the run, the edges do not form a tree.
+        TypeError: an argument has the wrong type or dtype.
+        EnforceNotMet: at run time, the edges do not form a tree.
 
     Examples:
         >>> import anabranch.fluid as fluid

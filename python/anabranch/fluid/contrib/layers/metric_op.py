@@ -42,7 +42,7 @@ def ctr_metric_bundle(input: Variable, label: Variable) -> tuple[Variable, ...]:
         examples.
 
     Raises:
-        TypeError: an argument has another type. AssertionError: two shapes.
+        TypeError: an argument has the wrong type. AssertionError: two shapes.
 
     Examples:
         >>> import numpy

@@ -52,14 +52,14 @@ def tdm_sampler(x: Variable, neg_samples_num_list: Sequence[int], layer_node_num
         output_list (bool): a Variable for each layer; else one for all. Default True.
         seed (int): 0: the program's ``random_seed``. Default 0.
         tree_dtype (str): 'int32' or 'int64'. Default 'int32'.
-        dtype (str): of the results, 'int32' or 'int64'. Default 'int32'.
+        dtype (str): dtype of the results, 'int32' or 'int64'. Default 'int32'.
 
     Returns:
         tuple: nodes, labels (1 for the node on the way) and masks (0 where there is no node). Each is a list of [N,
         samples of the layer, 1], or [N, samples of all layers].
 
     Raises:
-        TypeError: an argument has another type or dtype. ValueError: lists of other lengths, more samples than nodes.
+        TypeError: an argument has the wrong type or dtype. ValueError: lists of other lengths, more samples than nodes.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -116,14 +116,14 @@ def rank_attention(input: Variable, rank_offset: Variable, rank_param_shape: Seq
         rank_offset (Variable): [items, 1 + 2 * max_rank] int32: the place of the item, from 1 on, then place and row of
             each item of its page; place 0 means none.
         rank_param_shape (list): [max_rank * max_rank * columns, made].
-        rank_param_attr (ParamAttr): of the parameter.
+        rank_param_attr (ParamAttr): attributes of the parameter.
         max_rank (int): places on a page. Default 3.
 
     Returns:
         Variable: [items, made].
 
     Raises:
-        TypeError: an argument has another type or dtype. EnforceNotMet: shapes do not match.
+        TypeError: an argument has the wrong type or dtype. EnforceNotMet: shapes do not match.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -164,10 +164,10 @@ def search_pyramid_hash(input: Variable, num_emb: int, space_len: int, pyramid_l
         black_list_len (int): length of the deny list.
         seed (int): seed of dropout; 0 is the program's.
         lr (float): not used; the optimizer trains the parameter.
-        param_attr (ParamAttr, optional): of the vector, [space_len + rand_len, 1].
+        param_attr (ParamAttr, optional): attributes of the vector, [space_len + rand_len, 1].
         param_attr_wl (ParamAttr, optional): not used.
         param_attr_bl (ParamAttr, optional): not used.
-        name (str, optional): prefix of the names.
+        name (str, optional): prefix of the generated names.
         distribute_update_vars (list, optional): not used.
         dtype (str): 'float32'.
 
@@ -175,7 +175,7 @@ def search_pyramid_hash(input: Variable, num_emb: int, space_len: int, pyramid_l
         Variable: [sequences, num_emb] with a sequence for each text; a row of zeros for one without any.
 
     Raises:
-        TypeError: an argument has another type or dtype. NotImplementedError: a word list is given.
+        TypeError: an argument has the wrong type or dtype. NotImplementedError: a word list is given.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -59,14 +59,14 @@ def tdm_child(x: Variable, node_nums: int, child_nums: int, param_attr: Any = No
         node_nums (int): rows of the tree.
         child_nums (int): children of a node, at most.
         param_attr (ParamAttr, optional): the tree's name and initializer.
-        dtype (str): of the results, 'int32' or 'int64'. Default 'int32'.
+        dtype (str): dtype of the results, 'int32' or 'int64'. Default 'int32'.
 
     Returns:
         tuple of Variable: the children, [..., child_nums], 0 where a node has none; and 1 where a child is a leaf, else
         0, of the same shape.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import numpy

@@ -60,10 +60,10 @@ class BasicGRUUnit(_Unit):
     Called with the input [batch, I] and the state before [batch, H] it returns the new state.
 
     Args:
-        name_scope (str): prefix of the names.
+        name_scope (str): prefix of the generated names.
         hidden_size (int): H, the width of the state.
-        param_attr (ParamAttr, optional): of the weights [I + H, 2 H] (gates) and [I + H, H] (candidate).
-        bias_attr (ParamAttr, optional): of the biases [2 H] and [H].
+        param_attr (ParamAttr, optional): attributes of the weights [I + H, 2 H] (gates) and [I + H, H] (candidate).
+        bias_attr (ParamAttr, optional): attributes of the biases [2 H] and [H].
         gate_activation (callable, optional): of r and u; sigmoid by default.
         activation (callable, optional): of c; tanh by default.
         dtype (str): Default "float32".
@@ -103,10 +103,10 @@ class BasicLSTMUnit(_Unit):
     Called with the input [batch, I], the hidden state and the cell before, both [batch, H], it returns the new ones.
 
     Args:
-        name_scope (str): prefix of the names.
+        name_scope (str): prefix of the generated names.
         hidden_size (int): H, the width of both states.
-        param_attr (ParamAttr, optional): of the weight [I + H, 4 H].
-        bias_attr (ParamAttr, optional): of the bias [4 H].
+        param_attr (ParamAttr, optional): attributes of the weight [I + H, 4 H].
+        bias_attr (ParamAttr, optional): attributes of the bias [4 H].
         gate_activation (callable, optional): of i, f and o; sigmoid by default.
         activation (callable, optional): of j and c'; tanh by default.
         forget_bias (float): Default 1.
@@ -251,18 +251,19 @@ def basic_gru(input: Variable, init_hidden: Variable | None, hidden_size: int, n
         dropout_prob (float): of what each layer returns; numbers shrink by it when the program is tested. Default 0.
         bidirectional (bool): layers for both directions, whose results stand side by side. Default False.
         batch_first (bool): False: input and output are [steps, batch, ...]. Default True.
-        param_attr (ParamAttr, optional): of the weights. Suffixes such as "_fw_w_0" are appended to its name.
-        bias_attr (ParamAttr, optional): of the biases. Suffixes such as "_fw_b_0" are appended to its name.
+        param_attr (ParamAttr, optional): attributes of the weights. Suffixes such as "_fw_w_0" are appended to its
+            name.
+        bias_attr (ParamAttr, optional): attributes of the biases. Suffixes such as "_fw_b_0" are appended to its name.
         gate_activation (callable, optional): sigmoid by default.
         activation (callable, optional): tanh by default.
         dtype (str): Default "float32".
-        name (str): prefix of the names. Default "basic_gru".
+        name (str): prefix of the generated names. Default "basic_gru".
 
     Returns:
         (Variable, Variable): outputs [batch, steps, H * directions]; last states [layers * directions, batch, H].
 
     Raises:
-        TypeError: an argument has another type. ValueError: no layers.
+        TypeError: an argument has the wrong type. ValueError: no layers.
 
     Source:
         "Learning Phrase Representations using RNN Encoder-Decoder for Statistical Machine Translation", Cho and
@@ -300,20 +301,21 @@ def basic_lstm(input: Variable, init_hidden: Variable | None, init_cell: Variabl
         dropout_prob (float): of what each layer returns; what is left grows while the program is trained. Default 0.
         bidirectional (bool): layers for both directions, whose results stand side by side. Default False.
         batch_first (bool): False: input and output are [steps, batch, ...]. Default True.
-        param_attr (ParamAttr, optional): of the weights. Suffixes such as "_fw_w_0" are appended to its name.
-        bias_attr (ParamAttr, optional): of the biases. Suffixes such as "_fw_b_0" are appended to its name.
+        param_attr (ParamAttr, optional): attributes of the weights. Suffixes such as "_fw_w_0" are appended to its
+            name.
+        bias_attr (ParamAttr, optional): attributes of the biases. Suffixes such as "_fw_b_0" are appended to its name.
         gate_activation (callable, optional): sigmoid by default.
         activation (callable, optional): tanh by default.
         forget_bias (float): is added to the forget gate. Default 1.
         dtype (str): Default "float32".
-        name (str): prefix of the names. Default "basic_lstm".
+        name (str): prefix of the generated names. Default "basic_lstm".
 
     Returns:
         (Variable, Variable, Variable): outputs [batch, steps, H * directions]; last hidden states and last cells,
         [layers * directions, batch, H].
 
     Raises:
-        TypeError: an argument has another type. ValueError: no layers.
+        TypeError: an argument has the wrong type. ValueError: no layers.
 
     Source:
         "Long Short-Term Memory", Hochreiter and Schmidhuber, 1997.

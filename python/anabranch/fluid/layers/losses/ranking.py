@@ -32,7 +32,7 @@ def margin_rank_loss(label: Variable, left: Variable, right: Variable, margin: f
         left (Variable): [N, 1] score, float32.
         right (Variable): [N, 1] score, float32.
         margin (float): Default 0.1.
-        name (str, optional): prefix of the names.
+        name (str, optional): prefix of the generated names.
 
     Returns:
         Variable: [N, 1].
