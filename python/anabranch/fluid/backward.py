@@ -17,7 +17,7 @@ __all__ = ["append_backward", "gradients"]
 
 
 def _names(what, given):
-    """List of names from Variables or names (a single one too), in the order given; of a set by name."""
+    """Returns the names of Variables, or of one Variable, in the given order. Names from a set are sorted."""
     if given is None:
         return []
     if isinstance(given, (str, Variable)):
