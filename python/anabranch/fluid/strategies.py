@@ -58,9 +58,9 @@ class BuildStrategy(Strategy):
     gradient_scale_strategy = Field(
         GradientScaleStrategy.CoeffNumDevice, GradientScaleStrategy,
         "GradientScaleStrategy: CoeffNumDevice (default): the update of a loss that is a mean, or is linear in means, "
-        "equals that of the whole batch on one replica. For any other loss, each of N replicas contributes 1/N of its "
-        "gradient. One: the replicas' gradients are summed without weights. Customized: feed ``<loss>@GRAD``, one value "
-        "per replica.")
+        "equals that of the whole batch on one replica. For any other loss, each of N replicas contributes 1/N of "
+        "its gradient. One: the replicas' gradients are summed without weights. Customized: feed ``<loss>@GRAD``, one "
+        "value per replica.")
     debug_graphviz_path = Field(
         "", str,
         "str: if not empty, the graph after each pass is written as <path>_<nn>_<pass>.dot, and drawn as .svg unless "
@@ -104,7 +104,8 @@ class BuildStrategy(Strategy):
         "bfloat16 where the processor has instructions for it; sums, gradients, parameters and optimizer state stay "
         "float32. ``explain()`` shows whether this was done. Not in Fluid. Default False.")
     enable_auto_fusion = Field(
-        False, bool, "bool: has no effect. Fluid generates kernels at run time, on GPUs only. Default False.", inert=True)
+        False, bool, "bool: has no effect. Fluid generates kernels at run time, on GPUs only. Default False.",
+        inert=True)
     sync_batch_norm = Field(
         False, bool,
         "bool: in training, ``batch_norm`` uses the mean and variance over the batch of all replicas of this process. "
@@ -135,8 +136,8 @@ class BuildStrategy(Strategy):
         least=1)
     use_hierarchical_allreduce = Field(
         False, bool,
-        "bool: has no effect, because sums of several processes with devices always have two levels: first over the "
-        "devices of each process, then over the processes. Default False.", inert=True)
+        "bool: has no effect, because sums of several processes with devices always have two levels: first over "
+        "the devices of each process, then over the processes. Default False.", inert=True)
     hierarchical_allreduce_inter_nranks = Field(
         0, int,
         "int: has no effect, because the lower level is always a process. Default 0.", least=0, inert=True)
