@@ -233,7 +233,7 @@ class SampleEmbeddingHelper(GreedyEmbeddingHelper):
         embedding_fn (callable): converts tokens [batch] to inputs.
         start_tokens (Variable): [batch], int64: the first token of each sequence.
         end_token (int): token that ends a sequence.
-        softmax_temperature (float, optional): divisor of the logits before the softmax. Default 1.
+        softmax_temperature (float, optional): divisor of the logits. Default 1.
         seed (int, optional): seed of the random numbers. Default: a new seed in each step.
 
     Examples:

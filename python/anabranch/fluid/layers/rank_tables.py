@@ -90,7 +90,7 @@ def reorder_lod_tensor_by_rank(x: Variable, rank_table: Variable) -> Variable:
     """Reorders the sequences of ``x``, or its rows if it has none, by a rank table.
 
     Args:
-        x (Variable): tensor with as many sequences, or rows, as the table.
+        x (Variable): tensor with the same number of sequences (or rows) as the table.
         rank_table (Variable): result of ``lod_rank_table``.
 
     Returns:
