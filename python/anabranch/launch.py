@@ -217,7 +217,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs ``anabranch launch``.
 
     Args:
-        argv (list of str, optional): arguments; those of the process by default.
+        argv (list of str, optional): arguments. Default: those of the process.
 
     Returns:
         int: exit code.

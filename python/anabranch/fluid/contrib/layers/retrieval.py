@@ -27,7 +27,7 @@ def shuffle_batch(x: Variable, seed: int | Variable | None = None) -> Variable:
         Variable: shape and dtype of ``x``. The gradient of each row flows to its original row.
 
     Raises:
-        TypeError: ``x`` is not a Variable. ValueError: ``seed`` has another type.
+        TypeError: ``x`` is not a Variable. ValueError: ``seed`` has the wrong type.
 
     Examples:
         >>> import anabranch.fluid as fluid
