@@ -126,7 +126,7 @@ def chunk_eval(input: Variable, label: Variable, chunk_scheme: str, num_chunk_ty
 
     Raises:
         TypeError: the dtype is not supported.
-        EnforceNotMet: another scheme; at run time, a tag out of range, or other sequences.
+        EnforceNotMet: the scheme is unknown, or at run time a tag is out of range or the sequences differ.
 
     Examples:
         >>> import anabranch.fluid as fluid, numpy as np
