@@ -1,4 +1,4 @@
-"""Activations without parameters, or with numbers that are given.
+"""Activations without trainable parameters.
 
 Written by tools/generate_layers.py from the schemas of the operators.
 """

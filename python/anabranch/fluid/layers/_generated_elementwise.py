@@ -1,4 +1,4 @@
-"""Functions of two tensors, element by element, with broadcasting; comparisons and logic.
+"""Elementwise functions of two tensors with broadcasting; comparisons and logic.
 
 Written by tools/generate_layers.py from the schemas of the operators.
 """

@@ -1,4 +1,4 @@
-"""Mathematical functions of one tensor, element by element.
+"""Elementwise mathematical functions of one tensor.
 
 Written by tools/generate_layers.py from the schemas of the operators.
 """

@@ -1,4 +1,4 @@
-"""Elements of images moved between channels, pixels and frames, or read at other places.
+"""Layers that move elements of images between channels, pixels and frames, or sample images.
 
 Written by tools/generate_layers.py from the schemas of the operators.
 """

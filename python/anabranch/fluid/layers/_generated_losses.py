@@ -1,4 +1,4 @@
-"""Losses of one operator.
+"""Losses that are a single operator.
 
 Written by tools/generate_layers.py from the schemas of the operators.
 """

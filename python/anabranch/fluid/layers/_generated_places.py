@@ -1,4 +1,4 @@
-"""Elements by their places: picked, added, replaced.
+"""Layers that select, add or replace elements by position.
 
 Written by tools/generate_layers.py from the schemas of the operators.
 """

@@ -1,4 +1,4 @@
-"""Products of matrices and batches of them.
+"""Products of matrices and of batches of matrices.
 
 Written by tools/generate_layers.py from the schemas of the operators.
 """

@@ -1,4 +1,4 @@
-"""Sums, means, extremes and products over some axes.
+"""Sums, means, extremes and products over axes.
 
 Written by tools/generate_layers.py from the schemas of the operators.
 """

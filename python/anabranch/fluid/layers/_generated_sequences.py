@@ -1,4 +1,4 @@
-"""Sequences joined, repeated, reversed, cut.
+"""Layers that join, repeat, reverse or split sequences.
 
 Written by tools/generate_layers.py from the schemas of the operators.
 """
