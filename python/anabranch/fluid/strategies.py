@@ -128,8 +128,8 @@ class BuildStrategy(Strategy):
         "int: number of processes that train together and sum their gradients. Default 1.", least=1)
     trainer_id = Field(0, int, "int: number of this process, below num_trainers. Default 0.", least=0)
     trainers_endpoints = Field(
-        [], list, "list of str: host:port of every process. Connects the processes if no startup program does; otherwise it "
-        "has no effect. Default [].", inert=True)
+        [], list, "list of str: host:port of every process. Connects the processes if no startup program "
+        "does; otherwise it has no effect. Default [].", inert=True)
     nccl_comm_num = Field(
         1, int, "int: number of communicators of devices, which sums of gradients use in turn. Must be the same in all "
         "processes. Has no effect on the CPU. Default 1.",
