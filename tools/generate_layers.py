@@ -70,7 +70,7 @@ class Function:
         if name == "name":
             return Argument(name, "name", "str | None", "prefix of the output's name.", default)
         if name == "act":
-            return Argument(name, "act", "str | None", 'activation of the result, for instance "relu".', default)
+            return Argument(name, "act", "str | None", 'activation applied to the result, for example "relu".', default)
         schema = self._schema_name(name)
         if schema in self.inputs:
             slot = self.inputs[schema]
@@ -124,7 +124,7 @@ class Function:
             lines += _wrap("%s (%s): %s" % (arg.name, shown, self._local(arg.doc)), "    ", "        ")
         out = self._local(_end(self.info["outputs"][0]["doc"]))
         lines += ["", "Returns:", *_wrap("Variable: " + out, "    ", "        ")]
-        lines += ["", "Raises:", *_wrap("TypeError: an argument has another type or dtype.", "    ", "        ")]
+        lines += ["", "Raises:", *_wrap("TypeError: an argument has the wrong type or dtype.", "    ", "        ")]
         lines += ["", "Examples:"] + ["    " + line for line in self.example()]
         return "\n".join(lines)
 

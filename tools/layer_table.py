@@ -50,12 +50,12 @@ _REDUCE = "return check.reduced({op!r}, input, dim, keep_dim, name)"
 
 #: File -> (what is in it, its layers).
 FAMILIES: dict[str, tuple[str, list[Layer]]] = {
-    "functions": ("Mathematical functions of one tensor, element by element.", _each(
+    "functions": ("Elementwise mathematical functions of one tensor.", _each(
         "exp log sqrt rsqrt abs ceil floor round cos sin acos asin atan reciprocal square", "(x, name=None)") + [
         Layer("erf(x)"),
         Layer("log1p(x, out=None, name=None)"),
     ]),
-    "activations": ("Activations without parameters, or with numbers that are given.", _each(
+    "activations": ("Activations without trainable parameters.", _each(
         "sigmoid logsigmoid tanh tanh_shrink softplus softsign relu", "(x, name=None)") + [
         Layer("gelu(x, approximate=False)"),
         Layer("relu6(x, threshold=6.0, name=None)"),
@@ -71,7 +71,7 @@ FAMILIES: dict[str, tuple[str, list[Layer]]] = {
         Layer("hard_shrink(x, threshold=None)"),
         Layer("thresholded_relu(x, threshold=None)"),
     ]),
-    "elementwise": ("Functions of two tensors, element by element, with broadcasting; comparisons and logic.", _each(
+    "elementwise": ("Elementwise functions of two tensors with broadcasting; comparisons and logic.", _each(
         "elementwise_add elementwise_sub elementwise_mul elementwise_div elementwise_max elementwise_min "
         "elementwise_pow elementwise_mod elementwise_floordiv", "(x, y, axis=-1, act=None, name=None)",
         attrs={"use_mkldnn": False}, data={"x": "[None, 3, 4]", "y": "[3]"}, call="axis=1") + _each(
@@ -83,7 +83,7 @@ FAMILIES: dict[str, tuple[str, list[Layer]]] = {
         Layer("logical_not(x, out=None, name=None)"),
         Layer("expand_as(x, target_tensor, name=None)", data={"x": "[1, 3]", "target_tensor": "[4, 3]"}),
     ]),
-    "reductions": ("Sums, means, extremes and products over some axes.", [
+    "reductions": ("Sums, means, extremes and products over axes.", [
         Layer("mean(x, name=None)"),
         Layer("cumsum(x, axis=None, exclusive=None, reverse=None)", call="axis=0"),
         Layer("softmax(input, use_cudnn=False, name=None, axis=-1)"),
@@ -94,14 +94,14 @@ FAMILIES: dict[str, tuple[str, list[Layer]]] = {
         "(input, dim=None, keep_dim=False, name=None)", body=_REDUCE, data={"input": "[3, 4, 5]"},
         types={"dim": "int | Sequence[int] | None"},
         call="dim=[0, -1], keep_dim=True")),
-    "products": ("Products of matrices and batches of them.", [
+    "products": ("Products of matrices and of batches of matrices.", [
         Layer("mul(x, y, x_num_col_dims=1, y_num_col_dims=1, name=None)", data={"x": "[None, 3, 4]", "y": "[12, 5]"}),
         Layer("bmm(x, y, name=None)", data={"x": "[8, 2, 3]", "y": "[8, 3, 4]"}),
         Layer("addmm(input, x, y, alpha=1.0, beta=1.0, name=None)", slots={"alpha": "Alpha", "beta": "Beta"},
               data={"input": "[2, 4]", "x": "[2, 3]", "y": "[3, 4]"}),
         Layer("kron(x, y, out=None, name=None)", data={"x": "[2, 3]", "y": "[4, 5]"}),
     ]),
-    "losses": ("Losses of one operator.", [
+    "losses": ("Losses that are a single operator.", [
         Layer("sigmoid_cross_entropy_with_logits(x, label, ignore_index=-100, name=None, normalize=False)",
               data={"label": "[None, 4] float32"}),
         Layer("log_loss(input, label, epsilon=1e-4, name=None)", slots={"label": "Labels"},
@@ -111,7 +111,7 @@ FAMILIES: dict[str, tuple[str, list[Layer]]] = {
               data={"label": "[None, 1]", "left": "[None, 1]", "right": "[None, 1]"}),
         Layer("bpr_loss(input, label, name=None)", data={"input": "[None, 4]", "label": "[None, 1] int64"}),
     ]),
-    "places": ("Elements by their places: picked, added, replaced.", [
+    "places": ("Layers that select, add or replace elements by position.", [
         Layer("index_select(input, index, dim=0)", data={"input": "[4, 7]", "index": "[2] int64"}, call="dim=1"),
         Layer("index_sample(x, index)", data={"x": "[None, 7]", "index": "[None, 2] int64"}),
         Layer("gather(input, index, overwrite=True)", data={"input": "[5, 4]", "index": "[3] int64"}),
@@ -126,7 +126,7 @@ FAMILIES: dict[str, tuple[str, list[Layer]]] = {
         Layer("hash(input, hash_size, num_hash=1, name=None)", slots={"hash_size": "mod_by"}, stop_gradient=True,
               data={"input": "[None, 1] int64"}, call="hash_size=100, num_hash=4"),
     ]),
-    "images": ("Elements of images moved between channels, pixels and frames, or read at other places.", [
+    "images": ("Layers that move elements of images between channels, pixels and frames, or sample images.", [
         Layer("grid_sampler(x, grid, name=None)", data={"x": "[None, 3, 8, 8]", "grid": "[None, 8, 8, 2]"}),
         Layer("pixel_shuffle(x, upscale_factor)", data={"x": "[None, 9, 4, 4]"}, call="upscale_factor=3"),
         Layer("space_to_depth(x, blocksize, name=None)", data={"x": "[None, 4, 6, 6]"}, call="blocksize=2"),
@@ -134,7 +134,7 @@ FAMILIES: dict[str, tuple[str, list[Layer]]] = {
         Layer("temporal_shift(x, seg_num, shift_ratio=0.25, name=None)", data={"x": "[None, 4, 3, 3]"},
               call="seg_num=2"),
     ]),
-    "sequences": ("Sequences joined, repeated, reversed, cut.", [
+    "sequences": ("Layers that join, repeat, reverse or split sequences.", [
         Layer("sequence_concat(input, name=None)", data={"input": "[None, 4] float32 1"}),
         Layer("sequence_expand(x, y, ref_level=-1, name=None)", data=_ROWS),
         Layer("sequence_expand_as(x, y, name=None)", data={"x": "[None, 1] float32", "y": "[None, 1] float32 1"}),

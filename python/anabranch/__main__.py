@@ -50,7 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs one of the commands.
 
     Args:
-        argv (list of str, optional): arguments; those of the process by default.
+        argv (list of str, optional): arguments. Default: those of the process.
 
     Returns:
         int: exit code: that of the command; 2 when the command or an argument does not exist.

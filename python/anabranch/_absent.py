@@ -35,7 +35,7 @@ class Absent:
     """Stands for a name that is not here: any use raises, also as a base class or after ``with``.
 
     Args:
-        name (str): what it stands for, without the package.
+        name (str): name that it stands for, without the package.
         refused (callable, optional): called with the name of what is used; raises.
 
     >>> Absent("fluid.dygraph.Layer")
@@ -119,7 +119,7 @@ class Finder(importlib.abc.MetaPathFinder):
     """Finds the modules that are not here.
 
     Attributes:
-        beginnings (tuple of str): of modules that are found; all under ``anabranch run``.
+        beginnings (tuple of str): prefixes of the modules that are found. All modules under ``anabranch run``.
     """
 
     beginnings: tuple[str, ...] = ("anabranch.fluid.dygraph", "anabranch.fluid.contrib.slim")

@@ -32,7 +32,7 @@ def serve(program: Any, endpoint: str) -> None:
     """Runs a server: serves the global scope until all workers have said that they are done.
 
     Args:
-        program (Program): of the transpiler's ``get_pserver_program``; its block 0 is one ``listen_and_serv``.
+        program (Program): result of the transpiler's ``get_pserver_program``; its block 0 is one ``listen_and_serv``.
         endpoint (str): address to listen on, as the program says; port 0 takes a free one.
     """
     from .fluid import remote
@@ -75,9 +75,9 @@ def connect(program: Any, endpoints: Sequence[str], trainer_id: int, trainers: i
 
     Args:
         program (Program): the trainer's program.
-        endpoints (list of str): of the servers.
+        endpoints (list of str): addresses of the servers.
         trainer_id (int): number of this worker.
-        trainers (int): how many there are.
+        trainers (int): number of workers.
     """
     for endpoint in endpoints:
         _core.ps_connect(trainer_id, endpoint)
@@ -158,8 +158,8 @@ class FilesOfPass:
 
     Args:
         role (RoleMakerBase): the role of this process.
-        name (str): of the queue and the pass, the same in all workers.
-        files (list of str): likewise.
+        name (str): name of the queue and the pass, the same in all workers.
+        files (list of str): paths, the same in all workers.
     """
 
     def __init__(self, role: Any, name: str, files: Sequence[str]) -> None:
@@ -240,7 +240,7 @@ def complete(endpoints: Sequence[str], trainer_id: int) -> None:
     """Tells all servers that this worker is done, and ends its connections.
 
     Args:
-        endpoints (list of str): of the servers.
+        endpoints (list of str): addresses of the servers.
         trainer_id (int): number of this worker.
     """
     _core.ps_complete(trainer_id)
@@ -325,7 +325,7 @@ def exchange_records(role: Any, dataset: Any) -> None:
 
     Args:
         role (RoleMakerBase): the role of this process.
-        dataset: of the engine; its records are in a random order.
+        dataset: data set of the engine, whose records are in a random order.
     """
     _join_workers(role)
     parts = dataset.deal(role.worker_num(), role.worker_index())
@@ -337,7 +337,7 @@ def all_reduce(role: Any, values: Any, how: str) -> Any:
 
     Args:
         role (RoleMakerBase): the role of this process.
-        values (numpy.ndarray): of one shape in all workers.
+        values (numpy.ndarray): values, with the same shape in all workers.
         how (str): "sum", "max" or "min".
     """
     mine = numpy.asarray(values)

@@ -74,13 +74,14 @@ def manifest(name: str, image: str, servers: int, workers: int, command: Sequenc
     """str: the JobSet as YAML, for ``kubectl apply -f -``.
 
     Args:
-        name (str): of the JobSet; part of the hosts' names.
+        name (str): name of the JobSet, which is part of the hosts' names.
         image (str): container image with the script.
-        servers (int): how many.
-        workers (int): how many.
-        command (list of str): what each process runs: Python, the script and its arguments.
+        servers (int): number of servers.
+        workers (int): number of workers.
+        command (list of str): command of each process: Python, the script and its arguments.
         resume (str, optional): folder that servers start from.
-        restarts (int): how often containers are started again that fail; servers then keep their state. Default 0.
+        restarts (int): number of restarts of containers that fail. If it is above 0, servers keep their state. Default
+            0.
         flags (dict, optional): environment of all processes, in addition to their roles.
 
     Raises:

@@ -78,12 +78,12 @@ class Process:
 
     Args:
         name (str): "worker 0".
-        command (list of str): what runs.
+        command (list of str): command to run.
         env (dict): its complete environment, to which ``ANABRANCH_STARTS``, the number of earlier starts, is added.
         log (str): path of the file.
         serves (bool): ends by itself when the others have ended.
-        restarts (int): how often it may be started again. Default 0.
-        starts (int): how often it was started before; unless 0 the log goes on. Default 0.
+        restarts (int): maximum number of restarts. Default 0.
+        starts (int): number of earlier starts. If it is above 0, the log is continued. Default 0.
         cwd (str, optional): folder in which it runs; the current one by default.
     """
 
@@ -210,8 +210,9 @@ def watch(processes: Sequence[Watched], echo: bool = True, server_grace_s: float
     Args:
         processes (list of Process): all of the job.
         echo (bool): copies the output of the first that does not serve. Default True.
-        server_grace_s (float): how long servers may run after all others have ended well. Default 60.
-        err (file, optional): where is said what happened; stderr.
+        server_grace_s (float): seconds that servers may run after all other processes have ended successfully. Default
+            60.
+        err (file, optional): output of messages. Default: stderr.
 
     Returns:
         int: exit code: 0; that of the first process that failed; 128 and the number of a signal.

@@ -16,7 +16,7 @@ __all__ = ["BestModel", "Callback", "EarlyStopping", "TensorBoard"]
 
 
 class Callback:
-    """Base of callbacks: a :class:`anabranch.Loop` calls these methods, which do nothing here.
+    """Base class of callbacks. A :class:`anabranch.Loop` calls its methods, which do nothing by default.
 
     Examples:
         >>> import anabranch
@@ -35,20 +35,20 @@ class Callback:
     """
 
     def begin(self, loop: Loop) -> None:
-        """Before the first epoch."""
+        """Called before the first epoch."""
 
     def step_end(self, loop: Loop) -> None:
-        """After each step."""
+        """Called after each step."""
 
     def epoch_end(self, loop: Loop) -> None:
-        """After each epoch."""
+        """Called after each epoch."""
 
     def end(self, loop: Loop) -> None:
-        """After the last epoch, also when an error ends the loop."""
+        """Called after the last epoch, even if an error ends the loop."""
 
 
 class _Best(Callback):
-    """Follows a value from epoch to epoch."""
+    """Monitors a value from epoch to epoch."""
 
     def __init__(self, value: str, mode: str, least: float) -> None:
         what = type(self).__name__
@@ -76,13 +76,13 @@ class EarlyStopping(_Best):
     """Ends the loop when a value has not improved for a number of epochs. NaN is never an improvement.
 
     Args:
-        value (str): name of a value given to ``loop.log_epoch`` or ``loop.log``.
+        value (str): name of a value that is passed to ``loop.log_epoch`` or ``loop.log``.
         patience (int): number of epochs without an improvement, at least 1. Default 3.
-        mode (str): "min": smaller is better; "max": larger is. Default "min".
-        least (float): smallest change that counts as an improvement, at least 0. Default 0.
+        mode (str): "min": smaller values are better; "max": larger values are better. Default "min".
+        least (float): minimum change that counts as an improvement, at least 0. Default 0.
 
     Raises:
-        ValueError: an argument out of range.
+        ValueError: an argument is out of range.
 
     Examples:
         >>> import anabranch
@@ -108,18 +108,18 @@ class EarlyStopping(_Best):
 
 
 class BestModel(_Best):
-    """Keeps the parameters of the epoch with the best value, in files written by ``fluid.save``.
+    """Keeps the parameters of the epoch with the best value, in files of ``fluid.save``.
 
     Args:
-        path (str): prefix of the files; their folder is made.
-        value (str): name of a value given to ``loop.log_epoch`` or ``loop.log``.
+        path (str): prefix of the files. The folder is created if necessary.
+        value (str): name of a value that is passed to ``loop.log_epoch`` or ``loop.log``.
         program (Program): program whose parameters and optimizer state are kept.
-        mode (str): "min": smaller is better; "max": larger is. Default "min".
-        restore (bool): loads them at the end of the loop. Default True.
-        scope (Scope, optional): of the variables. Default ``global_scope()``.
+        mode (str): "min": smaller values are better; "max": larger values are better. Default "min".
+        restore (bool): loads the best parameters at the end of the loop. Default True.
+        scope (Scope, optional): scope of the variables. Default ``global_scope()``.
 
     Raises:
-        ValueError: another mode.
+        ValueError: ``mode`` is unknown.
 
     Examples:
         >>> import tempfile, anabranch, anabranch.fluid as fluid
@@ -153,11 +153,11 @@ class BestModel(_Best):
 
 
 class TensorBoard(Callback):
-    """Writes the logged values for TensorBoard. Needs the package tensorboardX.
+    """Writes the logged values for TensorBoard. Requires the package tensorboardX.
 
     Args:
         folder (str): folder of the files.
-        every (int): steps between two points of a curve, at least 1. Default 10.
+        every (int): number of steps between two points of a curve, at least 1. Default 10.
 
     Raises:
         RuntimeError: tensorboardX is not installed. ValueError: ``every`` is below 1.

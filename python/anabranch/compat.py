@@ -33,7 +33,7 @@ def to_text(obj: Any, encoding: str = "utf-8", inplace: bool = False) -> Any:
 
     Args:
         obj: bytes, or a list, set or dict with some; anything else is given back as it is.
-        encoding (str): of the bytes. Default utf-8.
+        encoding (str): encoding of the bytes. Default utf-8.
         inplace (bool): changes the list or set itself. Default False.
 
     Returns:
@@ -62,14 +62,14 @@ def to_bytes(obj: Any, encoding: str = "utf-8", inplace: bool = False) -> Any:
 
     Args:
         obj: str or bytes, or a list or set of them; None is given back.
-        encoding (str): of the bytes. Default utf-8.
+        encoding (str): encoding of the bytes. Default utf-8.
         inplace (bool): changes the list or set itself. Default False.
 
     Returns:
         As ``obj``, with bytes.
 
     Raises:
-        TypeError: another type.
+        TypeError: the value has the wrong type.
 
     >>> to_bytes({"x"})
     {b'x'}

@@ -193,7 +193,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs ``anabranch doctor``.
 
     Args:
-        argv (list of str, optional): arguments; those of the process by default.
+        argv (list of str, optional): arguments. Default: those of the process.
 
     Returns:
         int: exit code: 0, or 1 when a trial failed.

@@ -1,4 +1,4 @@
-"""Training goes on from what another program has learned: ``anabranch.warm_start``."""
+"""``anabranch.warm_start``, which starts training from the parameters of another program."""
 from __future__ import annotations
 
 import json
@@ -21,12 +21,13 @@ __all__ = ["WarmStart", "warm_start"]
 
 
 class WarmStart:
-    """What :func:`warm_start` did: lists of names of the program's variables.
+    """The result of :func:`warm_start`: lists of names of the program's variables.
 
     Attributes:
-        loaded (list): have the saved values.
-        fresh (list): stay as the startup program has made them, for nothing was saved under their names.
-        other_shape (list): stay likewise; (name, "[shape] dtype" here, "[shape] dtype" saved).
+        loaded (list): variables that have the saved values.
+        fresh (list): variables that keep the values of the startup program, because no saved variable has their name.
+        other_shape (list): variables that keep these values because the shape or dtype differs: (name, "[shape] dtype"
+            of the program, "[shape] dtype" of the file).
         unused (list): saved names that the program does not have.
     """
 
@@ -48,26 +49,27 @@ class WarmStart:
 
 def warm_start(program: Program, saved: str, rename: Mapping[str, str] | Callable[[str], str] | None = None,
                optimizer_state: bool = True, scope: Any = None) -> WarmStart:
-    """Gives the variables of a program the values that another one has learned, where names and shapes are the same.
+    """Loads saved values into all variables of a program whose names and shapes match.
 
-    Call it after the startup program: what is not found stays as that has made it.
+    Call it after the startup program. Variables that are not found keep the values of the startup program.
 
     Args:
-        program (Program): that is to be trained.
-        saved (str): a prefix of ``fluid.save``, a folder of ``fluid.io.save_persistables`` or ``save_params`` with a
-            file for each variable, a checkpoint of :class:`anabranch.Checkpoints`, or their folder: the newest.
-        rename (dict or callable, optional): from the program's name to the saved one; names that a dict does not have
-            stay the same.
-        optimizer_state (bool): moments, learning rates and counters, too. False: parameters alone, and rows of growable
-            tables with their moments. Default True.
-        scope (Scope, optional): of the variables. Default ``global_scope()``.
+        program (Program): program to train.
+        saved (str): prefix of ``fluid.save``; folder of ``fluid.io.save_persistables`` or ``save_params`` with one file
+            per variable; checkpoint of :class:`anabranch.Checkpoints`; or the folder of such checkpoints, of which the
+            newest is used.
+        rename (dict or callable, optional): maps names of the program to saved names. Names that a dict does not
+            contain stay the same.
+        optimizer_state (bool): also loads moments, learning rates and counters. False: loads only parameters, and rows
+            of growable tables with their moments. Default True.
+        scope (Scope, optional): scope of the variables. Default ``global_scope()``.
 
     Returns:
-        WarmStart: what was loaded and what was not; ``print`` shows it.
+        WarmStart: the variables that were loaded and those that were not. ``print`` shows a summary.
 
     Raises:
-        TypeError: ``program`` is none. FileNotFoundError: nothing is saved there. EnforceNotMet: damaged files. Nothing
-            is changed then.
+        TypeError: ``program`` is not a Program. FileNotFoundError: there are no saved files. EnforceNotMet: a file is
+            damaged; no variable is changed.
 
     Examples:
         >>> import tempfile, anabranch, anabranch.fluid as fluid
@@ -142,7 +144,7 @@ def _rows(value):
 
 
 def _saved(path):
-    """(name -> array, name -> file of a growable table)."""
+    """Returns (name -> array, name -> file of a growable table)."""
     newest = folders.numbers(path)
     if newest:
         path = folders.path(path, newest[-1])

@@ -146,13 +146,13 @@ def start(plan: Plan, extra: Mapping[str, str] | None = None, err: TextIO | None
 
     Args:
         plan (Plan). ``extra`` (dict, optional): environment of all processes, in addition to the launcher's.
-        err (file, optional): where failures are reported; stderr by default.
+        err (file, optional): output of messages about failures. Default: stderr.
 
     Returns:
         int: exit code: 0, or that of the process that failed first.
 
     Raises:
-        ValueError, RuntimeError: it cannot go well on this machine; nothing was started.
+        ValueError, RuntimeError: the job cannot run on this machine. No process was started.
     """
     _preflight.check(plan.logs, plan.servers, plan.workers, plan.host)
     base = {**os.environ, **(extra or {})}
@@ -217,7 +217,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs ``anabranch launch``.
 
     Args:
-        argv (list of str, optional): arguments; those of the process by default.
+        argv (list of str, optional): arguments. Default: those of the process.
 
     Returns:
         int: exit code.

@@ -18,28 +18,28 @@ __all__ = ["Loop"]
 
 
 class Loop:
-    """Watches a loop that a script writes itself: prints a progress line and calls callbacks. It runs nothing.
+    """Adds a progress line and callbacks to a training loop of a script. The script itself runs the steps.
 
-    The line has the epoch and the step, the loss as a mean of the newest steps, rows per second, the share of time in
-    which the loop waited for its batches, and the time left. A terminal or notebook redraws it in place, and never
-    wraps
-    it: fields that do not fit are left out. Elsewhere a line is printed every five seconds. Workers of a cluster after
-    the first print nothing.
+    The line shows the epoch and the step, the mean loss of the newest steps, rows per second, the share of time in
+    which the loop waited for batches, and the time left. In a terminal or notebook, the line is redrawn in place and
+    never wraps: fields that do not fit are omitted. Elsewhere, a line is printed every five seconds. On a cluster, only
+    the first worker prints.
 
     Args:
-        callbacks (list of Callback, optional): called in this order.
-        unit (str): name of a row of a batch, in the plural. Default "samples".
-        show (bool, optional): prints the line; None: as described above. Default None.
-        stream (file, optional): where to print. Default ``sys.stderr``.
-        now (callable): the clock, in seconds. Default ``time.perf_counter``.
+        callbacks (list of Callback, optional): callbacks, in the order of their calls.
+        unit (str): plural name for the rows of a batch. Default "samples".
+        show (bool, optional): prints the line. None: as described above. Default None.
+        stream (file, optional): output of the line. Default ``sys.stderr``.
+        now (callable): clock that returns seconds. Default ``time.perf_counter``.
 
     Attributes:
-        epoch (int): number of the current epoch, from 0 (the line counts from 1). ``step`` (int): steps done so far.
-        values (dict): name -> newest float that was logged. ``smoothed`` (dict): name -> Smooth of a value per step.
-        stopped (str): the reason given to :meth:`stop`, or None.
+        epoch (int): number of the current epoch, from 0 (the line counts from 1). ``step`` (int): number of completed
+            steps.
+        values (dict): name -> newest logged float. ``smoothed`` (dict): name -> Smooth of a value per step.
+        stopped (str): reason that was passed to :meth:`stop`, or None.
 
     Raises:
-        TypeError: a callback of another class.
+        TypeError: a callback has the wrong type.
 
     Examples:
         >>> import anabranch
@@ -73,14 +73,14 @@ class Loop:
     # ---- the loops of a script
 
     def epochs(self, epochs: int | Iterable[int]) -> Iterator[int]:
-        """Yields the numbers of the epochs, from 0, until they are done or :meth:`stop` is called.
+        """Yields the numbers of the epochs, from 0, until all are done or :meth:`stop` is called.
 
         Args:
-            epochs (int or iterable of int): number of epochs; or their numbers, for example
+            epochs (int or iterable of int): number of epochs, or their numbers, for example
                 ``Checkpoints.epochs(count)``.
 
         Raises:
-            ValueError: a number below 0.
+            ValueError: a number is below 0.
         """
         if isinstance(epochs, int):
             if epochs < 0:
@@ -104,7 +104,7 @@ class Loop:
         """Yields the items of ``batches``, one per step. Call :meth:`log` in each step.
 
         Args:
-            batches (iterable): a DataLoader, a generator, a list, ``Checkpoints.steps(loader)``.
+            batches (iterable): batches, for example a DataLoader, a generator, a list or ``Checkpoints.steps(loader)``.
         """
         line = _Line(self, _length(batches) or self._epoch_steps)
         source, done, complete = iter(batches), 0, False
@@ -128,7 +128,7 @@ class Loop:
     # ---- values that the script reports
 
     def log(self, **values: Any) -> None:
-        """Records values of the step: numbers, or arrays whose mean counts. The line shows them."""
+        """Records values of the step: numbers, or arrays, of which the mean is used. The line shows the values."""
         for name, value in values.items():
             self.values[name] = _number(name, value)
             self.smoothed.setdefault(name, Smooth()).add(self.values[name])
@@ -137,7 +137,7 @@ class Loop:
         """Records values of the epoch, for example of a test program.
 
         Raises:
-            RuntimeError: called outside of the loop over :meth:`epochs`.
+            RuntimeError: it is called outside of the loop over :meth:`epochs`.
         """
         if not self._in_epoch:
             raise NotAllowed("Loop.log_epoch is called in the loop over epochs(), after its steps")
@@ -147,7 +147,7 @@ class Loop:
                                                              for name in values)))
 
     def stop(self, why: str) -> None:
-        """Ends :meth:`steps` after this step and :meth:`epochs` after this epoch. ``why``: the reason, printed."""
+        """Ends :meth:`steps` after this step and :meth:`epochs` after this epoch, and prints the reason ``why``."""
         self.stopped = why
 
     def _call(self, name):
@@ -161,7 +161,7 @@ class Loop:
 
 
 class _Line:
-    """The row of one epoch."""
+    """The progress line of one epoch."""
 
     def __init__(self, loop, steps):
         self._loop, self._steps = loop, steps
@@ -177,7 +177,8 @@ class _Line:
             self._meter.line(self._fields(Meter.time_left))
 
     def close(self, complete):
-        """``complete``: the batches have ended; otherwise the script has left the loop."""
+        """Closes the line. ``complete`` is True if the batches have ended, and False if the script has left the
+        loop."""
         if complete:
             self._steps = self._done
         if self._done:
@@ -211,7 +212,7 @@ def _length(batches):
 
 
 def _rows(batch):
-    """Number of rows of a batch: of its first value where it is a dict or a list of values, else 1."""
+    """Returns the number of rows of a batch: that of the first value of a dict or list, otherwise 1."""
     if isinstance(batch, (list, tuple)) and batch and all(isinstance(part, Mapping) for part in batch):
         return sum(_rows(part) for part in batch)
     if isinstance(batch, Mapping):

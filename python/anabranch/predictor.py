@@ -1,4 +1,4 @@
-"""Saved models that are run again and again: ``anabranch.Predictor``."""
+"""``anabranch.Predictor``, which runs saved models."""
 from __future__ import annotations
 
 import copy
@@ -15,21 +15,22 @@ __all__ = ["Predictor"]
 class Predictor:
     """Runs a model saved by ``fluid.io.save_inference_model``.
 
-    One thread at a time may run a predictor; :meth:`clone` gives another thread its own. Clones share the parameters.
+    Only one thread at a time may run a predictor. Give each further thread a :meth:`clone`; clones share the
+    parameters.
 
     Args:
         dirname (str): folder of the model.
         model_filename (str, optional): file of the program. Default ``__model__``.
         params_filename (str, optional): common file of all parameters. Default: one file per parameter.
-        num_threads (int): number of threads of a run, 0 for all cores. Default 1: for servers, which run several
-            requests at a time. Predictors with the same number share a thread pool. After a run its threads poll for
-            more work for ``FLAGS_spin_us`` microseconds, 100 by default, each on its own core, and then sleep: a later
-            run has to wake them first. Results do not depend on the number of threads.
-        trusted (bool): True admits operators that do more than compute, for models that you trust. Default False.
+        num_threads (int): number of threads of a run; 0 for all cores. Default 1, which suits servers that run several
+            requests at a time. Predictors with the same number share a thread pool. After a run, its threads spin for
+            ``FLAGS_spin_us`` microseconds (default: 100), each on one core, and then sleep, so a later run has to wake
+            them first. Results do not depend on the number of threads.
+        trusted (bool): admits operators with side effects, for models that you trust. Default False.
 
     Raises:
-        ValueError: no such folder; a program of another version; an operator that does more than compute.
-            EnforceNotMet: missing or damaged files.
+        ValueError: the folder does not exist, the program has another version, or an operator has side effects.
+            EnforceNotMet: files are missing or damaged.
 
     Examples:
         >>> import tempfile, numpy, anabranch, anabranch.fluid as fluid
@@ -58,26 +59,28 @@ class Predictor:
 
     @property
     def input_names(self) -> list[str]:
-        """list of str: what the model takes, in this order."""
+        """list of str: names of the inputs, in order."""
         return list(self._inputs)
 
     @property
     def output_names(self) -> list[str]:
-        """list of str: what it gives, in this order."""
+        """list of str: names of the outputs, in order."""
         return list(self._outputs)
 
     def run(self, inputs: Mapping[str, Any] | Sequence[Any], return_numpy: bool = True) -> list[Any]:
         """Runs the model on one batch.
 
         Args:
-            inputs (dict or list): arrays or LoDTensors, by name, or in the order of :attr:`input_names`.
-            return_numpy (bool): arrays, where values have no sequences; else LoDTensors. Default True.
+            inputs (dict or list): arrays or LoDTensors, by name or in the order of :attr:`input_names`.
+            return_numpy (bool): returns values without sequences as arrays. Otherwise all values are LoDTensors.
+                Default True.
 
         Returns:
-            list: values of :attr:`output_names`; with sequences they are LoDTensors.
+            list: values of :attr:`output_names`. Values with sequences are LoDTensors.
 
         Raises:
-            ValueError: inputs that are missing, too many or do not fit. TypeError: neither dict nor list.
+            ValueError: inputs are missing, unknown, or have the wrong shape or dtype. TypeError: ``inputs`` is neither
+                a dict nor a list.
         """
         if isinstance(inputs, Mapping):
             if set(inputs) != set(self._inputs):
@@ -91,13 +94,13 @@ class Predictor:
         return self._engine.run(values, return_numpy)
 
     def clone(self) -> Predictor:
-        """Predictor: another one on the same parameters, for another thread."""
+        """Predictor: a predictor for another thread that shares the parameters."""
         other = copy.copy(self)
         other._engine = self._engine.clone()
         return other
 
     def explain(self) -> str:
-        """str: the passes that were applied to the model, and why others were not."""
+        """str: the passes that were applied to the model, and the reasons why others were not."""
         return self._engine.explain()
 
     def __repr__(self) -> str:

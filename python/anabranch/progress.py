@@ -54,7 +54,7 @@ class Progress:
     Args:
         steps (int): number of steps of the whole run, at least 1.
         unit (str): name of a row of a batch, in the plural. Default "samples".
-        stream (file, optional): where to print. Default ``sys.stderr``.
+        stream (file, optional): output. Default ``sys.stderr``.
         terminal (bool, optional): redraw in place. Default: whether ``stream`` is a terminal.
         every_s (float, optional): seconds between two lines. Default 0.1 in a terminal, else 5.
         now (callable): the clock, in seconds. Default ``time.monotonic``.
@@ -126,7 +126,7 @@ class Meter:
     Args:
         show (bool, optional): print at all. Default: in a terminal or notebook at once, elsewhere after the first
             ``every_s`` seconds; never in workers of a cluster after the first.
-        stream (file, optional): where to print. Default ``sys.stderr``.
+        stream (file, optional): output. Default ``sys.stderr``.
         terminal (bool, optional): redraw in place. Default: whether ``stream`` is a terminal.
         every_s (float, optional): seconds between two lines. Default 0.2 in a terminal, else 5.
         now (callable): the clock, in seconds. Default ``time.monotonic``.

@@ -37,7 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs ``anabranch run``.
 
     Args:
-        argv (list of str, optional): arguments; those of the process by default.
+        argv (list of str, optional): arguments. Default: those of the process.
 
     Returns:
         int: exit code 0. A script that fails or exits ends the process as it does without this command.

@@ -35,17 +35,17 @@ def read(endpoint: str, deadline_s: float = 5.0) -> dict[str, Any]:
 
     Args:
         endpoint (str): address of the server, ``host:port``.
-        deadline_s (float): how long to wait for its answer. Default 5.
+        deadline_s (float): seconds to wait for the answer. Default 5.
 
     Returns:
-        dict: counters of the server by name - "malformed" of invalid requests, "unread" of answers that a caller did
-        not read to their end; "files_taken", "files_done", "files_returned" (that dead workers had) and "files_late"
-        (that were done when another worker had them) of queues of files;
-        under "awaited_us" how long other trainers have waited for each, in steps of sync training, sums and barriers;
-        and under "tables" of each table with sparse gradients: rows, bytes, pulls, rows_pulled, pull_us (time within
-        the server, all together), pushes, rows_pushed, push_us, "found" and "missed" (for a growable table: lookups
-        of keys that had a row, and that had none), and "late": how many pushes came of workers that had not seen 0, 1,
-        2 to 3, 4 to 7 ... updates.
+        dict: counters of the server by name: "malformed" counts invalid requests, and "unread" counts answers that a
+        caller did not read completely. File queues have "files_taken", "files_done", "files_returned" (files of dead
+        workers) and "files_late" (files that were completed after another worker had taken them). "awaited_us"
+        contains, for each worker, the time that other workers have waited for it in steps of sync training, sums and
+        barriers. "tables" contains, for each table with sparse gradients: rows, bytes, pulls, rows_pulled, pull_us
+        (total time within the server), pushes, rows_pushed, push_us, "found" and "missed" (for a growable table:
+        lookups of ids with and without a row), and "late": the numbers of pushes from workers that had not seen 0, 1, 2
+        to 3, 4 to 7 ... updates.
 
     Raises:
         RuntimeError: no server answers at the address.
@@ -68,7 +68,7 @@ def read(endpoint: str, deadline_s: float = 5.0) -> dict[str, Any]:
 
 
 def staleness(late: Sequence[int], share: float) -> int:
-    """int: the number of updates that this share of all pushes had missed at most, up to a power of two.
+    """int: the maximum number of updates that this share of all pushes had missed, rounded to a power of two.
 
     >>> staleness([5, 3, 2], 0.5), staleness([5, 3, 2], 0.9)
     (0, 3)
@@ -82,7 +82,7 @@ def staleness(late: Sequence[int], share: float) -> int:
 
 
 def prometheus(found: Sequence[dict[str, Any]]) -> str:
-    """str: the text that Prometheus reads.
+    """str: the statistics in the text format of Prometheus.
 
     >>> print(prometheus([{"server": "h:1", "updates": 3, "tables": {}, "awaited_us": {}}]))
     # TYPE anabranch_ps_updates counter
@@ -118,13 +118,14 @@ def prometheus(found: Sequence[dict[str, Any]]) -> str:
 
 
 def table(found: Sequence[dict[str, Any]], before: Sequence[dict[str, Any]] | None, seconds: float) -> str:
-    """str: one row a table; rates are those since ``before``, or since the server's start where that is None. Lines
-    about errors, and about workers that others have waited for, follow; they count since the start of the server.
+    """str: one row per table. Rates are measured since ``before``, or since the start of the server if it is None.
+    Lines about errors, and about workers for which others have waited, follow; they count since the start of the
+    server.
 
     Args:
-        found (list): of :func:`read`.
-        before (list, optional): likewise, earlier.
-        seconds (float): between the two.
+        found (list): results of :func:`read`.
+        before (list, optional): earlier results of :func:`read`.
+        seconds (float): time between the two.
     """
     rows = [_COLUMNS]
     for i, one in enumerate(found):
@@ -152,13 +153,13 @@ def table(found: Sequence[dict[str, Any]], before: Sequence[dict[str, Any]] | No
 
 
 def _share_found(new: dict[str, int]) -> str:
-    """str: in percent; "-" of a table that has a row for each key, and where nothing was looked up."""
+    """str: a percentage, or "-" for a table that is not growable or without lookups."""
     asked = new["found"] + new["missed"]
     return "%.1f %%" % (100 * new["found"] / asked) if asked else "-"
 
 
 def parser() -> argparse.ArgumentParser:
-    """ArgumentParser: of ``anabranch ps``."""
+    """ArgumentParser: the parser of ``anabranch ps``."""
     made = argparse.ArgumentParser(prog="anabranch ps", description=__doc__,
                                    formatter_class=argparse.RawDescriptionHelpFormatter)
     made.add_argument("what", choices=["top"], help="What to show; top prints the statistics repeatedly.")
@@ -175,10 +176,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs ``anabranch ps``.
 
     Args:
-        argv (list of str, optional): arguments; those of the process by default.
+        argv (list of str, optional): arguments. Default: those of the process.
 
     Returns:
-        int: 0; 1 when a server does not answer.
+        int: 0, or 1 if a server does not answer.
     """
     args = parser().parse_args(argv)
     before, updates, begun = None, 0, time.monotonic()

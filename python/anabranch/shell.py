@@ -94,7 +94,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs ``anabranch completion``.
 
     Args:
-        argv (list of str, optional): arguments; those of the process by default.
+        argv (list of str, optional): arguments. Default: those of the process.
 
     Returns:
         int: 0.

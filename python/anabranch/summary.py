@@ -27,7 +27,7 @@ def _form(variable: Any) -> str:
 
 
 def _table(rows: list[tuple[str, ...]]) -> list[str]:
-    """Lines with columns of equal width; numbers to the right."""
+    """Formats lines with columns of equal width, with numbers aligned to the right."""
     widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
     return ["  ".join(cell.rjust(width) if cell.replace(",", "").isdigit() else cell.ljust(width)
                       for cell, width in zip(row, widths)).rstrip() for row in rows]
@@ -73,8 +73,8 @@ def summary(program: Program) -> str:
 
 
 def _trained(program, variables):
-    """Names of the parameters. Saved programs do not mark them: there, it is what optimizers update; in programs
-    without optimizers, persistable variables that operators read and none writes."""
+    """Returns the names of the parameters. Saved programs do not mark them. There, the parameters are the variables
+    that optimizers update, or, without optimizers, the persistable variables that operators only read."""
     ops = [op for block in program.blocks for op in block.ops if op.type not in ("feed", "fetch")]
     found = {v.name for v in variables if is_parameter(v)}
     found |= {name for op in ops if "Param" in op.input_names for name in op.input("Param")}
@@ -86,7 +86,7 @@ def _trained(program, variables):
 
 
 def _older_forms(program):
-    """Attributes and operators of older releases in a model, and how they are read."""
+    """Returns attributes and operators of older releases in a model, and how they are converted."""
     found = collections.Counter("%s: %s" % (op.type, line) for block in program.blocks for op in block.ops
                                 if op.type not in ("feed", "fetch") for line in _core.old_forms(op.desc))
     return ["older forms: %d" % sum(found.values())] * bool(found) + [
@@ -108,7 +108,7 @@ def _stored(what, variables):
 
 
 def parser() -> argparse.ArgumentParser:
-    """ArgumentParser: of ``anabranch summary``."""
+    """ArgumentParser: the parser of ``anabranch summary``."""
     made = argparse.ArgumentParser(prog="anabranch summary", description=(__doc__ or "").partition("\n")[0])
     made.add_argument("model",
                       help="Folder written by save_inference_model, prefix given to fluid.save, or file of the "
@@ -121,10 +121,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs ``anabranch summary``.
 
     Args:
-        argv (list of str, optional): arguments; those of the process by default.
+        argv (list of str, optional): arguments. Default: those of the process.
 
     Returns:
-        int: 0; 1 when the model does not exist.
+        int: 0, or 1 if the model does not exist.
     """
     args = parser().parse_args(argv)
     try:

@@ -9,30 +9,31 @@ __all__ = ["skip_gram"]
 
 def skip_gram(context, centre, negatives, vocabulary, dim, present=None, shared_negatives=False,
               input_table="word_vectors", output_table="context_vectors"):
-    """The loss of skip-gram with negative sampling, a window at a time.
+    """Computes the loss of skip-gram with negative sampling for windows of words.
 
-    Each word of the context is to tell the centre from words that were drawn at random:
-    ``- log sigmoid(in[w] . out[c]) - sum over negatives k of log sigmoid(- in[w] . out[k])``, added up over the window.
-    Gradients of both tables are sparse.
+    Each word of the context predicts the center, in contrast to words that were drawn at random. The loss is ``- log
+    sigmoid(in[w] . out[c]) - sum over negatives k of log sigmoid(- in[w] . out[k])``, summed over the window. The
+    gradients of both tables are sparse.
 
     Args:
-        context (Variable): [n, w], int64: ids in [0, vocabulary) of the words around the centre, filled up with any id.
-        centre (Variable): [n, 1], int64: the words in the middle.
-        negatives (Variable): int64: [n, k] where they are shared, else [n, w * k], k for each word of the context.
-        vocabulary (int): rows of the tables.
-        dim (int): their width, at least 1.
-        present (Variable, optional): [n, w], float32: 1 for a word, 0 for filling. Default: all are words.
-        shared_negatives (bool): all words of a window have the same negatives. The rows of a window are then fetched
-            and updated once, and the window is a product of two matrices: faster, for gradients that differ in their
-            noise, not in their mean. Default False: each pair has its own.
-        input_table (str): name of the parameter with the words' vectors. Default "word_vectors".
-        output_table (str): name of the one with those of centres and negatives. Default "context_vectors".
+        context (Variable): [n, w], int64: ids in [0, vocabulary) of the words around the center, padded with any id.
+        centre (Variable): [n, 1], int64: ids of the centers.
+        negatives (Variable): int64: [n, k] if they are shared, otherwise [n, w * k], with k for each word of the
+            context.
+        vocabulary (int): number of rows of the tables.
+        dim (int): width of the tables, at least 1.
+        present (Variable, optional): [n, w], float32: 1 for a word, 0 for padding. Default: no padding.
+        shared_negatives (bool): all words of a window have the same negatives. Each row of a window is then fetched and
+            updated once, and the window is a product of two matrices, which is faster. The gradients have the same mean
+            but different noise. Default False: each pair has separate negatives.
+        input_table (str): name of the parameter with the vectors of context words. Default "word_vectors".
+        output_table (str): name of the parameter with the vectors of centers and negatives. Default "context_vectors".
 
     Returns:
         Variable: [n, 1], float32: the loss of each window.
 
     Raises:
-        ValueError: shapes that do not fit together.
+        ValueError: the shapes do not match.
 
     Examples:
         >>> import anabranch.fluid as fluid

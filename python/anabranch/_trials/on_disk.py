@@ -30,7 +30,7 @@ def _resumes(kind: str, folder: str) -> None:
 
 
 def files() -> str:
-    """Checks that saved training of every kind of net resumes, and a saved model answers, with the same bits"""
+    """Checks that saved training and saved models of every kind of net give the same bits after loading"""
     with tempfile.TemporaryDirectory() as folder:
         for kind in KINDS:
             _resumes(kind, os.path.join(folder, kind))

@@ -79,7 +79,7 @@ def threads() -> str:
 
 
 def replicas() -> str:
-    """Checks that AllReduce and Reduce give the same bits for every kind of net, and one replica nearly the same"""
+    """Checks that AllReduce and Reduce give equal bits for every kind of net, and one replica nearly equal values"""
     for kind in KINDS:
         both = [train(kind, 20, 2, reduce=reduce)[0] for reduce in (False, True)]
         if both[0] != both[1]:

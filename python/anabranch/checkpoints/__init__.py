@@ -1,4 +1,4 @@
-"""Training runs that are taken up where they were: :class:`Checkpoints`."""
+""":class:`Checkpoints`, which saves training runs and resumes them."""
 from .training import Checkpoints as Checkpoints
 
 __all__ = ["Checkpoints"]

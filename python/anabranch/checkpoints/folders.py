@@ -1,4 +1,5 @@
-"""Numbered folders that are complete or absent: written under another name, flushed to disk, then renamed."""
+"""Numbered folders that are complete or absent. A folder is written under a temporary name, flushed to disk, and then
+renamed."""
 from __future__ import annotations
 
 import json
@@ -17,13 +18,13 @@ STATUS = "status.json"
 
 
 def _number(name: str) -> int:
-    """The number of a checkpoint's folder; -1 for other names."""
+    """Returns the number of a checkpoint's folder, or -1 for other names."""
     digits = name[len(_PREFIX):]
     return int(digits) if name.startswith(_PREFIX) and digits.isdigit() else -1
 
 
 def numbers(root: str) -> list[int]:
-    """list of int: the checkpoints of a folder, oldest first; none where there is no folder."""
+    """list of int: numbers of the checkpoints of a folder, the oldest first. Empty if the folder does not exist."""
     if not os.path.isdir(root):
         return []
     return sorted(number for number in map(_number, os.listdir(root)) if number >= 0)
@@ -58,7 +59,7 @@ def write(root: str, status: dict[str, Any], fill: Callable[[str], None]) -> str
     """Writes the next checkpoint: ``fill(folder)`` writes its files, and ``status`` is added to them.
 
     Returns:
-        str: its folder.
+        str: folder of the checkpoint.
     """
     os.makedirs(root, exist_ok=True)
     for name in os.listdir(root):           # of runs that were killed while they wrote
@@ -84,7 +85,7 @@ def write(root: str, status: dict[str, Any], fill: Callable[[str], None]) -> str
 
 
 def keep(root: str, count: int) -> None:
-    """Removes the oldest checkpoints; ``count`` stay."""
+    """Deletes the oldest checkpoints and keeps ``count``."""
     for number in numbers(root)[:-count]:
         doomed = _writing(root, number)
         os.rename(path(root, number), doomed)   # half of a checkpoint never stands under its name
@@ -92,10 +93,10 @@ def keep(root: str, count: int) -> None:
 
 
 def read(folder: str) -> dict[str, Any]:
-    """dict: the status of a checkpoint, after the sizes and checksums of its files have been compared.
+    """dict: the status of a checkpoint, after the sizes and checksums of its files have been verified.
 
     Raises:
-        ValueError: a file, named in the message, is missing, damaged or of another format.
+        ValueError: a file is missing, damaged or of another format. The message names it.
     """
     name = os.path.join(folder, STATUS)
     try:

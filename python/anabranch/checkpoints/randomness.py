@@ -1,4 +1,4 @@
-"""The state of Python's and NumPy's random numbers as plain data, and back."""
+"""Converts the state of Python's and NumPy's random numbers to plain data and back."""
 from __future__ import annotations
 
 import random
@@ -19,7 +19,7 @@ def check(source: Source) -> None:
 
 
 def _plain(value):
-    """What JSON can hold: arrays as lists of numbers."""
+    """Converts arrays to lists of numbers, for JSON."""
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, (tuple, list)):
@@ -28,7 +28,7 @@ def _plain(value):
 
 
 def state_of(source: Source) -> Any:
-    """The state as plain data."""
+    """Returns the state as plain data."""
     if isinstance(source, random.Random):
         return _plain(source.getstate())
     if isinstance(source, np.random.RandomState):
@@ -37,7 +37,7 @@ def state_of(source: Source) -> Any:
 
 
 def set_state(source: Source, state: Any) -> None:
-    """Gives ``source`` a state of :func:`state_of`."""
+    """Sets ``source`` to a state of :func:`state_of`."""
     if isinstance(source, random.Random):
         source.setstate((state[0], tuple(state[1]), state[2]))
     elif isinstance(source, np.random.RandomState):
@@ -54,12 +54,12 @@ def _arrays(state):
 
 
 def everywhere(also: Any) -> list[Any]:
-    """States of Python's and NumPy's own numbers and of the sources ``also``."""
+    """Returns the states of Python's and NumPy's global generators and of the sources ``also``."""
     return [state_of(source) for source in _sources(also)]
 
 
 def set_everywhere(also: Any, states: Any) -> None:
-    """Gives them states of :func:`everywhere`."""
+    """Sets these generators to the states of :func:`everywhere`."""
     for source, state in zip(_sources(also), states):
         set_state(source, state)
 

@@ -1,4 +1,4 @@
-"""SIGTERM asks a training run to save and to end."""
+"""Handles SIGTERM, on which a training run saves a checkpoint and ends."""
 from __future__ import annotations
 
 import signal
@@ -9,11 +9,10 @@ from typing import Any
 
 
 class Terminated:
-    """While it is entered, SIGTERM is noted instead of ending the process. Only the main thread can enter it; in other
-    threads it does nothing.
+    """Context in which SIGTERM is recorded and does not end the process. It has an effect only in the main thread.
 
     Args:
-        heard (callable): called when the signal comes.
+        heard (callable): function that is called when the signal arrives.
     """
 
     def __init__(self, heard: Callable[[], None]) -> None:

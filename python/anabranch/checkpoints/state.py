@@ -31,8 +31,8 @@ class Trained:
 
     Args:
         programs: a Program or CompiledProgram, or several of them.
-        executor (Executor): that runs them.
-        scope (Scope): of their variables.
+        executor (Executor): executor of the programs.
+        scope (Scope): scope of their variables.
     """
 
     def __init__(self, programs: Any, executor: Any, scope: Any) -> None:
@@ -66,12 +66,12 @@ class Trained:
         return [found[name] for name in sorted(found)]
 
     def names(self) -> dict[str, list[str]]:
-        """dict: names of the variables in the common file, and of those with a file each."""
+        """dict: names of the variables in the common file, and of those in separate files."""
         dense, tables = split(self._variables())
         return {"dense": [v.name for v in dense], "tables": [v.name for v in tables]}
 
     def write(self, folder: str) -> list[Any]:
-        """Writes the files of a checkpoint; returns what goes into its status."""
+        """Writes the files of a checkpoint, and returns the entries of its status."""
         variables = self._variables()
         with fluid.scope_guard(self.scope):
             if variables:
@@ -85,7 +85,7 @@ class Trained:
         return [list(engine.random_state()) for engine in engines]
 
     def read(self, folder: str, states: list[Any]) -> None:
-        """Takes up what :meth:`write` has written."""
+        """Restores the state that :meth:`write` has written."""
         if len(states) != len(self._given):
             raise InvalidValue("%s holds a run of %d programs, this one has %d"
                                % (folder, len(states), len(self._given)))

@@ -1,4 +1,4 @@
-"""``anabranch.Checkpoints``: a training run that is saved now and then and goes on where it was."""
+"""``anabranch.Checkpoints``, which saves a training run regularly and resumes it."""
 from __future__ import annotations
 
 import os
@@ -25,29 +25,29 @@ class Checkpoints:
     uninterrupted one.
 
     A checkpoint holds all persistable variables (parameters, optimizer state, counters of schedules, statistics,
-    growable tables), the state of the random numbers of operators, of Python and of NumPy, and the number of batches of
-    the current epoch that are done. It is written under another name and renamed when it is complete. SIGTERM saves a
+    growable tables), the state of the random numbers of operators, of Python and of NumPy, and the number of completed
+    batches of the current epoch. It is written under a temporary name and renamed when it is complete. SIGTERM saves a
     checkpoint and ends the process with code 0.
 
-    A resumed epoch skips the batches that are done, but reads them again: a generator gives the same batches from the
-    same random numbers, and a Dataset is put into the same order. The time this took is printed.
+    A resumed epoch reads the completed batches again but skips them: a generator gives the same batches from the same
+    random numbers, and a Dataset is brought into the same order. The time that this takes is printed.
 
     Args:
-        folder (str): folder for the checkpoints of this run only; made if it does not exist.
+        folder (str): folder for the checkpoints of this run only. It is created if it does not exist.
         program (Program|CompiledProgram|list): program or programs that are trained.
         executor (Executor): executor of the run.
-        every (int): steps between two checkpoints, at least 1. Default 1000.
+        every (int): number of steps between two checkpoints, at least 1. Default 1000.
         every_s (float, optional): seconds between two checkpoints, in addition to ``every``.
         keep (int): number of newest checkpoints to keep, at least 1. Default 3.
-        resume (str|bool): "auto": resume from the newest complete checkpoint if there is one. True: there must be one.
-            False: there must be none. Default "auto".
+        resume (str|bool): "auto": resumes from the newest complete checkpoint, if there is one. True: requires a
+            checkpoint. False: requires that there is none. Default "auto".
         also (list, optional): random.Random, numpy.random.RandomState and Generator objects that the loop draws from.
         scope (Scope, optional): scope of the variables. Default ``global_scope()``.
-        stream (file, optional): where messages are printed. Default ``sys.stderr``.
+        stream (file, optional): output of messages. Default ``sys.stderr``.
 
     Raises:
-        ValueError: a number that is too small; another ``resume``. TypeError: an argument of another class.
-            NotImplementedError: a program whose variables are on parameter servers, or that sums gradients with other
+        ValueError: a number is too small, or ``resume`` is invalid. TypeError: an argument has the wrong type.
+            NotImplementedError: variables of a program are on parameter servers, or a program sums gradients with other
             processes.
 
     Examples:
@@ -101,15 +101,15 @@ class Checkpoints:
     # ---- the loops of a script
 
     def epochs(self, count: int) -> Iterator[int]:
-        """The numbers of the epochs that are still to be done, of ``count`` in all. Call it when the startup program
-        has run: here the newest checkpoint is loaded. When the last epoch is done, the end is saved.
+        """Yields the numbers of the remaining epochs. Call it after the startup program has run, because it loads the
+        newest checkpoint. After the last epoch, the final state is saved.
 
         Args:
-            count (int): epochs in all, at least 0.
+            count (int): total number of epochs, at least 0.
 
         Raises:
-            ValueError: ``resume`` is False and the folder holds checkpoints, or True and it holds none; none is
-                whole. EnforceNotMet: it does not fit the program.
+            ValueError: ``resume`` is False and the folder contains checkpoints, or it is True and there are none, or no
+                checkpoint is complete. EnforceNotMet: the checkpoint does not match the program.
         """
         self._load(count)
         with self._term:
@@ -129,13 +129,14 @@ class Checkpoints:
                 self._entered = False
 
     def steps(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """What ``batches`` gives, one step each, without what was done before; saves when it is due, after the step.
+        """Yields the items of ``batches``, one per step, without those that are already completed. Saves a checkpoint
+        after a step when it is due.
 
         Args:
-            batches (iterable): a DataLoader, a generator, a list.
+            batches (iterable): batches, for example a DataLoader, a generator or a list.
 
         Raises:
-            RuntimeError: called outside of :meth:`epochs`.
+            RuntimeError: it is called outside of :meth:`epochs`.
         """
         self._check_entered("steps")
         begun, passed = time.monotonic(), 0
@@ -156,7 +157,7 @@ class Checkpoints:
     # ---- saving
 
     def save(self) -> str:
-        """Saves here and at once; the oldest checkpoints go.
+        """Saves a checkpoint now, and deletes the oldest ones.
 
         Returns:
             str: folder of the checkpoint.
@@ -235,7 +236,7 @@ class Checkpoints:
     # ---- passes over a Dataset (train_from_dataset)
 
     def _prepare(self, dataset: Any) -> None:
-        """Before a pass: the records are brought into the order in which they were."""
+        """Restores the order of the records before a pass."""
         self._check_entered("train_from_dataset")
         if getattr(dataset, "_exchanged", False):
             raise Unsupported("Checkpoints: the records came from other trainers (global_shuffle), which a run that is "
@@ -248,7 +249,7 @@ class Checkpoints:
         self._shuffles = list(core.shuffles())
 
     def _train(self, stream: Any, run_part: Callable[[Any, bool], Any]) -> Any:
-        """Trains on a stream in parts, which end where a checkpoint is due; the progress of the last one."""
+        """Trains on a stream in parts, which end where a checkpoint is due. Returns the progress of the last part."""
         begun = time.monotonic()
         if self._left_out:
             passed = stream.skip(self._left_out)
@@ -269,7 +270,7 @@ class Checkpoints:
         return run_part(_core.PartStream(stream, 0), False)
 
     def _tick(self) -> None:
-        """Some ten times a second during a part."""
+        """Called about ten times a second during a part."""
         if self._overdue():
             self._end_part()
 

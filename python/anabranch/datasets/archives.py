@@ -30,7 +30,7 @@ def find(module: str, name: str, *others: str) -> str:
 
     Args:
         module (str): "imdb".
-        name (str): as its publisher calls it; a prefix ``module%2F`` that Fluid has put before it is fine.
+        name (str): name of the file at its publisher. A prefix ``module%2F``, which Fluid adds, is accepted.
         others (str): further folders that may have it.
 
     Returns:
@@ -68,7 +68,7 @@ def member(archive: Any, name: str) -> IO[bytes]:
     """A file inside an archive; names in tar files may begin with ``./``.
 
     Raises:
-        LookupError: it is not there.
+        LookupError: the file does not exist.
     """
     if isinstance(archive, zipfile.ZipFile):
         if name in archive.namelist():

@@ -29,9 +29,9 @@ def download(url: str, module_name: str, md5sum: str | None, save_name: str | No
     """The path of an archive that is here already. Nothing is fetched.
 
     Args:
-        url (str): where it came from; its last part is the name of the file.
+        url (str): source of the file. Its last part is the name of the file.
         module_name (str): the folder in :data:`DATA_HOME`.
-        md5sum (str, optional): what it must have.
+        md5sum (str, optional): expected checksum of the file.
         save_name (str, optional): the name of the file, if it is another one.
 
     Returns:

@@ -74,7 +74,7 @@ def find(path: str) -> Any:
             held out. gzip is recognised; a folder may hold zstd files, too.
 
     Returns:
-        ClickFiles: what is there; ``planted_auc`` is None.
+        ClickFiles: the files that exist. ``planted_auc`` is None.
 
     Raises:
         LookupError: no such file, or a folder with fewer than two files.
@@ -132,7 +132,7 @@ def generate(folder: str, rows: int, test_rows: int, files: int = 4, seed: int =
         rows (int): lines of all training files together, at least one a file.
         test_rows (int): lines of the test file, at least 1.
         files (int): training files. Default 4.
-        seed (int): of the lines; the planted score is the same for all seeds. Default 0.
+        seed (int): seed of the lines. The planted score is the same for all seeds. Default 0.
         categories (int): different values of the largest column, at least 3; the smallest has 3. Default 100000.
         progress (callable, optional): called with (lines written, lines in all).
 

@@ -72,7 +72,7 @@ def train(mapper: Callable[[Any], Any] = train_mapper, buffered_size: int = 1024
     """A reader of the 6,149 pictures that the archive calls tests, as in Fluid: there are more of them.
 
     Args:
-        mapper (callable): of (bytes of a file, label from 0 to 101); by default its :func:`default_mapper`.
+        mapper (callable): function of (bytes of a file, label from 0 to 101). Default: :func:`default_mapper`.
         buffered_size (int): accepted; samples come in the order of the archive, one by one.
         use_xmap (bool): likewise; ``paddle.reader.xmap_readers`` maps in threads.
         cycle (bool): restarts at the end. Default False.

@@ -39,7 +39,7 @@ def load_image_bytes(bytes: bytes, is_color: bool = True) -> Any:
         numpy.ndarray: uint8.
 
     Raises:
-        ValueError: no image. RuntimeError: OpenCV is not installed.
+        ValueError: the bytes are not an image. RuntimeError: OpenCV is not installed.
     """
     made = _opencv().imdecode(np.frombuffer(bytes, np.uint8), int(bool(is_color)))
     if made is None:
@@ -128,10 +128,10 @@ def simple_transform(im: Any, resize_size: int, crop_size: int, is_train: bool, 
 
     Args:
         im (numpy.ndarray): an image.
-        resize_size (int): of the shorter edge. ``crop_size`` (int): edge of the square that is cut.
+        resize_size (int): size of the shorter edge. ``crop_size`` (int): edge of the cropped square.
         is_train (bool): the square lies anywhere, and may be mirrored; else it lies in the middle.
         is_color (bool): says what a ``mean`` of one axis is: a number for each channel. Default True.
-        mean (optional): what is subtracted: a number for each channel, or an array. Default nothing.
+        mean (optional): mean to subtract, one number per channel or an array. Default: none.
 
     Returns:
         numpy.ndarray: [3, crop_size, crop_size], or [crop_size, crop_size] without colour.

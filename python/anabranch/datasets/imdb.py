@@ -35,7 +35,7 @@ def build_dict(pattern: Any, cutoff: int) -> Words:
     """Numbers for words of the files whose names fit a pattern, the most frequent first.
 
     Args:
-        pattern (re.Pattern|str): of names in the archive.
+        pattern (re.Pattern|str): pattern of names in the archive.
         cutoff (int): words that occur more often than that.
 
     Returns:
@@ -62,7 +62,7 @@ def train(word_idx: dict[Any, int]) -> Callable[[], Iterator[Any]]:
     """A reader of the reviews for training: (list of numbers, 0 or 1).
 
     Args:
-        word_idx (dict): of :func:`build_dict` or :func:`word_dict`.
+        word_idx (dict): result of :func:`build_dict` or :func:`word_dict`.
 
     Returns:
         callable: reader.

@@ -78,7 +78,7 @@ def train(word_idx: dict[Any, int], n: int, data_type: int = DataType.NGRAM) -> 
     """A reader of the sentences for training.
 
     Args:
-        word_idx (dict): of :func:`build_dict`.
+        word_idx (dict): result of :func:`build_dict`.
         n (int): words of a window; with ``SEQ`` the longest sentence that is given, 0 for any.
         data_type (int): ``DataType.NGRAM`` (default) or ``DataType.SEQ``.
 

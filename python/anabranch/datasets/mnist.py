@@ -72,8 +72,8 @@ def read_idx(path: str) -> Any:
         numpy.ndarray: of the shape and dtype that its head gives.
 
     Raises:
-        ValueError: no IDX file, or one that is cut off or damaged.
-        OSError: it cannot be read.
+        ValueError: the file is not an IDX file, or it is truncated or damaged.
+        OSError: the file cannot be read.
     """
     with open(path, "rb") as f:
         data = f.read()
@@ -104,7 +104,7 @@ def load(split: str = "train", folder: str | None = None) -> tuple[Any, ...]:
         tuple: images [N, 1, 28, 28], float32 in [-1, 1]; labels [N, 1], int64.
 
     Raises:
-        ValueError: another ``split``; damaged files, or files that do not fit together.
+        ValueError: ``split`` is unknown, or files are damaged or do not match.
         LookupError: there are no files.
     """
     if split not in _STEMS:

@@ -145,10 +145,10 @@ def load_from_text(filepath: str, shuffle: bool = False, fill_missing: float = -
     Args:
         filepath (str): a path, or "MQ2007/MQ2007/Fold1/train.txt" below a folder of the data sets.
         shuffle (bool): in an order drawn by ``random``. Default False.
-        fill_missing (float): what stands for a feature that is missing. Default -1.
+        fill_missing (float): value of a missing feature. Default -1.
 
     Returns:
-        list of QueryList: in the order of the file.
+        list of QueryList: the queries, in the order of the file.
 
     Raises:
         LookupError: no such file. RuntimeError: it is packed. ValueError: a line that is none.
@@ -194,7 +194,7 @@ def gen_pair(querylist: QueryList, partial_order: str = "full") -> Iterator[Any]
         querylist (QueryList): documents. ``partial_order`` (str): only "full".
 
     Raises:
-        NotImplementedError: another order.
+        NotImplementedError: the order is unknown.
     """
     if partial_order != "full":
         raise Unsupported("gen_pair: partial_order must be full, got %s" % partial_order)

@@ -30,13 +30,13 @@ def find(package: str) -> str:
     """The folder of an installed package.
 
     Args:
-        package (str): as R calls it: "dslabs" is Debian's r-cran-dslabs.
+        package (str): name of the package in R: "dslabs" is Debian's r-cran-dslabs.
 
     Returns:
         str: the folder.
 
     Raises:
-        LookupError: it is not there, or carries no data.
+        LookupError: the package does not exist or contains no data.
     """
     folder = os.path.join(os.environ.get(FOLDER_VARIABLE) or _FOLDER, package)
     if not os.path.isfile(os.path.join(folder, "data", "Rdata.rdx")):
@@ -50,7 +50,7 @@ def load(package: str, name: str) -> Any:
 
     Args:
         package (str): as for :func:`find`.
-        name (str): of the object.
+        name (str): name of the object.
 
     Returns:
         numpy.ndarray | list | dict: numbers, texts, or a table (name of the column -> its values; factors as texts).

@@ -81,7 +81,7 @@ def get_dict(dict_size: int, reverse: bool = True) -> tuple[dict[Any, Any], dict
         reverse (bool): number -> word; False: word -> number. Default True.
 
     Returns:
-        tuple of dict: of the source, of the translations.
+        tuple of dict: dictionaries of the source and of the translations.
     """
     found = tuple(_dictionary(end, dict_size) for end in ("src.dict", "trg.dict"))
     return tuple({n: w for w, n in words.items()} for words in found) if reverse else found  # type: ignore[return-value]

@@ -22,7 +22,7 @@ def fetch() -> str:
     """str: the path of the archive. Nothing is fetched.
 
     Raises:
-        LookupError: it is not there.
+        LookupError: the file does not exist.
     """
     return archives.find("wmt16", "wmt16.tar.gz")
 
@@ -80,7 +80,7 @@ def train(src_dict_size: int, trg_dict_size: int, src_lang: str = "en") -> Calla
         callable: reader.
 
     Raises:
-        ValueError: another language.
+        ValueError: the language is unknown.
     """
     return _reader("wmt16/train", src_dict_size, trg_dict_size, src_lang)
 
@@ -107,7 +107,7 @@ def get_dict(lang: str, dict_size: int, reverse: bool = False) -> dict[Any, Any]
         dict: word -> number.
 
     Raises:
-        ValueError: another language.
+        ValueError: the language is unknown.
     """
     _column(lang)
     return dict(enumerate(_words(fetch(), lang, dict_size))) if reverse else _numbers(fetch(), lang, dict_size)

@@ -147,10 +147,10 @@ def parse_dot(text):
         text (str): the file's content.
 
     Returns:
-        Graph: what is in it.
+        Graph: the graph of the file.
 
     Raises:
-        ValueError: it does not begin with ``digraph NAME {``.
+        ValueError: the text does not start with ``digraph NAME {``.
 
     Examples:
         >>> from anabranch import drawing

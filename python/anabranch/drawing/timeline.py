@@ -100,8 +100,8 @@ def timeline_svg(report, runs=2):
     """The picture that :func:`draw_timeline` writes.
 
     Args:
-        report (Report): what was measured.
-        runs (int): how many of the last runs to show, at least 1.
+        report (Report): measurements.
+        runs (int): number of the last runs to show, at least 1.
 
     Returns:
         str: an SVG document.

@@ -76,7 +76,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs ``anabranch export``.
 
     Args:
-        argv (list of str, optional): arguments; those of the process by default.
+        argv (list of str, optional): arguments. Default: those of the process.
 
     Returns:
         int: 0; 1 when the model cannot be loaded or translated.

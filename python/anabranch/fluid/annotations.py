@@ -1,4 +1,4 @@
-"""Marks of what is old. The names of ``fluid.annotations``."""
+"""Decorators for deprecated functions. The names of ``fluid.annotations``."""
 from __future__ import annotations
 
 import functools
@@ -10,12 +10,13 @@ __all__ = ["deprecated"]
 
 
 def deprecated(since: str, instead: str, extra_message: str = "") -> Callable[..., Any]:
-    """A decorator: each call says on stderr since when the function is old, and what to use.
+    """Returns a decorator. Each call of the decorated function prints on stderr since when it is deprecated, and its
+    replacement.
 
     Args:
-        since (str): version.
-        instead (str): name of what to use.
-        extra_message (str): said, too. Default "".
+        since (str): version that deprecated the function.
+        instead (str): name of the replacement.
+        extra_message (str): text to append. Default "".
 
     Returns:
         callable: the decorator.

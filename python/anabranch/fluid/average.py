@@ -1,4 +1,4 @@
-"""Means over batches, outside of the program."""
+"""Means over batches, computed outside of the program."""
 from __future__ import annotations
 
 from typing import Any
@@ -16,7 +16,7 @@ def _is_number(value):
 
 
 class WeightedAverage(Described):
-    """Mean of numbers or arrays, each with a weight: of the losses of batches, by their rows, for instance.
+    """Weighted mean of numbers or arrays, for example of the losses of batches, weighted by their rows.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -34,18 +34,18 @@ class WeightedAverage(Described):
         self.reset()
 
     def reset(self) -> None:
-        """Forgets what was added."""
+        """Removes all values."""
         self.numerator = self.denominator = None
 
     def add(self, value: Any, weight: Any) -> None:
         """Adds a value.
 
         Args:
-            value (float|ndarray): of one shape in all calls.
-            weight (float): its weight.
+            value (float|ndarray): value, with the same shape in all calls.
+            weight (float): weight of the value.
 
         Raises:
-            ValueError: another class.
+            ValueError: an argument has the wrong type.
         """
         if not _is_number(value) and not isinstance(value, numpy.ndarray):
             raise InvalidValue("WeightedAverage.add: value must be a number or an array, got %s" % type(value).__name__)
@@ -58,7 +58,7 @@ class WeightedAverage(Described):
             self.denominator = self.denominator + weight
 
     def eval(self) -> Any:
-        """float or ndarray: the mean.
+        """float or ndarray: the weighted mean.
 
         Raises:
             ValueError: nothing was added.

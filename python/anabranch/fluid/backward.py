@@ -17,7 +17,7 @@ __all__ = ["append_backward", "gradients"]
 
 
 def _names(what, given):
-    """List of names from Variables or names (a single one too), in the order given; of a set by name."""
+    """Returns the names of Variables, or of one Variable, in the given order. Names from a set are sorted."""
     if given is None:
         return []
     if isinstance(given, (str, Variable)):
@@ -51,7 +51,7 @@ def append_backward(loss: Variable, parameter_list: Sequence[Parameter | str] | 
 
     Raises:
         AssertionError: ``loss`` is not a Variable of one element, or ``callbacks`` is not a list.
-        TypeError: an argument has another type.
+        TypeError: an argument has the wrong type.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -124,7 +124,7 @@ def gradients(targets: Any, inputs: Any,
         list of Variable: one gradient per input, None if the input has no influence. Empty if a single input has none.
 
     Raises:
-        TypeError: an argument has another type. ValueError: numbers or shapes of targets and weights differ.
+        TypeError: an argument has the wrong type. ValueError: numbers or shapes of targets and weights differ.
 
     Examples:
         >>> import anabranch.fluid as fluid

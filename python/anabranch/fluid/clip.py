@@ -1,4 +1,4 @@
-"""Gradient clipping: by value, by the norm of each gradient, by the norm of all together."""
+"""Gradient clipping by value, by the norm of each gradient, or by the norm of all gradients."""
 from __future__ import annotations
 
 import copy
@@ -28,11 +28,11 @@ class BaseErrorClipAttr(Described):
 
 
 class ErrorClipByValue(BaseErrorClipAttr):
-    """Clips the gradient of one intermediate Variable into [min, max] while it is propagated backwards.
+    """Clips the gradient of an intermediate Variable to [min, max] in the backward pass.
 
     Args:
         max (float): upper bound.
-        min (float, optional): lower bound; -max by default.
+        min (float, optional): lower bound. Default: -max.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -262,7 +262,7 @@ def _sum_of_squares(grad):
 
 def set_gradient_clip(clip: GradientClipBase, param_list: Sequence[Parameter | str] | None = None,
                       program: Program | None = None) -> None:
-    """Attaches a clip to parameters; the older way, the ``grad_clip`` of an optimizer wins over it.
+    """Attaches a clip to parameters. This is the older way: the ``grad_clip`` of an optimizer overrides it.
 
     Call it after the forward network is built and before ``minimize``.
 
@@ -272,7 +272,7 @@ def set_gradient_clip(clip: GradientClipBase, param_list: Sequence[Parameter | s
         program (Program, optional): program of the parameters. Default: the default main program.
 
     Raises:
-        TypeError: ``clip`` is not a gradient clip, or an entry of ``param_list`` is neither Parameter nor str.
+        TypeError: ``clip`` is not a gradient clip, or an entry of ``param_list`` is neither a Parameter nor a str.
 
     Examples:
         >>> import anabranch.fluid as fluid, warnings

@@ -26,7 +26,7 @@ class CompiledProgram:
         build_strategy (BuildStrategy, optional): settings. Default: the default settings.
 
     Raises:
-        TypeError: an argument has another type.
+        TypeError: an argument has the wrong type.
 
     Examples:
         >>> import numpy, anabranch.fluid as fluid
@@ -79,10 +79,10 @@ class CompiledProgram:
 
         Args:
             loss_name (str, optional): name of the loss; required if the program trains.
-            build_strategy (BuildStrategy, optional): replaces the constructor's.
+            build_strategy (BuildStrategy, optional): replaces the strategy of the constructor.
             exec_strategy (ExecutionStrategy, optional): settings. Default: the default settings.
-            share_vars_from (CompiledProgram, optional): program whose variables are used; it must be data parallel and
-                have run.
+            share_vars_from (CompiledProgram, optional): program whose variables are used. It must be data parallel, and
+                it must have run before.
             places (list of CPUPlace|list of CUDAPlace|CPUPlace|CUDAPlace, optional): places of the replicas, of the
                 executor's kind. Default: ``cpu_places()`` or ``cuda_places()`` at the first run.
 
@@ -90,9 +90,9 @@ class CompiledProgram:
             CompiledProgram: this one.
 
         Raises:
-            AssertionError: it is called twice, after an inference compile, or without a place. In the run: places and
+            AssertionError: it is called twice, after an inference compile, or without a place. At run time: places and
                 executor are of different kinds.
-            TypeError: an argument has another type.
+            TypeError: an argument has the wrong type.
         """
         if self._is_data_parallel:
             raise Violated("CompiledProgram.with_data_parallel must be called only once")
@@ -159,7 +159,7 @@ class CompiledProgram:
         return self
 
     def _choose_places(self, place):
-        """The places of the replicas: those that were given, or all of the executor's kind."""
+        """Returns the places of the replicas: the given ones, or all places of the executor's kind."""
         if self._places is None:
             self._places = cuda_places() if isinstance(place, CUDAPlace) else cpu_places()
         elif type(self._places[0]) is not type(place):
@@ -243,8 +243,9 @@ class CompiledProgram:
         """Draws the graph of the last run, after all passes: every replica's operators and the sums between them.
 
         Args:
-            path (str): file to write: .svg or .dot; .png, .pdf, .ps and .jpg where Graphviz is installed.
-            variables (bool): whether to draw variables between operators; if not, edges join operators. Default True.
+            path (str): file to write: .svg or .dot, or, if Graphviz is installed, .png, .pdf, .ps or .jpg.
+            variables (bool): draws variables between operators. If False, edges connect operators directly. Default
+                True.
 
         Returns:
             None.

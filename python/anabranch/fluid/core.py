@@ -106,7 +106,7 @@ class op_proto_and_checker_maker:
 
 
 class Place:
-    """A place that ``set_place`` sets; it starts as a CPUPlace.
+    """A place that can be changed by ``set_place``. Initially a CPUPlace.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -121,7 +121,7 @@ class Place:
 
 
 def is_compiled_with_mkldnn() -> bool:
-    """bool: True: oneDNN serves the ops that it can."""
+    """bool: True. oneDNN runs the ops that it supports."""
     return True
 
 
@@ -136,8 +136,8 @@ def is_compiled_with_dist() -> bool:
 
 
 def op_support_gpu(op_type: str) -> bool:
-    """bool: operators of this type have a kernel for devices, and there is a plug-in for them. The others run on the
-    CPU, between copies."""
+    """bool: True if operators of this type have a device kernel and a device plug-in is present. Other operators run on
+    the CPU, and their inputs and outputs are copied."""
     return is_compiled_with_cuda() and op_type in _core.op_types() and bool(_core.op_info(op_type)["device_dtypes"])
 
 
@@ -147,12 +147,12 @@ def globals() -> Any:
 
 
 def get_all_op_types() -> list[str]:
-    """list of str: every operator type there is, sorted."""
+    """list of str: all operator types, sorted."""
     return _core.op_types()
 
 
 def save_op_compatible_info(desc: _core.Program) -> bool:
-    """Does nothing: every Fluid 1.8 reads programs of this package.
+    """Does nothing, because every release of Fluid 1.8 reads the programs of this package.
 
     Args:
         desc (ProgramDesc): description of the program to save.

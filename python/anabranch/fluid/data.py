@@ -1,4 +1,4 @@
-"""``fluid.data``: a variable that the user feeds, with a check of what is fed."""
+"""``fluid.data``: a variable that is fed, with checks of the feeds."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -14,19 +14,19 @@ __all__ = ["data"]
 
 
 def data(name: str, shape: Shape, dtype: DType = "float32", lod_level: int = 0) -> Variable:
-    """A variable that is fed. Shape and dtype are compared with what is fed at every run.
+    """Declares a variable that is fed. In every run, the shape and dtype of the feed are checked.
 
     Args:
-        name (str): its name, the key in ``feed``.
-        shape (list|tuple): the whole shape, batch included; None or -1 stands for any extent.
-        dtype (str|numpy.dtype|VarType): Default 'float32'.
-        lod_level (int): levels of sequences. Default 0: none.
+        name (str): name of the variable, the key in ``feed``.
+        shape (list|tuple): the whole shape, including the batch. None or -1 stands for any extent.
+        dtype (str|numpy.dtype|VarType): dtype of the elements. Default 'float32'.
+        lod_level (int): number of levels of sequences. Default 0.
 
     Returns:
-        Variable: in the global block of the default main program; no gradient flows into it.
+        Variable: the variable, in the global block of the default main program. It has no gradient.
 
     Raises:
-        TypeError: an argument has another type. ValueError: a variable of this name that differs.
+        TypeError: an argument has the wrong type. ValueError: a different variable with this name exists.
 
     Examples:
         >>> import anabranch.fluid as fluid

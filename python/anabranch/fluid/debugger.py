@@ -22,13 +22,13 @@ def pprint_program_codes(program_desc: Program) -> None:
     """Prints a program, block by block.
 
     Args:
-        program_desc (Program): what to print.
+        program_desc (Program): program to print.
 
     Returns:
         None.
 
     Raises:
-        TypeError: an argument has another type.
+        TypeError: an argument has the wrong type.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -47,14 +47,14 @@ def pprint_block_codes(block_desc: Block, show_backward: bool = False) -> None:
     """Prints a block: its variables and operators.
 
     Args:
-        block_desc (Block): what to print.
-        show_backward (bool): prints operators of the backward part and updates, too. Default False.
+        block_desc (Block): block to print.
+        show_backward (bool): also prints the operators of the backward part and the updates. Default False.
 
     Returns:
         None.
 
     Raises:
-        TypeError: an argument has another type.
+        TypeError: an argument has the wrong type.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -93,7 +93,7 @@ def draw_block_graphviz(block: Block | Program, highlights: Sequence[str] | None
         None.
 
     Raises:
-        TypeError: an argument has another type. OSError: a file cannot be written.
+        TypeError: an argument has the wrong type. OSError: a file cannot be written.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -114,7 +114,7 @@ def draw_block_graphviz(block: Block | Program, highlights: Sequence[str] | None
 
 
 def prepare_fast_nan_inf_debug(_program: Program) -> None:
-    """Nothing has to be prepared here: see :func:`run_fast_nan_inf_debug`.
+    """Does nothing, because no preparation is necessary: see :func:`run_fast_nan_inf_debug`.
 
     Args:
         _program (Program): the program.
@@ -135,16 +135,16 @@ def run_fast_nan_inf_debug(executor: Executor, program: Any = None, feed: Any = 
     """Runs a program and stops at the first operator that computes a NaN or an infinity.
 
     Args:
-        executor (Executor): what runs it.
+        executor (Executor): executor of the run.
         program, feed, fetch_list, feed_var_name, fetch_var_name, scope, return_numpy, use_program_cache: as for
             ``Executor.run``.
-        dump_core (bool): accepted; an exception tells more. Default True.
+        dump_core (bool): ignored; an exception contains the information. Default True.
 
     Returns:
-        list: what ``Executor.run`` returns.
+        list: the result of ``Executor.run``.
 
     Raises:
-        EnforceNotMet: a value is not finite; the message names operator, variable and element.
+        EnforceNotMet: a value is not finite. The message names the operator, the variable and the element.
 
     Examples:
         >>> import numpy

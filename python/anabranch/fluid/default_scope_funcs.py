@@ -1,4 +1,4 @@
-"""A stack of scopes for each thread. The names of ``fluid.default_scope_funcs``."""
+"""A stack of scopes for each thread, with the names of ``fluid.default_scope_funcs``."""
 from __future__ import annotations
 
 import threading
@@ -20,7 +20,7 @@ def _stack():
 
 
 def get_cur_scope() -> Any:
-    """Scope: the innermost one of this thread. Each thread starts with its own scope.
+    """Scope: the innermost scope of this thread. Each thread starts with its own scope.
 
     Examples:
         >>> from anabranch.fluid import default_scope_funcs as scopes
@@ -42,7 +42,7 @@ def enter_local_scope() -> None:
 
 
 def leave_local_scope() -> None:
-    """Ends the current scope and drops what it holds.
+    """Leaves the current scope and deletes its variables.
 
     Raises:
         RuntimeError: no scope was entered.
@@ -59,13 +59,13 @@ def leave_local_scope() -> None:
 
 
 def var(name: str) -> Any:
-    """The variable of the current scope; made where it is not there.
+    """Returns a variable of the current scope, which is created if it does not exist.
 
     Args:
-        name (str): its name.
+        name (str): name of the variable.
 
     Returns:
-        Variable: as ``Scope.var`` gives it.
+        Variable: the result of ``Scope.var``.
 
     Examples:
         >>> from anabranch.fluid import default_scope_funcs as scopes
@@ -76,13 +76,13 @@ def var(name: str) -> Any:
 
 
 def find_var(name: str) -> Any:
-    """The variable of the current scope or one around it; None where there is none.
+    """Returns a variable of the current scope or of an enclosing one, or None.
 
     Args:
-        name (str): its name.
+        name (str): name of the variable.
 
     Returns:
-        Variable: as ``Scope.find_var`` gives it.
+        Variable: the result of ``Scope.find_var``.
 
     Examples:
         >>> from anabranch.fluid import default_scope_funcs as scopes
@@ -93,10 +93,10 @@ def find_var(name: str) -> Any:
 
 
 def scoped_function(func: Callable[[], Any]) -> None:
-    """Calls a function in a new scope, which is left when it returns or raises.
+    """Calls a function in a new scope, and leaves the scope when the function returns or raises.
 
     Args:
-        func (callable): without arguments.
+        func (callable): function without arguments.
 
     Examples:
         >>> from anabranch.fluid import default_scope_funcs as scopes

@@ -1,4 +1,4 @@
-"""Objects that say what they are: class and arguments."""
+"""Objects whose repr shows their class and arguments."""
 from __future__ import annotations
 
 import inspect
@@ -9,9 +9,9 @@ _LONGEST = 60
 
 
 class Described:
-    """The repr of a subclass names the class and those arguments that are not at their default.
+    """The repr of a subclass shows the class and the arguments that differ from their defaults.
 
-    An argument is found in the attribute of its name, with or without a leading underscore.
+    The value of an argument is read from the attribute with its name, with or without a leading underscore.
 
     >>> class Ball(Described):
     ...     def __init__(self, radius, color="red"):
@@ -38,7 +38,7 @@ def _is_default(value: Any, default: Any) -> bool:
 
 
 def _short(value: Any) -> str:
-    """A value in one short line: objects with a name by that."""
+    """Shows a value in one short line. Objects with a name are shown by it."""
     if isinstance(value, (list, tuple)):
         text = "[%s]" % ", ".join(_short(v) for v in value)
     elif hasattr(value, "shape") and hasattr(value, "name"):

@@ -1,4 +1,4 @@
-"""Mean average precision of detections, kept by the program from batch to batch."""
+"""Mean average precision of detections, accumulated by the program over batches."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
@@ -18,24 +18,25 @@ __all__ = ["DetectionMAP"]
 
 
 class DetectionMAP(Described):
-    """The mean average precision of detections: of each batch, and of all batches since the last reset.
+    """The mean average precision of the detections of each batch, and of all batches since the last reset.
 
-    It appends operators to the program: two Variables to fetch hold the precision, see :func:`layers.detection_map`.
+    The constructor appends operators to the program. Two Variables, which can be fetched, hold the precision: see
+    :func:`layers.detection_map`.
 
     Args:
-        input (Variable): detections [M, 6], float32 or float64: class, score, and box in parts of the image, with a
+        input (Variable): detections [M, 6], float32 or float64: class, score, and box in fractions of the image, with a
             sequence for each image.
         gt_label (Variable): classes [N, 1] of the true boxes, with a sequence for each image.
         gt_box (Variable): true boxes [N, 4], dtype of ``input``.
-        gt_difficult (Variable, optional): [N, 1]: 1 for boxes that are difficult.
-        class_num (int): classes, the background among them.
+        gt_difficult (Variable, optional): [N, 1]: 1 for difficult boxes.
+        class_num (int): number of classes, including the background.
         background_label (int): ignored. Default 0.
-        overlap_threshold (float): a smaller overlap is none. Default 0.5.
-        evaluate_difficult (bool): False: difficult boxes, and what finds them, do not count. Default True.
+        overlap_threshold (float): minimum overlap of a match. Default 0.5.
+        evaluate_difficult (bool): False: ignores difficult boxes and the detections that match them. Default True.
         ap_version (str): "integral" (default) or "11point".
 
     Raises:
-        ValueError: no ``class_num``.
+        ValueError: ``class_num`` is missing.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -70,7 +71,7 @@ class DetectionMAP(Described):
         fill_constant(self.has_state.shape, self.has_state.dtype, 1, out=self.has_state)
 
     def _state(self, dtype, suffix, shape=None):
-        """A Variable that persists, without a value until the program writes one."""
+        """Creates a persistable Variable without a value."""
         return self.helper.create_variable(name="_".join([generate(self.helper.name), suffix]), persistable=True,
                                            dtype=dtype, shape=shape)
 
@@ -78,15 +79,15 @@ class DetectionMAP(Described):
         return self._state("int32", "has_state", shape=[1])
 
     def get_map_var(self) -> tuple[Variable, Variable]:
-        """tuple: the precision of the batch, and that of all batches since the last reset, [1] each."""
+        """tuple: the precision of the batch and that of all batches since the last reset, each [1]."""
         return self.cur_map, self.accum_map
 
     def reset(self, executor: Executor, reset_program: Program | None = None) -> None:
-        """Forgets all batches.
+        """Resets the accumulated precision.
 
         Args:
-            executor (Executor): what runs it.
-            reset_program (Program, optional): where the operator goes; a new program by default.
+            executor (Executor): executor that resets the state.
+            reset_program (Program, optional): program that receives the operator. Default: a new program.
         """
         program = Program() if reset_program is None else reset_program
         with program_guard(program):

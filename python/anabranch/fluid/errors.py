@@ -1,9 +1,9 @@
 """Exception classes.
 
-Every error of the engine is an :class:`EnforceNotMet`; the kinds below are also the built-in class that fits, so that
-``except ValueError`` and ``except fluid.core.EnforceNotMet`` both work. Programs written for Fluid compare
-``type(e).__name__``: an error of the engine shows there as ``EnforceNotMet``, an error of an argument as the built-in
-class it also is. Tracebacks and ``kind`` give the precise class.
+Every error of the engine is an :class:`EnforceNotMet`; the classes below are also subclasses of a matching built-in
+class, so that ``except ValueError`` and ``except fluid.core.EnforceNotMet`` both work. Programs written for Fluid
+compare ``type(e).__name__``. There, errors of the engine appear as ``EnforceNotMet``, and errors of arguments as their
+built-in class. Tracebacks and ``kind`` show the precise class.
 
 >>> issubclass(InvalidArgument, (EnforceNotMet,)) and issubclass(InvalidArgument, ValueError)
 True
@@ -35,7 +35,7 @@ class EnforceNotMet(Exception):
 
     @property
     def message(self) -> str:
-        """str: what went wrong, without the line about help."""
+        """str: the text of the error without the line about help."""
         return super().__str__()
 
     def __str__(self) -> str:
@@ -60,29 +60,28 @@ class EOFException(EnforceNotMet):
 
 
 class InvalidArgument(EnforceNotMet, ValueError):
-    """A value that the operation does not take."""
+    """A value that the operation does not accept."""
 
     kind = "InvalidArgument"
     advice = (
-        "Read the first line: it names the operator, the argument, what it must be and what came.",
-        "The line `op` names the line of your script that made the operator: the mistake is there, or in what"
-        " is fed.",
-        "A value out of range (an id that a table does not have, an axis, a probability): look at the data of"
-        " the batch.",
+        "Read the first line: it names the operator, the argument, the requirement and the given value.",
+        "The line `op` names the line of your script that created the operator: the mistake is there, or in the"
+        " feeds.",
+        "If a value is out of range (an id of a table, an axis, a probability), check the data of the batch.",
     )
 
 
 class ShapeMismatch(EnforceNotMet, ValueError):
-    """Shapes that do not fit together."""
+    """Shapes that do not match."""
 
     kind = "ShapeMismatch"
     advice = (
-        "Compare the shapes that the first line gives. -1 is an extent that is known at run time only.",
+        "Compare the shapes in the first line. -1 stands for an extent that is known only at run time.",
         '`print(variable)` shows the shape of a variable; `fluid.default_main_program().draw("program.svg")` '
         'shows all.',
         "Labels of `cross_entropy` have the shape [rows, 1], not [rows]: feed `labels[:, None]`.",
-        "When it comes from a later batch: the last batch of a pass is often smaller. Let `None` be the first"
-        " extent of `fluid.data`.",
+        "If a later batch fails: the last batch of a pass is often smaller. Use `None` as the first extent of"
+        " `fluid.data`.",
     )
 
 
@@ -93,22 +92,22 @@ class NotFound(EnforceNotMet, LookupError):
     advice: ClassVar[tuple[str, ...]] = (
         '"holds no value" of a parameter: run the startup program first, in the same scope: '
         '`executor.run(fluid.default_startup_program())`.',
-        '"holds no value" of a variable of `fluid.data`: it is missing in `feed`, or its name there is '
-        'another one.',
-        "A fetched variable that the program does not have: it was made under another `program_guard`, or "
-        "pruned away.",
+        '"holds no value" of a variable of `fluid.data`: it is missing in `feed`, or has another name '
+        'there.',
+        "A fetched variable that the program does not have: it was created under another `program_guard`, or "
+        "pruned.",
         "A file: the message gives the path; relative paths start where the process was started.",
     )
 
 
 class MissingFeed(NotFound):
-    """A variable that must be fed, and was not."""
+    """A variable that must be fed but was not."""
 
     advice = (
         "Feed the variable that the first line names: `executor.run(feed={name: array})`.",
-        "If the feed has it under another name: the names in `feed` are those given to `fluid.data`.",
-        "If the run does not need it, as labels are not needed for prediction: run "
-        "`program.clone(for_test=True)` from before the loss, or pass `use_prune=True`.",
+        "Check its name in the feed: the names in `feed` are those given to `fluid.data`.",
+        "If the run does not need it (prediction needs no labels): run a `program.clone(for_test=True)` from "
+        "before the loss, or pass `use_prune=True`.",
     )
 
 
@@ -130,10 +129,10 @@ class ResourceExhausted(EnforceNotMet, MemoryError):
     kind = "ResourceExhausted"
     advice = (
         "`print(fluid.memory_report())` shows where the memory goes.",
-        "Use a smaller batch, cut long sequences, set `max_bytes` of a growable table, or look at the largest "
+        "Use a smaller batch, truncate long sequences, set `max_bytes` of a growable table, or check the largest "
         "variables of the report.",
-        "If the disk is full: checkpoints and snapshots are written next to the old ones, so there must be "
-        "room for one more.",
+        "If the disk is full: new checkpoints and snapshots are written before old ones are deleted, so there "
+        "must be room for one more.",
     )
 
 
@@ -142,7 +141,7 @@ class Unavailable(EnforceNotMet, RuntimeError):
 
     kind = "Unavailable"
     advice = (
-        "For a server or worker: the message names the process that did not answer, and the waiting time. Look at the "
+        "For a server or worker: the message names the process that did not answer, and the waiting time. Read the "
         "end of its log.",
         "`FLAGS_rpc_deadline` and `FLAGS_collective_deadline` (milliseconds) set the waiting time.",
         "For a file or folder: check its permissions. For a plug-in: `anabranch doctor` lists the installed ones.",
@@ -150,7 +149,7 @@ class Unavailable(EnforceNotMet, RuntimeError):
 
 
 class Internal(EnforceNotMet, RuntimeError):
-    """A fault of the engine itself; please report it."""
+    """A defect of the engine itself. Please report it."""
 
     kind = "Internal"
     advice = (
@@ -163,7 +162,7 @@ class Internal(EnforceNotMet, RuntimeError):
 
 
 class InvalidValue(EnforceNotMet, ValueError):
-    """An argument of the right type with a bad value."""
+    """An argument of the right type with an invalid value."""
 
     kind = "InvalidArgument"
     advice = (
@@ -178,7 +177,7 @@ class InvalidType(EnforceNotMet, TypeError):
     kind = "InvalidArgument"
     advice = (
         "The message names the function, the argument and the type passed.",
-        "A `Variable` is not a number: its value exists when the program runs, and comes back from "
+        "A `Variable` is not a number: its value exists only at run time. To get it, pass the variable to "
         "`executor.run` in `fetch_list`.",
         'Lists are fed as arrays: `numpy.array(values, dtype="float32")`; sequences by '
         '`fluid.create_lod_tensor`.',
@@ -186,13 +185,13 @@ class InvalidType(EnforceNotMet, TypeError):
 
 
 class NotAllowed(EnforceNotMet, RuntimeError):
-    """A call that does not fit the state of the object."""
+    """A call that is not allowed in the state of the object."""
 
     kind = "InvalidArgument"
     advice = (
-        "The object cannot do that now: the message says what has to happen first, or what has happened "
-        "already.",
-        "After `executor.close()` make another Executor.",
+        "The object does not allow this call now: the message says what must happen first, or what has "
+        "happened already.",
+        "After `executor.close()`, create another Executor.",
     )
 
 
@@ -201,27 +200,27 @@ class Violated(EnforceNotMet, AssertionError):
 
     kind = "InvalidArgument"
     advice = (
-        "The message states the rule. `fluid.data`, places and strategies have most of them.",
-        "With `CUDAPlace` or `use_cuda=True`: no plug-in for devices is there; `anabranch run` takes the CPU instead.",
+        "The message states the rule. Most rules concern `fluid.data`, places and strategies.",
+        "With `CUDAPlace` or `use_cuda=True`: the device plug-in is missing; `anabranch run` uses the CPU instead.",
     )
 
 
 class MissingFeeds(EnforceNotMet):
-    """A reader that was told no variables to fill."""
+    """A reader without variables to fill."""
 
     kind = "InvalidArgument"
     advice = (
-        "Give `feed_list=[variables]` where the reader is made.",
+        "Pass `feed_list=[variables]` when you create the reader.",
     )
 
 
 class UnknownName(EnforceNotMet, LookupError):
-    """A name that the program or file does not have."""
+    """A name that does not exist in the program or file."""
 
     kind = "InvalidArgument"
     advice = (
         "Compare the name with those of the program: `[v.name for v in program.list_vars()]`.",
-        "Names that layers make up change when layers are added; `ParamAttr(name=...)` and `name=` keep them.",
+        "Generated names change when layers are added; `ParamAttr(name=...)` and `name=` set fixed names.",
     )
 
 
@@ -235,11 +234,11 @@ class MissingFile(EnforceNotMet, FileNotFoundError):
 
 
 class NotOffered(EnforceNotMet, NotImplementedError):
-    """A combination that is not offered."""
+    """A combination that is not supported."""
 
     kind = "InvalidArgument"
     advice = (
-        "The message says which part cannot be combined; one of the two alone works.",
+        "The message says which settings cannot be combined; each of them works alone.",
     )
 
 
@@ -270,7 +269,7 @@ LISTED: tuple[type[EnforceNotMet], ...] = (
 
 
 def page_of(error: type[EnforceNotMet]) -> type[EnforceNotMet]:
-    """The class whose page documents a class: itself, or the nearest base class with a page."""
+    """Returns the class whose page documents a class: the class itself, or the nearest base class with a page."""
     return next(above for above in error.__mro__ if "advice" in vars(above))
 
 

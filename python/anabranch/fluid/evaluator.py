@@ -1,4 +1,5 @@
-"""Metrics over many batches that the program itself adds up. :mod:`fluid.metrics` does the same outside of programs."""
+"""Metrics over many batches that the program itself accumulates. :mod:`fluid.metrics` does the same outside of
+programs."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -19,14 +20,14 @@ __all__ = ["ChunkEvaluator", "DetectionMAP", "EditDistance"]
 
 
 class Evaluator:
-    """Base of the evaluators: variables that the program adds up, and what is made of them.
+    """Base class of the evaluators, which accumulate variables in the program and compute a result from them.
 
     Args:
-        name (str): the layer that the numbers come from.
+        name (str): name of the layer that computes the numbers.
 
     Attributes:
-        metrics (list): Variables of the present batch.
-        states (list): persistable Variables, sums over all batches since the last reset.
+        metrics (list): Variables of the current batch.
+        states (list): persistable Variables: the sums over all batches since the last reset.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -40,7 +41,7 @@ class Evaluator:
         self.helper = LayerHelper(name, **kwargs)
 
     def _add_up(self, sums: Sequence[tuple[str, str, Variable]]) -> None:
-        """Makes a state of each (suffix, dtype, number of the batch); all states come first."""
+        """Creates a state for each (suffix, dtype, number of the batch). All states are created first."""
         for suffix, dtype, _ in sums:
             state = self.helper.create_variable(name="_".join([unique_name.generate(self.helper.name), suffix]),
                                                 persistable=True, dtype=dtype, shape=[1])
@@ -52,8 +53,8 @@ class Evaluator:
         """Sets the states to zero.
 
         Args:
-            executor (Executor): runs a program that does it.
-            reset_program (Program, optional): the program to add this to; a new one by default.
+            executor (Executor): executor that resets the states.
+            reset_program (Program, optional): program that receives the operators. Default: a new program.
         """
         program = Program() if reset_program is None else reset_program
         with program_guard(main_program=program):
@@ -64,11 +65,11 @@ class Evaluator:
         executor.run(program)
 
     def eval(self, executor: Executor, eval_program: Program | None = None) -> Any:
-        """The value over all batches since the last reset."""
+        """Computes the value over all batches since the last reset."""
         raise NotImplementedError("%s has no eval" % type(self).__name__)
 
     def _sums(self, executor, program):
-        """The states as numbers."""
+        """Returns the states as numbers."""
         program = Program() if program is None else program
         with program_guard(main_program=program):
             numbers = [layers.cast(program.global_block().create_var(
@@ -81,11 +82,11 @@ class ChunkEvaluator(Evaluator):
     """Precision, recall and their harmonic mean of the chunks of :func:`fluid.layers.chunk_eval`, over many batches.
 
     Args:
-        input (Variable): the tags that were found, as in ``chunk_eval``.
-        label (Variable): the true tags.
+        input (Variable): predicted tags, as for ``chunk_eval``.
+        label (Variable): true tags.
         chunk_scheme (str): "IOB", "IOE", "IOBES" or "plain".
-        num_chunk_types (int): types of chunks.
-        excluded_chunk_types (list, optional): types that do not count.
+        num_chunk_types (int): number of chunk types.
+        excluded_chunk_types (list, optional): types of chunks to ignore.
 
     Examples:
         >>> import anabranch.fluid as fluid, numpy as np
@@ -111,14 +112,14 @@ class ChunkEvaluator(Evaluator):
         self.metrics += [precision, recall, f1]
 
     def eval(self, executor: Executor, eval_program: Program | None = None) -> tuple[Any, Any, Any]:
-        """Precision, recall and their harmonic mean since the last reset.
+        """Computes precision, recall and their harmonic mean since the last reset.
 
         Args:
-            executor (Executor): reads the states.
-            eval_program (Program, optional): the program to read them with; a new one by default.
+            executor (Executor): executor that reads the states.
+            eval_program (Program, optional): program that reads the states. Default: a new program.
 
         Returns:
-            tuple: three arrays of shape [1], float32; 0 where there was nothing.
+            tuple: three arrays of shape [1], float32. A value without data is 0.
         """
         found, labelled, correct = self._sums(executor, eval_program)
         zero = numpy.zeros(1, "float32")
@@ -128,12 +129,12 @@ class ChunkEvaluator(Evaluator):
 
 
 class EditDistance(Evaluator):
-    """The mean of :func:`fluid.layers.edit_distance` and the share of sequences that are not right, over batches.
+    """The mean of :func:`fluid.layers.edit_distance` and the share of wrong sequences, over many batches.
 
     Args:
-        input (Variable): tokens, as in ``edit_distance``.
-        label (Variable): the true ones.
-        ignored_tokens (list, optional): tokens that are left out of both.
+        input (Variable): predicted tokens, as for ``edit_distance``.
+        label (Variable): true tokens.
+        ignored_tokens (list, optional): tokens that are removed from both sides.
 
     Examples:
         >>> import anabranch.fluid as fluid, numpy as np
@@ -160,14 +161,14 @@ class EditDistance(Evaluator):
         self.metrics += [total, wrong]
 
     def eval(self, executor: Executor, eval_program: Program | None = None) -> tuple[Any, Any]:
-        """The mean distance and the share of sequences that are not right, since the last reset.
+        """Computes the mean distance and the share of wrong sequences since the last reset.
 
         Args:
-            executor (Executor): reads the states.
-            eval_program (Program, optional): the program to read them with; a new one by default.
+            executor (Executor): executor that reads the states.
+            eval_program (Program, optional): program that reads the states. Default: a new program.
 
         Returns:
-            tuple: two arrays of shape [1], float32; NaN where there was nothing.
+            tuple: two arrays of shape [1], float32. A value without data is NaN.
         """
         total, number, wrong = self._sums(executor, eval_program)
         with numpy.errstate(invalid="ignore"):
@@ -175,18 +176,18 @@ class EditDistance(Evaluator):
 
 
 class DetectionMAP(detection_metric.DetectionMAP):
-    """:class:`metrics.DetectionMAP`, which takes its place.
+    """Deprecated form of :class:`metrics.DetectionMAP`.
 
     Args:
-        input (Variable): detections [M, 6], float32 or float64: class, score, and box in parts of the image, with a
+        input (Variable): detections [M, 6], float32 or float64: class, score, and box in fractions of the image, with a
             sequence for each image.
         gt_label (Variable): classes [N, 1] of the true boxes, with a sequence for each image.
         gt_box (Variable): true boxes [N, 4], dtype of ``input``.
-        gt_difficult (Variable, optional): [N, 1]: 1 for boxes that are difficult.
-        class_num (int): classes, the background among them.
+        gt_difficult (Variable, optional): [N, 1]: 1 for difficult boxes.
+        class_num (int): number of classes, including the background.
         background_label (int): ignored. Default 0.
-        overlap_threshold (float): a smaller overlap is none. Default 0.5.
-        evaluate_difficult (bool): False: difficult boxes, and what finds them, do not count. Default True.
+        overlap_threshold (float): minimum overlap of a match. Default 0.5.
+        evaluate_difficult (bool): False: ignores difficult boxes and the detections that match them. Default True.
         ap_version (str): "integral" (default) or "11point".
 
     Examples:

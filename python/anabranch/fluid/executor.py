@@ -35,7 +35,7 @@ __all__ = ["Executor", "FetchHandler", "global_scope", "scope_guard"]
 
 
 def _as_lodtensor(data: Any, place: Any, dtype: Any = None) -> Any:
-    """A plain array as a tensor without sequences; lists are refused, as they may hold sequences."""
+    """Converts an array to a tensor without sequences. Lists are rejected, because they may contain sequences."""
     if isinstance(data, list):
         raise NotAllowed("a list cannot become a tensor: use numpy.array, or fluid.create_lod_tensor for sequences")
     tensor = _core.LoDTensor()
@@ -44,7 +44,7 @@ def _as_lodtensor(data: Any, place: Any, dtype: Any = None) -> Any:
 
 
 def _fetch_var(name: str, scope: Any = None, return_numpy: bool = True) -> Any:
-    """The value of a variable of a scope, the global one by default."""
+    """Returns the value of a variable of a scope. Default: the global scope."""
     if not isinstance(name, str):
         raise Violated("_fetch_var: name must be a str, got %s" % type(name).__name__)
     found = (global_scope() if scope is None else scope).find_var(name)
@@ -60,7 +60,7 @@ _KEPT_CALLS = 4
 
 
 class _Ready:
-    """A program bound to a scope: the engine's object and the table of what may be fed."""
+    """A program bound to a scope: the object of the engine, and the table of the variables that can be fed."""
 
     __slots__ = ("program", "engine", "table", "readers", "version", "loop", "serves", "starts_geo")
 
@@ -75,7 +75,8 @@ class _Ready:
         self.loop = None        # of passes over Datasets: (what it was made for, TrainLoop)
 
     def feeds(self, feed):
-        """The feeds for the engine: the caller's checked values, with the next batch if the program reads one."""
+        """Returns the feeds for the engine: the checked values of the caller, and the next batch if the program reads
+        one."""
         version = self.program.desc.version
         if version != self.version:
             self.table, self.readers = FeedTable(self.program.desc), ProgramReaders(self.program)
@@ -86,7 +87,7 @@ class _Ready:
 
 
 class _Calls:
-    """The most recent calls of ``run`` by program and scope, to be made again without looking anything up."""
+    """The most recent calls of ``run`` by program and scope, which can be repeated without lookups."""
 
     __slots__ = ("_by_ids", "_unusual")
 
@@ -98,7 +99,7 @@ class _Calls:
         self._by_ids.clear()
 
     def again(self, program, scope, feed, fetch_list, numpy):
-        """The fetched values; None when no call like this one is known."""
+        """Returns the fetched values, or None if no such call is known."""
         self._unusual = False
         known = self._by_ids.get((id(program), id(scope)))
         if known is None:
@@ -116,7 +117,7 @@ class _Calls:
         return None
 
     def remember(self, program, scope, engine, table, feed, fetch_list):
-        """Keeps a call that went well; the objects are kept too, so that their ids stay theirs."""
+        """Stores a successful call. Its objects are kept alive, so that their ids are not reused."""
         if self._unusual or not (fetch_list is None or type(fetch_list) in (list, tuple)):
             return
         names, ops = fetch_names(fetch_list)
@@ -135,10 +136,11 @@ class Executor(Described):
     """Runs Programs and CompiledPrograms.
 
     Args:
-        place (CPUPlace|CUDAPlace, optional): where. Default: the first device where a plug-in has one, else the CPU.
+        place (CPUPlace|CUDAPlace, optional): place of the runs. Default: the first device of a plug-in, or else the
+            CPU.
 
     Raises:
-        TypeError: another place.
+        TypeError: ``place`` has the wrong type.
 
     Examples:
         >>> import numpy, anabranch.fluid as fluid
@@ -165,8 +167,8 @@ class Executor(Described):
         self._closed = False
 
     def close(self) -> None:
-        """Frees everything that was kept ready, and tells the parameter servers that the trainer, whose program has
-        run here, is complete. A later ``run`` raises RuntimeError.
+        """Frees all compiled programs, and notifies the parameter servers that the worker whose program has run here is
+        complete. A later ``run`` raises RuntimeError.
 
         Examples:
             >>> import anabranch.fluid as fluid
@@ -183,33 +185,35 @@ class Executor(Described):
             fetch_list: Sequence[Any] | Variable | str | None = None, feed_var_name: str = "feed",
             fetch_var_name: str = "fetch", scope: Scope | None = None, return_numpy: bool = True,
             use_program_cache: bool = False, return_merged: bool = True, use_prune: bool = False) -> list[Any]:
-        """Runs all ops of a program in an order that respects what they read and write.
+        """Runs all ops of a program in an order that respects their inputs and outputs.
 
         Args:
-            program (Program|CompiledProgram, optional): the default main program when missing.
-            feed (dict, optional): name -> numpy array, LoDTensor or number. For a data-parallel program also a list
+            program (Program|CompiledProgram, optional): program to run. Default: the default main program.
+            feed (dict, optional): name -> numpy array, LoDTensor or number. For a data-parallel program, also a list
                 with one dict per replica. Names that the program does not have are ignored with a warning.
-            fetch_list (list|tuple|Variable|str, optional): what to return: Variables, names, or the result of
-                ``minimize`` (which switches pruning on).
-            feed_var_name (str), fetch_var_name (str): accepted; feeding and fetching need no variables here.
-            scope (Scope, optional): where persistable variables live. Default ``global_scope()``.
-            return_numpy (bool): numpy arrays, else LoDTensors. Default True.
-            use_program_cache (bool): accepted: programs are always kept ready, and changes are noticed. Default False.
-            return_merged (bool): joins the replicas' values along axis 0; else a list with one value per replica.
-                Default True.
-            use_prune (bool): runs only what the fetched variables need. Default False: every op runs.
+            fetch_list (list|tuple|Variable|str, optional): values to return: Variables, names, or the result of
+                ``minimize``, which enables pruning.
+            feed_var_name (str), fetch_var_name (str): ignored, because feeds and fetches need no variables.
+            scope (Scope, optional): scope of the persistable variables. Default ``global_scope()``.
+            return_numpy (bool): returns numpy arrays; otherwise LoDTensors. Default True.
+            use_program_cache (bool): ignored, because compiled programs are always cached and changes are detected.
+                Default False.
+            return_merged (bool): concatenates the values of the replicas along axis 0. Otherwise returns a list with
+                one value per replica. Default True.
+            use_prune (bool): runs only the ops that the fetched variables need. Default False: all ops run.
 
         Returns:
             list: one value for each item of ``fetch_list``.
 
         Raises:
-            RuntimeError: the executor is closed; a fed Python list; a fetched variable with LoD and return_numpy.
-            TypeError: ``program`` or ``feed`` has another type, or a fetch item is not a Variable or name.
+            RuntimeError: the executor is closed, a Python list is fed, or a fetched variable has LoD with
+                ``return_numpy``.
+            TypeError: ``program`` or ``feed`` has the wrong type, or a fetch item is not a Variable or name.
             ValueError: a value differs from its ``fluid.data`` in rank, extent or dtype.
-            AssertionError: a program without data parallelism gets several feeds, or ``fetch_list`` has another type.
-            EnforceNotMet: everything that goes wrong in the program: an input missing, parameters without value
-                (run the startup program first), an unknown fetch, an op's own complaint.
-            EOFException: a reader in the program is at its end.
+            AssertionError: a program without data parallelism gets several feeds, or ``fetch_list`` has the wrong type.
+            EnforceNotMet: all other errors of the program: a missing input, parameters without a value (run the startup
+                program first), an unknown fetch, or an error of an op.
+            EOFException: a reader in the program has no more data.
 
         Examples:
             >>> import anabranch.fluid as fluid
@@ -282,7 +286,7 @@ class Executor(Described):
         return ready
 
     def _prune(self, program, feed, names, ops):
-        """The part of a program that some variables and ops need; kept for the next call."""
+        """Returns the part of a program that some variables and ops need. The result is cached."""
         key = (program.desc.id, program.desc.version, tuple(feed), tuple(names), tuple(id(op) for op in ops))
         found = self._pruned.get(key)
         if found is None:
@@ -297,40 +301,41 @@ class Executor(Described):
                            print_period: int = 100, fetch_handler: FetchHandler | None = None,
                            deterministic: bool = False, progress: bool | None = None,
                            checkpoints: Checkpoints | None = None) -> None:
-        """Trains on every batch of a Dataset once, without coming back into Python: files are read and parsed by
-        threads while trainers run.
+        """Trains on every batch of a Dataset once, without returning to Python: threads read and parse files while
+        trainers run.
 
-        One trainer gives the bits of feeding the same batches to ``run``. Several trainers take batches as they come;
-        they share the rows of tables with sparse gradients, where each update of a row is seen whole or not at all,
-        and merge the other parameters every few batches. Such passes do not repeat bit for bit; ``deterministic`` ones
-        do.
+        One trainer gives the same bits as feeding the same batches to ``run``. Several trainers take batches in the
+        order in which they become ready. They share the rows of tables with sparse gradients, with atomic updates of
+        each row, and merge the other parameters every few batches. The results of such passes are not reproducible bit
+        for bit, unless ``deterministic`` is set.
 
         Args:
-            program (Program|CompiledProgram, optional): the default main program when missing.
-            dataset (DatasetBase): made by ``DatasetFactory``.
-            scope (Scope, optional): where persistable variables live. Default ``global_scope()``.
-            thread (int): trainers. Default 0: as many as the threads of the dataset. On a device there is one.
-            debug (bool): prints times of the program and of the reader every 100 batches. Default False.
-            fetch_list (list of Variable|str, optional): values of the first trainer that are printed.
-            fetch_info (list of str, optional): a text for each of them; their names when missing.
-            print_period (int): batches of the first trainer between two prints. Default 100.
-            fetch_handler (FetchHandler, optional): is given values now and then.
-            deterministic (bool): equal bits for any ``thread``: those of one trainer, whose ops share the threads.
-                Default False.
-            progress (bool, optional): a line on stderr with loss, AUC, samples/s, share of time spent waiting for the
-                reader, time left. Default: in a terminal, and elsewhere every five seconds.
-            checkpoints (anabranch.Checkpoints, optional): saves the run in the middle of the pass, too, and takes it up
-                there. Batches are given out in the order of the files then, to several trainers, too.
+            program (Program|CompiledProgram, optional): program to run. Default: the default main program.
+            dataset (DatasetBase): data set of ``DatasetFactory``.
+            scope (Scope, optional): scope of the persistable variables. Default ``global_scope()``.
+            thread (int): number of trainers. Default 0: the number of threads of the dataset. A device has one trainer.
+            debug (bool): prints the times of the program and of the reader every 100 batches. Default False.
+            fetch_list (list of Variable|str, optional): values of the first trainer to print.
+            fetch_info (list of str, optional): text for each of these values. Default: their names.
+            print_period (int): number of batches of the first trainer between two prints. Default 100.
+            fetch_handler (FetchHandler, optional): handler that receives values periodically.
+            deterministic (bool): gives the same bits for any ``thread``: one trainer runs, and its ops share the
+                threads. Default False.
+            progress (bool, optional): prints a line on stderr with the loss, AUC, samples/s, share of time spent
+                waiting for the reader, and time left. Default: prints it continuously in a terminal, and every five
+                seconds elsewhere.
+            checkpoints (anabranch.Checkpoints, optional): saves the run also in the middle of a pass, and resumes it
+                there. Batches are then distributed in the order of the files, even to several trainers.
 
         Returns:
             None
 
         Raises:
-            RuntimeError: no dataset; no threads; the executor is closed.
-            AssertionError: ``fetch_list`` and ``fetch_info`` of different lengths.
-            TypeError: an argument has another type.
-            EnforceNotMet: everything that goes wrong in the program, in files (with file, line, column and slot) and
-                in commands. The first error ends the pass.
+            RuntimeError: there is no dataset, there are no threads, or the executor is closed.
+            AssertionError: the lengths of ``fetch_list`` and ``fetch_info`` differ.
+            TypeError: an argument has the wrong type.
+            EnforceNotMet: errors of the program, of files (with file, line, column and slot) and of commands. The first
+                error ends the pass.
 
         Examples:
             >>> import os, tempfile, anabranch.fluid as fluid
@@ -353,10 +358,10 @@ class Executor(Described):
     def infer_from_dataset(self, program: Any = None, dataset: Any = None, scope: Any = None, thread: Any = 0,
                            debug: Any = False, fetch_list: Any = None, fetch_info: Any = None, print_period: Any = 100,
                            fetch_handler: Any = None, deterministic: Any = False, progress: Any = None) -> None:
-        """Runs the forward part of a program on every batch of a Dataset. It never trains: the ops of the backward
-        part and of optimizers are left out, and the others are in test mode. State of metrics (``auc``) adds up.
+        """Runs the forward part of a program on every batch of a Dataset. It never trains: the ops of the backward part
+        and of optimizers are removed, and the others run in test mode. The state of metrics (``auc``) accumulates.
 
-        Arguments and errors: as for :meth:`train_from_dataset`.
+        Arguments and errors are those of :meth:`train_from_dataset`.
         """
         call = Pass("infer_from_dataset", program, dataset, scope, thread, debug, fetch_list, fetch_info, print_period,
                     fetch_handler, deterministic, progress)
@@ -364,7 +369,7 @@ class Executor(Described):
         self._from_dataset(call)
 
     def _test_program(self, program):
-        """A copy that cannot train; kept for the next call."""
+        """Returns a copy that cannot train. The result is cached."""
         key = (program.desc.id, program.desc.version, "test")
         found = self._pruned.get(key)
         if found is None:

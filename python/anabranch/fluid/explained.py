@@ -1,7 +1,7 @@
 """Uniform errors of layer calls. A layer checks its own requirements; other exceptions that Python raises about its
 arguments are converted to errors of this package that name the layer and, if an annotation gives it, the argument.
 
-Exceptions of the caller's code inside a layer (the branches of ``cond``, for instance) pass through unchanged.
+Exceptions of the caller's code inside a layer (for example in the branches of ``cond``) are passed on unchanged.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ _LIBRARIES = (os.path.dirname(np.__file__) + os.sep, sysconfig.get_path("stdlib"
 
 
 def explain(modules: dict[str, list[str]]) -> None:
-    """Replaces the functions that ``modules`` (name -> names in it) lists by explained layers, in every module of this
-    package that holds them."""
+    """Replaces the functions that ``modules`` (name -> names in it) lists by wrapped layers, in every module of this
+    package that contains them."""
     explained = {}
     for module, names in modules.items():
         for name in names:
@@ -67,7 +67,7 @@ def _explained(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _by_the_caller(trace: TracebackType | None) -> bool:
-    """Whether the caller's code was at work inside the layer."""
+    """Returns whether the exception came from the caller's code inside the layer."""
     files = []
     while trace is not None:
         files.append(os.path.abspath(trace.tb_frame.f_code.co_filename))

@@ -11,10 +11,10 @@ from .framework import Operator, Variable
 
 
 def fetch_names(fetch_list: Any) -> Any:
-    """(names, ops) of a fetch list: Variables and names; ops come from the result of ``minimize``.
+    """Returns (names, ops) of a fetch list. Names come from Variables and strings, ops from the result of ``minimize``.
 
     Raises:
-        AssertionError: ``fetch_list`` is not a Variable, name, list or tuple. TypeError: an item has another type.
+        AssertionError: ``fetch_list`` is not a Variable, name, list or tuple. TypeError: an item has the wrong type.
     """
     if not fetch_list:
         if fetch_list is None or isinstance(fetch_list, (list, tuple)):
@@ -47,7 +47,7 @@ def _is_minimize_result(item):
 
 
 def check_numpy(results: Any, names: Any) -> None:
-    """Raises RuntimeError when a value that was to be a numpy array has sequences, which arrays cannot hold."""
+    """Raises RuntimeError if a value that is requested as a numpy array has sequences, which arrays cannot hold."""
     for result, name in zip(results, names):
         for value in result if isinstance(result, list) else (result,):
             if type(value) is _core.LoDTensor:
@@ -56,7 +56,7 @@ def check_numpy(results: Any, names: Any) -> None:
 
 
 def as_numpy(tensor: Any) -> Any:
-    """The values of a LoDTensor (or of a list of them) as numpy array.
+    """Returns the values of a LoDTensor (or of a list of them) as numpy arrays.
 
     Raises:
         RuntimeError: the tensor has LoD.

@@ -1,4 +1,4 @@
-"""Local and Hadoop folders, with one interface."""
+"""Local and Hadoop folders with a common interface."""
 from __future__ import annotations
 
 import os
@@ -37,18 +37,18 @@ class Files(Protocol):
 
 
 class LocalFiles:
-    """Folders of this machine."""
+    """The file system of this machine."""
 
     def exists(self, path: str) -> bool:
-        """bool: whether there is such a file or folder."""
+        """bool: whether the file or folder exists."""
         return os.path.exists(path)
 
     def is_dir(self, path: str) -> bool:
-        """bool: whether there is such a folder."""
+        """bool: whether the folder exists."""
         return os.path.isdir(path)
 
     def entries(self, path: str, deep: bool = False) -> list[Entry]:
-        """list of Entry: of a folder, or the file itself."""
+        """list of Entry: the entries of a folder, or the file itself."""
         if not os.path.isdir(path):
             return [self._entry(path)] if os.path.exists(path) else []
         found = []
@@ -65,23 +65,23 @@ class LocalFiles:
         return Entry(path, os.path.isdir(path), stamp)
 
     def make_dirs(self, path: str) -> None:
-        """Makes a folder and those that it lies in."""
+        """Creates a folder and its missing parent folders."""
         os.makedirs(path, exist_ok=True)
 
     def delete(self, path: str) -> None:
-        """Takes a file or a folder away; nothing happens where there is none."""
+        """Deletes a file or a folder. Does nothing if it does not exist."""
         if os.path.isdir(path) and not os.path.islink(path):
             shutil.rmtree(path)
         elif os.path.lexists(path):
             os.remove(path)
 
     def move(self, source: str, target: str) -> None:
-        """Gives a file or folder another name."""
+        """Renames a file or folder."""
         os.makedirs(os.path.dirname(os.path.abspath(target)), exist_ok=True)
         os.rename(source, target)
 
     def put(self, local: str, path: str) -> None:
-        """Copies a file or folder; into ``path`` where that is a folder."""
+        """Copies a file or folder to ``path``, or into ``path`` if it is a folder."""
         target = os.path.join(path, os.path.basename(local.rstrip("/"))) if os.path.isdir(path) else path
         os.makedirs(os.path.dirname(os.path.abspath(target)), exist_ok=True)
         if os.path.isdir(local):
@@ -90,20 +90,20 @@ class LocalFiles:
             shutil.copyfile(local, target)
 
     def get(self, path: str, local: str) -> None:
-        """Copies a file or folder; into ``local`` where that is a folder."""
+        """Copies a file or folder to ``local``, or into ``local`` if it is a folder."""
         self.put(path, local)
 
     def read(self, path: str) -> str:
-        """str: a file."""
+        """str: the contents of a file."""
         with open(path) as file:
             return file.read()
 
 
 class HadoopFiles:
-    """Folders of Hadoop, by the command ``hadoop fs``.
+    """The file system of Hadoop, accessed with the command ``hadoop fs``.
 
     Args:
-        hadoop (str): folder of Hadoop: the command is ``hadoop/bin/hadoop``.
+        hadoop (str): folder of Hadoop, which contains the command ``bin/hadoop``.
         configs (dict): settings, passed as ``-Dname=value``.
     """
 
@@ -127,15 +127,15 @@ class HadoopFiles:
         return done.stdout
 
     def exists(self, path: str) -> bool:
-        """bool: whether there is such a file or folder."""
+        """bool: whether the file or folder exists."""
         return self._run(["-test", "-e", path]).returncode == 0
 
     def is_dir(self, path: str) -> bool:
-        """bool: whether there is such a folder."""
+        """bool: whether the folder exists."""
         return self._run(["-test", "-d", path]).returncode == 0
 
     def entries(self, path: str, deep: bool = False) -> list[Entry]:
-        """list of Entry: of a folder, or the file itself."""
+        """list of Entry: the entries of a folder, or the file itself."""
         if not self.exists(path):
             return []
         found = []
@@ -146,20 +146,20 @@ class HadoopFiles:
         return found
 
     def make_dirs(self, path: str) -> None:
-        """Makes a folder and those that it lies in."""
+        """Creates a folder and its missing parent folders."""
         self._do("-mkdir", "-p", path)
 
     def delete(self, path: str) -> None:
-        """Takes a file or a folder away; nothing happens where there is none."""
+        """Deletes a file or a folder. Does nothing if it does not exist."""
         if self.exists(path):
             self._do("-rm", "-r", "-skipTrash", path)
 
     def move(self, source: str, target: str) -> None:
-        """Gives a file or folder another name."""
+        """Renames a file or folder."""
         self._do("-mv", source, target)
 
     def put(self, local: str, path: str) -> None:
-        """Copies a file or folder of this machine."""
+        """Copies a file or folder from this machine to Hadoop."""
         self._do("-put", local, path)
 
     def get(self, path: str, local: str) -> None:
@@ -167,19 +167,19 @@ class HadoopFiles:
         self._do("-get", path, local)
 
     def read(self, path: str) -> str:
-        """str: a file."""
+        """str: the contents of a file."""
         return self._do("-cat", path)
 
 
 def files_of(hadoop_home: str | None, configs: Mapping[str, str] | None) -> Files:
-    """Files: of Hadoop where its folder is given, else of this machine."""
+    """Files: the file system of Hadoop if its folder is given, otherwise that of this machine."""
     if configs is not None and not isinstance(configs, Mapping):
         raise InvalidType("HDFSClient: configs must be a dict, got %s" % type(configs).__name__)
     return HadoopFiles(hadoop_home, configs or {}) if hadoop_home else LocalFiles()
 
 
 def tried(call: object, retry_times: int) -> bool:
-    """bool: whether a call succeeded in ``retry_times`` attempts; the errors are those of files and commands."""
+    """bool: whether a call succeeded within ``retry_times`` attempts. Only errors of files and commands are caught."""
     for attempt in range(max(1, retry_times)):
         try:
             call()  # type: ignore[operator]

@@ -1,4 +1,4 @@
-"""GrowableTable: an embedding table whose rows appear when their keys are first seen in training."""
+"""GrowableTable: an embedding table whose rows are created when their ids are first looked up in training."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
@@ -26,7 +26,7 @@ _START = 0.01
 
 
 def maker_of(name: str, program: Any) -> Any:
-    """Operator: the one of a startup program that makes the table ``name``; None when there is none."""
+    """Operator: the operator of a startup program that creates the table ``name``, or None."""
     for op in program.global_block().ops:
         if op.type == MAKER and op.output("Out") == [name]:
             return op
@@ -34,7 +34,7 @@ def maker_of(name: str, program: Any) -> Any:
 
 
 class _Maker:
-    """The initializer of a table: appends the op that makes it."""
+    """The initializer of a table, which appends the op that creates it."""
 
     def __init__(self, table):
         self._table = table
@@ -59,15 +59,15 @@ class GrowableTable(ParamAttr):
         name (str): name of the table. Embeddings with the same name share it.
         initializer (Initializer, optional): ``Uniform`` or ``Constant``. Default: uniform in [-0.01, 0.01).
         learning_rate (float): factor of the optimizer's learning rate. Default 1.0.
-        trainable (bool): whether rows are updated. Default True.
-        max_bytes (int): memory limit of rows, moments and index, at least some kilobytes. Default 0, no limit.
-        evict (bool): whether, at the limit, a new id replaces a row that was not used for long. If False, new ids get
-            no row. Default True.
+        trainable (bool): rows are updated. Default True.
+        max_bytes (int): memory limit of rows, moments and index, at least a few kilobytes. Default 0: no limit.
+        evict (bool): at the limit, a new id replaces a row that has not been used for a long time. If False, new ids
+            get no row. Default True.
         admit_count (int): number of occurrences after which an id gets a row, 1 to 255. Ids are counted in a small
             sketch, so an id may get its row earlier. Default 1.
         admit_probability (float): probability, in (0, 1], with which each occurrence of an id without a row creates
             one. Default 1.0.
-        expire_after (int): number of updates of the table after which an unused row is removed. Default 0, never.
+        expire_after (int): number of updates of the table after which an unused row is removed. Default 0: never.
 
     Raises:
         TypeError: ``name`` is not a str, or ``initializer`` is not an Initializer. ValueError: a value is out of range.
@@ -111,7 +111,7 @@ class GrowableTable(ParamAttr):
     # ---- for layers
 
     def _first_values(self):
-        """(low, high, seed) of the rows."""
+        """Returns (low, high, seed) of the initial values."""
         first = self.initializer
         if first is None:
             return -_START, _START, 0
@@ -126,14 +126,14 @@ class GrowableTable(ParamAttr):
                          % (self.name, type(first).__name__))
 
     def _attrs(self, program):
-        """Attributes of the op that makes the table, without its width."""
+        """Returns the attributes of the op that creates the table, without its width."""
         low, high, seed = self._first_values()
         return {"low": low, "high": high, "seed": seed or program.random_seed, "max_bytes": self.max_bytes,
                 "evict": self.evict, "admit_count": self.admit_count, "admit_probability": self.admit_probability,
                 "expire_after": self.expire_after}
 
     def _set_default_initializer(self, initializer):
-        """Nothing: a table has its own."""
+        """Does nothing, because a table has its own initializer."""
 
     def _to_kwargs(self, with_initializer=False):
         kwargs = super()._to_kwargs()
@@ -151,7 +151,7 @@ class GrowableTable(ParamAttr):
         return table
 
     def statistics(self, scope: Scope | None = None) -> dict[str, Any]:
-        """Statistics of the table of this name since it was created or loaded.
+        """Returns statistics of the table since it was created or loaded.
 
         Args:
             scope (Scope, optional): scope of the table. Default ``global_scope()``.
@@ -167,31 +167,32 @@ class GrowableTable(ParamAttr):
         return self._held(scope).statistics()
 
     def keys(self, scope: Any = None) -> Any:
-        """numpy.ndarray: [rows] int64, all ids that have a row, ascending. Arguments as for :meth:`statistics`."""
+        """numpy.ndarray: all ids that have a row, [rows], int64, ascending. The arguments are those of
+        :meth:`statistics`."""
         return self._held(scope).keys()
 
     def rows(self, keys: Any, scope: Scope | None = None) -> Any:
-        """Rows as they are now, without moments; nothing is noted.
+        """Returns the current values of rows, without moments. This does not count as a lookup.
 
         Args:
-            keys (array_like): [n] int64.
-            scope (Scope, optional): where the table lives. Default ``global_scope()``.
+            keys (array_like): ids, [n], int64.
+            scope (Scope, optional): scope of the table. Default ``global_scope()``.
 
         Returns:
-            numpy.ndarray: [n, width] float32; zeros for ids without a row.
+            numpy.ndarray: [n, width], float32. Ids without a row give zeros.
         """
         return self._held(scope).rows(numpy.ascontiguousarray(keys, dtype="int64"))
 
 
 def check_file_name(name: str) -> None:
-    """ValueError unless a table of this name can be a file in any folder."""
+    """Raises ValueError unless the name of the table can be a file name in any folder."""
     if name in ("", ".", "..") or "/" in name or "\0" in name:
         raise InvalidValue("a growable table is saved in a file of its name, which %r cannot be" % name)
 
 
 def lookup(helper: Any, layer: Any, op: Any, input: Any, size: Any, is_sparse: Any, padding_idx: Any,
            dtype: DType) -> Any:
-    """The part of ``fluid.embedding`` and ``layers.embedding`` that is different for growable tables."""
+    """Implements ``fluid.embedding`` and ``layers.embedding`` for growable tables."""
     table = helper.param_attr
     if not is_sparse:
         raise InvalidValue("%s: is_sparse must be True for a GrowableTable" % layer)

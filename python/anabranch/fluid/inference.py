@@ -1,4 +1,4 @@
-"""Fluid's names for running saved models: ``fluid.core.AnalysisConfig`` and what belongs to it.
+"""Fluid's API for running saved models: ``fluid.core.AnalysisConfig`` and related classes.
 
 >>> AnalysisConfig("model").model_dir()
 'model'
@@ -23,7 +23,7 @@ __all__ = ["AnalysisConfig", "AnalysisPredictor", "NativeConfig", "PaddleBuf", "
 
 
 class _Switches:
-    """Settings of engines that are not supported, which have no effect."""
+    """Settings of unsupported engines, which have no effect."""
 
     _SWITCHES = ("disable_gpu", "disable_glog_info", "enable_memory_optim", "enable_mkldnn", "enable_profile",
                  "set_mkldnn_cache_capacity", "set_mkldnn_op", "switch_ir_debug", "switch_ir_optim",
@@ -36,14 +36,14 @@ class _Switches:
 
 
 class AnalysisConfig(_Switches):
-    """Where a model is, and how to run it.
+    """The location of a model and the settings of its runs.
 
     Args:
-        model_dir (str): folder of the model; with ``params_file`` the file of the program.
-        params_file (str, optional): the one file of all parameters.
+        model_dir (str): folder of the model, or, with ``params_file``, the file of the program.
+        params_file (str, optional): single file of all parameters.
 
-    Switches of other engines (``enable_mkldnn``, ``switch_ir_optim``, ``enable_memory_optim`` ...) are accepted and do
-    nothing: passes are always applied and memory is always reused. ``enable_use_gpu`` raises NotImplementedError.
+    Switches of other engines (``enable_mkldnn``, ``switch_ir_optim``, ``enable_memory_optim`` ...) are accepted without
+    effect: passes are always applied, and memory is always reused. ``enable_use_gpu`` raises NotImplementedError.
 
     >>> config = AnalysisConfig("folder/__model__", "folder/params")
     >>> config.prog_file(), config.params_file()
@@ -55,15 +55,15 @@ class AnalysisConfig(_Switches):
         self.set_model(model_dir, params_file)
 
     def set_model(self, model_dir: str, params_file: str | None = None) -> None:
-        """As the constructor."""
+        """Sets the location of the model, like the constructor."""
         self._dir, self._program, self._params = ("", model_dir, params_file) if params_file else (model_dir, "", "")
 
     def set_prog_file(self, path: str) -> None:
-        """Names the file of the program."""
+        """Sets the file of the program."""
         self._program = path
 
     def set_params_file(self, path: str) -> None:
-        """Names the one file of all parameters."""
+        """Sets the single file of all parameters."""
         self._params = path
 
     def model_dir(self) -> str:
@@ -71,16 +71,17 @@ class AnalysisConfig(_Switches):
         return self._dir
 
     def prog_file(self) -> str:
-        """str: the file of the program, if it was named."""
+        """str: the file of the program, if it was set."""
         return self._program
 
     def params_file(self) -> str:
-        """str: the one file of all parameters, if it was named."""
+        """str: the single file of all parameters, if it was set."""
         return self._params or ""
 
     def enable_use_gpu(self, memory_pool_init_size_mb: int, device_id: int = 0) -> None:
-        """Raises NotImplementedError: predictors run on the CPU; an Executor of a CUDAPlace runs the program of
-        ``load_inference_model`` on a device. Without a plug-in for devices the CPU is taken under ``anabranch run``."""
+        """Raises NotImplementedError, because predictors run on the CPU. To run a model on a device, use
+        ``load_inference_model`` and an Executor of a CUDAPlace. Under ``anabranch run`` without a device plug-in, the
+        CPU is used."""
         if _core.devices_offered():
             raise Unsupported("AnalysisConfig.enable_use_gpu: predictors run on the CPU; run the program of "
                               "fluid.io.load_inference_model with fluid.Executor(fluid.CUDAPlace(%s))" % (device_id,))
@@ -91,25 +92,25 @@ class AnalysisConfig(_Switches):
         return False
 
     def set_cpu_math_library_num_threads(self, count: int) -> None:
-        """Sets the threads that the operators of one run share."""
+        """Sets the number of threads that the operators of one run share."""
         if count < 1:
             raise InvalidValue("set_cpu_math_library_num_threads: must be positive, got %r" % (count,))
         self._threads = count
 
     def cpu_math_library_num_threads(self) -> int:
-        """int: threads that the operators of one run share. Default 1."""
+        """int: number of threads that the operators of one run share. Default 1."""
         return self._threads
 
     def switch_use_feed_fetch_ops(self, x: bool = True) -> None:
-        """False: inputs and outputs are :class:`ZeroCopyTensor`; both ways work with either."""
+        """False: inputs and outputs are :class:`ZeroCopyTensor`. Both interfaces work with either setting."""
         self._feed_ops = bool(x)
 
     def use_feed_fetch_ops_enabled(self) -> bool:
-        """bool: what :meth:`switch_use_feed_fetch_ops` was told. Default True."""
+        """bool: the setting of :meth:`switch_use_feed_fetch_ops`. Default True."""
         return self._feed_ops
 
     def ir_optim(self) -> bool:
-        """bool: True: passes are applied."""
+        """bool: True, because passes are always applied."""
         return True
 
     def _open(self):
@@ -129,7 +130,7 @@ NativeConfig = AnalysisConfig
 
 
 class AnalysisPredictor:
-    """Runs the model of a config. Made by :func:`create_paddle_predictor`."""
+    """Runs the model of a config. :func:`create_paddle_predictor` creates it."""
 
     def __init__(self, predictor: Predictor) -> None:
         self._predictor = predictor
@@ -140,13 +141,13 @@ class AnalysisPredictor:
         """Runs the model on one batch.
 
         Args:
-            inputs (list of PaddleTensor): in the order of :meth:`get_input_names`, or with names.
+            inputs (list of PaddleTensor): inputs, in the order of :meth:`get_input_names` or with names.
 
         Returns:
             list of PaddleTensor: the outputs.
 
         Raises:
-            ValueError: inputs that are missing, too many or do not fit.
+            ValueError: inputs are missing, unknown, or have the wrong shape or dtype.
         """
         names = self.get_input_names()
         if all(t.name for t in inputs) and {t.name for t in inputs} == set(names):
@@ -162,49 +163,50 @@ class AnalysisPredictor:
         return made
 
     def zero_copy_run(self) -> bool:
-        """Runs the model on what the input tensors hold. Returns True."""
+        """Runs the model on the values of the input tensors. Returns True."""
         values = [as_fed(t._array, t._lod) for t in self._ins.values()]
         for out, value in zip(self._outs.values(), self._predictor.run(values, return_numpy=False)):
             out._array, out._lod = numpy.array(value), value.lod()
         return True
 
     def get_input_names(self) -> list[str]:
-        """list of str: what the model takes."""
+        """list of str: names of the inputs."""
         return list(self._ins)
 
     def get_output_names(self) -> list[str]:
-        """list of str: what it gives."""
+        """list of str: names of the outputs."""
         return list(self._outs)
 
     def get_input_tensor(self, name: str) -> ZeroCopyTensor:
-        """ZeroCopyTensor: of an input. Raises KeyError: no such name."""
+        """ZeroCopyTensor: an input. Raises KeyError if the name is unknown."""
         return self._ins[name]
 
     def get_output_tensor(self, name: str) -> ZeroCopyTensor:
-        """ZeroCopyTensor: of an output, after :meth:`zero_copy_run`. Raises KeyError: no such name."""
+        """ZeroCopyTensor: an output, after :meth:`zero_copy_run`. Raises KeyError if the name is unknown."""
         return self._outs[name]
 
     def get_input_tensor_shape(self) -> dict[str, list[int]]:
-        """dict: name -> extents as the program declares them, -1 for unknown ones."""
+        """dict: name -> declared extents, with -1 for unknown ones."""
         block = self._predictor.program.global_block()
         return {name: list(block.var(name).shape) for name in self._ins}
 
     def clone(self) -> AnalysisPredictor:
-        """AnalysisPredictor: another one on the same parameters, for another thread."""
+        """AnalysisPredictor: a predictor for another thread that shares the parameters."""
         return AnalysisPredictor(self._predictor.clone())
 
 
 def create_paddle_predictor(config: AnalysisConfig) -> AnalysisPredictor:
-    """Opens the model of a config.
+    """Loads the model of a config.
 
     Args:
-        config (AnalysisConfig): where the model is.
+        config (AnalysisConfig): location of the model.
 
     Returns:
-        AnalysisPredictor: ready to run.
+        AnalysisPredictor: a predictor for the model.
 
     Raises:
-        ValueError: no such folder; an operator that does more than compute. EnforceNotMet: missing or damaged files.
+        ValueError: the folder does not exist, or an operator has side effects. EnforceNotMet: files are missing or
+            damaged.
     """
     if not isinstance(config, AnalysisConfig):
         raise InvalidType("create_paddle_predictor: config must be an AnalysisConfig, got %s" % type(config).__name__)

@@ -1,4 +1,4 @@
-"""Inputs and outputs of :mod:`.inference`, by Fluid's names."""
+"""Inputs and outputs of :mod:`.inference`, with Fluid's names."""
 from __future__ import annotations
 
 import enum
@@ -41,20 +41,20 @@ class PaddleBuf:
         self.reset(data)
 
     def reset(self, data: Any) -> None:
-        """Takes other elements."""
+        """Replaces the elements."""
         array = numpy.asarray(data)
         self._array = numpy.ascontiguousarray(array, "float32" if array.dtype == "float64" else array.dtype)
 
     def resize(self, length: int) -> None:
-        """Makes room for ``length`` bytes; what they hold is not defined."""
+        """Allocates ``length`` bytes, whose values are undefined."""
         self._array = numpy.zeros(length // self._array.itemsize, self._array.dtype)
 
     def empty(self) -> bool:
-        """bool: there are no elements."""
+        """bool: whether there are no elements."""
         return self._array.size == 0
 
     def length(self) -> int:
-        """int: bytes."""
+        """int: size in bytes."""
         return self._array.nbytes
 
     def _list(self, dtype):
@@ -82,7 +82,7 @@ class PaddleTensor:
 
     Args:
         data (numpy.ndarray): float32, int64 or int32.
-        name (str): of the variable. Default "": inputs are taken in order.
+        name (str): name of the variable. Default "": inputs are assigned by their order.
 
     >>> PaddleTensor(numpy.ones((2, 3), "float32"), "x").shape
     [2, 3]
@@ -102,7 +102,7 @@ class PaddleTensor:
 
 
 def as_fed(array: Any, lod: list[list[int]]) -> Any:
-    """The input of a predictor: the array, as a LoDTensor if it has sequences."""
+    """Returns the input of a predictor: the array, or a LoDTensor if it has sequences."""
     if not lod:
         return array
     tensor = _core.LoDTensor()
@@ -112,17 +112,17 @@ def as_fed(array: Any, lod: list[list[int]]) -> Any:
 
 
 class ZeroCopyTensor:
-    """An input or output that stays in the predictor. Made by it."""
+    """An input or output that stays in the predictor, which creates it."""
 
     def __init__(self) -> None:
         self._array: Any = numpy.zeros(0, "float32")
         self._lod: list[list[int]] = []
 
     def copy_from_cpu(self, array: Any) -> None:
-        """Takes values.
+        """Copies values from an array.
 
         Args:
-            array (numpy.ndarray): float32, int64 or int32.
+            array (numpy.ndarray): values; float32, int64 or int32.
         """
         array = numpy.asarray(array)
         _dtype(array)
@@ -133,18 +133,18 @@ class ZeroCopyTensor:
         return numpy.array(self._array)
 
     def reshape(self, shape: Any) -> None:
-        """Announces a shape; :meth:`copy_from_cpu` brings the values with theirs."""
+        """Declares a shape. :meth:`copy_from_cpu` replaces it by the shape of the values."""
 
     def shape(self) -> list[int]:
         """list of int: extents."""
         return list(self._array.shape)
 
     def type(self) -> PaddleDType:
-        """PaddleDType: of the elements."""
+        """PaddleDType: dtype of the elements."""
         return _dtype(self._array)
 
     def set_lod(self, lod: list[list[int]]) -> None:
-        """Gives the values sequences, as offsets."""
+        """Sets the offsets of the sequences."""
         self._lod = lod
 
     def lod(self) -> list[list[int]]:

@@ -25,13 +25,14 @@ _on_cpu = False
 
 
 def force_init_on_cpu() -> bool:
-    """bool: whether :func:`init_on_cpu` is active; for programs of Fluid before 1.7."""
+    """bool: whether :func:`init_on_cpu` is active. Kept for programs of Fluid before 1.7."""
     return _on_cpu
 
 
 @contextlib.contextmanager
 def init_on_cpu() -> Iterator[None]:
-    """Context of Fluid before 1.7 in which initializers run on the CPU, as they always do here.
+    """Context in which initializers run on the CPU. Kept for programs of Fluid before 1.7; initializers always run on
+    the CPU.
 
     >>> with init_on_cpu():
     ...     force_init_on_cpu()
@@ -48,7 +49,7 @@ def init_on_cpu() -> Iterator[None]:
 
 
 class Initializer(Described):
-    """Base of all initializers: a callable that appends to ``block`` the op which fills ``var``.
+    """Base class of initializers: a callable that appends the op which fills ``var`` to ``block``.
 
     A subclass implements ``__call__(var, block)`` and returns the op.
     """
@@ -58,7 +59,8 @@ class Initializer(Described):
 
     @staticmethod
     def _fans(var):
-        """(fan in, fan out) of a weight: ``[in, out]``, or ``[out, in, k, ...]`` of a convolution."""
+        """Returns (fan in, fan out) of a weight with the shape ``[in, out]``, or ``[out, in, k, ...]`` for a
+        convolution."""
         shape = var.shape
         if not shape:
             return 1, 1
@@ -71,7 +73,8 @@ class Initializer(Described):
 
     @staticmethod
     def _fill(var, block, op_type, attrs, stem=None):
-        """Puts ``op_type`` first into the block. float16 is filled as float32 and cast when a ``stem`` is given."""
+        """Inserts ``op_type`` at the start of the block. If a ``stem`` is given, float16 is filled as float32 and
+        cast."""
         if not isinstance(var, Variable):
             raise Violated("an initializer must fill a Variable, got %s" % type(var).__name__)
         target, dtype = var, var.dtype
@@ -95,11 +98,11 @@ def _seed(seed, block):
 
 
 class ConstantInitializer(Initializer):
-    """Every element equals ``value``.
+    """Sets every element to ``value``.
 
     Args:
-        value (float): the value. Default 0.
-        force_cpu (bool): fill in CPU memory even when the program runs on a GPU. Default False.
+        value (float): value of the elements. Default 0.
+        force_cpu (bool): fills CPU memory even if the program runs on a GPU. Default False.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -122,15 +125,15 @@ class ConstantInitializer(Initializer):
 
 
 class UniformInitializer(Initializer):
-    """Uniform random numbers in [low, high).
+    """Draws uniform random numbers from [low, high).
 
     Args:
         low (float): lower bound. Default -1.
         high (float): upper bound, at least ``low``. Default 1.
-        seed (int): 0: the startup program's ``random_seed``.
-        diag_num (int): how many elements of the diagonal get ``diag_val`` instead. Default 0.
-        diag_step (int): their distance in the row. Default 0.
-        diag_val (float): their value. Default 1.
+        seed (int): seed of the random numbers. Default 0: the startup program's ``random_seed``.
+        diag_num (int): number of diagonal elements that are set to ``diag_val``. Default 0.
+        diag_step (int): distance between these elements in the row. Default 0.
+        diag_val (float): value of these elements. Default 1.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -155,12 +158,12 @@ class UniformInitializer(Initializer):
 
 
 class NormalInitializer(Initializer):
-    """Gaussian random numbers.
+    """Draws random numbers from a normal distribution.
 
     Args:
         loc (float): mean. Default 0.
         scale (float): standard deviation. Default 1.
-        seed (int): 0: the startup program's ``random_seed``.
+        seed (int): seed of the random numbers. Default 0: the startup program's ``random_seed``.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -183,12 +186,13 @@ class NormalInitializer(Initializer):
 
 
 class TruncatedNormalInitializer(NormalInitializer):
-    """Gaussian random numbers, drawn again where they are more than two standard deviations from the mean.
+    """Draws random numbers from a normal distribution. Numbers more than two standard deviations from the mean are
+    drawn again.
 
     Args:
         loc (float): mean of the untruncated distribution. Default 0.
-        scale (float): its standard deviation. Default 1.
-        seed (int): 0: the startup program's ``random_seed``.
+        scale (float): standard deviation of the untruncated distribution. Default 1.
+        seed (int): seed of the random numbers. Default 0: the startup program's ``random_seed``.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -231,10 +235,10 @@ class XavierInitializer(_ByFan):
     Glorot and Bengio, Understanding the difficulty of training deep feedforward neural networks, AISTATS 2010.
 
     Args:
-        uniform (bool): uniform distribution; False: Gaussian. Default True.
-        fan_in (float, optional): inputs of a unit; from the shape by default.
-        fan_out (float, optional): outputs of a unit; from the shape by default.
-        seed (int): 0: the startup program's ``random_seed``.
+        uniform (bool): True: uniform distribution; False: normal distribution. Default True.
+        fan_in (float, optional): number of inputs of a unit. Default: computed from the shape.
+        fan_out (float, optional): number of outputs of a unit. Default: computed from the shape.
+        seed (int): seed of the random numbers. Default 0: the startup program's ``random_seed``.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -258,14 +262,14 @@ class XavierInitializer(_ByFan):
 
 
 class MSRAInitializer(_ByFan):
-    """For layers followed by ReLU: variance 2 / fan in.
+    """Initializes layers that are followed by a ReLU: variance 2 / fan in.
 
     He, Zhang, Ren and Sun, Delving deep into rectifiers, ICCV 2015.
 
     Args:
-        uniform (bool): uniform distribution; False: Gaussian. Default True.
-        fan_in (float, optional): inputs of a unit; from the shape by default.
-        seed (int): 0: the startup program's ``random_seed``.
+        uniform (bool): True: uniform distribution; False: normal distribution. Default True.
+        fan_in (float, optional): number of inputs of a unit. Default: computed from the shape.
+        seed (int): seed of the random numbers. Default 0: the startup program's ``random_seed``.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -286,13 +290,13 @@ class MSRAInitializer(_ByFan):
 
 
 class BilinearInitializer(Initializer):
-    """Weights of a transposed convolution that enlarges images by linear interpolation.
+    """Sets the weights of a transposed convolution that enlarges images by bilinear interpolation.
 
     Use it with ``filter_size = 2 * factor - factor % 2``, ``stride = factor``,
     ``padding = ceil((factor - 1) / 2)``, ``groups = channels`` and a learning rate of 0.
 
     Raises:
-        ValueError: the weight has not four dimensions, or its last two differ.
+        ValueError: the weight does not have four axes, or its last two extents differ.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -329,15 +333,15 @@ class BilinearInitializer(Initializer):
 
 
 class NumpyArrayInitializer(Initializer):
-    """The parameter starts as a copy of an array.
+    """Sets the initial value of a parameter to a copy of an array.
 
     Args:
-        value (numpy.ndarray): float32 or int32 (float16 and float64 parameters take a float32 array), of the
-            parameter's shape and at most 268,435,456 elements.
+        value (numpy.ndarray): float32 or int32 (float16 and float64 parameters take a float32 array), with the shape of
+            the parameter and at most 268,435,456 elements.
 
     Raises:
         AssertionError: ``value`` is not an array.
-        ValueError: another dtype, or too many elements.
+        ValueError: the dtype is not supported, or there are too many elements.
 
     Examples:
         >>> import anabranch.fluid as fluid

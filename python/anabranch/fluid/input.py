@@ -1,4 +1,4 @@
-"""Layers over ids of any shape."""
+"""Embedding lookups and one-hot vectors for ids of any shape."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -16,17 +16,18 @@ __all__ = ["embedding", "one_hot"]
 
 def embedding(input: Variable, size: Sequence[Any], is_sparse: bool = False, is_distributed: bool = False,
               padding_idx: int | None = None, param_attr: Attr = None, dtype: DType = "float32") -> Variable:
-    """The rows of a table that ids name: out[..., :] = table[input[...]].
+    """Looks up rows of a table by their ids: out[..., :] = table[input[...]].
 
     Args:
         input (Variable): [...], int64 ids in [0, size[0]).
-        size (list|tuple): [rows, width] of the table.
-        is_sparse (bool): the gradient holds only the rows that occur. Default False.
-        is_distributed (bool): no effect but a warning: the table stays in this process. Default False.
-        padding_idx (int, optional): this id gives zeros and its row is not trained; negative: counted from the end.
-        param_attr (ParamAttr, optional): of the table; a ``fluid.GrowableTable`` makes a growable table: then ids
-            are any 64-bit numbers, and size is [-1, width].
-        dtype (str): of the table. Default "float32".
+        size (list|tuple): shape of the table: [rows, width].
+        is_sparse (bool): the gradient contains only the rows that were looked up. Default False.
+        is_distributed (bool): has no effect except a warning: the table stays in this process. Default False.
+        padding_idx (int, optional): id whose result is zeros and whose row is not trained. A negative id counts from
+            the last row.
+        param_attr (ParamAttr, optional): attributes of the table. With a ``fluid.GrowableTable``, the table is
+            growable: ids are any 64-bit numbers, and size is [-1, width].
+        dtype (str): dtype of the table. Default "float32".
 
     Returns:
         Variable: [..., width].
@@ -45,7 +46,7 @@ def embedding(input: Variable, size: Sequence[Any], is_sparse: bool = False, is_
 
 
 def one_hot(input: Variable, depth: int | Variable, allow_out_of_range: bool = False) -> Variable:
-    """Vectors with a single 1 at the place that an id names.
+    """Returns vectors of zeros with a 1 at the position given by an id.
 
     Args:
         input (Variable): [...], int32 or int64 ids.

@@ -1,4 +1,4 @@
-"""Whether this installation trains. The names of ``fluid.install_check``."""
+"""A check that this installation can train. The names of ``fluid.install_check``."""
 from __future__ import annotations
 
 import numpy
@@ -18,7 +18,7 @@ __all__ = ["run_check"]
 
 
 def _step(replicas):
-    """The loss before and after a step of a small program."""
+    """Returns the loss of a small program before and after a step."""
     from .. import _core, fluid
     main, startup = Program(), Program()
     with program_guard(main, startup), scope_guard(_core.Scope()), fluid.unique_name.guard():
@@ -33,10 +33,10 @@ def _step(replicas):
 
 
 def run_check() -> None:
-    """Trains a small program on one replica and on two, and says that this works.
+    """Trains a small program on one replica and on two, and prints that this works.
 
     Raises:
-        RuntimeError: the step did not lower the loss.
+        RuntimeError: the step did not reduce the loss.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -1,4 +1,4 @@
-"""LayerHelper: what every layer needs: names, parameters, temporaries, bias and activation."""
+"""LayerHelper, which creates names, parameters, temporaries, biases and activations for layers."""
 from __future__ import annotations
 
 import copy
@@ -22,10 +22,10 @@ __all__ = ["LayerHelper"]
 
 
 class LayerHelper(Described):
-    """Made at the beginning of a layer function with the layer's arguments.
+    """Helper of a layer function, which creates it from the arguments of the layer.
 
     Args:
-        layer_type (str): type of the layer, prefix of its automatic name.
+        layer_type (str): type of the layer, and prefix of its generated name.
         **kwargs: the layer's arguments (``input``, ``param_attr``, ``bias_attr``, ``act``, ``name`` ...).
 
     Examples:
@@ -64,13 +64,13 @@ class LayerHelper(Described):
         return self.main_program.current_block()
 
     def append_op(self, *args: Any, **kwargs: Any) -> Any:
-        """Appends an op to the current block; arguments as for ``Block.append_op``."""
+        """Appends an op to the current block. The arguments are those of ``Block.append_op``."""
         return self._block.append_op(*args, **kwargs)
 
     # ---- arguments of the layer
 
     def to_variable(self, x: Any) -> Any:
-        """``x`` as a Variable of the current block; for arguments that may be names."""
+        """Returns ``x`` as a Variable of the current block. ``x`` may be a name."""
         return x if isinstance(x, Variable) else self._block._var_recursive(x)
 
     def multiple_input(self, input_param_name: str = "input") -> list[Variable]:
@@ -84,7 +84,7 @@ class LayerHelper(Described):
         """Variable: the layer's only argument of this name.
 
         Raises:
-            ValueError: there are several.
+            ValueError: there are several Variables.
         """
         inputs = self.multiple_input(input_param_name)
         if len(inputs) != 1:
@@ -105,7 +105,7 @@ class LayerHelper(Described):
         """list of ParamAttr: one for each of ``length`` inputs.
 
         Raises:
-            ValueError: the number of attributes differs.
+            ValueError: the number of attributes is not ``length``.
         """
         attrs = self.param_attr
         if not isinstance(attrs, list):
@@ -123,10 +123,10 @@ class LayerHelper(Described):
         return zip(inputs, self.multiple_param_attr(len(inputs)))
 
     def input_dtype(self, input_param_name: str = "input") -> Any:
-        """VarType: the dtype that all inputs share.
+        """VarType: the common dtype of all inputs.
 
         Raises:
-            ValueError: they differ.
+            ValueError: the dtypes differ.
         """
         dtype = None
         for x in self.multiple_input(input_param_name):
@@ -147,19 +147,20 @@ class LayerHelper(Described):
     def create_parameter(self, attr: Attr, shape: Shape, dtype: DType = None, is_bias: bool = False,
                          default_initializer: Initializer | None = None, stop_gradient: bool = False,
                          type: VarType = VarType.LOD_TENSOR) -> Any:
-        """A parameter in the main program, with its initialisation in the startup program.
+        """Creates a parameter in the main program and its initialization in the startup program.
 
         Args:
-            attr (ParamAttr|False): as from ``param_attr``; False gives no parameter.
+            attr (ParamAttr|False): attributes, as returned by ``param_attr``. False: no parameter.
             shape (list): extents.
             dtype (str|VarType): element type.
-            is_bias (bool): named ``.b`` and zero by default. Default False: ``.w``, Xavier.
+            is_bias (bool): True: the name ends in ``.b``, and the initial value is zero by default. False (default):
+                the name ends in ``.w``, and Xavier is the default initializer.
             default_initializer (Initializer, optional): used when ``attr`` has none.
-            stop_gradient (bool): Default False.
-            type (VarType): Default LOD_TENSOR.
+            stop_gradient (bool): the parameter has no gradient. Default False.
+            type (VarType): type of the variable. Default LOD_TENSOR.
 
         Returns:
-            Parameter, or None when ``attr`` is False.
+            Parameter: the parameter, or None if ``attr`` is False.
         """
         attr = copy.copy(ParamAttr._to_attr(attr))
         if not attr:
@@ -188,7 +189,7 @@ class LayerHelper(Described):
         return parameter
 
     def get_parameter(self, name: str) -> Parameter:
-        """Parameter: the one of this name.
+        """Parameter: the parameter with this name.
 
         Raises:
             ValueError: there is no such variable, or it is not a parameter.
@@ -206,32 +207,33 @@ class LayerHelper(Described):
     create_tmp_variable = create_variable_for_type_inference
 
     def create_variable(self, *args: Any, **kwargs: Any) -> Variable:
-        """Variable: in the current block; arguments as for ``Block.create_var``."""
+        """Variable: a new variable of the current block. The arguments are those of ``Block.create_var``."""
         return self._block.create_var(*args, **kwargs)
 
     def create_global_variable(self, persistable: Any = False, *args: Any, **kwargs: Any) -> Variable:
-        """Variable: in the global block, named by the layer unless ``name`` is given; no gradient flows through it."""
+        """Variable: a new variable of the global block, without a gradient. Its name comes from the layer unless
+        ``name`` is given."""
         if kwargs.get("name") is None:
             kwargs["name"] = unique_name.generate(self.name + ".tmp")
         kwargs.setdefault("stop_gradient", True)
         return self.main_program.global_block().create_var(*args, persistable=persistable, **kwargs)
 
     def create_or_get_global_variable(self, name: str, *args: Any, **kwargs: Any) -> Any:
-        """(Variable, bool): the global variable of this name, and whether it was made by this call."""
+        """(Variable, bool): the global variable with this name, and whether this call created it."""
         block = self.main_program.global_block()
         if block.has_var(name):
             return block.var(name), False
         return self.create_global_variable(*args, name=name, **kwargs), True
 
     def set_variable_initializer(self, var: Any, initializer: Any) -> Any:
-        """Puts the initialisation of a variable of the main program into the startup program."""
+        """Appends the initialization of a variable of the main program to the startup program."""
         return self.startup_program.global_block().create_var(
             name=var.name, type=var.type, dtype=var.dtype, shape=var.shape, persistable=True, initializer=initializer)
 
     # ---- bias and activation
 
     def append_bias_op(self, input_var: Any, dim_start: Any = 1, dim_end: Any = None) -> Any:
-        """``input_var`` + bias over the axes [dim_start, dim_end); ``input_var`` itself when ``bias_attr`` is False."""
+        """Adds a bias over the axes [dim_start, dim_end). Returns ``input_var`` itself if ``bias_attr`` is False."""
         attr = self.bias_attr
         if not attr:
             return input_var
@@ -243,10 +245,10 @@ class LayerHelper(Described):
         return out
 
     def append_activation(self, input_var: Any) -> Any:
-        """The layer's ``act`` of ``input_var``; ``input_var`` itself when there is none.
+        """Applies the layer's ``act`` to ``input_var``. Returns ``input_var`` itself if there is none.
 
         Raises:
-            TypeError: ``act`` is neither a str nor a dict. ValueError: no such activation.
+            TypeError: ``act`` is neither a str nor a dict. ValueError: the activation is unknown.
         """
         act = self.kwargs.get("act")
         if act is None:

@@ -7,11 +7,11 @@ __all__ = ["LayerHelperBase"]
 
 
 class LayerHelperBase(LayerHelper):
-    """A LayerHelper whose name is given first.
+    """A LayerHelper whose first argument is its name.
 
     Args:
-        name (str): of the layer.
-        layer_type (str): its type.
+        name (str): name of the layer.
+        layer_type (str): type of the layer.
 
     Examples:
         >>> from anabranch.fluid.layer_helper_base import LayerHelperBase

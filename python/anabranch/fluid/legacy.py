@@ -1,4 +1,4 @@
-"""Names that Fluid programs call and that have nothing, or nothing more, to do."""
+"""Functions that old Fluid programs call and that have no effect."""
 from __future__ import annotations
 
 import warnings
@@ -25,12 +25,12 @@ def release_memory(input_program: Any, skip_opt_set: Any = None) -> None:
 
 
 def enable_dygraph(place: Place | None = None) -> Any:
-    """Not offered: this engine runs static programs. Raises NotImplementedError."""
+    """Not supported, because this engine runs static programs: raises NotImplementedError."""
     raise Unsupported("enable_dygraph is not supported: this engine only runs static programs")
 
 
 def disable_dygraph() -> None:
-    """Does nothing: static programs are the only mode.
+    """Does nothing, because static programs are the only mode.
 
     >>> disable_dygraph()
     """

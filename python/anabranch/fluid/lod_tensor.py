@@ -1,4 +1,4 @@
-"""LoDTensors from data and the lengths of its sequences."""
+"""Creates LoDTensors from data and the lengths of their sequences."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -17,20 +17,21 @@ __all__ = ["create_lod_tensor", "create_random_int_lodtensor"]
 
 
 def create_lod_tensor(data: Any, recursive_seq_lens: Sequence[Sequence[int]], place: Place) -> LoDTensor:
-    """A LoDTensor of given sequences.
+    """Creates a LoDTensor with the given sequences.
 
     Args:
-        data (numpy.ndarray|LoDTensor|list): the rows, sequence after sequence; a list of sequences of rows becomes an
-            array of shape [N, 1], or [N, ..., 1] where a row is a list itself: int64 of whole numbers, else float64.
-        recursive_seq_lens (list of list of int): lengths, outermost level first: [[2, 3]] is a sequence of two rows
-            and one of three.
-        place (CPUPlace|CUDAPlace): where the tensor lies.
+        data (numpy.ndarray|LoDTensor|list): the rows, sequence after sequence. A list of sequences of rows becomes an
+            array of shape [N, 1], or [N, ..., 1] if rows are lists. Its dtype is int64 for integers and float64
+            otherwise.
+        recursive_seq_lens (list of list of int): lengths of the sequences, the outermost level first: [[2, 3]] is a
+            sequence of two rows and one of three.
+        place (CPUPlace|CUDAPlace): location of the tensor.
 
     Returns:
         LoDTensor.
 
     Raises:
-        AssertionError: lengths that do not fit the data. TypeError: data of another class.
+        AssertionError: the lengths do not match the data. TypeError: ``data`` has the wrong type.
 
     Examples:
         >>> import numpy, anabranch.fluid as fluid
@@ -58,14 +59,14 @@ def create_lod_tensor(data: Any, recursive_seq_lens: Sequence[Sequence[int]], pl
 
 
 class _BadLengths(Violated):
-    """Lengths that do not fit: an AssertionError whose name the original shows as EnforceNotMet."""
+    """The lengths do not match. An AssertionError whose name Fluid 1.8.5 shows as EnforceNotMet."""
 
 
 _BadLengths.__name__ = "EnforceNotMet"
 
 
 def _flatten(sequences):
-    """(lengths, rows) of a list of sequences."""
+    """Returns (lengths, rows) of a list of sequences."""
     lengths, rows = [], []
     for sequence in sequences:
         if not isinstance(sequence, (list, tuple, np.ndarray)):
@@ -76,7 +77,7 @@ def _flatten(sequences):
 
 
 def _as_rows(rows):
-    """The rows as an array with one axis more, of extent 1."""
+    """Returns the rows as an array with an additional last axis of extent 1."""
     try:
         array = np.array(rows)
     except ValueError:
@@ -88,13 +89,13 @@ def _as_rows(rows):
 
 def create_random_int_lodtensor(recursive_seq_lens: Sequence[Sequence[int]], base_shape: Sequence[int], place: Place,
                                 low: int, high: int) -> LoDTensor:
-    """A LoDTensor of whole numbers drawn evenly from [low, high], both ends included.
+    """Creates a LoDTensor of integers drawn uniformly from [low, high], both bounds included.
 
     Args:
         recursive_seq_lens (list of list of int): lengths of the sequences.
         base_shape (list of int): shape of one row.
-        place (CPUPlace|CUDAPlace): as there.
-        low (int), high (int): limits.
+        place (CPUPlace|CUDAPlace): location of the tensor.
+        low (int), high (int): bounds.
 
     Returns:
         LoDTensor: int64, shape [sum of the last level] + base_shape.

@@ -22,13 +22,13 @@ _engines: "weakref.WeakKeyDictionary" = weakref.WeakKeyDictionary()
 
 
 def track(engine: Any, program: Any) -> None:
-    """Counts a compiled program in reports for as long as it lives."""
+    """Includes a compiled program in reports as long as it exists."""
     _engines[engine] = weakref.ref(program)
 
 
 def _owners_of(desc, owners):
-    """Name -> owner of the variables that a program keeps between runs, as far as it shows. A program without updates
-    (one that was loaded, for instance) reads nothing but parameters."""
+    """Returns name -> owner of the variables that a program keeps between runs, as far as the program shows this.
+    Variables of a program without updates (for example a loaded one) are parameters."""
     states, parameters, written = set(), set(), set()
     block = desc.block(0)
     for op in block.ops():
@@ -86,7 +86,7 @@ def _united(ranges):
 
 
 def _of_process():
-    """Resident memory of the process in bytes: now, and at its peak."""
+    """Returns the resident memory of the process in bytes: the current one and the peak."""
     with open("/proc/self/status") as status:
         lines = dict(line.split(":", 1) for line in status)
     return tuple(int(lines[key].split()[0]) * 1024 for key in ("VmRSS", "VmHWM"))
@@ -98,17 +98,17 @@ class MemoryReport(dict):
     Keys:
         parameters, optimizer state: variables that programs keep between runs, over all replicas.
         gradients, activations: temporaries of the plans, with those of loop iterations and branches. A plan reuses
-            memory; memory that both have used counts as gradients.
-        feeds: the last batch of each plan, which is in the caller's arrays.
+            memory; memory that both use counts as gradients.
+        feeds: the last batch of each plan, which is stored in the caller's arrays.
         other: other variables of scopes, and memory of the engine that no variable uses.
         total: the sum without the feeds.
 
     Attributes:
-        variables (list of dict): name, replica, owner, place, bytes of each variable, the largest first.
-        places (dict of dict): by place, "CPUPlace" or "CUDAPlace(0)": the bytes of each owner there, and ``total``; for
-            devices also ``kept``, free memory in the pool, which ``total`` does not include.
+        variables (list of dict): name, replica, owner, place and bytes of each variable, the largest first.
+        places (dict of dict): for each place, "CPUPlace" or "CUDAPlace(0)": the bytes of each owner, and ``total``. For
+            devices also ``kept``, the free memory in the pool, which ``total`` does not include.
         unshared (int): memory of the temporaries if none of it were shared.
-        resident, peak (int): resident memory of the whole process, Python and libraries included.
+        resident, peak (int): resident memory of the whole process, including Python and libraries.
     """
 
     variables: list[dict[str, Any]]
@@ -139,7 +139,7 @@ class MemoryReport(dict):
         return "\n".join(lines) + "\n"
 
     def to_dict(self) -> Any:
-        """dict: the numbers and the variables, as plain values."""
+        """dict: the numbers and the variables as plain values."""
         return dict(self, variables=[dict(entry) for entry in self.variables],
                     places={place: dict(held) for place, held in self.places.items()}, unshared=self.unshared,
                     resident=self.resident, peak=self.peak)
@@ -157,7 +157,7 @@ def memory_report(program: Program | None = None, scope: Scope | None = None) ->
         MemoryReport: bytes by owner; ``print`` shows a table, ``to_dict()`` returns plain values.
 
     Raises:
-        TypeError: an argument has another type.
+        TypeError: an argument has the wrong type.
 
     Examples:
         >>> import numpy
@@ -197,7 +197,7 @@ def _owner(name, kind, owners):
 
 
 def _joined(entries):
-    """The chunks of each parameter (a growable table has many) as one entry."""
+    """Returns the chunks of each parameter (a growable table has many) as one entry."""
     joined = {}
     for number, entry in enumerate(entries):
         whole = entry["owner"] == "parameters"
@@ -210,7 +210,7 @@ def _joined(entries):
 
 
 def _held(ranges, total, **more):
-    """Bytes by owner at one place; what no variable holds of the total is "other"."""
+    """Returns the bytes by owner at one place. Memory of the total that belongs to no variable is "other"."""
     covered = _Covered()
     held = {owner: covered.add(ranges.get(owner, ())) for owner in OWNERS}
     known = sum(held.values())
@@ -220,7 +220,7 @@ def _held(ranges, total, **more):
 
 
 def _by_place(ranges):
-    """Place -> bytes by owner: the CPU first, then every device that is open."""
+    """Returns place -> bytes by owner: the CPU first, then every open device."""
     places = {"CPUPlace": _held(ranges.get("CPUPlace", {}), _core.resident_buffer_bytes())}
     for place, used, kept in _core.device_memory():
         if used or kept or place in ranges:

@@ -1,4 +1,4 @@
-"""Metrics over many batches, computed with NumPy from what the program fetches."""
+"""Metrics over many batches, computed with NumPy from fetched values."""
 from __future__ import annotations
 
 from typing import Any
@@ -33,7 +33,7 @@ class MetricBase(Described):
     """Base class of the metrics. Attributes without a leading underscore are its state.
 
     Args:
-        name (str): its name.
+        name (str): name of the metric.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -81,7 +81,7 @@ class MetricBase(Described):
         raise NotImplementedError("%s has no update" % type(self).__name__)
 
     def eval(self) -> Any:
-        """The value over all batches so far."""
+        """Returns the value over all batches so far."""
         raise NotImplementedError("%s has no eval" % type(self).__name__)
 
 
@@ -89,7 +89,7 @@ class CompositeMetric(MetricBase):
     """Several metrics of the same predictions and labels.
 
     Args:
-        name (str, optional): its name.
+        name (str, optional): name of the metric.
 
     Raises:
         ValueError: an added object is not a metric.
@@ -132,10 +132,10 @@ class CompositeMetric(MetricBase):
 
 
 class Precision(MetricBase):
-    """Precision of two classes, the share of positive predictions that are right: tp / (tp + fp).
+    """Precision of a binary classifier, the share of positive predictions that are correct: tp / (tp + fp).
 
     Args:
-        name (str, optional): its name.
+        name (str, optional): name of the metric.
 
     Examples:
         >>> import anabranch.fluid as fluid, numpy
@@ -154,7 +154,7 @@ class Precision(MetricBase):
         """Adds one batch.
 
         Args:
-            preds (numpy.ndarray): [N, 1] probabilities; from 0.5 on a prediction is positive.
+            preds (numpy.ndarray): probabilities, [N, 1]. A prediction of at least 0.5 is positive.
             labels (numpy.ndarray): [N, 1], 0 or 1.
         """
         positive = numpy.rint(_array(preds, "Precision", "preds")).astype("int32").ravel() == 1
@@ -163,16 +163,16 @@ class Precision(MetricBase):
         self.fp += int(numpy.sum(positive & ~true))
 
     def eval(self) -> Any:
-        """float: the share; 0 when nothing was positive."""
+        """float: the share, or 0 if no prediction was positive."""
         found = self.tp + self.fp
         return float(self.tp) / found if found else 0.0
 
 
 class Recall(MetricBase):
-    """Recall of two classes, the share of positive labels that are found: tp / (tp + fn).
+    """Recall of a binary classifier, the share of positive labels that are found: tp / (tp + fn).
 
     Args:
-        name (str, optional): its name.
+        name (str, optional): name of the metric.
 
     Examples:
         >>> import anabranch.fluid as fluid, numpy
@@ -191,7 +191,7 @@ class Recall(MetricBase):
         """Adds one batch.
 
         Args:
-            preds (numpy.ndarray): [N, 1] probabilities; from 0.5 on a prediction is positive.
+            preds (numpy.ndarray): probabilities, [N, 1]. A prediction of at least 0.5 is positive.
             labels (numpy.ndarray): [N, 1], 0 or 1.
         """
         positive = numpy.rint(_array(preds, "Recall", "preds")).astype("int32").ravel() == 1
@@ -200,16 +200,16 @@ class Recall(MetricBase):
         self.fn += int(numpy.sum(~positive & true))
 
     def eval(self) -> Any:
-        """float: the share; 0 when nothing is positive."""
+        """float: the share, or 0 if no label was positive."""
         actual = self.tp + self.fn
         return float(self.tp) / actual if actual else 0.0
 
 
 class Accuracy(MetricBase):
-    """The weighted mean of the accuracies of batches, as ``layers.accuracy`` gives them.
+    """The weighted mean of the accuracies of batches, which ``layers.accuracy`` computes.
 
     Args:
-        name (str, optional): its name.
+        name (str, optional): name of the metric.
 
     Raises:
         ValueError: a value or weight is not a number, a weight is negative, or ``eval`` has no data.
@@ -232,8 +232,8 @@ class Accuracy(MetricBase):
         """Adds one batch.
 
         Args:
-            value (float|numpy.ndarray): its accuracy.
-            weight (int|float|numpy.ndarray): its size.
+            value (float|numpy.ndarray): accuracy of the batch.
+            weight (int|float|numpy.ndarray): size of the batch.
         """
         value, weight = _number(value, "Accuracy", "value"), _number(weight, "Accuracy", "weight")
         if numpy.any(weight < 0):
@@ -243,7 +243,7 @@ class Accuracy(MetricBase):
         self.weight = self.weight + weight
 
     def eval(self) -> Any:
-        """float: the mean; an array where arrays were given."""
+        """float: the mean, or an array if arrays were added."""
         if numpy.all(self.weight == 0):
             raise InvalidValue("Accuracy.eval: there is no data: call update with the results of layers.accuracy")
         return self.value / self.weight
@@ -253,7 +253,7 @@ class ChunkEvaluator(MetricBase):
     """Precision, recall and F1 of chunks, from the counts of ``layers.chunk_eval``.
 
     Args:
-        name (str, optional): its name.
+        name (str, optional): name of the metric.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -275,9 +275,9 @@ class ChunkEvaluator(MetricBase):
         """Adds one batch.
 
         Args:
-            num_infer_chunks (int|numpy.ndarray): predicted chunks.
-            num_label_chunks (int|numpy.ndarray): true ones.
-            num_correct_chunks (int|numpy.ndarray): predicted and true.
+            num_infer_chunks (int|numpy.ndarray): number of predicted chunks.
+            num_label_chunks (int|numpy.ndarray): number of true chunks.
+            num_correct_chunks (int|numpy.ndarray): number of correctly predicted chunks.
         """
         counts = (("num_infer_chunks", num_infer_chunks), ("num_label_chunks", num_label_chunks),
                   ("num_correct_chunks", num_correct_chunks))
@@ -285,7 +285,7 @@ class ChunkEvaluator(MetricBase):
             setattr(self, key, getattr(self, key) + _number(value, "ChunkEvaluator", key))
 
     def eval(self) -> Any:
-        """tuple: precision, recall, F1; 0 where nothing was counted. Arrays where arrays were given."""
+        """tuple: precision, recall and F1, or arrays of them if arrays were added. A value without data is 0."""
         precision = self.num_correct_chunks / self.num_infer_chunks if self.num_infer_chunks else 0
         recall = self.num_correct_chunks / self.num_label_chunks if self.num_label_chunks else 0
         f1 = 2 * precision * recall / (precision + recall) if self.num_correct_chunks else 0
@@ -293,13 +293,13 @@ class ChunkEvaluator(MetricBase):
 
 
 class EditDistance(MetricBase):
-    """The mean edit distance, and the share of the sequences that are not exactly right.
+    """The mean edit distance, and the share of sequences with an edit distance above 0.
 
     Args:
-        name (str): its name.
+        name (str): name of the metric.
 
     Raises:
-        ValueError: ``eval`` without data.
+        ValueError: ``eval`` is called without data.
 
     Examples:
         >>> import anabranch.fluid as fluid, numpy
@@ -319,7 +319,7 @@ class EditDistance(MetricBase):
         """Adds one batch.
 
         Args:
-            distances (numpy.ndarray): [N, 1], as ``layers.edit_distance`` gives them.
+            distances (numpy.ndarray): results of ``layers.edit_distance``, [N, 1].
             seq_num (int|float|numpy.ndarray): N.
         """
         _array(distances, "EditDistance", "distances")
@@ -329,7 +329,7 @@ class EditDistance(MetricBase):
         self.total_distance += float(numpy.sum(distances))
 
     def eval(self) -> Any:
-        """tuple: mean distance, share of wrong sequences."""
+        """tuple: the mean distance and the share of wrong sequences."""
         if numpy.all(self.seq_num == 0):
             raise InvalidValue("EditDistance.eval: there is no data: call update with results of layers.edit_distance")
         return self.total_distance / self.seq_num, self.instance_error / self.seq_num
@@ -339,9 +339,9 @@ class Auc(MetricBase):
     """The area under the ROC curve, from histograms of the probabilities of positive and negative samples.
 
     Args:
-        name (str): its name.
+        name (str): name of the metric.
         curve (str): "ROC". Default "ROC".
-        num_thresholds (int): number of bins less one. Default 4095.
+        num_thresholds (int): number of bins minus one. Default 4095.
 
     Examples:
         >>> import anabranch.fluid as fluid, numpy
@@ -367,7 +367,7 @@ class Auc(MetricBase):
         """Adds one batch.
 
         Args:
-            preds (numpy.ndarray): [N, 2] probabilities; column 1 counts.
+            preds (numpy.ndarray): probabilities, [N, 2]. Only column 1 is used.
             labels (numpy.ndarray): [N, 1], 0 or 1.
         """
         labels = _array(labels, "Auc", "labels").reshape(-1).astype(bool)
@@ -383,7 +383,7 @@ class Auc(MetricBase):
         return abs(x1 - x2) * (y1 + y2) / 2.0
 
     def eval(self) -> Any:
-        """float: the area; 0 when there is no positive or no negative sample."""
+        """float: the area, or 0 if there is no positive or no negative sample."""
         positives = numpy.concatenate([[0], numpy.cumsum(self._stat_pos[::-1])]).astype("float64")
         negatives = numpy.concatenate([[0], numpy.cumsum(self._stat_neg[::-1])]).astype("float64")
         if positives[-1] == 0 or negatives[-1] == 0:

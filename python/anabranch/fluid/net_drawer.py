@@ -1,4 +1,4 @@
-"""Drawing a network: its startup program and its main program."""
+"""Drawings of networks."""
 from __future__ import annotations
 
 import os
@@ -12,19 +12,21 @@ __all__ = ["draw_graph"]
 
 
 def draw_graph(startup_program: Program, main_program: Program, **kwargs: Any) -> Any:
-    """Draws a main program, with its parameters.
+    """Draws a main program and its parameters.
 
     Args:
-        startup_program (Program): accepted; parameters are drawn where they are read.
-        main_program (Program): what to draw.
-        filename (str, optional): file to write: .svg, .dot, or what Graphviz draws; without a suffix, .svg and .dot.
-        graph_attr (dict, optional): accepted.
+        startup_program (Program): ignored, because parameters are drawn where they are read.
+        main_program (Program): program to draw.
+        filename (str, optional): file to write, with the suffix .svg, .dot or one of Graphviz. Without a suffix, .svg
+            and .dot are written.
+        graph_attr (dict, optional): ignored.
 
     Returns:
         anabranch.drawing.Graph: the graph.
 
     Raises:
-        TypeError: main_program is not a Program. ValueError: an unknown suffix. OSError: a file cannot be written.
+        TypeError: ``main_program`` is not a Program. ValueError: the suffix is unknown. OSError: a file cannot be
+            written.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -25,16 +25,16 @@ def simple_img_conv_pool(input: Variable, num_filters: int, filter_size: int | S
 
     Args:
         input (Variable): [N, C, H, W].
-        num_filters (int): output channels.
-        filter_size (int|list|tuple): of the convolution.
-        pool_size (int|list|tuple): of the pooling.
-        pool_stride (int|list|tuple): of the pooling.
-        pool_padding (int|list|tuple): of the pooling. Default 0.
+        num_filters (int): number of output channels.
+        filter_size (int|list|tuple): filter size of the convolution.
+        pool_size (int|list|tuple): window size of the pooling.
+        pool_stride (int|list|tuple): stride of the pooling.
+        pool_padding (int|list|tuple): padding of the pooling. Default 0.
         pool_type (str): "max" or "avg". Default "max".
         global_pooling (bool): the pooling covers the whole image. Default False.
-        conv_stride, conv_padding, conv_dilation, conv_groups: of the convolution. Default 1, 0, 1, 1.
-        param_attr (ParamAttr, optional): of the filter.
-        bias_attr (ParamAttr|bool, optional): of the bias; False: none.
+        conv_stride, conv_padding, conv_dilation, conv_groups: settings of the convolution. Default 1, 0, 1 and 1.
+        param_attr (ParamAttr, optional): attributes of the filter.
+        bias_attr (ParamAttr|bool, optional): attributes of the bias. False: no bias.
         act (str, optional): activation of the convolution.
         use_cudnn (bool): no effect on the CPU. Default True.
 
@@ -65,15 +65,15 @@ def img_conv_group(input: Variable, conv_num_filter: Sequence[Any], pool_size: i
 
     Args:
         input (Variable): [N, C, H, W].
-        conv_num_filter (list|tuple): output channels of each convolution.
-        pool_size (int|list|tuple): of the pooling.
-        conv_padding (int|list|tuple): of all convolutions, or of each. Default 1.
-        conv_filter_size (int|list|tuple): likewise. Default 3.
+        conv_num_filter (list|tuple): number of output channels of each convolution.
+        pool_size (int|list|tuple): window size of the pooling.
+        conv_padding (int|list|tuple): padding of all convolutions, or a list with one entry for each. Default 1.
+        conv_filter_size (int|list|tuple): filter size, in the same forms. Default 3.
         conv_act (str, optional): activation of each convolution, after its batch norm.
-        param_attr (ParamAttr|list, optional): of the filters.
-        conv_with_batchnorm (bool|list): whether batch norm follows. Default False.
-        conv_batchnorm_drop_rate (float|list): rate of the dropout after batch norm; 0: none. Default 0.
-        pool_stride (int|list|tuple): Default 1.
+        param_attr (ParamAttr|list, optional): attributes of the filters.
+        conv_with_batchnorm (bool|list): batch norm follows the convolution. Default False.
+        conv_batchnorm_drop_rate (float|list): rate of the dropout after batch norm. 0: no dropout. Default 0.
+        pool_stride (int|list|tuple): stride of the pooling. Default 1.
         pool_type (str): "max" or "avg". Default "max".
         use_cudnn (bool): no effect on the CPU. Default True.
 
@@ -81,7 +81,7 @@ def img_conv_group(input: Variable, conv_num_filter: Sequence[Any], pool_size: i
         Variable: [N, conv_num_filter[-1], H_out, W_out].
 
     Raises:
-        AssertionError: ``conv_num_filter`` is not a list; a list has another length.
+        AssertionError: ``conv_num_filter`` is not a list, or another list has a different length.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -123,12 +123,12 @@ def sequence_conv_pool(input: Variable, num_filters: int, filter_size: int, para
 
     Args:
         input (Variable): [rows, D] with sequences.
-        num_filters (int): width of the result.
-        filter_size (int): rows that the convolution sees.
-        param_attr (ParamAttr, optional): of the filter.
+        num_filters (int): number of filters, the width of the result.
+        filter_size (int): number of rows of the filter.
+        param_attr (ParamAttr, optional): attributes of the filter.
         act (str): activation of the convolution. Default "sigmoid".
-        pool_type (str): as for ``layers.sequence_pool``. Default "max".
-        bias_attr (ParamAttr|bool, optional): of the bias; False: none.
+        pool_type (str): type of the pooling, as for ``layers.sequence_pool``. Default "max".
+        bias_attr (ParamAttr|bool, optional): attributes of the bias. False: no bias.
 
     Returns:
         Variable: [sequences, num_filters].
@@ -151,11 +151,11 @@ def glu(input: Variable, dim: int = -1) -> Variable:
     Dauphin, Fan, Auli and Grangier, Language modeling with gated convolutional networks, ICML 2017.
 
     Args:
-        input (Variable): [...], an even extent along ``dim``.
-        dim (int): Default -1.
+        input (Variable): [...], with an even extent along ``dim``.
+        dim (int): axis to split. Default -1.
 
     Returns:
-        Variable: half the extent along ``dim``.
+        Variable: shape of ``input``, with half the extent along ``dim``.
 
     Raises:
         AssertionError: the extent is odd.
@@ -180,14 +180,16 @@ def scaled_dot_product_attention(queries: Variable, keys: Variable, values: Vari
         queries (Variable): [N, L_q, D], float32 or float64.
         keys (Variable): [N, L_k, D].
         values (Variable): [N, L_k, D_v].
-        num_heads (int): divides D and D_v; above 1 each input first goes through a fully connected layer. Default 1.
-        dropout_rate (float): of the attention weights. Default 0.
+        num_heads (int): number of heads, a divisor of D and D_v. If it is above 1, each input first passes a fully
+            connected layer. Default 1.
+        dropout_rate (float): dropout rate of the attention weights. Default 0.
 
     Returns:
         Variable: [N, L_q, D_v].
 
     Raises:
-        ValueError: not three axes; sizes that do not fit; not divisible by the heads.
+        ValueError: an input does not have three axes, sizes do not match, or a width is not divisible by the number of
+            heads.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -1,4 +1,4 @@
-"""Operators that run by themselves, without a program of the user's. The names of ``fluid.op``."""
+"""Operators that run by themselves, outside of a program. The names of ``fluid.op``."""
 from __future__ import annotations
 
 from typing import Any
@@ -16,11 +16,11 @@ class Operator:
     """An operator on the variables of a scope.
 
     Args:
-        type (str): of the operator.
-        **kwargs: by slot, names of variables (str, or list of str); by attribute, its value.
+        type (str): type of the operator.
+        **kwargs: names of variables (str or list of str) for each slot, and values of attributes.
 
     Raises:
-        ValueError: there is no such operator. TypeError: names of a slot are not str.
+        ValueError: the operator does not exist. TypeError: names of a slot are not str.
 
     Examples:
         >>> import numpy, anabranch.fluid as fluid
@@ -46,11 +46,11 @@ class Operator:
         return self._type
 
     def inputs(self) -> dict[str, list[str]]:
-        """dict: slot -> names of what is read."""
+        """dict: slot -> names of the inputs."""
         return self._inputs
 
     def outputs(self) -> dict[str, list[str]]:
-        """dict: slot -> names of what is written."""
+        """dict: slot -> names of the outputs."""
         return self._outputs
 
     def _program(self, scope):
@@ -70,14 +70,14 @@ class Operator:
         return program
 
     def run(self, scope: Any, place: Any) -> None:
-        """Runs the operator; outputs that the scope lacks are made there.
+        """Runs the operator. Outputs that do not exist in the scope are created there.
 
         Args:
-            scope (Scope): holds the inputs.
-            place (CPUPlace): where.
+            scope (Scope): scope of the inputs and outputs.
+            place (CPUPlace): place of the run.
 
         Raises:
-            LookupError: an input is not in the scope. Exceptions of the operator.
+            LookupError: an input is not in the scope. The operator may raise other errors.
         """
         if not isinstance(scope, _core.Scope):
             raise InvalidType("operator %s: scope must be a Scope, got %s" % (self._type, scope.__class__.__name__))

@@ -1,4 +1,5 @@
-"""ParallelExecutor: data-parallel training with one object, the way of Fluid 0.x to 1.5, kept for all 1.x programs."""
+"""ParallelExecutor: data-parallel training with a single object. This is the interface of Fluid 0.x to 1.5, which all
+1.x programs can use."""
 from __future__ import annotations
 
 import sys
@@ -22,23 +23,25 @@ __all__ = ["ParallelExecutor"]
 
 
 class ParallelExecutor(Described):
-    """Runs a program on several replicas, each with a part of the batch.
+    """Runs a program on several replicas, each with a slice of the batch.
 
     Args:
         use_cuda (bool): False: one replica for each of ``cpu_places()`` (environment variable ``CPU_NUM``). True: one
-            for each of ``cuda_places()``, which needs a plug-in for devices.
-        loss_name (str, optional): name of the loss; needed for training.
-        main_program (Program, optional): the default main program when missing.
-        share_vars_from (ParallelExecutor, optional): uses the variables of that one: for testing while training.
-        exec_strategy (ExecutionStrategy, optional): a default one when missing.
-        build_strategy (BuildStrategy, optional): a default one when missing.
+            replica for each of ``cuda_places()``, which requires a device plug-in.
+        loss_name (str, optional): name of the loss. Required for training.
+        main_program (Program, optional): program to run. Default: the default main program.
+        share_vars_from (ParallelExecutor, optional): ParallelExecutor whose variables are used, for tests during
+            training.
+        exec_strategy (ExecutionStrategy, optional): settings. Default: the default settings.
+        build_strategy (BuildStrategy, optional): settings. Default: the default settings.
         num_trainers (int): number of processes. Default 1.
         trainer_id (int): number of this process. Default 0.
-        scope (Scope, optional): default ``global_scope()``; ignored, with a warning, with ``share_vars_from``.
+        scope (Scope, optional): scope of the variables. Default ``global_scope()``. Ignored, with a warning, if
+            ``share_vars_from`` is given.
 
     Raises:
-        AssertionError: ``use_cuda`` without a plug-in for devices. TypeError: an argument has another type. ValueError:
-            arguments of very old versions (set those in the strategies).
+        AssertionError: ``use_cuda`` is set without a device plug-in. TypeError: an argument has the wrong type.
+            ValueError: arguments of very old versions, which belong to the strategies.
 
     Examples:
         >>> import numpy, anabranch.fluid as fluid
@@ -115,19 +118,20 @@ class ParallelExecutor(Described):
 
     def run(self, fetch_list: Sequence[Any], feed: dict[str, Any] | Sequence[dict[str, Any]] | None = None,
             feed_dict: Any = None, return_numpy: bool = True) -> list[Any]:
-        """One step on all replicas.
+        """Runs one step on all replicas.
 
         Args:
-            fetch_list (list): Variables or names of what to return.
-            feed (dict|list of dict, optional): a whole batch, cut into one part per replica; or one dict per replica.
-            feed_dict (optional): the old name of ``feed``.
-            return_numpy (bool): numpy arrays, else LoDTensors. Default True.
+            fetch_list (list): Variables or names to return.
+            feed (dict|list of dict, optional): a whole batch, which is split into one slice per replica, or one dict
+                per replica.
+            feed_dict (optional): old name of ``feed``.
+            return_numpy (bool): returns numpy arrays; otherwise LoDTensors. Default True.
 
         Returns:
-            list: the replicas' values of each fetched variable, joined along axis 0.
+            list: for each fetched variable, the values of all replicas, concatenated along axis 0.
 
         Raises:
-            ValueError: a feed list whose length is not ``device_count``. Otherwise as ``Executor.run``.
+            ValueError: the length of a feed list is not ``device_count``. Other errors are those of ``Executor.run``.
         """
         if feed_dict is not None:
             if feed is None:
@@ -145,6 +149,6 @@ class ParallelExecutor(Described):
         return len(self._places)
 
     def drop_local_exe_scopes(self) -> None:
-        """Releases the memory of all temporaries now; the next run makes new ones."""
+        """Releases the memory of all temporaries. The next run allocates new memory."""
         if self._compiled_program._engine is not None:
             self._compiled_program._engine.drop_temporaries()

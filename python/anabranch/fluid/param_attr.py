@@ -20,8 +20,9 @@ class ParamAttr(Described):
         initializer (Initializer, optional): initializer. Default: Xavier for weights, zero for biases.
         learning_rate (float): factor of the optimizer's learning rate for this parameter. Default 1.0.
         regularizer (WeightDecayRegularizer, optional): overrides the optimizer's regularization.
-        trainable (bool): whether the parameter is updated. Default True.
-        do_model_average (bool): whether ``ModelAverage`` covers it. Default False in effect, as in the layers of 1.8.
+        trainable (bool): the parameter is updated. Default True.
+        do_model_average (bool): ``ModelAverage`` averages the parameter. The effective default is False, as in the
+            layers of Fluid 1.8.
         gradient_clip (optional): clip of this parameter's gradient (an argument of 1.7 and earlier).
 
     Raises:
@@ -64,7 +65,8 @@ class ParamAttr(Described):
 
     @staticmethod
     def _to_attr(arg):
-        """Any accepted short form as a ParamAttr (None: default, False: False itself, lists: element by element)."""
+        """Converts any accepted short form to a ParamAttr. None gives the default, False stays False, and lists are
+        converted element by element."""
         if arg is None:
             return ParamAttr()
         if isinstance(arg, (list, tuple)):
@@ -102,7 +104,7 @@ class WeightNormParamAttr(ParamAttr):
     """A parameter kept as direction v and magnitude g: w = g * v / ||v|| (Salimans and Kingma, NIPS 2016).
 
     Args:
-        dim (int, optional): the axis whose slices have a magnitude each; None: one magnitude for the whole tensor.
+        dim (int, optional): axis whose slices each have a magnitude. None: one magnitude for the whole tensor.
         name, initializer, learning_rate, regularizer, trainable, do_model_average: as for :class:`ParamAttr`.
 
     Examples:

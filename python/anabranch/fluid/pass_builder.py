@@ -9,7 +9,7 @@ from .errors import InvalidValue
 
 
 class GraphPass:
-    """A pass by its name."""
+    """A pass, identified by its name."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -23,7 +23,8 @@ class GraphPass:
 
 
 class PassBuilder(Described):
-    """The list of passes of one BuildStrategy. Their order is the engine's: it cannot be changed, only cut.
+    """The list of passes of one BuildStrategy. The engine determines their order; passes can only be removed and
+    restored.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -38,18 +39,18 @@ class PassBuilder(Described):
         self._passes = [GraphPass(name) for name, *_ in _core.pass_list()]
 
     def all_passes(self) -> list[Any]:
-        """list of GraphPass: what will run, in order."""
+        """list of GraphPass: the passes that will run, in order."""
         return list(self._passes)
 
     def remove_pass(self, index: Any) -> None:
-        """Switches the pass at this position off; IndexError when there is none."""
+        """Removes the pass at this position. Raises IndexError if there is none."""
         del self._passes[index]
 
     def append_pass(self, name: str) -> Any:
-        """Switches a pass on again; it runs at its own place in the order.
+        """Restores a removed pass at its fixed position in the order.
 
         Raises:
-            ValueError: no such pass, or it is in the list.
+            ValueError: the pass does not exist, or it is already in the list.
         """
         known = [n for n, *_ in _core.pass_list()]
         if name not in known:
@@ -61,5 +62,5 @@ class PassBuilder(Described):
         return self._passes[[p.type() for p in self._passes].index(name)]
 
     def insert_pass(self, index: Any, name: str) -> Any:
-        """Like :meth:`append_pass`; the position is the engine's."""
+        """Like :meth:`append_pass`. The engine determines the position."""
         return self.append_pass(name)

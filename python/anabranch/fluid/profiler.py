@@ -1,4 +1,4 @@
-"""Where the time of a program goes: tables by operator, and traces."""
+"""Profiler: tables of time by operator, and traces."""
 from __future__ import annotations
 
 import contextlib
@@ -43,18 +43,19 @@ def _check_path(path):
 @contextlib.contextmanager
 def cuda_profiler(output_file: str, output_mode: str | None = None,
                   config: Sequence[str] | None = None) -> Iterator[Any]:
-    """Measures what devices do inside a ``with`` block: :func:`profiler` with state "GPU", the trace in the file.
+    """Measures the devices inside a ``with`` block, like :func:`profiler` with the state "GPU", and writes the trace to
+    a file.
 
     Args:
-        output_file (str): file for the trace, as ``profile_path`` of :func:`stop_profiler`.
-        output_mode (str, optional): "kvp" or "csv", ways of NVIDIA's old profiler: without effect. Default "csv".
-        config (list of str, optional): its options: without effect.
+        output_file (str): file for the trace, like ``profile_path`` of :func:`stop_profiler`.
+        output_mode (str, optional): "kvp" or "csv", modes of NVIDIA's old profiler. Has no effect. Default "csv".
+        config (list of str, optional): options of that profiler. Has no effect.
 
     Returns:
         A context manager.
 
     Raises:
-        ValueError: another output mode. NotImplementedError: there is no plug-in for devices.
+        ValueError: ``output_mode`` is unknown. NotImplementedError: there is no device plug-in.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -73,7 +74,7 @@ def cuda_profiler(output_file: str, output_mode: str | None = None,
 
 
 def reset_profiler() -> None:
-    """Forgets what was measured. A profiler that is on stays on.
+    """Discards all measurements. A running profiler keeps running.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -83,17 +84,17 @@ def reset_profiler() -> None:
 
 
 def start_profiler(state: str, tracer_option: str = "Default") -> None:
-    """Starts to measure every run of every program in this process. Does nothing if it is already measuring.
+    """Starts to measure every run of every program in this process. Does nothing if a profiler is already running.
 
     Args:
-        state (str): what the tables show. "CPU": the time of threads, of operators on devices that of their launches.
-            "GPU": the time of devices. "All": of operators on devices the time there, of the others that of threads.
-            The trace has both in any case.
-        tracer_option (str): how fine the tables are: "Default": a row for each type of operator. "OpDetail": beneath
-            it a row for each operator. "AllOpDetail": operators only. Default "Default".
+        state (str): times in the tables. "CPU": the time of threads, which for operators on devices is that of their
+            launches. "GPU": the time of devices. "All": the time of devices for operators on devices, and the time of
+            threads for the others. The trace always contains both.
+        tracer_option (str): rows of the tables. "Default": one row for each type of operator. "OpDetail": also one row
+            for each operator. "AllOpDetail": only the rows of operators. Default "Default".
 
     Raises:
-        ValueError: another state or option.
+        ValueError: ``state`` or ``tracer_option`` is unknown.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -111,17 +112,17 @@ def start_profiler(state: str, tracer_option: str = "Default") -> None:
 
 
 def stop_profiler(sorted_key: str | None = None, profile_path: str = "/tmp/profile") -> None:
-    """Ends the measurement, prints the tables and writes the trace. Nothing happens when none has begun.
+    """Stops the profiler, prints the tables and writes the trace. Does nothing if no profiler is running.
 
     Args:
-        sorted_key (str, optional): order of the rows: "calls", "total", "max", "min", "ave", always from the largest.
-            Default None: by the end of the first call.
+        sorted_key (str, optional): order of the rows: "calls", "total", "max", "min" or "ave", the largest first.
+            Default None: the end of the first call.
         profile_path (str): file for the trace in Fluid's format (a protobuf message). ``profile_path + ".json"`` is
-            written, too, for Perfetto and chrome://tracing. "" writes no file. Default "/tmp/profile".
+            also written, for Perfetto and chrome://tracing. "" writes no files. Default "/tmp/profile".
 
     Raises:
         ValueError: ``sorted_key`` is unknown. TypeError: ``profile_path`` is not a str. RuntimeError: the files cannot
-            be written; the tables are printed first.
+            be written. The tables are printed before.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -145,19 +146,20 @@ def stop_profiler(sorted_key: str | None = None, profile_path: str = "/tmp/profi
 @contextlib.contextmanager
 def profiler(state: str, sorted_key: str | None = None, profile_path: str = "/tmp/profile",
              tracer_option: str = "Default") -> Iterator[Any]:
-    """Measures what runs inside a ``with`` block: :func:`start_profiler` before it, :func:`stop_profiler` after it.
+    """Measures the runs inside a ``with`` block: calls :func:`start_profiler` before and :func:`stop_profiler` after
+    it.
 
     Args:
-        state (str): see :func:`start_profiler`.
-        sorted_key (str, optional): see :func:`stop_profiler`.
-        profile_path (str): see :func:`stop_profiler`.
-        tracer_option (str): see :func:`start_profiler`.
+        state (str): as for :func:`start_profiler`.
+        sorted_key (str, optional): as for :func:`stop_profiler`.
+        profile_path (str): as for :func:`stop_profiler`.
+        tracer_option (str): as for :func:`start_profiler`.
 
     Returns:
         A context manager.
 
     Raises:
-        ValueError, TypeError: a bad argument, before the block is entered.
+        ValueError, TypeError: an argument is invalid. The error is raised before the block is entered.
 
     Examples:
         >>> import numpy

@@ -1,4 +1,4 @@
-"""Programs that communicate with other processes: serving, and notification that a worker is done."""
+"""Programs that communicate with other processes: serving, and the notification that a worker has finished."""
 from __future__ import annotations
 
 import os
@@ -17,23 +17,23 @@ _GEO_STARTUP = ["param_init"]   # send_varnames of the last send op of a GEO wor
 
 
 def trainers_of(program: Program) -> set[int]:
-    """Indices of the workers of this program, from its ops."""
+    """Returns the indices of the workers of this program, which its ops contain."""
     return {op.attr("trainer_id") for op in program.global_block().ops if op.type in _RECEIVES}
 
 
 def starts_geo(program: Program) -> bool:
-    """Whether the program is the startup program of a worker that exchanges differences (GEO)."""
+    """Returns whether the program is the startup program of a worker that exchanges differences (GEO)."""
     ops = program.global_block().ops
     return bool(ops) and ops[-1].type == "send" and ops[-1].attr("send_varnames") == _GEO_STARTUP
 
 
 def serves(program: Program) -> bool:
-    """Whether a run of the program serves until all workers are done."""
+    """Returns whether a run of the program serves until all workers have finished."""
     return any(op.type == "listen_and_serv" for op in program.global_block().ops)
 
 
 def serve(program: Program, scope: Scope) -> None:
-    """Serves a program's variables until every trainer has said that it is complete."""
+    """Serves the variables of a program until every worker has reported that it is complete."""
     server = _core.PServer(program.desc, scope)
     asked = [op.attr("endpoint") for op in program.global_block().ops if op.type == "listen_and_serv"][0]
     if asked.endswith(":0"):  # scripts look here for the port that was chosen
@@ -43,7 +43,7 @@ def serve(program: Program, scope: Scope) -> None:
 
 
 class Trainers:
-    """The trainers whose programs an executor has run."""
+    """The workers whose programs an executor has run."""
 
     __slots__ = ("_numbers", "_seen")
 
@@ -51,7 +51,7 @@ class Trainers:
         self._numbers, self._seen = set(), {}
 
     def note(self, program):
-        """Looks at a program when it is new, or was changed."""
+        """Records the workers of a program if it is new or has changed."""
         desc = program.desc
         if self._seen.get(desc.id) == desc.version:
             return
@@ -59,7 +59,7 @@ class Trainers:
         self._numbers.update(trainers_of(program))
 
     def complete(self):
-        """Tells their servers that they are done."""
+        """Notifies the servers that these workers have finished."""
         numbers, self._numbers = self._numbers, set()
         self._seen.clear()
         for trainer in numbers:

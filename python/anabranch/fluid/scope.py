@@ -15,7 +15,7 @@ _global = _core.Scope()
 
 
 def global_scope() -> Any:
-    """Scope: the one in use now: the process's own, or that of the innermost ``scope_guard``.
+    """Scope: the current global scope: that of the innermost ``scope_guard``, or else that of the process.
 
     Examples:
         >>> import numpy, anabranch.fluid as fluid
@@ -28,7 +28,7 @@ def global_scope() -> Any:
 
 
 def _switch_scope(scope):
-    """Replaces the current scope and returns the one before."""
+    """Replaces the current scope and returns the previous one."""
     global _global
     if not isinstance(scope, _core.Scope):
         raise InvalidType("the scope must be a Scope, got %s" % type(scope).__name__)
@@ -38,13 +38,14 @@ def _switch_scope(scope):
 
 @contextlib.contextmanager
 def scope_guard(scope: Scope) -> Iterator[Any]:
-    """Context in which ``scope`` is the global scope; the old one is back afterwards, also after an exception.
+    """Context in which ``scope`` is the global scope. Afterwards, the previous scope is restored, even after an
+    exception.
 
     Args:
-        scope (Scope): from ``fluid.Scope()``.
+        scope (Scope): scope to use.
 
     Raises:
-        TypeError: ``scope`` is something else.
+        TypeError: ``scope`` is not a Scope.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -1,4 +1,4 @@
-"""BuildStrategy and ExecutionStrategy: settings of building the graph of a program, and of running it."""
+"""BuildStrategy and ExecutionStrategy: settings that control how the graph of a program is built and run."""
 from __future__ import annotations
 
 import enum
@@ -33,11 +33,11 @@ class GradientScaleStrategy(enum.IntEnum):
 
 
 class BuildStrategy(Strategy):
-    """Settings of the graph that is built from a program over the replicas. Set them before the first run.
+    """Settings of the graph of a program and its replicas. Set them before the first run.
 
     Raises:
-        TypeError: a value has another type. ValueError: a number is out of range. AttributeError: there is no such
-        attribute. EnforceNotMet: an attribute is set after the first run.
+        TypeError: a value has the wrong type. ValueError: a number is out of range. AttributeError: the attribute does
+            not exist. EnforceNotMet: an attribute is set after the first run.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -53,14 +53,14 @@ class BuildStrategy(Strategy):
     reduce_strategy = Field(
         ReduceStrategy.AllReduce, ReduceStrategy,
         "ReduceStrategy: AllReduce (default): every replica gets every summed gradient. Reduce: each gradient is "
-        "summed on the one replica that updates the parameter. In both the replicas share their parameters, each of "
-        "which is updated once, and both give the same bits.")
+        "summed on the one replica that updates the parameter. In both modes, the replicas share their parameters, "
+        "each parameter is updated once, and the bits are the same.")
     gradient_scale_strategy = Field(
         GradientScaleStrategy.CoeffNumDevice, GradientScaleStrategy,
         "GradientScaleStrategy: CoeffNumDevice (default): the update of a loss that is a mean, or is linear in means, "
-        "equals that of the whole batch on one replica; of any other loss each of N replicas gives 1/N of its "
-        "gradient. One: the replicas' gradients are summed as they are. Customized: feed ``<loss>@GRAD``, one value "
-        "per replica.")
+        "equals that of the whole batch on one replica. For any other loss, each of N replicas contributes 1/N of "
+        "its gradient. One: the replicas' gradients are summed without weights. Customized: feed ``<loss>@GRAD``, one "
+        "value per replica.")
     debug_graphviz_path = Field(
         "", str,
         "str: if not empty, the graph after each pass is written as <path>_<nn>_<pass>.dot, and drawn as .svg unless "
@@ -70,55 +70,56 @@ class BuildStrategy(Strategy):
         True, bool,
         "bool: updates wait for the whole backward part. Default True.")
     remove_unnecessary_lock = Field(
-        True, bool, "bool: without effect: operations take no locks. Default True.", inert=True)
+        True, bool, "bool: has no effect, because operations use no locks. Default True.", inert=True)
     cache_runtime_context = Field(
-        False, bool, "bool: without effect: plans always keep theirs. Default False.", inert=True)
+        False, bool, "bool: has no effect, because plans always keep their context. Default False.", inert=True)
     fuse_elewise_add_act_ops = Field(
         False, bool,
-        "bool: fuses the sum of a bias, and the activation after it, with the product before them, and their "
-        "gradients part of its gradient; other elementwise operations that read each other's results are fused. It "
-        "reads False until it is set, but the fusion is done unless it is set to False.",
+        "bool: fuses a product with the bias and the activation after it, in the forward and the backward part, and "
+        "chains of other elementwise operations. It reads False until it is set, but the operations are fused "
+        "unless it is set to False.",
         automatic=True)
     fuse_bn_act_ops = Field(
         False, bool,
-        "bool: fuses batch norm with the relu after it, and their gradients. It reads False until it is set, but the "
-        "fusion is done unless it is set to False.", automatic=True)
+        "bool: fuses batch norm with the relu after it, and their gradients. It reads False until it is set, but they "
+        "are fused unless it is set to False.", automatic=True)
     fuse_relu_depthwise_conv = Field(
         False, bool,
-        "bool: joins relu with a depthwise convolution; done for GPUs only. Default False.", inert=True)
+        "bool: has no effect. Fluid fuses relu with a depthwise convolution, on GPUs only. Default False.", inert=True)
     fuse_all_optimizer_ops = Field(
         False, bool,
-        "bool: fuses updates of one rule to one operation that loops over all parameters. It reads False until it is "
-        "set; until then the engine fuses if ``enable_backward_optimizer_op_deps`` is True.",
+        "bool: fuses the updates of one optimizer to a single operation over all parameters. It reads False until it "
+        "is set; until then, the engine fuses them if ``enable_backward_optimizer_op_deps`` is True.",
         automatic=True)
     fuse_all_reduce_ops = Field(
         True, bool,
         "bool or None: sums gradients in groups. None and True (default): the engine decides.", optional=True)
     fuse_broadcast_ops = Field(
         True, bool,
-        "bool or None: without effect on the CPU: replicas share their parameters. Default True.", optional=True,
+        "bool or None: has no effect on the CPU, because replicas share their parameters. Default True.", optional=True,
         inert=True)
     use_bfloat16 = Field(
         False, bool,
         "bool: matrix products of fully connected layers (``mul``), forward and backward, round their operands to "
         "bfloat16 where the processor has instructions for it; sums, gradients, parameters and optimizer state stay "
-        "float32. ``explain()`` says whether it was done. Not in Fluid. Default False.")
+        "float32. ``explain()`` shows whether this was done. Not in Fluid. Default False.")
     enable_auto_fusion = Field(
-        False, bool, "bool: kernels generated at run time, for GPUs only. Default False.", inert=True)
+        False, bool, "bool: has no effect. Fluid generates kernels at run time, on GPUs only. Default False.",
+        inert=True)
     sync_batch_norm = Field(
         False, bool,
-        "bool: ``batch_norm`` in training uses mean and variance of the batch of all replicas of this process. "
-        "On devices only, as in Fluid 1.8.5: each batch norm and its gradient each sum 2 C + 1 float64 numbers over "
-        "them. On the CPU each replica keeps its own statistics. Default False.")
+        "bool: in training, ``batch_norm`` uses the mean and variance over the batch of all replicas of this process. "
+        "On devices only, as in Fluid 1.8.5: each batch norm and each of its gradients sums 2 C + 1 float64 numbers "
+        "over the replicas. On the CPU, each replica has its own statistics. Default False.")
     memory_optimize = Field(
         None, bool,
-        "bool or None: ignored: temporaries always share memory. Default None.",
+        "bool or None: has no effect, because temporaries always share memory. Default None.",
         optional=True, inert=True)
     enable_inplace = Field(
         True, bool,
         "bool: an output may reuse the memory of an input that is not read later. Default True.")
     is_distribution = Field(
-        False, bool, "bool: without effect: no program of this build sends. Default False.", inert=True)
+        False, bool, "bool: has no effect. Default False.", inert=True)
     async_mode = Field(
         False, bool,
         "bool: replicas run independently; not supported, compiling raises an error. Default False.")
@@ -127,22 +128,22 @@ class BuildStrategy(Strategy):
         "int: number of processes that train together and sum their gradients. Default 1.", least=1)
     trainer_id = Field(0, int, "int: number of this process, below num_trainers. Default 0.", least=0)
     trainers_endpoints = Field(
-        [], list, "list of str: host:port of every process, to connect them where no startup program does; otherwise "
-        "without effect. Default [].", inert=True)
+        [], list, "list of str: host:port of every process. Connects the processes if no startup program "
+        "does; otherwise it has no effect. Default [].", inert=True)
     nccl_comm_num = Field(
-        1, int, "int: communicators of devices, of one process and of several, used in turn by sums of gradients; the "
-        "same in all processes; without effect on the CPU. Default 1.",
+        1, int, "int: number of communicators of devices, which sums of gradients use in turn. Must be the same in all "
+        "processes. Has no effect on the CPU. Default 1.",
         least=1)
     use_hierarchical_allreduce = Field(
         False, bool,
-        "bool: without effect: sums of several processes with devices always have two levels, first over the devices "
-        "of a process, then over processes, from device to device. Default False.", inert=True)
+        "bool: has no effect, because sums of several processes with devices always have two levels: first over "
+        "the devices of each process, then over the processes. Default False.", inert=True)
     hierarchical_allreduce_inter_nranks = Field(
         0, int,
-        "int: without effect: the lower level is a process. Default 0.", least=0, inert=True)
+        "int: has no effect, because the lower level is always a process. Default 0.", least=0, inert=True)
     mkldnn_enabled_op_types = Field(
         set(), set,
-        "set of str: without effect: the kernel library serves every operation it can. Default empty.", inert=True)
+        "set of str: has no effect, because oneDNN runs all operations that it supports. Default empty.", inert=True)
 
     _compiled = None  # a weak reference to the CompiledProgram that was compiled with it last
 
@@ -162,8 +163,9 @@ class BuildStrategy(Strategy):
         """Lists the graph passes that are applied under this strategy, and those that are not, with reasons.
 
         Returns:
-            str: one line per pass. After a run of a CompiledProgram with this strategy, the line tells what the pass
-            did to the graph of the last run, as in ``CompiledProgram.explain``; before, whether it will be tried.
+            str: one line per pass. Before a run, the line shows whether the pass will be tried. After a run of a
+            CompiledProgram with this strategy, it shows what the pass changed in the graph of the last run, as in
+            ``CompiledProgram.explain``.
 
         Raises:
             InvalidArgument: ``FLAGS_disable_passes`` names an unknown pass.
@@ -181,7 +183,7 @@ class BuildStrategy(Strategy):
         return "not compiled yet\n" + _core.explain_passes(self._to_core())
 
     def _to_core(self):
-        """The C++ strategy."""
+        """Returns the C++ strategy."""
         if self.trainer_id >= self.num_trainers:
             raise InvalidArgument("BuildStrategy.trainer_id must be below num_trainers (%d), got %d"
                                   % (self.trainer_id, self.num_trainers))
@@ -203,11 +205,11 @@ class BuildStrategy(Strategy):
 
 
 class ExecutionStrategy(Strategy):
-    """Settings of running the graph of a compiled program.
+    """Settings of the runs of a compiled program.
 
     Raises:
-        TypeError: a value has another type, or the number of threads is negative. AttributeError: there is no such
-        attribute.
+        TypeError: a value has the wrong type, or the number of threads is negative. AttributeError: the attribute does
+            not exist.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -227,11 +229,11 @@ class ExecutionStrategy(Strategy):
     num_iteration_per_run = Field(1, int, "int: number of repetitions of the program in one run. Default 1.", least=1)
     allow_op_delay = Field(
         False, bool,
-        "bool: without effect, as in Fluid 1.8.5: transfers never wait for it. Default False.", inert=True)
+        "bool: has no effect, as in Fluid 1.8.5. Default False.", inert=True)
     use_experimental_executor = Field(
-        True, bool, "bool: without effect: there is one executor. Default True.", inert=True)
+        True, bool, "bool: has no effect, because there is only one executor. Default True.", inert=True)
     use_thread_barrier = Field(
-        False, bool, "bool: concerns half-asynchronous parameter servers only. Default False.", inert=True)
+        False, bool, "bool: used only by half-asynchronous parameter servers. Default False.", inert=True)
     use_cuda = Field(
         False, bool,
         "bool: set from the places at the first run. True is not supported without the device plug-in. Default False.",
@@ -244,7 +246,7 @@ class ExecutionStrategy(Strategy):
         super().__setattr__(name, value)
 
     def _to_core(self, on_devices=False):
-        """The C++ strategy."""
+        """Returns the C++ strategy."""
         if self.use_cuda and not _core.devices_offered():
             gpu.ask("ExecutionStrategy.use_cuda", "use_cuda=False", InvalidArgument)
         self.use_cuda = on_devices

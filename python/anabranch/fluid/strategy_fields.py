@@ -1,4 +1,4 @@
-"""What BuildStrategy and ExecutionStrategy are made of: typed attributes that are refused once in use."""
+"""Typed attributes of BuildStrategy and ExecutionStrategy, which cannot be changed once the strategy is in use."""
 from __future__ import annotations
 
 import enum
@@ -11,10 +11,10 @@ from .errors import EnforceNotMet, InvalidType, InvalidValue
 
 
 class Field:
-    """An attribute with a type, a default and a meaning; refuses everything once its owner is in use.
+    """An attribute with a type, a default and a description. It cannot be set once its owner is in use.
 
-    An automatic one reads as its default until it is set, but the engine decides until then. An inert one is kept for
-    programs that set it: nothing in the engine reads it.
+    An automatic attribute returns its default until it is set; until then, the engine chooses its value. An inert
+    attribute is kept for programs that set it, and the engine ignores it.
     """
 
     def __init__(self, default: Any, kind: Any, doc: Any, least: Any = None, optional: Any = False,
@@ -58,7 +58,7 @@ class Field:
 
 
 class Strategy:
-    """Attributes are the class's fields and nothing else."""
+    """Base class whose only attributes are the fields of the class."""
 
     _values: Any = None  # of the fields that were set
     _finalized = False

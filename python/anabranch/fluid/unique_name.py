@@ -1,4 +1,4 @@
-"""Names that occur once: ``fc_0``, ``fc_1``, ``fc_0.w_0`` ... one counter a key, kept by a replaceable generator."""
+"""Unique names such as ``fc_0``, ``fc_1`` and ``fc_0.w_0``. A replaceable generator keeps one counter per key."""
 from __future__ import annotations
 
 import contextlib
@@ -12,7 +12,7 @@ __all__ = ["generate", "switch", "guard"]
 
 
 class UniqueNameGenerator(Described):
-    """Counts how often each key was used. ``prefix`` is put before every name.
+    """Counts the uses of each key. ``prefix`` is prepended to every name.
 
     >>> g = UniqueNameGenerator("A")
     >>> g("fc"), g("fc"), g("tmp")
@@ -30,7 +30,7 @@ class UniqueNameGenerator(Described):
 
 
 class _ParameterNames:
-    """Names of the parameters made under one generator (second half of what :func:`switch` exchanges)."""
+    """Names of the parameters that were created with one generator, the second part of the result of :func:`switch`."""
 
     def __init__(self):
         self.names = set()
@@ -44,13 +44,13 @@ _parameter_names = _ParameterNames()
 
 
 def generate(key: str) -> str:
-    """Returns ``key_N``, N counting from 0 for each key.
+    """Returns ``key_N``, where N counts from 0 for each key.
 
     Args:
-        key (str): the prefix of the name.
+        key (str): prefix of the name.
 
     Returns:
-        str: a name that the current generator has not given before.
+        str: a name that the current generator has not returned before.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -62,7 +62,7 @@ def generate(key: str) -> str:
 
 
 def generate_with_ignorable_key(key: Any) -> Any:
-    """Like :func:`generate`; for names of temporaries, whose key carries no meaning."""
+    """Like :func:`generate`, for the names of temporaries, whose key has no meaning."""
     return _generator(key)
 
 
@@ -70,11 +70,11 @@ def switch(new_generator: UniqueNameGenerator | None = None, new_para_name_check
     """Replaces the generator of the process.
 
     Args:
-        new_generator (UniqueNameGenerator, optional): the next generator; a fresh one by default.
-        new_para_name_checker (optional): the second element of an earlier result.
+        new_generator (UniqueNameGenerator, optional): the new generator. Default: an empty generator.
+        new_para_name_checker (optional): second element of an earlier result.
 
     Returns:
-        tuple: what was in use before, to be given back as ``switch(*old)``.
+        tuple: the previous generator and names, to be restored with ``switch(*old)``.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -92,13 +92,14 @@ def switch(new_generator: UniqueNameGenerator | None = None, new_para_name_check
 
 @contextlib.contextmanager
 def guard(new_generator: str | bytes | UniqueNameGenerator | None = None) -> Iterator[Any]:
-    """Context in which names are counted by another generator; the old one is back afterwards.
+    """Context in which another generator counts the names. The previous one is restored afterwards.
 
     Args:
-        new_generator (str|bytes|UniqueNameGenerator, optional): a text is the prefix of a fresh generator.
+        new_generator (str|bytes|UniqueNameGenerator, optional): new generator. A text is the prefix of an empty
+            generator.
 
     Raises:
-        TypeError: ``new_generator`` is something else.
+        TypeError: ``new_generator`` has the wrong type.
 
     Examples:
         >>> import anabranch.fluid as fluid

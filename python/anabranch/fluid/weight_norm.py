@@ -1,4 +1,5 @@
-"""Parameters as direction and magnitude: w = g * v / ||v|| (Salimans and Kingma, "Weight Normalization", NIPS 2016)."""
+"""Parameters that are split into a direction and a magnitude: w = g * v / ||v|| (Salimans and Kingma, "Weight
+Normalization", NIPS 2016)."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def _norm(block, v, dim, shape_of_g):
-    """A Variable with the 2-norm of ``v`` over all axes but ``dim`` (over all when ``dim`` is None)."""
+    """Returns a Variable with the 2-norm of ``v`` over all axes except ``dim``, or over all axes if ``dim`` is None."""
     def temporary():
         return block.create_var(name=unique_name.generate_with_ignorable_key("weight_norm_norm"), dtype=v.dtype,
                                 persistable=False)
@@ -27,9 +28,9 @@ def _norm(block, v, dim, shape_of_g):
 
 
 def create_weight_norm_parameter(helper: Any, attr: Any, shape: Shape, dtype: DType) -> Any:
-    """Parameters v and g of a layer, and the Variable w that is computed from them.
+    """Creates the parameters v and g of a layer, and returns the Variable w that is computed from them.
 
-    g starts as the norm of v, so that w starts as the initializer's value.
+    The initial value of g is the norm of v, so the initial value of w is that of the initializer.
     """
     g_shape = [extent if axis == attr.dim else 1 for axis, extent in enumerate(shape)]
     main, startup = helper.main_program.global_block(), helper.startup_program.global_block()

@@ -1,4 +1,4 @@
-"""Decorators that keep the signature of what they decorate. The names of ``fluid.wrapped_decorator``."""
+"""Decorators that keep the signature of the decorated function. The names of ``fluid.wrapped_decorator``."""
 from __future__ import annotations
 
 import contextlib
@@ -10,13 +10,14 @@ __all__ = ["wrap_decorator", "signature_safe_contextmanager"]
 
 
 def wrap_decorator(decorator_func: Callable[..., Any]) -> Callable[..., Any]:
-    """A decorator whose results have the name, the documentation and the signature of what they decorate.
+    """Converts a decorator to one whose results keep the name, the documentation and the signature of the decorated
+    function.
 
     Args:
         decorator_func (callable): function -> function.
 
     Returns:
-        callable: the same decorator with that property.
+        callable: the converted decorator.
 
     Examples:
         >>> from anabranch.fluid.wrapped_decorator import wrap_decorator
@@ -36,13 +37,13 @@ def wrap_decorator(decorator_func: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def signature_safe_contextmanager(func: Callable[..., Any]) -> Callable[..., Any]:
-    """``contextlib.contextmanager`` by Fluid's name.
+    """``contextlib.contextmanager`` with Fluid's name.
 
     Args:
-        func (callable): a generator function with one ``yield``.
+        func (callable): generator function with one ``yield``.
 
     Returns:
-        callable: makes context managers.
+        callable: a function that returns context managers.
 
     Examples:
         >>> from anabranch.fluid.wrapped_decorator import signature_safe_contextmanager

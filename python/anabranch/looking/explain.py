@@ -46,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs ``anabranch explain``.
 
     Args:
-        argv (list of str, optional): arguments; those of the process by default.
+        argv (list of str, optional): arguments. Default: those of the process.
 
     Returns:
         int: 0; 1 when the script or model does not exist.

@@ -98,9 +98,9 @@ def page_of(report, title="profile", graph=None, memory=None, runs=2):
     """The page as text.
 
     Args:
-        report (Report): what was measured.
-        title (str): of the page. ``runs`` (int): how many of the last runs the timeline shows, at least 1. Default 2.
-        graph (drawing.Graph, optional): to show. ``memory`` (MemoryReport, optional): to show.
+        report (Report): measurements.
+        title (str): title of the page. ``runs`` (int): number of the last runs in the timeline, at least 1. Default 2.
+        graph (drawing.Graph, optional): graph to show. ``memory`` (MemoryReport, optional): memory report to show.
 
     Returns:
         str: HTML, without a reference to any other file.

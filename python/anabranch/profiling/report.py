@@ -20,7 +20,7 @@ class Row:
         flops (float): multiplications and additions of products, convolutions and recurrences.
         bytes (float): the arguments, each counted once.
         ceiling_ns (float): the time that one core at its best would need.
-        first_end_ns (int): when the first call ended.
+        first_end_ns (int): end of the first call.
         device_ns (int): the part of total_ns that is time of devices.
     """
 
@@ -158,7 +158,7 @@ class Report:
 
         Args:
             path (str): file to write.
-            runs (int): how many runs to show, at least 1. Default 2.
+            runs (int): number of runs to show, at least 1. Default 2.
         """
         draw_timeline(self, path, runs)
 
@@ -168,10 +168,10 @@ class Report:
 
         Args:
             path (str): file to write.
-            title (str): of the page. Default "profile".
-            graph (drawing.Graph, optional): to show.
-            memory (MemoryReport, optional): to show, of ``fluid.memory_report()``.
-            runs (int): how many of the last runs the timeline shows, at least 1. Default 2.
+            title (str): title of the page. Default "profile".
+            graph (drawing.Graph, optional): graph to show.
+            memory (MemoryReport, optional): result of ``fluid.memory_report()`` to show.
+            runs (int): number of the last runs in the timeline, at least 1. Default 2.
 
         Raises:
             ValueError: ``runs`` is below 1. OSError: the file cannot be written.

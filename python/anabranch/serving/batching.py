@@ -28,10 +28,10 @@ class Batcher:
 
     Args:
         predictors (list): one per thread; ``run(list of inputs)`` gives a list of outputs.
-        max_rows (int): that one run is given; 1: requests are never joined.
+        max_rows (int): maximum number of rows of a run. 1: requests are never combined.
         wait_s (float): for how long a request waits for others to join it.
         queue (int): requests that may wait.
-        ran (callable): is told (requests, rows, seconds) of each run.
+        ran (callable): function that is called with (requests, rows, seconds) of each run.
 
     ``submit`` is called from any thread. ``close`` answers what waits and ends the threads.
     """

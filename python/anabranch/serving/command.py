@@ -68,7 +68,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs ``anabranch serve``.
 
     Args:
-        argv (list of str, optional): arguments; those of the process by default.
+        argv (list of str, optional): arguments. Default: those of the process.
 
     Returns:
         int: 0 after SIGTERM or Ctrl-C, when all requests are answered; 1 when the model cannot be loaded or the address

@@ -13,8 +13,8 @@ class Model:
     """The model of a folder.
 
     Args:
-        folder (str): of ``fluid.io.save_inference_model``.
-        options: of :class:`anabranch.Predictor`.
+        folder (str): folder of ``fluid.io.save_inference_model``.
+        options: arguments of :class:`anabranch.Predictor`.
     """
 
     def __init__(self, folder: str, **options: Any) -> None:

@@ -20,7 +20,7 @@ class Form:
     """One input or output as the model declares it.
 
     Args:
-        variable (Variable): of the model's program.
+        variable (Variable): variable of the model's program.
     """
 
     def __init__(self, variable: Any) -> None:

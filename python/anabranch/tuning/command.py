@@ -105,7 +105,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs ``anabranch tune``.
 
     Args:
-        argv (list of str, optional): arguments; those of the process by default.
+        argv (list of str, optional): arguments. Default: those of the process.
 
     Returns:
         int: 0; 1 when the script fails, or makes no training step that can be replayed.

@@ -220,7 +220,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs ``anabranch strategies``.
 
     Args:
-        argv (list of str, optional): arguments; those of the process by default.
+        argv (list of str, optional): arguments. Default: those of the process.
 
     Returns:
         int: 0; 1 when the script fails under every strategy.

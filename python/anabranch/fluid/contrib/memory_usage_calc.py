@@ -1,4 +1,4 @@
-"""An estimate of what a program's results need, from their declared shapes."""
+"""An estimate of the memory of a program's results from their declared shapes."""
 from __future__ import annotations
 
 from ..errors import InvalidType, InvalidValue
@@ -29,7 +29,7 @@ def memory_usage(program: Program, batch_size: int) -> tuple[float, float, str]:
     ``fluid.memory_report`` reports the memory in use.
 
     Args:
-        program (Program): the program; only its global block is counted.
+        program (Program): program, of which only the global block is counted.
         batch_size (int): value of unknown extents.
 
     Returns:

@@ -1,4 +1,4 @@
-"""How often a program has which operators."""
+"""Statistics of the operators of a program."""
 from __future__ import annotations
 
 import collections
@@ -10,10 +10,10 @@ __all__ = ["op_freq_statistic"]
 
 
 def op_freq_statistic(program: Program) -> tuple[list[tuple[str, int]], list[tuple[str, int]]]:
-    """Counts the operators of a program, and the pairs of which the second reads what the first one made.
+    """Counts the operators of a program, and the pairs in which the second operator reads a result of the first.
 
     Args:
-        program (Program): its global block counts.
+        program (Program): program whose global block is counted.
 
     Returns:
         tuple: two lists of (name, count), the most frequent first: types, and pairs as 'first->second'.

@@ -250,7 +250,8 @@ class Block:
         Args:
             type (str): kind of operation.
             inputs (dict): slot -> Variable, name, or a list of them.
-            outputs (dict): likewise; names that do not exist become variables of this block.
+            outputs (dict): slot -> Variable, name, or a list of them. Names that do not exist become variables of this
+                block.
             attrs (dict, optional): attributes; a Block refers to a sub-block; None values are dropped.
             stop_gradient (bool): whether to set ``stop_gradient`` of the outputs. Default False.
 

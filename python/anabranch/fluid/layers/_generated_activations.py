@@ -1,4 +1,4 @@
-"""Activations without parameters, or with numbers that are given.
+"""Activations without trainable parameters.
 
 Written by tools/generate_layers.py from the schemas of the operators.
 """
@@ -26,7 +26,7 @@ def sigmoid(x: Variable, name: str | None = None) -> Variable:
         Variable: [...] like x.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -49,7 +49,7 @@ def logsigmoid(x: Variable, name: str | None = None) -> Variable:
         Variable: [...] like x.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -72,7 +72,7 @@ def tanh(x: Variable, name: str | None = None) -> Variable:
         Variable: [...] like x.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -95,7 +95,7 @@ def tanh_shrink(x: Variable, name: str | None = None) -> Variable:
         Variable: [...] like x.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -120,7 +120,7 @@ def softplus(x: Variable, name: str | None = None) -> Variable:
         Variable: [...] like x.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -145,7 +145,7 @@ def softsign(x: Variable, name: str | None = None) -> Variable:
         Variable: [...] like x.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -170,7 +170,7 @@ def relu(x: Variable, name: str | None = None) -> Variable:
         Variable: [...] like x.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -195,7 +195,7 @@ def gelu(x: Variable, approximate: bool = False) -> Variable:
         Variable: [...] like x.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -221,7 +221,7 @@ def relu6(x: Variable, threshold: float = 6.0, name: str | None = None) -> Varia
         Variable: [...] like x.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -247,7 +247,7 @@ def leaky_relu(x: Variable, alpha: float = 0.02, name: str | None = None) -> Var
         Variable: [...] like x.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -273,7 +273,7 @@ def elu(x: Variable, alpha: float = 1.0, name: str | None = None) -> Variable:
         Variable: [...] like x.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -301,7 +301,7 @@ def selu(x: Variable, scale: float | None = None, alpha: float | None = None,
         Variable: [...] like x.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -328,7 +328,7 @@ def hard_sigmoid(x: Variable, slope: float = 0.2, offset: float = 0.5, name: str
         Variable: [...] like x.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -357,7 +357,7 @@ def hard_swish(x: Variable, threshold: float = 6.0, scale: float = 6.0, offset: 
         Variable: [...] like x.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -384,7 +384,7 @@ def stanh(x: Variable, scale_a: float = 0.67, scale_b: float = 1.7159, name: str
         Variable: [...] like x.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -409,7 +409,7 @@ def brelu(x: Variable, t_min: float = 0.0, t_max: float = 24.0, name: str | None
         Variable: [...] like x.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -433,7 +433,7 @@ def soft_relu(x: Variable, threshold: float = 40.0, name: str | None = None) -> 
         Variable: [...] like x.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -456,7 +456,7 @@ def softshrink(x: Variable, alpha: float | None = None) -> Variable:
         Variable: [...] like x.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -479,7 +479,7 @@ def hard_shrink(x: Variable, threshold: float | None = None) -> Variable:
         Variable: [...] like x.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -504,7 +504,7 @@ def thresholded_relu(x: Variable, threshold: float | None = None) -> Variable:
         Variable: [...] like x.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -1,4 +1,4 @@
-"""Functions of two tensors, element by element, with broadcasting; comparisons and logic.
+"""Elementwise functions of two tensors with broadcasting; comparisons and logic.
 
 Written by tools/generate_layers.py from the schemas of the operators.
 """
@@ -23,14 +23,14 @@ def elementwise_add(x: Variable, y: Variable, axis: int = -1, act: str | None = 
         x (Variable): [...] numbers, or sparse rows; int32, int64, float32, float64.
         y (Variable): [...] like x, with a shape that broadcasts with it; int32, int64, float32, float64.
         axis (int): axis of x where y starts; -1: aligns y with the last axes. Default -1.
-        act (str, optional): activation of the result, for instance "relu".
+        act (str, optional): activation applied to the result, for example "relu".
         name (str, optional): prefix of the output's name.
 
     Returns:
         Variable: the joint shape.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -52,14 +52,14 @@ def elementwise_sub(x: Variable, y: Variable, axis: int = -1, act: str | None = 
         x (Variable): [...] numbers, or sparse rows; int32, int64, float32, float64.
         y (Variable): [...] like x, with a shape that broadcasts with it; int32, int64, float32, float64.
         axis (int): axis of x where y starts; -1: aligns y with the last axes. Default -1.
-        act (str, optional): activation of the result, for instance "relu".
+        act (str, optional): activation applied to the result, for example "relu".
         name (str, optional): prefix of the output's name.
 
     Returns:
         Variable: the joint shape.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -81,14 +81,14 @@ def elementwise_mul(x: Variable, y: Variable, axis: int = -1, act: str | None = 
         x (Variable): [...] numbers, or sparse rows; int32, int64, float32, float64.
         y (Variable): [...] like x, with a shape that broadcasts with it; int32, int64, float32, float64.
         axis (int): axis of x where y starts; -1: aligns y with the last axes. Default -1.
-        act (str, optional): activation of the result, for instance "relu".
+        act (str, optional): activation applied to the result, for example "relu".
         name (str, optional): prefix of the output's name.
 
     Returns:
         Variable: the joint shape.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -110,14 +110,14 @@ def elementwise_div(x: Variable, y: Variable, axis: int = -1, act: str | None = 
         x (Variable): [...] numbers, or sparse rows; int32, int64, float32, float64.
         y (Variable): [...] like x, with a shape that broadcasts with it; int32, int64, float32, float64.
         axis (int): axis of x where y starts; -1: aligns y with the last axes. Default -1.
-        act (str, optional): activation of the result, for instance "relu".
+        act (str, optional): activation applied to the result, for example "relu".
         name (str, optional): prefix of the output's name.
 
     Returns:
         Variable: the joint shape.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -139,14 +139,14 @@ def elementwise_max(x: Variable, y: Variable, axis: int = -1, act: str | None = 
         x (Variable): [...] numbers, or sparse rows; int32, int64, float32, float64.
         y (Variable): [...] like x, with a shape that broadcasts with it; int32, int64, float32, float64.
         axis (int): axis of x where y starts; -1: aligns y with the last axes. Default -1.
-        act (str, optional): activation of the result, for instance "relu".
+        act (str, optional): activation applied to the result, for example "relu".
         name (str, optional): prefix of the output's name.
 
     Returns:
         Variable: the joint shape.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -168,14 +168,14 @@ def elementwise_min(x: Variable, y: Variable, axis: int = -1, act: str | None = 
         x (Variable): [...] numbers, or sparse rows; int32, int64, float32, float64.
         y (Variable): [...] like x, with a shape that broadcasts with it; int32, int64, float32, float64.
         axis (int): axis of x where y starts; -1: aligns y with the last axes. Default -1.
-        act (str, optional): activation of the result, for instance "relu".
+        act (str, optional): activation applied to the result, for example "relu".
         name (str, optional): prefix of the output's name.
 
     Returns:
         Variable: the joint shape.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -197,14 +197,14 @@ def elementwise_pow(x: Variable, y: Variable, axis: int = -1, act: str | None = 
         x (Variable): [...] numbers, or sparse rows; int32, int64, float32, float64.
         y (Variable): [...] like x, with a shape that broadcasts with it; int32, int64, float32, float64.
         axis (int): axis of x where y starts; -1: aligns y with the last axes. Default -1.
-        act (str, optional): activation of the result, for instance "relu".
+        act (str, optional): activation applied to the result, for example "relu".
         name (str, optional): prefix of the output's name.
 
     Returns:
         Variable: the joint shape.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -226,14 +226,14 @@ def elementwise_mod(x: Variable, y: Variable, axis: int = -1, act: str | None = 
         x (Variable): [...] numbers, or sparse rows; int32, int64, float32, float64.
         y (Variable): [...] like x, with a shape that broadcasts with it; int32, int64, float32, float64.
         axis (int): axis of x where y starts; -1: aligns y with the last axes. Default -1.
-        act (str, optional): activation of the result, for instance "relu".
+        act (str, optional): activation applied to the result, for example "relu".
         name (str, optional): prefix of the output's name.
 
     Returns:
         Variable: the joint shape.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -255,14 +255,14 @@ def elementwise_floordiv(x: Variable, y: Variable, axis: int = -1, act: str | No
         x (Variable): [...] numbers, or sparse rows; int32, int64.
         y (Variable): [...] like x, with a shape that broadcasts with it; int32, int64.
         axis (int): axis of x where y starts; -1: aligns y with the last axes. Default -1.
-        act (str, optional): activation of the result, for instance "relu".
+        act (str, optional): activation applied to the result, for example "relu".
         name (str, optional): prefix of the output's name.
 
     Returns:
         Variable: the joint shape.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -288,7 +288,7 @@ def less_equal(x: Variable, y: Variable, cond: Variable | None = None) -> Variab
         Variable: the joint shape, bool.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -314,7 +314,7 @@ def greater_than(x: Variable, y: Variable, cond: Variable | None = None) -> Vari
         Variable: the joint shape, bool.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -340,7 +340,7 @@ def greater_equal(x: Variable, y: Variable, cond: Variable | None = None) -> Var
         Variable: the joint shape, bool.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -366,7 +366,7 @@ def equal(x: Variable, y: Variable, cond: Variable | None = None) -> Variable:
         Variable: the joint shape, bool.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -392,7 +392,7 @@ def not_equal(x: Variable, y: Variable, cond: Variable | None = None) -> Variabl
         Variable: the joint shape, bool.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -419,7 +419,7 @@ def less_than(x: Variable, y: Variable, force_cpu: bool | None = None, cond: Var
         Variable: the joint shape, bool.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -446,7 +446,7 @@ def logical_and(x: Variable, y: Variable, out: Variable | None = None, name: str
         Variable: like x.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -473,7 +473,7 @@ def logical_or(x: Variable, y: Variable, out: Variable | None = None, name: str 
         Variable: like x.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -500,7 +500,7 @@ def logical_xor(x: Variable, y: Variable, out: Variable | None = None, name: str
         Variable: like x.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -526,7 +526,7 @@ def logical_not(x: Variable, out: Variable | None = None, name: str | None = Non
         Variable: [...] bool.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -550,7 +550,7 @@ def expand_as(x: Variable, target_tensor: Variable, name: str | None = None) -> 
         Variable: as target_tensor.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid

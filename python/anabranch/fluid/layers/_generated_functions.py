@@ -1,4 +1,4 @@
-"""Mathematical functions of one tensor, element by element.
+"""Elementwise mathematical functions of one tensor.
 
 Written by tools/generate_layers.py from the schemas of the operators.
 """
@@ -25,7 +25,7 @@ def exp(x: Variable, name: str | None = None) -> Variable:
         Variable: [...] like x.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -48,7 +48,7 @@ def log(x: Variable, name: str | None = None) -> Variable:
         Variable: [...] like x.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -71,7 +71,7 @@ def sqrt(x: Variable, name: str | None = None) -> Variable:
         Variable: [...] like x.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -94,7 +94,7 @@ def rsqrt(x: Variable, name: str | None = None) -> Variable:
         Variable: [...] like x.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -117,7 +117,7 @@ def abs(x: Variable, name: str | None = None) -> Variable:
         Variable: [...] like x.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -140,7 +140,7 @@ def ceil(x: Variable, name: str | None = None) -> Variable:
         Variable: [...] like x.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -163,7 +163,7 @@ def floor(x: Variable, name: str | None = None) -> Variable:
         Variable: [...] like x.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -186,7 +186,7 @@ def round(x: Variable, name: str | None = None) -> Variable:
         Variable: [...] like x.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -209,7 +209,7 @@ def cos(x: Variable, name: str | None = None) -> Variable:
         Variable: [...] like x.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -232,7 +232,7 @@ def sin(x: Variable, name: str | None = None) -> Variable:
         Variable: [...] like x.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -255,7 +255,7 @@ def acos(x: Variable, name: str | None = None) -> Variable:
         Variable: [...] like x.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -278,7 +278,7 @@ def asin(x: Variable, name: str | None = None) -> Variable:
         Variable: [...] like x.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -301,7 +301,7 @@ def atan(x: Variable, name: str | None = None) -> Variable:
         Variable: [...] like x.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -324,7 +324,7 @@ def reciprocal(x: Variable, name: str | None = None) -> Variable:
         Variable: [...] like x.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -347,7 +347,7 @@ def square(x: Variable, name: str | None = None) -> Variable:
         Variable: [...] like x.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -369,7 +369,7 @@ def erf(x: Variable) -> Variable:
         Variable: [...] like x.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -393,7 +393,7 @@ def log1p(x: Variable, out: Variable | None = None, name: str | None = None) -> 
         Variable: [...] like x.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -1,4 +1,4 @@
-"""Elements of images moved between channels, pixels and frames, or read at other places.
+"""Layers that move elements of images between channels, pixels and frames, or sample images.
 
 Written by tools/generate_layers.py from the schemas of the operators.
 """
@@ -27,7 +27,7 @@ def grid_sampler(x: Variable, grid: Variable, name: str | None = None) -> Variab
         Variable: like x.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -54,7 +54,7 @@ def pixel_shuffle(x: Variable, upscale_factor: int) -> Variable:
         Variable: [N, C / r^2, r H, r W].
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -81,7 +81,7 @@ def space_to_depth(x: Variable, blocksize: int, name: str | None = None) -> Vari
         Variable: [N, C b^2, H / b, W / b].
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -107,7 +107,7 @@ def shuffle_channel(x: Variable, group: int, name: str | None = None) -> Variabl
         Variable: like x.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -135,7 +135,7 @@ def temporal_shift(x: Variable, seg_num: int, shift_ratio: float = 0.25, name: s
         Variable: like x.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid

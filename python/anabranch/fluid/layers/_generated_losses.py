@@ -1,4 +1,4 @@
-"""Losses of one operator.
+"""Losses that are a single operator.
 
 Written by tools/generate_layers.py from the schemas of the operators.
 """
@@ -29,7 +29,7 @@ def sigmoid_cross_entropy_with_logits(x: Variable, label: Variable, ignore_index
         Variable: like x.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -57,7 +57,7 @@ def log_loss(input: Variable, label: Variable, epsilon: float = 0.0001, name: st
         Variable: [N, 1].
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -85,7 +85,7 @@ def kldiv_loss(x: Variable, target: Variable, reduction: str = "mean", name: str
         Variable: like x, or [1] if reduced.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -115,7 +115,7 @@ def rank_loss(label: Variable, left: Variable, right: Variable, name: str | None
         Variable: like label.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -146,7 +146,7 @@ def bpr_loss(input: Variable, label: Variable, name: str | None = None) -> Varia
         Variable: [N, ..., 1].
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid

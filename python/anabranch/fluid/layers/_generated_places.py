@@ -1,4 +1,4 @@
-"""Elements by their places: picked, added, replaced.
+"""Layers that select, add or replace elements by position.
 
 Written by tools/generate_layers.py from the schemas of the operators.
 """
@@ -28,7 +28,7 @@ def index_select(input: Variable, index: Variable, dim: int = 0) -> Variable:
         Variable: like input, with K on the axis.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -53,7 +53,7 @@ def index_sample(x: Variable, index: Variable) -> Variable:
         Variable: [N, K].
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -80,7 +80,7 @@ def gather(input: Variable, index: Variable, overwrite: bool = True) -> Variable
         Variable: [m, ...].
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -106,7 +106,7 @@ def gather_nd(input: Variable, index: Variable, name: str | None = None) -> Vari
         Variable: [other axes of index, axes of input from depth on].
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -136,7 +136,7 @@ def scatter(input: Variable, index: Variable, updates: Variable, name: str | Non
         Variable: like input.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -162,7 +162,7 @@ def where(condition: Variable) -> Variable:
         Variable: [number of positions, rank] int64.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -184,7 +184,7 @@ def shape(input: Variable) -> Variable:
         Variable: [rank] int32.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -206,7 +206,7 @@ def size(input: Variable) -> Variable:
         Variable: [1] int64.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -231,7 +231,7 @@ def pad(x: Variable, paddings: Sequence[int], pad_value: float = 0.0, name: str 
         Variable: [extents plus paddings].
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -256,7 +256,7 @@ def pad_constant_like(x: Variable, y: Variable, pad_value: float = 0.0, name: st
         Variable: [shape of x] with the dtype of y.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -283,7 +283,7 @@ def hash(input: Variable, hash_size: int, num_hash: int = 1, name: str | None = 
         Variable: [rows, num_hash, 1], dtype and LoD of input.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid

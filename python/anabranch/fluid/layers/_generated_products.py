@@ -1,4 +1,4 @@
-"""Products of matrices and batches of them.
+"""Products of matrices and of batches of matrices.
 
 Written by tools/generate_layers.py from the schemas of the operators.
 """
@@ -28,7 +28,7 @@ def mul(x: Variable, y: Variable, x_num_col_dims: int = 1, y_num_col_dims: int =
         Variable: [x's rows..., y's columns...].
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -55,7 +55,7 @@ def bmm(x: Variable, y: Variable, name: str | None = None) -> Variable:
         Variable: [..., m, n].
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -85,7 +85,7 @@ def addmm(input: Variable, x: Variable, y: Variable, alpha: float = 1.0, beta: f
         Variable: [M, N].
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -114,7 +114,7 @@ def kron(x: Variable, y: Variable, out: Variable | None = None, name: str | None
         Variable: [...] with the product of the extents on each axis.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid

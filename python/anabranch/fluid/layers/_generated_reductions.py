@@ -1,4 +1,4 @@
-"""Sums, means, extremes and products over some axes.
+"""Sums, means, extremes and products over axes.
 
 Written by tools/generate_layers.py from the schemas of the operators.
 """
@@ -27,7 +27,7 @@ def mean(x: Variable, name: str | None = None) -> Variable:
         Variable: [1] like x.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -53,7 +53,7 @@ def cumsum(x: Variable, axis: int | None = None, exclusive: bool | None = None,
         Variable: [...] like x.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -79,7 +79,7 @@ def softmax(input: Variable, use_cudnn: bool = False, name: str | None = None, a
         Variable: like input.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -101,7 +101,7 @@ def isfinite(x: Variable) -> Variable:
         Variable: [1] bool.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -123,7 +123,7 @@ def has_inf(x: Variable) -> Variable:
         Variable: [1] bool.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -145,7 +145,7 @@ def has_nan(x: Variable) -> Variable:
         Variable: [1] bool.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -171,7 +171,7 @@ def reduce_sum(input: Variable, dim: int | Sequence[int] | None = None, keep_dim
         Variable: input without the folded axes; [1] if none is left.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -196,7 +196,7 @@ def reduce_mean(input: Variable, dim: int | Sequence[int] | None = None, keep_di
         Variable: input without the folded axes; [1] if none is left.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -221,7 +221,7 @@ def reduce_max(input: Variable, dim: int | Sequence[int] | None = None, keep_dim
         Variable: input without the folded axes; [1] if none is left.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -246,7 +246,7 @@ def reduce_min(input: Variable, dim: int | Sequence[int] | None = None, keep_dim
         Variable: input without the folded axes; [1] if none is left.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -271,7 +271,7 @@ def reduce_prod(input: Variable, dim: int | Sequence[int] | None = None, keep_di
         Variable: input without the folded axes; [1] if none is left.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -296,7 +296,7 @@ def reduce_all(input: Variable, dim: int | Sequence[int] | None = None, keep_dim
         Variable: input without the folded axes; [1] if none is left.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -321,7 +321,7 @@ def reduce_any(input: Variable, dim: int | Sequence[int] | None = None, keep_dim
         Variable: input without the folded axes; [1] if none is left.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid

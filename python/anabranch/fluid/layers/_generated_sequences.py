@@ -1,4 +1,4 @@
-"""Sequences joined, repeated, reversed, cut.
+"""Layers that join, repeat, reverse or split sequences.
 
 Written by tools/generate_layers.py from the schemas of the operators.
 """
@@ -27,7 +27,7 @@ def sequence_concat(input: Variable | Sequence[Variable], name: str | None = Non
         Variable: [sum of rows, ...].
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -53,7 +53,7 @@ def sequence_expand(x: Variable, y: Variable, ref_level: int = -1, name: str | N
         Variable: [repeated rows, ...]; with LoD if x has it.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -79,7 +79,7 @@ def sequence_expand_as(x: Variable, y: Variable, name: str | None = None) -> Var
         Variable: [rows of y, ...].
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -104,7 +104,7 @@ def sequence_reverse(x: Variable, name: str | None = None) -> Variable:
         Variable: like x.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -127,7 +127,7 @@ def sequence_reshape(input: Variable, new_dim: int) -> Variable:
         Variable: [rows width / new_dim, new_dim] with the same number of sequences.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -152,7 +152,7 @@ def sequence_enumerate(input: Variable, win_size: int, pad_value: int = 0, name:
         Variable: [rows, win_size] with the same LoD.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -178,7 +178,7 @@ def sequence_scatter(input: Variable, index: Variable, updates: Variable, name: 
         Variable: like input.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -206,7 +206,7 @@ def sequence_softmax(input: Variable, use_cudnn: bool = False, name: str | None 
         Variable: like input.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -229,7 +229,7 @@ def gather_tree(ids: Variable, parents: Variable) -> Variable:
         Variable: like ids: whole paths.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -259,7 +259,7 @@ def add_position_encoding(input: Variable, alpha: float, beta: float, name: str 
         Variable: like input.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -1,4 +1,4 @@
-"""Activations with parameters, and those that do more than their operator."""
+"""Activations with trainable parameters, and activations that consist of more than one operator."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
@@ -71,7 +71,7 @@ def mish(x: Variable, threshold: float = 20, name: str | None = None) -> Variabl
 
     Args:
         x (Variable): [...], float32 or float64.
-        threshold (float): positive; has no effect: the logarithm is exact for every x. Default 20.
+        threshold (float): positive number without effect, because the logarithm is exact for every x. Default 20.
         name (str, optional): prefix of the output's name.
 
     Returns:
@@ -92,21 +92,22 @@ def mish(x: Variable, threshold: float = 20, name: str | None = None) -> Variabl
 
 
 def prelu(x: Variable, mode: str, param_attr: Attr = None, name: str | None = None) -> Variable:
-    """out = max(0, x) + alpha * min(0, x), alpha a parameter.
+    """out = max(0, x) + alpha * min(0, x), where alpha is a parameter.
 
     He, Zhang, Ren and Sun, Delving deep into rectifiers, ICCV 2015.
 
     Args:
         x (Variable): [N, C, ...], float32 or float64.
-        mode (str): "all": one alpha; "channel": one a channel; "element": one an element of [C, ...].
-        param_attr (ParamAttr, optional): of alpha, which starts at 0.25.
-        name (str, optional): prefix of the names.
+        mode (str): "all": a single alpha; "channel": one alpha for each channel; "element": one alpha for each element
+            of [C, ...].
+        param_attr (ParamAttr, optional): attributes of alpha, which starts at 0.25.
+        name (str, optional): prefix of the generated names.
 
     Returns:
         Variable: shape and dtype of ``x``.
 
     Raises:
-        ValueError: another mode.
+        ValueError: ``mode`` is unknown.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -125,7 +126,7 @@ def prelu(x: Variable, mode: str, param_attr: Attr = None, name: str | None = No
 
 
 def maxout(x: Variable, groups: int, name: str | None = None, axis: int = 1) -> Variable:
-    """The maximum over ``groups`` neighbouring channels.
+    """The maximum over ``groups`` adjacent channels.
 
     Goodfellow and others, Maxout networks, ICML 2013.
 
@@ -133,13 +134,13 @@ def maxout(x: Variable, groups: int, name: str | None = None, axis: int = 1) -> 
         x (Variable): [N, C, H, W], or [N, H, W, C] with axis -1 or 3; float32 or float64.
         groups (int): a divisor of C.
         name (str, optional): prefix of the output's name.
-        axis (int): of the channels: 1, -1 or 3. Default 1.
+        axis (int): axis of the channels: 1, -1 or 3. Default 1.
 
     Returns:
-        Variable: as ``x``, with C / groups channels.
+        Variable: like ``x``, with C / groups channels.
 
     Raises:
-        ValueError: another axis.
+        ValueError: ``axis`` is not 1, -1 or 3.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -1,4 +1,4 @@
-"""Labels of sequences whose places are unknown: connectionist temporal classification, and distances of sequences."""
+"""Layers for label sequences without alignment: connectionist temporal classification (CTC) and edit distance."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -17,29 +17,30 @@ __all__ = ["warpctc", "ctc_greedy_decoder", "edit_distance"]
 
 def warpctc(input: Variable, label: Variable, blank: int = 0, norm_by_times: bool = False,
             input_length: Variable | None = None, label_length: Variable | None = None) -> Variable:
-    """The cost of labels whose places among the rows are unknown: connectionist temporal classification.
+    """Connectionist temporal classification (CTC): the cost of label sequences that are not aligned with the rows.
 
-    cost = -log(the sum of the probabilities of all paths that give the labels). A path has a class for each row, drawn
-    from softmax(input); it gives the labels that are left when repeats are dropped first and blanks then. Graves et
-    al., ICML 2006.
+    cost = -log(the sum of the probabilities of all paths that produce the labels). A path assigns a class to each row,
+    with the probabilities softmax(input). It produces the labels that remain after first repeats and then blanks are
+    removed. Graves et al., ICML 2006.
 
     Args:
         input (Variable): float32 logits, not probabilities: [rows, classes] with sequences, or [rows, batch, classes]
-            with ``input_length``; the classes are the labels and the blank.
+            with ``input_length``. The classes are the labels and the blank.
         label (Variable): int32 labels other than ``blank``: [labels, 1] with the same number of sequences, or
             [batch, labels].
-        blank (int): the class of no label, in [0, classes). Default 0.
-        norm_by_times (bool): divide the gradient of a sequence, not its cost, by its rows. Default False.
-        input_length (Variable, optional): [batch], int64: rows of each sequence of a batch.
-        label_length (Variable, optional): [batch], int64: labels of each sequence of a batch.
+        blank (int): class of the blank, in [0, classes). Default 0.
+        norm_by_times (bool): divides the gradient of each sequence, but not its cost, by its number of rows. Default
+            False.
+        input_length (Variable, optional): [batch], int64: number of rows of each sequence.
+        label_length (Variable, optional): [batch], int64: number of labels of each sequence.
 
     Returns:
-        Variable: [sequences, 1]; 0, with no gradient, where a sequence is too short for its labels.
+        Variable: [sequences, 1]. The cost is 0, without a gradient, if a sequence is too short for its labels.
 
     Raises:
         TypeError: the dtype is not supported.
-        EnforceNotMet: ``blank`` is not a class, or only one of the lengths is given. In the run: a label is not a
-            class, or is blank.
+        EnforceNotMet: ``blank`` is not a class, or only one of the lengths is given. At run time: a label is not a
+            class or is the blank.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -61,22 +62,23 @@ def warpctc(input: Variable, label: Variable, blank: int = 0, norm_by_times: boo
 
 def ctc_greedy_decoder(input: Variable, blank: int, input_length: Variable | None = None, padding_value: int = 0,
                        name: str | None = None) -> Variable | tuple[Variable, Variable]:
-    """The labels of the path that takes the most probable class of each row: repeats are dropped first, blanks then.
+    """Decodes CTC outputs greedily: takes the most probable class of each row, then removes first repeats and then
+    blanks.
 
     Args:
         input (Variable): scores of each class, float32 or float64, [rows, classes] with sequences, or
             [batch, rows, classes] with ``input_length``.
-        blank (int): the class of no label.
-        input_length (Variable, optional): [batch, 1], int64: rows of each sequence of a batch.
-        padding_value (int): value that fills the rest of each row of labels of a batch. Default 0.
-        name (str, optional): prefix of the names.
+        blank (int): class of the blank.
+        input_length (Variable, optional): [batch, 1], int64: number of rows of each sequence.
+        padding_value (int): value that fills the rest of each row of labels, with ``input_length``. Default 0.
+        name (str, optional): prefix of the generated names.
 
     Returns:
-        Variable or tuple: int64 labels, [labels, 1] with the same number of sequences, some of which may be empty; for
-        a batch, the labels, [batch, rows], and their number, [batch, 1].
+        Variable or tuple: int64 labels, [labels, 1] with the same number of sequences, some of which may be empty. With
+        ``input_length``: the labels, [batch, rows], and their numbers, [batch, 1].
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid, numpy as np
@@ -107,17 +109,18 @@ def edit_distance(input: Variable, label: Variable, normalized: bool = True,
     Args:
         input (Variable): int64 tokens, [rows, 1] with sequences, or [batch, rows] with ``input_length``.
         label (Variable): int64, the same number of sequences, [rows, 1], or [batch, rows] with ``label_length``.
-        normalized (bool): divide by the length of the sequence of ``label``. Default True.
-        ignored_tokens (list, optional): tokens that are left out of both; with sequences only.
-        input_length (Variable, optional): [batch], int64: tokens of each entry of ``input``.
-        label_length (Variable, optional): [batch], int64: tokens of each entry of ``label``.
+        normalized (bool): divides each distance by the length of the sequence of ``label``. Default True.
+        ignored_tokens (list, optional): tokens that are removed from both sides before the comparison. Only for inputs
+            with sequences.
+        input_length (Variable, optional): [batch], int64: number of tokens of each entry of ``input``.
+        label_length (Variable, optional): [batch], int64: number of tokens of each entry of ``label``.
 
     Returns:
         tuple: the distances, [sequences, 1], float32, and the number of sequences, [1], int64.
 
     Raises:
         TypeError: the dtype is not supported.
-        EnforceNotMet: in the run, an empty sequence of ``label`` whose distance is to be normalized.
+        EnforceNotMet: at run time, ``normalized`` is True and a sequence of ``label`` is empty.
 
     Examples:
         >>> import anabranch.fluid as fluid, numpy as np

@@ -1,4 +1,4 @@
-"""Arrays of tensors, which pass values between the iterations of a loop, and to the ops after it."""
+"""Arrays of tensors, which pass values from one iteration of a loop to the next and to the ops after the loop."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -22,16 +22,16 @@ def _array(value, layer):
 
 
 def create_array(dtype: DType) -> Variable:
-    """An array of tensors without elements.
+    """Creates an empty array of tensors.
 
     Args:
-        dtype (str): of the elements.
+        dtype (str): dtype of the elements.
 
     Returns:
-        Variable: of type LOD_TENSOR_ARRAY.
+        Variable: the array, of type LOD_TENSOR_ARRAY.
 
     Raises:
-        TypeError: no dtype.
+        TypeError: ``dtype`` is not a dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -46,18 +46,18 @@ def create_array(dtype: DType) -> Variable:
 
 
 def array_write(x: Variable, i: Variable, array: Variable | None = None) -> Variable:
-    """Writes a copy of a tensor into an array. The array grows when it is shorter.
+    """Writes a copy of a tensor to an array. The array grows if necessary.
 
     Args:
-        x (Variable): any shape.
-        i (Variable): [1], int64; the place, from 0.
-        array (Variable, optional): from :func:`create_array`; a new one by default.
+        x (Variable): tensor of any shape.
+        i (Variable): [1], int64: index of the element, from 0.
+        array (Variable, optional): array of :func:`create_array`. Default: a new array.
 
     Returns:
         Variable: the array.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -78,17 +78,17 @@ def array_write(x: Variable, i: Variable, array: Variable | None = None) -> Vari
 
 
 def array_read(array: Variable, i: Variable) -> Variable:
-    """A copy of one tensor of an array.
+    """Reads a copy of one element of an array.
 
     Args:
-        array (Variable): of type LOD_TENSOR_ARRAY.
-        i (Variable): [1], int64; the place, from 0.
+        array (Variable): array, of type LOD_TENSOR_ARRAY.
+        i (Variable): [1], int64: index of the element, from 0.
 
     Returns:
-        Variable: the tensor, with its sequences. When the program runs, reading what was never written is an error.
+        Variable: the tensor, with its sequences. At run time, reading an element that was never written is an error.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -106,16 +106,16 @@ def array_read(array: Variable, i: Variable) -> Variable:
 
 
 def array_length(array: Variable) -> Variable:
-    """How many elements an array has.
+    """Returns the number of elements of an array.
 
     Args:
-        array (Variable): of type LOD_TENSOR_ARRAY.
+        array (Variable): array, of type LOD_TENSOR_ARRAY.
 
     Returns:
         Variable: [1], int64.
 
     Raises:
-        TypeError: no array.
+        TypeError: the argument is not an array.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -131,19 +131,20 @@ def array_length(array: Variable) -> Variable:
 
 def tensor_array_to_tensor(input: Variable, axis: int = 1, name: str | None = None,
                            use_stack: bool = False) -> tuple[Variable, Variable]:
-    """All tensors of an array in one.
+    """Concatenates or stacks all tensors of an array.
 
     Args:
-        input (Variable): an array of tensors; alike, except for their extent on ``axis`` unless they are stacked.
-        axis (int): the axis along which they are joined, or the new one. Default 1.
-        name (str, optional): prefix of the names.
-        use_stack (bool): stacks them along a new axis. Default False.
+        input (Variable): array of tensors with equal shapes. Unless they are stacked, their extents on ``axis`` may
+            differ.
+        axis (int): axis of the concatenation, or the new axis. Default 1.
+        name (str, optional): prefix of the generated names.
+        use_stack (bool): stacks the tensors along a new axis. Default False.
 
     Returns:
-        (Variable, Variable): the tensor; [tensors] int32, the extent of each on the axis.
+        (Variable, Variable): the tensor; [tensors], int32: the extent of each element on the axis.
 
     Raises:
-        TypeError: no array.
+        TypeError: the argument is not an array.
 
     Examples:
         >>> import anabranch.fluid as fluid

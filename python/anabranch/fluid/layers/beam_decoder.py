@@ -1,4 +1,4 @@
-"""A decoder that keeps the best beams of each sequence, with the same number of them in each step."""
+"""A decoder for beam search that keeps a fixed number of beams per sequence."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -44,17 +44,17 @@ _NEVER = -1e9
 class BeamSearchDecoder(Decoder, Described):
     """A decoder that continues the ``beam_size`` best beams of each sequence.
 
-    A beam that has ended goes on with the end token, at no cost. Cell and functions see the beams of a batch as rows,
-    [batch * beam, ...]; what else they read, as the source that an attention looks at, is to be repeated by
+    A finished beam continues with the end token at no cost. The cell and the functions receive the beams of a batch as
+    rows, [batch * beam, ...]. Other tensors that they read, such as the source of an attention, must be repeated with
     :meth:`tile_beam_merge_with_batch`.
 
     Args:
-        cell (RNNCell): what a step computes.
-        start_token (int): the token before the first one.
-        end_token (int): the token that ends a sentence.
-        beam_size (int): beams of a sequence.
-        embedding_fn (callable, optional): makes inputs of tokens [batch, beam].
-        output_fn (callable, optional): makes logits [batch, beam, tokens] of what the cell returns.
+        cell (RNNCell): cell that computes a step.
+        start_token (int): token before the first token of a sentence.
+        end_token (int): token that ends a sentence.
+        beam_size (int): number of beams per sequence.
+        embedding_fn (callable, optional): converts tokens [batch, beam] to inputs of the cell.
+        output_fn (callable, optional): converts outputs of the cell to logits [batch, beam, tokens].
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -69,14 +69,15 @@ class BeamSearchDecoder(Decoder, Described):
     """
 
     class OutputWrapper(NamedTuple):
-        """The results of a step, each [batch, beam]: scores, tokens, and the beams that the tokens continue."""
+        """The results of a step, each [batch, beam]: scores, tokens, and the indices of the beams that the tokens
+        continue."""
 
         scores: Any
         predicted_ids: Any
         parent_ids: Any
 
     class StateWrapper(NamedTuple):
-        """The state between steps: states of the cell, and of each beam its score, end flag and length."""
+        """The state between steps: the states of the cell, and the score, end flag and length of each beam."""
 
         cell_states: Any
         log_probs: Any
@@ -90,11 +91,11 @@ class BeamSearchDecoder(Decoder, Described):
 
     @staticmethod
     def tile_beam_merge_with_batch(x: Variable, beam_size: int) -> Variable:
-        """Each row of a batch once for each beam.
+        """Repeats each row of a batch once per beam.
 
         Args:
             x (Variable): [batch, ...].
-            beam_size (int): beams of a sequence.
+            beam_size (int): number of beams per sequence.
 
         Returns:
             Variable: [batch * beam, ...].
@@ -110,22 +111,22 @@ class BeamSearchDecoder(Decoder, Described):
         return transpose(x, [rank - 1, *range(rank - 1)])
 
     def _beams_of(self, x):
-        """[batch * beam, ...] as [batch, beam, ...]."""
+        """Reshapes [batch * beam, ...] to [batch, beam, ...]."""
         check.variable(x, "x", "BeamSearchDecoder")
         return reshape(x, shape=[-1, self.beam_size, *x.shape[1:]])
 
     def _rows_of(self, x):
-        """[batch, beam, ...] as [batch * beam, ...]."""
+        """Reshapes [batch, beam, ...] to [batch * beam, ...]."""
         check.variable(x, "x", "BeamSearchDecoder")
         return reshape(x, shape=[-1, *x.shape[2:]])
 
     def _for_each_beam(self, x):
-        """[batch, ...] as [batch, beam, ...]."""
+        """Repeats [batch, ...] to [batch, beam, ...]."""
         check.variable(x, "inits", "BeamSearchDecoder")
         return expand(unsqueeze(x, [1]), [1, self.beam_size] + [1] * (len(x.shape) - 1))
 
     def _chosen(self, x, beams):
-        """``x`` [batch, n, ...] at ``beams`` [batch, beam]."""
+        """Selects ``beams`` [batch, beam] of ``x`` [batch, n, ...]."""
         count = cast(self.batch_size, beams.dtype)
         count.stop_gradient = True
         rows = expand(unsqueeze(range_of(0, count, 1, beams.dtype), [1]), [1, self.beam_size])
@@ -134,13 +135,14 @@ class BeamSearchDecoder(Decoder, Described):
         return gather_nd(x, places)
 
     def initialize(self, initial_cell_states: Any) -> Any:
-        """The inputs and states of the first step.
+        """Returns the inputs and states of the first step.
 
         Args:
-            initial_cell_states (Variable): [batch, ...], of the cell, or a structure of such.
+            initial_cell_states (Variable): initial states of the cell, [batch, ...], or a structure of them.
 
         Returns:
-            (inputs, StateWrapper, finished): of the start tokens; the first beam of each sequence alone has a chance.
+            (inputs, StateWrapper, finished): the inputs are those of the start tokens. Only the first beam of each
+            sequence has a probability above 0.
 
         Raises:
             TypeError: an argument is not a Variable.
@@ -161,7 +163,8 @@ class BeamSearchDecoder(Decoder, Described):
         return inputs, self.StateWrapper(cell_states, log_probs, finished, lengths), finished
 
     def _scores(self, logits, beams):
-        """[batch, beam * tokens]: of each way to continue a beam; one that has ended has only the end token."""
+        """[batch, beam * tokens]: score of each continuation of a beam. A finished beam continues only with the end
+        token."""
         only_end = np.full([logits.shape[-1]], _NEVER, dtype="float32")
         only_end[self.end_token] = 0
         only_end = assign(only_end)
@@ -172,7 +175,7 @@ class BeamSearchDecoder(Decoder, Described):
         return elementwise_add(log_probs, beams.log_probs, axis=0)
 
     def _searched(self, logits, cell_states, beams):
-        """The best ways to continue: (OutputWrapper, StateWrapper)."""
+        """Returns the best continuations: (OutputWrapper, StateWrapper)."""
         if not -logits.shape[-1] <= self.end_token < logits.shape[-1]:
             raise InvalidValue("BeamSearchDecoder: end_token must be one of %d tokens, got %d"
                                % (logits.shape[-1], self.end_token))
@@ -190,19 +193,20 @@ class BeamSearchDecoder(Decoder, Described):
                 self.StateWrapper(cell_states, log_probs, finished, lengths))
 
     def step(self, time: Variable, inputs: Any, states: Any, **kwargs: Any) -> Any:
-        """One step.
+        """Computes one step.
 
         Args:
-            time (Variable): [1], int64, the number of the step; without effect.
-            inputs (Variable): [batch, beam, ...], or a structure of such.
-            states (StateWrapper): of the step before.
-            kwargs: handed to the cell.
+            time (Variable): [1], int64: number of the step. Has no effect.
+            inputs (Variable): inputs, [batch, beam, ...], or a structure of them.
+            states (StateWrapper): states after the previous step.
+            kwargs: passed to the cell.
 
         Returns:
-            (OutputWrapper, StateWrapper, inputs, finished): what was chosen; what the next step gets; what has ended.
+            (OutputWrapper, StateWrapper, inputs, finished): the chosen tokens, the states and inputs of the next step,
+            and the beams that have finished.
 
         Raises:
-            ValueError: the end token is none of the tokens.
+            ValueError: the end token is not one of the tokens.
         """
         inputs = mapped(self._rows_of, inputs)
         cell_states = mapped(self._rows_of, states.cell_states)
@@ -216,14 +220,14 @@ class BeamSearchDecoder(Decoder, Described):
         return found, states, self.embedding_fn(tokens) if self.embedding_fn else tokens, states.finished
 
     def finalize(self, outputs: Any, final_states: Any, sequence_lengths: Variable) -> Any:
-        """Follows the beams back from their last tokens.
+        """Traces the beams back from their last tokens.
 
         Args:
-            outputs (OutputWrapper): of all steps, [steps, batch, beam].
+            outputs (OutputWrapper): results of all steps, [steps, batch, beam].
             final_states (StateWrapper): states after the last step.
-            sequence_lengths (Variable): without effect.
+            sequence_lengths (Variable): has no effect.
 
         Returns:
-            (tokens, states): [steps, batch, beam], int64; ``final_states``.
+            (tokens, states): the tokens [steps, batch, beam], int64, and ``final_states``.
         """
         return gather_tree(outputs.predicted_ids, outputs.parent_ids), final_states

@@ -1,4 +1,4 @@
-"""Beam search, step by step, and the sentences that it has found."""
+"""The steps of a beam search, and the decoding of its results."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -15,31 +15,32 @@ __all__ = ["beam_search", "beam_search_decode"]
 def beam_search(pre_ids: Variable, pre_scores: Variable, ids: Variable | None, scores: Variable, beam_size: int,
                 end_id: int, level: int = 0, is_accumulated: bool = True, name: str | None = None,
                 return_parent_idx: bool = False) -> tuple[Variable, ...]:
-    """One step of a beam search: of all continuations of the beams of a source, the ``beam_size`` best ones.
+    """Computes one step of a beam search: selects the ``beam_size`` best continuations of the beams of each source.
 
-    A beam whose last token is ``end_id`` stays as it is; a source all of whose beams had ended before drops out.
+    A beam whose last token is ``end_id`` does not change. If all beams of a source have ended before this step, the
+    source is removed.
 
     Args:
-        pre_ids (Variable): [beams, 1], the last token of each beam,
-            int64.
-        pre_scores (Variable): [beams, 1], float32, the score of each beam.
-        ids (Variable, optional): [beams, K], int64 tokens that may follow; None: the columns of ``scores``.
-        scores (Variable): [beams, K], float32. Its sequences say which beams belong to a source.
-        beam_size (int): beams of a source.
-        end_id (int): the token that ends a beam.
-        level (int): the level of the sequences of ``scores`` that holds the sources. Default 0.
-        is_accumulated (bool): ``scores`` are of whole beams; False: probabilities of the tokens, whose logarithms are
-            added to ``pre_scores``. Default True.
-        name (str, optional): prefix of the names.
-        return_parent_idx (bool): also return which beam each one continues. Default False.
+        pre_ids (Variable): [beams, 1], int64: the last token of each beam.
+        pre_scores (Variable): [beams, 1], float32: the score of each beam.
+        ids (Variable, optional): [beams, K], int64: candidate tokens. None: the numbers of the columns of ``scores``.
+        scores (Variable): [beams, K], float32: scores of the candidates. The sequences group the beams by source.
+        beam_size (int): number of beams per source.
+        end_id (int): token that ends a beam.
+        level (int): level of the sequences of ``scores`` that groups beams by source. Default 0.
+        is_accumulated (bool): True: ``scores`` are the scores of whole beams. False: they are probabilities of the
+            tokens, whose logarithms are added to ``pre_scores``. Default True.
+        name (str, optional): prefix of the generated names.
+        return_parent_idx (bool): also returns the index of the beam that each result continues. Default False.
 
     Returns:
-        tuple: tokens and scores that were chosen, [chosen, 1], with two levels: sources of beams, beams of what follows
-        them; the beams that they continue, [chosen], int32, where asked for.
+        tuple: the chosen tokens and their scores, [chosen, 1], with two levels of sequences: the beams of each source,
+        and the continuations of each beam. With ``return_parent_idx``, also the indices of the beams that they
+        continue, [chosen], int32.
 
     Raises:
-        TypeError: an argument has another type or dtype.
-        EnforceNotMet: in the run, ``scores`` without sequences.
+        TypeError: an argument has the wrong type or dtype.
+        EnforceNotMet: at run time, ``scores`` has no sequences.
 
     Examples:
         >>> import anabranch.fluid as fluid, numpy as np
@@ -71,22 +72,23 @@ def beam_search(pre_ids: Variable, pre_scores: Variable, ids: Variable | None, s
 
 def beam_search_decode(ids: Variable, scores: Variable, beam_size: int, end_id: int,
                        name: str | None = None) -> tuple[Variable, Variable]:
-    """The sentences that a beam search has found, followed back from their last tokens; of each source the best first.
+    """Returns the sentences that a beam search has found, by tracing them back from their last tokens. The best
+    sentence of each source comes first.
 
     Args:
-        ids (Variable): a LoDTensorArray: the tokens that :func:`beam_search` has chosen in each step.
-        scores (Variable): a LoDTensorArray: their scores.
-        beam_size (int): beams of a source.
-        end_id (int): the token that ends a sentence; repeated ones are left out.
-        name (str, optional): prefix of the names.
+        ids (Variable): LoDTensorArray of the tokens that :func:`beam_search` chose in each step.
+        scores (Variable): LoDTensorArray of their scores.
+        beam_size (int): number of beams per source.
+        end_id (int): token that ends a sentence. Repeated end tokens are removed.
+        name (str, optional): prefix of the generated names.
 
     Returns:
-        tuple: tokens, int64, and the scores of the beams at each of them, [words], with two levels: the sentences of
-        each source, and the words of each sentence.
+        tuple: the tokens, int64, and the scores of the beams at these tokens, [words], with two levels of sequences:
+        the sentences of each source, and the words of each sentence.
 
     Raises:
         TypeError: ``ids`` or ``scores`` is not a Variable.
-        EnforceNotMet: they are not arrays, or, in the run, steps do not continue each other.
+        EnforceNotMet: they are not arrays, or at run time a step does not continue the previous one.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -1,4 +1,4 @@
-"""Tensors repeated along their axes, and images with borders."""
+"""Layers that repeat tensors along their axes or add borders to images."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -17,18 +17,19 @@ __all__ = [
 
 
 def expand(x: Variable, expand_times: Sequence[Any] | Variable, name: str | None = None) -> Variable:
-    """The tensor repeated along each axis.
+    """Repeats a tensor along each axis.
 
     Args:
         x (Variable): at most 6 axes, bool, float32, float64, int32 or int64.
-        expand_times (list|tuple|Variable): how often for each axis, at least 1. Entries may be Variables of shape [1].
+        expand_times (list|tuple|Variable): number of repetitions along each axis, at least 1. Entries may be Variables
+            of shape [1].
         name (str, optional): prefix of the output's name.
 
     Returns:
         Variable: dtype of ``x``.
 
     Raises:
-        TypeError: an argument has another type.
+        TypeError: an argument has the wrong type.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -56,14 +57,14 @@ def expand(x: Variable, expand_times: Sequence[Any] | Variable, name: str | None
 
 def pad2d(input: Variable, paddings: Sequence[Any] | Variable = [0, 0, 0, 0], mode: str = "constant",  # noqa: B006
           pad_value: float = 0.0, data_format: str = "NCHW", name: str | None = None) -> Variable:
-    """Images with a border.
+    """Adds a border to images.
 
     Args:
         input (Variable): [N, C, H, W] or [N, H, W, C], float32 or float64.
         paddings (list|tuple|Variable): [top, bottom, left, right]. Default zeros.
         mode (str): "constant", "reflect" (mirrored without the edge) or "edge" (repeated). Default "constant".
-        pad_value (float): of the constant border. Default 0.
-        data_format (str): "NCHW" or "NHWC". Default the first.
+        pad_value (float): value of a constant border. Default 0.
+        data_format (str): "NCHW" or "NHWC". Default "NCHW".
         name (str, optional): prefix of the output's name.
 
     Returns:

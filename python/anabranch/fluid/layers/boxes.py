@@ -1,4 +1,4 @@
-"""Boxes compared, coded relative to priors, and taken from the output of YOLO."""
+"""Layers that compare boxes, encode them relative to priors, and decode the output of YOLO."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -14,16 +14,17 @@ __all__ = ["iou_similarity", "box_coder", "box_clip", "polygon_box_transform", "
 
 
 def iou_similarity(x: Variable, y: Variable, box_normalized: bool = True, name: str | None = None) -> Variable:
-    """How much boxes overlap: the area of the intersection over the area of the union plus 1e-10, for each pair.
+    """Computes the overlap of each pair of boxes: area of the intersection / (area of the union + 1e-10).
 
     Args:
         x (Variable): boxes [N, 4], float32 or float64: left, top, right, bottom.
         y (Variable): boxes [M, 4], dtype of ``x``.
-        box_normalized (bool): False for boxes of pixels, to which the right and bottom pixels belong. Default True.
+        box_normalized (bool): True: coordinates are fractions of the image. False: they are pixels, and the right and
+            bottom pixels belong to the box. Default True.
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: [N, M] with the sequences of ``x``, numbers from 0 to 1.
+        Variable: [N, M] with the sequences of ``x``, with values from 0 to 1.
 
     Raises:
         TypeError: an argument is not a Variable of a supported dtype.
@@ -43,27 +44,30 @@ def iou_similarity(x: Variable, y: Variable, box_normalized: bool = True, name: 
 def box_coder(prior_box: Variable, prior_box_var: Variable | list[float], target_box: Variable,
               code_type: str = "encode_center_size", box_normalized: bool = True, name: str | None = None,
               axis: int = 0) -> Variable:
-    """Boxes as offsets from prior boxes, or boxes from such offsets.
+    """Encodes boxes as offsets from prior boxes, or decodes such offsets.
 
-    The offsets of a box with centre (x, y) and size (w, h) from a prior with centre (px, py) and size (pw, ph) are
-    ((x - px) / pw, (y - py) / ph, ln|w / pw|, ln|h / ph|), each over its variance.
-    Source: Liu et al., SSD, arXiv:1512.02325.
+    The offsets of a box with center (x, y) and size (w, h) from a prior with center (px, py) and size (pw, ph) are ((x
+    - px) / pw, (y - py) / ph, ln|w / pw|, ln|h / ph|), each divided by its variance. Source: Liu et al., SSD,
+      arXiv:1512.02325.
 
     Args:
         prior_box (Variable): priors [M, 4], float32 or float64: left, top, right, bottom.
-        prior_box_var (Variable|list): variances [M, 4] of the dtype of ``prior_box``, or a list of 4 numbers for all.
-        target_box (Variable): boxes [N, 4] to encode; offsets [N, M, 4] to decode, [M, N, 4] with ``axis`` 1.
+        prior_box_var (Variable|list): variances [M, 4] of the dtype of ``prior_box``, or a list of 4 numbers for all
+            priors.
+        target_box (Variable): boxes [N, 4] to encode, or offsets [N, M, 4] to decode ([M, N, 4] if ``axis`` is 1).
         code_type (str): "encode_center_size" (default) or "decode_center_size".
-        box_normalized (bool): False for boxes of pixels, to which the right and bottom pixels belong. Default True.
+        box_normalized (bool): True: coordinates are fractions of the image. False: they are pixels, and the right and
+            bottom pixels belong to the box. Default True.
         name (str, optional): prefix of the output's name.
-        axis (int): to decode: axis 1 of ``target_box`` counts the priors (0, default), or axis 0 does (1).
+        axis (int): for decoding: 0 if axis 1 of ``target_box`` counts the priors, 1 if axis 0 does. Default 0.
 
     Returns:
         Variable: [N, M, 4] or the shape of ``target_box``, with the sequences of ``target_box``.
 
     Raises:
-        TypeError: an argument is not a Variable of a supported dtype, ``prior_box_var`` neither a Variable nor a list.
-        EnforceNotMet: shapes or a ``code_type`` that are not taken.
+        TypeError: an argument is not a Variable of a supported dtype, or ``prior_box_var`` is neither a Variable nor a
+            list.
+        EnforceNotMet: shapes do not match, or ``code_type`` is unknown.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -84,11 +88,11 @@ def box_coder(prior_box: Variable, prior_box_var: Variable | list[float], target
 
 
 def box_clip(input: Variable, im_info: Variable, name: str | None = None) -> Variable:
-    """Boxes cut off at the border of their image: x is moved into [0, width - 1], y into [0, height - 1].
+    """Clips boxes at the border of their image: x to [0, width - 1], y to [0, height - 1].
 
     Args:
         input (Variable): boxes [boxes, ..., 4], float32 or float64, with a sequence for each image.
-        im_info (Variable): [images, 3], dtype of ``input``: height, width and scale of each image; the border is at
+        im_info (Variable): [images, 3], dtype of ``input``: height, width and scale of each image. The border is at
             height / scale and width / scale, rounded.
         name (str, optional): prefix of the output's name.
 
@@ -97,7 +101,7 @@ def box_clip(input: Variable, im_info: Variable, name: str | None = None) -> Var
 
     Raises:
         TypeError: an argument is not a Variable of a supported dtype.
-        EnforceNotMet: shapes do not match; in the run, no sequences or an empty one.
+        EnforceNotMet: shapes do not match, or at run time there are no sequences or an empty one.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -111,13 +115,13 @@ def box_clip(input: Variable, im_info: Variable, name: str | None = None) -> Var
 
 
 def polygon_box_transform(input: Variable, name: str | None = None) -> Variable:
-    """Corners of text boxes from offsets: 4 * x - input in even channels, 4 * y - input in odd ones.
+    """Computes the corners of text boxes from offsets: 4 * x - input in even channels, 4 * y - input in odd channels.
 
-    x and y count the columns and rows of the map, of which each stands for 4 pixels. Source: Zhou et al., EAST,
+    x and y are the column and the row in the map, each of which corresponds to 4 pixels. Source: Zhou et al., EAST,
     arXiv:1704.03155.
 
     Args:
-        input (Variable): [N, C, H, W], float32 or float64, C even.
+        input (Variable): [N, C, H, W], float32 or float64. C must be even.
         name (str, optional): prefix of the output's name.
 
     Returns:
@@ -125,7 +129,7 @@ def polygon_box_transform(input: Variable, name: str | None = None) -> Variable:
 
     Raises:
         TypeError: an argument is not a Variable of a supported dtype.
-        EnforceNotMet: another shape.
+        EnforceNotMet: the shape does not match.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -139,30 +143,30 @@ def polygon_box_transform(input: Variable, name: str | None = None) -> Variable:
 def yolo_box(x: Variable, img_size: Variable, anchors: Sequence[int], class_num: int, conf_thresh: float,
              downsample_ratio: int, clip_bbox: bool = True, name: str | None = None,
              scale_x_y: float = 1.0) -> tuple[Variable, Variable]:
-    """Boxes and scores from the output of YOLOv3.
+    """Computes boxes and scores from the output of YOLOv3.
 
-    With the sigmoid s and a = ``scale_x_y``, an anchor (pw, ph) in column i and row j has a box with its centre at
-    ((i + a * s(tx) - (a - 1) / 2) / H, (j + a * s(ty) - (a - 1) / 2) / H) and the size
-    (pw * exp(tw), ph * exp(th)) / (downsample_ratio * H), times the image's width and height, and the scores
-    s(confidence) * s(class); zeros where s(confidence) < ``conf_thresh``. Source: Redmon & Farhadi, arXiv:1804.02767.
+    Let s be the sigmoid and a = ``scale_x_y``. An anchor (pw, ph) in column i and row j gives a box with its center at
+    ((i + a * s(tx) - (a - 1) / 2) / H, (j + a * s(ty) - (a - 1) / 2) / H) and the size (pw * exp(tw), ph * exp(th)) /
+    (downsample_ratio * H), multiplied by the image's width and height. Its scores are s(confidence) * s(class). If
+    s(confidence) < ``conf_thresh``, the box and the scores are zeros. Source: Redmon & Farhadi, arXiv:1804.02767.
 
     Args:
-        x (Variable): [N, A * (5 + class_num), H, W], float32 or float64, for A anchors: tx, ty, tw, th, confidence, and
-            the classes of each.
+        x (Variable): [N, A * (5 + class_num), H, W], float32 or float64. For each of the A anchors: tx, ty, tw, th, the
+            confidence and the classes.
         img_size (Variable): [N, 2], int32: height and width of each image.
         anchors (list): width and height of each anchor, in pixels of the network's input.
-        class_num (int): classes, at least 1.
-        conf_thresh (float): boxes of less confidence are zeros.
-        downsample_ratio (int): pixels of the network's input for a cell of ``x``.
-        clip_bbox (bool): sides outside of the image are moved to its border. Default True.
+        class_num (int): number of classes, at least 1.
+        conf_thresh (float): minimum confidence. Boxes with less confidence are zeros.
+        downsample_ratio (int): number of pixels of the network's input per cell of ``x``, along each axis.
+        clip_bbox (bool): moves sides outside of the image to its border. Default True.
         name (str, optional): prefix of the outputs' names.
-        scale_x_y (float): how far from the middle of a cell a centre may be. Default 1.0.
+        scale_x_y (float): factor that extends the range of the center around the middle of a cell. Default 1.0.
 
     Returns:
         tuple: boxes [N, A * H * W, 4] - left, top, right, bottom in pixels - and scores [N, A * H * W, class_num].
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
         EnforceNotMet: shapes do not match.
 
     Examples:

@@ -1,4 +1,4 @@
-"""Parts of a program that run under a condition."""
+"""Branches: blocks of a program that run if a condition holds."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -21,11 +21,12 @@ __all__ = ["cond", "case", "switch_case", "Switch"]
 
 
 class ConditionalBlock:
-    """A sub-block of the program that runs when a bool of one element is true. For layers; users take cond or Switch.
+    """A sub-block of the program that runs if a condition is true. It is meant for layers; scripts use cond or Switch.
 
     Args:
-        condition (Variable): [1], bool; or the mask of rows.
-        is_scalar_condition (bool): one truth value; False: the block runs when there are rows. Default True.
+        condition (Variable): [1], bool, or a mask of rows.
+        is_scalar_condition (bool): True: the condition is a single bool. False: the block runs if the mask has rows.
+            Default True.
     """
 
     def __init__(self, condition: Variable, is_scalar_condition: bool = True) -> None:
@@ -34,7 +35,8 @@ class ConditionalBlock:
         self.helper = LayerHelper("conditional_block")
 
     def block(self) -> Any:
-        """Context in which layers append to the sub-block; at its end the op that runs it is appended outside."""
+        """Context in which layers append to the sub-block. At its end, the op that runs the sub-block is appended to
+        the enclosing block."""
         return collected(self.helper.main_program, self._append)
 
     def _append(self, inside, outside):
@@ -48,13 +50,14 @@ class ConditionalBlock:
 
 
 class Switch(Described):
-    """The first case whose condition is true runs, else the default: for rates and other scalars of a program.
+    """Runs the first case whose condition is true, or else the default. It is meant for learning rates and other
+    scalars.
 
     Args:
-        name (str, optional): prefix of the names.
+        name (str, optional): prefix of the generated names.
 
     Raises:
-        ValueError: ``case`` or ``default`` outside of ``with``; a default without a case.
+        ValueError: ``case`` or ``default`` is called outside of ``with``, or there is a default but no case.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -82,13 +85,13 @@ class Switch(Described):
         return False
 
     def case(self, condition: Variable) -> Any:
-        """Context of the layers that run when ``condition`` is true and no case before was.
+        """Context of the layers that run if ``condition`` is true and the conditions of all earlier cases are false.
 
         Args:
             condition (Variable): [1], bool.
 
         Raises:
-            ValueError: outside of ``with``. TypeError: no bool Variable.
+            ValueError: it is called outside of ``with``. TypeError: ``condition`` is not a bool Variable.
         """
         if not self._inside:
             raise InvalidValue("Switch.case must be called inside `with Switch() as switch`")
@@ -102,7 +105,7 @@ class Switch(Described):
         return ConditionalBlock(logical_and(x=before, y=condition)).block()
 
     def default(self) -> Any:
-        """Context of the layers that run when no case was true.
+        """Context of the layers that run if the conditions of all cases are false.
 
         Raises:
             ValueError: there is no case.
@@ -113,7 +116,7 @@ class Switch(Described):
 
 
 def _copied_out(helper, value):
-    """Copies what a branch returns to the enclosing block, keeping lists and dicts."""
+    """Copies the results of a branch to the enclosing block, and keeps the structure of lists and dicts."""
     if isinstance(value, (list, tuple)):
         return type(value)(_copied_out(helper, v) for v in value)
     if isinstance(value, dict):
@@ -129,7 +132,7 @@ def _copied_out(helper, value):
 
 
 def _selected(mask, on_false, on_true):
-    """The op that takes one of two Variables."""
+    """Appends the op that selects one of two Variables."""
     helper = LayerHelper("select_input")
     out = helper.create_variable(dtype=on_false.dtype, shape=on_false.shape, type=on_false.type)
     helper.append_op(type="select_input", inputs={"X": [on_false, on_true], "Mask": mask}, outputs={"Out": out})
@@ -138,13 +141,14 @@ def _selected(mask, on_false, on_true):
 
 def cond(pred: Variable, true_fn: Callable[..., Any] | None = None, false_fn: Callable[..., Any] | None = None,
          name: str | None = None) -> Any:
-    """Runs the layers of one of two functions, as ``pred`` says when the program runs.
+    """Runs the layers of one of two functions, depending on the value of ``pred`` at run time.
 
     Args:
-        pred (Variable): [1], bool.
-        true_fn (callable, optional): builds layers and returns Variables, lists or dicts of them, or None.
-        false_fn (callable, optional): likewise; both return the same structure.
-        name (str, optional): prefix of the names.
+        pred (Variable): condition, [1], bool.
+        true_fn (callable, optional): function for a true condition. It builds layers and returns Variables, lists or
+            dicts of them, or None.
+        false_fn (callable, optional): function for a false condition, which must return the same structure.
+        name (str, optional): prefix of the generated names.
 
     Returns:
         The structure that the functions return, with the results of the one that runs; None if they return nothing.
@@ -187,18 +191,18 @@ def cond(pred: Variable, true_fn: Callable[..., Any] | None = None, false_fn: Ca
 
 
 def case(pred_fn_pairs: Sequence[Any], default: Callable[..., Any] | None = None, name: str | None = None) -> Any:
-    """Runs the function of the first condition that is true, as if ... elif ... else does.
+    """Runs the function of the first condition that is true, like if ... elif ... else.
 
     Args:
-        pred_fn_pairs (list|tuple): (condition, function) pairs; a condition is a bool Variable of shape [1].
-        default (callable, optional): runs when no condition is true; the last function by default.
-        name (str, optional): prefix of the names.
+        pred_fn_pairs (list|tuple): (condition, function) pairs. Each condition is a bool Variable of shape [1].
+        default (callable, optional): function that runs if no condition is true. Default: the last function.
+        name (str, optional): prefix of the generated names.
 
     Returns:
         The structure that the functions return, as for :func:`cond`.
 
     Raises:
-        TypeError: an argument has another type.
+        TypeError: an argument has the wrong type.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -227,19 +231,21 @@ def case(pred_fn_pairs: Sequence[Any], default: Callable[..., Any] | None = None
 
 def switch_case(branch_index: Variable, branch_fns: dict[str, Any] | Sequence[Any],
                 default: Callable[..., Any] | None = None, name: str | None = None) -> Any:
-    """Runs the function that an index names.
+    """Runs the function that an index selects.
 
     Args:
         branch_index (Variable): [1], int32, int64 or uint8.
-        branch_fns (dict|list|tuple): index -> function; or (index, function) pairs; or functions of index 0, 1, ...
-        default (callable, optional): runs for any other index; the function of the largest index by default.
-        name (str, optional): prefix of the names.
+        branch_fns (dict|list|tuple): dict index -> function, (index, function) pairs, or the functions of the indices
+            0, 1, ...
+        default (callable, optional): function that runs for any other index. Default: the function with the largest
+            index.
+        name (str, optional): prefix of the generated names.
 
     Returns:
         The structure that the functions return, as for :func:`cond`.
 
     Raises:
-        TypeError: an argument has another type. ValueError: an index occurs twice.
+        TypeError: an argument has the wrong type. ValueError: an index occurs twice.
 
     Examples:
         >>> import anabranch.fluid as fluid

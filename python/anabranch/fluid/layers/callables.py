@@ -1,4 +1,4 @@
-"""Layers that reach out of the program: functions of Python, printed tensors."""
+"""Layers that call Python functions or print tensors."""
 from __future__ import annotations
 
 import inspect
@@ -18,7 +18,7 @@ __all__ = ["Print", "py_func"]
 
 
 def _results(function, inputs, count):
-    """The results of a function of the user, as a list with an entry per output."""
+    """Returns the results of a user's function as a list with one entry per output."""
     made = function(*inputs)
     if made is None:
         made = ()
@@ -54,25 +54,27 @@ def _listed(value, name):
 
 def py_func(func: Callable[..., Any], x: Any, out: Any, backward_func: Callable[..., Any] | None = None,
             skip_vars_in_backward_input: Any = None) -> Any:
-    """A function of Python as an operator: it is called in each step, with copies of the tensors.
+    """Makes an operator of a Python function, which is called in each step with copies of the tensors.
 
     Args:
-        func (callable): takes a LoDTensor for each Variable of ``x``; ``numpy.array(t)`` has its numbers. Returns an
-            array or LoDTensor for each Variable of ``out``; None for none.
+        func (callable): function that takes a LoDTensor for each Variable of ``x``; ``numpy.array(t)`` converts one to
+            an array. It returns an array or LoDTensor for each Variable of ``out``, or None if there is no output.
         x (Variable|list|tuple|None): inputs.
-        out (Variable|list|tuple|None): outputs, made before (``create_variable``), with shape and dtype. What ``func``
-            returns goes into them as it is.
-        backward_func (callable, optional): the gradient. Takes the inputs, the outputs, and the gradients of the
-            outputs (None for one that is not there); returns the gradients of the inputs, None for one that has none.
-            Nothing flows back by default.
-        skip_vars_in_backward_input (Variable|list, optional): inputs and outputs that ``backward_func`` does not take.
+        out (Variable|list|tuple|None): outputs with shape and dtype, created before (``create_variable``). They receive
+            the results of ``func`` unchanged.
+        backward_func (callable, optional): function that computes the gradient. It takes the inputs, the outputs and
+            the gradients of the outputs (None for a missing gradient). It returns the gradients of the inputs (None for
+            an input without a gradient). Default: the operator has no gradient.
+        skip_vars_in_backward_input (Variable|list, optional): inputs and outputs that are not passed to
+            ``backward_func``.
 
     Returns:
         Variable|list|None: ``out``.
 
     Raises:
-        TypeError: an argument has another type. ValueError: an output without a shape; a skipped Variable that is
-        neither input nor output; in the run, another number of results.
+        TypeError: an argument has the wrong type.
+        ValueError: an output has no shape, a skipped Variable is neither an input nor an output, or at run time
+            ``func`` returns the wrong number of results.
 
     Examples:
         >>> import numpy
@@ -111,13 +113,13 @@ def Print(input: Variable, first_n: int = -1, message: str | None = None, summar
 
     Args:
         input (Variable): any shape and dtype.
-        first_n (int): number of times to print since the program was prepared; -1 means always. Default -1.
+        first_n (int): maximum number of times to print after the program was prepared. -1: no limit. Default -1.
         message (str, optional): prefix of the output.
-        summarize (int): number of elements to print; -1 means all. Default 20.
-        print_tensor_name (bool): whether to print the variable's name. Default True.
-        print_tensor_type (bool): whether to print the dtype. Default True.
-        print_tensor_shape (bool): whether to print the shape. Default True.
-        print_tensor_lod (bool): whether to print the sequences, if there are any. Default True.
+        summarize (int): number of elements to print. -1: all elements. Default 20.
+        print_tensor_name (bool): prints the variable's name. Default True.
+        print_tensor_type (bool): prints the dtype. Default True.
+        print_tensor_shape (bool): prints the shape. Default True.
+        print_tensor_lod (bool): prints the sequences, if there are any. Default True.
         print_phase (str): 'forward', 'backward' or 'both'. Default 'both'.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Cells: what a recurrent network computes in one step; and the layer that runs one over sequences."""
+"""Cells, which compute one step of a recurrent network, and the layer that runs a cell over sequences."""
 from __future__ import annotations
 
 import copy
@@ -28,7 +28,8 @@ __all__ = ["RNNCell", "GRUCell", "LSTMCell", "rnn"]
 
 
 class RNNCell:
-    """One step of a recurrent network. Subclasses define ``call`` and ``state_shape``.
+    """Base class of cells, which compute one step of a recurrent network. Subclasses define ``call`` and
+    ``state_shape``.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -46,17 +47,17 @@ class RNNCell:
     """
 
     def call(self, inputs: Any, states: Any, **kwargs: Any) -> Any:
-        """One step.
+        """Computes one step.
 
         Args:
-            inputs (Variable): [batch, ...], or a structure of such.
-            states (Variable): what the step before has returned, or a structure of such.
+            inputs (Variable): [batch, ...], or a structure of such Variables.
+            states (Variable): states that the previous step returned, or a structure of them.
 
         Returns:
-            (outputs, new states): the latter of the structure of ``states``.
+            (outputs, new states). The new states have the structure of ``states``.
 
         Raises:
-            NotImplementedError: the class does not define it.
+            NotImplementedError: the class does not define this method.
         """
         raise NotOffered("RNNCell.call must be defined by %s" % type(self).__name__)
 
@@ -65,18 +66,18 @@ class RNNCell:
 
     def get_initial_states(self, batch_ref: Any, shape: Any = None, dtype: Any = "float32", init_value: Any = 0,
                            batch_dim_idx: int = 0) -> Any:
-        """Constants for the first step.
+        """Creates constant states for the first step.
 
         Args:
-            batch_ref (Variable): whose batch they have, or a structure of such.
-            shape (list|tuple, optional): of a state without the batch, or a structure of such; ``state_shape`` by
-                default.
-            dtype (str): Default "float32".
-            init_value (float): Default 0.
-            batch_dim_idx (int): the axis of the batch in ``batch_ref``. Default 0.
+            batch_ref (Variable): Variable that determines the batch size, or a structure of such Variables.
+            shape (list|tuple, optional): shape of a state without the batch axis, or a structure of shapes. Default:
+                ``state_shape``.
+            dtype (str): dtype of the states. Default "float32".
+            init_value (float): value of all elements. Default 0.
+            batch_dim_idx (int): batch axis of ``batch_ref``. Default 0.
 
         Returns:
-            Variable: or a structure of such.
+            Variable: the states, or a structure of them.
         """
         like = flat(batch_ref)[0]
         shape = self.state_shape if shape is None else shape
@@ -85,7 +86,7 @@ class RNNCell:
 
     @property
     def state_shape(self) -> Any:
-        """list: shape of a state without the batch, or a structure of such."""
+        """list: shape of a state without the batch axis, or a structure of shapes."""
         raise NotOffered("RNNCell.state_shape must be defined by %s" % type(self).__name__)
 
     @property
@@ -95,7 +96,7 @@ class RNNCell:
 
 
 def _each_shape(shape, fn):
-    """``fn`` of each shape in a structure: a list or tuple of numbers is one."""
+    """Applies ``fn`` to each shape in a structure. A list or tuple of numbers is a shape."""
     if isinstance(shape, dict):
         return {k: _each_shape(shape[k], fn) for k in shape}
     if isinstance(shape, int):
@@ -106,7 +107,7 @@ def _each_shape(shape, fn):
 
 
 class _Parameters:
-    """Weights and biases of a cell, made when the width of its input is known."""
+    """Weights and biases of a cell, created when the width of its input is known."""
 
     def __init__(self, name, unit, param_attr, bias_attr, dtype):
         self.helper = LayerHelper(unit, name=unique_name.generate("%s/%s" % (name, unit)))
@@ -124,16 +125,18 @@ class _Parameters:
 
 
 class GRUCell(RNNCell, Described):
-    """A gated recurrent unit: h' = u h + (1 - u) c, with u and r from [x, h] and the candidate c from [x, r h].
+    """A gated recurrent unit (GRU): h' = u h + (1 - u) c.
+
+    The gates u and r depend on [x, h], the candidate c on [x, r h].
 
     Args:
         hidden_size (int): H, the width of the state.
-        param_attr (ParamAttr, optional): of the weights [I + H, 2 H] (gates) and [I + H, H] (candidate).
-        bias_attr (ParamAttr, optional): of the biases [2 H] and [H].
-        gate_activation (callable, optional): of r and u; sigmoid by default.
-        activation (callable, optional): of c; tanh by default.
-        dtype (str): Default "float32".
-        name (str): prefix of the names. Default "GRUCell".
+        param_attr (ParamAttr, optional): attributes of the weights [I + H, 2 H] (gates) and [I + H, H] (candidate).
+        bias_attr (ParamAttr, optional): attributes of the biases [2 H] and [H].
+        gate_activation (callable, optional): activation of r and u. Default: sigmoid.
+        activation (callable, optional): activation of c. Default: tanh.
+        dtype (str): dtype of the parameters. Default "float32".
+        name (str): prefix of the generated names. Default "GRUCell".
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -150,7 +153,7 @@ class GRUCell(RNNCell, Described):
         self._gate, self._candidate = gate_activation or sigmoid, activation or tanh
 
     def call(self, inputs: Variable, states: Variable) -> Any:  # type: ignore[override]
-        """One step.
+        """Computes one step.
 
         Args:
             inputs (Variable): [batch, I].
@@ -181,18 +184,18 @@ class GRUCell(RNNCell, Described):
 
 
 class LSTMCell(RNNCell, Described):
-    """Long short-term memory: c' = c sigmoid(f + forget_bias) + sigmoid(i) tanh(j), h' = tanh(c') sigmoid(o), with i,
-    j, f and o from [x, h].
+    """A long short-term memory (LSTM): c' = c sigmoid(f + forget_bias) + sigmoid(i) tanh(j), h' = tanh(c') sigmoid(o).
+    i, j, f and o depend on [x, h].
 
     Args:
         hidden_size (int): H, the width of both states.
-        param_attr (ParamAttr, optional): of the weight [I + H, 4 H].
-        bias_attr (ParamAttr, optional): of the bias [4 H].
-        gate_activation (callable, optional): of i, f and o; sigmoid by default.
-        activation (callable, optional): of j and c'; tanh by default.
-        forget_bias (float): Default 1.
-        dtype (str): Default "float32".
-        name (str): prefix of the names. Default "LSTMCell".
+        param_attr (ParamAttr, optional): attributes of the weight [I + H, 4 H].
+        bias_attr (ParamAttr, optional): attributes of the bias [4 H].
+        gate_activation (callable, optional): activation of i, f and o. Default: sigmoid.
+        activation (callable, optional): activation of j and c'. Default: tanh.
+        forget_bias (float): number that is added to f. Default 1.
+        dtype (str): dtype of the parameters. Default "float32".
+        name (str): prefix of the generated names. Default "LSTMCell".
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -212,14 +215,14 @@ class LSTMCell(RNNCell, Described):
         self._forget_bias.stop_gradient = False
 
     def call(self, inputs: Variable, states: Any) -> Any:  # type: ignore[override]
-        """One step.
+        """Computes one step.
 
         Args:
             inputs (Variable): [batch, I].
-            states (list): hidden state and cell, both [batch, H].
+            states (list): hidden state and cell, each [batch, H].
 
         Returns:
-            (Variable, list): the new hidden state; new hidden state and cell.
+            (Variable, list): the new hidden state, and a list of the new hidden state and the new cell.
         """
         check.variable(inputs, "inputs", "LSTMCell", check.WIDE_FLOATS)
         check.of_type(states, "states", "LSTMCell", (list, tuple))
@@ -241,7 +244,7 @@ class LSTMCell(RNNCell, Described):
 
 
 def _turned(x):
-    """Batch and time exchanged."""
+    """Exchanges the axes of batch and time."""
     return transpose(x, [1, 0, *range(2, len(x.shape))])
 
 
@@ -259,19 +262,20 @@ def rnn(cell: RNNCell, inputs: Any, initial_states: Any = None, sequence_length:
 
     Args:
         cell (RNNCell): the cell that computes a step.
-        inputs (Variable): [batch, steps, ...], or a structure of such; the number of steps is known while the program
-            is built.
-        initial_states (Variable, optional): states of the first step, or a structure of such; zeros by default.
-        sequence_length (Variable, optional): [batch], int; states do not change after it.
+        inputs (Variable): [batch, steps, ...], or a structure of such Variables. The number of steps must be known
+            while the program is built.
+        initial_states (Variable, optional): states before the first step, or a structure of them. Default: zeros.
+        sequence_length (Variable, optional): [batch], int: the number of steps of each sequence. Later steps do not
+            change the states.
         time_major (bool): inputs and outputs are [steps, batch, ...]. Default False.
-        is_reverse (bool): whether to run from the last step to the first. Default False.
+        is_reverse (bool): runs from the last step to the first. Default False.
         kwargs: passed to ``cell.call``.
 
     Returns:
-        (outputs, states): the outputs of all steps, and the states after the last one.
+        (outputs, states): the outputs of all steps, and the states after the last step.
 
     Raises:
-        TypeError: an argument has another type.
+        TypeError: an argument has the wrong type.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -1,4 +1,4 @@
-"""Tags of sequences: conditional random fields, and chunks that tags describe."""
+"""Layers for tagged sequences: conditional random fields, and the evaluation of chunks."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -17,26 +17,27 @@ __all__ = ["linear_chain_crf", "crf_decoding", "chunk_eval"]
 
 def linear_chain_crf(input: Variable, label: Variable, param_attr: Attr = None,
                      length: Variable | None = None) -> Variable:
-    """The cost of the true tags under a linear chain conditional random field: -log P(label | input).
+    """The cost of the true tags in a linear-chain conditional random field (CRF): -log P(label | input).
 
-    P(tags) = exp(score(tags)) / (the sum of exp(score) over all ways to tag the sequence), where score(tags) =
-    w[0, first tag] + w[1, last tag] + sum of input[t, tag t] + sum of w[2 + tag t, tag t + 1]. The parameter w learns
-    which tags begin, end and follow each other. Lafferty, McCallum and Pereira, ICML 2001.
+    P(tags) = exp(score(tags)) / (the sum of exp(score) over all ways to tag the sequence), where score(tags) = w[0,
+    first tag] + w[1, last tag] + sum of input[t, tag t] + sum of w[2 + tag t, tag t + 1]. The parameter w learns which
+    tags start a sequence, end it, and follow each other. Lafferty, McCallum and Pereira, ICML 2001.
 
     Args:
         input (Variable): float32 or float64 scores of each tag, [rows, tags] with sequences, or [batch, rows, tags]
             with ``length``.
         label (Variable): int64 tags in [0, tags), [rows, 1] with the same sequences, or [batch, rows] or
             [batch, rows, 1].
-        param_attr (ParamAttr, optional): of w, [tags + 2, tags]. Name it to use it in :func:`crf_decoding`.
-        length (Variable, optional): [batch] or [batch, 1], int64: how many rows of each entry of a batch count.
+        param_attr (ParamAttr, optional): attributes of w, [tags + 2, tags]. Name it to use it in :func:`crf_decoding`.
+        length (Variable, optional): [batch] or [batch, 1], int64: length of each sequence of a batch.
 
     Returns:
-        Variable: [sequences, 1], at least 0 up to rounding; 0 of an empty sequence.
+        Variable: [sequences, 1]. The cost is at least 0, up to rounding. The cost of an empty sequence is 0.
 
     Raises:
         TypeError: the dtype is not supported.
-        EnforceNotMet: in the run, a tag that does not exist; weights so small that no tagging has a probability.
+        EnforceNotMet: at run time, a tag is out of range, or the weights are so small that the probabilities of all
+            taggings are 0.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -62,22 +63,23 @@ def linear_chain_crf(input: Variable, label: Variable, param_attr: Attr = None,
 
 def crf_decoding(input: Variable, param_attr: ParamAttr | str, label: Variable | None = None,
                  length: Variable | None = None) -> Variable:
-    """The most probable tags of each sequence under a chain that :func:`linear_chain_crf` has learnt (Viterbi).
+    """Finds the most probable tags of each sequence with the Viterbi algorithm and the parameter of
+    :func:`linear_chain_crf`.
 
     Args:
         input (Variable): float32 or float64 scores of each tag, [rows, tags] with sequences, or [batch, rows, tags]
             with ``length``.
-        param_attr (ParamAttr|str): its name is that of the parameter of :func:`linear_chain_crf`.
-        label (Variable, optional): int64, the true tags: the result then says which tags are right.
-        length (Variable, optional): [batch] or [batch, 1], int64: how many rows of each entry of a batch count.
+        param_attr (ParamAttr|str): name of the parameter of :func:`linear_chain_crf`, or attributes with this name.
+        label (Variable, optional): int64: the true tags. If given, the result marks the correct tags.
+        length (Variable, optional): [batch] or [batch, 1], int64: length of each sequence of a batch.
 
     Returns:
-        Variable: int64 tags, [rows, 1] with the sequences of ``input``, or [batch, rows] with 0 after a sequence;
-        with ``label``: 1 where the tag is right, else 0.
+        Variable: int64 tags, [rows, 1] with the sequences of ``input``, or [batch, rows] with 0 after the end of a
+        sequence. With ``label``: 1 if the tag is correct, otherwise 0.
 
     Raises:
         TypeError: the dtype is not supported.
-        ValueError: there is no parameter of that name.
+        ValueError: there is no parameter with this name.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -101,20 +103,22 @@ def crf_decoding(input: Variable, param_attr: ParamAttr | str, label: Variable |
 def chunk_eval(input: Variable, label: Variable, chunk_scheme: str, num_chunk_types: int,
                excluded_chunk_types: Sequence[int] | None = None,
                seq_length: Variable | None = None) -> tuple[Variable, ...]:
-    """Counts chunks, such as phrases or names, in sequences of tags, and the chunks of ``input`` that match ``label``.
+    """Counts the chunks (such as phrases or names) in sequences of tags, and the chunks of ``input`` that match
+    ``label``.
 
-    A tag is type * (tags of the scheme) + position; num_chunk_types * (tags of the scheme) is the tag outside chunks.
-    Positions: IOB: 0 is the first row of a chunk, 1 is inside; IOE: 0 is inside, 1 is the last row; IOBES: 0 is the
-    first row, 1 is inside, 2 is the last row, 3 is a chunk of one row; plain: neighbours of one type are one chunk.
+    A tag is type * (number of positions of the scheme) + position. The tag of rows outside of chunks is num_chunk_types
+    * (number of positions of the scheme). Positions: IOB: 0 is the first row of a chunk, 1 is inside; IOE: 0 is inside,
+    1 is the last row; IOBES: 0 is the first row, 1 is inside, 2 is the last row, 3 is a chunk of one row; plain:
+    adjacent rows of one type form a chunk.
 
     Args:
         input (Variable): int64 tags, [rows, 1] with sequences, or [batch, rows] or [batch, rows, 1] with
             ``seq_length``.
-        label (Variable): int64, the true tags, in the shape and the sequences of ``input``.
+        label (Variable): int64: the true tags, with the shape and the sequences of ``input``.
         chunk_scheme (str): "IOB", "IOE", "IOBES" or "plain".
-        num_chunk_types (int): types of chunks.
-        excluded_chunk_types (list, optional): types that do not count.
-        seq_length (Variable, optional): [batch], int64: how many rows of each entry of a batch count.
+        num_chunk_types (int): number of chunk types.
+        excluded_chunk_types (list, optional): types of chunks to ignore.
+        seq_length (Variable, optional): [batch], int64: length of each sequence of a batch.
 
     Returns:
         tuple: Variables of shape [1]: precision, recall and their harmonic mean, float32; the numbers of chunks in
@@ -122,7 +126,7 @@ def chunk_eval(input: Variable, label: Variable, chunk_scheme: str, num_chunk_ty
 
     Raises:
         TypeError: the dtype is not supported.
-        EnforceNotMet: another scheme; in the run, a tag out of range, or other sequences.
+        EnforceNotMet: the scheme is unknown, or at run time a tag is out of range or the sequences differ.
 
     Examples:
         >>> import anabranch.fluid as fluid, numpy as np

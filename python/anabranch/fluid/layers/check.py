@@ -1,7 +1,7 @@
-"""Checks that layers make of their arguments, and the shortest way from arguments to an op.
+"""Checks of the arguments of layers, and short ways to append an op.
 
-A wrong class or dtype raises TypeError, a wrong value ValueError, both naming layer, argument, what is taken and what
-was given. Shapes are checked by the shape function of the op itself.
+A wrong class or dtype raises TypeError, a wrong value raises ValueError. The message names the layer, the argument, the
+accepted values and the given one. The shape function of the op checks shapes.
 """
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ INTS = ("int32", "int64")
 
 
 def exact_fluid() -> bool:
-    """Whether the flag asks for the behaviour of Fluid 1.8.5 also where another one is better."""
+    """Whether ``FLAGS_fluid_exact`` requires the behavior of Fluid 1.8.5 even where Anabranch differs by default."""
     return get_flags(["FLAGS_fluid_exact"])["FLAGS_fluid_exact"] == "1.8.5"
 
 
 def of_type(value: Any, argument: str, layer: str, types: Any) -> None:
-    """TypeError unless ``value`` is an instance of ``types`` (a class or a tuple of classes)."""
+    """Raises TypeError unless ``value`` is an instance of ``types`` (a class or a tuple of classes)."""
     if isinstance(value, types):
         return
     classes = types if isinstance(types, tuple) else (types,)
@@ -40,7 +40,7 @@ def of_type(value: Any, argument: str, layer: str, types: Any) -> None:
 
 
 def _got(value: Any) -> str:
-    """The class of a value, with what to do where it is an array that stands for a Variable."""
+    """The class of a value; for an array that is passed instead of a Variable, followed by a hint."""
     name = type(value).__name__
     return name if name != "ndarray" else (
         name + "; an array is fed when the program runs: say x = fluid.data(name, shape, dtype) here, "
@@ -48,14 +48,14 @@ def _got(value: Any) -> str:
 
 
 def of_dtype(dtype: DType, argument: str, layer: str, dtypes: Sequence[str]) -> None:
-    """TypeError unless ``dtype`` (a VarType) is one of the names ``dtypes``."""
+    """Raises TypeError unless ``dtype`` (a VarType) is one of the names ``dtypes``."""
     name = dtype_name(dtype)
     if name not in dtypes:
         raise InvalidType("%s: the dtype of %s must be one of %s, got %s" % (layer, argument, ", ".join(dtypes), name))
 
 
 def variable(value: Any, argument: str, layer: str, dtypes: Sequence[str] | None = None) -> None:
-    """TypeError unless ``value`` is a Variable, of one of ``dtypes`` where those are given."""
+    """Raises TypeError unless ``value`` is a Variable and, if ``dtypes`` is given, has one of these dtypes."""
     if not isinstance(value, Variable):
         raise InvalidType("%s: %s must be a Variable, got %s" % (layer, argument, _got(value)))
     if dtypes is not None:
@@ -63,7 +63,7 @@ def variable(value: Any, argument: str, layer: str, dtypes: Sequence[str] | None
 
 
 def variables(values: Any, argument: str, layer: str, dtypes: Sequence[str] | None = None) -> list[Variable]:
-    """The list of Variables given as one Variable, a list or a tuple; TypeError otherwise."""
+    """Returns a Variable, or a list or tuple of Variables, as a list. Raises TypeError for anything else."""
     of_type(values, argument, layer, (Variable, list, tuple))
     values = list(values) if isinstance(values, (list, tuple)) else [values]
     for i, value in enumerate(values):
@@ -77,15 +77,15 @@ def _kernels(op: str) -> tuple[str, ...]:
 
 
 def of_kernels(op: str) -> tuple[str, ...]:
-    """The names of the dtypes that ``op`` has kernels for; with ``FLAGS_fluid_exact`` float16 as well, which a program
-    may name in Fluid although it runs only elsewhere."""
+    """The names of the dtypes for which ``op`` has kernels. With ``FLAGS_fluid_exact``, float16 is added, because Fluid
+    accepts it in programs that only other devices can run."""
     dtypes = _kernels(op)
     return ("float16",) + dtypes if "float32" in dtypes and exact_fluid() else dtypes
 
 
 def operand(value: Any, argument: str, layer: str, op: str | None = None) -> None:
-    """TypeError unless ``value`` is a Variable of a dtype that ``op`` (``layer`` by default) has a kernel for; any
-    dtype for an op whose kernels do not look at it."""
+    """Raises TypeError unless ``value`` is a Variable of a dtype for which ``op`` (default: ``layer``) has a kernel. If
+    the kernels of the op do not depend on the dtype, any dtype is accepted."""
     known = _kernels(op or layer)
     if known and isinstance(value, Variable) and dtype_name(value.dtype) in known:
         return
@@ -93,7 +93,7 @@ def operand(value: Any, argument: str, layer: str, op: str | None = None) -> Non
 
 
 def operands(values: Any, argument: str, layer: str, op: str | None = None) -> list[Variable]:
-    """The list of Variables given as one or several, each as for :func:`operand`."""
+    """Returns one or several Variables as a list, after checking each of them with :func:`operand`."""
     values = variables(values, argument, layer)
     for i, value in enumerate(values):
         operand(value, "%s[%d]" % (argument, i), layer, op)
@@ -101,20 +101,20 @@ def operands(values: Any, argument: str, layer: str, op: str | None = None) -> l
 
 
 def one_of(value: Any, argument: str, layer: str, choices: Sequence[Any]) -> None:
-    """ValueError unless ``value`` is one of ``choices``."""
+    """Raises ValueError unless ``value`` is one of ``choices``."""
     if value not in choices:
         raise InvalidValue("%s: %s must be one of %s, got %r"
                            % (layer, argument, ", ".join(repr(c) for c in choices), value))
 
 
 def is_bool(value: Any, argument: str, layer: str, error: Any = InvalidValue) -> None:
-    """ValueError (or ``error``) unless ``value`` is True or False."""
+    """Raises ValueError (or ``error``) unless ``value`` is True or False."""
     if not isinstance(value, bool):
         raise error("%s: %s must be True or False, got %r" % (layer, argument, value))
 
 
 def ints(value: Any, count: int, argument: str, layer: str) -> list[int]:
-    """``value`` as a list of ``count`` ints: one int is repeated. ValueError otherwise."""
+    """Returns ``value`` as a list of ``count`` ints; a single int is repeated. Raises ValueError for anything else."""
     if isinstance(value, int) and not isinstance(value, bool):
         return [value] * count
     if not isinstance(value, (list, tuple)):
@@ -127,19 +127,19 @@ def ints(value: Any, count: int, argument: str, layer: str) -> list[int]:
 def one_op(op: str, inputs: dict[str, Any], attrs: dict[str, Any] | None = None, dtype: DType = None,
            layer: str | None = None, name: str | None = None, act: str | None = None, out: str = "Out",
            to: Variable | None = None, stop_gradient: bool = False) -> Variable:
-    """Appends one op with one result.
+    """Appends one op that has one result.
 
     Args:
         op (str): type of the op.
-        inputs (dict): slot -> Variable or list; None: not given.
-        attrs (dict, optional): its attributes; those that are None keep the default of the op.
-        dtype: of the result; of the first input by default.
-        layer (str): prefix of the output's name; ``op`` by default.
-        name (str, optional): given by the user instead of an automatic one.
-        act (str, optional): activation of the result.
+        inputs (dict): slot -> Variable or list of Variables. None: the input is absent.
+        attrs (dict, optional): attributes. If one is None, the op uses its default.
+        dtype: dtype of the result. Default: that of the first input.
+        layer (str): prefix of the output's name. Default: ``op``.
+        name (str, optional): prefix that the user chose for the generated names.
+        act (str, optional): activation applied to the result.
         out (str): output slot.
-        to (Variable, optional): write the result there.
-        stop_gradient (bool): a result made here has no gradient.
+        to (Variable, optional): Variable that receives the result.
+        stop_gradient (bool): sets ``stop_gradient`` of a result that is created here.
 
     Returns:
         Variable: the result.
@@ -162,7 +162,7 @@ def one_op(op: str, inputs: dict[str, Any], attrs: dict[str, Any] | None = None,
 
 def several(op: str, inputs: dict[str, Any], attrs: dict[str, Any], outs: dict[str, DType], layer: str | None = None,
             name: str | None = None, stop_gradient: bool = False) -> tuple[Variable, ...]:
-    """Appends one op with several results; ``outs`` maps its output slots to their dtypes. As :func:`one_op`."""
+    """Appends one op that has several results, like :func:`one_op`. ``outs`` maps its output slots to their dtypes."""
     helper = LayerHelper(layer or op, name=name)
     made = {slot: helper.create_variable_for_type_inference(dtype, stop_gradient=stop_gradient)
             for slot, dtype in outs.items()}
@@ -173,7 +173,7 @@ def several(op: str, inputs: dict[str, Any], attrs: dict[str, Any], outs: dict[s
 
 
 def reduced(op: str, input: Variable, dim: int | Sequence[int] | None, keep_dim: bool, name: str | None) -> Variable:
-    """A sum, mean ... over the axes ``dim``, all of them when there are none."""
+    """A reduction (sum, mean and so on) over the axes ``dim``. Default: all axes."""
     operand(input, "input", op)
     axes = [dim] if isinstance(dim, int) else list(dim) if isinstance(dim, (list, tuple)) else dim
     if axes is not None and not (isinstance(axes, list) and all(isinstance(a, int) for a in axes)):

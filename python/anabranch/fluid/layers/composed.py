@@ -1,4 +1,4 @@
-"""Short forms: layers that other layers or an op of another name are made of."""
+"""Short forms of other layers and ops."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -26,20 +26,20 @@ _FILLED = ("bool", "float16", "float32", "float64", "int32", "int64")
 
 def clamp(input: Variable, min: float | None = None, max: float | None = None, output: Variable | None = None,
           name: str | None = None) -> Variable:
-    """out = input cut into [min, max], element by element; a bound that is None does not cut.
+    """Clips each element of ``input`` to [min, max]. A bound that is None has no effect.
 
     Args:
         input (Variable): [...], float32 or float64.
         min (float, optional): lower bound.
-        max (float, optional): upper bound; one of both is given.
-        output (Variable, optional): written instead of a new Variable.
+        max (float, optional): upper bound. At least one of the two bounds must be given.
+        output (Variable, optional): receives the result.
         name (str, optional): prefix of the output's name.
 
     Returns:
         Variable: shape and dtype of ``input``.
 
     Raises:
-        AssertionError: neither bound.
+        AssertionError: neither bound is given.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -54,23 +54,23 @@ def clamp(input: Variable, min: float | None = None, max: float | None = None, o
 
 def full(shape: Shape, fill_value: float, out: Variable | None = None, dtype: DType = None, device: str | None = None,
          stop_gradient: bool = True, name: str | None = None) -> Variable:
-    """A tensor of equal elements, as :func:`fill_constant`.
+    """Creates a tensor whose elements are all equal, like :func:`fill_constant`.
 
     Args:
-        shape (list|tuple|Variable): of the result.
-        fill_value (float): of each element.
-        out (Variable, optional): written instead of a new Variable.
-        dtype (str, optional): of the result. Default "float32".
-        device (str, optional): "cpu"; a GPU is not there.
+        shape (list|tuple|Variable): shape of the result.
+        fill_value (float): value of each element.
+        out (Variable, optional): receives the result.
+        dtype (str, optional): dtype of the result. Default "float32".
+        device (str, optional): must be "cpu" if given.
         stop_gradient (bool): the result has no gradient. Default True.
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: ``shape``.
+        Variable: the tensor.
 
     Raises:
         TypeError: the dtype is not supported.
-        ValueError: another device.
+        ValueError: ``device`` is not "cpu".
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -88,14 +88,14 @@ def full(shape: Shape, fill_value: float, out: Variable | None = None, dtype: DT
 
 def full_like(input: Variable, fill_value: float, out: Variable | None = None, dtype: DType = None,
               device: str | None = None, stop_gradient: bool = True, name: str | None = None) -> Variable:
-    """A tensor of equal elements with the shape of another one.
+    """Creates a tensor whose elements are all equal, with the shape of another tensor.
 
     Args:
-        input (Variable): [...]: gives the shape.
-        fill_value (float): of each element.
-        out (Variable, optional): written instead of a new Variable.
-        dtype (str, optional): of the result; of ``input`` by default.
-        device (str, optional): "cpu"; a GPU is not there.
+        input (Variable): [...], the tensor whose shape is used.
+        fill_value (float): value of each element.
+        out (Variable, optional): receives the result.
+        dtype (str, optional): dtype of the result. Default: that of ``input``.
+        device (str, optional): must be "cpu" if given.
         stop_gradient (bool): the result has no gradient. Default True.
         name (str, optional): prefix of the output's name.
 
@@ -124,7 +124,7 @@ def full_like(input: Variable, fill_value: float, out: Variable | None = None, d
 
 
 def t(input: Variable, name: str | None = None) -> Variable:
-    """A matrix with its axes exchanged; a vector as it is.
+    """Transposes a matrix. A vector stays unchanged.
 
     Args:
         input (Variable): [N] or [N, M], float16, float32, float64, int32 or int64.
@@ -135,7 +135,7 @@ def t(input: Variable, name: str | None = None) -> Variable:
 
     Raises:
         TypeError: the dtype is not supported.
-        ValueError: more than two axes.
+        ValueError: ``input`` has more than two axes.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -157,17 +157,17 @@ def t(input: Variable, name: str | None = None) -> Variable:
 
 def logsumexp(x: Variable, dim: int | Sequence[Any] | None = None, keepdim: bool = False, out: Variable | None = None,
               name: str | None = None) -> Variable:
-    """The logarithm of a sum of exponentials, log(sum(exp(x))), computed in these three steps.
+    """The logarithm of a sum of exponentials, computed as log(sum(exp(x))).
 
     Args:
-        x (Variable): [...], float32 or float64; above 88 the exponential of a float32 is infinite.
-        dim (int|list, optional): axes of the sum; all by default.
-        keepdim (bool): summed axes stay, with extent 1. Default False.
-        out (Variable, optional): written instead of a new Variable.
+        x (Variable): [...], float32 or float64. The exponential of a float32 above 88 is infinite.
+        dim (int|list, optional): axes of the sum. Default: all axes.
+        keepdim (bool): keeps the summed axes with extent 1. Default False.
+        out (Variable, optional): receives the result.
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: as ``x`` without the axes ``dim``.
+        Variable: like ``x``, without the axes ``dim``.
 
     Raises:
         TypeError: the dtype is not supported.
@@ -191,14 +191,14 @@ def addcmul(input: Variable, tensor1: Variable, tensor2: Variable, value: float 
 
     Args:
         input (Variable): [...], float32, float64, int32 or int64.
-        tensor1 (Variable): as ``input``.
-        tensor2 (Variable): as ``input``.
+        tensor1 (Variable): shape and dtype of ``input``.
+        tensor2 (Variable): shape and dtype of ``input``.
         value (float): factor of the product. Default 1.
-        out (Variable, optional): the result is copied there.
+        out (Variable, optional): receives a copy of the result.
         name (str, optional): not used.
 
     Returns:
-        Variable: as ``input``.
+        Variable: shape and dtype of ``input``.
 
     Raises:
         TypeError: the dtype is not supported.

@@ -19,7 +19,7 @@ __all__ = ["conv2d", "conv3d"]
 
 def _convolution(layer, axes, input, num_filters, filter_size, stride, padding, dilation, groups, param_attr, bias_attr,
                  use_cudnn, act, name, data_format):
-    """conv2d and conv3d."""
+    """Implements conv2d and conv3d."""
     check.operand(input, "input", layer)
     check.is_bool(use_cudnn, "use_cudnn", layer)
     channels = windows.channels(input, layer, axes, data_format)
@@ -52,31 +52,33 @@ def conv2d(input: Variable, num_filters: int, filter_size: int | Sequence[Any], 
            name: str | None = None, data_format: str = "NCHW") -> Variable:
     """Convolution of images: out = act(w * x + b).
 
-    H_out = (H + pad_top + pad_bottom - (dilation * (K - 1) + 1)) / stride + 1, likewise for W.
+    H_out = (H + pad_top + pad_bottom - (dilation * (K - 1) + 1)) / stride + 1. W_out follows in the same way.
 
     Args:
         input (Variable): [N, C, H, W] or [N, H, W, C], float32 or float64.
-        num_filters (int): output channels.
-        filter_size (int|list|tuple): K, or [height, width].
-        stride (int|list|tuple): Default 1.
-        padding (int|list|tuple|str): one, two ([height, width]) or four ([top, bottom, left, right]) ints, four pairs
-            for the four axes, "SAME" (H_out = ceil(H / stride)) or "VALID" (none). Default 0.
-        dilation (int|list|tuple): distance of the filter's elements. Default 1.
+        num_filters (int): number of output channels.
+        filter_size (int|list|tuple): size of the filter: K, or [height, width].
+        stride (int|list|tuple): stride of the filter. Default 1.
+        padding (int|list|tuple|str): padding with zeros: one int, two ints ([height, width]), four ints ([top, bottom,
+            left, right]), four pairs for the four axes, "SAME" (H_out = ceil(H / stride)) or "VALID" (no padding).
+            Default 0.
+        dilation (int|list|tuple): distance between the filter's elements. Default 1.
         groups (int, optional): number of groups of input and output channels. Default 1.
-        param_attr (ParamAttr, optional): of the filter, [num_filters, C / groups, K, K], by default Gaussian with
-            deviation sqrt(2 / (K * K * C)).
-        bias_attr (ParamAttr|bool, optional): of the bias, [num_filters]; False: none.
+        param_attr (ParamAttr, optional): attributes of the filter, [num_filters, C / groups, K, K]. Default
+            initializer: Gaussian with deviation sqrt(2 / (K * K * C)).
+        bias_attr (ParamAttr|bool, optional): attributes of the bias, [num_filters]. False: no bias.
         use_cudnn (bool): no effect on the CPU. Default True.
-        act (str, optional): activation of the result.
-        name (str, optional): prefix of the names.
-        data_format (str): "NCHW" or "NHWC". Default the first.
+        act (str, optional): activation applied to the result.
+        name (str, optional): prefix of the generated names.
+        data_format (str): "NCHW" or "NHWC". Default "NCHW".
 
     Returns:
         Variable: [N, num_filters, H_out, W_out] or [N, H_out, W_out, num_filters].
 
     Raises:
         TypeError: ``input`` is not a Variable of a float dtype.
-        ValueError: a bad value of another argument; unknown channels, or not divisible by ``groups``.
+        ValueError: another argument has an invalid value, or the number of channels is unknown or not divisible by
+            ``groups``.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -94,31 +96,33 @@ def conv3d(input: Variable, num_filters: int, filter_size: int | Sequence[Any], 
            name: str | None = None, data_format: str = "NCDHW") -> Variable:
     """Convolution of volumes: out = act(w * x + b).
 
-    D_out = (D + pad_front + pad_back - (dilation * (K - 1) + 1)) / stride + 1, likewise for H and W.
+    D_out = (D + pad_front + pad_back - (dilation * (K - 1) + 1)) / stride + 1. H_out and W_out follow in the same way.
 
     Args:
         input (Variable): [N, C, D, H, W] or [N, D, H, W, C], float32 or float64.
-        num_filters (int): output channels.
-        filter_size (int|list|tuple): K, or [depth, height, width].
-        stride (int|list|tuple): Default 1.
-        padding (int|list|tuple|str): one, three ([depth, height, width]) or six ([front, back, top, bottom, left,
-            right]) ints, five pairs for the five axes, "SAME" (D_out = ceil(D / stride)) or "VALID" (none). Default 0.
-        dilation (int|list|tuple): distance of the filter's elements. Default 1.
+        num_filters (int): number of output channels.
+        filter_size (int|list|tuple): size of the filter: K, or [depth, height, width].
+        stride (int|list|tuple): stride of the filter. Default 1.
+        padding (int|list|tuple|str): padding with zeros: one int, three ints ([depth, height, width]), six ints
+            ([front, back, top, bottom, left, right]), five pairs for the five axes, "SAME" (D_out = ceil(D / stride))
+            or "VALID" (no padding). Default 0.
+        dilation (int|list|tuple): distance between the filter's elements. Default 1.
         groups (int, optional): number of groups of input and output channels. Default 1.
-        param_attr (ParamAttr, optional): of the filter, [num_filters, C / groups, K, K, K], by default Gaussian with
-            deviation sqrt(2 / (K * K * K * C)).
-        bias_attr (ParamAttr|bool, optional): of the bias, [num_filters]; False: none.
+        param_attr (ParamAttr, optional): attributes of the filter, [num_filters, C / groups, K, K, K]. Default
+            initializer: Gaussian with deviation sqrt(2 / (K * K * K * C)).
+        bias_attr (ParamAttr|bool, optional): attributes of the bias, [num_filters]. False: no bias.
         use_cudnn (bool): no effect on the CPU. Default True.
-        act (str, optional): activation of the result.
-        name (str, optional): prefix of the names.
-        data_format (str): "NCDHW" or "NDHWC". Default the first.
+        act (str, optional): activation applied to the result.
+        name (str, optional): prefix of the generated names.
+        data_format (str): "NCDHW" or "NDHWC". Default "NCDHW".
 
     Returns:
         Variable: [N, num_filters, D_out, H_out, W_out] or [N, D_out, H_out, W_out, num_filters].
 
     Raises:
         TypeError: ``input`` is not a Variable of a float dtype.
-        ValueError: a bad value of another argument; unknown channels, or not divisible by ``groups``.
+        ValueError: another argument has an invalid value, or the number of channels is unknown or not divisible by
+            ``groups``.
 
     Examples:
         >>> import anabranch.fluid as fluid

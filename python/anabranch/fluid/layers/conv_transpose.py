@@ -16,7 +16,7 @@ __all__ = ["conv2d_transpose", "conv3d_transpose"]
 
 
 def _transposed_size(input, output_size, stride, paddings, dilation, data_format):
-    """The filter that gives ``output_size``."""
+    """Returns the filter size that gives ``output_size``."""
     axes = len(output_size)
     first = 2 if data_format[1] == "C" else 1
     extents = input.shape[first:first + axes]
@@ -28,7 +28,7 @@ def _transposed_size(input, output_size, stride, paddings, dilation, data_format
 
 def _transposed(layer, axes, input, num_filters, output_size, filter_size, padding, stride, dilation, groups,
                 param_attr, bias_attr, use_cudnn, act, name, data_format):
-    """conv2d_transpose and conv3d_transpose."""
+    """Implements conv2d_transpose and conv3d_transpose."""
     check.is_bool(use_cudnn, "use_cudnn", layer)
     check.variable(input, "input", layer)
     channels = windows.channels(input, layer, axes, data_format)
@@ -64,33 +64,34 @@ def conv2d_transpose(input: Variable, num_filters: int, output_size: int | Seque
                      stride: int | Sequence[Any] = 1, dilation: int | Sequence[Any] = 1, groups: int | None = None,
                      param_attr: Attr = None, bias_attr: Attr = None, use_cudnn: bool = True, act: str | None = None,
                      name: str | None = None, data_format: str = "NCHW") -> Variable:
-    """The transpose of a convolution, which enlarges images: what a convolution's gradient is of its input.
+    """Transposed convolution, which enlarges images. It computes the gradient of a convolution with respect to its
+    input.
 
-    H_out = (H - 1) * stride - pad_top - pad_bottom + dilation * (K - 1) + 1, or up to stride - 1 more as
-    ``output_size`` says; likewise for W.
+    H_out = (H - 1) * stride - pad_top - pad_bottom + dilation * (K - 1) + 1; ``output_size`` may add up to stride - 1.
+    W_out follows in the same way.
 
     Args:
         input (Variable): [N, C, H, W] or [N, H, W, C], float32 or float64.
-        num_filters (int): output channels.
-        output_size (int|list|tuple, optional): [H_out, W_out].
-        filter_size (int|list|tuple, optional): K; from ``output_size`` by default.
+        num_filters (int): number of output channels.
+        output_size (int|list|tuple, optional): size of the output, [H_out, W_out].
+        filter_size (int|list|tuple, optional): K. Default: computed from ``output_size``.
         padding (int|list|tuple|str): as for :func:`conv2d`. Default 0.
-        stride (int|list|tuple): Default 1.
-        dilation (int|list|tuple): Default 1.
-        groups (int, optional): 1 by default.
-        param_attr (ParamAttr, optional): of the filter, [C, num_filters / groups, K, K].
-        bias_attr (ParamAttr|bool, optional): of the bias, [num_filters]; False: none.
+        stride (int|list|tuple): stride of the convolution. Default 1.
+        dilation (int|list|tuple): distance between the filter's elements. Default 1.
+        groups (int, optional): number of groups of input and output channels. Default 1.
+        param_attr (ParamAttr, optional): attributes of the filter, [C, num_filters / groups, K, K].
+        bias_attr (ParamAttr|bool, optional): attributes of the bias, [num_filters]. False: no bias.
         use_cudnn (bool): no effect on the CPU. Default True.
-        act (str, optional): activation of the result.
-        name (str, optional): prefix of the names.
-        data_format (str): "NCHW" or "NHWC". Default the first.
+        act (str, optional): activation applied to the result.
+        name (str, optional): prefix of the generated names.
+        data_format (str): "NCHW" or "NHWC". Default "NCHW".
 
     Returns:
         Variable: [N, num_filters, H_out, W_out] or [N, H_out, W_out, num_filters].
 
     Raises:
         TypeError: ``input`` is not a Variable.
-        ValueError: neither ``filter_size`` nor ``output_size``; a bad value of another argument.
+        ValueError: neither ``filter_size`` nor ``output_size`` is given, or another argument has an invalid value.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -107,33 +108,34 @@ def conv3d_transpose(input: Variable, num_filters: int, output_size: int | Seque
                      stride: int | Sequence[Any] = 1, dilation: int | Sequence[Any] = 1, groups: int | None = None,
                      param_attr: Attr = None, bias_attr: Attr = None, use_cudnn: bool = True, act: str | None = None,
                      name: str | None = None, data_format: str = "NCDHW") -> Variable:
-    """The transpose of a convolution, which enlarges volumes: what a convolution's gradient is of its input.
+    """Transposed convolution, which enlarges volumes. It computes the gradient of a convolution with respect to its
+    input.
 
-    D_out = (D - 1) * stride - pad_front - pad_back + dilation * (K - 1) + 1, or up to stride - 1 more as
-    ``output_size`` says; likewise for H and W.
+    D_out = (D - 1) * stride - pad_front - pad_back + dilation * (K - 1) + 1; ``output_size`` may add up to stride - 1.
+    H_out and W_out follow in the same way.
 
     Args:
         input (Variable): [N, C, D, H, W] or [N, D, H, W, C], float32 or float64.
-        num_filters (int): output channels.
-        output_size (int|list|tuple, optional): [D_out, H_out, W_out].
-        filter_size (int|list|tuple, optional): K; from ``output_size`` by default.
+        num_filters (int): number of output channels.
+        output_size (int|list|tuple, optional): size of the output, [D_out, H_out, W_out].
+        filter_size (int|list|tuple, optional): K. Default: computed from ``output_size``.
         padding (int|list|tuple|str): as for :func:`conv3d`. Default 0.
-        stride (int|list|tuple): Default 1.
-        dilation (int|list|tuple): Default 1.
-        groups (int, optional): 1 by default.
-        param_attr (ParamAttr, optional): of the filter, [C, num_filters / groups, K, K, K].
-        bias_attr (ParamAttr|bool, optional): of the bias, [num_filters]; False: none.
+        stride (int|list|tuple): stride of the convolution. Default 1.
+        dilation (int|list|tuple): distance between the filter's elements. Default 1.
+        groups (int, optional): number of groups of input and output channels. Default 1.
+        param_attr (ParamAttr, optional): attributes of the filter, [C, num_filters / groups, K, K, K].
+        bias_attr (ParamAttr|bool, optional): attributes of the bias, [num_filters]. False: no bias.
         use_cudnn (bool): no effect on the CPU. Default True.
-        act (str, optional): activation of the result.
-        name (str, optional): prefix of the names.
-        data_format (str): "NCDHW" or "NDHWC". Default the first.
+        act (str, optional): activation applied to the result.
+        name (str, optional): prefix of the generated names.
+        data_format (str): "NCDHW" or "NDHWC". Default "NCDHW".
 
     Returns:
         Variable: [N, num_filters, D_out, H_out, W_out] or [N, D_out, H_out, W_out, num_filters].
 
     Raises:
         TypeError: ``input`` is not a Variable.
-        ValueError: neither ``filter_size`` nor ``output_size``; a bad value of another argument.
+        ValueError: neither ``filter_size`` nor ``output_size`` is given, or another argument has an invalid value.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -1,4 +1,4 @@
-"""Copies: as another dtype, of arrays, and sums of several tensors."""
+"""Copies of tensors and arrays, conversions of dtypes, and sums of several tensors."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -23,11 +23,12 @@ _CAST_TYPES = ("bool", "float16", "float32", "float64", "int8", "int16", "int32"
 
 
 def cast(x: Variable, dtype: DType) -> Variable:
-    """``x`` with elements of another type.
+    """Converts the elements of a tensor to another dtype.
 
     Args:
         x (Variable): [...], any dtype.
-        dtype (str): the new one; to int cuts towards 0, to bool tells what is not 0.
+        dtype (str): the new dtype. A conversion to int truncates towards 0; a conversion to bool is True for elements
+            other than 0.
 
     Returns:
         Variable: shape of ``x``.
@@ -57,17 +58,18 @@ _MAX_ASSIGNED_ELEMS = 1024 * 1024
 
 
 def assign(input: Any, output: Variable | None = None) -> Variable:
-    """A copy of a Variable or of an array.
+    """Copies a Variable or an array.
 
     Args:
-        input (Variable|numpy.ndarray): an array is bool, float32, int32 or int64, of at most 1,048,576 elements.
-        output (Variable, optional): gets the copy.
+        input (Variable|numpy.ndarray): source of the copy. An array must be bool, float32, int32 or int64 and have at
+            most 1,048,576 elements.
+        output (Variable, optional): receives the copy.
 
     Returns:
         Variable: shape and dtype of ``input``.
 
     Raises:
-        TypeError: an argument has another type or dtype. ValueError: an array that is too large.
+        TypeError: an argument has the wrong type or dtype. ValueError: the array is too large.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -92,17 +94,17 @@ def assign(input: Any, output: Variable | None = None) -> Variable:
 
 
 def sums(input: Variable | Sequence[Any], out: Variable | None = None) -> Variable:
-    """The sum of tensors of one shape.
+    """Adds tensors of equal shapes.
 
     Args:
-        input (Variable|list|tuple): what to add; float32, float64, int32 or int64.
-        out (Variable, optional): gets the result.
+        input (Variable|list|tuple): tensors to add; float32, float64, int32 or int64.
+        out (Variable, optional): receives the result.
 
     Returns:
-        Variable: shape and dtype of each.
+        Variable: the sum, with the shape and dtype of the inputs.
 
     Raises:
-        TypeError: neither Variable nor list.
+        TypeError: ``input`` is neither a Variable nor a list.
 
     Examples:
         >>> import anabranch.fluid as fluid

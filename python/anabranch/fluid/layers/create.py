@@ -23,15 +23,15 @@ __all__ = [
 
 
 def create_tensor(dtype: DType, name: str | None = None, persistable: bool = False) -> Variable:
-    """An empty Variable that an op can write.
+    """Creates an empty Variable that an op can write.
 
     Args:
-        dtype (str): of the elements.
-        name (str, optional): its name.
-        persistable (bool): its value outlives a run. Default False.
+        dtype (str): dtype of the elements.
+        name (str, optional): name of the Variable.
+        persistable (bool): the Variable keeps its value after a run. Default False.
 
     Returns:
-        Variable: without shape until something is written.
+        Variable: a Variable without a shape until an op writes it.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -45,18 +45,18 @@ def create_tensor(dtype: DType, name: str | None = None, persistable: bool = Fal
 
 def create_parameter(shape: Sequence[int], dtype: DType, name: str | None = None, attr: Attr = None,
                      is_bias: bool = False, default_initializer: Initializer | None = None) -> Parameter:
-    """A parameter for a layer of one's own.
+    """Creates a parameter, for example for a custom layer.
 
     Args:
         shape (list|tuple): extents, each positive.
-        dtype (str): of the elements.
-        name (str, optional): its name.
+        dtype (str): dtype of the elements.
+        name (str, optional): name of the Variable.
         attr (ParamAttr, optional): further attributes.
-        is_bias (bool): starts at 0 instead of Xavier's random numbers. Default False.
+        is_bias (bool): the initial value is 0 instead of Xavier's random numbers. Default False.
         default_initializer (Initializer, optional): used when ``attr`` has none.
 
     Returns:
-        Parameter: its initial value is set by the startup program.
+        Parameter: the parameter. The startup program sets its initial value.
 
     Raises:
         TypeError: ``shape`` is not a list or tuple, ``attr`` not a ParamAttr, or ``default_initializer`` not an
@@ -80,18 +80,18 @@ def create_parameter(shape: Sequence[int], dtype: DType, name: str | None = None
 
 def create_global_var(shape: Sequence[int], value: float | int, dtype: DType, persistable: bool = False,
                       force_cpu: bool = False, name: str | None = None) -> Variable:
-    """A Variable of the global block that the startup program fills with one value.
+    """Creates a Variable in the global block. The startup program fills it with one value.
 
     Args:
         shape (list|tuple): extents.
-        value (float|int): first value of all elements.
-        dtype (str): of the elements.
-        persistable (bool): its value outlives a run. Default False.
+        value (float|int): initial value of all elements.
+        dtype (str): dtype of the elements.
+        persistable (bool): the Variable keeps its value after a run. Default False.
         force_cpu (bool): no effect on the CPU. Default False.
-        name (str, optional): its name.
+        name (str, optional): name of the Variable.
 
     Returns:
-        Variable: no gradient flows through it.
+        Variable: the Variable, which has no gradient.
 
     Raises:
         TypeError: ``shape`` is not a list or tuple.
@@ -110,12 +110,13 @@ def create_global_var(shape: Sequence[int], value: float | int, dtype: DType, pe
 
 
 def autoincreased_step_counter(counter_name: str | None = None, begin: int = 1, step: int = 1) -> Variable:
-    """A persistable int64 Variable that grows with each run of the program.
+    """Creates a counter: a persistable int64 Variable that increases in each run of the program.
 
     Args:
-        counter_name (str, optional): its name, '@STEP_COUNTER@' by default. A name that exists is not counted twice.
-        begin (int): its value in the first run. Default 1.
-        step (int): growth a run. Default 1.
+        counter_name (str, optional): name of the counter. Default '@STEP_COUNTER@'. A counter that exists is reused and
+            is not increased twice.
+        begin (int): value in the first run. Default 1.
+        step (int): increment per run. Default 1.
 
     Returns:
         Variable: [1], int64.

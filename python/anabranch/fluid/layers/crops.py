@@ -1,4 +1,4 @@
-"""Parts of tensors at a place, and grids of places."""
+"""Crops of tensors, and grids of sampling positions."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -16,19 +16,20 @@ __all__ = ["affine_grid", "crop", "crop_tensor"]
 
 def crop(x: Variable, shape: Sequence[int] | Variable | None = None, offsets: Sequence[int] | Variable | None = None,
          name: str | None = None) -> Variable:
-    """Crops a tensor: the part that starts at ``offsets``.
+    """Crops a tensor to the part that starts at ``offsets``.
 
     Args:
         x (Variable): at most 6 axes, float32 or float64.
-        shape (list|tuple|Variable): extents of the part; -1: that of ``x``. A Variable gives its own extents.
-        offsets (list|tuple|Variable, optional): start of the part on each axis; a Variable is int32. Default zeros.
+        shape (list|tuple|Variable): extents of the result. -1: the extent of ``x``. A Variable stands for its shape.
+        offsets (list|tuple|Variable, optional): start of the part on each axis. A Variable must be int32. Default:
+            zeros.
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: the part.
+        Variable: the cropped tensor.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -51,7 +52,7 @@ def crop(x: Variable, shape: Sequence[int] | Variable | None = None, offsets: Se
 
 
 def _entry(value: Any, argument: str, low: int, refused: int | None = None) -> None:
-    """An entry of shape or offsets of crop_tensor: a Variable or an int from ``low`` on."""
+    """Checks an entry of shape or offsets of crop_tensor: a Variable, or an int of at least ``low``."""
     if isinstance(value, Variable):
         return
     if not isinstance(value, int):
@@ -63,7 +64,7 @@ def _entry(value: Any, argument: str, low: int, refused: int | None = None) -> N
 
 def _add(values: Any, attr: str, slots: tuple[str, str], unknown: int, inputs: dict[str, Any], attrs: dict[str, Any],
          helper: LayerHelper, rank: int) -> None:
-    """Puts a list or a Variable where the op takes it: attribute, slot of one tensor, slot of a list of tensors."""
+    """Passes a list or a Variable to the op as an attribute, as one tensor or as a list of tensors."""
     if isinstance(values, Variable):
         values.stop_gradient = True
         inputs[slots[0]] = values
@@ -77,21 +78,21 @@ def _add(values: Any, attr: str, slots: tuple[str, str], unknown: int, inputs: d
 
 def crop_tensor(x: Variable, shape: Sequence[Any] | Variable | None = None,
                 offsets: Sequence[Any] | Variable | None = None, name: str | None = None) -> Variable:
-    """Crops a tensor to the part that starts at ``offsets``, with extents that may be known only in the run.
+    """Crops a tensor to the part that starts at ``offsets``. The extents may be known only at run time.
 
     Args:
         x (Variable): at most 6 axes, float32, float64, int32 or int64.
-        shape (list|tuple|Variable): extents of the part; -1: to the end of ``x``. Entries may be int32 Variables of
-            shape [1]; the whole may be an int32 Variable.
-        offsets (list|tuple|Variable, optional): start of the part on each axis, likewise. Default zeros.
+        shape (list|tuple|Variable): extents of the result. -1: up to the end of ``x``. Entries may be int32 Variables
+            of shape [1]. A single int32 Variable may hold all extents.
+        offsets (list|tuple|Variable, optional): start of the part on each axis, in the same forms. Default: zeros.
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: the part.
+        Variable: the cropped tensor.
 
     Raises:
-        TypeError: an argument has another type or dtype.
-        ValueError: an extent of 0 or below -1, a negative offset.
+        TypeError: an argument has the wrong type or dtype.
+        ValueError: an extent is 0 or below -1, or an offset is negative.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -117,21 +118,21 @@ def crop_tensor(x: Variable, shape: Sequence[Any] | Variable | None = None,
 
 
 def affine_grid(theta: Variable, out_shape: Sequence[int] | Variable, name: str | None = None) -> Variable:
-    """The places at which affine transformations of images read the original ones, for :func:`grid_sampler`.
+    """Computes the positions at which affine transformations sample images, for :func:`grid_sampler`.
 
-    out[n, h, w] = theta[n] (x, y, 1), x and y the column w and the row h between -1 and 1.
+    out[n, h, w] = theta[n] (x, y, 1), where x and y are the column w and the row h, scaled to [-1, 1].
 
     Args:
         theta (Variable): [N, 2, 3], float32 or float64.
-        out_shape (list|tuple|Variable): [N, C, H, W] of the images that are to be made; a Variable is int32.
-        name (str, optional): no effect.
+        out_shape (list|tuple|Variable): shape [N, C, H, W] of the transformed images. A Variable must be int32.
+        name (str, optional): has no effect.
 
     Returns:
         Variable: [N, H, W, 2]; H and W are unknown while the program is built.
 
     Raises:
-        TypeError: ``theta`` is of another class or dtype.
-        ValueError: ``out_shape`` is of another class.
+        TypeError: ``theta`` has the wrong type or dtype.
+        ValueError: ``out_shape`` has the wrong type.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -1,4 +1,5 @@
-"""Layers of click-through models: hashed ids, counts of shows and clicks, tags, normalisation by running statistics."""
+"""Layers of click-through models: hashed ids, counts of shows and clicks, tags, and normalization by running
+statistics."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
@@ -18,15 +19,15 @@ __all__ = [
 
 
 def continuous_value_model(input: Variable, cvm: Variable, use_cvm: bool = True) -> Variable:
-    """The first two columns of an embedding count its shows and clicks: made into features, or left off.
+    """Converts the first two columns of an embedding, which count shows and clicks, to features, or removes them.
 
-    With ``use_cvm`` they become log(show + 1) and log(click + 1) - log(show + 1). In the backward pass they get the
-    counts of ``cvm``, which a table of counts adds up.
+    With ``use_cvm``, the two columns become log(show + 1) and log(click + 1) - log(show + 1). In the backward pass, the
+    counts of ``cvm`` are their gradients, so that the table adds up the counts.
 
     Args:
-        input (Variable): [N, D], D at least 2, float32 or float64.
-        cvm (Variable): [N, 2]: show and click of each sample.
-        use_cvm (bool): keep the two columns. Default True.
+        input (Variable): [N, D] with D of at least 2, float32 or float64.
+        cvm (Variable): [N, 2]: shows and clicks of each sample.
+        use_cvm (bool): keeps the two columns. Default True.
 
     Returns:
         Variable: [N, D], or [N, D - 2] without ``use_cvm``.
@@ -65,7 +66,7 @@ def filter_by_instag(ins: Variable, ins_tag: Variable, filter_tag: Variable, is_
 
     Raises:
         TypeError: an argument is not a Variable.
-        EnforceNotMet: in the run, another number of sequences of tags than samples.
+        EnforceNotMet: at run time, the number of sequences of tags differs from the number of samples.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -95,28 +96,28 @@ def data_norm(input: Variable, act: str | None = None, epsilon: float = 1e-05, p
               moving_mean_name: str | None = None, moving_variance_name: str | None = None,
               do_model_average_for_mean_and_var: bool = True, slot_dim: int = -1, sync_stats: bool = False,
               summary_decay_rate: float = 0.9999999, enable_scale_and_shift: bool = False) -> Variable:
-    """out = (x - mean) * scale by column, with statistics that are parameters and follow the data.
+    """out = (x - mean) * scale for each column. The statistics are parameters that adapt to the data.
 
-    mean = sum / size and scale = sqrt(size / square sum); the backward pass gives the three what the batch adds to
-    them as their gradients.
+    mean = sum / size and scale = sqrt(size / square sum); in the backward pass, the gradients of size, sum and square
+    sum are the contributions of the batch.
 
     Args:
         input (Variable): [N, C], float32 or float64.
-        act (str, optional): activation of the result.
-        epsilon (float): added to the square sum for each row. Default 1e-5.
-        param_attr (dict, optional): values to begin with: "batch_size" (1e4), "batch_sum" (0), "batch_square" (1e4),
-            and "scale_w" (1) and "bias" (0) with ``enable_scale_and_shift``.
+        act (str, optional): activation applied to the result.
+        epsilon (float): number that is added to the square sum for each row. Default 1e-5.
+        param_attr (dict, optional): initial values: "batch_size" (1e4), "batch_sum" (0), "batch_square" (1e4), and
+            "scale_w" (1) and "bias" (0) with ``enable_scale_and_shift``.
         data_layout (str): not used.
-        in_place (bool): write the result into ``input``. Default False.
-        name (str, optional): prefix of the parameters' names, "dn" by default.
+        in_place (bool): writes the result into ``input``. Default False.
+        name (str, optional): prefix of the parameters' names. Default "dn".
         moving_mean_name (str): not used.
         moving_variance_name (str): not used.
         do_model_average_for_mean_and_var (bool): not used.
-        slot_dim (int): columns of a slot, whose first column counts how often it was shown: where that is 0 the slot
-            gives zeros and does not count. -1: no slots. Default -1.
+        slot_dim (int): number of columns of a slot. The first column of a slot counts its shows; if it is 0, the result
+            of the slot is zeros and the statistics do not change. -1: no slots. Default -1.
         sync_stats (bool): not used.
         summary_decay_rate (float): not used.
-        enable_scale_and_shift (bool): multiply by a trained ``scale_w`` and add a trained ``bias``. Default False.
+        enable_scale_and_shift (bool): multiplies by a trained ``scale_w`` and adds a trained ``bias``. Default False.
 
     Returns:
         Variable: shape and dtype of ``input``.

@@ -1,4 +1,5 @@
-"""Inputs of a decoder's steps: a given sequence, the best token, or a sampled one; and the decoder that uses them."""
+"""Helpers that choose the inputs of a decoder's steps (a given sequence, the best token or a sampled token), and the
+decoder that uses them."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -26,8 +27,8 @@ __all__ = ["DecodeHelper", "TrainingHelper", "GreedyEmbeddingHelper", "SampleEmb
 
 
 class DecodeHelper:
-    """What :class:`BasicDecoder` asks for tokens and inputs. Helpers define ``initialize``, ``sample`` and
-    ``next_inputs``.
+    """Base class of helpers, which choose tokens and inputs for :class:`BasicDecoder`. Helpers define ``initialize``,
+    ``sample`` and ``next_inputs``.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -40,46 +41,46 @@ class DecodeHelper:
     """
 
     def initialize(self) -> Any:
-        """The inputs of the first step.
+        """Returns the inputs of the first step.
 
         Returns:
-            (inputs, finished): the latter [batch], bool.
+            (inputs, finished): ``finished`` is [batch], bool.
 
         Raises:
-            NotImplementedError: the class does not define it.
+            NotImplementedError: the class does not define this method.
         """
         raise NotOffered("DecodeHelper.initialize must be defined by %s" % type(self).__name__)
 
     def sample(self, time: Variable, outputs: Any, states: Any) -> Any:
-        """The tokens of a step.
+        """Chooses the tokens of a step.
 
         Args:
-            time (Variable): [1], int64, the number of the step.
-            outputs (Variable): of the cell, [batch, tokens].
-            states (Variable): of the cell, or a structure of such.
+            time (Variable): [1], int64: number of the step.
+            outputs (Variable): outputs of the cell, [batch, tokens].
+            states (Variable): states of the cell, or a structure of them.
 
         Returns:
-            Variable: [batch], int64.
+            Variable: the tokens, [batch], int64.
 
         Raises:
-            NotImplementedError: the class does not define it.
+            NotImplementedError: the class does not define this method.
         """
         raise NotOffered("DecodeHelper.sample must be defined by %s" % type(self).__name__)
 
     def next_inputs(self, time: Variable, outputs: Any, states: Any, sample_ids: Any) -> Any:
-        """The inputs of the next step.
+        """Computes the inputs of the next step.
 
         Args:
-            time (Variable): [1], int64, the number of this step.
-            outputs (Variable): of the cell, [batch, tokens].
-            states (Variable): of the cell, or a structure of such.
-            sample_ids (Variable): the tokens of this step, [batch], int64.
+            time (Variable): [1], int64: number of this step.
+            outputs (Variable): outputs of the cell, [batch, tokens].
+            states (Variable): states of the cell, or a structure of them.
+            sample_ids (Variable): tokens of this step, [batch], int64.
 
         Returns:
-            (finished, inputs, states): of the next step; the first one [batch], bool.
+            (finished, inputs, states): values for the next step. ``finished`` is [batch], bool.
 
         Raises:
-            NotImplementedError: the class does not define it.
+            NotImplementedError: the class does not define this method.
         """
         raise NotOffered("DecodeHelper.next_inputs must be defined by %s" % type(self).__name__)
 
@@ -88,29 +89,29 @@ class _BestTokens(DecodeHelper):
     """Chooses the best tokens of a step."""
 
     def sample(self, time: Variable, outputs: Any, states: Any) -> Variable:
-        """The best tokens of a step.
+        """Chooses the best tokens of a step.
 
         Args:
-            time (Variable): [1], int64, the number of the step; without effect.
-            outputs (Variable): of the cell, [batch, tokens].
-            states (Variable): without effect.
+            time (Variable): [1], int64: number of the step. Has no effect.
+            outputs (Variable): outputs of the cell, [batch, tokens].
+            states (Variable): has no effect.
 
         Returns:
-            Variable: [batch], int64.
+            Variable: the tokens, [batch], int64.
         """
         return argmax(outputs, axis=-1)
 
 
 class TrainingHelper(_BestTokens, Described):
-    """Feeds the steps of given sequences, as a decoder is trained.
+    """Feeds the steps of given sequences, to train a decoder.
 
     Args:
-        inputs (Variable): [batch, steps, ...], or a structure of such.
-        sequence_length (Variable): [batch], int32 or int64.
+        inputs (Variable): [batch, steps, ...], or a structure of such Variables.
+        sequence_length (Variable): length of each sequence, [batch], int32 or int64.
         time_major (bool): ``inputs`` is [steps, batch, ...]. Default False.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -133,32 +134,33 @@ class TrainingHelper(_BestTokens, Described):
         return 0 if self.time_major else 1
 
     def _one_step_more(self, x):
-        """Pads the steps by one, as the inputs after the last step are also requested, but not used."""
+        """Pads the steps by one, because the inputs after the last step are requested but not used."""
         paddings = [0] * (2 * len(x.shape))
         paddings[2 * self._axis() + 1] = 1
         return pad(x, paddings=paddings)
 
     def initialize(self) -> Any:
-        """The inputs of the first step.
+        """Returns the inputs of the first step.
 
         Returns:
-            (inputs, finished): the first step of the sequences; which are empty.
+            (inputs, finished): the first step of the sequences; ``finished`` marks empty sequences.
         """
         zero = fill_constant(shape=[1], dtype=dtype_name(self.sequence_length.dtype), value=0)
         finished = equal(self.sequence_length, zero)
         return mapped(lambda x: x[0] if self.time_major else x[:, 0], self.inputs), finished
 
     def next_inputs(self, time: Variable, outputs: Any, states: Any, sample_ids: Any) -> Any:
-        """The next step of the sequences.
+        """Returns the next step of the sequences.
 
         Args:
-            time (Variable): [1], int64, the number of this step.
-            outputs (Variable): without effect.
-            states (Variable): of the cell, or a structure of such.
-            sample_ids (Variable): without effect.
+            time (Variable): [1], int64: number of this step.
+            outputs (Variable): has no effect.
+            states (Variable): states of the cell, or a structure of them.
+            sample_ids (Variable): has no effect.
 
         Returns:
-            (finished, inputs, states): which sequences end with this step; the next step; ``states``.
+            (finished, inputs, states): ``finished`` marks sequences that end with this step. ``inputs`` is the next
+            step, and ``states`` is unchanged.
         """
         time, length = _as_int32(time), _as_int32(self.sequence_length)
         following = time + 1
@@ -176,12 +178,12 @@ def _as_int32(x):
 
 
 class GreedyEmbeddingHelper(_BestTokens, Described):
-    """Feeds what the best token of the step before is embedded as.
+    """Feeds the embedding of the best token of the previous step.
 
     Args:
-        embedding_fn (callable): makes inputs of tokens [batch].
-        start_tokens (Variable): [batch], int64, the first token of each sequence.
-        end_token (int): the token that ends a sequence.
+        embedding_fn (callable): converts tokens [batch] to inputs.
+        start_tokens (Variable): [batch], int64: the first token of each sequence.
+        end_token (int): token that ends a sequence.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -198,40 +200,41 @@ class GreedyEmbeddingHelper(_BestTokens, Described):
         self.end_token = fill_constant(shape=[1], dtype="int64", value=end_token)
 
     def initialize(self) -> Any:
-        """The inputs of the first step.
+        """Returns the inputs of the first step.
 
         Returns:
-            (inputs, finished): the embedded start tokens; false for each sequence.
+            (inputs, finished): the embeddings of the start tokens. ``finished`` is False for each sequence.
         """
         finished = fill_constant_batch_size_like(input=self.start_tokens, shape=[-1], dtype="bool", value=0,
                                                  force_cpu=True)
         return self.embedding_fn(self.start_tokens), finished
 
     def next_inputs(self, time: Variable, outputs: Any, states: Any, sample_ids: Variable) -> Any:
-        """The inputs of the next step.
+        """Computes the inputs of the next step.
 
         Args:
-            time (Variable): [1], int64, the number of this step; without effect.
-            outputs (Variable): without effect.
-            states (Variable): of the cell, or a structure of such.
-            sample_ids (Variable): the tokens of this step, [batch], int64.
+            time (Variable): [1], int64: number of this step. Has no effect.
+            outputs (Variable): has no effect.
+            states (Variable): states of the cell, or a structure of them.
+            sample_ids (Variable): tokens of this step, [batch], int64.
 
         Returns:
-            (finished, inputs, states): where the end token was chosen; the embedded tokens; ``states``.
+            (finished, inputs, states): ``finished`` marks sequences whose token is the end token. ``inputs`` holds the
+            embeddings of the tokens, and ``states`` is unchanged.
         """
         finished = equal(sample_ids, self.end_token)
         return finished, self.embedding_fn(sample_ids), states
 
 
 class SampleEmbeddingHelper(GreedyEmbeddingHelper):
-    """Feeds what a token that is drawn by its probability is embedded as.
+    """Feeds the embedding of a token that is sampled from the probabilities.
 
     Args:
-        embedding_fn (callable): makes inputs of tokens [batch].
-        start_tokens (Variable): [batch], int64, the first token of each sequence.
-        end_token (int): the token that ends a sequence.
-        softmax_temperature (float, optional): outputs are divided by it before they become probabilities. Default 1.
-        seed (int, optional): of the random numbers; chosen at each step by default.
+        embedding_fn (callable): converts tokens [batch] to inputs.
+        start_tokens (Variable): [batch], int64: the first token of each sequence.
+        end_token (int): token that ends a sequence.
+        softmax_temperature (float, optional): divisor of the logits. Default 1.
+        seed (int, optional): seed of the random numbers. Default: a new seed in each step.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -250,15 +253,15 @@ class SampleEmbeddingHelper(GreedyEmbeddingHelper):
         self.seed = seed
 
     def sample(self, time: Variable, outputs: Any, states: Any) -> Variable:
-        """Tokens, drawn by their probabilities.
+        """Samples tokens from their probabilities.
 
         Args:
-            time (Variable): [1], int64, the number of the step; without effect.
-            outputs (Variable): of the cell, [batch, tokens]; softmax makes the probabilities.
-            states (Variable): without effect.
+            time (Variable): [1], int64: number of the step. Has no effect.
+            outputs (Variable): logits, [batch, tokens].
+            states (Variable): has no effect.
 
         Returns:
-            Variable: [batch], int64.
+            Variable: the tokens, [batch], int64.
         """
         logits = outputs if self.softmax_temperature is None else outputs / self.softmax_temperature
         probabilities = softmax(logits)
@@ -267,12 +270,12 @@ class SampleEmbeddingHelper(GreedyEmbeddingHelper):
 
 
 class BasicDecoder(Decoder, Described):
-    """A decoder of a cell and of a helper that chooses its tokens and inputs.
+    """A decoder that consists of a cell and of a helper, which chooses the tokens and inputs.
 
     Args:
-        cell (RNNCell): what a step computes.
-        helper (DecodeHelper): chooses tokens, and inputs of the next step.
-        output_fn (callable, optional): makes logits of what the cell returns.
+        cell (RNNCell): cell that computes a step.
+        helper (DecodeHelper): helper that chooses the tokens and the inputs of the next step.
+        output_fn (callable, optional): converts outputs of the cell to logits.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -295,28 +298,29 @@ class BasicDecoder(Decoder, Described):
         self.cell, self.helper, self.output_fn = cell, helper, output_fn
 
     def initialize(self, initial_cell_states: Any) -> Any:
-        """The inputs of the first step.
+        """Returns the inputs of the first step.
 
         Args:
-            initial_cell_states (Variable): of the cell, or a structure of such.
+            initial_cell_states (Variable): initial states of the cell, or a structure of them.
 
         Returns:
-            (inputs, states, finished): inputs and finished as the helper has them.
+            (inputs, states, finished): ``inputs`` and ``finished`` come from the helper.
         """
         inputs, finished = self.helper.initialize()
         return inputs, initial_cell_states, finished
 
     def step(self, time: Variable, inputs: Any, states: Any, **kwargs: Any) -> Any:
-        """One step.
+        """Computes one step.
 
         Args:
-            time (Variable): [1], int64, the number of the step, from 0.
-            inputs (Variable): of the cell, or a structure of such.
-            states (Variable): of the cell, or a structure of such.
-            kwargs: handed to the cell.
+            time (Variable): [1], int64: number of the step, from 0.
+            inputs (Variable): inputs of the cell, or a structure of them.
+            states (Variable): states of the cell, or a structure of them.
+            kwargs: passed to the cell.
 
         Returns:
-            (OutputWrapper, states, inputs, finished): logits and tokens; what the next step gets; what has ended.
+            (OutputWrapper, states, inputs, finished): the logits and tokens, the states and inputs of the next step,
+            and the sequences that have finished.
         """
         outputs, states = self.cell(inputs, states, **kwargs)
         if self.output_fn is not None:

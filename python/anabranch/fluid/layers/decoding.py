@@ -1,4 +1,5 @@
-"""Decoders: what writes a sequence token by token; and the loop that runs one until all sequences have ended."""
+"""Decoders, which generate sequences token by token, and the loop that runs a decoder until all sequences have
+ended."""
 from __future__ import annotations
 
 from typing import Any
@@ -45,33 +46,33 @@ class Decoder:
     """
 
     def initialize(self, inits: Any) -> Any:
-        """The inputs and states of the first step.
+        """Returns the inputs and states of the first step.
 
         Args:
-            inits (Variable): what the caller of :func:`dynamic_decode` gives, or a structure of such.
+            inits (Variable): argument ``inits`` of :func:`dynamic_decode`.
 
         Returns:
-            (inputs, states, finished): the last one of dtype bool.
+            (inputs, states, finished): ``finished`` has dtype bool.
 
         Raises:
-            NotImplementedError: the class does not define it.
+            NotImplementedError: the class does not define this method.
         """
         raise NotOffered("Decoder.initialize must be defined by %s" % type(self).__name__)
 
     def step(self, time: Variable, inputs: Any, states: Any, **kwargs: Any) -> Any:
-        """One step.
+        """Computes one step.
 
         Args:
-            time (Variable): [1], int64, the number of the step, from 0.
-            inputs (Variable): of this step, or a structure of such.
-            states (Variable): of this step, or a structure of such.
-            kwargs: what the caller of :func:`dynamic_decode` gives.
+            time (Variable): [1], int64: number of the step, from 0.
+            inputs (Variable): inputs of this step, or a structure of them.
+            states (Variable): states before this step, or a structure of them.
+            kwargs: further arguments of :func:`dynamic_decode`.
 
         Returns:
-            (outputs, new states, next inputs, finished): the last one of dtype bool.
+            (outputs, new states, next inputs, finished): ``finished`` has dtype bool.
 
         Raises:
-            NotImplementedError: the class does not define it.
+            NotImplementedError: the class does not define this method.
         """
         raise NotOffered("Decoder.step must be defined by %s" % type(self).__name__)
 
@@ -79,21 +80,21 @@ class Decoder:
         """Computes the results from the outputs of all steps, time first. Optional for subclasses.
 
         Args:
-            outputs (Variable): [steps, ...], or a structure of such.
-            final_states (Variable): states after the last step, or a structure of such.
+            outputs (Variable): outputs of all steps, [steps, ...], or a structure of them.
+            final_states (Variable): states after the last step, or a structure of them.
             sequence_lengths (Variable): number of steps of each sequence, int64.
 
         Returns:
             (outputs, final states).
 
         Raises:
-            NotImplementedError: the class does not define it.
+            NotImplementedError: the class does not define this method.
         """
         raise NotOffered("Decoder.finalize must be defined by %s" % type(self).__name__)
 
 
 def _kept_where_finished(finished, state, new):
-    """``state`` in the rows that are finished, else ``new``."""
+    """Returns ``state`` for finished rows and ``new`` for the others."""
     is_bool = dtype_name(state.dtype) == "bool"
     if is_bool:
         state, new = cast(state, "float32"), cast(new, "float32")
@@ -186,13 +187,13 @@ def dynamic_decode(decoder: Decoder, inits: Any = None, max_step_num: int | None
 
     Args:
         decoder (Decoder): the decoder that computes a step.
-        inits (Variable, optional): argument of ``decoder.initialize``, or a structure of such.
+        inits (Variable, optional): argument of ``decoder.initialize``, or a structure of Variables.
         max_step_num (int, optional): index of the last step, from 0. Default: no limit.
         output_time_major (bool): outputs are [steps, batch, ...]. Default False: [batch, steps, ...].
-        impute_finished (bool): whether to keep the states of sequences that have ended. Default False.
-        is_test (bool): whether steps overwrite the variables of the first one, which saves memory but does not allow
+        impute_finished (bool): keeps the states of sequences that have ended unchanged. Default False.
+        is_test (bool): steps overwrite the variables of the first step, which saves memory but does not allow
             gradients. Default False.
-        return_length (bool): whether to also return the number of steps of each sequence. Default False.
+        return_length (bool): also returns the number of steps of each sequence. Default False.
         kwargs: passed to ``decoder.step``.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Convolutions whose windows are pulled out of shape."""
+"""Deformable convolutions and pooling."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -21,37 +21,39 @@ def deformable_conv(input: Variable, offset: Variable, mask: Variable | None, nu
                     padding: int | Sequence[int] = 0, dilation: int | Sequence[int] = 1, groups: int | None = None,
                     deformable_groups: int | None = None, im2col_step: int | None = None, param_attr: Attr = None,
                     bias_attr: Attr = None, modulated: bool = True, name: str | None = None) -> Variable:
-    """Convolution of images whose filter's taps read where ``offset`` says, between the pixels.
+    """Deformable convolution of images: ``offset`` moves the position that each tap of the filter reads. Values between
+    pixels are interpolated.
 
-    out(o, p) = bias(o) + the sum over channels c and taps k of w(o, c, k) * input(c, p + place of k + offset(k, p)) *
-    mask(k, p). Sources: Dai et al., arXiv:1703.06211; Zhu et al., arXiv:1811.11168.
+    out(o, p) = bias(o) + the sum over channels c and taps k of w(o, c, k) * input(c, p + position of k + offset(k, p))
+    * mask(k, p). Sources: Dai et al., arXiv:1703.06211; Zhu et al., arXiv:1811.11168.
 
     Args:
         input (Variable): [N, C, H, W], float32 or float64.
-        offset (Variable): [N, 2 * deformable_groups * K * K, H_out, W_out], dtype of ``input``: for each tap the pixels
-            that it is moved downwards, then to the right.
-        mask (Variable): [N, deformable_groups * K * K, H_out, W_out], dtype of ``input``; None without ``modulated``.
-        num_filters (int): output channels.
-        filter_size (int|list|tuple): K, or [height, width].
-        stride (int|list|tuple): Default 1.
-        padding (int|list|tuple): Default 0.
-        dilation (int|list|tuple): distance of the filter's taps. Default 1.
+        offset (Variable): [N, 2 * deformable_groups * K * K, H_out, W_out], dtype of ``input``: for each tap, its
+            displacement downwards and to the right in pixels.
+        mask (Variable): [N, deformable_groups * K * K, H_out, W_out], dtype of ``input``: factor of each tap. None if
+            ``modulated`` is False.
+        num_filters (int): number of output channels.
+        filter_size (int|list|tuple): size of the filter: K, or [height, width].
+        stride (int|list|tuple): stride of the filter. Default 1.
+        padding (int|list|tuple): padding with zeros. Default 0.
+        dilation (int|list|tuple): distance between the filter's taps. Default 1.
         groups (int, optional): number of groups of input and output channels. Default 1.
         deformable_groups (int, optional): number of groups of input channels, each with its own offsets. Default 1.
-        im2col_step (int, optional): ignored; the number of images that Fluid processes at once.
-        param_attr (ParamAttr, optional): of the filter, [num_filters, C / groups, K, K], by default Gaussian with
-            deviation sqrt(2 / (K * K * C)).
-        bias_attr (ParamAttr|bool, optional): of the bias, [num_filters]; False: none.
-        modulated (bool): with ``mask``. Default True.
-        name (str, optional): prefix of the names.
+        im2col_step (int, optional): ignored. In Fluid, the number of images that are processed at once.
+        param_attr (ParamAttr, optional): attributes of the filter, [num_filters, C / groups, K, K]. Default
+            initializer: Gaussian with deviation sqrt(2 / (K * K * C)).
+        bias_attr (ParamAttr|bool, optional): attributes of the bias, [num_filters]. False: no bias.
+        modulated (bool): uses ``mask``. Default True.
+        name (str, optional): prefix of the generated names.
 
     Returns:
         Variable: [N, num_filters, H_out, W_out].
 
     Raises:
         TypeError: an argument is not a Variable of a supported dtype.
-        ValueError: a bad value of another argument; channels that ``groups`` does not divide.
-        EnforceNotMet: ``offset`` or ``mask`` of another shape.
+        ValueError: another argument has an invalid value, or the number of channels is not divisible by ``groups``.
+        EnforceNotMet: ``offset`` or ``mask`` has the wrong shape.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -93,7 +95,7 @@ def deformable_roi_pooling(input: Variable, rois: Variable, trans: Variable, no_
                            pooled_height: int = 1, pooled_width: int = 1, part_size: Sequence[int] | None = None,
                            sample_per_part: int = 1, trans_std: float = 0.1, position_sensitive: bool = False,
                            name: str | None = None) -> Variable:
-    """Regions pooled by the mean of samples in bins that are moved by what ``trans`` says.
+    """Pools regions into bins, each the mean of samples. ``trans`` moves the bins.
 
     Source: Dai et al., arXiv:1703.06211.
 
@@ -101,18 +103,19 @@ def deformable_roi_pooling(input: Variable, rois: Variable, trans: Variable, no_
         input (Variable): feature maps [N, C, H, W], float32 or float64.
         rois (Variable): [R, 4], dtype of ``input``: left, top, right, bottom in pixels of the image, with a sequence
             for each image.
-        trans (Variable): [R, 2 classes, height and width of part_size], dtype of ``input``: how the bins of a class
-            of channels are moved to the right and downwards, in parts of the region.
-        no_trans (bool): ``trans`` is not looked at. Default False.
-        spatial_scale (float): pixels of ``input`` for a pixel of the image. Default 1.0.
-        group_size (list|tuple): rows and columns of groups of channels; with [gh, gw] a bin reads the group at its
-            place. Default [1, 1].
-        pooled_height (int): rows of bins. Default 1.
-        pooled_width (int): columns of bins. Default 1.
-        part_size (list|tuple, optional): rows and columns of ``trans``; [pooled_height, pooled_width] by default.
-        sample_per_part (int): samples of a bin along each axis. Default 1.
+        trans (Variable): [R, 2 classes, height and width of part_size], dtype of ``input``: displacement of the bins of
+            each class of channels to the right and downwards, as a fraction of the region.
+        no_trans (bool): ignores ``trans``. Default False.
+        spatial_scale (float): number of pixels of ``input`` per pixel of the image. Default 1.0.
+        group_size (list|tuple): rows and columns of the grid of channel groups. A bin reads the group at its position
+            in the grid. Default [1, 1].
+        pooled_height (int): number of rows of bins. Default 1.
+        pooled_width (int): number of columns of bins. Default 1.
+        part_size (list|tuple, optional): rows and columns of ``trans``. Default: [pooled_height, pooled_width].
+        sample_per_part (int): number of samples of a bin along each axis. Default 1.
         trans_std (float): factor of ``trans``. Default 0.1.
-        position_sensitive (bool): C = channels of the result * pooled_height * pooled_width. Default False.
+        position_sensitive (bool): each bin has separate channels: C = channels of the result * pooled_height *
+            pooled_width. Default False.
         name (str, optional): prefix of the output's name.
 
     Returns:
@@ -120,9 +123,10 @@ def deformable_roi_pooling(input: Variable, rois: Variable, trans: Variable, no_
         [R, C / (pooled_height * pooled_width), pooled_height, pooled_width].
 
     Raises:
-        TypeError: an argument is not a Variable of a supported dtype, ``group_size`` or ``part_size`` of another type.
-        ValueError: ``group_size`` or ``part_size`` of another length.
-        EnforceNotMet: shapes do not match; in the run, sequences that do not fit.
+        TypeError: an argument is not a Variable of a supported dtype, or ``group_size`` or ``part_size`` has the wrong
+            type.
+        ValueError: ``group_size`` or ``part_size`` has the wrong length.
+        EnforceNotMet: shapes do not match, or at run time the sequences do not match.
 
     Examples:
         >>> import anabranch.fluid as fluid

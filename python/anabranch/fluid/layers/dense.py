@@ -22,22 +22,23 @@ def fc(input: Variable | Sequence[Any], size: int, num_flatten_dims: int = 1, pa
     """Fully connected layer: out = act(sum over inputs of x_i w_i + b).
 
     Args:
-        input (Variable|list|tuple): [d_0, ..., d_n], n >= 1, float32 or float64. A list has a weight for each
-            element, and the products are added.
+        input (Variable|list|tuple): [d_0, ..., d_n], n >= 1, float32 or float64. For a list, each element has its own
+            weight, and the products are added.
         size (int): number of outputs, at least 1.
         num_flatten_dims (int): number of leading axes to keep; the others are flattened to one. -1 keeps all except the
             last. Default 1.
-        param_attr (ParamAttr|list, optional): of the weights, [product of d_i from num_flatten_dims, size].
-        bias_attr (ParamAttr|bool, optional): of the bias, [size]; False: no bias.
-        act (str, optional): activation of the result, for instance "relu".
+        param_attr (ParamAttr|list, optional): attributes of the weights, [product of the extents from axis
+            num_flatten_dims on, size].
+        bias_attr (ParamAttr|bool, optional): attributes of the bias, [size]. False: no bias.
+        act (str, optional): activation applied to the result, for example "relu".
         name (str, optional): prefix of all names.
 
     Returns:
         Variable: [d_0, ..., d_(num_flatten_dims - 1), size], dtype of ``input``.
 
     Raises:
-        TypeError: ``input`` holds something else than Variables, or has another dtype.
-        ValueError: fewer than two axes; an unknown extent among the flattened ones; unknown ``act``.
+        TypeError: ``input`` contains an object other than a Variable, or has an unsupported dtype.
+        ValueError: ``input`` has fewer than two axes, a flattened extent is unknown, or ``act`` is unknown.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -72,18 +73,19 @@ def fc(input: Variable | Sequence[Any], size: int, num_flatten_dims: int = 1, pa
 
 def dropout(x: Variable, dropout_prob: float, is_test: bool = False, seed: int | None = None, name: str | None = None,
             dropout_implementation: str = "downgrade_in_infer") -> Variable:
-    """Sets each element to 0 with a probability, in training.
+    """In training, sets each element to 0 with probability p.
 
     Srivastava and others, Dropout: a simple way to prevent neural networks from overfitting, JMLR 15 (2014).
 
     Args:
         x (Variable): [...], float32 or float64.
         dropout_prob (float): p, in [0, 1].
-        is_test (bool): behave as in inference. Default False; a test clone of the program sets it.
-        seed (int, optional): a fixed seed gives the same masks in every process, a new one in each step.
-        name (str, optional): prefix of the names.
-        dropout_implementation (str): "downgrade_in_infer": training x * mask, inference x * (1 - p);
-            "upscale_in_train": training x * mask / (1 - p), inference x. Default the first.
+        is_test (bool): behaves as in inference. Default False; ``clone(for_test=True)`` of the program sets it.
+        seed (int, optional): seed of the masks. A fixed seed gives the same masks in every process and a new mask in
+            each step.
+        name (str, optional): prefix of the generated names.
+        dropout_implementation (str): "downgrade_in_infer": x * mask in training, x * (1 - p) in inference.
+            "upscale_in_train": x * mask / (1 - p) in training, x in inference. Default "downgrade_in_infer".
 
     Returns:
         Variable: shape and dtype of ``x``.
@@ -114,9 +116,9 @@ def log_softmax(input: Variable, axis: int | None = None, dtype: DType = None, n
 
     Args:
         input (Variable): [...], float32 or float64.
-        axis (int, optional): -1 by default.
-        dtype (str, optional): the input is cast to it first.
-        name (str, optional): prefix of the names.
+        axis (int, optional): axis of the softmax. Default -1.
+        dtype (str, optional): dtype to which the input is cast first.
+        name (str, optional): prefix of the generated names.
 
     Returns:
         Variable: shape of ``input``.
@@ -142,15 +144,15 @@ def log_softmax(input: Variable, axis: int | None = None, dtype: DType = None, n
 
 def label_smooth(label: Variable, prior_dist: Variable | None = None, epsilon: float = 0.1, dtype: DType = "float32",
                  name: str | None = None) -> Variable:
-    """out = (1 - epsilon) * label + epsilon * prior, the prior 1 / number of classes by default.
+    """out = (1 - epsilon) * label + epsilon * prior. By default, the prior is 1 / number of classes.
 
     Szegedy and others, Rethinking the inception architecture for computer vision, CVPR 2016.
 
     Args:
         label (Variable): [N, classes], one-hot or probabilities, float32 or float64.
-        prior_dist (Variable, optional): [1, classes].
-        epsilon (float): in [0, 1]. Default 0.1.
-        dtype (str): of the result. Default "float32".
+        prior_dist (Variable, optional): prior, [1, classes].
+        epsilon (float): weight of the prior, in [0, 1]. Default 0.1.
+        dtype (str): dtype of the result. Default "float32".
         name (str, optional): prefix of the output's name.
 
     Returns:

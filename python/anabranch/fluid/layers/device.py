@@ -1,4 +1,4 @@
-"""Devices, as programs of an early Fluid ask for them. The names of ``fluid.layers.device``."""
+"""The devices of a program, for scripts of early releases of Fluid. The names of ``fluid.layers.device``."""
 from __future__ import annotations
 
 import warnings
@@ -9,17 +9,18 @@ from ..layer_helper import LayerHelper
 
 
 def get_places(device_count: int | None = None, device_type: str | None = None) -> Variable:
-    """A list of devices, which nothing reads: ``CompiledProgram.with_data_parallel`` shares work among replicas.
+    """Returns a list of devices. No layer reads it: ``CompiledProgram.with_data_parallel`` distributes work over
+    replicas.
 
     Args:
-        device_count (int, optional): how many, at least 0. Default 0: as many as there are.
+        device_count (int, optional): number of devices, at least 0. Default 0: all devices.
         device_type (str, optional): ``AUTO`` or ``CPU``. Default ``AUTO``.
 
     Returns:
-        Variable: of kind PLACE_LIST, which no fetch takes.
+        Variable: a Variable of type PLACE_LIST, which cannot be fetched.
 
     Raises:
-        ValueError: a device_count below 0; another device_type. In the run: ``CUDA``, of which there are none.
+        ValueError: ``device_count`` is below 0, ``device_type`` is unknown, or at run time it is ``CUDA``.
 
     Examples:
         >>> import warnings, anabranch.fluid as fluid

@@ -1,4 +1,4 @@
-"""Triangles and diagonals of matrices, distances and products of vectors."""
+"""Triangles and diagonals of matrices, distances, and products of vectors."""
 from __future__ import annotations
 
 import numpy
@@ -26,19 +26,19 @@ def _triangle(layer, input, diagonal, name):
 
 
 def tril(input: Variable, diagonal: int = 0, name: str | None = None) -> Variable:
-    """Matrices with zeros above a diagonal.
+    """Sets the elements of matrices above a diagonal to zero.
 
     Args:
         input (Variable): [..., rows, columns], float32, float64, int32 or int64.
-        diagonal (int): the last diagonal that is kept; 0: the main one, above 0: higher. Default 0.
-        name (str, optional): of the result.
+        diagonal (int): last diagonal to keep. 0 is the main diagonal; positive numbers are above it. Default 0.
+        name (str, optional): name of the result.
 
     Returns:
         Variable: shape and dtype of ``input``.
 
     Raises:
-        TypeError: an argument has another type or dtype.
-        ValueError: fewer than two axes.
+        TypeError: an argument has the wrong type or dtype.
+        ValueError: ``input`` has fewer than two axes.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -49,19 +49,19 @@ def tril(input: Variable, diagonal: int = 0, name: str | None = None) -> Variabl
 
 
 def triu(input: Variable, diagonal: int = 0, name: str | None = None) -> Variable:
-    """Matrices with zeros below a diagonal.
+    """Sets the elements of matrices below a diagonal to zero.
 
     Args:
         input (Variable): [..., rows, columns], float32, float64, int32 or int64.
-        diagonal (int): the first diagonal that is kept; 0: the main one, above 0: higher. Default 0.
-        name (str, optional): of the result.
+        diagonal (int): first diagonal to keep. 0 is the main diagonal; positive numbers are above it. Default 0.
+        name (str, optional): name of the result.
 
     Returns:
         Variable: shape and dtype of ``input``.
 
     Raises:
-        TypeError: an argument has another type or dtype.
-        ValueError: fewer than two axes.
+        TypeError: an argument has the wrong type or dtype.
+        ValueError: ``input`` has fewer than two axes.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -82,22 +82,22 @@ def _check_axes(layer, rank, dim1, dim2):
 
 def trace(input: Variable, offset: int = 0, dim1: int = 0, dim2: int = 1, out: Variable | None = None,
           name: str | None = None) -> Variable:
-    """Sums of a diagonal of the matrices that lie in two axes; their rows are in the first of the two.
+    """Sums a diagonal of the matrices that two axes form. The first of the two axes counts the rows.
 
     Args:
         input (Variable): [...], two axes or more, float32, float64, int32 or int64.
-        offset (int): which diagonal; 0: the main one, above 0: higher. Default 0.
-        dim1 (int): one axis of the matrices, in [-rank, rank). Default 0.
-        dim2 (int): the other axis. Default 1.
-        out (Variable, optional): written instead of a new Variable.
-        name (str, optional): prefix of the result.
+        offset (int): number of the diagonal. 0 is the main diagonal; positive numbers are above it. Default 0.
+        dim1 (int): first axis of the matrices, in [-rank, rank). Default 0.
+        dim2 (int): second axis of the matrices. Default 1.
+        out (Variable, optional): receives the result.
+        name (str, optional): prefix of the result's name.
 
     Returns:
-        Variable: the other axes of ``input``; [1] where there is none.
+        Variable: the other axes of ``input``, or [1] if there are none.
 
     Raises:
-        TypeError: an argument has another type or dtype.
-        AssertionError: fewer than two axes, ``dim1`` or ``dim2`` out of range, or both the same.
+        TypeError: an argument has the wrong type or dtype.
+        AssertionError: ``input`` has fewer than two axes, or ``dim1`` or ``dim2`` is out of range, or both are equal.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -112,20 +112,21 @@ def trace(input: Variable, offset: int = 0, dim1: int = 0, dim2: int = 1, out: V
 
 
 def diag_embed(input: Variable | numpy.ndarray, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Variable:
-    """Matrices with the last axis of a tensor on a diagonal and zeros elsewhere.
+    """Creates matrices that contain the last axis of a tensor on a diagonal and zeros elsewhere.
 
     Args:
         input (Variable|numpy.ndarray): [..., n], float32, float64, int32 or int64.
-        offset (int): which diagonal; 0: the main one, above 0: higher. Default 0.
-        dim1 (int): where the axis of the rows goes, in [-rank - 1, rank]. Default -2.
-        dim2 (int): where the axis of the columns goes. Default -1.
+        offset (int): number of the diagonal. 0 is the main diagonal; positive numbers are above it. Default 0.
+        dim1 (int): position of the row axis, in [-rank - 1, rank]. Default -2.
+        dim2 (int): position of the column axis. Default -1.
 
     Returns:
-        Variable: the axes of ``input`` but the last, and two of extent n + \\|offset\\|. No gradient flows through it.
+        Variable: the axes of ``input`` except the last one, and two axes of extent n + \\|offset\\|. It has no
+        gradient.
 
     Raises:
-        TypeError: an argument has another type or dtype.
-        AssertionError: ``dim1`` or ``dim2`` out of range, or both the same.
+        TypeError: an argument has the wrong type or dtype.
+        AssertionError: ``dim1`` or ``dim2`` is out of range, or both are equal.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -142,19 +143,19 @@ def diag_embed(input: Variable | numpy.ndarray, offset: int = 0, dim1: int = -2,
 
 
 def cross(input: Variable, other: Variable, dim: int | None = None) -> Variable:
-    """Vector products of the vectors of three numbers that lie along an axis.
+    """Cross products of the vectors of three numbers along an axis.
 
     Args:
         input (Variable): [...], with extent 3 on the axis, float32, float64, int32 or int64.
-        other (Variable): of the same shape and dtype.
-        dim (int, optional): the axis, in [-rank, rank). By default, and where it is 0, the first one of extent 3.
+        other (Variable): the same shape and dtype.
+        dim (int, optional): axis of the vectors, in [-rank, rank). 0 (default) stands for the first axis of extent 3.
 
     Returns:
         Variable: shape and dtype of ``input``.
 
     Raises:
-        TypeError: an argument has another type or dtype.
-        ValueError: different shapes, or no axis of extent 3.
+        TypeError: an argument has the wrong type or dtype.
+        ValueError: the shapes differ, or no axis has extent 3.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -172,16 +173,16 @@ def dist(x: Variable, y: Variable, p: float = 2) -> Variable:
 
     Args:
         x (Variable): [...], 1 to 6 axes, float32 or float64.
-        y (Variable): likewise; extents of 1 and axes that one side lacks are repeated.
-        p (float): the order; 0 counts the elements that differ, infinity takes the largest difference, minus infinity
-            the smallest. Default 2.
+        y (Variable): dtype of ``x``, with a shape that broadcasts with that of ``x``.
+        p (float): order of the norm. 0 counts the elements that differ; infinity returns the largest difference, minus
+            infinity the smallest one. Default 2.
 
     Returns:
         Variable: [1], dtype of ``x``.
 
     Raises:
-        TypeError: an argument has another type or dtype.
-        ValueError: shapes that do not fit.
+        TypeError: an argument has the wrong type or dtype.
+        ValueError: the shapes do not match.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -198,22 +199,22 @@ def allclose(input: Variable, other: Variable, rtol: float = 1e-05, atol: float 
              name: str | None = None) -> Variable:
     """Whether two tensors are equal up to a tolerance: \\|input - other\\| <= atol + rtol \\|other\\| for all elements.
 
-    As in Fluid, two infinities of one sign are not close.
+    As in Fluid, infinities of the same sign are not close.
 
     Args:
         input (Variable): [...], float32 or float64.
-        other (Variable): of the same shape and dtype.
+        other (Variable): the same shape and dtype.
         rtol (float): tolerance relative to ``other``. Default 1e-05.
         atol (float): absolute tolerance. Default 1e-08.
-        equal_nan (bool): two NaN count as equal. Default False.
-        name (str, optional): prefix of the result.
+        equal_nan (bool): treats two NaN as equal. Default False.
+        name (str, optional): prefix of the result's name.
 
     Returns:
         Variable: [1] bool.
 
     Raises:
-        TypeError: an argument has another type or dtype.
-        ValueError: different shapes.
+        TypeError: an argument has the wrong type or dtype.
+        ValueError: the shapes differ.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -27,7 +27,7 @@ __all__ = ["Categorical", "MultivariateNormalDiag", "Normal", "Uniform"]
 
 
 def _parameters(distribution, classes, **given):
-    """The parameters as Variables of one shape; numbers become constants of the program."""
+    """Returns the parameters as Variables of one shape. Numbers become constants of the program."""
     kind = type(distribution).__name__
     for name, value in given.items():
         if not isinstance(value, classes):
@@ -46,15 +46,15 @@ class _Distribution(Described):
     """Base class of the distributions."""
 
     def sample(self) -> Variable:
-        """Not offered. Raises NotImplementedError."""
+        """Not supported: raises NotImplementedError."""
         raise NotOffered("%s has no sample()" % type(self).__name__)
 
     def log_prob(self, value: Variable) -> Variable:
-        """Not offered. Raises NotImplementedError."""
+        """Not supported: raises NotImplementedError."""
         raise NotOffered("%s has no log_prob()" % type(self).__name__)
 
     def kl_divergence(self, other: Any) -> Variable:
-        """Not offered. Raises NotImplementedError."""
+        """Not supported: raises NotImplementedError."""
         raise NotOffered("%s has no kl_divergence()" % type(self).__name__)
 
     def _same_kind(self, other):
@@ -64,14 +64,14 @@ class _Distribution(Described):
 
 
 class _Located(_Distribution):
-    """Of two parameters, each of the shape of one draw."""
+    """Base class of distributions with two parameters, each with the shape of one sample."""
 
     _one: Variable
     _two: Variable
     _from_numbers: bool
 
     def _noise(self, shape, seed, plain, like):
-        """Draws of ``shape``, then the shape of the parameters."""
+        """Samples with ``shape``, followed by the shape of the parameters."""
         if not isinstance(shape, list):
             raise InvalidType("%s.sample: shape must be a list, got %s" % (type(self).__name__, type(shape).__name__))
         if not isinstance(seed, int):
@@ -94,10 +94,10 @@ class Uniform(_Located):
 
     Args:
         low (float|ndarray|Variable): lower bound.
-        high (float|ndarray|Variable): upper bound, broadcast with ``low``. Variables must have the same shape.
+        high (float|ndarray|Variable): upper bound, which is broadcast with ``low``. Variables must have the same shape.
 
     Raises:
-        TypeError: an argument has another type. ValueError: Variables and numbers are mixed.
+        TypeError: an argument has the wrong type. ValueError: Variables and numbers are mixed.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -112,14 +112,14 @@ class Uniform(_Located):
             self, (float, numpy.ndarray, Variable, list), low=low, high=high)
 
     def sample(self, shape: list[int], seed: int = 0) -> Variable:  # type: ignore[override]
-        """Draws.
+        """Draws samples.
 
         Args:
-            shape (list of int): how many.
-            seed (int): 0: that of the program. Default 0.
+            shape (list of int): shape of the samples.
+            seed (int): seed of the random numbers. 0: that of the program. Default 0.
 
         Returns:
-            Variable: float32, of ``shape`` and then the shape of the parameters; ``shape`` when these are floats.
+            Variable: float32, [*shape, *shape of the parameters], or ``shape`` if the parameters are floats.
         """
         drawn = self._noise(shape, seed, lambda s, seed: uniform_random(s, "float32", 0.0, 1.0, seed),
                             lambda x, s, seed: uniform_random_batch_size_like(x, s, "float32", 0, 0, 0.0, 1.0, seed))
@@ -127,7 +127,8 @@ class Uniform(_Located):
                             shape)
 
     def log_prob(self, value: Variable) -> Variable:
-        """Variable: log of the density at ``value`` (float32): -log(high - low), -infinity outside of the range."""
+        """Variable: log of the density at ``value`` (float32): -log(high - low) inside the range, -infinity outside of
+        it."""
         check.variable(value, "value", "Uniform.log_prob")
         inside = elementwise_mul(cast(less_than(_as(self.low, value), value), value.dtype),
                                  cast(less_than(value, _as(self.high, value)), value.dtype))
@@ -139,7 +140,7 @@ class Uniform(_Located):
 
 
 def _as(parameter, value):
-    """The parameter in the shape of ``value``: comparisons take one shape."""
+    """Returns the parameter with the shape of ``value``, because comparisons require equal shapes."""
     return elementwise_add(elementwise_mul(value, fill_constant([1], "float32", 0.0)), parameter)
 
 
@@ -148,10 +149,11 @@ class Normal(_Located):
 
     Args:
         loc (float|ndarray|Variable): mean.
-        scale (float|ndarray|Variable): deviation, above 0; broadcast with ``loc``. Variables have one shape.
+        scale (float|ndarray|Variable): standard deviation, above 0, which is broadcast with ``loc``. Variables must
+            have the same shape.
 
     Raises:
-        TypeError: an argument has another type. ValueError: Variables and numbers are mixed.
+        TypeError: an argument has the wrong type. ValueError: Variables and numbers are mixed.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -166,14 +168,14 @@ class Normal(_Located):
             self, (float, numpy.ndarray, Variable, list), loc=loc, scale=scale)
 
     def sample(self, shape: list[int], seed: int = 0) -> Variable:  # type: ignore[override]
-        """Draws.
+        """Draws samples.
 
         Args:
-            shape (list of int): how many.
-            seed (int): 0: that of the program. Default 0.
+            shape (list of int): shape of the samples.
+            seed (int): seed of the random numbers. 0: that of the program. Default 0.
 
         Returns:
-            Variable: float32, of ``shape`` and then the shape of the parameters; ``shape`` when these are floats.
+            Variable: float32, [*shape, *shape of the parameters], or ``shape`` if the parameters are floats.
         """
         drawn = self._noise(shape, seed, lambda s, seed: gaussian_random(s, 0.0, 1.0, seed, "float32"),
                             lambda x, s, seed: gaussian_random_batch_size_like(x, s, 0, 0, 0.0, 1.0, seed, "float32"))
@@ -200,13 +202,13 @@ class Normal(_Located):
 
 
 class Categorical(_Distribution):
-    """One of several classes, with probabilities softmax(logits).
+    """The categorical distribution, with the probabilities softmax(logits).
 
     Args:
         logits (ndarray|Variable): [..., classes], float32.
 
     Raises:
-        TypeError: an argument has another type.
+        TypeError: an argument has the wrong type.
 
     Examples:
         >>> import numpy
@@ -219,12 +221,12 @@ class Categorical(_Distribution):
         self.logits, = _parameters(self, (numpy.ndarray, Variable, list), logits=logits)
 
     def _logs(self):
-        """Logarithms of the probabilities."""
+        """Returns the logarithms of the probabilities."""
         shifted = elementwise_sub(self.logits, reduce_max(self.logits, dim=-1, keep_dim=True), axis=0)
         return elementwise_sub(shifted, log(reduce_sum(exp(shifted), dim=-1, keep_dim=True)), axis=0)
 
     def entropy(self) -> Variable:
-        """Variable: [..., 1]."""
+        """Variable: the entropy, [..., 1]."""
         logs = self._logs()
         return reduce_sum(elementwise_mul(exp(logs), logs), dim=-1, keep_dim=True) * -1.0
 
@@ -236,14 +238,14 @@ class Categorical(_Distribution):
 
 
 class MultivariateNormalDiag(_Distribution):
-    """The normal distribution of a vector whose parts are independent.
+    """The normal distribution of a vector with independent components.
 
     Args:
-        loc (ndarray|Variable): [k], [1, k] or [k, k] of equal rows: means, float32.
-        scale (ndarray|Variable): [k, k]: the variances on the diagonal, 0 elsewhere, float32.
+        loc (ndarray|Variable): means, [k], [1, k] or [k, k] with equal rows, float32.
+        scale (ndarray|Variable): matrix [k, k] with the variances on the diagonal and 0 elsewhere, float32.
 
     Raises:
-        TypeError: an argument has another type. ValueError: Variables and arrays are mixed, or ``scale`` is not a
+        TypeError: an argument has the wrong type. ValueError: Variables and arrays are mixed, or ``scale`` is not a
             square matrix.
 
     Examples:
@@ -269,15 +271,15 @@ class MultivariateNormalDiag(_Distribution):
         return assign(numpy.eye(self._size, dtype="float32"))
 
     def _variances(self):
-        """[k]: the diagonal."""
+        """Returns the diagonal, [k]."""
         return reduce_sum(elementwise_mul(self.scale, self._mask()), dim=0)
 
     def _means(self):
-        """[1, k] or [k, k]: [k] is broadcast."""
+        """Returns the means, [1, k] or [k, k]."""
         return self.loc if len(self.loc.shape) == 2 else reshape(self.loc, [1, self._size])
 
     def entropy(self) -> Variable:
-        """Variable: [1], (k (1 + log(2 pi)) + log det scale) / 2."""
+        """Variable: the entropy, [1]: (k (1 + log(2 pi)) + log det scale) / 2."""
         constant = self._size * (1.0 + math.log(2 * math.pi))
         return (log(reduce_prod(self._variances())) + constant) * 0.5
 

@@ -1,4 +1,4 @@
-"""A block for each step of sequences of any lengths."""
+"""A block that runs for each step of sequences of different lengths."""
 from __future__ import annotations
 
 import contextlib
@@ -23,15 +23,16 @@ __all__ = ["DynamicRNN"]
 
 
 class DynamicRNN(Described):
-    """Runs the layers of a block for each step of sequences. A step computes the rows of all sequences that go on.
+    """Runs the layers of a block for each step of sequences. A step computes the rows of all sequences that have not
+    ended.
 
-    Rows are in the order of the lengths, the longest sequence first; results have the order of the input again.
+    Inside the block, rows are sorted by length, the longest sequence first. The results have the order of the input.
 
     Args:
-        name (str, optional): prefix of the names.
+        name (str, optional): prefix of the generated names.
 
     Raises:
-        ValueError: a method outside of its place.
+        ValueError: a method is called outside of its context.
 
     Examples:
         >>> import numpy
@@ -80,17 +81,17 @@ class DynamicRNN(Described):
         return self._parent().create_var(name=unique_name.generate(name), **kwargs)
 
     def step_input(self, x: Variable, level: int = 0) -> Variable:
-        """The rows of one step.
+        """Returns the rows of one step of an input.
 
         Args:
-            x (Variable): with sequences.
-            level (int): which level of them. Default 0.
+            x (Variable): input with sequences.
+            level (int): level of the sequences. Default 0.
 
         Returns:
-            Variable: [sequences that go on, ...].
+            Variable: [sequences that have not ended, ...].
 
         Raises:
-            ValueError: outside of the block. TypeError: an argument is not a Variable.
+            ValueError: it is called outside of the block. TypeError: an argument is not a Variable.
         """
         self._inside("step_input")
         check.variable(x, "x", "DynamicRNN.step_input")
@@ -114,13 +115,13 @@ class DynamicRNN(Described):
         return array_read(array, self.step_idx)
 
     def static_input(self, x: Variable) -> Variable:
-        """Makes ``x`` available in every step: its rows, or sequences, of the sequences that have not ended.
+        """Makes ``x`` available in every step: its rows (or sequences) for the sequences that have not ended.
 
         Args:
             x (Variable): one row, or sequence, per sequence of the input.
 
         Returns:
-            Variable: in the order of the lengths.
+            Variable: ``x``, sorted by the length of the sequences.
 
         Raises:
             ValueError: it is called outside of the block. RuntimeError: it is called before :meth:`step_input`.
@@ -140,7 +141,7 @@ class DynamicRNN(Described):
         """Context of the layers of one step.
 
         Raises:
-            ValueError: a second block.
+            ValueError: there is already a block.
         """
         if self.status != DynamicRNN.BEFORE_RNN:
             raise InvalidValue("DynamicRNN.block must be called only once")
@@ -165,20 +166,22 @@ class DynamicRNN(Described):
 
     def memory(self, init: Variable | None = None, shape: Any = None, value: float = 0.0, need_reorder: bool = False,
                dtype: Any = "float32") -> Variable:
-        """What :meth:`update_memory` was given in the step before, for the sequences that go on.
+        """Returns a memory: the value that :meth:`update_memory` set in the previous step, for the sequences that have
+        not ended.
 
         Args:
-            init (Variable, optional): its value in the first step, a row for each sequence; a constant by default.
-            shape (list|tuple, optional): of a row of the constant.
-            value (float): the constant. Default 0.
-            need_reorder (bool): ``init`` has the order of the input, not that of the lengths. Default False.
-            dtype (str): of the constant. Default "float32".
+            init (Variable, optional): value in the first step, one row per sequence. Default: a constant.
+            shape (list|tuple, optional): shape of a row of the constant.
+            value (float): value of the constant. Default 0.
+            need_reorder (bool): ``init`` has the order of the input and must be sorted by length. Default False.
+            dtype (str): dtype of the constant. Default "float32".
 
         Returns:
-            Variable: [sequences that go on, ...].
+            Variable: [sequences that have not ended, ...].
 
         Raises:
-            ValueError: outside of the block; before :meth:`step_input`. TypeError: an argument has another type.
+            ValueError: it is called outside of the block or before :meth:`step_input`. TypeError: an argument has the
+                wrong type.
         """
         self._inside("memory")
         if init is None:
@@ -215,11 +218,12 @@ class DynamicRNN(Described):
         """Sets the value of a memory in the next step.
 
         Args:
-            ex_mem (Variable): from :meth:`memory`.
-            new_mem (Variable): the new value, of the same shape.
+            ex_mem (Variable): memory, a result of :meth:`memory`.
+            new_mem (Variable): new value, with the same shape.
 
         Raises:
-            ValueError: outside of the block; no memory. TypeError: an argument is not a Variable.
+            ValueError: it is called outside of the block, or ``ex_mem`` is not a memory. TypeError: an argument is not
+                a Variable.
         """
         self._inside("update_memory")
         check.variable(ex_mem, "ex_mem", "DynamicRNN.update_memory")
@@ -230,10 +234,10 @@ class DynamicRNN(Described):
         self.mem_link.append((new_mem, array))
 
     def output(self, *outputs: Variable) -> None:
-        """Names results of the step.
+        """Declares Variables of the step as outputs.
 
         Raises:
-            ValueError: outside of the block. TypeError: an argument is not a Variable.
+            ValueError: it is called outside of the block. TypeError: an argument is not a Variable.
         """
         self._inside("output")
         for each in outputs:
@@ -244,13 +248,13 @@ class DynamicRNN(Described):
             self.output_array.append(array)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The results as sequences of the input.
+        """Returns the outputs with the sequences of the input.
 
         Returns:
-            Variable: with the sequences of the input; a list where there are several.
+            Variable: the output, or a list of several outputs.
 
         Raises:
-            ValueError: before the end of the block.
+            ValueError: it is called before the end of the block.
         """
         if self.status != DynamicRNN.AFTER_RNN:
             raise InvalidValue("DynamicRNN: call it after `with rnn.block()`, which computes the results")

@@ -1,4 +1,4 @@
-"""Feature maps compared."""
+"""Comparison of feature maps."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ __all__ = ["fsp_matrix"]
 
 
 def fsp_matrix(x: Variable, y: Variable) -> Variable:
-    """out[n, i, j] = the mean over all pixels of x[n, i] y[n, j].
+    """out[n, i, j] = the mean of x[n, i] y[n, j] over all pixels.
 
     Yim et al., A gift from knowledge distillation, CVPR 2017, doi:10.1109/CVPR.2017.754.
 
@@ -24,7 +24,7 @@ def fsp_matrix(x: Variable, y: Variable) -> Variable:
         Variable: [N, Cx, Cy].
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid

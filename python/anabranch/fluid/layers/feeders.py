@@ -1,4 +1,4 @@
-"""Readers as layers: the form in which programs read before ``DataLoader``."""
+"""Readers as layers, the older alternative to ``DataLoader``."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ __all__ = ["py_reader", "create_py_reader_by_data", "read_file", "double_buffer"
 
 
 class _Described:
-    """A tensor of a batch that no Variable stands for yet."""
+    """A tensor of a batch for which no Variable exists yet."""
 
     def __init__(self, shape, dtype, lod_level, need_check_feed, name):
         self.shape = [-1 if extent is None else int(extent) for extent in shape]
@@ -31,14 +31,14 @@ class _Described:
 
 
 class _Control:
-    """Additional methods of a reader Variable: setting its source, and starting and ending a pass."""
+    """Additional methods of a reader Variable, which set its source and start or stop a pass."""
 
     def __init__(self, variables, capacity):
         self.variables = variables
         self.source = ReaderSource([v.name for v in variables], capacity, True, "py_reader")
 
     def decorate_tensor_provider(self, reader):
-        """Batches come ready: one array or LoDTensor a variable."""
+        """Sets a source of complete batches: one array or LoDTensor per variable."""
         def batches():
             for number, batch in enumerate(reader()):
                 yield ready_tensors(batch, number, self.source.names, "py_reader")
@@ -46,7 +46,7 @@ class _Control:
         self.source.set_batches(batches)
 
     def decorate_sample_list_generator(self, reader, places=None):
-        """Batches are lists of samples."""
+        """Sets a source of batches that are lists of samples."""
         feeder = DataFeeder([_as_variable(v) for v in self.variables], None)
 
         def batches():
@@ -57,11 +57,11 @@ class _Control:
         self.source.set_batches(batches)
 
     def decorate_sample_generator(self, sample_generator, batch_size, drop_last=True, places=None):
-        """Batches are made of samples."""
+        """Sets a source of samples, which are combined to batches."""
         self.decorate_sample_list_generator(batched(sample_generator, batch_size, drop_last))
 
     def attach(self, reader):
-        """Gives the Variable its methods."""
+        """Adds these methods to the Variable."""
         source = self.source
         reader.start, reader.reset = source.start, source.reset
         reader.decorate_tensor_provider = reader.decorate_batch_generator = self.decorate_tensor_provider
@@ -72,7 +72,7 @@ class _Control:
 
 
 def _as_variable(described):
-    """A Variable in a separate program, for the conversion of samples."""
+    """Creates a Variable in a separate program, to convert samples."""
     from ..framework import Program
     return Program().global_block().create_var(name=described.name, shape=described.shape, dtype=described.dtype,
                                                lod_level=described.lod_level)
@@ -96,22 +96,24 @@ def _make(described, capacity, name, use_double_buffer):
 def py_reader(capacity: int, shapes: Sequence[Sequence[Any]], dtypes: Sequence[str],
               lod_levels: Sequence[int] | None = None, name: str | None = None,
               use_double_buffer: bool = True) -> Variable:
-    """A reader inside the program; ``read_file`` gives the Variables that its batches fill.
+    """Creates a reader inside the program. ``read_file`` returns the Variables of its batches.
 
     Args:
-        capacity (int): batches made ahead, at least 1.
-        shapes (list of list): shape of each tensor, -1 where any extent will do.
-        dtypes (list of str): dtype of each.
-        lod_levels (list of int, optional): levels of sequences of each. Default 0.
-        name (str, optional): beginning of the names of its variables.
-        use_double_buffer (bool): appends the op that stands for it; batches are made ahead anyway. Default True.
+        capacity (int): number of batches to prepare ahead of time, at least 1.
+        shapes (list of list): shape of each tensor. -1 stands for any extent.
+        dtypes (list of str): dtype of each tensor.
+        lod_levels (list of int, optional): number of levels of sequences of each tensor. Default 0.
+        name (str, optional): prefix of the names of its variables.
+        use_double_buffer (bool): appends the op of a double buffer. Batches are prepared ahead of time in any case.
+            Default True.
 
     Returns:
-        Variable: with ``decorate_paddle_reader`` (lists of samples), ``decorate_tensor_provider`` (arrays), ``start``
-        and ``reset``. After ``start`` each ``Executor.run`` takes a batch, until EOFException.
+        Variable: the reader, with the methods ``decorate_paddle_reader`` (lists of samples),
+        ``decorate_tensor_provider`` (arrays), ``start`` and ``reset``. After ``start``, each ``Executor.run`` takes a
+        batch until it raises EOFException.
 
     Raises:
-        ValueError: no capacity, or lists of different lengths.
+        ValueError: ``capacity`` is below 1, or the lists have different lengths.
 
     Examples:
         >>> import numpy, anabranch.fluid as fluid
@@ -139,11 +141,11 @@ def py_reader(capacity: int, shapes: Sequence[Sequence[Any]], dtypes: Sequence[s
 
 def create_py_reader_by_data(capacity: int, feed_list: Sequence[Variable], name: str | None = None,
                              use_double_buffer: bool = True) -> Variable:
-    """Like :func:`py_reader`, with shapes, dtypes and levels of existing Variables.
+    """Like :func:`py_reader`, with the shapes, dtypes and levels of existing Variables.
 
     Args:
-        capacity (int): batches made ahead, at least 1.
-        feed_list (list of Variable): what a batch looks like.
+        capacity (int): number of batches to prepare ahead of time, at least 1.
+        feed_list (list of Variable): Variables with the shapes and dtypes of a batch.
         name (str, optional), use_double_buffer (bool): as for ``py_reader``.
 
     Returns:
@@ -160,16 +162,16 @@ def create_py_reader_by_data(capacity: int, feed_list: Sequence[Variable], name:
 
 
 def read_file(reader: Variable) -> Variable | list[Variable]:
-    """The Variables that the batches of a reader fill.
+    """Returns the Variables that hold the batches of a reader.
 
     Args:
-        reader (Variable): of ``py_reader``, ``create_py_reader_by_data`` or ``double_buffer``.
+        reader (Variable): reader of ``py_reader``, ``create_py_reader_by_data`` or ``double_buffer``.
 
     Returns:
         Variable or list of Variable: one for each tensor of a batch.
 
     Raises:
-        TypeError: another object.
+        TypeError: ``reader`` is not a reader.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -193,18 +195,18 @@ def read_file(reader: Variable) -> Variable | list[Variable]:
 
 
 def double_buffer(reader: Variable, place: Place | None = None, name: str | None = None) -> Variable:
-    """A reader that makes batches ahead. All readers here do: it adds the op that stands for it.
+    """Appends the op of a double buffer. All readers prepare batches ahead of time, so it has no further effect.
 
     Args:
-        reader (Variable): of ``py_reader``.
-        place (CPUPlace, optional): accepted; batches stay in main memory.
-        name (str, optional): of the new reader.
+        reader (Variable): reader of ``py_reader``.
+        place (CPUPlace, optional): accepted without effect: batches stay in host memory.
+        name (str, optional): name of the new reader.
 
     Returns:
         Variable: the reader.
 
     Raises:
-        TypeError: another object.
+        TypeError: ``reader`` is not a reader.
 
     Examples:
         >>> import anabranch.fluid as fluid

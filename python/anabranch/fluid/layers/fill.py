@@ -1,4 +1,4 @@
-"""Tensors of constants and of regular numbers."""
+"""Tensors of constants, sequences of numbers, and identity and diagonal matrices."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -29,20 +29,22 @@ _CONSTANT_TYPES = ("bool", "float16", "float32", "float64", "int32", "int64")
 
 def fill_constant(shape: Shape, dtype: DType, value: float | int | bool | Variable, force_cpu: bool = False,
                   out: Variable | None = None) -> Variable:
-    """A tensor of equal elements.
+    """Creates a tensor whose elements are all equal.
 
     Args:
-        shape (list|tuple|Variable): extents, each an int or a Variable of shape [1]; or one int32 Variable of all.
+        shape (list|tuple|Variable): extents, each an int or a Variable of shape [1]. A single int32 Variable may hold
+            all extents.
         dtype (str): bool, float16, float32, float64, int32 or int64.
-        value (float|int|bool|Variable): of all elements; a Variable has shape [1].
+        value (float|int|bool|Variable): value of all elements. A Variable must have shape [1].
         force_cpu (bool): no effect on the CPU. Default False.
-        out (Variable, optional): gets the result.
+        out (Variable, optional): receives the result.
 
     Returns:
-        Variable: no gradient flows through it.
+        Variable: the tensor, which has no gradient.
 
     Raises:
-        TypeError: an argument has another type or dtype; ``out`` has another dtype. ValueError: ``dtype`` is unknown.
+        TypeError: an argument has the wrong type or dtype, or ``out`` has another dtype than ``dtype``. ValueError:
+            ``dtype`` is unknown.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -74,19 +76,19 @@ def fill_constant(shape: Shape, dtype: DType, value: float | int | bool | Variab
 
 def fill_constant_batch_size_like(input: Variable, shape: Shape, dtype: DType, value: float | int,
                                   input_dim_idx: int = 0, output_dim_idx: int = 0, force_cpu: bool = False) -> Variable:
-    """A tensor of equal elements with one extent of another tensor, usually the batch.
+    """Creates a tensor whose elements are all equal, with one extent (usually the batch size) of another tensor.
 
     Args:
-        input (Variable): gives the extent.
-        shape (list|tuple): extents; the one at ``output_dim_idx`` is replaced.
+        input (Variable): tensor whose extent is used.
+        shape (list|tuple): extents. The extent at ``output_dim_idx`` is replaced.
         dtype (str): float32, float64, int32, int64 or bool.
-        value (float|int): of all elements.
-        input_dim_idx (int): which extent of ``input``. Default 0.
-        output_dim_idx (int): where it goes. Default 0.
+        value (float|int): value of all elements.
+        input_dim_idx (int): axis of ``input`` whose extent is used. Default 0.
+        output_dim_idx (int): axis of the result that gets this extent. Default 0.
         force_cpu (bool): no effect on the CPU. Default False.
 
     Returns:
-        Variable: no gradient flows through it.
+        Variable: the tensor, which has no gradient.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -107,7 +109,7 @@ def fill_constant_batch_size_like(input: Variable, shape: Shape, dtype: DType, v
 
 
 def ones(shape: Shape, dtype: DType, force_cpu: bool = False) -> Variable:
-    """A tensor of ones.
+    """Creates a tensor of ones.
 
     Args:
         shape (list|tuple|Variable): as for :func:`fill_constant`.
@@ -115,7 +117,7 @@ def ones(shape: Shape, dtype: DType, force_cpu: bool = False) -> Variable:
         force_cpu (bool): no effect on the CPU. Default False.
 
     Returns:
-        Variable: no gradient flows through it.
+        Variable: the tensor, which has no gradient.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -126,7 +128,7 @@ def ones(shape: Shape, dtype: DType, force_cpu: bool = False) -> Variable:
 
 
 def zeros(shape: Shape, dtype: DType, force_cpu: bool = False) -> Variable:
-    """A tensor of zeros.
+    """Creates a tensor of zeros.
 
     Args:
         shape (list|tuple|Variable): as for :func:`fill_constant`.
@@ -134,7 +136,7 @@ def zeros(shape: Shape, dtype: DType, force_cpu: bool = False) -> Variable:
         force_cpu (bool): no effect on the CPU. Default False.
 
     Returns:
-        Variable: no gradient flows through it.
+        Variable: the tensor, which has no gradient.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -145,11 +147,11 @@ def zeros(shape: Shape, dtype: DType, force_cpu: bool = False) -> Variable:
 
 
 def ones_like(x: Variable, out: Variable | None = None) -> Variable:
-    """Ones in the shape and dtype of ``x``.
+    """Creates a tensor of ones with the shape and dtype of ``x``.
 
     Args:
         x (Variable): [...], bool, float32, float64, int32 or int64.
-        out (Variable, optional): gets the result.
+        out (Variable, optional): receives the result.
 
     Returns:
         Variable: shape and dtype of ``x``.
@@ -166,14 +168,14 @@ def ones_like(x: Variable, out: Variable | None = None) -> Variable:
 
 
 def zeros_like(x: Variable, out: Variable | None = None) -> Variable:
-    """Zeros in the shape and dtype of ``x``.
+    """Creates a tensor of zeros with the shape and dtype of ``x``.
 
     Args:
         x (Variable): [...], bool, float32, float64, int32 or int64.
-        out (Variable, optional): gets the result.
+        out (Variable, optional): receives the result.
 
     Returns:
-        Variable: shape and dtype of ``x``; no gradient flows through it.
+        Variable: shape and dtype of ``x``. It has no gradient.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -188,16 +190,16 @@ def zeros_like(x: Variable, out: Variable | None = None) -> Variable:
 
 def range(start: float | int | Variable, end: float | int | Variable, step: float | int | Variable,
           dtype: DType) -> Variable:
-    """The numbers start, start + step, ... below ``end``.
+    """Creates a vector of the numbers start, start + step, ... up to, but excluding ``end``.
 
     Args:
-        start (float|int|Variable): the first; a Variable has shape [1].
-        end (float|int|Variable): not reached.
-        step (float|int|Variable): the distance.
+        start (float|int|Variable): first number. A Variable must have shape [1].
+        end (float|int|Variable): end of the range, which is excluded.
+        step (float|int|Variable): distance between two numbers.
         dtype (str): float32, float64, int32 or int64.
 
     Returns:
-        Variable: one axis; no gradient flows through it.
+        Variable: one axis. It has no gradient.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -215,19 +217,19 @@ def range(start: float | int | Variable, end: float | int | Variable, step: floa
 
 
 def _number(value, dtype):
-    """A Variable of ``dtype`` for a number or a Variable."""
+    """Converts a number or a Variable to a Variable of ``dtype``."""
     if not isinstance(value, Variable):
         return fill_constant([1], dtype, value)
     return value if value.dtype == dtype else cast(value, dtype)
 
 
 def linspace(start: float | Variable, stop: float | Variable, num: int | Variable, dtype: DType) -> Variable:
-    """``num`` numbers at equal distances from ``start`` to ``stop``, both included.
+    """Creates a vector of ``num`` equally spaced numbers from ``start`` to ``stop``, both included.
 
     Args:
-        start (float|Variable): the first; a Variable has shape [1].
-        stop (float|Variable): the last.
-        num (int|Variable): how many.
+        start (float|Variable): first number. A Variable must have shape [1].
+        stop (float|Variable): last number.
+        num (int|Variable): number of elements.
         dtype (str): float32 or float64.
 
     Returns:
@@ -246,16 +248,16 @@ def linspace(start: float | Variable, stop: float | Variable, num: int | Variabl
 
 def eye(num_rows: int, num_columns: int | None = None, batch_shape: Sequence[Any] | None = None,
         dtype: DType = "float32") -> Variable:
-    """The identity matrix.
+    """Creates an identity matrix.
 
     Args:
-        num_rows (int): not negative.
-        num_columns (int, optional): ``num_rows`` by default.
+        num_rows (int): number of rows, at least 0.
+        num_columns (int, optional): number of columns. Default: ``num_rows``.
         batch_shape (list, optional): leading extents over which the matrix is repeated.
-        dtype (str): of the elements. Default "float32".
+        dtype (str): dtype of the elements. Default "float32".
 
     Returns:
-        Variable: [extents of batch_shape, num_rows, num_columns]; no gradient flows through it.
+        Variable: [*batch_shape, num_rows, num_columns]. It has no gradient.
 
     Raises:
         TypeError: a size is not an int, or is negative.
@@ -285,10 +287,10 @@ def eye(num_rows: int, num_columns: int | None = None, batch_shape: Sequence[Any
 
 
 def diag(diagonal: Any) -> Variable:
-    """A square matrix with the given diagonal and zeros elsewhere.
+    """Creates a square matrix with the given diagonal and zeros elsewhere.
 
     Args:
-        diagonal (Variable|numpy.ndarray): [N], float32, float64, int32 or int64.
+        diagonal (Variable|numpy.ndarray): elements of the diagonal, [N], float32, float64, int32 or int64.
 
     Returns:
         Variable: [N, N].

@@ -1,4 +1,4 @@
-"""Elements moved along axes, and grids of coordinates."""
+"""Layers that move elements along axes, and grids of coordinates."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -12,20 +12,21 @@ __all__ = ["roll", "flip", "meshgrid"]
 
 
 def roll(input: Variable, shifts: int | Sequence[int], dims: int | Sequence[int] | None = None) -> Variable:
-    """Elements moved along axes; those that leave one end come in at the other.
+    """Moves elements along axes. Elements that leave at one end reappear at the other.
 
     Args:
         input (Variable): [...], float32, float64, int32 or int64.
-        shifts (int|list|tuple): places by which elements move, one for each of ``dims``; negative: backwards.
-        dims (int|list|tuple, optional): the axes, in [-rank, rank). By default the elements move in their order in
-            memory, over the ends of all axes.
+        shifts (int|list|tuple): number of positions by which elements move, one for each of ``dims``. Negative numbers
+            move backwards.
+        dims (int|list|tuple, optional): axes, in [-rank, rank). By default, the elements move in their order in memory,
+            across the ends of all axes.
 
     Returns:
         Variable: shape and dtype of ``input``.
 
     Raises:
-        TypeError: an argument has another type or dtype.
-        ValueError: ``shifts`` and ``dims`` are not equally many, or an axis is out of range.
+        TypeError: an argument has the wrong type or dtype.
+        ValueError: the lengths of ``shifts`` and ``dims`` differ, or an axis is out of range.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -45,19 +46,19 @@ def roll(input: Variable, shifts: int | Sequence[int], dims: int | Sequence[int]
 
 
 def flip(input: Variable, dims: Sequence[int], name: str | None = None) -> Variable:
-    """The order of elements turned round along some axes.
+    """Reverses the order of elements along some axes.
 
     Args:
         input (Variable): [...], float32, float64, int32, int64 or bool.
-        dims (list|tuple): the axes, in [-rank, rank).
-        name (str, optional): of the result.
+        dims (list|tuple): axes, in [-rank, rank).
+        name (str, optional): name of the result.
 
     Returns:
         Variable: shape and dtype of ``input``.
 
     Raises:
-        TypeError: an argument has another type or dtype.
-        ValueError: no axis, one twice, or one out of range.
+        TypeError: an argument has the wrong type or dtype.
+        ValueError: there is no axis, or an axis is repeated or out of range.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -76,18 +77,18 @@ def flip(input: Variable, dims: Sequence[int], name: str | None = None) -> Varia
 
 
 def meshgrid(input: Sequence[Variable], name: str | None = None) -> list[Variable]:
-    """The coordinates of the points of a grid: result i holds, at each point, the coordinate of axis i.
+    """Creates the coordinates of the points of a grid: result i contains the coordinate on axis i of each point.
 
     Args:
         input (list): 1 to 6 Variables [n] of one dtype, float32, float64, int32 or int64: the coordinates on each axis.
-        name (str, optional): prefix of the results.
+        name (str, optional): prefix of the results' names.
 
     Returns:
-        list: as many Variables as ``input``, each [n of input[0], n of input[1], ...].
+        list: one Variable for each one of ``input``, with the shape [n of input[0], n of input[1], ...].
 
     Raises:
-        TypeError: an argument has another type or dtype.
-        ValueError: more than six, or one with several axes.
+        TypeError: an argument has the wrong type or dtype.
+        ValueError: there are more than six Variables, or one has several axes.
 
     Examples:
         >>> import anabranch.fluid as fluid

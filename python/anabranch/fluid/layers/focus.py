@@ -1,4 +1,4 @@
-"""Parts of images: what matters most, and random ones."""
+"""Masks and random crops of images."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -14,22 +14,25 @@ __all__ = ["random_crop", "similarity_focus"]
 
 
 def similarity_focus(input: Variable, axis: int, indexes: Sequence[int], name: str | None = None) -> Variable:
-    """A mask of the numbers that are largest in some slices of images and share no row and no column.
+    """Computes a mask of the largest elements in some slices of images, such that no two of them share a row or a
+    column.
 
-    For each slice ``indexes`` of ``axis`` numbers are chosen, the largest first, until every row or every column has
-    one. He and Lin, Pairwise word interaction modeling with deep neural networks, NAACL 2016.
+    For each slice in ``indexes`` along ``axis``, elements are chosen, the largest first, until every row or every
+    column has one. He and Lin, Pairwise word interaction modeling with deep neural networks, NAACL 2016.
 
     Args:
         input (Variable): [N, A, B, C], float32 or float64.
-        axis (int): 1, 2 or 3.
-        indexes (list of int): slices that are looked at.
-        name (str, optional): prefix of the names.
+        axis (int): axis of the slices: 1, 2 or 3.
+        indexes (list of int): slices to use.
+        name (str, optional): prefix of the generated names.
 
     Returns:
-        Variable: as ``input``: 1 at the places of the numbers, in every slice, 0 elsewhere.
+        Variable: shape and dtype of ``input``: 1 at the positions of the chosen elements, in every slice, and 0
+        elsewhere.
 
     Raises:
-        TypeError: an argument has another type. ValueError: another axis, a slice that is not there, no slice.
+        TypeError: an argument has the wrong type. ValueError: ``axis`` is invalid, a slice does not exist, or there is
+            no slice.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -52,20 +55,20 @@ def similarity_focus(input: Variable, axis: int, indexes: Sequence[int], name: s
 
 
 def random_crop(x: Variable, shape: Sequence[int], seed: int | Variable | None = None) -> Variable:
-    """Of each image a part of the given shape, at another place in each step.
+    """Crops each image to the given shape, at a random position that changes in each step.
 
     Args:
-        x (Variable): [..., image]: the last axes, as many as ``shape`` has, are the image's.
-        shape (list of int): extents of the part.
-        seed (int|Variable, optional): an int: two crops of different seeds draw different places. A Variable is not
-            read. By default the places follow from the program's seed.
+        x (Variable): [..., image]: the last len(shape) axes belong to the image.
+        shape (list of int): extents of the result.
+        seed (int|Variable, optional): seed of the positions. Crops with different seeds use different positions. A
+            Variable is ignored. Default: the program's seed.
 
     Returns:
         Variable: [..., shape].
 
     Raises:
-        TypeError: ``x`` is not a Variable, or its dtype has no kernel. ValueError: ``shape`` does not fit; ``seed`` of
-        another class.
+        TypeError: ``x`` is not a Variable, or its dtype has no kernel. ValueError: ``shape`` does not match, or
+            ``seed`` has the wrong type.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -85,7 +88,7 @@ def random_crop(x: Variable, shape: Sequence[int], seed: int | Variable | None =
 
 def seed_state(helper: LayerHelper, seed: int | Variable | None, attrs: dict[str, Any],
                shape: Sequence[int] = ()) -> Variable:
-    """The variable that gets a number of each step; an int as ``seed`` becomes an attribute."""
+    """Returns the variable that receives a number in each step. An int as ``seed`` becomes an attribute."""
     if isinstance(seed, Variable):
         return seed
     if seed is not None and not isinstance(seed, int):

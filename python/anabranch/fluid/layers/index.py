@@ -1,4 +1,4 @@
-"""Ids counted from their part, elements added at places, rows in another order."""
+"""Layers that map ids to shards, add elements at positions, and reorder rows."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -24,17 +24,17 @@ def shard_index(input: Variable, index_num: int, nshards: int, shard_id: int, ig
     Args:
         input (Variable): [..., 1], int32 or int64, each in [0, index_num).
         index_num (int): number of ids.
-        nshards (int): number of parts, of index_num / nshards ids each, rounded up.
-        shard_id (int): the part, in [0, nshards).
-        ignore_value (int): stands for the ids of other parts. Default -1.
+        nshards (int): number of ranges. Each has index_num / nshards ids, rounded up.
+        shard_id (int): number of the range, in [0, nshards).
+        ignore_value (int): result for ids of other ranges. Default -1.
 
     Returns:
         Variable: shape and dtype of ``input``.
 
     Raises:
         TypeError: the dtype is not supported.
-        ValueError: ``shard_id`` out of range.
-        EnforceNotMet: in the run, an id out of range.
+        ValueError: ``shard_id`` is out of range.
+        EnforceNotMet: at run time, an id is out of range.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -50,21 +50,22 @@ def shard_index(input: Variable, index_num: int, nshards: int, shard_id: int, ig
 
 
 def scatter_nd_add(ref: Variable, index: Variable, updates: Variable, name: str | None = None) -> Variable:
-    """``ref`` with numbers added at places that tuples name; places that repeat get the sum.
+    """Adds ``updates`` to ``ref`` at the positions in ``index``. The updates of a repeated position are summed.
 
     Args:
         ref (Variable): [...], float32, float64, int32 or int64.
-        index (Variable): [..., K], int32 or int64, K at most the axes of ``ref``.
-        updates (Variable): index's shape without its last axis, then the axes of ``ref`` from K; dtype of ``ref``.
+        index (Variable): [..., K], int32 or int64. K is at most the number of axes of ``ref``.
+        updates (Variable): the shape of ``index`` without its last axis, followed by the axes of ``ref`` from K on;
+            dtype of ``ref``.
         name (str, optional): prefix of the output's name.
 
     Returns:
         Variable: shape and dtype of ``ref``.
 
     Raises:
-        TypeError: an argument is not a Variable of a supported dtype of ``index``.
-        ValueError: two dtypes.
-        EnforceNotMet: shapes do not match; in the run, no such place.
+        TypeError: an argument is not a Variable, or ``index`` has an unsupported dtype.
+        ValueError: the dtypes of ``ref`` and ``updates`` differ.
+        EnforceNotMet: shapes do not match, or at run time a position is out of range.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -81,12 +82,12 @@ def scatter_nd_add(ref: Variable, index: Variable, updates: Variable, name: str 
 
 
 def scatter_nd(index: Variable, updates: Variable, shape: Shape, name: str | None = None) -> Variable:
-    """Zeros with numbers added at places that tuples name, as :func:`scatter_nd_add`.
+    """Adds ``updates`` to a tensor of zeros at the positions in ``index``, like :func:`scatter_nd_add`.
 
     Args:
         index (Variable): [..., K], int32 or int64.
-        updates (Variable): index's shape without its last axis, then ``shape`` from K.
-        shape (list): of the result.
+        updates (Variable): the shape of ``index`` without its last axis, followed by ``shape`` from K on.
+        shape (list): shape of the result.
         name (str, optional): prefix of the output's name.
 
     Returns:
@@ -94,7 +95,7 @@ def scatter_nd(index: Variable, updates: Variable, shape: Shape, name: str | Non
 
     Raises:
         TypeError: an argument is not a Variable.
-        EnforceNotMet: shapes do not match; in the run, no such place.
+        EnforceNotMet: shapes do not match, or at run time a position is out of range.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -107,11 +108,11 @@ def scatter_nd(index: Variable, updates: Variable, shape: Shape, name: str | Non
 
 
 def reverse(x: Variable, axis: int | Sequence[Any]) -> Variable:
-    """The tensor with the order along some axes reversed.
+    """Reverses a tensor along some axes.
 
     Args:
         x (Variable): [...], any number type.
-        axis (int|list|tuple): which.
+        axis (int|list|tuple): axes to reverse.
 
     Returns:
         Variable: shape and dtype of ``x``.
@@ -129,14 +130,14 @@ def multiplex(inputs: Sequence[Any], index: Variable) -> Variable:
     """Row i of the result is row i of inputs[index[i]].
 
     Args:
-        inputs (list): at least two Variables [N, ...] of one shape; float32, float64, int32 or int64.
+        inputs (list): at least two Variables [N, ...] of equal shapes; float32, float64, int32 or int64.
         index (Variable): [N, 1], int32 or int64.
 
     Returns:
         Variable: shape and dtype of each input.
 
     Raises:
-        ValueError: fewer than two inputs.
+        ValueError: there are fewer than two inputs.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -1,4 +1,4 @@
-"""x[...] on Variables: ints, slices with any step, Ellipsis, and Variables of shape [1] as places."""
+"""Indexing of Variables (x[...]) with ints, slices with any step, Ellipsis, and Variables of shape [1]."""
 from __future__ import annotations
 
 from typing import Any
@@ -25,7 +25,7 @@ def _number(block, value, dtype):
 
 
 def _after(block, place):
-    """place + 1 for a Variable."""
+    """Returns place + 1 for a Variable."""
     one = _number(block, 1, place.dtype)
     result = block.create_var(dtype=place.dtype)
     block.append_op(type="elementwise_add", inputs={"X": [place], "Y": [one]}, outputs={"Out": [result]},
@@ -35,7 +35,7 @@ def _after(block, place):
 
 
 def _expanded(var, items):
-    """The items with Ellipsis replaced by full slices."""
+    """Returns the items with Ellipsis replaced by full slices."""
     items = items if isinstance(items, tuple) else (items,)
     dots = [i for i, item in enumerate(items) if item is Ellipsis]
     if len(dots) > 1:

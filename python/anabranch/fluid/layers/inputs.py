@@ -17,19 +17,19 @@ __all__ = ["data"]
 
 def data(name: str, shape: Sequence[int | None], append_batch_size: bool = True, dtype: DType = "float32",
          lod_level: int = 0, type: VarType = VarType.LOD_TENSOR, stop_gradient: bool = True) -> Variable:
-    """A Variable that the user feeds; the older form of ``fluid.data``, without a check of what is fed.
+    """Declares a Variable that is fed. This older form of ``fluid.data`` does not check the feeds.
 
     Args:
-        name (str): the key of the feed dict.
-        shape (list|tuple): extents, None or -1 for any.
-        append_batch_size (bool): put -1 before the shape, unless it has an unknown extent. Default True.
-        dtype (str): of the elements. Default "float32".
-        lod_level (int): levels of sequences. Default 0.
-        type (VarType): kind of the variable. Default LOD_TENSOR.
-        stop_gradient (bool): no gradient with respect to it. Default True.
+        name (str): name of the Variable, the key in the feed dict.
+        shape (list|tuple): extents. None or -1 stands for any extent.
+        append_batch_size (bool): prepends -1 to the shape unless it has an unknown extent. Default True.
+        dtype (str): dtype of the elements. Default "float32".
+        lod_level (int): number of levels of sequences. Default 0.
+        type (VarType): type of the variable. Default LOD_TENSOR.
+        stop_gradient (bool): the Variable has no gradient. Default True.
 
     Returns:
-        Variable: in the global block.
+        Variable: the Variable, in the global block.
 
     Raises:
         TypeError: ``name`` is not a str, or ``shape`` is not a list or tuple.

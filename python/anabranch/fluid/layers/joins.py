@@ -1,4 +1,4 @@
-"""Tensors joined to one and cut into several."""
+"""Layers that join tensors or split a tensor."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -20,18 +20,19 @@ _MOST_SLICES = 1 << 16
 
 
 def concat(input: Sequence[Any] | Variable, axis: int | Variable = 0, name: str | None = None) -> Variable:
-    """Tensors joined along an axis; their other extents are equal.
+    """Concatenates tensors along an axis. Their other extents must be equal.
 
     Args:
-        input (list|tuple|Variable): bool, float16, float32, float64, int32 or int64, all of one dtype.
-        axis (int|Variable): negative: from the last; a Variable is int32 of shape [1]. Default 0.
+        input (list|tuple|Variable): bool, float16, float32, float64, int32 or int64. All have the same dtype.
+        axis (int|Variable): axis of the concatenation. Negative numbers count from the last axis. A Variable must be
+            int32 of shape [1]. Default 0.
         name (str, optional): prefix of the output's name.
 
     Returns:
         Variable: dtype of the inputs.
 
     Raises:
-        TypeError: an argument has another type or dtype. ValueError: dtypes differ. EnforceNotMet: extents differ.
+        TypeError: an argument has the wrong type or dtype. ValueError: dtypes differ. EnforceNotMet: extents differ.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -56,20 +57,20 @@ def concat(input: Sequence[Any] | Variable, axis: int | Variable = 0, name: str 
 
 def split(input: Variable, num_or_sections: int | Sequence[Any], dim: int | Variable = -1,
           name: str | None = None) -> list[Variable]:
-    """A tensor cut into parts along an axis.
+    """Splits a tensor along an axis.
 
     Args:
         input (Variable): [...], bool, float16, float32, float64, int32 or int64.
-        num_or_sections (int|list|tuple): number of equal parts, or their extents, one of which may be -1. Entries may
-            be Variables of shape [1].
-        dim (int|Variable): the axis; negative: from the last. Default -1.
-        name (str, optional): prefix of the names.
+        num_or_sections (int|list|tuple): number of equal parts, or a list of their extents, one of which may be -1.
+            Entries may be Variables of shape [1].
+        dim (int|Variable): axis to split. Negative numbers count from the last axis. Default -1.
+        name (str, optional): prefix of the generated names.
 
     Returns:
         list of Variable: the parts, dtype of ``input``.
 
     Raises:
-        TypeError: an argument has another type. AssertionError: the extent is not divisible by the number of parts.
+        TypeError: an argument has the wrong type. AssertionError: the extent is not divisible by the number of parts.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -113,17 +114,17 @@ def split(input: Variable, num_or_sections: int | Sequence[Any], dim: int | Vari
 
 
 def stack(x: Variable | Sequence[Any], axis: int = 0) -> Variable:
-    """Tensors of one shape joined along a new axis.
+    """Stacks tensors of equal shapes along a new axis.
 
     Args:
-        x (Variable|list|tuple): float32, float64, int32 or int64.
-        axis (int): of the result; negative: from the last. Default 0.
+        x (Variable|list|tuple): tensors; float32, float64, int32 or int64.
+        axis (int): position of the new axis. Negative numbers count from the last axis. Default 0.
 
     Returns:
-        Variable: one axis more than each.
+        Variable: the stacked tensors, with one more axis.
 
     Raises:
-        TypeError: an argument has another type.
+        TypeError: an argument has the wrong type.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -136,18 +137,18 @@ def stack(x: Variable | Sequence[Any], axis: int = 0) -> Variable:
 
 
 def unstack(x: Variable, axis: int = 0, num: int | None = None) -> list[Variable]:
-    """The slices of a tensor along an axis, without it.
+    """Splits a tensor into its slices along an axis, and removes this axis.
 
     Args:
         x (Variable): [...], float32, float64, int32 or int64.
-        axis (int): Default 0.
-        num (int, optional): the extent of the axis, needed when that is not known.
+        axis (int): axis to remove. Default 0.
+        num (int, optional): extent of the axis. Required if the shape does not contain it.
 
     Returns:
-        list of Variable: as many as the extent.
+        list of Variable: one for each position on the axis.
 
     Raises:
-        ValueError: the extent is known neither way.
+        ValueError: the extent is neither in the shape nor in ``num``.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -1,4 +1,4 @@
-"""Layers made of an operator's declaration. The names of ``fluid.layers.layer_function_generator``."""
+"""Layers generated from the declarations of operators. The names of ``fluid.layers.layer_function_generator``."""
 from __future__ import annotations
 
 import warnings
@@ -19,7 +19,8 @@ def _slots(op_type):
 
 
 def generate_layer_fn(op_type: str) -> Callable[..., Any]:
-    """A layer that appends this operator: inputs by the names of its slots in small letters, or in their order.
+    """Returns a layer that appends this operator. Inputs are passed by the lower-case names of their slots or in their
+    order.
 
     >>> import anabranch.fluid as fluid
     >>> with fluid.program_guard(fluid.Program()):
@@ -49,7 +50,7 @@ def generate_layer_fn(op_type: str) -> Callable[..., Any]:
 
 
 def generate_activation_fn(op_type: str) -> Callable[..., Any]:
-    """A layer ``(x, name=None)`` that appends this operator.
+    """Returns a layer ``(x, name=None)`` that appends this operator.
 
     >>> generate_activation_fn("relu").__name__
     'relu'
@@ -64,7 +65,7 @@ def generate_activation_fn(op_type: str) -> Callable[..., Any]:
 
 @wrap_decorator
 def deprecated(func_or_class: Any) -> Any:
-    """A decorator: a call warns that the function is old."""
+    """Decorator: a call of the function warns that it is deprecated."""
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         warnings.warn("%s is old, and may be gone in a later version" % func_or_class.__name__, DeprecationWarning,
                       stacklevel=2)
@@ -73,7 +74,7 @@ def deprecated(func_or_class: Any) -> Any:
 
 
 def autodoc(comment: str = "") -> Callable[..., Any]:
-    """A decorator that puts a comment before the documentation of a layer."""
+    """Decorator that prepends a comment to the documentation of a layer."""
     def decorate(func: Any) -> Any:
         func.__doc__ = comment + (func.__doc__ or "")
         return func
@@ -81,5 +82,5 @@ def autodoc(comment: str = "") -> Callable[..., Any]:
 
 
 def templatedoc(op_type: str | None = None) -> Callable[..., Any]:
-    """A decorator of layers; ``${comment}`` and the like stay as they are."""
+    """Decorator of layers that leaves ``${comment}`` and similar placeholders unchanged."""
     return lambda func: func

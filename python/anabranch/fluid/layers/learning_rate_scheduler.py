@@ -1,7 +1,7 @@
-"""Learning rates that change with the number of steps; each is a Variable of shape [1] for an optimizer.
+"""Learning-rate schedules, which depend on the number of steps. Each returns a Variable of shape [1] for an optimizer.
 
-All count with one persistable Variable, ``@LR_DECAY_COUNTER@``, which starts at 0 (:func:`noam_decay`: at 1) and grows
-by 1 in each run of the program.
+All schedules share one counter, the persistable Variable ``@LR_DECAY_COUNTER@``. It starts at 0 (:func:`noam_decay`: at
+1) and increases by 1 in each run of the program.
 """
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = [
 
 
 def _decay_step_counter(begin: int = 0) -> Variable:
-    """The number of the run, which schedules of users ask for, too."""
+    """Returns the counter of runs. Custom schedules use it too."""
     counter = autoincreased_step_counter(counter_name="@LR_DECAY_COUNTER@", begin=begin, step=1)
     return cast(counter, "float32")
 
@@ -38,7 +38,7 @@ def _quotient(steps, staircase):
 
 
 def _scheduled(fn):
-    """Ops of a schedule carry the role LRSched: data-parallel execution runs them once."""
+    """Gives the ops of a schedule the role LRSched, so that data-parallel execution runs them once."""
 
     @functools.wraps(fn)
     def schedule(*args, **kwargs):
@@ -57,8 +57,8 @@ def noam_decay(d_model: float | Variable, warmup_steps: float | Variable,
 
     Args:
         d_model (float|Variable): width of the model.
-        warmup_steps (float|Variable): steps until the rate falls.
-        learning_rate (float|Variable): factor. Default 1.
+        warmup_steps (float|Variable): number of steps before the rate decreases.
+        learning_rate (float|Variable): factor of the rate. Default 1.
 
     Returns:
         Variable: [1], float32.
@@ -80,10 +80,10 @@ def exponential_decay(learning_rate: float | Variable, decay_steps: int, decay_r
     """rate(s) = learning_rate * decay_rate ** (s / decay_steps).
 
     Args:
-        learning_rate (float|Variable): the rate at step 0.
-        decay_steps (int): steps until the rate is multiplied by ``decay_rate``.
-        decay_rate (float): the factor.
-        staircase (bool): the quotient is cut to an integer. Default False.
+        learning_rate (float|Variable): rate at step 0.
+        decay_steps (int): number of steps after which the rate is multiplied by ``decay_rate``.
+        decay_rate (float): factor of the decay.
+        staircase (bool): rounds s / decay_steps down to an integer. Default False.
 
     Returns:
         Variable: [1], float32.
@@ -102,10 +102,10 @@ def natural_exp_decay(learning_rate: float | Variable, decay_steps: int, decay_r
     """rate(s) = learning_rate * exp(-decay_rate * s / decay_steps).
 
     Args:
-        learning_rate (float|Variable): the rate at step 0.
+        learning_rate (float|Variable): rate at step 0.
         decay_steps (int): scale of the steps.
-        decay_rate (float): how fast it falls.
-        staircase (bool): the quotient is cut to an integer. Default False.
+        decay_rate (float): speed of the decay.
+        staircase (bool): rounds s / decay_steps down to an integer. Default False.
 
     Returns:
         Variable: [1], float32.
@@ -124,10 +124,10 @@ def inverse_time_decay(learning_rate: float | Variable, decay_steps: int, decay_
     """rate(s) = learning_rate / (1 + decay_rate * s / decay_steps).
 
     Args:
-        learning_rate (float|Variable): the rate at step 0.
+        learning_rate (float|Variable): rate at step 0.
         decay_steps (int): scale of the steps.
-        decay_rate (float): how fast it falls.
-        staircase (bool): the quotient is cut to an integer. Default False.
+        decay_rate (float): speed of the decay.
+        staircase (bool): rounds s / decay_steps down to an integer. Default False.
 
     Returns:
         Variable: [1], float32.
@@ -145,14 +145,14 @@ def polynomial_decay(learning_rate: float | Variable, decay_steps: int, end_lear
                      power: float = 1.0, cycle: bool = False) -> Variable:
     """rate(s) = (learning_rate - end) * (1 - s / D) ** power + end.
 
-    D is ``decay_steps`` and s stays at D, or with ``cycle`` D grows by ``decay_steps`` whenever s reaches it.
+    D is ``decay_steps``, and s does not exceed D. With ``cycle``, D increases by ``decay_steps`` whenever s reaches it.
 
     Args:
-        learning_rate (float|Variable): the rate at step 0.
-        decay_steps (int): steps until the end is reached.
-        end_learning_rate (float): end. Default 0.0001.
-        power (float): 1: a straight line. Default 1.
-        cycle (bool): Default False.
+        learning_rate (float|Variable): rate at step 0.
+        decay_steps (int): number of steps until the end of the decay.
+        end_learning_rate (float): rate at the end of the decay. Default 0.0001.
+        power (float): exponent. 1 is a linear decay. Default 1.
+        cycle (bool): starts a new decay after the end of each one. Default False.
 
     Returns:
         Variable: [1], float32.
@@ -179,17 +179,17 @@ def polynomial_decay(learning_rate: float | Variable, decay_steps: int, end_lear
 
 @_scheduled
 def piecewise_decay(boundaries: Sequence[Any], values: Sequence[Any]) -> Variable:
-    """rate(s) = values[i] for the first i with s < boundaries[i], else the last value.
+    """rate(s) = values[i] for the first i with s < boundaries[i], or else the last value.
 
     Args:
         boundaries (list|tuple): steps at which the rate changes, in order.
-        values (list|tuple): one more than boundaries.
+        values (list|tuple): rates, one more than ``boundaries``.
 
     Returns:
         Variable: [1], float32, persistable.
 
     Raises:
-        ValueError: the lengths do not fit.
+        ValueError: the lengths do not match.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -220,15 +220,15 @@ def cosine_decay(learning_rate: float | Variable, step_each_epoch: int, epochs: 
     Loshchilov and Hutter, SGDR: stochastic gradient descent with warm restarts, ICLR 2017.
 
     Args:
-        learning_rate (float|Variable): the rate at step 0.
-        step_each_epoch (int): steps of an epoch.
-        epochs (int): epochs until 0 is reached.
+        learning_rate (float|Variable): rate at step 0.
+        step_each_epoch (int): number of steps per epoch.
+        epochs (int): number of epochs until the rate is 0.
 
     Returns:
         Variable: [1], float32.
 
     Raises:
-        TypeError: ``learning_rate`` is neither float nor Variable.
+        TypeError: ``learning_rate`` is neither a float nor a Variable.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -248,10 +248,10 @@ def linear_lr_warmup(learning_rate: float | int | Variable, warmup_steps: int, s
     He and others, Bag of tricks for image classification, CVPR 2019.
 
     Args:
-        learning_rate (float|int|Variable): the rate afterwards, usually another schedule.
-        warmup_steps (int): length of the rise.
+        learning_rate (float|int|Variable): rate after the warmup, usually another schedule.
+        warmup_steps (int): number of steps of the warmup.
         start_lr (float): rate at step 0.
-        end_lr (float): end of the rise.
+        end_lr (float): rate at the end of the warmup.
 
     Returns:
         Variable: [1], persistable, float32 or the dtype of ``learning_rate``.

@@ -1,4 +1,4 @@
-"""Variables from files, by an operator of the program."""
+"""An operator that loads variables from files."""
 from __future__ import annotations
 
 from ..framework import Variable
@@ -9,18 +9,20 @@ __all__ = ["load"]
 
 
 def load(out: Variable, file_path: str, load_as_fp16: bool | None = None) -> None:
-    """Reads a variable from a file whenever the program runs. The functions of ``fluid.io`` read once.
+    """Reads a variable from a file in each run of the program. The functions of ``fluid.io`` read it once.
 
     Args:
-        out (Variable): takes what the file holds.
-        file_path (str): the file, as ``fluid.io.save_vars`` or the operator ``save`` writes it.
-        load_as_fp16 (bool, optional): float32 numbers become float16. Default False.
+        out (Variable): receives the contents of the file.
+        file_path (str): file of ``fluid.io.save_vars`` or of the operator ``save``.
+        load_as_fp16 (bool, optional): converts float32 numbers to float16. Default False.
 
     Returns:
         None.
 
     Raises:
-        TypeError: ``out`` is not a Variable. In the run, LookupError: there is no such file; ValueError: it is damaged.
+        TypeError: ``out`` is not a Variable.
+        LookupError: at run time, the file does not exist.
+        ValueError: at run time, the file is damaged.
 
     Examples:
         >>> import numpy, os, tempfile

@@ -1,4 +1,4 @@
-"""Layers between tensors with sequences and rectangular ones, and those that change the sequences alone."""
+"""Layers that convert between sequences and rectangular tensors, or change only the sequences."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -19,21 +19,23 @@ __all__ = ["sequence_pad", "sequence_unpad", "sequence_mask", "lod_reset", "lod_
 
 def sequence_pad(x: Variable, pad_value: Variable, maxlen: int | None = None,
                  name: str | None = None) -> tuple[Variable, Variable]:
-    """Sequences of different lengths as one rectangular tensor.
+    """Pads sequences of different lengths to a rectangular tensor.
 
     Args:
         x (Variable): [rows, ...] with sequences, float32, float64, int32 or int64.
-        pad_value (Variable): [1], or the shape of a row of ``x``: stands after the end of shorter sequences; dtype of
+        pad_value (Variable): padding after the end of shorter sequences, [1] or the shape of a row of ``x``; dtype of
             ``x``.
-        maxlen (int, optional): length of the result, at least the longest sequence; the longest sequence by default.
-        name (str, optional): prefix of the names.
+        maxlen (int, optional): length of the result, at least that of the longest sequence. Default: the length of the
+            longest sequence.
+        name (str, optional): prefix of the generated names.
 
     Returns:
-        tuple: [sequences, maxlen, ...] without sequences; the lengths [sequences], int64, without gradient.
+        tuple: the tensor [sequences, maxlen, ...], without sequences; and the lengths [sequences], int64, without a
+        gradient.
 
     Raises:
         TypeError: the dtype is not supported.
-        EnforceNotMet: in the run, ``maxlen`` below the longest sequence.
+        EnforceNotMet: at run time, ``maxlen`` is below the length of the longest sequence.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -55,19 +57,19 @@ def sequence_pad(x: Variable, pad_value: Variable, maxlen: int | None = None,
 
 
 def sequence_unpad(x: Variable, length: Variable, name: str | None = None) -> Variable:
-    """The first rows of each sample as sequences: the reverse of :func:`sequence_pad`.
+    """Converts the first rows of each sample to sequences: the inverse of :func:`sequence_pad`.
 
     Args:
         x (Variable): [N, maxlen, ...], float32, float64, int32 or int64.
-        length (Variable): [N], int64, each at most maxlen.
+        length (Variable): [N], int64: number of rows of each sample, at most maxlen.
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: [sum of length, ...] with N sequences; [sum of length, 1] for ``x`` of two axes.
+        Variable: [sum of length, ...] with N sequences, or [sum of length, 1] if ``x`` has two axes.
 
     Raises:
         TypeError: the dtype is not supported.
-        EnforceNotMet: in the run, a length outside of [0, maxlen].
+        EnforceNotMet: at run time, a length is outside of [0, maxlen].
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -83,19 +85,19 @@ def sequence_unpad(x: Variable, length: Variable, name: str | None = None) -> Va
 
 def sequence_mask(x: Variable, maxlen: int | Variable | None = None, dtype: DType = "int64",
                   name: str | None = None) -> Variable:
-    """out[..., j] = 1 where j < x[...], else 0.
+    """out[..., j] = 1 if j < x[...], otherwise 0.
 
     Args:
-        x (Variable): [...] lengths, int32 or int64.
-        maxlen (int|Variable, optional): last extent of the result; the largest length by default.
-        dtype (str): of the result. Default "int64".
+        x (Variable): lengths, [...], int32 or int64.
+        maxlen (int|Variable, optional): last extent of the result. Default: the largest length.
+        dtype (str): dtype of the result. Default "int64".
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: [..., maxlen], without gradient.
+        Variable: [..., maxlen], without a gradient.
 
     Raises:
-        TypeError: ``x`` is not a Variable of an integer type.
+        TypeError: ``x`` is not a Variable of an integer dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -113,20 +115,21 @@ def sequence_mask(x: Variable, maxlen: int | Variable | None = None, dtype: DTyp
 
 
 def lod_reset(x: Variable, y: Variable | None = None, target_lod: Sequence[Any] | None = None) -> Variable:
-    """``x`` with other sequences.
+    """Replaces the sequences of a tensor.
 
     Args:
         x (Variable): [rows, ...], float32, float64, int32 or int64.
-        y (Variable, optional): gives its sequences; without sequences, an int32 Variable of offsets.
-        target_lod (list, optional): offsets, from 0 rising to the number of rows; used when ``y`` is not given.
+        y (Variable, optional): Variable whose sequences are used, or an int32 Variable of offsets that has no
+            sequences.
+        target_lod (list, optional): offsets, increasing from 0 to the number of rows. Used if ``y`` is not given.
 
     Returns:
-        Variable: the rows of ``x``.
+        Variable: the rows of ``x`` with the new sequences.
 
     Raises:
-        TypeError: ``x`` is not a Variable of a number type.
+        TypeError: ``x`` is not a Variable of a numeric dtype.
         ValueError: neither ``y`` nor ``target_lod`` is given.
-        EnforceNotMet: in the run, offsets that do not end at the number of rows.
+        EnforceNotMet: at run time, the last offset is not the number of rows.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -144,17 +147,18 @@ def lod_reset(x: Variable, y: Variable | None = None, target_lod: Sequence[Any] 
 
 
 def lod_append(x: Variable, level: Sequence[Any] | Variable) -> Variable:
-    """``x`` with one more, innermost level of sequences.
+    """Appends an innermost level of sequences to a tensor.
 
     Args:
-        x (Variable): [rows, ...], float32, float64, int32 or int64; without sequences the new level is the only one.
-        level (list|tuple|Variable): offsets of the new level; or a Variable whose sequences replace those of ``x``.
+        x (Variable): [rows, ...], float32, float64, int32 or int64. If it has no sequences, the new level is the only
+            one.
+        level (list|tuple|Variable): offsets of the new level, or a Variable whose sequences replace those of ``x``.
 
     Returns:
-        Variable: the rows of ``x``.
+        Variable: the rows of ``x`` with the new sequences.
 
     Raises:
-        TypeError: ``x`` is not a Variable of a number type.
+        TypeError: ``x`` is not a Variable of a numeric dtype.
         ValueError: ``level`` is not a list, tuple or Variable.
 
     Examples:

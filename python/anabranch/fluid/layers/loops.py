@@ -1,4 +1,4 @@
-"""Parts of a program that run again and again."""
+"""Loops of a program."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -29,12 +29,12 @@ def _one_bool(condition, argument, layer):
 class While(Described):
     """Repeats the layers of a block while a condition holds. The block must update the condition.
 
-    Gradients flow through the iterations, which keep their variables if the program has a backward part.
+    Gradients flow through the iterations. If the program has a backward part, the iterations keep their variables.
 
     Args:
-        cond (Variable): [1], bool. The block writes it.
-        is_test (bool): ignored; iterations keep variables only if a gradient needs them. Default False.
-        name (str, optional): prefix of the names.
+        cond (Variable): condition, [1], bool, which the block updates.
+        is_test (bool): ignored, because iterations keep variables only if a gradient needs them. Default False.
+        name (str, optional): prefix of the generated names.
 
     Raises:
         TypeError: ``cond`` is not a Variable of one bool.
@@ -95,11 +95,11 @@ def while_loop(cond: Callable[..., Any], body: Callable[..., Any], loop_vars: Se
     The loop updates the loop variables in place: after it, they hold the results of the last iteration.
 
     Args:
-        cond (callable): takes the loop variables, returns a bool Variable of shape [1].
-        body (callable): takes the loop variables, and returns new values in the same structure.
+        cond (callable): function that takes the loop variables and returns a bool Variable of shape [1].
+        body (callable): function that takes the loop variables and returns new values with the same structure.
         loop_vars (list|tuple): Variables, arrays of tensors, or lists, tuples and dicts of them.
-        is_test (bool): without effect, as for :class:`While`. Default False.
-        name (str, optional): prefix of the names.
+        is_test (bool): ignored, as in :class:`While`. Default False.
+        name (str, optional): prefix of the generated names.
 
     Returns:
         list|tuple: ``loop_vars``.

@@ -1,4 +1,4 @@
-"""Priors matched with ground truth, and detections chosen among boxes."""
+"""Layers that match priors with ground truth, and select detections among boxes."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -18,25 +18,26 @@ __all__ = ["bipartite_match", "target_assign", "multiclass_nms", "detection_outp
 
 def bipartite_match(dist_matrix: Variable, match_type: str | None = None, dist_threshold: float | None = None,
                     name: str | None = None) -> tuple[Variable, Variable]:
-    """Pairs of rows and columns of a matrix, nearest first.
+    """Matches rows and columns of a matrix greedily, the largest entry first.
 
-    The largest entry pairs its row and its column, then the largest of the other rows and columns, and so on while it
-    is at least 1e-6. Of equal entries the one in the first column goes first, then the one in the first row.
+    The largest entry pairs its row and its column, then the largest entry of the remaining rows and columns, and so on,
+    as long as it is at least 1e-6. Among equal entries, the one in the first column comes first, then the one in the
+    first row.
 
     Args:
-        dist_matrix (Variable): [rows, columns], float32 or float64: how near they are, with a sequence of rows for each
-            sample; without sequences it is one sample.
-        match_type (str, optional): "bipartite" (default), or "per_prediction": columns without a row then get that of
-            their largest entry, if it is at least ``dist_threshold``.
-        dist_threshold (float, optional): for "per_prediction". Default 0.5.
+        dist_matrix (Variable): [rows, columns], float32 or float64: similarities, with a sequence of rows for each
+            sample. Without sequences, it is a single sample.
+        match_type (str, optional): "bipartite" (default) or "per_prediction". With "per_prediction", each unmatched
+            column gets the row of its largest entry, if this is at least ``dist_threshold``.
+        dist_threshold (float, optional): threshold for "per_prediction". Default 0.5.
         name (str, optional): prefix of the outputs' names.
 
     Returns:
-        tuple: [samples, columns] int32, the row in the sample of each column or -1; and its entry or 0.
+        tuple: [samples, columns], int32: for each column, its row in the sample or -1; and the matched entries, or 0.
 
     Raises:
         TypeError: an argument is not a Variable of a supported dtype.
-        EnforceNotMet: another shape or ``match_type``; in the run, an empty sequence.
+        EnforceNotMet: the shape does not match, ``match_type`` is unknown, or at run time a sequence is empty.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -54,25 +55,26 @@ def bipartite_match(dist_matrix: Variable, match_type: str | None = None, dist_t
 
 def target_assign(input: Variable, matched_indices: Variable, negative_indices: Variable | None = None,
                   mismatch_value: int | None = None, name: str | None = None) -> tuple[Variable, Variable]:
-    """The targets of priors: rows that they are matched with.
+    """Assigns to each prior the row with which it is matched as its target.
 
-    Prior j of sample n gets row ``matched_indices[n, j]`` of sequence n of ``input`` with weight 1; ``mismatch_value``
-    with weight 0 where that is below 0; and ``mismatch_value`` with weight 1 where it is one of ``negative_indices``.
+    Prior j of sample n gets row ``matched_indices[n, j]`` of sequence n of ``input``, with weight 1. If the index is
+    below 0, the prior gets ``mismatch_value``, with weight 1 if it is one of ``negative_indices`` and weight 0
+    otherwise.
 
     Args:
-        input (Variable): [rows, P, K], float32, float64 or int32, with a sequence for each sample; prior j reads
-            [row, j modulo P].
+        input (Variable): [rows, P, K], float32, float64 or int32, with a sequence for each sample. Prior j reads [row,
+            j modulo P].
         matched_indices (Variable): [samples, priors], int32.
         negative_indices (Variable, optional): [number, 1], int32, with a sequence for each sample.
-        mismatch_value (int, optional): default 0.
+        mismatch_value (int, optional): target of priors without a match. Default 0.
         name (str, optional): prefix of the outputs' names.
 
     Returns:
-        tuple: targets [samples, priors, K] and weights [samples, priors, 1], float32.
+        tuple: the targets [samples, priors, K] and the weights [samples, priors, 1], float32.
 
     Raises:
-        TypeError: an argument is not a Variable of a supported dtype of ``input``.
-        EnforceNotMet: shapes do not match; in the run, indices out of range.
+        TypeError: an argument is not a Variable, or ``input`` has an unsupported dtype.
+        EnforceNotMet: shapes do not match, or at run time an index is out of range.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -92,26 +94,29 @@ def target_assign(input: Variable, matched_indices: Variable, negative_indices: 
 def multiclass_nms(bboxes: Variable, scores: Variable, score_threshold: float, nms_top_k: int, keep_top_k: int,
                    nms_threshold: float = 0.3, normalized: bool = True, nms_eta: float = 1.0, background_label: int = 0,
                    name: str | None = None) -> Variable:
-    """Detections of images: for each class the boxes with high scores that do not overlap better ones much.
+    """Selects detections by non-maximum suppression: for each class, the boxes with high scores that do not overlap
+    better boxes too much.
 
     Args:
         bboxes (Variable): [N, M, 4] float32 or float64: left, top, right, bottom; or polygons of 8, 16, 24 or 32
             numbers. With two axes of ``scores``: [rows, classes, 4] with a sequence of rows for each image.
         scores (Variable): [N, classes, M], or [rows, classes]; dtype of ``bboxes``.
-        score_threshold (float): boxes with a score above it are looked at.
-        nms_top_k (int): the best boxes of a class that are looked at; -1: all.
-        keep_top_k (int): detections of an image; -1: all.
-        nms_threshold (float): boxes that overlap a better one by more are left out, intersection over union. Default
-            0.3.
-        normalized (bool): False for boxes of pixels, to which the right and bottom pixels belong. Default True.
-        nms_eta (float): below 1: factor of ``nms_threshold`` after each box that stays, while it is above 0.5.
-            Default 1.
-        background_label (int): a class that is left out; -1: none. Default 0.
+        score_threshold (float): minimum score: only boxes with a higher score are considered.
+        nms_top_k (int): maximum number of boxes considered per class. -1: no limit.
+        keep_top_k (int): maximum number of detections per image. -1: no limit.
+        nms_threshold (float): maximum overlap (intersection over union) with a better box. Boxes that overlap more are
+            removed. Default 0.3.
+        normalized (bool): True: coordinates are fractions of the image. False: they are pixels, and the right and
+            bottom pixels belong to the box. Default True.
+        nms_eta (float): if below 1, ``nms_threshold`` is multiplied by it after each selected box, as long as the
+            threshold is above 0.5. Default 1.
+        background_label (int): class to ignore. -1: none. Default 0.
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: [detections, 6] (2 + the numbers of a polygon) with a sequence for each image: class, score, box; by
-        class, then by falling score, with two axes of ``scores`` by row. [1, 1] of -1 where there is none.
+        Variable: [detections, 6] (for polygons, 2 + the numbers of a polygon) with a sequence for each image: class,
+        score, box. Detections are sorted by class, then by decreasing score, or by row if ``scores`` has two axes. If
+        there is no detection, the result is [1, 1] with the value -1.
 
     Raises:
         TypeError: an argument is not a Variable of a supported dtype.
@@ -135,25 +140,26 @@ def detection_output(loc: Variable, scores: Variable, prior_box: Variable, prior
                      background_label: int = 0, nms_threshold: float = 0.3, nms_top_k: int = 400, keep_top_k: int = 200,
                      score_threshold: float = 0.01, nms_eta: float = 1.0,
                      return_index: bool = False) -> Variable | tuple[Variable, Variable]:
-    """Detections of SSD: offsets decoded (:func:`box_coder`), softmax of the scores, and :func:`multiclass_nms`.
+    """Computes the detections of SSD: decodes the offsets (:func:`box_coder`), applies softmax to the scores, and
+    selects detections with :func:`multiclass_nms`.
 
     Args:
         loc (Variable): offsets [N, M, 4] from the priors, float32 or float64.
         scores (Variable): [N, M, classes], logits.
-        prior_box (Variable): [M, 4].
+        prior_box (Variable): priors, [M, 4].
         prior_box_var (Variable|list): variances [M, 4], or 4 numbers.
         background_label (int): ignored, as in Fluid: class 0 is the background.
-        nms_threshold (float): boxes that overlap a better one by more are dropped. Default 0.3.
+        nms_threshold (float): maximum overlap with a better box. Boxes that overlap more are removed. Default 0.3.
         nms_top_k (int): maximum number of boxes considered per class. Default 400.
         keep_top_k (int): maximum number of detections per image. Default 200.
         score_threshold (float): minimum score of the boxes considered. Default 0.01.
         nms_eta (float): ignored, as in Fluid.
-        return_index (bool): whether to also return the indices of the boxes. Default False.
+        return_index (bool): also returns the indices of the boxes. Default False.
 
     Returns:
-        Variable: [detections, 6] with a sequence for each image: class, score, left, top, right, bottom; [1, 1] of -1
-        if there is none. With ``return_index``, which may give zero rows, a tuple of it and [detections, 1] int32:
-        n * M + j for box j of image n.
+        Variable: [detections, 6] with a sequence for each image: class, score, left, top, right, bottom. If there is no
+        detection, the result is [1, 1] with the value -1. With ``return_index``, a tuple of the detections, which may
+        have no rows, and the indices [detections, 1], int32: n * M + j for box j of image n.
 
     Raises:
         TypeError: an argument is not a Variable of a supported dtype.

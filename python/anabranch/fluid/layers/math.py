@@ -1,4 +1,4 @@
-"""Products, powers, limits and norms."""
+"""Products, powers, clipping and norms."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -22,14 +22,14 @@ def matmul(x: Variable, y: Variable, transpose_x: bool = False, transpose_y: boo
            name: str | None = None) -> Variable:
     """out = alpha * x y, of matrices, vectors or batches of matrices.
 
-    A 1-D ``x`` is a row, a 1-D ``y`` a column. Of more than two axes the last two are the matrix, the others the batch;
-    one side without batch is used for every matrix of the other.
+    A 1-D ``x`` is a row, a 1-D ``y`` is a column. With more than two axes, the last two are the matrix and the others
+    the batch. If one side has no batch, it is multiplied with every matrix of the other side.
 
     Args:
-        x (Variable): [..., M, K], float32 or float64; [..., K, M] when transposed.
-        y (Variable): [..., K, N]; [..., N, K] when transposed.
-        transpose_x (bool): Default False.
-        transpose_y (bool): Default False.
+        x (Variable): [..., M, K], float32 or float64; [..., K, M] if transposed.
+        y (Variable): [..., K, N]; [..., N, K] if transposed.
+        transpose_x (bool): transposes ``x``. Default False.
+        transpose_y (bool): transposes ``y``. Default False.
         alpha (float): factor of the result. Default 1.
         name (str, optional): prefix of the output's name.
 
@@ -69,12 +69,12 @@ def _check_matmul(x_shape, y_shape, transpose_x, transpose_y):
 
 
 def dot(x: Variable, y: Variable, name: str | None = None) -> Variable:
-    """The inner product of the rows.
+    """Computes the inner products of rows.
 
     Args:
         x (Variable): [D] or [B, D], float32 or float64.
         y (Variable): shape and dtype of ``x``.
-        name (str, optional): the result's name.
+        name (str, optional): name of the result.
 
     Returns:
         Variable: [1] or [B, 1].
@@ -103,17 +103,17 @@ def scale(x: Variable, scale: float | Variable = 1.0, bias: float = 0.0, bias_af
 
     Args:
         x (Variable): [...], any number type.
-        scale (float|Variable): factor; a Variable has shape [1]. Default 1.
-        bias (float): Default 0.
-        bias_after_scale (bool): False: the second form. Default True.
-        act (str, optional): activation of the result.
+        scale (float|Variable): factor. A Variable must have shape [1]. Default 1.
+        bias (float): number to add. Default 0.
+        bias_after_scale (bool): True: the first form; False: the second form. Default True.
+        act (str, optional): activation applied to the result.
         name (str, optional): prefix of the output's name.
 
     Returns:
         Variable: shape and dtype of ``x``.
 
     Raises:
-        TypeError: no Variable, or bool.
+        TypeError: ``x`` is not a Variable, or is a bool Variable.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -131,16 +131,16 @@ def scale(x: Variable, scale: float | Variable = 1.0, bias: float = 0.0, bias_af
 
 
 def sum(x: Variable | Sequence[Any]) -> Variable:
-    """The sum of tensors of one shape.
+    """Adds tensors of equal shapes.
 
     Args:
-        x (Variable|list|tuple): what to add; float32, float64, int32 or int64.
+        x (Variable|list|tuple): tensors to add; float32, float64, int32 or int64.
 
     Returns:
-        Variable: shape and dtype of each.
+        Variable: the sum, with the shape and dtype of the inputs.
 
     Raises:
-        TypeError: neither Variable nor list.
+        TypeError: ``x`` is neither a Variable nor a list.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -153,11 +153,11 @@ def sum(x: Variable | Sequence[Any]) -> Variable:
 
 
 def pow(x: Variable, factor: float | Variable = 1.0, name: str | None = None) -> Variable:
-    """out = x to the power of ``factor``, element by element.
+    """out = x ** factor, elementwise.
 
     Args:
         x (Variable): [...], float32 or float64.
-        factor (float|Variable): the exponent; a Variable has shape [1]. Default 1.
+        factor (float|Variable): exponent. A Variable must have shape [1]. Default 1.
         name (str, optional): prefix of the output's name.
 
     Returns:
@@ -179,13 +179,13 @@ def pow(x: Variable, factor: float | Variable = 1.0, name: str | None = None) ->
 
 
 def clip(x: Variable, min: float, max: float, name: str | None = None) -> Variable:
-    """out = x cut into [min, max], element by element.
+    """Clips each element of ``x`` to [min, max].
 
     Args:
         x (Variable): [...], float32 or float64.
         min (float): lower bound, at most ``max``.
         max (float): upper bound.
-        name (str, optional): the result's name.
+        name (str, optional): name of the result.
 
     Returns:
         Variable: shape and dtype of ``x``.
@@ -203,12 +203,12 @@ def clip(x: Variable, min: float, max: float, name: str | None = None) -> Variab
 
 
 def clip_by_norm(x: Variable, max_norm: float, name: str | None = None) -> Variable:
-    """out = x * max_norm / |x| where the L2 norm |x| is above ``max_norm``, else x.
+    """out = x * max_norm / |x| if the L2 norm |x| is above ``max_norm``, otherwise x.
 
     Args:
         x (Variable): [...], float32.
-        max_norm (float): largest norm, positive.
-        name (str, optional): the result's name.
+        max_norm (float): maximum norm, positive.
+        name (str, optional): name of the result.
 
     Returns:
         Variable: shape and dtype of ``x``.
@@ -238,9 +238,9 @@ def l2_normalize(x: Variable, axis: int, epsilon: float = 1e-12, name: str | Non
 
     Args:
         x (Variable): [...], float32 or float64.
-        axis (int): along which the norm is taken; for one axis, 0.
-        epsilon (float): keeps the divisor from 0. Default 1e-12.
-        name (str, optional): prefix of the names.
+        axis (int): axis of the norm. If ``x`` has one axis, it is 0.
+        epsilon (float): number that keeps the divisor above 0. Default 1e-12.
+        name (str, optional): prefix of the generated names.
 
     Returns:
         Variable: shape and dtype of ``x``.
@@ -260,7 +260,7 @@ def l2_normalize(x: Variable, axis: int, epsilon: float = 1e-12, name: str | Non
 
 
 def cos_sim(X: Variable, Y: Variable) -> Variable:
-    """The cosine of the angle between the rows of two matrices.
+    """Computes the cosine of the angle between the rows of two matrices.
 
     Args:
         X (Variable): [N, D], float32.

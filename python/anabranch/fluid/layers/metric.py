@@ -18,14 +18,14 @@ __all__ = ["accuracy", "auc", "mean_iou"]
 
 def accuracy(input: Variable, label: Variable, k: int = 1, correct: Variable | None = None,
              total: Variable | None = None) -> Variable:
-    """The share of the samples whose label is among the ``k`` classes with the highest scores.
+    """Computes the share of samples whose label is among the ``k`` classes with the highest scores.
 
     Args:
-        input (Variable): [N, D] scores or probabilities, float32 or float64.
-        label (Variable): [N, 1], int64.
-        k (int): Default 1.
-        correct (Variable, optional): gets the number of hits.
-        total (Variable, optional): gets N.
+        input (Variable): scores or probabilities, [N, D], float32 or float64.
+        label (Variable): classes, [N, 1], int64.
+        k (int): number of classes. Default 1.
+        correct (Variable, optional): receives the number of hits.
+        total (Variable, optional): receives N.
 
     Returns:
         Variable: [1], float32.
@@ -52,19 +52,19 @@ def accuracy(input: Variable, label: Variable, k: int = 1, correct: Variable | N
 
 def auc(input: Variable, label: Variable, curve: str = "ROC", num_thresholds: int = 4095, topk: int = 1,
         slide_steps: int = 1) -> tuple[Variable, Variable, list[Variable]]:
-    """The area under the ROC curve, from histograms that are kept from run to run.
+    """Computes the area under the ROC curve from histograms that are kept from run to run.
 
     Args:
-        input (Variable): [N, 2] probabilities, float32 or float64; column 1 counts.
-        label (Variable): [N, 1], int32 or int64, 0 or 1.
+        input (Variable): probabilities, [N, 2], float32 or float64. Only column 1 is used.
+        label (Variable): 0 or 1, [N, 1], int32 or int64.
         curve (str): "ROC". Default "ROC".
-        num_thresholds (int): number of bins less one. Default 4095.
+        num_thresholds (int): number of bins minus one. Default 4095.
         topk (int): not used.
-        slide_steps (int): number of recent runs over which the second area is computed; 0 means all. Default 1.
+        slide_steps (int): number of recent runs over which the second area is computed. 0: all runs. Default 1.
 
     Returns:
-        tuple: the area over all runs [1], the one over the last runs [1], and the list of the four histograms (last
-        runs' positives and negatives, all positives and negatives), persistable int64 Variables.
+        tuple: the area over all runs, [1]; the area over the recent runs, [1]; and a list of the four histograms
+        (positives and negatives of the recent runs, and of all runs), which are persistable int64 Variables.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -94,15 +94,16 @@ def auc(input: Variable, label: Variable, curve: str = "ROC", num_thresholds: in
 
 
 def mean_iou(input: Variable, label: Variable, num_classes: int) -> tuple[Variable, Variable, Variable]:
-    """The mean over the classes of intersection / union of predicted and true elements.
+    """Computes the mean over all classes of intersection / union of the predicted and the true elements.
 
     Args:
-        input (Variable): [...], int32 or int64 predicted classes.
-        label (Variable): shape of ``input``, true classes.
+        input (Variable): predicted classes, [...], int32 or int64.
+        label (Variable): true classes, with the shape of ``input``.
         num_classes (int): number of classes.
 
     Returns:
-        tuple: the mean [1], float32; wrong elements of each class [num_classes], int32; right ones, likewise.
+        tuple: the mean, [1], float32; and the numbers of wrong and of correct elements of each class, each
+        [num_classes], int32.
 
     Examples:
         >>> import anabranch.fluid as fluid

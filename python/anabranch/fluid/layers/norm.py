@@ -1,4 +1,4 @@
-"""Normalisation over the batch, over features, over groups of channels; scale and bias of channels."""
+"""Normalization over the batch, over features and over groups of channels; scale and bias of channels."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -26,27 +26,27 @@ def batch_norm(input: Variable, act: str | None = None, is_test: bool = False, m
                in_place: bool = False, name: str | None = None, moving_mean_name: str | None = None,
                moving_variance_name: str | None = None, do_model_average_for_mean_and_var: bool = True,
                use_global_stats: bool = False) -> Variable:
-    """out = scale * (x - mean) / sqrt(variance + epsilon) + bias, statistics of each channel over the batch.
+    """out = scale * (x - mean) / sqrt(variance + epsilon) + bias, with the statistics of each channel over the batch.
 
-    In training the statistics are those of the batch, and the moving ones become moving * momentum + batch * (1 -
-    momentum); a test program uses the moving ones.
-    Ioffe and Szegedy, Batch normalization: accelerating deep network training, ICML 2015 (arXiv:1502.03167).
+    In training, the statistics are those of the batch, and each moving statistic becomes moving * momentum + batch * (1
+    - momentum). A test program uses the moving statistics. Ioffe and Szegedy, Batch normalization: accelerating deep
+    network training, ICML 2015 (arXiv:1502.03167).
 
     Args:
         input (Variable): [N, C, ...], or [N, ..., C] with "NHWC"; 2 to 5 axes; float32 or float64.
-        act (str, optional): activation of the result.
-        is_test (bool): use the moving statistics. Default False; a test clone of the program sets it.
-        momentum (float|Variable): Default 0.9.
-        epsilon (float): Default 1e-5.
-        param_attr (ParamAttr, optional): of the scale, [C], which starts at 1.
-        bias_attr (ParamAttr, optional): of the bias, [C], which starts at 0; not False.
-        data_layout (str): "NCHW" or "NHWC". Default the first.
-        in_place (bool): write the result into ``input``. Default False.
-        name (str, optional): prefix of the names.
-        moving_mean_name (str, optional): of the moving mean, [C].
-        moving_variance_name (str, optional): of the moving variance, [C].
-        do_model_average_for_mean_and_var (bool): ``ModelAverage`` covers the moving statistics. Default True.
-        use_global_stats (bool): use the moving statistics in training as well. Default False.
+        act (str, optional): activation applied to the result.
+        is_test (bool): uses the moving statistics. Default False; ``clone(for_test=True)`` of the program sets it.
+        momentum (float|Variable): weight of the old moving statistics. Default 0.9.
+        epsilon (float): number that is added to the variance. Default 1e-5.
+        param_attr (ParamAttr, optional): attributes of the scale, [C]. Its initial value is 1.
+        bias_attr (ParamAttr, optional): attributes of the bias, [C]; must not be False. Its initial value is 0.
+        data_layout (str): "NCHW" or "NHWC". Default "NCHW".
+        in_place (bool): writes the result into ``input``. Default False.
+        name (str, optional): prefix of the generated names.
+        moving_mean_name (str, optional): name of the moving mean, [C].
+        moving_variance_name (str, optional): name of the moving variance, [C].
+        do_model_average_for_mean_and_var (bool): ``ModelAverage`` also averages the moving statistics. Default True.
+        use_global_stats (bool): uses the moving statistics in training as well. Default False.
 
     Returns:
         Variable: shape and dtype of ``input``.
@@ -75,7 +75,7 @@ def batch_norm(input: Variable, act: str | None = None, is_test: bool = False, m
 
 
 def _channel_inputs(helper, input, data_layout, moving_names, averaged):
-    """Input, scale and bias of the channels, and their moving statistics, by slot."""
+    """Returns the input, the scale and bias of the channels, and their moving statistics, by slot."""
     op = helper.layer_type
     check.operand(input, "input", op)
     check.one_of(data_layout, "data_layout", op, ("NCHW", "NHWC"))
@@ -108,24 +108,25 @@ def inplace_abn(input: Variable, act: str | None = None, is_test: bool = False, 
                 name: str | None = None, moving_mean_name: str | None = None, moving_variance_name: str | None = None,
                 do_model_average_for_mean_and_var: bool = True, use_global_stats: bool = False,
                 act_alpha: float = 1.0) -> Variable:
-    """:func:`batch_norm` and an activation that write their result into ``input``, whose gradient needs nothing else.
+    """:func:`batch_norm` and an activation that overwrite ``input``. The gradient is computed from the result alone.
 
     Rota Bulo, Porzi and Kontschieder, In-place activated batch norm, CVPR 2018 (arXiv:1712.02616).
 
     Args:
         input (Variable): [N, C, ...], or [N, ..., C] with "NHWC"; 2 to 5 axes; float32 or float64. It is overwritten.
-        act (str, optional): "identity", "leaky_relu" or "elu"; other ones cannot be undone. Default the first.
-        is_test (bool): use the moving statistics. Default False; a test clone of the program sets it.
-        momentum (float|Variable): Default 0.9.
-        epsilon (float): Default 1e-5.
-        param_attr (ParamAttr, optional): of the scale, [C], which starts at 1 and must not become 0.
-        bias_attr (ParamAttr, optional): of the bias, [C], which starts at 0; not False.
-        data_layout (str): "NCHW" or "NHWC". Default the first.
-        name (str, optional): prefix of the names.
-        moving_mean_name (str, optional): of the moving mean, [C].
-        moving_variance_name (str, optional): of the moving variance, [C].
-        do_model_average_for_mean_and_var (bool): ``ModelAverage`` covers the moving statistics. Default True.
-        use_global_stats (bool): use the moving statistics in training as well. Default False.
+        act (str, optional): "identity", "leaky_relu" or "elu"; other activations have no inverse. Default "identity".
+        is_test (bool): uses the moving statistics. Default False; ``clone(for_test=True)`` of the program sets it.
+        momentum (float|Variable): weight of the old moving statistics. Default 0.9.
+        epsilon (float): number that is added to the variance. Default 1e-5.
+        param_attr (ParamAttr, optional): attributes of the scale, [C]. Its initial value is 1, and it must not become
+            0.
+        bias_attr (ParamAttr, optional): attributes of the bias, [C]; must not be False. Its initial value is 0.
+        data_layout (str): "NCHW" or "NHWC". Default "NCHW".
+        name (str, optional): prefix of the generated names.
+        moving_mean_name (str, optional): name of the moving mean, [C].
+        moving_variance_name (str, optional): name of the moving variance, [C].
+        do_model_average_for_mean_and_var (bool): ``ModelAverage`` also averages the moving statistics. Default True.
+        use_global_stats (bool): uses the moving statistics in training as well. Default False.
         act_alpha (float): the slope of leaky_relu, or the limit of elu. Default 1.
 
     Returns:
@@ -133,7 +134,7 @@ def inplace_abn(input: Variable, act: str | None = None, is_test: bool = False, 
 
     Raises:
         TypeError: ``input`` is not a Variable of a float dtype.
-        AssertionError: ``bias_attr`` is False, or another activation. ValueError: ``data_layout`` is unknown.
+        AssertionError: ``bias_attr`` is False, or ``act`` is not supported. ValueError: ``data_layout`` is unknown.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -168,20 +169,21 @@ def _scale_and_bias(helper, inputs, shape, dtype, scale=True, bias=True):
 def layer_norm(input: Variable, scale: bool = True, shift: bool = True, begin_norm_axis: int = 1,
                epsilon: float = 1e-05, param_attr: Attr = None, bias_attr: Attr = None, act: str | None = None,
                name: str | None = None) -> Variable:
-    """out = scale * (x - mean) / sqrt(variance + epsilon) + shift, statistics of each sample over its features.
+    """out = scale * (x - mean) / sqrt(variance + epsilon) + shift, with the statistics of each sample over its
+    features.
 
     Ba, Kiros and Hinton, Layer normalization, arXiv:1607.06450.
 
     Args:
         input (Variable): [...], float32 or float64.
-        scale (bool): with a factor for each feature, starting at 1. Default True.
-        shift (bool): with an offset for each feature, starting at 0. Default True.
-        begin_norm_axis (int): the first of the axes that are features. Default 1.
-        epsilon (float): Default 1e-5.
-        param_attr (ParamAttr, optional): of the factors, [product of the features' extents].
-        bias_attr (ParamAttr, optional): of the offsets, likewise.
-        act (str, optional): activation of the result.
-        name (str, optional): prefix of the names.
+        scale (bool): multiplies each feature by a parameter whose initial value is 1. Default True.
+        shift (bool): adds to each feature a parameter whose initial value is 0. Default True.
+        begin_norm_axis (int): first axis of the features. Default 1.
+        epsilon (float): number that is added to the variance. Default 1e-5.
+        param_attr (ParamAttr, optional): attributes of the scale, [product of the features' extents].
+        bias_attr (ParamAttr, optional): attributes of the shift, of the same shape.
+        act (str, optional): activation applied to the result.
+        name (str, optional): prefix of the generated names.
 
     Returns:
         Variable: shape and dtype of ``input``.
@@ -220,19 +222,19 @@ def layer_norm(input: Variable, scale: bool = True, shift: bool = True, begin_no
 
 def group_norm(input: Variable, groups: int, epsilon: float = 1e-05, param_attr: Attr = None, bias_attr: Attr = None,
                act: str | None = None, data_layout: str = "NCHW", name: str | None = None) -> Variable:
-    """Normalisation of each sample over groups of channels.
+    """Normalizes each sample over groups of channels.
 
     Wu and He, Group normalization, ECCV 2018.
 
     Args:
         input (Variable): [N, C, ...], or [N, ..., C] with "NHWC"; float32 or float64.
         groups (int): number of groups, a divisor of C.
-        epsilon (float): Default 1e-5.
-        param_attr (ParamAttr|bool, optional): of a scale, [C]; None or False: none.
-        bias_attr (ParamAttr|bool, optional): of a bias, [C]; None or False: none.
-        act (str, optional): activation of the result.
-        data_layout (str): "NCHW" or "NHWC". Default the first.
-        name (str, optional): prefix of the names.
+        epsilon (float): number that is added to the variance. Default 1e-5.
+        param_attr (ParamAttr|bool, optional): attributes of a scale, [C]. None or False: no scale.
+        bias_attr (ParamAttr|bool, optional): attributes of a bias, [C]. None or False: no bias.
+        act (str, optional): activation applied to the result.
+        data_layout (str): "NCHW" or "NHWC". Default "NCHW".
+        name (str, optional): prefix of the generated names.
 
     Returns:
         Variable: shape and dtype of ``input``.
@@ -260,16 +262,16 @@ def group_norm(input: Variable, groups: int, epsilon: float = 1e-05, param_attr:
 
 def instance_norm(input: Variable, epsilon: float = 1e-05, param_attr: Attr = None, bias_attr: Attr = None,
                   name: str | None = None) -> Variable:
-    """Normalisation of each channel of each sample.
+    """Normalizes each channel of each sample.
 
     Ulyanov, Vedaldi and Lempitsky, Instance normalization, arXiv:1607.08022.
 
     Args:
         input (Variable): [N, C, ...], 2 to 5 axes, float32 or float64.
-        epsilon (float): Default 1e-5.
-        param_attr (ParamAttr, optional): of the scale, [C], which starts at 1.
-        bias_attr (ParamAttr, optional): of the bias, [C], which starts at 0.
-        name (str, optional): prefix of the names.
+        epsilon (float): number that is added to the variance. Default 1e-5.
+        param_attr (ParamAttr, optional): attributes of the scale, [C]. Its initial value is 1.
+        bias_attr (ParamAttr, optional): attributes of the bias, [C]. Its initial value is 0.
+        name (str, optional): prefix of the generated names.
 
     Returns:
         Variable: shape and dtype of ``input``.
@@ -297,24 +299,24 @@ def instance_norm(input: Variable, epsilon: float = 1e-05, param_attr: Attr = No
 
 def lrn(input: Variable, n: int = 5, k: float = 1.0, alpha: float = 0.0001, beta: float = 0.75, name: str | None = None,
         data_format: str = "NCHW") -> Variable:
-    """out = x / (k + alpha * sum of x * x over n neighbouring channels) ** beta.
+    """out = x / (k + alpha * sum of x * x over n adjacent channels) ** beta.
 
     Krizhevsky, Sutskever and Hinton, ImageNet classification with deep convolutional neural networks, NIPS 2012.
 
     Args:
         input (Variable): [N, C, H, W] or [N, H, W, C], float32.
-        n (int): channels in the sum. Default 5.
-        k (float): Default 1.
-        alpha (float): Default 1e-4.
-        beta (float): Default 0.75.
-        name (str, optional): prefix of the names.
-        data_format (str): "NCHW" or "NHWC". Default the first.
+        n (int): number of channels in the sum. Default 5.
+        k (float): the constant k. Default 1.
+        alpha (float): factor of the sum. Default 1e-4.
+        beta (float): exponent. Default 0.75.
+        name (str, optional): prefix of the generated names.
+        data_format (str): "NCHW" or "NHWC". Default "NCHW".
 
     Returns:
         Variable: shape and dtype of ``input``.
 
     Raises:
-        ValueError: not four axes; another ``data_format``.
+        ValueError: ``input`` does not have four axes, or ``data_format`` is unknown.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -339,17 +341,17 @@ def affine_channel(x: Variable, scale: Variable | None = None, bias: Variable | 
 
     Args:
         x (Variable): [N, C, ...], or [N, ..., C] with ``data_layout`` "NHWC"; float32 or float64.
-        scale (Variable): [C].
-        bias (Variable): [C].
-        data_layout (str): "NCHW" or "NHWC". Default the first.
-        name (str, optional): prefix of the names.
-        act (str, optional): activation of the result.
+        scale (Variable, optional): [C], the factor of each channel.
+        bias (Variable, optional): [C], the offset of each channel.
+        data_layout (str): "NCHW" or "NHWC". Default "NCHW".
+        name (str, optional): prefix of the generated names.
+        act (str, optional): activation applied to the result.
 
     Returns:
         Variable: shape and dtype of ``x``.
 
     Raises:
-        TypeError: an argument is not a Variable of a supported dtype of ``x``.
+        TypeError: ``x`` has an unsupported dtype, or another argument is not a Variable.
         EnforceNotMet: shapes do not match.
 
     Examples:

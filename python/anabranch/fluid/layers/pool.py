@@ -16,7 +16,7 @@ __all__ = ["pool2d", "pool3d", "adaptive_pool2d", "adaptive_pool3d"]
 
 def _pool(layer, axes, input, pool_size, pool_type, pool_stride, pool_padding, global_pooling, use_cudnn, ceil_mode,
           name, exclusive, data_format):
-    """pool2d and pool3d."""
+    """Implements pool2d and pool3d."""
     check.one_of(pool_type, "pool_type", layer, ("max", "avg"))
     if global_pooling is False and pool_size == -1:
         raise InvalidValue("%s: pool_size must be given unless global_pooling is True" % layer)
@@ -41,29 +41,30 @@ def pool2d(input: Variable, pool_size: int | Sequence[Any] = -1, pool_type: str 
            pool_stride: int | Sequence[Any] = 1, pool_padding: int | Sequence[Any] | str = 0,
            global_pooling: bool = False, use_cudnn: bool = True, ceil_mode: bool = False, name: str | None = None,
            exclusive: bool = True, data_format: str = "NCHW") -> Variable:
-    """The maximum or average over windows of images.
+    """Computes the maximum or average over windows of images.
 
-    H_out = floor or ceil of (H + pad_top + pad_bottom - size) / stride, + 1; likewise for W.
+    H_out = floor((H + pad_top + pad_bottom - size) / stride) + 1, or ceil with ``ceil_mode``. W_out follows in the same
+    way.
 
     Args:
         input (Variable): [N, C, H, W] or [N, H, W, C], float32 or float64.
-        pool_size (int|list|tuple): of the window; not needed with ``global_pooling``.
+        pool_size (int|list|tuple): size of the window. Not needed with ``global_pooling``.
         pool_type (str): "max" or "avg". Default "max".
-        pool_stride (int|list|tuple): Default 1.
-        pool_padding (int|list|tuple|str): as for :func:`conv2d`. Default 0.
+        pool_stride (int|list|tuple): stride of the windows. Default 1.
+        pool_padding (int|list|tuple|str): padding, as for :func:`conv2d`. Default 0.
         global_pooling (bool): the window is the whole image. Default False.
         use_cudnn (bool): no effect on the CPU. Default True.
-        ceil_mode (bool): round the size of the result up. Default False.
+        ceil_mode (bool): rounds the size of the result up. Default False.
         name (str, optional): prefix of the output's name.
         exclusive (bool): padding does not count in an average. Default True.
-        data_format (str): "NCHW" or "NHWC". Default the first.
+        data_format (str): "NCHW" or "NHWC". Default "NCHW".
 
     Returns:
         Variable: [N, C, H_out, W_out] or [N, H_out, W_out, C].
 
     Raises:
         TypeError: ``use_cudnn`` is not a bool.
-        ValueError: a bad value of another argument.
+        ValueError: another argument has an invalid value.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -79,29 +80,30 @@ def pool3d(input: Variable, pool_size: int | Sequence[Any] = -1, pool_type: str 
            pool_stride: int | Sequence[Any] = 1, pool_padding: int | Sequence[Any] | str = 0,
            global_pooling: bool = False, use_cudnn: bool = True, ceil_mode: bool = False, name: str | None = None,
            exclusive: bool = True, data_format: str = "NCDHW") -> Variable:
-    """The maximum or average over windows of volumes.
+    """Computes the maximum or average over windows of volumes.
 
-    D_out = floor or ceil of (D + pad_front + pad_back - size) / stride, + 1; likewise for H and W.
+    D_out = floor((D + pad_front + pad_back - size) / stride) + 1, or ceil with ``ceil_mode``. H_out and W_out follow in
+    the same way.
 
     Args:
         input (Variable): [N, C, D, H, W] or [N, D, H, W, C], float32 or float64.
-        pool_size (int|list|tuple): of the window; not needed with ``global_pooling``.
+        pool_size (int|list|tuple): size of the window. Not needed with ``global_pooling``.
         pool_type (str): "max" or "avg". Default "max".
-        pool_stride (int|list|tuple): Default 1.
-        pool_padding (int|list|tuple|str): as for :func:`conv3d`. Default 0.
+        pool_stride (int|list|tuple): stride of the windows. Default 1.
+        pool_padding (int|list|tuple|str): padding, as for :func:`conv3d`. Default 0.
         global_pooling (bool): the window is the whole volume. Default False.
         use_cudnn (bool): no effect on the CPU. Default True.
-        ceil_mode (bool): round the size of the result up. Default False.
+        ceil_mode (bool): rounds the size of the result up. Default False.
         name (str, optional): prefix of the output's name.
         exclusive (bool): padding does not count in an average. Default True.
-        data_format (str): "NCDHW" or "NDHWC". Default the first.
+        data_format (str): "NCDHW" or "NDHWC". Default "NCDHW".
 
     Returns:
         Variable: [N, C, D_out, H_out, W_out] or [N, D_out, H_out, W_out, C].
 
     Raises:
         TypeError: ``use_cudnn`` is not a bool.
-        ValueError: a bad value of another argument.
+        ValueError: another argument has an invalid value.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -115,22 +117,23 @@ def pool3d(input: Variable, pool_size: int | Sequence[Any] = -1, pool_type: str 
 
 def adaptive_pool2d(input: Variable, pool_size: int | Sequence[Any], pool_type: str = "max",
                     require_index: bool = False, name: str | None = None) -> Any:
-    """The maximum or average over windows whose size follows from that of the result.
+    """Computes the maximum or average over windows of images. The size of the windows follows from that of the result.
 
-    Row i of the result covers the input's rows from floor(i H / H_out) to ceil((i + 1) H / H_out); likewise columns.
+    Row i of the result covers the input's rows from floor(i H / H_out) to ceil((i + 1) H / H_out). Columns follow in
+    the same way.
 
     Args:
         input (Variable): [N, C, H, W], float32 or float64.
-        pool_size (int|list|tuple): [H_out, W_out].
+        pool_size (int|list|tuple): size of the result, [H_out, W_out].
         pool_type (str): "max" or "avg". Default "max".
-        require_index (bool): also return where each maximum was. Default False.
-        name (str, optional): prefix of the names.
+        require_index (bool): also returns the positions of the maxima. Default False.
+        name (str, optional): prefix of the generated names.
 
     Returns:
-        Variable: [N, C, H_out, W_out]; with ``require_index`` a tuple of it and the places.
+        Variable: [N, C, H_out, W_out]; with ``require_index``, a tuple of the result and the positions.
 
     Raises:
-        ValueError: ``pool_type`` is unknown; ``require_index`` with "avg".
+        ValueError: ``pool_type`` is unknown, or ``require_index`` is used with "avg".
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -143,23 +146,23 @@ def adaptive_pool2d(input: Variable, pool_size: int | Sequence[Any], pool_type: 
 
 def adaptive_pool3d(input: Variable, pool_size: int | Sequence[Any], pool_type: str = "max",
                     require_index: bool = False, name: str | None = None) -> Any:
-    """The maximum or average over windows of volumes whose size follows from that of the result.
+    """Computes the maximum or average over windows of volumes. The size of the windows follows from that of the result.
 
-    Slice i of the result covers the input's slices from floor(i D / D_out) to ceil((i + 1) D / D_out); likewise rows
-    and columns.
+    Slice i of the result covers the input's slices from floor(i D / D_out) to ceil((i + 1) D / D_out). Rows and columns
+    follow in the same way.
 
     Args:
         input (Variable): [N, C, D, H, W], float32 or float64.
-        pool_size (int|list|tuple): [D_out, H_out, W_out].
+        pool_size (int|list|tuple): size of the result, [D_out, H_out, W_out].
         pool_type (str): "max" or "avg". Default "max".
-        require_index (bool): also return where each maximum was. Default False.
-        name (str, optional): prefix of the names.
+        require_index (bool): also returns the positions of the maxima. Default False.
+        name (str, optional): prefix of the generated names.
 
     Returns:
-        Variable: [N, C, D_out, H_out, W_out]; with ``require_index`` a tuple of it and the places.
+        Variable: [N, C, D_out, H_out, W_out]; with ``require_index``, a tuple of the result and the positions.
 
     Raises:
-        ValueError: ``pool_type`` is unknown; ``require_index`` with "avg".
+        ValueError: ``pool_type`` is unknown, or ``require_index`` is used with "avg".
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -171,7 +174,7 @@ def adaptive_pool3d(input: Variable, pool_size: int | Sequence[Any], pool_type: 
 
 
 def _adaptive(layer, axes, input, pool_size, pool_type, require_index, name):
-    """adaptive_pool2d and adaptive_pool3d."""
+    """Implements adaptive_pool2d and adaptive_pool3d."""
     check.operand(input, "input", layer, "pool%dd" % axes)
     check.one_of(pool_type, "pool_type", layer, ("max", "avg"))
     if pool_type == "avg" and require_index:

@@ -1,4 +1,4 @@
-"""Boxes around the cells of a feature map: priors and anchors."""
+"""Priors and anchors: boxes around the cells of a feature map."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -30,33 +30,36 @@ def prior_box(input: Variable, image: Variable, min_sizes: Sequence[float], max_
               flip: bool = False, clip: bool = False, steps: Sequence[float] = [0.0, 0.0],  # noqa: B006
               offset: float = 0.5, name: str | None = None,
               min_max_aspect_ratios_order: bool = False) -> tuple[Variable, Variable]:
-    """Prior boxes of SSD around the centre of each cell of a feature map.
+    """Creates the prior boxes of SSD around the center of each cell of a feature map.
 
-    A cell has, for each of ``min_sizes`` s, a box of s * sqrt(r) by s / sqrt(r) pixels for r = 1 and for each aspect
-    ratio r, and one of sqrt(s * m) by sqrt(s * m) where s has a max_size m. Source: Liu et al., SSD, arXiv:1512.02325.
+    For each s of ``min_sizes``, a cell has a box of s * sqrt(r) by s / sqrt(r) pixels for r = 1 and for each aspect
+    ratio r. If s has a max_size m, the cell also has a box of sqrt(s * m) by sqrt(s * m) pixels. Source: Liu et al.,
+    SSD, arXiv:1512.02325.
 
     Args:
-        input (Variable): feature map [N, C, H, W], float32 or float64, of which only the extents count.
-        image (Variable): images [N, C, height, width], of which only the extents count.
+        input (Variable): feature map [N, C, H, W], float32 or float64. Only its extents are used.
+        image (Variable): images [N, C, height, width]. Only their extents are used.
         min_sizes (list): at least one size above 0, in pixels.
-        max_sizes (list, optional): for each of ``min_sizes`` one above it. None, empty or beginning with 0: none.
-        aspect_ratios (list): widths over heights. Default [1.0].
+        max_sizes (list, optional): for each of ``min_sizes``, a larger size. None, an empty list or a first entry of 0:
+            no max_sizes.
+        aspect_ratios (list): ratios of width to height. Default [1.0].
         variance (list): 4 numbers above 0, returned for each box. Default [0.1, 0.1, 0.2, 0.2].
-        flip (bool): 1 / r for each aspect ratio r, too. Default False.
-        clip (bool): sides outside of the image are moved to its border. Default False.
-        steps (list): width and height of a cell in pixels; with a 0 they are those of the image over those of the map.
-        offset (float): where in a cell the boxes are centred, from 0 to 1. Default 0.5.
+        flip (bool): adds 1 / r for each aspect ratio r. Default False.
+        clip (bool): moves sides outside of the image to its border. Default False.
+        steps (list): width and height of a cell in pixels. If one is 0, both are computed as the size of the image
+            divided by the size of the map.
+        offset (float): position of the centers of the boxes in a cell, from 0 to 1. Default 0.5.
         name (str, optional): prefix of the outputs' names.
-        min_max_aspect_ratios_order (bool): the box of the max_size comes second rather than last. Default False.
+        min_max_aspect_ratios_order (bool): places the box of the max_size second instead of last. Default False.
 
     Returns:
         tuple: boxes [H, W, boxes of a cell, 4] - left, top, right, bottom in fractions of the image's sides - and
         variances of the same shape.
 
     Raises:
-        TypeError: an argument is not a Variable of a supported dtype, no list.
-        ValueError: ``steps`` that are not two.
-        EnforceNotMet: sizes or variances that do not fit.
+        TypeError: an argument is not a Variable of a supported dtype, or not a list.
+        ValueError: ``steps`` does not have two elements.
+        EnforceNotMet: sizes or variances are invalid.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -87,21 +90,22 @@ def density_prior_box(input: Variable, image: Variable, densities: Sequence[int]
                       variance: Sequence[float] = [0.1, 0.1, 0.2, 0.2], clip: bool = False,  # noqa: B006
                       steps: Sequence[float] = [0.0, 0.0], offset: float = 0.5, flatten_to_2d: bool = False,  # noqa: B006
                       name: str | None = None) -> tuple[Variable, Variable]:
-    """Prior boxes in lines and columns within each cell of a feature map.
+    """Creates a grid of prior boxes within each cell of a feature map.
 
-    For each fixed size s with density d and each ratio r a cell has d by d boxes of s * sqrt(r) by s / sqrt(r) pixels,
-    spread evenly. Source: Zhang et al., FaceBoxes, arXiv:1708.05234.
+    For each fixed size s with density d and each ratio r, a cell has d by d evenly spaced boxes of s * sqrt(r) by s /
+    sqrt(r) pixels. Source: Zhang et al., FaceBoxes, arXiv:1708.05234.
 
     Args:
-        input (Variable): feature map [N, C, H, W], float32 or float64, of which only the extents count.
-        image (Variable): images [N, C, height, width], of which only the extents count.
-        densities (list): for each of ``fixed_sizes`` the boxes along a side of a cell, above 0.
+        input (Variable): feature map [N, C, H, W], float32 or float64. Only its extents are used.
+        image (Variable): images [N, C, height, width]. Only their extents are used.
+        densities (list): for each of ``fixed_sizes``, the number of boxes along a side of a cell, above 0.
         fixed_sizes (list): sizes above 0, in pixels.
-        fixed_ratios (list): widths over heights, above 0.
+        fixed_ratios (list): ratios of width to height, above 0.
         variance (list): 4 numbers above 0, returned for each box. Default [0.1, 0.1, 0.2, 0.2].
-        clip (bool): sides outside of the image are moved to its border. Default False.
-        steps (list): width and height of a cell in pixels; with a 0 they are those of the image over those of the map.
-        offset (float): where in a cell the boxes are centred, from 0 to 1. Default 0.5.
+        clip (bool): moves sides outside of the image to its border. Default False.
+        steps (list): width and height of a cell in pixels. If one is 0, both are computed as the size of the image
+            divided by the size of the map.
+        offset (float): position of the centers of the boxes in a cell, from 0 to 1. Default 0.5.
         flatten_to_2d (bool): the results have shape [boxes, 4]. Default False.
         name (str, optional): prefix of the outputs' names.
 
@@ -110,7 +114,7 @@ def density_prior_box(input: Variable, image: Variable, densities: Sequence[int]
         variances of the same shape.
 
     Raises:
-        TypeError: an argument is not a Variable of a supported dtype, no list.
+        TypeError: an argument is not a Variable of a supported dtype, or not a list.
         ValueError: ``steps`` does not have two elements, or ``densities`` and ``fixed_sizes`` differ in length.
         EnforceNotMet: a number is not above 0.
 
@@ -143,17 +147,20 @@ def anchor_generator(input: Variable, anchor_sizes: float | Sequence[float] | No
                      variance: Sequence[float] = [0.1, 0.1, 0.2, 0.2],  # noqa: B006
                      stride: Sequence[float] | None = None, offset: float = 0.5,
                      name: str | None = None) -> tuple[Variable, Variable]:
-    """Anchors of Faster R-CNN: boxes of pixels around the cells of a feature map, one for each ratio and size.
+    """Creates the anchors of Faster R-CNN: boxes in pixels around the cells of a feature map, one for each ratio and
+    size.
 
     Source: Ren et al., Faster R-CNN, arXiv:1506.01497.
 
     Args:
-        input (Variable): feature map [N, C, H, W], float32 or float64, of which only the extents count.
-        anchor_sizes (float|list): sizes above 0, in pixels of the image: an anchor of ratio 1 is so wide and high.
-        aspect_ratios (float|list): heights over widths.
+        input (Variable): feature map [N, C, H, W], float32 or float64. Only its extents are used.
+        anchor_sizes (float|list): sizes above 0, in pixels of the image: the width and height of an anchor with ratio
+            1.
+        aspect_ratios (float|list): ratios of height to width.
         variance (list): 4 numbers above 0, returned for each box. Default [0.1, 0.1, 0.2, 0.2].
         stride (list): width and height of a cell in pixels, above 0.
-        offset (float): where between the first and the last pixel of a cell anchors are centred. Default 0.5.
+        offset (float): position of the centers of the anchors between the first and the last pixel of a cell. Default
+            0.5.
         name (str, optional): prefix of the outputs' names.
 
     Returns:
@@ -161,8 +168,8 @@ def anchor_generator(input: Variable, anchor_sizes: float | Sequence[float] | No
 
     Raises:
         TypeError: an argument is not a Variable of a supported dtype.
-        ValueError: ``stride`` that is not two numbers.
-        EnforceNotMet: numbers that are not above 0.
+        ValueError: ``stride`` does not have two elements.
+        EnforceNotMet: a number is not above 0.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -1,4 +1,5 @@
-"""Proposals of regions: made, put on the levels of a pyramid and collected from them; boxes of all classes."""
+"""Layers that create region proposals, distribute them to the levels of a feature pyramid and collect them; and boxes
+of all classes."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -18,30 +19,32 @@ def generate_proposals(scores: Variable, bbox_deltas: Variable, im_info: Variabl
                        variances: Variable, pre_nms_top_n: int = 6000, post_nms_top_n: int = 1000,
                        nms_thresh: float = 0.5, min_size: float = 0.1, eta: float = 1.0, name: str | None = None,
                        return_rois_num: bool = False) -> tuple[Variable, ...]:
-    """Regions that may hold something: the best anchors, moved by what the network says of them.
+    """Generates region proposals: selects the best anchors and moves them by the predicted offsets.
 
-    Of the ``pre_nms_top_n`` anchors of an image with the highest scores, moved and cut off at the border of the image,
-    those of ``min_size`` pixels or more; of these, by falling score, the first ``post_nms_top_n`` that do not overlap
-    a better one by more than ``nms_thresh``. Source: Ren et al., Faster R-CNN, arXiv:1506.01497.
+    For each image, the ``pre_nms_top_n`` anchors with the highest scores are moved and clipped at the border of the
+    image. Boxes smaller than ``min_size`` pixels are removed. In the order of decreasing scores, the first
+    ``post_nms_top_n`` boxes that do not overlap a better box by more than ``nms_thresh`` are the proposals. Source: Ren
+    et al., Faster R-CNN, arXiv:1506.01497.
 
     Args:
-        scores (Variable): [N, A, H, W], float32 or float64: of the A anchors of each cell.
-        bbox_deltas (Variable): [N, 4 * A, H, W], dtype of ``scores``: movement of the centre in parts of the size, and
-            the logarithm of the growth, over ``variances``.
+        scores (Variable): [N, A, H, W], float32 or float64: scores of the A anchors of each cell.
+        bbox_deltas (Variable): [N, 4 * A, H, W], dtype of ``scores``: displacement of the center as a fraction of the
+            size, and logarithm of the growth, each divided by ``variances``.
         im_info (Variable): [N, 3], dtype of ``scores``: height, width and scale of the images.
         anchors (Variable): [H, W, A, 4], dtype of ``scores``: left, top, right, bottom, in pixels.
         variances (Variable): [H, W, A, 4], dtype of ``scores``.
-        pre_nms_top_n (int): 0 or below: all. Default 6000.
-        post_nms_top_n (int): 0 or below: all. Default 1000.
-        nms_thresh (float): 0 or below: all stay. Default 0.5.
-        min_size (float): in pixels of the image before it was scaled; at least 1. Default 0.1.
-        eta (float): below 1: factor of ``nms_thresh`` after each box that stays, while it is above 0.5. Default 1.0.
+        pre_nms_top_n (int): maximum number of anchors before suppression. 0 or below: no limit. Default 6000.
+        post_nms_top_n (int): maximum number of proposals. 0 or below: no limit. Default 1000.
+        nms_thresh (float): maximum overlap with a better box. 0 or below: no suppression. Default 0.5.
+        min_size (float): minimum size in pixels of the original image. Values below 1 count as 1. Default 0.1.
+        eta (float): if below 1, ``nms_thresh`` is multiplied by it after each selected box, as long as the threshold is
+            above 0.5. Default 1.0.
         name (str, optional): prefix of the outputs' names.
-        return_rois_num (bool): see below. Default False.
+        return_rois_num (bool): also returns the ends of the images. Default False.
 
     Returns:
         tuple: boxes [proposals, 4] and their scores [proposals, 1], with a sequence for each image; with
-        ``return_rois_num`` also [N], int64, the row after the last proposal of each image.
+        ``return_rois_num``, also [N], int64: the row after the last proposal of each image.
 
     Raises:
         TypeError: an argument is not a Variable of a supported dtype.
@@ -70,9 +73,9 @@ def generate_proposals(scores: Variable, bbox_deltas: Variable, im_info: Variabl
 
 def distribute_fpn_proposals(fpn_rois: Variable, min_level: int, max_level: int, refer_level: int, refer_scale: int,
                              name: str | None = None) -> tuple[list[Variable], Variable]:
-    """Boxes put on the levels of a feature pyramid by their size.
+    """Distributes boxes to the levels of a feature pyramid by their size.
 
-    The level of a box is floor(refer_level + log2(sqrt(area) / refer_scale)), moved into [min_level, max_level].
+    The level of a box is floor(refer_level + log2(sqrt(area) / refer_scale)), clipped to [min_level, max_level].
     Source: Lin et al., arXiv:1612.03144.
 
     Args:
@@ -80,18 +83,18 @@ def distribute_fpn_proposals(fpn_rois: Variable, min_level: int, max_level: int,
             image.
         min_level (int): lowest level, with the smallest boxes.
         max_level (int): highest level.
-        refer_level (int): level of boxes with sides of ``refer_scale``.
-        refer_scale (int): pixels.
+        refer_level (int): level of square boxes with sides of ``refer_scale``.
+        refer_scale (int): size of a box, in pixels.
         name (str, optional): prefix of the outputs' names.
 
     Returns:
-        tuple: a list with the boxes [boxes, 4] of each level, with a sequence for each image; and [R, 1], int32: where
-        each box is in all of them one after another.
+        tuple: a list of the boxes [boxes, 4] of each level, with a sequence for each image; and [R, 1], int32: the row
+        of each box in the concatenation of all levels.
 
     Raises:
         TypeError: an argument is not a Variable of a supported dtype.
-        ValueError: ``max_level`` below ``min_level``.
-        EnforceNotMet: another shape.
+        ValueError: ``max_level`` is below ``min_level``.
+        EnforceNotMet: the shape does not match.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -115,7 +118,7 @@ def distribute_fpn_proposals(fpn_rois: Variable, min_level: int, max_level: int,
 
 def collect_fpn_proposals(multi_rois: Sequence[Variable], multi_scores: Sequence[Variable], min_level: int,
                           max_level: int, post_nms_top_n: int, name: str | None = None) -> Variable:
-    """The best boxes of all levels of a feature pyramid.
+    """Collects the best boxes of all levels of a feature pyramid.
 
     Source: Lin et al., arXiv:1612.03144.
 
@@ -123,15 +126,15 @@ def collect_fpn_proposals(multi_rois: Sequence[Variable], multi_scores: Sequence
         multi_rois (list): boxes [boxes, 4] of each level, float32 or float64, with a sequence for each image.
         multi_scores (list): their scores [boxes, 1].
         min_level (int): lowest level.
-        max_level (int): highest level; the lists are read up to ``max_level - min_level + 1`` entries.
-        post_nms_top_n (int): boxes of all images together.
+        max_level (int): highest level. Only the first ``max_level - min_level + 1`` entries of the lists are read.
+        post_nms_top_n (int): number of boxes of all images together.
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: [boxes, 4], by image, then by falling score, with a sequence for each image.
+        Variable: [boxes, 4], sorted by image and then by decreasing score, with a sequence for each image.
 
     Raises:
-        TypeError: no list of Variables, another dtype.
+        TypeError: an argument is not a list of Variables, or has an unsupported dtype.
         EnforceNotMet: shapes do not match.
 
     Examples:
@@ -152,7 +155,7 @@ def collect_fpn_proposals(multi_rois: Sequence[Variable], multi_scores: Sequence
 
 def box_decoder_and_assign(prior_box: Variable, prior_box_var: Variable, target_box: Variable, box_score: Variable,
                            box_clip: float, name: str | None = None) -> tuple[Variable, Variable]:
-    """Boxes of all classes from offsets, and of each row the box of its likeliest class.
+    """Decodes the boxes of all classes from offsets, and selects the box of the most likely class for each row.
 
     The prior box is moved by variance * offset * size and grown by exp(min(variance * offset, box_clip)).
 
@@ -161,11 +164,11 @@ def box_decoder_and_assign(prior_box: Variable, prior_box_var: Variable, target_
         prior_box_var (Variable): [4], dtype of ``prior_box``: factors of the offsets.
         target_box (Variable): [N, 4 * classes], dtype of ``prior_box``: offsets for each class.
         box_score (Variable): [N, classes], dtype of ``prior_box``; class 0 is the background.
-        box_clip (float): largest logarithm of a growth.
+        box_clip (float): maximum logarithm of the growth.
         name (str, optional): prefix of the outputs' names.
 
     Returns:
-        tuple: [N, 4 * classes], all boxes; and [N, 4], the one of the class other than 0 with the highest score.
+        tuple: all boxes, [N, 4 * classes]; and the box of the class other than 0 with the highest score, [N, 4].
 
     Raises:
         TypeError: an argument is not a Variable of a supported dtype.

@@ -1,4 +1,4 @@
-"""Facts about tensors, counters, and sparse rows as tensors."""
+"""Layers that query properties of tensors; counters; and conversions of sparse rows."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -21,10 +21,10 @@ __all__ = [
 
 
 def rank(input: Variable) -> Variable:
-    """The number of axes of a tensor, as a tensor.
+    """Returns the number of axes of a tensor as a tensor.
 
     Args:
-        input (Variable): any.
+        input (Variable): any tensor.
 
     Returns:
         Variable: [1], int32.
@@ -43,8 +43,8 @@ def increment(x: Variable, value: float = 1.0, in_place: bool = True) -> Variabl
 
     Args:
         x (Variable): [1], float32, float64, int32 or int64.
-        value (float): Default 1.
-        in_place (bool): write into ``x``. Default True.
+        value (float): increment. Default 1.
+        in_place (bool): writes the result into ``x``. Default True.
 
     Returns:
         Variable: [1], dtype of ``x``.
@@ -63,11 +63,11 @@ def increment(x: Variable, value: float = 1.0, in_place: bool = True) -> Variabl
 
 
 def is_empty(x: Variable, cond: Variable | None = None) -> Variable:
-    """Whether a tensor has no element.
+    """Returns whether a tensor has no elements.
 
     Args:
         x (Variable): float32, float64, int32 or int64.
-        cond (Variable, optional): bool, gets the result.
+        cond (Variable, optional): bool Variable that receives the result.
 
     Returns:
         Variable: [1], bool.
@@ -96,7 +96,7 @@ def merge_selected_rows(x: Variable, name: str | None = None) -> Variable:
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: SelectedRows, each id once.
+        Variable: SelectedRows with distinct ids.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -110,14 +110,14 @@ def merge_selected_rows(x: Variable, name: str | None = None) -> Variable:
 
 
 def get_tensor_from_selected_rows(x: Variable, name: str | None = None) -> Variable:
-    """The values of a sparse gradient, without their ids.
+    """Returns the values of a sparse gradient without their ids.
 
     Args:
-        x (Variable): SelectedRows, for instance from :func:`merge_selected_rows`.
+        x (Variable): SelectedRows, for example a result of :func:`merge_selected_rows`.
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: one row for each id that occurs.
+        Variable: one row for each id.
 
     Raises:
         TypeError: ``x`` is not a SelectedRows.

@@ -1,4 +1,4 @@
-"""Random tensors inside the program: new numbers in every run."""
+"""Random tensors, with new numbers in every run of the program."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
@@ -21,20 +21,22 @@ __all__ = [
 
 def uniform_random(shape: Shape, dtype: DType = "float32", min: float = -1.0, max: float = 1.0,
                    seed: int = 0) -> Variable:
-    """Uniform numbers in [min, max).
+    """Draws uniform random numbers from [min, max).
 
     Args:
-        shape (list|tuple|Variable): extents; entries may be Variables of shape [1], or one int Variable of all.
-        dtype (str): float32 or float64. Default the first.
-        min (float): Default -1.
-        max (float): Default 1.
-        seed (int): 0: the program's ``random_seed``; else the same numbers in every run. Default 0.
+        shape (list|tuple|Variable): extents. Entries may be Variables of shape [1]. A single int Variable may hold all
+            extents.
+        dtype (str): float32 or float64. Default float32.
+        min (float): lower bound. Default -1.
+        max (float): upper bound, which is excluded. Default 1.
+        seed (int): seed of the random numbers. 0: the program's ``random_seed``. Any other seed gives the same numbers
+            in every run. Default 0.
 
     Returns:
-        Variable: of this shape.
+        Variable: the random numbers.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -55,21 +57,22 @@ def uniform_random(shape: Shape, dtype: DType = "float32", min: float = -1.0, ma
 
 def gaussian_random(shape: Shape, mean: float = 0.0, std: float = 1.0, seed: int = 0,
                     dtype: DType = "float32") -> Variable:
-    """Gaussian numbers.
+    """Draws random numbers from a normal distribution.
 
     Args:
-        shape (list|tuple|Variable): extents; a Variable is int32 or int64, entries of a list may be Variables of shape
-            [1].
-        mean (float): Default 0.
+        shape (list|tuple|Variable): extents. Entries may be Variables of shape [1]. A single int32 or int64 Variable
+            may hold all extents.
+        mean (float): mean. Default 0.
         std (float): standard deviation. Default 1.
-        seed (int): 0: the program's ``random_seed``; else the same numbers in every run. Default 0.
-        dtype (str): float32 or float64. Default the first.
+        seed (int): seed of the random numbers. 0: the program's ``random_seed``. Any other seed gives the same numbers
+            in every run. Default 0.
+        dtype (str): float32 or float64. Default float32.
 
     Returns:
-        Variable: of this shape.
+        Variable: the random numbers.
 
     Raises:
-        TypeError: an argument has another type.
+        TypeError: an argument has the wrong type.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -102,20 +105,20 @@ def _like(op, input, shape, dtype, attrs):
 def uniform_random_batch_size_like(input: Variable, shape: Shape, dtype: DType = "float32", input_dim_idx: int = 0,
                                    output_dim_idx: int = 0, min: float = -1.0, max: float = 1.0,
                                    seed: int = 0) -> Variable:
-    """Uniform numbers in [min, max), with one extent of another tensor, usually the batch.
+    """Draws uniform random numbers from [min, max). One extent (usually the batch size) is that of another tensor.
 
     Args:
-        input (Variable): gives the extent.
-        shape (list|tuple): extents; the one at ``output_dim_idx`` is replaced.
-        dtype (str): float32 or float64. Default the first.
-        input_dim_idx (int): which extent of ``input``. Default 0.
-        output_dim_idx (int): where it goes. Default 0.
-        min (float): Default -1.
-        max (float): Default 1.
-        seed (int): as for :func:`uniform_random`. Default 0.
+        input (Variable): tensor whose extent is used.
+        shape (list|tuple): extents. The extent at ``output_dim_idx`` is replaced.
+        dtype (str): float32 or float64. Default float32.
+        input_dim_idx (int): axis of ``input`` whose extent is used. Default 0.
+        output_dim_idx (int): axis of the result that gets this extent. Default 0.
+        min (float): lower bound. Default -1.
+        max (float): upper bound, which is excluded. Default 1.
+        seed (int): seed, as for :func:`uniform_random`. Default 0.
 
     Returns:
-        Variable: of this shape.
+        Variable: the random numbers.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -131,20 +134,20 @@ def uniform_random_batch_size_like(input: Variable, shape: Shape, dtype: DType =
 def gaussian_random_batch_size_like(input: Variable, shape: Shape, input_dim_idx: int = 0, output_dim_idx: int = 0,
                                     mean: float = 0.0, std: float = 1.0, seed: int = 0,
                                     dtype: DType = "float32") -> Variable:
-    """Gaussian numbers, with one extent of another tensor, usually the batch.
+    """Draws random numbers from a normal distribution. One extent (usually the batch size) is that of another tensor.
 
     Args:
-        input (Variable): gives the extent.
-        shape (list|tuple): extents; the one at ``output_dim_idx`` is replaced.
-        input_dim_idx (int): which extent of ``input``. Default 0.
-        output_dim_idx (int): where it goes. Default 0.
-        mean (float): Default 0.
+        input (Variable): tensor whose extent is used.
+        shape (list|tuple): extents. The extent at ``output_dim_idx`` is replaced.
+        input_dim_idx (int): axis of ``input`` whose extent is used. Default 0.
+        output_dim_idx (int): axis of the result that gets this extent. Default 0.
+        mean (float): mean. Default 0.
         std (float): standard deviation. Default 1.
-        seed (int): as for :func:`gaussian_random`. Default 0.
-        dtype (str): float32 or float64. Default the first.
+        seed (int): seed, as for :func:`gaussian_random`. Default 0.
+        dtype (str): float32 or float64. Default float32.
 
     Returns:
-        Variable: of this shape.
+        Variable: the random numbers.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -1,4 +1,4 @@
-"""Random integers inside the program: new numbers in every run."""
+"""Random integers, with new numbers in every run of the program."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
@@ -39,26 +39,27 @@ def _drawn(helper, out, dtype, inputs, attrs, stop_gradient, device):
 def randint(low: int, high: int | None = None, shape: Shape | None = None, out: Variable | None = None,
             dtype: DType | None = None, device: str | None = None, stop_gradient: bool = False, seed: int = 0,
             name: str | None = None) -> Variable:
-    """Uniform integers in [low, high).
+    """Draws uniform random integers from [low, high).
 
     Args:
-        low (int): lower end; the upper one, above 0, where ``high`` is not given: the lower one is 0 then.
-        high (int, optional): upper end, above ``low``.
-        shape (list|tuple|Variable, optional): extents; entries may be Variables of shape [1], or one int Variable of
-            all. Default [1].
-        out (Variable, optional): written instead of a new Variable; of ``dtype``.
-        dtype (str, optional): int32 or int64. Default the second.
-        device (str, optional): "cpu" or "gpu"; the numbers are made on the CPU.
-        stop_gradient (bool): no gradient flows through the result. Default False.
-        seed (int): 0: the program's ``random_seed``; else the same numbers in every run. Default 0.
-        name (str, optional): of the result.
+        low (int): lower bound. If ``high`` is not given, ``low`` is the upper bound (above 0) and the lower bound is 0.
+        high (int, optional): upper bound, which is excluded; must be above ``low``.
+        shape (list|tuple|Variable, optional): extents. Entries may be Variables of shape [1]. A single int Variable may
+            hold all extents. Default [1].
+        out (Variable, optional): receives the result; has the dtype ``dtype``.
+        dtype (str, optional): int32 or int64. Default int64.
+        device (str, optional): "cpu" or "gpu". The numbers are drawn on the CPU in any case.
+        stop_gradient (bool): the result has no gradient. Default False.
+        seed (int): seed of the random numbers. 0: the program's ``random_seed``. Any other seed gives the same numbers
+            in every run. Default 0.
+        name (str, optional): name of the result.
 
     Returns:
-        Variable: of this shape.
+        Variable: the random integers.
 
     Raises:
-        TypeError: an argument has another type or dtype.
-        ValueError: ``low`` is not below ``high``, or another device.
+        TypeError: an argument has the wrong type or dtype.
+        ValueError: ``low`` is not below ``high``, or ``device`` is unknown.
         AssertionError: ``shape`` is empty.
 
     Examples:
@@ -85,22 +86,23 @@ def randint(low: int, high: int | None = None, shape: Shape | None = None, out: 
 
 def randperm(n: int, out: Variable | None = None, dtype: DType = "int64", device: str | None = None,
              stop_gradient: bool = True, seed: int = 0) -> Variable:
-    """The integers 0 to n - 1 in random order.
+    """Returns the integers from 0 to n - 1 in random order.
 
     Args:
-        n (int): how many, at least 1.
-        out (Variable, optional): written instead of a new Variable; of ``dtype``.
-        dtype (str): int32 or int64. Default the second.
-        device (str, optional): "cpu" or "gpu"; the numbers are made on the CPU.
-        stop_gradient (bool): no gradient flows through the result. Default True.
-        seed (int): 0: the program's ``random_seed``; else the same order in every run. Default 0.
+        n (int): number of integers, at least 1.
+        out (Variable, optional): receives the result; has the dtype ``dtype``.
+        dtype (str): int32 or int64. Default int64.
+        device (str, optional): "cpu" or "gpu". The numbers are drawn on the CPU in any case.
+        stop_gradient (bool): the result has no gradient. Default True.
+        seed (int): seed of the random numbers. 0: the program's ``random_seed``. Any other seed gives the same order in
+            every run. Default 0.
 
     Returns:
         Variable: [n].
 
     Raises:
-        TypeError: an argument has another type or dtype.
-        ValueError: ``n`` below 1, or another device.
+        TypeError: an argument has the wrong type or dtype.
+        ValueError: ``n`` is below 1, or ``device`` is unknown.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -114,20 +116,22 @@ def randperm(n: int, out: Variable | None = None, dtype: DType = "int64", device
 
 
 def sampling_id(x: Variable, min: float = 0.0, max: float = 1.0, seed: int = 0, dtype: DType = "float32") -> Variable:
-    """A place in each row, drawn by the probabilities that the row holds.
+    """Draws an index for each row, with the probabilities in the row.
 
     Args:
-        x (Variable): [N, C], float32 or float64, probabilities.
-        min (float): lower end of the uniform number that the running sum of the row has to pass. Default 0.
-        max (float): upper end, above ``min``. Default 1.
-        seed (int): 0: the program's ``random_seed``; else the same numbers in every run. Default 0.
-        dtype (str): without effect: places are int64.
+        x (Variable): [N, C], float32 or float64: probabilities.
+        min (float): lower bound of the uniform random number with which the cumulative sum of the row is compared.
+            Default 0.
+        max (float): upper bound of this number, above ``min``. Default 1.
+        seed (int): seed of the random numbers. 0: the program's ``random_seed``. Any other seed gives the same numbers
+            in every run. Default 0.
+        dtype (str): has no effect; indices are int64.
 
     Returns:
         Variable: [N] int64, in [0, C).
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
         ValueError: ``x`` is not a matrix.
 
     Examples:

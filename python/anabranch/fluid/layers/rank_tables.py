@@ -1,4 +1,5 @@
-"""The steps of a batch of sequences, computed together: the longest sequence is the first row of each step."""
+"""Layers that compute the steps of a batch of sequences together. The longest sequence is the first row of each
+step."""
 from __future__ import annotations
 
 from .. import unique_name
@@ -19,14 +20,14 @@ def _table(value, layer, argument="rank_table"):
 
 
 def lod_rank_table(x: Variable, level: int = 0) -> Variable:
-    """The order of sequences by length, the longest first; equal ones keep their order.
+    """Sorts sequences by length, the longest first. Sequences of equal length keep their order.
 
     Args:
-        x (Variable): with sequences.
-        level (int): which level of them. Default 0, the outermost.
+        x (Variable): tensor with sequences.
+        level (int): level of the sequences. Default 0, the outermost.
 
     Returns:
-        Variable: a table for :func:`reorder_lod_tensor_by_rank` and others.
+        Variable: a rank table for :func:`reorder_lod_tensor_by_rank` and other layers.
 
     Raises:
         TypeError: an argument is not a Variable.
@@ -46,7 +47,7 @@ def lod_rank_table(x: Variable, level: int = 0) -> Variable:
 
 
 def max_sequence_len(rank_table: Variable) -> Variable:
-    """How many parts the longest sequence of a table has: [1], int64."""
+    """Returns the length of the longest sequence of a rank table: [1], int64."""
     _table(rank_table, "max_sequence_len")
     helper = LayerHelper("max_seqence_len")
     out = helper.create_variable_for_type_inference("int64")
@@ -55,7 +56,8 @@ def max_sequence_len(rank_table: Variable) -> Variable:
 
 
 def lod_tensor_to_array(x: Variable, table: Variable) -> Variable:
-    """An array with one tensor for each step: part t of each sequence that has one, the longest sequence first."""
+    """Returns an array with one tensor per step: element t of each sequence that is long enough, the longest sequence
+    first."""
     check.variable(x, "x", "lod_tensor_to_array")
     _table(table, "lod_tensor_to_array", "table")
     helper = LayerHelper("lod_tensor_to_array")
@@ -66,7 +68,7 @@ def lod_tensor_to_array(x: Variable, table: Variable) -> Variable:
 
 
 def array_to_lod_tensor(x: Variable, table: Variable) -> Variable:
-    """The sequences of which the elements of an array are the steps, in their first order."""
+    """Returns the sequences whose steps are the elements of an array, in their original order."""
     _table(table, "array_to_lod_tensor", "table")
     helper = LayerHelper("array_to_lod_tensor")
     out = helper.create_variable_for_type_inference(x.dtype)
@@ -75,7 +77,7 @@ def array_to_lod_tensor(x: Variable, table: Variable) -> Variable:
 
 
 def shrink_memory(x: Variable, i: Variable, table: Variable) -> Variable:
-    """The first rows of ``x``: as many as sequences have a part number ``i``."""
+    """Returns the first rows of ``x``, one for each sequence that has an element ``i``."""
     _table(table, "shrink_memory", "table")
     helper = LayerHelper("shrink_memory")
     out = helper.create_variable_for_type_inference(x.dtype)
@@ -85,17 +87,17 @@ def shrink_memory(x: Variable, i: Variable, table: Variable) -> Variable:
 
 
 def reorder_lod_tensor_by_rank(x: Variable, rank_table: Variable) -> Variable:
-    """Reorders the sequences of ``x``, or its rows if it has none, by a table.
+    """Reorders the sequences of ``x``, or its rows if it has none, by a rank table.
 
     Args:
-        x (Variable): the same number of sequences, or rows, as the table.
-        rank_table (Variable): from ``lod_rank_table``.
+        x (Variable): tensor with the same number of sequences (or rows) as the table.
+        rank_table (Variable): result of ``lod_rank_table``.
 
     Returns:
-        Variable: as ``x``.
+        Variable: shape and dtype of ``x``.
 
     Raises:
-        TypeError: an argument has another type.
+        TypeError: an argument has the wrong type.
 
     Examples:
         >>> import anabranch.fluid as fluid

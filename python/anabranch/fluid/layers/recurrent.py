@@ -1,4 +1,4 @@
-"""Recurrent layers: over sequences of different lengths, and single steps."""
+"""Recurrent layers over sequences of different lengths, and single steps of such layers."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -21,7 +21,7 @@ _ACTIVATIONS = {"identity": 0, "sigmoid": 1, "tanh": 2, "relu": 3}
 
 
 def _state(h_0, c_0):
-    """The slots of an initial state that is there."""
+    """The slots of the initial states that are given."""
     slots = {}
     if h_0 is not None:
         slots["H0"] = h_0
@@ -38,32 +38,37 @@ def dynamic_lstm(input: Variable, size: int, h_0: Variable | None = None, c_0: V
                  param_attr: Attr = None, bias_attr: Attr = None, use_peepholes: bool = True, is_reverse: bool = False,
                  gate_activation: str = "sigmoid", cell_activation: str = "tanh", candidate_activation: str = "tanh",
                  dtype: DType = "float32", name: str | None = None) -> tuple[Variable, Variable]:
-    """Long short-term memory over each sequence, of an input that :func:`fc` has projected.
+    """Runs a long short-term memory (LSTM) over each sequence of an input that :func:`fc` has projected.
 
-    With x split into candidate, input, forget and output: i = g(x_i + h W_i + p_i c), f = g(x_f + h W_f + p_f c),
-    c' = f c + i k(x_c + h W_c), o = g(x_o + h W_o + p_o c'), h' = o s(c').
+    The input x is split into the parts x_c, x_i, x_f and x_o. Then i = g(x_i + h W_i + p_i c),
+    f = g(x_f + h W_f + p_f c), c' = f c + i k(x_c + h W_c), o = g(x_o + h W_o + p_o c'), h' = o s(c').
 
     Args:
         input (Variable): [rows, size] with sequences, float32 or float64.
         size (int): four times the width of the hidden state.
-        h_0 (Variable, optional): [sequences, size / 4], h before the sequences; zeros by default. With ``c_0``.
-        c_0 (Variable, optional): [sequences, size / 4], c before the sequences.
-        param_attr (ParamAttr, optional): of the weight [size / 4, size]: W_c, W_i, W_f, W_o side by side.
-        bias_attr (ParamAttr, optional): of the bias [1, size], or [1, 7 size / 4] followed by p_i, p_f, p_o.
-        use_peepholes (bool): the cell takes part in the gates. Default True.
-        is_reverse (bool): from the last row of a sequence to the first. Default False.
-        gate_activation (str): g: "sigmoid", "tanh", "relu" or "identity".
-        cell_activation (str): s, likewise. Default "tanh".
-        candidate_activation (str): k, likewise. Default "tanh".
-        dtype (str): of the parameters. Default "float32".
-        name (str, optional): prefix of the names.
+        h_0 (Variable, optional): [sequences, size / 4], the initial h of each sequence; requires ``c_0``. Default:
+            zeros.
+        c_0 (Variable, optional): [sequences, size / 4], the initial c of each sequence; requires ``h_0``. Default:
+            zeros.
+        param_attr (ParamAttr, optional): attributes of the weight [size / 4, size], which holds W_c, W_i, W_f and W_o
+            side by side.
+        bias_attr (ParamAttr, optional): attributes of the bias [1, size]. With peepholes, its shape is [1, 7 size / 4],
+            and p_i, p_f and p_o follow the bias.
+        use_peepholes (bool): adds peephole connections from the cell to the gates. Default True.
+        is_reverse (bool): processes each sequence from the last row to the first. Default False.
+        gate_activation (str): g: "sigmoid", "tanh", "relu" or "identity". Default "sigmoid".
+        cell_activation (str): s, one of the same functions. Default "tanh".
+        candidate_activation (str): k, one of the same functions. Default "tanh".
+        dtype (str): dtype of the parameters. Default "float32".
+        name (str, optional): prefix of the generated names.
 
     Returns:
-        tuple: hidden state and cell [rows, size / 4] with the sequences of ``input``.
+        tuple: the hidden states and the cells, each [rows, size / 4] with the sequences of ``input``.
 
     Raises:
-        TypeError: ``input`` of another dtype.
-        EnforceNotMet: shapes that do not fit, one of ``h_0`` and ``c_0`` alone; in the run, an input without sequences.
+        TypeError: ``input`` has an unsupported dtype.
+        EnforceNotMet: shapes do not match, only one of ``h_0`` and ``c_0`` is given, or at run time ``input`` has no
+            sequences.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -95,33 +100,35 @@ def dynamic_lstmp(input: Variable, size: int, proj_size: int, param_attr: Attr =
                   dtype: DType = "float32", name: str | None = None, h_0: Variable | None = None,
                   c_0: Variable | None = None, cell_clip: float | None = None,
                   proj_clip: float | None = None) -> tuple[Variable, Variable]:
-    """Like :func:`dynamic_lstm`, where a projection of the hidden state, r = q(h P), goes from step to step.
+    """Like :func:`dynamic_lstm`, with a projection of the hidden state, r = q(h P), as the recurrent state.
 
     Args:
         input (Variable): [rows, size] with sequences, float32 or float64.
         size (int): four times the width of the cell.
         proj_size (int): width of the projection.
-        param_attr (ParamAttr, optional): of the weight [proj_size, size] and of P [size / 4, proj_size].
-        bias_attr (ParamAttr, optional): of the bias [1, size], or [1, 7 size / 4] with peepholes.
-        use_peepholes (bool): the cell takes part in the gates. Default True.
-        is_reverse (bool): from the last row of a sequence to the first. Default False.
-        gate_activation (str): of the gates: "sigmoid", "tanh", "relu" or "identity".
-        cell_activation (str): of the cell on its way to the hidden state. Default "tanh".
-        candidate_activation (str): of the candidate. Default "tanh".
-        proj_activation (str): q. Default "tanh".
-        dtype (str): of the parameters. Default "float32".
-        name (str, optional): prefix of the names.
-        h_0 (Variable, optional): [sequences, proj_size], r before the sequences; zeros by default. With ``c_0``.
-        c_0 (Variable, optional): [sequences, size / 4], the cell before the sequences.
-        cell_clip (float, optional): the cell is cut to [-cell_clip, cell_clip].
-        proj_clip (float, optional): the projection is cut to [-proj_clip, proj_clip].
+        param_attr (ParamAttr, optional): attributes of the weight [proj_size, size] and of P [size / 4, proj_size].
+        bias_attr (ParamAttr, optional): attributes of the bias [1, size], or [1, 7 size / 4] with peepholes.
+        use_peepholes (bool): adds peephole connections from the cell to the gates. Default True.
+        is_reverse (bool): processes each sequence from the last row to the first. Default False.
+        gate_activation (str): activation of the gates: "sigmoid", "tanh", "relu" or "identity". Default "sigmoid".
+        cell_activation (str): activation applied to the cell to compute the hidden state. Default "tanh".
+        candidate_activation (str): activation of the candidate. Default "tanh".
+        proj_activation (str): q, the activation of the projection. Default "tanh".
+        dtype (str): dtype of the parameters. Default "float32".
+        name (str, optional): prefix of the generated names.
+        h_0 (Variable, optional): [sequences, proj_size], the initial r of each sequence; requires ``c_0``. Default:
+            zeros.
+        c_0 (Variable, optional): [sequences, size / 4], the initial cell of each sequence; requires ``h_0``. Default:
+            zeros.
+        cell_clip (float, optional): clips the cell to [-cell_clip, cell_clip].
+        proj_clip (float, optional): clips the projection to [-proj_clip, proj_clip].
 
     Returns:
-        tuple: projection [rows, proj_size] and cell [rows, size / 4] with the sequences of ``input``.
+        tuple: the projections [rows, proj_size] and the cells [rows, size / 4], with the sequences of ``input``.
 
     Raises:
-        TypeError: ``input`` of another dtype.
-        EnforceNotMet: as of :func:`dynamic_lstm`.
+        TypeError: ``input`` has an unsupported dtype.
+        EnforceNotMet: as for :func:`dynamic_lstm`.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -154,28 +161,29 @@ def dynamic_lstmp(input: Variable, size: int, proj_size: int, param_attr: Attr =
 def dynamic_gru(input: Variable, size: int, param_attr: Attr = None, bias_attr: Attr = None, is_reverse: bool = False,
                 gate_activation: str = "sigmoid", candidate_activation: str = "tanh", h_0: Variable | None = None,
                 origin_mode: bool = False) -> Variable:
-    """Gated recurrent units over each sequence, of an input that :func:`fc` has projected.
+    """Runs gated recurrent units (GRU) over each sequence of an input that :func:`fc` has projected.
 
     u, r = g(x_u + h W_u), g(x_r + h W_r), c = k(x_c + (r h) V), h' = (1 - u) h + u c.
 
     Args:
         input (Variable): [rows, 3 size] with sequences, float32 or float64: x_u, x_r, x_c.
         size (int): width of the hidden state.
-        param_attr (ParamAttr, optional): of the weight [size, 3 size], whose first 2 size^2 numbers are W, row by row,
-            the others V.
-        bias_attr (ParamAttr or bool, optional): of the bias [1, 3 size], added to the input; False: none.
-        is_reverse (bool): from the last row of a sequence to the first. Default False.
-        gate_activation (str): g: "sigmoid", "tanh", "relu" or "identity".
-        candidate_activation (str): k, likewise. Default "tanh".
-        h_0 (Variable, optional): [sequences, size], h before the sequences; zeros by default.
-        origin_mode (bool): h' = u h + (1 - u) c instead, as in the paper. Default False.
+        param_attr (ParamAttr, optional): attributes of the weight [size, 3 size]. Its first 2 size^2 numbers are W, row
+            by row; the others are V.
+        bias_attr (ParamAttr or bool, optional): attributes of the bias [1, 3 size], which is added to the input. False:
+            no bias.
+        is_reverse (bool): processes each sequence from the last row to the first. Default False.
+        gate_activation (str): g: "sigmoid", "tanh", "relu" or "identity". Default "sigmoid".
+        candidate_activation (str): k, one of the same functions. Default "tanh".
+        h_0 (Variable, optional): [sequences, size], the initial h of each sequence. Default: zeros.
+        origin_mode (bool): computes h' = u h + (1 - u) c instead, as in the paper. Default False.
 
     Returns:
         Variable: [rows, size] with the sequences of ``input``.
 
     Raises:
-        TypeError: ``input`` of another dtype.
-        EnforceNotMet: shapes do not match; in the run, an input without sequences.
+        TypeError: ``input`` has an unsupported dtype.
+        EnforceNotMet: shapes do not match, or at run time ``input`` has no sequences.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -202,24 +210,26 @@ def dynamic_gru(input: Variable, size: int, param_attr: Attr = None, bias_attr: 
 def gru_unit(input: Variable, hidden: Variable, size: int, param_attr: Attr = None, bias_attr: Attr = None,
              activation: str = "tanh", gate_activation: str = "sigmoid",
              origin_mode: bool = False) -> tuple[Variable, Variable, Variable]:
-    """One step of :func:`dynamic_gru` for each row.
+    """Runs one step of :func:`dynamic_gru` for each row.
 
     Args:
         input (Variable): [N, size], float32 or float64.
-        hidden (Variable): [N, size / 3], the state before.
+        hidden (Variable): [N, size / 3], the previous state.
         size (int): three times the width of the state.
-        param_attr (ParamAttr, optional): of the weight [size / 3, size], as of :func:`dynamic_gru`.
-        bias_attr (ParamAttr or bool, optional): of the bias [1, size]; False: none.
-        activation (str): of the candidate: "sigmoid", "tanh", "relu" or "identity".
-        gate_activation (str): of the gates, likewise. Default "sigmoid".
-        origin_mode (bool): the update gate is the share of the old state. Default False.
+        param_attr (ParamAttr, optional): attributes of the weight [size / 3, size], as in :func:`dynamic_gru`.
+        bias_attr (ParamAttr or bool, optional): attributes of the bias [1, size]. False: no bias.
+        activation (str): activation of the candidate: "sigmoid", "tanh", "relu" or "identity". Default "tanh".
+        gate_activation (str): activation of the gates, one of the same functions. Default "sigmoid".
+        origin_mode (bool): weights the old state by u and the candidate by 1 - u, instead of the reverse. Default
+            False.
 
     Returns:
-        tuple: the new state [N, size / 3]; reset gate times ``hidden`` [N, size / 3]; gates and candidate [N, size].
+        tuple: the new state [N, size / 3]; the product of the reset gate and ``hidden`` [N, size / 3]; the gates and
+        the candidate [N, size].
 
     Raises:
-        TypeError: ``input`` or ``hidden`` of another dtype.
-        ValueError: another activation.
+        TypeError: ``input`` or ``hidden`` has an unsupported dtype.
+        ValueError: an activation is unknown.
         EnforceNotMet: shapes do not match.
 
     Examples:
@@ -250,7 +260,7 @@ def gru_unit(input: Variable, hidden: Variable, size: int, param_attr: Attr = No
 
 def lstm_unit(x_t: Variable, hidden_t_prev: Variable, cell_t_prev: Variable, forget_bias: float = 0.0,
               param_attr: Attr = None, bias_attr: Attr = None, name: str | None = None) -> tuple[Variable, Variable]:
-    """One step of long short-term memory for each row: a fully connected layer over input and state, then the cell.
+    """Runs one LSTM step for each row: a fully connected layer of the input and the state, then the cell.
 
     With [i, f, o, g] = fc([x_t, h]): c' = c sigmoid(f + forget_bias) + sigmoid(i) tanh(g), h' = sigmoid(o) tanh(c').
 
@@ -258,17 +268,17 @@ def lstm_unit(x_t: Variable, hidden_t_prev: Variable, cell_t_prev: Variable, for
         x_t (Variable): [N, M], float32 or float64.
         hidden_t_prev (Variable): [N, D], h.
         cell_t_prev (Variable): [N, D], c.
-        forget_bias (float): added to f. Default 0.
-        param_attr (ParamAttr, optional): of the weight [M + D, 4 D].
-        bias_attr (ParamAttr or bool, optional): of the bias [4 D].
-        name (str, optional): prefix of the names.
+        forget_bias (float): number that is added to f. Default 0.
+        param_attr (ParamAttr, optional): attributes of the weight [M + D, 4 D].
+        bias_attr (ParamAttr or bool, optional): attributes of the bias [4 D]. False: no bias.
+        name (str, optional): prefix of the generated names.
 
     Returns:
         tuple: h' [N, D] and c' [N, D].
 
     Raises:
-        TypeError: an argument of another dtype.
-        ValueError: an argument without two axes, or of another number of rows; states of different widths.
+        TypeError: an argument has an unsupported dtype.
+        ValueError: an argument does not have two axes, the numbers of rows differ, or the states have different widths.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -1,4 +1,4 @@
-"""Images and volumes of another size."""
+"""Layers that resize images and volumes."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ def _stopped(variable: Variable) -> Variable:
 
 
 def _add_shape(out_shape: Any, axes: int, helper: LayerHelper, inputs: dict[str, Any], attrs: dict[str, Any]) -> None:
-    """Puts ``out_shape`` where the op takes it: input OutSize or SizeTensor, attributes."""
+    """Passes ``out_shape`` to the op as the input OutSize or SizeTensor, or as attributes."""
     if isinstance(out_shape, Variable):
         inputs["OutSize"] = _stopped(out_shape)
         return
@@ -54,31 +54,32 @@ def image_resize(input: Variable, out_shape: Sequence[Any] | Variable | None = N
                  scale: float | Variable | None = None, name: str | None = None, resample: str = "BILINEAR",
                  actual_shape: Variable | None = None, align_corners: bool = True, align_mode: int = 1,
                  data_format: str = "NCHW") -> Variable:
-    """Images or volumes of another size.
+    """Resizes images or volumes.
 
-    Pixel k of n_out lies at k (n_in - 1) / (n_out - 1) among n_in with ``align_corners``; without, at k n_in / n_out,
-    or, with ``align_mode`` 0 and linear methods, at (k + 0.5) n_in / n_out - 0.5.
+    Let n_in and n_out be the extents before and after. With ``align_corners``, pixel k of the result lies at position k
+    (n_in - 1) / (n_out - 1) of the input. Otherwise it lies at k n_in / n_out, or, with ``align_mode`` 0 and linear
+    methods, at (k + 0.5) n_in / n_out - 0.5.
 
     Args:
-        input (Variable): [N, C, H, W] or [N, H, W, C], of "TRILINEAR" [N, C, D, H, W] or [N, D, H, W, C]; float32,
+        input (Variable): [N, C, H, W] or [N, H, W, C], with "TRILINEAR" [N, C, D, H, W] or [N, D, H, W, C]; float32,
             float64 or uint8.
-        out_shape (list|tuple|Variable, optional): [H, W] or [D, H, W]. Entries may be int32 Variables of shape [1]; the
-            whole may be an int32 Variable.
-        scale (float|Variable, optional): extents by those of ``input``, above 0; used without ``out_shape``. A Variable
-            is float32 of shape [1].
+        out_shape (list|tuple|Variable, optional): new extents, [H, W] or [D, H, W]. Entries may be int32 Variables of
+            shape [1]. A single int32 Variable may hold all extents.
+        scale (float|Variable, optional): ratio of the new extents to those of ``input``, above 0. Used if ``out_shape``
+            is not given. A Variable must be float32 of shape [1].
         name (str, optional): prefix of the output's name.
-        resample (str): "BILINEAR", "TRILINEAR" or "NEAREST". Default the first.
-        actual_shape (Variable, optional): int32, goes before ``out_shape`` when the program runs.
-        align_corners (bool): the outermost pixels stay the outermost ones. Default True.
-        align_mode (int): 0 or 1; see above. Default 1.
-        data_format (str): "NCHW", "NHWC", "NCDHW" or "NDHWC". Default the first.
+        resample (str): "BILINEAR", "TRILINEAR" or "NEAREST". Default "BILINEAR".
+        actual_shape (Variable, optional): int32; replaces ``out_shape`` at run time.
+        align_corners (bool): the outermost pixels of input and result coincide. Default True.
+        align_mode (int): 0 or 1, as described above. Default 1.
+        data_format (str): "NCHW", "NHWC", "NCDHW" or "NDHWC". Default "NCHW".
 
     Returns:
-        Variable: ``input`` with other extents of its images.
+        Variable: the resized images.
 
     Raises:
-        TypeError: an argument has another type or dtype.
-        ValueError: a bad value; neither ``out_shape`` nor ``scale``.
+        TypeError: an argument has the wrong type or dtype.
+        ValueError: an argument has an invalid value, or neither ``out_shape`` nor ``scale`` is given.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -117,24 +118,25 @@ def resize_bilinear(input: Variable, out_shape: Sequence[Any] | Variable | None 
                     scale: float | Variable | None = None, name: str | None = None,
                     actual_shape: Variable | None = None, align_corners: bool = True, align_mode: int = 1,
                     data_format: str = "NCHW") -> Variable:
-    """Images of another size, each pixel made of the four around its place; see :func:`image_resize`.
+    """Resizes images by bilinear interpolation of the four nearest pixels: see :func:`image_resize`.
 
     Args:
         input (Variable): [N, C, H, W] or [N, H, W, C], float32, float64 or uint8.
-        out_shape (list|tuple|Variable, optional): [H, W].
-        scale (float|Variable, optional): extents by those of ``input``, above 0; used without ``out_shape``.
+        out_shape (list|tuple|Variable, optional): new extents, [H, W].
+        scale (float|Variable, optional): ratio of the new extents to those of ``input``, above 0. Used if ``out_shape``
+            is not given.
         name (str, optional): prefix of the output's name.
-        actual_shape (Variable, optional): int32, goes before ``out_shape`` when the program runs.
-        align_corners (bool): the outermost pixels stay the outermost ones. Default True.
-        align_mode (int): 0 or 1. Default 1.
-        data_format (str): "NCHW" or "NHWC". Default the first.
+        actual_shape (Variable, optional): int32; replaces ``out_shape`` at run time.
+        align_corners (bool): the outermost pixels of input and result coincide. Default True.
+        align_mode (int): 0 or 1, as for :func:`image_resize`. Default 1.
+        data_format (str): "NCHW" or "NHWC". Default "NCHW".
 
     Returns:
-        Variable: ``input`` with other extents of its images.
+        Variable: the resized images.
 
     Raises:
-        TypeError: an argument has another type or dtype.
-        ValueError: a bad value; neither ``out_shape`` nor ``scale``.
+        TypeError: an argument has the wrong type or dtype.
+        ValueError: an argument has an invalid value, or neither ``out_shape`` nor ``scale`` is given.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -148,24 +150,25 @@ def resize_trilinear(input: Variable, out_shape: Sequence[Any] | Variable | None
                      scale: float | Variable | None = None, name: str | None = None,
                      actual_shape: Variable | None = None, align_corners: bool = True, align_mode: int = 1,
                      data_format: str = "NCDHW") -> Variable:
-    """Volumes of another size, each element made of the eight around its place; see :func:`image_resize`.
+    """Resizes volumes by trilinear interpolation of the eight nearest elements: see :func:`image_resize`.
 
     Args:
         input (Variable): [N, C, D, H, W] or [N, D, H, W, C], float32, float64 or uint8.
-        out_shape (list|tuple|Variable, optional): [D, H, W].
-        scale (float|Variable, optional): extents by those of ``input``, above 0; used without ``out_shape``.
+        out_shape (list|tuple|Variable, optional): new extents, [D, H, W].
+        scale (float|Variable, optional): ratio of the new extents to those of ``input``, above 0. Used if ``out_shape``
+            is not given.
         name (str, optional): prefix of the output's name.
-        actual_shape (Variable, optional): int32, goes before ``out_shape`` when the program runs.
-        align_corners (bool): the outermost elements stay the outermost ones. Default True.
-        align_mode (int): 0 or 1. Default 1.
-        data_format (str): "NCDHW" or "NDHWC". Default the first.
+        actual_shape (Variable, optional): int32; replaces ``out_shape`` at run time.
+        align_corners (bool): the outermost elements of input and result coincide. Default True.
+        align_mode (int): 0 or 1, as for :func:`image_resize`. Default 1.
+        data_format (str): "NCDHW" or "NDHWC". Default "NCDHW".
 
     Returns:
-        Variable: ``input`` with other extents of its volumes.
+        Variable: the resized volumes.
 
     Raises:
-        TypeError: an argument has another type or dtype.
-        ValueError: a bad value; neither ``out_shape`` nor ``scale``.
+        TypeError: an argument has the wrong type or dtype.
+        ValueError: an argument has an invalid value, or neither ``out_shape`` nor ``scale`` is given.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -180,23 +183,24 @@ def resize_nearest(input: Variable, out_shape: Sequence[Any] | Variable | None =
                    scale: float | Variable | None = None, name: str | None = None,
                    actual_shape: Variable | None = None, align_corners: bool = True,
                    data_format: str = "NCHW") -> Variable:
-    """Images of another size, each pixel that of ``input`` nearest to its place; see :func:`image_resize`.
+    """Resizes images; each pixel is the nearest pixel of ``input``: see :func:`image_resize`.
 
     Args:
         input (Variable): [N, C, H, W] or [N, H, W, C], float32, float64 or uint8.
-        out_shape (list|tuple|Variable, optional): [H, W].
-        scale (float|Variable, optional): extents by those of ``input``, above 0; used without ``out_shape``.
+        out_shape (list|tuple|Variable, optional): new extents, [H, W].
+        scale (float|Variable, optional): ratio of the new extents to those of ``input``, above 0. Used if ``out_shape``
+            is not given.
         name (str, optional): prefix of the output's name.
-        actual_shape (Variable, optional): int32, goes before ``out_shape`` when the program runs.
-        align_corners (bool): the outermost pixels stay the outermost ones. Default True.
-        data_format (str): "NCHW" or "NHWC". Default the first.
+        actual_shape (Variable, optional): int32; replaces ``out_shape`` at run time.
+        align_corners (bool): the outermost pixels of input and result coincide. Default True.
+        data_format (str): "NCHW" or "NHWC". Default "NCHW".
 
     Returns:
-        Variable: ``input`` with other extents of its images.
+        Variable: the resized images.
 
     Raises:
-        TypeError: an argument has another type or dtype.
-        ValueError: a bad value; neither ``out_shape`` nor ``scale``.
+        TypeError: an argument has the wrong type or dtype.
+        ValueError: an argument has an invalid value, or neither ``out_shape`` nor ``scale`` is given.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -207,19 +211,19 @@ def resize_nearest(input: Variable, out_shape: Sequence[Any] | Variable | None =
 
 
 def image_resize_short(input: Variable, out_short_len: int, resample: str = "BILINEAR") -> Variable:
-    """Images of another size whose shorter side gets a given extent and the longer one follows.
+    """Resizes images so that the shorter side gets a given extent. The aspect ratio does not change.
 
     Args:
         input (Variable): [N, C, H, W], float32, float64 or uint8.
-        out_short_len (int): the extent of the shorter side.
-        resample (str): "BILINEAR" or "NEAREST". Default the first.
+        out_short_len (int): extent of the shorter side.
+        resample (str): "BILINEAR" or "NEAREST". Default "BILINEAR".
 
     Returns:
-        Variable: ``input`` with other extents of its images; the longer one is rounded to the nearest integer.
+        Variable: the resized images. The extent of the longer side is rounded to the nearest integer.
 
     Raises:
-        TypeError: an argument has another type or dtype.
-        ValueError: ``input`` does not have 4 axes; another ``resample``.
+        TypeError: an argument has the wrong type or dtype.
+        ValueError: ``input`` does not have 4 axes, or ``resample`` is unknown.
 
     Examples:
         >>> import anabranch.fluid as fluid

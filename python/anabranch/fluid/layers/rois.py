@@ -1,4 +1,4 @@
-"""Regions of interest pooled into bins."""
+"""Layers that pool regions of interest into bins."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -14,27 +14,27 @@ __all__ = ["roi_pool", "roi_align", "psroi_pool", "prroi_pool", "roi_perspective
 
 def roi_pool(input: Variable, rois: Variable, pooled_height: int = 1, pooled_width: int = 1,
              spatial_scale: float = 1.0, rois_lod: Variable | None = None) -> Variable:
-    """The largest pixel in each bin of a region.
+    """Computes the maximum of the pixels in each bin of a region.
 
-    The sides of a region, times ``spatial_scale``, are rounded to pixels of ``input``; it is cut into
-    ``pooled_height`` x ``pooled_width`` bins. A bin without a pixel gives 0. Source: Girshick, Fast R-CNN,
-    arXiv:1504.08083.
+    The sides of a region are multiplied by ``spatial_scale`` and rounded to pixels of ``input``. The region is then
+    divided into ``pooled_height`` x ``pooled_width`` bins. The result of a bin without pixels is 0. Source: Girshick,
+    Fast R-CNN, arXiv:1504.08083.
 
     Args:
         input (Variable): feature maps [N, C, H, W], float32 or float64.
         rois (Variable): [R, 4], dtype of ``input``: left, top, right, bottom in pixels of the image, with a sequence
             for each image.
-        pooled_height (int): rows of bins. Default 1.
-        pooled_width (int): columns of bins. Default 1.
-        spatial_scale (float): pixels of ``input`` for a pixel of the image. Default 1.0.
-        rois_lod (Variable, optional): [N + 1], int64: the offsets of the sequences, where ``rois`` carries none.
+        pooled_height (int): number of rows of bins. Default 1.
+        pooled_width (int): number of columns of bins. Default 1.
+        spatial_scale (float): number of pixels of ``input`` per pixel of the image. Default 1.0.
+        rois_lod (Variable, optional): [N + 1], int64: offsets of the sequences, if ``rois`` has none.
 
     Returns:
         Variable: [R, C, pooled_height, pooled_width].
 
     Raises:
         TypeError: an argument is not a Variable of a supported dtype.
-        EnforceNotMet: shapes do not match; in the run, sequences that do not fit.
+        EnforceNotMet: shapes do not match, or at run time the sequences do not match.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -53,28 +53,30 @@ def roi_pool(input: Variable, rois: Variable, pooled_height: int = 1, pooled_wid
 def roi_align(input: Variable, rois: Variable, pooled_height: int = 1, pooled_width: int = 1,
               spatial_scale: float = 1.0, sampling_ratio: int = -1, name: str | None = None,
               rois_lod: Variable | None = None) -> Variable:
-    """The mean of samples in each bin of a region, each made of the four pixels around it.
+    """Computes the mean of samples in each bin of a region. Each sample is interpolated from the four nearest pixels.
 
-    Nothing is rounded: a region, times ``spatial_scale``, is cut into ``pooled_height`` x ``pooled_width`` bins, and
-    ``sampling_ratio`` x ``sampling_ratio`` samples lie evenly in each. Source: He et al., Mask R-CNN, arXiv:1703.06870.
+    No coordinate is rounded: a region is multiplied by ``spatial_scale`` and divided into ``pooled_height`` x
+    ``pooled_width`` bins. Each bin has ``sampling_ratio`` x ``sampling_ratio`` evenly spaced samples. Source: He et
+    al., Mask R-CNN, arXiv:1703.06870.
 
     Args:
         input (Variable): feature maps [N, C, H, W], float32 or float64.
         rois (Variable): [R, 4], dtype of ``input``: left, top, right, bottom in pixels of the image, with a sequence
             for each image.
-        pooled_height (int): rows of bins. Default 1.
-        pooled_width (int): columns of bins. Default 1.
-        spatial_scale (float): pixels of ``input`` for a pixel of the image. Default 1.0.
-        sampling_ratio (int): samples of a bin along each axis; 0 or below (default): one for each begun pixel.
+        pooled_height (int): number of rows of bins. Default 1.
+        pooled_width (int): number of columns of bins. Default 1.
+        spatial_scale (float): number of pixels of ``input`` per pixel of the image. Default 1.0.
+        sampling_ratio (int): number of samples of a bin along each axis. 0 or below: the extent of the bin in pixels,
+            rounded up. Default -1.
         name (str, optional): prefix of the output's name.
-        rois_lod (Variable, optional): [N + 1], int64: the offsets of the sequences, where ``rois`` carries none.
+        rois_lod (Variable, optional): [N + 1], int64: offsets of the sequences, if ``rois`` has none.
 
     Returns:
         Variable: [R, C, pooled_height, pooled_width].
 
     Raises:
         TypeError: an argument is not a Variable of a supported dtype.
-        EnforceNotMet: shapes do not match; in the run, sequences that do not fit.
+        EnforceNotMet: shapes do not match, or at run time the sequences do not match.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -91,27 +93,27 @@ def roi_align(input: Variable, rois: Variable, pooled_height: int = 1, pooled_wi
 
 def psroi_pool(input: Variable, rois: Variable, output_channels: int, spatial_scale: float, pooled_height: int,
                pooled_width: int, name: str | None = None) -> Variable:
-    """The mean of the pixels in each bin of a region, with separate channels for every bin.
+    """Computes the mean of the pixels in each bin of a region, with separate channels for each bin.
 
-    Bin (i, j) of output channel c reads channel (c * pooled_height + i) * pooled_width + j of ``input``. A bin
-    without a pixel gives 0. Source: Dai et al., R-FCN, arXiv:1605.06409.
+    Bin (i, j) of output channel c reads channel (c * pooled_height + i) * pooled_width + j of ``input``. The result of
+    a bin without pixels is 0. Source: Dai et al., R-FCN, arXiv:1605.06409.
 
     Args:
         input (Variable): [N, output_channels * pooled_height * pooled_width, H, W], float32 or float64.
         rois (Variable): [R, 4], dtype of ``input``: left, top, right, bottom in pixels of the image, with a sequence
             for each image.
-        output_channels (int): channels of the result.
-        spatial_scale (float): pixels of ``input`` for a pixel of the image.
-        pooled_height (int): rows of bins.
-        pooled_width (int): columns of bins.
+        output_channels (int): number of channels of the result.
+        spatial_scale (float): number of pixels of ``input`` per pixel of the image.
+        pooled_height (int): number of rows of bins.
+        pooled_width (int): number of columns of bins.
         name (str, optional): prefix of the output's name.
 
     Returns:
         Variable: [R, output_channels, pooled_height, pooled_width].
 
     Raises:
-        TypeError: an argument has another type or dtype.
-        EnforceNotMet: shapes do not match; in the run, sequences that do not fit.
+        TypeError: an argument has the wrong type or dtype.
+        EnforceNotMet: shapes do not match, or at run time the sequences do not match.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -132,28 +134,27 @@ def psroi_pool(input: Variable, rois: Variable, output_channels: int, spatial_sc
 
 def prroi_pool(input: Variable, rois: Variable, spatial_scale: float = 1.0, pooled_height: int = 1,
                pooled_width: int = 1, batch_roi_nums: Variable | None = None, name: str | None = None) -> Variable:
-    """The exact mean over each bin of a region of the surface that is linear between the pixels.
+    """Computes the exact mean over each bin of a region. Between pixels, the values are interpolated bilinearly.
 
-    It has a gradient in ``rois``, too. Outside of the image the surface is 0; a bin without an area gives 0. Source:
-    Jiang et al., arXiv:1807.11590.
+    The layer also has a gradient with respect to ``rois``. Values outside of the image are 0, and the result of a bin
+    without an area is 0. Source: Jiang et al., arXiv:1807.11590.
 
     Args:
         input (Variable): feature maps [N, C, H, W], float32 or float64.
         rois (Variable): [R, 4], dtype of ``input``: left, top, right, bottom in pixels of the image, with a sequence
             for each image.
-        spatial_scale (float): pixels of ``input`` for a pixel of the image. Default 1.0.
-        pooled_height (int): rows of bins. Default 1.
-        pooled_width (int): columns of bins. Default 1.
-        batch_roi_nums (Variable, optional): [N], int64: the regions of each image, where ``rois`` carries no
-            sequences.
+        spatial_scale (float): number of pixels of ``input`` per pixel of the image. Default 1.0.
+        pooled_height (int): number of rows of bins. Default 1.
+        pooled_width (int): number of columns of bins. Default 1.
+        batch_roi_nums (Variable, optional): [N], int64: number of regions of each image, if ``rois`` has no sequences.
         name (str, optional): prefix of the output's name.
 
     Returns:
         Variable: [R, C, pooled_height, pooled_width].
 
     Raises:
-        TypeError: an argument has another type or dtype.
-        EnforceNotMet: shapes do not match; in the run, sequences that do not fit.
+        TypeError: an argument has the wrong type or dtype.
+        EnforceNotMet: shapes do not match, or at run time the sequences do not match.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -173,28 +174,28 @@ def prroi_pool(input: Variable, rois: Variable, spatial_scale: float = 1.0, pool
 def roi_perspective_transform(input: Variable, rois: Variable, transformed_height: int, transformed_width: int,
                               spatial_scale: float = 1.0,
                               name: str | None = None) -> tuple[Variable, Variable, Variable]:
-    """Quadrangles of images turned into rectangles, such as lines of text.
+    """Transforms quadrangles of images, such as lines of text, to rectangles.
 
-    Each pixel of a rectangle is made of the four pixels around its place in ``input``; it is 0 outside of the
+    Each pixel of a rectangle is interpolated from the four nearest pixels of ``input``. It is 0 outside of the
     quadrangle and of the image. Source: Sun et al., TextNet, arXiv:1812.09900.
 
     Args:
         input (Variable): feature maps [N, C, H, W], float32 or float64.
-        rois (Variable): [R, 8], dtype of ``input``: x and y of four corners with the clock, from the left upper one, in
-            pixels of the image, with a sequence for each image.
-        transformed_height (int): rows of the rectangles.
-        transformed_width (int): columns of the rectangles; narrow quadrangles do not fill them.
-        spatial_scale (float): pixels of ``input`` for a pixel of the image. Default 1.0.
+        rois (Variable): [R, 8], dtype of ``input``: x and y of the four corners, clockwise from the top left, in pixels
+            of the image, with a sequence for each image.
+        transformed_height (int): number of rows of the rectangles.
+        transformed_width (int): number of columns of the rectangles. Narrow quadrangles do not fill all of them.
+        spatial_scale (float): number of pixels of ``input`` per pixel of the image. Default 1.0.
         name (str, optional): prefix of the outputs' names.
 
     Returns:
-        tuple: [R, C, transformed_height, transformed_width]; masks [R, 1, transformed_height, transformed_width],
-        int32, 1 inside the region; and matrices [R, 9] that map (column, row, 1) of a rectangle to
+        tuple: the rectangles [R, C, transformed_height, transformed_width]; masks [R, 1, transformed_height,
+        transformed_width], int32, 1 inside the region; and matrices [R, 9] that map (column, row, 1) of a rectangle to
         (x * w, y * w, w) of ``input``.
 
     Raises:
-        TypeError: an argument has another type or dtype.
-        EnforceNotMet: shapes do not match; in the run, sequences that do not fit.
+        TypeError: an argument has the wrong type or dtype.
+        EnforceNotMet: shapes do not match, or at run time the sequences do not match.
 
     Examples:
         >>> import anabranch.fluid as fluid

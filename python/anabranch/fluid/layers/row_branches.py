@@ -1,4 +1,4 @@
-"""A branch for each row of a batch."""
+"""Branches that are chosen for each row of a batch."""
 from __future__ import annotations
 
 from typing import Any
@@ -16,7 +16,8 @@ __all__ = ["IfElse"]
 
 
 def split_lod_tensor(input: Variable, mask: Variable, level: int = 0) -> tuple[Variable, Variable]:
-    """The sequences of ``input`` (or rows, where it has none) for which ``mask`` holds, and the others."""
+    """Splits the sequences of ``input`` (or its rows, if it has none) into those for which ``mask`` is true and the
+    others."""
     check.variable(input, "input", "split_lod_tensor")
     check.variable(mask, "mask", "split_lod_tensor")
     helper = LayerHelper("split_lod_tensor")
@@ -28,7 +29,7 @@ def split_lod_tensor(input: Variable, mask: Variable, level: int = 0) -> tuple[V
 
 
 def merge_lod_tensor(in_true: Variable, in_false: Variable, x: Variable, mask: Variable, level: int = 0) -> Variable:
-    """What :func:`split_lod_tensor` has divided, in the order of ``mask``."""
+    """Merges the results of :func:`split_lod_tensor` in the order of ``mask``."""
     helper = LayerHelper("merge_lod_tensor")
     out = helper.create_variable_for_type_inference(in_true.dtype)
     helper.append_op(type="merge_lod_tensor",
@@ -41,8 +42,8 @@ class IfElse(Described):
     """Sends each row of its inputs through one of two blocks, and merges the results in the order of the rows.
 
     Args:
-        cond (Variable): [rows, 1], bool; rows for which it holds go through ``true_block``.
-        name (str, optional): prefix of the names.
+        cond (Variable): condition, [rows, 1], bool. Rows for which it is true go through ``true_block``.
+        name (str, optional): prefix of the generated names.
 
     Raises:
         TypeError: ``cond`` is not a Variable. ValueError: a method is called in the wrong block, or the results of the
@@ -84,13 +85,13 @@ class IfElse(Described):
         return 0 if self.status == IfElse.IN_IF_ELSE_TRUE_BLOCKS else 1
 
     def input(self, x: Variable) -> Variable:
-        """The rows of ``x`` that go through this block.
+        """Returns the rows of ``x`` that go through this block.
 
         Args:
             x (Variable): the same number of rows, or sequences, as the condition.
 
         Raises:
-            ValueError: outside of a block.
+            ValueError: it is called outside of a block.
         """
         branch = self._branch()
         check.variable(x, "x", "IfElse.input")
@@ -105,7 +106,7 @@ class IfElse(Described):
         return self.input_table[x.name][branch]
 
     def true_block(self) -> Any:
-        """Context of the layers for rows for which the condition holds."""
+        """Context of the layers for rows whose condition is true."""
         return _Branch(self, IfElse.IN_IF_ELSE_TRUE_BLOCKS)
 
     def false_block(self) -> Any:
@@ -116,7 +117,7 @@ class IfElse(Described):
         """Sets the results of a block. Both blocks must have the same number.
 
         Raises:
-            ValueError: outside of a block.
+            ValueError: it is called outside of a block.
         """
         results = self.output_table[self._branch()]
         for out in outs:
@@ -126,13 +127,14 @@ class IfElse(Described):
             assign(out, outside)
 
     def __call__(self) -> list[Variable]:
-        """The results, each with all rows.
+        """Returns the results, each with all rows.
 
         Returns:
-            list of Variable.
+            list of Variable: the merged results.
 
         Raises:
-            ValueError: inside of a block; no results; blocks with different numbers of them.
+            ValueError: it is called inside a block, there are no results, or the blocks have different numbers of
+                results.
         """
         if self.status != IfElse.OUT_IF_ELSE_BLOCKS:
             raise InvalidValue("IfElse: call it after the blocks, which compute the results")

@@ -1,4 +1,4 @@
-"""Losses over very many classes, which look at a few of them only, and the loss that draws samples to their centers."""
+"""Losses for large numbers of classes, which use only a few classes per sample, and the center loss."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -23,7 +23,8 @@ _SAMPLERS = {"uniform": 0, "log_uniform": 1, "custom_dist": 2}
 
 
 def _alias_table(distribution):
-    """Walker's alias method (DOI 10.1145/355744.355749): for each class the chance to keep it, and the other one."""
+    """Walker's alias method (DOI 10.1145/355744.355749): for each class, the probability to keep it, and the
+    alternative class."""
     keep, alias = [1.0] * len(distribution), [-1] * len(distribution)
     scaled = [(k, p * len(distribution)) for k, p in enumerate(distribution)]
     rich, poor = [e for e in scaled if e[1] > 1], [e for e in scaled if e[1] < 1]
@@ -41,7 +42,7 @@ def _alias_table(distribution):
 
 
 def _custom_noise(helper, distribution):
-    """The slots of a given distribution: constants that are saved with the program."""
+    """Returns the slots of a given distribution: constants that are saved with the program."""
     keep, alias = _alias_table(distribution)
 
     def constant(values, dtype):
@@ -58,25 +59,26 @@ def nce(input: Variable, label: Variable, num_total_classes: int, sample_weight:
         param_attr: Attr = None, bias_attr: Attr = None, num_neg_samples: int | None = None, name: str | None = None,
         sampler: str = "uniform", custom_dist: Sequence[Any] | None = None, seed: int = 0,
         is_sparse: bool = False) -> Variable:
-    """Noise-contrastive estimation: is a class the sample's own, or one of a few drawn from a noise distribution?
+    """Noise-contrastive estimation: distinguishes the classes of a sample from a few classes drawn from a noise
+    distribution.
 
-    With o = sigmoid(x w_c + b_c) and b = n P(c) for n drawn classes, the sum of -log(o / (o + b)) over the own classes
-    and of -log(b / (o + b)) over the drawn ones, divided by n + 1.
-    Gutmann and Hyvarinen, AISTATS 2010.
+    Let o = sigmoid(x w_c + b_c) and b = n P(c) for n drawn classes. The cost is the sum of -log(o / (o + b)) over the
+    classes of the sample and of -log(b / (o + b)) over the drawn classes, divided by n + 1. Gutmann and Hyvarinen,
+    AISTATS 2010.
 
     Args:
         input (Variable): [N, D], float32 or float64.
-        label (Variable): [N, T], int64 in [0, num_total_classes).
-        num_total_classes (int): rows of the table.
-        sample_weight (Variable, optional): [N, 1], a factor of each sample's cost.
-        param_attr (ParamAttr, optional): of the table, [num_total_classes, D].
-        bias_attr (ParamAttr|bool, optional): of the bias, [num_total_classes, 1]; False: none.
-        num_neg_samples (int, optional): classes drawn for each sample. Default 10.
-        name (str, optional): prefix of the names.
+        label (Variable): [N, T], int64: classes of each sample, in [0, num_total_classes).
+        num_total_classes (int): number of classes, the rows of the table.
+        sample_weight (Variable, optional): [N, 1]: factor of the cost of each sample.
+        param_attr (ParamAttr, optional): attributes of the table, [num_total_classes, D].
+        bias_attr (ParamAttr|bool, optional): attributes of the bias, [num_total_classes, 1]. False: no bias.
+        num_neg_samples (int, optional): number of classes drawn for each sample. Default 10.
+        name (str, optional): prefix of the generated names.
         sampler (str): "uniform", "log_uniform" (frequent classes have low numbers) or "custom_dist".
-        custom_dist (list, optional): probability of each class, with "custom_dist".
-        seed (int): of the draws; 0: that of the program. Default 0.
-        is_sparse (bool): the gradient of the table holds only the rows that occur. Default False.
+        custom_dist (list, optional): probability of each class, for "custom_dist".
+        seed (int): seed of the random numbers. 0: that of the program. Default 0.
+        is_sparse (bool): the gradient of the table contains only the rows that were used. Default False.
 
     Returns:
         Variable: [N, 1].
@@ -84,7 +86,7 @@ def nce(input: Variable, label: Variable, num_total_classes: int, sample_weight:
     Raises:
         TypeError: the dtype is not supported.
         ValueError: ``sampler`` is unknown.
-        AssertionError: "custom_dist" without a distribution, or with one of another length.
+        AssertionError: "custom_dist" is used without a distribution, or with one of the wrong length.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -132,28 +134,34 @@ def _check_tree(num_classes, path_table, path_code, is_custom):
 def hsigmoid(input: Variable, label: Variable, num_classes: int, param_attr: Attr = None, bias_attr: Attr = None,
              name: str | None = None, path_table: Variable | None = None, path_code: Variable | None = None,
              is_custom: bool = False, is_sparse: bool = False) -> Variable:
-    """Hierarchical sigmoid: a class is a path of yes-or-no questions in a binary tree, each a logistic loss.
+    """Hierarchical sigmoid: each class is a leaf of a binary tree. The cost is the sum of the logistic losses of the
+    decisions on the path to the leaf.
 
     Morin and Bengio, Hierarchical probabilistic neural network language model, AISTATS 2005.
 
     Args:
         input (Variable): [N, D], float32 or float64.
-        label (Variable): [N, 1], int64 in [0, num_classes).
-        num_classes (int): number of classes, at least 2; rows of the table of a custom tree.
-        param_attr (ParamAttr, optional): of the table, [num_classes - 1, D]; [num_classes, D] for a custom tree.
-        bias_attr (ParamAttr|bool, optional): of the bias, a number for each row of the table; False: none.
-        name (str, optional): prefix of the names.
+        label (Variable): [N, 1], int64: classes in [0, num_classes).
+        num_classes (int): number of classes, at least 2. For a custom tree, the number of rows of the table.
+        param_attr (ParamAttr, optional): attributes of the table, [num_classes - 1, D], or [num_classes, D] for a
+            custom tree.
+        bias_attr (ParamAttr|bool, optional): attributes of the bias, which has one number per row of the table. False:
+            no bias.
+        name (str, optional): prefix of the generated names.
         path_table (Variable, optional): [N, L], int64: rows of the table on each sample's path; -1 after its end.
-        path_code (Variable, optional): [N, L], int64: 1 where the path says yes.
-        is_custom (bool): the tree is given by ``path_table`` and ``path_code``; else it is complete. Default False.
-        is_sparse (bool): the gradient of the table of a custom tree holds only the rows that occur. Default False.
+        path_code (Variable, optional): [N, L], int64: decisions on each path, 0 or 1.
+        is_custom (bool): the tree is given by ``path_table`` and ``path_code``. Otherwise it is a complete tree.
+            Default False.
+        is_sparse (bool): the gradient of the table of a custom tree contains only the rows that were used. Default
+            False.
 
     Returns:
         Variable: [N, 1].
 
     Raises:
         TypeError: the dtype is not supported.
-        ValueError: fewer than two classes; a custom tree without its tables, or tables without ``is_custom``.
+        ValueError: there are fewer than two classes, a custom tree has no tables, or tables are given without
+            ``is_custom``.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -188,21 +196,24 @@ def sampled_softmax_with_cross_entropy(logits: Variable, label: Variable, num_sa
                                        remove_accidental_hits: bool = True, use_customized_samples: bool = False,
                                        customized_samples: Variable | None = None,
                                        customized_probabilities: Variable | None = None, seed: int = 0) -> Variable:
-    """Softmax and cross entropy over a sample's own classes and ``num_samples`` different ones drawn by rank.
+    """Softmax and cross entropy over the classes of a sample and ``num_samples`` distinct classes, which are drawn with
+    a log-uniform distribution.
 
-    Each score is lessened by the logarithm of the class's probability to be among the samples.
-    Jean et al., On using very large target vocabulary, ACL 2015 (arXiv:1412.2007).
+    The logarithm of the probability that a class is among the samples is subtracted from its score. Jean et al., On
+    using very large target vocabulary, ACL 2015 (arXiv:1412.2007).
 
     Args:
         logits (Variable): [N, classes], float32 or float64.
-        label (Variable): [N, num_true], int64 in [0, classes).
-        num_samples (int): classes drawn, the same ones for all samples; at most as many as there are.
-        num_true (int): own classes of a sample. Default 1.
-        remove_accidental_hits (bool): a drawn class that is one of the sample's does not count. Default True.
-        use_customized_samples (bool): use the next two instead of drawing. Default False.
-        customized_samples (Variable, optional): [N, num_true + num_samples], int64, own classes first.
-        customized_probabilities (Variable, optional): shape of ``customized_samples``, dtype of ``logits``.
-        seed (int): of the draws; 0: that of the program. Default 0.
+        label (Variable): [N, num_true], int64: classes in [0, classes).
+        num_samples (int): number of classes to draw, at most the number of all classes. The drawn classes are the same
+            for all samples.
+        num_true (int): number of classes of a sample. Default 1.
+        remove_accidental_hits (bool): ignores a drawn class that is a class of the sample. Default True.
+        use_customized_samples (bool): uses the next two arguments instead of drawing classes. Default False.
+        customized_samples (Variable, optional): [N, num_true + num_samples], int64: classes, those of the sample first.
+        customized_probabilities (Variable, optional): probabilities of these classes, shape of ``customized_samples``,
+            dtype of ``logits``.
+        seed (int): seed of the random numbers. 0: that of the program. Default 0.
 
     Returns:
         Variable: [N, 1].
@@ -246,7 +257,7 @@ def sampled_softmax_with_cross_entropy(logits: Variable, label: Variable, num_sa
 
 
 def _many_hot(helper, places, num_true, depth, out):
-    """[N, depth] with ones at the places [N, num_true]."""
+    """Returns [N, depth] with ones at the positions [N, num_true]."""
     if num_true == 1:
         helper.append_op(type="one_hot", inputs={"X": places}, attrs={"depth": depth}, outputs={"Out": out})
         return out
@@ -256,18 +267,18 @@ def _many_hot(helper, places, num_true, depth, out):
 
 def center_loss(input: Variable, label: Variable, num_classes: int, alpha: float | Variable, param_attr: Attr,
                 update_center: bool = True) -> Variable:
-    """out = |x - center of its class| ** 2 / 2; the centers follow their samples in every run.
+    """out = |x - center of its class| ** 2 / 2. The centers move towards their samples in every run.
 
     A center moves by alpha * (sum of its samples' distances) / (1 + their number).
     Wen et al., A discriminative feature learning approach for deep face recognition, ECCV 2016.
 
     Args:
         input (Variable): [N, D], float32 or float64.
-        label (Variable): [N, 1], int32 or int64 in [0, num_classes).
+        label (Variable): [N, 1], int32 or int64: classes in [0, num_classes).
         num_classes (int): number of centers.
-        alpha (float|Variable): their learning rate, a Variable of shape [1].
-        param_attr (ParamAttr): of the centers, [num_classes, D].
-        update_center (bool): move the centers. Default True.
+        alpha (float|Variable): learning rate of the centers. A Variable must have shape [1].
+        param_attr (ParamAttr): attributes of the centers, [num_classes, D].
+        update_center (bool): moves the centers. Default True.
 
     Returns:
         Variable: [N, 1].

@@ -13,23 +13,23 @@ __all__ = ["bilinear_tensor_product", "sigmoid_focal_loss"]
 
 def bilinear_tensor_product(x: Variable, y: Variable, size: int, act: str | None = None, name: str | None = None,
                             param_attr: Any = None, bias_attr: Any = None) -> Variable:
-    """Products of two vectors with matrices between them: result k of row n is x[n] W[k] y[n] + b[k].
+    """Computes bilinear products of two vectors: result k of row n is x[n] W[k] y[n] + b[k].
 
     Args:
         x (Variable): [N, P], float32 or float64.
         y (Variable): [N, Q], dtype of ``x``.
-        size (int): number of results, K.
-        act (str, optional): activation of the results.
-        name (str, optional): prefix of the names.
-        param_attr (ParamAttr, optional): of the matrices [K, P, Q].
-        bias_attr (ParamAttr|bool, optional): of the bias [1, K]; False: none.
+        size (int): number of results per row, K.
+        act (str, optional): activation applied to the result.
+        name (str, optional): prefix of the generated names.
+        param_attr (ParamAttr, optional): attributes of the matrices [K, P, Q].
+        bias_attr (ParamAttr|bool, optional): attributes of the bias [1, K]. False: no bias.
 
     Returns:
         Variable: [N, K].
 
     Raises:
-        TypeError: an argument has another type or dtype.
-        ValueError: other shapes.
+        TypeError: an argument has the wrong type or dtype.
+        ValueError: the shapes do not match.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -52,25 +52,25 @@ def bilinear_tensor_product(x: Variable, y: Variable, size: int, act: str | None
 
 def sigmoid_focal_loss(x: Variable, label: Variable, fg_num: Variable, gamma: float = 2.0,
                        alpha: float = 0.25) -> Variable:
-    """Cross entropy of class scores in which samples that are told well count little.
+    """Focal loss: the cross entropy of class scores, with small weights for samples that are classified well.
 
-    With p = 1 / (1 + exp(-x)): -alpha (1 - p)^gamma log(p) / fg_num at the class of the sample, -(1 - alpha) p^gamma
-    log(1 - p) / fg_num at the others. Lin and others, Focal loss for dense object detection, ICCV 2017,
-    arXiv:1708.02002.
+    Let p = 1 / (1 + exp(-x)). The loss is -alpha (1 - p)^gamma log(p) / fg_num for the class of the sample, and -(1 -
+    alpha) p^gamma log(1 - p) / fg_num for the other classes. Lin and others, Focal loss for dense object detection,
+    ICCV 2017, arXiv:1708.02002.
 
     Args:
-        x (Variable): [N, C], float32 or float64, scores of the classes.
-        label (Variable): [N, 1] int32; 1 to C: a class, 0: none of them, -1: the sample does not count.
-        fg_num (Variable): [1] int32, number of samples with a class; below 1 counts as 1.
-        gamma (float): how little samples count that are told well. Default 2.
-        alpha (float): weight of the sample's class; 1 - alpha that of the others. Default 0.25.
+        x (Variable): [N, C], float32 or float64: scores of the classes.
+        label (Variable): [N, 1], int32. 1 to C: the class; 0: no class; -1: the sample is ignored.
+        fg_num (Variable): [1], int32: number of samples with a class. Numbers below 1 count as 1.
+        gamma (float): exponent that reduces the weight of well-classified samples. Default 2.
+        alpha (float): weight of the class of the sample. The other classes have the weight 1 - alpha. Default 0.25.
 
     Returns:
         Variable: [N, C], dtype of ``x``.
 
     Raises:
-        TypeError: an argument has another type or dtype.
-        ValueError: other shapes.
+        TypeError: an argument has the wrong type or dtype.
+        ValueError: the shapes do not match.
 
     Examples:
         >>> import anabranch.fluid as fluid

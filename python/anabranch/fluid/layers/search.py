@@ -1,4 +1,4 @@
-"""Where the largest and smallest elements are."""
+"""Positions of the largest and smallest elements."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -22,11 +22,11 @@ def _extreme(op, x, axis):
 
 
 def argmax(x: Variable, axis: int = 0) -> Variable:
-    """Where the largest element along an axis is.
+    """Returns the index of the largest element along an axis.
 
     Args:
         x (Variable): [...], float32, float64, int32 or int64.
-        axis (int): Default 0.
+        axis (int): axis of the search, which is removed. Default 0.
 
     Returns:
         Variable: ``x`` without the axis, int64.
@@ -40,11 +40,11 @@ def argmax(x: Variable, axis: int = 0) -> Variable:
 
 
 def argmin(x: Variable, axis: int = 0) -> Variable:
-    """Where the smallest element along an axis is.
+    """Returns the index of the smallest element along an axis.
 
     Args:
         x (Variable): [...], float32, float64, int32 or int64.
-        axis (int): Default 0.
+        axis (int): axis of the search, which is removed. Default 0.
 
     Returns:
         Variable: ``x`` without the axis, int64.
@@ -59,16 +59,16 @@ def argmin(x: Variable, axis: int = 0) -> Variable:
 
 def argsort(input: Variable, axis: int = -1, descending: bool = False,
             name: str | None = None) -> tuple[Variable, Variable]:
-    """The elements in order along an axis, and where they came from.
+    """Sorts the elements along an axis, and also returns their original positions.
 
     Args:
         input (Variable): [...], float32, float64, int32 or int64.
-        axis (int): Default -1.
-        descending (bool): the largest first. Default False.
-        name (str, optional): prefix of the names.
+        axis (int): axis along which elements are sorted. Default -1.
+        descending (bool): sorts the largest element first. Default False.
+        name (str, optional): prefix of the generated names.
 
     Returns:
-        tuple: the sorted elements and their places (int64), each of the shape of ``input``.
+        tuple: the sorted elements and their original indices (int64), each with the shape of ``input``.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -86,15 +86,15 @@ def argsort(input: Variable, axis: int = -1, descending: bool = False,
 
 
 def topk(input: Variable, k: int | Variable, name: str | None = None) -> tuple[Variable, Variable]:
-    """The largest values along the last axis, in falling order, and where they are.
+    """Returns the k largest values along the last axis, in decreasing order, and their indices.
 
     Args:
         input (Variable): [..., D], float32, float64, int32 or int64.
-        k (int|Variable): how many, in [1, D].
-        name (str, optional): prefix of the names.
+        k (int|Variable): number of values, in [1, D].
+        name (str, optional): prefix of the generated names.
 
     Returns:
-        tuple: values [..., k], dtype of ``input``; places [..., k], int64. Neither has a gradient.
+        tuple: values [..., k], dtype of ``input``; and indices [..., k], int64. Neither has a gradient.
 
     Examples:
         >>> import anabranch.fluid as fluid

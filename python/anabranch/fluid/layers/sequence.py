@@ -14,20 +14,21 @@ __all__ = ["sequence_pool", "sequence_first_step", "sequence_last_step", "sequen
 
 
 def sequence_pool(input: Variable, pool_type: str, is_test: bool = False, pad_value: float = 0.0) -> Variable:
-    """One row for each sequence, made of its rows.
+    """Pools the rows of each sequence to one row.
 
     Args:
-        input (Variable): [rows, ...] with sequences, float32 or float64; of several levels the last one counts.
+        input (Variable): [rows, ...] with sequences, float32 or float64. If there are several levels, the last one is
+            used.
         pool_type (str): "average", "sum", "sqrt" (sum / square root of the length), "max", "last" or "first".
-        is_test (bool): do not keep what the backward pass of "max" needs. Default False.
-        pad_value (float): the row of an empty sequence. Default 0.
+        is_test (bool): does not keep the indices that the backward pass of "max" needs. Default False.
+        pad_value (float): value of the row of an empty sequence. Default 0.
 
     Returns:
-        Variable: [sequences, ...], one level less.
+        Variable: [sequences, ...], with one level less.
 
     Raises:
         TypeError: ``input`` is not a Variable of float32 or float64.
-        EnforceNotMet: another ``pool_type``; in the run, an input without sequences.
+        EnforceNotMet: ``pool_type`` is unknown, or at run time ``input`` has no sequences.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -48,7 +49,7 @@ def sequence_pool(input: Variable, pool_type: str, is_test: bool = False, pad_va
 
 
 def sequence_first_step(input: Variable) -> Variable:
-    """The first row of each sequence.
+    """Returns the first row of each sequence.
 
     Args:
         input (Variable): [rows, ...] with sequences, float32 or float64.
@@ -67,7 +68,7 @@ def sequence_first_step(input: Variable) -> Variable:
 
 
 def sequence_last_step(input: Variable) -> Variable:
-    """The last row of each sequence.
+    """Returns the last row of each sequence.
 
     Args:
         input (Variable): [rows, ...] with sequences, float32 or float64.
@@ -88,19 +89,21 @@ def sequence_last_step(input: Variable) -> Variable:
 def sequence_conv(input: Variable, num_filters: int, filter_size: int = 3, filter_stride: int = 1, padding: bool = True,
                   padding_start: int | None = None, bias_attr: Attr = None, param_attr: Attr = None,
                   act: str | None = None, name: str | None = None) -> Variable:
-    """Convolution along each sequence: row t of the result sees the rows t + padding_start ... of its sequence.
+    """Convolution along each sequence: row t of the result depends on the rows from t + padding_start on of its
+    sequence.
 
     Args:
         input (Variable): [rows, D] with sequences, float32 or float64.
-        num_filters (int): width of the result.
-        filter_size (int): rows that are seen. Default 3.
-        filter_stride (int): 1.
+        num_filters (int): number of filters, the width of the result.
+        filter_size (int): number of rows of the filter. Default 3.
+        filter_stride (int): stride, which must be 1. Default 1.
         padding (bool): not used: rows outside of the sequence count as 0.
-        padding_start (int, optional): first row that is seen; -floor(filter_size / 2) by default.
-        bias_attr (ParamAttr|bool, optional): of the bias, [num_filters]; False: none.
-        param_attr (ParamAttr, optional): of the filter, [filter_size * D, num_filters].
-        act (str, optional): activation of the result.
-        name (str, optional): prefix of the names.
+        padding_start (int, optional): position of the filter's first row relative to t. Default: -floor(filter_size /
+            2).
+        bias_attr (ParamAttr|bool, optional): attributes of the bias, [num_filters]. False: no bias.
+        param_attr (ParamAttr, optional): attributes of the filter, [filter_size * D, num_filters].
+        act (str, optional): activation applied to the result.
+        name (str, optional): prefix of the generated names.
 
     Returns:
         Variable: [rows, num_filters] with the same sequences.
@@ -129,12 +132,12 @@ def row_conv(input: Variable, future_context_size: int, param_attr: Attr = None,
 
     Args:
         input (Variable): [rows, D] with sequences, or [batch, rows, D]; float32 or float64.
-        future_context_size (int): rows after the present one that are seen, at least 0.
-        param_attr (ParamAttr, optional): of the filter, [future_context_size + 1, D].
-        act (str, optional): activation of the result.
+        future_context_size (int): number of later rows that are used, at least 0.
+        param_attr (ParamAttr, optional): attributes of the filter, [future_context_size + 1, D].
+        act (str, optional): activation applied to the result.
 
     Returns:
-        Variable: as ``input``.
+        Variable: shape of ``input``.
 
     Examples:
         >>> import anabranch.fluid as fluid

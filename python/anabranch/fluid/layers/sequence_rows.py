@@ -1,4 +1,4 @@
-"""Parts of sequences."""
+"""Slices of sequences."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -15,12 +15,12 @@ __all__ = [
 
 
 def sequence_slice(input: Variable, offset: Variable, length: Variable, name: str | None = None) -> Variable:
-    """A slice of each sequence: ``length`` rows from row ``offset`` on.
+    """Returns a slice of each sequence: ``length`` rows from row ``offset`` on.
 
     Args:
         input (Variable): [rows, ...] with sequences, float32, float64, int32 or int64.
-        offset (Variable): [sequences, 1], int32 or int64, at least 0.
-        length (Variable): [sequences, 1], int32 or int64, at least 0.
+        offset (Variable): [sequences, 1], int32 or int64: first row, at least 0.
+        length (Variable): [sequences, 1], int32 or int64: number of rows, at least 0.
         name (str, optional): prefix of the output's name.
 
     Returns:
@@ -28,7 +28,7 @@ def sequence_slice(input: Variable, offset: Variable, length: Variable, name: st
 
     Raises:
         TypeError: the dtype is not supported.
-        EnforceNotMet: in the run, a slice is not inside its sequence.
+        EnforceNotMet: at run time, a slice is not inside its sequence.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -1,7 +1,7 @@
-"""Shapes, axes and sizes that are partly known only when the program runs.
+"""Shapes, axes and sizes that are partly known only at run time.
 
-Most ops take a list as an attribute, or as one int32 Variable, or as a list of Variables of shape [1] in which known
-entries become constants.
+Most ops accept a list as an attribute, as a single int32 Variable, or as a list of Variables of shape [1], in which
+known entries become constants.
 """
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 def has_variable(values: Any) -> Any:
-    """Whether a list or tuple has an entry that is a Variable."""
+    """Returns whether a list or tuple contains a Variable."""
     return any(isinstance(v, Variable) for v in values)
 
 
 def as_variables(values: Any, helper: Any, dtype: DType = "int32") -> Any:
-    """Variables of shape [1] for a list of ints and Variables; ``helper`` names them, by default the constants do."""
+    """Converts a list of ints and Variables to Variables of shape [1]. If ``helper`` is given, it names them."""
     result = []
     for value in values:
         if isinstance(value, Variable):
@@ -42,12 +42,12 @@ def as_variables(values: Any, helper: Any, dtype: DType = "int32") -> Any:
 
 
 def known(values: Any, unknown: Any = -1) -> Any:
-    """The list with Variables replaced by ``unknown``."""
+    """Returns the list with Variables replaced by ``unknown``."""
     return [unknown if isinstance(v, Variable) else v for v in values]
 
 
 def add_shape(shape: Shape, inputs: Any, attrs: Any, dtype: DType = "int32", helper: Any = None) -> None:
-    """Puts ``shape`` where ops take it: attribute shape, input ShapeTensor or ShapeTensorList."""
+    """Passes ``shape`` to an op as the attribute shape or the input ShapeTensor or ShapeTensorList."""
     if isinstance(shape, Variable):
         shape.stop_gradient = True
         inputs["ShapeTensor"] = shape

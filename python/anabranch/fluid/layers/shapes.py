@@ -1,4 +1,4 @@
-"""The same numbers in another shape or with the axes in another order."""
+"""Layers that change the shape of a tensor or the order of its axes."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ __all__ = [
 
 
 def _with_shadow(op, inputs, attrs, x, name=None, act=None, layer=None, out=None):
-    """An op that also writes XShape, the shape of its input for the backward pass."""
+    """Appends an op that also writes XShape, the shape of its input for the backward pass."""
     helper = LayerHelper(layer or op, name=name, act=act)
     out = helper.create_variable_for_type_inference(x.dtype) if out is None else out
     shadow = helper.create_variable_for_type_inference(x.dtype)
@@ -29,23 +29,25 @@ def _with_shadow(op, inputs, attrs, x, name=None, act=None, layer=None, out=None
 
 def reshape(x: Variable, shape: Shape, actual_shape: Variable | None = None, act: str | None = None,
             inplace: bool = False, name: str | None = None) -> Variable:
-    """The same elements in another shape.
+    """Changes the shape and keeps the elements.
 
     Args:
         x (Variable): [...], any dtype.
-        shape (list|tuple|Variable): extents; one -1 is computed, a 0 copies the extent of ``x`` at its place. Entries
-            may be Variables of shape [1]; or one int32 Variable of all.
-        actual_shape (Variable, optional): int32, wins over ``shape`` when the program runs.
-        act (str, optional): activation of the result.
-        inplace (bool): the result is ``x`` itself. Default False.
-        name (str, optional): prefix of the names.
+        shape (list|tuple|Variable): the new extents. One extent may be -1 and is computed from the others; a 0 copies
+            the extent of ``x`` on the same axis. Entries may be Variables of shape [1]. A single int32 Variable may
+            hold all extents.
+        actual_shape (Variable, optional): int32; replaces ``shape`` at run time.
+        act (str, optional): activation applied to the result.
+        inplace (bool): returns ``x`` itself with the new shape. Default False.
+        name (str, optional): prefix of the generated names.
 
     Returns:
         Variable: dtype of ``x``.
 
     Raises:
-        TypeError: an argument has another type. AssertionError: ``shape`` has two -1, another negative extent, or a 0
-            beyond the axes of ``x``.
+        TypeError: an argument has the wrong type.
+        AssertionError: ``shape`` has more than one -1, another negative extent, or a 0 for an axis that ``x`` does not
+            have.
         EnforceNotMet: the number of elements differs.
 
     Examples:
@@ -95,18 +97,19 @@ def _check_reshape(x, shape):
 
 
 def transpose(x: Variable, perm: Sequence[Any], name: str | None = None) -> Variable:
-    """The axes in another order: axis i of the result is axis perm[i] of ``x``.
+    """Permutes the axes: axis i of the result is axis perm[i] of ``x``.
 
     Args:
         x (Variable): [...], any number type.
-        perm (list): each axis once.
-        name (str, optional): prefix of the names.
+        perm (list): each axis of ``x`` once, in the new order.
+        name (str, optional): prefix of the generated names.
 
     Returns:
         Variable: dtype of ``x``.
 
     Raises:
-        TypeError: an argument has another type. ValueError: ``perm`` has another length, or an axis too large.
+        TypeError: an argument has the wrong type.
+        ValueError: ``perm`` has the wrong length or contains an axis that ``x`` does not have.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -125,18 +128,18 @@ def transpose(x: Variable, perm: Sequence[Any], name: str | None = None) -> Vari
 
 
 def squeeze(input: Variable, axes: Sequence[Any], name: str | None = None) -> Variable:
-    """Without the axes of extent 1.
+    """Removes axes of extent 1.
 
     Args:
         input (Variable): [...], any number type.
-        axes (list): which; all of extent 1 when empty. Negative ones count from the last.
-        name (str, optional): prefix of the names.
+        axes (list): axes to remove. An empty list removes all axes of extent 1. Negative axes count from the last one.
+        name (str, optional): prefix of the generated names.
 
     Returns:
         Variable: dtype of ``input``.
 
     Raises:
-        TypeError: an argument has another type.
+        TypeError: an argument has the wrong type.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -149,18 +152,19 @@ def squeeze(input: Variable, axes: Sequence[Any], name: str | None = None) -> Va
 
 
 def unsqueeze(input: Variable, axes: int | Sequence[Any] | Variable, name: str | None = None) -> Variable:
-    """With new axes of extent 1.
+    """Inserts axes of extent 1.
 
     Args:
         input (Variable): [...], any number type.
-        axes (int|list|tuple|Variable): their places in the result, each counted after the ones before are there.
-        name (str, optional): prefix of the names.
+        axes (int|list|tuple|Variable): positions of the new axes, inserted one after another: each position counts the
+            axes inserted before it.
+        name (str, optional): prefix of the generated names.
 
     Returns:
         Variable: dtype of ``input``.
 
     Raises:
-        TypeError: an argument has another type.
+        TypeError: an argument has the wrong type.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -187,12 +191,12 @@ def unsqueeze(input: Variable, axes: int | Sequence[Any] | Variable, name: str |
 
 
 def flatten(x: Variable, axis: int = 1, name: str | None = None) -> Variable:
-    """A matrix: the first ``axis`` axes are its rows, the others its columns.
+    """Reshapes a tensor to a matrix: the first ``axis`` axes become the rows, the others the columns.
 
     Args:
         x (Variable): [...], float32, float64, int8, int32 or int64.
         axis (int): in [0, number of axes]. Default 1.
-        name (str, optional): prefix of the names.
+        name (str, optional): prefix of the generated names.
 
     Returns:
         Variable: two axes, dtype of ``x``.

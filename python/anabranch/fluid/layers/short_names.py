@@ -1,4 +1,4 @@
-"""Layers of Fluid 1.8 by names that other frameworks have for them."""
+"""Layers of Fluid 1.8 that have the names of other frameworks."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Sequence
@@ -20,17 +20,17 @@ __all__ = ["arange", "elementwise_equal", "interpolate", "nonzero", "randn"]
 
 def arange(start: float | Variable, end: float | Variable, step: float | Variable = 1, dtype: DType | None = None,
            name: str | None = None) -> Variable:
-    """The numbers start, start + step, ... below ``end``.
+    """Creates a vector of the numbers start, start + step, ... up to, but excluding ``end``.
 
     Args:
-        start (float|int|Variable): the first; a Variable has shape [1].
-        end (float|int|Variable): not reached.
-        step (float|int|Variable): the distance. Default 1.
+        start (float|int|Variable): first number. A Variable must have shape [1].
+        end (float|int|Variable): end of the range, which is excluded.
+        step (float|int|Variable): distance between two numbers. Default 1.
         dtype (str, optional): float32, float64, int32 or int64. Default float32.
         name (str, optional): not used, as in Fluid.
 
     Returns:
-        Variable: one axis; no gradient flows through it.
+        Variable: one axis. It has no gradient.
 
     Raises:
         TypeError: the dtype is not supported.
@@ -48,14 +48,14 @@ def elementwise_equal(x: Variable, y: Variable, name: str | None = None) -> Vari
 
     Args:
         x (Variable): [...] bool, int32, int64, float32, float64.
-        y (Variable): a shape that meets that of ``x``, of its dtype.
+        y (Variable): dtype of ``x``, with a shape that broadcasts with that of ``x``.
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: the joint shape, bool; no gradient flows through it.
+        Variable: the broadcast shape, bool. It has no gradient.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -72,26 +72,27 @@ def interpolate(input: Variable, out_shape: Sequence[Any] | Variable | None = No
                 scale: float | Variable | None = None, name: str | None = None, resample: str = "BILINEAR",
                 actual_shape: Variable | None = None, align_corners: bool = True, align_mode: int = 1,
                 data_format: str = "NCHW") -> Variable:
-    """Images or volumes of another size: :func:`image_resize`.
+    """Resizes images or volumes: see :func:`image_resize`.
 
     Args:
-        input (Variable): [N, C, H, W] or [N, H, W, C], of "TRILINEAR" [N, C, D, H, W] or [N, D, H, W, C]; float32,
+        input (Variable): [N, C, H, W] or [N, H, W, C], with "TRILINEAR" [N, C, D, H, W] or [N, D, H, W, C]; float32,
             float64 or uint8.
-        out_shape (list|tuple|Variable, optional): [H, W] or [D, H, W].
-        scale (float|Variable, optional): extents by those of ``input``, above 0; used without ``out_shape``.
+        out_shape (list|tuple|Variable, optional): new extents, [H, W] or [D, H, W].
+        scale (float|Variable, optional): ratio of the new extents to those of ``input``, above 0. Used if ``out_shape``
+            is not given.
         name (str, optional): prefix of the output's name.
-        resample (str): "BILINEAR", "TRILINEAR" or "NEAREST". Default the first.
-        actual_shape (Variable, optional): int32, goes before ``out_shape`` when the program runs.
-        align_corners (bool): the outermost pixels stay the outermost ones. Default True.
-        align_mode (int): 0 or 1. Default 1.
-        data_format (str): "NCHW", "NHWC", "NCDHW" or "NDHWC". Default the first.
+        resample (str): "BILINEAR", "TRILINEAR" or "NEAREST". Default "BILINEAR".
+        actual_shape (Variable, optional): int32; replaces ``out_shape`` at run time.
+        align_corners (bool): the outermost pixels of input and result coincide. Default True.
+        align_mode (int): 0 or 1, as for :func:`image_resize`. Default 1.
+        data_format (str): "NCHW", "NHWC", "NCDHW" or "NDHWC". Default "NCHW".
 
     Returns:
-        Variable: ``input`` with other extents of its images.
+        Variable: the resized images.
 
     Raises:
-        TypeError: an argument has another type or dtype.
-        ValueError: a bad value; neither ``out_shape`` nor ``scale``.
+        TypeError: an argument has the wrong type or dtype.
+        ValueError: an argument has an invalid value, or neither ``out_shape`` nor ``scale`` is given.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -102,17 +103,18 @@ def interpolate(input: Variable, out_shape: Sequence[Any] | Variable | None = No
 
 
 def nonzero(input: Variable, as_tuple: bool = False) -> Variable | tuple[Variable, ...]:
-    """The positions of the elements that are not 0, row by row.
+    """Returns the positions of the elements that are not 0, row by row.
 
     Args:
         input (Variable): [...] bool, int32, int64, float32, float64.
-        as_tuple (bool): one tensor for each axis. Default False.
+        as_tuple (bool): returns one tensor for each axis. Default False.
 
     Returns:
-        Variable: [number of them, rank] int64; with ``as_tuple`` a tuple of [number of them, 1] int64.
+        Variable: [number of positions, rank], int64. With ``as_tuple``, a tuple of Variables [number of positions, 1],
+        int64.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -134,21 +136,21 @@ def nonzero(input: Variable, as_tuple: bool = False) -> Variable | tuple[Variabl
 
 def randn(shape: Shape, out: Variable | None = None, dtype: DType | None = None, device: str | None = None,
           stop_gradient: bool = True, name: str | None = None) -> Variable:
-    """Gaussian numbers of mean 0 and deviation 1, others in each run.
+    """Draws random numbers from the standard normal distribution, new ones in each run.
 
     Args:
         shape (list|tuple): extents.
-        out (Variable, optional): takes the numbers.
+        out (Variable, optional): receives the result.
         dtype (str, optional): float32 or float64. Default float32.
-        device (str, optional): "cpu"; there is no other. Default that.
-        stop_gradient (bool): of the result. Default True.
+        device (str, optional): must be "cpu" if given.
+        stop_gradient (bool): the result has no gradient. Default True.
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: of this shape.
+        Variable: the random numbers.
 
     Raises:
-        TypeError: an argument has another type or dtype. ValueError: another device.
+        TypeError: an argument has the wrong type or dtype. ValueError: ``device`` is not "cpu".
 
     Examples:
         >>> import anabranch.fluid as fluid

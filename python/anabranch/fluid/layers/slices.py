@@ -1,4 +1,4 @@
-"""Parts of a tensor between bounds."""
+"""Slices of tensors."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -16,7 +16,8 @@ __all__ = [
 
 
 def add_bounds(inputs: Any, attrs: Any, helper: Any, flags: Any, name: str, values: Any) -> None:
-    """Puts starts, ends or strides of a slice where the op takes them; ``flags`` become -1 where one is a Variable."""
+    """Passes starts, ends or strides of a slice to the op. An entry of ``flags`` becomes -1 if its bound is a
+    Variable."""
     slot = name.capitalize()
     if isinstance(values, Variable):
         values.stop_gradient = True
@@ -50,19 +51,20 @@ def _sliced(op, input, axes, bounds):
 
 def slice(input: Variable, axes: Sequence[Any], starts: Sequence[Any] | Variable,
           ends: Sequence[Any] | Variable) -> Variable:
-    """A block of a tensor: along axes[i] the places starts[i] to ends[i], the latter not included.
+    """Slices a tensor: along axes[i], takes the elements from starts[i] up to, but excluding ends[i].
 
     Args:
         input (Variable): [...], any dtype.
-        axes (list|tuple): which axes are cut.
-        starts (list|tuple|Variable): negative: from the end; cut to the extent. Entries may be Variables of shape [1].
-        ends (list|tuple|Variable): likewise.
+        axes (list|tuple): axes to slice.
+        starts (list|tuple|Variable): first position on each axis. Negative numbers count from the end, and numbers
+            beyond the extent are clipped. Entries may be Variables of shape [1].
+        ends (list|tuple|Variable): end on each axis, which is excluded, in the same forms.
 
     Returns:
         Variable: dtype of ``input``.
 
     Raises:
-        TypeError: an argument has another type.
+        TypeError: an argument has the wrong type.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -75,20 +77,20 @@ def slice(input: Variable, axes: Sequence[Any], starts: Sequence[Any] | Variable
 
 def strided_slice(input: Variable, axes: Sequence[Any], starts: Sequence[Any] | Variable,
                   ends: Sequence[Any] | Variable, strides: Sequence[Any] | Variable) -> Variable:
-    """Like :func:`slice`, taking every strides[i]-th place; a negative stride goes backwards.
+    """Like :func:`slice`, but takes every strides[i]-th element. A negative stride goes backwards.
 
     Args:
         input (Variable): [...], any dtype.
-        axes (list|tuple): which axes are cut.
-        starts (list|tuple|Variable): the first place of each.
-        ends (list|tuple|Variable): the place after the last of each.
-        strides (list|tuple|Variable): the steps, not 0.
+        axes (list|tuple): axes to slice.
+        starts (list|tuple|Variable): first position on each axis.
+        ends (list|tuple|Variable): end on each axis, which is excluded.
+        strides (list|tuple|Variable): stride on each axis, not 0.
 
     Returns:
         Variable: dtype of ``input``.
 
     Raises:
-        TypeError: an argument has another type.
+        TypeError: an argument has the wrong type.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -1,4 +1,4 @@
-"""Weights divided by their largest singular value."""
+"""Normalization of weights by their largest singular value."""
 from __future__ import annotations
 
 from ..errors import InvalidValue
@@ -13,24 +13,26 @@ __all__ = ["spectral_norm"]
 
 def spectral_norm(weight: Variable, dim: int = 0, power_iters: int = 1, eps: float = 1e-12,
                   name: str | None = None) -> Variable:
-    """A weight divided by an estimate of its largest singular value, as a matrix with axis ``dim`` as rows.
+    """Divides a weight by an estimate of its largest singular value. The weight is viewed as a matrix whose rows are
+    axis ``dim``.
 
-    power_iters times v = W^T u / (|W^T u| + eps), u = W v / (|W v| + eps), from two vectors that are drawn once; the
-    divisor is u^T W v. Miyato and others, Spectral normalization for generative adversarial networks, ICLR 2018
-    (arXiv:1802.05957).
+    Each of the power_iters iterations computes v = W^T u / (|W^T u| + eps) and u = W v / (|W v| + eps). The initial
+    vectors are drawn once. The divisor is u^T W v. Miyato and others, Spectral normalization for generative adversarial
+    networks, ICLR 2018 (arXiv:1802.05957).
 
     Args:
         weight (Variable): 2 to 5 axes of known extents, float32 or float64.
-        dim (int): 0, or 1 for weights of transposed convolutions. Default 0.
-        power_iters (int): iterations. Default 1.
-        eps (float): keeps divisors from 0. Default 1e-12.
-        name (str, optional): prefix of the names.
+        dim (int): axis of the rows: 0, or 1 for weights of transposed convolutions. Default 0.
+        power_iters (int): number of iterations. Default 1.
+        eps (float): number that keeps divisors above 0. Default 1e-12.
+        name (str, optional): prefix of the generated names.
 
     Returns:
-        Variable: as ``weight``.
+        Variable: shape and dtype of ``weight``.
 
     Raises:
-        TypeError: no float Variable. ValueError: an unknown or empty extent, another ``dim``.
+        TypeError: ``weight`` is not a Variable of a float dtype. ValueError: an extent is unknown or 0, or ``dim`` is
+            not 0 or 1.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -1,4 +1,4 @@
-"""SSD as layers: the heads on feature maps, and the loss."""
+"""The heads and the loss of SSD."""
 from __future__ import annotations
 
 import math
@@ -27,7 +27,8 @@ __all__ = ["multi_box_head", "ssd_loss"]
 
 
 def _sizes_from_ratios(maps: int, base: float, low: Any, high: Any) -> tuple[list[Any], list[Any]]:
-    """The least and the largest box of each map: 10 and 20 percent of the image for the first one, then even steps."""
+    """Returns the sizes of the smallest and the largest box of each map: 10 and 20 percent of the image for the first
+    map, then equal steps."""
     if maps <= 2:
         raise InvalidValue("multi_box_head: min_sizes and max_sizes must be given for %d inputs, got None" % maps)
     for argument, value in (("min_ratio", low), ("max_ratio", high)):
@@ -40,7 +41,7 @@ def _sizes_from_ratios(maps: int, base: float, low: Any, high: Any) -> tuple[lis
 
 
 def _per_map(values: Any, argument: str, maps: int, several: bool = True) -> list[Any]:
-    """One entry of an argument for each map; None: none for any."""
+    """Returns one entry of an argument for each map. None: no entry for any map."""
     if values is None:
         return [None] * maps
     if not isinstance(values, (list, tuple)) or (len(values) != maps if several else len(values) < maps):
@@ -61,40 +62,41 @@ def multi_box_head(inputs: Sequence[Variable], image: Variable, base_size: float
                    variance: Sequence[float] = [0.1, 0.1, 0.2, 0.2], flip: bool = True, clip: bool = False,  # noqa: B006
                    kernel_size: int = 1, pad: int = 0, stride: int = 1, name: str | None = None,
                    min_max_aspect_ratios_order: bool = False) -> tuple[Variable, Variable, Variable, Variable]:
-    """Heads of SSD: prior boxes of feature maps, with offsets and scores for each that two convolutions give.
+    """Appends the heads of SSD to feature maps: prior boxes, and two convolutions per map that compute the offsets and
+    scores of these boxes.
 
     Source: Liu et al., SSD, arXiv:1512.02325.
 
     Args:
         inputs (list): feature maps [N, C, H, W].
-        image (Variable): images [N, C, height, width], of which only the extents count.
+        image (Variable): images [N, C, height, width]. Only their extents are used.
         base_size (float): size of the image, for ``min_ratio`` and ``max_ratio``.
-        num_classes (int): classes, the background among them.
-        aspect_ratios (list): for each map a list of aspect ratios, or one; see :func:`prior_box`.
-        min_ratio (int, optional): for three maps or more, where ``min_sizes`` is not given: size of the least boxes of
-            the second map, in percent of ``base_size``. The first map has boxes of 10 to 20 percent.
-        max_ratio (int, optional): size of the least boxes of the last map, in percent.
-        min_sizes (list, optional): for each map a size or a list of sizes.
-        max_sizes (list, optional): for each map a size or a list of sizes; needed with ``min_sizes``.
-        steps (list, optional): for each map the width and height of a cell, in pixels.
-        step_w (list, optional): the width only.
-        step_h (list, optional): the height only.
-        offset (float): where in a cell the boxes are centred. Default 0.5.
+        num_classes (int): number of classes, including the background.
+        aspect_ratios (list): for each map, a list of aspect ratios or a single ratio: see :func:`prior_box`.
+        min_ratio (int, optional): size of the smallest boxes of the second map, in percent of ``base_size``. Used for
+            three or more maps if ``min_sizes`` is not given. The boxes of the first map have 10 to 20 percent.
+        max_ratio (int, optional): size of the smallest boxes of the last map, in percent.
+        min_sizes (list, optional): for each map, a size or a list of sizes.
+        max_sizes (list, optional): for each map, a size or a list of sizes. Required with ``min_sizes``.
+        steps (list, optional): for each map, the width and height of a cell in pixels.
+        step_w (list, optional): for each map, only the width.
+        step_h (list, optional): for each map, only the height.
+        offset (float): position of the centers of the boxes in a cell. Default 0.5.
         variance (list): 4 numbers above 0. Default [0.1, 0.1, 0.2, 0.2].
-        flip (bool): 1 / r for each aspect ratio r, too. Default True.
-        clip (bool): sides outside of the image are moved to its border. Default False.
-        kernel_size (int): of the convolutions. Default 1.
-        pad (int): of the convolutions. Default 0.
-        stride (int): of the convolutions. Default 1.
-        name (str, optional): ignored as in Fluid.
-        min_max_aspect_ratios_order (bool): see :func:`prior_box`. Default False.
+        flip (bool): adds 1 / r for each aspect ratio r. Default True.
+        clip (bool): moves sides outside of the image to its border. Default False.
+        kernel_size (int): filter size of the convolutions. Default 1.
+        pad (int): padding of the convolutions. Default 0.
+        stride (int): stride of the convolutions. Default 1.
+        name (str, optional): ignored, as in Fluid.
+        min_max_aspect_ratios_order (bool): as for :func:`prior_box`. Default False.
 
     Returns:
         tuple: offsets [N, boxes, 4], scores [N, boxes, num_classes], prior boxes [boxes, 4], variances [boxes, 4].
 
     Raises:
-        TypeError: ``inputs`` or a ratio of another type.
-        ValueError: a list that has not one entry for each map.
+        TypeError: ``inputs`` or a ratio has the wrong type.
+        ValueError: a list does not have one entry for each map.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -144,7 +146,7 @@ def _constant(value: Variable) -> Variable:
 
 def _mined(loss: Variable, rows: Variable, entries: Variable, ratio: float, threshold: float, mining: str,
            size: int | None) -> tuple[Variable, Variable]:
-    """The priors that count as background, and the matches."""
+    """Returns the priors that count as background, and the matches."""
     attrs = {"neg_pos_ratio": ratio, "neg_dist_threshold": threshold, "mining_type": mining, "sample_size": size}
     negatives, updated = check.several(
         "mine_hard_examples", {"ClsLoss": loss, "LocLoss": None, "MatchIndices": rows, "MatchDist": entries}, attrs,
@@ -157,37 +159,37 @@ def ssd_loss(location: Variable, confidence: Variable, gt_box: Variable, gt_labe
              overlap_threshold: float = 0.5, neg_pos_ratio: float = 3.0, neg_overlap: float = 0.5,
              loc_loss_weight: float = 1.0, conf_loss_weight: float = 1.0, match_type: str = "per_prediction",
              mining_type: str = "max_negative", normalize: bool = True, sample_size: int | None = None) -> Variable:
-    """The loss of SSD: cross entropy of classes and smooth L1 distance of offsets.
+    """Computes the loss of SSD: cross entropy of classes and smooth L1 distance of offsets.
 
-    Priors are matched with the ground truth that they overlap (:func:`iou_similarity`, :func:`bipartite_match`). The
-    matched ones count in both parts; of the others those with the largest cross entropy count as background,
-    ``neg_pos_ratio`` for each matched one. Source: Liu et al., SSD, arXiv:1512.02325.
+    Priors are matched with the ground truth that they overlap (:func:`iou_similarity`, :func:`bipartite_match`).
+    Matched priors contribute to both terms. Of the other priors, those with the largest cross entropy count as
+    background, ``neg_pos_ratio`` for each matched prior. Source: Liu et al., SSD, arXiv:1512.02325.
 
     Args:
         location (Variable): offsets [N, M, 4] that the network predicts for the priors.
         confidence (Variable): logits [N, M, classes].
-        gt_box (Variable): ground truth [boxes, 4] with a sequence for each image, none of them empty.
-        gt_label (Variable): [boxes, 1], int32, with the same sequences: their classes.
-        prior_box (Variable): [M, 4].
+        gt_box (Variable): ground truth [boxes, 4] with a non-empty sequence for each image.
+        gt_label (Variable): classes of these boxes, [boxes, 1], int32, with the same sequences.
+        prior_box (Variable): priors, [M, 4].
         prior_box_var (Variable|list): variances [M, 4], or 4 numbers.
         background_label (int): class of priors without a match. Default 0.
         overlap_threshold (float): minimum overlap of a match, with "per_prediction". Default 0.5.
         neg_pos_ratio (float): number of background priors per matched one, above 0. Default 3.0.
         neg_overlap (float): maximum overlap of a background prior, between 0 and 1. Default 0.5.
-        loc_loss_weight (float): of the distance of offsets. Default 1.0.
-        conf_loss_weight (float): of the cross entropy. Default 1.0.
+        loc_loss_weight (float): weight of the distance of offsets. Default 1.0.
+        conf_loss_weight (float): weight of the cross entropy. Default 1.0.
         match_type (str): "per_prediction" (default) or "bipartite".
-        mining_type (str): "max_negative", the only one.
-        normalize (bool): the loss is divided by the number of matched priors. Default True.
-        sample_size (int, optional): without effect with "max_negative".
+        mining_type (str): must be "max_negative".
+        normalize (bool): divides the loss by the number of matched priors. Default True.
+        sample_size (int, optional): has no effect with "max_negative".
 
     Returns:
-        Variable: [N, 1], the sum of an image.
+        Variable: the loss of each image, [N, 1].
 
     Raises:
-        TypeError: no Variable, ``prior_box_var`` neither a Variable nor a list.
+        TypeError: an argument is not a Variable, or ``prior_box_var`` is neither a Variable nor a list.
         ValueError: ``mining_type`` is unknown.
-        EnforceNotMet: shapes do not match; in the run, an image without ground truth.
+        EnforceNotMet: shapes do not match, or at run time an image has no ground truth.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -1,4 +1,4 @@
-"""Several layers of long short-term memory in one operator."""
+"""Stacked LSTM layers in one operator."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -17,32 +17,33 @@ def lstm(input: Variable, init_h: Variable, init_c: Variable, max_len: int, hidd
          dropout_prob: float = 0.0, is_bidirec: bool = False, is_test: bool = False, name: str | None = None,
          default_initializer: Initializer | None = None,
          seed: int = -1) -> tuple[Variable, Variable, Variable]:
-    """Stacked layers of long short-term memory over a dense batch.
+    """Runs stacked LSTM layers over a dense batch.
 
     i, f, o = sigmoid and g = tanh of W x + b + R h + r, each with its own weights; c' = f c + i g; h' = o tanh(c').
 
     Args:
         input (Variable): [steps, batch, D], float32 or float64.
-        init_h (Variable): [num_layers * ways, batch, hidden_size], h before the first step; ways is 2 with
-            ``is_bidirec``.
-        init_c (Variable): as ``init_h``, c before the first step.
+        init_h (Variable): initial h, [num_layers * ways, batch, hidden_size]. ways is 2 with ``is_bidirec``, otherwise
+            1.
+        init_c (Variable): initial c, shape of ``init_h``.
         max_len (int): not used: the number of steps is that of ``input``.
         hidden_size (int): width of h and c.
         num_layers (int): number of layers.
-        dropout_prob (float): share of the inputs of all layers but the first that training drops. Default 0.
-        is_bidirec (bool): from the last step to the first, too; both results side by side. Default False.
-        is_test (bool): nothing is dropped. Default False.
-        name (str, optional): prefix of the names.
-        default_initializer (Initializer, optional): of the weights, which are one vector: W and R of each layer and
-            way, rows in the order i, f, g, o; then b and r of each layer and way.
-        seed (int): of what is dropped; -1: that of the program. Default -1.
+        dropout_prob (float): dropout probability of the inputs of all layers except the first, in training. Default 0.
+        is_bidirec (bool): also runs from the last step to the first, and concatenates both results. Default False.
+        is_test (bool): disables dropout. Default False.
+        name (str, optional): prefix of the generated names.
+        default_initializer (Initializer, optional): initializer of the weights. They form one vector: W and R of each
+            layer and way, with rows in the order i, f, g, o; then b and r of each layer and way.
+        seed (int): seed of the dropout. -1: that of the program. Default -1.
 
     Returns:
-        tuple: h of the last layer, [steps, batch, ways * hidden_size]; h and c after the last step, as ``init_h``.
+        tuple: h of the last layer, [steps, batch, ways * hidden_size]; and h and c after the last step, each with the
+        shape of ``init_h``.
 
     Raises:
-        TypeError: an argument has another type or dtype.
-        EnforceNotMet: states of another shape.
+        TypeError: an argument has the wrong type or dtype.
+        EnforceNotMet: the states have the wrong shape.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -1,4 +1,4 @@
-"""A block for each step of tensors whose first axis is time."""
+"""A block that runs for each step of tensors whose first axis is time."""
 from __future__ import annotations
 
 import contextlib
@@ -23,14 +23,15 @@ class _Memory:
 
 
 class StaticRNN(Described):
-    """Runs the layers of a block for each step of inputs [steps, batch, ...], with memories from step to step.
+    """Runs the layers of a block for each step of inputs [steps, batch, ...]. Memories pass values from one step to the
+    next.
 
     Args:
-        name (str, optional): prefix of the names.
+        name (str, optional): prefix of the generated names.
 
     Raises:
-        ValueError: a method outside of its place; inputs with different numbers of steps. AssertionError: a memory that
-            is not updated.
+        ValueError: a method is called outside of its context, or inputs have different numbers of steps.
+            AssertionError: a memory is not updated.
 
     Examples:
         >>> import numpy
@@ -81,22 +82,22 @@ class StaticRNN(Described):
 
     def memory(self, init: Variable | None = None, shape: Any = None, batch_ref: Variable | None = None,
                init_value: float = 0.0, init_batch_dim_idx: int = 0, ref_batch_dim_idx: int = 1) -> Variable:
-        """What :meth:`update_memory` was given in the step before.
+        """Returns a memory: the value that :meth:`update_memory` set in the previous step.
 
         Args:
-            init (Variable, optional): its value in the first step; a constant by default.
-            shape (list|tuple, optional): of the constant; the batch is -1.
-            batch_ref (Variable, optional): whose batch the constant has.
-            init_value (float): the constant. Default 0.
-            init_batch_dim_idx (int): the axis of the batch in ``shape``. Default 0.
-            ref_batch_dim_idx (int): the axis of the batch in the input that ``batch_ref`` is a step of. Default 1.
+            init (Variable, optional): value in the first step. Default: a constant.
+            shape (list|tuple, optional): shape of the constant, with -1 for the batch.
+            batch_ref (Variable, optional): Variable whose batch size is used for the constant.
+            init_value (float): value of the constant. Default 0.
+            init_batch_dim_idx (int): batch axis of ``shape``. Default 0.
+            ref_batch_dim_idx (int): batch axis of the input of which ``batch_ref`` is a step. Default 1.
 
         Returns:
-            Variable: as ``init``.
+            Variable: the memory, with the shape of ``init``.
 
         Raises:
             ValueError: it is called outside of a step, or without ``init`` and without ``shape`` and ``batch_ref``.
-                TypeError: an argument has another type.
+                TypeError: an argument has the wrong type.
         """
         self._inside("memory")
         check.of_type(init, "init", "StaticRNN.memory", (Variable, type(None)))
@@ -121,13 +122,13 @@ class StaticRNN(Described):
         return boot
 
     def step_input(self, x: Variable) -> Variable:
-        """One step of an input.
+        """Returns one step of an input.
 
         Args:
-            x (Variable): [steps, ...]; the number of steps is known while the program is built.
+            x (Variable): [steps, ...]. The number of steps must be known while the program is built.
 
         Returns:
-            Variable: x.shape[1:].
+            Variable: the step, with the shape x.shape[1:].
 
         Raises:
             ValueError: it is called outside of a step, or the number of steps differs from that of the first input.
@@ -144,13 +145,13 @@ class StaticRNN(Described):
         return now
 
     def step_output(self, o: Variable) -> None:
-        """Names a result of the step.
+        """Declares a Variable of the step as an output.
 
         Args:
-            o (Variable): any shape, alike in each step.
+            o (Variable): any shape, which is the same in each step.
 
         Raises:
-            ValueError: outside of a step. TypeError: an argument is not a Variable.
+            ValueError: it is called outside of a step. TypeError: an argument is not a Variable.
         """
         self._inside("step_output")
         check.variable(o, "o", "StaticRNN.step_output")
@@ -163,7 +164,7 @@ class StaticRNN(Described):
         return copy
 
     def output(self, *outputs: Variable) -> None:
-        """:meth:`step_output` for each."""
+        """Calls :meth:`step_output` for each argument."""
         for each in outputs:
             self.step_output(each)
 
@@ -171,11 +172,11 @@ class StaticRNN(Described):
         """Sets the value of a memory in the next step.
 
         Args:
-            mem (Variable): from :meth:`memory`.
-            var (Variable): the new value, of the same shape.
+            mem (Variable): memory, a result of :meth:`memory`.
+            var (Variable): new value, with the same shape.
 
         Raises:
-            ValueError: no memory. TypeError: an argument is not a Variable.
+            ValueError: ``mem`` is not a memory. TypeError: an argument is not a Variable.
         """
         check.variable(mem, "mem", "StaticRNN.update_memory")
         check.variable(var, "var", "StaticRNN.update_memory")
@@ -208,13 +209,13 @@ class StaticRNN(Described):
         self._results = results
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The results of all steps.
+        """Returns the outputs of all steps.
 
         Returns:
-            Variable: [steps, ...]; a list where there are several.
+            Variable: [steps, ...], or a list of several outputs.
 
         Raises:
-            ValueError: before the end of the step, or no output.
+            ValueError: it is called before the end of the step, or there is no output.
         """
         if self.status != StaticRNN.AFTER_RNN_BLOCK:
             raise InvalidValue("StaticRNN: call it after `with rnn.step()`, which computes the results")

@@ -1,4 +1,4 @@
-"""Lists, tuples and dicts of Variables, as functions for branches and loops take and return them."""
+"""Lists, tuples and dicts of Variables, which functions for branches and loops take and return."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def flat(value: Any) -> list[Any]:
-    """The leaves, those of a dict in the order of its keys."""
+    """Returns the leaves; those of a dict in the order of its keys."""
     if isinstance(value, dict):
         value = [value[k] for k in sorted(value)]
     if not isinstance(value, (list, tuple)):
@@ -15,7 +15,7 @@ def flat(value: Any) -> list[Any]:
 
 
 def rebuilt(value: Any, leaves: Iterator[Any]) -> Any:
-    """The structure of ``value`` with other leaves, in the order of :func:`flat`."""
+    """Returns the structure of ``value`` with other leaves, in the order of :func:`flat`."""
     if isinstance(value, dict):
         made = {k: rebuilt(value[k], leaves) for k in sorted(value)}
         return {k: made[k] for k in value}
@@ -26,13 +26,14 @@ def rebuilt(value: Any, leaves: Iterator[Any]) -> Any:
 
 
 def mapped(fn: Callable[..., Any], *structures: Any) -> Any:
-    """``fn`` of the leaves that have one place in structures of one form, in that form."""
+    """Applies ``fn`` to the leaves at the same position of several equal structures, and returns the results in this
+    structure."""
     values = [flat(s) for s in structures]
     return rebuilt(structures[0], iter([fn(*leaves) for leaves in zip(*values)]))
 
 
 def skeleton(value: Any) -> Any:
-    """The structure alone: equal for values of one structure."""
+    """Returns the structure without its leaves. It is equal for values with the same structure."""
     if isinstance(value, dict):
         return {k: skeleton(v) for k, v in value.items()}
     return [skeleton(v) for v in value] if isinstance(value, (list, tuple)) else None

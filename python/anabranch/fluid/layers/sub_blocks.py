@@ -8,9 +8,10 @@ from typing import Any
 
 @contextlib.contextmanager
 def collected(program: Any, append: Any) -> Iterator[Any]:
-    """Context in which layers append to a new block; at its end ``append(inside, outside)`` is called in the outer one.
+    """Context in which layers append to a new block. At its end, ``append(inside, outside)`` is called in the outer
+    block.
 
-    An exception that passes through leaves the program as it was.
+    An exception inside the context restores the program.
     """
     program._create_block()
     try:
@@ -24,9 +25,10 @@ def collected(program: Any, append: Any) -> Iterator[Any]:
 
 
 def outer_names(inside: Any) -> tuple[list[str], list[str]]:
-    """Names that the operators of a block read before they write them, and names that they write; each name once.
+    """Returns the names that the operators of a block read before they write them, and the names that they write, each
+    name once.
 
-    The gradient of a variable flows once for each place in a list.
+    The gradient of a variable is added once for each occurrence in a list.
     """
     reads: dict[str, None] = {}
     writes: dict[str, None] = {}
@@ -40,6 +42,6 @@ def outer_names(inside: Any) -> tuple[list[str], list[str]]:
 
 
 def seen_from(outside: Any, names: list[str]) -> list[Any]:
-    """The variables of those names that the outer block can see."""
+    """Returns the variables with these names that are visible in the outer block."""
     found = [outside._find_var_recursive(name) for name in names]
     return [v for v in found if v is not None]

@@ -1,4 +1,4 @@
-"""Other kinds of suppression, and the mean average precision of detections."""
+"""Variants of non-maximum suppression, and the mean average precision of detections."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -18,24 +18,25 @@ def matrix_nms(bboxes: Variable, scores: Variable, score_threshold: float, post_
                keep_top_k: int, use_gaussian: bool = False, gaussian_sigma: float = 2.0, background_label: int = 0,
                normalized: bool = True, return_index: bool = False,
                name: str | None = None) -> Variable | tuple[Variable, Variable]:
-    """Suppression by which the score of a box decays by its overlap with every better one.
+    """Matrix non-maximum suppression: the score of a box decays with its overlap with better boxes.
 
-    The score is multiplied by the least, over better boxes of its class, of (1 - o) / (1 - m), or of
-    exp((m^2 - o^2) * gaussian_sigma): o is their overlap, m the largest overlap of the better box with one better
-    still. Source: Wang et al., SOLOv2, arXiv:2003.10152.
+    Let o be the overlap of a box with a better box of its class, and m the largest overlap of this better box with
+    boxes that are better still. The score is multiplied by the minimum, over all better boxes, of (1 - o) / (1 - m), or
+    of exp((m^2 - o^2) * gaussian_sigma). Source: Wang et al., SOLOv2, arXiv:2003.10152.
 
     Args:
         bboxes (Variable): [N, M, 4], float32 or float64: left, top, right, bottom.
         scores (Variable): [N, classes, M], dtype of ``bboxes``.
-        score_threshold (float): boxes with a score above it are looked at.
-        post_threshold (float): boxes with a score above it afterwards stay.
-        nms_top_k (int): the best boxes of a class that are looked at; below 0: all.
-        keep_top_k (int): detections of an image; below 0: all.
-        use_gaussian (bool): the second of the two factors. Default False.
-        gaussian_sigma (float): how fast scores decay. Default 2.0.
-        background_label (int): a class that is left out; -1: none. Default 0.
-        normalized (bool): False for boxes of pixels, to which the right and bottom pixels belong. Default True.
-        return_index (bool): see below. Default False.
+        score_threshold (float): minimum score: only boxes with a higher score are considered.
+        post_threshold (float): minimum score after the decay.
+        nms_top_k (int): maximum number of boxes considered per class. Below 0: no limit.
+        keep_top_k (int): maximum number of detections per image. Below 0: no limit.
+        use_gaussian (bool): uses the second of the two factors. Default False.
+        gaussian_sigma (float): speed of the decay. Default 2.0.
+        background_label (int): class to ignore. -1: none. Default 0.
+        normalized (bool): True: coordinates are fractions of the image. False: they are pixels, and the right and
+            bottom pixels belong to the box. Default True.
+        return_index (bool): also returns the indices of the boxes. Default False.
         name (str, optional): prefix of the outputs' names.
 
     Returns:
@@ -43,7 +44,7 @@ def matrix_nms(bboxes: Variable, scores: Variable, score_threshold: float, post_
         ``return_index`` also [detections, 1], int32: the box's row in ``bboxes`` as [N * M, 4].
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
         EnforceNotMet: shapes do not match.
 
     Examples:
@@ -73,31 +74,33 @@ def matrix_nms(bboxes: Variable, scores: Variable, score_threshold: float, post_
 def locality_aware_nms(bboxes: Variable, scores: Variable, score_threshold: float, nms_top_k: int, keep_top_k: int,
                        nms_threshold: float = 0.3, normalized: bool = True, nms_eta: float = 1.0,
                        background_label: int = -1, name: str | None = None) -> Variable:
-    """Suppression that first merges neighbours, for boxes of text that come from pixels row by row.
+    """Locality-aware non-maximum suppression, which first merges adjacent boxes. It is meant for text boxes that are
+    generated from pixels row by row.
 
-    For each class, box after box, one that overlaps the one before by more than ``nms_threshold`` is merged into it,
-    weighted by their scores, which add up; then suppression as in :func:`multiclass_nms`. Source: Zhou et al., EAST,
-    arXiv:1704.03155.
+    For each class, the boxes are visited in order. A box that overlaps the previous one by more than ``nms_threshold``
+    is merged into it: their coordinates are averaged, weighted by the scores, and their scores are added. Then boxes
+    are suppressed as in :func:`multiclass_nms`. Source: Zhou et al., EAST, arXiv:1704.03155.
 
     Args:
         bboxes (Variable): [N, M, 4], float32 or float64, or polygons of 8, 16, 24 or 32 numbers.
         scores (Variable): [N, classes, M], dtype of ``bboxes``.
-        score_threshold (float): boxes with a score above it are looked at.
-        nms_top_k (int): the best boxes of a class that are looked at; below 0: all.
-        keep_top_k (int): detections of an image; below 0: all.
-        nms_threshold (float): boxes that overlap a better one by more are left out. Default 0.3.
-        normalized (bool): False for boxes of pixels, to which the right and bottom pixels belong. Default True.
-        nms_eta (float): below 1: factor of ``nms_threshold`` after each box that stays, while it is above 0.5. Default
-            1.0.
-        background_label (int): a class that is left out; -1: none. Default -1.
+        score_threshold (float): minimum score: only boxes with a higher score are considered.
+        nms_top_k (int): maximum number of boxes considered per class. Below 0: no limit.
+        keep_top_k (int): maximum number of detections per image. Below 0: no limit.
+        nms_threshold (float): maximum overlap with a better box. Boxes that overlap more are removed. Default 0.3.
+        normalized (bool): True: coordinates are fractions of the image. False: they are pixels, and the right and
+            bottom pixels belong to the box. Default True.
+        nms_eta (float): if below 1, ``nms_threshold`` is multiplied by it after each selected box, as long as the
+            threshold is above 0.5. Default 1.0.
+        background_label (int): class to ignore. -1: none. Default -1.
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: [detections, 2 + box]: class, score and box, by class, then by score, with a sequence for each image;
-        [1, 1] of -1 where there is none.
+        Variable: [detections, 2 + box]: class, score and box, sorted by class and then by score, with a sequence for
+        each image. If there is no detection, the result is [1, 1] with the value -1.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
         EnforceNotMet: shapes do not match.
 
     Examples:
@@ -123,30 +126,31 @@ def locality_aware_nms(bboxes: Variable, scores: Variable, score_threshold: floa
 def retinanet_detection_output(bboxes: Sequence[Variable], scores: Sequence[Variable], anchors: Sequence[Variable],
                                im_info: Variable, score_threshold: float = 0.05, nms_top_k: int = 1000,
                                keep_top_k: int = 100, nms_threshold: float = 0.3, nms_eta: float = 1.0) -> Variable:
-    """Detections from the levels of RetinaNet.
+    """Computes detections from the levels of RetinaNet.
 
-    Of each level the ``nms_top_k`` boxes with the highest scores above ``score_threshold`` (above 0 on the last level),
-    decoded and cut off at the border of the image; of each class those that do not overlap a better one by more than
-    ``nms_threshold``; of all of an image the ``keep_top_k`` best. Source: Lin et al., arXiv:1708.02002.
+    For each level, the ``nms_top_k`` boxes with the highest scores above ``score_threshold`` (above 0 on the last
+    level) are decoded and clipped at the border of the image. For each class, boxes that overlap a better one by more
+    than ``nms_threshold`` are removed. The ``keep_top_k`` best boxes of each image remain. Source: Lin et al.,
+    arXiv:1708.02002.
 
     Args:
         bboxes (list): [N, A, 4] of each level, float32 or float64: offsets from the anchors.
         scores (list): [N, A, classes] of each level, dtype of ``bboxes``, from 0 to 1.
         anchors (list): [A, 4] of each level, dtype of ``bboxes``: left, top, right, bottom, in pixels.
         im_info (Variable): [N, 3], dtype of ``bboxes``: height, width and scale of the images.
-        score_threshold (float): Default 0.05.
-        nms_top_k (int): Default 1000.
-        keep_top_k (int): Default 100.
-        nms_threshold (float): Default 0.3.
-        nms_eta (float): below 1: factor of ``nms_threshold`` after each box that stays, while it is above 0.5. Default
-            1.0.
+        score_threshold (float): minimum score. Default 0.05.
+        nms_top_k (int): maximum number of boxes per level. Default 1000.
+        keep_top_k (int): maximum number of detections per image. Default 100.
+        nms_threshold (float): maximum overlap with a better box. Default 0.3.
+        nms_eta (float): if below 1, ``nms_threshold`` is multiplied by it after each selected box, as long as the
+            threshold is above 0.5. Default 1.0.
 
     Returns:
-        Variable: [detections, 6]: class from 1 on, score, and box in pixels of the image before it was scaled, best
-        first, with a sequence for each image.
+        Variable: [detections, 6]: class from 1 on, score, and box in pixels of the original image, the best first, with
+        a sequence for each image.
 
     Raises:
-        TypeError: no list of Variables, another dtype.
+        TypeError: an argument is not a list of Variables, or has an unsupported dtype.
         EnforceNotMet: shapes do not match.
 
     Examples:
@@ -175,34 +179,34 @@ def detection_map(detect_res: Variable, label: Variable, class_num: int, backgro
                   overlap_threshold: float = 0.3, evaluate_difficult: bool = True, has_state: Variable | None = None,
                   input_states: Sequence[Variable] | None = None, out_states: Sequence[Variable] | None = None,
                   ap_version: str = "integral") -> Variable:
-    """The mean average precision of detections.
+    """Computes the mean average precision of detections.
 
-    By falling score a detection is right when the true box of its class that it overlaps most, by more than
-    ``overlap_threshold``, was not found before. Classes without a true box do not count. Source: Everingham et al.,
-    doi:10.1007/s11263-009-0275-4.
+    Detections are visited in the order of decreasing scores. A detection is correct if it overlaps a true box of its
+    class by more than ``overlap_threshold``, and the true box that it overlaps most has not been found before. Classes
+    without a true box are ignored. Source: Everingham et al., doi:10.1007/s11263-009-0275-4.
 
     Args:
-        detect_res (Variable): [M, 6], float32 or float64: class, score, and box in parts of the image, with a sequence
-            for each image.
+        detect_res (Variable): [M, 6], float32 or float64: class, score, and box in fractions of the image, with a
+            sequence for each image.
         label (Variable): [N, 6], dtype of ``detect_res``: class, difficult (0 or 1), and box; or [N, 5] without
             `difficult`; with a sequence for each image.
-        class_num (int): classes, the background among them.
+        class_num (int): number of classes, including the background.
         background_label (int): ignored. Default 0.
-        overlap_threshold (float): Default 0.3.
-        evaluate_difficult (bool): False: difficult boxes, and what finds them, do not count. Default True.
-        has_state (Variable, optional): [1], int32: not 0 where ``input_states`` is to be gone on with.
-        input_states (list, optional): three Variables: true boxes of each class, right and wrong detections of the
-            batches before, as ``out_states`` held them.
-        out_states (list, optional): three Variables for the same, with this batch.
-        ap_version (str): "integral" (default), the area under precision over recall, or "11point", the mean of the best
-            precisions from 11 recalls on.
+        overlap_threshold (float): minimum overlap of a match. Default 0.3.
+        evaluate_difficult (bool): False: ignores difficult boxes and the detections that match them. Default True.
+        has_state (Variable, optional): [1], int32. If it is not 0, ``input_states`` is continued.
+        input_states (list, optional): three Variables: the numbers of true boxes of each class, and the correct and the
+            wrong detections of previous batches, in the form of ``out_states``.
+        out_states (list, optional): three Variables that receive these values, including this batch.
+        ap_version (str): "integral" (default), the area under the precision-recall curve, or "11point", the mean of the
+            best precisions at 11 levels of recall.
 
     Returns:
         Variable: [1].
 
     Raises:
         TypeError: an argument is not a Variable of a supported dtype.
-        EnforceNotMet: shapes do not match; in the run, classes out of range, sequences that do not fit.
+        EnforceNotMet: shapes do not match, or at run time classes are out of range or sequences do not match.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -1,4 +1,4 @@
-"""Rows of tables and unit vectors that ids name."""
+"""Embedding lookups and one-hot vectors of ids."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ __all__ = [
 
 def lookup(op: Any, layer: Any, input: Any, size: Any, is_sparse: Any, is_distributed: Any, padding_idx: Any,
            param_attr: Attr, dtype: DType) -> Any:
-    """The common part of ``layers.embedding`` and ``fluid.embedding``."""
+    """Implements ``layers.embedding`` and ``fluid.embedding``."""
     check.variable(input, "input", layer, ("int64",))
     helper = LayerHelper("embedding", param_attr=param_attr)
     if isinstance(helper.param_attr, growable_table.GrowableTable):
@@ -44,17 +44,18 @@ def lookup(op: Any, layer: Any, input: Any, size: Any, is_sparse: Any, is_distri
 
 def embedding(input: Variable, size: Sequence[Any], is_sparse: bool = False, is_distributed: bool = False,
               padding_idx: int | None = None, param_attr: Attr = None, dtype: DType = "float32") -> Variable:
-    """The rows of a table that ids name; the older form, where the last axis of the ids has extent 1.
+    """Looks up rows of a table by their ids. This older form requires ids whose last axis has extent 1.
 
     Args:
         input (Variable): [..., 1], int64 ids in [0, size[0]).
-        size (list|tuple): [rows, width] of the table.
-        is_sparse (bool): the gradient holds only the rows that occur. Default False.
-        is_distributed (bool): no effect but a warning: the table stays in this process. Default False.
-        padding_idx (int, optional): this id gives zeros and its row is not trained; negative: counted from the end.
-        param_attr (ParamAttr, optional): of the table; a ``fluid.GrowableTable`` makes it growable: then ids are any
-            64-bit numbers, and size is [-1, width].
-        dtype (str): of the table. Default "float32".
+        size (list|tuple): shape of the table: [rows, width].
+        is_sparse (bool): the gradient contains only the rows that were looked up. Default False.
+        is_distributed (bool): has no effect except a warning: the table stays in this process. Default False.
+        padding_idx (int, optional): id whose result is zeros and whose row is not trained. A negative id counts from
+            the last row.
+        param_attr (ParamAttr, optional): attributes of the table. With a ``fluid.GrowableTable``, the table is
+            growable: ids are any 64-bit numbers, and size is [-1, width].
+        dtype (str): dtype of the table. Default "float32".
 
     Returns:
         Variable: [..., width].
@@ -74,7 +75,8 @@ def embedding(input: Variable, size: Sequence[Any], is_sparse: bool = False, is_
 
 
 def one_hot(input: Variable, depth: int | Variable, allow_out_of_range: bool = False) -> Variable:
-    """Vectors with a single 1 at the place that an id names; the older form, where the last axis has extent 1.
+    """Returns vectors of zeros with a 1 at the position given by an id. This older form requires ids whose last axis
+    has extent 1.
 
     Args:
         input (Variable): [..., 1], int32 or int64 ids.
@@ -96,7 +98,7 @@ def one_hot(input: Variable, depth: int | Variable, allow_out_of_range: bool = F
 
 
 def append_one_hot(op: Any, input: Any, depth: Any, allow_out_of_range: Any) -> Any:
-    """The common part of ``layers.one_hot`` and ``fluid.one_hot``."""
+    """Implements ``layers.one_hot`` and ``fluid.one_hot``."""
     helper = LayerHelper(op)
     out = helper.create_variable_for_type_inference("float32")
     inputs, attrs = {"X": input}, {"allow_out_of_range": allow_out_of_range}

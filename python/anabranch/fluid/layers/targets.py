@@ -1,4 +1,4 @@
-"""Anchors and proposals that detectors are trained on."""
+"""Layers that select anchors and proposals for the training of detectors."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -19,35 +19,36 @@ def rpn_target_assign(bbox_pred: Variable, cls_logits: Variable, anchor_box: Var
                       rpn_straddle_thresh: float = 0.0, rpn_fg_fraction: float = 0.5,
                       rpn_positive_overlap: float = 0.7, rpn_negative_overlap: float = 0.3,
                       use_random: bool = True) -> tuple[Variable, ...]:
-    """Selects the anchors of an image for training: their predictions and targets.
+    """Selects anchors for training, and returns their predictions and targets.
 
-    Foreground are anchors that overlap a true box by ``rpn_positive_overlap`` or more, and those nearest to one;
-    background those that overlap each by less than ``rpn_negative_overlap``. Source: Ren et al., arXiv:1506.01497.
+    An anchor is foreground if it overlaps a true box by at least ``rpn_positive_overlap``, or if it is the anchor that
+    overlaps a true box most. It is background if it overlaps every true box by less than ``rpn_negative_overlap``.
+    Source: Ren et al., arXiv:1506.01497.
 
     Args:
         bbox_pred (Variable): [N, A, 4], float32 or float64: offsets of the boxes from the anchors.
-        cls_logits (Variable): [N, A, 1], float32 or float64: how sure it is that there is something.
+        cls_logits (Variable): [N, A, 1], float32 or float64: objectness scores.
         anchor_box (Variable): [A, 4], float32 or float64: left, top, right, bottom, in pixels.
-        anchor_var (Variable): ignored as in Fluid.
-        gt_boxes (Variable): [truths, 4], dtype of ``anchor_box``, in pixels of the image before it was scaled, with a
-            sequence for each image.
-        is_crowd (Variable): [truths, 1], int32: boxes of crowds (1) are left out.
+        anchor_var (Variable): ignored, as in Fluid.
+        gt_boxes (Variable): [truths, 4], dtype of ``anchor_box``, in pixels of the original image, with a sequence for
+            each image.
+        is_crowd (Variable): [truths, 1], int32: 1 for boxes of crowds, which are ignored.
         im_info (Variable): [N, 3], dtype of ``anchor_box``: height, width and scale of the images.
-        rpn_batch_size_per_im (int): anchors of an image. Default 256.
-        rpn_straddle_thresh (float): anchors that reach further out of the image, in pixels, are left out; below 0:
-            none. Default 0.0.
-        rpn_fg_fraction (float): largest share of foreground. Default 0.5.
-        rpn_positive_overlap (float): Default 0.7.
-        rpn_negative_overlap (float): Default 0.3.
-        use_random (bool): any of those that fit; False: the first ones. Default True.
+        rpn_batch_size_per_im (int): maximum number of anchors per image. Default 256.
+        rpn_straddle_thresh (float): maximum distance in pixels by which an anchor may extend beyond the image. Other
+            anchors are ignored. Below 0: no limit. Default 0.0.
+        rpn_fg_fraction (float): maximum share of foreground anchors. Default 0.5.
+        rpn_positive_overlap (float): minimum overlap of the foreground. Default 0.7.
+        rpn_negative_overlap (float): bound of the overlap of the background. Default 0.3.
+        use_random (bool): True: samples the candidates at random. False: takes the first ones. Default True.
 
     Returns:
-        tuple: the scores [scored, 1] and boxes [located, 4] that are predicted, and targets for both: labels
-        [scored, 1], int32, 1 for foreground, and offsets [located, 4]; and weights [located, 4] of the boxes.
+        tuple: the predicted scores [scored, 1] and boxes [located, 4]; their targets: labels [scored, 1], int32, 1 for
+        foreground, and offsets [located, 4]; and the weights of the boxes, [located, 4].
 
     Raises:
         TypeError: an argument is not a Variable of a supported dtype.
-        EnforceNotMet: shapes do not match; in the run, sequences that do not fit.
+        EnforceNotMet: shapes do not match, or at run time the sequences do not match.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -80,34 +81,34 @@ def retinanet_target_assign(bbox_pred: Variable, cls_logits: Variable, anchor_bo
                             gt_boxes: Variable, gt_labels: Variable, is_crowd: Variable, im_info: Variable,
                             num_classes: int = 1, positive_overlap: float = 0.5,
                             negative_overlap: float = 0.4) -> tuple[Variable, ...]:
-    """Selects the anchors for training RetinaNet: their predictions and targets.
+    """Selects anchors for the training of RetinaNet, and returns their predictions and targets.
 
-    Foreground are anchors that overlap a true box by ``positive_overlap`` or more, and those nearest to one, with the
-    label of the nearest box; background those that overlap each by less than ``negative_overlap``. Source: Lin et al.,
-    arXiv:1708.02002.
+    An anchor is foreground if it overlaps a true box by at least ``positive_overlap``, or if it is the anchor that
+    overlaps a true box most. Its label is that of the box that it overlaps most. An anchor is background if it overlaps
+    every true box by less than ``negative_overlap``. Source: Lin et al., arXiv:1708.02002.
 
     Args:
         bbox_pred (Variable): [N, A, 4], float32 or float64: offsets of the boxes from the anchors.
         cls_logits (Variable): [N, A, num_classes], float32 or float64.
         anchor_box (Variable): [A, 4], float32 or float64: left, top, right, bottom, in pixels.
-        anchor_var (Variable): ignored as in Fluid.
-        gt_boxes (Variable): [truths, 4], dtype of ``anchor_box``, in pixels of the image before it was scaled, with a
-            sequence for each image.
+        anchor_var (Variable): ignored, as in Fluid.
+        gt_boxes (Variable): [truths, 4], dtype of ``anchor_box``, in pixels of the original image, with a sequence for
+            each image.
         gt_labels (Variable): [truths, 1], int32: classes from 1 on.
-        is_crowd (Variable): [truths, 1], int32: boxes of crowds (1) are left out.
+        is_crowd (Variable): [truths, 1], int32: 1 for boxes of crowds, which are ignored.
         im_info (Variable): [N, 3], dtype of ``anchor_box``: height, width and scale of the images.
-        num_classes (int): classes. Default 1.
-        positive_overlap (float): Default 0.5.
-        negative_overlap (float): Default 0.4.
+        num_classes (int): number of classes. Default 1.
+        positive_overlap (float): minimum overlap of the foreground. Default 0.5.
+        negative_overlap (float): bound of the overlap of the background. Default 0.4.
 
     Returns:
-        tuple: the scores [scored, num_classes] and boxes [located, 4] that are predicted, and targets for both: labels
-        [scored, 1], int32, 0 for background, and offsets [located, 4]; weights [located, 4] of the boxes; and
-        [N, 1], int32: the rows of each image among the boxes, + 1.
+        tuple: the predicted scores [scored, num_classes] and boxes [located, 4]; their targets: labels [scored, 1],
+        int32, 0 for background, and offsets [located, 4]; the weights of the boxes, [located, 4]; and [N, 1], int32:
+        the number of boxes of each image, plus 1.
 
     Raises:
         TypeError: an argument is not a Variable of a supported dtype.
-        EnforceNotMet: shapes do not match; in the run, sequences that do not fit.
+        EnforceNotMet: shapes do not match, or at run time the sequences do not match.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -142,39 +143,41 @@ def generate_proposal_labels(rpn_rois: Variable, gt_classes: Variable, is_crowd:
                              bbox_reg_weights: Sequence[float] = [0.1, 0.1, 0.2, 0.2],  # noqa: B006
                              class_nums: int | None = None, use_random: bool = True, is_cls_agnostic: bool = False,
                              is_cascade_rcnn: bool = False) -> tuple[Variable, ...]:
-    """Proposals that the second stage is trained on, with their classes and offsets.
+    """Selects proposals for the training of the second stage, and returns them with their classes and offsets.
 
-    Foreground are proposals and true boxes that overlap a true box by ``fg_thresh`` or more, background those with an
-    overlap of ``bg_thresh_lo`` to below ``bg_thresh_hi``. Source: Girshick, Fast R-CNN, arXiv:1504.08083.
+    The candidates are the proposals and the true boxes. A candidate is foreground if it overlaps a true box by at least
+    ``fg_thresh``, and background if its largest overlap is at least ``bg_thresh_lo`` and below ``bg_thresh_hi``.
+    Source: Girshick, Fast R-CNN, arXiv:1504.08083.
 
     Args:
         rpn_rois (Variable): [proposals, 4], float32 or float64: left, top, right, bottom in pixels, with a sequence
             for each image.
         gt_classes (Variable): [truths, 1], int32, from 0 to class_nums - 1.
         is_crowd (Variable): [truths, 1], int32: 1 for boxes of crowds.
-        gt_boxes (Variable): [truths, 4], dtype of ``rpn_rois``, in pixels of the image before it was scaled, with a
-            sequence for each image.
+        gt_boxes (Variable): [truths, 4], dtype of ``rpn_rois``, in pixels of the original image, with a sequence for
+            each image.
         im_info (Variable): [N, 3], dtype of ``rpn_rois``: height, width and scale of the images.
-        batch_size_per_im (int): rois of an image. Default 256.
-        fg_fraction (float): largest share of foreground. Default 0.25.
-        fg_thresh (float): Default 0.25.
-        bg_thresh_hi (float): Default 0.5.
-        bg_thresh_lo (float): Default 0.0.
+        batch_size_per_im (int): maximum number of regions per image. Default 256.
+        fg_fraction (float): maximum share of the foreground. Default 0.25.
+        fg_thresh (float): minimum overlap of the foreground. Default 0.25.
+        bg_thresh_hi (float): upper bound of the overlap of the background. Default 0.5.
+        bg_thresh_lo (float): lower bound of the overlap of the background. Default 0.0.
         bbox_reg_weights (list): 4 numbers by which the offsets are divided. Default [0.1, 0.1, 0.2, 0.2].
-        class_nums (int): classes, the background among them.
-        use_random (bool): whether to sample the candidates at random, rather than take the first ones. Default True.
-        is_cls_agnostic (bool): whether offsets are stored at class 1 for every class. Default False.
-        is_cascade_rcnn (bool): whether proposals come from an earlier stage, which uses all candidates without the true
-            boxes. Default False.
+        class_nums (int): number of classes, including the background.
+        use_random (bool): True: samples the candidates at random. False: takes the first ones. Default True.
+        is_cls_agnostic (bool): stores the offsets of every class at class 1. Default False.
+        is_cascade_rcnn (bool): the proposals come from an earlier stage: uses all of them, without the true boxes.
+            Default False.
 
     Returns:
-        tuple: rois [rois, 4], foreground first, labels [rois, 1], int32, 0 for background, offsets
-        [rois, 4 * class_nums] at the place of their class, and inside and outside weights of these, 1 there and 0
-        elsewhere; all with a sequence for each image.
+        tuple: regions [rois, 4], the foreground first; labels [rois, 1], int32, 0 for background; offsets [rois, 4 *
+        class_nums], stored at the position of their class; and inside and outside weights of the offsets, 1 at this
+        position and 0 elsewhere. All have a sequence for each image.
 
     Raises:
         TypeError: an argument is not a Variable of a supported dtype.
-        EnforceNotMet: no ``class_nums``, other shapes; in the run, classes out of range, sequences that do not fit.
+        EnforceNotMet: ``class_nums`` is missing, shapes do not match, or at run time classes are out of range or
+            sequences do not match.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -204,32 +207,33 @@ def generate_proposal_labels(rpn_rois: Variable, gt_classes: Variable, is_crowd:
 def generate_mask_labels(im_info: Variable, gt_classes: Variable, is_crowd: Variable, gt_segms: Variable,
                          rois: Variable, labels_int32: Variable, num_classes: int,
                          resolution: int) -> tuple[Variable, Variable, Variable]:
-    """Masks that the mask branch is trained on: those of the true boxes, drawn on a grid over each roi with a class.
+    """Generates masks for the training of the mask branch: the polygons of the true boxes, drawn on a grid over each
+    region that has a class.
 
-    An image without such a roi has one row: its first roi of the background, with a mask of -1. Source: He et al.,
-    Mask R-CNN, arXiv:1703.06870.
+    An image without such a region gets one row: its first background region, with a mask of -1. Source: He et al., Mask
+    R-CNN, arXiv:1703.06870.
 
     Args:
         im_info (Variable): [N, 3], float32 or float64: height, width and scale of the images.
-        gt_classes (Variable): [truths, 1], int32, with a sequence for each image; boxes of class 0 have no mask.
-        is_crowd (Variable): [truths, 1], int32: boxes of crowds (1) have no mask.
-        gt_segms (Variable): [points, 2], dtype of ``im_info``: x, y of the borders of polygons, in pixels of the image
-            before it was scaled, with three levels of sequences: the true boxes of an image, the polygons of a box, the
+        gt_classes (Variable): [truths, 1], int32, with a sequence for each image. Boxes of class 0 have no mask.
+        is_crowd (Variable): [truths, 1], int32: 1 for boxes of crowds, which have no mask.
+        gt_segms (Variable): [points, 2], dtype of ``im_info``: x and y of the vertices of polygons, in pixels of the
+            original image, with three levels of sequences: the true boxes of an image, the polygons of a box, and the
             points of a polygon.
         rois (Variable): [rois, 4], dtype of ``im_info``: left, top, right, bottom in pixels, with a sequence for each
             image.
-        labels_int32 (Variable): [rois, 1], int32: their classes, 0 for background.
-        num_classes (int): classes, the background among them.
-        resolution (int): rows and columns of a mask.
+        labels_int32 (Variable): [rois, 1], int32: classes of the regions, 0 for background.
+        num_classes (int): number of classes, including the background.
+        resolution (int): number of rows and columns of a mask.
 
     Returns:
-        tuple: the rois that have a mask [masks, 4]; their numbers among the rois of the image [masks, 1], int32; and
-        [masks, num_classes * resolution * resolution], int32, 1 inside and 0 outside at the place of their class, -1
-        elsewhere; all with a sequence for each image.
+        tuple: the regions that have a mask, [masks, 4]; their indices among the regions of the image, [masks, 1],
+        int32; and the masks [masks, num_classes * resolution * resolution], int32: at the position of the class, 1
+        inside and 0 outside; -1 elsewhere. All have a sequence for each image.
 
     Raises:
         TypeError: an argument is not a Variable of a supported dtype.
-        EnforceNotMet: shapes do not match; in the run, labels out of range, sequences that do not fit.
+        EnforceNotMet: shapes do not match, or at run time labels are out of range or sequences do not match.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -1,4 +1,4 @@
-"""The windows of images as columns, or as rows of sequences."""
+"""Layers that extract the windows of images as columns or as rows of sequences."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ def _pair(value: int | Sequence[int], argument: str) -> list[int]:
 
 
 def _paddings(value: int | Sequence[int]) -> list[int]:
-    """[top, left, bottom, right] of any accepted form."""
+    """Converts any accepted form to [top, left, bottom, right]."""
     if isinstance(value, int):
         return [value] * 4
     if not isinstance(value, list) or len(value) not in (2, 4):
@@ -32,25 +32,25 @@ def _paddings(value: int | Sequence[int]) -> list[int]:
 
 def unfold(x: Variable, kernel_sizes: int | Sequence[int], strides: int | Sequence[int] = 1,
            paddings: int | Sequence[int] = 0, dilations: int | Sequence[int] = 1, name: str | None = None) -> Variable:
-    """The windows of images as columns.
+    """Extracts the windows of images as columns.
 
-    out[n, (c kh + i) kw + j, l] is the element (i, j) of window l of channel c; windows go from left to right, then
-    down.
+    out[n, (c kh + i) kw + j, l] is the element (i, j) of window l of channel c. Windows are ordered from left to right,
+    then from top to bottom.
 
     Args:
         x (Variable): [N, C, H, W], float32 or float64.
-        kernel_sizes (int|list): [kh, kw] of the window, at least 1.
-        strides (int|list): from window to window, down and to the right. Default 1.
+        kernel_sizes (int|list): size of the window, [kh, kw], at least 1.
+        strides (int|list): distance between windows, downwards and to the right. Default 1.
         paddings (int|list): zeros around the image: [height, width] or [top, left, bottom, right]. Default 0.
-        dilations (int|list): steps inside a window, down and to the right. Default 1.
+        dilations (int|list): distance between the elements of a window, downwards and to the right. Default 1.
         name (str, optional): prefix of the output's name.
 
     Returns:
-        Variable: [N, C kh kw, L], L the number of windows.
+        Variable: [N, C kh kw, L], where L is the number of windows.
 
     Raises:
-        TypeError: ``x`` is of another class or dtype.
-        ValueError: another number of ``paddings``.
+        TypeError: ``x`` has the wrong type or dtype.
+        ValueError: ``paddings`` has the wrong length.
         AssertionError: ``x`` does not have 4 axes, or a list does not have two numbers.
 
     Examples:
@@ -73,26 +73,28 @@ def _two(value: int | Sequence[int]) -> list[int]:
 def im2sequence(input: Variable, filter_size: int | Sequence[int] = 1, stride: int | Sequence[int] = 1,
                 padding: int | Sequence[int] = 0, input_image_size: Variable | None = None,
                 out_stride: int | Sequence[int] = 1, name: str | None = None) -> Variable:
-    """The windows of images as rows of sequences: each image is a sequence of its windows, left to right, then down.
+    """Extracts the windows of images as rows of sequences. Each image is a sequence of its windows, from left to right,
+    then from top to bottom.
 
-    A row holds its window channel by channel, row by row.
+    A row contains a window channel by channel, row by row.
 
     Args:
         input (Variable): [N, C, H, W], float32 or float64.
         filter_size (int|list): height and width of a window. Default 1.
-        stride (int|list): from window to window, down and to the right. Default 1.
+        stride (int|list): distance between windows, downwards and to the right. Default 1.
         padding (int|list): zeros around the image: [height, width] or [top, left, bottom, right]. Default 0.
-        input_image_size (Variable, optional): [N, 2], float32: height and width of each image before layers made it
-            ``out_stride`` times smaller. Windows beyond them are left out.
-        out_stride (int|list): down and to the right; with ``input_image_size`` only. Default 1.
+        input_image_size (Variable, optional): [N, 2], float32: original height and width of each image, before layers
+            reduced it by the factor ``out_stride``. Windows outside of this size are omitted.
+        out_stride (int|list): reduction factor, downwards and to the right. Used only with ``input_image_size``.
+            Default 1.
         name (str, optional): prefix of the output's name.
 
     Returns:
         Variable: [windows, C * height * width of a window], a sequence for each image.
 
     Raises:
-        TypeError: ``input`` is of another class or dtype.
-        EnforceNotMet: ``input`` does not have 4 axes; a list of another length.
+        TypeError: ``input`` has the wrong type or dtype.
+        EnforceNotMet: ``input`` does not have 4 axes, or a list has the wrong length.
 
     Examples:
         >>> import anabranch.fluid as fluid

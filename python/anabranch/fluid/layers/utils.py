@@ -1,4 +1,5 @@
-"""Nested structures of values, and arguments that are one number or several. The names of ``fluid.layers.utils``."""
+"""Nested structures of values, and arguments that are one number or a list of numbers. The names of
+``fluid.layers.utils``."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -9,7 +10,7 @@ from . import structures
 
 
 def is_sequence(seq: Any) -> bool:
-    """bool: whether a value has parts: a list, a tuple or a dict.
+    """bool: whether a value is a list, a tuple or a dict.
 
     >>> is_sequence([1]), is_sequence("ab")
     (True, False)
@@ -18,7 +19,7 @@ def is_sequence(seq: Any) -> bool:
 
 
 def flatten(nest: Any) -> list[Any]:
-    """list: the leaves, those of a dict in the order of its keys.
+    """list: the leaves; those of a dict in the order of its keys.
 
     >>> flatten({"b": [1, 2], "a": (3, {"z": 4})})
     [3, 4, 1, 2]
@@ -27,7 +28,7 @@ def flatten(nest: Any) -> list[Any]:
 
 
 def pack_sequence_as(structure: Any, flat_sequence: Any) -> Any:
-    """The structure with other leaves; ValueError: another number of them.
+    """Returns the structure with other leaves. Raises ValueError if their number differs.
 
     >>> pack_sequence_as({"b": 0, "a": (0, [0])}, [1, 2, 3])
     {'b': 3, 'a': (1, [2])}
@@ -55,8 +56,8 @@ def _same(first, second, check_types):
 
 
 def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True) -> None:
-    """Refuses structures of two forms: ValueError: other parts. TypeError, with ``check_types``: another kind of
-    sequence.
+    """Checks that two structures are equal. Raises ValueError if their elements differ in number, and, with
+    ``check_types``, TypeError if the types of sequences differ.
 
     >>> assert_same_structure([1, (2, 3)], [4, (5, 6)])
     >>> assert_same_structure([1, 2], (1, 2), check_types=False)
@@ -67,7 +68,8 @@ def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True) -> N
 
 
 def map_structure(func: Callable[..., Any], *structure: Any) -> Any:
-    """``func`` of the leaves that have one place, in the form of the structures, which must be one.
+    """Applies ``func`` to the leaves at the same position of several equal structures, and returns the results in this
+    structure.
 
     >>> map_structure(lambda a, b: a + b, [1, (2, 3)], [4, (5, 6)])
     [5, (7, 9)]
@@ -78,7 +80,8 @@ def map_structure(func: Callable[..., Any], *structure: Any) -> Any:
 
 
 def convert_to_list(value: Any, n: int, name: str, dtype: type = int) -> list[Any]:
-    """``n`` times a number, or the numbers of a list of ``n``; ValueError, which calls it ``name``: anything else.
+    """Returns a number repeated ``n`` times, or a list of ``n`` numbers. Raises ValueError, which mentions ``name``,
+    for anything else.
 
     >>> convert_to_list(3, 2, "stride"), convert_to_list((1, 2), 2, "stride")
     ([3, 3], [1, 2])

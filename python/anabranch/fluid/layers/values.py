@@ -1,4 +1,4 @@
-"""Values of a tensor without their repetitions."""
+"""The distinct values of a tensor."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -27,18 +27,19 @@ def _unique(op, x, dtype, slots):
 
 
 def unique(x: Variable, dtype: DType = "int32") -> tuple[Variable, Variable]:
-    """The values of a vector, each once, in the order in which they come first.
+    """Returns the distinct values of a vector, in the order of their first occurrence.
 
     Args:
         x (Variable): [N], float32, float64, int32 or int64.
-        dtype (str): of the places, int32 or int64. Default the first.
+        dtype (str): dtype of the indices, int32 or int64. Default int32.
 
     Returns:
-        tuple: two Variables: the values [M], dtype of ``x``, and [N], where among them each element of ``x`` is.
+        tuple: two Variables: the values [M], dtype of ``x``; and [N], the index of each element of ``x`` among these
+        values.
 
     Raises:
-        TypeError: an argument has another type or dtype.
-        ValueError: ``x`` has several axes.
+        TypeError: an argument has the wrong type or dtype.
+        ValueError: ``x`` has more than one axis.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -51,19 +52,20 @@ def unique(x: Variable, dtype: DType = "int32") -> tuple[Variable, Variable]:
 
 
 def unique_with_counts(x: Variable, dtype: DType = "int32") -> tuple[Variable, Variable, Variable]:
-    """The values of a vector, each once, in the order in which they come first, and how often each occurs.
+    """Returns the distinct values of a vector, in the order of their first occurrence, and the number of occurrences of
+    each.
 
     Args:
         x (Variable): [N], float32, float64, int32 or int64.
-        dtype (str): of the places and counts, int32 or int64. Default the first.
+        dtype (str): dtype of the indices and counts, int32 or int64. Default int32.
 
     Returns:
-        tuple: three Variables: the values [M], dtype of ``x``; [N], where among them each element of ``x`` is; [M], the
-        counts.
+        tuple: three Variables: the values [M], dtype of ``x``; [N], the index of each element of ``x`` among these
+        values; and [M], the counts.
 
     Raises:
-        TypeError: an argument has another type or dtype.
-        ValueError: ``x`` has several axes.
+        TypeError: an argument has the wrong type or dtype.
+        ValueError: ``x`` has more than one axis.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -16,7 +16,7 @@ LAYOUTS = {2: ("NCHW", "NHWC"), 3: ("NCDHW", "NDHWC")}
 
 
 def channels(input: Variable, layer: str, axes: int, data_format: str) -> int:
-    """The number of channels, which must be known."""
+    """Returns the number of channels, which must be known."""
     check.one_of(data_format, "data_format", layer, LAYOUTS[axes])
     if len(input.shape) != axes + 2:
         raise InvalidValue("%s: input must have %s axes, got shape %s"
@@ -30,7 +30,7 @@ def channels(input: Variable, layer: str, axes: int, data_format: str) -> int:
 
 def padding(given: int | Sequence[Any] | str, argument: str, layer: str, axes: int,
             data_format: str) -> tuple[str, list[int]]:
-    """(algorithm, [before and after along each axis] or [one number for each axis]) of any accepted form."""
+    """Converts any accepted form to (algorithm, [before and after on each axis] or [one number per axis])."""
     if isinstance(given, str):
         algorithm = given.upper()
         check.one_of(algorithm, argument, layer, ("SAME", "VALID"))
@@ -51,6 +51,6 @@ def padding(given: int | Sequence[Any] | str, argument: str, layer: str, axes: i
 
 
 def with_bias(helper: LayerHelper, out: Variable, data_format: str) -> Variable:
-    """``out`` plus a number for each channel, and the activation of the layer."""
+    """Adds a bias for each channel to ``out``, and applies the activation of the layer."""
     axis = data_format.index("C")
     return helper.append_activation(helper.append_bias_op(out, dim_start=axis, dim_end=axis + 1))

@@ -15,35 +15,37 @@ __all__ = ["yolov3_loss"]
 def yolov3_loss(x: Variable, gt_box: Variable, gt_label: Variable, anchors: Sequence[int], anchor_mask: Sequence[int],
                 class_num: int, ignore_thresh: float, downsample_ratio: int, gt_score: Variable | None = None,
                 use_label_smooth: bool = True, name: str | None = None, scale_x_y: float = 1.0) -> Variable:
-    """The loss of YOLOv3 at one scale of its output.
+    """Computes the loss of YOLOv3 at one scale of its output.
 
-    A true box belongs to the anchor whose shape is most like its own, if that is one of ``anchor_mask``. It costs
-    (2 - w * h) * score times the cross entropy of its place in its cell and the distance of ln(size / anchor), and
-    score times the cross entropy of its classes. All boxes cost the cross entropy of their confidence, except those
-    without a true box that overlap one by more than ``ignore_thresh``. Source: Redmon & Farhadi, arXiv:1804.02767.
+    A true box belongs to the anchor with the most similar shape, if this anchor is in ``anchor_mask``. Its loss is (2 -
+    w * h) * score * (cross entropy of its position in its cell + distance of ln(size / anchor)) + score * (cross
+    entropy of its classes). In addition, the loss contains the cross entropy of the confidence of each predicted box.
+    Predicted boxes that do not belong to a true box but overlap one by more than ``ignore_thresh`` are excluded.
+    Source: Redmon & Farhadi, arXiv:1804.02767.
 
     Args:
-        x (Variable): [N, A * (5 + class_num), H, H], float32 or float64, for the A anchors of this scale: tx, ty, tw,
-            th, confidence, and the classes of each.
-        gt_box (Variable): [N, B, 4], dtype of ``x``: x, y of the centre, width and height, in parts of the image.
-            Boxes without a width or height are padding.
-        gt_label (Variable): [N, B], int32, from 0 to class_num - 1.
+        x (Variable): [N, A * (5 + class_num), H, H], float32 or float64. For each of the A anchors of this scale: tx,
+            ty, tw, th, the confidence and the classes.
+        gt_box (Variable): [N, B, 4], dtype of ``x``: x and y of the center, width and height, in fractions of the
+            image. Boxes with a width or height of 0 are padding.
+        gt_label (Variable): [N, B], int32: classes from 0 to class_num - 1.
         anchors (list): width and height of the anchors of all scales, in pixels of the network's input.
-        anchor_mask (list): numbers of the anchors of this scale.
-        class_num (int): classes, at least 1.
-        ignore_thresh (float): see above.
-        downsample_ratio (int): pixels of the network's input for a cell of ``x``.
-        gt_score (Variable, optional): [N, B], dtype of ``x``: how much each box counts; 1 by default.
-        use_label_smooth (bool): labels are 1 - s and s with s = min(1 / class_num, 1 / 40). Default True.
+        anchor_mask (list): indices of the anchors of this scale.
+        class_num (int): number of classes, at least 1.
+        ignore_thresh (float): bound of the overlap, as described above.
+        downsample_ratio (int): number of pixels of the network's input per cell of ``x``, along each axis.
+        gt_score (Variable, optional): [N, B], dtype of ``x``: weight (score) of each box. Default: 1.
+        use_label_smooth (bool): uses the labels 1 - s and s instead of 1 and 0, with s = min(1 / class_num, 1 / 40).
+            Default True.
         name (str, optional): prefix of the outputs' names.
-        scale_x_y (float): how far from the middle of a cell a centre may be. Default 1.0.
+        scale_x_y (float): factor that extends the range of the center around the middle of a cell. Default 1.0.
 
     Returns:
-        Variable: [N].
+        Variable: the loss of each image, [N].
 
     Raises:
-        TypeError: an argument has another type or dtype.
-        EnforceNotMet: shapes do not match; in the run, labels out of range, centres outside of the image.
+        TypeError: an argument has the wrong type or dtype.
+        EnforceNotMet: shapes do not match, or at run time labels are out of range or centers are outside of the image.
 
     Examples:
         >>> import anabranch.fluid as fluid

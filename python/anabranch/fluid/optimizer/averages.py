@@ -46,9 +46,8 @@ class _Applied(Described):
         """Context in which the parameters hold their averages.
 
         Args:
-            executor (Executor): runs the exchange, in the current scope.
-            need_restore (bool): whether to restore the parameters at the end; if not, call :meth:`restore`. Default
-                True.
+            executor (Executor): executor that exchanges the values in the current scope.
+            need_restore (bool): restores the parameters at the end. If False, call :meth:`restore`. Default True.
         """
         executor.run(self.apply_program)
         try:
@@ -61,7 +60,7 @@ class _Applied(Described):
         """Restores the parameters to their values before :meth:`apply`.
 
         Args:
-            executor (Executor): runs the exchange, in the current scope.
+            executor (Executor): executor that exchanges the values in the current scope.
         """
         executor.run(self.restore_program)
 
@@ -69,13 +68,13 @@ class _Applied(Described):
 class ExponentialMovingAverage(_Applied):
     """Exponential moving averages of the parameters: ema = decay * ema + (1 - decay) * parameter.
 
-    They start from zero; :meth:`apply` sets the parameters to ema / (1 - decay^steps). Create the object after
-    ``minimize``, in the same program, and call :meth:`update` once, which appends the operators.
+    The averages start at zero. :meth:`apply` sets the parameters to ema / (1 - decay^steps). Create the object after
+    ``minimize``, in the same program, and call :meth:`update` once to append the operators.
 
     Args:
         decay (float): decay rate. Default 0.999.
-        thres_steps (Variable, optional): [1], the step number. If given, the decay rate is
-            min(decay, (thres_steps + 1) / (thres_steps + 10)), which forgets early steps sooner.
+        thres_steps (Variable, optional): [1], the step number. If given, the decay rate is min(decay, (thres_steps + 1)
+            / (thres_steps + 10)), so early steps are forgotten sooner.
         name (str, optional): prefix of the names of the averages.
 
     Examples:
@@ -162,8 +161,8 @@ class ModelAverage(_Applied, Optimizer):
     """Means of the parameters over a window of recent steps, which grows with the number of steps.
 
     The window spans average_window_rate times all steps, but at least ``min_average_window`` and at most
-    ``max_average_window``. A full window is followed by a new one, and the mean covers both. Create the object after
-    ``minimize``, in the same program; it appends the operators.
+    ``max_average_window``. When a window is full, a new one starts, and the mean covers both. Create the object after
+    ``minimize``, in the same program; the constructor appends the operators.
 
     Polyak and Juditsky, Acceleration of stochastic approximation by averaging, SIAM J. Control Optim. 30(4), 1992.
 
@@ -172,7 +171,7 @@ class ModelAverage(_Applied, Optimizer):
         min_average_window (int): minimum length of the window. Default 10000.
         max_average_window (int): maximum length of the window. Default 10000.
         regularization (WeightDecayRegularizer, optional): not used.
-        name (str, optional): prefix of the names of the variables that are kept.
+        name (str, optional): prefix of the names of its variables.
 
     Examples:
         >>> import numpy

@@ -24,9 +24,9 @@ def _loss(optimizer, loss):
 class LookaheadOptimizer(Described):
     """Takes k steps with an inner optimizer, then interpolates between the old and the new parameters.
 
-    The fast weights are those of ``inner_optimizer``. Every k steps slow += alpha * (fast - slow), fast = slow. Several
-    replicas are not supported.
-    Zhang, Lucas, Hinton and Ba, Lookahead optimizer: k steps forward, 1 step back, NeurIPS 2019 (arXiv:1907.08610).
+    The inner optimizer updates the fast weights. Every k steps, slow += alpha * (fast - slow), then fast = slow.
+    Programs with several replicas are not supported. Zhang, Lucas, Hinton and Ba, Lookahead optimizer: k steps forward,
+    1 step back, NeurIPS 2019 (arXiv:1907.08610).
 
     Args:
         inner_optimizer (Optimizer): optimizer of the fast weights.
@@ -55,14 +55,14 @@ class LookaheadOptimizer(Described):
         self.inner_optimizer, self.alpha, self.k, self.type = inner_optimizer, alpha, k, "lookahead"
 
     def minimize(self, loss: Variable, startup_program: Program | None = None) -> tuple[Any, ...]:
-        """Appends gradients, the updates of the inner optimizer, and the interpolation.
+        """Appends the gradients, the updates of the inner optimizer and the interpolation.
 
         Args:
             loss (Variable): [1].
             startup_program (Program, optional): receives the initial values. Default: the default startup program.
 
         Returns:
-            tuple: as ``minimize`` of the inner optimizer.
+            tuple: the result of ``minimize`` of the inner optimizer.
         """
         made = self.inner_optimizer.minimize(loss, startup_program=startup_program)
         main, startup = loss.block.program, startup_program or default_startup_program()
@@ -116,20 +116,20 @@ class _Wrapper(Optimizer):
         self._optimizer = optimizer
 
     def apply_gradients(self, params_grads: Sequence[Any]) -> list[Operator]:
-        """Calls the inner optimizer."""
+        """Calls this method of the inner optimizer."""
         return self._optimizer.apply_gradients(params_grads)
 
     def apply_optimize(self, loss: Variable, startup_program: Program | None,
                        params_grads: Sequence[Any]) -> list[Operator]:
-        """Calls the inner optimizer."""
+        """Calls this method of the inner optimizer."""
         return self._optimizer.apply_optimize(loss, startup_program, params_grads)
 
     def current_step_lr(self) -> Any:
-        """float: the value of the inner optimizer."""
+        """float: the current learning rate of the inner optimizer."""
         return self._optimizer.current_step_lr()
 
     def get_opti_var_name_list(self) -> list[str]:
-        """list of str: the names of the inner optimizer."""
+        """list of str: the names of the inner optimizer's variables."""
         return self._optimizer.get_opti_var_name_list()
 
     def state_dict(self) -> Any:
@@ -140,9 +140,10 @@ class _Wrapper(Optimizer):
 class RecomputeOptimizer(_Wrapper):
     """Saves memory by recomputing, in the backward pass, the activations between checkpoints.
 
-    The forward pass keeps only the checkpoints and values that several segments between them read; the backward pass
-    recomputes the rest, segment by segment, from the last one to the first. All values stay the same, bit for bit.
-    Chen, Xu, Zhang and Guestrin, Training deep nets with sublinear memory cost, arXiv:1604.06174.
+    The checkpoints divide the forward pass into segments. The forward pass keeps only the checkpoints and the values
+    that several segments read. The backward pass recomputes the other values, segment by segment, from the last to the
+    first. The results are the same, bit for bit. Chen, Xu, Zhang and Guestrin, Training deep nets with sublinear memory
+    cost, arXiv:1604.06174.
 
     Args:
         optimizer (Optimizer): the inner optimizer.
@@ -200,8 +201,8 @@ class RecomputeOptimizer(_Wrapper):
 class PipelineOptimizer(Described):
     """Splits a program into sections, one per device. Anabranch runs it as one section on one device.
 
-    The program is trained as a whole, which gives the same results as a pipeline that waits for each batch
-    (``sync_steps`` and ``concurrency_list`` of 1); the arguments that spread it over devices have no effect.
+    The results are those of a pipeline that completes each batch before the next one starts (``sync_steps`` and
+    ``concurrency_list`` of 1). The arguments that distribute sections over devices have no effect.
 
     Args:
         optimizer (Optimizer): the inner optimizer.

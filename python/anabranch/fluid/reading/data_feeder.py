@@ -172,7 +172,7 @@ class DataFeeder(Described):
             num_places (int, optional): number of replicas. Default: ``CPU_NUM``; for a CUDAPlace all devices.
 
         Yields:
-            dict: as from :meth:`feed`.
+            dict: a result of :meth:`feed`.
 
         Raises:
             ValueError: the number of batches differs from that of replicas.

@@ -72,7 +72,7 @@ class DatasetFactory:
                 'QueueDataset'.
 
         Returns:
-            DatasetBase: of that class.
+            DatasetBase: a data set of this class.
 
         Raises:
             ValueError: the name is unknown. NotImplementedError: the name is 'BoxPSDataset'.

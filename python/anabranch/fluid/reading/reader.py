@@ -30,7 +30,7 @@ class DataLoader(MapLoader):
         drop_last (bool): whether to drop a last batch that is smaller. Default False.
         collate_fn (callable, optional): converts a list of samples to a list of arrays.
         num_workers (int): number of threads that read ahead. Default 0, which means one.
-        use_buffer_reader (bool): as ``use_double_buffer`` of :meth:`from_generator`. Default True.
+        use_buffer_reader (bool): like ``use_double_buffer`` of :meth:`from_generator`. Default True.
         use_shared_memory (bool): ignored; threads share memory.
         timeout (int): ignored; a wait is reported after ``FLAGS_stall_report_s``. Default 0.
         worker_init_fn (callable, optional): called with 0 when a pass starts.

@@ -81,7 +81,7 @@ class DistributeTranspiler(Described):
             None.
 
         Raises:
-            TypeError: an argument has another type.
+            TypeError: an argument has the wrong type.
             ValueError: a number or address is invalid, or the program updates no parameter.
             NotImplementedError: the update needs all gradients in one process.
         """

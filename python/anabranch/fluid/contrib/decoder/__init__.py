@@ -1,4 +1,4 @@
-"""Decoders written with a cell whose states have names; for training and for beam search."""
+"""Decoders for training and for beam search, written with a cell whose states have names."""
 from . import beam_search_decoder
 from .beam_search_decoder import BeamSearchDecoder
 from .states import InitState, StateCell

@@ -1,4 +1,4 @@
-"""A decoder by beam search, with a sequence of live beams for each source."""
+"""A decoder with beam search, which keeps a sequence of live beams for each source."""
 from __future__ import annotations
 
 import contextlib
@@ -39,23 +39,23 @@ __all__ = ["InitState", "StateCell", "TrainingDecoder", "BeamSearchDecoder"]
 
 
 class BeamSearchDecoder(Described):
-    """Searches the best sentences with the cell that a :class:`TrainingDecoder` has trained.
+    """Searches for the best sentences with the cell that a :class:`TrainingDecoder` has trained.
 
-    :meth:`decode` does the usual thing; other searches are written in :meth:`block`.
+    :meth:`decode` builds the usual search. Other searches are written in :meth:`block`.
 
     Args:
         state_cell (StateCell): cell that updates the states in each step.
-        init_ids (Variable): [batch, 1], int64, the token before the first one, with two levels of sequences.
-        init_scores (Variable): [batch, 1], float32, as ``init_ids``.
+        init_ids (Variable): [batch, 1], int64: the token before the first one, with two levels of sequences.
+        init_scores (Variable): [batch, 1], float32: initial scores, with the sequences of ``init_ids``.
         target_dict_dim (int): number of tokens.
-        word_dim (int): width of their embedding.
-        input_var_dict (dict): of names and Variables: further inputs of the cell, [batch, ...].
+        word_dim (int): width of the embedding of tokens.
+        input_var_dict (dict): further inputs of the cell: name -> Variable [batch, ...].
         topk_size (int): number of continuations considered per beam. Default 50.
         sparse_emb (bool): the gradient of the embedding is sparse. Default True.
         max_len (int): maximum length of a sentence. Default 100.
         beam_size (int): number of beams per source. Default 1.
-        end_id (int): the token that ends a sentence. Default 1.
-        name (str, optional): prefix of the names.
+        end_id (int): token that ends a sentence. Default 1.
+        name (str, optional): prefix of the generated names.
 
     Raises:
         ValueError: the cell is in another decoder. TypeError: ``state_cell`` is not a StateCell.
@@ -119,7 +119,7 @@ class BeamSearchDecoder(Described):
         """Context of the layers of one step.
 
         Raises:
-            ValueError: a second block.
+            ValueError: there is already a block.
         """
         if self._status != BeamSearchDecoder.BEFORE_BEAM_SEARCH_DECODER:
             raise InvalidValue("BeamSearchDecoder.block must be called only once")
@@ -136,7 +136,7 @@ class BeamSearchDecoder(Described):
 
     @property
     def state_cell(self) -> StateCell:
-        """StateCell: as given; inside of the block."""
+        """StateCell: the cell. Available inside of the block."""
         self._inside("state_cell")
         return self._state_cell
 
@@ -150,7 +150,7 @@ class BeamSearchDecoder(Described):
         fill_constant(shape=[1], value=0, dtype="bool", force_cpu=True, out=self._cond)
 
     def _further_inputs(self, scores):
-        """Those of ``input_var_dict``, a row for each beam, and what the next step gets of them."""
+        """Returns the further inputs with one row per beam, and their values for the next step."""
         inputs: dict[str, Any] = {}
         links = []
         for name, first in self._input_var_dict.items():
@@ -162,7 +162,8 @@ class BeamSearchDecoder(Described):
         return inputs, links
 
     def _step(self, ids, scores):
-        """Pairs for :meth:`update_array`: tokens and scores of the best continuations of the beams, further inputs."""
+        """Returns pairs for :meth:`update_array`: tokens and scores of the best continuations of the beams, and further
+        inputs."""
         cell = self._state_cell
         words = embedding(ids, size=[self._target_dict_dim, self._word_dim], dtype="float32",
                           is_sparse=self._sparse_emb)
@@ -181,11 +182,11 @@ class BeamSearchDecoder(Described):
         return [(ids, best), (scores, best_scores), *links]
 
     def decode(self) -> None:
-        """The usual search: tokens are embedded, the out state becomes probabilities by a layer ``fc``, and the best
-        continuations of each source are kept; a source all of whose beams have ended drops out.
+        """Builds the usual search: embeds the tokens, computes probabilities from the out state with a layer ``fc``,
+        and keeps the best continuations of each source. If all beams of a source have ended, the source is removed.
 
         Raises:
-            ValueError: an input that the cell does not have. TypeError: the cell has no updater.
+            ValueError: the cell does not have an input. TypeError: the cell has no updater.
         """
         with self.block():
             ids = self.read_array(init=self._init_ids, is_ids=True)
@@ -200,18 +201,19 @@ class BeamSearchDecoder(Described):
                         self.update_array(array, value)
 
     def read_array(self, init: Variable, is_ids: bool = False, is_scores: bool = False) -> Variable:
-        """The value that :meth:`update_array` set in the previous step.
+        """Returns the value that :meth:`update_array` set in the previous step.
 
         Args:
-            init (Variable): its value in the first step.
-            is_ids (bool): these are the tokens that the sentences are made of. Default False.
-            is_scores (bool): these are the scores of the beams. Default False.
+            init (Variable): value in the first step.
+            is_ids (bool): the values are the tokens of the sentences. Default False.
+            is_scores (bool): the values are the scores of the beams. Default False.
 
         Returns:
             Variable: like ``init``.
 
         Raises:
-            ValueError: outside of the block; both tokens and scores. TypeError: an argument is not a Variable.
+            ValueError: it is called outside of the block, or both ``is_ids`` and ``is_scores`` are set. TypeError: an
+                argument is not a Variable.
         """
         self._inside("read_array")
         if is_ids and is_scores:
@@ -233,11 +235,12 @@ class BeamSearchDecoder(Described):
         """Sets the value that :meth:`read_array` returns in the next step.
 
         Args:
-            array (Variable): from :meth:`read_array`.
-            value (Variable): the new value, of the same shape.
+            array (Variable): result of :meth:`read_array`.
+            value (Variable): new value, with the same shape.
 
         Raises:
-            ValueError: outside of the block; not from :meth:`read_array`. TypeError: an argument is not a Variable.
+            ValueError: it is called outside of the block, or ``array`` is not a result of :meth:`read_array`.
+                TypeError: an argument is not a Variable.
         """
         self._inside("update_array")
         check.variable(array, "array", "BeamSearchDecoder.update_array")
@@ -247,13 +250,13 @@ class BeamSearchDecoder(Described):
         self._array_link.append((value, self._array_of[array.name]))
 
     def __call__(self) -> Any:
-        """The sentences that were found.
+        """Returns the sentences that were found.
 
         Returns:
-            tuple: tokens and scores, as :func:`~fluid.layers.beam_search_decode` returns them.
+            tuple: the tokens and scores of :func:`~fluid.layers.beam_search_decode`.
 
         Raises:
-            ValueError: before the end of the block. TypeError: no array of tokens, or of scores.
+            ValueError: it is called before the end of the block. TypeError: there is no array of tokens or of scores.
         """
         if self._status != BeamSearchDecoder.AFTER_BEAM_SEARCH_DECODER:
             raise InvalidValue("BeamSearchDecoder: call it after `with decoder.block()`, which computes the results")

@@ -19,16 +19,16 @@ class InitState(Described):
     """The initial value of a decoder's state.
 
     Args:
-        init (Variable, optional): [batch, ...]; a constant by default.
-        shape (list|tuple, optional): of the constant; -1 for the batch.
-        value (float): the constant. Default 0.
-        init_boot (Variable, optional): whose batch the constant has.
-        need_reorder (bool): ``init`` has the order of the input; a decoder for training sorts it by length. Default
+        init (Variable, optional): initial value, [batch, ...]. Default: a constant.
+        shape (list|tuple, optional): shape of the constant, with -1 for the batch.
+        value (float): value of the constant. Default 0.
+        init_boot (Variable, optional): Variable whose batch size is used for the constant.
+        need_reorder (bool): ``init`` has the order of the input, and a decoder for training sorts it by length. Default
             False.
-        dtype (str): of the constant. Default "float32".
+        dtype (str): dtype of the constant. Default "float32".
 
     Raises:
-        ValueError: neither ``init`` nor ``init_boot``.
+        ValueError: neither ``init`` nor ``init_boot`` is given.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -51,12 +51,12 @@ class InitState(Described):
 
     @property
     def value(self) -> Variable:
-        """Variable: the first value."""
+        """Variable: the initial value."""
         return self._init
 
     @property
     def need_reorder(self) -> bool:
-        """bool: as given."""
+        """bool: the argument ``need_reorder``."""
         return self._need_reorder
 
 
@@ -96,15 +96,16 @@ class _ArrayState:
 
 
 class StateCell(Described):
-    """The states of a decoder, by name, and the function that updates them in each step.
+    """The named states of a decoder, and the function that updates them in each step.
 
-    A cell serves one decoder after the other: :class:`TrainingDecoder`, then :class:`BeamSearchDecoder`.
+    A cell is used by one decoder after the other: first by a :class:`TrainingDecoder`, then by a
+    :class:`BeamSearchDecoder`.
 
     Args:
-        inputs (dict): of names and Variables, or None for those that :meth:`compute_state` gives.
-        states (dict): of names and :class:`InitState`.
-        out_state (str): the state that :meth:`out_state` returns.
-        name (str, optional): prefix of the names.
+        inputs (dict): name -> Variable, or None for inputs that are passed to :meth:`compute_state`.
+        states (dict): name -> :class:`InitState`.
+        out_state (str): name of the state that :meth:`out_state` returns.
+        name (str, optional): prefix of the generated names.
 
     Raises:
         ValueError: a state is not an InitState, or ``out_state`` is not among the states.
@@ -154,7 +155,7 @@ class StateCell(Described):
         self._cur_states = dict(self._init_states)
 
     def _hold(self):
-        """States become memories or arrays of the decoder where they are first asked for inside of it."""
+        """Converts states to memories or arrays of the decoder at their first use inside of it."""
         if self._decoder is None or self._holders:
             return
         for name, init in self._init_states.items():
@@ -162,16 +163,16 @@ class StateCell(Described):
         self._cur_states = {name: holder.get_state() for name, holder in self._holders.items()}
 
     def get_state(self, state_name: str) -> Any:
-        """The current value of a state.
+        """Returns the current value of a state.
 
         Args:
-            state_name (str): one of the states.
+            state_name (str): name of the state.
 
         Returns:
-            Variable: inside of a decoder; outside the InitState.
+            Variable: the value inside of a decoder. Outside, the InitState is returned.
 
         Raises:
-            ValueError: no state of this name.
+            ValueError: there is no state with this name.
         """
         self._hold()
         if state_name not in self._cur_states:
@@ -179,16 +180,16 @@ class StateCell(Described):
         return self._cur_states[state_name]
 
     def get_input(self, input_name: str) -> Any:
-        """An input of the step.
+        """Returns an input of the step.
 
         Args:
-            input_name (str): one of the inputs.
+            input_name (str): name of the input.
 
         Returns:
-            Variable: as given to the cell or to :meth:`compute_state`.
+            Variable: the input, from the constructor or from :meth:`compute_state`.
 
         Raises:
-            ValueError: no input of this name, or none was given.
+            ValueError: there is no input with this name, or it has no value.
         """
         if self._inputs.get(input_name) is None:
             raise InvalidValue("StateCell: input %r must be given to compute_state first" % (input_name,))
@@ -198,8 +199,8 @@ class StateCell(Described):
         """Sets a state for the rest of the step.
 
         Args:
-            state_name (str): one of the states.
-            state_value (Variable): its value.
+            state_name (str): name of the state.
+            state_value (Variable): value of the state.
         """
         self._cur_states[state_name] = state_value
 
@@ -207,10 +208,10 @@ class StateCell(Described):
         """Decorator of the function that updates the states in a step.
 
         Args:
-            updater (callable): takes a cell, reads inputs and states from it and sets its states.
+            updater (callable): function that takes a cell, reads its inputs and states, and sets its states.
 
         Returns:
-            callable: calls ``updater`` with another cell.
+            callable: a function that calls ``updater`` with another cell.
         """
         self._state_updater = updater
 
@@ -226,10 +227,10 @@ class StateCell(Described):
         """Runs the updater.
 
         Args:
-            inputs (dict): of names and Variables: the inputs of the step.
+            inputs (dict): inputs of the step: name -> Variable.
 
         Raises:
-            ValueError: no input of this name. TypeError: the cell has no updater.
+            ValueError: there is no input with this name. TypeError: the cell has no updater.
         """
         self._hold()
         for name, value in inputs.items():
@@ -247,9 +248,9 @@ class StateCell(Described):
             holder.update_state(self._cur_states[name])
 
     def out_state(self) -> Any:
-        """The state that ``out_state`` names.
+        """Returns the state that ``out_state`` names.
 
         Returns:
-            Variable: as :meth:`get_state`.
+            Variable: the value, as for :meth:`get_state`.
         """
         return self._cur_states[self._out_state]

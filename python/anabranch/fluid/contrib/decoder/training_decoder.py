@@ -20,7 +20,7 @@ class TrainingDecoder(Described):
 
     Args:
         state_cell (StateCell): cell that updates the states in each step.
-        name (str, optional): prefix of the names.
+        name (str, optional): prefix of the generated names.
 
     Raises:
         ValueError: the cell is in another decoder. TypeError: ``state_cell`` is not a StateCell.
@@ -66,7 +66,7 @@ class TrainingDecoder(Described):
         """Context of the layers of one step.
 
         Raises:
-            ValueError: a second block.
+            ValueError: there is already a block.
         """
         if self._status != TrainingDecoder.BEFORE_DECODER:
             raise InvalidValue("TrainingDecoder.block must be called only once")
@@ -78,7 +78,7 @@ class TrainingDecoder(Described):
 
     @property
     def state_cell(self) -> StateCell:
-        """StateCell: as given; inside of the block."""
+        """StateCell: the cell. Available inside of the block."""
         self._inside("state_cell")
         return self._state_cell
 
@@ -96,13 +96,13 @@ class TrainingDecoder(Described):
         """Adds sequences as input, one row per step.
 
         Args:
-            x (Variable): with sequences.
+            x (Variable): Variable with sequences.
 
         Returns:
             Variable: the rows of a step.
 
         Raises:
-            ValueError: outside of the block.
+            ValueError: it is called outside of the block.
         """
         self._inside("step_input")
         return self._dynamic_rnn.step_input(x)
@@ -114,10 +114,10 @@ class TrainingDecoder(Described):
             x (Variable): one row, or sequence, per sequence of the input.
 
         Returns:
-            Variable: in the order of the lengths.
+            Variable: ``x``, sorted by the length of the sequences.
 
         Raises:
-            ValueError: outside of the block.
+            ValueError: it is called outside of the block.
         """
         self._inside("static_input")
         return self._dynamic_rnn.static_input(x)
@@ -126,19 +126,19 @@ class TrainingDecoder(Described):
         """Sets results of the step.
 
         Raises:
-            ValueError: outside of the block.
+            ValueError: it is called outside of the block.
         """
         self._inside("output")
         self._dynamic_rnn.output(*outputs)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The results as sequences of the input.
+        """Returns the results with the sequences of the input.
 
         Returns:
             Variable: the result, or a list of several.
 
         Raises:
-            ValueError: before the end of the block.
+            ValueError: it is called before the end of the block.
         """
         if self._status != TrainingDecoder.AFTER_DECODER:
             raise InvalidValue("TrainingDecoder: call it after `with decoder.block()`, which computes the results")

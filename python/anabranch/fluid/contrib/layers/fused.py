@@ -28,7 +28,7 @@ def fused_elemwise_activation(x: Variable, y: Variable, functor_list: Any, axis:
         Variable: shape of ``x``.
 
     Raises:
-        TypeError: an argument has another type. ValueError: the number of functions is not 2. EnforceNotMet: the
+        TypeError: an argument has the wrong type. ValueError: the number of functions is not 2. EnforceNotMet: the
             functions cannot be fused.
 
     Examples:
@@ -66,14 +66,14 @@ def fused_embedding_seq_pool(input: Variable, size: Any, is_sparse: bool = False
         is_sparse (bool): the gradient holds the touched rows only. Default False.
         padding_idx (int, optional): an id that adds nothing; below 0 it counts from the last row.
         combiner (str): "sum".
-        param_attr (ParamAttr, optional): of the table.
-        dtype (str): of the table. Default "float32".
+        param_attr (ParamAttr, optional): attributes of the table.
+        dtype (str): dtype of the table. Default "float32".
 
     Returns:
         Variable: [sequences, columns].
 
     Raises:
-        TypeError: an argument has another type. NotImplementedError: another combiner.
+        TypeError: an argument has the wrong type. NotImplementedError: another combiner.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -110,14 +110,14 @@ def multiclass_nms2(bboxes: Variable, scores: Variable, score_threshold: float, 
         nms_eta (float): factor by which the threshold shrinks. Default 1.
         background_label (int): class that is dropped; -1 means none. Default 0.
         return_index (bool): whether to also return the indices. Default False.
-        name (str, optional): prefix of the names.
+        name (str, optional): prefix of the generated names.
 
     Returns:
         Variable: [kept, 6] with a sequence for each image: class, score, corners; if requested, also [kept, 1], the
         indices among all boxes.
 
     Raises:
-        TypeError: an argument has another type.
+        TypeError: an argument has the wrong type.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -20,22 +20,23 @@ def _pair(value: int | Sequence[int]) -> list[int]:
 
 def match_matrix_tensor(x: Variable, y: Variable, channel_num: int, act: str | None = None, param_attr: Attr = None,
                         dtype: DType = "float32", name: str | None = None) -> tuple[Variable, Variable]:
-    """Similarity of each row of ``x`` to each row of ``y``: the numbers x W y, for several matrices W.
+    """Computes the similarity of each row of ``x`` and each row of ``y``: x W y, for several matrices W.
 
     Args:
         x (Variable): [rows, D] with sequences, float32 or float64.
-        y (Variable): [rows, E], the same number of sequences.
+        y (Variable): [rows, E], with the same number of sequences.
         channel_num (int): number of matrices.
-        act (str, optional): activation of the result.
-        param_attr (ParamAttr, optional): of W, [D, channel_num, E].
-        dtype (str): of W. Default "float32".
-        name (str, optional): prefix of the names.
+        act (str, optional): activation applied to the result.
+        param_attr (ParamAttr, optional): attributes of W, [D, channel_num, E].
+        dtype (str): dtype of W. Default "float32".
+        name (str, optional): prefix of the generated names.
 
     Returns:
-        tuple: [numbers, 1], for each sequence ``channel_num`` matrices, rows of ``x`` by rows of ``y``; and x W.
+        tuple: the similarities [numbers, 1], with ``channel_num`` matrices (rows of ``x`` by rows of ``y``) for each
+        sequence; and x W.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -56,21 +57,22 @@ def match_matrix_tensor(x: Variable, y: Variable, channel_num: int, act: str | N
 
 def sequence_topk_avg_pooling(input: Variable, row: Variable, col: Variable, topks: Sequence[int],
                               channel_num: int) -> Variable:
-    """Means of the largest numbers in each row of images of different sizes: the sum of the k largest, divided by k.
+    """Computes the means of the k largest numbers in each row of images of different sizes: their sum, divided by k.
 
     Args:
-        input (Variable): [numbers, 1], float32 or float64; a sequence for each image, channels by rows by columns.
-        row (Variable): its sequences are as long as the images are high.
-        col (Variable): its sequences are as long as the images are wide.
-        topks (list): each k.
-        channel_num (int): channels of an image.
+        input (Variable): [numbers, 1], float32 or float64, with a sequence (channels by rows by columns) for each
+            image.
+        row (Variable): Variable whose sequences have the heights of the images as lengths.
+        col (Variable): Variable whose sequences have the widths of the images as lengths.
+        topks (list): the values of k.
+        channel_num (int): number of channels of an image.
 
     Returns:
         Variable: [rows, channel_num * len(topks)] with the sequences of ``row``.
 
     Raises:
-        TypeError: an argument has another type or dtype.
-        EnforceNotMet: in the run, the sequences do not match.
+        TypeError: an argument has the wrong type or dtype.
+        EnforceNotMet: at run time, the sequences do not match.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -92,27 +94,28 @@ def sequence_topk_avg_pooling(input: Variable, row: Variable, col: Variable, top
 def var_conv_2d(input: Variable, row: Variable, col: Variable, input_channel: int, output_channel: int,
                 filter_size: int | Sequence[int], stride: int | Sequence[int] = 1, param_attr: Attr = None,
                 act: str | None = None, dtype: DType = "float32", name: str | None = None) -> Variable:
-    """Convolution of images of different sizes, around the middle of each window; zeros count outside.
+    """Convolution of images of different sizes. Windows are centered, and the images are padded with zeros.
 
     Args:
-        input (Variable): [numbers, 1], float32 or float64; a sequence for each image, channels by rows by columns.
-        row (Variable): its sequences are as long as the images are high.
-        col (Variable): its sequences are as long as the images are wide.
-        input_channel (int): channels of an image.
-        output_channel (int): channels of the result.
+        input (Variable): [numbers, 1], float32 or float64, with a sequence (channels by rows by columns) for each
+            image.
+        row (Variable): Variable whose sequences have the heights of the images as lengths.
+        col (Variable): Variable whose sequences have the widths of the images as lengths.
+        input_channel (int): number of channels of an image.
+        output_channel (int): number of channels of the result.
         filter_size (int|list): height and width of a window.
-        stride (int|list): from window to window, down and to the right. Default 1.
-        param_attr (ParamAttr, optional): of the filter, [output_channel, input_channel * height * width].
-        act (str, optional): activation of the result.
-        dtype (str): of the filter. Default "float32".
-        name (str, optional): prefix of the names.
+        stride (int|list): distance between windows, downwards and to the right. Default 1.
+        param_attr (ParamAttr, optional): attributes of the filter, [output_channel, input_channel * height * width].
+        act (str, optional): activation applied to the result.
+        dtype (str): dtype of the filter. Default "float32".
+        name (str, optional): prefix of the generated names.
 
     Returns:
-        Variable: [numbers, 1], a sequence for each image.
+        Variable: [numbers, 1], with a sequence for each image.
 
     Raises:
-        TypeError: an argument has another type or dtype.
-        EnforceNotMet: in the run, the sequences do not match.
+        TypeError: an argument has the wrong type or dtype.
+        EnforceNotMet: at run time, the sequences do not match.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -139,7 +142,7 @@ def var_conv_2d(input: Variable, row: Variable, col: Variable, input_channel: in
 def tree_conv(nodes_vector: Variable, edge_set: Variable, output_size: int, num_filters: int = 1, max_depth: int = 2,
               act: str | None = "tanh", param_attr: Attr = None, bias_attr: Attr = None,
               name: str | None = None) -> Variable:
-    """Convolution over trees: a window is a node with its descendants.
+    """Convolution over trees. A window consists of a node and its descendants.
 
     The rows of a window are weighted by the depth and position of their nodes: top = 1 - depth / max_depth, left =
     (1 - top) (position - 1) / (siblings - 1), right = (1 - top) (1 - left), each with its own weights. Mou et al.,
@@ -147,21 +150,22 @@ def tree_conv(nodes_vector: Variable, edge_set: Variable, output_size: int, num_
 
     Args:
         nodes_vector (Variable): [batch, nodes, D], float32 or float64.
-        edge_set (Variable): [batch, edges, 2], int32: parent and child, nodes from 1 on; an edge with a 0 ends them.
-        output_size (int): numbers of a filter.
+        edge_set (Variable): [batch, edges, 2], int32: parent and child, with nodes numbered from 1. An edge with a 0
+            ends the list.
+        output_size (int): number of outputs of a filter.
         num_filters (int): number of filters. Default 1.
-        max_depth (int): levels of a window, at least 2. Default 2.
-        act (str, optional): activation of the result. Default "tanh".
-        param_attr (ParamAttr, optional): of the filters, [D, 3, output_size, num_filters].
-        bias_attr (ParamAttr|bool, optional): of the bias; False: none.
-        name (str, optional): prefix of the names.
+        max_depth (int): number of levels of a window, at least 2. Default 2.
+        act (str, optional): activation applied to the result. Default "tanh".
+        param_attr (ParamAttr, optional): attributes of the filters, [D, 3, output_size, num_filters].
+        bias_attr (ParamAttr|bool, optional): attributes of the bias. False: no bias.
+        name (str, optional): prefix of the generated names.
 
     Returns:
         Variable: [batch, nodes, output_size, num_filters].
 
     Raises:
-        TypeError: an argument has another type or dtype.
-        EnforceNotMet: in the run, the edges do not form a tree.
+        TypeError: an argument has the wrong type or dtype.
+        EnforceNotMet: at run time, the edges do not form a tree.
 
     Examples:
         >>> import anabranch.fluid as fluid

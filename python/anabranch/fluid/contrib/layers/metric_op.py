@@ -11,7 +11,7 @@ __all__ = ["ctr_metric_bundle"]
 
 
 class _Sums:
-    """Variables of one number: six that are kept, and those of a batch, which are added to them."""
+    """Variables of one element: six accumulated sums, and the values of a batch, which are added to them."""
 
     def __init__(self, helper):
         self.helper = helper
@@ -31,18 +31,19 @@ class _Sums:
 
 
 def ctr_metric_bundle(input: Variable, label: Variable) -> tuple[Variable, ...]:
-    """Sums over all batches: divide by the last one, on one worker or over all, for MAE, RMSE and rates.
+    """Accumulates sums over all batches. Divide them by the last one, on one worker or over all workers, to get MAE,
+    RMSE and rates.
 
     Args:
         input (Variable): [batch, 1], float32: predicted probabilities of a click.
-        label (Variable): [batch, 1], float32: 1 for a click, else 0.
+        label (Variable): [batch, 1], float32: 1 for a click, otherwise 0.
 
     Returns:
-        tuple: of Variables [1], persistable: squared errors, absolute errors, predictions, their sigmoids, clicks,
+        tuple: persistable Variables [1]: squared errors, absolute errors, predictions, their sigmoids, clicks and
         examples.
 
     Raises:
-        TypeError: an argument has another type. AssertionError: two shapes.
+        TypeError: an argument has the wrong type. AssertionError: the shapes differ.
 
     Examples:
         >>> import numpy

@@ -1,4 +1,5 @@
-"""Layers of search and ranking: trees of items, pages of items, short word sequences; operators made of two."""
+"""Layers for search and ranking: trees of items, pages of items and short word sequences; and operators that combine
+two others."""
 from __future__ import annotations
 
 from typing import Any, Sequence
@@ -35,31 +36,33 @@ def tdm_sampler(x: Variable, neg_samples_num_list: Sequence[int], layer_node_num
                 leaf_node_num: int, tree_travel_attr: Any = None, tree_layer_attr: Any = None,
                 output_positive: bool = True, output_list: bool = True, seed: int = 0, tree_dtype: str = "int32",
                 dtype: str = "int32") -> tuple[Any, Any, Any]:
-    """Nodes of each layer of a tree of items: the one on the way to an item, and others, drawn alike.
+    """Samples nodes from each layer of a tree of items: the node on the path to an item, and other nodes with equal
+    probability.
 
-    The tree is two parameters of ``tree_dtype`` that are not trained: [leaf_node_num, layers], the nodes on the way to
-    each item, 0 where it has ended; and [nodes, 1], the nodes layer by layer. Give them by their initializers.
-    Zhu and others, Learning tree-based deep model for recommender systems, KDD 2018 (arXiv:1801.02294).
+    The tree consists of two parameters of ``tree_dtype`` that are not trained: [leaf_node_num, layers], the nodes on
+    the path to each item, with 0 after its end; and [nodes, 1], the nodes layer by layer. Set them with their
+    initializers. Zhu and others, Learning tree-based deep model for recommender systems, KDD 2018 (arXiv:1801.02294).
 
     Args:
         x (Variable): [N, 1], int32 or int64: items.
-        neg_samples_num_list (list): other nodes that are drawn of each layer.
-        layer_node_num_list (list): nodes of each layer.
-        leaf_node_num (int): items.
-        tree_travel_attr (ParamAttr, optional): name and initializer of the ways.
+        neg_samples_num_list (list): number of other nodes to draw from each layer.
+        layer_node_num_list (list): number of nodes of each layer.
+        leaf_node_num (int): number of items.
+        tree_travel_attr (ParamAttr, optional): name and initializer of the paths.
         tree_layer_attr (ParamAttr, optional): name and initializer of the nodes.
-        output_positive (bool): the node on the way comes first in its layer. Default True.
-        output_list (bool): a Variable for each layer; else one for all. Default True.
-        seed (int): 0: the program's ``random_seed``. Default 0.
-        tree_dtype (str): 'int32' or 'int64'. Default 'int32'.
-        dtype (str): of the results, 'int32' or 'int64'. Default 'int32'.
+        output_positive (bool): includes the node on the path, first in its layer. Default True.
+        output_list (bool): returns one Variable for each layer; otherwise one for all layers. Default True.
+        seed (int): seed of the random numbers. 0: the program's ``random_seed``. Default 0.
+        tree_dtype (str): dtype of the tree, 'int32' or 'int64'. Default 'int32'.
+        dtype (str): dtype of the results, 'int32' or 'int64'. Default 'int32'.
 
     Returns:
-        tuple: nodes, labels (1 for the node on the way) and masks (0 where there is no node). Each is a list of [N,
+        tuple: nodes, labels (1 for the node on the path) and masks (0 if there is no node). Each is a list of [N,
         samples of the layer, 1], or [N, samples of all layers].
 
     Raises:
-        TypeError: an argument has another type or dtype. ValueError: lists of other lengths, more samples than nodes.
+        TypeError: an argument has the wrong type or dtype. ValueError: the lists have different lengths, or there are
+            more samples than nodes.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -106,24 +109,24 @@ def _by_layer(outs, widths):
 
 def rank_attention(input: Variable, rank_offset: Variable, rank_param_shape: Sequence[int], rank_param_attr: Any,
                    max_rank: int = 3) -> Variable:
-    """Attention between the items of a page, with a matrix for each pair of places on it.
+    """Attention between the items of a page, with a matrix for each pair of positions on the page.
 
-    out[i] = sum over the items j of the page of input[j] M[place of i, place of j]; the matrices lie one below the
-    other in a parameter.
+    out[i] = sum over the items j of the page of input[j] M[position of i, position of j]. The parameter contains all
+    matrices, one below the other.
 
     Args:
-        input (Variable): [items, columns], float32 or float64; no gradient flows through it, as in Fluid.
-        rank_offset (Variable): [items, 1 + 2 * max_rank] int32: the place of the item, from 1 on, then place and row of
-            each item of its page; place 0 means none.
-        rank_param_shape (list): [max_rank * max_rank * columns, made].
-        rank_param_attr (ParamAttr): of the parameter.
-        max_rank (int): places on a page. Default 3.
+        input (Variable): [items, columns], float32 or float64. It gets no gradient, as in Fluid.
+        rank_offset (Variable): [items, 1 + 2 * max_rank], int32: the position of the item, from 1 on; then position and
+            row of each item of its page. Position 0 means no item.
+        rank_param_shape (list): shape of the parameter: [max_rank * max_rank * columns, width of the result].
+        rank_param_attr (ParamAttr): attributes of the parameter.
+        max_rank (int): number of positions on a page. Default 3.
 
     Returns:
-        Variable: [items, made].
+        Variable: [items, width of the result].
 
     Raises:
-        TypeError: an argument has another type or dtype. EnforceNotMet: shapes do not match.
+        TypeError: an argument has the wrong type or dtype. EnforceNotMet: shapes do not match.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -147,35 +150,36 @@ def search_pyramid_hash(input: Variable, num_emb: int, space_len: int, pyramid_l
                         black_list_len: int, seed: int, lr: float, param_attr: Any = None, param_attr_wl: Any = None,
                         param_attr_bl: Any = None, name: str | None = None, distribute_update_vars: Any = None,
                         dtype: str = "float32") -> Variable:
-    """Embeddings of all sequences of 2 to ``pyramid_layer`` neighbouring words, by hashes into one vector.
+    """Computes embeddings of all sequences of 2 to ``pyramid_layer`` adjacent words, by hashing into one vector.
 
     Part k of an embedding starts in the parameter at XXH32(words, seed k rand_len) modulo ``space_len``.
 
     Args:
-        input (Variable): [words, 1] int32 with a sequence for each text.
-        num_emb (int): numbers of an embedding.
-        space_len (int): hashes are below this.
-        pyramid_layer (int): words of the longest sequence, 2 or more.
-        rand_len (int): numbers that one hash finds; it divides ``num_emb``.
-        drop_out_percent (float): share of the sequences that are left out in training; else a factor of the result.
-        is_training (bool): whether the program trains.
-        use_filter (bool): whether to filter by word lists, which are not supported: both lengths must be 0.
+        input (Variable): [words, 1], int32, with a sequence for each text.
+        num_emb (int): width of an embedding.
+        space_len (int): upper bound of the hashes.
+        pyramid_layer (int): maximum number of words of a sequence, at least 2.
+        rand_len (int): number of elements per hash, a divisor of ``num_emb``.
+        drop_out_percent (float): share of the sequences that are dropped in training. In inference, a factor of the
+            result.
+        is_training (bool): the program trains.
+        use_filter (bool): filters by word lists. These are not supported, so both lengths must be 0.
         white_list_len (int): length of the allow list.
         black_list_len (int): length of the deny list.
-        seed (int): seed of dropout; 0 is the program's.
-        lr (float): not used; the optimizer trains the parameter.
-        param_attr (ParamAttr, optional): of the vector, [space_len + rand_len, 1].
+        seed (int): seed of the dropout. 0: that of the program.
+        lr (float): not used, because the optimizer trains the parameter.
+        param_attr (ParamAttr, optional): attributes of the vector, [space_len + rand_len, 1].
         param_attr_wl (ParamAttr, optional): not used.
         param_attr_bl (ParamAttr, optional): not used.
-        name (str, optional): prefix of the names.
+        name (str, optional): prefix of the generated names.
         distribute_update_vars (list, optional): not used.
         dtype (str): 'float32'.
 
     Returns:
-        Variable: [sequences, num_emb] with a sequence for each text; a row of zeros for one without any.
+        Variable: [sequences, num_emb], with a sequence for each text. A text without sequences has one row of zeros.
 
     Raises:
-        TypeError: an argument has another type or dtype. NotImplementedError: a word list is given.
+        TypeError: an argument has the wrong type or dtype. NotImplementedError: a word list is given.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -16,18 +16,18 @@ __all__ = ["partial_concat", "partial_sum", "shuffle_batch", "tdm_child"]
 
 
 def shuffle_batch(x: Variable, seed: int | Variable | None = None) -> Variable:
-    """The rows of a batch in random order, another one in each step. All axes but the last count rows.
+    """Shuffles the rows of a batch, in a new order in each step. All axes except the last one count rows.
 
     Args:
         x (Variable): [..., D], any number type.
-        seed (int|Variable, optional): an int: two layers of different seeds draw different orders. A Variable is not
-            read. By default the order follows from the program's seed.
+        seed (int|Variable, optional): seed of the order. Layers with different seeds draw different orders. A Variable
+            is ignored. Default: the program's seed.
 
     Returns:
-        Variable: as ``x``; its gradient goes back to the rows that it came from.
+        Variable: shape and dtype of ``x``. The gradient of each row flows to its original row.
 
     Raises:
-        TypeError: ``x`` is not a Variable. ValueError: ``seed`` has another type.
+        TypeError: ``x`` is not a Variable. ValueError: ``seed`` has the wrong type.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -48,25 +48,26 @@ def shuffle_batch(x: Variable, seed: int | Variable | None = None) -> Variable:
 
 def tdm_child(x: Variable, node_nums: int, child_nums: int, param_attr: Any = None,
               dtype: str = "int32") -> tuple[Variable, Variable]:
-    """Children of the nodes of a tree of items: one step of a retrieval that descends the tree.
+    """Returns the children of nodes of a tree of items: one step of a retrieval that descends the tree.
 
-    The tree is a parameter [node_nums, 3 + child_nums] of ``dtype``, which is not trained: item (0 for an inner node),
-    layer, ancestor, children (0 for none) of each node; node 0 means none. Give it by the initializer of
-    ``param_attr``. Zhu and others, Learning tree-based deep model for recommender systems, KDD 2018 (arXiv:1801.02294).
+    The tree is a parameter [node_nums, 3 + child_nums] of ``dtype``, which is not trained: the item (0 for an inner
+    node), layer, ancestor and children (0 for none) of each node. Node 0 means no node. Set the tree with the
+    initializer of ``param_attr``. Zhu and others, Learning tree-based deep model for recommender systems, KDD 2018
+    (arXiv:1801.02294).
 
     Args:
         x (Variable): [...], int32 or int64: nodes.
-        node_nums (int): rows of the tree.
-        child_nums (int): children of a node, at most.
-        param_attr (ParamAttr, optional): the tree's name and initializer.
-        dtype (str): of the results, 'int32' or 'int64'. Default 'int32'.
+        node_nums (int): number of rows of the tree.
+        child_nums (int): maximum number of children of a node.
+        param_attr (ParamAttr, optional): name and initializer of the tree.
+        dtype (str): dtype of the results, 'int32' or 'int64'. Default 'int32'.
 
     Returns:
-        tuple of Variable: the children, [..., child_nums], 0 where a node has none; and 1 where a child is a leaf, else
-        0, of the same shape.
+        tuple of Variable: the children, [..., child_nums], with 0 for a missing child; and a mask of the same shape, 1
+        if a child is a leaf and 0 otherwise.
 
     Raises:
-        TypeError: an argument has another type or dtype.
+        TypeError: an argument has the wrong type or dtype.
 
     Examples:
         >>> import numpy
@@ -106,18 +107,18 @@ def _partial(op, input, start_index, length):
 
 
 def partial_concat(input: Any, start_index: int = 0, length: int = -1) -> Variable:
-    """The same columns of several matrices, side by side.
+    """Concatenates the same columns of several matrices.
 
     Args:
-        input (Variable|list of Variable): [N, C] each, of one shape.
-        start_index (int): first column; negative: from the end. Default 0.
-        length (int): number of columns; -1: all that follow. Default -1.
+        input (Variable|list of Variable): matrices of equal shapes, [N, C].
+        start_index (int): first column. Negative numbers count from the end. Default 0.
+        length (int): number of columns. -1: all following columns. Default -1.
 
     Returns:
         Variable: [N, columns * number of matrices].
 
     Raises:
-        TypeError: no Variables. ValueError: shapes that differ, columns that are not there.
+        TypeError: an input is not a Variable. ValueError: shapes differ, or a column does not exist.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -129,18 +130,18 @@ def partial_concat(input: Any, start_index: int = 0, length: int = -1) -> Variab
 
 
 def partial_sum(input: Any, start_index: int = 0, length: int = -1) -> Variable:
-    """The same columns of several matrices, added up.
+    """Adds the same columns of several matrices.
 
     Args:
-        input (Variable|list of Variable): [N, C] each, of one shape.
+        input (Variable|list of Variable): matrices of equal shapes, [N, C].
         start_index (int): first column. Default 0.
-        length (int): number of columns; -1: all that follow. Default -1.
+        length (int): number of columns. -1: all following columns. Default -1.
 
     Returns:
         Variable: [N, columns].
 
     Raises:
-        TypeError: no Variables. ValueError: shapes that differ, columns that are not there.
+        TypeError: an input is not a Variable. ValueError: shapes differ, or a column does not exist.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -1,4 +1,4 @@
-"""Recurrent layers of cells: several layers, both directions, dropout between them."""
+"""Recurrent layers of cells, with several layers, both directions, and dropout between layers."""
 from __future__ import annotations
 
 import copy
@@ -37,36 +37,36 @@ class _Unit(Described):
         return self.forward(*inputs, **kwargs)
 
     def full_name(self) -> str:
-        """The name of the unit, with which the names of its parameters begin.
+        """Returns the name of the unit, the prefix of the names of its parameters.
 
         Returns:
-            str: unique in the program.
+            str: a name that is unique in the program.
         """
         return self._cell._parameters.helper.name
 
     def parameters(self) -> list[Variable]:
-        """Weights, then biases; none before the unit is called for the first time.
+        """Returns the weights and then the biases. There are none before the first call of the unit.
 
         Returns:
-            list: of Parameters.
+            list of Parameter: the parameters.
         """
         return list(self._cell._parameters.made.values())
 
 
 class BasicGRUUnit(_Unit):
-    """One step of a gated recurrent unit: h' = u h + (1 - u) c, with u and r from [x, h] and the candidate c from
-    [x, r h].
+    """Computes one step of a gated recurrent unit (GRU): h' = u h + (1 - u) c. u and r depend on [x, h], and the
+    candidate c on [x, r h].
 
-    Called with the input [batch, I] and the state before [batch, H] it returns the new state.
+    A call with the input [batch, I] and the previous state [batch, H] returns the new state.
 
     Args:
-        name_scope (str): prefix of the names.
+        name_scope (str): prefix of the generated names.
         hidden_size (int): H, the width of the state.
-        param_attr (ParamAttr, optional): of the weights [I + H, 2 H] (gates) and [I + H, H] (candidate).
-        bias_attr (ParamAttr, optional): of the biases [2 H] and [H].
-        gate_activation (callable, optional): of r and u; sigmoid by default.
-        activation (callable, optional): of c; tanh by default.
-        dtype (str): Default "float32".
+        param_attr (ParamAttr, optional): attributes of the weights [I + H, 2 H] (gates) and [I + H, H] (candidate).
+        bias_attr (ParamAttr, optional): attributes of the biases [2 H] and [H].
+        gate_activation (callable, optional): activation of r and u. Default: sigmoid.
+        activation (callable, optional): activation of c. Default: tanh.
+        dtype (str): dtype of the parameters. Default "float32".
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -84,7 +84,7 @@ class BasicGRUUnit(_Unit):
         self._cell = GRUCell(hidden_size, param_attr, bias_attr, gate_activation, activation, dtype, name_scope)
 
     def forward(self, input: Variable, pre_hidden: Variable) -> Variable:
-        """One step; calling the unit is the same.
+        """Computes one step, like a call of the unit.
 
         Args:
             input (Variable): [batch, I].
@@ -97,20 +97,20 @@ class BasicGRUUnit(_Unit):
 
 
 class BasicLSTMUnit(_Unit):
-    """One step of long short-term memory: c' = c sigmoid(f + forget_bias) + sigmoid(i) tanh(j), h' = tanh(c')
-    sigmoid(o), with i, j, f and o from [x, h].
+    """Computes one step of an LSTM: c' = c sigmoid(f + forget_bias) + sigmoid(i) tanh(j), h' = tanh(c') sigmoid(o). i,
+    j, f and o depend on [x, h].
 
-    Called with the input [batch, I], the hidden state and the cell before, both [batch, H], it returns the new ones.
+    A call with the input [batch, I] and the previous hidden state and cell, each [batch, H], returns the new ones.
 
     Args:
-        name_scope (str): prefix of the names.
+        name_scope (str): prefix of the generated names.
         hidden_size (int): H, the width of both states.
-        param_attr (ParamAttr, optional): of the weight [I + H, 4 H].
-        bias_attr (ParamAttr, optional): of the bias [4 H].
-        gate_activation (callable, optional): of i, f and o; sigmoid by default.
-        activation (callable, optional): of j and c'; tanh by default.
-        forget_bias (float): Default 1.
-        dtype (str): Default "float32".
+        param_attr (ParamAttr, optional): attributes of the weight [I + H, 4 H].
+        bias_attr (ParamAttr, optional): attributes of the bias [4 H].
+        gate_activation (callable, optional): activation of i, f and o. Default: sigmoid.
+        activation (callable, optional): activation of j and c'. Default: tanh.
+        forget_bias (float): number that is added to f. Default 1.
+        dtype (str): dtype of the parameters. Default "float32".
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -128,7 +128,7 @@ class BasicLSTMUnit(_Unit):
                               name_scope)
 
     def forward(self, input: Variable, pre_hidden: Variable, pre_cell: Variable) -> Any:
-        """One step; calling the unit is the same.
+        """Computes one step, like a call of the unit.
 
         Args:
             input (Variable): [batch, I].
@@ -142,7 +142,7 @@ class BasicLSTMUnit(_Unit):
 
 
 def _attr_of_layer(attr, direction, kind, layer):
-    """A name is made one for each layer and direction."""
+    """Derives a name for each layer and direction."""
     if isinstance(attr, ParamAttr) and attr.name is not None:
         attr = copy.deepcopy(attr)
         attr.name += "_%s_%s_%d" % (direction, kind, layer)
@@ -156,7 +156,7 @@ def _cells(unit, prefix, num_layers, direction, param_attr, bias_attr, **argumen
 
 
 class _Stack:
-    """Layers of cells over steps [steps, batch, ...]: what both directions share."""
+    """Layers of cells over steps [steps, batch, ...], with the common parts of both directions."""
 
     def __init__(self, hidden_size, initial, num_layers, directions, dropped):
         self.hidden_size, self.num_layers, self.dropped = hidden_size, num_layers, dropped
@@ -164,7 +164,7 @@ class _Stack:
                         for state in initial]
 
     def _step(self, rnn, cells, now, mask, batch_ref, first):
-        """The output of one step; of each layer its new states are outputs, too."""
+        """Returns the output of one step. The new states of each layer are outputs, too."""
         for cell, states in zip(cells, first):
             before = [rnn.memory(shape=[-1, self.hidden_size], batch_ref=batch_ref) if state is None
                       else rnn.memory(init=state) for state in states]
@@ -181,7 +181,7 @@ class _Stack:
         return now
 
     def run(self, cells, x, mask, direction):
-        """(outputs, last states [layers, batch, H])."""
+        """Returns (outputs, last states [layers, batch, H])."""
         first = [[None if state is None else state[layer, direction] for state in self.initial]
                  for layer in range(self.num_layers)]
         rnn = StaticRNN()
@@ -202,7 +202,7 @@ def _reversed(x):
 
 
 def _dropping(probability, implementation):
-    """The dropout function for the output of a layer."""
+    """Returns the dropout function for the output of a layer."""
     if not probability:
         return lambda x: x
     return lambda x: dropout(x, dropout_prob=probability, dropout_implementation=implementation)
@@ -210,7 +210,7 @@ def _dropping(probability, implementation):
 
 def _recurrent(layer, unit, input, initial, hidden_size, num_layers, sequence_length, dropped, bidirectional,
                batch_first, param_attr, bias_attr, name, **arguments):
-    """Outputs and last states, as :func:`basic_gru` and :func:`basic_lstm` return them."""
+    """Returns the outputs and last states of :func:`basic_gru` and :func:`basic_lstm`."""
     check.variable(input, "input", layer)
     if num_layers < 1:
         raise InvalidValue("%s: num_layers must be at least 1, got %d" % (layer, num_layers))
@@ -240,29 +240,33 @@ def basic_gru(input: Variable, init_hidden: Variable | None, hidden_size: int, n
               batch_first: bool = True, param_attr: Any = None, bias_attr: Any = None,
               gate_activation: Callable[..., Any] | None = None, activation: Callable[..., Any] | None = None,
               dtype: Any = "float32", name: str = "basic_gru") -> tuple[Variable, Variable]:
-    """Layers of gated recurrent units over padded sequences.
+    """Runs GRU layers over padded sequences.
 
     Args:
-        input (Variable): [batch, steps, I]; the number of steps is known while the program is built.
-        init_hidden (Variable, optional): [layers * directions, batch, H]; zeros by default.
-        hidden_size (int): H.
-        num_layers (int): Default 1.
-        sequence_length (Variable, optional): [batch], int32 or int64; states do not change after it.
-        dropout_prob (float): of what each layer returns; numbers shrink by it when the program is tested. Default 0.
-        bidirectional (bool): layers for both directions, whose results stand side by side. Default False.
+        input (Variable): [batch, steps, I]. The number of steps must be known while the program is built.
+        init_hidden (Variable, optional): initial states, [layers * directions, batch, H]. Default: zeros.
+        hidden_size (int): H, the width of the states.
+        num_layers (int): number of layers. Default 1.
+        sequence_length (Variable, optional): [batch], int32 or int64: number of steps of each sequence. Later steps do
+            not change the states.
+        dropout_prob (float): dropout probability of the output of each layer, of the kind "downgrade_in_infer". Default
+            0.
+        bidirectional (bool): runs layers in both directions, and concatenates their results. Default False.
         batch_first (bool): False: input and output are [steps, batch, ...]. Default True.
-        param_attr (ParamAttr, optional): of the weights. Suffixes such as "_fw_w_0" are appended to its name.
-        bias_attr (ParamAttr, optional): of the biases. Suffixes such as "_fw_b_0" are appended to its name.
-        gate_activation (callable, optional): sigmoid by default.
-        activation (callable, optional): tanh by default.
-        dtype (str): Default "float32".
-        name (str): prefix of the names. Default "basic_gru".
+        param_attr (ParamAttr, optional): attributes of the weights. Suffixes such as "_fw_w_0" are appended to its
+            name.
+        bias_attr (ParamAttr, optional): attributes of the biases. Suffixes such as "_fw_b_0" are appended to its name.
+        gate_activation (callable, optional): activation of the gates. Default: sigmoid.
+        activation (callable, optional): activation of the candidate. Default: tanh.
+        dtype (str): dtype of the parameters. Default "float32".
+        name (str): prefix of the generated names. Default "basic_gru".
 
     Returns:
-        (Variable, Variable): outputs [batch, steps, H * directions]; last states [layers * directions, batch, H].
+        (Variable, Variable): the outputs [batch, steps, H * directions]; and the last states [layers * directions,
+        batch, H].
 
     Raises:
-        TypeError: an argument has another type. ValueError: no layers.
+        TypeError: an argument has the wrong type. ValueError: ``num_layers`` is below 1.
 
     Source:
         "Learning Phrase Representations using RNN Encoder-Decoder for Statistical Machine Translation", Cho and
@@ -288,32 +292,35 @@ def basic_lstm(input: Variable, init_hidden: Variable | None, init_cell: Variabl
                gate_activation: Callable[..., Any] | None = None, activation: Callable[..., Any] | None = None,
                forget_bias: float = 1.0, dtype: Any = "float32",
                name: str = "basic_lstm") -> tuple[Variable, Variable, Variable]:
-    """Layers of long short-term memory over padded sequences.
+    """Runs LSTM layers over padded sequences.
 
     Args:
-        input (Variable): [batch, steps, I]; the number of steps is known while the program is built.
-        init_hidden (Variable, optional): [layers * directions, batch, H]; zeros by default.
-        init_cell (Variable, optional): as ``init_hidden``; both are given or none.
-        hidden_size (int): H.
-        num_layers (int): Default 1.
-        sequence_length (Variable, optional): [batch], int32 or int64; states do not change after it.
-        dropout_prob (float): of what each layer returns; what is left grows while the program is trained. Default 0.
-        bidirectional (bool): layers for both directions, whose results stand side by side. Default False.
+        input (Variable): [batch, steps, I]. The number of steps must be known while the program is built.
+        init_hidden (Variable, optional): initial states, [layers * directions, batch, H]. Default: zeros.
+        init_cell (Variable, optional): initial cells, shape of ``init_hidden``. Give both or none.
+        hidden_size (int): H, the width of the states.
+        num_layers (int): number of layers. Default 1.
+        sequence_length (Variable, optional): [batch], int32 or int64: number of steps of each sequence. Later steps do
+            not change the states.
+        dropout_prob (float): dropout probability of the output of each layer, of the kind "upscale_in_train". Default
+            0.
+        bidirectional (bool): runs layers in both directions, and concatenates their results. Default False.
         batch_first (bool): False: input and output are [steps, batch, ...]. Default True.
-        param_attr (ParamAttr, optional): of the weights. Suffixes such as "_fw_w_0" are appended to its name.
-        bias_attr (ParamAttr, optional): of the biases. Suffixes such as "_fw_b_0" are appended to its name.
-        gate_activation (callable, optional): sigmoid by default.
-        activation (callable, optional): tanh by default.
-        forget_bias (float): is added to the forget gate. Default 1.
-        dtype (str): Default "float32".
-        name (str): prefix of the names. Default "basic_lstm".
+        param_attr (ParamAttr, optional): attributes of the weights. Suffixes such as "_fw_w_0" are appended to its
+            name.
+        bias_attr (ParamAttr, optional): attributes of the biases. Suffixes such as "_fw_b_0" are appended to its name.
+        gate_activation (callable, optional): activation of the gates. Default: sigmoid.
+        activation (callable, optional): activation of the candidate. Default: tanh.
+        forget_bias (float): number that is added to the forget gate. Default 1.
+        dtype (str): dtype of the parameters. Default "float32".
+        name (str): prefix of the generated names. Default "basic_lstm".
 
     Returns:
-        (Variable, Variable, Variable): outputs [batch, steps, H * directions]; last hidden states and last cells,
-        [layers * directions, batch, H].
+        (Variable, Variable, Variable): the outputs [batch, steps, H * directions]; and the last hidden states and
+        cells, each [layers * directions, batch, H].
 
     Raises:
-        TypeError: an argument has another type. ValueError: no layers.
+        TypeError: an argument has the wrong type. ValueError: ``num_layers`` is below 1.
 
     Source:
         "Long Short-Term Memory", Hochreiter and Schmidhuber, 1997.

@@ -1,4 +1,4 @@
-"""An optimizer that lets operators take operands of 16 bits, and scales the loss."""
+"""An optimizer for training in mixed precision with a scaled loss."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ __all__ = ["decorate", "AutoMixedPrecisionLists"]
 
 
 class OptimizerWithMixedPrecision(Described):
-    """What :func:`decorate` makes of an optimizer."""
+    """The wrapper of an optimizer that :func:`decorate` returns."""
 
     def __init__(self, optimizer: Optimizer, amp_lists: AutoMixedPrecisionLists, init_loss_scaling: float,
                  use_dynamic_loss_scaling: bool, incr_every_n_steps: int, decr_every_n_nan_or_inf: int,
@@ -40,11 +40,11 @@ class OptimizerWithMixedPrecision(Described):
                                         persistable=True)
 
     def get_loss_scaling(self) -> Variable:
-        """Variable: [1], by what the loss is multiplied in a step."""
+        """Variable: the scale of the loss in a step, [1]."""
         return self._loss_scaling
 
     def get_scaled_loss(self) -> Variable | None:
-        """Variable: the loss times :meth:`get_loss_scaling`; None before ``minimize``."""
+        """Variable: the loss multiplied by :meth:`get_loss_scaling`, or None before ``minimize``."""
         return self._scaled_loss
 
     # ---- lower precision
@@ -58,13 +58,14 @@ class OptimizerWithMixedPrecision(Described):
         return bool(names & set(op.input_arg_names + op.output_arg_names))
 
     def _mark(self, program):
-        """On the CPU white operators round their operands, where the processor has products of bfloat16."""
+        """Marks white operators, which round their operands on the CPU if the processor has bfloat16 products."""
         for op in program.global_block().ops:
             if self._lowered(op):
                 op._set_attr("bfloat16", True)
 
     def _is_low(self, op, lows):
-        """Whether the operator works in 16 bits on a device; ``lows``: variables there are, whether they are low."""
+        """Returns whether the operator computes in 16 bits on a device. ``lows`` maps each variable to whether it has
+        16 bits."""
         lists = self._amp_lists
         if self._keeps_variables(op):
             return False
@@ -92,10 +93,10 @@ class OptimizerWithMixedPrecision(Described):
     def backward(self, loss: Variable, startup_program: Program | None = None,
                  parameter_list: Sequence[Any] | None = None, no_grad_set: set[Any] | None = None,
                  callbacks: Sequence[Any] | None = None) -> list[Any]:
-        """Appends the gradient of the scaled loss, and the division of the gradients by the scale.
+        """Appends the gradients of the scaled loss, and their division by the scale.
 
         Returns:
-            list: (parameter, gradient) pairs, of the loss as it was.
+            list: (parameter, gradient) pairs of the unscaled loss.
         """
         program = loss.block.program
         with program_guard(program, startup_program or default_startup_program()):
@@ -111,10 +112,11 @@ class OptimizerWithMixedPrecision(Described):
         return divided
 
     def apply_gradients(self, scaled_params_grads: Sequence[Any]) -> list[Operator]:
-        """Appends the next scale, and the updates: by gradients of 0 where one of them is not finite.
+        """Appends the computation of the next scale, and the updates. If a gradient is not finite, gradients of 0 are
+        applied.
 
         Args:
-            scaled_params_grads (list): what :meth:`backward` gave.
+            scaled_params_grads (list): result of :meth:`backward`.
 
         Returns:
             list of Operator: the updates.
@@ -135,7 +137,8 @@ class OptimizerWithMixedPrecision(Described):
         return self._optimizer.apply_gradients(scaled_params_grads)
 
     def _append_scaling(self, finite):
-        """Appends ops that raise the scale after a number of good steps, and lower it, at most to 1, after bad ones."""
+        """Appends ops that increase the scale after a number of steps with finite gradients, and decrease it, to at
+        least 1, after other steps."""
         zero = layers.fill_constant(shape=[1], dtype="int32", value=0)
         scale, good, bad = self._loss_scaling, self._num_good_steps, self._num_bad_steps
         with layers.Switch() as switch:
@@ -163,7 +166,7 @@ class OptimizerWithMixedPrecision(Described):
 
     def minimize(self, loss: Variable, startup_program: Program | None = None,
                  parameter_list: Sequence[Any] | None = None, no_grad_set: set[Any] | None = None) -> tuple[Any, ...]:
-        """Like ``minimize`` of the optimizer.
+        """Like ``minimize`` of the inner optimizer.
 
         Returns:
             tuple: the updates, and the (parameter, gradient) pairs.
@@ -179,28 +182,29 @@ def decorate(optimizer: Optimizer, amp_lists: AutoMixedPrecisionLists | None = N
              dtype: str = "float16") -> OptimizerWithMixedPrecision:
     """Wraps an optimizer to train in mixed precision with a scaled loss.
 
-    One program runs on both places. On a device, the white operators of ``amp_lists``, and gray ones that read their
-    results, work on tensors of ``dtype`` between casts in the device's plan; ``explain()`` of a compiled program lists
-    them in the line of the pass ``mixed_precision``. Parameters, their gradients and updates stay float32. On the CPU
-    all variables stay float32; the white operators and their gradients round their operands to bfloat16 if the
-    processor has bfloat16 products.
+    One program runs on both places. On a device, the white operators of ``amp_lists``, and gray operators that read
+    their results, compute in ``dtype``; casts are inserted into the plan of the device. ``explain()`` of a compiled
+    program lists them in the line of the pass ``mixed_precision``. Parameters, their gradients and updates stay
+    float32. On the CPU all variables stay float32; the white operators and their gradients round their operands to
+    bfloat16 if the processor has bfloat16 products.
 
     The loss is multiplied by the scale before gradients are computed, and the gradients are divided by it. Micikevicius
-    and others, Mixed precision training, ICLR 2018 (arXiv:1710.03740). With ``use_dynamic_loss_scaling``, a step with a
-    gradient that is not finite updates by zeros; this requires one replica.
+    and others, Mixed precision training, ICLR 2018 (arXiv:1710.03740). With ``use_dynamic_loss_scaling``, a step in
+    which a gradient is not finite applies gradients of zero. This requires a single replica.
 
     Args:
         optimizer (Optimizer): the inner optimizer.
         amp_lists (AutoMixedPrecisionLists, optional): operators in lower precision. Default: the default lists.
         init_loss_scaling (float): initial scale of the loss. Default 2**15.
-        incr_every_n_steps (int): number of consecutive good steps after which the scale grows. Default 1000.
+        incr_every_n_steps (int): number of consecutive steps with finite gradients after which the scale grows. Default
+            1000.
         decr_every_n_nan_or_inf (int): number of consecutive steps with gradients that are not finite after which the
             scale shrinks. Default 2.
         incr_ratio (float): factor by which the scale grows. Default 2.0.
         decr_ratio (float): factor by which the scale shrinks. Default 0.8.
-        use_dynamic_loss_scaling (bool): whether the scale changes. Default True.
-        dtype (str): "float16", or "bfloat16", on devices; not in Fluid 1.8.5. bfloat16 has the range of float32 and
-            needs no scale: ``init_loss_scaling=1.0, use_dynamic_loss_scaling=False``. Default "float16".
+        use_dynamic_loss_scaling (bool): adapts the scale. Default True.
+        dtype (str): precision on devices, "float16" or "bfloat16". bfloat16 is not in Fluid 1.8.5; it has the range of
+            float32 and needs no scale: ``init_loss_scaling=1.0, use_dynamic_loss_scaling=False``. Default "float16".
 
     Returns:
         OptimizerWithMixedPrecision: an optimizer with ``backward``, ``apply_gradients``, ``minimize``,

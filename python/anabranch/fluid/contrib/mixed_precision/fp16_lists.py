@@ -20,15 +20,16 @@ _GRAY = ("elementwise_add", "elementwise_sub", "elementwise_mul", "elementwise_d
 
 
 class AutoMixedPrecisionLists(Described):
-    """Types of operators: those that gain from lower precision (white), those that must not lose any (black), others.
+    """Types of operators: those that benefit from lower precision (white), those that need full precision (black), and
+    others (gray).
 
     Args:
-        custom_white_list (iterable of str, optional): types to be white as well.
-        custom_black_list (iterable of str, optional): types to be black as well.
+        custom_white_list (iterable of str, optional): additional white types.
+        custom_black_list (iterable of str, optional): additional black types.
         custom_black_varnames (iterable of str, optional): variables whose operators keep full precision.
 
     Raises:
-        ValueError: a type is given as white and as black.
+        ValueError: a type is both white and black.
 
     Examples:
         >>> import anabranch.fluid as fluid

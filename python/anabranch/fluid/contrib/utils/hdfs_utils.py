@@ -59,7 +59,7 @@ class HDFSClient:
         Args:
             hdfs_path (str): folder.
             only_file (bool): leaves folders out. Default True.
-            sort (bool): by the time of the last change. Default True.
+            sort (bool): sorts by the time of the last change. Default True.
 
         Returns:
             list of str: paths.
@@ -73,7 +73,7 @@ class HDFSClient:
         """Copies a file or folder of this machine.
 
         Args:
-            hdfs_path (str): where to.
+            hdfs_path (str): target path.
             local_path (str): what.
             overwrite (bool): takes away what is there first. Default False.
             retry_times (int): attempts. Default 5.
@@ -95,7 +95,7 @@ class HDFSClient:
 
         Args:
             hdfs_path (str): what.
-            local_path (str): where to.
+            local_path (str): target path.
             overwrite (bool): takes away what is here first. Default False.
             unzip (bool): whether to unpack a zip file into its folder. Default False.
 
@@ -147,7 +147,7 @@ def multi_download(client: HDFSClient, hdfs_path: str, local_path: str, trainer_
         hdfs_path (str): folder.
         local_path (str): folder here; files keep their place in it.
         trainer_id (int): number of this trainer.
-        trainers (int): how many there are.
+        trainers (int): number of workers.
         multi_processes (int): copies at a time. Default 5.
 
     Returns:
@@ -173,7 +173,7 @@ def multi_upload(client: HDFSClient, hdfs_path: str, local_path: str, multi_proc
     """Copies all files of a folder of this machine.
 
     Args:
-        client (HDFSClient): where to.
+        client (HDFSClient): target of the upload.
         hdfs_path (str): folder there; files keep their place in it.
         local_path (str): folder here.
         multi_processes (int): copies at a time. Default 5.

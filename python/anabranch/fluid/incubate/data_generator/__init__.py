@@ -55,7 +55,7 @@ class DataGenerator:
             order, or None, which is skipped.
 
         Raises:
-            NotImplementedError: it is not overridden.
+            NotImplementedError: the method is not overridden.
         """
         raise NotOffered("generate_sample: override this method to return a generator of samples, each one "
                          "[(name, [value, ...]), ...] or ((name, [value, ...]), ...)")

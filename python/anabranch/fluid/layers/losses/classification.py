@@ -1,4 +1,4 @@
-"""Losses of classes and of yes or no."""
+"""Losses for classification."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
@@ -16,13 +16,13 @@ __all__ = [
 
 
 def cross_entropy(input: Variable, label: Variable, soft_label: bool = False, ignore_index: int = -100) -> Variable:
-    """out = -log(p of the label's class), or -sum of label * log(p) with soft labels; p is what softmax gave.
+    """out = -log(p of the label's class), or -sum of label * log(p) with soft labels. p is the result of a softmax.
 
     Args:
-        input (Variable): [..., D] probabilities, float32 or float64.
-        label (Variable): [..., 1], int64 classes in [0, D); or [..., D] probabilities, dtype of ``input``.
-        soft_label (bool): the labels are probabilities. Default False.
-        ignore_index (int): this class gives a loss of 0 and no gradient. Default -100.
+        input (Variable): probabilities, [..., D], float32 or float64.
+        label (Variable): classes in [0, D), [..., 1], int64; or probabilities, [..., D], dtype of ``input``.
+        soft_label (bool): labels are probabilities. Default False.
+        ignore_index (int): class whose loss is 0 and that has no gradient. Default -100.
 
     Returns:
         Variable: [..., 1], dtype of ``input``.
@@ -51,20 +51,22 @@ def cross_entropy(input: Variable, label: Variable, soft_label: bool = False, ig
 def softmax_with_cross_entropy(logits: Variable, label: Variable, soft_label: bool = False, ignore_index: int = -100,
                                numeric_stable_mode: bool = True, return_softmax: bool = False,
                                axis: int = -1) -> Any:
-    """out = log(sum of exp(logits)) - logits of the label's class: softmax and cross entropy in one, exact and fast.
+    """out = log(sum of exp(logits)) - logits of the label's class: softmax and cross entropy in one layer, numerically
+    stable and fast.
 
     Args:
         logits (Variable): [..., D, ...], float32 or float64.
-        label (Variable): as ``logits`` with extent 1 at ``axis``, int64 classes in [0, D); or the shape of ``logits``
-            with soft labels.
-        soft_label (bool): the labels are probabilities. Default False.
-        ignore_index (int): this class gives a loss of 0 and no gradient. Default -100.
-        numeric_stable_mode (bool): no effect here, the stable form is always used. Default True.
-        return_softmax (bool): also return the probabilities. Default False.
-        axis (int): of the classes. Default -1.
+        label (Variable): classes in [0, D), int64, with the shape of ``logits`` except for extent 1 at ``axis``; or
+            soft labels with the shape of ``logits``.
+        soft_label (bool): labels are probabilities. Default False.
+        ignore_index (int): class whose loss is 0 and that has no gradient. Default -100.
+        numeric_stable_mode (bool): has no effect, because the stable form is always used. Default True.
+        return_softmax (bool): also returns the probabilities. Default False.
+        axis (int): axis of the classes. Default -1.
 
     Returns:
-        Variable: as ``logits`` with extent 1 at ``axis``; with ``return_softmax`` a tuple of it and the probabilities.
+        Variable: the losses, like ``logits`` with extent 1 at ``axis``. With ``return_softmax``, a tuple of the losses
+        and the probabilities.
 
     Raises:
         TypeError: an argument is not a Variable of a supported dtype.
@@ -90,14 +92,14 @@ def teacher_student_sigmoid_loss(input: Variable, label: Variable, soft_max_up_b
                                  soft_max_lower_bound: float = -15.0) -> Variable:
     """The loss of a CTR model that is distilled from a teacher, whose score is encoded in the label.
 
-    A label below -1: no click, no teacher; in [-1, 0): click, no teacher; in [0, 1): no click, teacher score label;
-    from 1: click, teacher score label - 1.
+    A label below -1 means no click and no teacher; in [-1, 0), a click and no teacher; in [0, 1), no click and the
+    teacher's score label; from 1 on, a click and the teacher's score label - 1.
 
     Args:
-        input (Variable): [N, 1] logits, float32 or float64.
+        input (Variable): logits, [N, 1], float32 or float64.
         label (Variable): [N, 1], dtype of ``input``.
-        soft_max_up_bound (float): an input above it has no gradient. Default 15.
-        soft_max_lower_bound (float): an input below it has no gradient. Default -15.
+        soft_max_up_bound (float): upper bound. An input above it has no gradient. Default 15.
+        soft_max_lower_bound (float): lower bound. An input below it has no gradient. Default -15.
 
     Returns:
         Variable: [N, 1].

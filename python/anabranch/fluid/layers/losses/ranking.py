@@ -1,4 +1,4 @@
-"""Losses of orders, overlaps and pairs."""
+"""Losses for ranking, segmentation and metric learning."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -28,11 +28,11 @@ def margin_rank_loss(label: Variable, left: Variable, right: Variable, margin: f
     """out = max(0, margin - label * (left - right)).
 
     Args:
-        label (Variable): [N, 1], 1: left ranks higher; -1: right. float32.
-        left (Variable): [N, 1] score, float32.
-        right (Variable): [N, 1] score, float32.
-        margin (float): Default 0.1.
-        name (str, optional): prefix of the names.
+        label (Variable): [N, 1], float32: 1 if left ranks higher, -1 if right does.
+        left (Variable): scores, [N, 1], float32.
+        right (Variable): scores, [N, 1], float32.
+        margin (float): minimum distance of the scores. Default 0.1.
+        name (str, optional): prefix of the generated names.
 
     Returns:
         Variable: [N, 1].
@@ -62,9 +62,9 @@ def dice_loss(input: Variable, label: Variable, epsilon: float = 1e-05, name: st
     Milletari, Navab and Ahmadi, V-Net, 3DV 2016.
 
     Args:
-        input (Variable): [N, ..., D] probabilities, float32 or float64.
-        label (Variable): [N, ..., 1], int32 or int64 classes in [0, D).
-        epsilon (float): keeps the divisor from 0. Default 1e-5.
+        input (Variable): probabilities, [N, ..., D], float32 or float64.
+        label (Variable): classes in [0, D), [N, ..., 1], int32 or int64.
+        epsilon (float): number that keeps the divisor above 0. Default 1e-5.
         name (str, optional): not used.
 
     Returns:
@@ -91,8 +91,8 @@ def npair_loss(anchor: Variable, positive: Variable, labels: Variable, l2_reg: f
     Args:
         anchor (Variable): [N, D], float32 or float64.
         positive (Variable): [N, D].
-        labels (Variable): [N], float32, float64 or int64: equal labels belong together.
-        l2_reg (float): strength of the decay. Default 0.002.
+        labels (Variable): [N], float32, float64 or int64. Rows with equal labels belong together.
+        l2_reg (float): strength of the weight decay. Default 0.002.
 
     Returns:
         Variable: [1].

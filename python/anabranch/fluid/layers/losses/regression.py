@@ -1,4 +1,4 @@
-"""Losses of numbers."""
+"""Losses for regression."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -66,14 +66,14 @@ def mse_loss(input: Variable, label: Variable) -> Variable:
 
 
 def huber_loss(input: Variable, label: Variable, delta: float) -> Variable:
-    """out = d * d / 2 where |d| <= delta, else delta * (|d| - delta / 2), d = label - input.
+    """out = d * d / 2 if |d| <= delta, otherwise delta * (|d| - delta / 2), where d = label - input.
 
     Huber, Robust estimation of a location parameter, 1964, DOI 10.1214/aoms/1177703732.
 
     Args:
         input (Variable): [N, 1], float32 or float64.
         label (Variable): [N, 1], dtype of ``input``.
-        delta (float): where the square ends.
+        delta (float): bound of the quadratic part.
 
     Returns:
         Variable: [N, 1].
@@ -101,16 +101,16 @@ def smooth_l1(x: Variable, y: Variable, inside_weight: Variable | None = None, o
               sigma: float | None = None) -> Variable:
     """The sum over each row of f(x - y).
 
-    f(d) = (sigma d) ** 2 / 2 where |d| < 1 / sigma ** 2, else |d| - 1 / (2 sigma ** 2).
+    f(d) = (sigma d) ** 2 / 2 if |d| < 1 / sigma ** 2, otherwise |d| - 1 / (2 sigma ** 2).
 
     Girshick, Fast R-CNN, ICCV 2015.
 
     Args:
         x (Variable): [N, ...], float32 or float64.
         y (Variable): shape and dtype of ``x``.
-        inside_weight (Variable, optional): shape of ``x``, a factor of x - y.
-        outside_weight (Variable, optional): shape of ``x``, a factor of f.
-        sigma (float, optional): 1 by default.
+        inside_weight (Variable, optional): factor of x - y, with the shape of ``x``.
+        outside_weight (Variable, optional): factor of f, with the shape of ``x``.
+        sigma (float, optional): parameter of f, whose quadratic part ends at 1 / sigma ** 2. Default 1.
 
     Returns:
         Variable: [N, 1].

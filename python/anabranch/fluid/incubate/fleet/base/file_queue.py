@@ -19,7 +19,7 @@ class FileQueue:
         name (str): name of the queue, the same in all workers.
 
     Raises:
-        TypeError, ValueError, NotImplementedError: as ``fleet.file_queue``.
+        TypeError, ValueError, NotImplementedError: as for ``fleet.file_queue``.
     """
 
     def __init__(self, role: Any, files: list[str], name: str) -> None:

@@ -90,7 +90,7 @@ class Collective(Checkpoints, Fleet):
             CollectiveOptimizer: the wrapper.
 
         Raises:
-            TypeError: ``optimizer`` or ``strategy`` has another type.
+            TypeError: ``optimizer`` or ``strategy`` has the wrong type.
         """
         self._optimizer = CollectiveOptimizer(optimizer, strategy, self)
         return self._optimizer
@@ -133,7 +133,7 @@ class CollectiveOptimizer(DistributedOptimizer):
         strategy (DistributedStrategy, optional): settings. Default: the default settings.
 
     Raises:
-        TypeError: ``optimizer`` or ``strategy`` has another type.
+        TypeError: ``optimizer`` or ``strategy`` has the wrong type.
     """
 
     def __init__(self, optimizer: Any, strategy: Any = None, owner: Collective | None = None) -> None:

@@ -39,7 +39,7 @@ class Checkpoints(CheckpointFolders):
             remain_all_checkpoint (bool): whether to keep older checkpoints. Default True.
 
         Raises:
-            TypeError: ``train_status`` has another type. ValueError: the path is empty, or there is no program.
+            TypeError: ``train_status`` has the wrong type. ValueError: the path is empty, or there is no program.
         """
         check_arguments(path, train_status)
         program = self._program(main_program)

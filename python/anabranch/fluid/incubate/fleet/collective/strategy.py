@@ -21,8 +21,8 @@ class DistributedStrategy(BuildStrategy):
     Attributes:
         use_local_sgd (bool): whether workers train locally and average parameters. Default False.
         mode (str): "nccl2" sums over the replicas of all workers, "collective" by ops of the program. Default "nccl2".
-        collective_mode (str, optional): with "collective": "grad_allreduce" or "local_sgd".
-        exec_strategy (ExecutionStrategy): how a worker runs its program.
+        collective_mode (str, optional): "grad_allreduce" or "local_sgd", for the mode "collective".
+        exec_strategy (ExecutionStrategy): settings of the runs of a worker.
         forward_recompute (bool): whether the backward pass recomputes the activations between checkpoints, like
             ``RecomputeOptimizer``. Default False.
         recompute_checkpoints (list of Variable|str): the checkpoints, in the order of the program.

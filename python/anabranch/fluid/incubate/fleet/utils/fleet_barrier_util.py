@@ -22,7 +22,7 @@ def check_all_trainers_ready(ready_path: str, epoch: int) -> None:
         epoch (int): number of the epoch.
 
     Raises:
-        RuntimeError: not all arrived in time; the message has their number.
+        RuntimeError: not all workers arrived in time. The message contains their number.
     """
     env = os.environ
     count, mine = int(env.get("PADDLE_TRAINERS_NUM", "1")), int(env.get("PADDLE_TRAINER_ID", "0"))

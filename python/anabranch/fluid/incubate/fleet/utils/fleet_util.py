@@ -20,7 +20,7 @@ class FleetUtil:
         mode (str): "transpiler". Fluid's default "pslib" is not supported.
 
     Raises:
-        ValueError: another mode. NotImplementedError: mode "pslib", and calls that only pslib has.
+        ValueError: the mode is unknown. NotImplementedError: the mode is "pslib", or a call exists only in pslib.
 
     Examples:
         >>> from anabranch.fluid.incubate.fleet.base import role_maker
@@ -67,7 +67,7 @@ class FleetUtil:
         Args:
             var_name (str): the variable.
             scope (Scope, optional): the global scope by default.
-            place (Place, optional): of the variable.
+            place (Place, optional): place of the variable.
             param_type (str): its element type. Default "int64".
         """
         tensor = (global_scope() if scope is None else scope).var(var_name).get_tensor()

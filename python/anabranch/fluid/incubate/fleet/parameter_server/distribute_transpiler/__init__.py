@@ -165,7 +165,7 @@ class DistributedTranspiler(ServerCheckpoints, Fleet):
             TranspilerOptimizer: the wrapper.
 
         Raises:
-            ValueError: ``optimizer`` is not an Optimizer. TypeError: ``strategy`` has another type.
+            ValueError: ``optimizer`` is not an Optimizer. TypeError: ``strategy`` has the wrong type.
         """
         self._optimizer = TranspilerOptimizer(optimizer, strategy, self)
         return self._optimizer
@@ -261,7 +261,7 @@ class TranspilerOptimizer(DistributedOptimizer):
         strategy (DistributedStrategy|DistributeTranspilerConfig, optional): the strategy. Default: sync.
 
     Raises:
-        ValueError: ``optimizer`` is not an Optimizer. TypeError: ``strategy`` has another type.
+        ValueError: ``optimizer`` is not an Optimizer. TypeError: ``strategy`` has the wrong type.
     """
 
     def __init__(self, optimizer: Any, strategy: Any = None, owner: DistributedTranspiler | None = None) -> None:

@@ -44,8 +44,8 @@ class ServerCheckpoints(CheckpointFolders):
             remain_all_checkpoint (bool): whether to keep older checkpoints. Default True.
 
         Raises:
-            TypeError: ``train_status`` has another type. ValueError: the path is empty. RuntimeError: ``minimize`` was
-                not called, or, in all workers, the first worker could not save.
+            TypeError: ``train_status`` has the wrong type. ValueError: the path is empty. RuntimeError: ``minimize``
+                was not called, or, in all workers, the first worker could not save.
         """
         check_executor("save_check_point", executor)
         check_arguments(path, train_status)
