@@ -9,7 +9,8 @@ set(ab_standard_headers
     <optional> <set> <span> <string> <string_view> <type_traits> <unordered_map> <utility> <variant> <vector>)
 
 # ab_precompile(<target> <group> [<header>...]): the standard library and these headers. The targets of a group are compiled
-# by the same options and share one file, which is made for the first of them.
+# by the same options, for gcc crashes where the levels of optimization differ, and share one file, which is made for the
+# first of them.
 function(ab_precompile target group)
   if(NOT ANABRANCH_PRECOMPILED)
     return()
