@@ -33,7 +33,7 @@ struct GraphNode {
   std::vector<int> ins, outs;                // variables by flattened argument; -1 for "none"
   std::vector<int> more_reads, more_writes;  // variables that a sub-block uses in addition to the arguments
   std::vector<int> only_shapes;              // inputs of which only the (static) shape is read: they need no edge
-  static constexpr int kOrderToken = 0;  // held by ops with an effect outside of the graph: print, files, readers
+  static constexpr int kOrderToken = 0;      // held by ops with an effect outside of the graph: print, files, readers
   std::vector<int> tokens;
   struct Part {
     int index;

@@ -203,7 +203,9 @@ class RecurrentFuser {
   Found found_;
 };
 
-int fuse_recurrent(Graph& graph, const PassContext& context) { return context.program ? RecurrentFuser(graph, context).run() : 0; }
+int fuse_recurrent(Graph& graph, const PassContext& context) {
+  return context.program ? RecurrentFuser(graph, context).run() : 0;
+}
 
 }  // namespace
 

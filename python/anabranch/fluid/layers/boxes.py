@@ -46,9 +46,9 @@ def box_coder(prior_box: Variable, prior_box_var: Variable | list[float], target
               axis: int = 0) -> Variable:
     """Encodes boxes as offsets from prior boxes, or decodes such offsets.
 
-    The offsets of a box with center (x, y) and size (w, h) from a prior with center (px, py) and size (pw, ph) are ((x
-    - px) / pw, (y - py) / ph, ln|w / pw|, ln|h / ph|), each divided by its variance. Source: Liu et al., SSD,
-      arXiv:1512.02325.
+    The offsets of a box with center (x, y) and size (w, h) from a prior with center (px, py) and size (pw, ph) are
+    ((x - px) / pw, (y - py) / ph, ln|w / pw|, ln|h / ph|), each divided by its variance. Source: Liu et al., SSD,
+    arXiv:1512.02325.
 
     Args:
         prior_box (Variable): priors [M, 4], float32 or float64: left, top, right, bottom.

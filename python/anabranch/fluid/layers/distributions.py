@@ -119,7 +119,7 @@ class Uniform(_Located):
             seed (int): seed of the random numbers. 0: that of the program. Default 0.
 
         Returns:
-            Variable: float32, [*shape, *shape of the parameters], or ``shape`` if the parameters are floats.
+            Variable: float32, of ``shape`` followed by the shape of the parameters; of ``shape`` if they are floats.
         """
         drawn = self._noise(shape, seed, lambda s, seed: uniform_random(s, "float32", 0.0, 1.0, seed),
                             lambda x, s, seed: uniform_random_batch_size_like(x, s, "float32", 0, 0, 0.0, 1.0, seed))
@@ -175,7 +175,7 @@ class Normal(_Located):
             seed (int): seed of the random numbers. 0: that of the program. Default 0.
 
         Returns:
-            Variable: float32, [*shape, *shape of the parameters], or ``shape`` if the parameters are floats.
+            Variable: float32, of ``shape`` followed by the shape of the parameters; of ``shape`` if they are floats.
         """
         drawn = self._noise(shape, seed, lambda s, seed: gaussian_random(s, 0.0, 1.0, seed, "float32"),
                             lambda x, s, seed: gaussian_random_batch_size_like(x, s, 0, 0, 0.0, 1.0, seed, "float32"))

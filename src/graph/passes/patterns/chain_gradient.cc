@@ -16,7 +16,8 @@ std::string base_of(const std::string& gradient) {
 
 class GradientFinder {
  public:
-  GradientFinder(const Graph& graph, const Uses& uses, const UnrolledChain& chain, int replica, const std::set<int>& nodes)
+  GradientFinder(const Graph& graph, const Uses& uses, const UnrolledChain& chain, int replica,
+                 const std::set<int>& nodes)
       : graph_(graph), uses_(uses), chain_(chain), replica_(replica), nodes_(nodes) {}
 
   ChainGradient run() {
