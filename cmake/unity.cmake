@@ -9,28 +9,45 @@ endif()
 option(ANABRANCH_UNITY "compile several files of a folder as one unit" ${unity})
 
 # ab_unity(<target> <files>): files of a target a unit; empty: each file alone. Alone are files that Highway compiles once
-# for each instruction set, and those below: they use names that other files of their folder use, or are large.
+# for each instruction set, and those below: they use names that other files of their folder use, or are large. CMake's own
+# UNITY_BUILD writes absolute paths, so that another checkout would find nothing in ccache.
 function(ab_unity target files)
   if(NOT ANABRANCH_UNITY OR NOT files)
     return()
   endif()
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${files})
   target_compile_options(${target} PRIVATE -Wno-subobject-linkage)  # takes the files of a unit for headers
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
   set(same_names
       rank_table.cc elementwise.cc conv_op.cc conv_plain.cc gru_steps_on_device.cc lstm_backward.cc lstm_forward.cc
       lstm_on_device.cc lstm_steps_on_device.cc simple_steps_on_device.cc stacked_lstm_back_on_device.cc
       stacked_lstm_backward.cc stacked_lstm_on_device.cc grad_sources.cc)
   set(large cast.cc compare.cc inplace_abn.cc pool.cc reduce.cc resize.cc)
   get_target_property(sources ${target} SOURCES)
-  set(alone)
+  set(unit)
+  set(count 0)
   foreach(source IN LISTS sources)
     get_filename_component(name ${source} NAME)
+    get_filename_component(source ${source} ABSOLUTE)
     file(STRINGS ${source} per_target REGEX "foreach_target.h" LIMIT_COUNT 1)
-    if(per_target OR name IN_LIST same_names OR name IN_LIST large)
-      list(APPEND alone ${source})
+    if(NOT per_target AND NOT name IN_LIST same_names AND NOT name IN_LIST large)
+      set_source_files_properties(${source} PROPERTIES HEADER_FILE_ONLY ON)
+      file(RELATIVE_PATH source ${PROJECT_SOURCE_DIR} ${source})
+      list(APPEND unit "#include \"${source}\"\n")
+      ab_write_unit(${target} ${files})
     endif()
   endforeach()
-  if(alone)
-    set_source_files_properties(${alone} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-  endif()
+  ab_write_unit(${target} 1)
 endfunction()
+
+# Writes the lines in `unit` to a file of the target once there are enough.
+macro(ab_write_unit target enough)
+  list(LENGTH unit lines)
+  if(NOT lines LESS ${enough})
+    set(file ${PROJECT_BINARY_DIR}/CMakeFiles/${target}.dir/Unity/unity_${count}_cxx.cxx)
+    list(JOIN unit "" text)
+    file(CONFIGURE OUTPUT ${file} CONTENT "${text}" @ONLY)
+    target_sources(${target} PRIVATE ${file})
+    math(EXPR count "${count} + 1")
+    set(unit)
+  endif()
+endmacro()
