@@ -55,7 +55,7 @@ endfunction()
 # UNITY: how many files are compiled together (cmake/unity.cmake).
 # HEADER: one of ours that nearly every file of the folder includes; it is precompiled, too.
 # COLD: subfolders whose kernels are never a hot spot; they are compiled at -O1.
-# EVEN: subfolders whose loops gain nothing from -O3; they are compiled at -O2.
+# EVEN: subfolders that mostly start work elsewhere; they are compiled at -O2.
 function(ab_folder path tier)
   cmake_parse_arguments(PARSE_ARGV 2 folder "" "LEVEL;UNITY;HEADER" "COLD;EVEN;PUBLIC;PRIVATE")
   if(NOT path MATCHES "^src/" OR NOT IS_DIRECTORY ${PROJECT_SOURCE_DIR}/${path})

@@ -14,7 +14,7 @@ function(ab_programs folder)
   endforeach()
 endfunction()
 
-# Tests spend their time in the engine: -O1 compiles them in two thirds of the time.
+# Tests spend their time in the engine, so optimizing their own code gains little.
 function(ab_test_options target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
 endfunction()

@@ -14,7 +14,7 @@ nanobind_add_module(_core NB_STATIC NOMINSIZE STABLE_ABI ${bindings})
 target_include_directories(_core PRIVATE ${PROJECT_SOURCE_DIR}/python/bindings)
 target_compile_definitions(_core PRIVATE ANABRANCH_VERSION="${PROJECT_VERSION}")
 target_link_libraries(_core PRIVATE anabranch)
-target_compile_options(_core PRIVATE $<$<CONFIG:Release>:-O1>)  # nothing here is a hot spot
+target_compile_options(_core PRIVATE $<$<CONFIG:Release>:-O1>)  # converts arguments and calls the engine
 ab_unity(_core 5)
 ab_precompile(_core module <fmt/format.h> <nanobind/nanobind.h> <nanobind/stl/vector.h> <nanobind/stl/shared_ptr.h>)
 # Another copy of protobuf in the same process must not meet ours.
