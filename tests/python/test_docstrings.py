@@ -1,7 +1,10 @@
 """Every public function and class says what it does, and its example runs."""
+import ast
 import doctest
 import importlib
 import inspect
+import pathlib
+import re
 
 import pytest
 
@@ -48,3 +51,24 @@ def test_example_runs(path):
         with fluid.program_guard(fluid.Program(), fluid.Program()), fluid.unique_name.guard():
             runner.run(test, out=failures.append)
         assert not failures, "".join(failures)
+
+
+def _docstrings(file):
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)):
+            yield getattr(node, "name", "module"), ast.get_docstring(node) or ""
+
+
+def _opens_emphasis(text):
+    """Stars in front of a word: reStructuredText reads them as emphasis, and the build of the pages fails."""
+    valid = re.compile(r"``.+?``|(?<![\w*])\*\w[^*]*?\w\*(?![\w*])|^ *\*\*?\w+ ?[(:]", re.DOTALL | re.MULTILINE)
+    return re.findall(r"(?<![\w*\\])\*{1,2}\w+", valid.sub("", text))
+
+
+def test_only_literals_have_stars_in_front_of_words():
+    assert _opens_emphasis("Shape [*leading, 2].") == ["*leading"]
+    assert not _opens_emphasis("Shape ``[*leading, 2]``, *really* 2 * n.")
+    package = pathlib.Path(fluid.__file__).parents[1]
+    found = {"%s: %s" % (file.name, name): stars for file in sorted(package.rglob("*.py"))
+             for name, text in _docstrings(file) for stars in [_opens_emphasis(text.split("Examples:")[0])] if stars}
+    assert not found

@@ -257,7 +257,7 @@ def eye(num_rows: int, num_columns: int | None = None, batch_shape: Sequence[Any
         dtype (str): dtype of the elements. Default "float32".
 
     Returns:
-        Variable: [*batch_shape, num_rows, num_columns]. It has no gradient.
+        Variable: ``[*batch_shape, num_rows, num_columns]``. It has no gradient.
 
     Raises:
         TypeError: a size is not an int, or is negative.
