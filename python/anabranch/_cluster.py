@@ -98,7 +98,7 @@ def communicator_start(program: Any, mode: int, settings: Mapping[str, Any], fla
     if mode == _GEO:
         _start_geo(program, trainer, settings)
         return
-    queue = int(flags.get("communicator_send_queue_size", 20))
+    queue = min(int(flags.get("communicator_" + name, 20)) for name in ("send_queue_size", "max_merge_var_num"))
     merged_by_average = mode == _HALF_ASYNC or not int(flags.get("communicator_is_sgd_optimizer", 1))
     _core.ps_start_communicator(trainer, queue, merged_by_average, 1 if mode == _HALF_ASYNC else 0)
     _running.append((trainer, _core.ps_stop_communicator))

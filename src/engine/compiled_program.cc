@@ -13,6 +13,7 @@
 #include "engine/prepared_run.h"
 #include "engine/ring_values.h"
 #include "graph/placement.h"
+#include "graph/trainers.h"
 #include "ir/well_formed.h"
 
 namespace anabranch {
@@ -39,9 +40,8 @@ void check_options(const CompileOptions& o) {
   AB_CHECK(o.build.trainer_id >= 0 && o.build.trainer_id < o.build.num_trainers, InvalidArgument,
            "trainer_id is {}, num_trainers is {}", o.build.trainer_id, o.build.num_trainers);
   AB_CHECK(
-      !o.build.async_mode || o.replicas == 1, Unsupported,
-      "async_mode: {} replicas that run independently are not in this build; a worker of an async, half-async or GEO "
-      "strategy has one replica: start more workers, or run its program with one place",
+      !o.build.async_mode || o.replicas == 1 || !o.on_devices(), Unsupported,
+      "async_mode: replicas on devices do not train independently, got {} places; set it to False, or use CPUPlace",
       o.replicas);
 }
 
@@ -71,12 +71,17 @@ CompiledProgram::Impl::Impl(ir::ProgramRef p, std::shared_ptr<Scope> s, CompileO
     : program(std::move(p)),
       scope(std::move(s)),
       options(std::move(o)),
-      values(scope, options.replicas, shares_parameters() ? shared_persistables(*program) : std::set<std::string>{}),
+      values(scope, options.replicas, shared_names()),
       version(program->version()),
       drawn_seed(fresh_seed()),
       forks(anabranch::forks()) {
   check_options(options);
   if (options.share_vars_from) values.borrow_from(&options.share_vars_from->impl_->values);
+}
+
+std::set<std::string> CompiledProgram::Impl::shared_names() const {
+  if (!shares_parameters()) return {};
+  return shared_persistables(*program, replicas_are_independent(*program, options.build, options.replicas));
 }
 
 void CompiledProgram::Impl::after_fork() {

@@ -86,6 +86,7 @@ void Step::make_graph(const StepOptions& options) {
   r.build = compile_.build;
   r.apart = compile_.on_devices();
   r.trainer = trainer_of(*options.program);
+  r.independent = compile_.data_parallel && replicas_are_independent(*options.program, compile_.build, r.replicas);
   if (compile_.data_parallel) r.trainers = compile_.build.num_trainers;
   graph_ = replicate(*options.program, r);
   PassContext context{compile_.build, options.disable, options.program};

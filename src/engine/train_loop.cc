@@ -14,6 +14,9 @@
 #include "core/row_locks.h"
 #include "engine/prepared_run.h"
 #include "engine/trainer_states.h"
+#include "graph/trainers.h"
+#include "ps/communicator.h"
+#include "ps/trainers.h"
 
 namespace anabranch {
 namespace {
@@ -80,6 +83,7 @@ struct TrainLoop::Impl {
   void keep_values(Shown values);
   void end();  // of the pass, before the stream's
   void fail(std::exception_ptr e);
+  void join_meetings(int threads);
   void watch(const TrainCallbacks& callbacks);
   void report(const TrainCallbacks& callbacks);
   TrainProgress progress() const;
@@ -115,6 +119,13 @@ void TrainLoop::Impl::fail(std::exception_ptr e) {
     if (!error) error = std::move(e);
   }
   end();
+}
+
+// The threads of a half-async worker wait for each other at the end of a step: these, instead of the caller's.
+void TrainLoop::Impl::join_meetings(int threads) {
+  const auto worker = trainer_of(*program);
+  const auto client = worker ? ps::find_client(worker->number) : nullptr;
+  if (client && client->communicator()) client->communicator()->join(threads);
 }
 
 // Waits for the caller's thread, which may run the program itself: never called while the program is in use.
@@ -178,6 +189,7 @@ void TrainLoop::Impl::train(int index) {
     fail(std::current_exception());
   }
   if (first) first_batch->count_down();
+  join_meetings(-1);
   for (Tensor& column : t.fed) column = Tensor();
   {
     const std::lock_guard<std::mutex> lock(mutex);
@@ -273,16 +285,19 @@ TrainProgress TrainLoop::run(data::BatchStream& stream, const TrainCallbacks& ca
     t->until_merge = std::max<int64_t>(1, m.options.merge_every);
   }
   if (m.states) m.states->begin();
+  m.join_meetings(m.running - 1);
   Threads threads;
   try {
     threads.start(
         m.running, "trainers", [&m](int i) { m.train(i); }, [&m] { m.end(); });
   } catch (const Error&) {
     m.fail(std::current_exception());
+    m.join_meetings(-m.running);
     m.running = 0;
   }
   m.watch(callbacks);
   threads.join();
+  m.join_meetings(1);
   if (m.states) m.states->finish();
   const TrainProgress done = m.progress();
   for (auto& t : m.trainers) t->batch = data::Batch();

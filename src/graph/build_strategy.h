@@ -23,7 +23,7 @@ struct BuildStrategy {
   bool use_bfloat16 = false;     // products and 2-D convolutions take operands rounded to bfloat16
   bool sync_batch_norm = false;  // on devices, statistics over all replicas
   bool enable_inplace = true;
-  bool async_mode = false;  // refused with more than one replica
+  bool async_mode = false;  // replicas do not add up their gradients; see graph/trainers.h
   int num_trainers = 1;     // processes of ring 0 that add up their gradients
   int trainer_id = 0;
   int nccl_comm_num = 1;                  // communicators of devices, used in rotation

@@ -4,19 +4,26 @@
 
 #include "base/error.h"
 #include "opdef/check_op.h"
+#include "opdef/op_def.h"
 
 namespace anabranch {
 
 bool is_update(const ir::Op& op) { return (op.role() & ir::role::kOptimize) != 0; }
 
-std::set<std::string> shared_persistables(const ir::Program& program) {
+bool is_exchange(const ir::Op& op) {
+  if ((op.role() & (ir::role::kRpc | ir::role::kDist)) == 0) return false;
+  const OpDef* def = find_op_or_null(op.type);
+  return def && !def->is(kForAllReplicas);
+}
+
+std::set<std::string> shared_persistables(const ir::Program& program, bool independent) {
   std::set<std::string> shared, kept;
   for (int b = 0; b < program.num_blocks(); ++b) {
     for (const auto& v : program.block(b).vars()) {
       if (v->persistable) shared.insert(v->name);
     }
     for (const auto& op : program.block(b).ops()) {
-      if (is_update(*op)) continue;
+      if (independent || is_update(*op) || is_exchange(*op)) continue;
       for (const auto& n : written_args(*op)) kept.insert(n);
     }
   }

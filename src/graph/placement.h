@@ -12,9 +12,13 @@
 namespace anabranch {
 
 bool is_update(const ir::Op& op);
+// A worker's exchange with its servers, which each worker does once in a step: sends, receives, their barriers, and the
+// ops that split and join what is exchanged. Lookups in tables on servers are none: they depend on the batch.
+bool is_exchange(const ir::Op& op);
 
-// Persistable variables that exist once for all replicas of a process: those that only optimizer ops write.
-std::set<std::string> shared_persistables(const ir::Program& program);
+// Persistable variables that exist once for all replicas of a process: those that only updates and exchanges write, or,
+// if replicas train independently, all.
+std::set<std::string> shared_persistables(const ir::Program& program, bool independent);
 
 class Placement {
  public:
@@ -28,7 +32,7 @@ class Placement {
   void note_outputs(const ir::Op& update, int replica);
   // The replica that gets the gradient of a parameter: the one whose gradients have the fewest bytes so far.
   int choose_owner(const std::string& gradient, int64_t bytes);
-  // The replica on which an update op runs.
+  // The replica on which an update, or an exchange with servers, runs.
   int owner_of(const ir::Op& update) const;
 
  private:

@@ -34,9 +34,10 @@ void ReplicaGradients::add_seed(int index, const ir::OpRef& op) {
   const bool weighted = branches != branches_.end();
   const LossBranch* here = weighted ? made_by(branches->second, index) : nullptr;
   const int counted = (options_.exact_fluid ? options_.replicas : options_.active) * options_.trainers;
+  if (here && by_servers()) return push_trainer_weights(index, op, *here, false);
   const float even = 1.0f / static_cast<float>(counted);
   for (int r = 0; r < options_.active; ++r) {
-    if (here && (!here->counted.empty() || with_others())) {
+    if (here && (!here->counted.empty() || in_ring())) {
       push_weight(index, op, *here, r, false);
       continue;
     }
@@ -59,34 +60,49 @@ void ReplicaGradients::weight_branches(int index) {
   for (const auto& [seed, branches] : branches_) {
     for (const auto& b : branches) {
       if (b.made_by != index) continue;
+      if (by_servers()) {
+        push_trainer_weights(index, block_.ops()[index], b, true);
+        continue;
+      }
       for (int r = 0; r < options_.active; ++r) push_weight(index, block_.ops()[index], b, r, true);
     }
   }
 }
 
-void ReplicaGradients::push_weight(int index, const ir::OpRef& near, const LossBranch& branch, int replica,
-                                   bool in_place) {
-  const std::string& grad = branch.gradient;
+std::vector<int> ReplicaGradients::counted_by(const LossBranch& branch) {
   std::vector<int> counted;
   for (int r = 0; r < options_.active && !branch.counted.empty(); ++r) {
     counted.push_back(nodes_.read(branch.counted, r));
   }
+  return counted;
+}
+
+void ReplicaGradients::push_weight(int index, const ir::OpRef& near, const LossBranch& branch, int replica,
+                                   bool in_place) {
+  const std::string& grad = branch.gradient;
+  std::vector<int> counted = counted_by(branch);
   const int var = in_place ? nodes_.read(grad, replica) : nodes_.write(grad, replica);
-  NodeBuilder builder(graph_,
-                      in_ring()       ? "ring_weight"
-                      : with_others() ? "trainer_weight"
-                                      : "replica_weight",
-                      near, index, replica);
-  if (with_others() && !in_ring()) {
-    builder.attr("trainer_id", int32_t{options_.trainer->number})
-        .attr("servers", options_.trainer->servers)
-        .attr("meeting", fmt::format("rows of {} on replica {}", branch.gradient, replica));
-  }
+  NodeBuilder builder(graph_, in_ring() ? "ring_weight" : "replica_weight", near, index, replica);
   builder.attr("op_role", int32_t{ir::role::kBackward | ir::role::kLoss})
       .attr("replica", int32_t{replica})
       .attr("active", int32_t{options_.active})
       .attr("dtype", static_cast<int32_t>(nodes_.describe(grad).dtype));
   GraphNode node = builder.in("Counted", counted).in("X", in_place ? var : -1).out("Out", var).done();
+  node.only_shapes = std::move(counted);
+  nodes_.push(std::move(node));
+}
+
+void ReplicaGradients::push_trainer_weights(int index, const ir::OpRef& near, const LossBranch& branch, bool in_place) {
+  const std::string& grad = branch.gradient;
+  std::vector<int> counted = counted_by(branch), vars;
+  for (int r = 0; r < options_.active; ++r) vars.push_back(in_place ? nodes_.read(grad, r) : nodes_.write(grad, r));
+  NodeBuilder builder(graph_, "trainer_weight", near, index, 0);
+  builder.attr("op_role", int32_t{ir::role::kBackward | ir::role::kLoss})
+      .attr("trainer_id", int32_t{options_.trainer->number})
+      .attr("servers", options_.trainer->servers)
+      .attr("meeting", fmt::format("rows of {}", grad))
+      .attr("dtype", static_cast<int32_t>(nodes_.describe(grad).dtype));
+  GraphNode node = builder.in("Counted", counted).in("X", in_place ? vars : std::vector<int>()).out("Out", vars).done();
   node.only_shapes = std::move(counted);
   nodes_.push(std::move(node));
 }

@@ -24,11 +24,15 @@ class ReplicaGradients {
   void add_after(int index, const ir::OpRef& op);
 
  private:
-  // Other workers share the step: weights are computed over all of them.
-  bool with_others() const { return in_ring() || (options_.trainer && options_.trainer->in_step); }
+  // Other workers share the step, and weights are computed over all of them: by the processes of a ring, or by servers.
   bool in_ring() const { return options_.trainers > 1; }
+  bool by_servers() const { return !in_ring() && options_.trainer && options_.trainer->in_step; }
   void weight_branches(int index);
+  // Weights the gradient of a branch on one replica, by the rows of all replicas of this process, or of the ring.
   void push_weight(int index, const ir::OpRef& near, const LossBranch& branch, int replica, bool in_place);
+  // The same for all active replicas of a worker whose servers count the rows of all workers: one message.
+  void push_trainer_weights(int index, const ir::OpRef& near, const LossBranch& branch, bool in_place);
+  std::vector<int> counted_by(const LossBranch& branch);
   void add_ring_sum(int index, const ir::OpRef& op, const std::vector<std::string>& pair, int owner);
   void broadcast_from_owner(const ir::OpRef& near, int index, const std::string& name, int owner);
   void add_sum(int index, const ir::OpRef& op, const std::string& param, const std::string& grad);

@@ -109,6 +109,7 @@ void ReplicaNodes::read_args(const Site& at, GraphNode& node) {
 // that also reads such a variable works on the copy.
 void ReplicaNodes::keep_outputs(const Site& at, GraphNode& node) {
   const auto keep = [&](const std::string& name) {
+    if (stays(at.def, name, place_of(at, name))) return var(name, place_of(at, name));
     int copied = -1;
     const bool fresh = starts_array(at, name);
     const int var = versions_.keep(name, place_of(at, name), describe(name), &copied);
@@ -202,6 +203,14 @@ void ReplicaNodes::keep_last_versions() {
     push_copy(graph_.nodes[writer], last, first);
     graph_.vars[first].dynamic = dynamic;  // it has no reader after the copy
   }
+}
+
+int ReplicaNodes::write(const OpDef& def, const std::string& name, int replica) {
+  return stays(def, name, replica) ? var(name, replica) : write(name, replica);
+}
+
+bool ReplicaNodes::stays(const OpDef& def, const std::string& name, int replica) const {
+  return def.is(kSameForms) && describe(name).persistable && !versions_.must_stay(name, replica);
 }
 
 int ReplicaNodes::last_node_that_writes(int var) const {

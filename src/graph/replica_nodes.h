@@ -27,6 +27,7 @@ class ReplicaNodes {
   // The variable that an op of this replica reads now, and the one for an op that overwrites it.
   int read(const std::string& name, int replica) { return versions_.read(name, replica, describe(name)); }
   int write(const std::string& name, int replica) { return versions_.write(name, replica, describe(name)); }
+  int write(const OpDef& def, const std::string& name, int replica);  // for an op of this definition
   int var(const std::string& name, int replica) { return graph_.var(name, replica, describe(name)); }
   // The variable holds a value before the first node runs.
   void has_value(int var) { versions_.touch(var); }
@@ -45,6 +46,8 @@ class ReplicaNodes {
 
   void find_old_reads();
   void find_old_reads_of_block(int gradient, size_t forward, size_t end);
+  // A variable of the scope that keeps its shape is written in place, after its readers.
+  bool stays(const OpDef& def, const std::string& name, int replica) const;
   int place_of(const Site& at, const std::string& name) const;
   int read(const Site& at, const std::string& name);
   int read_arg(const Site& at, const ir::Slot& slot, size_t i);

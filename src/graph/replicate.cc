@@ -16,7 +16,9 @@ namespace {
 // Every replica may be fed a different value.
 std::set<std::string> shared_names(const ir::Program& program, const ReplicateOptions& options) {
   std::set<std::string> shared;
-  if (options.data_parallel && options.replicas > 1 && !options.apart) shared = shared_persistables(program);
+  if (options.data_parallel && options.replicas > 1 && !options.apart) {
+    shared = shared_persistables(program, options.independent);
+  }
   for (const auto& name : options.fed) shared.erase(name);
   return shared;
 }
@@ -35,7 +37,7 @@ class Replicator {
     graph_.replicas = options.replicas;
     if (parallel_) find_looked_at();
     const bool in_step = options.trainer && options.trainer->in_step && !options.exact_fluid;
-    const bool together = parallel_ || (options.data_parallel && options.trainers > 1);
+    const bool together = (parallel_ && !options.independent) || (options.data_parallel && options.trainers > 1);
     if ((together && !options.loss_name.empty()) || in_step) {
       training_.emplace(block_, options_, looked_at_, placement_, graph_, nodes_);
     }
@@ -62,7 +64,7 @@ class Replicator {
   void find_looked_at() {
     looked_at_ = options_.fetched;
     for (const auto& op : block_.ops()) {
-      if (is_update(*op)) continue;
+      if (is_update(*op) || is_exchange(*op)) continue;
       for (const auto& n : op->input_args()) looked_at_.insert(n);
       for (int sub : op->sub_blocks()) {
         for (const auto& n : outer_names_.of(sub).reads) looked_at_.insert(n);
@@ -95,15 +97,55 @@ class Replicator {
       return;
     }
     check_parallel(*op);
-    if (parallel_ && is_update(*op) && !updates_everywhere()) {
+    const OpDef* def = find_op_or_null(op->type);
+    if (parallel_ && def && def->is(kForAllReplicas)) return add_for_all(index, op, /*results=*/true);
+    if (options_.independent && receives_for_all(*op)) return add_for_all(index, op, /*results=*/false);
+    if (parallel_ && !options_.independent && runs_once(*op)) {
       const int owner = placement_.owner_of(*op);
       nodes_.add(index, op, owner, true);
       if (options_.apart) broadcast_from_owner(*op, owner);
       return;
     }
-    const bool skips_idle = note_batch_dependence(*op) && !is_update(*op);
+    const bool skips_idle = note_batch_dependence(*op) && (options_.independent || !is_update(*op));
     for (int r = 0; r < (skips_idle ? options_.active : options_.replicas); ++r) nodes_.add(index, op, r, false);
     if (training_) training_->add_after(index, op);
+  }
+
+  bool runs_once(const ir::Op& op) const { return is_exchange(op) || (is_update(op) && !updates_everywhere()); }
+
+  // Replicas that train independently send their own gradients, but share what is received. Whether the op is part of
+  // that: a barrier, a receive, or an op that joins what was received.
+  bool receives_for_all(const ir::Op& op) {
+    if (!is_exchange(op)) return false;
+    const OpDef& def = find_op(op.type);
+    const auto ins = op.input_args();
+    const bool receives = def.is(kReceives) || def.is(kEndsStep) ||
+                          std::any_of(ins.begin(), ins.end(), [&](const auto& n) { return received_.count(n) != 0; });
+    if (receives) {
+      for (const auto& n : op.output_args()) received_.insert(n);
+    }
+    return receives;
+  }
+
+  // One node for all replicas. Lists have the arguments of each replica with rows; `results`: outputs, too.
+  void add_for_all(int index, const ir::OpRef& op, bool results) {
+    note_batch_dependence(*op);
+    const OpDef& def = find_op(op->type);
+    NodeBuilder node(graph_, op->type, op, index, 0);
+    node.copy_all();
+    const auto args = [&](const ir::Slot& slot, bool each, bool written) {
+      std::vector<int> vars;
+      for (int r = 0; r < (each ? options_.active : 1); ++r) {
+        for (const auto& name : slot.args) {
+          if (r > 0 && (received_.count(name) || placement_.is_shared(name))) continue;
+          vars.push_back(written ? nodes_.write(def, name, r) : nodes_.read(name, r));
+        }
+      }
+      return vars;
+    };
+    for (const ir::Slot& slot : op->inputs) node.in(slot.name, args(slot, def.find_input(slot.name)->list, false));
+    for (const ir::Slot& slot : op->outputs) node.out(slot.name, args(slot, results, true));
+    nodes_.push(node.done());
   }
 
   bool updates_everywhere() const { return options_.apart && options_.build.reduce_strategy == ReduceMode::kAllReduce; }
@@ -132,11 +174,10 @@ class Replicator {
     }
   }
 
-  // Each replica would send the sum over all of them.
   void check_sends(const ir::Op& op) const {
     const OpDef* def = find_op_or_null(op.type);
-    AB_CHECK(!def || !def->is(kSends), Unsupported,
-             "op {} sends to servers: a worker has one replica, got {}; start more workers", op.type,
+    AB_CHECK(!options_.apart || !def || !def->is(kSends), Unsupported,
+             "op {} sends to servers: a worker whose replicas are on devices has one replica, got {}", op.type,
              options_.replicas);
   }
 
@@ -158,6 +199,7 @@ class Replicator {
   bool note_batch_dependence(const ir::Op& op) {
     const auto ins = op.input_args();
     bool depends = (op.role() & ir::role::kBackward) != 0 && training_;
+    depends |= (op.role() & ir::role::kBackward) != 0 && options_.independent;
     depends |= std::any_of(ins.begin(), ins.end(), [&](const auto& n) { return batch_dependent_.count(n) != 0; });
     for (int sub : op.sub_blocks()) {
       for (const auto& n : outer_names_.of(sub).reads) depends |= batch_dependent_.count(n) != 0;
@@ -198,6 +240,7 @@ class Replicator {
   ReplicaNodes nodes_;
   std::optional<ReplicaGradients> training_;  // none if replicas do not train together
   std::set<std::string> batch_dependent_, looked_at_;
+  std::set<std::string> received_;  // by independent replicas
 };
 
 }  // namespace

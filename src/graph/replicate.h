@@ -17,6 +17,7 @@ struct ReplicateOptions {
   int active = 1;  // replicas [0, active) have rows in this batch; the others only follow updates
   bool data_parallel = false;
   bool apart = false;         // replicas are on separate devices: each has all persistent variables
+  bool independent = false;   // each replica applies, or sends, its own gradients
   bool exact_fluid = false;   // seed 1/replicas for any row counts
   std::string loss_name;      // empty: no training
   std::set<std::string> fed;  // variables whose value the caller provides

@@ -40,12 +40,21 @@ std::optional<TrainerOf> trainer_of(const ir::Program& program) {
     if (!(def->is(kReceives) || def->is(kEndsStep))) continue;
     if (!out) out.emplace();
     out->number = op->attr<int32_t>("trainer_id");
-    ends |= def->is(kEndsStep) && !op->attr<std::vector<std::string>>("endpoints").empty();
+    if (!def->is(kEndsStep) || op->attr<std::vector<std::string>>("endpoints").empty()) continue;
+    ends = true;
+    out->sync |= !op->attr<bool>("half_async");
   }
   if (!out) return out;
   out->in_step = ends && !servers.empty();
+  out->sync |= out->in_step;  // Fluid's sync strategy says half_async, too
   out->servers = std::move(servers);
   return out;
+}
+
+bool replicas_are_independent(const ir::Program& program, const BuildStrategy& build, int replicas) {
+  if (!build.async_mode || replicas == 1) return false;
+  const auto trainer = trainer_of(program);
+  return !trainer || !trainer->sync;
 }
 
 }  // namespace anabranch

@@ -20,7 +20,7 @@ ir::OpRef checked_copy(const ir::Op& op);
 // The variables that the op writes: its outputs except those that are only named.
 std::vector<std::string> written_args(const ir::Op& op);
 // Refuses an op that is not in the form of check_op: slots, required arguments, attributes with their types and checks.
-// For ops that passes and the engine create.
+// For ops that passes and the engine create, which may name one variable of several replicas.
 void check_made(const ir::Op& op);
 // Unsupported for an op that only passes and the engine create: they guarantee its arguments, which a program cannot.
 void refuse_engine_only(const ir::Op& op);

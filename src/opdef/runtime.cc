@@ -53,7 +53,7 @@ void give_meta(const Meta& m, Place place, Value* value) {
 
 // Tables on servers have a shape here and no memory: enough for ops that request rows, and for gradients.
 bool reads_shapes_of_tables(const OpDef& def) {
-  return def.is(kReceives) || (def.forward() && def.forward()->is(kLooksUp));
+  return def.is(kReceives) || def.is(kReadsTableShape) || (def.forward() && def.forward()->is(kLooksUp));
 }
 
 struct Arg {

@@ -41,7 +41,9 @@ enum Trait : unsigned {
   kEndsStep = 1u << 13,       // the last of these in a step of the worker of attribute trainer_id
   kReceives = 1u << 14,       // fetches values from servers for that worker
   kKeepsElements = 1u << 15,  // of two arguments that may share memory one has the other's elements in order
-  kOnlyComputes = 1u << 10,   // only computes outputs from inputs, for any family and effects
+  kForAllReplicas = 1u << 16,   // one node serves the replicas of a process: its lists have the arguments of each
+  kReadsTableShape = 1u << 17,  // of a table W only the shape is read, so it may be on servers
+  kOnlyComputes = 1u << 10,     // only computes outputs from inputs, for any family and effects
 };
 
 // Images of an op that keep one layout of oneDNN. With an attribute: it sets the op's layout. Without: the op treats

@@ -30,7 +30,7 @@ void Communicator::check() const {
 
 Communicator::Pending& Communicator::place_for(const Remote& to, std::unique_lock<std::mutex>& lock) {
   Pending& p = pending_[{to.server, to.number}];
-  changed_.wait(lock, [&] { return error_ || p.count < options_.queue; });
+  changed_.wait(lock, [&] { return error_ || options_.threads > 0 || p.count < options_.queue; });
   check();
   p.to = to;
   ++stats_.gradients;
@@ -96,10 +96,10 @@ void Communicator::meet(Client::Done done) {
   changed_.notify_all();
 }
 
-void Communicator::leave() {
+void Communicator::join(int threads) {
   {
     const std::lock_guard lock(mutex_);
-    --threads_;
+    threads_ += threads;
   }
   changed_.notify_all();
 }

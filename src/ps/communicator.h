@@ -1,7 +1,7 @@
 // Sends and receives for a worker while its steps go on (asynchronous training). Steps deposit gradients and fetch the
 // newest parameters; a thread sends the deposited ones, several gradients of one variable merged, and requests the
 // parameters in the same message. A variable accepts a limited number of gradients before they are sent: then steps
-// wait.
+// wait. In half-async training the end of a step sends them, so there is no limit within it.
 #pragma once
 #include <condition_variable>
 #include <exception>
@@ -16,7 +16,7 @@
 namespace anabranch::ps {
 
 struct CommunicatorOptions {
-  int queue = 1;         // maximum number of unsent gradients of a variable
+  int queue = 1;         // maximum number of unsent gradients of a variable, unless a step ends with a meeting
   bool average = false;  // merged gradients are averaged, not summed
   int threads = 0;       // half-async: number of steps that wait for each other, and for the parameters; 0: none
 };
@@ -41,7 +41,7 @@ class Communicator {
   bool take(const Remote& variable, uint64_t* seen, Tensor* out);
   // Half-async: the end of a step of one thread. `done` is called when the round with its gradients has ended.
   void meet(Client::Done done);
-  void leave();  // one thread fewer takes part
+  void join(int threads);  // that many threads more, or fewer, take part in meetings
   // Sends everything, and waits.
   void flush();
   CommunicatorStats stats() const;

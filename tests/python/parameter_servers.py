@@ -54,8 +54,10 @@ def batch(step, rows, sparse):
 class Cluster:
     """Trainers that run `train(trainer, run)` where run(feed) is a step, with their servers."""
 
-    def __init__(self, trainers, servers, optimizer, sparse=False, sync=True, dropout=0.3, config=None, replicas=1):
-        self.trainers, self.errors, self.values, self.replicas = trainers, [], {}, replicas
+    def __init__(self, trainers, servers, optimizer, sparse=False, sync=True, dropout=0.3, config=None, replicas=1,
+                 strategy=None):
+        self.trainers, self.errors, self.values = trainers, [], {}
+        self.replicas, self.strategy = replicas, strategy
         self.endpoints = ["local:%d" % (1000 + next(_numbers)) for _ in range(servers)]
         self.programs, self.servers = [], []
         for trainer in range(trainers):
@@ -91,8 +93,9 @@ class Cluster:
         scope, exe = self.scopes[trainer], fluid.Executor()
         exe.run(startup, scope=scope)
         if self.replicas > 1:
-            main = fluid.CompiledProgram(main).with_data_parallel(loss_name=loss.name,
-                                                                  places=fluid.cpu_places(self.replicas))
+            main = fluid.CompiledProgram(main).with_data_parallel(
+                loss_name=loss.name, build_strategy=self.strategy and self.strategy(),
+                places=fluid.cpu_places(self.replicas))
         try:
             train(trainer, lambda feed, fetch=(): exe.run(main, feed=feed, fetch_list=[loss, *fetch], scope=scope))
         finally:
@@ -129,14 +132,15 @@ class Cluster:
         return {name: np.concatenate([p[i] for i in sorted(p)]) for name, p in slices.items()}
 
 
-def local(trainers, optimizer, sparse, feeds, dropout=0.3, start=None):
+def local(trainers, optimizer, sparse, feeds, dropout=0.3, start=None, strategy=None):
     """Losses and parameters of that many replicas in one process; `feeds`: a list with a dict for each, by step."""
     main, startup, loss = network(optimizer, sparse, dropout)
     scope, exe = fluid.Scope(), fluid.Executor()
     exe.run(startup, scope=scope)
     for name, value in (start or {}).items():
         scope.find_var(name).get_tensor().set(value, fluid.CPUPlace())
-    program = fluid.CompiledProgram(main).with_data_parallel(loss_name=loss.name, places=fluid.cpu_places(trainers))
+    program = fluid.CompiledProgram(main).with_data_parallel(loss_name=loss.name, build_strategy=strategy,
+                                                             places=fluid.cpu_places(trainers))
     losses = [exe.run(program, feed=feed if trainers > 1 else feed[0], fetch_list=[loss], scope=scope,
                       return_merged=trainers == 1)[0] for feed in feeds]
     return losses, {v.name: np.array(scope.find_var(v.name).get_tensor()) for v in main.list_vars() if v.persistable

@@ -43,7 +43,7 @@ AB_OP(distributed_lookup_table)
     .attr<int64_t>("padding_idx", -1, "id that reads as zero; -1: none")
     .attr<int32_t>("dtype", 5, "element type of the table")
     .effects(kMaybeUnset | kAsynchronous)
-    .traits(kReceives)
+    .traits(kReceives | kForAllReplicas)
     .infer(infer)
     .no_grad("it has the gradient of the lookup that it replaces")
     .cpu_any([](const KernelArgs& op) {
@@ -69,7 +69,7 @@ AB_OP(distributed_lookup_growable)
     .attr<int64_t>("padding_idx", -1, "key that reads as zeros and gets no row, if has_padding")
     .attr<bool>("is_test", false, "lookups count no key and create no row")
     .effects(kMaybeUnset | kAsynchronous)
-    .traits(kReceives)
+    .traits(kReceives | kForAllReplicas)
     .infer([](InferContext& c) {
       check_remote_table(c);
       const auto& heights = c.attr<std::vector<int64_t>>("height_sections");

@@ -38,7 +38,7 @@ AB_OP(fused_embedding_grad)
     .in("W", "[height, width] float; only its shape is read")
     .with(declare_sources)
     .out("W@GRAD", "the rows of all lookups, one after another")
-    .traits(kLooksUp)
+    .traits(kLooksUp | kReadsTableShape)
     .infer([](InferContext& c) {
       check_rank(c, "W", 2, 2);
       infer_sources(c, "W");
