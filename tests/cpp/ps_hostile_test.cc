@@ -1,6 +1,6 @@
 // What others may do at the port of a server, or at the place where processes meet: bytes that mean nothing, messages
 // that are changed, a session that is played again, connections that say nothing, strangers without a certificate. It
-// is refused or passed over, and those name belong there notice nothing.
+// is refused or passed over, and those that belong there notice nothing.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
