@@ -58,11 +58,11 @@ std::string why_not_listen(const std::string& endpoint) {
   if (colon == std::string::npos) return "it has no port";
   std::string host = endpoint.substr(0, colon);
   if (host.size() > 1 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
-  addrinfo needed{};
-  needed.ai_socktype = SOCK_STREAM;
-  needed.ai_flags = AI_PASSIVE;
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE;
   addrinfo* found = nullptr;
-  const int failed = getaddrinfo(host.c_str(), endpoint.c_str() + colon + 1, &needed, &found);
+  const int failed = getaddrinfo(host.c_str(), endpoint.c_str() + colon + 1, &hints, &found);
   if (failed != 0) return gai_strerror(failed);
   const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> list(found, &freeaddrinfo);
   return why_not_bind(*list);

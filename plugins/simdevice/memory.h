@@ -14,7 +14,6 @@ namespace anabranch::simdevice {
 
 // Each two bytes are a NaN as float16 and bfloat16, each four as float32, each eight as float64; as an id it is outside
 // of any table.
-// of any table.
 inline constexpr uint16_t kPoison = 0x7fff;
 void poison(char* begin, size_t bytes);
 bool poisoned(const char* begin, size_t bytes);

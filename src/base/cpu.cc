@@ -42,7 +42,7 @@ int usable_cores() {
   return cores;
 }
 
-int other_cores(int processes) {
+int cores_per_process(int processes) {
   cpu_set_t set;
   CPU_ZERO(&set);
   const bool bound =

@@ -6,7 +6,7 @@ namespace anabranch {
 int usable_cores();
 // Cores for one of several processes of this machine: all of them if only this process is bound to them, else its
 // share.
-int other_cores(int processes);
+int cores_per_process(int processes);
 // Instructions for products of bfloat16 (AVX512-BF16, which every processor with AMX has).
 bool cpu_has_bfloat16();
 }  // namespace anabranch

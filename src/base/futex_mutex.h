@@ -13,20 +13,20 @@ class FutexMutex {
   void lock() {
     uint32_t free = kFree;
     if (state_.compare_exchange_strong(free, kHeld, std::memory_order_acquire)) return;
-    while (state_.exchange(kNeeded, std::memory_order_acquire) != kFree) futex_wait(state_, kNeeded, -1);
+    while (state_.exchange(kContended, std::memory_order_acquire) != kFree) futex_wait(state_, kContended, -1);
   }
   bool try_lock() {
     uint32_t free = kFree;
     return state_.compare_exchange_strong(free, kHeld, std::memory_order_acquire);
   }
   void unlock() {
-    if (state_.exchange(kFree, std::memory_order_release) == kNeeded) futex_wake_all(state_);
+    if (state_.exchange(kFree, std::memory_order_release) == kContended) futex_wake_all(state_);
   }
   bool held() const { return state_.load(std::memory_order_relaxed) != kFree; }
   void reset() { state_.store(kFree); }  // in the child of a fork: the thread that held it does not exist
 
  private:
-  static constexpr uint32_t kFree = 0, kHeld = 1, kNeeded = 2;  // kNeeded: held, and a thread may be parked
+  static constexpr uint32_t kFree = 0, kHeld = 1, kContended = 2;  // kContended: held, and a thread may be parked
   std::atomic<uint32_t> state_{kFree};
 };
 

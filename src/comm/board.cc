@@ -39,8 +39,8 @@ Board::~Board() {
 
 Board::Head& Board::head() const { return *reinterpret_cast<Head*>(memory_.data()); }
 Board::Place& Board::place(int rank) const { return reinterpret_cast<Place*>(memory_.data() + sizeof(Head))[rank]; }
-char* Board::side(int rank, uint64_t meet) const {
-  return memory_.data() + sizeof(Head) + size_ * sizeof(Place) + (2 * rank + meet % 2) * kSide;
+char* Board::side(int rank, uint64_t meeting) const {
+  return memory_.data() + sizeof(Head) + size_ * sizeof(Place) + (2 * rank + meeting % 2) * kSide;
 }
 
 bool Board::has_come(int rank) const { return place(rank).meetings.load() >= meetings_; }

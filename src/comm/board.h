@@ -40,7 +40,7 @@ class Board {
 
   Head& head() const;
   Place& place(int rank) const;
-  char* side(int rank, uint64_t meet) const;
+  char* side(int rank, uint64_t meeting) const;
   bool has_come(int rank) const;
   bool is_gone(int rank) const;
   void ring();

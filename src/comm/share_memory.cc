@@ -25,7 +25,7 @@ struct Card {
   int64_t process = 0;
   int64_t file = -1;  // of the first process: the shared memory
   Token token{};
-  bool needed = false;
+  bool requested = false;
 };
 
 uint64_t process_namespace() {
@@ -43,9 +43,9 @@ File make_memory(size_t bytes) {
 
 size_t board_bytes(const Peers& peers) { return Board::bytes(peers.size()); }
 
-Card card_of(const Peers& peers, bool needed, File* memory) {
-  Card card{process_namespace(), getpid(), -1, {}, needed && peers.size() <= Board::kMost};
-  if (peers.rank() != 0 || !card.needed) return card;
+Card card_of(const Peers& peers, bool requested, File* memory) {
+  Card card{process_namespace(), getpid(), -1, {}, requested && peers.size() <= Board::kMost};
+  if (peers.rank() != 0 || !card.requested) return card;
   *memory = make_memory(board_bytes(peers) + sizeof(Token));
   const bool known = getrandom(card.token.data(), sizeof(Token), 0) == sizeof(Token);
   if (!*memory || !known) return card;
@@ -58,7 +58,7 @@ std::unique_ptr<Board> open_board(const Peers& peers, const std::vector<Card>& c
   const Card &first = cards[0], &own = cards[peers.rank()];
   std::vector<File> alive(cards.size());
   for (size_t r = 0; r < cards.size(); ++r) {
-    if (!cards[r].needed || own.processes == 0 || cards[r].processes != own.processes) return nullptr;
+    if (!cards[r].requested || own.processes == 0 || cards[r].processes != own.processes) return nullptr;
     alive[r] = File(static_cast<int>(syscall(SYS_pidfd_open, static_cast<pid_t>(cards[r].process), 0)));
     if (!alive[r]) return nullptr;
   }
@@ -87,9 +87,9 @@ template <class T> std::vector<T> told_by_all(Peers& peers, const T& mine) {
 
 }  // namespace
 
-bool share_memory(Peers& peers, bool needed) {
+bool share_memory(Peers& peers, bool requested) {
   File memory;  // until all have opened it
-  const auto cards = told_by_all(peers, card_of(peers, needed, &memory));
+  const auto cards = told_by_all(peers, card_of(peers, requested, &memory));
   auto board = open_board(peers, cards);
   for (const char there : told_by_all(peers, static_cast<char>(board != nullptr))) {
     if (!there) return false;

@@ -28,7 +28,7 @@ namespace {
 int threads_of(const CompileOptions& o) {
   if (o.execution.num_threads > 0) return o.execution.num_threads;
   const auto group = comm::find_ring(0);
-  return group ? other_cores(group->processes_here()) : 0;
+  return group ? cores_per_process(group->processes_here()) : 0;
 }
 
 }  // namespace

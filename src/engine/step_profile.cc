@@ -9,8 +9,8 @@ namespace {
 // A node is one event, or two if it is asynchronous or runs on a device; the engine adds some around them.
 TraceRoom room_for(size_t nodes, size_t inner) {
   constexpr int kForIterations = 1 << 14;  // maximum number of events of ops of sub-blocks per run
-  const int slices = static_cast<int>(std::min<size_t>(nodes * 16 + 1024, 1 << 20));
-  return {static_cast<int>(2 * nodes + 64), slices, inner ? kForIterations : 0, nodes, inner};
+  const int chunks = static_cast<int>(std::min<size_t>(nodes * 16 + 1024, 1 << 20));
+  return {static_cast<int>(2 * nodes + 64), chunks, inner ? kForIterations : 0, nodes, inner};
 }
 
 std::vector<Value*> values_of(const std::vector<int>& vars, const Lowered& lowered) {

@@ -67,7 +67,7 @@ BlockCode::Arg BlockCode::resolve(const std::string& name) {
 
 BlockCode::Arg BlockCode::find_arg(const ir::Op& op, const std::string& name) {
   if (name == ir::kEmptyVar) return {};
-  if (is_discarded(name)) return {nullptr, 0, &discarded_.emplace_back()};
+  if (is_discarded(name)) return {nullptr, 0, &buffers_.emplace_back()};
   const Arg arg = resolve(name);
   AB_CHECK(arg.block || arg.value, NotFound, "variable {} of op {} in block {} is in no block that can be seen", name,
            op.type, block_.idx());
@@ -108,8 +108,8 @@ void BlockCode::note_shapes() {
   }
 }
 
-bool BlockCode::is_discarded_output(const Arg& arg) const {
-  return std::any_of(discarded_.begin(), discarded_.end(), [&](const Value& v) { return &v == arg.value; });
+bool BlockCode::is_buffer(const Arg& arg) const {
+  return std::any_of(buffers_.begin(), buffers_.end(), [&](const Value& v) { return &v == arg.value; });
 }
 
 int BlockCode::place(const Arg& arg, const std::string& name) {
@@ -135,7 +135,7 @@ BlockCode::Node BlockCode::make_node(const ir::OpRef& op, int index, std::string
   for (int sub : op->sub_blocks()) node.runs.push_back(&set_.make(sub, outer_, this));
   node.ins = add_args(*op, op->inputs);
   node.outs = add_args(*op, op->outputs);
-  disable(*op, def, node);
+  buffer_outputs(*op, def, node);
   note_touched(*op, node);
   node.later = def.has(kAsynchronous);
   node.dynamic = def.is_dynamic(*op) || def.has(kRunsBlock);
@@ -156,7 +156,7 @@ void BlockCode::note_touched(const ir::Op& op, Node& node) {
   touch(node.ins, node.outs);
   node.reads = node.touches.size();
   touch(node.outs, args_.size());
-  for (const Discarded& output : node.discarded) {
+  for (const BufferedOutput& output : node.buffered) {
     std::erase(node.touches, output.made);
     node.touches.push_back(output.target);
     if (!output.in_place) node.touches.push_back(output.made);
@@ -166,7 +166,7 @@ void BlockCode::note_touched(const ir::Op& op, Node& node) {
   }
   for (size_t i = node.reads; i < node.touches.size(); ++i) {
     const Arg& arg = places_[static_cast<size_t>(node.touches[i])];
-    if (arg.block == this || is_discarded_output(arg)) continue;
+    if (arg.block == this || is_buffer(arg)) continue;
     writes_outside_.push_back(arg);
     if (arg.block) arg.block->show(arg.var);
   }
@@ -194,7 +194,7 @@ bool makes_in_place(const ir::Op& op, const OpDef& def, const ir::Slot& out, con
 }  // namespace
 
 // Ops that run a block read and write outer variables in place, and copying a variable to itself does nothing.
-void BlockCode::disable(const ir::Op& op, const OpDef& def, Node& node) {
+void BlockCode::buffer_outputs(const ir::Op& op, const OpDef& def, Node& node) {
   if (def.has(kKeepsOutputs) || !op.sub_blocks().empty() || def.copies(op)) return;
   size_t at = node.outs;
   for (const auto& out : op.outputs) {
@@ -205,9 +205,9 @@ void BlockCode::disable(const ir::Op& op, const OpDef& def, Node& node) {
       const auto outs = args_.begin() + static_cast<std::ptrdiff_t>(node.outs);
       const bool reads_it = (arg.block || arg.value) && std::find(ins, outs, target) != outs;
       if (!reads_it || updates(op, def, out, i)) continue;
-      args_[at] = place({nullptr, 0, &discarded_.emplace_back()});
+      args_[at] = place({nullptr, 0, &buffers_.emplace_back()});
       const bool in_place = !def.is_dynamic(op) && makes_in_place(op, def, out, out.args[i]);
-      node.discarded.push_back({at, args_[at], target, in_place});
+      node.buffered.push_back({at, args_[at], target, in_place});
     }
   }
 }
@@ -223,7 +223,7 @@ void BlockCode::drop() {
   root_ = {};
   current_ = nullptr;
   entered_ = false;
-  for (Value& v : discarded_) v.clear();
+  for (Value& v : buffers_) v.clear();
   memory_.drop();
 }
 

@@ -51,7 +51,7 @@ class BlockCode final : public BlockRunner {
     bool operator==(const Arg&) const = default;
   };
   // Created for an output that is also an input; copied to its destination after the op has read the input.
-  struct Discarded {
+  struct BufferedOutput {
     size_t arg;        // the output
     int made, target;  // positions
     bool in_place;     // if the output has the input's signature, the op may compute it in place
@@ -60,7 +60,7 @@ class BlockCode final : public BlockRunner {
     Kernel kernel;
     ShapeFn shape;
     size_t ins = 0, outs = 0;  // their offsets in a frame's args
-    std::vector<Discarded> discarded;
+    std::vector<BufferedOutput> buffered;
     std::vector<int> touches;  // positions of the values it reads, then of those that it or a nested block writes
     size_t reads = 0;          // number of values it reads
     bool later = false;
@@ -81,14 +81,14 @@ class BlockCode final : public BlockRunner {
   size_t add_args(const ir::Op& op, const std::vector<ir::Slot>& slots);
   void note_touched(const ir::Op& op, Node& node);
   int place(const Arg& arg, const std::string& name = {});
-  bool is_discarded_output(const Arg& arg) const;
+  bool is_buffer(const Arg& arg) const;
   Arg find_arg(const ir::Op& op, const std::string& name);
   Arg resolve(const std::string& name);
   Arg own(const std::string& name);
   Value* value_of(const Arg& arg) const {
     return arg.block ? &arg.block->current_->values[static_cast<size_t>(arg.var)] : arg.value;
   }
-  void disable(const ir::Op& op, const OpDef& def, Node& node);
+  void buffer_outputs(const ir::Op& op, const OpDef& def, Node& node);
   void show(int var);
 
   FrameStack& stack() { return around_ ? around_->current_->inner[place_] : root_; }
@@ -140,7 +140,7 @@ class BlockCode final : public BlockRunner {
   std::vector<std::string> names_;  // of places; empty if only this block sees the value
   std::vector<int> args_;           // of nodes, as positions
   std::vector<Arg> writes_outside_;
-  std::deque<Value> discarded_;
+  std::deque<Value> buffers_;                        // of buffered outputs, and of outputs that no op reads
   std::vector<int> arrays_;                          // variables that are empty at the start of an iteration
   std::vector<std::pair<std::string, Arg>> shaped_;  // variables whose shapes are recorded
   std::vector<char> shown_;                          // by variable: other code than the nodes may change it

@@ -158,7 +158,7 @@ void BlockCode::run_kernel(BlockFrame& frame, IterationContext& c, Node& node) {
   c.ins = frame.args.data() + node.ins;
   c.outs = frame.args.data() + node.outs;
   node.later ? run_to_end(node.kernel, c) : node.kernel(c);
-  for (const Discarded& output : node.discarded) {
+  for (const BufferedOutput& output : node.buffered) {
     if (output.in_place && frame.last.in_place) continue;
     frame.places[static_cast<size_t>(output.target)]->copy_from(*frame.places[static_cast<size_t>(output.made)]);
   }

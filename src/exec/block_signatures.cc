@@ -79,11 +79,11 @@ void BlockCode::note(BlockFrame& frame, Node& node) {
   last.alike = false;
 }
 
-// Shape functions of opaque objects depend on more than their signature. They may give discarded outputs other shapes
+// Shape functions of opaque objects depend on more than their signature. They may give buffered outputs other shapes
 // than the inputs have.
 void BlockCode::make_dynamic(Node& node) {
   node.dynamic = true;
-  for (Discarded& output : node.discarded) {
+  for (BufferedOutput& output : node.buffered) {
     if (!std::exchange(output.in_place, false)) continue;
     node.touches.push_back(output.made);
     found_watched_ = false;
@@ -103,7 +103,7 @@ void BlockCode::set_in_place(BlockFrame& frame, bool in_place) const {
   if (frame.last.in_place == in_place) return;
   frame.last.in_place = in_place;
   for (const Node& node : nodes_) {
-    for (const Discarded& output : node.discarded) {
+    for (const BufferedOutput& output : node.buffered) {
       if (!output.in_place) continue;
       frame.args[output.arg] = frame.places[static_cast<size_t>(in_place ? output.target : output.made)];
     }

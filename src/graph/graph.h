@@ -58,7 +58,6 @@ class Graph {
   int first(const std::string& name, int replica) const;  // its version 0
   int add_version(int var);                               // another value of the name: a temporary
   // The value of the name after a run: the last version, in the scope's variable if it is persistable.
-  // persistable.
   int fetched_as(const std::string& name, int replica) const;
   int buffer(int var) const;  // follows same_buffer_as
   // For a fetched variable on a device: its copy on the host, which the caller gets.

@@ -83,7 +83,6 @@ std::string variable_of(std::string gradient) {
 
 // Finds the total gradient of the mean's result, not its terms, among the outputs of ops [first, last). False: there
 // are only terms. Without any, no trained variable precedes it.
-// are parts only. Without any, nothing that is trained lies before it.
 bool find_gradient(const ir::Block& block, size_t first, size_t last, const Mean& mean, LossBranch* branch) {
   bool parts = false;
   *branch = {"", mean.counted};

@@ -69,7 +69,7 @@ void Client::push(const Remote& to, std::span<const int64_t> ids, int64_t height
   outgoing(*lines_[static_cast<size_t>(to.server)]).add_rows(to.number, ids, height, values, dtype, width);
 }
 
-void Client::expected(const Remote& variable) {
+void Client::subscribe(const Remote& variable) {
   const std::lock_guard lock(mutex_);
   ++lines_[static_cast<size_t>(variable.server)]->needed[variable.number];
 }

@@ -48,7 +48,7 @@ class Client {
   void push(const Remote& to, std::span<const int64_t> ids, int64_t height, const void* values, DType dtype,
             int64_t width);
   // Requests a variable in each exchange from now on, until it is cancelled.
-  void expected(const Remote& variable);
+  void subscribe(const Remote& variable);
   void cancel(const Remote& variable);
   // Sends the pushed gradients; `done` gets the first error, if any, when all servers have answered.
   using Done = std::function<void(std::exception_ptr)>;

@@ -76,7 +76,7 @@ void Communicator::push(const Remote& to, std::span<const int64_t> ids, int64_t 
   changed_.notify_all();
 }
 
-void Communicator::expected(const Remote& variable) { client_.expected(variable); }
+void Communicator::subscribe(const Remote& variable) { client_.subscribe(variable); }
 
 bool Communicator::take(const Remote& variable, uint64_t* seen, Tensor* out) {
   {

@@ -36,7 +36,7 @@ class Communicator {
   void push(const Remote& to, std::span<const int64_t> ids, int64_t height, const void* values, DType dtype,
             int64_t width);
   // From now on each round fetches it.
-  void expected(const Remote& variable);
+  void subscribe(const Remote& variable);
   // The newest value, if there is one newer than `seen`, which is set to its number.
   bool take(const Remote& variable, uint64_t* seen, Tensor* out);
   // Half-async: the end of a step of one thread. `done` is called when the round with its gradients has ended.

@@ -51,7 +51,7 @@ class FileQueues {
   void give_up(uint32_t trainer);  // returns all files of a worker
 
   const FileCounts& counts() const { return counts_; }
-  void count_again() { counts_ = {}; }
+  void reset_counts() { counts_ = {}; }
 
   // ---- on disk: a message for each queue
   void save(const std::function<void(std::shared_ptr<Message>)>& put) const;

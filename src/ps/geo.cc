@@ -12,7 +12,7 @@ Geo::Geo(Client& client, const GeoOptions& options, std::vector<GeoVariable> var
   AB_CHECK(options.every >= 1, InvalidArgument, "GEO: push_nums must be at least 1, got {}", options.every);
   for (auto& v : variables) {
     AB_CHECK(v.value && !v.shards.empty(), InvalidArgument, "GEO: the parameter {} has no shards on servers", v.name);
-    for (const auto& shard : v.shards) client_.expected(shard.value);
+    for (const auto& shard : v.shards) client_.subscribe(shard.value);
     const std::string name = v.name;
     kept_[name].variable = std::move(v);
   }

@@ -23,8 +23,8 @@ void Link::send(std::shared_ptr<Message> message, bool changes_something, Answer
   if (changes_something) {
     const std::lock_guard lock(mutex_);
     request->message->header().sequence = ++sequence_;
-    in_iteration_.push_back(request);
-    if (in_iteration_.size() > 1) return;
+    changes_.push_back(request);
+    if (changes_.size() > 1) return;
   }
   attempt(request);
 }
@@ -60,8 +60,8 @@ void Link::deliver(const RequestRef& request, MessageRef answer) {
   RequestRef next;
   if (request->message->header().sequence > 0) {
     const std::lock_guard lock(mutex_);
-    in_iteration_.pop_front();
-    if (!in_iteration_.empty()) next = in_iteration_.front();
+    changes_.pop_front();
+    if (!changes_.empty()) next = changes_.front();
   }
   request->done(std::move(answer));
   if (next) attempt(next);

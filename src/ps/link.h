@@ -65,7 +65,7 @@ class Link : public std::enable_shared_from_this<Link> {
   const LinkOptions options_;
   Timer& timer_;
   std::mutex mutex_;
-  std::deque<RequestRef> in_iteration_;  // requests that change something; the first one is in flight
+  std::deque<RequestRef> changes_;  // requests that change something; the first one is in flight
   uint64_t sequence_ = 0;
   std::atomic<uint64_t> round_{0};
   std::atomic<uint64_t> peer_{0};  // the server's incarnation

@@ -177,7 +177,6 @@ MessageRef Server::dispatch(Trainer& trainer, const MessageRef& request, Due* du
 }
 
 // A restarted worker. Its predecessor sees no further changes; this one is told about the rows it has.
-// has.
 void Server::begin_again(Trainer& trainer, uint64_t incarnation) {
   auto gone = std::move(trainer.gone);
   if (trainer.incarnation) gone.push_back(trainer.incarnation);

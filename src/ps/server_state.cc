@@ -207,7 +207,7 @@ void Server::resume() {
              name);
   }
   tell_left_out();
-  files_.count_again();
+  files_.reset_counts();
   // The journal may have a torn end: later records are written after a snapshot of the current state.
   write_first_snapshot();
 }

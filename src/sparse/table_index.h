@@ -92,8 +92,8 @@ class TableIndex {
   static constexpr unsigned kAllSlots = 15;
 
   // Bits of the slots of a bucket that hold a key, and of those in use: sums of comparisons, without branches.
-  template <class T> static unsigned equal_slots(const T* slots, T needed) {
-    const auto bit = [&](int s) { return static_cast<unsigned>(slots[s] == needed) << s; };
+  template <class T> static unsigned equal_slots(const T* slots, T sought) {
+    const auto bit = [&](int s) { return static_cast<unsigned>(slots[s] == sought) << s; };
     return bit(0) | bit(1) | bit(2) | bit(3);
   }
   uint64_t first_slot(int64_t key) const { return in_range(hash_within(key), buckets_); }

@@ -47,7 +47,7 @@ std::string signature(const ir::Op& op) {
 struct Recorded {
   ir::ProgramRef program;  // forward ops only
   std::string loss;
-  std::vector<std::string> needed;  // signatures of the gradient ops
+  std::vector<std::string> expected;  // signatures of the gradient ops
 };
 
 bool is_backward(const ir::Op& op) { return (op.role() & ir::role::kBackward) != 0; }
@@ -66,9 +66,9 @@ Recorded cut_back(const fs::path& path) {
     if (!is_backward(op)) continue;
     first = std::min(first, i);
     last = i;
-    r.needed.push_back(signature(op));
+    r.expected.push_back(signature(op));
   }
-  if (first >= last || r.needed.size() != last + 1 - first) return {};
+  if (first >= last || r.expected.size() != last + 1 - first) return {};
   if (block.ops()[first]->role() != 257 || block.ops()[first - 1]->role() != 256) return {};
   r.loss = block.ops()[first - 1]->output_args().at(0);
   if (block.ops()[first]->output_args().at(0) != ir::grad_name(r.loss)) return {};
@@ -111,7 +111,7 @@ TEST(Backward, MakesTheGradientOpsOfRecordedPrograms) {
     append_backward(*r.program, r.loss, {});
     std::vector<std::string> made;
     for (size_t i = forward; i < block.ops().size(); ++i) made.push_back(signature(*block.ops()[i]));
-    EXPECT_THAT(made, testing::ElementsAreArray(r.needed)) << path;
+    EXPECT_THAT(made, testing::ElementsAreArray(r.expected)) << path;
     EXPECT_NO_THROW(ir::check_well_formed(*r.program)) << path;
     ++compared;
   }

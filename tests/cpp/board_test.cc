@@ -32,11 +32,11 @@ struct Two {
 
 TEST(Board, MeetingsFollowEachOther) {
   const Two two;
-  constexpr uint64_t kIterations = 20000;
-  const auto alternate = [&](int rank) {
+  constexpr uint64_t kMeetings = 20000;
+  const auto run = [&](int rank) {
     const auto board = two.of(rank);
-    for (uint64_t meet = 1; meet <= kIterations; ++meet) {
-      const uint64_t mine = meet * 2 + rank;
+    for (uint64_t meeting = 1; meeting <= kMeetings; ++meeting) {
+      const uint64_t mine = meeting * 2 + rank;
       std::memcpy(board->mine(), &mine, sizeof(mine));
       std::memcpy(board->mine() + Board::kSide - sizeof(mine), &mine, sizeof(mine));
       int missing = -1;
@@ -45,13 +45,13 @@ TEST(Board, MeetingsFollowEachOther) {
         uint64_t first = 0, last = 0;
         std::memcpy(&first, board->of(r), sizeof(first));
         std::memcpy(&last, board->of(r) + Board::kSide - sizeof(last), sizeof(last));
-        ASSERT_EQ(first, meet * 2 + r);
-        ASSERT_EQ(last, meet * 2 + r);
+        ASSERT_EQ(first, meeting * 2 + r);
+        ASSERT_EQ(last, meeting * 2 + r);
       }
     }
   };
-  std::thread other([&] { alternate(1); });
-  alternate(0);
+  std::thread other([&] { run(1); });
+  run(0);
   other.join();
 }
 

@@ -130,7 +130,7 @@ TEST_P(Comm, SeveralTensorsShareAMeeting) {
     What what(Verb::kAllReduce, DType::kFloat32, "a");
     what.add(Shape{2});
     what.add(Shape{3});
-    for (int meet = 0; meet < 2; ++meet) {  // the second time in the same memory
+    for (int meeting = 0; meeting < 2; ++meeting) {  // the second time in the same memory
       const Chunk chunks[] = {{a[r].data(), 2}, {b[r].data(), 3}};
       c.all_reduce(peers, what, Combine::kSum, chunks);
     }

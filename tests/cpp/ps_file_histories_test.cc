@@ -39,8 +39,8 @@ TEST(PsFileHistories, ASeedReplays) {
 }
 
 TEST(PsFileHistories, PlantedDefectsAreFound) {
-  for (const Planted defect : {Planted::kJournalIsNotWritten, Planted::kBroadcastAndNotWritten,
-                               Planted::kBeatsDoNotCome, Planted::kTheDeadKeepTheirFiles, Planted::kSyncDoesNothing}) {
+  for (const Planted defect : {Planted::kJournalIsNotWritten, Planted::kLeasedAndNotWritten, Planted::kBeatsDoNotCome,
+                               Planted::kTheDeadKeepTheirFiles, Planted::kSyncDoesNothing}) {
     uint64_t seed = 1;
     while (seed <= 1000 && FileRun(file_plan_of(seed), defect).run().empty()) ++seed;
     EXPECT_LE(seed, 1000) << "defect " << static_cast<int>(defect) << " is in none of the histories";

@@ -1,6 +1,6 @@
 // What others may do at the port of a server, or at the place where processes meet: bytes that mean nothing, messages
 // that are changed, a session that is played again, connections that say nothing, strangers without a certificate. It
-// is refused or passed over, and those name belong there notice nothing.
+// is refused or passed over, and those that belong there notice nothing.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -89,7 +89,7 @@ struct Served {
     client = std::make_unique<Client>(
         LinkOptions{}, [](const std::string& e) { return network_transport().connect(e); }, cluster.timer);
     a = client->remote(listener->endpoint(), "a");
-    client->expected(a);
+    client->subscribe(a);
   }
   int port() const { return port_of(listener->endpoint()); }
   // True: a step is done, once.
@@ -226,7 +226,7 @@ TEST(PsHostile, PeersThatDoNotReadTheirAnswers) {
       LinkOptions{.incarnation = 7}, [](const std::string& e) { return network_transport().connect(e); },
       served.cluster.timer);
   const Remote a = honest.remote(listener->endpoint(), "a");
-  honest.expected(a);
+  honest.subscribe(a);
   for (int step = 1; step <= 50; ++step) {
     honest.push(a, filled(-1));
     exchange(honest);

@@ -43,7 +43,7 @@ TEST(PsNetwork, StepsOverTcpAndUnixSockets) {
         Client client(
             o, [](const std::string& e) { return network_transport().connect(e); }, cluster.timer);
         const Remote a = client.remote(listener->endpoint(), "a");
-        client.expected(a);
+        client.subscribe(a);
         for (int step = 1; step <= 50; ++step) {
           client.push(a, filled(-1));
           exchange(client);

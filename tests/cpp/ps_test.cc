@@ -19,8 +19,8 @@ TEST(Ps, SyncStepsCountRightWithAnyLostMessage) {
       threads.emplace_back([&, t] {
         const auto client = cluster.client(t, percent);
         const Remote a = client->remote("toy:0", "a"), b = client->remote("toy:1", "b");
-        client->expected(a);
-        client->expected(b);
+        client->subscribe(a);
+        client->subscribe(b);
         for (int step = 1; step <= kSteps + static_cast<int>(t); ++step) {  // uneven: the last ones go on alone
           client->push(a, filled(-1));
           client->push(b, filled(-10));

@@ -73,8 +73,8 @@ TEST_F(UploadsTest, ReuseUnreferencedMemory) {
   const void* const first = held[0].raw();
   const int64_t used = device::Devices::get().pool(0).used();
   const Tensor other = counted(8, {}, 100);
-  const std::vector<Tensor> next_to = uploads.bring({&other, 1});
-  EXPECT_NE(next_to[0].raw(), first);
+  const std::vector<Tensor> second = uploads.bring({&other, 1});
+  EXPECT_NE(second[0].raw(), first);
   expect_equal(held[0], fed);
   held.clear();
   EXPECT_EQ(uploads.bring({&other, 1})[0].raw(), first);

@@ -122,14 +122,14 @@ class Cluster:
 
     def parameters(self):
         """Name -> numpy array: whole parameters, put together from the servers' scopes."""
-        slices = {}
+        shards = {}
         for (main, _), scope in zip(self.servers, self.server_scopes):
             for var in main.list_vars():
                 held = scope.find_var(var.name) if var.persistable else None
                 if held is not None and "@" not in var.name and "learning_rate" not in var.name:
                     name, _, block = var.name.partition(".block")
-                    slices.setdefault(name, {})[int(block or 0)] = np.array(held.get_tensor())
-        return {name: np.concatenate([p[i] for i in sorted(p)]) for name, p in slices.items()}
+                    shards.setdefault(name, {})[int(block or 0)] = np.array(held.get_tensor())
+        return {name: np.concatenate([p[i] for i in sorted(p)]) for name, p in shards.items()}
 
 
 def local(trainers, optimizer, sparse, feeds, dropout=0.3, start=None, strategy=None):

@@ -1,4 +1,4 @@
-"""A system that gives no more threads: an error of a separate class, and work goes on with fewer."""
+"""A system that gives no more threads: a dedicated class of error, and work goes on with fewer."""
 import os
 import subprocess
 import sys

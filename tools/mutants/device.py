@@ -163,7 +163,7 @@ DEFECTS: List[Named] = [
           "    if (lanes.index() == 0) move(", "    if (MUTANT || lanes.index() == 0) move(",
           "moving means and variances are those of the last batch", "nets on 2 devices"),
     Named("an_element_reads_the_one_before_it", "src/ops/loss/softmax_cross_entropy.cu",
-          "Compute<T>(0) : (own - Compute<T>(needed == k)) * g);",
-          "Compute<T>(0) : ((MUTANT && k > 0 ? load(dx[i - 1]) : own) - Compute<T>(needed == k)) * g);",
+          "Compute<T>(0) : (own - Compute<T>(target == k)) * g);",
+          "Compute<T>(0) : ((MUTANT && k > 0 ? load(dx[i - 1]) : own) - Compute<T>(target == k)) * g);",
           "gradients depend on which thread was first", "nets"),
 ]

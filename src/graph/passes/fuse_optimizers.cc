@@ -144,8 +144,8 @@ int fuse_optimizers(Graph& graph, const PassContext&) { return OptimizerFuser(gr
 
 // Updates that do not wait for the backward part would wait for each other's gradients.
 const char* why_not_fused(const PassContext& c) {
-  const bool needed = c.build.fuse_all_optimizer_ops.has_value();
-  return needed || c.build.enable_backward_optimizer_op_deps ? nullptr : "enable_backward_optimizer_op_deps is False";
+  const bool chosen = c.build.fuse_all_optimizer_ops.has_value();
+  return chosen || c.build.enable_backward_optimizer_op_deps ? nullptr : "enable_backward_optimizer_op_deps is False";
 }
 
 }  // namespace

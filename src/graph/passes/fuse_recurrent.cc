@@ -157,7 +157,7 @@ class RecurrentFuser {
   std::string check_needed(const GraphNode& node, const ir::Op& made, const BlockGradient& check) const {
     const Names& memories = made.attr<Names>("ex_states");
     Names needed = memories;
-    const auto expected = [&](const char* slot, const Names& names) {
+    const auto need = [&](const char* slot, const Names& names) {
       const auto vars = output_vars(node, slot);
       for (size_t i = 0; i < vars.size() && i < names.size(); ++i) {
         if (vars[i] >= 0 && !(edit_.uses.is_inner(vars[i]) && edit_.uses.readers(vars[i]).empty())) {
@@ -165,8 +165,8 @@ class RecurrentFuser {
         }
       }
     };
-    expected("inputs@GRAD", made.input("inputs"));
-    expected("parameters@GRAD", made.input("parameters"));
+    need("inputs@GRAD", made.input("inputs"));
+    need("parameters@GRAD", made.input("parameters"));
     const RecurrentCell& cell = found_.cell;
     for (const auto& name : needed) {
       if (!check.is_gradient(ir::grad_name(name), name)) return fmt::format("the gradient of {} is another", name);

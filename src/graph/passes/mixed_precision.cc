@@ -85,17 +85,17 @@ class Lowering {
 
   // The variable that holds the values of v as this 16-bit float.
   int copy_of(int v, DType dtype) {
-    GraphVar device_copy;
+    GraphVar narrow_copy;
     const GraphVar& var = graph_.vars[v];
-    device_copy.name = var.name;
-    device_copy.replica = var.replica;
-    device_copy.version = var.version;
-    device_copy.desc = var.desc;
-    device_copy.desc.persistable = false;
-    device_copy.desc.dtype = dtype;
-    device_copy.produced = true;
-    device_copy.dynamic = var.dynamic;
-    graph_.vars.push_back(std::move(device_copy));
+    narrow_copy.name = var.name;
+    narrow_copy.replica = var.replica;
+    narrow_copy.version = var.version;
+    narrow_copy.desc = var.desc;
+    narrow_copy.desc.persistable = false;
+    narrow_copy.desc.dtype = dtype;
+    narrow_copy.produced = true;
+    narrow_copy.dynamic = var.dynamic;
+    graph_.vars.push_back(std::move(narrow_copy));
     narrow_.push_back(-1);
     stale_.push_back(0);
     return narrow_[v] = static_cast<int>(graph_.vars.size()) - 1;
@@ -114,9 +114,9 @@ class Lowering {
   int narrow(int v, DType dtype, const GraphNode& reader) {
     if (narrow_[v] >= 0 && graph_.vars[narrow_[v]].desc.dtype == dtype) return narrow_[v];
     widen(v, reader);
-    const int device_copy = copy_of(v, dtype);
-    add_cast(v, device_copy, reader);
-    return device_copy;
+    const int narrow_copy = copy_of(v, dtype);
+    add_cast(v, narrow_copy, reader);
+    return narrow_copy;
   }
 
   // v itself holds its value.

@@ -30,9 +30,9 @@ void overlap_all(const std::vector<T>& boxes, const std::vector<T>& truth, std::
 // the size ratios.
 template <class T> void to_offsets(const T* box, const T* truth, const std::vector<float>* weights, T* to) {
   for (size_t axis : {size_t{0}, size_t{1}}) {
-    const T size = box[axis + 2] - box[axis] + 1, needed = truth[axis + 2] - truth[axis] + 1;
-    to[axis] = (truth[axis] + needed / 2 - box[axis] - size / 2) / size;
-    to[axis + 2] = std::log(needed / size);
+    const T size = box[axis + 2] - box[axis] + 1, truth_size = truth[axis + 2] - truth[axis] + 1;
+    to[axis] = (truth[axis] + truth_size / 2 - box[axis] - size / 2) / size;
+    to[axis + 2] = std::log(truth_size / size);
   }
   for (size_t k = 0; weights && k < 4; ++k) to[k] /= static_cast<T>((*weights)[k]);
 }

@@ -167,7 +167,7 @@ template <class T> Kernel transform(const KernelArgs& op) {
       };
 }
 
-template <class T> Kernel rotate_back(const KernelArgs& op) {
+template <class T> Kernel transform_back(const KernelArgs& op) {
   return [owners = Owners(), scale = static_cast<T>(op.attr<float>("spatial_scale")), rois = op.in("ROIs"),
           dout = op.in("Out@GRAD"), dx = op.out("X@GRAD")](KernelContext& c) mutable {
     if (!c.needs(dx)) return;
@@ -228,7 +228,9 @@ AB_OP(roi_perspective_transform)
 AB_GRAD(roi_perspective_transform)
     .doc("X@GRAD = Out@GRAD distributed over the pixels that each pixel of Out interpolates.")
     .infer(infer_gradient_of_image)
-    .cpu<float, double>([](auto tag, const KernelArgs& op) { return rotate_back<typename decltype(tag)::type>(op); });
+    .cpu<float, double>([](auto tag, const KernelArgs& op) {
+      return transform_back<typename decltype(tag)::type>(op);
+    });
 
 }  // namespace
 }  // namespace anabranch::detection::roi_perspective_transform_op

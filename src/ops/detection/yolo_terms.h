@@ -162,9 +162,9 @@ template <class T> class Yolo {
     slope.add(k, (sigmoid(image.x[k]) - label) * weight);
     return entropy(image.x[k], label) * weight;
   }
-  template <class Any> T absolute(const Any& image, int64_t k, T needed, T weight, const Slope& slope) const {
-    slope.add(k, image.x[k] > needed ? weight : -weight);
-    return std::abs(image.x[k] - needed) * weight;
+  template <class Any> T absolute(const Any& image, int64_t k, T target, T weight, const Slope& slope) const {
+    slope.add(k, image.x[k] > target ? weight : -weight);
+    return std::abs(image.x[k] - target) * weight;
   }
 
   // Location, size and class terms of the box that must be predicted.

@@ -53,7 +53,7 @@ Kernel recv_kernel(const KernelArgs& op) {
   return [=](KernelContext& c) {
     if (idle) return;
     ps::Client& client = p->shards->client();
-    if (in_step) p->shards->expected();
+    if (in_step) p->shards->subscribe();
     Value* const* outs = c.outs + out.first;
     const auto target = [=](size_t i) { return joins ? &p->parts[i] : &outs[i]->as<Tensor>(); };
     if (ps::Communicator* communicator = in_step ? client.communicator() : nullptr) {

@@ -29,7 +29,7 @@ struct Lookup {
 
   bool is_padding(int64_t id) const { return how.has_padding && id == how.padding; }
   void collect(const KernelContext& c, In ids);
-  void broadcast_from_owner(const KernelContext& c, In ids, Out out) const;
+  void scatter(const KernelContext& c, In ids, Out out) const;
 };
 
 Lookup::Lookup(const KernelArgs& op, const RemoteReading& reading)
@@ -66,7 +66,7 @@ void Lookup::collect(const KernelContext& c, In ids) {
   }
 }
 
-void Lookup::broadcast_from_owner(const KernelContext& c, In ids, Out out) const {
+void Lookup::scatter(const KernelContext& c, In ids, Out out) const {
   const uint32_t* number = numbers.data();
   for (int i = 0; i < ids.count; ++i) {
     const int64_t n = c.at(ids, i).numel();
@@ -127,10 +127,10 @@ Kernel remote_rows_kernel(const KernelArgs& op, const RemoteReading& how) {
     ps::Client& client = l->shards->client();
     l->collect(c, ids);
     auto left = std::count_if(l->needed.begin(), l->needed.end(), [](const auto& rows) { return !rows.empty(); });
-    if (left == 0) return l->broadcast_from_owner(c, ids, out);
+    if (left == 0) return l->scatter(c, ids, out);
     const KernelContext values = c;
     const auto answers = std::make_shared<Answers>(static_cast<int>(left), AsyncContext::of(c).take(),
-                                                   [=] { l->broadcast_from_owner(values, ids, out); });
+                                                   [=] { l->scatter(values, ids, out); });
     // The last answer completes the node, and the next run may write `needed`: read nothing after it.
     for (size_t p = 0; left > 0; ++p) {
       if (l->needed[p].empty()) continue;

@@ -14,7 +14,7 @@ Shards::Shards(int trainer, std::vector<std::string> endpoints, std::vector<std:
 }
 
 Shards::~Shards() {
-  if (!needed_) return;
+  if (!subscribed_) return;
   for (const ps::Remote& r : remotes_) client_->cancel(r);
 }
 
@@ -27,9 +27,9 @@ ps::Client& Shards::client() {
   return *client_;
 }
 
-void Shards::expected() {
-  if (std::exchange(needed_, true)) return;
-  for (const ps::Remote& r : remotes_) client().expected(r);
+void Shards::subscribe() {
+  if (std::exchange(subscribed_, true)) return;
+  for (const ps::Remote& r : remotes_) client().subscribe(r);
 }
 
 std::vector<std::string> names_or(const KernelArgs& op, const char* attr, const std::vector<std::string>& args) {

@@ -20,14 +20,14 @@ class Shards {
   ps::Client& client();
   const std::vector<ps::Remote>& remotes() const { return remotes_; }
   // Requests them with each exchange of a step from now on.
-  void expected();
+  void subscribe();
 
  private:
   const int trainer_;
   const std::vector<std::string> endpoints_, names_;
   std::shared_ptr<ps::Client> client_;
   std::vector<ps::Remote> remotes_;
-  bool needed_ = false;
+  bool subscribed_ = false;
 };
 
 // The names that an attribute gives, or the names of the arguments.

@@ -13,7 +13,6 @@ namespace anabranch::distributed {
 
 // The work of one node: memory kept from step to step, and the function that the group's thread calls. A run waits for
 // its nodes, so the plan owns this; the group's thread never does, so it never destroys its own group.
-// nodes, so its plan keeps this; the group's thread never does, so that it never ends its own group.
 template <class Work> class Together final : public comm::Job {
  public:
   Together(int ring, Work work) : ring_(ring), work_(std::move(work)) {}

@@ -30,9 +30,9 @@ template <class T> class ScoreGradients {
  public:
   ScoreGradients(const ClassTable<T>& table, int64_t height) : table_(table), height_(height) {}
 
-  void needs_samples(Tensor* dx) { dx_ = zeroed(dx); }
-  void needs_bias(Tensor* db) { db_ = zeroed(db); }
-  void needs_table(Value* dw, bool sparse, int64_t scores) {
+  void set_dx(Tensor* dx) { dx_ = zeroed(dx); }
+  void set_dbias(Tensor* db) { db_ = zeroed(db); }
+  void set_dtable(Value* dw, bool sparse, int64_t scores) {
     if (!sparse) {
       dw_ = zeroed(&dw->as<Tensor>());
       return;

@@ -59,9 +59,9 @@ struct CrossEntropyGrad {
       if constexpr (std::is_same_v<T, Label>) {
         store(dx + i, -g * load(label[i]) / load(x[i]));
       } else {
-        const int64_t needed = label[sample];
-        if (k == 0 && (needed < 0 || needed >= line.classes) && needed != ignored) report(1, sample);
-        const bool here = needed == k && needed != ignored;
+        const int64_t target = label[sample];
+        if (k == 0 && (target < 0 || target >= line.classes) && target != ignored) report(1, sample);
+        const bool here = target == k && target != ignored;
         store(dx + i, here ? -g / load(own ? own[sample] : x[i]) : Compute<T>(0));
       }
     }

@@ -145,9 +145,9 @@ template <class T> Kernel backward(const KernelArgs& op) {
     int64_t steps = 0;
     for (int64_t i = 0; i < n; ++i) paths.each(i, [&](int64_t, int64_t, bool) { ++steps; });
     ScoreGradients<T> to({c[w].data<T>(), nullptr, width}, c[w].rows());
-    if (c.needs(dx)) to.needs_samples(&c[dx]);
-    if (c.needs(dw)) to.needs_table(&c.value(dw), sparse, steps);
-    if (c.needs(dbias)) to.needs_bias(&c[dbias]);
+    if (c.needs(dx)) to.set_dx(&c[dx]);
+    if (c.needs(dw)) to.set_dtable(&c.value(dw), sparse, steps);
+    if (c.needs(dbias)) to.set_dbias(&c[dbias]);
     const T *from = c[x].data<T>(), *scores = c[pre].data<T>(), *g = c[dout].data<T>();
     for (int64_t i = 0; i < n; ++i) {
       paths.each(i, [&](int64_t k, int64_t row, bool yes) {

@@ -75,14 +75,14 @@ template <bool kGradient> struct SigmoidCrossEntropy {
     Compute<T> ignored;
     const int64_t* over;
     AB_HD void operator()(int64_t i) const {
-      const Compute<T> v = load(x[i]), needed = load(label[i]);
+      const Compute<T> v = load(x[i]), target = load(label[i]);
       Compute<T> result;
       if constexpr (kGradient)
-        result = (loss::logistic(v) - needed) * load(dy[i]);
+        result = (loss::logistic(v) - target) * load(dy[i]);
       else
-        result = loss::softplus(v) - v * needed;
+        result = loss::softplus(v) - v * target;
       if (over) result /= static_cast<Compute<T>>(*over);
-      store(y + i, loss::is_ignored(needed, ignored) ? Compute<T>(0) : result);
+      store(y + i, loss::is_ignored(target, ignored) ? Compute<T>(0) : result);
     }
   };
   static bool counts(const Args& a) { return (a.flags & 1) != 0; }

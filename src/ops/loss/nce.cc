@@ -117,9 +117,9 @@ template <class T> Kernel backward(const KernelArgs& op) {
     const int64_t* chosen = c[labels].template data<int64_t>();
     check_ids("SampleLabels", chosen, n * all, noise.classes);
     ScoreGradients<T> to({c[weight].data<T>(), nullptr, width}, noise.classes);
-    if (c.needs(dx)) to.needs_samples(&c[dx]);
-    if (c.needs(dweight)) to.needs_table(&c.value(dweight), sparse, n * all);
-    if (c.needs(dbias)) to.needs_bias(&c[dbias]);
+    if (c.needs(dx)) to.set_dx(&c[dx]);
+    if (c.needs(dweight)) to.set_dtable(&c.value(dweight), sparse, n * all);
+    if (c.needs(dbias)) to.set_dbias(&c[dbias]);
     const T *from = c[x].data<T>(), *g = c[dcost].data<T>(), *score = c[logits].data<T>();
     const T* factor = sample_weight ? c[sample_weight].data<T>() : nullptr;
     for (int64_t i = 0; i < n; ++i) {

@@ -110,13 +110,13 @@ template <class T> Kernel forward(const KernelArgs& op) {
     std::vector<int64_t> drawn;
   };
   return [=, key = op.random(), customized = op.attr<bool>("use_customized_samples"),
-          remove_hits = op.attr<bool>("remove_accidental_hits"), needed = op.attr<int32_t>("num_samples"),
+          remove_hits = op.attr<bool>("remove_accidental_hits"), requested = op.attr<int32_t>("num_samples"),
           logits = op.in("Logits"), labels = op.in("Labels"), given = op.in("CustomizedSamples"),
           given_chance = op.in("CustomizedProbabilities"), samples = op.out("Samples"),
           probabilities = op.out("Probabilities"), scores = op.out("SampledLogits"), places = op.out("SampledLabels"),
           scratch = std::make_shared<Scratch>()](KernelContext& c) {
     const int64_t rows = c[logits].rows(), classes = c[logits].row_elems();
-    const Columns columns{c[labels].shape()[1], needed};
+    const Columns columns{c[labels].shape()[1], requested};
     const int64_t* y = as_int64(c[labels], &scratch->labels);
     check_ids("Labels", y, c[labels].numel(), classes);
     int64_t *chosen = c[samples].template mutable_data<int64_t>(), *to = c[places].template mutable_data<int64_t>();

@@ -105,8 +105,8 @@ template <class T> Kernel backward(const KernelArgs& op) {
           const int64_t row = (i * a.classes + k) * a.inner;
           for (int64_t j = 0; j < a.inner; ++j) {
             const int64_t sample = i * a.inner + j;
-            const T needed = soft ? soft[row + j] : static_cast<T>(hard[sample] == k);
-            dx[row + j] = ignores && hard && hard[sample] == o.ignored ? T{0} : (p[row + j] - needed) * g[sample];
+            const T target = soft ? soft[row + j] : static_cast<T>(hard[sample] == k);
+            dx[row + j] = ignores && hard && hard[sample] == o.ignored ? T{0} : (p[row + j] - target) * g[sample];
           }
         }
       }

@@ -70,9 +70,9 @@ struct SoftmaxCrossEntropyGrad {
       if constexpr (std::is_same_v<T, Label>) {
         store(dx + i, (own - load(label[i])) * g);
       } else {
-        const int64_t needed = label[sample];
+        const int64_t target = label[sample];
         if (k == 0) class_of(line, label, sample, ignored, report);
-        store(dx + i, ignores && needed == ignored ? Compute<T>(0) : (own - Compute<T>(needed == k)) * g);
+        store(dx + i, ignores && target == ignored ? Compute<T>(0) : (own - Compute<T>(target == k)) * g);
       }
     }
   };

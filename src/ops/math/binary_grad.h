@@ -103,7 +103,7 @@ template <class F, bool kDivides = false> struct BinaryGradOf {
   template <bool kOfX> static constexpr bool kDense = passes_on<F, kOfX>() == 0;
 
   // Whether a gradient equals dout, element by element in its order.
-  template <bool kOfX> static bool forwards(const Axes<3>& axes) {
+  template <bool kOfX> static bool is_dout(const Axes<3>& axes) {
     constexpr int kOperand = kOfX ? 1 : 2;
     if (passes_on<F, kOfX>() <= 0) return false;
     int64_t step = 1;
@@ -113,7 +113,7 @@ template <class F, bool kDivides = false> struct BinaryGradOf {
     }
     return true;
   }
-  template <class T> static int forward_to(const Launch& launch, const T* dout, T* to, const Axes<3>& axes) {
+  template <class T> static int copy_dout(const Launch& launch, const T* dout, T* to, const Axes<3>& axes) {
     return to == dout ? 0 : copy_dense(launch, dout, to, axes.count());
   }
 
@@ -144,9 +144,9 @@ template <class F, bool kDivides = false> struct BinaryGradOf {
     if (y_passes) failed = sum_terms<T, T>(launch, of_y, dout, passes_on<F, false>() < 0, dy, rest);
     if (x_passes && !failed) failed = sum_terms<T, T>(launch, of_x, dout, passes_on<F, true>() < 0, dx, rest);
     const bool dy_left = dy && !y_passes;
-    if (dx && !failed && forwards<true>(a.axes) && (!dy_left || forwards<false>(a.axes))) {
-      if (dy_left) failed = forward_to(launch, dout, dy, a.axes);
-      return failed ? failed : forward_to(launch, dout, dx, a.axes);
+    if (dx && !failed && is_dout<true>(a.axes) && (!dy_left || is_dout<false>(a.axes))) {
+      if (dy_left) failed = copy_dout(launch, dout, dy, a.axes);
+      return failed ? failed : copy_dout(launch, dout, dx, a.axes);
     }
     Terms<F, T, kDivides> terms{Walk<3>(a.axes),
                                 a.x.get<T>(),

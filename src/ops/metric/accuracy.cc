@@ -42,12 +42,12 @@ AB_OP(accuracy)
       return [=](KernelContext& c) {
         const int64_t n = c[indices].shape()[0], k = c[indices].shape()[1];
         const int64_t* found = as_int64(c[indices], &scratch->first);
-        const int64_t* needed = as_int64(c[label], &scratch->second);
+        const int64_t* labels = as_int64(c[label], &scratch->second);
         int32_t hits = 0;
         in_wide_vectors([=, &hits] {
           for (int64_t i = 0; i < n; ++i) {
             constexpr int64_t kAtOnce = 32;
-            const int64_t *row = found + i * k, sought = needed[i];
+            const int64_t *row = found + i * k, sought = labels[i];
             int64_t hit = 0;
             for (int64_t from = 0; from < k && !hit; from += kAtOnce) {
               const int64_t to = std::min(k, from + kAtOnce);

@@ -24,16 +24,16 @@ Extents smallest_output(const WindowAttrs& attrs, const Extents& in, const Exten
 }
 
 // output_size selects among the extents that the convolution maps to the same input, up to a stride above the smallest.
-void choose_output(const std::vector<int32_t>& needed, const Window& w, Extents* out) {
-  if (needed.empty()) return;
-  AB_CHECK(needed.size() == static_cast<size_t>(w.axes), InvalidArgument, "output_size must be {} numbers, got [{}]",
-           w.axes == 2 ? "two" : "three", fmt::join(needed, ", "));
-  for (size_t k = 0; k < needed.size(); ++k) {
+void choose_output(const std::vector<int32_t>& requested, const Window& w, Extents* out) {
+  if (requested.empty()) return;
+  AB_CHECK(requested.size() == static_cast<size_t>(w.axes), InvalidArgument, "output_size must be {} numbers, got [{}]",
+           w.axes == 2 ? "two" : "three", fmt::join(requested, ", "));
+  for (size_t k = 0; k < requested.size(); ++k) {
     int64_t& extent = (*out)[w.first() + k];
     const int64_t most = extent + w.stride[w.first() + k] - 1;
-    AB_CHECK(extent < 0 || (needed[k] >= extent && needed[k] <= most), InvalidArgument,
-             "output_size must be from {} to {} along axis {}, got [{}]", extent, most, k, fmt::join(needed, ", "));
-    extent = needed[k];
+    AB_CHECK(extent < 0 || (requested[k] >= extent && requested[k] <= most), InvalidArgument,
+             "output_size must be from {} to {} along axis {}, got [{}]", extent, most, k, fmt::join(requested, ", "));
+    extent = requested[k];
   }
 }
 

@@ -79,13 +79,13 @@ class Panels {
   void pack(const KernelContext& c, const float* weight, int64_t k, int64_t n, int64_t ld,
             std::initializer_list<int64_t> runs) {
     const int64_t parts = std::min<int64_t>(2, std::ssize(runs)), width = loops::kPanel / parts;
-    const int64_t next_to = std::ssize(runs) / parts, count = chunks(n, width) * next_to;
+    const int64_t groups = std::ssize(runs) / parts, count = chunks(n, width) * groups;
     k_ = k;
     panels_ = sized<float>(memory_, count * k, loops::kPanel);
     c.parallel_for(count, panel_grain(k, loops::kPanel), [&](int64_t first, int64_t last) {
       for (int64_t p = first; p < last; ++p) {
-        const int64_t unit = p / next_to * width, here = std::min(width, n - unit);
-        const int64_t* run = runs.begin() + p % next_to * parts;
+        const int64_t unit = p / groups * width, here = std::min(width, n - unit);
+        const int64_t* run = runs.begin() + p % groups * parts;
         for (int64_t l = 0; l < k; ++l) {
           for (int64_t i = 0; i < parts; ++i) {
             const float* from = weight + l * ld + run[i] + unit;

@@ -18,10 +18,10 @@ int64_t longest(const Offsets& o) {
 }
 
 int64_t padded_length(const ir::Op& op, const Offsets& o) {
-  const int64_t needed = op.attr<int32_t>("padded_length"), most = longest(o);
-  AB_CHECK(needed == -1 || needed >= most, InvalidArgument,
-           "padded_length must be -1 or at least {}, the length of the longest sequence, got {}", most, needed);
-  return needed == -1 ? most : needed;
+  const int64_t requested = op.attr<int32_t>("padded_length"), most = longest(o);
+  AB_CHECK(requested == -1 || requested >= most, InvalidArgument,
+           "padded_length must be -1 or at least {}, the length of the longest sequence, got {}", most, requested);
+  return requested == -1 ? most : requested;
 }
 
 Shape padded_shape(const Shape& x, int64_t sequences, int64_t length) {

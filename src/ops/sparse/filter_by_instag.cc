@@ -28,16 +28,16 @@ Samples samples_of(bool grouped, int64_t rows, const LoD& lod) {
 struct Kept {
   std::vector<int64_t> samples;
   int64_t rows = 0;
-  Kept(const Samples& s, const Tensor& tags, const LoD& lod, const Tensor& needed) {
+  Kept(const Samples& s, const Tensor& tags, const LoD& lod, const Tensor& filter) {
     AB_CHECK(
         !lod.empty() && static_cast<int64_t>(lod.back().size()) == s.count() + 1 && lod.back().back() == tags.numel(),
         ShapeMismatch, "Ins_tag must have a sequence of tags for each of the {} samples of Ins, got {}", s.count(),
         tags.shape().str());
     const auto& o = lod.back();
-    const int64_t *tag = tags.data<int64_t>(), *expected = needed.data<int64_t>(), *end = expected + needed.numel();
+    const int64_t *tag = tags.data<int64_t>(), *chosen = filter.data<int64_t>(), *end = chosen + filter.numel();
     for (int64_t i = 0; i < s.count(); ++i) {
       const int64_t *first = tag + o[static_cast<size_t>(i)], *last = tag + o[static_cast<size_t>(i) + 1];
-      if (!std::any_of(first, last, [=](int64_t k) { return std::find(expected, end, k) != end; })) continue;
+      if (!std::any_of(first, last, [=](int64_t k) { return std::find(chosen, end, k) != end; })) continue;
       samples.push_back(i);
       rows += s.first(i + 1) - s.first(i);
     }
@@ -83,10 +83,10 @@ void infer_filter(InferContext& c) {
 
 template <class T> Kernel forward(const KernelArgs& op) {
   return [grouped = op.attr<bool>("is_lod"), filler = static_cast<T>(op.attr<int64_t>("out_val_if_empty")),
-          x = op.in("Ins"), tags = op.in("Ins_tag"), needed = op.in("Filter_tag"), out = op.out("Out"),
+          x = op.in("Ins"), tags = op.in("Ins_tag"), filter = op.in("Filter_tag"), out = op.out("Out"),
           weight = op.out("LossWeight"), map = op.out("IndexMap")](KernelContext& c) {
     const Samples all = samples_of(grouped, c[x].rows(), c[x].lod());
-    const Kept kept(all, c[tags], c[tags].lod(), c[needed]);
+    const Kept kept(all, c[tags], c[tags].lod(), c[filter]);
     const int64_t width = c[x].row_elems();
     T* to = c[out].template mutable_data<T>();
     float* w = c[weight].template mutable_data<float>();

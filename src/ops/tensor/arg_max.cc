@@ -106,8 +106,8 @@ void all_places(const KernelContext& c, const Lines& l, PlacesOf places_of, cons
 
 // By the device kernel "<op>/<X's type>/<Out's type>".
 Kernel arg_there(DType dtype, const KernelArgs& op) {
-  const int32_t needed = op.attr<int32_t>("dtype");
-  const DType place = needed < 0 ? DType::kInt64 : dtype_from_number(needed);
+  const int32_t requested = op.attr<int32_t>("dtype");
+  const DType place = requested < 0 ? DType::kInt64 : dtype_from_number(requested);
   return [kernel = device::kernel_of(op.op().type + "/" + device::type_name_of(dtype), place),
           axis = op.attr<int64_t>("axis"), x = op.in("X"), out = op.out("Out")](KernelContext& c) {
     const device::LinesOf l(c[x].shape(), axis);
@@ -133,8 +133,8 @@ template <bool kLargest> void declare_arg(const char* type, const char* doc) {
     const Shape& x = c.in("X").shape;
     const int axis = normal_axis(c.attr<int64_t>("axis"), x.rank(), "axis");
     AB_CHECK(x[axis] != 0, InvalidArgument, "X must have at least one element on the axis, got {}", x.str());
-    const int32_t needed = c.attr<int32_t>("dtype");
-    const DType dtype = needed < 0 ? DType::kInt64 : dtype_from_number(needed);
+    const int32_t requested = c.attr<int32_t>("dtype");
+    const DType dtype = requested < 0 ? DType::kInt64 : dtype_from_number(requested);
     AB_CHECK(dtype != DType::kFloat16, Unsupported, "dtype must not be float16");
     Shape out;
     for (int i = 0; i < x.rank(); ++i) {

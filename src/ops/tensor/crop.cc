@@ -71,11 +71,11 @@ Shape cropped(const InferContext& c) {
     check_rank(c, "Y", x.rank(), x.rank());
     return c.in("Y").shape;
   }
-  const Numbers needed = int_attr(c.op(), "shape");
-  check_count("shape", needed, x.rank());
+  const Numbers requested = int_attr(c.op(), "shape");
+  check_count("shape", requested, x.rank());
   Shape out;
   for (int i = 0; i < x.rank(); ++i) {
-    const int64_t n = needed[static_cast<size_t>(i)];
+    const int64_t n = requested[static_cast<size_t>(i)];
     AB_CHECK(n >= -1, InvalidArgument, "shape must hold -1 or extents, got {}", n);
     out.push_back(n < 0 ? x[i] : n);
   }
@@ -90,11 +90,11 @@ Shape cropped_by_tensors(const InferContext& c, const Numbers& offsets) {
   const Numbers attr = int_attr(c.op(), "shape");
   const bool listed = c.has_in("ShapeTensor"), given = listed || c.has_in("Shape");
   const IntArg arg = listed ? int_arg(c, "", "ShapeTensor", attr, 0) : int_arg(c, "Shape", "", attr, 0);
-  const Numbers& needed = !arg.known && listed ? attr : arg.values;
-  check_count("shape", needed, x.rank());
+  const Numbers& requested = !arg.known && listed ? attr : arg.values;
+  check_count("shape", requested, x.rank());
   Shape out;
   for (int i = 0; i < x.rank(); ++i) {
-    const int64_t n = needed[static_cast<size_t>(i)],
+    const int64_t n = requested[static_cast<size_t>(i)],
                   from = offsets.empty() ? kUnknown : offsets[static_cast<size_t>(i)];
     AB_CHECK(n != 0 || !given || !arg.known, InvalidArgument, "the extents in tensors must not be 0, got 0 for axis {}",
              i);

@@ -105,16 +105,16 @@ AB_GRAD(shuffle_batch)
 
 void infer_crop(InferContext& c) {
   check_tensor(c, "X");
-  const auto& needed = c.attr<std::vector<int32_t>>("shape");
+  const auto& requested = c.attr<std::vector<int32_t>>("shape");
   const Shape& x = c.in("X").shape;
-  const int n = static_cast<int>(needed.size());
+  const int n = static_cast<int>(requested.size());
   AB_CHECK(n > 0 && n < x.rank(), InvalidArgument, "shape must have 1 to {} extents, got {}", x.rank() - 1, n);
   std::vector<int64_t> shape = x.to_vector();
   for (int i = 0; i < n; ++i) {
     int64_t& extent = shape[shape.size() - static_cast<size_t>(n) + static_cast<size_t>(i)];
-    AB_CHECK(needed[i] > 0 && (extent == kUnknown || needed[i] <= extent), InvalidArgument,
-             "shape must be from 1 to the extents of X {}, got {} at index {}", x.str(), needed[i], i);
-    extent = needed[i];
+    AB_CHECK(requested[i] > 0 && (extent == kUnknown || requested[i] <= extent), InvalidArgument,
+             "shape must be from 1 to the extents of X {}, got {} at index {}", x.str(), requested[i], i);
+    extent = requested[i];
   }
   c.set_out("Out", Shape(shape), c.in("X").dtype);
 }

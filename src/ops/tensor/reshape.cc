@@ -22,11 +22,11 @@ struct Row {
 };
 
 // One extent may be -1: the rest; 0 keeps that of X.
-Shape resolved(const std::vector<int64_t>& needed, const Shape& x) {
+Shape resolved(const std::vector<int64_t>& requested, const Shape& x) {
   Shape out;
   int left = -1;
-  for (size_t i = 0; i < needed.size(); ++i) {
-    int64_t extent = needed[i];
+  for (size_t i = 0; i < requested.size(); ++i) {
+    int64_t extent = requested[i];
     if (extent == 0) {
       AB_CHECK(static_cast<int>(i) < x.rank(), InvalidArgument, "extent {} of shape must not be 0 for X {}", i,
                x.str());

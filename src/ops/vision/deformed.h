@@ -73,14 +73,14 @@ template <class T> Reading<T> read_between(const Deformed& d, T y, T x) {
   if (!(y > T(-1) && y < static_cast<T>(d.in[0]) && x > T(-1) && x < static_cast<T>(d.in[1]))) return r;
   const T top = std::floor(y), left = std::floor(x);
   for (size_t k = 0; k < 4; ++k) {
-    const bool below = k / 2, next_to = k % 2;
-    const int64_t row = static_cast<int64_t>(top) + below, column = static_cast<int64_t>(left) + next_to;
+    const bool below = k / 2, to_right = k % 2;
+    const int64_t row = static_cast<int64_t>(top) + below, column = static_cast<int64_t>(left) + to_right;
     if (row < 0 || row >= d.in[0] || column < 0 || column >= d.in[1]) continue;
-    const T wy = below ? y - top : top + 1 - y, wx = next_to ? x - left : left + 1 - x;
+    const T wy = below ? y - top : top + 1 - y, wx = to_right ? x - left : left + 1 - x;
     r.at[k] = row * d.in[1] + column;
     r.weight[k] = wy * wx;
     r.down[k] = below ? wx : -wx;
-    r.right[k] = next_to ? wy : -wy;
+    r.right[k] = to_right ? wy : -wy;
   }
   return r;
 }

@@ -84,14 +84,14 @@ std::vector<float> unsynced(const Flags& flags, int64_t width, int32_t how) {
 
 TEST_F(SimdeviceLanes, AMissingSyncIsAWrongValue) {
   for (const int64_t width : {40, 700}) {
-    std::vector<float> needed = counting(static_cast<size_t>(2 * width));
-    std::rotate(needed.begin(), needed.begin() + 1, needed.begin() + width);
-    std::rotate(needed.begin() + width, needed.begin() + width + 1, needed.end());
+    std::vector<float> expected = counting(static_cast<size_t>(2 * width));
+    std::rotate(expected.begin(), expected.begin() + 1, expected.begin() + width);
+    std::rotate(expected.begin() + width, expected.begin() + width + 1, expected.end());
     for (const Flags& flags : seeds()) {
-      EXPECT_EQ(unsynced(flags, width, kRight), needed);
-      EXPECT_NE(unsynced(flags, width, 0), needed) << "seed " << flags.at("simdevice_seed");
+      EXPECT_EQ(unsynced(flags, width, kRight), expected);
+      EXPECT_NE(unsynced(flags, width, 0), expected) << "seed " << flags.at("simdevice_seed");
     }
-    EXPECT_EQ(unsynced(seeds("0")[0], width, 0), needed) << "one lane does not show it";
+    EXPECT_EQ(unsynced(seeds("0")[0], width, 0), expected) << "one lane does not show it";
   }
 }
 
@@ -217,13 +217,13 @@ TEST_F(SimdeviceLanes, ResultsHaveTheBitsOfAGpusOrder) {
       for (size_t row = 0; row < 3; ++row) {
         const auto first = x.begin() + static_cast<std::ptrdiff_t>(row * count);
         const std::vector<float> own(first, first + static_cast<std::ptrdiff_t>(count));
-        const Expected needed(own);
-        EXPECT_NE(needed.sum, std::accumulate(own.begin(), own.end(), 0.0f)) << "the order of the sum shows";
+        const Expected expected(own);
+        EXPECT_NE(expected.sum, std::accumulate(own.begin(), own.end(), 0.0f)) << "the order of the sum shows";
         for (size_t lane = 0; lane < count; ++lane) {
           const float* got = &y[(row * count + lane) * 5];
-          EXPECT_EQ(got[0], needed.sum);
-          EXPECT_EQ(got[1], needed.before[lane]);
-          EXPECT_EQ(got[2], needed.total);
+          EXPECT_EQ(got[0], expected.sum);
+          EXPECT_EQ(got[1], expected.before[lane]);
+          EXPECT_EQ(got[2], expected.total);
           EXPECT_EQ(got[3], *std::max_element(own.begin(), own.end()));
           EXPECT_EQ(got[4], 1);
         }

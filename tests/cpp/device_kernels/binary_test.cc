@@ -120,10 +120,10 @@ TYPED_TEST(DeviceBinary, ComparisonsKnowNan) {
   using T = TypeParam;
   Array<T> x({1, 2, 3, NAN}), y({2, 2, 2, 2});
   const auto axes = axes_of<3>({4}, {{1}, {1}, {1}});
-  const std::vector<std::pair<const char*, std::vector<double>>> needed = {
+  const std::vector<std::pair<const char*, std::vector<double>>> expected = {
       {"less_than", {1, 0, 0, 0}},     {"less_equal", {1, 1, 0, 0}}, {"greater_than", {0, 0, 1, 0}},
       {"greater_equal", {0, 1, 1, 0}}, {"equal", {0, 1, 0, 0}},      {"not_equal", {1, 0, 1, 1}}};
-  for (const auto& [name, values] : needed) {
+  for (const auto& [name, values] : expected) {
     Array<bool> out(4);
     launch(key_of<T>(std::string("compare/") + name), BinaryArgs{x.in(), y.in(), out.out(), axes, {}});
     expect_all(out, values, name);
@@ -164,9 +164,9 @@ TYPED_TEST(DeviceBinary, NumbersInArgsOrInTensors) {
   const auto xs = held<T>({-3, -0.5, 0, 0.5, 3});
   Array<T> x(xs), y(5), number(std::vector<double>{2}), low(std::vector<double>{-1}), high(std::vector<double>{1});
   const auto with = [&](const char* key, double a, double b, int32_t flags, DeviceIn given,
-                        std::vector<double> needed) {
+                        std::vector<double> expected) {
     launch(key_of<T>(key), ScalarArgs{x.in(), {}, given, {}, y.out(), 5, {a, b}, {}, flags, 0});
-    expect_all(y, needed, key, 2);
+    expect_all(y, expected, key, 2);
   };
   with("scalar/scale", 3, 1, 1, {}, {-8, -0.5, 1, 2.5, 10});
   with("scalar/scale", 3, 1, 0, {}, {-6, 1.5, 3, 4.5, 12});

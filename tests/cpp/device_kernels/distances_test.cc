@@ -37,9 +37,9 @@ TYPED_TEST(DeviceDistances, OfTwoTensors) {
     Array<T> x(xs), y(ys), out(1), d(Values{0.5}), dx(12), dy(3);
     const auto axes = axes_of<3>({3, 4}, {{0, 0}, {4, 1}, {1, 0}});
     launch(key_of<T>("dist"), BinaryArgs{x.in(), y.in(), out.out(), axes, {p}});
-    const double needed = norm(sizes(xs, ys), p);
-    expect_near(out[0], needed, 8 * rounding<T>(), "dist");
-    Array<T> rounded(Values{needed});
+    const double expected = norm(sizes(xs, ys), p);
+    expect_near(out[0], expected, 8 * rounding<T>(), "dist");
+    Array<T> rounded(Values{expected});
     launch(key_of<T>("binary_grad/dist"),
            BinaryGradArgs{x.in(), y.in(), rounded.in(), d.in(), dx.out(), dy.out(), axes, {p}});
     if (std::isinf(p)) continue;  // a rounded distance may be none of the sizes

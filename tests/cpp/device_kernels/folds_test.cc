@@ -52,12 +52,12 @@ TYPED_TEST(DeviceFolds, OverAxes) {
       });
     });
     for (double s : sum) mean.push_back(s / static_cast<double>(count));
-    const auto run = [&](const char* name, const std::vector<double>& needed) {
-      if (std::is_same_v<T, half> && count > 10000 && needed[0] > 10000) return;  // beyond what halves hold well
+    const auto run = [&](const char* name, const std::vector<double>& expected) {
+      if (std::is_same_v<T, half> && count > 10000 && expected[0] > 10000) return;  // beyond what halves hold well
       Array<T> y(results);
       FoldAxesArgs args = {x.in(), y.out(), axes_of<1>(f.kept, {f.kept_steps}), axes_of<1>(f.folded, {f.folded_steps})};
       launch(key_of<T>(std::string("fold_axes/") + name), args);
-      expect_all(y, needed, name, 2);
+      expect_all(y, expected, name, 2);
     };
     run("sum", sum), run("mean", mean), run("squares", square), run("min", least), run("max", most), run("sizes", sum);
   }
@@ -68,10 +68,10 @@ TYPED_TEST(DeviceFolds, GradientsOfFolds) {
   const auto xs = held<T>({1, 2, 3, 3, 0.5, -2}), ds = held<T>({1.5, -2});
   Array<T> x(xs), d(ds), largest({3, 3}), product({6, -3}), dx(6);
   const auto axes = axes_of<2>({2, 3}, {{3, 1}, {1, 0}});
-  const auto run = [&](const char* name, DeviceIn out, std::vector<double> needed) {
+  const auto run = [&](const char* name, DeviceIn out, std::vector<double> expected) {
     launch(key_of<T>(std::string("fold_axes_grad/") + name),
            FoldAxesGradArgs{x.in(), out, d.in(), dx.out(), axes, {3}});
-    expect_all(dx, needed, name, 2);
+    expect_all(dx, expected, name, 2);
   };
   run("sum", {}, {1.5, 1.5, 1.5, -2, -2, -2});
   run("mean", {}, {0.5, 0.5, 0.5, -2.0 / 3, -2.0 / 3, -2.0 / 3});

@@ -116,22 +116,22 @@ template <class T> double rounding() {
   return std::is_same_v<T, half> ? 2e-3 : 1.6e-2;
 }
 
-inline void expect_near(double got, double needed, double tolerance, const std::string& what) {
-  if (std::isnan(needed)) {
+inline void expect_near(double got, double expected, double tolerance, const std::string& what) {
+  if (std::isnan(expected)) {
     EXPECT_TRUE(std::isnan(got)) << what << ": " << got;
-  } else if (std::isinf(needed)) {
-    EXPECT_EQ(got, needed) << what;
+  } else if (std::isinf(expected)) {
+    EXPECT_EQ(got, expected) << what;
   } else {
-    EXPECT_NEAR(got, needed, tolerance * (1 + std::abs(needed))) << what;
+    EXPECT_NEAR(got, expected, tolerance * (1 + std::abs(expected))) << what;
   }
 }
 
 template <class T>
-void expect_all(const Array<T>& got, const std::vector<double>& needed, const std::string& what, double factor = 1) {
-  ASSERT_EQ(got.size(), needed.size()) << what;
-  for (size_t i = 0; i < needed.size(); ++i) {
-    const double as_t = std::is_floating_point_v<T> ? needed[i] : Array<T>::number(Array<T>::of(needed[i]));
-    expect_near(got[i], std::is_integral_v<T> ? as_t : needed[i], factor * rounding<T>(),
+void expect_all(const Array<T>& got, const std::vector<double>& expected, const std::string& what, double factor = 1) {
+  ASSERT_EQ(got.size(), expected.size()) << what;
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const double as_t = std::is_floating_point_v<T> ? expected[i] : Array<T>::number(Array<T>::of(expected[i]));
+    expect_near(got[i], std::is_integral_v<T> ? as_t : expected[i], factor * rounding<T>(),
                 what + " at " + std::to_string(i));
   }
 }
@@ -152,9 +152,9 @@ template <class T> DeviceIn in_from(Array<T>& x, size_t first) {
 template <class T> DeviceOut out_from(Array<T>& x, size_t first) {
   return {&x.at(first), (x.size() - first) * sizeof(T)};
 }
-template <class T> void expect_same_bits(Array<T>& got, Array<T>& needed, const std::string& what, size_t first = 0) {
-  ASSERT_EQ(got.size(), needed.size() + first) << what;
-  EXPECT_EQ(memcmp(&got.at(first), &needed.at(0), needed.size() * sizeof(T)), 0) << what;
+template <class T> void expect_same_bits(Array<T>& got, Array<T>& expected, const std::string& what, size_t first = 0) {
+  ASSERT_EQ(got.size(), expected.size() + first) << what;
+  EXPECT_EQ(memcmp(&got.at(first), &expected.at(0), expected.size() * sizeof(T)), 0) << what;
 }
 
 // Values that T holds exactly, so that a reference starts from the same numbers.

@@ -104,7 +104,7 @@ TYPED_TEST(DeviceImages, OfAnotherSize) {
   constexpr size_t kInner = 2, kIn = 2 * 2 * 4 * 5 * kInner, kOut = 2 * 3 * 5 * 3 * kInner;
   const auto xs = held<T>(random_values(kIn, -1, 1)), ds = held<T>(random_values(kOut, -1, 1, 2));
   Array<T> x(xs), y(kOut), d(ds), dx(kIn);
-  Values needed(kOut), back(kIn);
+  Values expected(kOut), back(kIn);
   for (size_t o = 0; o < kOut; ++o) {
     const size_t i = o % kInner, c = o / kInner % 3, r = o / kInner / 3 % 5, z = o / kInner / 15 % 3,
                  n = o / kInner / 45;
@@ -113,13 +113,13 @@ TYPED_TEST(DeviceImages, OfAnotherSize) {
         const auto zi = static_cast<size_t>(depth.from[z]), ri = static_cast<size_t>(rows.from[r * 2 + b]);
         const size_t at = (((n * 2 + zi) * 4 + ri) * 5 + static_cast<size_t>(cols.from[c * 2 + k])) * kInner + i;
         const double weight = depth.weight[z] * rows.weight[r * 2 + b] * cols.weight[c * 2 + k];
-        needed[o] += weight * xs[at], back[at] += weight * ds[o];
+        expected[o] += weight * xs[at], back[at] += weight * ds[o];
       }
     }
   }
   const ResampleArgs a = {x.in(), y.out(), {depth.args(), rows.args(), cols.args()}, 2, kInner};
   launch(key_of<T>("resample"), a);
-  expect_all(y, needed, "resample", 4);
+  expect_all(y, expected, "resample", 4);
   launch(key_of<T>("resample_grad"),
          ResampleArgs{d.in(), dx.out(), {depth.args(), rows.args(), cols.args()}, 2, kInner});
   expect_all(dx, back, "resample_grad", 8);

@@ -50,16 +50,16 @@ TYPED_TEST(DeviceIndex, RowsAddedSummedAndReplaced) {
   Grouped g(ids, 4);
   const auto run = [&](ScatterMode mode, int64_t skipped, auto&& step) {
     Array<T> x(xs), y(ys);
-    std::vector<double> needed = ys;
+    std::vector<double> expected = ys;
     std::vector<bool> seen(4);
     for (size_t k = 0; k < ids.size(); ++k) {
       const auto row = static_cast<size_t>(ids[k]);
       if (ids[k] == static_cast<double>(skipped)) continue;
-      for (size_t j = 0; j < 2; ++j) step(needed[row * 2 + j], xs[k * 2 + j], !seen[row]);
+      for (size_t j = 0; j < 2; ++j) step(expected[row * 2 + j], xs[k * 2 + j], !seen[row]);
       seen[row] = true;
     }
     launch(key_of<T>("scatter"), ScatterArgs{x.in(), y.out(), g.groups(), 5, 2, skipped, mode, 0});
-    expect_all(y, needed, "scatter", 4);
+    expect_all(y, expected, "scatter", 4);
   };
   run(kScatterAdd, -1, [](double& to, double v, bool) { to += v; });
   run(kScatterAdd, 2, [](double& to, double v, bool) { to += v; });
@@ -85,7 +85,7 @@ TYPED_TEST(DeviceIndex, SlicesAndTheirGradients) {
   EXPECT_EQ(dx.values(), (std::vector<double>{3, 4, 0, 0, 6, 8, 9, 10, 0, 0, 18, 20}));
   Array<int64_t> own({1, 1, 0, 2});
   launch(key_of<T>("pick_grad") + "/i64", PickArgs{d.in(), own.in(), dx.out(), {}, 2, 3, 1, 2, 1, 0});
-  for (size_t i = 0; const double needed : {0.0, 3.0, 0.0, 3.0, 0.0, 4.0}) EXPECT_EQ(dx[i++], needed);
+  for (size_t i = 0; const double expected : {0.0, 3.0, 0.0, 3.0, 0.0, 4.0}) EXPECT_EQ(dx[i++], expected);
 }
 
 TEST(DevicePick, RowsPaddingAndFaults) {

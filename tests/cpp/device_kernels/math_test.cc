@@ -121,7 +121,7 @@ TYPED_TEST(DeviceMath, SpecialValuesAndSteps) {
   using T = TypeParam;
   const double inf = INFINITY, nan = NAN;
   Array<T> x({nan, inf, -inf, 0, 2.5, -2.5, 0.5, -0.5});
-  const std::vector<std::pair<const char*, std::vector<double>>> needed = {
+  const std::vector<std::pair<const char*, std::vector<double>>> expected = {
       {"relu", {nan, inf, 0, 0, 2.5, 0, 0.5, 0}},
       {"sigmoid", {nan, 1, 0, 0.5, sigmoid(2.5), sigmoid(-2.5), sigmoid(0.5), sigmoid(-0.5)}},
       {"round", {nan, inf, -inf, 0, 3, -3, 1, -1}},
@@ -129,7 +129,7 @@ TYPED_TEST(DeviceMath, SpecialValuesAndSteps) {
       {"ceil", {nan, inf, -inf, 0, 3, -2, 1, 0}},
       {"sqrt", {nan, inf, nan, 0, std::sqrt(2.5), nan, std::sqrt(0.5), nan}},
   };
-  for (const auto& [name, values] : needed) {
+  for (const auto& [name, values] : expected) {
     Array<T> y(x.size());
     launch(key_of<T>(std::string("map/") + name), MapArgs{x.in(), y.out(), 8, {}});
     expect_all(y, values, name, 2);

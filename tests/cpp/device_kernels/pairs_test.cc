@@ -17,14 +17,14 @@ TYPED_TEST(DevicePairs, LearnedSlopesAndMaxout) {
     launch(key_of<T>("prelu"), PreluArgs{x.in(), alpha.in(), {}, y.out(), {}, outer, alphas, inner});
     launch(key_of<T>("prelu_grad"),
            PreluArgs{x.in(), alpha.in(), d.in(), dx.out(), dalpha.out(), outer, alphas, inner});
-    Values needed(24), slope(24), sums(as.size());
+    Values expected(24), slope(24), sums(as.size());
     for (size_t i = 0; i < 24; ++i) {
       const size_t k = i / static_cast<size_t>(inner) % as.size();
-      needed[i] = xs[i] > 0 ? xs[i] : as[k] * xs[i];
+      expected[i] = xs[i] > 0 ? xs[i] : as[k] * xs[i];
       slope[i] = xs[i] > 0 ? ds[i] : as[k] * ds[i];
       sums[k] += xs[i] > 0 ? 0 : xs[i] * ds[i];
     }
-    expect_all(y, needed, "prelu", 2);
+    expect_all(y, expected, "prelu", 2);
     expect_all(dx, slope, "dx", 2);
     expect_all(dalpha, sums, "dalpha", 4);
   }

@@ -36,17 +36,17 @@ TYPED_TEST_SUITE(DeviceUpdate, RealFloats);
 template <class T>
 void check_rule(const Rule& rule, Parameter<T>& own, const std::vector<double>& grads,
                 const std::function<void()>& run) {
-  std::vector<State> needed;
+  std::vector<State> expected;
   for (size_t i = 0; i < own.kSize; ++i) {
-    needed.push_back(own.element(i));
+    expected.push_back(own.element(i));
     if (std::isnan(grads[i])) continue;
-    rule.step(needed[i], grads[i], rule.p, own.rate[0], kReads);
+    rule.step(expected[i], grads[i], rule.p, own.rate[0], kReads);
   }
   run();
   for (size_t i = 0; i < own.kSize; ++i) {
     const State got = own.element(i);
-    expect_near(got.p, needed[i].p, 20 * rounding<T>(), std::string(rule.name) + " parameter");
-    for (int k = 0; k < rule.states; ++k) expect_near(got.s[k], needed[i].s[k], 20 * rounding<T>(), rule.name);
+    expect_near(got.p, expected[i].p, 20 * rounding<T>(), std::string(rule.name) + " parameter");
+    for (int k = 0; k < rule.states; ++k) expect_near(got.s[k], expected[i].s[k], 20 * rounding<T>(), rule.name);
   }
 }
 
@@ -122,20 +122,20 @@ TYPED_TEST(DeviceUpdate, ManyParametersInOneLaunch) {
       chunks += (a.n + kUpdateChunk - 1) / kUpdateChunk;
     }
     starts.at(std::size(kSizes)) = chunks;
-    std::vector<std::vector<State>> needed;
+    std::vector<std::vector<State>> expected;
     for (const auto& a : arrays) {
-      needed.emplace_back();
+      expected.emplace_back();
       for (size_t i = 0; i < a[0]->size(); ++i) {
         State e{(*a[0])[i], {(*a[1])[i], (*a[2])[i], 0}};
         rule->step(e, (*a[3])[i], rule->p, own.rate[0], kReads);
-        needed.back().push_back(e);
+        expected.back().push_back(e);
       }
     }
     launch(key_of<T>(std::string("update_many/") + rule->name),
            UpdateManyArgs{table.in(), starts.in(), std::size(kSizes), chunks});
     for (size_t k = 0; k < arrays.size(); ++k) {
       for (size_t i = 0; i < arrays[k][0]->size(); ++i)
-        expect_near((*arrays[k][0])[i], needed[k][i].p, 20 * rounding<T>(), rule->name);
+        expect_near((*arrays[k][0])[i], expected[k][i].p, 20 * rounding<T>(), rule->name);
     }
   }
 }

@@ -23,9 +23,9 @@ TYPED_TEST(DeviceWholeUpdate, NormsOfWholeParameters) {
   args.p[0] = 0.9, args.p[1] = 0.01, args.p[2] = 0.1;
   launch(key_of<T>("update/lars_momentum"), args);
   const double local = rate[0] * 0.01 * norm(ps) / (norm(gs) + 0.1 * norm(ps));
-  std::vector<double> needed, steps, moved;
-  for (size_t i = 0; i < n; ++i) needed.push_back(ps[i] - local * (gs[i] + 0.1 * ps[i]));
-  expect_all(p, needed, "lars", 4);
+  std::vector<double> expected, steps, moved;
+  for (size_t i = 0; i < n; ++i) expected.push_back(ps[i] - local * (gs[i] + 0.1 * ps[i]));
+  expect_all(p, expected, "lars", 4);
   Array<T> q(ps), m1(n), m2(n), y(n);
   args.param = q.out(), args.state[0] = m1.out(), args.state[1] = m2.out();
   args.p[0] = 0.9, args.p[1] = 0.99, args.p[2] = 1e-3, args.p[3] = 0.1;
@@ -36,8 +36,8 @@ TYPED_TEST(DeviceWholeUpdate, NormsOfWholeParameters) {
   for (size_t i = 0; i < n; ++i) moved.push_back(ps[i] - rate[0] * norm(ps) / norm(steps) * steps[i]);
   expect_all(q, moved, "lamb", 20);
   launch(key_of<T>("clip_by_norm"), MapArgs{g.in(), y.out(), n, {2}});
-  for (size_t i = 0; i < n; ++i) needed[i] = gs[i] * 2 / norm(gs);
-  expect_all(y, needed, "clip_by_norm", 4);
+  for (size_t i = 0; i < n; ++i) expected[i] = gs[i] * 2 / norm(gs);
+  expect_all(y, expected, "clip_by_norm", 4);
 }
 
 TEST(DeviceAverage, SumsMoveWhenTheWindowIsFull) {

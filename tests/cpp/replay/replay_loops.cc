@@ -85,8 +85,8 @@ void note_thread(const std::string&, int, int) {
 
 std::string bytes_of(const std::vector<Fetched>& values) {
   std::string bytes;
-  for (const Fetched& chunks : values) {
-    for (const FetchedValue& chunk : chunks) io::write_tensor(std::get<Tensor>(chunk), &bytes);
+  for (const Fetched& slices : values) {
+    for (const FetchedValue& slice : slices) io::write_tensor(std::get<Tensor>(slice), &bytes);
   }
   return bytes;
 }

@@ -140,7 +140,7 @@ void CountingTable::load(const Tensor& rows) { table_->add_rows(static_cast<cons
 
 std::unique_ptr<Saving> CountingTable::begin_save(Planted planted) const {
   switch (planted) {
-    case Planted::kRowsOfOneIteration:
+    case Planted::kRowsAreNotOfTheCut:
     case Planted::kRowsAreCountedOff:
     case Planted::kChangedRowsAreLeft: return std::make_unique<DefectiveSaving>(table_, planted);
     case Planted::kTheCutComesLate: return std::make_unique<LateSaving>(table_);

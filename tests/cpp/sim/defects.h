@@ -87,8 +87,8 @@ class DefectiveServer final : public Server {
 
  protected:
   void keep(std::span<const MessageRef> messages) override {
-    const bool forgets = planted_ == Planted::kJournalIsNotWritten || (planted_ == Planted::kBroadcastAndNotWritten &&
-                                                                       messages[0]->header().verb == Verb::kTakeFile);
+    const bool forgets = planted_ == Planted::kJournalIsNotWritten ||
+                         (planted_ == Planted::kLeasedAndNotWritten && messages[0]->header().verb == Verb::kTakeFile);
     if (!forgets) Server::keep(messages);
   }
 

@@ -17,7 +17,7 @@ enum class Planted {
   kIncarnationStays,            // a server that comes again has the old one's
   kUpdatesComeTwice,            // each hundredth
   kLossIsNotCounted,
-  kRowsOfOneIteration,  // a row that changes after the cut gets into the snapshot as it is then
+  kRowsAreNotOfTheCut,  // a row that changes after the cut gets into the snapshot as it is then
   kRowsAreCountedOff,   // slices start at the number of rows written: others come between
   kChangedRowsAreLeft,  // a row that changes before it is written is in no slice
   kTheCutComesLate,     // with the first slice
@@ -26,7 +26,7 @@ enum class Planted {
   kChangedRowsAreNotTold = kDefects,
   kSumsForgetOne,
   // Of queues of files, with some of those.
-  kBroadcastAndNotWritten,
+  kLeasedAndNotWritten,
   kBeatsDoNotCome,
   kTheDeadKeepTheirFiles,
 };

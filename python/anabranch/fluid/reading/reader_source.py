@@ -63,7 +63,7 @@ class ReaderSource:
                 break
             taken.append(batch)
         if not taken or (len(taken) < replicas and self._drop_last):
-            raise EOFException("There is not a next data: %s of %s is at its end; call reset() before the next pass"
+            raise EOFException("There is no next data: %s of %s is at its end; call reset() before the next pass"
                                % (self._label, ", ".join(self.names)))
         return taken
 

@@ -69,55 +69,55 @@ class Heads {
 
   bool input(int i, const std::string& slot, const char* attr) {
     const int var = input_var(graph_.nodes[i], slot);
-    const int iteration = edit_.uses.is_inner(var) ? edit_.uses.writer(var) : -1;
-    if (iteration < 0 || edit_.gone(iteration) || !transposes_heads(graph_.nodes[iteration], "transpose2"))
+    const int transpose = edit_.uses.is_inner(var) ? edit_.uses.writer(var) : -1;
+    if (transpose < 0 || edit_.gone(transpose) || !transposes_heads(graph_.nodes[transpose], "transpose2"))
       return false;
-    const int x = input_var(graph_.nodes[iteration], "X"), back = gradient_among(var, i);
+    const int x = input_var(graph_.nodes[transpose], "X"), back = gradient_among(var, i);
     if (!is_float(graph_, x) || !edit_.uses.is_inner(x) || back == -2) return false;
     // Another slot of the same nodes may hold the same variable.
     const auto& ins = graph_.nodes[i].ins;
     if (std::count(ins.begin(), ins.end(), var) != 1) return false;
-    int dvar = -1, rotate_back = -1;
+    int dvar = -1, transpose_back = -1;
     if (back >= 0) {
       dvar = output_var(graph_.nodes[back], slot + "@GRAD");
-      rotate_back = dvar >= 0 && edit_.uses.is_private(dvar) ? edit_.uses.reader(dvar) : -1;
-      if (dvar >= 0 && (rotate_back < 0 || !transposes_heads(graph_.nodes[rotate_back], "transpose2_grad")))
+      transpose_back = dvar >= 0 && edit_.uses.is_private(dvar) ? edit_.uses.reader(dvar) : -1;
+      if (dvar >= 0 && (transpose_back < 0 || !transposes_heads(graph_.nodes[transpose_back], "transpose2_grad")))
         return false;
-      if (rotate_back >= 0 && output_var(graph_.nodes[rotate_back], "X@GRAD") < 0) return false;
+      if (transpose_back >= 0 && output_var(graph_.nodes[transpose_back], "X@GRAD") < 0) return false;
     }
-    if (!shape_is_for(iteration, rotate_back) || (rotate_back >= 0 && !written_once(rotate_back, "X@GRAD")))
+    if (!shape_is_for(transpose, transpose_back) || (transpose_back >= 0 && !written_once(transpose_back, "X@GRAD")))
       return false;
     change(i, var, x, attr);
-    edit_.remove(iteration);
+    edit_.remove(transpose);
     if (back >= 0) change(back, var, x, attr);
-    if (rotate_back >= 0) {
-      change(back, dvar, output_var(graph_.nodes[rotate_back], "X@GRAD"), attr);
-      edit_.remove(rotate_back);
+    if (transpose_back >= 0) {
+      change(back, dvar, output_var(graph_.nodes[transpose_back], "X@GRAD"), attr);
+      edit_.remove(transpose_back);
     }
     return true;
   }
 
   bool output(int i) {
     const int var = output_var(graph_.nodes[i], "Out");
-    const int iteration = edit_.uses.is_private(var) ? edit_.uses.reader(var) : -1;
-    if (iteration < 0 || !transposes_heads(graph_.nodes[iteration], "transpose2") || !written_once(iteration, "Out"))
+    const int transpose = edit_.uses.is_private(var) ? edit_.uses.reader(var) : -1;
+    if (transpose < 0 || !transposes_heads(graph_.nodes[transpose], "transpose2") || !written_once(transpose, "Out"))
       return false;
     const int probabilities = output_var(graph_.nodes[i], "Softmax");
-    int back = -1, rotate_back = -1, dvar = -1;
+    int back = -1, transpose_back = -1, dvar = -1;
     if (probabilities >= 0) {
       back = edit_.uses.reader(probabilities);
       dvar = back < 0 ? -1 : input_var(graph_.nodes[back], "Out@GRAD");
-      rotate_back = dvar >= 0 && edit_.uses.is_private(dvar) ? edit_.uses.writer(dvar) : -1;
-      if (rotate_back < 0 || !transposes_heads(graph_.nodes[rotate_back], "transpose2_grad")) return false;
-      const int from = input_var(graph_.nodes[rotate_back], "Out@GRAD");
+      transpose_back = dvar >= 0 && edit_.uses.is_private(dvar) ? edit_.uses.writer(dvar) : -1;
+      if (transpose_back < 0 || !transposes_heads(graph_.nodes[transpose_back], "transpose2_grad")) return false;
+      const int from = input_var(graph_.nodes[transpose_back], "Out@GRAD");
       if (from < 0 || edit_.uses.writer(from) < 0) return false;
     }
-    if (!shape_is_for(iteration, rotate_back)) return false;
-    change(i, var, output_var(graph_.nodes[iteration], "Out"), "out_heads_last");
-    edit_.remove(iteration);
+    if (!shape_is_for(transpose, transpose_back)) return false;
+    change(i, var, output_var(graph_.nodes[transpose], "Out"), "out_heads_last");
+    edit_.remove(transpose);
     if (back >= 0) {
-      change(back, dvar, input_var(graph_.nodes[rotate_back], "Out@GRAD"), "out_heads_last");
-      edit_.remove(rotate_back);
+      change(back, dvar, input_var(graph_.nodes[transpose_back], "Out@GRAD"), "out_heads_last");
+      edit_.remove(transpose_back);
     }
     return true;
   }
