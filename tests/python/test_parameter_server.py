@@ -52,28 +52,6 @@ def test_a_sync_step_is_that_of_replicas(rows, trainers, servers, optimizer, spa
     compare(trainers, servers, optimizer, sparse, rows)
 
 
-@pytest.mark.parametrize("sync", [True, False])
-def test_replicas_of_a_trainer_are_refused(sync):
-    cluster = Cluster(2, 1, "sgd", sync=sync, dropout=0, replicas=2)
-    with pytest.raises(NotImplementedError, match="one replica, got 2"):
-        cluster.run(lambda trainer, run: run(batch(0, even(0), False)))
-
-
-def test_replicas_that_run_independently_are_refused():
-    main, startup, loss = network("sgd")
-    strategy = fluid.BuildStrategy()
-    strategy.async_mode = True
-    for places, works in ((1, True), (2, False)):
-        exe = fluid.Executor()
-        exe.run(startup)
-        program = fluid.CompiledProgram(main).with_data_parallel(loss.name, strategy, places=fluid.cpu_places(places))
-        if works:
-            exe.run(program, feed=batch(0, even(0), False))
-            continue
-        with pytest.raises(NotImplementedError, match="start more workers"):
-            exe.run(program, feed=batch(0, even(0), False))
-
-
 def test_a_trainer_that_is_done_counts_no_rows():
     cluster = Cluster(2, 1, "sgd")
     ran = [0, 0]

@@ -1,7 +1,13 @@
 """Workers of parameter servers with several replicas: sync steps against the same replicas in one process, and replicas
 that send their own gradients."""
+import json
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
+import replica_worker
 from parameter_servers import OPTIMIZERS, ROWS, Cluster, batch, local
 
 import anabranch.fluid as fluid
@@ -96,3 +102,100 @@ def test_an_async_worker_sends_one_gradient_per_replica(servers, sparse):
         np.testing.assert_allclose(losses[0][step], np.concatenate(expected[step]), rtol=1e-5)
     for name, value in found.items():
         np.testing.assert_allclose(value, parameters[name], rtol=1e-4, atol=1e-6, err_msg=name)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_replicas_of_one_process_apply_their_own_gradients(sparse):
+    _, parameters = train_local(2, "sgd", sparse, dropout=0, strategy=strategy(async_mode=True))
+    _, expected = train_local(2, "sgd", sparse, dropout=0, strategy=strategy(one=True))
+    for name, value in expected.items():
+        np.testing.assert_allclose(parameters[name], value, rtol=1e-4, atol=1e-6, err_msg=name)
+
+
+def test_independent_replicas_share_counters_and_statistics():
+    main, startup = fluid.Program(), fluid.Program()
+    with fluid.program_guard(main, startup), fluid.unique_name.guard():
+        x = fluid.data("x", [None, 3])
+        steps = fluid.layers.create_global_var([1], 0.0, "float32", persistable=True, name="steps")
+        fluid.layers.increment(steps)
+        loss = fluid.layers.mean(fluid.layers.fc(fluid.layers.batch_norm(x), 1))
+        fluid.optimizer.Adam(0.1).minimize(loss)
+    exe, scope = fluid.Executor(), fluid.Scope()
+    exe.run(startup, scope=scope)
+    program = fluid.CompiledProgram(main).with_data_parallel(
+        loss_name=loss.name, build_strategy=strategy(async_mode=True), places=fluid.cpu_places(3))
+    for step in range(2):
+        exe.run(program, feed={"x": np.random.RandomState(step).rand(9, 3).astype("float32")}, scope=scope)
+    assert np.array(scope.find_var("steps").get_tensor()).item() == 6
+    beta = next(v.name for v in main.list_vars() if "beta1_pow" in v.name)
+    np.testing.assert_allclose(np.array(scope.find_var(beta).get_tensor()), 0.9 ** 7, rtol=1e-5)
+
+
+def test_a_step_with_a_table_on_servers_uses_the_passes():
+    """And writes what it receives without copies."""
+    told = []
+
+    class Told(Cluster):
+        def _train(self, trainer, train):
+            run = fluid.CompiledProgram._run
+
+            def explained(program, *arguments):
+                result = run(program, *arguments)
+                told.append((program.explain(), program._engine.graph_dot()))
+                return result
+
+            fluid.CompiledProgram._run = explained
+            try:
+                super()._train(trainer, train)
+            finally:
+                fluid.CompiledProgram._run = run
+
+    for sync in (True, False):
+        train_cluster(Told(1, 1, "sgd", True, sync=sync, replicas=2), 2, True)
+    assert len(told) >= 2
+    for text, dot in told:
+        assert "disabled for this step" not in text, text
+        assert "copy_value" not in dot and dot.count('label="recv"') == 4
+
+
+def run_worker(strategy, feed, replicas, *command):
+    environment = dict(os.environ, CPU_NUM=str(replicas), PYTHONPATH=os.pathsep.join(sys.path))
+    done = subprocess.run([sys.executable, *command, replica_worker.__file__, "--strategy", strategy, "--feed", feed],
+                          capture_output=True, text=True, env=environment, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+
+
+def local_losses(replicas, async_mode=False):
+    with fluid.program_guard(fluid.Program(), fluid.Program()), fluid.unique_name.guard():
+        fluid.default_main_program().random_seed = fluid.default_startup_program().random_seed = 3
+        _, _, _, loss = replica_worker.network("dict")
+        fluid.optimizer.SGD(0.05).minimize(loss)
+        exe, scope = fluid.Executor(), fluid.Scope()
+        exe.run(fluid.default_startup_program(), scope=scope)
+        program = fluid.CompiledProgram(fluid.default_main_program()).with_data_parallel(
+            loss_name=loss.name, build_strategy=strategy(async_mode=async_mode), places=fluid.cpu_places(replicas))
+        data = list(replica_worker.batches(0, replica_worker.STEPS * replicas))
+        return [float(np.mean(exe.run(program, feed=[{"ids": b[0], "y": b[1]} for b in data[i:i + replicas]],
+                                      fetch_list=[loss], scope=scope)[0])) for i in range(0, len(data), replicas)]
+
+
+FEEDS = ["dict", "list", "loader", "started", "py_reader"]
+
+
+@pytest.mark.parametrize("kind", ["sync", "half_async", "async", "geo"])
+@pytest.mark.parametrize("feed, replicas", [("dict", 2)] + [
+    pytest.param(feed, replicas, marks=pytest.mark.slow) for feed in FEEDS for replicas in (2, 3)])
+def test_strategies_and_feeds(kind, feed, replicas):
+    """One worker in sync, and GEO, which trains the worker's copy, have the bits of the same replicas alone. Averages of
+    half-async differ from a weighted sum by rounding. Async servers answer at any time."""
+    [told] = run_worker(kind, feed, replicas)
+    losses = told["losses"]
+    assert len(losses) == replica_worker.STEPS
+    if kind in ("sync", "half_async"):
+        expected = local_losses(replicas)
+        np.testing.assert_allclose(losses, expected, rtol=1e-4) if kind == "half_async" else \
+            np.testing.assert_array_equal(losses, expected)
+    elif kind == "geo":
+        np.testing.assert_allclose(losses[:4], local_losses(replicas, async_mode=True)[:4], rtol=1e-4)
+    assert np.mean(losses[-6:]) < 0.8 * np.mean(losses[:6]), losses

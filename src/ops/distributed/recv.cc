@@ -38,7 +38,8 @@ void join(const std::vector<Tensor>& parts, Tensor* out) {
   }
 }
 
-// Takes the value from the answer to this step's gradients if it is there, and otherwise requests it now.
+// Takes the value from the answer to this step's gradients, or to the communicator's last round, if it is there, and
+// otherwise requests it now.
 Kernel recv_kernel(const KernelArgs& op) {
   const Out out = op.out("Out");
   const auto& endpoints = op.attr<std::vector<std::string>>("epmap");
@@ -56,18 +57,19 @@ Kernel recv_kernel(const KernelArgs& op) {
     if (in_step) p->shards->subscribe();
     Value* const* outs = c.outs + out.first;
     const auto target = [=](size_t i) { return joins ? &p->parts[i] : &outs[i]->as<Tensor>(); };
-    if (ps::Communicator* communicator = in_step ? client.communicator() : nullptr) {
-      bool fresh = true;
-      for (size_t i = 0; i < names.size(); ++i) {
-        fresh &= communicator->take(p->shards->remotes()[i], &p->seen[i], target(i));
-      }
-      if (joins && fresh) join(p->parts, &outs[0]->as<Tensor>());
-      return;
-    }
-    std::vector<size_t> missing;
+    ps::Communicator* communicator = in_step ? client.communicator() : nullptr;
+    std::vector<size_t> missing;  // not in the last answers, as in the first step, which subscribed after its exchange
+    bool fresh = !communicator;
     for (size_t i = 0; i < names.size(); ++i) {
-      if (!client.take(p->shards->remotes()[i], target(i))) missing.push_back(i);
+      const ps::Remote& remote = p->shards->remotes()[i];
+      const uint64_t before = p->seen[i];
+      if (communicator ? communicator->take(remote, &p->seen[i], target(i)) : client.take(remote, target(i))) {
+        fresh = true;
+      } else if (!communicator || p->seen[i] != before) {
+        missing.push_back(i);
+      }
     }
+    if (!fresh && missing.empty()) return;  // no round has ended since the last step
     const auto finish = [=] {
       if (joins) join(p->parts, &outs[0]->as<Tensor>());
     };
