@@ -19,10 +19,10 @@ def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
     made = argparse.ArgumentParser(prog="launch")
     made.add_argument("--cluster_node_ips", default="127.0.0.1", help="Addresses of the hosts, separated by commas.")
     made.add_argument("--node_ip", default="127.0.0.1", help="Address of this host.")
-    made.add_argument("--use_paddlecloud", action="store_true", help="Accepted, without effect.")
+    made.add_argument("--use_paddlecloud", action="store_true", help="No effect; accepted for scripts of Fluid 1.8.5.")
     made.add_argument("--started_port", type=int, default=0,
                       help="First port of each host; 0 chooses free ports on one host.")
-    made.add_argument("--print_config", default="true", help="Accepted, without effect.")
+    made.add_argument("--print_config", default="true", help="No effect; accepted for scripts of Fluid 1.8.5.")
     made.add_argument("--selected_gpus", default="", help="Numbers, each of which starts one worker.")
     made.add_argument("--nproc_per_node", type=int, default=0,
                       help="Number of workers of a host; not in Fluid (default: 1).")

@@ -21,7 +21,7 @@ def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
     made.add_argument("--node_ip", default="127.0.0.1", help="Address of this host.")
     made.add_argument("--start_port", type=int, default=0,
                       help="First port of each host; 0 chooses free ports on one host.")
-    made.add_argument("--print_config", default="true", help="Accepted, without effect.")
+    made.add_argument("--print_config", default="true", help="No effect; accepted for scripts of Fluid 1.8.5.")
     made.add_argument("--endpoints", default="", help="Addresses of the servers, instead of the hosts.")
     made.add_argument("--worker_num", type=int, default=2, help="Number of workers on all hosts together.")
     made.add_argument("--server_num", type=int, default=2, help="Number of servers on all hosts together.")
