@@ -17,7 +17,8 @@ def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
     2
     """
     made = argparse.ArgumentParser(prog="launch", description="Starts workers that sum their gradients.")
-    made.add_argument("--cluster_node_ips", default="127.0.0.1", help="Addresses of the hosts, separated by commas (default: 127.0.0.1).")
+    made.add_argument("--cluster_node_ips", default="127.0.0.1",
+                      help="Addresses of the hosts, separated by commas (default: 127.0.0.1).")
     made.add_argument("--node_ip", default="127.0.0.1", help="Address of this host (default: 127.0.0.1).")
     made.add_argument("--use_paddlecloud", action="store_true", help="No effect; accepted for scripts of Fluid 1.8.5.")
     made.add_argument("--started_port", type=int, default=0,
