@@ -1,4 +1,4 @@
-"""Linear regression through ParallelExecutor, with an ExecutionStrategy.
+"""Trains a linear regression with ParallelExecutor and an ExecutionStrategy.
 
     x [n, 13] --- fc ---> prediction [n, 1] ---+
                                                +--- square error --- mean ---> loss
@@ -7,7 +7,7 @@
 The data are synthetic: y = x w + 3 with fixed weights and noise of standard deviation 0.1, so the loss ends at the
 variance of the noise.
 
-Expected output: a last loss between 0.008 and 0.015 (with --fast: below 0.1).
+Expected output: a final loss between 0.008 and 0.015 (with --fast: below 0.1).
 """
 import argparse
 import os

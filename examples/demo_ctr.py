@@ -1,14 +1,14 @@
-"""Trains CTR-DNN on click logs in Criteo's format, straight from the text files, on all cores.
+"""Trains CTR-DNN on click logs in Criteo's format, directly from the text files, on all cores.
 
     C1..C26, hashed -- one table [1000001, 10], 26 rows --+
     I1..I13, ln(1 + count) -------------------------------+-- fc 400, relu (three times) -- fc 2, softmax
 
-The files are generated (synthetic), with a planted truth: the AUC that a perfect model reaches is known, and the test
-AUC must come within 0.005 of it. --data takes real files instead: Criteo's train.txt, of which every tenth line is
-held out, or a folder of day_* files, whose last one is held out.
+The files are generated from known click probabilities, so the AUC of a perfect model is known (the planted AUC), and
+the test AUC must come within 0.005 of it. --data PATH reads real files instead: Criteo's train.txt, of which every
+tenth line is held out, or a folder of day_* files, of which the last one is held out.
 
-Expected output: a progress line during training, the planted AUC and the test AUC, no more than 0.005 apart, and the
-files written to --out.
+Expected output: a progress line during training; the planted AUC and the test AUC, at most 0.005 apart; and the files
+written to --out.
 """
 import argparse
 import os

@@ -1,10 +1,10 @@
-"""Trains a small convolutional network on Fashion-MNIST, tests it, saves it, reloads it and draws what it sees.
+"""Trains a small convolutional network on Fashion-MNIST, tests it, saves it, reloads it and draws its predictions.
 
     image [n, 1, 28, 28] -- conv 5x5, 20 -- batch norm, relu -- pool 2x2
                          -- conv 5x5, 50 -- batch norm, relu -- pool 2x2
                          -- fc 128, relu -- fc 10, softmax ---> prediction [n, 10]
 
-ParallelExecutor trains one replica per core in Reduce mode. The test runs on the saved model, loaded again.
+ParallelExecutor trains one replica per core in Reduce mode. The saved model is loaded again for the test.
 
 Expected output: a test accuracy between 0.90 and 0.92 (with --fast: above 0.6), and the files written to --out.
 """

@@ -1,10 +1,10 @@
-"""Trains 06_parameter_servers.py as two servers and two workers, and kills a worker and then a server on the way.
+"""Trains 06_parameter_servers.py as two servers and two workers, and kills a worker and then a server during training.
 
-Both are ended by SIGKILL while the AUC rises. The launcher starts them again: the worker joins again, the server
-reads its snapshot and its journal, and the others continue. No acknowledged update is lost.
+SIGKILL ends both while the AUC rises. The launcher restarts them: the worker joins again, the server reads its
+snapshot and its journal, and the other processes continue. No acknowledged update is lost.
 
-Expected output: when each process was killed and restarted, the number of updates that the server read from its
-journal, 0 lost updates, the final AUC with that of a perfect model, and the files written to --out.
+Expected output: the times at which each process was killed and restarted, the number of updates that the server read
+from its journal, 0 lost updates, the final AUC next to that of a perfect model, and the files written to --out.
 """
 import argparse
 import os

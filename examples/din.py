@@ -1,12 +1,12 @@
-"""Deep interest network: what a user did before counts as much as it has to do with the candidate.
+"""Ranks items with a deep interest network, which weights a user's history by its relation to the candidate.
 
     weight of an item of the history = network(item, candidate, item - candidate, item * candidate)
     logit = network(sum of weight * item, candidate)
 
 Zhou and others, "Deep Interest Network for Click-Through Rate Prediction", arXiv:1706.06978.
 
-Data: MovieLens where r-cran-dslabs is installed, else synthetic. The next movie that a user liked is told from one
-drawn by popularity.
+Data: MovieLens if the Debian package r-cran-dslabs is installed, otherwise a synthetic set. The model distinguishes the
+next movie that a user liked from one drawn by popularity.
 
 Expected output: a test AUC above 0.7 (with --fast: 0.6).
 """

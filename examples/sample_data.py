@@ -1,4 +1,4 @@
-"""Data for the examples: Fashion-MNIST where it is installed, else a small generated set of the same shape."""
+"""Data for the examples: Fashion-MNIST if it is installed, otherwise a small generated set of the same shape."""
 import numpy
 
 from anabranch.datasets import mnist

@@ -1,6 +1,6 @@
 """Common parts of the sequence examples: real data packed in examples/data, batches with lengths, figures, files.
 
-Runs with any module that has Fluid's interface, and with Python 3.7.
+This module runs with any module that has Fluid's interface, and with Python 3.7.
 """
 import argparse
 import gzip

@@ -1,12 +1,13 @@
-"""Two-tower retrieval: a vector for a user's history, a vector for an item; the nearest items are what to offer.
+"""Retrieves items with two towers: one maps a user's history to a vector, the other maps an item.
 
     score(user, item) = cosine of the two        loss = - log softmax over the items of the batch
 
-The items of a batch are each other's negatives; the logarithm of their share of the data is taken off, or popular
-ones would be punished for being there (Yi and others, "Sampling-Bias-Corrected Neural Modeling", RecSys 2019).
+The items nearest to a user are offered. In training, the items of a batch are each other's negatives. The logarithm of
+an item's share of the data is subtracted from its score; otherwise popular items, which are negatives more often,
+would be penalized (Yi and others, "Sampling-Bias-Corrected Neural Modeling", RecSys 2019).
 
-Data: MovieLens where r-cran-dslabs is installed, else synthetic. Recall at 50: how often the next movie that a user
-liked is among the 50 nearest of all movies.
+Data: MovieLens if the Debian package r-cran-dslabs is installed, otherwise a synthetic set. Recall at 50 is the share
+of users whose next movie is among the 50 nearest of all movies.
 
 Expected output: a recall above that of the 50 most popular movies.
 """

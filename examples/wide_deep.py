@@ -1,6 +1,6 @@
-"""Wide & deep on clicks: a linear model that memorises, combined with a network that generalises.
+"""Predicts clicks with wide & deep: a linear model that memorizes, combined with a network that generalizes.
 
-    logit = sum of one weight a category + w . counts + network(rows of the categories, counts)
+    logit = sum of one weight per category + w . counts + network(rows of the categories, counts)
 
 Cheng and others, "Wide & Deep Learning for Recommender Systems", arXiv:1606.07792. Data: synthetic clicks.
 

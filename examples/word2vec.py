@@ -1,10 +1,11 @@
-"""word2vec: vectors of words from text, by skip-gram with negative sampling; independent negatives and shared ones.
+"""Trains word vectors with word2vec: skip-gram with negative sampling, with independent negatives and with shared ones.
 
-Data: the novels of Jane Austen where Debian's r-cran-janeaustenr is installed, else a synthetic text of topics. The
-quality is the AUC with which the score of a word and one next to it, from text held out, exceeds that of a word and one
-drawn at random.
+Data: the novels of Jane Austen if the Debian package r-cran-janeaustenr is installed, otherwise a synthetic text with
+topics. The quality is an AUC: how often two neighbouring words of held-out text score higher than a word and one drawn
+at random.
 
-Expected output: for both ways an AUC of pairs above 0.6 and words a second; for novels also the nearest words of some.
+Expected output: for both kinds of negatives, an AUC of pairs above 0.6 and the speed in words per second; for the
+novels also the nearest words of some words.
 """
 import os
 import re

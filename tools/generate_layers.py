@@ -68,21 +68,24 @@ class Function:
 
     def _argument(self, name: str, default: str | None) -> Argument:
         if name == "name":
-            return Argument(name, "name", "str | None", "prefix of the output's name.", default)
+            return Argument(name, "name", "str | None", "prefix of the output's name. Default: the operator's type.",
+                            default)
         if name == "act":
-            return Argument(name, "act", "str | None", 'activation applied to the result, for example "relu".', default)
+            return Argument(name, "act", "str | None", 'activation applied to the result, for example "relu". '
+                            "Default: none.", default)
         schema = self._schema_name(name)
         if schema in self.inputs:
             slot = self.inputs[schema]
             dtypes = self._dtypes(slot)
             kind = "Variable | Sequence[Variable]" if slot["list"] else "Variable"
-            return Argument(name, "input", kind, _with_dtypes(slot["doc"], dtypes), default, schema, dtypes)
+            return Argument(name, "input", kind, _end(_spelled(slot["doc"], dtypes)), default, schema, dtypes)
         if schema in self.attrs:
             attr = self.attrs[schema]
             kind = self.layer.types.get(name) or TYPES[attr["type"]] + (" | None" if default == "None" else "")
-            return Argument(name, "attr", kind, _sentence(attr["doc"], default, attr["default"]), default, schema)
+            shown = self.layer.defaults.get(name) or _shown(default, attr["default"])
+            return Argument(name, "attr", kind, _sentence(attr["doc"], shown), default, schema)
         if name in DESTINATIONS:
-            return Argument(name, "to", "Variable | None", "receives the result.", default)
+            return Argument(name, "to", "Variable | None", "receives the result. Default: a new Variable.", default)
         raise SystemExit("%s: argument %s must be a slot or attribute of %s" % (self.layer.name, name, self.op))
 
     def _schema_name(self, name: str) -> str:
@@ -122,7 +125,7 @@ class Function:
         for arg in self.args:
             shown = arg.type.replace(" | None", ", optional").replace("Sequence[", "sequence of ").replace("]", "")
             lines += _wrap("%s (%s): %s" % (arg.name, shown, self._local(arg.doc)), "    ", "        ")
-        out = self._local(_end(self.info["outputs"][0]["doc"]))
+        out = self._local(_end(_spelled(self.info["outputs"][0]["doc"], ())))
         lines += ["", "Returns:", *_wrap("Variable: " + out, "    ", "        ")]
         lines += ["", "Raises:", *_wrap("TypeError: an argument has the wrong type or dtype.", "    ", "        ")]
         lines += ["", "Examples:"] + ["    " + line for line in self.example()]
@@ -210,16 +213,29 @@ def _end(text: str) -> str:
     return text if text.endswith(".") else text + "."
 
 
-def _with_dtypes(text: str, dtypes: tuple[str, ...]) -> str:
-    missing = [d for d in dtypes if not re.search(r"\b%s\b" % d, text)]
-    return _end(text) if not missing else "%s; %s." % (text.rstrip("."), ", ".join(dtypes))
+def _spelled(text: str, dtypes: tuple[str, ...]) -> str:
+    """The text of a slot for readers: "[N] float: scores" becomes "[N], float32 or float64: scores"."""
+    listed = " or ".join(filter(None, [", ".join(dtypes[:-1]), dtypes[-1]])) if dtypes else "any dtype"
+    text = re.sub(r"^(?:\[\.\.\.\] )?like (\w+)", r"shape and dtype of \1", text)
+    text = re.sub(r"\] (?:float or int|bool or numbers|float|numbers|any)\b", "], " + listed, text, count=1)
+    text = re.sub(r"\] (?=(?:bool|int32|int64)\b)", "], ", text)
+    said = re.search(r"dtype|\b(?:bool|u?int\d+|float\d+)\b", text)
+    text = text if said or not dtypes else re.sub(r"^(\[[^\]]*\]|)", r"\1, " + listed, text, count=1)
+    return re.sub(r"^\[\.\.\.\](?=[,:;])", "any shape", text)
 
 
-def _sentence(text: str, default: str | None, of_schema: object) -> str:
-    shown = default if default != "None" else repr(float("%.7g" % of_schema) if isinstance(of_schema, float)
-                                                   else of_schema)
-    parts = ([_end(text)] if text else []) + ([] if default is None else ["Default %s." % shown])
-    return " ".join(parts)
+def _shown(default: str | None, of_schema: object) -> str | None:
+    """The default of an argument, which is that of the schema where the signature has None."""
+    if default != "None":
+        return default
+    return repr(float("%.7g" % of_schema) if isinstance(of_schema, float) else of_schema)
+
+
+def _sentence(text: str, default: str | None) -> str:
+    assert text, "each attribute of a layer must have a text in its schema"
+    if default is None:
+        return _end(text)
+    return "%s Default%s %s." % (_end(text), ":" if " " in default else "", default)
 
 
 HEAD = '''"""{what}

@@ -23,6 +23,7 @@ class Layer:
         data: shapes of the Variables in the example, each "[extents] dtype".
         call: further arguments in the example.
         types: argument -> its type, where it takes more than the attribute holds.
+        defaults: argument -> the text of its default, where neither the signature nor the schema shows it.
     """
 
     signature: str
@@ -35,6 +36,7 @@ class Layer:
     data: dict[str, str] = dataclasses.field(default_factory=dict)
     call: str = ""
     types: dict[str, str] = dataclasses.field(default_factory=dict)
+    defaults: dict[str, str] = dataclasses.field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -92,7 +94,7 @@ FAMILIES: dict[str, tuple[str, list[Layer]]] = {
         Layer("has_nan(x)", op="isnan")] + _each(
         "reduce_sum reduce_mean reduce_max reduce_min reduce_prod reduce_all reduce_any",
         "(input, dim=None, keep_dim=False, name=None)", body=_REDUCE, data={"input": "[3, 4, 5]"},
-        types={"dim": "int | Sequence[int] | None"},
+        types={"dim": "int | Sequence[int] | None"}, defaults={"dim": "all axes"},
         call="dim=[0, -1], keep_dim=True")),
     "products": ("Products of matrices and of batches of matrices.", [
         Layer("mul(x, y, x_num_col_dims=1, y_num_col_dims=1, name=None)", data={"x": "[None, 3, 4]", "y": "[12, 5]"}),

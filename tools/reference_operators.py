@@ -19,7 +19,7 @@ TYPES = {"BOOLEAN": "bool", "INT": "int", "LONG": "int64", "FLOAT": "float", "ST
 
 
 #: The text of the schema about an attribute that changes nothing.
-INERT = "accepted, without effect"
+INERT = "no effect; accepted because programs of Fluid 1.8.5 may set it"
 
 
 def _marks(slot: dict) -> str:
@@ -53,7 +53,9 @@ def section(op: str) -> str:
     lines += ["Source: %s" % cell(info["source"]), ""] if info["source"] else []
     lines += ["| | name | what it is |", "|---|---|---|", *_rows(info), ""]
     inert = ["`%s`" % attr["name"] for attr in info["attrs"] if attr["doc"] == INERT]
-    lines += ["Accepted, without effect: %s." % ", ".join(inert), ""] if inert else []
+    if inert:
+        lines += ["Attributes without effect, accepted because programs of Fluid 1.8.5 may set them: %s."
+                  % ", ".join(inert), ""]
     lines += ["Kernels: %s. Gradient: %s." % (", ".join(info["dtypes"]) or "any dtype", gradient), ""]
     return "\n".join(lines)
 

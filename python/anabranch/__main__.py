@@ -11,20 +11,20 @@ from ._terminal import near, wrapped
 
 #: Name -> (module with parser() and main(arguments), description). A module is imported when its command runs.
 COMMANDS: dict[str, tuple[str, str]] = {
-    "completion": ("shell", "writes shell completion, or a manual page"),
-    "doctor": ("doctor", "reports on this machine and installation, and tests them"),
+    "completion": ("shell", "writes the completion script of a shell, or a manual page"),
+    "doctor": ("doctor", "reports on this machine and this installation, and tests them"),
     "draw": ("looking.draw", "draws a saved model or the program of a script"),
     "explain": ("looking.explain", "shows what the graph passes did to a model or a script"),
     "export": ("exporting.command", "writes a saved model as an ONNX file"),
     "help": ("help", "explains an error, a layer, an operator or a flag"),
     "launch": ("launch", "starts the servers and workers of a cluster"),
     "profile": ("looking.profile", "profiles the steps of a script and writes an HTML page"),
-    "ps": ("server_stats", "shows the traffic and the state of parameter servers"),
+    "ps": ("server_stats", "shows the traffic and the tables of parameter servers"),
     "run": ("run", "runs a script written for PaddlePaddle Fluid, unchanged"),
     "serve": ("serving.command", "serves a saved model over HTTP"),
     "strategies": ("tuning.strategies", "compares parameter-server strategies on a sample of a script"),
     "summary": ("summary", "lists the inputs, operators and parameters of a saved model"),
-    "tune": ("tuning.command", "finds the fastest threads, replicas and batch size for a script"),
+    "tune": ("tuning.command", "finds the fastest settings for a script on this machine"),
 }
 
 
@@ -39,7 +39,8 @@ def parser() -> argparse.ArgumentParser:
     width = max(map(len, COMMANDS))
     listed = "\n".join("  %s  %s" % (name.ljust(width), text) for name, (_, text) in sorted(COMMANDS.items()))
     made = argparse.ArgumentParser(prog="anabranch", usage="anabranch [-h] [--version] COMMAND ...",
-                                   description="commands:\n%s\n\n%s" % (
+                                   description="Runs, inspects and serves models of PaddlePaddle Fluid.\n\n"
+                                   "commands:\n%s\n\n%s" % (
                                        listed, "Run `anabranch COMMAND --help` for the options of a command."),
                                    formatter_class=argparse.RawDescriptionHelpFormatter)
     made.add_argument("--version", action="version", version="anabranch " + __version__)

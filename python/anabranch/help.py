@@ -58,7 +58,7 @@ def _operator(name: str) -> str | None:
     rows = [(kind, slot["name"], slot["doc"]) for kind, slots in (("in", info["inputs"]), ("out", info["outputs"]),
                                                                   ("attribute", info["attrs"])) for slot in slots]
     return "operator %s\n\n%s\n\n" % (name, info["doc"]) + "".join(
-        "  %-9s  %-20s  %s\n" % row for row in rows if row[2] != "accepted, without effect")
+        "  %-9s  %-20s  %s\n" % row for row in rows if not row[2].startswith("no effect;"))
 
 
 def _described(name: str) -> str | None:

@@ -27,7 +27,7 @@ def parser() -> argparse.ArgumentParser:
                                    usage="anabranch run [-h] [--data DIR] (script | -m module) [args ...]")
     made.add_argument("--data", metavar="DIR", help="Folder of the archives that paddle.dataset reads "
                                                     "(default: the environment variable ANABRANCH_DATA).")
-    made.add_argument("-m", dest="module", action="store_true", help="Run a module, given by its name.")
+    made.add_argument("-m", dest="module", action="store_true", help="Run a module by its name.")
     made.add_argument("script", help="Python script, or the name of a module.")
     made.add_argument("args", nargs=argparse.REMAINDER, help="Arguments of the script.")
     return made

@@ -23,9 +23,8 @@ std::vector<FlagInfo> make_table() {
     row.in_plans = true;
     return row;
   };
-  const char* memory = "Accepted for Fluid's scripts, without effect: memory is allocated when it is needed.";
-  const char* gpu =
-      "Accepted, without effect on devices: memory is allocated when it is needed, and freed blocks are reused.";
+  const char* memory = "No effect; accepted for Fluid's scripts: memory is allocated when it is needed.";
+  const char* gpu = "No effect on devices: memory is allocated when it is needed, and freed blocks are reused.";
   return {
       flag("check_nan_inf", false, "Stop at the first operator whose output holds NaN or infinity, and name it."),
       in_plans(flag("fluid_exact", S(""),
@@ -60,7 +59,7 @@ std::vector<FlagInfo> make_table() {
            "Wait for each operator that runs on a device, so that a device error names its operator. Slow; without "
            "effect "
            "on the CPU."),
-      flag("eager_delete_tensor_gb", 0.0, "Accepted, without effect: temporaries keep their memory for the next step."),
+      flag("eager_delete_tensor_gb", 0.0, "No effect: temporaries keep their memory for the next step."),
       flag("memory_fraction_of_eager_deletion", 1.0, memory),
       flag("fast_eager_deletion_mode", true, memory),
       flag("eager_delete_scope", true, memory),
@@ -78,9 +77,9 @@ std::vector<FlagInfo> make_table() {
       flag("reallocate_gpu_memory_in_mb", int64_t{0}, gpu),
       flag("use_pinned_memory", true, memory),
       flag("inner_op_parallelism", int64_t{0},
-           "Accepted, without effect: loops inside operators are split over the executor's own threads."),
+           "No effect: loops inside operators are split over the executor's own threads."),
       flag("paddle_num_threads", int64_t{1},
-           "Accepted, without effect: math libraries run single-threaded inside the executor's threads."),
+           "No effect: math libraries run single-threaded inside the executor's threads."),
       flag("selected_gpus", S(""),
            "Devices that cuda_places() returns, such as \"0,2\"; empty: all that CUDA_VISIBLE_DEVICES leaves."),
       flag("device_plugin", S("cuda"),
@@ -115,18 +114,18 @@ std::vector<FlagInfo> make_table() {
            "Simulated device: milliseconds one thread waits for work that another thread must put into a queue."),
       flag("simdevice_explain_touches", int64_t{1},
            "Simulated device: 1 prints which device memory the CPU touched before the process ends because of it."),
-      flag("enable_parallel_graph", false, "Accepted, without effect: one plan launches the work of all devices."),
+      flag("enable_parallel_graph", false, "No effect: one plan launches the work of all devices."),
       in_plans(flag(
           "sync_nccl_allreduce", false,
           "Make the launching thread wait for each AllReduce over devices. Events keep the order without it, so the "
           "default differs from Fluid 1.8.5.")),
       flag("fuse_parameter_memory_size", -1.0,
-           "Accepted, without effect: all-reduces are fused by number, see FLAGS_fuse_parameter_groups_size."),
+           "No effect: all-reduces are fused by number, see FLAGS_fuse_parameter_groups_size."),
       in_plans(flag("fuse_parameter_groups_size", int64_t{3},
                     "Number of gradients in one fused all-reduce; -1: all in one.")),
-      flag("use_mkldnn", false, "Accepted, without effect: oneDNN serves every operator that it can."),
-      flag("use_ngraph", false, "Accepted for Fluid's scripts, without effect: there is no such backend."),
-      flag("reader_queue_speed_test_mode", false, "Accepted, without effect: a reader queue returns each batch once."),
+      flag("use_mkldnn", false, "No effect: oneDNN serves every operator that it can."),
+      flag("use_ngraph", false, "No effect; accepted for Fluid's scripts: there is no such backend."),
+      flag("reader_queue_speed_test_mode", false, "No effect: a reader queue returns each batch once."),
       flag("rpc_deadline", int64_t{180000}, "Milliseconds until a request to a parameter server is given up."),
       flag("collective_deadline", int64_t{60000},
            "Milliseconds a process waits for another one in a collective operation."),
@@ -147,10 +146,10 @@ std::vector<FlagInfo> make_table() {
            "Allow servers to listen beyond this machine without certificates, on a network that is trusted."),
       flag("rpc_message_limit_mb", int64_t{16384},
            "Size limit of messages to and from parameter servers in megabytes; larger ones are refused."),
-      flag("rpc_retry_times", int64_t{3}, "Accepted, without effect: a request is repeated until FLAGS_rpc_deadline."),
+      flag("rpc_retry_times", int64_t{3}, "No effect: a request is repeated until FLAGS_rpc_deadline."),
       flag("print_sub_graph_dir", S(""),
-           "Accepted for Fluid's scripts, without effect; see BuildStrategy.debug_graphviz_path."),
-      flag("pe_profile_fname", S(""), "Accepted for Fluid's scripts, without effect; see fluid.profiler."),
+           "No effect; accepted for Fluid's scripts; see BuildStrategy.debug_graphviz_path."),
+      flag("pe_profile_fname", S(""), "No effect; accepted for Fluid's scripts; see fluid.profiler."),
   };
 }
 

@@ -46,7 +46,8 @@ const Inert& find_inert(std::string_view name) {
 
 OpDef& OpDef::ignores(const char* name, Attr value) {
   const AttrType type = attr_type(value);
-  return add_attr({name, "accepted, without effect", type, std::move(value), false, {}});
+  return add_attr(
+      {name, "no effect; accepted because programs of Fluid 1.8.5 may set it", type, std::move(value), false, {}});
 }
 
 OpDef& OpDef::ignores(std::initializer_list<const char*> names) {

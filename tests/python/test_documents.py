@@ -76,6 +76,24 @@ def pages():
     return [os.path.join("docs", name) for name in names if not name.startswith(GENERATED)]
 
 
+def test_tables_and_code_blocks_are_whole():
+    """Each row of a table has the cells of its head, and each fence is closed: reflowed text breaks both."""
+    broken = []
+    for page in subprocess.check_output(["git", "ls-files", "*.md"], cwd=ROOT, universal_newlines=True).split():
+        with open(os.path.join(ROOT, page), encoding="utf-8") as file:
+            lines = file.read().splitlines()
+        inside, head = False, None
+        for number, line in enumerate(lines, 1):
+            inside ^= bool(re.match(r"\s*(```|~~~)", line))
+            cells = len(re.findall(r"(?<!\\)\|", line)) if line.startswith("|") and not inside else None
+            head = None if cells is None else head or cells
+            if cells != head:
+                broken.append("%s:%d" % (page, number))
+        if inside:
+            broken.append(page)
+    assert not broken
+
+
 PAGES = [page for page in ["README.md", *pages()] if blocks(os.path.join(ROOT, page))]
 
 

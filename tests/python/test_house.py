@@ -78,11 +78,17 @@ def test_table_covers_the_tree():
     assert list(tiers.values()) == sorted(tiers.values())
 
 
-@pytest.mark.parametrize("command", ["demo", "test", "sanitize", "bench", "look", "lint", "build", "docs",
-                                     "golden"])
-def test_dev_explains_each_command(command):
-    text = subprocess.check_output([os.path.join(ROOT, "dev"), command, "--help"], universal_newlines=True)
-    assert text.startswith("usage: ./dev " + command)
+def dev_help(*command):
+    return subprocess.check_output([os.path.join(ROOT, "dev"), *command, "--help"], universal_newlines=True)
+
+
+def test_dev_explains_each_command():
+    """Each help text names its command and fits a terminal of 80 columns."""
+    texts_of = {name: dev_help(name) for name in re.findall(r"^  (\S+)  +\S", dev_help(), re.M)}
+    assert {"demo", "test", "sanitize", "bench", "lint", "build", "docs", "golden"} <= set(texts_of)
+    assert not [name for name, text in texts_of.items() if not text.startswith("usage: ./dev " + name)]
+    wide = [line for text in [dev_help(), *texts_of.values()] for line in text.splitlines() if len(line) > 80]
+    assert not wide
 
 
 OLD_GRAMMAR = re.compile(r'"[^"\n]*(, expected |\bexpected\b[^"\n]*, got\b| is expected\b)[^"\n]*"')

@@ -30,7 +30,7 @@ def _resumes(kind: str, folder: str) -> None:
 
 
 def files() -> str:
-    """Checks that saved training and saved models of every kind of net give the same bits after loading"""
+    """Checks that a training run and a model of every kind of net give the same bits after saving and loading"""
     with tempfile.TemporaryDirectory() as folder:
         for kind in KINDS:
             _resumes(kind, os.path.join(folder, kind))

@@ -44,7 +44,7 @@ def kernels() -> str:
 
 
 def training() -> str:
-    """Trains a dense net: 2,000 steps of Adam must bring its loss below a tenth"""
+    """Trains a dense net: 2,000 steps of Adam must reduce its loss to less than a tenth"""
     losses, rate = train("dense", 2000)
     if not losses[-1] < losses[0] / 10:
         raise RuntimeError("the loss went from %g to %g in 2000 steps" % (losses[0], losses[-1]))
@@ -79,7 +79,7 @@ def threads() -> str:
 
 
 def replicas() -> str:
-    """Checks that AllReduce and Reduce give equal bits for every kind of net, and one replica nearly equal values"""
+    """Checks that AllReduce and Reduce give the same bits and one replica nearly equal values, for each kind of net"""
     for kind in KINDS:
         both = [train(kind, 20, 2, reduce=reduce)[0] for reduce in (False, True)]
         if both[0] != both[1]:

@@ -82,8 +82,8 @@ class BDFS(FS):
     Args:
         hdfs_name (str): address of the name node.
         hdfs_ugi (str): user and password, "name,password".
-        time_out (int): accepted, without effect. Default 1200000.
-        sleep_inter (int): accepted, without effect. Default 1000.
+        time_out (int): no effect. Default 1200000.
+        sleep_inter (int): no effect. Default 1000.
 
     Raises:
         ValueError: HADOOP_HOME of the environment, where the command is, is not set.

@@ -16,17 +16,18 @@ def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
     >>> parse_args(["--nproc_per_node", "2", "train.py"]).nproc_per_node
     2
     """
-    made = argparse.ArgumentParser(prog="launch")
-    made.add_argument("--cluster_node_ips", default="127.0.0.1", help="Addresses of the hosts, separated by commas.")
-    made.add_argument("--node_ip", default="127.0.0.1", help="Address of this host.")
-    made.add_argument("--use_paddlecloud", action="store_true", help="Accepted, without effect.")
+    made = argparse.ArgumentParser(prog="launch", description="Starts workers that sum their gradients.")
+    made.add_argument("--cluster_node_ips", default="127.0.0.1",
+                      help="Addresses of the hosts, separated by commas (default: 127.0.0.1).")
+    made.add_argument("--node_ip", default="127.0.0.1", help="Address of this host (default: 127.0.0.1).")
+    made.add_argument("--use_paddlecloud", action="store_true", help="No effect; accepted for scripts of Fluid 1.8.5.")
     made.add_argument("--started_port", type=int, default=0,
                       help="First port of each host; 0 chooses free ports on one host.")
-    made.add_argument("--print_config", default="true", help="Accepted, without effect.")
-    made.add_argument("--selected_gpus", default="", help="Numbers, each of which starts one worker.")
+    made.add_argument("--print_config", default="true", help="No effect; accepted for scripts of Fluid 1.8.5.")
+    made.add_argument("--selected_gpus", default="", help="Numbers separated by commas; one worker starts for each.")
     made.add_argument("--nproc_per_node", type=int, default=0,
-                      help="Number of workers of a host; not in Fluid (default: 1).")
-    made.add_argument("--log_dir", default="logs", help="Folder of the logs.")
+                      help="Number of workers on a host; Fluid 1.8.5 lacks this option (default: 1).")
+    made.add_argument("--log_dir", default="logs", help="Folder of the logs (default: logs).")
     made.add_argument("training_script", help="Python script.")
     made.add_argument("training_script_args", nargs=argparse.REMAINDER, help="Arguments of the script.")
     args = made.parse_args(argv)

@@ -16,16 +16,18 @@ def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
     >>> parse_args(["--worker_num", "4", "train.py"]).worker_num
     4
     """
-    made = argparse.ArgumentParser(prog="launch_ps")
-    made.add_argument("--cluster_node_ips", default="127.0.0.1", help="Addresses of the hosts, separated by commas.")
-    made.add_argument("--node_ip", default="127.0.0.1", help="Address of this host.")
+    made = argparse.ArgumentParser(prog="launch_ps", description="Starts parameter servers and their workers.")
+    made.add_argument("--cluster_node_ips", default="127.0.0.1",
+                      help="Addresses of the hosts, separated by commas (default: 127.0.0.1).")
+    made.add_argument("--node_ip", default="127.0.0.1", help="Address of this host (default: 127.0.0.1).")
     made.add_argument("--start_port", type=int, default=0,
                       help="First port of each host; 0 chooses free ports on one host.")
-    made.add_argument("--print_config", default="true", help="Accepted, without effect.")
-    made.add_argument("--endpoints", default="", help="Addresses of the servers, instead of the hosts.")
-    made.add_argument("--worker_num", type=int, default=2, help="Number of workers on all hosts together.")
-    made.add_argument("--server_num", type=int, default=2, help="Number of servers on all hosts together.")
-    made.add_argument("--log_dir", default="logs", help="Folder of the logs.")
+    made.add_argument("--print_config", default="true", help="No effect; accepted for scripts of Fluid 1.8.5.")
+    made.add_argument("--endpoints", default="",
+                      help="Addresses of the servers, separated by commas (default: on the hosts).")
+    made.add_argument("--worker_num", type=int, default=2, help="Number of workers on all hosts together (default: 2).")
+    made.add_argument("--server_num", type=int, default=2, help="Number of servers on all hosts together (default: 2).")
+    made.add_argument("--log_dir", default="logs", help="Folder of the logs (default: logs).")
     made.add_argument("training_script", help="Python script.")
     made.add_argument("training_script_args", nargs=argparse.REMAINDER, help="Arguments of the script.")
     args = made.parse_args(argv)

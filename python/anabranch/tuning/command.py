@@ -1,4 +1,4 @@
-"""Finds the fastest threads, replicas, batch size and strategy for a script, measured on its own data.
+"""Finds the fastest settings for a script on its own data: threads, replicas, batch size and strategy.
 
     anabranch tune train.py --epochs 1
 

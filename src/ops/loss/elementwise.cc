@@ -148,17 +148,18 @@ template <class Make> OpDef& declare_loss(const Row& row, Make make) {
 
 void declare_losses() {
   declare_loss({.type = "log_loss",
-                .doc = "Loss = -y log(p + epsilon) - (1 - y) log(1 - p + epsilon) of a probability p and a label y.",
-                .x = {"Predicted", "[N, 1] float in [0, 1]"},
-                .y = {"Labels", "[N, 1] float in [0, 1]"},
-                .out = {"Loss", "[N, 1]"},
+                .doc = "Cross entropy of a probability p (Predicted) and a label y (Labels): Loss = -y log(p + "
+                       "epsilon) - (1 - y) log(1 - p + epsilon).",
+                .x = {"Predicted", "[N, 1] float: probabilities in [0, 1]"},
+                .y = {"Labels", "[N, 1] float: labels in [0, 1]"},
+                .out = {"Loss", "[N, 1], dtype of Predicted"},
                 .kernel = "log_loss",
                 .numbers = {"epsilon"}},
                [](auto tag, const KernelArgs& op) {
                  using T = typename decltype(tag)::type;
                  return LogLoss<T>{static_cast<T>(op.attr<float>("epsilon"))};
                })
-      .attr<float>("epsilon", 1.0e-4f, "keeps the logarithms finite");
+      .attr<float>("epsilon", 1.0e-4f, "small number that keeps the logarithms finite");
   declare_loss({.type = "bce_loss",
                 .doc = "Out = -Label log(X) - (1 - Label) log(1 - X), with logarithms bounded below by -100.",
                 .x = {"X", "[...] float in [0, 1], probabilities"},

@@ -53,13 +53,14 @@ template <class T> double total(const KernelContext& c, const T* x, const T* tar
 
 AB_OP(kldiv_loss)
     .doc(
-        "Loss = the Kullback-Leibler divergence of Target from a distribution with logarithms X: Target (log Target - "
-        "X), 0 where Target <= 0; elementwise (none), summed, averaged, or summed and divided by the batch size "
-        "(batchmean).")
-    .in("X", "[N, ...] float log probabilities")
-    .in("Target", "like X, probabilities")
-    .out("Loss", "like X, or [1] if reduced")
-    .attr<std::string>("reduction", "mean", "none, sum, mean or batchmean",
+        "Kullback-Leibler divergence of Target from a distribution whose logarithms are X: Target (log Target - X), "
+        "and 0 where Target <= 0. The attribute reduction selects whether the elements are returned (none), summed "
+        "(sum), averaged "
+        "(mean), or summed and divided by the batch size (batchmean).")
+    .in("X", "[N, ...] float: logarithms of probabilities")
+    .in("Target", "like X: probabilities")
+    .out("Loss", "shape of X, or [1] unless reduction is none; dtype of X")
+    .attr<std::string>("reduction", "mean", "how elements are combined: none, sum, mean or batchmean",
                        one_of("reduction", {"none", "sum", "mean", "batchmean"}))
     .infer([](InferContext& c) {
       check_same(c, "X", "Target");

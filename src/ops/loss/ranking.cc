@@ -23,12 +23,12 @@ void infer_rank_loss(InferContext& c) {
 
 AB_OP(rank_loss)
     .doc(
-        "RankNet: with d = Left - Right, Out = log(1 + e^d) - Label d; Label is the probability that Left ranks before "
-        "Right.")
+        "RankNet loss: Out = log(1 + e^d) - Label d with d = Left - Right, where Label is the probability that Left "
+        "ranks before Right.")
     .source("Burges et al., ICML 2005, doi:10.1145/1102351.1102363")
-    .in("Label", "[N] or [N, 1] float in [0, 1]")
-    .in("Left", "[N] or [N, 1] float")
-    .in("Right", "[N] or [N, 1] float")
+    .in("Label", "[N] or [N, 1] float: probabilities in [0, 1]")
+    .in("Left", "[N] or [N, 1] float: scores")
+    .in("Right", "[N] or [N, 1] float: scores")
     .out("Out", "like Label")
     .dtype_of_input("Left")
     .infer(infer_rank_loss)
@@ -141,12 +141,11 @@ void infer_bpr(InferContext& c) {
 
 AB_OP(bpr_loss)
     .doc(
-        "Bayesian personalised ranking: Y = sum over the other classes j of log(1 + e^(X[j] - X[label])), over their "
-        "number.")
+        "Bayesian personalized ranking loss: Y = mean of log(1 + e^(X[j] - X[Label])) over all classes j except Label.")
     .source("Rendle et al., UAI 2009, arXiv:1205.2618")
-    .in("X", "[N, ..., classes] float scores")
-    .in("Label", "[N, ..., 1] int64")
-    .out("Y", "[N, ..., 1]")
+    .in("X", "[N, ..., classes] float: scores")
+    .in("Label", "[N, ..., 1] int64: the class that must rank first")
+    .out("Y", "[N, ..., 1], dtype of X")
     .dtype_of_input("X")
     .infer(infer_bpr)
     .grad_reads({"X", "Label"})

@@ -40,13 +40,13 @@ template <class T> Kernel loss_there(const char* stem, const KernelArgs& op, In 
 
 AB_OP(sigmoid_cross_entropy_with_logits)
     .doc(
-        "Out = max(X, 0) - X Label + log(1 + e^-|X|): the elementwise cross entropy of sigmoid(X) with Label; 0 where "
+        "Cross entropy of sigmoid(X) with Label, elementwise: Out = max(X, 0) - X Label + log(1 + e^-|X|), and 0 where "
         "the integer part of Label is ignore_index.")
-    .in("X", "[...] float logits")
-    .in("Label", "like X, in [0, 1]")
+    .in("X", "[...] float: logits")
+    .in("Label", "like X: probabilities in [0, 1]")
     .out("Out", "like X")
-    .attr<bool>("normalize", false, "divides by the number of labels that are not ignored")
-    .attr<int32_t>("ignore_index", -100, "integer part of labels to ignore")
+    .attr<bool>("normalize", false, "divides the result by the number of labels that are not ignored")
+    .attr<int32_t>("ignore_index", -100, "labels with this integer part are ignored")
     .infer([](InferContext& c) {
       check_same(c, "X", "Label");
       c.same_as("Out", "X");

@@ -16,32 +16,32 @@ using second_order::Ops;
 
 void declare_exponentials() {
   activation<Sigmoid, Gives::kBoth>({.type = "sigmoid",
-                                     .doc = "Out = 1 / (1 + exp(-X))",
+                                     .doc = "Logistic function of each element: Out = 1 / (1 + exp(-X))",
                                      .grad_of = GradOf::kOut,
                                      .loop = simd::sigmoid,
                                      .grad_loop = simd::sigmoid_grad,
                                      .slope = [](Ops& o, const auto& y) { return o.mul(y, o.scale(y, -1, 1)); }});
   activation<Tanh, Gives::kBoth>({.type = "tanh",
-                                  .doc = "Out = tanh(X)",
+                                  .doc = "Hyperbolic tangent of each element: Out = tanh(X)",
                                   .grad_of = GradOf::kOut,
                                   .loop = simd::tanh,
                                   .grad_loop = simd::tanh_grad,
                                   .slope = [](Ops& o, const auto& y) { return o.scale(o.square(y), -1, 1); }});
   of_integers(activation<Exp, Gives::kBoth>({.type = "exp",
-                                             .doc = "Out = e^X",
+                                             .doc = "Exponential of each element: Out = e^X",
                                              .grad_of = GradOf::kOut,
                                              .loop = simd::exp,
                                              .grad_loop = simd::mul,
                                              .slope = [](Ops&, const auto& y) { return y; }}),
               []<class T>(T x) { return whole<T>(std::exp(static_cast<double>(x))); });
   activation<Log, Gives::kForward>({.type = "log",
-                                    .doc = "Out = ln(X)",
+                                    .doc = "Natural logarithm of each element: Out = ln(X)",
                                     .grad_of = GradOf::kX,
                                     .loop = simd::log,
                                     .slope = [](Ops& o, const auto& x) { return o.unary("reciprocal", x); }});
   activation<Log1p, Gives::kForward>(
       {.type = "log1p",
-       .doc = "Out = ln(1 + X)",
+       .doc = "Natural logarithm of 1 plus each element: Out = ln(1 + X)",
        .grad_of = GradOf::kX,
        .loop = simd::log1p,
        .slope = [](Ops& o, const auto& x) { return o.unary("reciprocal", o.scale(x, 1, 1)); }});
@@ -62,7 +62,7 @@ void declare_exponentials() {
          return o.add(t, o.mul(bend, o.scale(o.square(t), -1, 1)));
        }});
   activation<Softplus, Gives::kBoth>({.type = "softplus",
-                                      .doc = "Out = ln(1 + e^X)",
+                                      .doc = "Smooth approximation of the rectified linear unit: Out = ln(1 + e^X)",
                                       .source = "Dugas et al., NIPS 2000",
                                       .grad_of = GradOf::kX,
                                       .loop = simd::softplus,
@@ -70,23 +70,23 @@ void declare_exponentials() {
                                       .slope = [](Ops& o, const auto& x) { return o.unary("sigmoid", x); }});
   activation<LogSigmoid, Gives::kForward>(
       {.type = "logsigmoid",
-       .doc = "Out = ln(1 / (1 + e^-X))",
+       .doc = "Logarithm of the sigmoid of each element: Out = ln(1 / (1 + e^-X))",
        .grad_of = GradOf::kX,
        .loop = simd::logsigmoid,
        .slope = [](Ops& o, const auto& x) { return o.unary("sigmoid", o.scale(x, -1)); }});
   activation<TanhShrink, Gives::kForward>(
       {.type = "tanh_shrink",
-       .doc = "Out = X - tanh(X)",
+       .doc = "Each element minus its hyperbolic tangent: Out = X - tanh(X)",
        .grad_of = GradOf::kX,
        .loop = simd::tanh_shrink,
        .slope = [](Ops& o, const auto& x) { return o.square(o.unary("tanh", x)); }});
   activation<Stanh, Gives::kForward>(
       {.type = "stanh",
-       .doc = "Out = scale_b tanh(scale_a X)",
+       .doc = "Scaled hyperbolic tangent: Out = scale_b tanh(scale_a X)",
        .source = "LeCun et al., Efficient BackProp, 1998",
        .grad_of = GradOf::kX,
        .ignores = {},
-       .attrs = {{"scale_a", 0.67f, "inner factor"}, {"scale_b", 1.7159f, "outer factor"}},
+       .attrs = {{"scale_a", 0.67f, "factor for X"}, {"scale_b", 1.7159f, "factor for the result"}},
        .param_loop = simd::stanh,
        .slope = [](Ops& o, const auto& x) {
          const float a = o.attr<float>("scale_a"), ab = a * o.attr<float>("scale_b");
@@ -97,19 +97,19 @@ void declare_exponentials() {
 void declare_powers_and_waves() {
   activation<Sqrt, Gives::kForward>(
       {.type = "sqrt",
-       .doc = "Out = X^(1/2)",
+       .doc = "Square root of each element: Out = X^(1/2)",
        .grad_of = GradOf::kOut,
        .loop = simd::sqrt,
        .slope = [](Ops& o, const auto& y) { return o.scale(o.unary("reciprocal", y), 0.5); }});
   activation<Rsqrt, Gives::kForward>(
       {.type = "rsqrt",
-       .doc = "Out = X^(-1/2)",
+       .doc = "Reciprocal of the square root of each element: Out = X^(-1/2)",
        .grad_of = GradOf::kOut,
        .loop = simd::rsqrt,
        .slope = [](Ops& o, const auto& y) { return o.scale(o.mul(o.square(y), y), -0.5); }});
   of_integers(
       activation<Square, Gives::kForward>({.type = "square",
-                                           .doc = "Out = X^2",
+                                           .doc = "Square of each element: Out = X^2",
                                            .grad_of = GradOf::kX,
                                            .loop = simd::square,
                                            .slope = [](Ops& o, const auto& x) { return o.scale(x, 2); }}),
@@ -117,64 +117,70 @@ void declare_powers_and_waves() {
         return static_cast<T>(static_cast<std::make_unsigned_t<T>>(x) * static_cast<std::make_unsigned_t<T>>(x));
       });
   activation<Reciprocal, Gives::kForward>({.type = "reciprocal",
-                                           .doc = "Out = 1 / X",
+                                           .doc = "Reciprocal of each element: Out = 1 / X",
                                            .grad_of = GradOf::kOut,
                                            .loop = simd::reciprocal,
                                            .slope = [](Ops& o, const auto& y) { return o.scale(o.square(y), -1); }});
-  of_integers(
-      activation<Abs, Gives::kForward>({.type = "abs", .doc = "Out = |X|", .grad_of = GradOf::kX, .loop = simd::abs}),
-      []<class T>(T x) { return x < 0 ? static_cast<T>(0 - static_cast<std::make_unsigned_t<T>>(x)) : x; });
+  of_integers(activation<Abs, Gives::kForward>({.type = "abs",
+                                                .doc = "Absolute value of each element: Out = |X|",
+                                                .grad_of = GradOf::kX,
+                                                .loop = simd::abs}),
+              []<class T>(T x) { return x < 0 ? static_cast<T>(0 - static_cast<std::make_unsigned_t<T>>(x)) : x; });
   activation<Sin, Gives::kForward>({.type = "sin",
-                                    .doc = "Out = sin(X)",
+                                    .doc = "Sine of each element, in radians: Out = sin(X)",
                                     .grad_of = GradOf::kX,
                                     .loop = simd::sin,
                                     .slope = [](Ops& o, const auto& x) { return o.unary("cos", x); }});
   activation<Cos, Gives::kForward>({.type = "cos",
-                                    .doc = "Out = cos(X)",
+                                    .doc = "Cosine of each element, in radians: Out = cos(X)",
                                     .grad_of = GradOf::kX,
                                     .loop = simd::cos,
                                     .slope = [](Ops& o, const auto& x) { return o.scale(o.unary("sin", x), -1); }});
   activation<Acos, Gives::kForward>(
       {.type = "acos",
-       .doc = "Out = arccos(X)",
+       .doc = "Arccosine of each element, in radians: Out = arccos(X)",
        .grad_of = GradOf::kX,
        .ignores = {},
        .loop = simd::acos,
        .slope = [](Ops& o, const auto& x) { return o.scale(o.unary("rsqrt", o.scale(o.square(x), -1, 1)), -1); }});
   activation<Asin, Gives::kForward>(
       {.type = "asin",
-       .doc = "Out = arcsin(X)",
+       .doc = "Arcsine of each element, in radians: Out = arcsin(X)",
        .grad_of = GradOf::kX,
        .ignores = {},
        .loop = simd::asin,
        .slope = [](Ops& o, const auto& x) { return o.unary("rsqrt", o.scale(o.square(x), -1, 1)); }});
   activation<Atan, Gives::kForward>(
       {.type = "atan",
-       .doc = "Out = arctan(X)",
+       .doc = "Arctangent of each element, in radians: Out = arctan(X)",
        .grad_of = GradOf::kX,
        .ignores = {},
        .loop = simd::atan,
        .slope = [](Ops& o, const auto& x) { return o.unary("reciprocal", o.scale(o.square(x), 1, 1)); }});
-  activation<Erf, Gives::kBoth>({.type = "erf",
-                                 .doc = "Out = 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to X",
-                                 .grad_of = GradOf::kX,
-                                 .ignores = {},
-                                 .loop = simd::erf,
-                                 .grad_loop = simd::erf_grad,
-                                 .grad_lod = "X",
-                                 .slope = [](Ops& o, const auto& x) {
-                                   return o.scale(o.unary("exp", o.scale(o.square(x), -1)),
-                                                  2 * std::numbers::inv_sqrtpi);
-                                 }});
+  activation<Erf, Gives::kBoth>(
+      {.type = "erf",
+       .doc = "Error function of each element: Out = 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to X",
+       .grad_of = GradOf::kX,
+       .ignores = {},
+       .loop = simd::erf,
+       .grad_loop = simd::erf_grad,
+       .grad_lod = "X",
+       .slope = [](Ops& o, const auto& x) {
+         return o.scale(o.unary("exp", o.scale(o.square(x), -1)), 2 * std::numbers::inv_sqrtpi);
+       }});
 }
 
 void declare_steps() {  // gradient zero where it exists
-  activation<Ceil, Gives::kForward>(
-      {.type = "ceil", .doc = "Out = the least integer >= X", .grad_of = GradOf::kNeither, .loop = simd::ceil});
-  activation<Floor, Gives::kForward>(
-      {.type = "floor", .doc = "Out = the greatest integer <= X", .grad_of = GradOf::kNeither, .loop = simd::floor});
+  activation<Ceil, Gives::kForward>({.type = "ceil",
+                                     .doc = "Rounds each element up to an integer: Out = ceil(X)",
+                                     .grad_of = GradOf::kNeither,
+                                     .loop = simd::ceil});
+  activation<Floor, Gives::kForward>({.type = "floor",
+                                      .doc = "Rounds each element down to an integer: Out = floor(X)",
+                                      .grad_of = GradOf::kNeither,
+                                      .loop = simd::floor});
   activation<Round, Gives::kForward>({.type = "round",
-                                      .doc = "Out = the integer nearest to X, halves away from zero",
+                                      .doc = "Rounds each element to the nearest integer, and halves away from zero",
                                       .grad_of = GradOf::kNeither,
                                       .loop = simd::round});
 }

@@ -141,11 +141,11 @@ template <class T> Kernel backward_there(const KernelArgs& op) {
 }
 
 AB_OP(addmm)
-    .doc("Out = Alpha X Y + Beta Input.")
+    .doc("Matrix product plus a matrix: Out = Alpha X Y + Beta Input.")
     .in("Input", "[M, N] float; extents of 1 are broadcast")
-    .in("X", "[M, K]")
-    .in("Y", "[K, N]")
-    .out("Out", "[M, N]")
+    .in("X", "[M, K], dtype of Input")
+    .in("Y", "[K, N], dtype of Input")
+    .out("Out", "[M, N], dtype of Input")
     .with(addmm_attrs)
     .infer([](InferContext& c) {
       c.set_out("Out", product_shape(c), c.in("X").dtype);

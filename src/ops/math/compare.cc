@@ -48,9 +48,9 @@ template <class Fn> void comparison(const char* type, const char* doc, Fn) {
   OpDef& def = declare_op(type, __FILE__);
   def.doc(doc)
       .in("X", "[...]")
-      .in("Y", "[...] like X, with a shape that broadcasts with it")
-      .out("Out", "the joint shape, bool");
-  def.attr<int32_t>("axis", -1, "axis of X where Y starts; -1: aligns Y with the last axes");
+      .in("Y", "dtype of X; its shape must broadcast with that of X")
+      .out("Out", "shape of X and Y after broadcasting; bool");
+  def.attr<int32_t>("axis", -1, "axis of X with which the first axis of Y is aligned; -1 aligns the last axes");
   def.ignores("force_cpu", false).infer(infer_pair).no_grad(kNotDifferentiable);
   def.cpu<float, double, int32_t, int64_t, bool>([](auto tag, const KernelArgs& op) -> Kernel {
     using T = typename decltype(tag)::type;
@@ -62,7 +62,7 @@ template <class Fn> void comparison(const char* type, const char* doc, Fn) {
 
 template <class Fn> void logical(const char* type, const char* doc, const char* kernel, Fn fn) {
   OpDef& def = declare_op(type, __FILE__);
-  def.doc(doc).in("X", "[...] bool").in("Y", "[...] bool, with the number of elements of X").out("Out", "like X");
+  def.doc(doc).in("X", "[...] bool").in("Y", "[...] bool, as many elements as X").out("Out", "like X");
   def.infer(infer_logical).no_grad(kNotDifferentiable);
   def.cpu<bool>([fn](auto, const KernelArgs& op) -> Kernel {
     return [=, x = op.in("X"), y = op.in("Y"), out = op.out("Out")](KernelContext& c) {
@@ -75,15 +75,18 @@ template <class Fn> void logical(const char* type, const char* doc, const char* 
 }
 
 void declare_pairs() {
-  comparison("less_than", "Out = X < Y", std::less<>());
-  comparison("less_equal", "Out = X <= Y", std::less_equal<>());
-  comparison("greater_than", "Out = X > Y", std::greater<>());
-  comparison("greater_equal", "Out = X >= Y", std::greater_equal<>());
-  comparison("equal", "Out = X == Y", std::equal_to<>());
-  comparison("not_equal", "Out = X != Y", std::not_equal_to<>());
-  logical("logical_and", "Out = X and Y", "logical/and", [](bool a, bool b) { return a && b; });
-  logical("logical_or", "Out = X or Y", "logical/or", [](bool a, bool b) { return a || b; });
-  logical("logical_xor", "Out = either X or Y", "logical/xor", [](bool a, bool b) { return a != b; });
+  comparison("less_than", "Compares two tensors, with broadcasting: Out = X < Y", std::less<>());
+  comparison("less_equal", "Compares two tensors, with broadcasting: Out = X <= Y", std::less_equal<>());
+  comparison("greater_than", "Compares two tensors, with broadcasting: Out = X > Y", std::greater<>());
+  comparison("greater_equal", "Compares two tensors, with broadcasting: Out = X >= Y", std::greater_equal<>());
+  comparison("equal", "Compares two tensors, with broadcasting: Out = X == Y", std::equal_to<>());
+  comparison("not_equal", "Compares two tensors, with broadcasting: Out = X != Y", std::not_equal_to<>());
+  logical("logical_and", "Logical and of two tensors, elementwise: Out = X and Y", "logical/and",
+          [](bool a, bool b) { return a && b; });
+  logical("logical_or", "Logical or of two tensors, elementwise: Out = X or Y", "logical/or",
+          [](bool a, bool b) { return a || b; });
+  logical("logical_xor", "Logical exclusive or of two tensors, elementwise: Out = X xor Y", "logical/xor",
+          [](bool a, bool b) { return a != b; });
 }
 
 // Whether test(element) is true for any of n elements; tests blocks and stops after the first one with such an element.
@@ -117,20 +120,20 @@ template <class Test> void declare_question(const char* type, const char* doc, b
 }
 
 void declare_questions() {
-  declare_question("isfinite", "Out = whether all elements of X are finite", true,
+  declare_question("isfinite", "Tests whether all elements of X are finite", true,
                    [](auto v) { return NotFinite::of(v); });
-  declare_question("isinf", "Out = whether any element of X is infinite", false,
+  declare_question("isinf", "Tests whether any element of X is infinite", false,
                    [](auto v) { return Infinite::of(v); });
-  declare_question("isnan", "Out = whether any element of X is NaN", false, [](auto v) { return NoNumber::of(v); });
+  declare_question("isnan", "Tests whether any element of X is NaN", false, [](auto v) { return NoNumber::of(v); });
 }
 
 AB_OPS(declare_pairs);
 AB_OPS(declare_questions);
 
 AB_OP(logical_not)
-    .doc("Out = not X, elementwise.")
+    .doc("Logical not of each element: Out = not X.")
     .in("X", "[...] bool")
-    .out("Out", "[...] bool")
+    .out("Out", "like X")
     .may_share("X", "Out")
     .infer([](InferContext& c) { c.same_as("Out", "X"); })
     .no_grad(kNotDifferentiable)

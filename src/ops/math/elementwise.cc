@@ -63,25 +63,32 @@ template <class Fn> OpDef& arithmetic(const Row& row, Fn fn) {
 }
 
 void declare_sums_and_products() {
-  declare_backward(arithmetic({.type = "elementwise_add", .doc = "Out = X + Y", .loop = simd::add, .traits = kLinear},
+  declare_backward(arithmetic({.type = "elementwise_add",
+                               .doc = "Sum of two tensors, with broadcasting: Out = X + Y",
+                               .loop = simd::add,
+                               .traits = kLinear},
                               [](auto x, auto y) { return Add::of(x, y); })
                        .images({"X", "Y", "Out"}),
                    false, Same(), Same(), second_order::linear);
   declare_backward(
-      arithmetic({.type = "elementwise_sub", .doc = "Out = X - Y", .loop = simd::sub, .traits = kLinear},
+      arithmetic({.type = "elementwise_sub",
+                  .doc = "Difference of two tensors, with broadcasting: Out = X - Y",
+                  .loop = simd::sub,
+                  .traits = kLinear},
                  [](auto x, auto y) { return Sub::of(x, y); }),
       false, Same(), [](auto x, auto y, auto out, auto d) { return Sub::dy(x, y, out, d); }, second_order::linear);
   declare_backward(
-      arithmetic({.type = "elementwise_mul",
-                  .doc = "Out = X Y; X may hold sparse rows if Y is a scalar",
-                  .loop = simd::mul,
-                  .sparse = true},
-                 [](auto x, auto y) { return Mul::of(x, y); }),
+      arithmetic(
+          {.type = "elementwise_mul",
+           .doc = "Product of two tensors, with broadcasting: Out = X Y. X may hold sparse rows if Y is a scalar",
+           .loop = simd::mul,
+           .sparse = true},
+          [](auto x, auto y) { return Mul::of(x, y); }),
       false, [](auto x, auto y, auto out, auto d) { return Mul::dx(x, y, out, d); },
       [](auto x, auto y, auto out, auto d) { return Mul::dy(x, y, out, d); }, second_order::bilinear("X", "Y"));
   declare_backward(
       arithmetic({.type = "elementwise_div",
-                  .doc = "Out = X / Y, truncated towards zero for integers",
+                  .doc = "Quotient of two tensors, with broadcasting: Out = X / Y, truncated towards zero for integers",
                   .loop = simd::div,
                   .sparse = true,
                   .division = "div"},
@@ -90,7 +97,9 @@ void declare_sums_and_products() {
       [](auto, auto y, auto out, auto d) { return quotient(negative(wrapping_product(d, out)), y); },
       second_order::through(quotient_gradient), true);
   declare_backward(
-      arithmetic({.type = "elementwise_pow", .doc = "Out = X to the power Y", .loop = simd::pow},
+      arithmetic({.type = "elementwise_pow",
+                  .doc = "First tensor to the power of the second, with broadcasting: Out = X^Y",
+                  .loop = simd::pow},
                  [](auto x, auto y) { return Pow::of(x, y); }),
       false, [](auto x, auto y, auto out, auto d) { return Pow::dx(x, y, out, d); },
       [](auto x, auto y, auto out, auto d) { return Pow::dy(x, y, out, d); }, second_order::through(power_gradient));
@@ -99,25 +108,32 @@ void declare_sums_and_products() {
 // A tie counts for Y.
 void declare_extremes() {
   declare_backward(
-      arithmetic({.type = "elementwise_max", .doc = "Out = the larger of X and Y", .loop = simd::max},
+      arithmetic({.type = "elementwise_max",
+                  .doc = "Elementwise maximum of two tensors, with broadcasting: Out = max(X, Y)",
+                  .loop = simd::max},
                  [](auto x, auto y) { return Max::of(x, y); }),
       false, [](auto x, auto y, auto out, auto d) { return Max::dx(x, y, out, d); },
       [](auto x, auto y, auto out, auto d) { return Max::dy(x, y, out, d); }, second_order::through(larger_gradient));
   declare_backward(
-      arithmetic({.type = "elementwise_min", .doc = "Out = the smaller of X and Y", .loop = simd::min},
+      arithmetic({.type = "elementwise_min",
+                  .doc = "Elementwise minimum of two tensors, with broadcasting: Out = min(X, Y)",
+                  .loop = simd::min},
                  [](auto x, auto y) { return Min::of(x, y); }),
       false, [](auto x, auto y, auto out, auto d) { return Min::dx(x, y, out, d); },
       [](auto x, auto y, auto out, auto d) { return Min::dy(x, y, out, d); }, second_order::through(smaller_gradient));
 }
 
 void declare_divisions_with_rest() {
-  arithmetic({.type = "elementwise_mod",
-              .doc = "Out = the remainder of X / Y, with the sign of X for integers, else of Y",
-              .division = "mod"},
-             [](auto x, auto y) { return remainder(x, y); })
+  arithmetic(
+      {.type = "elementwise_mod",
+       .doc = "Remainder of X / Y, with broadcasting. It has the sign of X for integers, and of Y for other dtypes",
+       .division = "mod"},
+      [](auto x, auto y) { return remainder(x, y); })
       .no_grad(kNotDifferentiable);
   declare_forward<int32_t, int64_t>(
-      {.type = "elementwise_floordiv", .doc = "Out = X / Y, truncated towards zero", .division = "div"},
+      {.type = "elementwise_floordiv",
+       .doc = "Quotient of integers, with broadcasting: Out = X / Y, truncated towards zero",
+       .division = "div"},
       [](auto x, auto y) { return quotient(x, y); })
       .no_grad(kNotDifferentiable);
 }

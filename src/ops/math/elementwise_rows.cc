@@ -234,11 +234,11 @@ void forward_as_step(OpDef& def) {
 OpDef& declare_with_runs(const Row& row, std::span<const RunOf<PairRun>> runs) {
   OpDef& def = declare_op(row.type, __FILE__);
   def.doc(row.doc)
-      .in("X", "[...] numbers, or sparse rows")
-      .in("Y", "[...] like X, with a shape that broadcasts with it");
-  def.out("Out", "the joint shape").may_share("X", "Out");
+      .in("X", row.sparse ? "[...] numbers, or sparse rows" : "[...] numbers")
+      .in("Y", "dtype of X; its shape must broadcast with that of X");
+  def.out("Out", "shape of X and Y after broadcasting; dtype of X").may_share("X", "Out");
   if (row.sparse) def.takes("X", Holds::kTensorOrRows);
-  def.attr<int32_t>("axis", -1, "axis of X where Y starts; -1: aligns Y with the last axes");
+  def.attr<int32_t>("axis", -1, "axis of X with which the first axis of Y is aligned; -1 aligns the last axes");
   def.ignores({"x_data_format", "y_data_format", "use_mkldnn"}).traits(kRowWise | row.traits).infer(infer_out);
   if (row.sparse) def.with(rows_on_devices);
   offer_on_devices(def, runs, forward_there(function_of(def), row.sparse, row.division));

@@ -39,7 +39,7 @@ AB_OP(equal_reduce)
     .in("X", "[...] numbers")
     .in("Y", "[...] like X, with a shape that broadcasts to that of X, without more axes")
     .out("Out", "[1] bool")
-    .attr<int32_t>("axis", -1, "axis of X where Y starts; -1: aligns Y with the last axes")
+    .attr<int32_t>("axis", -1, "axis of X with which the first axis of Y is aligned; -1 aligns the last axes")
     .infer([](InferContext& c) {
       check_same_dtype(c, "X", "Y");
       const Shape &x = c.in("X").shape, &y = c.in("Y").shape;

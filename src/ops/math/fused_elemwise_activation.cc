@@ -97,7 +97,7 @@ template <class T> void apply(const KernelContext& c, const Function<T>& f, int6
 }
 
 void fused_attrs(OpDef& def) {
-  def.attr<int32_t>("axis", -1, "axis of X where Y starts; -1: aligns Y with the last axes")
+  def.attr<int32_t>("axis", -1, "axis of X with which the first axis of Y is aligned; -1 aligns the last axes")
       .attr<float>("scale", 0.0f, "factor for scale")
       .attr<bool>("save_intermediate_out", false, "outputs IntermediateOut")
       .required_attr("functor_list", AttrType::kStrings, "the two functions, the outer one first");

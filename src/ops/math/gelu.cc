@@ -38,12 +38,12 @@ TileLoop gelu_grad_tile(const KernelArgs& op, const std::string&) {
 }
 
 AB_OP(gelu)
-    .doc("Out = X P(Z <= X), Z standard normal, elementwise.")
+    .doc("Gaussian error linear unit: Out = X P(Z <= X), elementwise, for a standard normal variable Z.")
     .source("Hendrycks & Gimpel, Gaussian error linear units, arXiv:1606.08415")
     .in("X", "[...] float")
     .out("Out", "[...] like X")
     .may_share("X", "Out")
-    .attr<bool>("approximate", false, "uses tanh instead of the normal distribution function")
+    .attr<bool>("approximate", false, "approximates the normal distribution function with tanh")
     .ignores({"use_mkldnn", "use_cudnn"})
     .traits(kRowWise | kElementwise)
     .tile({.make = gelu_tile, .grain = kMathGrain})

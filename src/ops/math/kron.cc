@@ -58,7 +58,7 @@ AB_OP(kron)
     .doc("Kronecker product: block i of Out is X[i] Y; a tensor of lower rank gets leading axes of extent 1.")
     .in("X", "[...] numbers, at most four axes")
     .in("Y", "[...], dtype of X")
-    .out("Out", "[...] with the product of the extents on each axis")
+    .out("Out", "each extent is the product of those of X and Y; dtype of X")
     .infer([](InferContext& c) { c.set_out("Out", kron_shape(c), c.in("X").dtype); })
     .grad_reads({"X", "Y"})
     .cpu<float, double, int32_t, int64_t>([](auto tag, const KernelArgs& op) -> Kernel {

@@ -143,7 +143,10 @@ struct Options {
 };
 
 void product(OpDef& def) {
-  def.in("X", "[..., m, k] float").in("Y", "[..., k, n] like X").out("Out", "[..., m, n]").infer(infer_product);
+  def.in("X", "[..., m, k] float")
+      .in("Y", "[..., k, n], dtype of X")
+      .out("Out", "[..., m, n], dtype of X")
+      .infer(infer_product);
   def.flops(product_flops).grad_reads({"X", "Y"});
   def.cpu<float, double>([](auto tag, const KernelArgs& op) -> Kernel {
     using T = typename decltype(tag)::type;
@@ -208,7 +211,7 @@ AB_GRAD(matmul)
     .with(product_gradient)
     .traits(kBfloat16);
 
-AB_OP(bmm).doc("Out = X Y for each matrix of two batches.").with(product);
+AB_OP(bmm).doc("Matrix product of each pair of matrices of two batches: Out = X Y.").with(product);
 AB_GRAD(bmm).doc("X@GRAD = Out@GRAD Y^T, Y@GRAD = X^T Out@GRAD.").with(product_gradient);
 
 }  // namespace

@@ -11,10 +11,10 @@ namespace anabranch::math::mul_op {
 namespace {
 
 AB_OP(mul)
-    .doc("Out = X Y, with X and Y flattened to matrices.")
+    .doc("Matrix product of X and Y, which are flattened to matrices: Out = X Y.")
     .in("X", "[rows..., columns...] float")
-    .in("Y", "[rows..., columns...] like X")
-    .out("Out", "[X's rows..., Y's columns...]")
+    .in("Y", "[rows..., columns...], dtype of X")
+    .out("Out", "[rows... of X, columns... of Y], dtype of X")
     .with(flat_attrs)
     .ignores({"scale_x", "scale_y", "scale_out", "use_mkldnn", "force_fp32_output"})
     .traits(kRowWise | kBfloat16)

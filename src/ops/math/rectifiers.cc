@@ -11,18 +11,19 @@ using second_order::Ops;
 
 void declare_rectifiers() {
   activation<Relu6>({.type = "relu6",
-                     .doc = "Out = min(max(X, 0), threshold)",
+                     .doc = "Rectified linear unit with an upper bound: Out = min(max(X, 0), threshold)",
                      .source = "Krizhevsky, Convolutional deep belief networks, 2010",
                      .grad_of = GradOf::kOut,
                      .ignores = {},
-                     .attrs = {{"threshold", 6.0f, "upper bound"}}});
-  activation<Brelu>({.type = "brelu",
-                     .doc = "Out = min(max(X, t_min), t_max)",
-                     .grad_of = GradOf::kX,
-                     .ignores = {},
-                     .attrs = {{"t_min", 0.0f, "lower bound"}, {"t_max", 24.0f, "upper bound"}}});
+                     .attrs = {{"threshold", 6.0f, "upper bound of the result"}}});
+  activation<Brelu>(
+      {.type = "brelu",
+       .doc = "Clips each element to [t_min, t_max]: Out = min(max(X, t_min), t_max)",
+       .grad_of = GradOf::kX,
+       .ignores = {},
+       .attrs = {{"t_min", 0.0f, "lower bound of the result"}, {"t_max", 24.0f, "upper bound of the result"}}});
   activation<LeakyRelu, Gives::kForward>({.type = "leaky_relu",
-                                          .doc = "Out = X where X > 0, else alpha X",
+                                          .doc = "Leaky rectified linear unit: Out = X where X > 0, alpha X elsewhere",
                                           .source = "Maas et al., ICML 2013",
                                           .grad_of = GradOf::kOut,
                                           .ignores = {"use_mkldnn"},
@@ -30,11 +31,11 @@ void declare_rectifiers() {
                                           .param_loop = simd::leaky_relu});
   activation<Elu, Gives::kForward>(
       {.type = "elu",
-       .doc = "Out = max(X, 0) + min(alpha (e^X - 1), 0)",
+       .doc = "Exponential linear unit: Out = max(X, 0) + min(alpha (e^X - 1), 0)",
        .source = "Clevert et al., arXiv:1511.07289",
        .grad_of = GradOf::kX,
        .ignores = {},
-       .attrs = {{"alpha", 1.0f, "negated limit for large negative X"}},
+       .attrs = {{"alpha", 1.0f, "scale of the negative part, which tends to -alpha"}},
        .param_loop = simd::elu,
        .slope = [](Ops& o, const auto& x) {
          const std::string up = o.positive(x), down = o.scale(up, -1, 1);
@@ -42,11 +43,12 @@ void declare_rectifiers() {
        }});
   activation<Selu, Gives::kForward>(
       {.type = "selu",
-       .doc = "Out = scale X where X > 0, else scale alpha (e^X - 1)",
+       .doc = "Scaled exponential linear unit: Out = scale X where X > 0, scale alpha (e^X - 1) elsewhere",
        .source = "Klambauer et al., arXiv:1706.02515",
        .grad_of = GradOf::kOut,
        .ignores = {},
-       .attrs = {{"scale", 1.0507009873554804934f, ""}, {"alpha", 1.6732632423543772848f, ""}},
+       .attrs = {{"scale", 1.0507009873554804934f, "factor for the result"},
+                 {"alpha", 1.6732632423543772848f, "factor for e^X - 1"}},
        .param_loop = simd::selu,
        .grad_lod = "",
        .slope = [](Ops& o, const auto& y) {
@@ -54,60 +56,65 @@ void declare_rectifiers() {
          const std::string up = o.positive(y);
          return o.add(o.scale(up, scale), o.mul(o.scale(up, -1, 1), o.scale(y, 1, limit)));
        }});
-  activation<ThresholdedRelu>({.type = "thresholded_relu",
-                               .doc = "Out = X where X > threshold, else 0",
-                               .source = "Konda et al., arXiv:1402.3337",
-                               .grad_of = GradOf::kX,
-                               .ignores = {},
-                               .attrs = {{"threshold", 1.0f, ""}}});
-  activation<HardShrink, Gives::kForward>({.type = "hard_shrink",
-                                           .doc = "Out = X where X > threshold, plus X where X < -threshold, else 0",
-                                           .grad_of = GradOf::kX,
-                                           .ignores = {},
-                                           .attrs = {{"threshold", 0.5f, ""}},
-                                           .param_loop = simd::hard_shrink});
-  activation<SoftShrink, Gives::kForward>(
-      {.type = "softshrink",
-       .doc = "Out = X - lambda where X > lambda, plus X + lambda where X < -lambda, else 0",
+  activation<ThresholdedRelu>(
+      {.type = "thresholded_relu",
+       .doc = "Rectified linear unit with a threshold: Out = X where X > threshold, 0 elsewhere",
+       .source = "Konda et al., arXiv:1402.3337",
        .grad_of = GradOf::kX,
        .ignores = {},
-       .attrs = {{"lambda", 0.5f, ""}},
+       .attrs = {{"threshold", 1.0f, "largest X for which the result is 0"}}});
+  activation<HardShrink, Gives::kForward>(
+      {.type = "hard_shrink",
+       .doc = "Hard shrinkage: Out = X where X > threshold, plus X where X < -threshold, 0 elsewhere",
+       .grad_of = GradOf::kX,
+       .ignores = {},
+       .attrs = {{"threshold", 0.5f, "bound of the interval [-threshold, threshold] in which the result is 0"}},
+       .param_loop = simd::hard_shrink});
+  activation<SoftShrink, Gives::kForward>(
+      {.type = "softshrink",
+       .doc = "Soft shrinkage: Out = X - lambda where X > lambda, plus X + lambda where X < -lambda, 0 elsewhere",
+       .grad_of = GradOf::kX,
+       .ignores = {},
+       .attrs = {{"lambda", 0.5f, "bound of the interval [-lambda, lambda] in which the result is 0"}},
        .param_loop = simd::softshrink});
 }
 
 void declare_gates() {
   activation<Softsign>({.type = "softsign",
-                        .doc = "Out = X / (1 + |X|)",
+                        .doc = "Softsign of each element: Out = X / (1 + |X|)",
                         .source = "Glorot & Bengio, AISTATS 2010",
                         .grad_of = GradOf::kX,
                         .slope = [](Ops& o, const auto& x) {
                           return o.unary("reciprocal", o.square(o.scale(o.unary("abs", x), 1, 1)));
                         }});
   activation<Swish, Gives::kForward>({.type = "swish",
-                                      .doc = "Out = X / (1 + e^(-beta X))",
+                                      .doc = "Swish of each element: Out = X / (1 + e^(-beta X))",
                                       .source = "Ramachandran et al., arXiv:1710.05941",
                                       .grad_of = GradOf::kX,
                                       .ignores = {"use_mkldnn"},
-                                      .attrs = {{"beta", 1.0f, ""}},
+                                      .attrs = {{"beta", 1.0f, "factor for X in the exponent"}},
                                       .param_loop = simd::swish,
                                       .slope = [](Ops& o, const auto& x) {
                                         const std::string in = o.scale(x, o.attr<float>("beta")),
                                                           s = o.unary("sigmoid", in);
                                         return o.add(s, o.mul(in, o.mul(s, o.scale(s, -1, 1))));
                                       }});
-  activation<HardSigmoid>({.type = "hard_sigmoid",
-                           .doc = "Out = min(max(slope X + offset, 0), 1)",
-                           .source = "Gulcehre et al., arXiv:1603.00391",
-                           .grad_of = GradOf::kOut,
-                           .ignores = {},
-                           .attrs = {{"slope", 0.2f, ""}, {"offset", 0.5f, ""}}});
+  activation<HardSigmoid>(
+      {.type = "hard_sigmoid",
+       .doc = "Piecewise linear approximation of the sigmoid: Out = min(max(slope X + offset, 0), 1)",
+       .source = "Gulcehre et al., arXiv:1603.00391",
+       .grad_of = GradOf::kOut,
+       .ignores = {},
+       .attrs = {{"slope", 0.2f, "slope of the linear part"}, {"offset", 0.5f, "offset of the linear part"}}});
   activation(
       {.type = "hard_swish",
-       .doc = "Out = X min(max(X + offset, 0), threshold) / scale",
+       .doc = "Piecewise approximation of swish: Out = X min(max(X + offset, 0), threshold) / scale",
        .source = "Howard et al., arXiv:1905.02244",
        .grad_of = GradOf::kX,
        .ignores = {},
-       .attrs = {{"threshold", 6.0f, ""}, {"scale", 6.0f, ""}, {"offset", 3.0f, ""}},
+       .attrs = {{"threshold", 6.0f, "upper bound of X + offset"},
+                 {"scale", 6.0f, "divisor of the result"},
+                 {"offset", 3.0f, "number that is added to X"}},
        .slope =
            [](Ops& o, const auto& x) {
              const float end = o.attr<float>("threshold"), scale = o.attr<float>("scale"),
@@ -120,18 +127,18 @@ void declare_gates() {
        .fluid_slope = true},
       [](auto x, auto* p) { return HardSwish::forward(x, p); },
       [](auto x, auto dy, auto* p) { return HardSwish::slope(x, dy, p, [] { return Flags::exact_fluid(); }); });
-  activation<SoftRelu, Gives::kForward>({.type = "soft_relu",
-                                         .doc = "Out = ln(1 + e^min(max(X, -threshold), threshold))",
-                                         .grad_of = GradOf::kOut,
-                                         .ignores = {},
-                                         .attrs = {{"threshold", 40.0f, "X is clipped to [-threshold, threshold]"}},
-                                         .param_loop = simd::soft_relu,
-                                         .slope = [](Ops& o, const auto& y) {
-                                           const float t = o.attr<float>("threshold");
-                                           const std::string inside =
-                                               o.mul(o.positive(o.scale(y, 1, t)), o.positive(o.scale(y, -1, t)));
-                                           return o.mul(inside, o.scale(o.unary("exp", o.scale(y, -1)), -1, 1));
-                                         }});
+  activation<SoftRelu, Gives::kForward>(
+      {.type = "soft_relu",
+       .doc = "Softplus of X clipped to [-threshold, threshold]: Out = ln(1 + e^min(max(X, -threshold), threshold))",
+       .grad_of = GradOf::kOut,
+       .ignores = {},
+       .attrs = {{"threshold", 40.0f, "bound to which X and -X are clipped"}},
+       .param_loop = simd::soft_relu,
+       .slope = [](Ops& o, const auto& y) {
+         const float t = o.attr<float>("threshold");
+         const std::string inside = o.mul(o.positive(o.scale(y, 1, t)), o.positive(o.scale(y, -1, t)));
+         return o.mul(inside, o.scale(o.unary("exp", o.scale(y, -1)), -1, 1));
+       }});
 }
 
 AB_OPS(declare_rectifiers);

@@ -24,7 +24,7 @@ void relu_grad(const KernelContext& c, const double* out, const double* dout, do
 }
 
 AB_OP(relu)
-    .doc("Out = max(X, 0), elementwise.")
+    .doc("Rectified linear unit: Out = max(X, 0), elementwise.")
     .source("Nair & Hinton, Rectified linear units improve restricted Boltzmann machines, ICML 2010")
     .in("X", "[...] float")
     .out("Out", "[...] like X")

@@ -104,11 +104,12 @@ Kernel backward_on_device(auto tag, const KernelArgs& op) {
 }
 
 AB_OP(softmax)
-    .doc("Out = exp(X) / sum(exp(X)) over `axis`, with X bounded below by 64 less than its maximum on the axis.")
+    .doc("Softmax along `axis`: Out = exp(X) / sum(exp(X)), where X is at least its maximum on the axis minus 64.")
     .in("X", "[...] float")
     .out("Out", "like X")
     .may_share("X", "Out")
-    .attr<int32_t>("axis", -1, "axis whose elements sum to 1")
+    .attr<int32_t>("axis", -1,
+                   "axis along which the elements of the result sum to 1; a negative axis counts from the last")
     .ignores({"use_cudnn", "use_mkldnn", "data_format", "is_test"})
     .traits(kRowWise)
     .infer(infer)

@@ -8,9 +8,9 @@ namespace anabranch::reduce::mean_op {
 namespace {
 
 AB_OP(mean)
-    .doc("Out = the mean of all elements of X; NaN if there are none.")
+    .doc("Mean of all elements of X; NaN if X is empty.")
     .in("X", "[...] float")
-    .out("Out", "[1] like X")
+    .out("Out", "[1], dtype of X")
     .infer([](InferContext& c) { c.set_out("Out", scalar_shape(), c.in("X").dtype); })
     .traits(kMean)
     .grad_reads({"X"})

@@ -64,10 +64,11 @@ OpDef& declare_schema(const Row& row) {
   OpDef& def = declare_op(row.type, __FILE__);
   def.doc(row.doc)
       .in("X", std::string("[...] ") + row.dtypes)
-      .out("Out", "X without the folded axes; [1] if none is left");
-  def.attr<std::vector<int32_t>>("dim", {0}, "axes to fold; negative: from the end; empty: all");
-  def.attr<bool>("keep_dim", false, "keeps folded axes with extent 1");
-  def.attr<bool>("reduce_all", false, "folds all axes and ignores dim");
+      .out("Out", "shape of X without the reduced axes, or [1] if none is left; dtype of X");
+  def.attr<std::vector<int32_t>>("dim", {0},
+                                 "axes to reduce; negative axes count from the last; an empty list reduces all axes");
+  def.attr<bool>("keep_dim", false, "keeps reduced axes with extent 1");
+  def.attr<bool>("reduce_all", false, "reduces all axes and ignores dim");
   def.attr<int32_t>("out_dtype", -1, "id of the dtype of X, or -1: others are not supported");
   return def.ignores({"in_dtype"}).infer(infer_reduce);
 }
@@ -201,23 +202,22 @@ template <class Term> void declare_backward(OpDef& forward, bool with_values, co
 }
 
 void declare_sums() {
-  declare_backward(of_numbers({"reduce_sum", "Out = the sum over some axes of X", "numbers", "sum"},
+  declare_backward(of_numbers({"reduce_sum", "Sum of X over the axes in dim", "numbers", "sum"},
                               [](KernelContext& c, const Shape& x, const Shape& folded, auto* in, auto* out) {
                                 using T = std::remove_pointer_t<decltype(out)>;
                                 fold_axes<FoldSum<T>>(c, x, folded, in, out);
                               }),
                    false, "sum", [](auto x, auto out, auto d, auto n) { return SumTerm::of(x, out, d, n); });
-  declare_backward(
-      of_numbers({"reduce_mean", "Out = the mean over some axes of X", "numbers", "mean", OfNothing::kFloats},
-                 [](KernelContext& c, const Shape& x, const Shape& folded, auto* in, auto* out) {
-                   using T = std::remove_pointer_t<decltype(out)>;
-                   const int64_t results = folded.numel(), count = results ? x.numel() / results : 0;
-                   fold_axes<FoldSum<T>>(c, x, folded, in, out);
-                   for (int64_t i = 0; i < results; ++i) out[i] /= static_cast<T>(count);
-                 })
-          .traits(kMean),
-      false, "mean", [](auto x, auto out, auto d, auto n) { return MeanTerm::of(x, out, d, n); });
-  declare_backward(of_numbers({"reduce_prod", "Out = the product over some axes of X", "numbers", "prod"},
+  declare_backward(of_numbers({"reduce_mean", "Mean of X over the axes in dim", "numbers", "mean", OfNothing::kFloats},
+                              [](KernelContext& c, const Shape& x, const Shape& folded, auto* in, auto* out) {
+                                using T = std::remove_pointer_t<decltype(out)>;
+                                const int64_t results = folded.numel(), count = results ? x.numel() / results : 0;
+                                fold_axes<FoldSum<T>>(c, x, folded, in, out);
+                                for (int64_t i = 0; i < results; ++i) out[i] /= static_cast<T>(count);
+                              })
+                       .traits(kMean),
+                   false, "mean", [](auto x, auto out, auto d, auto n) { return MeanTerm::of(x, out, d, n); });
+  declare_backward(of_numbers({"reduce_prod", "Product of X over the axes in dim", "numbers", "prod"},
                               [](KernelContext& c, const Shape& x, const Shape& folded, auto* in, auto* out) {
                                 using T = std::remove_pointer_t<decltype(out)>;
                                 fold_axes<FoldProd<T>>(c, x, folded, in, out);
@@ -227,25 +227,23 @@ void declare_sums() {
 
 void declare_extremes() {
   const auto where_equal = [](auto x, auto out, auto d, auto n) { return ExtremeTerm::of(x, out, d, n); };
-  declare_backward(
-      of_numbers({"reduce_max", "Out = the largest element over some axes of X", "numbers", "max", OfNothing::kNone},
-                 [](KernelContext& c, const Shape& x, const Shape& folded, auto* in, auto* out) {
-                   using T = std::remove_pointer_t<decltype(out)>;
-                   fold_axes<FoldMax<T>>(c, x, folded, in, out);
-                 }),
-      true, "extreme", where_equal);
-  declare_backward(
-      of_numbers({"reduce_min", "Out = the smallest element over some axes of X", "numbers", "min", OfNothing::kNone},
-                 [](KernelContext& c, const Shape& x, const Shape& folded, auto* in, auto* out) {
-                   using T = std::remove_pointer_t<decltype(out)>;
-                   fold_axes<FoldMin<T>>(c, x, folded, in, out);
-                 }),
-      true, "extreme", where_equal);
+  declare_backward(of_numbers({"reduce_max", "Maximum of X over the axes in dim", "numbers", "max", OfNothing::kNone},
+                              [](KernelContext& c, const Shape& x, const Shape& folded, auto* in, auto* out) {
+                                using T = std::remove_pointer_t<decltype(out)>;
+                                fold_axes<FoldMax<T>>(c, x, folded, in, out);
+                              }),
+                   true, "extreme", where_equal);
+  declare_backward(of_numbers({"reduce_min", "Minimum of X over the axes in dim", "numbers", "min", OfNothing::kNone},
+                              [](KernelContext& c, const Shape& x, const Shape& folded, auto* in, auto* out) {
+                                using T = std::remove_pointer_t<decltype(out)>;
+                                fold_axes<FoldMin<T>>(c, x, folded, in, out);
+                              }),
+                   true, "extreme", where_equal);
 }
 
 void declare_lengths() {
   OpDef& norm = declare_forward<float, double>(
-      {"frobenius_norm", "Out = the square root of the sum of squares over some axes of X", "float", "length"},
+      {"frobenius_norm", "Square root of the sum of the squares of X over the axes in dim", "float", "length"},
       [](KernelContext& c, const Shape& x, const Shape& folded, auto* in, auto* out) {
         using T = std::remove_pointer_t<decltype(out)>;
         fold_axes<FoldSquares<T>>(c, x, folded, in, out);
@@ -256,12 +254,12 @@ void declare_lengths() {
 }
 
 void declare_truth() {
-  declare_forward<bool>({"reduce_all", "Out = whether all elements over some axes of X are true", "bool", "all"},
+  declare_forward<bool>({"reduce_all", "Logical and of X over the axes in dim", "bool", "all"},
                         [](KernelContext& c, const Shape& x, const Shape& folded, const bool* in, bool* out) {
                           fold_axes<FoldAll>(c, x, folded, in, out);
                         })
       .no_grad(kNotDifferentiable);
-  declare_forward<bool>({"reduce_any", "Out = whether any element over some axes of X is true", "bool", "any"},
+  declare_forward<bool>({"reduce_any", "Logical or of X over the axes in dim", "bool", "any"},
                         [](KernelContext& c, const Shape& x, const Shape& folded, const bool* in, bool* out) {
                           fold_axes<FoldAny>(c, x, folded, in, out);
                         })

@@ -103,10 +103,10 @@ template <class T> Kernel queued_backward(const KernelArgs& op) {
 
 AB_OP(add_position_encoding)
     .doc(
-        "Out = alpha X + beta P; row t of a sequence has P[k] = sin(t / 10000^(k / (D/2 - 1))) in the first half of "
-        "the D columns, and the cosines of the same in the second.")
+        "Adds position encodings: Out = alpha X + beta P. Row t of a sequence has P[k] = sin(t / 10000^(k / (D/2 - "
+        "1))) in the first half of the D columns, and the cosines of the same angles in the second half.")
     .source("Vaswani et al., Attention is all you need, NIPS 2017, section 3.5")
-    .in("X", "[rows, D] float with LoD, or [batch, rows, D]; D even")
+    .in("X", "[rows, D] float, with LoD, or [batch, rows, D]; D must be even")
     .out("Out", "like X")
     .may_share("X", "Out")
     .attr<float>("alpha", 1.0F, "factor for X")

@@ -7,10 +7,12 @@ namespace {
 constexpr int64_t kGrain = 1024;
 
 AB_OP(gather_tree)
-    .doc("Out[last] = Ids[last]; going backwards, Out[t, batch, beam] = the id of step t in the beam given by Parents.")
+    .doc(
+        "Traces the beams of a search back to whole paths: Out[last] = Ids[last], and Out[t, batch, beam] is the id of "
+        "step t in the beam that Parents gives.")
     .in("Ids", "[steps, batch, beams] int32 or int64")
-    .in("Parents", "like Ids, in [0, beams): the beam of the previous step")
-    .out("Out", "like Ids: whole paths")
+    .in("Parents", "like Ids: the beam of the previous step, in [0, beams)")
+    .out("Out", "like Ids: the ids of whole paths")
     .dtype_of_input("Ids")
     .infer([](InferContext& c) {
       for (const char* slot : {"Ids", "Parents"}) {

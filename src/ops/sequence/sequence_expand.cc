@@ -192,12 +192,12 @@ template <bool kAs> void gradient(OpDef& def) {
 
 AB_OP(sequence_expand)
     .doc(
-        "Out = row i of X (or its sequence i, if X has LoD), repeated by the length of sequence i of level ref_level "
-        "of Y.")
+        "Repeats row i of X, or sequence i if X has LoD, n times, where n is the length of sequence i of Y at level "
+        "ref_level.")
     .in("X", "[rows, ...], with one LoD level or none")
-    .in("Y", "only its LoD is read")
-    .out("Out", "[repeated rows, ...]; with LoD if X has it")
-    .attr<int32_t>("ref_level", -1, "level of Y; -1: the innermost")
+    .in("Y", "the tensor whose LoD is used")
+    .out("Out", "[repeated rows, ...], dtype of X; with LoD if X has it")
+    .attr<int32_t>("ref_level", -1, "LoD level of Y; -1 is the innermost")
     .infer(infer<false>)
     .grad_reads({"X", "Y"})
     .grad_to({"X"})
@@ -205,10 +205,10 @@ AB_OP(sequence_expand)
     .device_any([](const KernelArgs& op) { return queued_forward<false>(op); });
 
 AB_OP(sequence_expand_as)
-    .doc("Out = row i of X, repeated by the length of sequence i of Y, with the LoD of Y.")
-    .in("X", "[sequences of Y, ...]")
-    .in("Y", "only its LoD is read, with one level")
-    .out("Out", "[rows of Y, ...]")
+    .doc("Repeats row i of X for each row of sequence i of Y. The result has the LoD of Y.")
+    .in("X", "[S, ...]: a row for each of the S sequences of Y")
+    .in("Y", "the tensor whose LoD is used; it has one level")
+    .out("Out", "[rows of Y, ...], dtype of X")
     .infer(infer<true>)
     .grad_reads({"X", "Y"})
     .grad_to({"X"})

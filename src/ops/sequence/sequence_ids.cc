@@ -14,12 +14,14 @@ void check_ids_column(const InferContext& c) {
 }
 
 AB_OP(sequence_enumerate)
-    .doc("Out[t] = the win_size ids from t on in the same sequence; pad_value past its end.")
-    .in("X", "[rows, 1] int32 or int64 with LoD")
-    .out("Out", "[rows, win_size] with the same LoD")
+    .doc(
+        "Lists windows of ids: Out[t] holds the win_size ids of a sequence from position t on, and pad_value past its "
+        "end.")
+    .in("X", "[rows, 1] int32 or int64, with LoD")
+    .out("Out", "[rows, win_size], dtype and LoD of X")
     .attr<int32_t>("win_size", 1, "number of ids in a window, at least 1",
                    [](int32_t v) { AB_CHECK(v >= 1, InvalidArgument, "win_size must be at least 1, got {}", v); })
-    .attr<int32_t>("pad_value", 0, "value of ids past the end")
+    .attr<int32_t>("pad_value", 0, "value of the ids past the end")
     .infer([](InferContext& c) {
       check_ids_column(c);
       if (c.runtime()) lod_of(c, "X");
@@ -64,7 +66,7 @@ Offsets kept_offsets(const InferContext& c) {
 
 AB_OP(sequence_erase)
     .doc("Out = X without the ids in tokens.")
-    .in("X", "[rows, 1] int32 or int64 with LoD")
+    .in("X", "[rows, 1] int32 or int64, with LoD")
     .out("Out", "[kept rows, 1] with the same number of sequences")
     .attr<std::vector<int32_t>>("tokens", {}, "ids to erase")
     .effects(kDynamic)

@@ -19,8 +19,8 @@ char* row(Tensor& t, int64_t r) { return static_cast<char*>(t.mutable_raw()) + s
 // ---- sequence_reverse
 
 AB_OP(sequence_reverse)
-    .doc("Y = X with the rows of each sequence of the innermost level in reverse order.")
-    .in("X", "[rows, ...] with LoD")
+    .doc("Reverses the order of the rows of each sequence of the innermost level.")
+    .in("X", "[rows, ...], with LoD")
     .out("Y", "like X")
     .infer([](InferContext& c) {
       check_tensor(c, "X");
@@ -88,9 +88,11 @@ void infer_concat(InferContext& c) {
 }
 
 AB_OP(sequence_concat)
-    .doc("Out = for each i, sequence i of every input, concatenated.")
+    .doc(
+        "Concatenates sequences: sequence i of Out holds the rows of sequence i of every input, in the order of the "
+        "inputs.")
     .in_list("X", "[rows, ...] each, with the same number of sequences")
-    .out("Out", "[sum of rows, ...]")
+    .out("Out", "[sum of rows, ...], dtype of X")
     .infer(infer_concat)
     .grad_reads({"X"})
     .cpu_any([](const KernelArgs& op) -> Kernel {
@@ -167,7 +169,7 @@ template <class Fn> void each_cut(KernelContext& c, In x, In offset, In length, 
 
 AB_OP(sequence_slice)
     .doc("Out = the Length rows from row Offset on of each sequence.")
-    .in("X", "[rows, ...] with LoD")
+    .in("X", "[rows, ...], with LoD")
     .in("Offset", "[sequences, 1] int32 or int64")
     .in("Length", "[sequences, 1] int32 or int64")
     .out("Out", "[sum of Length, ...]")

@@ -36,9 +36,9 @@ void infer(InferContext& c) {
 }
 
 AB_OP(sequence_reshape)
-    .doc("Out = the numbers of each sequence, in order, as rows of width new_dim.")
-    .in("X", "[rows, width] with one LoD level; new_dim must divide the size of each sequence")
-    .out("Out", "[rows width / new_dim, new_dim] with the same number of sequences")
+    .doc("Reshapes the numbers of each sequence, in order, to rows of width new_dim.")
+    .in("X", "[rows, width], with one LoD level; new_dim must divide the number of elements of each sequence")
+    .out("Out", "[rows width / new_dim, new_dim], dtype of X, with the same number of sequences")
     .attr<int32_t>("new_dim", 1, "width of Out, at least 1",
                    [](int32_t v) { AB_CHECK(v >= 1, InvalidArgument, "new_dim must be at least 1, got {}", v); })
     .infer(infer)

@@ -33,9 +33,11 @@ template <class Fn> void each_place(const Tensor& ids, Tensor* scratch, int64_t 
 }
 
 AB_OP(sequence_scatter)
-    .doc("Out = X, plus Out[i, id] += u for each id of sequence i of Ids and its number u of Updates.")
+    .doc(
+        "Adds numbers to elements of X: Out = X, plus u at Out[i, id] for each id of sequence i of Ids and its number "
+        "u in Updates.")
     .in("X", "[N, D] numbers")
-    .in("Ids", "[rows, 1] int32 or int64 in [0, D), N sequences")
+    .in("Ids", "[rows, 1] int32 or int64, with N sequences: ids in [0, D)")
     .in("Updates", "[rows, 1], dtype of X")
     .out("Out", "like X")
     .dtype_of_input("X")

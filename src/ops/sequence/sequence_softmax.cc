@@ -48,8 +48,8 @@ void softmax_run(const Offsets& o, int64_t begin, int64_t end, const float* from
 }
 
 AB_OP(sequence_softmax)
-    .doc("Out = the softmax of X over the rows of each sequence of the innermost level.")
-    .in("X", "[rows, 1] float with LoD")
+    .doc("Softmax of X over the rows of each sequence of the innermost level.")
+    .in("X", "[rows, 1] float, with LoD")
     .out("Out", "like X")
     .ignores({"use_cudnn", "data_format"})
     .infer([](InferContext& c) {

@@ -45,7 +45,7 @@ class Xxh64 {
 };
 
 AB_OP(hash)
-    .doc("Out[i, k] = XXH64 of the bytes of row i of X with seed k, modulo mod_by: num_hash hashes per row.")
+    .doc("Hashes each row num_hash times: Out[i, k] = XXH64 of the bytes of row i of X with seed k, modulo mod_by.")
     .in("X", "[rows, width] int64 or int32")
     .out("Out", "[rows, num_hash, 1], dtype and LoD of X")
     .attr<int32_t>("num_hash", 1, "number of hashes per row",

@@ -21,12 +21,12 @@ template <class T> void running_sum(const T* x, T* out, int64_t n, int64_t step,
 }
 
 AB_OP(cumsum)
-    .doc("Out = the running sums of X along an axis.")
+    .doc("Cumulative sum of X along an axis.")
     .in("X", "[...] numbers")
     .out("Out", "[...] like X")
-    .attr<int32_t>("axis", -1, "axis; negative: from the end")
-    .attr<bool>("exclusive", false, "excludes the element itself")
-    .attr<bool>("reverse", false, "starts at the last element")
+    .attr<int32_t>("axis", -1, "axis along which elements are summed; a negative axis counts from the last")
+    .attr<bool>("exclusive", false, "excludes each element from its own sum")
+    .attr<bool>("reverse", false, "sums from the last element to the first")
     .infer([](InferContext& c) {
       normal_axis(c.attr<int32_t>("axis"), c.in("X").shape.rank(), "axis");
       c.same_as("Out", "X");

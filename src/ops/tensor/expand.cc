@@ -92,10 +92,10 @@ AB_GRAD(expand)
     .device<float, double, float16, bfloat16>([](auto tag, const KernelArgs& op) { return untile_on_device(tag, op); });
 
 AB_OP(expand_as)
-    .doc("Out = X repeated to the shape of target_tensor.")
+    .doc("Repeats X along each axis up to the shape of target_tensor.")
     .in("X", "[...] any")
-    .in("target_tensor", "only its shape is read")
-    .out("Out", "as target_tensor")
+    .in("target_tensor", "[...]: the tensor whose shape is used")
+    .out("Out", "[shape of target_tensor], dtype of X")
     .infer([](InferContext& c) {
       check_tiles(c.in("X").shape, c.in("target_tensor").shape);
       c.set_out("Out", c.in("target_tensor").shape, c.in("X").dtype);

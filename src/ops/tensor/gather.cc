@@ -6,11 +6,12 @@ namespace anabranch::tensor::gather_op {
 namespace {
 
 AB_OP(gather)
-    .doc("Out = the rows of X at Index.")
+    .doc("Selects the rows of X at the positions Index.")
     .in("X", "[n, ...] any")
-    .in("Index", "[m] or [m, 1] int32 or int64")
-    .out("Out", "[m, ...]")
-    .attr<bool>("overwrite", true, "gradient of a row that is gathered twice: true: of the last one, false: the sum")
+    .in("Index", "[m] or [m, 1] int32 or int64: rows of X, which may repeat")
+    .out("Out", "[m, ...], dtype of X")
+    .attr<bool>("overwrite", true,
+                "gradient of a row that Index repeats: that of its last occurrence if true, the sum of all if false")
     .infer([](InferContext& c) {
       c.set_out("Out", with_rows(c.in("X").shape, index_count(c, "Index")), c.in("X").dtype);
     })
@@ -63,10 +64,10 @@ AB_GRAD(gather)
     .with(wrong_index("Index"));
 
 AB_OP(gather_nd)
-    .doc("Out = the elements, or blocks of elements, of X at the positions in the last axis of Index.")
+    .doc("Selects elements or slices of X at the positions that the last axis of Index holds.")
     .in("X", "[...] any")
-    .in("Index", "[..., depth] int32 or int64")
-    .out("Out", "[other axes of Index, axes of X from depth on]")
+    .in("Index", "[..., depth] int32 or int64: positions on the first depth axes of X")
+    .out("Out", "[other axes of Index, axes of X from depth on], dtype of X")
     .infer([](InferContext& c) {
       c.set_out("Out", gather_nd_shape(c), c.in("X").dtype);
       share_fitting_lod(c, "Out", "X");

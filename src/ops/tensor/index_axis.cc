@@ -125,11 +125,13 @@ template <class T> Kernel backward_on_device(const KernelArgs& op, bool own) {
 // own: different indices in each row.
 void declare_pick(const char* type, bool own) {
   OpDef& def = declare_op(type, __FILE__)
-                   .doc(own ? "Out[n, k] = X[n, Index[n, k]]." : "Out = the slices of X at Index along one axis.")
+                   .doc(own ? "Selects elements of each row: Out[n, k] = X[n, Index[n, k]]."
+                            : "Selects the slices of X at the positions Index along an axis.")
                    .in("X", own ? "[N, M]" : "[...]")
-                   .in("Index", own ? "[N, K] int32 or int64" : "[K] or [K, 1] int32 or int64, indices on the axis")
-                   .out("Out", own ? "[N, K]" : "like X, with K on the axis");
-  if (!own) def.attr<int32_t>("dim", 0, "the axis; negative: from the end");
+                   .in("Index", own ? "[N, K] int32 or int64: columns of X"
+                                    : "[K] or [K, 1] int32 or int64: positions on the axis")
+                   .out("Out", own ? "[N, K], dtype of X" : "shape of X with extent K on the axis; dtype of X");
+  if (!own) def.attr<int32_t>("dim", 0, "axis along which slices are selected; a negative axis counts from the last");
   def.infer([own](InferContext& c) {
     c.set_out("Out", own ? sampled_shape(c) : selected_shape(c), c.in("X").dtype);
     share_fitting_lod(c, "Out", own ? "Index" : "X");

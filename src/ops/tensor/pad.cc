@@ -45,10 +45,11 @@ template <class On> Kernel pad_kernel(auto tag, const KernelArgs& op) {
 }
 
 AB_OP(pad)
-    .doc("Out = X with a border of one value.")
+    .doc("Surrounds X with a border of constant value.")
     .in("X", "[...] any")
-    .out("Out", "[extents plus paddings]")
-    .required_attr("paddings", AttrType::kInts, "number of elements before and after axis 0, axis 1 ...")
+    .out("Out", "[extents of X plus paddings], dtype of X")
+    .required_attr("paddings", AttrType::kInts,
+                   "number of elements before and after axis 0, before and after axis 1, and so on")
     .attr<float>("pad_value", 0.0f, "value of the border")
     .infer([](InferContext& c) {
       const Shape& x = c.in("X").shape;

@@ -21,11 +21,11 @@ template <class On> Kernel pad_like_kernel(auto tag, const KernelArgs& op) {
 }
 
 AB_OP(pad_constant_like)
-    .doc("Out = a tensor of the shape of X that holds Y in its first corner, and pad_value elsewhere.")
-    .in("X", "[...]: only its shape is read")
-    .in("Y", "[...] float or int, no axis longer than that of X")
-    .out("Out", "[shape of X] with the dtype of Y")
-    .attr<float>("pad_value", 0.0f, "value outside of Y")
+    .doc("Pads Y with a constant at the end of each axis up to the shape of X.")
+    .in("X", "[...]: the tensor whose shape is used")
+    .in("Y", "[...] float or int; no axis may be longer than that of X")
+    .out("Out", "[shape of X], dtype of Y")
+    .attr<float>("pad_value", 0.0f, "value of the elements outside Y")
     .infer([](InferContext& c) {
       check_tensor(c, "X");
       check_tensor(c, "Y");

@@ -16,14 +16,14 @@ void check_updates(const InferContext& c, const char* slot) {
 
 AB_OP(scatter)
     .doc(
-        "Out = X with the rows at Ids replaced by those of Updates (the last one wins), or, without overwrite, set to "
-        "their sum.")
-    .in("X", "[n, ...] float")
-    .in("Ids", "[m] or [m, 1] int32 or int64")
-    .in("Updates", "[m, ...] like X")
+        "Replaces the rows of X at the positions Ids with the rows of Updates. A row that Ids repeats is set to its "
+        "last update, or to the sum of its updates if overwrite is false.")
+    .in("X", "[n, ...] numbers")
+    .in("Ids", "[m] or [m, 1] int32 or int64: rows of X to replace")
+    .in("Updates", "[m, ...], dtype of X")
     .out("Out", "like X")
     .may_share("X", "Out")
-    .attr<bool>("overwrite", true, "false: sums rows that occur several times")
+    .attr<bool>("overwrite", true, "sets a row that Ids repeats to its last update instead of the sum")
     .infer([](InferContext& c) {
       check_rows(c, "X");
       c.same_shape("Out", "X");

@@ -5,7 +5,7 @@ namespace anabranch::tensor::shape_op {
 namespace {
 
 AB_OP(shape)
-    .doc("Out = the extents of Input.")
+    .doc("Returns the extents of Input.")
     .in("Input", "[...] any")
     .takes("Input", Holds::kTensorOrRows)
     .out("Out", "[rank] int32")
@@ -24,8 +24,8 @@ AB_OP(shape)
     });
 
 AB_OP(size)
-    .doc("Out = the number of elements of Input.")
-    .in("Input", "[...]")
+    .doc("Returns the number of elements of Input.")
+    .in("Input", "[...] any")
     .out("Out", "[1] int64")
     .infer([](InferContext& c) { c.set_out("Out", scalar_shape(), DType::kInt64); })
     .no_grad("the size does not depend on values")

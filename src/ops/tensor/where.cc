@@ -109,7 +109,7 @@ AB_OP(select)
     });
 
 AB_OP(where_index)
-    .doc("Out = the positions of the elements of Condition that are true (not 0), row by row.")
+    .doc("Lists the positions of the elements of Condition that are true (not 0), in row-major order.")
     .in("Condition", "[...] bool or numbers")
     .out("Out", "[number of positions, rank] int64")
     .effects(kDynamic)

@@ -64,11 +64,11 @@ device::GridArgs args_of(const KernelContext& c, In x, In grid) {
 
 AB_OP(grid_sampler)
     .doc(
-        "Output[n, c, h, w] = X[n, c] at the position Grid[n, h, w], interpolating the four pixels around it; 0 "
-        "outside.")
+        "Samples images at positions: Output[n, c, h, w] is X[n, c] at the position Grid[n, h, w], interpolated "
+        "between the four pixels around it. Pixels outside the image count as 0.")
     .source("Jaderberg et al., Spatial transformer networks, NIPS 2015, arXiv:1506.02025")
     .in("X", "[N, C, H, W] float")
-    .in("Grid", "[N, H, W, 2] like X: column and row, from -1 (first) to 1 (last)")
+    .in("Grid", "[N, H, W, 2], dtype of X: column and row of each position, from -1 (first) to 1 (last)")
     .out("Output", "like X")
     .ignores("use_cudnn", true)
     .infer([](InferContext& c) {

@@ -164,32 +164,34 @@ template <class... Ts> OpDef& declare(const Rearrangement& row) {
 
 void declare_all() {
   declare<float, double>({.type = "pixel_shuffle",
-                          .doc = "Out[n, c, h r + i, w r + j] = X[n, c r^2 + i r + j, h, w], r = upscale_factor.",
+                          .doc = "Moves channels into pixels: Out[n, c, h r + i, w r + j] = X[n, c r^2 + i r + j, h, "
+                                 "w] with r = upscale_factor.",
                           .source = "Shi et al., CVPR 2016, arXiv:1609.05158",
-                          .out = "[N, C / r^2, r H, r W]",
+                          .out = "[N, C / r^2, r H, r W], dtype of X",
                           .shape = enlarged,
                           .copy = enlarging,
                           .back = shrunk})
-      .attr<int32_t>("upscale_factor", 1, "factor r for height and width", at_least("upscale_factor", 1));
+      .attr<int32_t>("upscale_factor", 1, "factor r by which height and width grow", at_least("upscale_factor", 1));
   declare<float, double, int32_t, int64_t>(
       {.type = "space_to_depth",
-       .doc = "Out has the elements of [N, C / b^2, b H, b W], b = blocksize, in which pixel (b h + i, b w + j) of "
-              "channel c is X[n, (b i + j) C / b^2 + c, h, w].",
+       .doc = "Moves blocks of pixels into channels. With b = blocksize, Out has the elements of a tensor [N, C / b^2, "
+              "b H, b W] in which pixel (b h + i, b w + j) of channel c is X[n, (b i + j) C / b^2 + c, h, w].",
        .source = "Redmon & Farhadi, YOLO9000, CVPR 2017, arXiv:1612.08242",
-       .out = "[N, C b^2, H / b, W / b]",
+       .out = "[N, C b^2, H / b, W / b], dtype of X",
        .shape = deepened,
        .copy = deepening,
        .keeps_lod = true})
       .attr<int64_t>("blocksize", 2, "divisor b of height and width",
                      within<int64_t>("blocksize", 2, std::numeric_limits<int32_t>::max()));
-  declare<float, double>({.type = "shuffle_channel",
-                          .doc = "Out[n, m g + k] = X[n, k C / g + m]: interleaves the channels of g groups.",
-                          .source = "Zhang et al., ShuffleNet, CVPR 2018, arXiv:1707.01083",
-                          .out = "like X",
-                          .shape = shuffled,
-                          .copy = shuffling,
-                          .back = shuffled_back})
-      .attr<int32_t>("group", 1, "number of groups g, which must divide the channels", at_least("group", 1));
+  declare<float, double>(
+      {.type = "shuffle_channel",
+       .doc = "Interleaves the channels of g groups: Out[n, m g + k] = X[n, k C / g + m] with g = group.",
+       .source = "Zhang et al., ShuffleNet, CVPR 2018, arXiv:1707.01083",
+       .out = "like X",
+       .shape = shuffled,
+       .copy = shuffling,
+       .back = shuffled_back})
+      .attr<int32_t>("group", 1, "number of groups g; it must divide the number of channels", at_least("group", 1));
 }
 
 AB_OPS(declare_all);

@@ -65,13 +65,14 @@ void check_frames(const InferContext& c, const char* slot) {
 
 AB_OP(temporal_shift)
     .doc(
-        "Out = X with the first shift_ratio C channels of each frame taken from the previous frame and the same number "
-        "after them from the next frame; zeros if a segment does not have that frame.")
+        "Shifts channels along time: the first shift_ratio C channels of each frame come from the previous frame, and "
+        "the same number after them from the next frame. Frames outside the segment count as 0.")
     .source("Lin et al., TSM, ICCV 2019, arXiv:1811.08383")
     .in("X", "[N T, C, H, W] float: N segments of T frames")
     .out("Out", "like X")
     .required_attr("seg_num", AttrType::kInt, "number of frames T in a segment, at least 1")
-    .attr<float>("shift_ratio", 0.25f, "fraction of the channels shifted in each direction, above 0, below 0.5",
+    .attr<float>("shift_ratio", 0.25f,
+                 "fraction of the channels that are shifted in each direction, above 0 and below 0.5",
                  [](const float& v) {
                    AB_CHECK(v > 0 && v < 0.5f, InvalidArgument, "shift_ratio must be above 0 and below 0.5, got {}", v);
                  })

@@ -16,14 +16,14 @@ __all__ = [
 
 
 def sigmoid(x: Variable, name: str | None = None) -> Variable:
-    """out = 1 / (1 + exp(-x)).
+    """Logistic function of each element: out = 1 / (1 + exp(-x)).
 
     Args:
-        x (Variable): [...] float; float32, float64.
-        name (str, optional): prefix of the output's name.
+        x (Variable): any shape, float32 or float64.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: [...] like x.
+        Variable: shape and dtype of x.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -39,14 +39,14 @@ def sigmoid(x: Variable, name: str | None = None) -> Variable:
 
 
 def logsigmoid(x: Variable, name: str | None = None) -> Variable:
-    """out = ln(1 / (1 + e^-x)).
+    """Logarithm of the sigmoid of each element: out = ln(1 / (1 + e^-x)).
 
     Args:
-        x (Variable): [...] float; float32, float64.
-        name (str, optional): prefix of the output's name.
+        x (Variable): any shape, float32 or float64.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: [...] like x.
+        Variable: shape and dtype of x.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -62,14 +62,14 @@ def logsigmoid(x: Variable, name: str | None = None) -> Variable:
 
 
 def tanh(x: Variable, name: str | None = None) -> Variable:
-    """out = tanh(x).
+    """Hyperbolic tangent of each element: out = tanh(x).
 
     Args:
-        x (Variable): [...] float; float32, float64.
-        name (str, optional): prefix of the output's name.
+        x (Variable): any shape, float32 or float64.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: [...] like x.
+        Variable: shape and dtype of x.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -85,14 +85,14 @@ def tanh(x: Variable, name: str | None = None) -> Variable:
 
 
 def tanh_shrink(x: Variable, name: str | None = None) -> Variable:
-    """out = x - tanh(x).
+    """Each element minus its hyperbolic tangent: out = x - tanh(x).
 
     Args:
-        x (Variable): [...] float; float32, float64.
-        name (str, optional): prefix of the output's name.
+        x (Variable): any shape, float32 or float64.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: [...] like x.
+        Variable: shape and dtype of x.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -108,16 +108,16 @@ def tanh_shrink(x: Variable, name: str | None = None) -> Variable:
 
 
 def softplus(x: Variable, name: str | None = None) -> Variable:
-    """out = ln(1 + e^x).
+    """Smooth approximation of the rectified linear unit: out = ln(1 + e^x).
 
     Dugas et al., NIPS 2000.
 
     Args:
-        x (Variable): [...] float; float32, float64.
-        name (str, optional): prefix of the output's name.
+        x (Variable): any shape, float32 or float64.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: [...] like x.
+        Variable: shape and dtype of x.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -133,16 +133,16 @@ def softplus(x: Variable, name: str | None = None) -> Variable:
 
 
 def softsign(x: Variable, name: str | None = None) -> Variable:
-    """out = x / (1 + |x|).
+    """Softsign of each element: out = x / (1 + |x|).
 
     Glorot & Bengio, AISTATS 2010.
 
     Args:
-        x (Variable): [...] float; float32, float64.
-        name (str, optional): prefix of the output's name.
+        x (Variable): any shape, float32 or float64.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: [...] like x.
+        Variable: shape and dtype of x.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -158,16 +158,16 @@ def softsign(x: Variable, name: str | None = None) -> Variable:
 
 
 def relu(x: Variable, name: str | None = None) -> Variable:
-    """out = max(x, 0), elementwise.
+    """Rectified linear unit: out = max(x, 0), elementwise.
 
     Nair & Hinton, Rectified linear units improve restricted Boltzmann machines, ICML 2010.
 
     Args:
-        x (Variable): [...] float; float32, float64.
-        name (str, optional): prefix of the output's name.
+        x (Variable): any shape, float32 or float64.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: [...] like x.
+        Variable: shape and dtype of x.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -183,16 +183,16 @@ def relu(x: Variable, name: str | None = None) -> Variable:
 
 
 def gelu(x: Variable, approximate: bool = False) -> Variable:
-    """out = x P(Z <= x), Z standard normal, elementwise.
+    """Gaussian error linear unit: out = x P(Z <= x), elementwise, for a standard normal variable Z.
 
     Hendrycks & Gimpel, Gaussian error linear units, arXiv:1606.08415.
 
     Args:
-        x (Variable): [...] float; float32, float64.
-        approximate (bool): uses tanh instead of the normal distribution function. Default False.
+        x (Variable): any shape, float32 or float64.
+        approximate (bool): approximates the normal distribution function with tanh. Default False.
 
     Returns:
-        Variable: [...] like x.
+        Variable: shape and dtype of x.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -208,17 +208,17 @@ def gelu(x: Variable, approximate: bool = False) -> Variable:
 
 
 def relu6(x: Variable, threshold: float = 6.0, name: str | None = None) -> Variable:
-    """out = min(max(x, 0), threshold).
+    """Rectified linear unit with an upper bound: out = min(max(x, 0), threshold).
 
     Krizhevsky, Convolutional deep belief networks, 2010.
 
     Args:
-        x (Variable): [...] float; float32, float64.
-        threshold (float): upper bound. Default 6.0.
-        name (str, optional): prefix of the output's name.
+        x (Variable): any shape, float32 or float64.
+        threshold (float): upper bound of the result. Default 6.0.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: [...] like x.
+        Variable: shape and dtype of x.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -234,17 +234,17 @@ def relu6(x: Variable, threshold: float = 6.0, name: str | None = None) -> Varia
 
 
 def leaky_relu(x: Variable, alpha: float = 0.02, name: str | None = None) -> Variable:
-    """out = x where x > 0, else alpha x.
+    """Leaky rectified linear unit: out = x where x > 0, alpha x elsewhere.
 
     Maas et al., ICML 2013.
 
     Args:
-        x (Variable): [...] float; float32, float64.
+        x (Variable): any shape, float32 or float64.
         alpha (float): slope for negative x. Default 0.02.
-        name (str, optional): prefix of the output's name.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: [...] like x.
+        Variable: shape and dtype of x.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -260,17 +260,17 @@ def leaky_relu(x: Variable, alpha: float = 0.02, name: str | None = None) -> Var
 
 
 def elu(x: Variable, alpha: float = 1.0, name: str | None = None) -> Variable:
-    """out = max(x, 0) + min(alpha (e^x - 1), 0).
+    """Exponential linear unit: out = max(x, 0) + min(alpha (e^x - 1), 0).
 
     Clevert et al., arXiv:1511.07289.
 
     Args:
-        x (Variable): [...] float; float32, float64.
-        alpha (float): negated limit for large negative x. Default 1.0.
-        name (str, optional): prefix of the output's name.
+        x (Variable): any shape, float32 or float64.
+        alpha (float): scale of the negative part, which tends to -alpha. Default 1.0.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: [...] like x.
+        Variable: shape and dtype of x.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -287,18 +287,18 @@ def elu(x: Variable, alpha: float = 1.0, name: str | None = None) -> Variable:
 
 def selu(x: Variable, scale: float | None = None, alpha: float | None = None,
          name: str | None = None) -> Variable:
-    """out = scale x where x > 0, else scale alpha (e^x - 1).
+    """Scaled exponential linear unit: out = scale x where x > 0, scale alpha (e^x - 1) elsewhere.
 
     Klambauer et al., arXiv:1706.02515.
 
     Args:
-        x (Variable): [...] float; float32, float64.
-        scale (float, optional): Default 1.050701.
-        alpha (float, optional): Default 1.673263.
-        name (str, optional): prefix of the output's name.
+        x (Variable): any shape, float32 or float64.
+        scale (float, optional): factor for the result. Default 1.050701.
+        alpha (float, optional): factor for e^x - 1. Default 1.673263.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: [...] like x.
+        Variable: shape and dtype of x.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -314,18 +314,18 @@ def selu(x: Variable, scale: float | None = None, alpha: float | None = None,
 
 
 def hard_sigmoid(x: Variable, slope: float = 0.2, offset: float = 0.5, name: str | None = None) -> Variable:
-    """out = min(max(slope x + offset, 0), 1).
+    """Piecewise linear approximation of the sigmoid: out = min(max(slope x + offset, 0), 1).
 
     Gulcehre et al., arXiv:1603.00391.
 
     Args:
-        x (Variable): [...] float; float32, float64.
-        slope (float): Default 0.2.
-        offset (float): Default 0.5.
-        name (str, optional): prefix of the output's name.
+        x (Variable): any shape, float32 or float64.
+        slope (float): slope of the linear part. Default 0.2.
+        offset (float): offset of the linear part. Default 0.5.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: [...] like x.
+        Variable: shape and dtype of x.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -342,19 +342,19 @@ def hard_sigmoid(x: Variable, slope: float = 0.2, offset: float = 0.5, name: str
 
 def hard_swish(x: Variable, threshold: float = 6.0, scale: float = 6.0, offset: float = 3.0,
                name: str | None = None) -> Variable:
-    """out = x min(max(x + offset, 0), threshold) / scale.
+    """Piecewise approximation of swish: out = x min(max(x + offset, 0), threshold) / scale.
 
     Howard et al., arXiv:1905.02244.
 
     Args:
-        x (Variable): [...] float; float32, float64.
-        threshold (float): Default 6.0.
-        scale (float): Default 6.0.
-        offset (float): Default 3.0.
-        name (str, optional): prefix of the output's name.
+        x (Variable): any shape, float32 or float64.
+        threshold (float): upper bound of x + offset. Default 6.0.
+        scale (float): divisor of the result. Default 6.0.
+        offset (float): number that is added to x. Default 3.0.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: [...] like x.
+        Variable: shape and dtype of x.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -370,18 +370,18 @@ def hard_swish(x: Variable, threshold: float = 6.0, scale: float = 6.0, offset: 
 
 
 def stanh(x: Variable, scale_a: float = 0.67, scale_b: float = 1.7159, name: str | None = None) -> Variable:
-    """out = scale_b tanh(scale_a x).
+    """Scaled hyperbolic tangent: out = scale_b tanh(scale_a x).
 
     LeCun et al., Efficient BackProp, 1998.
 
     Args:
-        x (Variable): [...] float; float32, float64.
-        scale_a (float): inner factor. Default 0.67.
-        scale_b (float): outer factor. Default 1.7159.
-        name (str, optional): prefix of the output's name.
+        x (Variable): any shape, float32 or float64.
+        scale_a (float): factor for x. Default 0.67.
+        scale_b (float): factor for the result. Default 1.7159.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: [...] like x.
+        Variable: shape and dtype of x.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -397,16 +397,16 @@ def stanh(x: Variable, scale_a: float = 0.67, scale_b: float = 1.7159, name: str
 
 
 def brelu(x: Variable, t_min: float = 0.0, t_max: float = 24.0, name: str | None = None) -> Variable:
-    """out = min(max(x, t_min), t_max).
+    """Clips each element to [t_min, t_max]: out = min(max(x, t_min), t_max).
 
     Args:
-        x (Variable): [...] float; float32, float64.
-        t_min (float): lower bound. Default 0.0.
-        t_max (float): upper bound. Default 24.0.
-        name (str, optional): prefix of the output's name.
+        x (Variable): any shape, float32 or float64.
+        t_min (float): lower bound of the result. Default 0.0.
+        t_max (float): upper bound of the result. Default 24.0.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: [...] like x.
+        Variable: shape and dtype of x.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -422,15 +422,15 @@ def brelu(x: Variable, t_min: float = 0.0, t_max: float = 24.0, name: str | None
 
 
 def soft_relu(x: Variable, threshold: float = 40.0, name: str | None = None) -> Variable:
-    """out = ln(1 + e^min(max(x, -threshold), threshold)).
+    """Softplus of x clipped to [-threshold, threshold]: out = ln(1 + e^min(max(x, -threshold), threshold)).
 
     Args:
-        x (Variable): [...] float; float32, float64.
-        threshold (float): x is clipped to [-threshold, threshold]. Default 40.0.
-        name (str, optional): prefix of the output's name.
+        x (Variable): any shape, float32 or float64.
+        threshold (float): bound to which x and -x are clipped. Default 40.0.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: [...] like x.
+        Variable: shape and dtype of x.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -446,14 +446,14 @@ def soft_relu(x: Variable, threshold: float = 40.0, name: str | None = None) -> 
 
 
 def softshrink(x: Variable, alpha: float | None = None) -> Variable:
-    """out = x - alpha where x > alpha, plus x + alpha where x < -alpha, else 0.
+    """Soft shrinkage: out = x - alpha where x > alpha, plus x + alpha where x < -alpha, 0 elsewhere.
 
     Args:
-        x (Variable): [...] float; float32, float64.
-        alpha (float, optional): Default 0.5.
+        x (Variable): any shape, float32 or float64.
+        alpha (float, optional): bound of the interval [-alpha, alpha] in which the result is 0. Default 0.5.
 
     Returns:
-        Variable: [...] like x.
+        Variable: shape and dtype of x.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -469,14 +469,15 @@ def softshrink(x: Variable, alpha: float | None = None) -> Variable:
 
 
 def hard_shrink(x: Variable, threshold: float | None = None) -> Variable:
-    """out = x where x > threshold, plus x where x < -threshold, else 0.
+    """Hard shrinkage: out = x where x > threshold, plus x where x < -threshold, 0 elsewhere.
 
     Args:
-        x (Variable): [...] float; float32, float64.
-        threshold (float, optional): Default 0.5.
+        x (Variable): any shape, float32 or float64.
+        threshold (float, optional): bound of the interval [-threshold, threshold] in which the result is 0. Default
+            0.5.
 
     Returns:
-        Variable: [...] like x.
+        Variable: shape and dtype of x.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -492,16 +493,16 @@ def hard_shrink(x: Variable, threshold: float | None = None) -> Variable:
 
 
 def thresholded_relu(x: Variable, threshold: float | None = None) -> Variable:
-    """out = x where x > threshold, else 0.
+    """Rectified linear unit with a threshold: out = x where x > threshold, 0 elsewhere.
 
     Konda et al., arXiv:1402.3337.
 
     Args:
-        x (Variable): [...] float; float32, float64.
-        threshold (float, optional): Default 1.0.
+        x (Variable): any shape, float32 or float64.
+        threshold (float, optional): largest x for which the result is 0. Default 1.0.
 
     Returns:
-        Variable: [...] like x.
+        Variable: shape and dtype of x.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.

@@ -17,17 +17,17 @@ __all__ = [
 
 def elementwise_add(x: Variable, y: Variable, axis: int = -1, act: str | None = None,
                     name: str | None = None) -> Variable:
-    """out = x + y.
+    """Sum of two tensors, with broadcasting: out = x + y.
 
     Args:
-        x (Variable): [...] numbers, or sparse rows; int32, int64, float32, float64.
-        y (Variable): [...] like x, with a shape that broadcasts with it; int32, int64, float32, float64.
-        axis (int): axis of x where y starts; -1: aligns y with the last axes. Default -1.
-        act (str, optional): activation applied to the result, for example "relu".
-        name (str, optional): prefix of the output's name.
+        x (Variable): any shape, int32, int64, float32 or float64.
+        y (Variable): dtype of x; its shape must broadcast with that of x.
+        axis (int): axis of x with which the first axis of y is aligned; -1 aligns the last axes. Default -1.
+        act (str, optional): activation applied to the result, for example "relu". Default: none.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: the joint shape.
+        Variable: shape of x and y after broadcasting; dtype of x.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -46,17 +46,17 @@ def elementwise_add(x: Variable, y: Variable, axis: int = -1, act: str | None = 
 
 def elementwise_sub(x: Variable, y: Variable, axis: int = -1, act: str | None = None,
                     name: str | None = None) -> Variable:
-    """out = x - y.
+    """Difference of two tensors, with broadcasting: out = x - y.
 
     Args:
-        x (Variable): [...] numbers, or sparse rows; int32, int64, float32, float64.
-        y (Variable): [...] like x, with a shape that broadcasts with it; int32, int64, float32, float64.
-        axis (int): axis of x where y starts; -1: aligns y with the last axes. Default -1.
-        act (str, optional): activation applied to the result, for example "relu".
-        name (str, optional): prefix of the output's name.
+        x (Variable): any shape, int32, int64, float32 or float64.
+        y (Variable): dtype of x; its shape must broadcast with that of x.
+        axis (int): axis of x with which the first axis of y is aligned; -1 aligns the last axes. Default -1.
+        act (str, optional): activation applied to the result, for example "relu". Default: none.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: the joint shape.
+        Variable: shape of x and y after broadcasting; dtype of x.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -75,17 +75,17 @@ def elementwise_sub(x: Variable, y: Variable, axis: int = -1, act: str | None = 
 
 def elementwise_mul(x: Variable, y: Variable, axis: int = -1, act: str | None = None,
                     name: str | None = None) -> Variable:
-    """out = x y; x may hold sparse rows if y is a scalar.
+    """Product of two tensors, with broadcasting: out = x y. x may hold sparse rows if y is a scalar.
 
     Args:
-        x (Variable): [...] numbers, or sparse rows; int32, int64, float32, float64.
-        y (Variable): [...] like x, with a shape that broadcasts with it; int32, int64, float32, float64.
-        axis (int): axis of x where y starts; -1: aligns y with the last axes. Default -1.
-        act (str, optional): activation applied to the result, for example "relu".
-        name (str, optional): prefix of the output's name.
+        x (Variable): any shape, int32, int64, float32 or float64, or sparse rows.
+        y (Variable): dtype of x; its shape must broadcast with that of x.
+        axis (int): axis of x with which the first axis of y is aligned; -1 aligns the last axes. Default -1.
+        act (str, optional): activation applied to the result, for example "relu". Default: none.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: the joint shape.
+        Variable: shape of x and y after broadcasting; dtype of x.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -104,17 +104,17 @@ def elementwise_mul(x: Variable, y: Variable, axis: int = -1, act: str | None = 
 
 def elementwise_div(x: Variable, y: Variable, axis: int = -1, act: str | None = None,
                     name: str | None = None) -> Variable:
-    """out = x / y, truncated towards zero for integers.
+    """Quotient of two tensors, with broadcasting: out = x / y, truncated towards zero for integers.
 
     Args:
-        x (Variable): [...] numbers, or sparse rows; int32, int64, float32, float64.
-        y (Variable): [...] like x, with a shape that broadcasts with it; int32, int64, float32, float64.
-        axis (int): axis of x where y starts; -1: aligns y with the last axes. Default -1.
-        act (str, optional): activation applied to the result, for example "relu".
-        name (str, optional): prefix of the output's name.
+        x (Variable): any shape, int32, int64, float32 or float64, or sparse rows.
+        y (Variable): dtype of x; its shape must broadcast with that of x.
+        axis (int): axis of x with which the first axis of y is aligned; -1 aligns the last axes. Default -1.
+        act (str, optional): activation applied to the result, for example "relu". Default: none.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: the joint shape.
+        Variable: shape of x and y after broadcasting; dtype of x.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -133,17 +133,17 @@ def elementwise_div(x: Variable, y: Variable, axis: int = -1, act: str | None = 
 
 def elementwise_max(x: Variable, y: Variable, axis: int = -1, act: str | None = None,
                     name: str | None = None) -> Variable:
-    """out = the larger of x and y.
+    """Elementwise maximum of two tensors, with broadcasting: out = max(x, y).
 
     Args:
-        x (Variable): [...] numbers, or sparse rows; int32, int64, float32, float64.
-        y (Variable): [...] like x, with a shape that broadcasts with it; int32, int64, float32, float64.
-        axis (int): axis of x where y starts; -1: aligns y with the last axes. Default -1.
-        act (str, optional): activation applied to the result, for example "relu".
-        name (str, optional): prefix of the output's name.
+        x (Variable): any shape, int32, int64, float32 or float64.
+        y (Variable): dtype of x; its shape must broadcast with that of x.
+        axis (int): axis of x with which the first axis of y is aligned; -1 aligns the last axes. Default -1.
+        act (str, optional): activation applied to the result, for example "relu". Default: none.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: the joint shape.
+        Variable: shape of x and y after broadcasting; dtype of x.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -162,17 +162,17 @@ def elementwise_max(x: Variable, y: Variable, axis: int = -1, act: str | None = 
 
 def elementwise_min(x: Variable, y: Variable, axis: int = -1, act: str | None = None,
                     name: str | None = None) -> Variable:
-    """out = the smaller of x and y.
+    """Elementwise minimum of two tensors, with broadcasting: out = min(x, y).
 
     Args:
-        x (Variable): [...] numbers, or sparse rows; int32, int64, float32, float64.
-        y (Variable): [...] like x, with a shape that broadcasts with it; int32, int64, float32, float64.
-        axis (int): axis of x where y starts; -1: aligns y with the last axes. Default -1.
-        act (str, optional): activation applied to the result, for example "relu".
-        name (str, optional): prefix of the output's name.
+        x (Variable): any shape, int32, int64, float32 or float64.
+        y (Variable): dtype of x; its shape must broadcast with that of x.
+        axis (int): axis of x with which the first axis of y is aligned; -1 aligns the last axes. Default -1.
+        act (str, optional): activation applied to the result, for example "relu". Default: none.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: the joint shape.
+        Variable: shape of x and y after broadcasting; dtype of x.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -191,17 +191,17 @@ def elementwise_min(x: Variable, y: Variable, axis: int = -1, act: str | None = 
 
 def elementwise_pow(x: Variable, y: Variable, axis: int = -1, act: str | None = None,
                     name: str | None = None) -> Variable:
-    """out = x to the power y.
+    """First tensor to the power of the second, with broadcasting: out = x^y.
 
     Args:
-        x (Variable): [...] numbers, or sparse rows; int32, int64, float32, float64.
-        y (Variable): [...] like x, with a shape that broadcasts with it; int32, int64, float32, float64.
-        axis (int): axis of x where y starts; -1: aligns y with the last axes. Default -1.
-        act (str, optional): activation applied to the result, for example "relu".
-        name (str, optional): prefix of the output's name.
+        x (Variable): any shape, int32, int64, float32 or float64.
+        y (Variable): dtype of x; its shape must broadcast with that of x.
+        axis (int): axis of x with which the first axis of y is aligned; -1 aligns the last axes. Default -1.
+        act (str, optional): activation applied to the result, for example "relu". Default: none.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: the joint shape.
+        Variable: shape of x and y after broadcasting; dtype of x.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -220,17 +220,17 @@ def elementwise_pow(x: Variable, y: Variable, axis: int = -1, act: str | None = 
 
 def elementwise_mod(x: Variable, y: Variable, axis: int = -1, act: str | None = None,
                     name: str | None = None) -> Variable:
-    """out = the remainder of x / y, with the sign of x for integers, else of y.
+    """Remainder of x / y, with broadcasting. It has the sign of x for integers, and of y for other dtypes.
 
     Args:
-        x (Variable): [...] numbers, or sparse rows; int32, int64, float32, float64.
-        y (Variable): [...] like x, with a shape that broadcasts with it; int32, int64, float32, float64.
-        axis (int): axis of x where y starts; -1: aligns y with the last axes. Default -1.
-        act (str, optional): activation applied to the result, for example "relu".
-        name (str, optional): prefix of the output's name.
+        x (Variable): any shape, int32, int64, float32 or float64.
+        y (Variable): dtype of x; its shape must broadcast with that of x.
+        axis (int): axis of x with which the first axis of y is aligned; -1 aligns the last axes. Default -1.
+        act (str, optional): activation applied to the result, for example "relu". Default: none.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: the joint shape.
+        Variable: shape of x and y after broadcasting; dtype of x.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -249,17 +249,17 @@ def elementwise_mod(x: Variable, y: Variable, axis: int = -1, act: str | None = 
 
 def elementwise_floordiv(x: Variable, y: Variable, axis: int = -1, act: str | None = None,
                          name: str | None = None) -> Variable:
-    """out = x / y, truncated towards zero.
+    """Quotient of integers, with broadcasting: out = x / y, truncated towards zero.
 
     Args:
-        x (Variable): [...] numbers, or sparse rows; int32, int64.
-        y (Variable): [...] like x, with a shape that broadcasts with it; int32, int64.
-        axis (int): axis of x where y starts; -1: aligns y with the last axes. Default -1.
-        act (str, optional): activation applied to the result, for example "relu".
-        name (str, optional): prefix of the output's name.
+        x (Variable): any shape, int32 or int64.
+        y (Variable): dtype of x; its shape must broadcast with that of x.
+        axis (int): axis of x with which the first axis of y is aligned; -1 aligns the last axes. Default -1.
+        act (str, optional): activation applied to the result, for example "relu". Default: none.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: the joint shape.
+        Variable: shape of x and y after broadcasting; dtype of x.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -277,15 +277,15 @@ def elementwise_floordiv(x: Variable, y: Variable, axis: int = -1, act: str | No
 
 
 def less_equal(x: Variable, y: Variable, cond: Variable | None = None) -> Variable:
-    """out = x <= y.
+    """Compares two tensors, with broadcasting: out = x <= y.
 
     Args:
-        x (Variable): [...]; bool, int32, int64, float32, float64.
-        y (Variable): [...] like x, with a shape that broadcasts with it; bool, int32, int64, float32, float64.
-        cond (Variable, optional): receives the result.
+        x (Variable): any shape, bool, int32, int64, float32 or float64.
+        y (Variable): dtype of x; its shape must broadcast with that of x.
+        cond (Variable, optional): receives the result. Default: a new Variable.
 
     Returns:
-        Variable: the joint shape, bool.
+        Variable: shape of x and y after broadcasting; bool.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -303,15 +303,15 @@ def less_equal(x: Variable, y: Variable, cond: Variable | None = None) -> Variab
 
 
 def greater_than(x: Variable, y: Variable, cond: Variable | None = None) -> Variable:
-    """out = x > y.
+    """Compares two tensors, with broadcasting: out = x > y.
 
     Args:
-        x (Variable): [...]; bool, int32, int64, float32, float64.
-        y (Variable): [...] like x, with a shape that broadcasts with it; bool, int32, int64, float32, float64.
-        cond (Variable, optional): receives the result.
+        x (Variable): any shape, bool, int32, int64, float32 or float64.
+        y (Variable): dtype of x; its shape must broadcast with that of x.
+        cond (Variable, optional): receives the result. Default: a new Variable.
 
     Returns:
-        Variable: the joint shape, bool.
+        Variable: shape of x and y after broadcasting; bool.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -329,15 +329,15 @@ def greater_than(x: Variable, y: Variable, cond: Variable | None = None) -> Vari
 
 
 def greater_equal(x: Variable, y: Variable, cond: Variable | None = None) -> Variable:
-    """out = x >= y.
+    """Compares two tensors, with broadcasting: out = x >= y.
 
     Args:
-        x (Variable): [...]; bool, int32, int64, float32, float64.
-        y (Variable): [...] like x, with a shape that broadcasts with it; bool, int32, int64, float32, float64.
-        cond (Variable, optional): receives the result.
+        x (Variable): any shape, bool, int32, int64, float32 or float64.
+        y (Variable): dtype of x; its shape must broadcast with that of x.
+        cond (Variable, optional): receives the result. Default: a new Variable.
 
     Returns:
-        Variable: the joint shape, bool.
+        Variable: shape of x and y after broadcasting; bool.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -355,15 +355,15 @@ def greater_equal(x: Variable, y: Variable, cond: Variable | None = None) -> Var
 
 
 def equal(x: Variable, y: Variable, cond: Variable | None = None) -> Variable:
-    """out = x == y.
+    """Compares two tensors, with broadcasting: out = x == y.
 
     Args:
-        x (Variable): [...]; bool, int32, int64, float32, float64.
-        y (Variable): [...] like x, with a shape that broadcasts with it; bool, int32, int64, float32, float64.
-        cond (Variable, optional): receives the result.
+        x (Variable): any shape, bool, int32, int64, float32 or float64.
+        y (Variable): dtype of x; its shape must broadcast with that of x.
+        cond (Variable, optional): receives the result. Default: a new Variable.
 
     Returns:
-        Variable: the joint shape, bool.
+        Variable: shape of x and y after broadcasting; bool.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -381,15 +381,15 @@ def equal(x: Variable, y: Variable, cond: Variable | None = None) -> Variable:
 
 
 def not_equal(x: Variable, y: Variable, cond: Variable | None = None) -> Variable:
-    """out = x != y.
+    """Compares two tensors, with broadcasting: out = x != y.
 
     Args:
-        x (Variable): [...]; bool, int32, int64, float32, float64.
-        y (Variable): [...] like x, with a shape that broadcasts with it; bool, int32, int64, float32, float64.
-        cond (Variable, optional): receives the result.
+        x (Variable): any shape, bool, int32, int64, float32 or float64.
+        y (Variable): dtype of x; its shape must broadcast with that of x.
+        cond (Variable, optional): receives the result. Default: a new Variable.
 
     Returns:
-        Variable: the joint shape, bool.
+        Variable: shape of x and y after broadcasting; bool.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -407,16 +407,16 @@ def not_equal(x: Variable, y: Variable, cond: Variable | None = None) -> Variabl
 
 
 def less_than(x: Variable, y: Variable, force_cpu: bool | None = None, cond: Variable | None = None) -> Variable:
-    """out = x < y.
+    """Compares two tensors, with broadcasting: out = x < y.
 
     Args:
-        x (Variable): [...]; bool, int32, int64, float32, float64.
-        y (Variable): [...] like x, with a shape that broadcasts with it; bool, int32, int64, float32, float64.
-        force_cpu (bool, optional): accepted, without effect. Default False.
-        cond (Variable, optional): receives the result.
+        x (Variable): any shape, bool, int32, int64, float32 or float64.
+        y (Variable): dtype of x; its shape must broadcast with that of x.
+        force_cpu (bool, optional): no effect; accepted because programs of Fluid 1.8.5 may set it. Default False.
+        cond (Variable, optional): receives the result. Default: a new Variable.
 
     Returns:
-        Variable: the joint shape, bool.
+        Variable: shape of x and y after broadcasting; bool.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -434,16 +434,16 @@ def less_than(x: Variable, y: Variable, force_cpu: bool | None = None, cond: Var
 
 
 def logical_and(x: Variable, y: Variable, out: Variable | None = None, name: str | None = None) -> Variable:
-    """out = x and y.
+    """Logical and of two tensors, elementwise: out = x and y.
 
     Args:
-        x (Variable): [...] bool.
-        y (Variable): [...] bool, with the number of elements of x.
-        out (Variable, optional): receives the result.
-        name (str, optional): prefix of the output's name.
+        x (Variable): any shape, bool.
+        y (Variable): any shape, bool, as many elements as x.
+        out (Variable, optional): receives the result. Default: a new Variable.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: like x.
+        Variable: shape and dtype of x.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -461,16 +461,16 @@ def logical_and(x: Variable, y: Variable, out: Variable | None = None, name: str
 
 
 def logical_or(x: Variable, y: Variable, out: Variable | None = None, name: str | None = None) -> Variable:
-    """out = x or y.
+    """Logical or of two tensors, elementwise: out = x or y.
 
     Args:
-        x (Variable): [...] bool.
-        y (Variable): [...] bool, with the number of elements of x.
-        out (Variable, optional): receives the result.
-        name (str, optional): prefix of the output's name.
+        x (Variable): any shape, bool.
+        y (Variable): any shape, bool, as many elements as x.
+        out (Variable, optional): receives the result. Default: a new Variable.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: like x.
+        Variable: shape and dtype of x.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -488,16 +488,16 @@ def logical_or(x: Variable, y: Variable, out: Variable | None = None, name: str 
 
 
 def logical_xor(x: Variable, y: Variable, out: Variable | None = None, name: str | None = None) -> Variable:
-    """out = either x or y.
+    """Logical exclusive or of two tensors, elementwise: out = x xor y.
 
     Args:
-        x (Variable): [...] bool.
-        y (Variable): [...] bool, with the number of elements of x.
-        out (Variable, optional): receives the result.
-        name (str, optional): prefix of the output's name.
+        x (Variable): any shape, bool.
+        y (Variable): any shape, bool, as many elements as x.
+        out (Variable, optional): receives the result. Default: a new Variable.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: like x.
+        Variable: shape and dtype of x.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -515,15 +515,15 @@ def logical_xor(x: Variable, y: Variable, out: Variable | None = None, name: str
 
 
 def logical_not(x: Variable, out: Variable | None = None, name: str | None = None) -> Variable:
-    """out = not x, elementwise.
+    """Logical not of each element: out = not x.
 
     Args:
-        x (Variable): [...] bool.
-        out (Variable, optional): receives the result.
-        name (str, optional): prefix of the output's name.
+        x (Variable): any shape, bool.
+        out (Variable, optional): receives the result. Default: a new Variable.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: [...] bool.
+        Variable: shape and dtype of x.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -539,15 +539,15 @@ def logical_not(x: Variable, out: Variable | None = None, name: str | None = Non
 
 
 def expand_as(x: Variable, target_tensor: Variable, name: str | None = None) -> Variable:
-    """out = x repeated to the shape of target_tensor.
+    """Repeats x along each axis up to the shape of target_tensor.
 
     Args:
-        x (Variable): [...] any.
-        target_tensor (Variable): only its shape is read.
-        name (str, optional): prefix of the output's name.
+        x (Variable): any shape, any dtype.
+        target_tensor (Variable): any shape: the tensor whose shape is used.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: as target_tensor.
+        Variable: [shape of target_tensor], dtype of x.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.

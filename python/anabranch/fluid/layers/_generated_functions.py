@@ -15,14 +15,14 @@ __all__ = [
 
 
 def exp(x: Variable, name: str | None = None) -> Variable:
-    """out = e^x.
+    """Exponential of each element: out = e^x.
 
     Args:
-        x (Variable): [...] float; int32, int64, float32, float64.
-        name (str, optional): prefix of the output's name.
+        x (Variable): any shape, int32, int64, float32 or float64.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: [...] like x.
+        Variable: shape and dtype of x.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -38,14 +38,14 @@ def exp(x: Variable, name: str | None = None) -> Variable:
 
 
 def log(x: Variable, name: str | None = None) -> Variable:
-    """out = ln(x).
+    """Natural logarithm of each element: out = ln(x).
 
     Args:
-        x (Variable): [...] float; float32, float64.
-        name (str, optional): prefix of the output's name.
+        x (Variable): any shape, float32 or float64.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: [...] like x.
+        Variable: shape and dtype of x.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -61,14 +61,14 @@ def log(x: Variable, name: str | None = None) -> Variable:
 
 
 def sqrt(x: Variable, name: str | None = None) -> Variable:
-    """out = x^(1/2).
+    """Square root of each element: out = x^(1/2).
 
     Args:
-        x (Variable): [...] float; float32, float64.
-        name (str, optional): prefix of the output's name.
+        x (Variable): any shape, float32 or float64.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: [...] like x.
+        Variable: shape and dtype of x.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -84,14 +84,14 @@ def sqrt(x: Variable, name: str | None = None) -> Variable:
 
 
 def rsqrt(x: Variable, name: str | None = None) -> Variable:
-    """out = x^(-1/2).
+    """Reciprocal of the square root of each element: out = x^(-1/2).
 
     Args:
-        x (Variable): [...] float; float32, float64.
-        name (str, optional): prefix of the output's name.
+        x (Variable): any shape, float32 or float64.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: [...] like x.
+        Variable: shape and dtype of x.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -107,14 +107,14 @@ def rsqrt(x: Variable, name: str | None = None) -> Variable:
 
 
 def abs(x: Variable, name: str | None = None) -> Variable:
-    """out = |x|.
+    """Absolute value of each element: out = |x|.
 
     Args:
-        x (Variable): [...] float; int32, int64, float32, float64.
-        name (str, optional): prefix of the output's name.
+        x (Variable): any shape, int32, int64, float32 or float64.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: [...] like x.
+        Variable: shape and dtype of x.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -130,14 +130,14 @@ def abs(x: Variable, name: str | None = None) -> Variable:
 
 
 def ceil(x: Variable, name: str | None = None) -> Variable:
-    """out = the least integer >= x.
+    """Rounds each element up to an integer: out = ceil(x).
 
     Args:
-        x (Variable): [...] float; float32, float64.
-        name (str, optional): prefix of the output's name.
+        x (Variable): any shape, float32 or float64.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: [...] like x.
+        Variable: shape and dtype of x.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -153,14 +153,14 @@ def ceil(x: Variable, name: str | None = None) -> Variable:
 
 
 def floor(x: Variable, name: str | None = None) -> Variable:
-    """out = the greatest integer <= x.
+    """Rounds each element down to an integer: out = floor(x).
 
     Args:
-        x (Variable): [...] float; float32, float64.
-        name (str, optional): prefix of the output's name.
+        x (Variable): any shape, float32 or float64.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: [...] like x.
+        Variable: shape and dtype of x.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -176,14 +176,14 @@ def floor(x: Variable, name: str | None = None) -> Variable:
 
 
 def round(x: Variable, name: str | None = None) -> Variable:
-    """out = the integer nearest to x, halves away from zero.
+    """Rounds each element to the nearest integer, and halves away from zero.
 
     Args:
-        x (Variable): [...] float; float32, float64.
-        name (str, optional): prefix of the output's name.
+        x (Variable): any shape, float32 or float64.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: [...] like x.
+        Variable: shape and dtype of x.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -199,14 +199,14 @@ def round(x: Variable, name: str | None = None) -> Variable:
 
 
 def cos(x: Variable, name: str | None = None) -> Variable:
-    """out = cos(x).
+    """Cosine of each element, in radians: out = cos(x).
 
     Args:
-        x (Variable): [...] float; float32, float64.
-        name (str, optional): prefix of the output's name.
+        x (Variable): any shape, float32 or float64.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: [...] like x.
+        Variable: shape and dtype of x.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -222,14 +222,14 @@ def cos(x: Variable, name: str | None = None) -> Variable:
 
 
 def sin(x: Variable, name: str | None = None) -> Variable:
-    """out = sin(x).
+    """Sine of each element, in radians: out = sin(x).
 
     Args:
-        x (Variable): [...] float; float32, float64.
-        name (str, optional): prefix of the output's name.
+        x (Variable): any shape, float32 or float64.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: [...] like x.
+        Variable: shape and dtype of x.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -245,14 +245,14 @@ def sin(x: Variable, name: str | None = None) -> Variable:
 
 
 def acos(x: Variable, name: str | None = None) -> Variable:
-    """out = arccos(x).
+    """Arccosine of each element, in radians: out = arccos(x).
 
     Args:
-        x (Variable): [...] float; float32, float64.
-        name (str, optional): prefix of the output's name.
+        x (Variable): any shape, float32 or float64.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: [...] like x.
+        Variable: shape and dtype of x.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -268,14 +268,14 @@ def acos(x: Variable, name: str | None = None) -> Variable:
 
 
 def asin(x: Variable, name: str | None = None) -> Variable:
-    """out = arcsin(x).
+    """Arcsine of each element, in radians: out = arcsin(x).
 
     Args:
-        x (Variable): [...] float; float32, float64.
-        name (str, optional): prefix of the output's name.
+        x (Variable): any shape, float32 or float64.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: [...] like x.
+        Variable: shape and dtype of x.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -291,14 +291,14 @@ def asin(x: Variable, name: str | None = None) -> Variable:
 
 
 def atan(x: Variable, name: str | None = None) -> Variable:
-    """out = arctan(x).
+    """Arctangent of each element, in radians: out = arctan(x).
 
     Args:
-        x (Variable): [...] float; float32, float64.
-        name (str, optional): prefix of the output's name.
+        x (Variable): any shape, float32 or float64.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: [...] like x.
+        Variable: shape and dtype of x.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -314,14 +314,14 @@ def atan(x: Variable, name: str | None = None) -> Variable:
 
 
 def reciprocal(x: Variable, name: str | None = None) -> Variable:
-    """out = 1 / x.
+    """Reciprocal of each element: out = 1 / x.
 
     Args:
-        x (Variable): [...] float; float32, float64.
-        name (str, optional): prefix of the output's name.
+        x (Variable): any shape, float32 or float64.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: [...] like x.
+        Variable: shape and dtype of x.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -337,14 +337,14 @@ def reciprocal(x: Variable, name: str | None = None) -> Variable:
 
 
 def square(x: Variable, name: str | None = None) -> Variable:
-    """out = x^2.
+    """Square of each element: out = x^2.
 
     Args:
-        x (Variable): [...] float; int32, int64, float32, float64.
-        name (str, optional): prefix of the output's name.
+        x (Variable): any shape, int32, int64, float32 or float64.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: [...] like x.
+        Variable: shape and dtype of x.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -360,13 +360,13 @@ def square(x: Variable, name: str | None = None) -> Variable:
 
 
 def erf(x: Variable) -> Variable:
-    """out = 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to x.
+    """Error function of each element: out = 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to x.
 
     Args:
-        x (Variable): [...] float; float32, float64.
+        x (Variable): any shape, float32 or float64.
 
     Returns:
-        Variable: [...] like x.
+        Variable: shape and dtype of x.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -382,15 +382,15 @@ def erf(x: Variable) -> Variable:
 
 
 def log1p(x: Variable, out: Variable | None = None, name: str | None = None) -> Variable:
-    """out = ln(1 + x).
+    """Natural logarithm of 1 plus each element: out = ln(1 + x).
 
     Args:
-        x (Variable): [...] float; float32, float64.
-        out (Variable, optional): receives the result.
-        name (str, optional): prefix of the output's name.
+        x (Variable): any shape, float32 or float64.
+        out (Variable, optional): receives the result. Default: a new Variable.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: [...] like x.
+        Variable: shape and dtype of x.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.

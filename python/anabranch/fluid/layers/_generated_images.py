@@ -14,17 +14,18 @@ __all__ = [
 
 
 def grid_sampler(x: Variable, grid: Variable, name: str | None = None) -> Variable:
-    """out[n, c, h, w] = x[n, c] at the position grid[n, h, w], interpolating the four pixels around it; 0 outside.
+    """Samples images at positions: out[n, c, h, w] is x[n, c] at the position grid[n, h, w], interpolated between the
+    four pixels around it. Pixels outside the image count as 0.
 
     Jaderberg et al., Spatial transformer networks, NIPS 2015, arXiv:1506.02025.
 
     Args:
-        x (Variable): [N, C, H, W] float; float32, float64.
-        grid (Variable): [N, H, W, 2] like x: column and row, from -1 (first) to 1 (last); float32, float64.
-        name (str, optional): prefix of the output's name.
+        x (Variable): [N, C, H, W], float32 or float64.
+        grid (Variable): [N, H, W, 2], dtype of x: column and row of each position, from -1 (first) to 1 (last).
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: like x.
+        Variable: shape and dtype of x.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -42,16 +43,16 @@ def grid_sampler(x: Variable, grid: Variable, name: str | None = None) -> Variab
 
 
 def pixel_shuffle(x: Variable, upscale_factor: int) -> Variable:
-    """out[n, c, h r + i, w r + j] = x[n, c r^2 + i r + j, h, w], r = upscale_factor.
+    """Moves channels into pixels: out[n, c, h r + i, w r + j] = x[n, c r^2 + i r + j, h, w] with r = upscale_factor.
 
     Shi et al., CVPR 2016, arXiv:1609.05158.
 
     Args:
-        x (Variable): [N, C, H, W] float; float32, float64.
-        upscale_factor (int): factor r for height and width.
+        x (Variable): [N, C, H, W], float32 or float64.
+        upscale_factor (int): factor r by which height and width grow.
 
     Returns:
-        Variable: [N, C / r^2, r H, r W].
+        Variable: [N, C / r^2, r H, r W], dtype of x.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -67,18 +68,18 @@ def pixel_shuffle(x: Variable, upscale_factor: int) -> Variable:
 
 
 def space_to_depth(x: Variable, blocksize: int, name: str | None = None) -> Variable:
-    """out has the elements of [N, C / b^2, b H, b W], b = blocksize, in which pixel (b h + i, b w + j) of channel c
-    is x[n, (b i + j) C / b^2 + c, h, w].
+    """Moves blocks of pixels into channels. With b = blocksize, out has the elements of a tensor [N, C / b^2, b H, b
+    W] in which pixel (b h + i, b w + j) of channel c is x[n, (b i + j) C / b^2 + c, h, w].
 
     Redmon & Farhadi, YOLO9000, CVPR 2017, arXiv:1612.08242.
 
     Args:
-        x (Variable): [N, C, H, W] float; int32, int64, float32, float64.
+        x (Variable): [N, C, H, W], int32, int64, float32 or float64.
         blocksize (int): divisor b of height and width.
-        name (str, optional): prefix of the output's name.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: [N, C b^2, H / b, W / b].
+        Variable: [N, C b^2, H / b, W / b], dtype of x.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -94,17 +95,17 @@ def space_to_depth(x: Variable, blocksize: int, name: str | None = None) -> Vari
 
 
 def shuffle_channel(x: Variable, group: int, name: str | None = None) -> Variable:
-    """out[n, m g + k] = x[n, k C / g + m]: interleaves the channels of g groups.
+    """Interleaves the channels of g groups: out[n, m g + k] = x[n, k C / g + m] with g = group.
 
     Zhang et al., ShuffleNet, CVPR 2018, arXiv:1707.01083.
 
     Args:
-        x (Variable): [N, C, H, W] float; float32, float64.
-        group (int): number of groups g, which must divide the channels.
-        name (str, optional): prefix of the output's name.
+        x (Variable): [N, C, H, W], float32 or float64.
+        group (int): number of groups g; it must divide the number of channels.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: like x.
+        Variable: shape and dtype of x.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -120,19 +121,20 @@ def shuffle_channel(x: Variable, group: int, name: str | None = None) -> Variabl
 
 
 def temporal_shift(x: Variable, seg_num: int, shift_ratio: float = 0.25, name: str | None = None) -> Variable:
-    """out = x with the first shift_ratio C channels of each frame taken from the previous frame and the same number
-    after them from the next frame; zeros if a segment does not have that frame.
+    """Shifts channels along time: the first shift_ratio C channels of each frame come from the previous frame, and
+    the same number after them from the next frame. Frames outside the segment count as 0.
 
     Lin et al., TSM, ICCV 2019, arXiv:1811.08383.
 
     Args:
-        x (Variable): [N T, C, H, W] float: N segments of T frames; float32, float64.
+        x (Variable): [N T, C, H, W], float32 or float64: N segments of T frames.
         seg_num (int): number of frames T in a segment, at least 1.
-        shift_ratio (float): fraction of the channels shifted in each direction, above 0, below 0.5. Default 0.25.
-        name (str, optional): prefix of the output's name.
+        shift_ratio (float): fraction of the channels that are shifted in each direction, above 0 and below 0.5.
+            Default 0.25.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: like x.
+        Variable: shape and dtype of x.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.

@@ -15,18 +15,18 @@ __all__ = [
 
 def sigmoid_cross_entropy_with_logits(x: Variable, label: Variable, ignore_index: int = -100,
                                       name: str | None = None, normalize: bool = False) -> Variable:
-    """out = max(x, 0) - x label + log(1 + e^-|x|): the elementwise cross entropy of sigmoid(x) with label; 0 where
+    """Cross entropy of sigmoid(x) with label, elementwise: out = max(x, 0) - x label + log(1 + e^-|x|), and 0 where
     the integer part of label is ignore_index.
 
     Args:
-        x (Variable): [...] float logits; float32, float64.
-        label (Variable): like x, in [0, 1]; float32, float64.
-        ignore_index (int): integer part of labels to ignore. Default -100.
-        name (str, optional): prefix of the output's name.
-        normalize (bool): divides by the number of labels that are not ignored. Default False.
+        x (Variable): any shape, float32 or float64: logits.
+        label (Variable): shape and dtype of x: probabilities in [0, 1].
+        ignore_index (int): labels with this integer part are ignored. Default -100.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
+        normalize (bool): divides the result by the number of labels that are not ignored. Default False.
 
     Returns:
-        Variable: like x.
+        Variable: shape and dtype of x.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -45,16 +45,17 @@ def sigmoid_cross_entropy_with_logits(x: Variable, label: Variable, ignore_index
 
 
 def log_loss(input: Variable, label: Variable, epsilon: float = 0.0001, name: str | None = None) -> Variable:
-    """out = -y log(p + epsilon) - (1 - y) log(1 - p + epsilon) of a probability p and a label y.
+    """Cross entropy of a probability p (input) and a label y (label): out = -y log(p + epsilon) - (1 - y) log(1 - p +
+    epsilon).
 
     Args:
-        input (Variable): [N, 1] float in [0, 1]; float32, float64.
-        label (Variable): [N, 1] float in [0, 1]; float32, float64.
-        epsilon (float): keeps the logarithms finite. Default 0.0001.
-        name (str, optional): prefix of the output's name.
+        input (Variable): [N, 1], float32 or float64: probabilities in [0, 1].
+        label (Variable): [N, 1], float32 or float64: labels in [0, 1].
+        epsilon (float): small number that keeps the logarithms finite. Default 0.0001.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: [N, 1].
+        Variable: [N, 1], dtype of input.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -72,17 +73,18 @@ def log_loss(input: Variable, label: Variable, epsilon: float = 0.0001, name: st
 
 
 def kldiv_loss(x: Variable, target: Variable, reduction: str = "mean", name: str | None = None) -> Variable:
-    """out = the Kullback-Leibler divergence of target from a distribution with logarithms x: target (log target - x),
-    0 where target <= 0; elementwise (none), summed, averaged, or summed and divided by the batch size (batchmean).
+    """Kullback-Leibler divergence of target from a distribution whose logarithms are x: target (log target - x), and
+    0 where target <= 0. The attribute reduction selects whether the elements are returned (none), summed (sum),
+    averaged (mean), or summed and divided by the batch size (batchmean).
 
     Args:
-        x (Variable): [N, ...] float log probabilities; float32, float64.
-        target (Variable): like x, probabilities; float32, float64.
-        reduction (str): none, sum, mean or batchmean. Default "mean".
-        name (str, optional): prefix of the output's name.
+        x (Variable): [N, ...], float32 or float64: logarithms of probabilities.
+        target (Variable): shape and dtype of x: probabilities.
+        reduction (str): how elements are combined: none, sum, mean or batchmean. Default "mean".
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: like x, or [1] if reduced.
+        Variable: shape of x, or [1] unless reduction is none; dtype of x.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -100,19 +102,19 @@ def kldiv_loss(x: Variable, target: Variable, reduction: str = "mean", name: str
 
 
 def rank_loss(label: Variable, left: Variable, right: Variable, name: str | None = None) -> Variable:
-    """RankNet: with d = left - right, out = log(1 + e^d) - label d; label is the probability that left ranks before
-    right.
+    """RankNet loss: out = log(1 + e^d) - label d with d = left - right, where label is the probability that left
+    ranks before right.
 
     Burges et al., ICML 2005, doi:10.1145/1102351.1102363.
 
     Args:
-        label (Variable): [N] or [N, 1] float in [0, 1]; float32, float64.
-        left (Variable): [N] or [N, 1] float; float32, float64.
-        right (Variable): [N] or [N, 1] float; float32, float64.
-        name (str, optional): prefix of the output's name.
+        label (Variable): [N] or [N, 1], float32 or float64: probabilities in [0, 1].
+        left (Variable): [N] or [N, 1], float32 or float64: scores.
+        right (Variable): [N] or [N, 1], float32 or float64: scores.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: like label.
+        Variable: shape and dtype of label.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -132,18 +134,18 @@ def rank_loss(label: Variable, left: Variable, right: Variable, name: str | None
 
 
 def bpr_loss(input: Variable, label: Variable, name: str | None = None) -> Variable:
-    """Bayesian personalised ranking: out = sum over the other classes j of log(1 + e^(input[j] - input[label])), over
-    their number.
+    """Bayesian personalized ranking loss: out = mean of log(1 + e^(input[j] - input[label])) over all classes j
+    except label.
 
     Rendle et al., UAI 2009, arXiv:1205.2618.
 
     Args:
-        input (Variable): [N, ..., classes] float scores; float32, float64.
-        label (Variable): [N, ..., 1] int64.
-        name (str, optional): prefix of the output's name.
+        input (Variable): [N, ..., classes], float32 or float64: scores.
+        label (Variable): [N, ..., 1], int64: the class that must rank first.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: [N, ..., 1].
+        Variable: [N, ..., 1], dtype of input.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.

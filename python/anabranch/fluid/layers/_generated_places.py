@@ -17,15 +17,15 @@ __all__ = [
 
 
 def index_select(input: Variable, index: Variable, dim: int = 0) -> Variable:
-    """out = the slices of input at index along one axis.
+    """Selects the slices of input at the positions index along an axis.
 
     Args:
-        input (Variable): [...]; int32, int64, float32, float64.
-        index (Variable): [K] or [K, 1] int32 or int64, indices on the axis.
-        dim (int): the axis; negative: from the end. Default 0.
+        input (Variable): any shape, int32, int64, float32 or float64.
+        index (Variable): [K] or [K, 1], int32 or int64: positions on the axis.
+        dim (int): axis along which slices are selected; a negative axis counts from the last. Default 0.
 
     Returns:
-        Variable: like input, with K on the axis.
+        Variable: shape of input with extent K on the axis; dtype of input.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -43,14 +43,14 @@ def index_select(input: Variable, index: Variable, dim: int = 0) -> Variable:
 
 
 def index_sample(x: Variable, index: Variable) -> Variable:
-    """out[n, k] = x[n, index[n, k]].
+    """Selects elements of each row: out[n, k] = x[n, index[n, k]].
 
     Args:
-        x (Variable): [N, M]; int32, int64, float32, float64.
-        index (Variable): [N, K] int32 or int64.
+        x (Variable): [N, M], int32, int64, float32 or float64.
+        index (Variable): [N, K], int32 or int64: columns of x.
 
     Returns:
-        Variable: [N, K].
+        Variable: [N, K], dtype of x.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -68,16 +68,16 @@ def index_sample(x: Variable, index: Variable) -> Variable:
 
 
 def gather(input: Variable, index: Variable, overwrite: bool = True) -> Variable:
-    """out = the rows of input at index.
+    """Selects the rows of input at the positions index.
 
     Args:
-        input (Variable): [n, ...] any.
-        index (Variable): [m] or [m, 1] int32 or int64.
-        overwrite (bool): gradient of a row that is gathered twice: true: of the last one, false: the sum. Default
-            True.
+        input (Variable): [n, ...], any dtype.
+        index (Variable): [m] or [m, 1], int32 or int64: rows of input, which may repeat.
+        overwrite (bool): gradient of a row that index repeats: that of its last occurrence if true, the sum of all if
+            false. Default True.
 
     Returns:
-        Variable: [m, ...].
+        Variable: [m, ...], dtype of input.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -95,15 +95,15 @@ def gather(input: Variable, index: Variable, overwrite: bool = True) -> Variable
 
 
 def gather_nd(input: Variable, index: Variable, name: str | None = None) -> Variable:
-    """out = the elements, or blocks of elements, of input at the positions in the last axis of index.
+    """Selects elements or slices of input at the positions that the last axis of index holds.
 
     Args:
-        input (Variable): [...] any.
-        index (Variable): [..., depth] int32 or int64.
-        name (str, optional): prefix of the output's name.
+        input (Variable): any shape, any dtype.
+        index (Variable): [..., depth], int32 or int64: positions on the first depth axes of input.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: [other axes of index, axes of input from depth on].
+        Variable: [other axes of index, axes of input from depth on], dtype of input.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -122,18 +122,18 @@ def gather_nd(input: Variable, index: Variable, name: str | None = None) -> Vari
 
 def scatter(input: Variable, index: Variable, updates: Variable, name: str | None = None,
             overwrite: bool = True) -> Variable:
-    """out = input with the rows at index replaced by those of updates (the last one wins), or, without overwrite, set
-    to their sum.
+    """Replaces the rows of input at the positions index with the rows of updates. A row that index repeats is set to
+    its last update, or to the sum of its updates if overwrite is false.
 
     Args:
-        input (Variable): [n, ...] float; int32, int64, float32, float64.
-        index (Variable): [m] or [m, 1] int32 or int64.
-        updates (Variable): [m, ...] like input; int32, int64, float32, float64.
-        name (str, optional): prefix of the output's name.
-        overwrite (bool): false: sums rows that occur several times. Default True.
+        input (Variable): [n, ...], int32, int64, float32 or float64.
+        index (Variable): [m] or [m, 1], int32 or int64: rows of input to replace.
+        updates (Variable): [m, ...], dtype of input.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
+        overwrite (bool): sets a row that index repeats to its last update instead of the sum. Default True.
 
     Returns:
-        Variable: like input.
+        Variable: shape and dtype of input.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -153,13 +153,13 @@ def scatter(input: Variable, index: Variable, updates: Variable, name: str | Non
 
 
 def where(condition: Variable) -> Variable:
-    """out = the positions of the elements of condition that are true (not 0), row by row.
+    """Lists the positions of the elements of condition that are true (not 0), in row-major order.
 
     Args:
-        condition (Variable): [...] bool or numbers; bool, int32, int64, float32, float64.
+        condition (Variable): any shape, bool, int32, int64, float32 or float64.
 
     Returns:
-        Variable: [number of positions, rank] int64.
+        Variable: [number of positions, rank], int64.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -175,13 +175,13 @@ def where(condition: Variable) -> Variable:
 
 
 def shape(input: Variable) -> Variable:
-    """out = the extents of input.
+    """Returns the extents of input.
 
     Args:
-        input (Variable): [...] any.
+        input (Variable): any shape, any dtype.
 
     Returns:
-        Variable: [rank] int32.
+        Variable: [rank], int32.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -197,13 +197,13 @@ def shape(input: Variable) -> Variable:
 
 
 def size(input: Variable) -> Variable:
-    """out = the number of elements of input.
+    """Returns the number of elements of input.
 
     Args:
-        input (Variable): [...].
+        input (Variable): any shape, any dtype.
 
     Returns:
-        Variable: [1] int64.
+        Variable: [1], int64.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -219,16 +219,16 @@ def size(input: Variable) -> Variable:
 
 
 def pad(x: Variable, paddings: Sequence[int], pad_value: float = 0.0, name: str | None = None) -> Variable:
-    """out = x with a border of one value.
+    """Surrounds x with a border of constant value.
 
     Args:
-        x (Variable): [...] any; int32, int64, float32, float64.
-        paddings (sequence of int): number of elements before and after axis 0, axis 1 ...
+        x (Variable): any shape, int32, int64, float32 or float64.
+        paddings (sequence of int): number of elements before and after axis 0, before and after axis 1, and so on.
         pad_value (float): value of the border. Default 0.0.
-        name (str, optional): prefix of the output's name.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: [extents plus paddings].
+        Variable: [extents of x plus paddings], dtype of x.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -244,16 +244,16 @@ def pad(x: Variable, paddings: Sequence[int], pad_value: float = 0.0, name: str 
 
 
 def pad_constant_like(x: Variable, y: Variable, pad_value: float = 0.0, name: str | None = None) -> Variable:
-    """out = a tensor of the shape of x that holds y in its first corner, and pad_value elsewhere.
+    """Pads y with a constant at the end of each axis up to the shape of x.
 
     Args:
-        x (Variable): [...]: only its shape is read; int32, int64, float32, float64.
-        y (Variable): [...] float or int, no axis longer than that of x; int32, int64, float32, float64.
-        pad_value (float): value outside of y. Default 0.0.
-        name (str, optional): prefix of the output's name.
+        x (Variable): any shape, int32, int64, float32 or float64: the tensor whose shape is used.
+        y (Variable): any shape, int32, int64, float32 or float64; no axis may be longer than that of x.
+        pad_value (float): value of the elements outside y. Default 0.0.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: [shape of x] with the dtype of y.
+        Variable: [shape of x], dtype of y.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -271,13 +271,13 @@ def pad_constant_like(x: Variable, y: Variable, pad_value: float = 0.0, name: st
 
 
 def hash(input: Variable, hash_size: int, num_hash: int = 1, name: str | None = None) -> Variable:
-    """out[i, k] = XXH64 of the bytes of row i of input with seed k, modulo hash_size: num_hash hashes per row.
+    """Hashes each row num_hash times: out[i, k] = XXH64 of the bytes of row i of input with seed k, modulo hash_size.
 
     Args:
-        input (Variable): [rows, width] int64 or int32.
+        input (Variable): [rows, width], int64 or int32.
         hash_size (int): exclusive upper bound of the hashes.
         num_hash (int): number of hashes per row. Default 1.
-        name (str, optional): prefix of the output's name.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
         Variable: [rows, num_hash, 1], dtype and LoD of input.

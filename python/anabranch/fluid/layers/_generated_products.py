@@ -15,17 +15,17 @@ __all__ = [
 
 def mul(x: Variable, y: Variable, x_num_col_dims: int = 1, y_num_col_dims: int = 1,
         name: str | None = None) -> Variable:
-    """out = x y, with x and y flattened to matrices.
+    """Matrix product of x and y, which are flattened to matrices: out = x y.
 
     Args:
-        x (Variable): [rows..., columns...] float; float32, float64.
-        y (Variable): [rows..., columns...] like x; float32, float64.
+        x (Variable): [rows..., columns...], float32 or float64.
+        y (Variable): [rows..., columns...], dtype of x.
         x_num_col_dims (int): number of leading axes of x that form the rows of its matrix. Default 1.
         y_num_col_dims (int): number of leading axes of y that form the rows of its matrix. Default 1.
-        name (str, optional): prefix of the output's name.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: [x's rows..., y's columns...].
+        Variable: [rows... of x, columns... of y], dtype of x.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -44,15 +44,15 @@ def mul(x: Variable, y: Variable, x_num_col_dims: int = 1, y_num_col_dims: int =
 
 
 def bmm(x: Variable, y: Variable, name: str | None = None) -> Variable:
-    """out = x y for each matrix of two batches.
+    """Matrix product of each pair of matrices of two batches: out = x y.
 
     Args:
-        x (Variable): [..., m, k] float; float32, float64.
-        y (Variable): [..., k, n] like x; float32, float64.
-        name (str, optional): prefix of the output's name.
+        x (Variable): [..., m, k], float32 or float64.
+        y (Variable): [..., k, n], dtype of x.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: [..., m, n].
+        Variable: [..., m, n], dtype of x.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -71,18 +71,18 @@ def bmm(x: Variable, y: Variable, name: str | None = None) -> Variable:
 
 def addmm(input: Variable, x: Variable, y: Variable, alpha: float = 1.0, beta: float = 1.0,
           name: str | None = None) -> Variable:
-    """out = alpha x y + beta input.
+    """Matrix product plus a matrix: out = alpha x y + beta input.
 
     Args:
-        input (Variable): [M, N] float; extents of 1 are broadcast; float32, float64.
-        x (Variable): [M, K].
-        y (Variable): [K, N].
+        input (Variable): [M, N], float32 or float64; extents of 1 are broadcast.
+        x (Variable): [M, K], dtype of input.
+        y (Variable): [K, N], dtype of input.
         alpha (float): factor for the product. Default 1.0.
         beta (float): factor for input. Default 1.0.
-        name (str, optional): prefix of the output's name.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: [M, N].
+        Variable: [M, N], dtype of input.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -105,13 +105,13 @@ def kron(x: Variable, y: Variable, out: Variable | None = None, name: str | None
     """Kronecker product: block i of out is x[i] y; a tensor of lower rank gets leading axes of extent 1.
 
     Args:
-        x (Variable): [...] numbers, at most four axes; int32, int64, float32, float64.
-        y (Variable): [...], dtype of x; int32, int64, float32, float64.
-        out (Variable, optional): receives the result.
-        name (str, optional): prefix of the output's name.
+        x (Variable): any shape, int32, int64, float32 or float64, at most four axes.
+        y (Variable): any shape, dtype of x.
+        out (Variable, optional): receives the result. Default: a new Variable.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: [...] with the product of the extents on each axis.
+        Variable: each extent is the product of those of x and y; dtype of x.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.

@@ -17,14 +17,14 @@ __all__ = [
 
 
 def mean(x: Variable, name: str | None = None) -> Variable:
-    """out = the mean of all elements of x; NaN if there are none.
+    """Mean of all elements of x; NaN if x is empty.
 
     Args:
-        x (Variable): [...] float; float32, float64.
-        name (str, optional): prefix of the output's name.
+        x (Variable): any shape, float32 or float64.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: [1] like x.
+        Variable: [1], dtype of x.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -41,16 +41,16 @@ def mean(x: Variable, name: str | None = None) -> Variable:
 
 def cumsum(x: Variable, axis: int | None = None, exclusive: bool | None = None,
            reverse: bool | None = None) -> Variable:
-    """out = the running sums of x along an axis.
+    """Cumulative sum of x along an axis.
 
     Args:
-        x (Variable): [...] numbers; int32, int64, float32, float64.
-        axis (int, optional): axis; negative: from the end. Default -1.
-        exclusive (bool, optional): excludes the element itself. Default False.
-        reverse (bool, optional): starts at the last element. Default False.
+        x (Variable): any shape, int32, int64, float32 or float64.
+        axis (int, optional): axis along which elements are summed; a negative axis counts from the last. Default -1.
+        exclusive (bool, optional): excludes each element from its own sum. Default False.
+        reverse (bool, optional): sums from the last element to the first. Default False.
 
     Returns:
-        Variable: [...] like x.
+        Variable: shape and dtype of x.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -66,17 +66,18 @@ def cumsum(x: Variable, axis: int | None = None, exclusive: bool | None = None,
 
 
 def softmax(input: Variable, use_cudnn: bool = False, name: str | None = None, axis: int = -1) -> Variable:
-    """out = exp(input) / sum(exp(input)) over `axis`, with input bounded below by 64 less than its maximum on the
-    axis.
+    """Softmax along `axis`: out = exp(input) / sum(exp(input)), where input is at least its maximum on the axis minus
+    64.
 
     Args:
-        input (Variable): [...] float; float32, float64.
-        use_cudnn (bool): accepted, without effect. Default False.
-        name (str, optional): prefix of the output's name.
-        axis (int): axis whose elements sum to 1. Default -1.
+        input (Variable): any shape, float32 or float64.
+        use_cudnn (bool): no effect; accepted because programs of Fluid 1.8.5 may set it. Default False.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
+        axis (int): axis along which the elements of the result sum to 1; a negative axis counts from the last.
+            Default -1.
 
     Returns:
-        Variable: like input.
+        Variable: shape and dtype of input.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -92,13 +93,13 @@ def softmax(input: Variable, use_cudnn: bool = False, name: str | None = None, a
 
 
 def isfinite(x: Variable) -> Variable:
-    """out = whether all elements of x are finite.
+    """Tests whether all elements of x are finite.
 
     Args:
-        x (Variable): [...] numbers; int32, int64, float32, float64.
+        x (Variable): any shape, int32, int64, float32 or float64.
 
     Returns:
-        Variable: [1] bool.
+        Variable: [1], bool.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -114,13 +115,13 @@ def isfinite(x: Variable) -> Variable:
 
 
 def has_inf(x: Variable) -> Variable:
-    """out = whether any element of x is infinite.
+    """Tests whether any element of x is infinite.
 
     Args:
-        x (Variable): [...] numbers; int32, int64, float32, float64.
+        x (Variable): any shape, int32, int64, float32 or float64.
 
     Returns:
-        Variable: [1] bool.
+        Variable: [1], bool.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -136,13 +137,13 @@ def has_inf(x: Variable) -> Variable:
 
 
 def has_nan(x: Variable) -> Variable:
-    """out = whether any element of x is NaN.
+    """Tests whether any element of x is NaN.
 
     Args:
-        x (Variable): [...] numbers; int32, int64, float32, float64.
+        x (Variable): any shape, int32, int64, float32 or float64.
 
     Returns:
-        Variable: [1] bool.
+        Variable: [1], bool.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -159,16 +160,17 @@ def has_nan(x: Variable) -> Variable:
 
 def reduce_sum(input: Variable, dim: int | Sequence[int] | None = None, keep_dim: bool = False,
                name: str | None = None) -> Variable:
-    """out = the sum over some axes of input.
+    """Sum of input over the axes in dim.
 
     Args:
-        input (Variable): [...] numbers; int32, int64, float32, float64.
-        dim (int | sequence of int, optional): axes to fold; negative: from the end; empty: all. Default [0].
-        keep_dim (bool): keeps folded axes with extent 1. Default False.
-        name (str, optional): prefix of the output's name.
+        input (Variable): any shape, int32, int64, float32 or float64.
+        dim (int | sequence of int, optional): axes to reduce; negative axes count from the last; an empty list
+            reduces all axes. Default: all axes.
+        keep_dim (bool): keeps reduced axes with extent 1. Default False.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: input without the folded axes; [1] if none is left.
+        Variable: shape of input without the reduced axes, or [1] if none is left; dtype of input.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -184,16 +186,17 @@ def reduce_sum(input: Variable, dim: int | Sequence[int] | None = None, keep_dim
 
 def reduce_mean(input: Variable, dim: int | Sequence[int] | None = None, keep_dim: bool = False,
                 name: str | None = None) -> Variable:
-    """out = the mean over some axes of input.
+    """Mean of input over the axes in dim.
 
     Args:
-        input (Variable): [...] numbers; int32, int64, float32, float64.
-        dim (int | sequence of int, optional): axes to fold; negative: from the end; empty: all. Default [0].
-        keep_dim (bool): keeps folded axes with extent 1. Default False.
-        name (str, optional): prefix of the output's name.
+        input (Variable): any shape, int32, int64, float32 or float64.
+        dim (int | sequence of int, optional): axes to reduce; negative axes count from the last; an empty list
+            reduces all axes. Default: all axes.
+        keep_dim (bool): keeps reduced axes with extent 1. Default False.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: input without the folded axes; [1] if none is left.
+        Variable: shape of input without the reduced axes, or [1] if none is left; dtype of input.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -209,16 +212,17 @@ def reduce_mean(input: Variable, dim: int | Sequence[int] | None = None, keep_di
 
 def reduce_max(input: Variable, dim: int | Sequence[int] | None = None, keep_dim: bool = False,
                name: str | None = None) -> Variable:
-    """out = the largest element over some axes of input.
+    """Maximum of input over the axes in dim.
 
     Args:
-        input (Variable): [...] numbers; int32, int64, float32, float64.
-        dim (int | sequence of int, optional): axes to fold; negative: from the end; empty: all. Default [0].
-        keep_dim (bool): keeps folded axes with extent 1. Default False.
-        name (str, optional): prefix of the output's name.
+        input (Variable): any shape, int32, int64, float32 or float64.
+        dim (int | sequence of int, optional): axes to reduce; negative axes count from the last; an empty list
+            reduces all axes. Default: all axes.
+        keep_dim (bool): keeps reduced axes with extent 1. Default False.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: input without the folded axes; [1] if none is left.
+        Variable: shape of input without the reduced axes, or [1] if none is left; dtype of input.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -234,16 +238,17 @@ def reduce_max(input: Variable, dim: int | Sequence[int] | None = None, keep_dim
 
 def reduce_min(input: Variable, dim: int | Sequence[int] | None = None, keep_dim: bool = False,
                name: str | None = None) -> Variable:
-    """out = the smallest element over some axes of input.
+    """Minimum of input over the axes in dim.
 
     Args:
-        input (Variable): [...] numbers; int32, int64, float32, float64.
-        dim (int | sequence of int, optional): axes to fold; negative: from the end; empty: all. Default [0].
-        keep_dim (bool): keeps folded axes with extent 1. Default False.
-        name (str, optional): prefix of the output's name.
+        input (Variable): any shape, int32, int64, float32 or float64.
+        dim (int | sequence of int, optional): axes to reduce; negative axes count from the last; an empty list
+            reduces all axes. Default: all axes.
+        keep_dim (bool): keeps reduced axes with extent 1. Default False.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: input without the folded axes; [1] if none is left.
+        Variable: shape of input without the reduced axes, or [1] if none is left; dtype of input.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -259,16 +264,17 @@ def reduce_min(input: Variable, dim: int | Sequence[int] | None = None, keep_dim
 
 def reduce_prod(input: Variable, dim: int | Sequence[int] | None = None, keep_dim: bool = False,
                 name: str | None = None) -> Variable:
-    """out = the product over some axes of input.
+    """Product of input over the axes in dim.
 
     Args:
-        input (Variable): [...] numbers; int32, int64, float32, float64.
-        dim (int | sequence of int, optional): axes to fold; negative: from the end; empty: all. Default [0].
-        keep_dim (bool): keeps folded axes with extent 1. Default False.
-        name (str, optional): prefix of the output's name.
+        input (Variable): any shape, int32, int64, float32 or float64.
+        dim (int | sequence of int, optional): axes to reduce; negative axes count from the last; an empty list
+            reduces all axes. Default: all axes.
+        keep_dim (bool): keeps reduced axes with extent 1. Default False.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: input without the folded axes; [1] if none is left.
+        Variable: shape of input without the reduced axes, or [1] if none is left; dtype of input.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -284,16 +290,17 @@ def reduce_prod(input: Variable, dim: int | Sequence[int] | None = None, keep_di
 
 def reduce_all(input: Variable, dim: int | Sequence[int] | None = None, keep_dim: bool = False,
                name: str | None = None) -> Variable:
-    """out = whether all elements over some axes of input are true.
+    """Logical and of input over the axes in dim.
 
     Args:
-        input (Variable): [...] bool.
-        dim (int | sequence of int, optional): axes to fold; negative: from the end; empty: all. Default [0].
-        keep_dim (bool): keeps folded axes with extent 1. Default False.
-        name (str, optional): prefix of the output's name.
+        input (Variable): any shape, bool.
+        dim (int | sequence of int, optional): axes to reduce; negative axes count from the last; an empty list
+            reduces all axes. Default: all axes.
+        keep_dim (bool): keeps reduced axes with extent 1. Default False.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: input without the folded axes; [1] if none is left.
+        Variable: shape of input without the reduced axes, or [1] if none is left; dtype of input.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -309,16 +316,17 @@ def reduce_all(input: Variable, dim: int | Sequence[int] | None = None, keep_dim
 
 def reduce_any(input: Variable, dim: int | Sequence[int] | None = None, keep_dim: bool = False,
                name: str | None = None) -> Variable:
-    """out = whether any element over some axes of input is true.
+    """Logical or of input over the axes in dim.
 
     Args:
-        input (Variable): [...] bool.
-        dim (int | sequence of int, optional): axes to fold; negative: from the end; empty: all. Default [0].
-        keep_dim (bool): keeps folded axes with extent 1. Default False.
-        name (str, optional): prefix of the output's name.
+        input (Variable): any shape, bool.
+        dim (int | sequence of int, optional): axes to reduce; negative axes count from the last; an empty list
+            reduces all axes. Default: all axes.
+        keep_dim (bool): keeps reduced axes with extent 1. Default False.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: input without the folded axes; [1] if none is left.
+        Variable: shape of input without the reduced axes, or [1] if none is left; dtype of input.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.

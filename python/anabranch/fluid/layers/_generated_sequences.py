@@ -17,14 +17,15 @@ __all__ = [
 
 
 def sequence_concat(input: Variable | Sequence[Variable], name: str | None = None) -> Variable:
-    """out = for each i, sequence i of every input, concatenated.
+    """Concatenates sequences: sequence i of out holds the rows of sequence i of every input, in the order of the
+    inputs.
 
     Args:
         input (Variable | sequence of Variable): [rows, ...] each, with the same number of sequences.
-        name (str, optional): prefix of the output's name.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: [sum of rows, ...].
+        Variable: [sum of rows, ...], dtype of input.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -40,17 +41,17 @@ def sequence_concat(input: Variable | Sequence[Variable], name: str | None = Non
 
 
 def sequence_expand(x: Variable, y: Variable, ref_level: int = -1, name: str | None = None) -> Variable:
-    """out = row i of x (or its sequence i, if x has LoD), repeated by the length of sequence i of level ref_level of
-    y.
+    """Repeats row i of x, or sequence i if x has LoD, n times, where n is the length of sequence i of y at level
+    ref_level.
 
     Args:
         x (Variable): [rows, ...], with one LoD level or none.
-        y (Variable): only its LoD is read.
-        ref_level (int): level of y; -1: the innermost. Default -1.
-        name (str, optional): prefix of the output's name.
+        y (Variable): the tensor whose LoD is used.
+        ref_level (int): LoD level of y; -1 is the innermost. Default -1.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: [repeated rows, ...]; with LoD if x has it.
+        Variable: [repeated rows, ...], dtype of x; with LoD if x has it.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -68,15 +69,15 @@ def sequence_expand(x: Variable, y: Variable, ref_level: int = -1, name: str | N
 
 
 def sequence_expand_as(x: Variable, y: Variable, name: str | None = None) -> Variable:
-    """out = row i of x, repeated by the length of sequence i of y, with the LoD of y.
+    """Repeats row i of x for each row of sequence i of y. The result has the LoD of y.
 
     Args:
-        x (Variable): [sequences of y, ...].
-        y (Variable): only its LoD is read, with one level.
-        name (str, optional): prefix of the output's name.
+        x (Variable): [S, ...]: a row for each of the S sequences of y.
+        y (Variable): the tensor whose LoD is used; it has one level.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: [rows of y, ...].
+        Variable: [rows of y, ...], dtype of x.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -94,14 +95,14 @@ def sequence_expand_as(x: Variable, y: Variable, name: str | None = None) -> Var
 
 
 def sequence_reverse(x: Variable, name: str | None = None) -> Variable:
-    """out = x with the rows of each sequence of the innermost level in reverse order.
+    """Reverses the order of the rows of each sequence of the innermost level.
 
     Args:
-        x (Variable): [rows, ...] with LoD.
-        name (str, optional): prefix of the output's name.
+        x (Variable): [rows, ...], with LoD.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: like x.
+        Variable: shape and dtype of x.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -117,14 +118,15 @@ def sequence_reverse(x: Variable, name: str | None = None) -> Variable:
 
 
 def sequence_reshape(input: Variable, new_dim: int) -> Variable:
-    """out = the numbers of each sequence, in order, as rows of width new_dim.
+    """Reshapes the numbers of each sequence, in order, to rows of width new_dim.
 
     Args:
-        input (Variable): [rows, width] with one LoD level; new_dim must divide the size of each sequence.
+        input (Variable): [rows, width], with one LoD level; new_dim must divide the number of elements of each
+            sequence.
         new_dim (int): width of out, at least 1.
 
     Returns:
-        Variable: [rows width / new_dim, new_dim] with the same number of sequences.
+        Variable: [rows width / new_dim, new_dim], dtype of input, with the same number of sequences.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -140,16 +142,17 @@ def sequence_reshape(input: Variable, new_dim: int) -> Variable:
 
 
 def sequence_enumerate(input: Variable, win_size: int, pad_value: int = 0, name: str | None = None) -> Variable:
-    """out[t] = the win_size ids from t on in the same sequence; pad_value past its end.
+    """Lists windows of ids: out[t] holds the win_size ids of a sequence from position t on, and pad_value past its
+    end.
 
     Args:
-        input (Variable): [rows, 1] int32 or int64 with LoD.
+        input (Variable): [rows, 1], int32 or int64, with LoD.
         win_size (int): number of ids in a window, at least 1.
-        pad_value (int): value of ids past the end. Default 0.
-        name (str, optional): prefix of the output's name.
+        pad_value (int): value of the ids past the end. Default 0.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: [rows, win_size] with the same LoD.
+        Variable: [rows, win_size], dtype and LoD of input.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -166,16 +169,17 @@ def sequence_enumerate(input: Variable, win_size: int, pad_value: int = 0, name:
 
 
 def sequence_scatter(input: Variable, index: Variable, updates: Variable, name: str | None = None) -> Variable:
-    """out = input, plus out[i, id] += u for each id of sequence i of index and its number u of updates.
+    """Adds numbers to elements of input: out = input, plus u at out[i, id] for each id of sequence i of index and its
+    number u in updates.
 
     Args:
-        input (Variable): [N, D] numbers; int32, int64, float32, float64.
-        index (Variable): [rows, 1] int32 or int64 in [0, D), N sequences.
-        updates (Variable): [rows, 1], dtype of input; int32, int64, float32, float64.
-        name (str, optional): prefix of the output's name.
+        input (Variable): [N, D], int32, int64, float32 or float64.
+        index (Variable): [rows, 1], int32 or int64, with N sequences: ids in [0, D).
+        updates (Variable): [rows, 1], dtype of input.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: like input.
+        Variable: shape and dtype of input.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -195,15 +199,15 @@ def sequence_scatter(input: Variable, index: Variable, updates: Variable, name: 
 
 
 def sequence_softmax(input: Variable, use_cudnn: bool = False, name: str | None = None) -> Variable:
-    """out = the softmax of input over the rows of each sequence of the innermost level.
+    """Softmax of input over the rows of each sequence of the innermost level.
 
     Args:
-        input (Variable): [rows, 1] float with LoD; float32, float64.
-        use_cudnn (bool): accepted, without effect. Default False.
-        name (str, optional): prefix of the output's name.
+        input (Variable): [rows, 1], float32 or float64, with LoD.
+        use_cudnn (bool): no effect; accepted because programs of Fluid 1.8.5 may set it. Default False.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: like input.
+        Variable: shape and dtype of input.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -219,14 +223,15 @@ def sequence_softmax(input: Variable, use_cudnn: bool = False, name: str | None 
 
 
 def gather_tree(ids: Variable, parents: Variable) -> Variable:
-    """out[last] = ids[last]; going backwards, out[t, batch, beam] = the id of step t in the beam given by parents.
+    """Traces the beams of a search back to whole paths: out[last] = ids[last], and out[t, batch, beam] is the id of
+    step t in the beam that parents gives.
 
     Args:
-        ids (Variable): [steps, batch, beams] int32 or int64.
-        parents (Variable): like ids, in [0, beams): the beam of the previous step.
+        ids (Variable): [steps, batch, beams], int32 or int64.
+        parents (Variable): shape and dtype of ids: the beam of the previous step, in [0, beams).
 
     Returns:
-        Variable: like ids: whole paths.
+        Variable: shape and dtype of ids: the ids of whole paths.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -244,19 +249,19 @@ def gather_tree(ids: Variable, parents: Variable) -> Variable:
 
 
 def add_position_encoding(input: Variable, alpha: float, beta: float, name: str | None = None) -> Variable:
-    """out = alpha input + beta P; row t of a sequence has P[k] = sin(t / 10000^(k / (D/2 - 1))) in the first half of
-    the D columns, and the cosines of the same in the second.
+    """Adds position encodings: out = alpha input + beta P. Row t of a sequence has P[k] = sin(t / 10000^(k / (D/2 -
+    1))) in the first half of the D columns, and the cosines of the same angles in the second half.
 
     Vaswani et al., Attention is all you need, NIPS 2017, section 3.5.
 
     Args:
-        input (Variable): [rows, D] float with LoD, or [batch, rows, D]; D even; float32, float64.
+        input (Variable): [rows, D], float32 or float64, with LoD, or [batch, rows, D]; D must be even.
         alpha (float): factor for input.
         beta (float): factor for the encoding.
-        name (str, optional): prefix of the output's name.
+        name (str, optional): prefix of the output's name. Default: the operator's type.
 
     Returns:
-        Variable: like input.
+        Variable: shape and dtype of input.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.

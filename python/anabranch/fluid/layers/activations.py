@@ -71,7 +71,7 @@ def mish(x: Variable, threshold: float = 20, name: str | None = None) -> Variabl
 
     Args:
         x (Variable): [...], float32 or float64.
-        threshold (float): positive number without effect, because the logarithm is exact for every x. Default 20.
+        threshold (float): positive number; it has no effect, because the logarithm is exact for every x. Default 20.
         name (str, optional): prefix of the output's name.
 
     Returns:

@@ -199,7 +199,7 @@ def double_buffer(reader: Variable, place: Place | None = None, name: str | None
 
     Args:
         reader (Variable): reader of ``py_reader``.
-        place (CPUPlace, optional): accepted without effect: batches stay in host memory.
+        place (CPUPlace, optional): no effect; batches stay in host memory.
         name (str, optional): name of the new reader.
 
     Returns:
