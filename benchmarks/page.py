@@ -1,6 +1,7 @@
 """RESULTS.md, and the figures that the README and the start page of the documents repeat."""
 import os
 import re
+import textwrap
 import statistics
 
 import intervals
@@ -55,9 +56,11 @@ def figures(found, target):
                 "%s %s" % (NAMES[e["engine"]], ratio_text(e)) for e in others)))
     dates, commits, machines = (sorted({e[key] for e in found}) for key in ("date", "commit", "machine"))
     rivals = names_of([e for e in found if e["engine"] not in ("product", "fluid18")])
-    return "\n".join(lines + ["", "Measured on %s at commit %s, next to %s," % (
-        dates[-1][:10], ", ".join(commits), rivals or "no other engine"),
-        "on %s. [All rows and the method](%s)." % ("; ".join(machines), target), ""])
+    told = ("Measured on %s at commit %s, next to %s, on %s. *Wide*: the interval is wider than 5 %% to either side. *Unquiet*: "
+            "other work disturbed most rounds. *Flat loss*: the loss moves too little in the measured steps to prove that the "
+            "engine learnt. [All rows and the method](%s)." % (dates[-1][:10], ", ".join(commits),
+                                                               rivals or "no other engine", "; ".join(machines), target))
+    return "\n".join(lines + ["", textwrap.fill(told, 118, break_long_words=False, break_on_hyphens=False), ""])
 
 
 def versions_of(found):
@@ -110,9 +113,7 @@ def head(records, found):
              "- engines: %s" % names_of(found), "",
              MARKS[0], figures(found, "README.md") + MARKS[1], "", "![Speed of the engines](../docs/pictures/speed.svg)", "",
              "A ratio above 1 means that Anabranch is faster (smaller, for memory). It is the median of the ratios of the "
-             "rounds; the range in parentheses is its 95 % interval. *wide*: the interval is wider than 5 % to either side. "
-             "*unquiet*: the machine moved in most rounds, so all of them count. *flat loss*: the loss does not move enough to "
-             "show that the engine learnt.", ""]
+             "rounds; the range in parentheses is its 95 % interval. In *unquiet* cases, all rounds count.", ""]
     return "\n".join(lines)
 
 
