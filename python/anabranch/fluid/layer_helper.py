@@ -39,10 +39,15 @@ class LayerHelper(Described):
     """
 
     def __init__(self, layer_type: str, **kwargs: Any) -> None:
-        self.layer_type = layer_type
+        self._layer_type = layer_type
         if kwargs.get("name") is None:
             kwargs["name"] = unique_name.generate(layer_type)
         self.kwargs = kwargs
+
+    @property
+    def layer_type(self) -> str:
+        """str: the layer's type."""
+        return self._layer_type
 
     @property
     def name(self) -> str:
@@ -180,13 +185,17 @@ class LayerHelper(Described):
                                   % (attr.name, dtype))
             attr._set_default_param_initializer()
         if isinstance(attr, WeightNormParamAttr):
-            return create_weight_norm_parameter(self, attr, shape, dtype)
+            return self._create_weight_normalize(attr, shape, dtype)
         self.startup_program.global_block().create_parameter(
             dtype=dtype, shape=shape, type=type, **attr._to_kwargs(with_initializer=True))
         parameter = self.main_program.global_block().create_parameter(
             dtype=dtype, shape=shape, type=type, **attr._to_kwargs())
         parameter.stop_gradient = stop_gradient
         return parameter
+
+    def _create_weight_normalize(self, attr, shape, dtype):
+        """The Variable w = g v / ||v|| of a WeightNormParamAttr with a name and an initializer."""
+        return create_weight_norm_parameter(self, attr, shape, dtype)
 
     def get_parameter(self, name: str) -> Parameter:
         """Parameter: the parameter with this name.

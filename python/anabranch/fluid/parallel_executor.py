@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from .. import _core
 from .compiler import CompiledProgram
 from .described import Described
-from .errors import InvalidType, InvalidValue, Violated
+from .errors import InvalidType, InvalidValue, Unsupported, Violated
 from .executor import Executor
 from .framework import Program, Variable, cpu_places, cuda_places, default_main_program, gpu
 from .scope import global_scope
@@ -53,6 +53,8 @@ class ParallelExecutor(Described):
         >>> pe.run([y.name], feed={"x": numpy.ones((2, 2), "float32")})[0].shape
         (2, 2)
     """
+
+    ExecutionStrategy, BuildStrategy = ExecutionStrategy, BuildStrategy
 
     def __init__(self, use_cuda: bool, loss_name: str | None = None, main_program: Program | None = None,
                  share_vars_from: Any = None, exec_strategy: ExecutionStrategy | None = None,
@@ -152,3 +154,17 @@ class ParallelExecutor(Described):
         """Releases the memory of all temporaries. The next run allocates new memory."""
         if self._compiled_program._engine is not None:
             self._compiled_program._engine.drop_temporaries()
+
+
+class CoreParallelExecutor:
+    """``core.ParallelExecutor``: the settings of :class:`ParallelExecutor`, under another name.
+
+    >>> import anabranch.fluid as fluid
+    >>> fluid.core.ParallelExecutor.ExecutionStrategy is fluid.ExecutionStrategy
+    True
+    """
+
+    ExecutionStrategy, BuildStrategy = ExecutionStrategy, BuildStrategy
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raise Unsupported("core.ParallelExecutor is not offered: use fluid.ParallelExecutor or fluid.CompiledProgram")

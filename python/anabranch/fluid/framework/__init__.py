@@ -18,6 +18,8 @@ from .defaults import (
 )
 from .dtype import VarType, convert_np_dtype_to_dtype_, dtype_is_floating
 from .flags import get_flags, set_flags
+from .imperative import _dygraph_guard, _dygraph_tracer, dygraph_only
+from .op_protos import OpProtoHolder
 from .operator import Operator
 from .parameter import Parameter
 from .places import (
@@ -58,4 +60,5 @@ __all__ = [
     "grad_var_name", "VarType", "OpRole", "GRAD_VAR_SUFFIX", "TEMP_VAR_NAME",
     "ZERO_VAR_SUFFIX", "CONTROL_DEP_VAR_PREFIX", "EMPTY_VAR_NAME", "GRAD_SUFFIX", "dtype_is_floating",
     "context", "defaults", "unique_name", "_get_var", "pruning", "_cpu_num", "_current_expected_place",
+    "OpProtoHolder", "_dygraph_guard", "_dygraph_tracer", "dygraph_only",
 ]
