@@ -17,8 +17,8 @@ _WITHOUT_MAKER = frozenset((
     "c_sync_comm_stream", "coalesce_tensor", "dequantize", "distributed_lookup_table", "fused_embedding_fc_lstm",
     "fusion_gru", "fusion_lstm", "fusion_repeated_fc_relu", "fusion_seqconv_eltadd_relu", "fusion_seqexpand_concat_fc",
     "fusion_seqpool_concat", "fusion_squared_mat_sub", "gather_tree", "get_tensor_from_selected_rows",
-    "listen_and_serv", "load", "load_combine", "merge_ids", "merge_selected_rows", "quantize", "recv_save", "requantize",
-    "rnn_memory_helper_grad", "save", "save_combine", "split_ids"))
+    "listen_and_serv", "load", "load_combine", "merge_ids", "merge_selected_rows", "quantize", "recv_save",
+    "requantize", "rnn_memory_helper_grad", "save", "save_combine", "split_ids"))
 
 
 # ---- elements of tensors

@@ -74,9 +74,10 @@ class LayerHelper(Described):
 
     # ---- arguments of the layer
 
-    def to_variable(self, x: Any) -> Any:
-        """Returns ``x`` as a Variable of the current block. ``x`` may be a name."""
-        return x if isinstance(x, Variable) else self._block._var_recursive(x)
+    def to_variable(self, value: Any, name: str | None = None) -> Any:
+        """Returns ``value`` as a Variable of the current block. ``value`` may be a name; the argument ``name`` is
+        ignored."""
+        return value if isinstance(value, Variable) else self._block._var_recursive(value)
 
     def multiple_input(self, input_param_name: str = "input") -> list[Variable]:
         """list of Variable: the layer's argument of this name."""
