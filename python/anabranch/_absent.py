@@ -84,8 +84,7 @@ _bases: dict[str, _Base] = {}
 
 
 class Absent:
-    """Stands for a name that is not here: any use raises, also after ``with``. A subclass raises when an object of it is
-    made.
+    """Stands for a name that is not here: any use raises, also after ``with``. A subclass raises when it is called.
 
     Args:
         name (str): name that it stands for, without the package.

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..errors import InvalidValue
+from ..framework import OpProtoHolder as OpProtoHolder
 from ..framework.operator import _schema
 from ..layer_helper import LayerHelper
 from ..wrapped_decorator import wrap_decorator
