@@ -183,13 +183,19 @@ def layers_init() -> str:
 # ---- modules that only import
 
 
+def import_order(name: str) -> tuple[int, list[tuple[int, str]]]:
+    """The order that the linter asks for: constants, classes, others; numbers by value."""
+    kind = 0 if name.isupper() else 1 if name[:1].isupper() else 2
+    return kind, [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name) if part]
+
+
 def imported(module: str, names: list[str]) -> str:
     renamed = [name for name in names if " as " in name]
     if renamed:
         others = [name for name in names if name not in renamed]
-        lines = [(name, "from %s import %s" % (module, name)) for name in renamed]
+        lines = [(name.split()[0], "from %s import %s" % (module, name)) for name in renamed]
         lines += [(others[0], imported(module, others))] if others else []
-        return "\n".join(line for _, line in sorted(lines))
+        return "\n".join(line for _, line in sorted(lines, key=lambda row: import_order(row[0])))
     line = "from %s import %s" % (module, ", ".join(names))
     if len(line) <= WIDTH + 2:
         return line
@@ -242,7 +248,7 @@ def room(head: str, sources: dict[str, list[str]]) -> str:
 
 
 def listed(name: str) -> dict:
-    """The content of a table beside this file."""
+    """The content of a table in this folder."""
     with open(os.path.join(ROOT, "tools", name + ".json")) as file:
         return json.load(file)
 

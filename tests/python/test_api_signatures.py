@@ -90,7 +90,7 @@ def parts(text):
 
 
 def compared(key, here, there):
-    """What differs between two signatures, without what the tables allow, and the tables whose row was used."""
+    """The difference of two signatures that no table allows, or None; and the rows of the tables that were used."""
     if here == there or object_init(here) == object_init(there):
         return None, set()
     mine, theirs, used = parts(here), parts(there), set()

@@ -52,7 +52,7 @@ def _writer(dtype: str) -> Any:
 
 
 class _Capsule:
-    """What numpy.from_dlpack takes, for a capsule that has already been made."""
+    """The argument of numpy.from_dlpack, for a capsule that has already been made."""
 
     def __init__(self, capsule: Any) -> None:
         self._capsule = capsule
