@@ -84,7 +84,7 @@ def from_dlpack(capsule: Any) -> Any:
     if type(capsule).__name__ != "PyCapsule":
         raise InvalidType("from_dlpack: capsule must be a DLPack capsule, got %s" % type(capsule).__name__)
     made = _core.LoDTensor()
-    made.set(numpy.array(numpy.from_dlpack(_Capsule(capsule))), _core.CPUPlace())  # type: ignore[arg-type]
+    made.set(numpy.array(numpy.from_dlpack(_Capsule(capsule))), _core.CPUPlace())
     return made
 
 

@@ -54,8 +54,6 @@ class ParallelExecutor(Described):
         (2, 2)
     """
 
-    ExecutionStrategy, BuildStrategy = ExecutionStrategy, BuildStrategy
-
     def __init__(self, use_cuda: bool, loss_name: str | None = None, main_program: Program | None = None,
                  share_vars_from: Any = None, exec_strategy: ExecutionStrategy | None = None,
                  build_strategy: BuildStrategy | None = None, num_trainers: int = 1, trainer_id: int = 0,
@@ -154,6 +152,10 @@ class ParallelExecutor(Described):
         """Releases the memory of all temporaries. The next run allocates new memory."""
         if self._compiled_program._engine is not None:
             self._compiled_program._engine.drop_temporaries()
+
+
+ParallelExecutor.ExecutionStrategy = ExecutionStrategy  # type: ignore[attr-defined]
+ParallelExecutor.BuildStrategy = BuildStrategy  # type: ignore[attr-defined]
 
 
 class CoreParallelExecutor:

@@ -65,17 +65,19 @@ class OpProtoHolder:
         ('mul', ['X', 'Y'], ['Out'])
     """
 
+    _instance: OpProtoHolder | None = None
+
     def __init__(self) -> None:
-        if hasattr(type(self), "_instance"):
+        if OpProtoHolder._instance is not None:
             raise Violated("OpProtoHolder: use OpProtoHolder.instance()")
         self._protos: dict[str, OpProto] = {}
 
     @classmethod
     def instance(cls) -> OpProtoHolder:
         """OpProtoHolder: the holder."""
-        if not hasattr(cls, "_instance"):
-            cls._instance = cls()
-        return cls._instance
+        if OpProtoHolder._instance is None:
+            OpProtoHolder._instance = cls()
+        return OpProtoHolder._instance
 
     def get_op_proto(self, type: str) -> OpProto:
         """The declaration of an operator.

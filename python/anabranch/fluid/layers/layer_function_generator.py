@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 from ..errors import InvalidValue
-from ..framework import OpProtoHolder as OpProtoHolder
 from ..framework.operator import _schema
 from ..layer_helper import LayerHelper
 from ..wrapped_decorator import wrap_decorator
@@ -17,6 +16,14 @@ def _slots(op_type):
     if schema is None:
         raise InvalidValue("there is no operator %s" % op_type)
     return schema
+
+
+def __getattr__(name: str) -> Any:
+    """Gives OpProtoHolder, whose module is imported at first use."""
+    if name == "OpProtoHolder":
+        from ..framework import OpProtoHolder
+        return OpProtoHolder
+    raise AttributeError("module %r has no attribute %r" % (__name__, name))
 
 
 def generate_layer_fn(op_type: str) -> Callable[..., Any]:

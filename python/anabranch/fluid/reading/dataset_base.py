@@ -9,11 +9,11 @@ from ..described import Described
 from ..errors import InvalidType, InvalidValue, NotAllowed, NotOffered, Unsupported
 from ..framework import VarType
 from .dataset_desc import feed_text
-from .dataset_handle import CoreDataset
 
 if TYPE_CHECKING:
     from ..framework import Variable
     from ..incubate.fleet.base.file_queue import FileQueue
+    from .dataset_handle import CoreDataset
 
 _POLICIES = ("raise", "skip", "quarantine")
 
@@ -341,6 +341,7 @@ class DatasetBase(Described):
     @property
     def dataset(self) -> CoreDataset:
         """CoreDataset: this data set with the methods of Fluid's ``core.Dataset``."""
+        from .dataset_handle import CoreDataset
         return CoreDataset(self)
 
     # ---- for the executor and loaders

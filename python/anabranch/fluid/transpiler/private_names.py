@@ -2,11 +2,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..framework.context import OpRole
 from . import op_kinds
-from .details.ufind import UnionFind
+
+if TYPE_CHECKING:
+    from .details.ufind import UnionFind
 
 
 def _variables(variables: Mapping[str, Any], slots: Iterable[str], names_of: Any) -> dict[str, Any]:
@@ -45,6 +47,7 @@ class PrivateNames:
 
     def _create_ufind(self, optimize_ops: list[Any]) -> UnionFind:
         """Sets of ops, numbered by position, that are connected."""
+        from .details.ufind import UnionFind
         sets = UnionFind(optimize_ops)
         for i, op in enumerate(optimize_ops):
             for other in optimize_ops[i + 1:]:

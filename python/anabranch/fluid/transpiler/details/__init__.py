@@ -1,11 +1,19 @@
 """Helpers of the transpilers that Fluid programs import."""
+import importlib
+from typing import Any
+
 from .checkport import wait_server_ready as wait_server_ready
-from .program_utils import block_to_code as block_to_code
-from .program_utils import delete_ops as delete_ops
-from .program_utils import find_op_by_input_arg as find_op_by_input_arg
-from .program_utils import find_op_by_output_arg as find_op_by_output_arg
-from .program_utils import get_indent_space as get_indent_space
-from .program_utils import op_to_code as op_to_code
-from .program_utils import program_to_code as program_to_code
-from .program_utils import variable_to_code as variable_to_code
-from .ufind import UnionFind as UnionFind
+
+#: Names that few programs use, and their modules, which are imported at first use.
+_LATER = {"UnionFind": "ufind", **dict.fromkeys((
+    "block_to_code", "delete_ops", "find_op_by_input_arg", "find_op_by_output_arg", "get_indent_space", "op_to_code",
+    "program_to_code", "variable_to_code"), "program_utils")}
+
+
+def __getattr__(name: str) -> Any:
+    """Imports the module of a name at first use."""
+    if name in _LATER:
+        return getattr(importlib.import_module("%s.%s" % (__name__, _LATER[name])), name)
+    if name in ("ufind", "program_utils"):
+        return importlib.import_module("%s.%s" % (__name__, name))
+    raise AttributeError("module %r has no attribute %r" % (__name__, name))
