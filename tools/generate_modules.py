@@ -286,7 +286,7 @@ def absent_page(absent: dict[str, list[str]], gone: list[str]) -> str:
              % (len(total), len(names_of), len(gone)),
              "`ImportError`. Under `anabranch run`, these names can be imported, and their first use",
              "raises `NotImplementedError` with a hint.", "",
-             MARK + " from `tools/fluid_modules.json`.", "",
+             MARK + " from `tools/fluid_modules.json`, `fluid_elsewhere.json`", "and `fluid_touched.json`.", "",
              "## Names", "", "| module | absent names |", "|---|---|"]
     lines += ["| `%s` | %s |" % (module, ", ".join("`%s`" % n for n in names)) for module, names in names_of.items()]
     lines += ["", "## Complete modules", ""]
