@@ -70,9 +70,6 @@ class Unit(Described):
     def register_forward_pre_hook(self, hook: Callable[..., Any]) -> Hook:
         """Registers ``hook(unit, inputs)``, called before :meth:`forward`. It may return other inputs.
 
-        Args:
-            hook (callable): the hook.
-
         Returns:
             Hook: its ``remove()`` removes the hook.
         """
@@ -80,9 +77,6 @@ class Unit(Described):
 
     def register_forward_post_hook(self, hook: Callable[..., Any]) -> Hook:
         """Registers ``hook(unit, inputs, outputs)``, called after :meth:`forward`. It may return other outputs.
-
-        Args:
-            hook (callable): the hook.
 
         Returns:
             Hook: its ``remove()`` removes the hook.
