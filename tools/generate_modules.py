@@ -14,6 +14,7 @@ import ast
 import importlib
 import json
 import os
+import re
 import sys
 import textwrap
 import types
@@ -40,17 +41,30 @@ ORIGINS: list[tuple[str, list[str]]] = [
                     "sentiment", "uci_housing", "voc2012", "wmt14", "wmt16")),
 ]
 
+
+
+def addresses(name: str) -> list[str]:
+    """The constants of a data set with addresses and MD5 sums."""
+    with open(os.path.join(PACKAGE, "datasets", name + ".py")) as file:
+        return re.findall(r"^(\w*(?:URL|MD5)\w*) = ", file.read(), re.M)
+
+
+#: Names of data sets that Fluid's modules have and do not list, besides their addresses.
+_OF_DATASETS = {"cifar": "", "conll05": "get_dict test", "flowers": "default_mapper test_mapper train_mapper",
+                "imdb": "word_dict", "imikolov": "DataType", "mnist": "reader_creator",
+                "movielens": "MovieInfo UserInfo", "sentiment": "", "uci_housing": "feature_names", "voc2012": "",
+                "wmt14": "", "wmt16": ""}
+
 #: Names that programs use although Fluid's module does not list them: the module that defines each, relative to it.
 EXTRAS = {
+    "paddle.fluid.layers.nn": {"_pull_box_sparse": "ctr"},
+    "paddle.fluid.layers.tensor": {"Variable": ".framework"},
     "paddle.fluid.layers.control_flow": {
         "ConditionalBlock": "branches", "array_to_lod_tensor": "rank_tables", "lod_rank_table": "rank_tables",
         "lod_tensor_to_array": "rank_tables", "max_sequence_len": "rank_tables", "shrink_memory": "rank_tables",
         "merge_lod_tensor": "row_branches", "split_lod_tensor": "row_branches"},
-    "paddle.dataset.conll05": {"get_dict": ".datasets.conll05", "test": ".datasets.conll05"},
-    "paddle.dataset.imdb": {"word_dict": ".datasets.imdb"},
-    "paddle.dataset.imikolov": {"DataType": ".datasets.imikolov"},
-    "paddle.dataset.movielens": {"MovieInfo": ".datasets.movielens", "UserInfo": ".datasets.movielens"},
-    "paddle.dataset.uci_housing": {"feature_names": ".datasets.uci_housing"},
+    **{"paddle.dataset." + name: dict.fromkeys([*addresses(name), *names.split()], ".datasets." + name)
+       for name, names in _OF_DATASETS.items()},
 }
 
 #: Modules that can be imported, but offer nothing.
@@ -169,13 +183,19 @@ def layers_init() -> str:
 # ---- modules that only import
 
 
+def import_order(name: str) -> tuple[int, list[tuple[int, str]]]:
+    """The order that the linter asks for: constants, classes, others; numbers by value."""
+    kind = 0 if name.isupper() else 1 if name[:1].isupper() else 2
+    return kind, [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name) if part]
+
+
 def imported(module: str, names: list[str]) -> str:
     renamed = [name for name in names if " as " in name]
     if renamed:
         others = [name for name in names if name not in renamed]
-        lines = [(name, "from %s import %s" % (module, name)) for name in renamed]
+        lines = [(name.split()[0], "from %s import %s" % (module, name)) for name in renamed]
         lines += [(others[0], imported(module, others))] if others else []
-        return "\n".join(line for _, line in sorted(lines))
+        return "\n".join(line for _, line in sorted(lines, key=lambda row: import_order(row[0])))
     line = "from %s import %s" % (module, ", ".join(names))
     if len(line) <= WIDTH + 2:
         return line
@@ -227,6 +247,36 @@ def room(head: str, sources: dict[str, list[str]]) -> str:
 # ---- docs/absent.md
 
 
+def listed(name: str) -> dict:
+    """The content of a table in this folder."""
+    with open(os.path.join(ROOT, "tools", name + ".json")) as file:
+        return json.load(file)
+
+
+def other_names() -> list[str]:
+    """The lines about absent names that Fluid does not list in ``__all__`` and that scripts use."""
+    _absent = importlib.import_module("anabranch._absent")
+    touched = listed("fluid_touched")
+    lines = ["", "## Names outside `__all__`", "",
+             "Scripts and copies of Fluid's own modules also use these names.", "",
+             "| name | use instead |", "|---|---|"]
+    lines += ["| `%s` | %s |" % row for row in sorted(touched["members"].items())]
+    lines += ["", "## Imperative mode, model compression and others", "",
+              "`anabranch run` lets scripts import these modules and names. Classes can be subclassed, and",
+              "`@declarative` decorates functions; making an object, or calling a function, raises",
+              "`NotImplementedError` with this advice:"]
+    by_advice: dict[str, dict[str, list[str]]] = {}
+    for module, names in sorted([*touched["names"].items(), *listed("fluid_elsewhere").items()]):
+        for name in names:
+            full = "%s.%s" % (module.partition(".")[2], name)
+            if full not in _absent._HERE:
+                by_advice.setdefault(_absent.advice(full), {}).setdefault(module, []).append(name)
+    for text, modules in by_advice.items():
+        lines += ["", "%s%s:" % (text[0] if text.startswith("fluid.") else text[0].upper(), text[1:]), ""]
+        lines += ["- `%s`: %s" % (module, ", ".join("`%s`" % n for n in names)) for module, names in modules.items()]
+    return lines
+
+
 def absent_page(absent: dict[str, list[str]], gone: list[str]) -> str:
     names_of = {module: names for module, names in absent.items() if names}
     total = {name for names in names_of.values() for name in names}
@@ -236,19 +286,20 @@ def absent_page(absent: dict[str, list[str]], gone: list[str]) -> str:
              % (len(total), len(names_of), len(gone)),
              "`ImportError`. Under `anabranch run`, these names can be imported, and their first use",
              "raises `NotImplementedError` with a hint.", "",
-             MARK + " from `tools/fluid_modules.json`.", "",
+             MARK + " from `tools/fluid_modules.json`, `fluid_elsewhere.json`", "and `fluid_touched.json`.", "",
              "## Names", "", "| module | absent names |", "|---|---|"]
     lines += ["| `%s` | %s |" % (module, ", ".join("`%s`" % n for n in names)) for module, names in names_of.items()]
     lines += ["", "## Complete modules", ""]
     lines += ["- `%s`%s" % (m, ": " + ", ".join("`%s`" % n for n in table()[m]) if table()[m] else "") for m in gone]
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines + other_names()) + "\n"
 
 
 def absent_names(absent: dict[str, list[str]], gone: list[str]) -> str:
     """The file that anabranch/_absent.py reads: absent modules, and absent names of others, by this package's names."""
-    with open(os.path.join(ROOT, "tools", "fluid_elsewhere.json")) as file:
-        modules = json.load(file) | {module: table()[module] for module in gone}
-    parts = {"modules": modules, "names": absent}
+    modules = listed("fluid_elsewhere") | {module: table()[module] for module in gone}
+    touched = listed("fluid_touched")["names"]
+    parts = {"modules": modules, "names": {module: [*absent.get(module, ()), *touched.get(module, ())]
+                                           for module in {**absent, **touched}}}
     lines = [' "%s": {\n%s\n }' % (part, ",\n".join('  "%s": %s' % (here(m), json.dumps(sorted(n)))
                                                    for m, n in sorted(names.items()))) for part, names in parts.items()]
     return "{\n%s\n}\n" % ",\n".join(lines)

@@ -1,38 +1,90 @@
 """Names of Fluid that this package does not have: they can be imported; their first use raises an error with advice."""
 from __future__ import annotations
 
+import functools
+import importlib
 import importlib.abc
 import importlib.machinery
 import json
 import os
 from collections.abc import Callable, Sequence
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any, NoReturn
 
 from ._on_demand import no_attribute
 
 #: (prefix of a name, what to use instead); the first prefix that fits counts.
+_STATIC = ("this engine runs static programs: build the model with fluid.layers in a fluid.program_guard, and run it "
+           "with fluid.Executor")
+
 INSTEAD = (
-    ("fluid.dygraph", "this engine runs static programs: build the model with fluid.layers in a fluid.program_guard, "
-                      "and run it with fluid.Executor"),
+    ("fluid.dygraph.checkpoint", "save and load a static program with fluid.save and fluid.load"),
+    ("fluid.dygraph.load_dygraph", "load a static program with fluid.load"),
+    ("fluid.dygraph.save_dygraph", "save a static program with fluid.save"),
+    ("fluid.load_dygraph", "load a static program with fluid.load"),
+    ("fluid.save_dygraph", "save a static program with fluid.save"),
+    ("fluid.dygraph.jit", _STATIC + "; fluid.io.save_inference_model saves it for inference"),
+    ("fluid.dygraph.static_runner", "fluid.io.load_inference_model loads a saved model"),
+    ("fluid.dygraph.StaticModelRunner", "fluid.io.load_inference_model loads a saved model"),
+    ("fluid.dygraph.learning_rate_scheduler", "use the schedules of fluid.layers, such as piecewise_decay"),
+    ("fluid.optimizer.LearningRateDecay", "use the schedules of fluid.layers, such as piecewise_decay"),
+    ("fluid.dygraph", _STATIC),
+    ("fluid.framework.IrGraph", "passes are part of the engine; Program.draw and CompiledProgram.explain show programs "
+                                "and graphs"),
+    ("fluid.framework.ParamBase", _STATIC),
+    ("fluid.contrib.quantize", "train with the ops fake_quantize_* of fluid.layers' programs"),
+    ("fluid.contrib.QuantizeTranspiler", "train with the ops fake_quantize_* of fluid.layers' programs"),
     ("fluid.contrib.slim", "train with the ops fake_quantize_* of fluid.layers' programs, or compress the saved model "
                            "elsewhere"),
-    ("incubate.hapi", "write the loop with fluid.Executor; anabranch.progress shows how far it is"),
+    ("incubate", "write the loop with fluid.Executor; anabranch.progress shows how far it is"),
+    *((("fluid." + name), _STATIC) for name in (
+        "BCELoss", "BatchNorm", "BilinearTensorProduct", "Conv", "Dropout", "Embedding", "GRUUnit", "GroupNorm",
+        "InstanceNorm", "L1Loss", "Layer", "Linear", "MSELoss", "NCE", "NLLLoss", "PRelu", "Pool2D", "SpectralNorm",
+        "TreeConv", "VarBase")),
+    ("complex", "compute real and imaginary parts with fluid.layers"),
+    ("fluid.dataloader", "fluid.io.DataLoader.from_generator reads from a generator"),
+    ("fluid.distributed", "use fleet of fluid.incubate.fleet.parameter_server.distribute_transpiler"),
+    ("fluid.debugger", "fluid.debugger.pprint_program_codes and str(program) show programs as text"),
     ("", "docs/absent.md lists what is not here"),
 )
+
+#: Names of absent modules that static programs use, and the module of this package that has them.
+_HERE = {"fluid.dygraph.%s" % name: ("fluid.framework.imperative", found) for name, found in (
+    ("ParallelEnv", "ParallelEnv"), ("parallel.ParallelEnv", "ParallelEnv"), ("parallel.Env", "ParallelEnv"),
+    ("no_grad", "no_grad"), ("base.no_grad", "no_grad"), ("enabled", "enabled"), ("base.enabled", "enabled"),
+    ("base.program_desc_tracing_guard", "program_desc_tracing_guard"))}
+
+#: Decorators: functions that they decorate are refused when they are called.
+_DECORATORS = ("declarative", "dygraph_to_static_func")
 
 #: Names that the program has used, in that order.
 reached: dict[str, None] = {}
 
 
+def advice(name: str) -> str:
+    """str: what to use instead of a name such as ``fluid.dygraph.Layer``."""
+    return next(text for start, text in INSTEAD if name.startswith(start))
+
+
 def refuse(name: str) -> NoReturn:
     """Raises NotImplementedError that says what to use instead of a name such as ``fluid.dygraph.Layer``."""
     from .fluid.errors import Unsupported
-    raise Unsupported("%s is not offered: %s" % (name, next(text for start, text in INSTEAD if name.startswith(start))))
+    raise Unsupported("%s is not offered: %s" % (name, advice(name)))
+
+
+class _Base(type):
+    """Type of the classes that stand for absent ones in the bases of a subclass."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        cls._refused(cls._name)  # type: ignore[attr-defined]
+
+
+#: Classes of the absent names that have been subclassed, by name.
+_bases: dict[str, _Base] = {}
 
 
 class Absent:
-    """Stands for a name that is not here: any use raises, also as a base class or after ``with``.
+    """Stands for a name that is not here: any use raises, also after ``with``. A subclass raises when it is called.
 
     Args:
         name (str): name that it stands for, without the package.
@@ -54,10 +106,18 @@ class Absent:
         self._refused("%s.%s" % (self._name, name))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._name.endswith(_DECORATORS) and len(args) == 1 and isinstance(args[0], FunctionType):
+            return functools.wraps(args[0])(functools.partial(Absent.__call__, self, None))
         self._refused(self._name)
 
     def __mro_entries__(self, bases: tuple[Any, ...]) -> Any:
-        self._refused(self._name)
+        if self._name not in _bases:
+            _bases[self._name] = _Base(self._name.rpartition(".")[2], (), {"_name": self._name,
+                                                                            "_refused": staticmethod(self._refused)})
+        return (_bases[self._name],)
+
+    def __subclasscheck__(self, subclass: type) -> bool:
+        return _bases.get(self._name) in subclass.__mro__
 
     def __enter__(self) -> Any:
         self._refused(self._name)
@@ -95,9 +155,14 @@ def give(module: str, names: Sequence[str]) -> Callable[[str], Any]:
     known, shown = frozenset(names), module.partition(".")[2]
 
     def get(name: str) -> Any:
+        if "%s.%s" % (module, name) in table.part("modules"):
+            return importlib.import_module("%s.%s" % (module, name))
         if name not in known:
             raise no_attribute(module, name)
         full = "%s.%s" % (shown, name)
+        if full in _HERE:
+            there, found = _HERE[full]
+            return getattr(importlib.import_module("anabranch." + there), found)
         reached.setdefault(full)
         return Absent(full)
     return get

@@ -35,6 +35,10 @@ std::vector<FlagInfo> make_table() {
            "Seconds after which a wait inside the process is reported, and again at each interval."),
       flag("measure_threads", true,
            "Use several threads for a plan only if its first runs were faster with them; false: always use them."),
+      flag("flush_denormals", true,
+           "Numbers below the normal range of their dtype (1.2e-38 for float32) count as zero in operators, because "
+           "processors compute with them up to a hundred times more slowly. The calling thread's own mode is restored "
+           "after a run."),
       flag("spin_us", int64_t{100},
            "Microseconds an idle thread of the pool polls for work before it sleeps. Waking a sleeping thread takes "
            "about "
@@ -181,7 +185,7 @@ FlagValue parse(const FlagInfo& flag, const std::string& text) {
 
 // The flags that a run reads without a lock.
 struct Typed {
-  std::atomic<bool> benchmark, check_nan_inf, exact_fluid, measure_threads;
+  std::atomic<bool> benchmark, check_nan_inf, exact_fluid, flush_denormals, measure_threads;
   std::atomic<double> stall_report_s;
   std::atomic<int64_t> plan_cache_size, memory_limit_mb, max_loop_iterations, spin_us, device_deadline;
   std::atomic<uint64_t> plan_epoch{0};
@@ -226,6 +230,7 @@ struct Table {
   void publish() {
     typed.benchmark = std::get<bool>(find("FLAGS_benchmark").value);
     typed.check_nan_inf = std::get<bool>(find("FLAGS_check_nan_inf").value);
+    typed.flush_denormals = std::get<bool>(find("FLAGS_flush_denormals").value);
     typed.exact_fluid = std::get<std::string>(find("FLAGS_fluid_exact").value) == "1.8.5";
     typed.measure_threads = std::get<bool>(find("FLAGS_measure_threads").value);
     typed.stall_report_s = std::get<double>(find("FLAGS_stall_report_s").value);
@@ -286,6 +291,7 @@ void set_flag(const std::string& name, const FlagValue& value) {
 
 const std::vector<std::string>& environment_flag_warnings() { return table().warnings; }
 
+bool Flags::flush_denormals() { return table().typed.flush_denormals.load(std::memory_order_relaxed); }
 bool Flags::benchmark() { return table().typed.benchmark.load(std::memory_order_relaxed); }
 bool Flags::check_nan_inf() { return table().typed.check_nan_inf.load(std::memory_order_relaxed); }
 bool Flags::exact_fluid() { return table().typed.exact_fluid.load(std::memory_order_relaxed); }

@@ -29,6 +29,7 @@ const std::vector<std::string>& environment_flag_warnings();
 struct Flags {  // the flags that the engine reads, typed
   static bool check_nan_inf();
   static bool benchmark();
+  static bool flush_denormals();
   static bool exact_fluid();  // FLAGS_fluid_exact == "1.8.5"
   static double stall_report_s();
   static bool measure_threads();

@@ -10,6 +10,7 @@
 
 #include "base/cpu.h"
 #include "base/error.h"
+#include "base/float_mode.h"
 #include "base/fork.h"
 
 namespace anabranch {
@@ -139,6 +140,7 @@ void ThreadPool::open(const Job& job) {
   if (lost_threads_.load(std::memory_order_relaxed)) [[unlikely]]
     start_again();
   job_ = job;
+  mode_.store(float_mode(), std::memory_order_relaxed);
   current_pool = this;
   current_worker = 0;
   job_number_.fetch_add(1, std::memory_order_relaxed);
@@ -164,6 +166,7 @@ bool ThreadPool::take_part(int worker, bool waited) {
   in_job_.fetch_add(1);
   bool did = false;
   if (job_open_.load()) {
+    const InFloatMode mode(mode_.load(std::memory_order_relaxed));
     did = job_.work(job_.self, worker);
     if (!did && waited) job_.waited(job_.self);
   }
@@ -208,6 +211,7 @@ void ThreadPool::split(LoopSlot& slot, int64_t n, int64_t chunk, Body body, void
   slot.chunk = chunk;
   slot.body = body;
   slot.fn = fn;
+  slot.mode = float_mode();
   slot.next.store(0, std::memory_order_relaxed);
   slot.failed.store(false, std::memory_order_relaxed);
   slot.open.store(true);  // seq_cst with `helpers`: either a helper sees it closed, or the wait below sees the helper
@@ -244,6 +248,7 @@ bool ThreadPool::help(int worker) {
     if (slot.open.load()) {
       const int64_t chunks = (slot.n + slot.chunk - 1) / slot.chunk;
       if (slot.next.load(std::memory_order_relaxed) < chunks) {
+        const InFloatMode mode(slot.mode);
         take_chunks(slot);
         helped = true;
       }

@@ -80,6 +80,7 @@ class ThreadPool final : public Parallel {
     int64_t n = 0, chunk = 1;
     Body body = nullptr;
     void* fn = nullptr;
+    unsigned mode = 0;  // of floating-point numbers, in the thread that split the loop
     std::atomic<bool> failed{false};
     std::exception_ptr error;
   };
@@ -110,6 +111,7 @@ class ThreadPool final : public Parallel {
   std::atomic<bool> lost_threads_{false};  // this is the child of a fork
   std::atomic<int> prepared_{0};           // threads that have started to search for work
   Job job_{};
+  std::atomic<unsigned> mode_{0};  // of floating-point numbers, in the thread that opened the job
   FutexMutex one_job_;
   Threads threads_;
 };

@@ -1,3 +1,5 @@
+#include "base/flags.h"
+#include "base/float_mode.h"
 #include "exec/run.h"
 
 namespace anabranch {
@@ -37,6 +39,7 @@ void run_with_async(Plan& plan, RunState& state, const RunOptions& options) {
 
 // Kernels reach the pool through their context; nothing else here needs to know about it.
 void run_sequential(Plan& plan, RunState& state, const RunOptions& options) {
+  const InFloatMode mode(float_mode_for_kernels(Flags::flush_denormals()));
   state.begin_sequential(options);
   try {
     if (state.special()) [[unlikely]] {

@@ -6,6 +6,8 @@
 #include <chrono>
 #include <cstdio>
 
+#include "base/flags.h"
+#include "base/float_mode.h"
 #include "exec/run.h"
 
 namespace anabranch {
@@ -134,6 +136,7 @@ struct Job {
 void run_threaded(Plan& plan, RunState& state, ThreadPool& pool, const RunOptions& options) {
   state.reset(plan);
   if (plan.size() == 0) return;
+  const InFloatMode mode(float_mode_for_kernels(Flags::flush_denormals()));
   Job job(plan, state, pool, options);
   pool.open({&job, [](void* self, int worker) { return static_cast<Job*>(self)->work(worker); },
              [](void* self) { static_cast<Job*>(self)->report_stall(); }});

@@ -112,7 +112,7 @@ print(paddle.compat.to_text(b"a"), hasattr(paddle, "no_such"))
 
 
 def test_what_is_absent_raises_when_it_is_used_and_is_listed_at_the_end(tmp_path):
-    done = run(tmp_path, """
+    done = run(tmp_path, r"""
 import paddle.fluid as fluid
 from paddle.fluid.dygraph.nn import Conv2D
 from paddle.fluid.contrib.slim.quantization import QuantizationTransformPass
@@ -120,7 +120,7 @@ from paddle.fluid.incubate.fleet.parameter_server.pslib import fleet
 from paddle.fluid.trainer_desc import TrainerDesc
 print(isinstance(3, fluid.dygraph.Layer))
 for use in (lambda: Conv2D(1, 2, 3), lambda: fluid.dygraph.guard(), QuantizationTransformPass, lambda: fleet.init(),
-            lambda: type("Net", (), {}) and exec("class Net(fluid.dygraph.Layer): pass", {"fluid": fluid}),
+            lambda: type("Net", (), {}) and exec("class Net(fluid.dygraph.Layer): pass\nNet()", {"fluid": fluid}),
             lambda: fluid.dygraph.Linear.weight):
     try:
         use()

@@ -91,6 +91,7 @@ def _top() -> ModuleType:
                             **dict(zip(("major", "minor", "patch"), FLUID_VERSION.split("."))))
     top = ModuleType(OLD, "The names of Fluid on the engine of Anabranch.")
     top.__path__ = []
+    top.__file__ = importlib.import_module(_NEW).__file__
 
     def get(name: str) -> Any:
         try:

@@ -1,4 +1,9 @@
 """The names of Fluid's ``dataset.cifar`` that are here. Written by tools/generate_modules.py."""
+from ..datasets.cifar import CIFAR10_MD5 as CIFAR10_MD5
+from ..datasets.cifar import CIFAR10_URL as CIFAR10_URL
+from ..datasets.cifar import CIFAR100_MD5 as CIFAR100_MD5
+from ..datasets.cifar import CIFAR100_URL as CIFAR100_URL
+from ..datasets.cifar import URL_PREFIX as URL_PREFIX
 from ..datasets.cifar import test10, test100, train10, train100
 
 __all__ = [

@@ -1,4 +1,14 @@
 """The names of Fluid's ``dataset.conll05`` that are here. Written by tools/generate_modules.py."""
+from ..datasets.conll05 import DATA_MD5 as DATA_MD5
+from ..datasets.conll05 import DATA_URL as DATA_URL
+from ..datasets.conll05 import EMB_MD5 as EMB_MD5
+from ..datasets.conll05 import EMB_URL as EMB_URL
+from ..datasets.conll05 import TRGDICT_MD5 as TRGDICT_MD5
+from ..datasets.conll05 import TRGDICT_URL as TRGDICT_URL
+from ..datasets.conll05 import VERBDICT_MD5 as VERBDICT_MD5
+from ..datasets.conll05 import VERBDICT_URL as VERBDICT_URL
+from ..datasets.conll05 import WORDDICT_MD5 as WORDDICT_MD5
+from ..datasets.conll05 import WORDDICT_URL as WORDDICT_URL
 from ..datasets.conll05 import get_dict as get_dict
 from ..datasets.conll05 import get_embedding
 from ..datasets.conll05 import test as test

@@ -1,5 +1,14 @@
 """The names of Fluid's ``dataset.flowers`` that are here. Written by tools/generate_modules.py."""
+from ..datasets.flowers import DATA_MD5 as DATA_MD5
+from ..datasets.flowers import DATA_URL as DATA_URL
+from ..datasets.flowers import LABEL_MD5 as LABEL_MD5
+from ..datasets.flowers import LABEL_URL as LABEL_URL
+from ..datasets.flowers import SETID_MD5 as SETID_MD5
+from ..datasets.flowers import SETID_URL as SETID_URL
+from ..datasets.flowers import default_mapper as default_mapper
 from ..datasets.flowers import test, train, valid
+from ..datasets.flowers import test_mapper as test_mapper
+from ..datasets.flowers import train_mapper as train_mapper
 
 __all__ = [
     "test", "train", "valid",

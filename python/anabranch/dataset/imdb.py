@@ -1,4 +1,6 @@
 """The names of Fluid's ``dataset.imdb`` that are here. Written by tools/generate_modules.py."""
+from ..datasets.imdb import MD5 as MD5
+from ..datasets.imdb import URL as URL
 from ..datasets.imdb import build_dict, test, train
 from ..datasets.imdb import word_dict as word_dict
 

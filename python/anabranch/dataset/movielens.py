@@ -1,4 +1,6 @@
 """The names of Fluid's ``dataset.movielens`` that are here. Written by tools/generate_modules.py."""
+from ..datasets.movielens import MD5 as MD5
+from ..datasets.movielens import URL as URL
 from ..datasets.movielens import MovieInfo as MovieInfo
 from ..datasets.movielens import UserInfo as UserInfo
 from ..datasets.movielens import (

@@ -1,4 +1,10 @@
 """The names of Fluid's ``dataset.wmt14`` that are here. Written by tools/generate_modules.py."""
+from ..datasets.wmt14 import MD5_DEV_TEST as MD5_DEV_TEST
+from ..datasets.wmt14 import MD5_MODEL as MD5_MODEL
+from ..datasets.wmt14 import MD5_TRAIN as MD5_TRAIN
+from ..datasets.wmt14 import URL_DEV_TEST as URL_DEV_TEST
+from ..datasets.wmt14 import URL_MODEL as URL_MODEL
+from ..datasets.wmt14 import URL_TRAIN as URL_TRAIN
 from ..datasets.wmt14 import get_dict, test, train
 
 __all__ = [

@@ -15,6 +15,13 @@ from . import archives
 
 __all__ = ["train10", "test10", "train100", "test100"]
 
+#: Addresses of Fluid's files and their MD5 sums, for ``common.download``, which only looks for local files.
+URL_PREFIX = "https://dataset.bj.bcebos.com/cifar/"
+CIFAR10_URL = "https://dataset.bj.bcebos.com/cifar/cifar-10-python.tar.gz"
+CIFAR10_MD5 = "c58f30108f718f92721af3b95e74349a"
+CIFAR100_URL = "https://dataset.bj.bcebos.com/cifar/cifar-100-python.tar.gz"
+CIFAR100_MD5 = "eb9058c3a382ffc7106e4002c42a8d85"
+
 #: Names in the pickles of these archives.
 _TAKEN = {("numpy.core.multiarray", "_reconstruct"), ("numpy._core.multiarray", "_reconstruct"), ("numpy", "ndarray"),
           ("numpy", "dtype"), ("_codecs", "encode")}

@@ -15,6 +15,14 @@ from . import archives, image, matlab
 
 __all__ = ["train", "test", "valid", "default_mapper", "train_mapper", "test_mapper"]
 
+#: Addresses of Fluid's files and their MD5 sums, for ``common.download``, which only looks for local files.
+DATA_URL = "http://paddlemodels.bj.bcebos.com/flowers/102flowers.tgz"
+LABEL_URL = "http://paddlemodels.bj.bcebos.com/flowers/imagelabels.mat"
+SETID_URL = "http://paddlemodels.bj.bcebos.com/flowers/setid.mat"
+DATA_MD5 = "52808999861908f626f3c1f4e79d11fa"
+LABEL_MD5 = "e0620be6f572b9609742df49c70aed4d"
+SETID_MD5 = "a5357ecc9cb78c4bef273ce3793fc85c"
+
 #: Means that are subtracted from blue, green and red.
 _MEAN = [103.94, 116.78, 123.68]
 

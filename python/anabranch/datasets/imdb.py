@@ -16,6 +16,10 @@ from .words import Words, frequent
 
 __all__ = ["build_dict", "train", "test", "word_dict"]
 
+#: Addresses of Fluid's files and their MD5 sums, for ``common.download``, which only looks for local files.
+URL = "https://dataset.bj.bcebos.com/imdb%2FaclImdb_v1.tar.gz"
+MD5 = "7c2ac02c03563afcf9b574c7e56c153a"
+
 _FILE = "aclImdb_v1.tar.gz"
 _PUNCTUATION = string.punctuation.encode()
 _CUTOFF = 150

@@ -16,6 +16,10 @@ from .words import Words, frequent
 
 __all__ = ["train", "test", "build_dict", "DataType"]
 
+#: Addresses of Fluid's files and their MD5 sums, for ``common.download``, which only looks for local files.
+URL = "https://dataset.bj.bcebos.com/imikolov%2Fsimple-examples.tgz"
+MD5 = "30177ea32e27c525793142b6bf2c8e2d"
+
 _FILE = "simple-examples.tgz"
 _TRAIN, _TEST = ("simple-examples/data/ptb.%s.txt" % part for part in ("train", "valid"))
 _BEGIN, _END = "<s>", "<e>"

@@ -19,6 +19,17 @@ from . import archives
 
 __all__ = ["CLASSES", "find", "load", "read_idx", "train", "test"]
 
+#: Addresses of Fluid's files and their MD5 sums, for ``common.download``, which only looks for local files.
+URL_PREFIX = "https://dataset.bj.bcebos.com/mnist/"
+TEST_IMAGE_URL = "https://dataset.bj.bcebos.com/mnist/t10k-images-idx3-ubyte.gz"
+TEST_IMAGE_MD5 = "9fb629c4189551a2d022fa330f9573f3"
+TEST_LABEL_URL = "https://dataset.bj.bcebos.com/mnist/t10k-labels-idx1-ubyte.gz"
+TEST_LABEL_MD5 = "ec29112dd5afa0611ce80d1b7f02629c"
+TRAIN_IMAGE_URL = "https://dataset.bj.bcebos.com/mnist/train-images-idx3-ubyte.gz"
+TRAIN_IMAGE_MD5 = "f68b3c2dcbeaaa9fbdd348bbdeb94873"
+TRAIN_LABEL_URL = "https://dataset.bj.bcebos.com/mnist/train-labels-idx1-ubyte.gz"
+TRAIN_LABEL_MD5 = "d53e105ee54ea40749a09fcbcd1e9432"
+
 #: Names of the labels of Fashion-MNIST.
 CLASSES = ("T-shirt", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot")
 
@@ -113,19 +124,36 @@ def load(split: str = "train", folder: str | None = None) -> tuple[Any, ...]:
     paths = [_file(folder, split, part) for part in ("images-idx3", "labels-idx1")]
     if None in paths:
         raise NotFound("%s lacks the %s files" % (folder, split))
-    images, labels = (read_idx(path) for path in paths)
+    return _checked(folder, *(read_idx(path) for path in paths))
+
+
+def _checked(place, images, labels):
     if images.ndim != 3 or labels.ndim != 1 or len(images) != len(labels):
-        raise InvalidValue("%s: images %s and labels %s do not fit together" % (folder, images.shape, labels.shape))
+        raise InvalidValue("%s: images %s and labels %s do not fit together" % (place, images.shape, labels.shape))
     return images[:, None].astype("float32") / 127.5 - 1.0, labels[:, None].astype("int64")
 
 
-def _creator(split, folder):
+def _samples(read):
     def reader():
-        images, labels = load(split, folder)
+        images, labels = read()
         for image, label in zip(images.reshape(len(images), -1), labels[:, 0]):
             yield image, int(label)
 
     return reader
+
+
+def reader_creator(image_filename: str, label_filename: str, buffer_size: int) -> Callable[..., Any]:
+    """A reader of a file of images and one of labels.
+
+    Args:
+        image_filename (str): IDX file of the images, which may be compressed with gzip.
+        label_filename (str): IDX file of the labels.
+        buffer_size (int): ignored: files are read whole.
+
+    Returns:
+        callable: a function that gives an iterator over samples (pixels [784] in [-1, 1], label).
+    """
+    return _samples(lambda: _checked(image_filename, read_idx(image_filename), read_idx(label_filename)))
 
 
 def train(folder: str | None = None) -> Callable[..., Any]:
@@ -137,7 +165,7 @@ def train(folder: str | None = None) -> Callable[..., Any]:
     Returns:
         callable: a function that gives an iterator.
     """
-    return _creator("train", folder)
+    return _samples(lambda: load("train", folder))
 
 
 def test(folder: str | None = None) -> Callable[..., Any]:
@@ -149,4 +177,4 @@ def test(folder: str | None = None) -> Callable[..., Any]:
     Returns:
         callable: a function that gives an iterator.
     """
-    return _creator("test", folder)
+    return _samples(lambda: load("test", folder))

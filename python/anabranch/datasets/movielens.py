@@ -18,6 +18,10 @@ from . import archives
 __all__ = ["train", "test", "get_movie_title_dict", "max_movie_id", "max_user_id", "age_table", "movie_categories",
            "max_job_id", "user_info", "movie_info", "MovieInfo", "UserInfo"]
 
+#: Addresses of Fluid's files and their MD5 sums, for ``common.download``, which only looks for local files.
+URL = "https://dataset.bj.bcebos.com/movielens%2Fml-1m.zip"
+MD5 = "c4d9eecfca2ab87c1945afe126590906"
+
 #: The ages that the groups of people begin with.
 age_table = [1, 18, 25, 35, 45, 50, 56]
 _FILE = "ml-1m.zip"

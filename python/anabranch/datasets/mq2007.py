@@ -21,6 +21,10 @@ from . import archives
 __all__ = ["train", "test", "Query", "QueryList", "gen_plain_txt", "gen_point", "gen_pair", "gen_list", "query_filter",
            "load_from_text"]
 
+#: Addresses of Fluid's files and their MD5 sums, for ``common.download``, which only looks for local files.
+URL = "http://www.bigdatalab.ac.cn/benchmark/upload/download_source/7b6dbbe2-842c-11e4-a536-bcaec51b9163_MQ2007.rar"
+MD5 = "7be1640ae95c6408dab0ae7207bdc706"
+
 #: Its publisher's name, and the one under which Fluid has kept it.
 _ARCHIVES = ("MQ2007.rar", "7b6dbbe2-842c-11e4-a536-bcaec51b9163_MQ2007.rar")
 _FEATURES = 46

@@ -15,6 +15,10 @@ from . import archives
 
 __all__ = ["train", "test", "get_word_dict"]
 
+#: Addresses of Fluid's files and their MD5 sums, for ``common.download``, which only looks for local files.
+URL = "https://corpora.bj.bcebos.com/movie_reviews%2Fmovie_reviews.zip"
+MD5 = "155de2b77c6834dd8eea7cbe88e93acb"
+
 _FILE = "movie_reviews.zip"
 _KINDS = ("neg", "pos")
 #: A word, or signs that stand next to each other, which is how NLTK cuts these texts.

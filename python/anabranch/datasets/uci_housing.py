@@ -15,6 +15,12 @@ from . import archives
 
 __all__ = ["train", "test", "feature_names"]
 
+#: Addresses of Fluid's files and their MD5 sums, for ``common.download``, which only looks for local files.
+URL = "http://paddlemodels.bj.bcebos.com/uci_housing/housing.data"
+MD5 = "d4accdce7a25600298819f8e28e8d593"
+FLUID_URL_MODEL = "https://github.com/PaddlePaddle/book/raw/develop/01.fit_a_line/fluid/fit_a_line.fluid.tar"
+FLUID_MD5_MODEL = "6e6dd637ccd5993961f68bfbde46090b"
+
 feature_names = ["CRIM", "ZN", "INDUS", "CHAS", "NOX", "RM", "AGE", "DIS", "RAD", "TAX", "PTRATIO", "B", "LSTAT"]
 _COLUMNS = len(feature_names) + 1
 _TRAINS = 0.8

@@ -16,6 +16,10 @@ from . import archives
 
 __all__ = ["train", "test", "val"]
 
+#: Addresses of Fluid's files and their MD5 sums, for ``common.download``, which only looks for local files.
+VOC_URL = "http://host.robots.ox.ac.uk/pascal/VOC/voc2012/VOCtrainval_11-May-2012.tar"
+VOC_MD5 = "6cd6e144f989b92b3379bac3b3de84fd"
+
 _FILE = "VOCtrainval_11-May-2012.tar"
 _ROOT = "VOCdevkit/VOC2012/"
 

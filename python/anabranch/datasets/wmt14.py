@@ -12,6 +12,14 @@ from . import archives
 
 __all__ = ["train", "test", "get_dict"]
 
+#: Addresses of Fluid's files and their MD5 sums, for ``common.download``, which only looks for local files.
+URL_DEV_TEST = "http://www-lium.univ-lemans.fr/~schwenk/cslm_joint_paper/data/dev+test.tgz"
+MD5_DEV_TEST = "7d7897317ddd8ba0ae5c5fa7248d3ff5"
+URL_TRAIN = "http://paddlemodels.bj.bcebos.com/wmt/wmt14.tgz"
+MD5_TRAIN = "0791583d57d5beb693b9414c5b36798c"
+URL_MODEL = "http://paddlemodels.bj.bcebos.com/wmt%2Fwmt14.tgz"
+MD5_MODEL = "0cb4a5366189b6acba876491c8724fa3"
+
 _START, _END, _OTHER = "<s>", "<e>", "<unk>"
 _OTHER_NUMBER = 2
 #: Longer sentences are left out: the source with its marks, the translation without.

@@ -14,6 +14,10 @@ from . import archives
 
 __all__ = ["train", "test", "validation", "fetch", "get_dict"]
 
+#: Addresses of Fluid's files and their MD5 sums, for ``common.download``, which only looks for local files.
+DATA_URL = "http://paddlemodels.bj.bcebos.com/wmt/wmt16.tar.gz"
+DATA_MD5 = "0c38be43600334966403524a40dcd81e"
+
 _MARKS = ("<s>", "<e>", "<unk>")
 _COLUMNS = {"en": 0, "de": 1}
 

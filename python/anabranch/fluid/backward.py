@@ -85,6 +85,7 @@ def append_backward(loss: Variable, parameter_list: Sequence[Parameter | str] | 
         for callback in callbacks:
             callback(block=program.block(block_idx), context=context)
 
+    program._appending_grad_times += 1
     with program._backward_role_guard():
         pairs = _core.append_backward(program.desc, loss.name, parameters, set(_names("no_grad_set", no_grad_set)),
                                       after_op if callbacks else None, _names("checkpoints", checkpoints))
@@ -154,6 +155,7 @@ def gradients(targets: Any, inputs: Any,
     if not targets or not inputs:
         raise InvalidValue("gradients: targets and inputs must not be empty")
     program = targets[0].block.program
+    program._appending_grad_times += 1
     with program._backward_role_guard():
         names = _core.gradients(program.desc, var_names(targets), var_names(inputs),
                                 ["" if w is None else w.name for w in weights],

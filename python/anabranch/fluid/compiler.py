@@ -54,9 +54,13 @@ class CompiledProgram:
         self._places: list[Any] | None = None
         self._engine = None
         self._scope = None
-        self._executor_place = None
+        self._place = None
         self._table = self._readers = None
         self._table_version = None
+
+    @property
+    def _executor(self):
+        return self._engine
 
     def __repr__(self) -> str:
         return "CompiledProgram(%d ops%s%s)" % (
@@ -135,7 +139,7 @@ class CompiledProgram:
         if self._engine is not None:
             if scope is not self._scope:
                 raise InvalidValue("CompiledProgram: it was compiled for another scope: create another CompiledProgram")
-            if place != self._executor_place:
+            if place != self._place:
                 raise InvalidValue("CompiledProgram: it was compiled for another place: create another CompiledProgram")
             return self
         build = self._build_strategy or BuildStrategy()
@@ -152,7 +156,7 @@ class CompiledProgram:
                                              self._loss_name or "", build._to_core(), execution._to_core(bool(devices)),
                                              share, devices)
         memory.track(self._engine, self._program)
-        self._scope, self._executor_place = scope, place
+        self._scope, self._place = scope, place
         self._build_strategy, self._exec_strategy = build, execution
         build._compiled = weakref.ref(self)
         build._finalize()

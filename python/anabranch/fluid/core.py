@@ -14,6 +14,7 @@ from .._core import (
     SelectedRows,
     Variable,
 )
+from .core_methods import from_dlpack, has_grad_op_maker, has_infer_inplace
 from .errors import (
     BY_KIND,
     EnforceNotMet,
@@ -173,7 +174,9 @@ _INSTEAD = {
     **dict.fromkeys(("Graph", "Node"), "passes are part of the engine; CompiledProgram.explain() and "
                                        "debug_graphviz_path of BuildStrategy show the graph"),
     "get_grad_op_desc": "fluid.gradients and fluid.backward.append_backward append gradient operators",
-    "Executor": "fluid.Executor runs programs",
+    "Executor": "fluid.Executor runs programs; use_program_cache=True prepares a program once",
+    "Fleet": "fleet of fluid.incubate.fleet.parameter_server.distribute_transpiler saves and loads models",
+    **dict.fromkeys(("VarBase", "ops"), "this engine runs static programs: build the model with fluid.layers"),
 }
 
 
@@ -187,6 +190,9 @@ def __getattr__(name: str) -> Any:
     from . import inference
     if name in inference.__all__:
         return getattr(inference, name)
+    if name == "ParallelExecutor":
+        from .parallel_executor import CoreParallelExecutor
+        return CoreParallelExecutor
     if name in _INSTEAD:
         return Absent("core." + name, _refused)
     raise AttributeError("module %r has no attribute %r" % (__name__, name))
@@ -196,5 +202,6 @@ __all__ = [
     "AttrType", "BlockDesc", "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "EOFException", "EnforceNotMet", "Internal",
     "InvalidArgument", "LoDTensor", "LoDTensorArray", "NotFound", "OpDesc", "Place", "ProgramDesc", "ResourceExhausted",
     "Scope", "SelectedRows", "ShapeMismatch", "Tensor", "Unavailable", "Unsupported", "VarDesc", "Variable",
-    "get_cuda_device_count", "globals", "is_compiled_with_cuda", "op_proto_and_checker_maker",
+    "from_dlpack", "get_cuda_device_count", "globals", "has_grad_op_maker", "has_infer_inplace",
+    "is_compiled_with_cuda", "op_proto_and_checker_maker",
 ]

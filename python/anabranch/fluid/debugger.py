@@ -9,7 +9,10 @@ from ..drawing import program_graph, write_picture
 from ..profiling.files import write_whole
 from .errors import InvalidType
 from .framework import Program, get_flags, set_flags
+from .framework import Variable as Variable
+from .framework import default_main_program as default_main_program
 from .framework.block import Block
+from .layer_helper import LayerHelper as LayerHelper
 
 if TYPE_CHECKING:
     from .executor import Executor

@@ -201,3 +201,7 @@ class DetectionMAP(detection_metric.DetectionMAP):
     def _begun(self) -> Variable:
         return self.helper.create_variable(name=unique_name.generate("_generated_var"), persistable=True,
                                            dtype="int32", shape=[1])
+
+    def eval(self, executor: Executor, eval_program: Program | None = None) -> Any:
+        """Raises NotImplementedError, as in Fluid 1.8.5: fetch the second Variable of ``get_map_var``."""
+        raise NotImplementedError("DetectionMAP has no eval: fetch the Variables of get_map_var")

@@ -5,6 +5,7 @@
 """
 from __future__ import annotations
 
+import enum
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,14 @@ if TYPE_CHECKING:
 
 __all__ = ["AnalysisConfig", "AnalysisPredictor", "NativeConfig", "PaddleBuf", "PaddleDType", "PaddleTensor",
            "ZeroCopyTensor", "create_paddle_predictor"]
+
+
+class Precision(enum.IntEnum):
+    """Precisions of other engines, values of ``AnalysisConfig.Precision``."""
+
+    Float32 = 0
+    Int8 = 1
+    Half = 2
 
 
 class _Switches:
@@ -49,6 +58,8 @@ class AnalysisConfig(_Switches):
     >>> config.prog_file(), config.params_file()
     ('folder/__model__', 'folder/params')
     """
+
+    Precision = Precision
 
     def __init__(self, model_dir: str = "", params_file: str | None = None) -> None:
         self._threads, self._feed_ops = 1, True

@@ -39,10 +39,15 @@ class LayerHelper(Described):
     """
 
     def __init__(self, layer_type: str, **kwargs: Any) -> None:
-        self.layer_type = layer_type
+        self._layer_type = layer_type
         if kwargs.get("name") is None:
             kwargs["name"] = unique_name.generate(layer_type)
         self.kwargs = kwargs
+
+    @property
+    def layer_type(self) -> str:
+        """str: the layer's type."""
+        return self._layer_type
 
     @property
     def name(self) -> str:
@@ -69,9 +74,10 @@ class LayerHelper(Described):
 
     # ---- arguments of the layer
 
-    def to_variable(self, x: Any) -> Any:
-        """Returns ``x`` as a Variable of the current block. ``x`` may be a name."""
-        return x if isinstance(x, Variable) else self._block._var_recursive(x)
+    def to_variable(self, value: Any, name: str | None = None) -> Any:
+        """Returns ``value`` as a Variable of the current block. ``value`` may be a name; the argument ``name`` is
+        ignored."""
+        return value if isinstance(value, Variable) else self._block._var_recursive(value)
 
     def multiple_input(self, input_param_name: str = "input") -> list[Variable]:
         """list of Variable: the layer's argument of this name."""
@@ -180,13 +186,17 @@ class LayerHelper(Described):
                                   % (attr.name, dtype))
             attr._set_default_param_initializer()
         if isinstance(attr, WeightNormParamAttr):
-            return create_weight_norm_parameter(self, attr, shape, dtype)
+            return self._create_weight_normalize(attr, shape, dtype)
         self.startup_program.global_block().create_parameter(
             dtype=dtype, shape=shape, type=type, **attr._to_kwargs(with_initializer=True))
         parameter = self.main_program.global_block().create_parameter(
             dtype=dtype, shape=shape, type=type, **attr._to_kwargs())
         parameter.stop_gradient = stop_gradient
         return parameter
+
+    def _create_weight_normalize(self, attr, shape, dtype):
+        """The Variable w = g v / ||v|| of a WeightNormParamAttr with a name and an initializer."""
+        return create_weight_norm_parameter(self, attr, shape, dtype)
 
     def get_parameter(self, name: str) -> Parameter:
         """Parameter: the parameter with this name.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from .. import _core
 from .compiler import CompiledProgram
 from .described import Described
-from .errors import InvalidType, InvalidValue, Violated
+from .errors import InvalidType, InvalidValue, Unsupported, Violated
 from .executor import Executor
 from .framework import Program, Variable, cpu_places, cuda_places, default_main_program, gpu
 from .scope import global_scope
@@ -152,3 +152,21 @@ class ParallelExecutor(Described):
         """Releases the memory of all temporaries. The next run allocates new memory."""
         if self._compiled_program._engine is not None:
             self._compiled_program._engine.drop_temporaries()
+
+
+ParallelExecutor.ExecutionStrategy = ExecutionStrategy  # type: ignore[attr-defined]
+ParallelExecutor.BuildStrategy = BuildStrategy  # type: ignore[attr-defined]
+
+
+class CoreParallelExecutor:
+    """``core.ParallelExecutor``: the settings of :class:`ParallelExecutor`, under another name.
+
+    >>> import anabranch.fluid as fluid
+    >>> fluid.core.ParallelExecutor.ExecutionStrategy is fluid.ExecutionStrategy
+    True
+    """
+
+    ExecutionStrategy, BuildStrategy = ExecutionStrategy, BuildStrategy
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raise Unsupported("core.ParallelExecutor is not offered: use fluid.ParallelExecutor or fluid.CompiledProgram")

@@ -1,7 +1,8 @@
 """Programs, blocks, operators and variables: the names of ``fluid.framework``."""
 from __future__ import annotations
 
-from typing import Any
+import importlib
+from typing import TYPE_CHECKING, Any
 
 from .. import unique_name
 from . import context, defaults, pruning
@@ -32,8 +33,23 @@ from .program import Program
 from .variable import EMPTY_VAR_NAME, GRAD_SUFFIX, Variable
 from .version_check import load_op_library, require_version
 
+if TYPE_CHECKING:
+    from .imperative import _dygraph_guard, _dygraph_tracer, dygraph_only
+    from .op_protos import OpProtoHolder
+
+#: Names that few programs use, and their modules, which are imported at first use.
+_LATER = {"OpProtoHolder": "op_protos",
+          **dict.fromkeys(("_dygraph_guard", "_dygraph_tracer", "dygraph_only"), "imperative")}
+
 GRAD_VAR_SUFFIX = GRAD_SUFFIX
 TEMP_VAR_NAME, ZERO_VAR_SUFFIX, CONTROL_DEP_VAR_PREFIX = "@TEMP@", "@ZERO", "__control_var"
+
+
+def __getattr__(name: str) -> Any:
+    """Imports the module of a name at first use."""
+    if name in _LATER:
+        return getattr(importlib.import_module("%s.%s" % (__name__, _LATER[name])), name)
+    raise AttributeError("module %r has no attribute %r" % (__name__, name))
 
 
 def grad_var_name(var_name: Any) -> str:
@@ -58,4 +74,5 @@ __all__ = [
     "grad_var_name", "VarType", "OpRole", "GRAD_VAR_SUFFIX", "TEMP_VAR_NAME",
     "ZERO_VAR_SUFFIX", "CONTROL_DEP_VAR_PREFIX", "EMPTY_VAR_NAME", "GRAD_SUFFIX", "dtype_is_floating",
     "context", "defaults", "unique_name", "_get_var", "pruning", "_cpu_num", "_current_expected_place",
+    "OpProtoHolder", "_dygraph_guard", "_dygraph_tracer", "dygraph_only",
 ]

@@ -303,6 +303,10 @@ class Block:
     def _slice_ops(self, start, end):
         return self.ops[start:end]
 
+    def _sync_with_cpp(self):
+        """Reads the operators again. ``vars`` and ``ops`` already show changes made through ``desc``."""
+        self._ops_version = None
+
     # ---- printing
 
     def to_string(self, throw_on_error: Any, with_details: Any = False) -> str:

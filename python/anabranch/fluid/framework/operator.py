@@ -8,6 +8,7 @@ import numpy as np
 
 from ... import _core
 from ..errors import InvalidType, InvalidValue, Violated
+from .context import OpRole
 from .variable import Variable
 
 
@@ -170,6 +171,10 @@ class Operator:
 
     def _update_desc_attr(self, name, val):
         self._set_attr(name, val)
+
+    def _is_optimize_op(self):
+        """Whether the role has the bit of the updates; EnforceNotMet if the op has no role."""
+        return bool(self.desc.attr("op_role") & OpRole.Optimize)
 
     def _block_attr_id(self, name):
         return self.desc.attr(name).idx

@@ -67,6 +67,7 @@ class Program:
         self._hierarchical_allreduce_inter_nranks = 0
         self._fleet_opt = None
         self._program_config = None
+        self._appending_grad_times = 0   # calls of append_backward and gradients
         self._is_inference = False
         self._sync_with_cpp()
 
@@ -116,6 +117,10 @@ class Program:
     def _rollback(self):
         """Makes the enclosing block current again."""
         self.current_block_idx = self.current_block().parent_idx
+
+    def _version(self):
+        """The version of the file format, 1008005 for Fluid 1.8.5."""
+        return self.desc.file_version
 
     # ---- variables
 

@@ -200,6 +200,8 @@ class Variable(VariableOperators):
         self._var.stop_gradient = bool(value)
         self._changed()
 
+    _stop_gradient = stop_gradient
+
     @property
     def is_data(self) -> bool:
         """bool: whether the user feeds it."""

@@ -98,7 +98,7 @@ class VariableOperators:
     def __neg__(self) -> Variable:
         return _scaled(self, -1.0, 0.0)
 
-    def __getitem__(self, items: Any) -> Variable:
+    def __getitem__(self, item: Any) -> Variable:
         """A part of the Variable, as NumPy's x[...] selects it.
 
         An int selects one index and removes the axis, a slice selects several. Indices may be Variables of shape [1].
@@ -114,7 +114,7 @@ class VariableOperators:
             ((3, 4), (2, 2, 4), (2, 3), (2, 2, 4))
         """
         from ..layers.indexing import getitem  # layers are made of Variables
-        return getitem(self, items)
+        return getitem(self, item)
 
     def __bool__(self) -> bool:
         """True, with a warning if the Variable is boolean: ``if`` decides while the program is built, when the Variable

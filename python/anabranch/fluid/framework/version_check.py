@@ -8,6 +8,8 @@ from ..errors import EnforceNotMet, InvalidType, InvalidValue, Unsupported
 
 #: The version of the API that this package follows.
 FLUID_VERSION = "1.8.5"
+#: The version that program files of this API hold.
+FILE_VERSION = 1008005
 
 
 def _numbers(what, text):

@@ -16,7 +16,10 @@ from ..reading.decorators import (
 from ..reading.pipe_reader import PipeReader
 from ..reading.reader import DataLoader, PyReader, default_collate_fn
 from .checkpoint import load, load_program_state, save, set_program_state
+from .inference_model import append_fetch_ops as append_fetch_ops
 from .inference_model import load_inference_model, save_inference_model
+from .inference_model import prepend_feed_ops as prepend_feed_ops
+from .variables import _clone_var_in_block_ as _clone_var_in_block_
 from .variables import (
     get_parameter_value,
     get_parameter_value_by_name,

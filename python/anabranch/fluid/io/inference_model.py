@@ -103,15 +103,47 @@ def _deployable(program, feeds, targets):
             block.remove_ops(i, i + 1)
     program.desc.touch()
     program = program._prune_with_input(list(feeds), targets)._inference_optimize(prune_read_op=True)
-    block = program.global_block()
-    for name, kind in (("feed", VarType.FEED_MINIBATCH), ("fetch", VarType.FETCH_LIST)):
-        if not block.has_var(name):
-            block.create_var(name=name, type=kind, persistable=True)
-    for i, name in enumerate(feeds):
-        block.desc.insert_raw_op(i, "feed", [("X", ["feed"])], [("Out", [name])], _attrs(i))
-    for i, name in enumerate(targets):
-        block.desc.insert_raw_op(block.desc.op_size(), "fetch", [("X", [name])], [("Out", ["fetch"])], _attrs(i))
+    prepend_feed_ops(program, feeds)
+    append_fetch_ops(program, targets)
     return program
+
+
+def prepend_feed_ops(inference_program: Program, feed_target_names: Sequence[str],
+                     feed_holder_name: str = "feed") -> None:
+    """Puts a feed op for each variable before the ops of a program.
+
+    Args:
+        inference_program (Program): the program.
+        feed_target_names (list of str): the variables, in the order of the feeds.
+        feed_holder_name (str): variable of the feeds. Default "feed".
+
+    Raises:
+        ValueError: the program has no such variable.
+    """
+    block = inference_program.global_block()
+    for name in feed_target_names:
+        block.var(name)
+    if feed_target_names and not block.has_var(feed_holder_name):
+        block.create_var(name=feed_holder_name, type=VarType.FEED_MINIBATCH, persistable=True)
+    for i, name in enumerate(feed_target_names):
+        block.desc.insert_raw_op(i, "feed", [("X", [feed_holder_name])], [("Out", [name])], _attrs(i))
+
+
+def append_fetch_ops(inference_program: Program, fetch_target_names: Sequence[str],
+                     fetch_holder_name: str = "fetch") -> None:
+    """Appends a fetch op for each variable to a program.
+
+    Args:
+        inference_program (Program): the program.
+        fetch_target_names (list of str): the variables, in the order of the results.
+        fetch_holder_name (str): variable of the results. Default "fetch".
+    """
+    block = inference_program.global_block()
+    if not block.has_var(fetch_holder_name):
+        block.create_var(name=fetch_holder_name, type=VarType.FETCH_LIST, persistable=True)
+    for i, name in enumerate(fetch_target_names):
+        block.desc.insert_raw_op(block.desc.op_size(), "fetch", [("X", [name])], [("Out", [fetch_holder_name])],
+                                 _attrs(i))
 
 
 def _attrs(col):

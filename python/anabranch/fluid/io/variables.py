@@ -235,6 +235,12 @@ def load_persistables(executor: Any, dirname: Any, main_program: Any = None, fil
     load_vars(executor, dirname, main_program=main_program, predicate=is_persistable, filename=filename)
 
 
+def _clone_var_in_block_(block: Any, var: Any) -> Any:
+    """A persistable variable like ``var`` in a block of another program."""
+    return block.create_var(name=var.name, shape=var.shape, dtype=var.dtype, type=var.type,
+                            lod_level=var._var.lod_level, persistable=True)
+
+
 def get_parameter_value(para: Any, executor: Any) -> Any:
     """numpy.ndarray: a copy of a parameter's value in the global scope.
 

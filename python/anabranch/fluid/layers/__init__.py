@@ -3,6 +3,7 @@
 Written by tools/generate_modules.py."""
 from .. import core as core
 from ..framework import Variable as Variable
+from . import collective as collective
 from . import control_flow as control_flow
 from . import detection as detection
 from . import device as device

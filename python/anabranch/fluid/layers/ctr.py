@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..errors import Unsupported
 from ..initializer import Constant
 from ..layer_helper import LayerHelper
 from ..param_attr import ParamAttr
@@ -11,7 +12,7 @@ from . import check
 
 if TYPE_CHECKING:
     from ..framework import Variable
-    from ..hints import Attr
+    from ..hints import Attr, DType
 
 __all__ = [
     "continuous_value_model", "filter_by_instag", "data_norm",
@@ -152,3 +153,9 @@ def data_norm(input: Variable, act: str | None = None, epsilon: float = 1e-05, p
                             "summary_decay_rate": summary_decay_rate,
                             "enable_scale_and_shift": enable_scale_and_shift})
     return helper.append_activation(out)
+
+
+def _pull_box_sparse(input: Any, size: int, dtype: DType = "float32") -> Any:
+    """Raises NotImplementedError: use ``embedding``, with ``GrowableTable`` for ids without a limit."""
+    raise Unsupported("_pull_box_sparse is not supported, because BoxPS is not a part of this package: use "
+                      "fluid.embedding with param_attr=fluid.GrowableTable(...)")

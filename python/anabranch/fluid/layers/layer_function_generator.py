@@ -18,6 +18,14 @@ def _slots(op_type):
     return schema
 
 
+def __getattr__(name: str) -> Any:
+    """Gives OpProtoHolder, whose module is imported at first use."""
+    if name == "OpProtoHolder":
+        from ..framework import OpProtoHolder
+        return OpProtoHolder
+    raise AttributeError("module %r has no attribute %r" % (__name__, name))
+
+
 def generate_layer_fn(op_type: str) -> Callable[..., Any]:
     """Returns a layer that appends this operator. Inputs are passed by the lower-case names of their slots or in their
     order.

@@ -66,6 +66,7 @@ from .conv import conv2d, conv3d
 from .conv_transpose import conv2d_transpose, conv3d_transpose
 from .create import autoincreased_step_counter
 from .crops import affine_grid, crop, crop_tensor
+from .ctr import _pull_box_sparse as _pull_box_sparse
 from .ctr import continuous_value_model, data_norm, filter_by_instag
 from .deformable import deformable_conv, deformable_roi_pooling
 from .dense import dropout, fc, label_smooth, log_softmax

@@ -100,20 +100,25 @@ class ExponentialMovingAverage(_Applied):
         if thres_steps is not None and not isinstance(thres_steps, Variable):
             raise InvalidType("ExponentialMovingAverage: thres_steps must be a Variable, got %s"
                               % type(thres_steps).__name__)
-        self._decay, self._name = float(decay), name or ""
-        self._decay_var = self._scheduled_decay(thres_steps)
+        self._decay, self._thres_steps, self._name = float(decay), thres_steps, name or ""
+        self._step_counter_name = "@EMA_STEP_COUNTER@"
+        self._decay_var = self._get_ema_decay()
         block = default_main_program().global_block()
         self._params_tmps = [(p, block.create_var(name=unique_name.generate(self._name + p.name + ".ema_tmp"),
                                                   dtype=p.dtype, persistable=False, stop_gradient=True))
                              for p in _averaged_parameters(default_main_program())]
-        self._ema_vars = {p.name: layers.create_global_var(
-            name=unique_name.generate(self._name + p.name + "_ema"), shape=p.shape, value=0.0, dtype=p.dtype,
-            persistable=True) for p, _ in self._params_tmps}
+        self._ema_vars = {p.name: self._create_ema_vars(p) for p, _ in self._params_tmps}
         self.apply_program = self._apply_program()
         self.restore_program = _restore_program(self._params_tmps)
 
-    def _scheduled_decay(self, steps):
-        program = default_main_program()
+    def _create_ema_vars(self, param):
+        """The variable of a parameter's average, 0 at first."""
+        return layers.create_global_var(name=unique_name.generate(self._name + param.name + "_ema"), shape=param.shape,
+                                        value=0.0, dtype=param.dtype, persistable=True)
+
+    def _get_ema_decay(self):
+        """The variable of the decay rate."""
+        program, steps = default_main_program(), self._thres_steps
         with program._lr_schedule_guard():
             decay = layers.create_global_var(name="scheduled_ema_decay_rate", shape=[1], value=self._decay,
                                              dtype="float32", persistable=True)
@@ -129,13 +134,17 @@ class ExponentialMovingAverage(_Applied):
                     layers.assign(numpy.array([self._decay], dtype="float32"), decay)
         return decay
 
+    def _get_decay_pow(self, block):
+        """The decay rate to the power of the number of steps, and that number."""
+        steps = layers.cast(layers.create_global_var(name=self._step_counter_name, shape=[1], value=0, dtype="int64",
+                                                     persistable=True), "float32")
+        return layers.elementwise_pow(block._clone_variable(self._decay_var), steps), steps
+
     def _apply_program(self):
         program = Program()
         block = program.global_block()
         with program_guard(main_program=program):
-            steps = layers.cast(layers.create_global_var(name="@EMA_STEP_COUNTER@", shape=[1], value=0, dtype="int64",
-                                                         persistable=True), "float32")
-            decay = layers.elementwise_pow(block._clone_variable(self._decay_var), steps)
+            decay, steps = self._get_decay_pow(block)
             for parameter, copy in self._params_tmps:
                 into, ema = block._clone_variable(parameter), block._clone_variable(self._ema_vars[parameter.name])
                 layers.assign(into, block._clone_variable(copy))
@@ -149,7 +158,7 @@ class ExponentialMovingAverage(_Applied):
 
     def update(self) -> None:
         """Appends the operators that update the averages after each step; call it after ``minimize``."""
-        layers.autoincreased_step_counter(counter_name="@EMA_STEP_COUNTER@")
+        layers.autoincreased_step_counter(counter_name=self._step_counter_name)
         program = default_main_program()
         for parameter, copy in self._params_tmps:
             with program._optimized_guard([parameter, copy]), name_scope("moving_average"):

@@ -79,7 +79,7 @@ class Optimizer(Described):
         self._grad_clip = grad_clip
         self._learning_rate = learning_rate
         self._dtype: Any = None
-        self._rates: dict[Any, Any] = {}         # program -> global learning rate Variable
+        self._learning_rate_map: dict[Any, Any] = {}  # program -> global learning rate Variable
         self._accumulators: dict[Any, Any] = {}  # name -> {parameter name: Variable}
         self._opti_name_list: list[Any] = []
         self.helper = None
@@ -105,18 +105,18 @@ class Optimizer(Described):
 
     def _create_global_learning_rate(self):
         program = default_main_program()
-        if program in self._rates:
+        if program in self._learning_rate_map:
             return
         if isinstance(self._learning_rate, Variable):
-            self._rates[program] = self._learning_rate
+            self._learning_rate_map[program] = self._learning_rate
             return
-        self._rates[program] = layers.create_global_var(
+        self._learning_rate_map[program] = layers.create_global_var(
             name=unique_name.generate("learning_rate"), shape=[1], value=float(self._learning_rate),
             dtype="float32" if self._dtype is None else self._dtype, persistable=True)
 
     def _global_learning_rate(self, program=None):
         """The Variable of the global learning rate in ``program``; None before ``minimize``."""
-        return self._rates.get(default_main_program() if program is None else program)
+        return self._learning_rate_map.get(default_main_program() if program is None else program)
 
     def _create_param_lr(self, param):
         factor = param.optimize_attr["learning_rate"]

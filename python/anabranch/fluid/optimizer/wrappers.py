@@ -243,3 +243,7 @@ class PipelineOptimizer(Described):
         """
         _loss("PipelineOptimizer", loss)
         return self._optimizer.minimize(loss, startup_program, parameter_list, no_grad_set)
+
+    def _is_opt_role_op(self, op):
+        """Whether the role of an op has the bit of the updates."""
+        return op.has_attr("op_role") and op._is_optimize_op()

@@ -13,6 +13,7 @@ from .dataset_desc import feed_text
 if TYPE_CHECKING:
     from ..framework import Variable
     from ..incubate.fleet.base.file_queue import FileQueue
+    from .dataset_handle import CoreDataset
 
 _POLICIES = ("raise", "skip", "quarantine")
 
@@ -59,7 +60,7 @@ class DatasetBase(Described):
         self._use_vars: list[Any] = []
         self._pipe_command = "cat"
         self._extra: dict[Any, Any] = {}
-        self._ins_id = self._content = False
+        self.parse_ins_id = self.parse_content = False
         self._seed = 0
         self._bad_rows = ("raise", -1, "")
         self._limits = (600.0, 0.0)
@@ -337,6 +338,12 @@ class DatasetBase(Described):
             return None
         return {name: number + self._earlier.get(name, 0) for name, number in self._stream.statistics().items()}
 
+    @property
+    def dataset(self) -> CoreDataset:
+        """CoreDataset: this data set with the methods of Fluid's ``core.Dataset``."""
+        from .dataset_handle import CoreDataset
+        return CoreDataset(self)
+
     # ---- for the executor and loaders
 
     def _settings(self, threads=0):
@@ -344,7 +351,7 @@ class DatasetBase(Described):
             raise NotAllowed("the data set has no slots: call set_use_var first")
         s = _core.DataSettings()
         s.slots = [_core.Slot(name, is_float, bool(dense), shape[1:]) for name, is_float, dense, shape in self._slots]
-        s.ins_id, s.content = self._ins_id, self._content
+        s.ins_id, s.content = self.parse_ins_id, self.parse_content
         s.drop_zeros = self._in_memory and not self._format
         s.files, s.pipe_command, s.format = self.filelist, self._pipe_command, self._format
         s.batch_size = 32 if self._batch_size is None else self._batch_size

@@ -182,7 +182,7 @@ class InMemoryDataset(DatasetBase):
         Args:
             parse_ins_id (bool): the setting. A new data set has False.
         """
-        self._ins_id = bool(parse_ins_id)
+        self.parse_ins_id = bool(parse_ins_id)
 
     def set_parse_content(self, parse_content: bool) -> None:
         """Sets whether "1 <text>" precedes the slots (after the id of the instance).
@@ -190,7 +190,7 @@ class InMemoryDataset(DatasetBase):
         Args:
             parse_content (bool): the setting. A new data set has False.
         """
-        self._content = bool(parse_content)
+        self.parse_content = bool(parse_content)
 
     def set_merge_by_lineid(self, merge_size: int = 2) -> None:
         """Makes the next shuffle merge the records of one instance id: it concatenates lists, and takes dense slots
@@ -200,7 +200,7 @@ class InMemoryDataset(DatasetBase):
             merge_size (int): ids with another number of records are dropped; 0 keeps all. Default 2.
         """
         self._merge_size = whole_number(merge_size, "set_merge_by_lineid: merge_size", 0)
-        self._ins_id = True
+        self.parse_ins_id = True
 
     def set_queue_num(self, queue_num: int) -> None:
         """Ignored, as there is one queue.

@@ -87,6 +87,12 @@ class Collective:
     def _rewrite(self) -> None:
         raise NotImplementedError
 
+    def _is_backward_op(self, op: Any) -> bool:
+        return bool(op_kinds.role_of(op) & _BACKWARD)
+
+    def _is_optimizer_op(self, op: Any) -> bool:
+        return bool(op_kinds.role_of(op) & _OPTIMIZE)
+
     # ---- steps of the rewriting
 
     def _sum(self, block: Any, index: int, var: Any, ring: int, role: int) -> None:

@@ -44,24 +44,25 @@ class DistributeTranspilerConfig(Described):
         >>> config.runtime_split_send_recv = True
     """
 
+    slice_var_up = True
+    split_method: Any = None
+    min_block_size = 8192
+    enable_dc_asgd = False
+    mode = "pserver"
+    print_log = False
+    wait_port = True
+    half_async = False
+    completely_not_async = False
+    geo_sgd_mode = False
+    geo_sgd_need_push_nums = 100
+    nccl_comm_num = 1
+    use_hierarchical_allreduce = False
+    hierarchical_allreduce_inter_nranks = 0
+    collective_mode: str | None = None
+
     def __init__(self) -> None:
-        self.slice_var_up = True
-        self.split_method: Any = None
-        self.min_block_size = 8192
-        self.enable_dc_asgd = False
-        self.mode = "pserver"
-        self.print_log = False
-        self.wait_port = True
         self._sync_mode = True
         self._runtime_split_send_recv = False
-        self.half_async = False
-        self.completely_not_async = False
-        self.geo_sgd_mode = False
-        self.geo_sgd_need_push_nums = 100
-        self.nccl_comm_num = 1
-        self.use_hierarchical_allreduce = False
-        self.hierarchical_allreduce_inter_nranks = 0
-        self.collective_mode: str | None = None
         self.table_durability: dict[str, int] = {}
 
     @property

@@ -15,6 +15,7 @@ from .counters import give_counters
 from .details.checkport import wait_server_ready
 from .modes import Mode
 from .placement import Placement, check_config
+from .private_names import PrivateNames
 from .remote_tables import check_growable
 from .remote_variables import RemoteModel
 from .server_program import ServerProgram
@@ -30,7 +31,7 @@ REACHABLE = (DistributedMode, ServerRuntimeConfig, VarBlock, slice_variable, sam
 _log = logging.getLogger(__name__)
 
 
-class DistributeTranspiler(Described):
+class DistributeTranspiler(PrivateNames, Described):
     """Splits a training program into those of workers and of parameter servers, or adds sums over all workers.
 
     With mode "pserver", workers send gradients to servers, which keep shards of the parameters, update them, and send

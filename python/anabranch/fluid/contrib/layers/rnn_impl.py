@@ -5,7 +5,6 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
-from ...described import Described
 from ...errors import InvalidType, InvalidValue
 from ...framework import Variable
 from ...layers import (
@@ -23,37 +22,12 @@ from ...layers import (
 )
 from ...layers import shape as shape_of
 from ...param_attr import ParamAttr
+from .units import Unit
 
 __all__ = ["BasicGRUUnit", "basic_gru", "BasicLSTMUnit", "basic_lstm"]
 
 
-class _Unit(Described):
-    """A cell that is called like a layer."""
-
-    _cell: Any
-    forward: Callable[..., Any]
-
-    def __call__(self, *inputs: Any, **kwargs: Any) -> Any:
-        return self.forward(*inputs, **kwargs)
-
-    def full_name(self) -> str:
-        """Returns the name of the unit, the prefix of the names of its parameters.
-
-        Returns:
-            str: a name that is unique in the program.
-        """
-        return self._cell._parameters.helper.name
-
-    def parameters(self) -> list[Variable]:
-        """Returns the weights and then the biases. There are none before the first call of the unit.
-
-        Returns:
-            list of Parameter: the parameters.
-        """
-        return list(self._cell._parameters.made.values())
-
-
-class BasicGRUUnit(_Unit):
+class BasicGRUUnit(Unit):
     """Computes one step of a gated recurrent unit (GRU): h' = u h + (1 - u) c. u and r depend on [x, h], and the
     candidate c on [x, r h].
 
@@ -77,9 +51,13 @@ class BasicGRUUnit(_Unit):
         ['unit/BasicGRUUnit_0.w_0', 'unit/BasicGRUUnit_0.w_1']
     """
 
+    _parts = {"_gate_weight": "gate_w", "_candidate_weight": "candidate_w", "_gate_bias": "gate_b",
+              "_candidate_bias": "candidate_b"}
+
     def __init__(self, name_scope: str, hidden_size: int, param_attr: Any = None, bias_attr: Any = None,
                  gate_activation: Callable[..., Any] | None = None, activation: Callable[..., Any] | None = None,
                  dtype: Any = "float32") -> None:
+        super().__init__()
         self._hidden_size = hidden_size
         self._cell = GRUCell(hidden_size, param_attr, bias_attr, gate_activation, activation, dtype, name_scope)
 
@@ -96,7 +74,7 @@ class BasicGRUUnit(_Unit):
         return self._cell(input, pre_hidden)[0]
 
 
-class BasicLSTMUnit(_Unit):
+class BasicLSTMUnit(Unit):
     """Computes one step of an LSTM: c' = c sigmoid(f + forget_bias) + sigmoid(i) tanh(j), h' = tanh(c') sigmoid(o). i,
     j, f and o depend on [x, h].
 
@@ -120,9 +98,12 @@ class BasicLSTMUnit(_Unit):
         ((-1, 6), (-1, 6))
     """
 
+    _parts = {"_weight": "w", "_bias": "b"}
+
     def __init__(self, name_scope: str, hidden_size: int, param_attr: Any = None, bias_attr: Any = None,
                  gate_activation: Callable[..., Any] | None = None, activation: Callable[..., Any] | None = None,
                  forget_bias: float = 1.0, dtype: Any = "float32") -> None:
+        super().__init__()
         self._hidden_size = hidden_size
         self._cell = LSTMCell(hidden_size, param_attr, bias_attr, gate_activation, activation, forget_bias, dtype,
                               name_scope)

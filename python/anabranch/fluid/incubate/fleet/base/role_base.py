@@ -31,7 +31,7 @@ class RoleMakerBase:
         self._role_is_generated = False
         self._role: int | None = None
         self._current_id = -1
-        self._worker_num = 0
+        self._workers = 0
 
     def generate_role(self) -> None:
         """Determines the role of this process; called by ``fleet.init``."""
@@ -77,7 +77,9 @@ class RoleMakerBase:
     def worker_num(self) -> int:
         """int: number of workers."""
         self._known()
-        return self._worker_num or len(self._worker_endpoints)
+        return self._workers or len(self._worker_endpoints)
+
+    _worker_num: Any = property(worker_num)
 
     def server_num(self) -> int:
         """int: number of servers."""
@@ -140,6 +142,22 @@ class RoleMakerBase:
         self._known()
         return "role: %s, current_id: %s, worker_endpoints: %s, server_endpoints: %s" % (
             self._role, self._current_id, self._worker_endpoints, self._server_endpoints)
+
+
+# ---- Fluid's private calls
+
+
+class Calls:
+    """The private calls of Fluid's role makers that exchange values."""
+
+    def _worker_num(self: Any) -> int:
+        return self.worker_num()
+
+    def _all_reduce(self: Any, input: Any, output: Any, mode: str = "sum") -> None:
+        self.all_reduce_worker(input, output, mode)
+
+    def _barrier_worker(self: Any) -> None:
+        self.barrier_worker()
 
 
 # ---- checks

@@ -7,7 +7,7 @@ from typing import Any
 
 from ....errors import InvalidType, InvalidValue
 from .mpi_environment import Job
-from .role_base import Role, RoleMakerBase, check_endpoints, check_id, needed, needed_number, split_addresses
+from .role_base import Calls, Role, RoleMakerBase, check_endpoints, check_id, needed, needed_number, split_addresses
 
 __all__ = ["GeneralRoleMaker", "LocalRoleMaker", "MPISymetricRoleMaker", "PaddleCloudRoleMaker", "Role",
            "RoleMakerBase", "UserDefinedCollectiveRoleMaker", "UserDefinedRoleMaker"]
@@ -53,15 +53,15 @@ class PaddleCloudRoleMaker(RoleMakerBase):
 
     def _read_collective(self) -> None:
         self._worker_endpoints = split_addresses("PADDLE_TRAINER_ENDPOINTS", needed("PADDLE_TRAINER_ENDPOINTS"))
-        self._worker_num = len(self._worker_endpoints)
+        self._workers = len(self._worker_endpoints)
         self._current_id = needed_number("PADDLE_TRAINER_ID", 0)
         self._role = Role.WORKER
-        if self._current_id >= self._worker_num:
+        if self._current_id >= self._workers:
             raise InvalidValue("the environment variable PADDLE_TRAINER_ID is %d, but PADDLE_TRAINER_ENDPOINTS names %d"
-                               % (self._current_id, self._worker_num))
+                               % (self._current_id, self._workers))
 
     def _read_servers(self) -> None:
-        self._worker_num = needed_number("PADDLE_TRAINERS_NUM", 1)
+        self._workers = needed_number("PADDLE_TRAINERS_NUM", 1)
         self._server_endpoints = _servers_of_environment()
         workers = os.environ.get("PADDLE_TRAINER_ENDPOINTS")
         self._worker_endpoints = split_addresses("PADDLE_TRAINER_ENDPOINTS", workers) if workers else []
@@ -70,9 +70,9 @@ class PaddleCloudRoleMaker(RoleMakerBase):
         if role == "TRAINER":
             self._role = Role.WORKER
             self._current_id = needed_number("PADDLE_TRAINER_ID", 0)
-            if self._current_id >= self._worker_num:
+            if self._current_id >= self._workers:
                 raise InvalidValue("the environment variable PADDLE_TRAINER_ID is %d, but PADDLE_TRAINERS_NUM is %d"
-                                   % (self._current_id, self._worker_num))
+                                   % (self._current_id, self._workers))
         elif role == "PSERVER":
             self._role = Role.SERVER
             me = _own_address()
@@ -131,7 +131,7 @@ class UserDefinedRoleMaker(RoleMakerBase):
             raise InvalidValue("UserDefinedRoleMaker: worker_num must be at least 1, got %d" % worker_num)
         count = worker_num if role == Role.WORKER else len(self._server_endpoints)
         self._current_id = check_id("UserDefinedRoleMaker: current_id", current_id, count)
-        self._role, self._worker_num = role, worker_num
+        self._role, self._workers = role, worker_num
 
     def generate_role(self) -> None:
         """Does nothing: the role is set."""
@@ -157,8 +157,8 @@ class UserDefinedCollectiveRoleMaker(RoleMakerBase):
     def __init__(self, current_id: int = 0, worker_endpoints: list[str] | None = None) -> None:
         super().__init__()
         self._worker_endpoints = check_endpoints("UserDefinedCollectiveRoleMaker: worker_endpoints", worker_endpoints)
-        self._worker_num = len(self._worker_endpoints)
-        self._current_id = check_id("UserDefinedCollectiveRoleMaker: current_id", current_id, self._worker_num)
+        self._workers = len(self._worker_endpoints)
+        self._current_id = check_id("UserDefinedCollectiveRoleMaker: current_id", current_id, self._workers)
         self._role = Role.WORKER
 
     def generate_role(self) -> None:
@@ -166,7 +166,7 @@ class UserDefinedCollectiveRoleMaker(RoleMakerBase):
         self._role_is_generated = True
 
 
-class MPISymetricRoleMaker(RoleMakerBase):
+class MPISymetricRoleMaker(Calls, RoleMakerBase):
     """Role maker for mpirun and srun, with two processes per node: even ranks are servers, odd ranks are workers.
 
     Reads the environment variables of Open MPI, MPICH (PMI) and Slurm; mpi4py is not needed. All processes derive the
@@ -193,8 +193,8 @@ class MPISymetricRoleMaker(RoleMakerBase):
             raise InvalidValue("the number of processes must be even, a server and a worker each, but %s started %d"
                                % (job.scheduler, job.size))
         self._role = Role.SERVER if job.rank % 2 == 0 else Role.WORKER
-        self._current_id, self._worker_num = job.rank // 2, job.size // 2
-        self._server_endpoints = ["%s:%d" % (job.host(2 * i), job.port(i)) for i in range(self._worker_num)]
+        self._current_id, self._workers = job.rank // 2, job.size // 2
+        self._server_endpoints = ["%s:%d" % (job.host(2 * i), job.port(i)) for i in range(self._workers)]
         self._role_is_generated = True
 
     def get_local_ip(self) -> str:
@@ -204,7 +204,7 @@ class MPISymetricRoleMaker(RoleMakerBase):
         return job.host(job.rank)
 
 
-class GeneralRoleMaker(PaddleCloudRoleMaker):
+class GeneralRoleMaker(Calls, PaddleCloudRoleMaker):
     """Like :class:`PaddleCloudRoleMaker`, for workers that also gather and reduce values.
 
     Args:
@@ -253,7 +253,7 @@ class LocalRoleMaker(RoleMakerBase):
         if server_num < 1:
             raise InvalidValue("LocalRoleMaker: server_num must be at least 1, got %d" % server_num)
         self._server_endpoints = ["local:%d" % i for i in range(server_num)]
-        self._role, self._current_id, self._worker_num = Role.WORKER, 0, 1
+        self._role, self._current_id, self._workers = Role.WORKER, 0, 1
 
     def generate_role(self) -> None:
         """Does nothing: the role is set."""

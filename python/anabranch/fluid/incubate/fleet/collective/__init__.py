@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ....compiler import CompiledProgram
-from ....errors import InvalidType
+from ....errors import InvalidType, InvalidValue
 from ....executor import Executor
 from ....framework import Program, default_startup_program, program_guard
 from ....io import save_inference_model as _save_inference_model
@@ -187,6 +187,10 @@ class CollectiveOptimizer(DistributedOptimizer):
         owner.main_program = self._compiled(main, loss)
         return found
 
+    def raiseOptimizeError(self, strategy_name: str, optimize_name: str) -> None:
+        """Raises ValueError: an optimizer and a setting of the strategy exclude each other."""
+        raise InvalidValue("can not use %s when you set DistStrategy.%s as True" % (optimize_name, strategy_name))
+
     def _transpile(self, main: Program, startup: Program) -> None:
         owner, strategy = self._owner, self._strategy
         if owner.worker_num() == 1:
@@ -216,6 +220,11 @@ class CollectiveOptimizer(DistributedOptimizer):
 
 class CollectiveOpBasedOptimizer(CollectiveOptimizer):
     """Like :class:`CollectiveOptimizer`; with mode "collective", sums are ops of the program."""
+
+    def minimize(self, losses: Any, scopes: Any = None, startup_programs: Any = None,  # type: ignore[override]
+                 parameter_list: Any = None, no_grad_set: Any = None) -> Any:
+        """Like :meth:`CollectiveOptimizer.minimize`. ``scopes`` is ignored."""
+        return super().minimize(losses, startup_programs, parameter_list, no_grad_set)
 
 
 fleet = Collective()

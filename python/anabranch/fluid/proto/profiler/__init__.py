@@ -1,0 +1,1 @@
+"""The module of messages of Fluid's profiles."""
