@@ -4,6 +4,7 @@
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/vector.h>
 
+#include "base/float_mode.h"
 #include "base/user_error.h"
 #include "bind.h"
 
@@ -35,6 +36,7 @@ void take(nb::handle result, Tensor* out) {
 
 void call(size_t place, const std::vector<const Tensor*>& ins, const std::vector<Tensor*>& outs) {
   const Locked locked;
+  const InFloatMode mode(float_mode_of_callables());
   AB_CHECK(place < kept().size(), Unavailable, "the process ends");
   const nb::object function = kept()[place];
   nb::list args;

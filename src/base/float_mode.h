@@ -28,10 +28,12 @@ class InFloatMode {
   const bool changed_;
 };
 
-// The mode of the calling thread, with denormal inputs and results of operations as zeros, or not.
-inline unsigned float_mode_for_kernels(bool flush_denormals) {
-  constexpr unsigned kBoth = _MM_FLUSH_ZERO_ON | 0x0040;  // DENORMALS_ARE_ZERO
-  return flush_denormals ? float_mode() | kBoth : float_mode();
+constexpr unsigned kFlushDenormals = _MM_FLUSH_ZERO_ON | 0x0040;  // results and operands (DENORMALS_ARE_ZERO)
+
+inline unsigned float_mode_of_kernels(bool flush_denormals) {
+  return flush_denormals ? float_mode() | kFlushDenormals : float_mode();
 }
+// Of user's functions that kernels call: NumPy warns where denormals are flushed.
+inline unsigned float_mode_of_callables() { return float_mode() & ~kFlushDenormals; }
 
 }  // namespace anabranch

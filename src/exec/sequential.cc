@@ -39,7 +39,7 @@ void run_with_async(Plan& plan, RunState& state, const RunOptions& options) {
 
 // Kernels reach the pool through their context; nothing else here needs to know about it.
 void run_sequential(Plan& plan, RunState& state, const RunOptions& options) {
-  const InFloatMode mode(float_mode_for_kernels(Flags::flush_denormals()));
+  const InFloatMode mode(float_mode_of_kernels(Flags::flush_denormals()));
   state.begin_sequential(options);
   try {
     if (state.special()) [[unlikely]] {

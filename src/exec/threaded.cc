@@ -136,7 +136,7 @@ struct Job {
 void run_threaded(Plan& plan, RunState& state, ThreadPool& pool, const RunOptions& options) {
   state.reset(plan);
   if (plan.size() == 0) return;
-  const InFloatMode mode(float_mode_for_kernels(Flags::flush_denormals()));
+  const InFloatMode mode(float_mode_of_kernels(Flags::flush_denormals()));
   Job job(plan, state, pool, options);
   pool.open({&job, [](void* self, int worker) { return static_cast<Job*>(self)->work(worker); },
              [](void* self) { static_cast<Job*>(self)->report_stall(); }});

@@ -74,7 +74,8 @@ def losses_of(arguments, exe, program, ids, y, reader, loss):
 
 
 def main(arguments):
-    fleet.init() if "TRAINING_ROLE" in os.environ else fleet.init(role_maker.LocalRoleMaker(server_num=arguments.servers))
+    role = None if "TRAINING_ROLE" in os.environ else role_maker.LocalRoleMaker(server_num=arguments.servers)
+    fleet.init(role)
     fluid.default_main_program().random_seed = fluid.default_startup_program().random_seed = 3
     ids, y, reader, loss = network(arguments.feed)
     strategy = getattr(StrategyFactory, "create_%s_strategy" % arguments.strategy)(
