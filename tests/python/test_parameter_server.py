@@ -4,7 +4,7 @@ import threading
 
 import numpy as np
 import pytest
-from parameter_servers import OPTIMIZERS, ROWS, Cluster, batch, local, network
+from parameter_servers import OPTIMIZERS, ROWS, Cluster, batch, local
 
 import anabranch.fluid as fluid
 from anabranch import _core

@@ -95,7 +95,8 @@ def test_workers_with_fewer_rows_than_replicas():
 @pytest.mark.parametrize("servers", [1, 2])
 def test_an_async_worker_sends_one_gradient_per_replica(servers, sparse):
     """Each with the weight 1, at the parameters with which the step began, so two steps add up like this."""
-    cluster = Cluster(1, servers, "sgd", sparse, sync=False, dropout=0, replicas=2, strategy=lambda: strategy(False, True))
+    cluster = Cluster(1, servers, "sgd", sparse, sync=False, dropout=0, replicas=2,
+                      strategy=lambda: strategy(async_mode=True))
     losses, found = train_cluster(cluster, 2, sparse)
     expected, parameters = train_local(2, "sgd", sparse, dropout=0, strategy=strategy(one=True))
     for step in range(STEPS):
@@ -187,8 +188,8 @@ FEEDS = ["dict", "list", "loader", "started", "py_reader"]
 @pytest.mark.parametrize("feed, replicas", [("dict", 2)] + [
     pytest.param(feed, replicas, marks=pytest.mark.slow) for feed in FEEDS for replicas in (2, 3)])
 def test_strategies_and_feeds(kind, feed, replicas):
-    """One worker in sync, and GEO, which trains the worker's copy, have the bits of the same replicas alone. Averages of
-    half-async differ from a weighted sum by rounding. Async servers answer at any time."""
+    """One worker in sync, and GEO, which trains the worker's copy, have the bits of the same replicas alone. Averages
+    of half-async differ from a weighted sum by rounding. Async servers answer at any time."""
     [told] = run_worker(kind, feed, replicas)
     losses = told["losses"]
     assert len(losses) == replica_worker.STEPS
