@@ -47,7 +47,7 @@ class Replicator {
     for (const auto& name : options_.fed) mention(name, /*fed=*/true);
     for (size_t i = 0; i < block_.ops().size(); ++i) {
       const ir::OpRef& op = block_.ops()[i];
-      if (!is_done_outside(*op)) add(static_cast<int>(i), of_trainer(checked_copy(*op)));
+      if (!is_done_outside(*op)) add(static_cast<int>(i), after_barrier(of_trainer(checked_copy(*op))));
     }
     nodes_.keep_last_versions();
     for (const auto& name : options_.fetched) mention(name, /*fed=*/false);
@@ -89,6 +89,21 @@ class Replicator {
     auto named = std::make_shared<ir::Op>(*op);
     named->attrs["trainer_id"] = int32_t{options_.trainer->number};
     return named;
+  }
+
+  // A step receives what it has sent: after the barrier at its end, also where programs of Fluid do not say so.
+  ir::OpRef after_barrier(const ir::OpRef& op) {
+    const OpDef* def = find_op_or_null(op->type);
+    if (!def || !is_exchange(*op)) return op;
+    if (def->is(kEndsStep)) barrier_ = op->output_args();
+    const bool in_step = def->is(kReceives) && !op->input_args().empty();
+    if (!in_step || barrier_.empty() || op->inputs.empty()) return op;
+    auto later = std::make_shared<ir::Op>(*op);
+    auto& args = later->inputs[0].args;
+    for (const auto& name : barrier_) {
+      if (std::find(args.begin(), args.end(), name) == args.end()) args.push_back(name);
+    }
+    return later;
   }
 
   void add(int index, const ir::OpRef& op) {
@@ -240,7 +255,8 @@ class Replicator {
   ReplicaNodes nodes_;
   std::optional<ReplicaGradients> training_;  // none if replicas do not train together
   std::set<std::string> batch_dependent_, looked_at_;
-  std::set<std::string> received_;  // by independent replicas
+  std::set<std::string> received_;    // by independent replicas
+  std::vector<std::string> barrier_;  // outputs of the barrier that ends the step
 };
 
 }  // namespace

@@ -19,7 +19,7 @@ struct TrainerOf {
 std::optional<TrainerOf> trainer_of(const ir::Program& program);
 
 // Whether replicas apply, or send, their own gradients instead of their sum (BuildStrategy.async_mode). A step that all
-// workers take together has one gradient per worker, whatever the strategy says.
+// workers take together has one gradient per worker, whichever strategy is set.
 bool replicas_are_independent(const ir::Program& program, const BuildStrategy& build, int replicas);
 
 }  // namespace anabranch

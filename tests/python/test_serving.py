@@ -163,7 +163,8 @@ def test_other_bodies_are_refused(server, body, kind, status):
 
 def test_the_call_that_the_page_shows_is_read(server):
     with open(os.path.join(os.path.dirname(__file__), "..", "..", "docs", "do", "serve.md")) as page:
-        call = shlex.split(next(line for line in page if line.strip().startswith("curl")))
+        text = page.read().replace("\\\n", " ")
+    call = shlex.split(next(line for line in text.splitlines() if line.strip().startswith("curl")))
     headers = dict(call[k + 1].split(": ") for k, word in enumerate(call) if word == "-H")
     kind = headers.get("Content-Type", "application/x-www-form-urlencoded")  # what curl sends by itself
     status, _, answer = server.ask(body=call[call.index("-d") + 1].encode(), kind=kind)

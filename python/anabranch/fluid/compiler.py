@@ -151,9 +151,12 @@ class CompiledProgram:
             share = self._shared_engine()
             self._check_trainers(build)
             _cluster.join_trainers(build)
+        settings = build._to_core()
+        if self._program._takes_steps_together:
+            settings.async_mode = False
         devices = devices_of(self._places if self._is_data_parallel else [place])
         self._engine = _core.CompiledProgram(self._program.desc, scope, self._replicas(), self._is_data_parallel,
-                                             self._loss_name or "", build._to_core(), execution._to_core(bool(devices)),
+                                             self._loss_name or "", settings, execution._to_core(bool(devices)),
                                              share, devices)
         memory.track(self._engine, self._program)
         self._scope, self._place = scope, place

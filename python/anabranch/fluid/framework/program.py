@@ -51,6 +51,7 @@ class Program:
         # Set by distributed training and readers.
         self._is_distributed = False
         self._is_chief = False
+        self._takes_steps_together = False  # with all workers, whose gradients servers add up
         self._parameters_on_pservers = None
         self._endpoints = []
         self._trainers_endpoints = []
@@ -212,7 +213,8 @@ class Program:
         return pruning.inference_copy(self, prune_read_op)
 
     def _copy_dist_param_info_from(self, other):
-        for key in ("_is_distributed", "_is_chief", "_parameters_on_pservers", "_endpoints", "_ps_endpoint",
+        for key in ("_is_distributed", "_is_chief", "_takes_steps_together", "_parameters_on_pservers", "_endpoints",
+                    "_ps_endpoint",
                     "_distributed_lookup_table", "_slice_vars_and_attrs", "_trainers_endpoints"):
             setattr(self, key, getattr(other, key))
 

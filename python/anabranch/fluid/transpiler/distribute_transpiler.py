@@ -129,6 +129,7 @@ class DistributeTranspiler(PrivateNames, Described):
         """Records the facts about the program that saving and loading need."""
         program._is_distributed = True
         program._is_chief = mode.trainer_id == 0
+        program._takes_steps_together = mode.sync or mode.waits
         program._trainer_id = mode.trainer_id
         program._endpoints = list(self.pserver_endpoints)
         program._parameters_on_pservers = RemoteModel(self)

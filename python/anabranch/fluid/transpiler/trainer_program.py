@@ -43,8 +43,8 @@ def make_trainer(program: Any, placement: Placement, mode: Mode) -> None:
         block.append_op(type="send_barrier", inputs={"X": after + ([counter] if counter else [])},
                         outputs={"Out": [barrier]},
                         attrs={"endpoints": placement.endpoints, "trainer_id": mode.trainer_id,
-                               "half_async": mode.half_async and not mode.waits, "op_role": _RPC})
-    _receive(block, placement, mode, barrier, sent)
+                               "half_async": mode.half_async, "op_role": _RPC})
+    _receive(block, placement, mode, barrier if mode.sync else None, sent)
 
 
 def _section_rows(shards: list[Shard]) -> list[int]:
