@@ -214,8 +214,7 @@ class Program:
 
     def _copy_dist_param_info_from(self, other):
         for key in ("_is_distributed", "_is_chief", "_takes_steps_together", "_parameters_on_pservers", "_endpoints",
-                    "_ps_endpoint",
-                    "_distributed_lookup_table", "_slice_vars_and_attrs", "_trainers_endpoints"):
+                    "_ps_endpoint", "_distributed_lookup_table", "_slice_vars_and_attrs", "_trainers_endpoints"):
             setattr(self, key, getattr(other, key))
 
     # ---- text and bytes
