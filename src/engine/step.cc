@@ -209,6 +209,7 @@ bool Step::lay_out() {
     lowered_.plan->lay_out(&at);
   } catch (Error& e) {
     e.with_op(lowered_.describe[at]).with_while("inferring shapes");
+    if (const std::string inputs = inputs_of(graph_, lowered_, at); !inputs.empty()) e.with_note(inputs);
     disable_passes(e);
     return true;
   } catch (const std::bad_alloc&) {

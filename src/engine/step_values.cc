@@ -1,5 +1,7 @@
 #include "engine/step_values.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -174,8 +176,44 @@ void check_finite(const Value& value, const std::string& name) {
   });
 }
 
+namespace {
+
+std::string input_text(const GraphVar& var, const Value* value) {
+  std::string text = var.name;
+  if (const Tensor* t = value ? value->get<Tensor>() : nullptr; t && t->initialized()) {
+    text += fmt::format(" {} {}", dtype_name(t->dtype()), t->shape().str());
+  } else if (const auto* rows = value ? value->get<SelectedRows>() : nullptr) {
+    text += fmt::format(" {} sparse rows of {}", rows->rows.size(), rows->height);
+  } else {
+    text += " without a value";
+  }
+  return text + (var.fed ? ", fed" : "");
+}
+
+}  // namespace
+
+std::string inputs_of(const Graph& graph, const Lowered& lowered, int node) {
+  constexpr size_t kShown = 8;
+  const GraphNode& n = graph.nodes[static_cast<size_t>(node)];
+  std::vector<std::string> all;
+  size_t flat = 0;
+  for (const ir::Slot& slot : n.op->inputs) {
+    for (size_t i = 0; i < slot.args.size(); ++i, ++flat) {
+      const int v = n.ins[flat];
+      if (v >= 0) all.push_back(slot.name + " = " + input_text(graph.vars[v], lowered.values[v]));
+    }
+  }
+  const size_t more = all.size() > kShown ? all.size() - kShown : 0;
+  all.resize(all.size() - more);
+  if (more) all.push_back(fmt::format("and {} more", more));
+  return all.empty() ? "" : fmt::format("inputs {}", fmt::join(all, "; "));
+}
+
 Error describe_failure(Error error, int node, const Graph& graph, const Lowered& lowered, const RunState& state) {
-  if (node >= 0) error.in_op(graph.nodes[node].op->type).with_op(lowered.describe[node]);
+  if (node >= 0) {
+    error.in_op(graph.nodes[node].op->type).with_op(lowered.describe[node]);
+    if (const std::string inputs = inputs_of(graph, lowered, node); !inputs.empty()) error.with_note(inputs);
+  }
   std::set<std::string> changed;
   for (int i = 0; i < lowered.plan->size(); ++i) {
     if (!state.started(i)) continue;

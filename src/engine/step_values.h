@@ -30,6 +30,8 @@ void move_into_place(const Graph& graph, const Lowered& lowered);
 // InvalidArgument if a float that the node has written is not finite.
 void check_finite(const Graph& graph, const Lowered& lowered, int node);
 void check_finite(const Value& value, const std::string& name);
+// A line of an error: "inputs X = price float64 [4, 1], fed; Y = ...", with the dtype and shape of each value.
+std::string inputs_of(const Graph& graph, const Lowered& lowered, int node);
 // The error of a run, with the op that failed (-1: none did) and the persistable variables that had changed before.
 Error describe_failure(Error error, int node, const Graph& graph, const Lowered& lowered, const RunState& state);
 

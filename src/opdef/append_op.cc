@@ -1,5 +1,7 @@
 #include "opdef/append_op.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "ir/versions.h"
@@ -102,6 +104,25 @@ void number_draw(const ir::Program& program, ir::Op& op) {
   if (seed == 0 || seed == program.random_seed) op.attrs[ir::kDrawNumber] = int32_t{program.draws + 1};
 }
 
+// A line of an error: the variable of each input, as it is declared.
+std::string inputs_of(const ir::Block& block, const ir::Op& op) {
+  constexpr size_t kShown = 8;
+  std::vector<std::string> all;
+  for (const ir::Slot& slot : op.inputs) {
+    for (const std::string& name : slot.args) {
+      const auto var = block.find_var_recursive(name);
+      if (!var) continue;
+      all.push_back(all.size() < kShown
+                        ? fmt::format("{} = {} {} {}", slot.name, name, dtype_name(var->dtype), var->shape.str())
+                        : "");
+    }
+  }
+  const size_t more = all.size() > kShown ? all.size() - kShown : 0;
+  all.resize(all.size() - more);
+  if (more) all.push_back(fmt::format("and {} more", more));
+  return all.empty() ? "" : fmt::format("inputs {}", fmt::join(all, "; "));
+}
+
 }  // namespace
 
 void infer_op(ir::Block& block, const ir::Op& op, const VersionOf& version_of) {
@@ -146,6 +167,7 @@ ir::OpRef append_op(ir::Block& block, OpSpec spec, std::optional<size_t> index) 
   } catch (Error& e) {
     for (const auto& name : created) block.remove_var(name);
     e.with_op(op->describe(static_cast<int>(at), block.idx())).with_while("inferring shapes");
+    if (const std::string inputs = inputs_of(block, *op); !inputs.empty()) e.with_note(inputs);
     throw;
   }
   return block.insert_op(at, op);

@@ -180,3 +180,12 @@ def test_processes():
         list(fluid.io.multiprocess_reader([broken])())
     with pytest.raises(ValueError):
         fluid.io.multiprocess_reader([])
+
+
+@pytest.mark.parametrize("sample, got", [([1.0, 2.0, 3.0], "6 numbers that make 2 rows"), (1.0, "float")])
+def test_a_row_in_place_of_a_sequence_is_named(sample, got):
+    with fluid.program_guard(fluid.Program(), fluid.Program()):
+        features = fluid.layers.data("features", [3], lod_level=1)
+        feeder = fluid.DataFeeder([features], fluid.CPUPlace())
+    with pytest.raises(fluid.core.EnforceNotMet, match="sample of features must be a sequence of rows.*got " + got):
+        feeder.feed([(sample,), (sample,)])

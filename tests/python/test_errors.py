@@ -189,3 +189,27 @@ def test_backward_callbacks_see_every_gradient_op():
 def test_a_layer_without_its_input():
     with pytest.raises(TypeError, match="merge_selected_rows: the input must be a Variable, got None"):
         fluid.layers.merge_selected_rows(None)
+
+
+def test_errors_of_operators_name_their_inputs():
+    """As declared while a program is built; with what they hold, and which are fed, while it runs."""
+    x = fluid.layers.data("price", [1])
+    total = fluid.layers.elementwise_add(fluid.layers.fill_constant([4, 1], "float32", 1.0), x)
+    exe = fluid.Executor()
+    inputs = r"X = fill_constant_0.tmp_0 float32 \[4, 1\]; Y = price float64 \[4, 1\], fed"
+    with pytest.raises(ValueError, match=r"\n  inputs " + inputs):
+        exe.run(feed={"price": np.ones((4, 1), "float64")}, fetch_list=[total])
+    with pytest.raises(ValueError, match=r"\n  inputs X = price float32 \[-1, 1\]; Y = other float32 \[3\]"):
+        fluid.layers.mul(x, fluid.layers.data("other", [3], append_batch_size=False))
+    many = [fluid.layers.fill_constant([2], "float32", 1.0) for _ in range(9)] + [x]
+    with pytest.raises(ValueError, match=r"X = fill_constant_1.tmp_0 float32 \[2\]; .*; and 2 more"):
+        fluid.layers.concat(many, axis=1)
+
+
+def test_errors_of_kernels_name_their_inputs():
+    ids = fluid.data("ids", [None, 1], "int64")
+    rows = fluid.layers.embedding(ids, [10, 4], param_attr="table")
+    exe = fluid.Executor()
+    exe.run(fluid.default_startup_program())
+    with pytest.raises(fluid.core.EnforceNotMet, match=r"\n  inputs .*ids int64 \[1, 1\], fed"):
+        exe.run(feed={"ids": np.array([[99]], "int64")}, fetch_list=[rows])

@@ -75,7 +75,10 @@ class _Column:
         if level == self.lod_level:
             self.rows.append(field)
             return
-        self.lengths[level].append(len(field))
+        try:
+            self.lengths[level].append(len(field))
+        except TypeError:
+            raise InvalidType(self._wants(type(field).__name__)) from None
         for item in field:
             self._add(item, level + 1)
 
@@ -89,8 +92,16 @@ class _Column:
         tensor = _core.LoDTensor()
         tensor.set(array, _core.CPUPlace())
         if self.lod_level:
+            if sum(self.lengths[-1]) != array.shape[0]:  # the numbers of one row were taken for rows
+                raise InvalidValue(self._wants("%d numbers that make %d rows" % (len(self.rows), array.shape[0])))
             tensor.set_recursive_sequence_lengths(self.lengths)
         return tensor
+
+    def _wants(self, got):
+        """The text of an error for a field with too few levels of lists."""
+        return ("DataFeeder: a sample of %s must be a sequence of rows, %s, because its lod_level is %d; got %s"
+                % (self.name, "nested %d deep" % self.lod_level if self.lod_level > 1 else "a list of rows of shape %s"
+                   % self.shape[1:], self.lod_level, got))
 
     def _reshape(self, array):
         """Reshapes samples to their declared shape, one by one or else together. Samples with the declared number of
