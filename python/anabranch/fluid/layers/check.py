@@ -101,7 +101,7 @@ def operands(values: Any, argument: str, layer: str, op: str | None = None) -> l
 
 
 def sequences(value: Variable, argument: str, layer: str, only: int | None = None) -> None:
-    """Raises EnforceNotMet unless ``value`` is declared with sequences: a ``lod_level`` of 1 at least, or of ``only``."""
+    """Raises EnforceNotMet unless ``value`` has a ``lod_level`` of 1 at least, or of ``only``."""
     if value.lod_level >= 1 if only is None else value.lod_level == only:
         return
     fed = [name for name in _fed_into(value) if name != value.name]
