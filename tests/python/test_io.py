@@ -176,6 +176,68 @@ def test_save_and_load(net, tmp_path):
         fluid.load(main, path)
 
 
+def parsed(path):
+    with open(path + ".pdmodel", "rb") as f:
+        return fluid.Program.parse_from_string(f.read())
+
+
+@pytest.mark.parametrize("cloned", [False, True])
+def test_three_files_are_enough_to_go_on(net, tmp_path, cloned):
+    main, exe, pred = net
+    path = str(tmp_path / "model")
+    feed = {name: np.ones([2] + list(main.global_block().var(name).shape[1:]), "float32")
+            for name in main.global_block().vars if main.global_block().var(name).is_data}
+    exe.run(main, feed=feed)
+    fluid.save(main, path)
+    expected = [exe.run(main, feed=feed, fetch_list=[pred.name])[0] for _ in range(3)]
+    with fluid.scope_guard(fluid.Scope()):
+        program = parsed(path).clone() if cloned else parsed(path)
+        fluid.load(program, path, exe)
+        got = [exe.run(program, feed=feed, fetch_list=[pred.name])[0] for _ in range(3)]
+    np.testing.assert_array_equal(got, expected)
+
+
+def test_either_program_loads_the_files_of_the_other(net, tmp_path):
+    main, exe, _ = net
+    before = values(main)
+    first, second = str(tmp_path / "first"), str(tmp_path / "second")
+    fluid.save(main, first)
+    fluid.save(parsed(first), second)       # has no parameters: all values are in .pdopt, as in Fluid
+    for program in (main, parsed(first), parsed(second)):
+        for path in (first, second):
+            spoil(main)
+            fluid.load(program, path, exe)
+            assert same(values(main), before)
+
+
+def test_a_parsed_program_without_the_state_of_the_optimizer(net, tmp_path):
+    main, exe, _ = net
+    path = str(tmp_path / "model")
+    before = values(main)
+    fluid.save(main, path)
+    program = parsed(path)
+    os.remove(path + ".pdopt")
+    spoil(main)
+    with pytest.warns(UserWarning, match="model.pdopt does not exist"):
+        fluid.load(program, path, exe)
+    after = values(main)
+    assert np.array_equal(after["fc_0.w_0"], before["fc_0.w_0"]) and (after["fc_0.w_0_moment1_0"] == 9).all()
+
+
+def test_a_variable_in_neither_file_is_named_and_nothing_is_loaded(net, tmp_path):
+    main, exe, _ = net
+    path = str(tmp_path / "model")
+    fluid.save(main, path)
+    program = parsed(path)
+    with open(path + ".pdopt", "wb") as f:
+        f.write(dump_state({}))
+    spoil(main)
+    for one in (main, program):
+        with pytest.raises(AssertionError, match="neither in .*model.pdparams nor in .*model.pdopt"):
+            fluid.load(one, path, exe)
+    assert all((array == 9).all() for array in values(main).values())
+
+
 def test_load_falls_back_to_files_of_variables(net, tmp_path):
     main, exe, _ = net
     before = values(main)

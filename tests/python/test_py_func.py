@@ -104,6 +104,69 @@ def test_error_of_a_function_comes_out_and_the_executor_goes_on(function, error)
         numpy.testing.assert_array_equal(run([layers.scale(x, 1.0)], fluid.default_main_program())[0], X)
 
 
+def noting(seen):
+    def function(*values):
+        seen.append([type(v).__name__ for v in values])
+        return X
+    return function
+
+
+def on_one_device(program):
+    return program
+
+
+def on_replicas(program):
+    return fluid.CompiledProgram(program).with_data_parallel(places=fluid.cpu_places(2))
+
+
+@pytest.mark.parametrize("compiled", [on_one_device, on_replicas])
+@pytest.mark.parametrize("cloned", [False, True])
+def test_an_input_that_is_not_fed_is_named(compiled, cloned):
+    first, second = fluid.data("first", [None, 3]), fluid.data("second", [None, 3])
+    seen = []
+    layers.py_func(noting(seen), first, output("a"))
+    layers.py_func(noting(seen), [second, first], output("b"))
+    program = fluid.default_main_program().clone() if cloned else fluid.default_main_program()
+    with pytest.raises(fluid.core.EnforceNotMet) as e:
+        run(["b"], compiled(program), second=X)
+    told = str(e.value)
+    assert 'variable "first" has no value: it was not fed' in told and 'Feeds of this call: "second"' in told
+    assert "py_func at " in told and "layers.py_func(noting(seen), first" in told
+    assert seen == []
+    assert isinstance(e.value, LookupError)
+
+
+def test_an_unfed_input_among_fed_ones_is_named():
+    seen = []
+    layers.py_func(noting(seen), [fluid.data("first", [None, 3]), fluid.data("second", [None, 3])], output())
+    with pytest.raises(LookupError, match='"second" has no value'):
+        run(["out"], first=X)
+    assert seen == []
+    run(["out"], first=X, second=X)
+    assert seen == [["LoDTensor", "LoDTensor"]]
+
+
+def test_pruning_leaves_out_a_function_whose_input_is_not_fed():
+    seen = []
+    layers.py_func(noting(seen), fluid.data("first", [None, 3]), output("a"))
+    b = layers.py_func(tanh, fluid.data("second", [None, 3]), output("b"))
+    got, = fluid.Executor().run(feed={"second": X}, fetch_list=[b], use_prune=True)
+    numpy.testing.assert_array_equal(got, numpy.tanh(X))
+    assert seen == []
+
+
+def test_variables_that_no_feed_could_give_are_passed_as_none():
+    seen = []
+    state = output("state")
+    state.persistable = True
+    layers.py_func(noting(seen), state, output("a"))
+    kept = output("kept")
+    layers.py_func(noting(seen), kept, kept)    # its own result of the last run, if there was one
+    layers.py_func(lambda: X, fluid.data("x", [None, 3]), output("b"))
+    numpy.testing.assert_array_equal(fluid.Executor().run(fetch_list=["b"])[0], X)
+    assert seen == [["NoneType"], ["NoneType"]]
+
+
 @pytest.mark.parametrize("make, error", [
     (lambda x: layers.py_func(3, x, output()), TypeError), (lambda x: layers.py_func(tanh, 3, output()), TypeError),
     (lambda x: layers.py_func(tanh, x, 3), TypeError), (lambda x: layers.py_func(tanh, x, output(), 3), TypeError),

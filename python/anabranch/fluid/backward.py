@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
+from . import user_warnings
 from .errors import InvalidType, InvalidValue, Violated
 from .framework import Variable
 from .framework.variable import var_names
@@ -31,6 +32,40 @@ def _names(what, given):
     return sorted(names) if isinstance(given, (set, frozenset)) else names
 
 
+def no_grad_names(given: Any) -> list[str]:
+    """Names of the variables of a ``no_grad_set``. As in Fluid, a single name or Variable raises TypeError."""
+    if given is not None and not isinstance(given, (list, tuple, set, frozenset)):
+        raise InvalidType("no_grad_set must be a set or list of Variables or names, got %s" % type(given).__name__)
+    return _names("no_grad_set", given)
+
+
+_GRAD = "@GRAD"
+
+
+def _without_gradient(program, given):
+    """The names of a ``no_grad_set`` of append_backward. A gradient stands for its variable; unknown names are warned
+    of."""
+    names, unknown = set(), []
+    for name in no_grad_names(given):
+        if name.endswith(_GRAD) and not _holds(program, name):
+            name = name[:-len(_GRAD)]
+        names.add(name)
+        if not _holds(program, name):
+            unknown.append(name)
+    _warn_unknown(unknown)
+    return names
+
+
+def _holds(program, name):
+    return any(block.has_var(name) for block in program.blocks)
+
+
+def _warn_unknown(names):
+    if names:
+        user_warnings.warn("no_grad_set: the program has no variables named %s; these names have no effect"
+                           % ", ".join(names))
+
+
 def append_backward(loss: Variable, parameter_list: Sequence[Parameter | str] | None = None, no_grad_set: Any = None,
                     callbacks: Sequence[Callable[..., Any]] | None = None,
                     checkpoints: Sequence[Variable | str] | None = None) -> list[Any]:
@@ -38,9 +73,10 @@ def append_backward(loss: Variable, parameter_list: Sequence[Parameter | str] | 
 
     Args:
         loss (Variable): the loss, of one element.
-        parameter_list (list of Parameter|str, optional): parameters. Default: all trainable ones, in program order.
+        parameter_list (list of Parameter|str, optional): parameters. Default: all trainable ones, in program order. An
+            empty list: the gradients of all are computed and none is returned.
         no_grad_set (set of Variable|str, optional): variables that get no gradient, in addition to those with
-            ``stop_gradient``.
+            ``stop_gradient``. Names that the program does not have give a warning.
         callbacks (list of callable, optional): each is called as ``f(block=block, context=dict)`` after every
             gradient operator.
         checkpoints (list of Variable|str, optional): variables that are kept for the backward pass, which recomputes
@@ -75,10 +111,11 @@ def append_backward(loss: Variable, parameter_list: Sequence[Parameter | str] | 
         if not isinstance(parameter_list, (list, tuple, set)):
             raise InvalidType("append_backward: parameter_list must be a list, got %s" % type(parameter_list).__name__)
         parameters = _names("parameter_list", parameter_list)
-        if not parameters:
-            return []
         for name in parameters:
             block.var(name)
+    barred = _without_gradient(program, no_grad_set)
+    if loss.name in barred:
+        return []
     context = _CallbackContext()
 
     def after_op(block_idx):
@@ -87,8 +124,10 @@ def append_backward(loss: Variable, parameter_list: Sequence[Parameter | str] | 
 
     program._appending_grad_times += 1
     with program._backward_role_guard():
-        pairs = _core.append_backward(program.desc, loss.name, parameters, set(_names("no_grad_set", no_grad_set)),
+        pairs = _core.append_backward(program.desc, loss.name, parameters, barred,
                                       after_op if callbacks else None, _names("checkpoints", checkpoints))
+    if parameter_list is not None and not parameters:
+        return []
     return [(block.var(parameter), block.var(gradient)) for parameter, gradient in pairs]
 
 
@@ -119,7 +158,8 @@ def gradients(targets: Any, inputs: Any,
         inputs (Variable|list of Variable): variables with respect to which they are differentiated.
         target_gradients (Variable|list of Variable|None, optional): weights of the targets, of the same shapes.
             Default: ones.
-        no_grad_set (set of Variable|str, optional): variables through which no gradient flows.
+        no_grad_set (set of Variable|str, optional): variables through which no gradient flows. Names that the program
+            does not have give a warning.
 
     Returns:
         list of Variable: one gradient per input, None if the input has no influence. Empty if a single input has none.
@@ -155,11 +195,17 @@ def gradients(targets: Any, inputs: Any,
     if not targets or not inputs:
         raise InvalidValue("gradients: targets and inputs must not be empty")
     program = targets[0].block.program
+    barred = set(no_grad_names(no_grad_set))
+    _warn_unknown([name for name in sorted(barred) if not _holds(program, name) and
+                   not (name.endswith(_GRAD) and _holds(program, name[:-len(_GRAD)]))])
+    kept = [(t, w) for t, w in zip(targets, weights) if not barred.intersection((t.name, t.name + _GRAD))]
+    if not kept:
+        return [] if len(inputs) == 1 else [None] * len(inputs)
+    targets, weights = [t for t, _ in kept], [w for _, w in kept]
     program._appending_grad_times += 1
     with program._backward_role_guard():
         names = _core.gradients(program.desc, var_names(targets), var_names(inputs),
-                                ["" if w is None else w.name for w in weights],
-                                set(_names("no_grad_set", no_grad_set)))
+                                ["" if w is None else w.name for w in weights], barred)
     found = [inputs[i].block._find_var_recursive(name) if name else None for i, name in enumerate(names)]
     # As in Fluid, a single input without a gradient gives an empty list.
     return [] if len(found) == 1 and found[0] is None else found

@@ -12,12 +12,12 @@ from .. import _cluster, _core
 from . import memory, remote
 from .compiler import CompiledProgram
 from .described import Described
-from .errors import InvalidType, NotAllowed, NotFound, Violated
+from .errors import InvalidArgument, InvalidType, NotAllowed, NotFound, ShapeMismatch, Violated
 from .fetching import as_numpy, check_numpy, fetch_names  # noqa: F401
 from .framework import Program, default_main_program
 from .framework.dtype import numpy_dtype
 from .framework.places import CUDAPlace, _current_expected_place, devices_of
-from .reading import missing_feeds
+from .reading import missing_feeds, uneven_feeds
 from .reading.dataset_loop import FetchHandler, Pass
 from .reading.feeding import FeedTable, one_feed
 from .reading.reader_source import ProgramReaders
@@ -228,7 +228,11 @@ class Executor(Described):
         if scope is None:
             scope = global_scope()
         if return_merged and not use_prune:
-            result = self._calls.again(program, scope, feed, fetch_list, return_numpy)
+            try:
+                result = self._calls.again(program, scope, feed, fetch_list, return_numpy)
+            except (ShapeMismatch, InvalidArgument) as e:
+                uneven_feeds.refuse(e)
+                raise
             if result is not None:
                 return result
         if self._closed:
@@ -241,6 +245,9 @@ class Executor(Described):
                 result = program._run(self, feed, fetch_list, scope, return_numpy, return_merged)
             except NotFound as e:
                 missing_feeds.refuse(e, program._program, feed)
+                raise
+            except (ShapeMismatch, InvalidArgument) as e:
+                uneven_feeds.refuse(e)
                 raise
             if not isinstance(feed, (list, tuple)) and not program._readers:
                 self._calls.remember(program, scope, program._engine, program._table, feed, fetch_list)

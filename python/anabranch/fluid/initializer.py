@@ -374,7 +374,7 @@ def _assign(initializer, var, block, array):
     dtype = VarType.FP32 if slot == "fp32_values" else VarType.INT32
     op = block._prepend_op(
         type="assign_value", outputs={"Out": var},
-        attrs={"dtype": dtype, "shape": list(array.shape), slot: [v.item() for v in array.flat]})
+        attrs={"dtype": dtype, "shape": list(array.shape), slot: array})
     var.op = op
     return op
 

@@ -61,6 +61,9 @@ def slots_of(type: Any, given: Any, direction: Any) -> Any:
     return slots
 
 
+_PLAIN = frozenset((bool, int, float, str))
+
+
 def attr_value(value: Any) -> Any:
     """Converts an attribute for the C++ layer: Blocks become references, numpy values plain ones."""
     if isinstance(value, (int, float, str)):
@@ -68,7 +71,8 @@ def attr_value(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return value.ravel().tolist()
     if isinstance(value, (list, tuple)):
-        return [attr_value(v) for v in value]
+        # Values of a table come in lists of millions of numbers: the set is built without a call per element.
+        return value if _PLAIN.issuperset(map(type, value)) else [attr_value(v) for v in value]
     if hasattr(value, "desc") and hasattr(value, "parent_idx"):
         return _core.BlockRef(value.idx)
     return value

@@ -89,6 +89,9 @@ def load(program: Program, model_path: str, executor: Executor | None = None,
          var_list: Sequence[Variable] | None = None) -> None:
     """Loads files of :func:`save`, ``save_vars``, ``save_params`` or ``save_persistables`` into the global scope.
 
+    ``program`` may be read from ``<path>.pdmodel`` with ``Program.parse_from_string``: the three files are enough to
+    resume training.
+
     Args:
         program (Program): the program whose variables are loaded.
         model_path (str): prefix (suffixes .pdparams, .pdopt and .pdmodel are dropped), folder or file.
@@ -114,16 +117,13 @@ def load(program: Program, model_path: str, executor: Executor | None = None,
     if not os.path.exists(prefix + ".pdparams"):
         _load_variable_files(program, os.fspath(model_path), executor, var_list)
         return
-    values: dict[str, Any] = {}
     variables, growable = tables.split(program.list_vars())
-    _collect([v for v in variables if is_parameter(v)], prefix + ".pdparams", values)
-    state = [v for v in variables if is_belong_to_optimizer(v)]
-    if state:
-        if os.path.exists(prefix + ".pdopt"):
-            _collect(state, prefix + ".pdopt", values)
-        else:
-            warnings.warn("load: %s.pdopt does not exist: the state of the optimizer is unchanged" % prefix,
-                          stacklevel=2)
+    saved = _Saved(prefix)
+    values = saved.values_of([v for v in variables if is_parameter(v)], first=".pdparams", second=".pdopt")
+    values.update(saved.values_of([v for v in variables if is_belong_to_optimizer(v)], first=".pdopt",
+                                  second=".pdparams"))
+    if saved.lacking:
+        warnings.warn("load: %s.pdopt does not exist: the state of the optimizer is unchanged" % prefix, stacklevel=2)
     fresh = _core.Scope()
     tables.read_tables(growable, _table_files(growable, prefix), fresh, os.path.dirname(prefix) or ".")
     _assign(values)
@@ -131,13 +131,41 @@ def load(program: Program, model_path: str, executor: Executor | None = None,
         _target(global_scope(), v.name)._assign(fresh.var(v.name))
 
 
-def _collect(variables, path, values):
-    """Checks the arrays of the variables from one file and adds them to ``values``."""
-    found = load_state(_core.read_file(path), path)
-    for v in variables:
-        require(v.name in found, "load: variable %s is not in %s" % (v.name, path))
-        _check(v, found[v.name])
-        values[v.name] = found[v.name]
+class _Saved:
+    """The two files of :func:`save`, each read when a variable is sought in it.
+
+    A program that was read from ``.pdmodel`` does not know which variables are parameters. Therefore, each variable may
+    be in either file: the one where a program with parameters saves it comes first.
+    """
+
+    def __init__(self, prefix):
+        self._prefix = prefix
+        self._contents = {}
+        self.lacking = False    # whether a variable is not in .pdparams, and there is no .pdopt
+
+    def values_of(self, variables, first, second):
+        """Returns the checked arrays of the variables by name."""
+        values = {}
+        for v in variables:
+            found = self._file(first).get(v.name)
+            if found is None:
+                found = self._file(second).get(v.name)
+            if found is None:
+                if first == ".pdopt" and not os.path.exists(self._prefix + ".pdopt"):
+                    self.lacking = True
+                    continue
+                require(False, "load: variable %s is neither in %s.pdparams nor in %s.pdopt"
+                        % (v.name, self._prefix, self._prefix))
+            _check(v, found)
+            values[v.name] = found
+        return values
+
+    def _file(self, suffix):
+        if suffix not in self._contents:
+            path = self._prefix + suffix
+            exists = suffix == ".pdparams" or os.path.exists(path)
+            self._contents[suffix] = load_state(_core.read_file(path), path) if exists else {}
+        return self._contents[suffix]
 
 
 def _check(variable, array):

@@ -2,13 +2,14 @@
 from __future__ import annotations
 
 import inspect
+import weakref
 from collections.abc import Callable
 from typing import Any
 
 import numpy
 
 from ... import _core
-from ..errors import InvalidType, InvalidValue
+from ..errors import InvalidType, InvalidValue, NotFound
 from ..framework import Variable
 from ..framework.variable import var_names
 from ..layer_helper import LayerHelper
@@ -31,7 +32,7 @@ def _results(function, inputs, count):
     return [v if v is None or isinstance(v, _core.LoDTensor) else numpy.asarray(v) for v in made]
 
 
-def _register(function):
+def _register(function, unfed=None):
     if not callable(function):
         raise InvalidType("py_func: func must be a function, got %s" % type(function).__name__)
     try:  # a function that takes nothing is called with nothing, as in Fluid
@@ -39,7 +40,36 @@ def _register(function):
             return _core.add_callable(lambda inputs, count: _results(lambda *_: function(), inputs, count))
     except (TypeError, ValueError):
         pass
-    return _core.add_callable(lambda inputs, count: _results(function, inputs, count))
+
+    def call(inputs, count):
+        if unfed is not None and any(value is None for value in inputs):
+            unfed.refuse(inputs)
+        return _results(function, inputs, count)
+
+    return _core.add_callable(call)
+
+
+class _Unfed:
+    """Refuses to call the function of one py_func if an input has no value that only a feed could give.
+
+    As in Fluid, a variable that an operator computes, or a persistable one, is passed as None if it has no value.
+    """
+
+    def __init__(self, inputs: list[Variable]) -> None:
+        self._names = [None if v.persistable else v.name for v in inputs]
+        self._program = weakref.ref(inputs[0].block.program) if inputs else None
+        self.made_at = ""
+
+    def refuse(self, values: Any) -> None:
+        """Raises NotFound, worded as by the engine, for the first input that was not fed."""
+        for name, value in zip(self._names, values):
+            if value is None and name is not None and not self._is_computed(name):
+                raise NotFound("py_func: variable %s holds no value%s"
+                               % (name, "\n  op     py_func  made at " + self.made_at if self.made_at else ""))
+
+    def _is_computed(self, name):
+        program = self._program()
+        return program is not None and any(name in op.output_arg_names for b in program.blocks for op in b.ops)
 
 
 def _listed(value, name):
@@ -74,7 +104,7 @@ def py_func(func: Callable[..., Any], x: Any, out: Any, backward_func: Callable[
     Raises:
         TypeError: an argument has the wrong type.
         ValueError: an output has no shape, a skipped Variable is neither an input nor an output, or at run time
-            ``func`` returns the wrong number of results.
+            ``func`` returns the wrong number of results. LookupError: at run time, an input was not fed.
 
     Examples:
         >>> import numpy
@@ -90,7 +120,8 @@ def py_func(func: Callable[..., Any], x: Any, out: Any, backward_func: Callable[
     for v in outputs:
         if len(v.shape) == 0:
             raise InvalidValue("py_func: output %s must have a shape" % v.name)
-    forward = _register(func)
+    unfed = _Unfed(inputs)
+    forward = _register(func, unfed)
     backward, skipped = -1, []
     if backward_func is not None:
         backward = _register(backward_func)
@@ -99,10 +130,11 @@ def py_func(func: Callable[..., Any], x: Any, out: Any, backward_func: Callable[
         for v in skipped:
             if v.name not in known:
                 raise InvalidValue("py_func: the skipped Variable %s must be an input or output" % v.name)
-    LayerHelper("py_func").append_op(
+    op = LayerHelper("py_func").append_op(
         type="py_func", inputs={"X": inputs}, outputs={"Out": outputs},
         attrs={"forward_callable_id": forward, "backward_callable_id": backward,
                "backward_skip_vars": sorted(set(var_names(skipped)))})
+    unfed.made_at = op.desc.made_at
     return out
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ... import _core
-from ..errors import InvalidType, InvalidValue
+from ..errors import InvalidArgument, InvalidType, InvalidValue
 from ..framework import Variable, get_flags
 from ..framework.dtype import dtype_name
 from ..layer_helper import LayerHelper
@@ -98,6 +98,26 @@ def operands(values: Any, argument: str, layer: str, op: str | None = None) -> l
     for i, value in enumerate(values):
         operand(value, "%s[%d]" % (argument, i), layer, op)
     return values
+
+
+def sequences(value: Variable, argument: str, layer: str, only: int | None = None) -> None:
+    """Raises EnforceNotMet unless ``value`` has a ``lod_level`` of 1 at least, or of ``only``."""
+    if value.lod_level >= 1 if only is None else value.lod_level == only:
+        return
+    fed = [name for name in _fed_into(value) if name != value.name]
+    raise InvalidArgument("%s: %s must have lod_level %s, got lod_level %d of variable %s%s\n"
+                          "  Declare variables that hold sequences with fluid.data(name, shape, dtype, lod_level=1)"
+                          % (layer, argument, "1 at least" if only is None else only, value.lod_level, value.name,
+                             ", which is computed from %s" % ", ".join(fed) if fed else ""))
+
+
+def _fed_into(value: Variable) -> list[str]:
+    """Names of the variables of ``fluid.data`` that ``value`` is computed from, in the order of the program."""
+    needed, block = {value.name}, value.block
+    for op in reversed(block.ops):
+        if needed.intersection(op.output_arg_names):
+            needed.update(op.input_arg_names)
+    return [name for name, var in block.vars.items() if name in needed and var.is_data]
 
 
 def one_of(value: Any, argument: str, layer: str, choices: Sequence[Any]) -> None:

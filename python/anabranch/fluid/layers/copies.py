@@ -49,9 +49,8 @@ def cast(x: Variable, dtype: DType) -> Variable:
 _CONSTANT_TYPES = ("bool", "float16", "float32", "float64", "int32", "int64")
 
 
-#: dtype of an array -> (slot attribute of assign_value, its element type)
-_ASSIGNED = {"bool": ("bool_values", int), "float32": ("fp32_values", float), "int32": ("int32_values", int),
-             "int64": ("int64_values", int)}
+#: dtype of an array -> attribute of assign_value that holds its values
+_ASSIGNED = {"bool": "bool_values", "float32": "fp32_values", "int32": "int32_values", "int64": "int64_values"}
 
 
 _MAX_ASSIGNED_ELEMS = 1024 * 1024
@@ -87,10 +86,10 @@ def assign(input: Any, output: Variable | None = None) -> Variable:
     if input.size > _MAX_ASSIGNED_ELEMS:
         raise InvalidValue("assign: an array must have at most %d elements, got %d; feed larger ones"
                            % (_MAX_ASSIGNED_ELEMS, input.size))
-    slot, element = _ASSIGNED[name]
     dtype = convert_np_dtype_to_dtype_(input.dtype)
+    values = input.view("int8") if name == "bool" else input    # the attribute holds integers
     return one_op("assign_value", {}, {"dtype": dtype, "shape": list(input.shape),
-                                       slot: [element(v) for v in input.flat]}, dtype=dtype, layer="assign", to=output)
+                                       _ASSIGNED[name]: values}, dtype=dtype, layer="assign", to=output)
 
 
 def sums(input: Variable | Sequence[Any], out: Variable | None = None) -> Variable:

@@ -35,7 +35,8 @@ def sequence_pad(x: Variable, pad_value: Variable, maxlen: int | None = None,
 
     Raises:
         TypeError: the dtype is not supported.
-        EnforceNotMet: at run time, ``maxlen`` is below the length of the longest sequence.
+        EnforceNotMet: ``x`` has the ``lod_level`` 0, or at run time, ``maxlen`` is below the length of the longest
+            sequence.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -46,6 +47,7 @@ def sequence_pad(x: Variable, pad_value: Variable, maxlen: int | None = None,
     """
     check.operand(x, "x", "sequence_pad")
     check.operand(pad_value, "pad_value", "sequence_pad")
+    check.sequences(x, "x", "sequence_pad")
     helper = LayerHelper("sequence_pad", name=name)
     out = helper.create_variable_for_type_inference(x.dtype)
     lengths = helper.create_variable_for_type_inference("int64")

@@ -28,7 +28,7 @@ def sequence_pool(input: Variable, pool_type: str, is_test: bool = False, pad_va
 
     Raises:
         TypeError: ``input`` is not a Variable of float32 or float64.
-        EnforceNotMet: ``pool_type`` is unknown, or at run time ``input`` has no sequences.
+        EnforceNotMet: ``pool_type`` is unknown, or ``input`` has the ``lod_level`` 0.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -37,6 +37,7 @@ def sequence_pool(input: Variable, pool_type: str, is_test: bool = False, pad_va
         (-1, 16)
     """
     check.operand(input, "input", "sequence_pool")
+    check.sequences(input, "input", "sequence_pool")
     helper = LayerHelper("sequence_pool")
     out = helper.create_variable_for_type_inference(input.dtype)
     where = helper.create_variable_for_type_inference(input.dtype)
@@ -64,6 +65,7 @@ def sequence_first_step(input: Variable) -> Variable:
         (-1, 16)
     """
     check.operand(input, "input", "sequence_first_step", "sequence_pool")
+    check.sequences(input, "input", "sequence_first_step")
     return sequence_pool(input, pool_type="first")
 
 
@@ -83,6 +85,7 @@ def sequence_last_step(input: Variable) -> Variable:
         (-1, 16)
     """
     check.operand(input, "input", "sequence_last_step", "sequence_pool")
+    check.sequences(input, "input", "sequence_last_step")
     return sequence_pool(input, pool_type="last")
 
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Tuple
 
 import numpy
 
-from .. import framework, layers, unique_name
-from ..backward import append_backward
+from .. import framework, layers, unique_name, user_warnings
+from ..backward import append_backward, no_grad_names
 from ..clip import GradientClipBase, append_gradient_clip_ops, error_clip_callback
 from ..described import Described
 from ..errors import InvalidType, InvalidValue, NotOffered, Violated
@@ -254,7 +254,8 @@ class Optimizer(Described):
         Args:
             loss (Variable): [1], the value to minimize.
             startup_program (Program, optional): the default startup program by default.
-            parameter_list (list, optional): parameters or names. Default: all trainable ones.
+            parameter_list (list, optional): parameters or names. Default: all trainable ones. An empty list counts as
+                not given, with a warning.
             no_grad_set (set, optional): Variables or names that get no gradient.
             callbacks (list, optional): called as f(block, context) after each gradient op.
 
@@ -285,10 +286,21 @@ class Optimizer(Described):
         self._dtype = loss.dtype
         program = loss.block.program
         frozen = {p.name for p in program.global_block().all_parameters() if not p.trainable}
-        no_grad = frozen | {v.name if isinstance(v, Variable) else v for v in no_grad_set or ()}
+        no_grad = frozen.union(no_grad_names(no_grad_set))
         with program_guard(program, startup_program or default_startup_program()):
-            return append_backward(loss, parameter_list or self._parameter_list, no_grad,
+            return append_backward(loss, self._chosen_parameters(parameter_list), no_grad,
                                    [error_clip_callback] + (callbacks or []))
+
+    def _chosen_parameters(self, given):
+        """The ``parameter_list`` of a call, or else that of the constructor. As in Fluid, an empty one is not given."""
+        if given is None:
+            return self._parameter_list
+        if isinstance(given, numpy.ndarray) or given:
+            return given
+        user_warnings.warn("%s: parameter_list is empty, which counts as not given: %s"
+                           % (type(self).__name__, "all trainable parameters are updated; pass None if this is intended"
+                              if self._parameter_list is None else "the parameter_list of the constructor is used"))
+        return self._parameter_list
 
     def apply_gradients(self, params_grads: Sequence[Any]) -> list[Operator]:
         """Second half of :meth:`minimize`: appends clips, regularization, and one update op per parameter.
@@ -312,7 +324,8 @@ class Optimizer(Described):
         if not any(grad is not None for _, grad in params_grads):
             if check.exact_fluid():
                 return []
-            raise InvalidValue("%s: params_grads must hold a gradient" % type(self).__name__)
+            raise InvalidValue("%s: params_grads must hold a gradient, got none: parameter_list, no_grad_set or "
+                               "trainable=False leave no parameter that the loss depends on" % type(self).__name__)
         params_grads = sorted(params_grads, key=lambda pair: pair[0].name)
         if self._grad_clip is not None:
             params_grads = self._grad_clip(params_grads)
@@ -344,7 +357,8 @@ class Optimizer(Described):
             loss (Variable): [1], the value to minimize.
             startup_program (Program, optional): receives the initial values of learning rate and accumulators. Default:
                 the default startup program.
-            parameter_list (list, optional): parameters or names to update. Default: all trainable ones.
+            parameter_list (list, optional): parameters or names to update. Default: all trainable ones. An empty list
+                counts as not given, with a warning.
             no_grad_set (set, optional): Variables or names that get no gradient.
 
         Returns:

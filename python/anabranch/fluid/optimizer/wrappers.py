@@ -188,7 +188,8 @@ class RecomputeOptimizer(_Wrapper):
         self._optimizer._dtype = loss.dtype
         program = loss.block.program
         with program_guard(program, startup_program or default_startup_program()):
-            return append_backward(loss, parameter_list or self._optimizer._parameter_list, no_grad_set,
+            chosen = self._optimizer._parameter_list if parameter_list is None else parameter_list
+            return append_backward(loss, chosen, no_grad_set,
                                    [error_clip_callback] + list(callbacks or []), checkpoints=self._checkpoints)
 
     def minimize(self, loss: Variable, startup_program: Program | None = None,

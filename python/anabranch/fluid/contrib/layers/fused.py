@@ -73,7 +73,8 @@ def fused_embedding_seq_pool(input: Variable, size: Any, is_sparse: bool = False
         Variable: [sequences, columns].
 
     Raises:
-        TypeError: an argument has the wrong type. NotImplementedError: another combiner.
+        TypeError: an argument has the wrong type. NotImplementedError: another combiner. EnforceNotMet: the
+            ``lod_level`` of ``input`` is not 1.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -82,6 +83,7 @@ def fused_embedding_seq_pool(input: Variable, size: Any, is_sparse: bool = False
         (-1, 16)
     """
     check.variable(input, "input", "fused_embedding_seq_pool", check.INTS)
+    check.sequences(input, "input", "fused_embedding_seq_pool", only=1)
     helper = LayerHelper("fused_embedding_seq_pool", param_attr=param_attr)
     table = helper.create_parameter(attr=helper.param_attr, shape=size, dtype=dtype, is_bias=False)
     out = helper.create_variable_for_type_inference(dtype)

@@ -36,7 +36,7 @@ def match_matrix_tensor(x: Variable, y: Variable, channel_num: int, act: str | N
         sequence; and x W.
 
     Raises:
-        TypeError: an argument has the wrong type or dtype.
+        TypeError: an argument has the wrong type or dtype. EnforceNotMet: ``x`` or ``y`` has the ``lod_level`` 0.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -46,6 +46,8 @@ def match_matrix_tensor(x: Variable, y: Variable, channel_num: int, act: str | N
     """
     check.operand(x, "x", "match_matrix_tensor")
     check.operand(y, "y", "match_matrix_tensor")
+    check.sequences(x, "x", "match_matrix_tensor")
+    check.sequences(y, "y", "match_matrix_tensor")
     helper = LayerHelper("match_matrix_tensor", param_attr=param_attr, act=act, name=name)
     weight = helper.create_parameter(attr=helper.param_attr, shape=[x.shape[1], channel_num, y.shape[1]], dtype=dtype)
     out = helper.create_variable_for_type_inference(dtype)

@@ -1,0 +1,20 @@
+"""Warnings that name the line of the user's script, however deep in this package they arise."""
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+
+_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+
+
+def warn(message: str) -> None:
+    """Issues a UserWarning at the innermost caller outside of this package.
+
+    Args:
+        message (str): text of the warning.
+    """
+    level, frame = 2, sys._getframe(1)
+    while frame is not None and os.path.abspath(frame.f_code.co_filename).startswith(_PACKAGE):
+        level, frame = level + 1, frame.f_back  # type: ignore[assignment]
+    warnings.warn(message, stacklevel=level)
