@@ -16,6 +16,7 @@ from .details.checkport import wait_server_ready
 from .modes import Mode
 from .placement import Placement, check_config
 from .private_names import PrivateNames
+from .rates import carry_rates
 from .remote_tables import check_growable
 from .remote_variables import RemoteModel
 from .server_program import ServerProgram
@@ -112,6 +113,7 @@ class DistributeTranspiler(PrivateNames, Described):
             op_kinds.clip_at_trainers(program)
         placement = Placement(program, endpoints, self.config)
         check_growable(startup, placement)
+        carry_rates(program, mode)
         give_counters(program, startup, mode)
         name_gradients(program, placement, mode)
         self._mode, self._placement = mode, placement

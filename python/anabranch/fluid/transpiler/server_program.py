@@ -13,6 +13,7 @@ from .copying import copy_op, copy_var
 from .delay import correct_for_age, keep_old_values
 from .modes import Mode
 from .placement import Placement
+from .rates import rate_ops
 from .shards import Shard
 
 
@@ -84,7 +85,7 @@ class ServerProgram:
 
     def _schedule(self) -> int:
         """The block that computes learning rates; its number, -1 where there are none."""
-        ops = op_kinds.schedule_ops(self.source)
+        ops = rate_ops(self.source)
         if not ops:
             return -1
         block = self._new_block(self.program.num_blocks - 1)
