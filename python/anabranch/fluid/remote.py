@@ -63,6 +63,10 @@ class Trainers:
             return
         self._seen[desc.id] = desc.version
         self._numbers.update(trainers_of(program))
+        for op in program.global_block().ops:
+            if op.type in ("send_barrier", "fetch_barrier"):  # a server that keeps nothing is told of the end, too
+                for endpoint in op.attr("endpoints"):
+                    _core.ps_connect(op.attr("trainer_id"), endpoint)
 
     def complete(self):
         """Notifies the servers that these workers have finished."""
