@@ -1,4 +1,4 @@
-"""Schedules of a server without branches: a server runs the ops of several blocks as one block."""
+"""Schedules in the form that a server runs: as one block without branches, and with counters that add up."""
 from __future__ import annotations
 
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 from ..errors import Unsupported
 from ..framework.dtype import VarType
 from .copying import plain_attrs
+from .op_kinds import COUNTER
 
 #: The dtypes that ``where`` selects from.
 _SELECTED = frozenset([VarType.INT32, VarType.INT64, VarType.FP32, VarType.FP64])
@@ -29,11 +30,11 @@ def check_branches(ops: list[Any], rate: str) -> None:
 
 
 def straightened(program: Any, scope: Any) -> Any:
-    """Program: the server program, or a copy whose schedule runs all branches and selects their results. The startup
-    program has run in ``scope``."""
+    """Program: the server program, or a copy whose schedule runs all branches and selects their results, and adds the
+    steps that workers report to its counter. The startup program has run in ``scope``."""
     number = max([op.attr("lr_decay_block_id") for op in program.global_block().ops
                   if op.type == "listen_and_serv"], default=-1)
-    if number < 1 or not any(op.has_attr("sub_block") for op in program.block(number).ops):
+    if number < 1 or not any(op.has_attr("sub_block") or counts(op) for op in program.block(number).ops):
         return program
     made = program.clone()
     block = made.block(number)
@@ -42,6 +43,11 @@ def straightened(program: Any, scope: Any) -> Any:
     _Writer(block, scope).ops(program.block(number).ops, {})
     made._sync_with_cpp()
     return made
+
+
+def counts(op: Any) -> bool:
+    """bool: whether the op adds up the counters of the workers."""
+    return bool(op.type == "sum" and op.output("Out") == [COUNTER])
 
 
 class _Writer:
@@ -57,9 +63,18 @@ class _Writer:
             if op.has_attr("sub_block"):
                 self._branch(op, names, inside)
                 continue
+            if counts(op):
+                self._count(op)
+                continue
             inputs = {slot: [names.get(n, n) for n in op.input(slot)] for slot in op.input_names}
             outputs = {slot: [self._target(n, names, inside) for n in op.output(slot)] for slot in op.output_names}
             self.block.append_op(type=op.type, inputs=inputs, outputs=outputs, attrs=plain_attrs(op))
+
+    def _count(self, op: Any) -> None:
+        """Workers send the number of steps since their last message: each is added once."""
+        self.block.append_op(type="sum", inputs={"X": [COUNTER, *op.input("X")]}, outputs={"Out": [COUNTER]})
+        for name in op.input("X"):
+            self.block.append_op(type="scale", inputs={"X": [name]}, outputs={"Out": [name]}, attrs={"scale": 0.0})
 
     def _target(self, name: str, names: dict[str, str], inside: bool) -> str:
         if not inside:
