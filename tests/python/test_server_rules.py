@@ -67,7 +67,7 @@ class FleetOptimizer:
         self.optimizer = fleet.distributed_optimizer(optimizer, strategy)
 
     def minimize(self, loss):
-        self.optimizer.minimize(loss, startup_programs=[fluid.default_startup_program()])
+        self.optimizer.minimize(loss, startup_program=fluid.default_startup_program())
 
 
 @pytest.mark.parametrize("strategy", rules.STRATEGIES)

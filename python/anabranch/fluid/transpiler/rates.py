@@ -85,7 +85,8 @@ def _check_states(program: Any, ops: list[Any], rate: str) -> None:
     block, begun = program.global_block(), set()
     late = {name for op in ops for name in op.output_arg_names}
     for op in ops:
-        for name in sorted(reads_of(op) & late - begun):
+        own = set(op.output_arg_names) if op.has_attr("sub_block") else set()  # a branch may keep what it updates
+        for name in sorted(reads_of(op) & (late - begun | own)):
             if block.has_var(name) and block.var(name).persistable and name != op_kinds.COUNTER:
                 raise Unsupported("transpile: the learning rate %s depends on %s, which counts or accumulates over "
                                   "steps. Without sync, servers count steps in %s only, the counter of all public "
