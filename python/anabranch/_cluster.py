@@ -47,6 +47,7 @@ def serve_locally(programs: Sequence[tuple[Any, Any]], prepare: Callable[[Any], 
         programs (list): (program, startup program) of each server, in the order of their endpoints.
         prepare (callable): called with each program, in the scope of its server, when the startup program has run.
     """
+    from .fluid import remote
     from .fluid.core import Scope
     from .fluid.executor import Executor
     from .fluid.scope import scope_guard
@@ -56,7 +57,7 @@ def serve_locally(programs: Sequence[tuple[Any, Any]], prepare: Callable[[Any], 
         Executor().run(startup, scope=scope)
         with scope_guard(scope):
             prepare(main)
-        servers.append(_core.PServer(main.desc, scope))
+        servers.append(remote.server_of(main, scope))
     while servers:
         thread = threading.Thread(target=_serve_and_end, args=(servers,), daemon=True, name="parameter server")
         server = servers[-1]

@@ -5,7 +5,7 @@ import threading
 import numpy as np
 
 import anabranch.fluid as fluid
-from anabranch import _core
+from anabranch.fluid import remote
 
 ROWS, TABLE = 4, 50
 _numbers = itertools.count()
@@ -83,7 +83,7 @@ class Cluster:
         scope, exe = self.server_scopes[server], fluid.Executor()
         try:
             exe.run(startup, scope=scope)
-            served = _core.PServer(main.desc, scope)
+            served = remote.server_of(main, scope)
         finally:
             ready.release()
         served.serve()

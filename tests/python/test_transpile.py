@@ -148,9 +148,13 @@ def test_servers_clip_what_they_have_added_up(case, kind, mode):
         assert clip["outputs"]["Out"] == update["inputs"]["Grad"]
 
 
-def test_a_norm_over_all_gradients_is_refused_by_name():
-    with pytest.raises(NotImplementedError, match="gradients of all parameters"):
-        cases.transpiled(fluid, cases.CASES["clip_global"][0], "sync")
+def test_parameters_of_a_common_norm_share_a_server():
+    got = cases.transpiled(fluid, cases.CASES["clip_global"][0], "sync")
+    blocks = got["server0"][1:]
+    assert len(blocks) == 4 and not got["server1"][0]["ops"][0]["inputs"]["X"]
+    assert [[op["type"] for op in block["ops"]] for block in blocks[:-1]] == [["sum", "scale"]] * 3
+    last = [op["type"] for op in blocks[-1]["ops"]]
+    assert last[:2] == ["sum", "scale"] and last.count("sqrt") == 1 and last[-4:] == ["sgd"] * 4
 
 
 @pytest.mark.parametrize("mode, trainers", [("async", 2), ("half_async", 2), ("sync", 1)])

@@ -32,9 +32,15 @@ def serves(program: Program) -> bool:
     return any(op.type == "listen_and_serv" for op in program.global_block().ops)
 
 
+def server_of(program: Program, scope: Scope) -> _core.PServer:
+    """Returns a server of a program, which listens; its schedule has no branches, since it runs as one block."""
+    from .transpiler.straight import straightened
+    return _core.PServer(straightened(program, scope).desc, scope)
+
+
 def serve(program: Program, scope: Scope) -> None:
     """Serves the variables of a program until every worker has reported that it is complete."""
-    server = _core.PServer(program.desc, scope)
+    server = server_of(program, scope)
     asked = [op.attr("endpoint") for op in program.global_block().ops if op.type == "listen_and_serv"][0]
     if asked.endswith(":0"):  # scripts look here for the port that was chosen
         with open(os.path.join(tempfile.gettempdir(), "paddle.%d.port" % os.getpid()), "w") as file:
@@ -57,6 +63,10 @@ class Trainers:
             return
         self._seen[desc.id] = desc.version
         self._numbers.update(trainers_of(program))
+        for op in program.global_block().ops:
+            if op.type in ("send_barrier", "fetch_barrier"):  # a server that keeps nothing is told of the end, too
+                for endpoint in op.attr("endpoints"):
+                    _core.ps_connect(op.attr("trainer_id"), endpoint)
 
     def complete(self):
         """Notifies the servers that these workers have finished."""

@@ -16,6 +16,7 @@ from .details.checkport import wait_server_ready
 from .modes import Mode
 from .placement import Placement, check_config
 from .private_names import PrivateNames
+from .rates import carry_rates
 from .remote_tables import check_growable
 from .remote_variables import RemoteModel
 from .server_program import ServerProgram
@@ -84,7 +85,7 @@ class DistributeTranspiler(PrivateNames, Described):
         Raises:
             TypeError: an argument has the wrong type.
             ValueError: a number or address is invalid, or the program updates no parameter.
-            NotImplementedError: the update needs all gradients in one process.
+            NotImplementedError: servers cannot compute the learning rate or the clip; the error names it.
         """
         program = default_main_program() if program is None else program
         startup = default_startup_program() if startup_program is None else startup_program
@@ -110,8 +111,9 @@ class DistributeTranspiler(PrivateNames, Described):
         self.pserver_endpoints = endpoints
         if not mode.merges:
             op_kinds.clip_at_trainers(program)
-        placement = Placement(program, endpoints, self.config)
+        placement = Placement(program, endpoints, self.config, mode.merges)
         check_growable(startup, placement)
+        carry_rates(program, mode)
         give_counters(program, startup, mode)
         name_gradients(program, placement, mode)
         self._mode, self._placement = mode, placement

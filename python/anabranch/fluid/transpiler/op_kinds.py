@@ -13,6 +13,9 @@ COUNTER = "@LR_DECAY_COUNTER@"
 #: Ops that prepare a gradient and read all of it.
 _WHOLE = frozenset(["clip_by_norm", "dgc_clip_by_norm", "reduce_sum", "squared_l2_norm", "norm", "growable_update"])
 
+#: Name scopes of the ops of gradient clips.
+_CLIPS = ("/gradient_clip", "/clip_attached")
+
 LOOK_UPS = frozenset(["lookup_table", "lookup_table_v2"])
 GROWABLE_LOOKUP = "lookup_growable"
 
@@ -90,14 +93,31 @@ def ops_by_param(program: Any) -> dict[str, list[Any]]:
 
 def shared_optimize_ops(program: Any) -> list[Any]:
     """list of Operator: ops of an update that read results of other parameters, such as a norm over all of them."""
+    return [op for op, others in _with_makers(program) if others]
+
+
+def _with_makers(program: Any) -> list[tuple[Any, set[str]]]:
+    """[(op, the other parameters whose ops made its inputs)] of the update."""
     maker: dict[str, str] = {}
-    shared = []
+    found = []
     for op in optimize_ops(program):
         owner = (role_vars(op) or [""])[0]
-        if any(maker.get(name, owner) != owner for name in op.input_arg_names):
-            shared.append(op)
+        found.append((op, {maker[name] for name in op.input_arg_names if maker.get(name, owner) != owner}))
         maker.update(dict.fromkeys(op.output_arg_names, owner))
-    return shared
+    return found
+
+
+def linked_params(program: Any) -> dict[str, list[str]]:
+    """Parameter -> all parameters of the same common norm, itself too, in the order of updates; without a common norm,
+    the parameter is absent."""
+    groups: dict[str, set[str]] = {}
+    for op, others in _with_makers(program):
+        if others:
+            names = {(role_vars(op) or [""])[0], *others} - {""}
+            together = names.union(*(groups.get(name, set()) for name in names))
+            groups.update(dict.fromkeys(together, together))
+    order = list(gradients_of(program))
+    return {name: [other for other in order if other in groups[name]] for name in groups}
 
 
 def state_names(ops: Iterable[Any], params: dict[str, str]) -> set[str]:
@@ -119,9 +139,13 @@ def clip_at_trainers(program: Any) -> None:
     """Moves clips that need the gradients of all parameters into the backward pass, which workers run."""
     if not shared_optimize_ops(program):
         return
-    for op in optimize_ops(program):
-        if "/gradient_clip" in op.attr("op_namescope"):
-            op._set_attr("op_role", int(OpRole.Backward))
+    moved = [op for op in optimize_ops(program) if any(scope in op.attr("op_namescope") for scope in _CLIPS)]
+    for op in moved:
+        op._set_attr("op_role", int(OpRole.Backward))
+    read = {name for op in optimize_ops(program) for name in op.input_arg_names}
+    for op in moved:
+        for name in read.intersection(op.output_arg_names):  # what is sent
+            op._set_attr("op_role_var", [role_vars(op)[0], name])
 
 
 def remove_ops(block: Any, gone: Iterable[Any]) -> None:

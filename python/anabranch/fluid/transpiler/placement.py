@@ -24,13 +24,16 @@ class Placement:
         program (Program): a training program, after ``minimize``.
         endpoints (list of str): addresses of the servers.
         config (DistributeTranspilerConfig): settings.
+        together (bool): whether parameters of one common norm share a server, which sums their gradients.
 
     Raises:
+        NotImplementedError: a growable table, whose keys are spread over servers, has a common norm with others.
         ValueError: there is no server, one is given twice, or the program trains nothing.
         AssertionError: ``min_block_size`` is too small, or ``split_method`` is unknown.
     """
 
-    def __init__(self, program: Any, endpoints: Sequence[str], config: DistributeTranspilerConfig) -> None:
+    def __init__(self, program: Any, endpoints: Sequence[str], config: DistributeTranspilerConfig,
+                 together: bool = False) -> None:
         self.endpoints = list(endpoints)
         check_endpoints(self.endpoints)
         self.gradients = {p: g for p, g in op_kinds.gradients_of(program).items()
@@ -38,6 +41,7 @@ class Placement:
         if not self.gradients:
             raise InvalidValue("transpile: the program updates no parameter: call minimize first")
         self.tables = {name: ops for name, ops in remote_lookups(program).items() if name in self.gradients}
+        self.linked = op_kinds.linked_params(program) if together else {}
         self.shards = self._placed(program, config)
         self._check_durability(program, config.table_durability)
 
@@ -62,13 +66,14 @@ class Placement:
             param = block.var(name)
             kinds = {op.type for op in ops.get(name, ())}
             if is_growable(param):
-                _refuse_whole(name, kinds)
+                _refuse_whole(name, kinds, name in self.linked)
                 placed[name] = shards_by_key(param, self.gradients[name], self.endpoints)
                 continue
-            whole = not config.slice_var_up or any(map(op_kinds.is_whole, kinds))
+            whole = not config.slice_var_up or name in self.linked or any(map(op_kinds.is_whole, kinds))
             shards = [Shard(name, self.gradients[name], name, self.gradients[name], 0, tuple(param.shape), "")] \
                 if whole else shards_of(param, self.gradients[name], len(self.endpoints), config.min_block_size)
-            servers = dispatcher.dispatch([shard.name for shard in shards])
+            first = next((other for other in self.linked.get(name, ()) if other in placed), None)
+            servers = [placed[first][0].endpoint] if first else dispatcher.dispatch([shard.name for shard in shards])
             placed[name] = [shard._replace(endpoint=e) for shard, e in zip(shards, servers)]
         self.order = names
         return {name: placed[name] for name in self.gradients}
@@ -115,8 +120,12 @@ def check_config(config: Any) -> None:
         raise Violated("split_method must be RoundRobin, HashName or another PSDispatcher, got %r" % (method,))
 
 
-def _refuse_whole(table: str, kinds: set[str]) -> None:
+def _refuse_whole(table: str, kinds: set[str], linked: bool) -> None:
     """NotImplementedError for ops that need the whole gradient of a growable table, of which each server has a part."""
+    if linked:
+        raise Unsupported("transpile: GradientClipByGlobalNorm needs the whole gradient of the growable table %s, "
+                          "whose keys are spread over all servers. Clip by value, or give need_clip a function that "
+                          "leaves the table out" % table)
     whole = sorted(kind for kind in kinds if op_kinds.is_whole(kind) and kind != "growable_update")
     if whole:
         raise Unsupported("transpile: %s needs the whole gradient of the growable table %s, whose keys are spread "

@@ -4,7 +4,6 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from ..errors import Unsupported
 from ..framework import Program
 from ..framework.dtype import VarType
 from . import op_kinds
@@ -13,6 +12,7 @@ from .copying import copy_op, copy_var
 from .delay import correct_for_age, keep_old_values
 from .modes import Mode
 from .placement import Placement
+from .rates import rate_ops
 from .shards import Shard
 
 
@@ -38,11 +38,11 @@ class ServerProgram:
         self.sparse_to_param: list[str] = []
         self.received: list[Any] = []
         self.ops: dict[str, list[Any]] = {}
+        self.names: dict[str, dict[str, str]] = {}  # parameter -> names of its shard and gradient here, for its ops
         self.here = Counter(shard.param for shard in self.mine)
 
     def build(self) -> Any:
         """Program: ``listen_and_serv`` and the blocks that it runs."""
-        refuse_shared_norms(self.source)
         self.ops = op_kinds.ops_by_param(self.source)
         self._declare()
         rates = self._schedule()
@@ -84,7 +84,7 @@ class ServerProgram:
 
     def _schedule(self) -> int:
         """The block that computes learning rates; its number, -1 where there are none."""
-        ops = op_kinds.schedule_ops(self.source)
+        ops = rate_ops(self.source)
         if not ops:
             return -1
         block = self._new_block(self.program.num_blocks - 1)
@@ -117,8 +117,19 @@ class ServerProgram:
         grad = shard.grad_name
         if self.mode.dc_asgd:
             grad = correct_for_age(block, shard, self.mode.trainers)
-        names = {shard.param: shard.name, self.placement.gradients[shard.param]: grad}
-        for op in self.ops.get(shard.param, ()):
+        self.names[shard.param] = {shard.param: shard.name, self.placement.gradients[shard.param]: grad}
+        group = [one for one in self.placement.linked.get(shard.param, ()) if one in self.placement.gradients]
+        if not group:
+            self._copy_updates(block, {shard.param: shard}, self.ops.get(shard.param, ()))
+        elif all(one in self.names for one in group):  # the last of them: all gradients of the common norm are summed
+            shards = {one.param: one for one in self.mine if one.param in group}
+            self._copy_updates(block, shards, [op for op in op_kinds.optimize_ops(self.source)
+                                               if op_kinds.role_vars(op)[:1] and op_kinds.role_vars(op)[0] in group])
+
+    def _copy_updates(self, block: Any, shards: dict[str, Shard], ops: Any) -> None:
+        names = {old: new for param in shards for old, new in self.names[param].items()}
+        for op in ops:
+            shard = shards[op_kinds.role_vars(op)[0]]
             if op_kinds.is_update(op) and self._is_sparse(op):
                 self.sparse_to_param.append("%s:%s" % (shard.grad_name, shard.name))
             self._states(op, shard, names)
@@ -174,12 +185,3 @@ class ServerProgram:
         levels = self.mode.durability
         found = ["%s:%d" % (shard.name, levels[shard.param]) for shard in self.mine if shard.param in levels]
         return {"table_durability": found} if found else {}
-
-
-def refuse_shared_norms(program: Any) -> None:
-    """NotImplementedError for updates that need all gradients in one process."""
-    shared = op_kinds.shared_optimize_ops(program)
-    if shared:
-        raise Unsupported("transpile: %s of %s needs the gradients of all parameters, but each server that sums "
-                          "gradients has only the gradients of its shards. Clip by value, or by the norm of each "
-                          "gradient" % (shared[0].type, shared[0].input_arg_names))

@@ -1,0 +1,124 @@
+"""Each learning rate, clip, regularizer and rule under each strategy of parameter servers: right, or refused by name when
+the program is transpiled, in every role. docs/clusters.md has the table."""
+import itertools
+
+import numpy as np
+import pytest
+import server_rules as rules
+
+import anabranch.fluid as fluid
+from anabranch.fluid.incubate.fleet.base import role_maker
+from anabranch.fluid.incubate.fleet.parameter_server.distribute_transpiler import DistributedTranspiler, StrategyFactory
+from anabranch.fluid.transpiler.op_kinds import COUNTER
+
+CELLS = [{"rate": rate} for rate in rules.RATES] + [{"clip": clip} for clip in rules.CLIPS] + \
+        [{"rule": rule} for rule in rules.RULES]
+FACTORIES = {"sync": StrategyFactory.create_sync_strategy, "async": StrategyFactory.create_async_strategy,
+             "half_async": StrategyFactory.create_half_async_strategy,
+             "geo": lambda: StrategyFactory.create_geo_strategy(10)}
+
+
+def label(cell):
+    return ",".join(cell.values())
+
+
+def values(scope, names):
+    return {name: np.array(scope.find_var(name).get_tensor()).item() for name in names}
+
+
+def rate_of(server):
+    return next(op.input("LearningRate")[0] for block in server.blocks for op in block.ops if op.input("LearningRate"))
+
+
+def alone(name, steps, rate=None):
+    """Losses, or the values of the rate, of one process."""
+    main, startup, loss = rules.network(name)
+    exe, scope = fluid.Executor(), fluid.Scope()
+    exe.run(startup, scope=scope)
+    return np.ravel([exe.run(main, feed=rules.feeds_of(1, step)[0], fetch_list=[rate or loss], scope=scope)[0]
+                     for step in range(steps)])
+
+
+def check_refused(name, strategy, words):
+    """The error falls in `transpile` and in `minimize` of fleet, at workers and servers."""
+    for trainer in (0, 1):
+        with pytest.raises(NotImplementedError) as told:
+            rules.transpiled(name, strategy, trainer, 2)
+        assert all(word in str(told.value) for word in words)
+    for role in (role_maker.Role.WORKER, role_maker.Role.SERVER):
+        with pytest.raises(NotImplementedError) as told:
+            by_fleet(name, strategy, role)
+        assert all(word in str(told.value) for word in words)
+
+
+def by_fleet(name, strategy, role):
+    """A fleet whose optimizer has minimized."""
+    fleet = DistributedTranspiler()
+    fleet.init(role_maker.UserDefinedRoleMaker(current_id=0, role=role, worker_num=2,
+                                               server_endpoints=["127.0.0.1:6174"]))
+    rules.network(name, wrap=lambda optimizer: FleetOptimizer(fleet, optimizer, FACTORIES[strategy]()))
+    return fleet
+
+
+class FleetOptimizer:
+    """Minimizes as fleet does, in the startup program of now."""
+
+    def __init__(self, fleet, optimizer, strategy):
+        self.optimizer = fleet.distributed_optimizer(optimizer, strategy)
+
+    def minimize(self, loss):
+        self.optimizer.minimize(loss, startup_program=fluid.default_startup_program())
+
+
+@pytest.mark.parametrize("strategy", rules.STRATEGIES)
+@pytest.mark.parametrize("cell", CELLS, ids=label)
+def test_right_or_refused(cell, strategy):
+    name = rules.register(**cell)
+    if words := rules.REFUSED.get((cell.get("rate"), strategy)):
+        check_refused(name, strategy, words)
+        return
+    if strategy == "sync":
+        losses, expected = rules.in_sync(name)
+        np.testing.assert_array_equal(losses, expected)
+        return
+    losses, scope, server = rules.with_communicator(name, strategy)
+    late = cell.get("rate") == "noam_decay" and strategy != "geo"  # by one step, as in Fluid 1.8.5
+    if strategy != "async" and not late:
+        np.testing.assert_array_equal(losses, alone(name, rules.STEPS))
+    assert np.isfinite(losses).all()
+    if strategy != "geo" and server.global_block().has_var(COUNTER):
+        check_rate(name, scope, server, rules.STEPS, late)
+
+
+def check_rate(name, scope, server, steps, late):
+    """Servers are at the step of the workers, up to one, and their rate is that of this step."""
+    rate = rate_of(server)
+    found = values(scope, [COUNTER, rate])
+    assert steps - 1 <= found[COUNTER] <= steps
+    expected = alone(name, steps + 1, rate)
+    np.testing.assert_allclose(found[rate], expected[int(found[COUNTER]) - late], rtol=1e-6)
+
+
+@pytest.mark.parametrize("strategy", rules.STRATEGIES)
+@pytest.mark.parametrize("role", [role_maker.Role.WORKER, role_maker.Role.SERVER])
+@pytest.mark.parametrize("cell", [{"rate": "piecewise_decay"}, {"rate": "linear_lr_warmup"},
+                                  {"clip": "GradientClipByGlobalNorm"}], ids=label)
+def test_fleet_accepts_what_transpilers_accept(cell, role, strategy):
+    fleet = by_fleet(rules.register(**cell), strategy, role)
+    kinds = [op.type for op in fleet.main_program.global_block().ops]
+    assert ("listen_and_serv" in kinds) == (role == role_maker.Role.SERVER)
+
+
+@pytest.mark.parametrize("clip", [c for c in rules.CLIPS if "GlobalNorm" in c])
+@pytest.mark.parametrize("trainers, servers", [(1, 2), (3, 1), (3, 2)])
+def test_a_common_norm_with_several_servers(clip, trainers, servers):
+    losses, expected = rules.in_sync(rules.register(clip=clip, rule="Adam"), trainers, servers)
+    np.testing.assert_array_equal(losses, expected)
+
+
+@pytest.mark.slow(30)
+@pytest.mark.parametrize("rate", [r for r in rules.RATES if (r, "sync") not in rules.REFUSED])
+def test_all_together_in_sync(rate):
+    for clip, rule in itertools.product(rules.CLIPS, rules.RULES):
+        losses, expected = rules.in_sync(rules.register(rate, clip, rule))
+        np.testing.assert_array_equal(losses, expected, "%s, %s" % (clip, rule))
