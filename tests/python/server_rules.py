@@ -1,4 +1,4 @@
-"""What decides an update: learning rates, clips, regularizers and rules, and training with each under each strategy."""
+"""Learning rates, clips, regularizers and update rules, and training with each of them under each strategy."""
 import threading
 import warnings
 

@@ -78,7 +78,7 @@ class _Column:
         try:
             self.lengths[level].append(len(field))
         except TypeError:
-            raise InvalidType(self._wants(type(field).__name__)) from None
+            raise InvalidType(self._needs(type(field).__name__)) from None
         for item in field:
             self._add(item, level + 1)
 
@@ -93,11 +93,11 @@ class _Column:
         tensor.set(array, _core.CPUPlace())
         if self.lod_level:
             if sum(self.lengths[-1]) != array.shape[0]:  # the numbers of one row were taken for rows
-                raise InvalidValue(self._wants("%d numbers that make %d rows" % (len(self.rows), array.shape[0])))
+                raise InvalidValue(self._needs("%d numbers that make %d rows" % (len(self.rows), array.shape[0])))
             tensor.set_recursive_sequence_lengths(self.lengths)
         return tensor
 
-    def _wants(self, got):
+    def _needs(self, got):
         """The text of an error for a field with too few levels of lists."""
         return ("DataFeeder: a sample of %s must be a sequence of rows, %s, because its lod_level is %d; got %s"
                 % (self.name, "nested %d deep" % self.lod_level if self.lod_level > 1 else "a list of rows of shape %s"
