@@ -1,5 +1,5 @@
-"""Each learning rate, clip, regularizer and rule under each strategy of parameter servers: right, or refused by name when
-the program is transpiled, in every role. docs/clusters.md has the table."""
+"""Each learning rate, clip, regularizer and rule under each strategy of parameter servers: right, or refused by
+name when the program is transpiled, in every role. docs/clusters.md has the table."""
 import itertools
 
 import numpy as np
