@@ -1,5 +1,5 @@
-"""Each learning rate, clip, regularizer and rule under each strategy of parameter servers: right, or refused by name when
-the program is transpiled, in every role. docs/clusters.md has the table."""
+"""Each learning rate, clip, regularizer and rule under each strategy of parameter servers: right, or refused by name
+when the program is transpiled, in every role. docs/clusters.md has the table."""
 import itertools
 
 import numpy as np
@@ -116,9 +116,11 @@ def test_a_common_norm_with_several_servers(clip, trainers, servers):
     np.testing.assert_array_equal(losses, expected)
 
 
-@pytest.mark.slow(30)
+@pytest.mark.slow(13)
 @pytest.mark.parametrize("rate", [r for r in rules.RATES if (r, "sync") not in rules.REFUSED])
 def test_all_together_in_sync(rate):
     for clip, rule in itertools.product(rules.CLIPS, rules.RULES):
+        if rule == "Dpsgd":  # takes neither a clip nor a regularizer
+            continue
         losses, expected = rules.in_sync(rules.register(rate, clip, rule))
         np.testing.assert_array_equal(losses, expected, "%s, %s" % (clip, rule))
