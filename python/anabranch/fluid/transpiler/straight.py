@@ -51,7 +51,7 @@ def counts(op: Any) -> bool:
 
 
 class _Writer:
-    """Appends ops to ``block``; variables that a branch writes get names of their own there."""
+    """Appends ops to ``block``; variables that a branch writes get other names there."""
 
     def __init__(self, block: Any, scope: Any) -> None:
         self.block, self.scope, self.made = block, scope, 0
