@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from .._core import Scope
     from .framework import Program
 
+_BARRIERS = ("send_barrier", "fetch_barrier")
 _RECEIVES = ("recv", "send_barrier", "fetch_barrier", "distributed_lookup_table",
              "distributed_lookup_growable")
 _GEO_STARTUP = ["param_init"]   # send_varnames of the last send op of a GEO worker's startup program
@@ -51,26 +52,32 @@ def serve(program: Program, scope: Scope) -> None:
 class Trainers:
     """The workers whose programs an executor has run."""
 
-    __slots__ = ("_numbers", "_seen")
+    __slots__ = ("_numbers", "_seen", "_servers")
 
     def __init__(self):
-        self._numbers, self._seen = set(), {}
+        self._numbers, self._seen, self._servers = set(), {}, set()
 
     def note(self, program):
         """Records the workers of a program if it is new or has changed."""
         desc = program.desc
         if self._seen.get(desc.id) == desc.version:
             return
+        self._connect()
         self._seen[desc.id] = desc.version
         self._numbers.update(trainers_of(program))
-        for op in program.global_block().ops:
-            if op.type in ("send_barrier", "fetch_barrier"):  # a server that keeps nothing is told of the end, too
-                for endpoint in op.attr("endpoints"):
-                    _core.ps_connect(op.attr("trainer_id"), endpoint)
+        self._servers.update((op.attr("trainer_id"), endpoint) for op in program.global_block().ops
+                             if op.type in _BARRIERS for endpoint in op.attr("endpoints"))
+
+    def _connect(self):
+        """Connects to the servers of the programs so far: one that keeps nothing must receive the end, too."""
+        servers, self._servers = self._servers, set()
+        for trainer, endpoint in sorted(servers):
+            _core.ps_connect(trainer, endpoint)
 
     def complete(self):
         """Notifies the servers that these workers have finished."""
         numbers, self._numbers = self._numbers, set()
         self._seen.clear()
+        self._servers.clear()
         for trainer in numbers:
             _core.ps_complete(trainer)

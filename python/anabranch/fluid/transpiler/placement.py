@@ -14,6 +14,7 @@ from .config import DistributeTranspilerConfig
 from .ps_dispatcher import PSDispatcher, RoundRobin
 from .shards import Shard, elements, shards_by_key, shards_of
 
+_CLIPS = {"clip_by_norm": "GradientClipByNorm", "reduce_sum": "GradientClipByGlobalNorm"}
 LEAST = 8192  # elements: a smaller shard costs more in messages than it saves
 
 
@@ -129,7 +130,7 @@ def _refuse_whole(table: str, kinds: set[str], linked: bool) -> None:
     whole = sorted(kind for kind in kinds if op_kinds.is_whole(kind) and kind != "growable_update")
     if whole:
         raise Unsupported("transpile: %s needs the whole gradient of the growable table %s, whose keys are spread "
-                          "over all servers" % (whole[0], table))
+                          "over all servers" % (_CLIPS.get(whole[0], whole[0]), table))
 
 
 def _dispatcher(config: DistributeTranspilerConfig, endpoints: Sequence[str]) -> PSDispatcher:
