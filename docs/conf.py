@@ -66,6 +66,12 @@ def _name_repository(app, page, source):
         source[0] = source[0].replace("git clone REPOSITORY", "git clone " + repository)
 
 
+def skip_aliases(app, what, name, obj, skip, options):
+    """ParallelExecutor.BuildStrategy is fluid.BuildStrategy, which has its own entry."""
+    return True if what == "class" and name in ("ExecutionStrategy", "BuildStrategy") else None
+
+
 def setup(app):
+    app.connect("autodoc-skip-member", skip_aliases)
     app.connect("source-read", _name_repository)
     app.connect("autodoc-process-docstring", _escape_bars, priority=900)
