@@ -82,7 +82,8 @@ def _check_inputs(program: Any, ops: list[Any], rate: str) -> None:
 
 def _check_states(program: Any, ops: list[Any], rate: str) -> None:
     """Servers that update at each gradient run a schedule more often than once a step."""
-    block, begun = program.global_block(), set()
+    block = program.global_block()
+    begun: set[str] = set()
     late = {name for op in ops for name in op.output_arg_names}
     for op in ops:
         own = set(op.output_arg_names) if op.has_attr("sub_block") else set()  # a branch may keep what it updates
