@@ -37,7 +37,7 @@ std::vector<FlagInfo> make_table() {
            "Use several threads for a plan only if its first runs were faster with them; false: always use them."),
       flag("flush_denormals", true,
            "Numbers below the normal range of their dtype (1.2e-38 for float32) count as zero in operators, because "
-           "processors compute with them up to a hundred times more slowly. The calling thread's own mode is restored "
+           "many processors compute with them slowly. The calling thread's own mode is restored "
            "after a run."),
       flag("spin_us", int64_t{100},
            "Microseconds an idle thread of the pool polls for work before it sleeps. Waking a sleeping thread takes "

@@ -1,7 +1,7 @@
 // The floating-point mode of a thread: rounding, masked exceptions, and whether denormal numbers are flushed to zero.
-// Kernels take about a hundred cycles for each operation on a denormal number, which masks of -1e9 and dead units
-// produce in quantity. Loops and jobs run in the mode of the thread that started them (thread_pool.h), so results do
-// not depend on the number of threads.
+// Many processors compute with denormal numbers far more slowly than with others, and masks of -1e9 and dead units
+// produce them in quantity. Loops and jobs run in the mode of the thread that started them (thread_pool.h), so results
+// do not depend on the number of threads.
 #pragma once
 #include <immintrin.h>
 
