@@ -69,7 +69,7 @@ ROWS = [
     ("docs", "", "documents house architecture reference coverage_page browser guides"),
     ("benchmarks", "", "benchmarks op_table"),
     ("cmake, dev, tools", "",
-     "build_* wheels installed mutants files_live project_files check_op house words targets"),
+     "build_* wheels installed mutants files_live project_files check_op house words targets shares"),
 ]
 
 

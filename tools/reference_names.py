@@ -77,8 +77,13 @@ def _see_also(name: str) -> list[str]:
     return ["See also: %s." % ", ".join(found), ""] if found else []
 
 
+@functools.lru_cache(maxsize=None)
+def _modules() -> dict[str, list[str]]:
+    return generate_modules.implementations()
+
+
 def _layers_of(group: Group) -> list[str]:
-    modules = generate_modules.implementations()
+    modules = _modules()
     return sorted((name for module in group.modules for name in modules.get(module, [])), key=str.lower)
 
 

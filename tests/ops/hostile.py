@@ -1,6 +1,6 @@
 """Hostile variants of a case. Run as a program (hostile.py CASE...) it tries them and prints a line before and after
-each, so that a crash shows which one it was. A variant is fine when it raises a typed error, or when it gives what the
-reference gives for it.
+each, so that a crash shows which one it was. Of the variants of each case it takes a share (shares.py). A variant is
+fine when it raises a typed error, or when it gives what the reference gives for it.
 """
 import copy
 import glob
@@ -18,8 +18,10 @@ from anabranch import _core
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from sanitized import SANITIZED  # noqa: E402
+from shares import todays  # noqa: E402
 
 MEMORY_BYTES = 6 << 30
+SHARES = 4
 
 
 def _with_array(value, array):
@@ -181,17 +183,18 @@ def main(names):
         fluid.set_flags({"FLAGS_memory_limit_mb": 2048})
     else:
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
-    wrong = 0
+    wrong = tried = 0
     for c in CASES:
         if c.name not in names:
             continue
-        for what, run in variants(c):
+        for what, run in todays(list(variants(c)), SHARES):
+            tried += 1
             print(f"trying {c.name}: {what}", flush=True)
             finding = run()
             if finding:
                 wrong += 1
                 print(f"WRONG {c.name}: {what}: {finding}", flush=True)
-    print("finished", flush=True)
+    print("finished", tried, flush=True)
     return wrong != 0
 
 

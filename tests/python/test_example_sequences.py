@@ -6,7 +6,12 @@ import pytest
 from test_examples import ROOT, numbers, run
 
 DECODE = os.path.join(ROOT, "build", "release", "decode")
-SIZES = [pytest.param("--fast", id="fast"), pytest.param("", id="full", marks=pytest.mark.slow(25))]
+
+
+def sizes(first):
+    """Trained for a moment; and, on one of three days, until it has learned."""
+    full = pytest.param("", id="full", marks=[pytest.mark.slow(25), pytest.mark.share(3, first)])
+    return pytest.mark.parametrize("size", [pytest.param("--fast", id="fast"), full])
 
 
 def trained(name, size, tmp_path):
@@ -36,7 +41,7 @@ def without_python(out, what, model, file, right, *tokens):
 
 
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("size", SIZES)
+@sizes(0)
 def test_pronounce(tmp_path, size):
     text = trained("07_pronounce.py", size, tmp_path)
     exact = {way: figure(text, way + " exact match") for way in ("greedy", "beam")}
@@ -53,7 +58,7 @@ def test_pronounce(tmp_path, size):
 
 
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("size", SIZES)
+@sizes(1)
 def test_tagger(tmp_path, size):
     text = trained("08_tagger.py", size, tmp_path)
     (baseline,), (alone,) = numbers(text, "maximum matching, F1"), numbers(text, "letter, F1")
@@ -64,7 +69,7 @@ def test_tagger(tmp_path, size):
 
 
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("size", SIZES)
+@sizes(2)
 def test_read_digits(tmp_path, size):
     text = trained("09_read_digits.py", size, tmp_path)
     errors, lines = figure(text, "CTC digit error rate"), figure(text, "CTC lines without an error")

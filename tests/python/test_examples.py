@@ -110,6 +110,7 @@ def test_ctr_demo_takes_files(tmp_path):
 
 
 @pytest.mark.slow(30)
+@pytest.mark.share(3)
 @pytest.mark.timeout(1800)
 def test_demo_reaches_its_accuracy(tmp_path):
     needs_images()
@@ -117,6 +118,7 @@ def test_demo_reaches_its_accuracy(tmp_path):
 
 
 @pytest.mark.slow(40)
+@pytest.mark.share(3, 1)
 @pytest.mark.timeout(1800)
 def test_ctr_demo_reaches_the_planted_auc_with_its_whole_network(tmp_path):
     text = run("demo_ctr.py", tmp_path, "--rows", "1200000")

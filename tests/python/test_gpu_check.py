@@ -21,6 +21,7 @@ def check(tmp_path, *stages, **changed):
 
 @played
 @pytest.mark.slow(20)
+@pytest.mark.share(2)
 def test_every_stage_but_the_speed_in_small(tmp_path):
     done = check(tmp_path, "--dry", "info", "ops", "nets", "scenarios", "sanitizer")
     assert done.returncode == 0, done.stdout[-3000:]
@@ -33,6 +34,7 @@ def test_every_stage_but_the_speed_in_small(tmp_path):
 
 @played
 @pytest.mark.slow
+@pytest.mark.share(2, 1)
 def test_rows_in_small(tmp_path):
     out = tmp_path / "rows.jsonl"
     environment = dict(os.environ, FLAGS_device_plugin="simdevice", PYTHONPATH=os.path.join(ROOT, "python"))

@@ -178,4 +178,5 @@ def test_continuous_integration_runs_everything():
     assert "exit $failed" in script and "is skipped" in script
     with open(os.path.join(ROOT, "tools", "nightly")) as file:
         script = file.read()
-    assert '"build --check-times" "lint --all" "sanitize both"' in script and "exit $failed" in script
+    assert 'for check in "build --check-times" test "lint --all" "sanitize both"' in script
+    assert "exit $failed" in script and "export ANABRANCH_SHARES=all" in script

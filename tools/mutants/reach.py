@@ -21,7 +21,8 @@ def environment(**more: str) -> Dict[str, str]:
     tools = os.path.dirname(os.path.abspath(__file__))
     path = os.path.join(tree.TREE, "python") + os.pathsep + tools
     # New memory is full of large numbers: a read before the first write, or past an end, shows.
-    return dict(os.environ, PYTHONPATH=path, PYTHONDONTWRITEBYTECODE="1", MALLOC_PERTURB_="128", **more)
+    return dict(os.environ, PYTHONPATH=path, PYTHONDONTWRITEBYTECODE="1", MALLOC_PERTURB_="128",
+                ANABRANCH_SHARES="all", **more)
 
 
 def pytest_command(paths: List[str], *options: str) -> List[str]:
