@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "ops/kernels/window_count.h"
+
 namespace anabranch::nn {
 namespace {
 
@@ -84,13 +86,8 @@ Window resolve_window(const WindowAttrs& attrs, const Extents& in, const Extents
     w.out[d] = kUnknown;
     if (in[d] < 0 || kernel[d] < 0) continue;
     const int64_t span = w.dilation[d] * (kernel[d] - 1) + 1;
-    // Rounded up, a window counts if it starts inside and ends beyond the image.
-    const int64_t more = rounding == Rounding::kCeil ? w.stride[d] - 1 : 0;
-    const int64_t room = in[d] + w.before[d] + w.after[d] - span + more;
-    AB_CHECK(room >= 0 && kernel[d] > 0, InvalidArgument,
-             "the window must fit into the padded input, got a window of {} for an input of {} with padding {} and {}",
-             span, in[d], w.before[d], w.after[d]);
-    w.out[d] = room / w.stride[d] + 1;
+    AB_CHECK(kernel[d] > 0, InvalidArgument, "the window must have elements, got {}", kernel[d]);
+    w.out[d] = window_count(span, w.stride[d], in[d], w.before[d], w.after[d], rounding == Rounding::kCeil);
   }
   return w;
 }

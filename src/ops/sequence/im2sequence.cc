@@ -23,7 +23,7 @@ struct Windows {
     image_down = get("out_stride", 0), image_right = get("out_stride", 1);
   }
   static int64_t fit(int64_t extent, int64_t window, int64_t step) {
-    return extent < window ? 0 : 1 + (extent - window) / step;
+    return std::max<int64_t>(0, (extent - window) / step + 1);  // towards zero, as window_count.h explains
   }
   int64_t rows(int64_t h) const { return fit(h + top + bottom, height, down); }
   int64_t columns(int64_t w) const { return fit(w + left + after, width, right); }

@@ -9,6 +9,7 @@
 #include "ops/declare/declare.h"
 #include "ops/kernels/gemm.h"
 #include "ops/kernels/outputs.h"
+#include "ops/kernels/window_count.h"
 #include "ops/vision/deformed.h"
 
 namespace anabranch::vision::deformable_conv_op {
@@ -46,11 +47,8 @@ Deformed read_windows(const ir::Op& op, const Shape& x, const Shape& filter) {
     d.dilation[k] = dilation[k];
     d.in[k] = x[axis];
     if (x[axis] < 0) continue;
-    const int64_t window = product(d.kernel[k] - 1, d.dilation[k]) + 1, room = x[axis] + 2 * d.padding[k] - window;
-    AB_CHECK(room >= 0, InvalidArgument,
-             "the window must fit into the padded input, got a window of {} for an input of {} with padding {}", window,
-             x[axis], d.padding[k]);
-    d.out[k] = room / d.stride[k] + 1;
+    const int64_t span = product(d.kernel[k] - 1, d.dilation[k]) + 1;
+    d.out[k] = window_count(span, d.stride[k], x[axis], d.padding[k], d.padding[k]);
   }
   return d;
 }

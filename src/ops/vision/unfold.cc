@@ -9,6 +9,7 @@
 #include "ops/device/args_vision.h"
 #include "ops/device/launch.h"
 #include "ops/kernels/flat_loop.h"
+#include "ops/kernels/window_count.h"
 #include "ops/vision/extents.h"
 
 namespace anabranch::vision::unfold_op {
@@ -21,11 +22,7 @@ struct Axis {
   int64_t kernel, stride, dilation, before, after;
   int64_t outputs(int64_t in) const {
     if (in < 0) return kUnknown;
-    const int64_t room = in + before + after - (dilation * (kernel - 1) + 1);
-    AB_CHECK(room >= 0, InvalidArgument,
-             "the window must fit into the padded input, got a window of {} for an input of {} with padding {} and {}",
-             dilation * (kernel - 1) + 1, in, before, after);
-    return room / stride + 1;
+    return window_count(dilation * (kernel - 1) + 1, stride, in, before, after);
   }
 };
 
