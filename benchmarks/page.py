@@ -20,7 +20,7 @@ WORKLOADS = [("CTR-DNN from text files", "W8e", r"batch=512 \[memory"),
              ("word2vec, 100 dimensions", "W10", "batch=1000 dim=100 "),
              ("LSTM language model, 2 x 200", "W5", r"hidden=200 \[exe cache lod"),
              ("ResNet-32 on 32 x 32 images", "W3", "batch=128$"),
-             ("one tiny operator of 1,000", "W13", "ops=1000 shape=chain"),
+             ("chain of 1,000 tiny operators", "W13", "ops=1000 shape=chain"),
              ("time to import", "COST", "until=import"), ("memory after import", "COST", "memory: until=import")]
 
 
@@ -44,8 +44,8 @@ def figures(found, target):
     first = next((e for e in found if e["engine"] == "product"), None)
     if first is None:
         return "Nothing has been measured.\n"
-    lines = ["Speed of Anabranch divided by that of each rival's best configuration, with 95 % intervals; for import and",
-             "memory, the rival's seconds and bytes divided by Anabranch's:", "",
+    lines = ["Each figure is the speed of Anabranch divided by the speed of the rival's best configuration, with its 95 %",
+             "interval. For import and memory, it is the rival's time or memory divided by Anabranch's.", "",
              "| workload | Fluid 1.8.5 | others |", "|---|---|---|"]
     for what, row, pattern in WORKLOADS:
         rivals = [e for e in of_workload(found, row, pattern) if e["ratio"]]
@@ -56,7 +56,7 @@ def figures(found, target):
                 "%s %s" % (NAMES[e["engine"]], ratio_text(e)) for e in others)))
     dates, commits, machines = (sorted({e[key] for e in found}) for key in ("date", "commit", "machine"))
     rivals = names_of([e for e in found if e["engine"] not in ("product", "fluid18")])
-    told = ("Measured on %s at commit %s, next to %s, on %s. *Wide*: the interval is wider than 5 %% to either side. *Unquiet*: "
+    told = ("Measured on %s at commit %s, next to %s, on %s. *Wide*: the interval is wider than 5 %% to either side. *Noisy*: "
             "other work disturbed most rounds. *Flat loss*: the loss moves too little in the measured steps to prove that the "
             "engine learnt. [All rows and the method](%s)." % (dates[-1][:10], ", ".join(commits),
                                                                rivals or "no other engine", "; ".join(machines), target))
@@ -113,7 +113,7 @@ def head(records, found):
              "- engines: %s" % names_of(found), "",
              MARKS[0], figures(found, "README.md") + MARKS[1], "", "![Speed of the engines](../docs/pictures/speed.svg)", "",
              "A ratio above 1 means that Anabranch is faster (smaller, for memory). It is the median of the ratios of the "
-             "rounds; the range in parentheses is its 95 % interval. In *unquiet* cases, all rounds count.", ""]
+             "rounds; the range in parentheses is its 95 % interval. In *noisy* cases, all rounds count.", ""]
     return "\n".join(lines)
 
 

@@ -118,7 +118,7 @@ def ratio_text(e):
     if low is None:
         return "%s, one round" % short(value)
     doubts = [] if high - low <= 2 * intervals.WIDTH * value else ["wide"]
-    doubts += [] if e["quiet"] else ["unquiet"]
+    doubts += [] if e["quiet"] else ["noisy"]
     doubts += [] if e["proven"] else ["flat loss"]
     return "%s (%s to %s)%s" % (short(value), short(low), short(high), ", " + ", ".join(doubts) if doubts else "")
 

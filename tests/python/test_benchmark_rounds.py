@@ -192,7 +192,7 @@ def test_other_work_is_named_and_not_compared(records):
 def test_the_chart_is_a_picture_of_the_workloads(records):
     text = chart.draw(entries_of(records))
     xml.dom.minidom.parseString(text)
-    assert "one tiny operator" in text and "PyTorch" in text and "word2vec" not in text
+    assert "chain of 1,000 tiny operators" in text and "PyTorch" in text and "word2vec" not in text
 
 
 def test_figures_are_put_between_the_marks(records, tmp_path, monkeypatch):
