@@ -8,7 +8,7 @@ import numpy
 
 from anabranch.datasets import r_packages
 
-HISTORY = 20                   # number of newest items that describe a user
+HISTORY = 20                   # number of latest items that describe a user
 
 #: users: a list of arrays of items, in order of time; items: how many there are; name: of the data.
 Behaviour = collections.namedtuple("Behaviour", "users items name")

@@ -21,7 +21,7 @@ import numpy
 import anabranch.fluid as fluid
 from anabranch.datasets import criteo
 
-WINDOW = 50        # batches over which the newest AUC is taken
+WINDOW = 50        # batches over which the latest AUC is taken
 
 
 def ctr_dnn(dense, slots, rows=clicks.TABLE_ROWS, width=10, layers=(400, 400, 400)):
@@ -31,7 +31,7 @@ def ctr_dnn(dense, slots, rows=clicks.TABLE_ROWS, width=10, layers=(400, 400, 40
 
 
 class Curve(fluid.executor.FetchHandler):
-    """Keeps (seconds, lines read, AUC so far, AUC of the newest batches), several times a second."""
+    """Keeps (seconds, lines read, AUC so far, AUC of the latest batches), several times a second."""
 
     def __init__(self, data, auc, newest_auc):
         super().__init__({"auc": auc, "newest": newest_auc}, period_secs=0.2)
@@ -76,7 +76,7 @@ def click_files(arguments):
 
 
 def build(arguments, files):
-    """(inputs, prediction, AUC so far, AUC of the newest batches), in the default program."""
+    """(inputs, prediction, AUC so far, AUC of the latest batches), in the default program."""
     fluid.default_main_program().random_seed = fluid.default_startup_program().random_seed = 1
     inputs = clicks.inputs()
     prediction = ctr_dnn(inputs.dense, inputs.slots, layers=(64, 64) if arguments.fast else (400, 400, 400))

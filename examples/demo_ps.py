@@ -120,7 +120,7 @@ def draw(path, job, killed, perfect, strategy):
     upper, lower = picture.subplots(2, 1, sharex=True)
     for worker, points in job.points.items():
         at, step, auc = numpy.array(points).T
-        upper.plot(at - began, auc, ".-", lw=1, ms=3, color="C%d" % worker, label="worker %d, newest batches" % worker)
+        upper.plot(at - began, auc, ".-", lw=1, ms=3, color="C%d" % worker, label="worker %d, latest batches" % worker)
         goes_on = numpy.diff(step) > 0             # except across the restart
         lower.plot(((at[1:] + at[:-1]) / 2 - began)[goes_on], (numpy.diff(step) / numpy.diff(at))[goes_on], ".-", lw=1,
                    ms=3, color="C%d" % worker, label="worker %d" % worker)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Prints which of the ten places of an op are filled: `PYTHONPATH=python tools/check_op.py NAME`.
+"""Prints which of the ten parts of an op exist: `PYTHONPATH=python tools/check_op.py NAME`.
 
-The places are those of docs/develop/add_an_operator.md. Exits with 1 if one is missing. Places that compare with Fluid
-1.8.5 apply to ops that Fluid has.
+docs/develop/add_an_operator.md lists the parts. Exits with 1 if one is missing. Parts that compare with Fluid 1.8.5
+apply to ops that Fluid has.
 """
 import argparse
 import glob

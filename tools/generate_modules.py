@@ -263,7 +263,7 @@ def other_names() -> list[str]:
     lines += ["| `%s` | %s |" % row for row in sorted(touched["members"].items())]
     lines += ["", "## Imperative mode, model compression and others", "",
               "`anabranch run` lets scripts import these modules and names. Classes can be subclassed, and",
-              "`@declarative` decorates functions; making an object, or calling a function, raises",
+              "`@declarative` decorates functions; creating an object or calling a function raises",
               "`NotImplementedError` with this advice:"]
     by_advice: dict[str, dict[str, list[str]]] = {}
     for module, names in sorted([*touched["names"].items(), *listed("fluid_elsewhere").items()]):

@@ -100,7 +100,7 @@ void Machine::run_until(Lock& lock, const std::function<bool()>& there, int64_t 
     if (Time::now() < limit || there()) continue;
     comms.look();
     if (!forever) fail(AB_TIMED_OUT, "the event has not passed within ", within_ms, " ms: ", standing());
-    lose(lock, Failure(AB_FAULT, "nothing can go on: " + standing()));
+    lose(lock, Failure(AB_FAULT, "deadlock: " + standing()));
   }
   for (int more = schedule_.surplus(); more && !driven_ && step(lock);) --more;
 }

@@ -41,7 +41,7 @@ char* Running::touch(int device, const void* address, size_t bytes, ab_access ho
   Block& block = machine_.memory(device).find(address, bytes, &within);
   if (block.born >= item_.asof) {
     fail(AB_FAULT, *item_.label, " uses block ", block.number, " of device ", device,
-         ", which was allocated after its arguments had been written down");
+         ", which was allocated after its arguments were recorded");
   }
   const Access other = block.audit.touch(within, within + bytes, how, now_, clock_);
   if (other.queue >= 0) {

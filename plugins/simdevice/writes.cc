@@ -42,7 +42,7 @@ void Writes::note(const Writer& writer) {
 void Writes::refuse(const Writer& before, const Writer& now, size_t at, const WrittenRange& range) const {
   if (before.row == now.row) {
     fail(AB_FAULT, "lanes ", before.lane, " and ", now.lane, " of ", kernel_, " write byte ", at, " of ", range.bytes,
-         " in row ", now.row, ", and do not meet between");
+         " in row ", now.row, ", without a sync between the writes");
   }
   fail(AB_FAULT, "elements or rows ", before.row, " and ", now.row, " of ", kernel_, " write byte ", at, " of ",
        range.bytes);

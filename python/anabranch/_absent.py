@@ -16,6 +16,7 @@ from ._on_demand import no_attribute
 #: (prefix of a name, what to use instead); the first prefix that fits counts.
 _STATIC = ("this engine runs static programs: build the model with fluid.layers in a fluid.program_guard, and run it "
            "with fluid.Executor")
+_QUANTIZE = "append the fake_quantize_* operators to the program"
 
 INSTEAD = (
     ("fluid.dygraph.checkpoint", "save and load a static program with fluid.save and fluid.load"),
@@ -32,11 +33,10 @@ INSTEAD = (
     ("fluid.framework.IrGraph", "passes are part of the engine; Program.draw and CompiledProgram.explain show programs "
                                 "and graphs"),
     ("fluid.framework.ParamBase", _STATIC),
-    ("fluid.contrib.quantize", "train with the ops fake_quantize_* of fluid.layers' programs"),
-    ("fluid.contrib.QuantizeTranspiler", "train with the ops fake_quantize_* of fluid.layers' programs"),
-    ("fluid.contrib.slim", "train with the ops fake_quantize_* of fluid.layers' programs, or compress the saved model "
-                           "elsewhere"),
-    ("incubate", "write the loop with fluid.Executor; anabranch.progress shows how far it is"),
+    ("fluid.contrib.quantize", _QUANTIZE),
+    ("fluid.contrib.QuantizeTranspiler", _QUANTIZE),
+    ("fluid.contrib.slim", _QUANTIZE + ", or compress the saved model with another tool"),
+    ("incubate", "write the loop with fluid.Executor; anabranch.progress prints a progress line"),
     *((("fluid." + name), _STATIC) for name in (
         "BCELoss", "BatchNorm", "BilinearTensorProduct", "Conv", "Dropout", "Embedding", "GRUUnit", "GroupNorm",
         "InstanceNorm", "L1Loss", "Layer", "Linear", "MSELoss", "NCE", "NLLLoss", "PRelu", "Pool2D", "SpectralNorm",

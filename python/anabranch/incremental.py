@@ -57,7 +57,7 @@ def warm_start(program: Program, saved: str, rename: Mapping[str, str] | Callabl
         program (Program): program to train.
         saved (str): prefix of ``fluid.save``; folder of ``fluid.io.save_persistables`` or ``save_params`` with one file
             per variable; checkpoint of :class:`anabranch.Checkpoints`; or the folder of such checkpoints, of which the
-            newest is used.
+            latest is used.
         rename (dict or callable, optional): maps names of the program to saved names. Names that a dict does not
             contain stay the same.
         optimizer_state (bool): also loads moments, learning rates and counters. False: loads only parameters, and rows

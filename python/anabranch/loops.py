@@ -20,7 +20,7 @@ __all__ = ["Loop"]
 class Loop:
     """Adds a progress line and callbacks to a training loop of a script. The script itself runs the steps.
 
-    The line shows the epoch and the step, the mean loss of the newest steps, rows per second, the share of time in
+    The line shows the epoch and the step, the mean loss of the latest steps, rows per second, the share of time in
     which the loop waited for batches, and the time left. In a terminal or notebook, the line is redrawn in place and
     never wraps: fields that do not fit are omitted. Elsewhere, a line is printed every five seconds. On a cluster, only
     the first worker prints.

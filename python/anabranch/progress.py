@@ -17,7 +17,7 @@ def is_first_process():
 
 
 class Smooth:
-    """A mean of the newest values in which older ones count less and less.
+    """A mean of the latest values in which older ones count less and less.
 
     Args:
         steps (int): number of steps over which the mean is taken, approximately. Default 20.
@@ -49,7 +49,7 @@ class Smooth:
 class Progress:
     """Prints one row at most per step: redrawn in place in a terminal or notebook, otherwise a line every few seconds.
     The row never wraps: fields that do not fit are left out, the least important ones first.
-    The loss is a mean of the newest steps (:class:`Smooth`). Only the first worker of a cluster prints.
+    The loss is a mean of the latest steps (:class:`Smooth`). Only the first worker of a cluster prints.
 
     Args:
         steps (int): number of steps of the whole run, at least 1.

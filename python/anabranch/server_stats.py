@@ -27,7 +27,7 @@ _TROUBLE = {"refused": "requests were refused", "malformed": "requests were not 
             "unread": "answers were not read to their end", "failed_snapshots": "snapshots could not be written",
             "lost": "updates were lost with an earlier server",
             "files_returned": "files of dead workers went back to their queue",
-            "files_late": "files were trained by workers that had lost them"}
+            "files_late": "files were finished by workers that had lost their lease"}
 
 
 def read(endpoint: str, deadline_s: float = 5.0) -> dict[str, Any]:

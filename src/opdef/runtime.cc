@@ -95,7 +95,7 @@ void RuntimeShapes::refresh(Value* const* ins, Value* const* outs) {
       }
       throw Error(ErrorKind::kNotFound,
                   fmt::format("{}: variable {} holds no value", op_->type, arg_of(op_->inputs, i).name))
-          .with_hint("feed it, or run the startup program first when it is a parameter");
+          .with_hint("feed it; if it is a parameter, run the startup program first");
     }
     read_meta(*ins[i], &context_.ins[i]);
     if (context_.ins[i].kind != VarKind::kLoDTensor) [[unlikely]]

@@ -15,7 +15,7 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 VERDICTS = AGREE, REFUSE, DIES, LISTED, DISAGREE = "agree", "both refuse", "original dies", "listed", "DISAGREE"
 #: Heads of columns that differ from the verdict in the ledgers.
-HEADS = {DIES: "1.8.5 crashes"}
+HEADS = {REFUSE: "both raise", DIES: "1.8.5 crashes"}
 
 
 class Ledger:
@@ -72,17 +72,17 @@ PAGE = """# Operators compared with Fluid 1.8.5
 
 Every operator was run here and in PaddlePaddle Fluid 1.8.5 on random inputs, forward and gradient:
 %d cases of %d operators, at least %d for each, with the seed `%s`, on %s. Two groups
-of operators are not included: those that Fluid 1.8.5 has for GPUs only, and those that act outside of
+of operators are not included: those that Fluid 1.8.5 has for GPUs only, and those that have effects outside
 their program (sockets, readers, Python functions, printing). `tools/differential` defines the cases and
-runs them again; `tools/differential/ledger.py --page` writes this page.
+reruns them; `tools/differential/ledger.py --page` writes this page.
 
 | column | number of cases in which |
 |---|---|
-| agree | both give the same shape, dtype, sequences and values; values may differ by 1e-5 of the larger of the number and the root mean square, in float32 |
-| both refuse | both raise an error |
+| agree | both give the same shape, dtype, sequences and values; a float32 value may differ by 1e-5 times the larger of its magnitude and the root mean square of the tensor |
+| both raise | both raise an error |
 | 1.8.5 crashes | Fluid 1.8.5 crashes, hangs, requests an absurd amount of memory or reads uninitialized memory; Anabranch raises an error, or gives NumPy's result if there is one |
 | listed | the results differ on purpose, and a row of [differences](differences.md) says how |
-| DISAGREE | the results differ otherwise |
+| DISAGREE | the results differ and no row lists the difference |
 
 %s"""  # noqa: E501  (rows of a table)
 

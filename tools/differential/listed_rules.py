@@ -36,7 +36,7 @@ RULES = DENSE + NETS + [
     ),
     Rule(
         WORKS,
-        "sparse rows in `scale`, `shape`, `proximal_gd`, `proximal_adagrad` and such",
+        "sparse rows in `scale`, `shape`, `proximal_gd`, `proximal_adagrad` and others",
         theirs="Variable type must|same dim",
         when=when.rows,
     ),

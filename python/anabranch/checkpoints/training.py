@@ -38,8 +38,8 @@ class Checkpoints:
         executor (Executor): executor of the run.
         every (int): number of steps between two checkpoints, at least 1. Default 1000.
         every_s (float, optional): seconds between two checkpoints, in addition to ``every``.
-        keep (int): number of newest checkpoints to keep, at least 1. Default 3.
-        resume (str|bool): "auto": resumes from the newest complete checkpoint, if there is one. True: requires a
+        keep (int): number of latest checkpoints to keep, at least 1. Default 3.
+        resume (str|bool): "auto": resumes from the latest complete checkpoint, if there is one. True: requires a
             checkpoint. False: requires that there is none. Default "auto".
         also (list, optional): random.Random, numpy.random.RandomState and Generator objects that the loop draws from.
         scope (Scope, optional): scope of the variables. Default ``global_scope()``.
@@ -102,7 +102,7 @@ class Checkpoints:
 
     def epochs(self, count: int) -> Iterator[int]:
         """Yields the numbers of the remaining epochs. Call it after the startup program has run, because it loads the
-        newest checkpoint. After the last epoch, the final state is saved.
+        latest checkpoint. After the last epoch, the final state is saved.
 
         Args:
             count (int): total number of epochs, at least 0.

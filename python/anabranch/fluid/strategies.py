@@ -122,7 +122,7 @@ class BuildStrategy(Strategy):
         False, bool, "bool: has no effect. Default False.", inert=True)
     async_mode = Field(
         False, bool,
-        "bool: replicas do not add up their gradients. Each applies its own to the shared parameters, one after "
+        "bool: replicas do not sum their gradients. Each applies its own to the shared parameters, one after "
         "another, or, as a worker of parameter servers, sends its own. Has no effect on a worker in sync training. "
         "CPU only. Default False.")
     num_trainers = Field(

@@ -90,7 +90,7 @@ TEST(SimdeviceCapture, AReplayAfterItsMemoryMovedIsFound) {
       }
       AB_WELL(api.graph_launch(graph, q));
       AB_FAILS(sim.finish(q), AB_FAULT,
-               frees == 1 ? "which was released" : "which was allocated after its arguments had been written down");
+               frees == 1 ? "which was released" : "which was allocated after its arguments were recorded");
     }
   }
 }

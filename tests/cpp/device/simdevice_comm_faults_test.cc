@@ -56,7 +56,7 @@ TEST(SimdeviceCommFaults, ARankThatDoesNotComeIsNamedAtTheDeadline) {
 TEST(SimdeviceCommFaults, AWaitWithoutDeadlineThatStandsStillIsAFault) {
   Ranks r(2);
   AB_WELL(r.run(0, AB_ALL_REDUCE_SUM, 3));
-  AB_FAILS(r.sim.finish(r.queues[0], 0), AB_FAULT, "nothing can go on: queue comm of device 0 waits for rank 1");
+  AB_FAILS(r.sim.finish(r.queues[0], 0), AB_FAULT, "deadlock: queue comm of device 0 waits for rank 1");
 }
 
 TEST(SimdeviceCommFaults, TwoCommunicatorsInDifferentOrdersAreAFault) {

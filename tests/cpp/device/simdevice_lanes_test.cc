@@ -106,7 +106,7 @@ TEST_F(SimdeviceLanes, AGuardLeftOutIsAWrongValueOrNamed) {
   };
   for (const Flags& flags : seeds()) {
     EXPECT_EQ(run(flags, 1, kRight), "600.000000");
-    EXPECT_THAT(run(flags, 1, 0), testing::HasSubstr("of 4 in row 0, and do not meet between"));
+    EXPECT_THAT(run(flags, 1, 0), testing::HasSubstr("of 4 in row 0, without a sync between the writes"));
     EXPECT_EQ(run(flags, kMuch, 0), std::to_string(256.0f * 600));
   }
 }

@@ -101,7 +101,7 @@ TEST(SimdeviceProcessDeaths, AWaitForADeadProcessIsAFaultThatNamesIt) {
     }
     page.meet(0, 2);
     if (process == 1) die();
-    AB_FAILS(m.finish(), AB_FAULT, "nothing can go on: queue comm of device 0 waits for rank 1 of communicator");
+    AB_FAILS(m.finish(), AB_FAULT, "deadlock: queue comm of device 0 waits for rank 1 of communicator");
     EXPECT_THAT(last_error(), HasSubstr("has ended (process "));
   };
   in_processes(2, body, {1});

@@ -323,7 +323,7 @@ class _Watch:
 
 
 class _HandlerThread:
-    """Thread that calls a FetchHandler periodically with the newest values during training."""
+    """Thread that calls a FetchHandler periodically with the latest values during training."""
 
     def __init__(self, handler):
         self._handler = handler
