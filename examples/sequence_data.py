@@ -66,7 +66,7 @@ def parts(rows, seed=1, share=0.1):
 
 
 def batches(rows, size, random=None):
-    """Lists of ``size`` rows, in another order each time when there is a generator of random numbers."""
+    """Lists of ``size`` rows, in a different order each time when there is a generator of random numbers."""
     order = numpy.arange(len(rows)) if random is None else random.permutation(len(rows))
     for begin in range(0, len(order), size):
         yield [rows[i] for i in order[begin:begin + size]]

@@ -71,7 +71,7 @@ def progress(terminal):
 
 def up_to_date(release):
     """The folder of the module and its plug-ins in a build of `./dev`, after ninja has updated them; None if the
-    folder was never built, the build fails, or the module is for another kind of interpreter."""
+    folder was never built, the build fails, or the module is for a different kind of interpreter."""
     package, ninja = os.path.join(release, "python"), shutil.which("ninja")
     built = [name for name in (os.listdir(package) if os.path.isdir(package) else []) if name.startswith("_core")]
     if not ninja or not any("_core" + suffix in built for suffix in importlib.machinery.EXTENSION_SUFFIXES):

@@ -8,7 +8,7 @@ writes every kind of file from the same values; the other side loads them, compa
 
 One line a case: `ok` when values and predictions are the same and the second files equal the first ones byte for byte.
 Of a program that Anabranch read and wrote again, not the bytes are compared but all that PaddlePaddle reads in it:
-attributes lie in another order there, and fields that hold their default may be left out. The lines `same` compare
+attributes lie in a different order there, and fields that hold their default may be left out. The lines `same` compare
 the files that both sides wrote from the same values. Exit status 1 when a line says FAIL.
 """
 import argparse

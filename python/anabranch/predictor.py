@@ -29,7 +29,7 @@ class Predictor:
         trusted (bool): admits operators with side effects, for models that you trust. Default False.
 
     Raises:
-        ValueError: the folder does not exist, the program has another version, or an operator has side effects.
+        ValueError: the folder does not exist, the program has a different version, or an operator has side effects.
             EnforceNotMet: files are missing or damaged.
 
     Examples:

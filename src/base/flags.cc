@@ -285,7 +285,7 @@ void set_flag(const std::string& name, const FlagValue& value) {
   if (std::holds_alternative<int64_t>(v) && std::holds_alternative<double>(flag.initial)) {
     v = static_cast<double>(std::get<int64_t>(v));
   }
-  AB_CHECK(v.index() == flag.initial.index(), InvalidArgument, "{} takes another type of value", name);
+  AB_CHECK(v.index() == flag.initial.index(), InvalidArgument, "{} does not accept a value of this type", name);
   table().set(flag, std::move(v));
 }
 

@@ -42,7 +42,7 @@ void* load_plugin(const std::string& file, const char* symbol, const std::string
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   AB_CHECK(library, Unsupported, "{} cannot be loaded: {}", path, dlerror());
   void* found = dlsym(library, symbol);
-  AB_CHECK(found, Unsupported, "{} is of another version", path);
+  AB_CHECK(found, Unsupported, "{} has a different version", path);
   return found;
 }
 

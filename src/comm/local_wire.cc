@@ -67,7 +67,7 @@ class LocalRegion final : public Region {
         ++s;
         continue;
       }
-      if (r->bytes != s->bytes) return "a message has another size than it was waited for with";
+      if (r->bytes != s->bytes) return "a message does not have the expected size";
       if (s->bytes > 0) std::memcpy(r->memory, s->memory, s->bytes);
       ++s->owner->sent_;
       ++r->owner->received_;

@@ -49,7 +49,7 @@ const char* bad_reason_text(BadReason reason) {
     case BadReason::kFloatRange: return "a value does not fit a float32";
     case BadReason::kTextAfter: return "something follows the last slot";
     case BadReason::kLineTooLong: return "the line is too long";
-    case BadReason::kFieldCount: return "the line has another number of fields";
+    case BadReason::kFieldCount: return "the line has the wrong number of fields";
     case BadReason::kQuote: return "a quote does not end";
     case BadReason::kPair: return "not index:value";
   }

@@ -60,7 +60,7 @@ int answer(int status, const std::string& why, char* text, size_t room) {
 int library_room(void*, const char* key, const void*, size_t size, size_t* workspace, char* text, size_t room) {
   const HostLibrary* library = find_library(key);
   if (!library) return answer(AB_NOT_FOUND, "the engine has no such library call", text, room);
-  if (library->desc_size != size) return answer(AB_INVALID_ARGUMENT, "the description is of another size", text, room);
+  if (library->desc_size != size) return answer(AB_INVALID_ARGUMENT, "the description has the wrong size", text, room);
   *workspace = 0;
   return AB_OK;
 }

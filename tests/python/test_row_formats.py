@@ -92,7 +92,7 @@ def test_libsvm(tmp_path):
 
 
 @pytest.mark.parametrize("line, message", [
-    ("1\t2", "a:2:4: the line has another number of fields"), ("1\tx\t3", "a:2:3: slot b: a value is not a number"),
+    ("1\t2", "a:2:4: the line has the wrong number of fields"), ("1\tx\t3", "a:2:3: slot b: a value is not a number"),
     ("1\t1e99\t3", "a:2:3: slot b: a value does not fit a float32"),
     ("1.5\t2\t3", "a:2:1: slot a: a value is not an integer"),
     ("1\t2\t99999999999999999999", "a:2:5: slot c: a value does not fit 64 bits"), ("", "a:2:1: the line has")])

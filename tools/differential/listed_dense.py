@@ -14,7 +14,7 @@ LOD = (
     "one tensor ...)"
 )
 NO_AXIS = "`unbind` of a vector, `p_norm` over the only axis, `fill` with an empty shape"
-COUNTERS = "state that an operator updates in place, if the script gives it sequences or another shape"
+COUNTERS = "state that an operator updates in place, if the script gives it sequences or a different shape"
 WIDE_ROWS = "sparse rows of more than two axes"
 HALF = "tables of int8 in `lookup_table`, `lookup_table_v2`; float16 in `fill_any_like`, `erf`, `kron`"
 CANCELS = "roots of values that nearly cancel: `norm` with an `epsilon` below 0, `rmsprop` with a `decay` below 0"
@@ -73,7 +73,7 @@ RULES += [
     Rule(RAISES, HALF, ("erf", "kron", "fill_any_like"), ours="o[fn] float16"),
     Rule(
         RAISES,
-        "`bce_loss` with labels of another shape, `partial_concat` and `partial_sum` of columns that do not exist, "
+        "`bce_loss` with labels of a different shape, `partial_concat` and `partial_sum` of columns that do not exist, "
         "`fill` with too few numbers",
         ("bce_loss", "partial_concat", "partial_sum"),
         ours="one shape|must not exceed",

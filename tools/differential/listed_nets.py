@@ -29,7 +29,7 @@ from when_nets import (
 )
 
 DTYPE = "a dtype without a kernel in 1.8.5: mostly float64, or integers"
-COUNTERS = "state that an operator updates in place, if the script gives it sequences or another shape"
+COUNTERS = "state that an operator updates in place, if the script gives it sequences or a different shape"
 NOTHING = "operators on empty tensors, on sequences without rows, on parameters without extents"
 TAKEN = "arguments with one axis of extent 1 more or fewer, with more columns, of a lower rank, of all extents known"
 FREE = "attributes that 1.8.5 restricts, inputs that it requires although they have no effect"
@@ -130,7 +130,7 @@ RULES = [
         for kind in (WORKS, GRADIENT)
     ],
     Rule(WORKS, NOTHING, (*BY_IMAGE, "row_conv"), theirs="begin_idx", when=empty_on_a_level),
-    Rule(WORKS, "`inplace_abn` into another variable than `input`", ("inplace_abn",), theirs="not inplaced"),
+    Rule(WORKS, "`inplace_abn` into a variable other than `input`", ("inplace_abn",), theirs="not inplaced"),
     Rule(WORKS, "`requantize` of other than 4 axes", ("requantize",), theirs="memory descriptor"),
     Rule(WORKS, DTYPE, ("lookup_sparse_table",), theirs="only support FP32"),
     Rule(WORKS, "`rank_attention`", ("rank_attention",), theirs="GPU"),
@@ -186,7 +186,7 @@ RULES = [
     Rule(DIFFERS, "`match_matrix_tensor` of rows of two widths", ("match_matrix_tensor",), when=widths_differ),
     Rule(
         DIFFERS,
-        "`lstmp` with another activation of the cell than `proj_activation`",
+        "`lstmp` with a cell activation other than `proj_activation`",
         ("lstmp",),
         when=when.has(projected_otherwise),
     ),

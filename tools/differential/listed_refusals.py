@@ -112,7 +112,7 @@ REFUSED_HERE = {
     "yolov3_loss": r"GTLabel must be from|block\.append_op|downsample_ratio must be above",
 }
 
-#: In the error of Fluid 1.8.5, where an argument has another shape than it needs, and only one meaning.
+#: In the error of Fluid 1.8.5, where an argument has a different shape than it needs, and only one meaning.
 REFUSED_THERE = {
     "add_position_encoding": r"X.*dimension|alpha.*above",
     "attention_lstm": r"AttentionScalar.*rank|AttentionScalarBias.*rank",

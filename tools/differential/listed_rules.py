@@ -7,7 +7,7 @@ from listed_nets import RULES as NETS
 
 NOTHING = "operators on empty tensors, on sequences without rows, on parameters without extents"
 REDUCED = "`reduce_*`, attributes `in_dtype`, `out_dtype`"
-COUNTERS = "state that an operator updates in place, if the script gives it sequences or another shape"
+COUNTERS = "state that an operator updates in place, if the script gives it sequences or a different shape"
 ALL_AXES = "`reduce_*` with all axes listed, gradient; with `keep_dim` over all"
 FUSED = "attributes of fused convolutions (`fuse_brelu` ...) in a program"
 SPARSE = "`Ftrl`, `Adadelta`, `Adamax`, `DecayedAdagrad`, `LarsMomentum` with sparse gradients"

@@ -18,7 +18,7 @@ def some(r, case):
 
 
 def resized(r, a, axis, n):
-    """``a`` with ``n`` places on an axis: its own numbers again, in another order."""
+    """``a`` with ``n`` places on an axis: its own numbers again, in a different order."""
     old = a.shape[axis]
     if old == 0:
         return np.zeros(a.shape[:axis] + (n,) + a.shape[axis + 1 :], a.dtype)

@@ -103,7 +103,7 @@ def counted_by_background(case, theirs, _ours):
 
 
 def other_scores(case, theirs, ours):
-    """Scores in which TruePos and FalsePos of the last run differ, or the same rows in another order."""
+    """Scores in which TruePos and FalsePos of the last run differ, or the same rows in a different order."""
     if value(case, "TruePos") is not None and value(case, "FalsePos") is not None:
         a, b = value(case, "TruePos"), value(case, "FalsePos")
         if a.shape != b.shape or not np.array_equal(a[:, 0], b[:, 0]):

@@ -87,7 +87,7 @@ def bits_without() -> Bits:
         if done.status:
             raise SystemExit("%s fails without a defect:\n%s" % (job, done.said[-2000:]))
         if bits.setdefault(alike(job), done.said) != done.said:
-            raise SystemExit("%s has other bits than with another seed" % (job,))
+            raise SystemExit("%s has other bits than with a different seed" % (job,))
     forks.close()
     return bits
 

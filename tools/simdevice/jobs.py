@@ -62,7 +62,7 @@ def lanes_of(job: Job) -> int:
 
 
 def alike(job: Job) -> tuple:
-    """Jobs of which this is the same compute the same bits: sums by many lanes have another order than by one."""
+    """Jobs of which this is the same compute the same bits: sums by many lanes have a different order than by one."""
     return job.devices, job.what, lanes_of(job)
 
 

@@ -96,7 +96,7 @@ def read(folder: str) -> dict[str, Any]:
     """dict: the status of a checkpoint, after the sizes and checksums of its files have been verified.
 
     Raises:
-        ValueError: a file is missing, damaged or of another format. The message names it.
+        ValueError: a file is missing, damaged or of a different format. The message names it.
     """
     name = os.path.join(folder, STATUS)
     try:

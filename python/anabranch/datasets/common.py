@@ -38,7 +38,7 @@ def download(url: str, module_name: str, md5sum: str | None, save_name: str | No
         str: the path.
 
     Raises:
-        LookupError: there is no such file. ValueError: it has another sum.
+        LookupError: there is no such file. ValueError: its checksum is wrong.
     """
     path = archives.find(module_name, save_name or url.rpartition("/")[2])
     found = md5file(path) if md5sum else md5sum

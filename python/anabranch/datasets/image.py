@@ -43,7 +43,7 @@ def load_image_bytes(bytes: bytes, is_color: bool = True) -> Any:
     """
     made = _opencv().imdecode(np.frombuffer(bytes, np.uint8), int(bool(is_color)))
     if made is None:
-        raise InvalidValue("load_image_bytes: bytes must be an image, got %d bytes of another format" % len(bytes))
+        raise InvalidValue("load_image_bytes: bytes must be an image, got %d bytes of a different format" % len(bytes))
     return made
 
 
@@ -73,7 +73,7 @@ def resize_short(im: Any, size: int) -> Any:
 
 
 def to_chw(im: Any, order: Sequence[int] = (2, 0, 1)) -> Any:
-    """The image with its axes in another order: channels first by default.
+    """The image with its axes in a different order: channels first by default.
 
     >>> to_chw(np.zeros((4, 5, 3))).shape
     (3, 4, 5)

@@ -170,7 +170,7 @@ class CompiledProgram:
         if self._places is None:
             self._places = cuda_places() if isinstance(place, CUDAPlace) else cpu_places()
         elif type(self._places[0]) is not type(place):
-            raise Violated("with_data_parallel: places are of another kind than the executor's: %s and %s"
+            raise Violated("with_data_parallel: places are of a different kind than the executor's: %s and %s"
                            % (self._places[0], place))
 
     def _replicas(self):

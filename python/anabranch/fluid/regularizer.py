@@ -123,7 +123,7 @@ def _decayed(param, grad, regularization):
         decay = (param.regularizer or regularization)(param, grad, block)
         result = grad
         if grad.type == VarType.SELECTED_ROWS:
-            # sum of rows and a dense tensor is dense, so it needs a variable of another type
+            # sum of rows and a dense tensor is dense, so it needs a variable of a different type
             result = block.create_var(name=grad.name + "@NEWGRAD@", dtype=param.dtype, shape=param.shape,
                                       lod_level=param.lod_level, type=VarType.LOD_TENSOR)
         block.append_op(type="sum", inputs={"X": [grad, decay]}, outputs={"Out": [result]})

@@ -73,7 +73,7 @@ def read(body: bytes, kind: str, forms: list[Form], max_bytes: int) -> list[Any]
     """The inputs of a request, in the order of ``forms``; compressed ones take at most ``max_bytes``.
 
     Raises:
-        ValueError: bytes of another kind; inputs that are missing, unknown or do not fit.
+        ValueError: bytes that are not an ``.npz`` file; inputs that are missing, unknown or do not fit.
     """
     given = _read_npz(body, max_bytes) if kind == NPZ else _read_json(body)
     names = [form.name for form in forms]

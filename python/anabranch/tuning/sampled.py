@@ -1,4 +1,4 @@
-"""Runs one process of a script that uses ``fleet`` for some steps, under another strategy.
+"""Runs one process of a script that uses ``fleet`` for some steps, under a different strategy.
 
     python -m anabranch.tuning.sampled train.py --epochs 1
 

@@ -187,7 +187,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--rounds", type=int, default=2, help="Number of runs of each strategy (default: %(default)s).")
     made.add_argument("--geo-every", type=int, default=100, metavar="N",
                       help="Number of steps between two exchanges of GEO, "
-                      "if the script uses another strategy (default: %(default)s).")
+                      "if the script uses a different strategy (default: %(default)s).")
     made.add_argument("--only", default=",".join(STRATEGIES), metavar="LIST",
                       help="Strategies to try (default: %(default)s).")
     made.add_argument("--metric", metavar="REGEX", help="Regular expression whose group matches the number to "

@@ -51,7 +51,7 @@ class Setting(NamedTuple):
         elif not self.replicas:
             lines.append("executor.run(program, ...)   # without CompiledProgram")
         if self.factor != 1:
-            lines.append("# batches of %d rows, which may need another learning rate" % int(rows * self.factor))
+            lines.append("# batches of %d rows, which may need a different learning rate" % int(rows * self.factor))
         return lines
 
 
@@ -60,7 +60,7 @@ def settings(cores: int, compiled: bool, dense: bool) -> list[Setting]:
 
     Args:
         cores (int): usable cores. ``compiled`` (bool): the script runs a CompiledProgram, so the plain Executor is
-            another setting. ``dense`` (bool): batches can be halved.
+            a different setting. ``dense`` (bool): batches can be halved.
 
     Returns:
         list of Setting: the script's own first.

@@ -61,7 +61,7 @@ int blocked_layout(Graph& graph, const PassContext&) { return Blocked(graph).run
 
 const Pass kBlockedLayout = {.name = "blocked_layout",
                              .what = "images between convolutions stay in the layout of the kernels",
-                             .tolerance = "sums over the pixels of a channel in another order: 1e-5 of their size",
+                             .tolerance = "sums over the pixels of a channel in a different order: 1e-5 of their size",
                              .run = blocked_layout};
 
 }  // namespace anabranch

@@ -241,7 +241,7 @@ int fuse_attention(Graph& graph, const PassContext&) {
 
 const Pass kFuseAttention = {.name = "fuse_attention",
                              .what = "products with a softmax between them work head by head in the cache",
-                             .tolerance = "sums in another order, relative 1e-6",
+                             .tolerance = "sums in a different order, relative 1e-6",
                              .needs_flag = "FLAGS_fuse_attention",
                              .run = fuse_attention};
 

@@ -34,7 +34,7 @@ template <class To, class From> Kernel cast_kernel(const KernelArgs& op) {
 }
 
 AB_OP(cast)
-    .doc("Out = X converted to another dtype; floating-point numbers are truncated towards zero; bool: X != 0.")
+    .doc("Out = X converted to a different dtype; floating-point numbers are truncated towards zero; bool: X != 0.")
     .in("X", "[...] any")
     .out("Out", "[...] out_dtype")
     .required_attr("out_dtype", AttrType::kInt, "id of the dtype")

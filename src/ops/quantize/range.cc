@@ -47,7 +47,7 @@ template <class T> T largest_with(T* steps, int64_t count, int64_t step, T last,
 void check_apart(const ir::Op& op) {
   for (const char* slot : {"OutScale", "OutScales"}) {
     const auto kept = op.output(slot), read = op.input("X");
-    AB_CHECK(kept.empty() || kept[0] != read[0], InvalidArgument, "{} must be another variable than X, got {} twice",
+    AB_CHECK(kept.empty() || kept[0] != read[0], InvalidArgument, "{} must not be the variable of X, got {} for both",
              slot, kept[0]);
   }
 }

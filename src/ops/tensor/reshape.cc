@@ -131,7 +131,7 @@ void flatten_arguments(OpDef& def) {
 
 constexpr Row kRows[] = {
     {.type = "reshape",
-     .doc = "Out = X with another shape.",
+     .doc = "Out = X with a different shape.",
      .shape = reshape_shape,
      .arguments = reshape_arguments,
      .grad_lod = "",

@@ -52,7 +52,7 @@ def set_flags(flags: dict[str, Any]) -> None:
         flags (dict): name -> value; a float flag also accepts an int, a bool flag also 0 and 1.
 
     Raises:
-        ValueError: a flag is unknown. TypeError: ``flags`` is not a dict, or a value has another type. A failed
+        ValueError: a flag is unknown. TypeError: ``flags`` is not a dict, or a value has the wrong type. A failed
             call changes no flag.
 
     Examples:

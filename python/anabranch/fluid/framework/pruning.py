@@ -137,7 +137,7 @@ def prune(program: Any, feeds: Any, targets: Any) -> Any:
     """A copy of ``program`` with only the ops and variables that ``targets`` need, given ``feeds``.
 
     Raises:
-        ValueError: ``feeds`` is not a list of names, or a target is unknown or has another type.
+        ValueError: ``feeds`` is not a list of names, or a target is unknown or has the wrong type.
     """
     if not isinstance(feeds, (list, tuple)):
         feeds = [feeds]

@@ -146,7 +146,7 @@ class VariableOperators:
                               % self.name)  # type: ignore[attr-defined]
 
     def astype(self, dtype: Any) -> Variable:
-        """Casts the Variable to another element type.
+        """Casts the Variable to a different element type.
 
         Args:
             dtype (str): the new element type.

@@ -29,7 +29,7 @@ def require_version(min_version: str, max_version: str | None = None) -> None:
         max_version (str, optional): highest accepted version.
 
     Raises:
-        TypeError, ValueError: an argument has another form. Exception: the version lies outside.
+        TypeError, ValueError: an argument has the wrong form. Exception: the version lies outside.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -101,7 +101,7 @@ def load(program: Program, model_path: str, executor: Executor | None = None,
     Raises:
         ValueError: ``executor`` or ``var_list`` is required. FileNotFoundError: there is no such file. LookupError: a
             variable of ``var_list`` is not in the program. AssertionError: a variable is missing in the file, or has
-            another shape or dtype.
+            a different shape or dtype.
 
     Examples:
         >>> import tempfile, anabranch.fluid as fluid

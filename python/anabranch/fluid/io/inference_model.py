@@ -37,7 +37,7 @@ def save_inference_model(dirname: str, feeded_var_names: str | Sequence[str],
         list of str: names of the fetched variables.
 
     Raises:
-        ValueError: names or targets have another type, or a fed name is not in the program. TypeError:
+        ValueError: names or targets have the wrong type, or a fed name is not in the program. TypeError:
             ``main_program`` is not a Program.
 
     Examples:
@@ -167,7 +167,7 @@ def load_inference_model(dirname: str | None, executor: Executor, model_filename
         list: [Program, list of fed names, list of target Variables].
 
     Raises:
-        ValueError: there is no such folder, the program is of another version, or an operator has side effects.
+        ValueError: there is no such folder, the program is of a different version, or an operator has side effects.
             EnforceNotMet: a file is missing or damaged.
     """
     if pserver_endpoints is not None:

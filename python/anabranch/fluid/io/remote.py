@@ -65,7 +65,7 @@ def load_shards(dirname: str, program: Any, endpoint: str) -> list[str]:
         list of str: variables of the server without a file, which are unchanged.
 
     Raises:
-        ValueError: a file has another shape; no variable is changed.
+        ValueError: a file has the wrong shape; no variable is changed.
     """
     values, tables, missing = {}, Scope(), []
     servers = program._endpoints

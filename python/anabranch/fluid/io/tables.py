@@ -52,7 +52,7 @@ def read_tables(tables: Any, files: Any, scope: Any, folder: Any) -> None:
     """Reads tables of a folder into ``scope``. Rules are those of the tables in the global scope.
 
     Raises:
-        RuntimeError: a file has rows of another width than the program. EnforceNotMet: a file is missing or damaged.
+        RuntimeError: the rows in a file have the wrong width. EnforceNotMet: a file is missing or damaged.
     """
     for v in tables:
         _core.check_file_of(os.fspath(folder), files[v.name])

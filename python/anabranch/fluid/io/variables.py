@@ -171,8 +171,8 @@ def load_vars(executor: Any, dirname: str | None, main_program: Any = None, vars
         filename (str|bytes, optional): one file of all variables, sorted by name.
 
     Raises:
-        RuntimeError: a file has another shape than the program's Parameter. ValueError: one file of all variables holds
-            sparse rows. EnforceNotMet: a file is missing, is damaged, or has more variables than requested.
+        RuntimeError: a file and the program's Parameter have different shapes. ValueError: one file of all variables
+            holds sparse rows. EnforceNotMet: a file is missing, is damaged, or has more variables than requested.
     """
     if vars is not None:
         main_program = _valid_program(main_program)

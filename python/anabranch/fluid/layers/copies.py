@@ -23,7 +23,7 @@ _CAST_TYPES = ("bool", "float16", "float32", "float64", "int8", "int16", "int32"
 
 
 def cast(x: Variable, dtype: DType) -> Variable:
-    """Converts the elements of a tensor to another dtype.
+    """Converts the elements of a tensor to a different dtype.
 
     Args:
         x (Variable): [...], any dtype.

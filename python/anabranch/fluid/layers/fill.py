@@ -43,7 +43,7 @@ def fill_constant(shape: Shape, dtype: DType, value: float | int | bool | Variab
         Variable: the tensor, which has no gradient.
 
     Raises:
-        TypeError: an argument has the wrong type or dtype, or ``out`` has another dtype than ``dtype``. ValueError:
+        TypeError: an argument has the wrong type or dtype, or ``out`` has a different dtype than ``dtype``. ValueError:
             ``dtype`` is unknown.
 
     Examples:

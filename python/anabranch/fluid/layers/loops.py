@@ -106,7 +106,7 @@ def while_loop(cond: Callable[..., Any], body: Callable[..., Any], loop_vars: Se
 
     Raises:
         TypeError: ``cond`` or ``body`` cannot be called, ``loop_vars`` is not a list or tuple, or ``cond`` does not
-            return one bool. ValueError: ``loop_vars`` is empty, or ``body`` returns another structure.
+            return one bool. ValueError: ``loop_vars`` is empty, or ``body`` returns a different structure.
 
     Examples:
         >>> import anabranch.fluid as fluid

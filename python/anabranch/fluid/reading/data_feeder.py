@@ -164,7 +164,7 @@ class DataFeeder(Described):
             dict: name -> LoDTensor.
 
         Raises:
-            AssertionError: a sample has another number of fields. ValueError: a field has another shape.
+            AssertionError: a sample has the wrong number of fields. ValueError: a field has the wrong shape.
         """
         columns = [_Column(v) for v in self._variables]
         for sample in iterable:

@@ -197,7 +197,7 @@ class InMemoryDataset(DatasetBase):
         from the first record. Lines must have ids.
 
         Args:
-            merge_size (int): ids with another number of records are dropped; 0 keeps all. Default 2.
+            merge_size (int): ids with a different number of records are dropped; 0 keeps all. Default 2.
         """
         self._merge_size = whole_number(merge_size, "set_merge_by_lineid: merge_size", 0)
         self.parse_ins_id = True

@@ -25,7 +25,7 @@ struct RecurrentCell {
 RecurrentCell match_cell(const StepView& view);
 
 // For the passes that replace steps by such an op.
-inline constexpr const char* kCellTolerance = "sums in another order: 1e-6 of their size";
+inline constexpr const char* kCellTolerance = "sums in a different order: 1e-6 of their size";
 const char* skip_cells(const PassContext& context);
 
 // Requirements of the kinds of cells. before: the states at the start of a step; after: at its end.

@@ -112,7 +112,7 @@ class RoleMakerBase:
             mode (str): "sum", "max" or "min". Default "sum".
 
         Raises:
-            ValueError: the mode is unknown, or ``output`` has another size.
+            ValueError: the mode is unknown, or ``output`` has the wrong size.
         """
         if mode not in ("sum", "max", "min"):
             raise InvalidValue("all_reduce_worker: mode must be sum, max or min, got %r" % (mode,))

@@ -120,7 +120,7 @@ class DistributedTranspiler(ServerCheckpoints, Fleet):
                 any number of servers may have written it. Default: the folder of ``anabranch launch --resume``, if any.
 
         Raises:
-            ValueError: ``minimize`` was not called, there is no such folder, or a file has another shape.
+            ValueError: ``minimize`` was not called, there is no such folder, or a file has the wrong shape.
         """
         if self.startup_program is None:
             raise InvalidValue("fleet.init_server: there is no program yet: call minimize of the distributed optimizer")
@@ -217,7 +217,7 @@ class DistributedTranspiler(ServerCheckpoints, Fleet):
             list of str: names of the targets.
 
         Raises:
-            TypeError: the executor or program has another type.
+            TypeError: the executor or program has the wrong type.
         """
         check_executor("save_inference_model", executor)
         check_program("save_inference_model", main_program)
@@ -241,7 +241,7 @@ class DistributedTranspiler(ServerCheckpoints, Fleet):
             main_program (Program, optional): the program. Default: that of the worker.
 
         Raises:
-            TypeError: the executor or program has another type. RuntimeError: ``minimize`` was not called.
+            TypeError: the executor or program has the wrong type. RuntimeError: ``minimize`` was not called.
         """
         check_executor("save_persistables", executor)
         check_program("save_persistables", main_program)

@@ -32,7 +32,7 @@ class ServerCheckpoints(CheckpointFolders):
 
         Servers first apply all gradients that workers have sent, and no worker continues before the checkpoint is
         complete, so it is consistent. It holds parameters and optimizer state as whole variables, so training may
-        resume with another number of servers, and the random state and ``train_status`` of each worker.
+        resume with a different number of servers, and the random state and ``train_status`` of each worker.
 
         Args:
             executor (Executor): executor of this process.
