@@ -69,7 +69,7 @@ def advice(name: str) -> str:
 def refuse(name: str) -> NoReturn:
     """Raises NotImplementedError that says what to use instead of a name such as ``fluid.dygraph.Layer``."""
     from .fluid.errors import Unsupported
-    raise Unsupported("%s is not offered: %s" % (name, advice(name)))
+    raise Unsupported("%s is not available: %s" % (name, advice(name)))
 
 
 class _Base(type):
@@ -91,7 +91,7 @@ class Absent:
         refused (callable, optional): called with the name of what is used; raises.
 
     >>> Absent("fluid.dygraph.Layer")
-    <fluid.dygraph.Layer, which is not offered>
+    <fluid.dygraph.Layer, which is not available>
     """
 
     def __init__(self, name: str, refused: Callable[[str], NoReturn] = refuse) -> None:
@@ -129,7 +129,7 @@ class Absent:
         return False  # nothing can be one
 
     def __repr__(self) -> str:
-        return "<%s, which is not offered>" % self._name
+        return "<%s, which is not available>" % self._name
 
 
 class Table:

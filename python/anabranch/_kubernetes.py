@@ -85,7 +85,7 @@ def manifest(name: str, image: str, servers: int, workers: int, command: Sequenc
         flags (dict, optional): environment of all processes, in addition to their roles.
 
     Raises:
-        ValueError: ``name`` is none of a host.
+        ValueError: ``name`` is not a valid host name.
 
     Examples:
         >>> text = manifest("ctr", "ctr:1", 2, 4, ["python", "train.py"])
@@ -93,7 +93,8 @@ def manifest(name: str, image: str, servers: int, workers: int, command: Sequenc
         (True, 1)
     """
     if not _NAME.fullmatch(name):
-        raise InvalidValue("--name must be a name of hosts: 40 small letters, digits and dashes at most, got %r" % name)
+        raise InvalidValue("--name must be a host name of at most 40 lowercase letters, digits and dashes, got %r"
+                           % name)
     shared = {**(flags or {}), "PADDLE_TRAINERS_NUM": str(workers), "PADDLE_PORT": str(_PORT),
               "PADDLE_TRAINER_ENDPOINTS": ",".join(_hosts(name, "worker", workers))}
     if servers:

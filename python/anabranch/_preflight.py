@@ -52,4 +52,4 @@ def _bindable(address: str) -> None:
             one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             one.bind(where)
     except OSError as e:
-        raise Unavailable("nothing can listen on %s on this machine: %s" % (address, e.strerror or e)) from None
+        raise Unavailable("cannot listen on %s on this machine: %s" % (address, e.strerror or e)) from None

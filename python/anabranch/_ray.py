@@ -65,7 +65,8 @@ class Actor:
     def __init__(self, plan: Plan, role: Role, node: str, environment: Mapping[str, str], cwd: str) -> None:
         context = _ray().get_runtime_context()
         if context.get_node_id() != node:
-            raise Unavailable("Ray has put %s on another machine, where the others do not look for it" % role.name)
+            raise Unavailable("Ray has started %s on a different machine, where the other processes cannot find it"
+                              % role.name)
         self._life = uuid.uuid4().hex
         os.makedirs(plan.logs, exist_ok=True)
         starts = _count_starts(role.log, context.was_current_actor_reconstructed)
@@ -185,8 +186,8 @@ def _room(ray: Any, count: int, cpus: float) -> tuple[Any, list[str]]:
     if not group.wait(_ROOM_S):
         has = ray.cluster_resources().get("CPU", 0)
         ray.util.remove_placement_group(group)
-        raise Unavailable("Ray has found no room for %d processes of %g cores in %g s: it has %g cores, and others may "
-                          "use them; --cpus says what each process gets" % (count, cpus, _ROOM_S, has))
+        raise Unavailable("Ray could not place %d processes of %g cores within %g s: it has %g cores, which other jobs "
+                          "may be using; --cpus sets the cores of each process" % (count, cpus, _ROOM_S, has))
     table = ray.util.placement_group_table(group)["bundles_to_node_id"]
     return group, [table[i] for i in range(count)]
 
@@ -236,7 +237,7 @@ def start(plan: Plan, cpus: float = 1.0) -> int:
     """
     ray = _ray()
     if ray.is_initialized():
-        raise InvalidValue("this process has a Ray already: anabranch launch --ray starts or joins one by itself")
+        raise InvalidValue("Ray is already running in this process: anabranch launch --ray starts or joins Ray itself")
     _preflight.check(plan.logs, [], ["127.0.0.1:0"], None)
     try:
         if os.environ.get("RAY_ADDRESS"):

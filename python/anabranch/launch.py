@@ -177,7 +177,7 @@ def start(plan: Plan, extra: Mapping[str, str] | None = None, err: TextIO | None
 def _count(least: int) -> type:
     def count(text: str) -> int:
         if not text.isdigit() or int(text) < least:
-            raise argparse.ArgumentTypeError("must be a whole number from %d on, got %r" % (least, text))
+            raise argparse.ArgumentTypeError("must be an integer of at least %d, got %r" % (least, text))
         return int(text)
     return count  # type: ignore[return-value]  # argparse takes any function
 

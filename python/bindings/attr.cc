@@ -25,7 +25,7 @@ int64_t whole(nb::handle value, const std::string& name) {
   Py_XDECREF(number);
   if (v == -1 && PyErr_Occurred()) {
     PyErr_Clear();
-    AB_THROW(InvalidArgument, "attribute {} must be a whole number of 64 bits, got {}", name, text_of(value));
+    AB_THROW(InvalidArgument, "attribute {} must be a 64-bit integer, got {}", name, text_of(value));
   }
   return v;
 }

@@ -62,7 +62,7 @@ void bind_var_desc(nb::module_& m) {
   nb::class_<VarDesc> desc(m, "VarDesc", "A variable of a program, with the methods that Fluid gives it.");
   desc.def("name", [](const VarDesc& v) { return v.var->name; })
       .def("set_name",
-           [](VarDesc&, nb::handle) { AB_THROW(Unsupported, "set_name is not offered: Block._rename_var is"); })
+           [](VarDesc&, nb::handle) { AB_THROW(Unsupported, "set_name is not available: use Block._rename_var"); })
       .def("shape", extents_of)
       .def("get_shape", extents_of)
       .def("set_shape", changed<std::vector<int64_t>>([](ir::Var& v, const auto& shape) { v.shape = Shape(shape); }))
@@ -85,7 +85,7 @@ void bind_var_desc(nb::module_& m) {
       nb::arg("var"));
   for (const char* name : {"shapes", "set_shapes", "dtypes", "set_dtypes", "lod_levels", "set_lod_levels"}) {
     desc.def(name, [name](VarDesc&, nb::args) {
-      AB_THROW(Unsupported, "{} is not offered: a program does not say what a reader gives, its DataLoader does", name);
+      AB_THROW(Unsupported, "{} is not available: the DataLoader, not the program, knows what a reader returns", name);
     });
   }
 }
@@ -120,7 +120,7 @@ void add_to_op(nb::class_<ir::Op>& op) {
           "set_is_target", [](ir::Op&, bool) {}, "Of Fluid's pruning; Program._prune takes targets.", nb::arg("value"))
       .def("serialize_to_string", [](const ir::Op& o) { return bytes_of(ir::serialize(o)); })
       .def("block",
-           [](const ir::Op& o) { AB_THROW(Unsupported, "{}: block is not offered: Operator.block is", o.type); });
+           [](const ir::Op& o) { AB_THROW(Unsupported, "{}: block is not available: use Operator.block", o.type); });
 }
 
 void add_to_block(nb::class_<ir::Block>& block) {

@@ -35,7 +35,7 @@ template <class T> bool is_scalar(const Value& value) {
 void refuse_others(nb::class_<Value>& value) {
   for (const char* name : {"get_bytes", "get_fetch_list", "get_lod_rank_table", "get_reader", "set_scope"}) {
     value.def(name, [name](Value&, nb::args) {
-      AB_THROW(Unsupported, "Variable.{} is not offered: fetch numbers with Executor.run, read with a DataLoader",
+      AB_THROW(Unsupported, "Variable.{} is not available: fetch numbers with Executor.run, read with a DataLoader",
                name);
     });
   }

@@ -172,7 +172,7 @@ FlagValue parse(const FlagInfo& flag, const std::string& text) {
   if (std::holds_alternative<int64_t>(flag.initial)) {
     errno = 0;
     const long long v = std::strtoll(text.c_str(), &end, 10);
-    if (text.empty() || *end || errno == ERANGE) bad("a whole number of 64 bits");
+    if (text.empty() || *end || errno == ERANGE) bad("a 64-bit integer");
     return static_cast<int64_t>(v);
   }
   if (std::holds_alternative<double>(flag.initial)) {

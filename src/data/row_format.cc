@@ -18,7 +18,7 @@ namespace {
 uint64_t number(const std::string& text, const std::string& line) {
   uint64_t value = 0;
   const bool digits = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
-  if (!digits || careful_id(text, &value) != Spelling::kGood) bad_schema(line, "a whole number is missing");
+  if (!digits || careful_id(text, &value) != Spelling::kGood) bad_schema(line, "an integer is missing");
   return value;
 }
 

@@ -24,7 +24,7 @@ VersionRead parse(const Op& op, const std::string& text) {
   const bool good = second != text.npos &&
                     read_number(std::string_view(text).substr(first + 1, second - first - 1), &read.arg) &&
                     read_number(std::string_view(text).substr(second + 1), &read.version) && read.version >= 0;
-  AB_CHECK(good, InvalidArgument, "{}: {} must hold texts \"SLOT INDEX VERSION\", got \"{}\"", op.type, kReadVersions,
+  AB_CHECK(good, InvalidArgument, "{}: {} must hold strings \"SLOT INDEX VERSION\", got \"{}\"", op.type, kReadVersions,
            text);
   read.slot = text.substr(0, first);
   AB_CHECK(read.arg < op.input(read.slot).size(), InvalidArgument,

@@ -91,7 +91,7 @@ TEST_F(ReadVersions, MustExist) {
   EXPECT_THAT(fault({"X 1 1"}), HasSubstr("got argument 1 of slot X"));
   EXPECT_THAT(fault({"Y 0 1"}), HasSubstr("got argument 0 of slot Y"));
   for (const char* bad : {"", "X", "X 0", "X 0 ", "X 0 -1", "X -1 0", "X 0 1 2", "X a 1", "X 0 99999999999"}) {
-    EXPECT_THAT(fault({bad}), HasSubstr("must hold texts")) << bad;
+    EXPECT_THAT(fault({bad}), HasSubstr("must hold strings")) << bad;
   }
 }
 

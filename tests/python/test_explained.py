@@ -22,9 +22,9 @@ CALLS = [
     (TypeError, r"fc\(\) missing 2 required positional arguments", lambda x: L.fc()),
     (AssertionError, "split: there must be at most 65536 parts, got 2147483648", lambda x: L.split(x, 2**31, 0)),
     (TypeError, "glu: input must be a Variable, got int", lambda x: fluid.nets.glu(5)),
-    (Exception, "attribute dim must be a whole number of 64 bits, got a", lambda x: op(x, "reduce_sum", dim=["a"])),
-    (Exception, "attribute dim must be a whole number of 64 bits, got None", lambda x: op(x, "reduce_sum", dim=[None])),
-    (Exception, "attribute dim must be a whole number of 64 bits, got 0.5", lambda x: op(x, "reduce_sum", dim=[0.5])),
+    (Exception, "attribute dim must be a 64-bit integer, got a", lambda x: op(x, "reduce_sum", dim=["a"])),
+    (Exception, "attribute dim must be a 64-bit integer, got None", lambda x: op(x, "reduce_sum", dim=[None])),
+    (Exception, "attribute dim must be a 64-bit integer, got 0.5", lambda x: op(x, "reduce_sum", dim=[0.5])),
 ]
 
 

@@ -216,8 +216,8 @@ def test_what_cannot_go_well_is_said_before_anything_starts(tmp_path, capsys):
         one.bind(("127.0.0.1", 0))
         one.listen()
         used = "127.0.0.1:%d" % one.getsockname()[1]
-        assert "nothing can listen on %s on this machine: Address already in use" % used in refused(servers=[used])
-    assert "nothing can listen on 192.0.2.1:1" in refused(servers=["192.0.2.1:1"])
+        assert "cannot listen on %s on this machine: Address already in use" % used in refused(servers=[used])
+    assert "cannot listen on 192.0.2.1:1" in refused(servers=["192.0.2.1:1"])
     assert "no process belongs to this host: it is 10.9.9.9" in refused(host="10.9.9.9")
     assert "two processes have one address: 127.0.0.1:1" in refused(servers=["127.0.0.1:1"])
     (tmp_path / "file").write_text("")
@@ -227,7 +227,7 @@ def test_what_cannot_go_well_is_said_before_anything_starts(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("args, word", [
-    (["--workers", "0", "x.py"], "from 1 on"), (["--servers", "two", "x.py"], "from 0 on"),
+    (["--workers", "0", "x.py"], "at least 1"), (["--servers", "two", "x.py"], "at least 0"),
     (["nowhere.py"], "there is no script nowhere.py"), (["--resume", "/nowhere", __file__], "no folder /nowhere")])
 def test_bad_arguments_are_named(args, word, capsys):
     with pytest.raises(SystemExit):
@@ -326,4 +326,4 @@ def test_kubernetes_gets_flags_and_restarts(capsys, monkeypatch):
                         ("POD_IP", "ctr-server-0-$(INDEX).ctr")):
         assert '- name: %s\n                value: "%s"\n' % (name, value) in server + "\n"
     assert launch.main([*call[:-2], "Not_A_Host", "train.py"]) == 1
-    assert "--name must be a name of hosts" in capsys.readouterr().err
+    assert "--name must be a host name" in capsys.readouterr().err

@@ -182,7 +182,7 @@ def test_a_reader_of_two_files(tmp_path):
     first, second = datasets.mnist.reader_creator(str(images), str(labels), 100)()
     assert (first[0].shape, first[0][0], first[1], second[0][0], second[1]) == ((784,), -1.0, 7, 1.0, 9)
     labels.write_bytes(b"\0\0\x08\x01\0\0\0\x01\x07")
-    with pytest.raises(ValueError, match="do not fit together"):
+    with pytest.raises(ValueError, match="images and labels do not match"):
         next(datasets.mnist.reader_creator(str(images), str(labels), 100)())
 
 

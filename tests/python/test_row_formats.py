@@ -125,9 +125,10 @@ def test_bad_quotes(tmp_path):
 
 @pytest.mark.parametrize("schema, message", [
     ("", None), ("rows tab\n", "first line"), ("columns dot\n", "separator"), ("columns tab footer\n", "header"),
-    ("columns tab\ni\n", "NAME = COLUMNS"), ("columns tab\ni = x\n", "whole number"),
+    ("columns tab\ni\n", "NAME = COLUMNS"), ("columns tab\ni = x\n", "an integer is missing"),
     ("columns tab\ni = 5-3\n", "columns"),
-    ("columns tab\ni = 0 hash\n", "whole number"), ("columns tab\ni = 0 hash 0\n", "above 0"), ("# nothing\n", "empty"),
+    ("columns tab\ni = 0 hash\n", "an integer is missing"), ("columns tab\ni = 0 hash 0\n", "above 0"),
+    ("# nothing\n", "empty"),
     ("columns tab\ni = 0 what\n", "what follows"), ("columns tab\nj = 0\n", "no line for slot i"),
     ("columns tab\ni = 0 log\n", "log"), ("columns tab\ni = 0,1\n", "2 columns"),
     ("libsvm\ni = column\n", "libsvm has"),

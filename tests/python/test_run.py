@@ -125,7 +125,7 @@ for use in (lambda: Conv2D(1, 2, 3), lambda: fluid.dygraph.guard(), Quantization
     try:
         use()
     except NotImplementedError as e:
-        print(str(e).partition(" is not offered")[0])
+        print(str(e).partition(" is not available")[0])
 try:
     fluid.dygraph.no_such_name
 except AttributeError as e:
@@ -148,7 +148,7 @@ name = getattr(importlib.import_module(%r.replace("anabranch", "paddle")), %r)
 try:
     name()
 except NotImplementedError as e:
-    print(str(e).partition(" is not offered")[0])
+    print(str(e).partition(" is not available")[0])
 """ % (module, names[0]))
     assert lines(done) == ["%s.%s" % (module.partition(".")[2], names[0])]
 

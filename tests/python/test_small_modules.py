@@ -54,7 +54,7 @@ def test_a_place_that_is_told_what_it_is():
 
 def test_what_core_refuses_says_what_to_use():
     for name, instead in (("Graph", "explain"), ("Node", "explain"), ("get_grad_op_desc", "fluid.gradients")):
-        with pytest.raises(NotImplementedError, match=r"core\.%s is not offered.*%s" % (name, instead)):
+        with pytest.raises(NotImplementedError, match=r"core\.%s is not available.*%s" % (name, instead)):
             getattr(core, name)(fluid.default_main_program().desc)
     assert core.save_op_compatible_info(fluid.default_main_program().desc) is True
     with pytest.raises(TypeError, match="ProgramDesc, got int"):
@@ -159,7 +159,7 @@ def test_numbers_of_program_files():
     for wrong in (lambda: framework_pb2.AttrType.Name(99), lambda: framework_pb2.AttrType.Value("NOTHING")):
         with pytest.raises(ValueError, match="the enum has no"):
             wrong()
-    with pytest.raises(NotImplementedError, match="ProgramDesc is not offered.*parse_from_string"):
+    with pytest.raises(NotImplementedError, match="ProgramDesc is not available.*parse_from_string"):
         framework_pb2.ProgramDesc()
     assert (fluid.framework.TEMP_VAR_NAME, fluid.framework.ZERO_VAR_SUFFIX) == ("@TEMP@", "@ZERO")
 

@@ -49,7 +49,7 @@ def refused(use):
     try:
         use()
     except NotImplementedError as e:
-        print(str(e).partition(" is not offered")[0])
+        print(str(e).partition(" is not available")[0])
 """
 
 
@@ -93,7 +93,7 @@ print(forward.__name__)
 def test_a_refusal_says_what_to_use_instead(name, advice):
     """Like the page."""
     text, = run("try:\n    fluid.%s()\nexcept NotImplementedError as e:\n    print(str(e).splitlines()[0])" % name)
-    assert text.startswith("fluid.%s is not offered: " % name if "core" not in name else name) and advice in text
+    assert text.startswith("fluid.%s is not available: " % name if "core" not in name else name) and advice in text
 
 
 def test_names_of_the_imperative_mode_that_static_programs_use():

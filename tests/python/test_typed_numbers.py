@@ -32,7 +32,7 @@ def test_data_sets(number):
 @pytest.mark.parametrize("seed", [2**63, -2**63 - 1, 2**100])
 def test_seeds(seed):
     program = fluid.Program()
-    with pytest.raises(ValueError, match="random_seed must be a whole number of 64 bits"):
+    with pytest.raises(ValueError, match="random_seed must be a 64-bit integer"):
         program.random_seed = seed
     assert program.random_seed == 0
 

@@ -119,8 +119,8 @@ class Checkpoints:
                     self._begin_epoch()
                     yield self.epoch
                     if self._left_out:
-                        raise NotAllowed("Checkpoints: epoch %d goes on after %d steps, but its data ended %d before"
-                                         % (self.epoch, self._in_epoch, self._left_out))
+                        raise NotAllowed("Checkpoints: epoch %d resumes after %d steps, but its data ended %d steps "
+                                         "earlier" % (self.epoch, self._in_epoch, self._left_out))
                     self._finished = self.epoch + 1 == count
                     if self._finished:
                         self.save()
@@ -192,7 +192,7 @@ class Checkpoints:
     def _load(self, count):
         found = folders.numbers(self.folder)
         if self._resume is False and found:
-            raise InvalidValue("Checkpoints: resume is False, but %s is there" % folders.path(self.folder, found[-1]))
+            raise InvalidValue("Checkpoints: resume is False, but %s exists" % folders.path(self.folder, found[-1]))
         errors = []
         for number in reversed(found):
             folder = folders.path(self.folder, number)
@@ -239,8 +239,8 @@ class Checkpoints:
         """Restores the order of the records before a pass."""
         self._check_entered("train_from_dataset")
         if getattr(dataset, "_exchanged", False):
-            raise Unsupported("Checkpoints: the records came from other trainers (global_shuffle), which a run that is "
-                              "taken up cannot ask for the same ones")
+            raise Unsupported("Checkpoints: the records came from other trainers (global_shuffle), and a resumed "
+                              "run cannot request the same records again")
         core = getattr(dataset, "_core", None)
         if core is None or not hasattr(dataset, "load_into_memory"):
             return

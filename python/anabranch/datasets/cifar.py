@@ -30,7 +30,7 @@ _TAKEN = {("numpy.core.multiarray", "_reconstruct"), ("numpy._core.multiarray", 
 class _Tables(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) not in _TAKEN:
-            raise InvalidValue("a picture file names %s.%s: it is none of the CIFAR archives" % (module, name))
+            raise InvalidValue("a picture file names %s.%s: it is not a CIFAR archive" % (module, name))
         return super().find_class(module, name)
 
 

@@ -32,7 +32,7 @@ def download(url: str, module_name: str, md5sum: str | None, save_name: str | No
         url (str): source of the file. Its last part is the name of the file.
         module_name (str): the folder in :data:`DATA_HOME`.
         md5sum (str, optional): expected checksum of the file.
-        save_name (str, optional): the name of the file, if it is another one.
+        save_name (str, optional): the name of the file, if it differs.
 
     Returns:
         str: the path.
@@ -92,7 +92,7 @@ def cluster_files_reader(files_pattern: str, trainer_count: int, trainer_id: int
         callable: reader.
 
     Raises:
-        TypeError: ``loader`` cannot be called. ValueError: ``trainer_id`` is none of ``trainer_count``.
+        TypeError: ``loader`` cannot be called. ValueError: ``trainer_id`` is not below ``trainer_count``.
     """
     if not callable(loader):
         raise InvalidType("cluster_files_reader: loader must be callable, got %s" % type(loader).__name__)

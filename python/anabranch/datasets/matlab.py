@@ -29,14 +29,14 @@ def _elements(data: bytes, order: str) -> Iterator[tuple[int, bytes]]:
         if kind >> 16:                                  # a short one: kind, size and bytes in eight bytes
             kind, size, begin, room = kind & 0xFFFF, kind >> 16, at + 4, 4
         if size > min(room, len(data) - begin):
-            raise InvalidValue("an element of %d bytes where %d are left" % (size, len(data) - begin))
+            raise InvalidValue("an element has %d bytes, but only %d are left" % (size, len(data) - begin))
         yield kind, data[begin:begin + size]
         at = begin + room
 
 
 def _numbers(kind: int, data: bytes, order: str) -> np.ndarray:
     if kind not in _NUMBERS:
-        raise InvalidValue("numbers of the kind %d, which is none" % kind)
+        raise InvalidValue("the number type %d is unknown" % kind)
     return np.frombuffer(data, order + _NUMBERS[kind])
 
 
@@ -44,7 +44,7 @@ def _matrix(data: bytes, order: str) -> tuple[str, np.ndarray | None]:
     """The name and the numbers of a matrix, None for one of other things."""
     parts = list(_elements(data, order))
     if len(parts) < 4:
-        raise InvalidValue("a matrix of %d parts instead of four" % len(parts))
+        raise InvalidValue("a matrix must have at least four parts, got %d" % len(parts))
     flags, extents = _numbers(*parts[0], order), _numbers(*parts[1], order)
     name = parts[2][1].decode("ascii", "replace")
     if not len(flags) or int(flags[0]) & 0xFF not in _NUMERIC:
@@ -73,7 +73,7 @@ def tables(path: str) -> dict[str, np.ndarray]:
         raise Unsupported("%s is a file of MATLAB 7.3 (HDF5); save it with -v7" % path)
     order = {b"IM": "<", b"MI": ">"}.get(data[126:_HEADER])
     if order is None:
-        raise InvalidValue("%s must be a file of MATLAB 5 to 7: its header is another" % path)
+        raise InvalidValue("%s must be a file of MATLAB 5 to 7: its header has no byte order" % path)
     found = {}
     try:
         for kind, part in _elements(data[_HEADER:], order):

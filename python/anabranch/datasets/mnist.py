@@ -129,7 +129,8 @@ def load(split: str = "train", folder: str | None = None) -> tuple[Any, ...]:
 
 def _checked(place, images, labels):
     if images.ndim != 3 or labels.ndim != 1 or len(images) != len(labels):
-        raise InvalidValue("%s: images %s and labels %s do not fit together" % (place, images.shape, labels.shape))
+        raise InvalidValue("%s: the shapes of images and labels do not match: %s and %s"
+                           % (place, images.shape, labels.shape))
     return images[:, None].astype("float32") / 127.5 - 1.0, labels[:, None].astype("int64")
 
 

@@ -106,7 +106,7 @@ def _tables() -> _Tables:
 
 
 def get_movie_title_dict() -> dict[str, int]:
-    """dict: word of a title, in small letters -> number."""
+    """dict: word of a title, in lowercase -> number."""
     return _tables().words
 
 

@@ -56,7 +56,7 @@ def load(package: str, name: str) -> Any:
         numpy.ndarray | list | dict: numbers, texts, or a table (name of the column -> its values; factors as texts).
 
     Raises:
-        LookupError: no such package or object. ValueError: a damaged file, or a kind of object that is not read here.
+        LookupError: no such package or object. ValueError: a damaged file, or an object of an unsupported kind.
     """
     base = os.path.join(find(package), "data", "Rdata")
     try:
@@ -149,7 +149,7 @@ class _Reader:
             return values.astype(values.dtype.newbyteorder("="))
         if kind in (16, 19, 20):                                            # texts, lists
             return [self._item() for _ in range(count)]
-        raise InvalidValue("an R object of kind %d is not read here" % kind)
+        raise InvalidValue("R objects of kind %d are not supported" % kind)
 
 
 def _shaped(values, attributes):

@@ -41,8 +41,8 @@ def write_picture(graph, path):
     elif suffix in GRAPHVIZ_FORMATS:
         dot = shutil.which("dot")
         if dot is None:
-            raise Unsupported("a picture as %s is drawn by Graphviz, whose program `dot` is not on the path; .svg and "
-                              ".dot need no other program" % suffix)
+            raise Unsupported("%s pictures need Graphviz, whose program `dot` is not on the PATH; .svg and .dot need "
+                              "no other program" % suffix)
         done = subprocess.run([dot, "-T" + suffix[1:]], input=graph.dot().encode("utf-8"), stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE)
         if done.returncode:

@@ -182,7 +182,7 @@ _INSTEAD = {
 
 def _refused(name: str) -> NoReturn:
     first = name.split(".")[1]
-    raise Unsupported("%s is not offered: %s" % (name, _INSTEAD[first]))
+    raise Unsupported("%s is not available: %s" % (name, _INSTEAD[first]))
 
 
 def __getattr__(name: str) -> Any:

@@ -119,7 +119,7 @@ class Unsupported(EnforceNotMet, NotImplementedError):
         "The message names the missing feature and, if there is one, its replacement.",
         "For a GPU that this build does not have: use `fluid.CPUPlace()`, or start the script with `anabranch run`, "
         "which uses the CPU.",
-        "For a name of Fluid that is not offered: `docs/absent.md` lists all of them with their replacements.",
+        "For a name of Fluid that is not available: `docs/absent.md` lists all of them with their replacements.",
     )
 
 

@@ -169,4 +169,4 @@ class CoreParallelExecutor:
     ExecutionStrategy, BuildStrategy = ExecutionStrategy, BuildStrategy
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        raise Unsupported("core.ParallelExecutor is not offered: use fluid.ParallelExecutor or fluid.CompiledProgram")
+        raise Unsupported("core.ParallelExecutor is not available: use fluid.ParallelExecutor or fluid.CompiledProgram")

@@ -49,9 +49,9 @@ class Field:
         if not isinstance(value, self.kind) or (self.kind is int and isinstance(value, (bool, enum.Enum))):
             raise InvalidType("%s.%s must be a %s, got %r" % (owner, self.name, expected, value))
         if self.kind in (list, set) and not all(isinstance(v, str) for v in value):
-            raise InvalidType("%s.%s must hold texts, got %r" % (owner, self.name, value))
+            raise InvalidType("%s.%s must hold strings, got %r" % (owner, self.name, value))
         if self.kind is int and value is not None and not -2**31 <= value < 2**31:
-            raise InvalidValue("%s.%s must be a whole number of 32 bits, got %d" % (owner, self.name, value))
+            raise InvalidValue("%s.%s must be a 32-bit integer, got %d" % (owner, self.name, value))
         if self.least is not None and value < self.least:
             raise InvalidValue("%s.%s must be at least %d, got %d" % (owner, self.name, self.least, value))
         return value

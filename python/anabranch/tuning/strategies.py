@@ -120,7 +120,7 @@ def trial(how: Sampling, strategy: str, folder: str) -> Outcome:
             measured.append(json.load(file))
     made = min(one["steps"] for one in measured)
     if not all(one["rows"] for one in measured):
-        raise Unavailable("a worker made %d steps: too few to be timed" % made)
+        raise Unavailable("a worker ran %d steps, which is too few to time" % made)
     what, value = _learned(how, measured, logs)
     return Outcome(sum(one["rows"] / max(one["seconds"], 1e-9) for one in measured), what, value, made)
 

@@ -82,7 +82,7 @@ def device_guard(device: str | None = None) -> Iterator[Any]:
             "gpu" or None runs them where the program runs, if there is a kernel for it.
 
     Raises:
-        ValueError: ``device`` is another text.
+        ValueError: ``device`` is another string.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -158,7 +158,7 @@ class Program:
         if not isinstance(seed, int) or isinstance(seed, bool):
             raise InvalidValue("Program.random_seed must be an int, got %r" % (seed,))
         if not -2**63 <= seed < 2**63:
-            raise InvalidValue("Program.random_seed must be a whole number of 64 bits, got %d" % seed)
+            raise InvalidValue("Program.random_seed must be a 64-bit integer, got %d" % seed)
         self.desc.random_seed = seed
         self.desc.touch()
 

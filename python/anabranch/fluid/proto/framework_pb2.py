@@ -58,7 +58,7 @@ globals().update(_attributes)
 
 
 def _refused(name: str) -> NoReturn:
-    raise Unsupported("%s is not offered: Program.parse_from_string and program.desc.serialize_to_string() read and "
+    raise Unsupported("%s is not available: Program.parse_from_string and program.desc.serialize_to_string() read and "
                       "write program files" % name)
 
 

@@ -25,7 +25,7 @@ def whole_number(value: Any, what: Any, lowest: Any = None, highest: int = 2**31
     3
     """
     if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise InvalidType("%s must be a whole number, got %s" % (what, type(value).__name__))
+        raise InvalidType("%s must be an integer, got %s" % (what, type(value).__name__))
     if lowest is not None and value < lowest:
         raise InvalidValue("%s must be at least %d, got %d" % (what, lowest, value))
     if value > highest or value < -highest:

@@ -69,7 +69,7 @@ class CoreDataset:
         """Accepts the description of the data set itself, ``desc()``.
 
         Raises:
-            RuntimeError: it is another one: use ``set_use_var`` and the other settings.
+            RuntimeError: it is a different one: use ``set_use_var`` and the other settings.
         """
         if desc != self._of.desc():
             raise NotAllowed("set_data_feed_desc: the description must be that of the data set: set slots with "

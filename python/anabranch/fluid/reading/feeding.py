@@ -40,7 +40,7 @@ class FeedVar:
         if isinstance(value, (bool, int, float, np.generic)):
             return np.array([value], dtype=self.dtype)
         if isinstance(value, (list, tuple)):
-            raise NotAllowed("feed of %s: a Python list does not say its dtype and sequences; give a numpy array, or a "
+            raise NotAllowed("feed of %s: a Python list has no dtype and no sequences; pass a numpy array, or a "
                              "LoDTensor made by fluid.create_lod_tensor" % self.name)
         if hasattr(value, "__array__") and not isinstance(value, Variable):
             return np.asarray(value)

@@ -54,7 +54,7 @@ class Collective:
         if rank >= len(self.endpoints) or len(set(self.endpoints)) < len(self.endpoints):
             raise InvalidValue("%s: rank %d of the processes at %s" % (type(self).__name__, rank, self.endpoints))
         if current_endpoint not in self.endpoints:
-            raise InvalidValue("%s: %s is none of the processes at %s"
+            raise InvalidValue("%s: %s is not one of the processes at %s"
                                % (type(self).__name__, current_endpoint, self.endpoints))
         self.rank, self.current, self.nranks = rank, current_endpoint, len(self.endpoints)
         self._connect(wait_port)

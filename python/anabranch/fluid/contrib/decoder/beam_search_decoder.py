@@ -155,7 +155,7 @@ class BeamSearchDecoder(Described):
         links = []
         for name, first in self._input_var_dict.items():
             if name not in self._state_cell._inputs:
-                raise InvalidValue("BeamSearchDecoder: %r of input_var_dict is none of the inputs of the cell" % name)
+                raise InvalidValue("BeamSearchDecoder: %r of input_var_dict is not an input of the cell" % name)
             before = self.read_array(init=first)
             inputs[name] = sequence_expand(before, scores)
             links.append((before, inputs[name]))

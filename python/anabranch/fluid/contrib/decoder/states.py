@@ -176,7 +176,7 @@ class StateCell(Described):
         """
         self._hold()
         if state_name not in self._cur_states:
-            raise InvalidValue("StateCell: %r is none of the states %s" % (state_name, ", ".join(self._cur_states)))
+            raise InvalidValue("StateCell: %r is not one of the states %s" % (state_name, ", ".join(self._cur_states)))
         return self._cur_states[state_name]
 
     def get_input(self, input_name: str) -> Any:
@@ -235,7 +235,7 @@ class StateCell(Described):
         self._hold()
         for name, value in inputs.items():
             if name not in self._inputs:
-                raise InvalidValue("StateCell: %r is none of the inputs %s" % (name, ", ".join(self._inputs)))
+                raise InvalidValue("StateCell: %r is not one of the inputs %s" % (name, ", ".join(self._inputs)))
             self._inputs[name] = value
         if self._state_updater is None:
             raise InvalidType("StateCell: a function must be declared with state_updater first")

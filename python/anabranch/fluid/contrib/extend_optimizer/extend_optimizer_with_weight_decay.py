@@ -45,7 +45,7 @@ class DecoupledWeightDecay:
             if gradient is None or not self._shrinks(parameter):
                 continue
             if isinstance(self._coeff, float) and parameter.name in self._params_name:
-                raise InvalidValue("%s: parameter %s decays already" % (type(self).__name__, parameter.name))
+                raise InvalidValue("%s: parameter %s already has weight decay" % (type(self).__name__, parameter.name))
             self._params_name.add(parameter.name)
             with parameter.block.program._optimized_guard([parameter, gradient]):
                 lost.append((parameter, gradient, parameter * self._coeff))

@@ -24,7 +24,7 @@ def _tree(helper, attr, shape, dtype):
 
 def _check_layers(negatives, nodes):
     if len(negatives) != len(nodes):
-        raise InvalidValue("tdm_sampler: neg_samples_num_list and layer_node_num_list must be as long as each other, "
+        raise InvalidValue("tdm_sampler: neg_samples_num_list and layer_node_num_list must have the same length, "
                            "got %d and %d" % (len(negatives), len(nodes)))
     for layer, (drawn, have) in enumerate(zip(negatives, nodes)):
         if drawn >= have:

@@ -8,7 +8,7 @@ from ...errors import Unsupported
 
 
 def _refused(name: str) -> NoReturn:
-    raise Unsupported("%s is not offered: fluid.profiler and `anabranch profile` write profiles in a different format"
+    raise Unsupported("%s is not available: fluid.profiler and `anabranch profile` write profiles in a different format"
                       % name)
 
 

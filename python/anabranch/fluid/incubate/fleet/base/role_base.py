@@ -175,7 +175,7 @@ def needed_number(name: str, least: int) -> int:
     """int: an environment variable. ValueError, with its name, if it is not a number or too small."""
     text = needed(name)
     if not text.lstrip("-").isdigit() or int(text) < least:
-        raise InvalidValue("the environment variable %s must be a whole number of at least %d, got %r"
+        raise InvalidValue("the environment variable %s must be an integer of at least %d, got %r"
                            % (name, least, text))
     return int(text)
 

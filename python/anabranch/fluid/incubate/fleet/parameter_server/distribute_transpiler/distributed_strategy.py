@@ -24,7 +24,7 @@ _GEO = ("communicator_thread_pool_size", "communicator_send_wait_times")
 def _threads() -> str:
     text = os.environ.get("CPU_NUM", "1")
     if not text.isdigit() or int(text) < 1:
-        raise InvalidValue("the environment variable CPU_NUM must be a whole number of at least 1, got %r" % text)
+        raise InvalidValue("the environment variable CPU_NUM must be an integer of at least 1, got %r" % text)
     return text
 
 

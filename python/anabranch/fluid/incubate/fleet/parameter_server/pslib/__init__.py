@@ -12,7 +12,7 @@ INSTEAD = ("use fleet of fluid.incubate.fleet.parameter_server.distribute_transp
 
 def refuse(name: str) -> NoReturn:
     """Raises NotImplementedError with the replacement of a name of pslib."""
-    raise Unsupported("pslib.%s is not offered: %s" % (name, INSTEAD))
+    raise Unsupported("pslib.%s is not available: %s" % (name, INSTEAD))
 
 
 fleet: Any = Absent("fleet", refuse)
