@@ -29,10 +29,10 @@ void WaitedJob::run(Group& group) {
     futex_wait(under_way_, 1, kLookMs);
     if (most < 0 || std::chrono::steady_clock::now() - begun < Milliseconds(most)) continue;
     new std::shared_ptr<WaitedJob>(shared_from_this());  // leaked: the group's thread is inside for an unknown time
-    AB_THROW(
-        Unavailable,
-        "rank {} of {} waits for the others for more than {} ms (FLAGS_device_deadline, FLAGS_collective_deadline)",
-        group.rank(), group.size(), most);
+    AB_THROW(Unavailable,
+             "rank {} of {} has waited for the others for more than {} ms (FLAGS_device_deadline, "
+             "FLAGS_collective_deadline)",
+             group.rank(), group.size(), most);
   }
   if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
 }

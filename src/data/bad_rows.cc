@@ -14,7 +14,7 @@ void BadRows::admit(const Block& block, const std::string& file, int64_t* rows) 
     const int64_t count = policy_.before + ++count_;
     if (policy_.kind == BadRowPolicy::Kind::kRaise) {
       throw Error(ErrorKind::kInvalidArgument, message)
-          .with_hint("bad_rows=\"skip\" or \"quarantine\" lets a pass go on without such lines");
+          .with_hint("bad_rows=\"skip\" or \"quarantine\" lets a pass continue without such lines");
     }
     if (policy_.kind == BadRowPolicy::Kind::kQuarantine) quarantine(row, message);
     AB_CHECK(policy_.max_rows < 0 || count <= policy_.max_rows, InvalidArgument,

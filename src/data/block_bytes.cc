@@ -135,7 +135,7 @@ void block_from_bytes(std::string_view bytes, const std::string& what, const Sch
   out->bytes = head.bytes;
   const bool fits = in.done() && rows_fit(*out, schema) && bad_rows_fit(*out, schema);
   AB_CHECK(fits, InvalidArgument,
-           "{}: the cache holds rows that do not fit the schema: remove it, and the text is read again", what);
+           "{}: the cache holds rows that do not fit the schema: remove it to read the text again", what);
 }
 
 }  // namespace anabranch::data

@@ -132,7 +132,7 @@ class CacheInput final : public Input {
     }
     const std::string_view bytes(chunk->raw.data(), chunk->raw.size);
     AB_CHECK(hash_bytes(bytes, kSeed) == entry.checksum, InvalidArgument,
-             "{}: the cache is damaged at byte {}: remove it, and the text is read again", path_, entry.at);
+             "{}: the cache is damaged at byte {}: remove it to read the text again", path_, entry.at);
     block_from_bytes(bytes, path_, schema_, out);
   }
 

@@ -58,7 +58,7 @@ const Tensor& ServedProgram::tensor_of(uint32_t variable) const {
   AB_CHECK(variable < entries_.size(), InvalidArgument, "there is no variable number {} at this server", variable);
   const Entry& e = entries_[variable];
   const Tensor* t = e.value->get<Tensor>();
-  AB_CHECK(t && t->initialized(), NotFound, "{} was never written at this server: has its startup program run?",
+  AB_CHECK(t && t->initialized(), NotFound, "{} was never written on this server: run its startup program first",
            e.name);
   AB_CHECK(t->place().on_host(), Unavailable, "{} has gone to {} while this server serves it: servers run on the CPU",
            e.name, t->place().str());

@@ -25,7 +25,7 @@ void wait_for_all(Queues& queues) {
   try {
     queues.wait_all();
   } catch (Error& e) {
-    throw e.with_hint("with FLAGS_benchmark=1 each op is waited for, and the one that fails is named");
+    throw e.with_hint("set FLAGS_benchmark=1 to wait for each op, so that the error names the op that fails");
   }
 }
 

@@ -105,7 +105,7 @@ void discard_unwanted(ir::Op& op) {
 
 void refuse_engine_only(const ir::Op& op) {
   AB_CHECK(!find_op(op.type).has(kEngineOnly), Unsupported,
-           "{} is made by passes and the engine; a program must not hold it", op.type);
+           "{} is for passes and the engine only: a program must not contain it", op.type);
 }
 
 void check_op(ir::Op& op) {

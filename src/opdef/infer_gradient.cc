@@ -120,7 +120,7 @@ class Finder {
     const size_t from = place_of(grad_.inputs, slot);
     for (size_t i = 0; i < outs.size(); ++i) {
       if (outs[i] == ir::kEmptyVar) continue;
-      AB_CHECK(ins[i] != ir::kEmptyVar, InvalidArgument, "{} must be given, since {} is asked for", slot, gradient);
+      AB_CHECK(ins[i] != ir::kEmptyVar, InvalidArgument, "{} must be given, because {} is requested", slot, gradient);
       made_->results.push_back({{from + i, to + i}, lod_of(gradient, i)});
     }
   }

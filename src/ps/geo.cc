@@ -49,7 +49,7 @@ void Geo::begin() {
     for (auto& [name, k] : kept_) {
       const RunGate::Change change(k.variable.value->gate().get());
       const Tensor* w = k.variable.value->get<Tensor>();
-      AB_CHECK(w && w->initialized(), NotFound, "GEO: {} was never written: has the trainer's startup program run?",
+      AB_CHECK(w && w->initialized(), NotFound, "GEO: {} was never written: run the trainer's startup program first",
                name);
       AB_CHECK(w->rows() == rows_of(k), ShapeMismatch, "GEO: {} has {} rows here, its shards on servers have {}", name,
                w->rows(), rows_of(k));

@@ -46,7 +46,7 @@ void Geo::take_noted() {
 void Geo::check_shape(const Kept& k) const {
   const Tensor* w = k.variable.value->get<Tensor>();
   AB_CHECK(w && w->shape() == k.old.shape() && w->dtype() == k.old.dtype(), ShapeMismatch,
-           "GEO: {} was {} {} when training began, and is otherwise now", k.variable.name, dtype_name(k.old.dtype()),
+           "GEO: {} was {} {} when training started, and has changed since", k.variable.name, dtype_name(k.old.dtype()),
            k.old.shape().str());
 }
 

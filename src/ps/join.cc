@@ -129,7 +129,7 @@ void check(const JoinOptions& o) {
   }
   if (o.wires || size == 1) return;
   AB_CHECK(on_this_machine(o.endpoints[o.rank]) || std::get<bool>(get_flag("FLAGS_rpc_insecure")), InvalidArgument,
-           "sums between machines travel as they are: {} can be reached from other machines; set FLAGS_rpc_insecure=1 "
+           "sums between machines are not encrypted: {} can be reached from other machines; set FLAGS_rpc_insecure=1 "
            "where the network is trusted",
            o.endpoints[o.rank]);
 }
@@ -164,8 +164,7 @@ std::unique_ptr<comm::Wire> connect(const JoinOptions& o, HubLine& line) {
                   .connect(o.rank, static_cast<int>(o.endpoints.size()), host_of(o.endpoints[o.rank]), o.start.count(),
                            swap, &failure);
   if (refused) std::rethrow_exception(refused);
-  AB_CHECK(wire, Unavailable, "rank {} ({}) cannot be connected to the others: {}", o.rank, o.endpoints[o.rank],
-           failure);
+  AB_CHECK(wire, Unavailable, "rank {} ({}) cannot connect to the others: {}", o.rank, o.endpoints[o.rank], failure);
   return wire;
 }
 

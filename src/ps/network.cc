@@ -54,7 +54,7 @@ class NetworkChannel final : public Channel {
  private:
   static MessageRef read(Verb verb, const std::string& endpoint, Bytes bytes, const ByteFailure& failure) {
     try {
-      AB_CHECK(!failure.refused, InvalidArgument, "the server at {} refuses a request: {}", endpoint, failure.why);
+      AB_CHECK(!failure.refused, InvalidArgument, "the server at {} rejects a request: {}", endpoint, failure.why);
       AB_CHECK(failure.why.empty(), Unavailable, "{}: {}", endpoint, failure.why);
       return Message::parse(std::move(bytes.data), bytes.size);
     } catch (const Error& e) {
@@ -103,7 +103,7 @@ class NetworkTransport final : public Transport {
           receive(handler, std::move(bytes), std::move(answer), *peers);
         },
         peers, &failure);
-    AB_CHECK(made, Unavailable, "no server can listen on {}: {}", endpoint, failure);
+    AB_CHECK(made, Unavailable, "cannot listen on {}: {}", endpoint, failure);
     return std::make_unique<NetworkListener>(endpoint, std::move(made), peers);
   }
   std::shared_ptr<Channel> connect(const std::string& endpoint) override {

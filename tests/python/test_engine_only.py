@@ -24,7 +24,7 @@ def test_they_are_known():
 
 @pytest.mark.parametrize("op", ENGINE_ONLY)
 def test_they_cannot_be_appended(block, op):
-    with pytest.raises(NotImplementedError, match=f"{op} is made by passes and the engine"):
+    with pytest.raises(NotImplementedError, match=f"{op} is for passes and the engine only"):
         info = _core.op_info(op)
         block.append_op(type=op, inputs={slot["name"]: ["x"] for slot in info["inputs"]},
                         outputs={slot["name"]: ["out"] for slot in info["outputs"]}, attrs={})
@@ -38,5 +38,5 @@ def test_a_program_from_a_file_that_holds_one_is_refused(block, op, attrs):
     block.desc.insert_raw_op(0, op, [(slot, ["x"])], [("Out", ["out"])], attrs)
     program = fluid.Program.parse_from_string(block.program.desc.serialize_to_string())
     assert program.global_block().ops[0].type == op
-    with pytest.raises(NotImplementedError, match=f"{op} is made by passes and the engine"):
+    with pytest.raises(NotImplementedError, match=f"{op} is for passes and the engine only"):
         fluid.Executor().run(program, feed={"x": np.ones((2, 4), "float32")}, fetch_list=["out"])

@@ -53,7 +53,7 @@ int remove_dead(Graph& graph, const PassContext&) {
 }  // namespace
 
 const Pass kRemoveDead = {.name = "remove_dead",
-                          .what = "ops without needed results are removed",
+                          .what = "ops whose results are not needed are removed",
                           .tolerance = "bit-equal",
                           .keeps_ops = true,
                           .in_bodies = true,

@@ -244,7 +244,7 @@ int straighten_blocks(Graph& graph, const PassContext& context) { return Straigh
 }  // namespace
 
 const Pass kStraightenBlocks = {.name = "straighten_blocks",
-                                .what = "blocks of cheap ops that a condition runs become choices on the device",
+                                .what = "conditional blocks of cheap ops become selections on the device",
                                 .tolerance = "bit-equal",
                                 .trusts_shapes = true,
                                 .on_devices = true,
