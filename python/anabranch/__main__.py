@@ -29,7 +29,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
 
 
 def command(name: str) -> ModuleType:
-    """module: the one with parser() and main(arguments) of a command."""
+    """module: the module of a command, with parser() and main(arguments)."""
     return import_module("." + COMMANDS[name][0], __package__ or "anabranch")
 
 

@@ -67,7 +67,7 @@ def advice(name: str) -> str:
 
 
 def refuse(name: str) -> NoReturn:
-    """Raises NotImplementedError that says what to use instead of a name such as ``fluid.dygraph.Layer``."""
+    """Raises a NotImplementedError that names what to use instead of a name such as ``fluid.dygraph.Layer``."""
     from .fluid.errors import Unsupported
     raise Unsupported("%s is not available: %s" % (name, advice(name)))
 
@@ -84,7 +84,7 @@ _bases: dict[str, _Base] = {}
 
 
 class Absent:
-    """Stands for a name that is not here: any use raises, also after ``with``. A subclass raises when it is called.
+    """Stands for an absent name: any use raises, also in ``with``. A subclass raises when it is called.
 
     Args:
         name (str): name that it stands for, without the package.
@@ -133,7 +133,7 @@ class Absent:
 
 
 class Table:
-    """Modules and names of Fluid that are not here. Written by tools/generate_modules.py, read when it is needed."""
+    """Absent modules and names of Fluid. Written by tools/generate_modules.py, and read on demand."""
 
     def __init__(self, path: str) -> None:
         self._path = path

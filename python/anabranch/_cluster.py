@@ -29,7 +29,7 @@ _local_servers: list[threading.Thread] = []
 
 
 def serve(program: Any, endpoint: str) -> None:
-    """Runs a server: serves the global scope until all workers have said that they are done.
+    """Runs a server: serves the global scope until all workers have reported that they are done.
 
     Args:
         program (Program): result of the transpiler's ``get_pserver_program``; its block 0 is one ``listen_and_serv``.
@@ -72,7 +72,7 @@ def _serve_and_end(servers):
 
 
 def connect(program: Any, endpoints: Sequence[str], trainer_id: int, trainers: int) -> None:
-    """Connects a worker to all servers, before anything is sent; again does nothing.
+    """Connects a worker to all servers, before anything is sent; a second call does nothing.
 
     Args:
         program (Program): the trainer's program.
@@ -141,14 +141,14 @@ def _trainer_of(program):
 
 
 def communicator_stop() -> None:
-    """Sends what waits, then ends the threads of ``communicator_start``."""
+    """Sends all pending messages, then stops the threads of ``communicator_start``."""
     while _running:
         trainer, stop = _running.pop()
         stop(trainer)
 
 
 def communicator_flush() -> None:
-    """Sends what waits; returns when servers have applied it. The threads go on."""
+    """Sends all pending messages, and returns when servers have applied them. The threads keep running."""
     for trainer, _ in _running:
         _core.ps_flush(trainer)
 
@@ -181,7 +181,7 @@ class FilesOfPass:
         self._beats = None
 
     def take(self) -> str | None:
-        """str: the next file; None when there is none for this worker any more. Waits for files that others have."""
+        """str: the next file; None when no file is left for this worker. Waits for files that other workers hold."""
         for pause in itertools.chain(_FILE_PAUSES, itertools.repeat(_FILE_PAUSES[-1])):
             found = _core.ps_take_file(*self._at)
             if isinstance(found, tuple):
@@ -238,7 +238,7 @@ def _pull_table(trainer, path, parts):
 
 
 def complete(endpoints: Sequence[str], trainer_id: int) -> None:
-    """Tells all servers that this worker is done, and ends its connections.
+    """Reports to all servers that this worker is done, and closes its connections.
 
     Args:
         endpoints (list of str): addresses of the servers.
@@ -256,7 +256,7 @@ _GOODBYE_MS = 5000
 
 
 def join(ring: int, rank: int, endpoints: Sequence[str]) -> None:
-    """Connects this process to the others of its group; again does nothing.
+    """Connects this process to the others of its group; a second call does nothing.
 
     Args:
         ring (int): several groups of the same processes have different numbers.
@@ -267,7 +267,7 @@ def join(ring: int, rank: int, endpoints: Sequence[str]) -> None:
 
 
 def join_trainers(build: Any) -> None:
-    """Joins the ring of training programs, where no startup program has done it.
+    """Joins the ring of training programs if no startup program has joined it.
 
     Args:
         build (BuildStrategy): ``num_trainers``, ``trainer_id`` and, if it knows them, ``trainers_endpoints``.
@@ -322,7 +322,7 @@ def _gather_bytes(role, mine):
 
 
 def exchange_records(role: Any, dataset: Any) -> None:
-    """Deals the records of all workers out among them, the same number to each as far as possible.
+    """Distributes the records of all workers among them, as evenly as possible.
 
     Args:
         role (RoleMakerBase): the role of this process.

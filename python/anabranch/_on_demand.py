@@ -10,7 +10,7 @@ from ._terminal import near
 
 
 def no_attribute(package: str, name: str) -> AttributeError:
-    """AttributeError: a module has no such name; the text gives the names that are near.
+    """AttributeError: a module has no such name; the message lists similar names.
 
     >>> str(no_attribute("anabranch.progress", "Metre"))
     "module 'anabranch.progress' has no attribute 'Metre'; did you mean Meter?"

@@ -1,4 +1,4 @@
-"""Why a job cannot go well, found out before anything is started."""
+"""Checks, before any process starts, that a job can run."""
 from __future__ import annotations
 
 import os
@@ -9,7 +9,7 @@ from .fluid.errors import InvalidValue, Unavailable
 
 
 def check(logs: str, servers: Sequence[str], workers: Sequence[str], host: str | None) -> None:
-    """Makes the folder of logs and looks whether the processes of this machine can do their work.
+    """Creates the folder of logs, and checks that the processes of this machine can run.
 
     Args:
         logs (str): folder of the logs. ``servers``, ``workers`` (list of str): addresses of all.

@@ -1,4 +1,4 @@
-"""Processes of one job on this machine: started together, watched, and ended together."""
+"""Processes of one job on this machine, which are started, watched and stopped together."""
 from __future__ import annotations
 
 import contextlib
@@ -104,7 +104,7 @@ class Process:
                                            start_new_session=True, preexec_fn=_end_with_parent)
 
     def start_again(self) -> bool:
-        """bool: whether a process that has ended could be started again: not when that was done ``restarts`` times."""
+        """bool: whether a process that has ended may be restarted: not after ``restarts`` restarts."""
         if self.restarts == 0:
             return False
         self.restarts -= 1
@@ -132,7 +132,7 @@ class Process:
         return self._popen.returncode
 
     def send(self, number: int) -> None:
-        """Sends a signal to the process and what it has started; nothing happens when it has ended."""
+        """Sends a signal to the process and its children; has no effect if the process has ended."""
         if self.poll() is None:
             self._signal_group(number)
 
@@ -151,7 +151,7 @@ class Process:
 
 
 class Watched(Protocol):
-    """What :func:`watch` asks of a process, wherever it runs: see :class:`Process`."""
+    """The interface of a process that :func:`watch` needs, wherever the process runs: see :class:`Process`."""
 
     name: str
     log: str

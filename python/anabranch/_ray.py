@@ -85,7 +85,7 @@ class Actor:
 
 
 class RemoteProcess:
-    """An actor, for :func:`watch`, which it looks to like a process of this machine.
+    """An actor with the interface of a process of this machine, for :func:`watch`.
 
     Args:
         ray (module). ``actor``: handle of an :class:`Actor`, which Ray starts again ``restarts`` times.
@@ -106,7 +106,7 @@ class RemoteProcess:
         return 0 if self._ended_life == self._seen.life else self._seen.pid
 
     def poll(self) -> int | None:
-        """int or None: how the script ended, 1 where Ray has lost its actor."""
+        """int or None: exit code of the script; 1 if Ray has lost its actor."""
         if self._lost or self._seen.code == 0:
             return 1 if self._lost else 0
         if self._asked is None:
@@ -134,7 +134,7 @@ class RemoteProcess:
             self._ray.kill(self._actor, no_restart=True)
 
     def start_again(self) -> bool:
-        """bool: whether Ray is to start the actor again. Ray counts those that it started by itself, too: see poll."""
+        """bool: whether Ray may restart the actor. Ray's own restarts count as well: see poll."""
         if self._lost or self._restarts == 0:
             return False
         self._restarts -= 1
@@ -143,7 +143,7 @@ class RemoteProcess:
         return True
 
     def send(self, number: int) -> None:
-        """Sends a signal to the script; SIGKILL ends its actor, too, for good."""
+        """Sends a signal to the script; SIGKILL also ends its actor permanently."""
         if number == signal.SIGKILL:
             self._ray.kill(self._actor, no_restart=True)
             self._lost = self._lost or "it was ended"

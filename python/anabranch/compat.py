@@ -1,4 +1,4 @@
-"""Text, bytes and numbers that were alike in Python 2 and 3: the names of ``paddle.compat``."""
+"""Text, bytes and numbers that behave alike in Python 2 and 3: the names of ``paddle.compat``."""
 from __future__ import annotations
 
 import math
@@ -84,7 +84,7 @@ def to_bytes(obj: Any, encoding: str = "utf-8", inplace: bool = False) -> Any:
 
 
 def round(x: float, d: int = 0) -> float:
-    """The nearest number with ``d`` decimals; halves go away from zero, as in Python 2.
+    """The nearest number with ``d`` decimals; halves are rounded away from zero, as in Python 2.
 
     Args:
         x (float): any finite number.

@@ -174,7 +174,7 @@ class Meter:
         self._row.draw(fields)
 
     def close(self, fields):
-        """Prints the last line, unless none was printed before it and none is due."""
+        """Prints the last line, unless no line was printed before it and none is due."""
         if self._show is not False and (self.has_printed or self._show or self._row.in_place):
             self.line(fields)
             self._row.end()

@@ -66,7 +66,7 @@ def _hide_launcher() -> None:
 
 
 def below_launcher(trace: TracebackType | None) -> TracebackType | None:
-    """The traceback from the frame of the script on; all of it when no frame of a script is there."""
+    """The traceback from the script's frame on, or the whole traceback if it has no such frame."""
     at, launched = trace, False
     while at is not None:
         name = at.tb_frame.f_code.co_filename

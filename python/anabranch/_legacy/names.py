@@ -1,4 +1,4 @@
-"""The names that scripts import: ``paddle`` and all below it are modules of this package."""
+"""The names that scripts import: ``paddle`` and all its submodules are modules of this package."""
 from __future__ import annotations
 
 import atexit
@@ -39,7 +39,7 @@ def real_name(name: str) -> str:
 
 
 def give_absent(module: ModuleType) -> None:
-    """Lets what a module should have by Fluid's table, and has not, be reached for."""
+    """Handles access to names that Fluid's table lists for a module and that the module lacks."""
     names = _absent.table.part("names").get(module.__name__)
     if not names or getattr(module, "_gives_absent", False):
         return
@@ -111,7 +111,7 @@ def _list_reached() -> None:
 
 
 def install() -> None:
-    """Makes ``paddle`` and all below it modules of this package, in this process. Again: nothing.
+    """Makes ``paddle`` and all its submodules modules of this package, in this process. A second call does nothing.
 
     Raises:
         RuntimeError: another ``paddle`` has been imported.

@@ -1,4 +1,4 @@
-"""NumPy behaviour that old scripts rely on: removed names, and arrays of one element that act as numbers."""
+"""NumPy behavior that old scripts rely on: removed names, and arrays of one element that act as numbers."""
 from __future__ import annotations
 
 import functools
@@ -64,7 +64,7 @@ def _fetching(run: Any) -> Any:
 
 
 def install() -> None:
-    """Puts the names back into NumPy where it lacks them, and lets executors give :class:`Fetched`."""
+    """Restores the names that NumPy lacks, and makes executors return :class:`Fetched`."""
     for name, kind in _GONE.items():
         if name not in vars(numpy):
             setattr(numpy, name, kind)

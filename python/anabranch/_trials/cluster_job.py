@@ -11,7 +11,7 @@ from anabranch.fluid.incubate.fleet.parameter_server.distribute_transpiler.distr
 
 
 def main(folder: str) -> None:
-    """Trains a line; a worker writes its losses and its weight into the folder."""
+    """Fits a line; a worker writes its losses and its weight to the folder."""
     fleet.init(role_maker.PaddleCloudRoleMaker())
     x, y = fluid.data("x", [None, 4]), fluid.data("y", [None, 1])
     out = fluid.layers.fc(x, 1, param_attr=fluid.ParamAttr("weight", fluid.initializer.Constant(0.0)))

@@ -1,4 +1,4 @@
-"""The names of Fluid's ``dataset.mq2007``, which lists none of them."""
+"""The names of Fluid's ``dataset.mq2007``, whose ``__all__`` lists none of them."""
 from ..datasets.mq2007 import MD5 as MD5
 from ..datasets.mq2007 import URL as URL
 from ..datasets.mq2007 import (

@@ -1,4 +1,4 @@
-"""Readers of data sets that are on this machine; nothing is downloaded."""
+"""Readers of data sets on this machine. They download nothing."""
 from . import cifar, common, criteo, imdb, imikolov, mnist, movielens, r_packages, uci_housing
 
 __all__ = ["cifar", "common", "criteo", "imdb", "imikolov", "mnist", "movielens", "r_packages", "uci_housing"]

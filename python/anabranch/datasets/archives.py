@@ -1,4 +1,4 @@
-"""The original archives of data sets, where the user has put them: nothing is ever fetched from the network."""
+"""Finds the original archives of data sets in the folders of the user. Nothing is downloaded."""
 from __future__ import annotations
 
 import contextlib

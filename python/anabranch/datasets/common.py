@@ -26,7 +26,7 @@ def md5file(fname: str) -> str:
 
 
 def download(url: str, module_name: str, md5sum: str | None, save_name: str | None = None) -> str:
-    """The path of an archive that is here already. Nothing is fetched.
+    """The path of an archive that is already on this machine. Nothing is downloaded.
 
     Args:
         url (str): source of the file. Its last part is the name of the file.
@@ -49,7 +49,7 @@ def download(url: str, module_name: str, md5sum: str | None, save_name: str | No
 
 def split(reader: Callable[[], Any], line_count: int, suffix: str = "%05d.pickle",
           dumper: Callable[[Any, Any], Any] = pickle.dump) -> None:
-    """Writes what a reader gives into files of ``line_count`` samples.
+    """Writes the samples of a reader to files of ``line_count`` samples each.
 
     Args:
         reader (callable): gives samples.
@@ -80,7 +80,7 @@ def split(reader: Callable[[], Any], line_count: int, suffix: str = "%05d.pickle
 
 def cluster_files_reader(files_pattern: str, trainer_count: int, trainer_id: int,
                          loader: Callable[[Any], Any] = pickle.load) -> Callable[[], Iterator[Any]]:
-    """A reader of those files of :func:`split` that are this trainer's: each ``trainer_count``-th, by name.
+    """A reader of this trainer's share of the files of :func:`split`: every ``trainer_count``-th, by name.
 
     Args:
         files_pattern (str): for ``glob``.

@@ -1,4 +1,4 @@
-"""Pictures of flowers of 102 kinds: 6,149 for training, 1,020 for tests and 1,020 more.
+"""Images of 102 kinds of flowers: 6,149 for training, 1,020 for tests and 1,020 for validation.
 
 Files: ``102flowers.tgz``, ``imagelabels.mat``, ``setid.mat``. Nilsback and Zisserman, ICVGIP 2008,
 https://www.robots.ox.ac.uk/~vgg/data/flowers/102. Pictures are read by OpenCV, see :mod:`anabranch.datasets.image`.
@@ -28,7 +28,7 @@ _MEAN = [103.94, 116.78, 123.68]
 
 
 def default_mapper(is_train: bool, sample: tuple[bytes, int]) -> tuple[Any, int]:
-    """A picture of the archive as numbers: resized to 256, a square of 224 of it, less the mean.
+    """An image of the archive as an array: resized to 256, cropped to 224 x 224, minus the mean.
 
     Args:
         is_train (bool): the square lies anywhere, and may be mirrored; else it lies in the middle.

@@ -1,4 +1,4 @@
-"""Images as arrays: cut, mirrored, resized; for readers of old scripts.
+"""Crops, mirrors and resizes images, for readers of old scripts.
 
 Arrays are [height, width, 3] with blue first where they are in colour, else [height, width]. Files are read and resized
 by OpenCV (``pip install opencv-python-headless``); what needs neither works without it.
@@ -107,7 +107,7 @@ def center_crop(im: Any, size: int, is_color: bool = True) -> Any:
 
 
 def random_crop(im: Any, size: int, is_color: bool = True) -> Any:
-    """A square anywhere, drawn from ``numpy.random``. Arguments and errors: as :func:`center_crop`."""
+    """A square at a random position, drawn from ``numpy.random``. Arguments and errors: as for :func:`center_crop`."""
     _cut(im, 0, 0, size, "random_crop")
     top = np.random.randint(0, im.shape[0] - size + 1)
     return _cut(im, top, np.random.randint(0, im.shape[1] - size + 1), size, "random_crop")
@@ -124,7 +124,7 @@ def left_right_flip(im: Any, is_color: bool = True) -> Any:
 
 def simple_transform(im: Any, resize_size: int, crop_size: int, is_train: bool, is_color: bool = True,
                      mean: Any = None) -> Any:
-    """Resized, cut, and in training mirrored half the time: float32, channels first, ``mean`` subtracted.
+    """The image resized, cropped and, in training, mirrored half the time: float32, channels first, minus ``mean``.
 
     Args:
         im (numpy.ndarray): an image.

@@ -1,4 +1,4 @@
-"""Reviews of films as word numbers, with 0 for praise and 1 for blame.
+"""Film reviews as word ids; the label is 0 for positive reviews and 1 for negative ones.
 
 File: ``aclImdb_v1.tar.gz``. Maas et al., ACL 2011, https://aclanthology.org/P11-1015.
 """
@@ -36,7 +36,7 @@ def _texts(pattern: Any) -> Iterator[list[bytes]]:
 
 
 def build_dict(pattern: Any, cutoff: int) -> Words:
-    """Numbers for words of the files whose names fit a pattern, the most frequent first.
+    """Ids of the words in the files whose names match a pattern, the most frequent first.
 
     Args:
         pattern (re.Pattern|str): pattern of names in the archive.

@@ -4,7 +4,7 @@ import tempfile
 
 
 def write_whole(path, data):
-    """Writes bytes to a temporary file next to ``path`` and renames it. Parent folders are made.
+    """Writes bytes to a temporary file next to ``path`` and renames it. Creates parent folders.
 
     Raises:
         OSError: the file cannot be written.

@@ -65,7 +65,7 @@ class Row:
 
     @property
     def of_ceiling(self):
-        """float: share of the peak of the cores that worked. Above 1 where a cache holds the data."""
+        """float: share of the peak of the cores that worked. Above 1 if a cache holds the data."""
         core_ns = self.total_ns + self.helped_ns
         return self.ceiling_ns / core_ns if core_ns else 0.0
 

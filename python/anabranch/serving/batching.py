@@ -1,4 +1,4 @@
-"""Requests that come close together are answered by one run of the model."""
+"""Requests that arrive together are answered by one run of the model."""
 from __future__ import annotations
 
 import collections
@@ -67,7 +67,7 @@ class Batcher:
         return len(self._waiting)
 
     def close(self) -> None:
-        """Takes no more requests, answers those that wait, and ends the threads."""
+        """Stops accepting requests, answers those that are waiting, and stops the threads."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()

@@ -1,4 +1,4 @@
-"""A saved model as the server sees it: what it takes and gives, and whether requests can be joined."""
+"""A saved model as the server sees it: its inputs and outputs, and whether requests can be combined."""
 from __future__ import annotations
 
 from typing import Any

@@ -55,7 +55,7 @@ class _Counts:
 
 
 class Service:
-    """Serves a model at four addresses: GET / (its inputs), /health, /metrics; POST /predict.
+    """Serves a model at four endpoints: GET / (its inputs), /health and /metrics; POST /predict.
 
     Args:
         model (Model): the model to serve.

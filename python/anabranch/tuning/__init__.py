@@ -1,1 +1,1 @@
-"""``anabranch tune`` and ``anabranch strategies``: measure a script under other settings, on its own data."""
+"""``anabranch tune`` and ``anabranch strategies`` measure a script under different settings, on its own data."""

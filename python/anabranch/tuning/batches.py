@@ -1,4 +1,4 @@
-"""Batches of other sizes, made from those that a script has fed."""
+"""Batches of different sizes, made from those that a script has fed."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence

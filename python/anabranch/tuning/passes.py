@@ -8,7 +8,7 @@ from .trials import cores
 
 
 def tune_pass(step: scripts.Step, batches: int, rounds: int) -> str:
-    """Trains on the first batches of a Dataset with other numbers of trainers and readers.
+    """Trains on the first batches of a Dataset with different numbers of trainers and readers.
 
     Args:
         step (Step): the script's call of ``train_from_dataset``. ``batches`` (int): batches of each trial.
