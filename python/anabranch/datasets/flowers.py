@@ -31,7 +31,7 @@ def default_mapper(is_train: bool, sample: tuple[bytes, int]) -> tuple[Any, int]
     """An image of the archive as an array: resized to 256, cropped to 224 x 224, minus the mean.
 
     Args:
-        is_train (bool): the square lies anywhere, and may be mirrored; else it lies in the middle.
+        is_train (bool): True: the crop is at a random position and may be mirrored. False: it is centered.
         sample (tuple): the bytes of a file, its label.
 
     Returns:

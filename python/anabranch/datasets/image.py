@@ -129,7 +129,7 @@ def simple_transform(im: Any, resize_size: int, crop_size: int, is_train: bool, 
     Args:
         im (numpy.ndarray): an image.
         resize_size (int): size of the shorter edge. ``crop_size`` (int): edge of the cropped square.
-        is_train (bool): the square lies anywhere, and may be mirrored; else it lies in the middle.
+        is_train (bool): True: the crop is at a random position and may be mirrored. False: it is centered.
         is_color (bool): says what a ``mean`` of one axis is: a number for each channel. Default True.
         mean (optional): mean to subtract, one number per channel or an array. Default: none.
 

@@ -24,27 +24,27 @@ class FS(abc.ABC):
         return [e.path.rstrip("/").rsplit("/", 1)[-1] for e in self._files.entries(fs_path) if e.is_dir]
 
     def ls_dir(self, fs_path: str) -> list[str]:
-        """list of str: names of what a folder holds."""
+        """list of str: names of the contents of a folder."""
         return [e.path.rstrip("/").rsplit("/", 1)[-1] for e in self._files.entries(fs_path)]
 
     def stat(self, fs_path: str) -> bool:
-        """bool: whether there is such a file or folder."""
+        """bool: whether the file or folder exists."""
         return self._files.exists(fs_path)
 
     def is_dir(self, fs_path: str) -> bool:
-        """bool: whether there is such a folder."""
+        """bool: whether the folder exists."""
         return self._files.is_dir(fs_path)
 
     def mkdir(self, fs_path: str) -> None:
-        """Makes a folder and those that it lies in."""
+        """Creates a folder and its parent folders."""
         self._files.make_dirs(fs_path)
 
     def mv(self, fs_src_path: str, fs_dst_path: str) -> None:
-        """Gives a file or folder another name."""
+        """Renames a file or folder."""
         self._files.move(fs_src_path, fs_dst_path)
 
     def delete(self, fs_path: str) -> None:
-        """Takes a file or folder away; nothing happens where there is none."""
+        """Deletes a file or folder; has no effect if it does not exist."""
         self._files.delete(fs_path)
 
     rm: Callable[[Any, str], None] = delete

@@ -1,4 +1,4 @@
-"""HDFSClient: files of Hadoop, or of this machine where no Hadoop is named."""
+"""HDFSClient: files in Hadoop or, if no Hadoop is configured, on this machine."""
 from __future__ import annotations
 
 import os
@@ -16,7 +16,7 @@ _RETRIES = 5
 
 
 class HDFSClient:
-    """Files of Hadoop by its command, or folders of this machine where no Hadoop is named.
+    """Accesses files in Hadoop through its command or, if no Hadoop is configured, folders of this machine.
 
     Args:
         hadoop_home (str, optional): folder of Hadoop; the command is ``hadoop_home/bin/hadoop``. Empty: this machine.
@@ -42,15 +42,15 @@ class HDFSClient:
     # ---- questions
 
     def is_exist(self, hdfs_path: Any = None) -> bool:
-        """bool: whether there is such a file or folder."""
+        """bool: whether the file or folder exists."""
         return self._files.exists(hdfs_path)
 
     def is_dir(self, hdfs_path: Any = None) -> bool:
-        """bool: whether there is such a folder."""
+        """bool: whether the folder exists."""
         return self._files.is_dir(hdfs_path)
 
     def ls(self, hdfs_path: str) -> list[str]:
-        """list of str: what a folder holds; empty where there is none."""
+        """list of str: the contents of a folder; empty if it does not exist."""
         return [entry.path for entry in self._files.entries(hdfs_path)]
 
     def lsr(self, hdfs_path: str, only_file: bool = True, sort: bool = True) -> list[str]:
@@ -75,11 +75,11 @@ class HDFSClient:
         Args:
             hdfs_path (str): target path.
             local_path (str): what.
-            overwrite (bool): takes away what is there first. Default False.
+            overwrite (bool): deletes an existing file or folder first. Default False.
             retry_times (int): attempts. Default 5.
 
         Returns:
-            bool: whether it is there now.
+            bool: whether the copy exists.
 
         Raises:
             ValueError: there is no such file or folder here.
@@ -96,11 +96,11 @@ class HDFSClient:
         Args:
             hdfs_path (str): what.
             local_path (str): target path.
-            overwrite (bool): takes away what is here first. Default False.
+            overwrite (bool): deletes an existing file or folder first. Default False.
             unzip (bool): whether to unpack a zip file into its folder. Default False.
 
         Returns:
-            bool: whether it is here now.
+            bool: whether the copy exists.
         """
         if overwrite:
             files_of(None, None).delete(local_path)
@@ -115,11 +115,11 @@ class HDFSClient:
         return True
 
     def delete(self, hdfs_path: str) -> bool:
-        """bool: True: a file or folder is not there any more."""
+        """bool: True: the file or folder no longer exists."""
         return tried(lambda: self._files.delete(hdfs_path), _RETRIES)
 
     def rename(self, hdfs_src_path: str, hdfs_dst_path: str, overwrite: bool = False) -> bool:
-        """bool: whether the file or folder has the other name now; with ``overwrite`` what has it is taken away."""
+        """bool: whether the file or folder was renamed; ``overwrite`` deletes an existing target first."""
         if not self._files.exists(hdfs_src_path):
             return False
         if overwrite:
@@ -129,12 +129,12 @@ class HDFSClient:
         return tried(lambda: self._files.move(hdfs_src_path, hdfs_dst_path), _RETRIES)
 
     def makedirs(self, hdfs_path: str) -> bool:
-        """bool: whether the folder is there now, with those that it lies in."""
+        """bool: whether the folder and its parent folders exist now."""
         return tried(lambda: self._files.make_dirs(hdfs_path), _RETRIES)
 
     @staticmethod
     def make_local_dirs(local_path: str) -> None:
-        """Makes a folder of this machine; nothing happens where it is there."""
+        """Creates a folder on this machine; has no effect if it exists."""
         os.makedirs(local_path, exist_ok=True)
 
 
@@ -177,7 +177,7 @@ def multi_upload(client: HDFSClient, hdfs_path: str, local_path: str, multi_proc
         hdfs_path (str): folder there; files keep their place in it.
         local_path (str): folder here.
         multi_processes (int): copies at a time. Default 5.
-        overwrite (bool): takes away files that are there. Default False.
+        overwrite (bool): deletes existing files first. Default False.
         sync (bool): accepted; the call always returns when all is done.
 
     Raises:
@@ -192,7 +192,7 @@ def multi_upload(client: HDFSClient, hdfs_path: str, local_path: str, multi_proc
 
 
 def getfilelist(path: str) -> list[str]:
-    """list of str: all files in a folder of this machine and in those that it holds."""
+    """list of str: all files in a folder of this machine and in its subfolders."""
     return sorted(os.path.join(folder, name) for folder, _, names in os.walk(path) for name in names)
 
 

@@ -29,11 +29,11 @@ class HDFSClient(hdfs_utils.HDFSClient):
         super().__init__(hadoop_home, configs)
 
     def is_file(self, hdfs_path: Any = None) -> bool:
-        """bool: whether there is such a file."""
+        """bool: whether the file exists."""
         return self.is_exist(hdfs_path) and not self.is_dir(hdfs_path)
 
     def cat(self, hdfs_path: Any = None) -> str:
-        """str: a file; empty where there is none."""
+        """str: the text of a file; empty if it does not exist."""
         return self._files.read(hdfs_path).rstrip("\n") if self.is_file(hdfs_path) else ""
 
     def lsr(self, hdfs_path: str, excludes: Sequence[str] = ()) -> list[str]:  # type: ignore[override]
@@ -42,12 +42,12 @@ class HDFSClient(hdfs_utils.HDFSClient):
 
     def download(self, hdfs_path: str, local_path: str, multi_processes: int = 5,  # type: ignore[override]
                  overwrite: bool = False, retry_times: int = 5) -> bool:
-        """bool: whether a file or folder is here now; as ``contrib.HDFSClient.download``."""
+        """bool: whether the copy of a file or folder exists on this machine; see ``contrib.HDFSClient.download``."""
         return super().download(hdfs_path, local_path, overwrite)
 
     def upload(self, hdfs_path: str, local_path: str, multi_processes: int = 5,  # type: ignore[override]
                overwrite: bool = False, retry_times: int = 5) -> bool:
-        """bool: whether a file or folder is there now; as ``contrib.HDFSClient.upload``."""
+        """bool: whether the copy of a file or folder exists in Hadoop; see ``contrib.HDFSClient.upload``."""
         return super().upload(hdfs_path, local_path, overwrite, retry_times)
 
     def upload_dir(self, dest_dir: str, local_dir: str, overwrite: bool = False) -> bool:
