@@ -49,7 +49,7 @@ SCORES = "`detection_map`, the state: its order, and scores in which TruePos and
 CASCADE = "`generate_proposal_labels` with `is_cascade_rcnn=True`"
 COLLECTED = "`collect_fpn_proposals` of equal scores; with `post_nms_topN` 0"
 NO_IMAGES = "sequences of a result of no images: `mine_hard_examples`, `matrix_nms`, `multiclass_nms`"
-CHOSEN = "`retinanet_target_assign`, `rpn_target_assign` of equal overlaps, or of crowds and boxes of other numbers"
+CHOSEN = "`retinanet_target_assign`, `rpn_target_assign` of equal overlaps, or of crowds and boxes in different numbers"
 IDENTITY = "`attention_lstm`, `fusion_lstm`, `fused_embedding_fc_lstm` with identity as an activation"
 EMPTY = (
     "`fusion_gru`, `fusion_lstm`, `fused_embedding_fc_lstm`, sequences without rows; `fusion_gru` with `origin_mode`"
