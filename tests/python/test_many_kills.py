@@ -1,9 +1,9 @@
 """Servers and workers are killed with SIGKILL at random moments: what was acknowledged is there, nothing twice.
 
-Each step of worker t adds 1 to element t of a dense parameter and to row t of a table. A worker writes a line when a
-step is over, so that when all has ended, each counter is at least the number of that worker's lines, and at most as
-much more as the worker was killed: each time, one step may have been under way. `./dev simulate --kills` kills more
-often.
+In each step, each replica of each worker adds 1 to its own element of a dense parameter, to its own row of a table, and
+to the last row, which all replicas touch. A worker writes a line when a step is over, so that when all has ended, each
+counter is at least the number of that worker's lines, and at most as much more as the worker was killed: each time, one
+step may have been under way. `./dev simulate --kills` kills more often.
 """
 import collections
 import json
@@ -23,46 +23,76 @@ SCRIPT = """
 import json, os, sys
 import numpy as np
 import anabranch.fluid as fluid
-role, me, endpoints, sync, folder = sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4] == "sync", sys.argv[5]
-mine = fluid.data("mine", [1, 2])
-ids = fluid.data("ids", [None, 1], "int64")
+from anabranch.fluid.incubate.fleet.base import role_maker
+from anabranch.fluid.incubate.fleet.parameter_server.distribute_transpiler import fleet
+from anabranch.fluid.incubate.fleet.parameter_server.distribute_transpiler.distributed_strategy import StrategyFactory
+role, me, workers, endpoints, mode, folder = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), *sys.argv[4:]
+replicas, server = int(os.environ["CPU_NUM"]), role == "server"
+# The servers of sync training apply the mean over all replicas, those of half-async training the mean of a step.
+rate = {"sync": workers * replicas, "fleet_sync": workers * replicas, "fleet_half_async": replicas}.get(mode, 1)
+counters = workers * replicas
+mine = fluid.data("mine", [None, counters])
+ids = fluid.data("ids", [None, 2, 1], "int64")
 start = fluid.initializer.Constant(0.0)
-dense = fluid.layers.create_parameter([2], "float32", name="dense", default_initializer=start)
-rows = fluid.layers.embedding(ids, [2, 1], is_sparse=True, param_attr=fluid.ParamAttr("table", initializer=start))
+dense = fluid.layers.create_parameter([counters], "float32", name="dense", default_initializer=start)
+rows = fluid.layers.embedding(ids, [counters + 1, 1], is_sparse=True,
+                              param_attr=fluid.ParamAttr("table", initializer=start))
 counted = fluid.layers.reduce_sum(fluid.layers.elementwise_mul(mine, dense)) + fluid.layers.reduce_sum(rows)
 loss = fluid.layers.mean(fluid.layers.scale(counted, -1.0))
-# Servers of sync training apply half of each worker's gradient, also when the other one has ended.
-fluid.optimizer.SGD(2.0 if sync else 1.0).minimize(loss)
-config = fluid.DistributeTranspilerConfig()
-config.sync_mode = sync
-cut = fluid.DistributeTranspiler(config)
-cut.transpile(me if role == "worker" else 0, pservers=endpoints, trainers=2, sync_mode=sync)
+optimizer = fluid.optimizer.SGD(float(rate))
 exe = fluid.Executor(fluid.CPUPlace())
-if role == "server":
-    main, startup = cut.get_pserver_programs(endpoints.split(",")[me])
-    exe.run(startup)
-    exe.run(main)
+if mode.startswith("fleet_"):
+    fleet.init(role_maker.UserDefinedRoleMaker(
+        me, role_maker.Role.SERVER if server else role_maker.Role.WORKER, workers, endpoints.split(",")))
+    strategy = getattr(StrategyFactory, "create_%s_strategy" % mode[6:])(*([3] if mode == "fleet_geo" else []))
+    fleet.distributed_optimizer(optimizer, strategy).minimize(loss)
+    if server:
+        fleet.init_server()
+        fleet.run_server()
+    else:
+        exe.run(fleet.startup_program)
+        fleet.init_worker()
+        main, end = fleet.main_program, fleet.stop_worker
+else:
+    optimizer.minimize(loss)
+    config = fluid.DistributeTranspilerConfig()
+    config.sync_mode = mode == "sync"
+    cut = fluid.DistributeTranspiler(config)
+    cut.transpile(0 if server else me, pservers=endpoints, trainers=workers, sync_mode=config.sync_mode)
+    if server:
+        main, startup = cut.get_pserver_programs(endpoints.split(",")[me])
+        exe.run(startup)
+        exe.run(main)
+    else:
+        main, end = cut.get_trainer_program(), exe.close
+        exe.run(fluid.default_startup_program())
+if server:
     held = {name: fluid.global_scope().find_var(name) for name in ("dense", "table")}
     with open(os.path.join(folder, "held.%d" % me), "w") as file:
         json.dump({name: np.array(var.get_tensor()).ravel().tolist() for name, var in held.items() if var}, file)
     sys.exit()
-main = cut.get_trainer_program()
-exe.run(fluid.default_startup_program())
-feed = {"mine": np.eye(2, dtype="float32")[me:me + 1], "ids": np.array([[me]], "int64")}
+if replicas > 1:
+    build = fluid.BuildStrategy()
+    build.async_mode = mode not in ("sync", "fleet_sync")
+    main = fluid.CompiledProgram(main).with_data_parallel(loss_name=loss.name, build_strategy=build)
+own = np.arange(me * replicas, (me + 1) * replicas)
+feed = {"mine": np.eye(counters, dtype="float32")[own],
+        "ids": np.stack([own, np.full(replicas, counters)], 1)[:, :, None].astype("int64")}
 over = False
 while not over:
     over = os.path.exists(os.path.join(folder, "end"))
     exe.run(main, feed=feed)
     print("step", flush=True)
-exe.close()
+end()
 """
 
 
 class Cluster:
-    """Two servers and two workers that count, and are killed."""
+    """Two servers and one or two workers that count, and are killed."""
 
-    def __init__(self, folder, sync, level, seed):
-        self._folder, self._sync, self._random = folder, sync, random.Random(seed)
+    def __init__(self, folder, mode, level, replicas, seed, workers=2):
+        self._folder, self._mode, self._random = folder, mode, random.Random(seed)
+        self.workers = range(workers)
         (folder / "script.py").write_text(SCRIPT)
         servers = []
         while len(set(servers)) < 2:
@@ -71,10 +101,10 @@ class Cluster:
         self._environment = dict(
             os.environ, PYTHONPATH=os.path.join(ROOT, "python"), FLAGS_ps_state_dir=str(folder / "state"),
             FLAGS_ps_durability=str(level), FLAGS_ps_snapshot_every="40", FLAGS_rpc_deadline="120000",
-            FLAGS_fluid_exact="1.8.5" if sync else "")
+            FLAGS_fluid_exact="1.8.5" if mode in ("sync", "fleet_sync") else "", CPU_NUM=str(replicas))
         self.starts = collections.Counter()
         self._running, self._next = {}, []
-        for role in (("server", 0), ("server", 1), ("worker", 0), ("worker", 1)):
+        for role in [("server", 0), ("server", 1)] + [("worker", worker) for worker in self.workers]:
             self._start(role)
 
     def _log(self, role):
@@ -85,8 +115,8 @@ class Cluster:
         kind, me = role
         with open(self._log(role), "ab") as log:
             self._running[role] = subprocess.Popen(
-                [sys.executable, str(self._folder / "script.py"), kind, str(me), self._endpoints,
-                 "sync" if self._sync else "async", str(self._folder)],
+                [sys.executable, str(self._folder / "script.py"), kind, str(me), str(len(self.workers)),
+                 self._endpoints, self._mode, str(self._folder)],
                 env=self._environment, stdout=log, stderr=subprocess.STDOUT)
 
     def steps(self, worker):
@@ -103,13 +133,14 @@ class Cluster:
                 assert process.poll() in (None, 0), (role, self.told())
             time.sleep(0.005)
 
-    def kill(self):
-        """Waits until both workers have made a few steps since the last kill, then kills one of all four, in rounds."""
-        before = [self.steps(worker) for worker in (0, 1)]
+    def kill(self, kinds):
+        """Waits until all workers have made a few steps since the last kill, then kills one of these, in rounds."""
+        before = [self.steps(worker) for worker in self.workers]
         more = self._random.randint(1, 12)
-        self.wait(lambda: all(self.steps(worker) >= before[worker] + more for worker in (0, 1)))
+        self.wait(lambda: all(self.steps(worker) >= before[worker] + more for worker in self.workers))
         time.sleep(self._random.random() * 0.01)
-        self._next = self._next or self._random.sample(sorted(self._running), len(self._running))
+        mortal = sorted(role for role in self._running if role[0] in kinds)
+        self._next = self._next or self._random.sample(mortal, len(mortal))
         role = self._next.pop()
         self._running[role].send_signal(signal.SIGKILL)
         self._running[role].wait()
@@ -130,35 +161,52 @@ class Cluster:
             process.wait()
 
 
-def killed(folder, sync, level, kills):
+def killed(folder, mode, level, kills, replicas=1, workers=2, kinds=("server", "worker")):
     """Kills so often, and checks that nothing was lost or doubled."""
-    cluster = Cluster(folder, sync, level, seed=kills + level)
+    seed = int(os.environ.get("ANABRANCH_KILLS_SEED", "0"))
+    cluster = Cluster(folder, mode, level, replicas, kills + level + 1000 * seed, workers)
     try:
         for _ in range(kills):
-            cluster.kill()
+            cluster.kill(kinds)
         counters = cluster.end()
-        steps = [cluster.steps(worker) for worker in (0, 1)]
+        steps = [cluster.steps(worker) for worker in cluster.workers]
         deaths = {role: starts - 1 for role, starts in sorted(cluster.starts.items())}
-        print("%s, level %d: killed %s; steps acknowledged %s, counted %s" % (
-            "sync" if sync else "async", level, deaths, steps, counters))
-        assert sum(deaths.values()) == kills and min(deaths.values()) == kills // 4
+        print("%s, level %d, %d replicas: killed %s; steps acknowledged %s, counted %s" % (
+            mode, level, replicas, deaths, steps, counters))
+        assert sum(deaths.values()) == kills
         assert set(counters) == {"dense", "table"}
+        own = range(workers * replicas)
         for counted in counters.values():
-            for worker in (0, 1):
-                assert steps[worker] <= counted[worker] <= steps[worker] + deaths["worker", worker]
+            for i in own:
+                worker = i // replicas
+                assert steps[worker] <= counted[i] <= steps[worker] + deaths["worker", worker]
+        assert counters["table"][-1] == sum(counters["table"][i] for i in own)
     finally:
         cluster.close()
 
 
 @pytest.mark.skipif(not networked(), reason="built without gRPC")
+@pytest.mark.parametrize("replicas", [1, 2])
 @pytest.mark.parametrize("mode, level", [("async", 1), ("sync", 1)])
-def test_some_kills(tmp_path, mode, level):
-    killed(tmp_path, mode == "sync", level, 4)
+def test_some_kills(tmp_path, mode, level, replicas):
+    killed(tmp_path, mode, level, 4, replicas)
 
 
 @pytest.mark.slow(12)
 @pytest.mark.timeout(3600)
 @pytest.mark.skipif(not networked(), reason="built without gRPC")
+@pytest.mark.parametrize("replicas", [1, 2])
 @pytest.mark.parametrize("mode, level", [("async", 1), ("async", 2), ("sync", 1)])
-def test_many_kills(tmp_path, mode, level):
-    killed(tmp_path, mode == "sync", level, int(os.environ.get("ANABRANCH_KILLS", "24")) // 3)
+def test_many_kills(tmp_path, mode, level, replicas):
+    killed(tmp_path, mode, level, int(os.environ.get("ANABRANCH_KILLS", "24")) // 6, replicas)
+
+
+@pytest.mark.slow(12)
+@pytest.mark.timeout(3600)
+@pytest.mark.skipif(not networked(), reason="built without gRPC")
+@pytest.mark.parametrize("mode, workers", [("fleet_sync", 2), ("fleet_half_async", 2), ("fleet_async", 2),
+                                           ("fleet_geo", 1)])
+def test_killed_servers_of_replicas_and_strategies(tmp_path, mode, workers):
+    """Steps of the last two end before servers have acknowledged them, so no worker is killed. One GEO worker sends
+    whole differences."""
+    killed(tmp_path, mode, 1, int(os.environ.get("ANABRANCH_KILLS", "24")) // 12, 2, workers, kinds=("server",))
