@@ -44,11 +44,14 @@ std::shared_ptr<Message> Client::fresh(Line& line, Verb verb) {
   return line.spare.back();
 }
 
+std::shared_ptr<Message> Client::fresh_exchange(Line& line) {
+  auto message = fresh(line, Verb::kExchange);
+  message->header().round = line.link->round();
+  return message;
+}
+
 Message& Client::outgoing(Line& line) {
-  if (!line.outgoing) {
-    line.outgoing = fresh(line, Verb::kExchange);
-    line.outgoing->header().round = line.link->round();
-  }
+  if (!line.outgoing) line.outgoing = fresh_exchange(line);
   line.pushed = true;
   return *line.outgoing;
 }
@@ -81,23 +84,60 @@ void Client::cancel(const Remote& variable) {
   if (it != needed.end() && --it->second == 0) needed.erase(it);
 }
 
+Message& Client::Batch::message_to(int server) {
+  const std::lock_guard lock(client_.mutex_);
+  auto& message = messages_[server];
+  if (!message) message = client_.fresh_exchange(*client_.lines_[static_cast<size_t>(server)]);
+  return *message;
+}
+
+void Client::Batch::push(const Remote& to, const Tensor& gradient) { message_to(to.server).add(to.number, gradient); }
+
+void Client::Batch::push(const Remote& to, std::span<const int64_t> ids, int64_t height, const void* values,
+                         DType dtype, int64_t width) {
+  message_to(to.server).add_rows(to.number, ids, height, values, dtype, width);
+}
+
+void Client::Batch::exchange(Done done) {
+  Ready ready;
+  {
+    const std::lock_guard lock(client_.mutex_);
+    for (auto& [server, message] : messages_) {
+      Line& line = *client_.lines_[static_cast<size_t>(server)];
+      client_.complete_message(line, message.get());
+      ready.emplace_back(&line, std::move(message));
+    }
+    messages_.clear();
+  }
+  client_.start_exchange(std::move(ready), std::move(done));
+}
+
+// Adds the variables that are fetched with the answer, which replaces the last one.
+void Client::complete_message(Line& line, Message* message) const {
+  for (Place& p : line.places) p.taken = true;
+  std::vector<uint32_t> needed;
+  for (const auto& [variable, times] : line.needed) needed.push_back(variable);
+  message->add_needed(needed);
+}
+
 void Client::exchange(Done done) {
-  auto under_way = std::make_shared<Exchange>();
-  under_way->done = std::move(done);
-  std::vector<std::pair<Line*, std::shared_ptr<Message>>> ready;
+  Ready ready;
   {
     const std::lock_guard lock(mutex_);
-    std::vector<uint32_t> needed;
     for (auto& line : lines_) {
       for (Place& p : line->places) p.taken = true;
       if (!line->pushed) continue;
-      needed.clear();
-      for (const auto& [variable, times] : line->needed) needed.push_back(variable);
-      line->outgoing->add_needed(needed);
+      complete_message(*line, line->outgoing.get());
       line->pushed = false;
       ready.emplace_back(line.get(), std::move(line->outgoing));
     }
   }
+  start_exchange(std::move(ready), std::move(done));
+}
+
+void Client::start_exchange(Ready ready, Done done) {
+  auto under_way = std::make_shared<Exchange>();
+  under_way->done = std::move(done);
   if (ready.empty()) return under_way->done(nullptr);
   under_way->left = static_cast<int>(ready.size());
   for (auto& [line, message] : ready) {
@@ -247,6 +287,16 @@ void Client::reduce_in_step(const std::vector<std::string>& servers, const std::
 
 void Client::complete() {
   for (auto& line : lines_) line->link->ask(std::make_shared<Message>(Verb::kComplete), true);
+}
+
+std::optional<Link::Wait> Client::oldest_wait(const std::string& endpoint) {
+  std::shared_ptr<Link> link;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto it = servers_.find(endpoint);
+    if (it != servers_.end()) link = lines_[static_cast<size_t>(it->second)]->link;
+  }
+  return link ? link->oldest_wait() : std::nullopt;
 }
 
 std::vector<std::string> Client::stats() {

@@ -53,6 +53,24 @@ class Client {
   // Sends the pushed gradients; `done` gets the first error, if any, when all servers have answered.
   using Done = std::function<void(std::exception_ptr)>;
   void exchange(Done done);
+
+  // ---- without sync: the gradients of one sender, in messages of their own. Otherwise the exchange of another replica
+  // or thread could send them, and this sender would end its step before servers have acknowledged it.
+  class Batch {
+   public:
+    explicit Batch(Client& client) : client_(client) {}
+    void push(const Remote& to, const Tensor& gradient);
+    void push(const Remote& to, std::span<const int64_t> ids, int64_t height, const void* values, DType dtype,
+              int64_t width);
+    void exchange(Done done);  // once
+
+   private:
+    Message& message_to(int server);
+
+    Client& client_;
+    std::map<int, std::shared_ptr<Message>> messages_;  // by server
+  };
+
   // Copies a variable out of the last exchange's answers; false if they do not hold it, or it was taken already.
   bool take(const Remote& variable, Tensor* out);
   // The rows of a table in the answer.
@@ -88,6 +106,8 @@ class Client {
   std::shared_ptr<Beats> beats(const std::string& endpoint, Milliseconds every);
   void complete();  // notifies every server; waits
   std::vector<std::string> stats();
+  // For stall reports, from any thread: the oldest request that this server has not answered.
+  std::optional<Link::Wait> oldest_wait(const std::string& endpoint);
 
  private:
   struct Place {
@@ -104,6 +124,7 @@ class Client {
     std::vector<Place> places;  // of its tensors, by variable
     std::vector<std::shared_ptr<Message>> spare;
   };
+  using Ready = std::vector<std::pair<Line*, std::shared_ptr<Message>>>;
   struct Exchange {
     std::atomic<int> left{0};
     std::mutex mutex;
@@ -113,6 +134,9 @@ class Client {
 
   Line& line(const std::string& endpoint, int* server);
   Message& outgoing(Line& line);
+  std::shared_ptr<Message> fresh_exchange(Line& line);
+  void complete_message(Line& line, Message* message) const;
+  void start_exchange(Ready ready, Done done);
   void catch_up(const std::vector<std::string>& servers);
   std::shared_ptr<Message> fresh(Line& line, Verb verb);
   MessageRef find(const Remote& variable, int* part, bool take);

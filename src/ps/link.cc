@@ -16,21 +16,27 @@ void Link::send(std::shared_ptr<Message> message, bool changes_something, Answer
   h.incarnation = options_.incarnation;
   h.peer = peer_.load();
   h.acknowledged = acknowledged_.load();
+  request->verb = h.verb;
   request->message = std::move(message);
   request->done = std::move(done);
-  request->until = options_.clock->now() + options_.deadline;
+  request->begun = options_.clock->now();
+  request->until = request->begun + options_.deadline;
   request->pause = options_.first_pause;
-  if (changes_something) {
+  {
     const std::lock_guard lock(mutex_);
-    request->message->header().sequence = ++sequence_;
-    changes_.push_back(request);
-    if (changes_.size() > 1) return;
+    open_.push_back(request);
+    if (changes_something) {
+      request->message->header().sequence = ++sequence_;
+      changes_.push_back(request);
+      if (changes_.size() > 1) return;
+    }
   }
   attempt(request);
 }
 
 void Link::attempt(const RequestRef& request) {
   const auto left = std::chrono::duration_cast<Milliseconds>(request->until - options_.clock->now());
+  request->attempts.fetch_add(1, std::memory_order_relaxed);
   const Milliseconds limit = std::clamp(left, Milliseconds(1), options_.try_for);
   channel_->call(request->message, limit, [self = shared_from_this(), request](MessageRef answer) {
     self->answered(request, std::move(answer));
@@ -58,13 +64,24 @@ void Link::deliver(const RequestRef& request, MessageRef answer) {
   const bool pushes = request->message->header().verb == Verb::kExchange && request->message->header().sequence > 0;
   if (pushes && !answer->header().error) acknowledged_.fetch_add(1);
   RequestRef next;
-  if (request->message->header().sequence > 0) {
+  {
     const std::lock_guard lock(mutex_);
-    changes_.pop_front();
-    if (!changes_.empty()) next = changes_.front();
+    std::erase(open_, request);
+    if (request->message->header().sequence > 0) {
+      changes_.pop_front();
+      if (!changes_.empty()) next = changes_.front();
+    }
   }
   request->done(std::move(answer));
   if (next) attempt(next);
+}
+
+std::optional<Link::Wait> Link::oldest_wait() {
+  const std::lock_guard lock(mutex_);
+  if (open_.empty()) return std::nullopt;
+  const Request& r = *open_.front();
+  return Wait{r.verb, std::chrono::duration<double>(options_.clock->now() - r.begun).count(),
+              r.attempts.load(std::memory_order_relaxed)};
 }
 
 void Link::again(const RequestRef& request) {

@@ -2,9 +2,11 @@
 // sequence number; an unanswered one is repeated, with the same number, until its deadline. A server that resumes after
 // a crash is greeted again, and then gets the request that it, or its predecessor, has not answered.
 #pragma once
+#include <atomic>
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -43,12 +45,22 @@ class Link : public std::enable_shared_from_this<Link> {
   int mode() const { return mode_.load(std::memory_order_relaxed); }  // of the server: attribute distributed_mode
   int64_t repeated() const { return repeated_.load(); }
 
+  // The oldest request without an answer, for stall reports; empty: there is none.
+  struct Wait {
+    Verb verb = Verb::kHello;
+    double seconds = 0;
+    int attempts = 0;
+  };
+  std::optional<Wait> oldest_wait();
+
  private:
   struct Request {
+    Verb verb;
     std::shared_ptr<Message> message;
     Answer done;
-    TimePoint until;
+    TimePoint begun, until;
     Milliseconds pause;
+    std::atomic<int> attempts{0};
   };
   using RequestRef = std::shared_ptr<Request>;
 
@@ -65,6 +77,7 @@ class Link : public std::enable_shared_from_this<Link> {
   const LinkOptions options_;
   Timer& timer_;
   std::mutex mutex_;
+  std::vector<RequestRef> open_;    // requests without an answer, the oldest first
   std::deque<RequestRef> changes_;  // requests that change something; the first one is in flight
   uint64_t sequence_ = 0;
   std::atomic<uint64_t> round_{0};

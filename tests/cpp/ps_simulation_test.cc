@@ -1,6 +1,7 @@
 // Simulated histories of clusters: what was acknowledged is there (L1: the process dies, L2: power is lost), or its
 // loss is counted (L0); nothing is applied twice or in part, and nothing hangs. Every fourth history is one of GEO and
-// of sums by name. A seed that fails replays; `./dev simulate 1000000 1` runs a million of them from seed 1 on.
+// of sums by name. In half of them workers have replicas. A seed that fails replays; `./dev simulate 1000000 1` runs a
+// million of them from seed 1 on.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -32,7 +33,7 @@ constexpr bool is_geo(uint64_t seed) { return seed % 4 == 0; }
 
 // The events that many histories have seen. Each is run by one thread, and they share nothing.
 struct Seen {
-  std::atomic<int64_t> applied{0}, crashes{0}, lost{0}, exchanges{0};
+  std::atomic<int64_t> applied{0}, crashes{0}, lost{0}, exchanges{0}, with_replicas{0};
   std::atomic<int> failed{0};
   std::mutex mutex;
   std::string wrong;
@@ -44,6 +45,7 @@ struct Seen {
       GeoRun history(p, Planted::kNone);
       what = history.run();
       plan = p.text();
+      with_replicas += p.replicas > 1;
       crashes += history.crashes();
       exchanges += history.exchanges();
     } else {
@@ -51,6 +53,7 @@ struct Seen {
       ClusterRun history(p, Planted::kNone);
       what = history.run();
       plan = p.text();
+      with_replicas += p.replicas > 1;
       crashes += history.crashes();
       lost += history.lost();
       applied += history.applied();
@@ -79,17 +82,31 @@ TEST(PsSimulation, Histories) {
     EXPECT_GT(seen.crashes, 500);
     EXPECT_GT(seen.lost, 50);
     EXPECT_GT(seen.exchanges, 1000);
+    EXPECT_GT(seen.with_replicas, static_cast<int64_t>(count * 2 / 5));
   }
-  std::printf("%llu histories: %lld updates, %lld exchanges, %lld crashes of servers, %lld losses reported\n",
-              static_cast<unsigned long long>(count), static_cast<long long>(seen.applied),
-              static_cast<long long>(seen.exchanges), static_cast<long long>(seen.crashes),
-              static_cast<long long>(seen.lost));
+  std::printf(
+      "%llu histories, %lld with replicas: %lld updates, %lld exchanges, %lld crashes of servers, %lld losses "
+      "reported\n",
+      static_cast<unsigned long long>(count), static_cast<long long>(seen.with_replicas),
+      static_cast<long long>(seen.applied), static_cast<long long>(seen.exchanges),
+      static_cast<long long>(seen.crashes), static_cast<long long>(seen.lost));
 }
 
 // A worker's first start says hello late to a server that was started again: the one that lives is not pushed out.
 TEST(PsSimulation, ALateHelloOfAWorkerThatIsGone) {
+  Plan plan = plan_of(168261);
+  plan.replicas = 1;
+  plan.together = true;
+  EXPECT_EQ(ClusterRun(plan, Planted::kNone).run(), "");
+}
+
+// A replica's gradients leave in messages of its own: none is acknowledged with those of another one.
+TEST(PsSimulation, ReplicasThatPushAtTheSameTime) {
   Seen seen;
-  seen.run(168261);
+  for (const uint64_t seed : {71, 87, 109, 110}) {
+    EXPECT_FALSE(plan_of(seed).together);
+    seen.run(seed);
+  }
   EXPECT_EQ(seen.wrong, "");
 }
 

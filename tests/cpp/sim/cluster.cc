@@ -6,6 +6,7 @@ namespace anabranch::ps::sim {
 namespace {
 
 constexpr auto kLimit = std::chrono::minutes(30);
+constexpr int kMostSteps = 25;  // of a replica
 
 }  // namespace
 
@@ -17,17 +18,31 @@ struct ClusterRun::ToyNode final : ServerNode {
     return made;
   }
   DefectiveStore* store = nullptr;      // of the server that runs
-  int64_t acknowledged = 0, maybe = 0;  // pushes of all workers
+  int64_t acknowledged = 0, maybe = 0;  // gradients of all replicas
 };
 
 struct ClusterRun::Worker {
+  // All replicas that push together, or one.
+  struct Sender {
+    int steps = 0;
+    bool under_way = false;
+  };
+
   std::shared_ptr<Client> client;
   std::vector<Remote> remotes, tables;
   uint64_t life = 0;
   std::shared_ptr<bool> alive;
-  int steps = 0;
-  bool under_way = false, done = false;
+  std::vector<Sender> senders;
+  int least_steps = 0;
+  bool ends = false, done = false;
   int completed = 0;  // servers that know that it is done
+
+  bool in_last_step() const {
+    return std::all_of(senders.begin(), senders.end(), [this](const Sender& s) { return s.steps >= least_steps; });
+  }
+  bool trained() const {
+    return in_last_step() && std::none_of(senders.begin(), senders.end(), [](const Sender& s) { return s.under_way; });
+  }
 };
 
 ClusterRun::ClusterRun(const Plan& plan, Planted planted)
@@ -75,14 +90,15 @@ void ClusterRun::start_worker(int w) {
     me.tables.push_back(me.client->remote(s->endpoint(), "t"));
   }
   network_.at_once = false;
-  world_.after(world_.within(1, 50), [this, w, life = me.life] { step(w, life); });
+  for (int sender = 0; sender < senders(); ++sender) begin_step(w, sender, Milliseconds(1), Milliseconds(50));
 }
 
 void ClusterRun::kill_worker(int w) {
   Worker& me = *workers_[static_cast<size_t>(w)];
-  if (me.done || !me.client || me.steps >= plan_.steps + w) return;
-  if (std::exchange(me.under_way, false)) {
-    for (auto& s : servers_) ++s->maybe;
+  if (me.done || !me.client || me.in_last_step()) return;
+  for (auto& sender : me.senders) {
+    if (!std::exchange(sender.under_way, false)) continue;
+    for (auto& s : servers_) s->maybe += share();
   }
   *me.alive = false;
   dead_.push_back(std::move(me.client));
@@ -92,25 +108,58 @@ void ClusterRun::kill_worker(int w) {
   });
 }
 
-void ClusterRun::step(int w, uint64_t life) {
-  Worker& me = *workers_[static_cast<size_t>(w)];
-  if (me.life != life || me.done) return;
-  if (me.steps >= plan_.steps + w) return complete(w, life);
-  ++me.steps;
-  const Tensor one = filled(-1);
-  for (const Remote& r : me.remotes) me.client->push(r, one);
-  const auto keys = CountingTable::keys_of(w, me.steps);
-  const std::vector<float> ones(keys.size(), -1.0F);
-  for (const Remote& t : me.tables) me.client->push(t, keys, Part::kAnyHeight, ones.data(), DType::kFloat32, 1);
-  me.under_way = true;
-  me.client->exchange([this, w, life](const std::exception_ptr& e) { stepped(w, life, e); });
+// The slowest of the replicas that push together decides.
+void ClusterRun::begin_step(int w, int sender, Milliseconds least, Milliseconds most) {
+  Milliseconds pause{0};
+  for (int r = 0; r < share(); ++r) {
+    pause = std::max(pause, world_.within(static_cast<int>(least.count()), static_cast<int>(most.count())));
+  }
+  const uint64_t life = workers_[static_cast<size_t>(w)]->life;
+  world_.after(pause, [this, w, sender, life] { step(w, sender, life); });
 }
 
-void ClusterRun::stepped(int w, uint64_t life, const std::exception_ptr& error) {
+void ClusterRun::step(int w, int sender, uint64_t life) {
+  Worker& me = *workers_[static_cast<size_t>(w)];
+  if (me.life != life || me.done) return;
+  Worker::Sender& s = me.senders[static_cast<size_t>(sender)];
+  if (s.steps >= me.least_steps) {
+    if (me.trained() && !std::exchange(me.ends, true)) complete(w, life);
+    return;
+  }
+  ++s.steps;
+  s.under_way = true;
+  const auto done = [this, w, sender, life](const std::exception_ptr& e) { stepped(w, sender, life, e); };
+  if (plan_.together) {
+    push(me.client.get(), w, sender);
+    return me.client->exchange(done);
+  }
+  auto own = std::make_shared<Client::Batch>(*me.client);
+  const bool shares = planted_ == Planted::kReplicasShareMessages;
+  shares ? push(me.client.get(), w, sender) : push(own.get(), w, sender);
+  world_.after(world_.within(0, 5), [this, w, life, own, done, shares] {  // others push meanwhile
+    Worker& now = *workers_[static_cast<size_t>(w)];
+    if (now.life == life) shares ? now.client->exchange(done) : own->exchange(done);
+  });
+}
+
+template <class Pushes> void ClusterRun::push(Pushes* into, int w, int sender) {
+  const Worker& me = *workers_[static_cast<size_t>(w)];
+  const Tensor all = filled(static_cast<float>(-share()));
+  for (const Remote& r : me.remotes) into->push(r, all);
+  std::vector<int64_t> keys;
+  for (int r = sender; r < sender + share(); ++r) {
+    const auto of_replica = CountingTable::keys_of(w, r * kMostSteps + me.senders[static_cast<size_t>(sender)].steps);
+    keys.insert(keys.end(), of_replica.begin(), of_replica.end());
+  }
+  const std::vector<float> ones(keys.size(), -1.0F);
+  for (const Remote& t : me.tables) into->push(t, keys, Part::kAnyHeight, ones.data(), DType::kFloat32, 1);
+}
+
+void ClusterRun::stepped(int w, int sender, uint64_t life, const std::exception_ptr& error) {
   Worker& me = *workers_[static_cast<size_t>(w)];
   if (me.life != life) return;
-  me.under_way = false;
-  for (auto& s : servers_) ++(error ? s->maybe : s->acknowledged);
+  me.senders[static_cast<size_t>(sender)].under_way = false;
+  for (auto& s : servers_) (error ? s->maybe : s->acknowledged) += share();
   if (error && !plan_.full_disks) {
     try {
       std::rethrow_exception(error);
@@ -119,10 +168,12 @@ void ClusterRun::stepped(int w, uint64_t life, const std::exception_ptr& error) 
       // they do not agree on where they are, and those that wait are notified in time.
       const bool step_was_lost = plan_.durability == Durability::kSnapshot && plan_.mode == Mode::kSync &&
                                  e.message().find("of sync training") != std::string::npos;
-      if (!step_was_lost) wrong_ = fmt::format("worker {} hears in step {}: {}", w, me.steps, e.message());
+      if (!step_was_lost)
+        wrong_ = fmt::format("worker {} hears in step {}: {}", w, me.senders[static_cast<size_t>(sender)].steps,
+                             e.message());
     }
   }
-  world_.after(world_.within(1, 40), [this, w, life] { step(w, life); });
+  begin_step(w, sender, Milliseconds(1), Milliseconds(40));
 }
 
 void ClusterRun::complete(int w, uint64_t life) {
@@ -191,6 +242,8 @@ std::string ClusterRun::run() {
   for (auto& s : servers_) s->start();
   for (int w = 0; w < plan_.workers; ++w) {
     workers_.push_back(std::make_unique<Worker>());
+    workers_.back()->senders.resize(static_cast<size_t>(senders()));
+    workers_.back()->least_steps = plan_.steps + w;
     start_worker(w);
   }
   plan_faults();
@@ -211,11 +264,11 @@ bool ClusterRun::any_wrong() const {
 
 std::string ClusterRun::check() {
   for (const auto& s : servers_) {
-    const int64_t lost = s->lost();
+    const int64_t lost = s->lost() * share();
     lost_ += lost;
     applied_ += static_cast<int64_t>(s->store->value(0, 0));
     if (lost != 0 && plan_.durability != Durability::kSnapshot && !plan_.one_without_journal) {
-      return fmt::format("{} reports {} lost updates", s->endpoint(), lost);
+      return fmt::format("{} reports {} lost updates", s->endpoint(), s->lost());
     }
     for (int v = 0; v < kVariables; ++v) {
       const bool may_lose = v == 1 || !plan_.one_without_journal;
@@ -242,9 +295,14 @@ std::string ClusterRun::check_variable(const ToyNode& s, int v, int64_t lost) co
     }
   }
   const int64_t applied = static_cast<int64_t>(value);
+  if (applied % share() != 0) {
+    return fmt::format("{}: {} gradients are there, from {} replicas that push together", s.endpoint(), applied,
+                       share());
+  }
   if (applied + lost < s.acknowledged || applied + lost > s.acknowledged + s.maybe) {
-    return fmt::format("{}: {} updates are there and {} were reported lost, {} were acknowledged, {} more may be there",
-                       s.endpoint(), applied, lost, s.acknowledged, s.maybe);
+    return fmt::format(
+        "{}: {} gradients are there and {} were reported lost, {} were acknowledged, {} more may be there",
+        s.endpoint(), applied, lost, s.acknowledged, s.maybe);
   }
   return "";
 }

@@ -1,5 +1,6 @@
 // A whole cluster in one thread: servers that are killed, lose power and come again, workers that push -1 to every
 // variable and are killed, too. An update subtracts: a variable counts the pushes that were applied, and nothing else.
+// Replicas of a worker push together, when the slowest one has ended its step, or each at its own pace.
 #pragma once
 #include <memory>
 #include <string>
@@ -28,8 +29,10 @@ class ClusterRun {
 
   void start_worker(int w);
   void kill_worker(int w);
-  void step(int w, uint64_t life);
-  void stepped(int w, uint64_t life, const std::exception_ptr& error);
+  void begin_step(int w, int sender, Milliseconds least, Milliseconds most);
+  void step(int w, int sender, uint64_t life);
+  template <class Pushes> void push(Pushes* into, int w, int sender);
+  void stepped(int w, int sender, uint64_t life, const std::exception_ptr& error);
   void complete(int w, uint64_t life);
   void complete_at(int w, int s, uint64_t life);
   void plan_faults();
@@ -38,6 +41,9 @@ class ClusterRun {
   bool any_wrong() const;
   std::string check();
   std::string check_variable(const ToyNode& s, int v, int64_t lost) const;
+
+  int senders() const { return plan_.together ? 1 : plan_.replicas; }
+  int share() const { return plan_.together ? plan_.replicas : 1; }  // replicas whose gradients are in one push
 
   const Plan plan_;
   const Planted planted_;

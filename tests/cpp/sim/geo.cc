@@ -87,10 +87,24 @@ void GeoRun::begin(int w) {
     }
   }
   network_.at_once = false;
-  me.geo = std::make_unique<Geo>(*me.client, GeoOptions{plan_.workers, plan_.every, false}, std::move(variables));
+  me.geo = std::make_unique<Geo>(*me.client, GeoOptions{plan_.workers, plan_.every * plan_.replicas, false},
+                                 std::move(variables));
   me.geo->begin();
   world_.after(world_.within(1, 50), [this, w] { step(w); });
+  for (int r = 1; r < plan_.replicas; ++r) train_replica(w);
 }
+
+// Replicas but the first one train at their own pace, also while messages are under way.
+void GeoRun::train_replica(int w) {
+  world_.after(world_.within(1, 50), [this, w] {
+    Worker& me = *workers_[static_cast<size_t>(w)];
+    if (trained(me)) return;
+    train(me, 1);
+    train_replica(w);
+  });
+}
+
+bool GeoRun::trained(const Worker& me) const { return me.steps >= plan_.steps * plan_.replicas; }
 
 void GeoRun::train(Worker& me, int steps) {
   for (; steps > 0; --steps) {
@@ -112,11 +126,10 @@ void GeoRun::train(Worker& me, int steps) {
 
 void GeoRun::step(int w) {
   Worker& me = *workers_[static_cast<size_t>(w)];
-  if (me.steps < plan_.steps) train(me, 1);
+  if (!trained(me)) train(me, 1);
   // The last exchanges come one after the other, so that the last worker sees what all others have sent.
-  const bool trained = me.steps >= plan_.steps;
-  if (trained && !me.geo->due() && me.sums < kSums) return add_up(w);
-  me.ends = trained && me.sums == kSums && ended_ == w;
+  if (trained(me) && !me.geo->due() && me.sums < kSums) return add_up(w);
+  me.ends = trained(me) && me.sums == kSums && ended_ == w;
   if (me.ends || me.geo->due()) return exchange(w);
   world_.after(world_.within(1, 40), [this, w] { step(w); });
 }
@@ -126,7 +139,7 @@ void GeoRun::exchange(int w) {
   ++exchanges_;
   me.geo->begin_exchange([this, w](const std::exception_ptr& e) { exchanged(w, e); });
   // Updates learned while messages are under way are in the next difference.
-  if (me.steps < plan_.steps && world_.chance(50)) train(me, 1);
+  if (!trained(me) && world_.chance(50)) train(me, 1);
 }
 
 void GeoRun::exchanged(int w, const std::exception_ptr& error) {

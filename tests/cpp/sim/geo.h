@@ -18,6 +18,7 @@ struct GeoPlan {
   int servers = 1, workers = 1, steps = 8, every = 2, snapshot_every = 4;
   Faults faults;
   int server_crashes = 0, cuts = 0;
+  int replicas = 1;  // of each worker; they train its one copy
   std::string text() const;
 };
 GeoPlan geo_plan_of(uint64_t seed);
@@ -42,6 +43,8 @@ class GeoRun {
   void plan_faults();
   void begin(int w);
   void train(Worker& me, int steps);
+  void train_replica(int w);
+  bool trained(const Worker& me) const;
   void step(int w);
   void exchange(int w);
   void exchanged(int w, const std::exception_ptr& error);

@@ -1,6 +1,7 @@
 #include <random>
 
 #include "sim/geo.h"
+#include "sim/plan.h"
 
 namespace anabranch::ps::sim {
 
@@ -20,15 +21,16 @@ GeoPlan geo_plan_of(uint64_t seed) {
   if (pick(0, 3)) p.faults = {pick(0, 25), pick(0, 25), pick(0, 25)};
   p.server_crashes = pick(0, 3);
   p.cuts = pick(0, 2);
+  p.replicas = replicas_of(seed).count;
   return p;
 }
 
 std::string GeoPlan::text() const {
   return fmt::format(
       "GEO, seed {}: L{}, {} servers, {} workers, {} steps, exchanges every {}, snapshots every {}; lost "
-      "{} %, twice {} %, late {} %; {} crashes, {} cuts",
+      "{} %, twice {} %, late {} %; {} crashes, {} cuts, {} replicas",
       seed, static_cast<int>(durability) - 1, servers, workers, steps, every, snapshot_every, faults.lost, faults.twice,
-      faults.late, server_crashes, cuts);
+      faults.late, server_crashes, cuts, replicas);
 }
 
 }  // namespace anabranch::ps::sim

@@ -15,8 +15,15 @@ struct Plan {
   Faults faults;
   int server_crashes = 0, worker_crashes = 0, cuts = 0, jumps = 0, full_disks = 0;
   bool one_without_journal = false;  // of two variables, where the other one has one
+  int replicas = 1;                  // of each worker
+  bool together = true;              // replicas add up their gradients, as in sync; otherwise each sends its own
   std::string text() const;
 };
+struct Replicas {
+  int count = 1;
+  bool together = true;
+};
+Replicas replicas_of(uint64_t seed);
 Plan plan_of(uint64_t seed);
 
 }  // namespace anabranch::ps::sim

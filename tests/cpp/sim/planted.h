@@ -17,10 +17,11 @@ enum class Planted {
   kIncarnationStays,            // a server that comes again has the old one's
   kUpdatesComeTwice,            // each hundredth
   kLossIsNotCounted,
-  kRowsAreNotOfTheCut,  // a row that changes after the cut gets into the snapshot as it is then
-  kRowsAreCountedOff,   // slices start at the number of rows written: others come between
-  kChangedRowsAreLeft,  // a row that changes before it is written is in no slice
-  kTheCutComesLate,     // with the first slice
+  kRowsAreNotOfTheCut,     // a row that changes after the cut gets into the snapshot as it is then
+  kRowsAreCountedOff,      // slices start at the number of rows written: others come between
+  kChangedRowsAreLeft,     // a row that changes before it is written is in no slice
+  kTheCutComesLate,        // with the first slice
+  kReplicasShareMessages,  // the exchange of one sends what the others have pushed
   kDefects,
   // Of GEO and of sums by name, with some of those.
   kChangedRowsAreNotTold = kDefects,
