@@ -13,6 +13,7 @@
 #include "device/devices.h"
 #include "device/limit.h"
 #include "device/purpose.h"
+#include "engine/server_waits.h"
 #include "engine/step_memory.h"
 #include "engine/step_values.h"
 #include "graph/passes/passes.h"
@@ -57,7 +58,7 @@ Step::Step(const StepKey& key, const StepOptions& options)
   };
   lowered_ = lower(graph_, lowering);
   state_ = std::make_unique<RunState>(*lowered_.plan);
-  describe_ = lowered_.report;
+  describe_ = with_server_waits(graph_, lowered_.report);
   state_->watch_for_stalls(describe_);
   if (state_->queues()) {
     state_->queues()->describe_faults([this](int node, int code, int64_t detail) {

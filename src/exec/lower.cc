@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <set>
 #include <unordered_map>
 #include <utility>
 
@@ -20,6 +21,7 @@ class Lowerer {
 
   Lowered run() {
     make_values();
+    count_talkers();
     if (options_.program && options_.program->num_blocks() > 1) make_block_sets();
     std::vector<NodeSpec> specs;
     for (const GraphNode& node : graph_.nodes) {
@@ -29,7 +31,9 @@ class Lowerer {
       out_.replicas.push_back(node.replica);
       out_.writes.push_back(graph_.writes(node));
       std::string text = node.describe();
-      if (graph_.replicas > 1) text += fmt::format("  on replica {}", node.replica);
+      if (graph_.replicas > 1) {
+        text += talks_for_all(node) ? "  for all replicas" : fmt::format("  on replica {}", node.replica);
+      }
       out_.describe.push_back(std::move(text));
     }
     out_.inner_nodes = std::move(inner_nodes_);
@@ -44,6 +48,17 @@ class Lowerer {
   }
 
  private:
+  // Messages of a process: each replica sends its own, or one node stands for all replicas.
+  static bool talks(const GraphNode& node) { return find_op(node.op->type).has(kAsynchronous); }
+  void count_talkers() {
+    for (const GraphNode& node : graph_.nodes) {
+      if (talks(node)) talkers_[{node.index, node.op->type}].insert(node.replica);
+    }
+  }
+  bool talks_for_all(const GraphNode& node) const {
+    return talks(node) && talkers_.at({node.index, node.op->type}).size() == 1;
+  }
+
   void make_values() {
     out_.values.resize(graph_.vars.size());
     out_.is_outside.resize(graph_.vars.size(), 0);
@@ -221,6 +236,7 @@ class Lowerer {
   std::shared_ptr<BodyGraphs> bodies_;
   std::vector<InnerNode> inner_nodes_;
   std::vector<std::shared_ptr<BlockSet>> block_sets_;
+  std::map<std::pair<int, std::string>, std::set<int>> talkers_;  // replicas, by position and type of the op
 };
 
 }  // namespace

@@ -97,7 +97,7 @@ class Cluster:
         servers = []
         while len(set(servers)) < 2:
             servers.append(free_port())
-        self._endpoints = ",".join(sorted(set(servers)))
+        self.endpoints = sorted(set(servers))
         self._environment = dict(
             os.environ, PYTHONPATH=os.path.join(ROOT, "python"), FLAGS_ps_state_dir=str(folder / "state"),
             FLAGS_ps_durability=str(level), FLAGS_ps_snapshot_every="40", FLAGS_rpc_deadline="120000",
@@ -116,7 +116,7 @@ class Cluster:
         with open(self._log(role), "ab") as log:
             self._running[role] = subprocess.Popen(
                 [sys.executable, str(self._folder / "script.py"), kind, str(me), str(len(self.workers)),
-                 self._endpoints, self._mode, str(self._folder)],
+                 ",".join(self.endpoints), self._mode, str(self._folder)],
                 env=self._environment, stdout=log, stderr=subprocess.STDOUT)
 
     def steps(self, worker):
@@ -133,6 +133,9 @@ class Cluster:
                 assert process.poll() in (None, 0), (role, self.told())
             time.sleep(0.005)
 
+    def signal(self, role, number):
+        self._running[role].send_signal(number)
+
     def kill(self, kinds):
         """Waits until all workers have made a few steps since the last kill, then kills one of these, in rounds."""
         before = [self.steps(worker) for worker in self.workers]
@@ -142,7 +145,7 @@ class Cluster:
         mortal = sorted(role for role in self._running if role[0] in kinds)
         self._next = self._next or self._random.sample(mortal, len(mortal))
         role = self._next.pop()
-        self._running[role].send_signal(signal.SIGKILL)
+        self.signal(role, signal.SIGKILL)
         self._running[role].wait()
         self._start(role)
 
