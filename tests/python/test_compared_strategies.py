@@ -1,4 +1,5 @@
 """``anabranch strategies``: clusters of a script under each strategy, for some steps."""
+import json
 import os
 import re
 import subprocess
@@ -6,10 +7,12 @@ import sys
 
 import numpy as np
 import pytest
+import replica_worker
 from test_cluster_processes import EXAMPLE, ROOT, networked
+from test_worker_replicas import local_losses
 
 from anabranch.datasets import criteo
-from anabranch.tuning import strategies
+from anabranch.tuning import sampled, strategies
 
 ROW = re.compile(r"^(sync|half_async|async|geo) +([\d,]+) +([\d.]+) +([\d.]+)$", re.M)
 
@@ -79,6 +82,28 @@ def test_a_loss_a_printed_number_and_a_strategy_that_fails(tmp_path):
     assert ROW.findall(done.stdout)[0][3] == "8.0000", done.stdout + done.stderr  # the tenth step does not return
     done = compare("--rounds", "1", "--only", "geo", str(script), "--geo-fails")
     assert done.returncode == 1 and "no geo today" in done.stderr
+
+
+@pytest.mark.parametrize("replicas", [1, 2])
+@pytest.mark.parametrize("feed", ["dict", "list", "loader", "started", "py_reader"])
+def test_rows_and_losses_of_all_replicas_count(tmp_path, feed, replicas):
+    """Two warm steps of 20, in a worker with its servers in one process."""
+    environment = dict(os.environ, CPU_NUM=str(replicas), PYTHONPATH=os.pathsep.join(sys.path), PADDLE_TRAINER_ID="0",
+                       **{sampled.STRATEGY: "sync", sampled.STEPS: "20", sampled.GEO_EVERY: "5",
+                          sampled.RESULT: str(tmp_path / "measured")})
+    subprocess.run([sys.executable, "-m", sampled.__name__, replica_worker.__file__, "--strategy", "async", "--feed",
+                    feed], check=True, env=environment, timeout=120)
+    measured = json.loads((tmp_path / "measured.0").read_text())
+    assert (measured["steps"], measured["rows"]) == (20, 18 * replicas * replica_worker.ROWS)
+    assert measured["loss"] == pytest.approx(np.mean(local_losses(replicas)[16:20]), rel=1e-5)
+
+
+@pytest.mark.slow(15)
+@pytest.mark.skipif(not networked(), reason="built without gRPC")
+def test_workers_with_replicas(monkeypatch):
+    monkeypatch.setenv("CPU_NUM", "2")
+    done = compare("--rounds", "1", "--steps", "20", "--geo-every", "4", replica_worker.__file__, "--feed", "py_reader")
+    assert {name for name, *_ in ROW.findall(done.stdout)} == set(strategies.STRATEGIES), done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("args, word", [

@@ -12,6 +12,7 @@ import json
 import os
 import sys
 import time
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -24,11 +25,20 @@ from ..fluid.incubate.fleet.parameter_server.distribute_transpiler.distributed_s
     StrategyFactory,
 )
 from ..fluid.reading.dataset_loop import histograms_of
+from ..fluid.reading.reader_source import ReaderSource
 from ..looking import scripts
 from . import batches
 
 STRATEGY, STEPS, RESULT, GEO_EVERY = ("ANABRANCH_SAMPLE_STRATEGY", "ANABRANCH_SAMPLE", "ANABRANCH_SAMPLE_RESULT",
                                       "ANABRANCH_SAMPLE_GEO_EVERY")
+
+
+def _first_reader(program: Any, source: ReaderSource) -> list[str] | None:
+    """The variables into which the program reads the batches of this source, if it reads from it first."""
+    for op in program.desc.block(0).ops():
+        if op._type == "read":
+            return op.output("Out") if program._readers.get(op.input("Reader")[0]) is source else None
+    return None
 
 
 class Sample:
@@ -45,6 +55,20 @@ class Sample:
         self._losses: list[float] = []
         self._step: Any = None
         self._by_rows: list[str] | None = None
+        self._read: list[dict[str, Any]] = []
+        self._note_batches()
+
+    def _note_batches(self) -> None:
+        """From now on ``_read`` has the batches, one per replica, that a step has taken from its first reader."""
+        taken = ReaderSource.take
+
+        def take(source: ReaderSource, replicas: Any) -> Any:
+            found = taken(source, replicas)
+            names = _first_reader(self._step.program, source) if self._step is not None else None
+            if names is not None:
+                self._read = [dict(zip(names, batch)) for batch in found]
+            return found
+        setattr(ReaderSource, "take", take)  # noqa: B010
 
     def see(self, step: scripts.Step) -> Any:
         """Called for each step of the script."""
@@ -67,10 +91,11 @@ class Sample:
         return result
 
     def _count(self, step: scripts.Step, result: Any) -> None:
-        feed = batches.whole(step.feed)
+        feeds: list[Any] = [step.feed] if isinstance(step.feed, Mapping) else list(step.feed or ())
+        feeds = feeds if any(feeds) else self._read or [{}]
         if self._by_rows is None:
-            self._by_rows = batches.by_rows(step.program, feed)
-        self._rows += batches.rows_of(feed, self._by_rows)
+            self._by_rows = batches.by_rows(step.program, feeds[0])
+        self._rows += sum(batches.rows_of(feed, self._by_rows) for feed in feeds)
         names = fetch_names(step.fetch_list)[0]
         if step.loss in names and result is not None:
             self._losses.append(float(np.mean(np.asarray(result[names.index(step.loss)]))))
