@@ -1,0 +1,127 @@
+// Replicas of a worker as threads: each pushes its own gradients without sync, with and without a communicator. Run
+// under ThreadSanitizer as well.
+#include <gtest/gtest.h>
+
+#include <thread>
+#include <vector>
+
+#include "ps/communicator.h"
+#include "ps_cluster.h"
+
+namespace anabranch::ps {
+namespace {
+
+constexpr int kReplicas = 4, kSteps = 100;
+constexpr uint32_t kWorkers = 2;
+constexpr float kAll = static_cast<float>(kReplicas * kSteps * kWorkers);
+
+template <class Train> void on_replicas(const Train& train) {
+  std::vector<std::thread> threads;
+  for (int r = 0; r < kReplicas; ++r) threads.emplace_back(train);
+  for (auto& t : threads) t.join();
+}
+
+template <class Work> void on_workers(const Work& work) {
+  std::vector<std::thread> threads;
+  for (uint32_t w = 0; w < kWorkers; ++w) threads.emplace_back(work, w);
+  for (auto& t : threads) t.join();
+}
+
+template <class Exchanges> void wait_for(Exchanges& of) {
+  std::promise<std::exception_ptr> over;
+  of.exchange([&](std::exception_ptr e) { over.set_value(std::move(e)); });
+  if (const auto error = over.get_future().get()) std::rethrow_exception(error);
+}
+
+float pulled(Client& client, const Remote& variable) {
+  std::promise<MessageRef> over;
+  client.pull(variable, [&](MessageRef m) { over.set_value(std::move(m)); });
+  const MessageRef m = over.get_future().get();
+  m->throw_if_error();
+  return Message::tensor(m, 0).data<float>()[0];
+}
+
+// An exchange ends when its own gradients are applied, whatever other replicas send meanwhile.
+TEST(PsReplicas, AnExchangeSendsTheGradientsOfOneReplica) {
+  Cluster cluster(2, kWorkers, Mode::kAsync);
+  std::atomic<int> early{0}, waits{0};
+  on_workers([&](uint32_t w) {
+    const auto client = cluster.client(w, 5);
+    const Remote a = client->remote("toy:0", "a"), b = client->remote("toy:1", "b");
+    client->subscribe(a);
+    on_replicas([&] {
+      for (int step = 1; step <= kSteps; ++step) {
+        Client::Batch own(*client);
+        own.push(a, filled(-1));
+        own.push(b, filled(-1));
+        wait_for(own);
+        if (client->oldest_wait("toy:0")) ++waits;  // as a stall report does
+        if (step % 10 == 0 && pulled(*client, b) < static_cast<float>(step)) ++early;
+        Tensor newest;
+        client->peek(a, &newest);
+      }
+    });
+    EXPECT_GE(pulled(*client, a), static_cast<float>(kReplicas * kSteps));
+    EXPECT_FALSE(client->oldest_wait("toy:1"));
+    client->complete();
+  });
+  EXPECT_EQ(early, 0);
+  EXPECT_EQ(cluster.stores[0]->values_[0].data<float>()[3], kAll);
+  EXPECT_EQ(cluster.stores[1]->values_[1].data<float>()[3], kAll);
+  EXPECT_EQ(cluster.servers[0]->stats().updates, static_cast<int64_t>(kAll));
+}
+
+// Merged gradients are summed: each counts once.
+TEST(PsReplicas, TheCommunicatorSumsThem) {
+  Cluster cluster(2, kWorkers, Mode::kAsync);
+  on_workers([&](uint32_t w) {
+    const auto client = cluster.client(w, 5);
+    const Remote a = client->remote("toy:0", "a"), b = client->remote("toy:1", "b");
+    {
+      Communicator communicator(*client, {.queue = 3});
+      communicator.subscribe(a);
+      on_replicas([&] {
+        uint64_t seen = 0;
+        for (int step = 0; step < kSteps; ++step) {
+          communicator.push(a, filled(-1));
+          communicator.push(b, filled(-1));
+          Tensor newest;
+          communicator.take(a, &seen, &newest);
+        }
+      });
+      communicator.flush();
+      EXPECT_EQ(communicator.stats().gradients, 2 * kReplicas * kSteps);
+    }
+    client->complete();
+  });
+  EXPECT_EQ(cluster.stores[0]->values_[0].data<float>()[0], kAll);
+  EXPECT_EQ(cluster.stores[1]->values_[1].data<float>()[0], kAll);
+}
+
+// Half-async: the replicas of a step meet, and one mean leaves.
+TEST(PsReplicas, TheCommunicatorAveragesThoseOfAStep) {
+  Cluster cluster(2, kWorkers, Mode::kAsync);
+  on_workers([&](uint32_t w) {
+    const auto client = cluster.client(w, 5);
+    const Remote a = client->remote("toy:0", "a"), b = client->remote("toy:1", "b");
+    {
+      Communicator communicator(*client, {.average = true, .threads = kReplicas});
+      on_replicas([&] {
+        for (int step = 0; step < kSteps; ++step) {
+          communicator.push(a, filled(-1));
+          communicator.push(b, filled(-2));
+          std::promise<std::exception_ptr> over;
+          communicator.meet([&](std::exception_ptr e) { over.set_value(std::move(e)); });
+          EXPECT_FALSE(over.get_future().get());
+        }
+      });
+      EXPECT_EQ(communicator.stats().rounds, kSteps);
+    }
+    client->complete();
+  });
+  EXPECT_EQ(cluster.stores[0]->values_[0].data<float>()[0], kAll / kReplicas);
+  EXPECT_EQ(cluster.stores[1]->values_[1].data<float>()[0], 2 * kAll / kReplicas);
+}
+
+}  // namespace
+}  // namespace anabranch::ps
