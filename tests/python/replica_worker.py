@@ -42,11 +42,13 @@ def network(feed):
 
 def losses_of(arguments, exe, program, ids, y, reader, loss):
     replicas = int(os.environ["CPU_NUM"])
-    data = list(batches(fleet.worker_index(), STEPS * replicas))
+    data = list(batches(fleet.worker_index(), arguments.steps * replicas))
     out = []
 
     def step(feed):
         out.append(float(np.mean(exe.run(program, feed=feed, fetch_list=[loss])[0])))
+        if arguments.progress:
+            print("step", flush=True)
 
     if arguments.feed == "dict":
         for i in range(0, len(data), replicas):
@@ -101,4 +103,6 @@ if __name__ == "__main__":
     parser.add_argument("--strategy", default="sync")
     parser.add_argument("--feed", default="dict", choices=["dict", "list", "loader", "started", "py_reader"])
     parser.add_argument("--servers", type=int, default=2)
+    parser.add_argument("--steps", type=int, default=STEPS)
+    parser.add_argument("--progress", action="store_true", help="Print a line after each step.")
     main(parser.parse_args())
