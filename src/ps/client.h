@@ -54,7 +54,7 @@ class Client {
   using Done = std::function<void(std::exception_ptr)>;
   void exchange(Done done);
 
-  // ---- without sync: the gradients of one sender, in messages of their own. Otherwise the exchange of another replica
+  // ---- without sync: the gradients of one sender, in separate messages. Otherwise the exchange of another replica
   // or thread could send them, and this sender would end its step before servers have acknowledged it.
   class Batch {
    public:

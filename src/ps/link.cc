@@ -21,6 +21,7 @@ void Link::send(std::shared_ptr<Message> message, bool changes_something, Answer
   request->done = std::move(done);
   request->begun = options_.clock->now();
   request->until = request->begun + options_.deadline;
+  request->report_at = request->begun + report_after();
   request->pause = options_.first_pause;
   {
     const std::lock_guard lock(mutex_);
@@ -55,7 +56,7 @@ MessageRef Link::not_reached(const Request& request, const Message& last) const 
 void Link::answered(const RequestRef& request, MessageRef answer) {
   const bool lost = answer->header().error == 1 + static_cast<uint8_t>(ErrorKind::kUnavailable) &&
                     answer->header().incarnation == 0;  // the transport's own answer, not a server's
-  if (lost && options_.clock->now() + request->pause < request->until) return again(request);
+  if (lost && options_.clock->now() + request->pause < request->until) return again(request, *answer);
   if (lost) answer = not_reached(*request, *answer);
   if (!greets_again(request, answer)) deliver(request, std::move(answer));
 }
@@ -84,11 +85,25 @@ std::optional<Link::Wait> Link::oldest_wait() {
               r.attempts.load(std::memory_order_relaxed)};
 }
 
-void Link::again(const RequestRef& request) {
+void Link::again(const RequestRef& request, const Message& reason) {
   repeated_.fetch_add(1);
+  const TimePoint now = options_.clock->now();
+  if (now >= request->report_at) {
+    report(request->verb, std::chrono::duration<double>(now - request->begun).count(),
+           ": " + std::string(reason.parts() > 0 ? reason.text(0) : "no reason was given"));
+    request->report_at = now + (now - request->begun);
+  }
   const Milliseconds pause = request->pause;
   request->pause = std::min(2 * pause, options_.longest_pause);
   timer_.after(pause, [self = shared_from_this(), request] { self->attempt(request); });
+}
+
+void Link::report(Verb verb, double seconds, const std::string& reason) const {
+  if (!options_.report) return;
+  options_.report(fmt::format(
+      "the server at {} has not answered a request ({}) for {:.1f} s{}; the worker waits for {:.1f} s "
+      "(FLAGS_rpc_deadline)",
+      endpoint_, verb_name(verb), seconds, reason, std::chrono::duration<double>(options_.deadline).count()));
 }
 
 // The server is another one than before: a hello with all known names tells whether it resumes that one's state.
@@ -125,13 +140,17 @@ void Link::greeted_again(const RequestRef& request, const MessageRef& answer, co
   message->header().peer = h.incarnation;
   message->header().round = h.round;
   request->message = std::move(message);
-  again(request);
+  again(request, *refused);
 }
 
 MessageRef Link::ask(std::shared_ptr<Message> request, bool changes_something) {
   auto promise = std::make_shared<std::promise<MessageRef>>();
   auto future = promise->get_future();
   send(std::move(request), changes_something, [promise](MessageRef answer) { promise->set_value(std::move(answer)); });
+  for (auto wait = report_after(); future.wait_for(wait) != std::future_status::ready; wait *= 2) {
+    const auto open = oldest_wait();  // more than one attempt: again() has reported it
+    if (open && open->attempts == 1) report(open->verb, open->seconds, "");
+  }
   MessageRef answer = future.get();  // send() has a deadline
   answer->throw_if_error();
   return answer;

@@ -2,8 +2,10 @@
 // sequence number; an unanswered one is repeated, with the same number, until its deadline. A server that resumes after
 // a crash is greeted again, and then gets the request that it, or its predecessor, has not answered.
 #pragma once
+#include <algorithm>
 #include <atomic>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -23,6 +25,9 @@ struct LinkOptions {
   Milliseconds deadline{180000};                      // of a request with all its repetitions
   Milliseconds try_for{60000};                        // of one attempt
   Milliseconds first_pause{20}, longest_pause{1000};  // between two attempts
+  // Called with a line for the user when a server has not answered for a while, then after twice that time, and so on.
+  // Requests of a step are reported only if the connection is lost: a server may wait for other workers.
+  std::function<void(const std::string&)> report;
   const Clock* clock = &SteadyClock::shared();
 };
 
@@ -58,7 +63,7 @@ class Link : public std::enable_shared_from_this<Link> {
     Verb verb;
     std::shared_ptr<Message> message;
     Answer done;
-    TimePoint begun, until;
+    TimePoint begun, until, report_at;
     Milliseconds pause;
     std::atomic<int> attempts{0};
   };
@@ -66,7 +71,9 @@ class Link : public std::enable_shared_from_this<Link> {
 
   void attempt(const RequestRef& request);
   void answered(const RequestRef& request, MessageRef answer);
-  void again(const RequestRef& request);
+  void again(const RequestRef& request, const Message& reason);
+  void report(Verb verb, double seconds, const std::string& reason) const;
+  Milliseconds report_after() const { return std::min(Milliseconds(5000), options_.deadline / 4); }
   void deliver(const RequestRef& request, MessageRef answer);
   bool greets_again(const RequestRef& request, const MessageRef& refused);
   void greeted_again(const RequestRef& request, const MessageRef& answer, const MessageRef& refused);

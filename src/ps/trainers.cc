@@ -35,6 +35,7 @@ std::shared_ptr<Client> client_of(int trainer) {
     o.deadline = Milliseconds(std::get<int64_t>(get_flag("FLAGS_rpc_deadline")));
     o.try_for =
         o.deadline;  // a server answers late if other workers are late; a lost connection ends an attempt at once
+    o.report = [](const std::string& text) { fmt::print(stderr, "anabranch: {}\n", text); };
     client = std::make_shared<Client>(o, connect_to, trainers().timer);
   }
   return client;

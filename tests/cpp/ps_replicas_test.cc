@@ -41,7 +41,7 @@ float pulled(Client& client, const Remote& variable) {
   return Message::tensor(m, 0).data<float>()[0];
 }
 
-// An exchange ends when its own gradients are applied, whatever other replicas send meanwhile.
+// An exchange ends when its own gradients are applied, also if other replicas send some meanwhile.
 TEST(PsReplicas, AnExchangeSendsTheGradientsOfOneReplica) {
   Cluster cluster(2, kWorkers, Mode::kAsync);
   std::atomic<int> early{0}, waits{0};

@@ -100,7 +100,7 @@ TEST(PsSimulation, ALateHelloOfAWorkerThatIsGone) {
   EXPECT_EQ(ClusterRun(plan, Planted::kNone).run(), "");
 }
 
-// A replica's gradients leave in messages of its own: none is acknowledged with those of another one.
+// A replica's gradients leave in separate messages: none is acknowledged with those of another one.
 TEST(PsSimulation, ReplicasThatPushAtTheSameTime) {
   Seen seen;
   for (const uint64_t seed : {71, 87, 109, 110}) {

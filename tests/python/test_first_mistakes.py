@@ -71,7 +71,7 @@ MISTAKES = {
     "float64 fed": (lambda: run({"x": X.astype("float64"), "y": Y}), ValueError,
                     r"'x' is float32, but float64 is given; feed array.astype\('float32'\)"),
     "another shape fed": (lambda: run({"x": X[:, :3], "y": Y}), ValueError, r"'x' is \[-1, 4\] \(-1: any\).*\[2, 3\]"),
-    "a list fed": (lambda: run({"x": X.tolist(), "y": Y}), RuntimeError, "feed of x.*give a numpy array"),
+    "a list fed": (lambda: run({"x": X.tolist(), "y": Y}), RuntimeError, "feed of x.*pass a numpy array"),
     "a label out of range": (lambda: run({"x": X, "y": Y + 3}), ValueError, r"Label of sample 0 must be 0 to 2.*got 3"),
     "an id out of range": (lambda: look_up(10, 10), ValueError, r"id of sample 0 is 10.*0 to 9.*10 rows"),
     "fetched from another program": (another_program, LookupError, "computed by no op.*check the name"),

@@ -7,11 +7,21 @@ import time
 from collections.abc import Sequence
 
 from ...errors import InvalidType, Unavailable
+from ...framework.flags import get_flags
 
 __all__ = ["wait_server_ready"]
 
+RPC_DEADLINE_MS = 180000  # the default of FLAGS_rpc_deadline
 _PAUSE_S = 0.2
 _REPORT_S = 5.0
+
+
+def _limit_s() -> float:
+    """float: seconds; jobs of a cluster may start minutes apart, so the default of requests is too short."""
+    if "FLAGS_wait_port_s" in os.environ:
+        return float(os.environ["FLAGS_wait_port_s"])
+    deadline_ms = get_flags("FLAGS_rpc_deadline")["FLAGS_rpc_deadline"]
+    return 900.0 if deadline_ms == RPC_DEADLINE_MS else deadline_ms / 1000
 
 
 def _listens(endpoint: str) -> bool:
@@ -29,14 +39,15 @@ def wait_server_ready(endpoints: Sequence[str], deadline_s: float | None = None)
 
     Args:
         endpoints (list of str): "host:port" each.
-        deadline_s (float, optional): seconds to wait. Default: the environment variable FLAGS_wait_port_s, or 900.
+        deadline_s (float, optional): seconds to wait. Default: the environment variable FLAGS_wait_port_s; without it
+            the flag FLAGS_rpc_deadline, if the program has changed it, otherwise 900.
 
     Raises:
         RuntimeError: an address did not answer in time; the message names it. TypeError: ``endpoints`` is not a list.
     """
     if isinstance(endpoints, str):
         raise InvalidType("wait_server_ready: endpoints must be a list of str, got a str")
-    limit = float(os.environ.get("FLAGS_wait_port_s", "900")) if deadline_s is None else deadline_s
+    limit = _limit_s() if deadline_s is None else deadline_s
     end = time.monotonic() + limit
     reported = time.monotonic()
     missing = list(endpoints)
@@ -46,7 +57,9 @@ def wait_server_ready(endpoints: Sequence[str], deadline_s: float | None = None)
         if not missing:
             return
         if now >= end:
-            raise Unavailable("no server listens at %s after %g s" % (", ".join(missing), limit))
+            raise Unavailable("no server listens at %s after %g s; FLAGS_rpc_deadline, in milliseconds, and the "
+                              "environment variable FLAGS_wait_port_s, in seconds, set how long to wait"
+                              % (", ".join(missing), limit))
         if now - reported >= _REPORT_S:
             print("waiting for servers at %s" % ", ".join(missing), file=sys.stderr, flush=True)
             reported = now

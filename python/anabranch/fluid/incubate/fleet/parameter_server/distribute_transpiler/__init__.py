@@ -77,6 +77,7 @@ class DistributedTranspiler(ServerCheckpoints, Fleet):
                 already connected.
         """
         self._check_ready("init_worker")
+        self._transpile_config.get_trainer_runtime_config().set_deadline()
         if self._communicator is not None and self._communicator.is_running():
             raise InvalidValue("fleet.init_worker: the communicator runs already")
         role = self._role()

@@ -7,7 +7,9 @@ from typing import Any
 
 from .....compiler import BuildStrategy, ExecutionStrategy
 from .....errors import InvalidType, InvalidValue
+from .....framework.flags import set_flags
 from .....transpiler.config import DistributedMode, DistributeTranspilerConfig, ServerRuntimeConfig
+from .....transpiler.details.checkport import RPC_DEADLINE_MS
 
 __all__ = ["TrainerRuntimeConfig", "DistributedStrategy", "SyncStrategy", "AsyncStrategy", "HalfAsyncStrategy",
            "GeoStrategy", "StrategyFactory"]
@@ -50,8 +52,20 @@ class TrainerRuntimeConfig:
                     "communicator_independent_recv_thread": "1",
                     "communicator_min_send_grad_num_before_recv": threads, "communicator_thread_pool_size": "5",
                     "communicator_send_wait_times": "5", "communicator_is_sgd_optimizer": "1",
-                    "rpc_deadline": "180000", "rpc_retry_times": "3"}
+                    "rpc_deadline": str(RPC_DEADLINE_MS), "rpc_retry_times": "3"}
         self.runtime_configs = {k: os.environ.get("FLAGS_" + k, v) for k, v in defaults.items()}
+
+    def set_deadline(self) -> None:
+        """Sets the flag FLAGS_rpc_deadline if rpc_deadline is not its default, which leaves what the program has set.
+
+        Raises:
+            ValueError: rpc_deadline is not a number of milliseconds.
+        """
+        text = str(self.runtime_configs["rpc_deadline"])
+        if not text.isdigit() or int(text) < 1:
+            raise InvalidValue("rpc_deadline must be a positive number of milliseconds, got %r" % text)
+        if int(text) != RPC_DEADLINE_MS:
+            set_flags({"FLAGS_rpc_deadline": int(text)})
 
     def get_communicator_flags(self) -> dict[str, str]:
         """dict: the settings that the mode uses. In sync and half-async mode merges and queues are those of CPU_NUM.
