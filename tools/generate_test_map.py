@@ -60,7 +60,7 @@ ROWS = [
     ("python/anabranch/fluid", "",
      "api_signatures layers_build modules small_modules optimizer_build optimizer_wrappers contrib_optimizers "
      "schedules param_attr metrics decoders data_feeder data_loader py_func tolerance typing golden_programs "
-     "models_* fleet transpile hadoop_files image_reader docstrings first_mistakes error_table golden/"),
+     "models/ models_* fleet transpile hadoop_files image_reader docstrings first_mistakes error_table golden/"),
     ("python/anabranch", "",
      "run old_scripts guides commands checkpoints warm_start doctor inspection compared_strategies launch ray serving "
      "export summary drawing progress loop_callbacks loop_reports mnist_files more_datasets r_packages "
