@@ -49,9 +49,11 @@ def one(name, package, check):
     trained = harness.Trained(load_nets()[name], fluid)
     if not check:
         record = measures.recorded(trained)
-        losses = [v["values"][:1] for k, v in record["rows"].items() if k.endswith("fetch 0")]
-        print("%s: %d parameters, losses %s, moved by %.1e" % (
-            name, len(record["parameters"]), losses, max(v["moved"] for v in record["rows"].values())))
+        losses = [v["values"][0] for k, v in record["rows"].items() if k.endswith("fetch 0") and v["values"]]
+        fetched = max(v["moved"] for k, v in record["rows"].items() if "fetch" in k)
+        loose = sum(v["moved"] > 1e-2 for v in record["rows"].values())
+        print("%s: %d parameters, first fetches %s; fetches move by %.1e, %d of %d rows by more than 1 %%" % (
+            name, len(record["parameters"]), losses, fetched, loose, len(record["rows"])))
         return write(name, record)
     bad = measures.complaints(trained.net, read(name), trained)
     print("%s: %s" % (name, "; ".join(bad[:5]) or "equal"))
