@@ -7,6 +7,7 @@ A net is a function that builds its programs with a given `fluid` and returns a 
     runs        instead of `fetch`: [dict(program=..., fetch=[...], feed=[names] or a function like `feed`)], the
                 programs that one step runs, in order
     test        the program to run after the steps, on the feeds of step 0; `test_fetch` are its variables
+    around_test a context manager of the executor in which the test program runs: ExponentialMovingAverage.apply
     startup     startup programs besides the default one
 
 Runs on Python 3.7 and later with numpy only, because Fluid 1.8.5 does.
@@ -142,8 +143,10 @@ class Trained(object):
             if self.built.get("test"):
                 known = {v.name for v in self.built["test"].list_vars()}
                 feed = self.feeds(0, disturbance, names=self.built.get("test_feed", known))
-                for j, row in enumerate(self.run(self.built["test"], feed, self.built["test_fetch"])):
-                    result["test fetch %d" % j] = row
+                around = self.built.get("around_test")
+                with around(self.executor) if around else contextlib.suppress():
+                    rows = self.run(self.built["test"], feed, self.built["test_fetch"])
+                result.update(("test fetch %d" % j, row) for j, row in enumerate(rows))
         for name, value in start.items():
             result["change of " + name] = (self.get(name).astype("float64") - value, [])
         return result, start
