@@ -51,6 +51,11 @@ def moved(value, *names):
     return (np.asarray(value, "float64") * (1 + MOVE * signs(np.shape(value), *names))).astype(value.dtype)
 
 
+@contextlib.contextmanager
+def unchanged(executor):
+    yield
+
+
 class Trained(object):
     """A net that is built and initialized once and trained from the same values again and again."""
 
@@ -143,8 +148,7 @@ class Trained(object):
             if self.built.get("test"):
                 known = {v.name for v in self.built["test"].list_vars()}
                 feed = self.feeds(0, disturbance, names=self.built.get("test_feed", known))
-                around = self.built.get("around_test")
-                with around(self.executor) if around else contextlib.suppress():
+                with self.built.get("around_test", unchanged)(self.executor):
                     rows = self.run(self.built["test"], feed, self.built["test_fetch"])
                 result.update(("test fetch %d" % j, row) for j, row in enumerate(rows))
         for name, value in start.items():

@@ -31,7 +31,8 @@ class EfficientNet(object):
             input, filters, size, stride=stride, padding=[[0, 0], [0, 0], [begin, end], [begin, end]], groups=groups,
             param_attr=ParamAttr(name=name + "_weights", initializer=self.fluid.initializer.Normal(
                 0.0, math.sqrt(2.0 / fan))),
-            bias_attr=False if norm else ParamAttr(name=name + "_offset", regularizer=self.fluid.regularizer.L2Decay(0.)))
+            bias_attr=False if norm else ParamAttr(
+                name=name + "_offset", regularizer=self.fluid.regularizer.L2Decay(0.)))
         if not norm:
             return conv
         no_decay = self.fluid.regularizer.L2DecayRegularizer(regularization_coeff=0.0)
