@@ -24,12 +24,15 @@ SMALL = 16   # an array of at most this number of elements is recorded as it is
 
 
 class Net(object):
-    def __init__(self, name, build, rtol=1e-5, steps=3, exact=False):
-        self.name, self.build, self.rtol, self.steps, self.exact = name, build, rtol, steps, exact
+    def __init__(self, name, build, rtol=1e-5, steps=3, exact=False, waits=None):
+        self.name, self.build, self.rtol, self.steps, self.exact, self.waits = name, build, rtol, steps, exact, waits
 
 
 def net(name, **options):
-    """Decorator: registers build(fluid) under `name`. Options: rtol, steps, exact (FLAGS_fluid_exact)."""
+    """Decorator: registers build(fluid) under `name`.
+
+    Options: rtol, steps, exact (FLAGS_fluid_exact), waits (the fault for which the net is expected to fail).
+    """
     def registered(build):
         assert name not in NETS, name
         NETS[name] = Net(name, build, **options)

@@ -18,7 +18,12 @@ def flags():
     fluid.set_flags(before)
 
 
-@pytest.mark.parametrize("name", sorted(NETS))
+def cases():
+    for name, net in sorted(NETS.items()):
+        yield pytest.param(name, marks=pytest.mark.xfail(strict=True, reason=net.waits) if net.waits else ())
+
+
+@pytest.mark.parametrize("name", cases())
 def test_three_steps(name):
     if NETS[name].exact:
         fluid.set_flags({"FLAGS_fluid_exact": "1.8.5"})
