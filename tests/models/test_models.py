@@ -23,7 +23,7 @@ def cases():
         yield pytest.param(name, marks=pytest.mark.xfail(strict=True, reason=net.waits) if net.waits else ())
 
 
-@pytest.mark.parametrize("name", cases())
+@pytest.mark.parametrize("name", list(cases()))
 def test_three_steps(name):
     if NETS[name].exact:
         fluid.set_flags({"FLAGS_fluid_exact": "1.8.5"})
