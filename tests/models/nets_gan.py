@@ -117,7 +117,7 @@ def dcgan(fluid):
     ], "test": g_program_test, "test_fetch": [g_img.name], "test_feed": z_only}
 
 
-@net("conditional_wgan")
+@net("conditional_wgan", exact=True)  # the gradient of spectral_norm: docs/differences.md
 def conditional_wgan(fluid):
     """Classes condition both networks; after each step another program clips the critic's weights in place."""
     layers, lib, batch = fluid.layers, Layers(fluid), 4
