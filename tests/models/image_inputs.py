@@ -29,7 +29,7 @@ def smoothed_cost(fluid, out, label, epsilon=0.1, classes=CLASSES):
 
 
 def classifier(fluid, name, out, label, optimizer, size, smooth=False, extra=()):
-    """What build(fluid) returns for a net with logits `out`; `extra` are (logits, weight) of auxiliary heads."""
+    """The result of build(fluid) for a net with logits `out`; `extra` are (logits, weight) of auxiliary heads."""
     if smooth:
         avg_cost, pred = smoothed_cost(fluid, out, label)
     else:

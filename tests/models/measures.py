@@ -1,4 +1,4 @@
-"""What a record keeps of an array, and how far a result may deviate from it.
+"""Records of arrays, and the deviations that they allow.
 
 Small arrays are kept as they are, of larger ones the norm and three sums with random signs: the sum of a deviation of
 norm d is about d. Values may differ by rtol + 3 * moved of the root mean square (small arrays) or of the norm, where
@@ -98,7 +98,7 @@ def step_of(key):
 
 
 def complaints(net, record, trained):
-    """What differs from the record, in words."""
+    """The differences from the record, in words."""
     bad = different_parameters(record["parameters"], describe(trained))
     if bad:
         return bad

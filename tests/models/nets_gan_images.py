@@ -21,7 +21,7 @@ class Pix2Pix(object):
         self.fluid, self.lib = fluid, Layers(fluid)
 
     def generator(self, x, depth=3, width=4, name="generator"):
-        """Each level: down, the level below, up, beside its input; the innermost has no norm on its way down."""
+        """Each level: down, the level below, up, joined with its input; the innermost has no norm on its way down."""
         layers, lib = self.fluid.layers, self.lib
         down, filters = [], width
         for i in range(depth):

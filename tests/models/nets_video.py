@@ -67,7 +67,7 @@ class FrameNet(object):
 
 
 def evaluated(fluid, build, names):
-    """A test program of its own, from parameters of equal names."""
+    """A separate test program, whose parameters have equal names."""
     program = fluid.Program()
     with fluid.program_guard(program, fluid.Program()), fluid.unique_name.guard():
         out = build(False)

@@ -74,6 +74,29 @@ def test_values_in_every_step(name, replicas):
     np.testing.assert_allclose(weights[:-1] - weights[1:], rates, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.parametrize("exact, found", [("", [0.3, 0.3, 0.2, 0.2]), ("1.8.5", [0.3, 0.2, 0.1, 0.1])])
+def test_test_programs_advance_the_schedule_in_exact_mode_only(exact, found):
+    """Two clones, before and after minimize; one of them runs after each step."""
+    fluid.set_flags({"FLAGS_fluid_exact": exact})
+    try:
+        main, startup, scope = fluid.Program(), fluid.Program(), fluid.Scope()
+        with fluid.program_guard(main, startup), fluid.unique_name.guard():
+            loss = layers.mean(layers.fc(fluid.data("x", [None, 1], "float32"), 1))
+            rate = layers.piecewise_decay([2, 4], [0.3, 0.2, 0.1])
+            clones = [main.clone(for_test=True)]
+            fluid.optimizer.SGD(rate).minimize(loss)
+            clones.append(main.clone(for_test=True))
+        exe, feed, rates = fluid.Executor(CPU), {"x": np.ones((2, 1), "float32")}, []
+        exe.run(startup, scope=scope)
+        for step in range(4):
+            rates.append(exe.run(main, feed=feed, fetch_list=[rate], scope=scope)[0].item())
+            exe.run(clones[step % 2], feed=feed, fetch_list=[loss.name], scope=scope)
+        assert rates == pytest.approx(found)
+        assert not [op for op in clones[1].global_block().ops if op.type == "sgd"]
+    finally:
+        fluid.set_flags({"FLAGS_fluid_exact": ""})
+
+
 def test_all_schedules_are_here():
     tried = {name.split()[0] for name in SCHEDULES}
     names = set(layers.learning_rate_scheduler.__all__)

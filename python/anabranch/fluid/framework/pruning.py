@@ -5,6 +5,7 @@ from typing import Any
 
 from ..errors import InvalidType, InvalidValue
 from .context import OpRole
+from .flags import get_flags
 from .variable import Variable
 
 _READER_OPS = ("read", "create_py_reader", "create_double_buffer_reader")
@@ -39,17 +40,22 @@ def set_test_mode(desc: Any) -> None:
     desc.touch()
 
 
-def _is_for_training(op):
-    role = op.attr("op_role") if op.has_attr("op_role") else 0
-    return bool(role & (OpRole.Backward | OpRole.Optimize | OpRole.RPC | OpRole.Dist | OpRole.LRSched))
+def _roles_of_training():
+    """In Fluid 1.8.5, test programs contain the schedules of learning rates and advance them when they run."""
+    roles = OpRole.Backward | OpRole.Optimize | OpRole.RPC | OpRole.Dist
+    return roles if get_flags("FLAGS_fluid_exact")["FLAGS_fluid_exact"] == "1.8.5" else roles | OpRole.LRSched
+
+
+def _is_for_training(op, roles):
+    return bool((op.attr("op_role") if op.has_attr("op_role") else 0) & roles)
 
 
 def clone_for_test(program: Any) -> Any:
     """A copy of the forward part in test mode, without variables that only training used."""
-    desc = program.desc.clone()
+    desc, roles = program.desc.clone(), _roles_of_training()
     for i in range(desc.num_blocks()):
         block = desc.block(i)
-        _keep_ops(block, [not _is_for_training(op) for op in block.ops()])
+        _keep_ops(block, [not _is_for_training(op, roles) for op in block.ops()])
     set_test_mode(desc)
     _drop_unused(desc, program.desc, [var.name for var in desc.block(0).vars() if var.is_data])
     return _copy(program, desc)
