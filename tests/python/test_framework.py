@@ -168,6 +168,20 @@ def test_clone_for_test_before_and_after_minimize():
     assert not [op for op in main.global_block().ops if op.has_attr("is_test") and op.attr("is_test")]
 
 
+def test_slots_of_operators_are_in_the_order_of_their_names():
+    """As in Fluid 1.8.5: scripts take `op.input_arg_names[0]`."""
+    x = fluid.data("x", [None, 3, 8, 8])
+    fluid.layers.batch_norm(fluid.layers.conv2d(x, 4, 3, bias_attr=False))
+    conv, norm = block().ops
+    assert conv.input_names == ["Bias", "Filter", "Input", "ResidualData"]
+    assert conv.input_arg_names == ["conv2d_0.w_0", "x"]
+    assert norm.input_names == ["Bias", "Mean", "MomentumTensor", "Scale", "Variance", "X"]
+    assert norm.input_arg_names == ["batch_norm_0.b_0", "batch_norm_0.w_1", "batch_norm_0.w_0", "batch_norm_0.w_2",
+                                    "conv2d_0.tmp_0"]
+    assert norm.output_arg_names[0] == "batch_norm_0.w_1" and norm.output_arg_names[-1] == norm.output("Y")[0]
+    assert norm.output_names[0] == "MeanOut" and norm.output_names[-1] == "Y"
+
+
 def test_prune_keeps_what_targets_need():
     x = fluid.data("x", [None, 4])
     a, b = fluid.layers.relu(x), fluid.layers.tanh(x)

@@ -117,23 +117,23 @@ class Operator:
 
     @property
     def input_names(self) -> list[str]:
-        """list of str: the input slots."""
-        return self.desc.input_names()
+        """list of str: the input slots in the order of their names, as in Fluid 1.8.5."""
+        return sorted(self.desc.input_names())
 
     @property
     def output_names(self) -> list[str]:
-        """list of str: the output slots."""
-        return self.desc.output_names()
+        """list of str: the output slots in the order of their names, as in Fluid 1.8.5."""
+        return sorted(self.desc.output_names())
 
     @property
     def input_arg_names(self) -> list[str]:
-        """list of str: all variables that are read."""
-        return self.desc.input_arg_names()
+        """list of str: all variables that are read, slot by slot in the order of ``input_names``."""
+        return [name for slot in self.input_names for name in self.desc.input(slot)]
 
     @property
     def output_arg_names(self) -> list[str]:
-        """list of str: all variables that are written."""
-        return self.desc.output_arg_names()
+        """list of str: all variables that are written, slot by slot in the order of ``output_names``."""
+        return [name for slot in self.output_names for name in self.desc.output(slot)]
 
     def has_attr(self, name: str) -> bool:
         """bool: whether the op has this attribute."""
