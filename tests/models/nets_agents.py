@@ -1,5 +1,4 @@
 """Reinforcement learning: DQN with a target copy, policy gradient, PPO, and DDPG with two optimizers."""
-import numpy as np
 from harness import drawn, net
 
 OBS, ACTIONS, BATCH = 4, 3, 6
@@ -47,8 +46,8 @@ def dqn(fluid):
     predict_program = fluid.default_main_program().clone()
     pred_value = dueling(obs, "policy_")
     greedy = L.argmax(dueling(next_obs, "policy_"), axis=1)
-    best = L.reduce_sum(L.elementwise_mul(dueling(next_obs, "target_"), L.one_hot(L.unsqueeze(greedy, axes=[1]), ACTIONS)),
-                        dim=1)
+    one_hot = L.one_hot(L.unsqueeze(greedy, axes=[1]), ACTIONS)
+    best = L.reduce_sum(L.elementwise_mul(dueling(next_obs, "target_"), one_hot), dim=1)
     best.stop_gradient = True
     target = reward + (1.0 - L.cast(terminal, dtype="float32")) * 0.99 * best
     pred = L.reduce_sum(L.elementwise_mul(L.one_hot(L.cast(action, "int64"), ACTIONS), pred_value), dim=1)

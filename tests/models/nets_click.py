@@ -9,7 +9,7 @@ from sequence_inputs import fed
 
 @net("wide_deep")
 def wide_deep(fluid):
-    """A linear part and a deep part with an optimizer of their own for each: Ftrl and Adagrad."""
+    """A linear part that Adagrad trains, and a deep part that Ftrl trains."""
     slots = [fluid.layers.data(name="C%d" % i, shape=[1], lod_level=1, dtype="int64") for i in range(3)]
     dense = fluid.data(name="dense_input", shape=[None, DENSE], dtype="float32")
     label = fluid.layers.data(name="label", shape=[1], dtype="int64")

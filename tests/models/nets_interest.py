@@ -44,10 +44,10 @@ def din(fluid):
 
     item_emb, cat_emb = table("item_emb", ITEMS), table("cat_emb", CATS)
     hist = L.concat([look(hist_item_seq, item_emb), look(hist_cat_seq, cat_emb)], axis=2)
-    wanted = L.concat([look(target_item_seq, item_emb), look(target_cat_seq, cat_emb)], axis=2)
+    aligned = L.concat([look(target_item_seq, item_emb), look(target_cat_seq, cat_emb)], axis=2)
     target = L.concat([look(target_item, item_emb), look(target_cat, cat_emb)], axis=1)
     item_b = look(target_item, table("item_b", ITEMS, 1, 0.0))
-    out_fc = L.fc(name="out_fc", input=din_attention(hist, wanted, mask), size=2 * D,
+    out_fc = L.fc(name="out_fc", input=din_attention(hist, aligned, mask), size=2 * D,
                   param_attr=fluid.ParamAttr(initializer=fluid.initializer.Xavier()))
     embedding_concat = L.concat([out_fc, target], axis=1)
     fc1 = L.fc(name="fc1", input=embedding_concat, size=8, act="sigmoid")
@@ -114,7 +114,7 @@ def dien(fluid):
 
 @net("gru4rec")
 def gru4rec(fluid):
-    """The next click of a session, over all items, with learning rates of its own for each layer."""
+    """The next click of a session, over all items, with a learning rate for each layer."""
     L = fluid.layers
     src = L.data(name="src", shape=[1], dtype="int64", lod_level=1)
     dst = L.data(name="dst", shape=[1], dtype="int64", lod_level=1)

@@ -13,7 +13,7 @@ def pairs(step, width=1):
 
 @net("word2vec_nce")
 def word2vec_nce(fluid):
-    """Skip-gram with noise words of its own distribution, given as samples so that nothing is drawn."""
+    """Skip-gram with noise words that are fed, so that nothing is drawn."""
     L = fluid.layers
     center, target = [fluid.data(n, [None, 1], "int64") for n in ("center", "target")]
     negative = fluid.data("negative", [None, 4], "int64")
@@ -44,8 +44,8 @@ def word2vec_nce(fluid):
         a, b, c = [fluid.data("analogy_" + n, [None], "int64") for n in "abc"]
         table = L.create_parameter([VOCAB, D], "float32", name="emb")
         a, b, c = [fluid.embedding(x, [VOCAB, D], param_attr="emb") for x in (a, b, c)]
-        wanted = L.elementwise_add(L.elementwise_sub(b, a), c)
-        score = L.matmul(L.l2_normalize(wanted, axis=1), L.l2_normalize(table, axis=1), transpose_y=True)
+        offset = L.elementwise_add(L.elementwise_sub(b, a), c)
+        score = L.matmul(L.l2_normalize(offset, axis=1), L.l2_normalize(table, axis=1), transpose_y=True)
         values, found = L.topk(score, k=4)
 
     def feed(step):
