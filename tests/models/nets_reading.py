@@ -123,10 +123,10 @@ def esim(fluid):
 
 @net("deep_attention_matching")
 def deep_attention_matching(fluid):
-    """Turns of a dialogue against a response: stacks of attention layers as a cube for conv3d and pool3d."""
-    L, turns, length = fluid.layers, 3, 4
+    """Utterances of a dialogue against a response: stacks of attention layers as a cube for conv3d and pool3d."""
+    L, spoken, length = fluid.layers, 3, 4
     response = fluid.data("response", [None, length, 1], "int64")
-    said = [fluid.data("turn_%d" % i, [None, length, 1], "int64") for i in range(turns)]
+    said = [fluid.data("said_%d" % i, [None, length, 1], "int64") for i in range(spoken)]
     label = fluid.data("label", [None, 1], "int64")
 
     def block(query, key, name):
@@ -163,7 +163,7 @@ def deep_attention_matching(fluid):
 
     def feed(step):
         r = drawn("dam", step)
-        made = {"turn_%d" % i: r.randint(0, VOCAB, (2, length, 1)) for i in range(turns)}
+        made = {"said_%d" % i: r.randint(0, VOCAB, (2, length, 1)) for i in range(spoken)}
         return dict(made, response=r.randint(0, VOCAB, (2, length, 1)), label=r.randint(0, 2, (2, 1)))
     return {"feed": feed, "fetch": [loss, logits]}
 
