@@ -124,3 +124,50 @@ def transformer_nmt(fluid):
                 "trg_slf_attn_bias": np.minimum(trg_slf, causal).astype("float32"), "lbl_word": trg.reshape(-1, 1),
                 "lbl_weight": (~trg_pad).reshape(-1, 1).astype("float32")}
     return {"feed": feed, "fetch": [sum_cost, avg_cost, predict, rate], "test": test, "test_fetch": [avg_cost, memory]}
+
+
+def cached_search(fluid, model, src, pos, bias, start, scores, steps=4, beam=2):
+    """Beam search in a While loop: caches grow by a word in each iteration and follow their hypotheses by `gather`."""
+    L = fluid.layers
+    memory = model.encoder(src, pos, bias)
+    counter, limit = L.zeros([1], "int64", force_cpu=True), L.fill_constant([1], "int64", steps)
+    cond = L.less_than(counter, limit)
+    cross = L.slice(bias, axes=[2], starts=[0], ends=[1])
+    caches = [{k: L.fill_constant_batch_size_like(start, [-1, HEADS, 0, MODEL // HEADS], "float32", 0.0) for k in "kv"}
+              for _ in range(2)]
+    state = [memory, cross]
+    ids_array, scores_array = [L.array_write(x, counter) for x in (start, scores)]
+    loop = L.While(cond)
+    with loop.block():
+        pre_ids, pre_scores = [L.array_read(a, counter) for a in (ids_array, scores_array)]
+        place = L.elementwise_add(L.scale(pre_ids, scale=0.0), counter)
+        grown = [dict(c) for c in caches]
+        logits = model.decoder(L.reshape(pre_ids, [-1, 1]), place, None, *state, caches=grown)
+        top_scores, top_ids = L.topk(L.softmax(logits), k=beam)
+        total = L.elementwise_add(L.log(top_scores), L.reshape(pre_scores, [-1]), axis=0)
+        candidates = [L.lod_reset(x, y=pre_ids) for x in (top_ids, total)]
+        chosen, chosen_scores, parents = L.beam_search(pre_ids, pre_scores, *candidates, beam_size=beam, end_id=END,
+                                                       return_parent_idx=True)
+        L.increment(counter, value=1.0, in_place=True)
+        L.array_write(chosen, counter, array=ids_array)
+        L.array_write(chosen_scores, counter, array=scores_array)
+        for old, new in [(c[k], g[k]) for c, g in zip(caches, grown) for k in "kv"] + [(x, x) for x in state]:
+            L.assign(L.gather(new, parents), old)
+        L.logical_and(L.less_than(counter, limit), L.logical_not(L.is_empty(chosen)), out=cond)
+    return L.beam_search_decode(ids_array, scores_array, beam_size=beam, end_id=END)
+
+
+@net("transformer_search")
+def transformer_search(fluid):
+    src, pos = [fluid.data(n, [None, LENGTH], "int64") for n in ("src_word", "src_pos")]
+    bias = fluid.data("bias", [None, HEADS, LENGTH, LENGTH], "float32")
+    start = fluid.data("start", [None, 1], "int64", lod_level=2)
+    scores = fluid.data("scores", [None, 1], "float32", lod_level=2)
+    found = cached_search(fluid, Transformer(fluid), src, pos, bias, start, scores)
+
+    def feed(step):
+        word, hidden, _ = masks(drawn("search", step))
+        ones = [[1] * BATCH, [1] * BATCH]
+        return {"src_word": word, "src_pos": np.tile(np.arange(LENGTH), (BATCH, 1)), "bias": hidden,
+                "start": (np.zeros((BATCH, 1), "int64"), ones), "scores": (np.full((BATCH, 1), -0.1, "float32"), ones)}
+    return {"feed": feed, "fetch": list(found)}
