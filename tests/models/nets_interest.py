@@ -12,6 +12,24 @@ def columns(lengths, top, seed, dtype="int64"):
     return [rng.randint(1, top, n).astype(dtype).tolist() for n in lengths]
 
 
+def padded_histories(longest, batch):
+    """Histories that end with zeros, and the mask that hides these from attention."""
+    feeds = []
+    for seed in (31, 32, 33):
+        rng = numpy.random.RandomState(seed)
+        rows = rng.randint(1, longest + 1, batch)
+        padded = numpy.arange(longest)[None] < rows[:, None]
+        item, cat = rng.randint(1, ITEMS, batch), rng.randint(1, CATS, batch)
+        feeds.append({"hist_item_seq": (rng.randint(1, ITEMS, (batch, longest)) * padded).astype("int64"),
+                      "hist_cat_seq": (rng.randint(1, CATS, (batch, longest)) * padded).astype("int64"),
+                      "target_item": item, "target_cat": cat,
+                      "target_item_seq": numpy.repeat(item[:, None], longest, 1),
+                      "target_cat_seq": numpy.repeat(cat[:, None], longest, 1),
+                      "mask": numpy.where(padded, 0, -1e9).reshape(batch, longest, 1).astype("float32"),
+                      "label": rng.randint(0, 2, (batch, 1)).astype("float32")})
+    return feeds
+
+
 @net("din")
 def din(fluid):
     """Attention of a candidate over a padded history, with a mask that the reader makes."""
@@ -58,20 +76,7 @@ def din(fluid):
     base_lr_boundaries, values = [1, 2], [0.5, 0.2, 0.1]
     rate = L.piecewise_decay(boundaries=base_lr_boundaries, values=values)
     fluid.optimizer.SGD(learning_rate=rate).minimize(avg_loss)
-    feeds = []
-    for seed in (31, 32, 33):
-        rng = numpy.random.RandomState(seed)
-        rows = rng.randint(1, longest + 1, batch)
-        padded = numpy.arange(longest)[None] < rows[:, None]
-        item, cat = rng.randint(1, ITEMS, batch), rng.randint(1, CATS, batch)
-        feeds.append({"hist_item_seq": (rng.randint(1, ITEMS, (batch, longest)) * padded).astype("int64"),
-                      "hist_cat_seq": (rng.randint(1, CATS, (batch, longest)) * padded).astype("int64"),
-                      "target_item": item, "target_cat": cat,
-                      "target_item_seq": numpy.repeat(item[:, None], longest, 1),
-                      "target_cat_seq": numpy.repeat(cat[:, None], longest, 1),
-                      "mask": numpy.where(padded, 0, -1e9).reshape(batch, longest, 1).astype("float32"),
-                      "label": rng.randint(0, 2, (batch, 1)).astype("float32")})
-    return {"fetch": [avg_loss, L.sigmoid(logit)], "feed": fed(feeds)}
+    return {"fetch": [avg_loss, L.sigmoid(logit)], "feed": fed(padded_histories(longest, batch))}
 
 
 @net("dien")

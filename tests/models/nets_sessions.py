@@ -5,6 +5,19 @@ from harness import drawn, net
 ITEMS, D, BATCH, NODES, LENGTH = 20, 4, 3, 4, 5
 
 
+def clicked(step):
+    r = drawn("sr gnn", step)
+    seq = r.randint(0, NODES, (BATCH, LENGTH))
+    sizes = r.randint(1, LENGTH + 1, BATCH)
+    batch = np.tile(np.arange(BATCH)[:, None], (1, LENGTH))
+    return {"items": r.randint(1, ITEMS, (BATCH, NODES)), "seq_index": np.stack([batch, seq], -1).astype("int32"),
+            "last_index": np.stack([np.arange(BATCH), seq[np.arange(BATCH), sizes - 1]], -1).astype("int32"),
+            "adj_in": r.uniform(0, 1, (BATCH, NODES, NODES)).astype("float32"),
+            "adj_out": r.uniform(0, 1, (BATCH, NODES, NODES)).astype("float32"),
+            "mask": (np.arange(LENGTH)[None] < sizes[:, None]).astype("float32")[:, :, None],
+            "label": r.randint(0, ITEMS - 1, (BATCH, 1))}
+
+
 @net("sr_gnn")
 def sr_gnn(fluid):
     """A gated graph net over the clicks of a session: gather_nd of the last click, gru_unit over all nodes."""
@@ -45,19 +58,7 @@ def sr_gnn(fluid):
     rate = L.exponential_decay(learning_rate=0.05, decay_steps=1, decay_rate=0.5, staircase=True)
     fluid.optimizer.SGD(learning_rate=rate, regularization=fluid.regularizer.L2DecayRegularizer(
         regularization_coeff=1e-3)).minimize(loss)
-
-    def feed(step):
-        r = drawn("sr gnn", step)
-        seq = r.randint(0, NODES, (BATCH, LENGTH))
-        sizes = r.randint(1, LENGTH + 1, BATCH)
-        batch = np.tile(np.arange(BATCH)[:, None], (1, LENGTH))
-        return {"items": r.randint(1, ITEMS, (BATCH, NODES)), "seq_index": np.stack([batch, seq], -1).astype("int32"),
-                "last_index": np.stack([np.arange(BATCH), seq[np.arange(BATCH), sizes - 1]], -1).astype("int32"),
-                "adj_in": r.uniform(0, 1, (BATCH, NODES, NODES)).astype("float32"),
-                "adj_out": r.uniform(0, 1, (BATCH, NODES, NODES)).astype("float32"),
-                "mask": (np.arange(LENGTH)[None] < sizes[:, None]).astype("float32")[:, :, None],
-                "label": r.randint(0, ITEMS - 1, (BATCH, 1))}
-    return {"feed": feed, "fetch": [loss, acc, logits]}
+    return {"feed": clicked, "fetch": [loss, acc, logits]}
 
 
 @net("mind_capsules")

@@ -5,6 +5,17 @@ from harness import drawn, net
 BANDS, CHARS, FRAMES, BATCH = 12, 9, 16, 2
 
 
+def recordings(step):
+    r = drawn("speech", step)
+    lengths = [[8, 6], [7, 8], [5, 5]][step]
+    mask = (np.arange(FRAMES // 2)[None] < np.array(lengths)[:, None]).astype("float32")
+    sizes = [[3, 2], [1, 3], [2, 2]][step]
+    text = r.randint(0, CHARS, (sum(sizes), 1)).astype("int32")
+    return {"audio_data": r.uniform(-1, 1, (BATCH, 1, BANDS, FRAMES)).astype("float32"),
+            "text_data": (text, [sizes]), "seq_len_data": np.array(lengths, "int64")[:, None],
+            "masks": np.tile(mask[:, None, None, :], (1, 3, 6, 1))}
+
+
 @net("deep_speech")
 def deep_speech(fluid):
     """Padded spectrograms with a mask, cut to sequences; bidirectional GRUs with batch norm; CTC and edit distance."""
@@ -51,17 +62,7 @@ def deep_speech(fluid):
     distance, count = L.edit_distance(decoded, L.cast(text, "int64"), normalized=True)
     fluid.optimizer.Adam(learning_rate=L.exponential_decay(0.01, 2, 0.83, staircase=True),
                          grad_clip=fluid.clip.GradientClipByGlobalNorm(clip_norm=4.0)).minimize(cost)
-
-    def feed(step):
-        r = drawn("speech", step)
-        lengths = [[8, 6], [7, 8], [5, 5]][step]
-        mask = (np.arange(FRAMES // 2)[None] < np.array(lengths)[:, None]).astype("float32")
-        sizes = [[3, 2], [1, 3], [2, 2]][step]
-        text = r.randint(0, CHARS, (sum(sizes), 1)).astype("int32")
-        return {"audio_data": r.uniform(-1, 1, (BATCH, 1, BANDS, FRAMES)).astype("float32"),
-                "text_data": (text, [sizes]), "seq_len_data": np.array(lengths, "int64")[:, None],
-                "masks": np.tile(mask[:, None, None, :], (1, 3, 6, 1))}
-    return {"feed": feed, "fetch": [cost, loss, log_probs, distance, count]}
+    return {"feed": recordings, "fetch": [cost, loss, log_probs, distance, count]}
 
 
 class Synthesizer(object):
