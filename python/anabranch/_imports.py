@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 from collections.abc import Iterator
 
 from ._legacy.names import OLD
@@ -12,8 +13,12 @@ def _imported(path: str) -> Iterator[str]:
     """Names of the modules that a file imports anywhere; none where it is not Python that can be read."""
     try:
         with open(path, "rb") as file:
-            tree = ast.parse(file.read(), path)
-    except (OSError, SyntaxError, ValueError):
+            source = file.read()
+        tree = ast.parse(source, path)
+    except (OSError, ValueError):
+        return
+    except SyntaxError:  # Python 2
+        yield from (name.decode() for name in re.findall(rb"^[ \t]*(?:import|from)[ \t]+([\w.]+)", source, re.M))
         return
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

@@ -7,6 +7,8 @@ After the import of this module
   the process ends;
 - ``numpy.float``, ``numpy.int`` and the like are there again, and fetched arrays of one element are numbers at any
   rank (``_legacy/today.py``);
+- names and behaviour of Python 3.7 and of older libraries are there again; under ``anabranch run`` the script and the
+  modules it imports may also be Python 2 (``_legacy/python2.py``, ``_legacy/rewriting.py``);
 - a script that asks for a GPU is given the CPU, with one warning.
 
 >>> import anabranch.legacy

@@ -13,12 +13,14 @@ import argparse
 import os
 import runpy
 import sys
+import zipfile
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
 
 #: Set for the processes that a launcher starts, so that they run their scripts in the same way.
 VARIABLE = "ANABRANCH_RUN"
+_LOADING = (os.path.join(os.path.dirname(__file__), "_legacy", ""), "<frozen importlib")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -71,8 +73,18 @@ def below_launcher(trace: TracebackType | None) -> TracebackType | None:
     while at is not None:
         name = at.tb_frame.f_code.co_filename
         launched = launched or name == __file__
-        if launched and name not in (__file__, "<frozen runpy>", runpy.__file__):
-            return at
+        if launched and name not in (__file__, "<frozen runpy>", runpy.__file__) and not name.startswith(_LOADING):
+            return _without_loading(at)
+        at = at.tb_next
+    return trace
+
+
+def _without_loading(trace: TracebackType) -> TracebackType:
+    """A traceback without the frames that load the user's modules, or stand for an expression of the script."""
+    at: TracebackType | None = trace
+    while at is not None:
+        while at.tb_next is not None and at.tb_next.tb_frame.f_code.co_filename.startswith(_LOADING):
+            at.tb_next = at.tb_next.tb_next
         at = at.tb_next
     return trace
 
@@ -86,7 +98,7 @@ def execute(script: str, args: Sequence[str], module: bool = False) -> None:
         module (bool): whether it is a module. Default False.
     """
     os.environ[VARIABLE] = "1"
-    from ._legacy import names
+    from ._legacy import loading, names
     names.install()
     sys.argv = [script, *args]
     if module:
@@ -94,4 +106,7 @@ def execute(script: str, args: Sequence[str], module: bool = False) -> None:
         runpy.run_module(names.real_name(script), run_name="__main__", alter_sys=True)
     else:
         sys.path.insert(0, os.path.dirname(os.path.abspath(script)))
-        runpy.run_path(script, run_name="__main__")
+        if os.path.isfile(script) and not zipfile.is_zipfile(script) and not script.endswith(".pyc"):
+            loading.run_file(script)
+        else:
+            runpy.run_path(script, run_name="__main__")

@@ -13,7 +13,7 @@ from .. import _absent
 from ..fluid.errors import NotAllowed
 from ..fluid.framework import gpu
 from ..fluid.framework.version_check import FLUID_VERSION
-from . import today
+from . import libraries, loading, python2_names, six_names, standard_library, today
 
 OLD, _NEW = "paddle", "anabranch"  # of scripts; of this package
 #: Modules whose names are in another module here.
@@ -129,5 +129,6 @@ def install() -> None:
             give_absent(sys.modules[name])
     _top()
     gpu.take_cpu()
-    today.install()
+    for part in (today, loading, python2_names, standard_library, libraries, six_names):
+        part.install()
     atexit.register(_list_reached)

@@ -8,10 +8,19 @@ import numpy
 
 from ..fluid.executor import Executor
 from ..fluid.parallel_executor import ParallelExecutor
+from . import arrays
 
 #: Names that newer versions of NumPy lack.
 _GONE = {"float": float, "int": int, "bool": bool, "object": object, "str": str, "complex": complex, "unicode": str,
          "long": int}
+#: Other spellings that NumPy 2 removed: name -> what NumPy calls it.
+_RENAMED = {
+    "float_": "float64", "complex_": "complex128", "cfloat": "complex128", "singlecomplex": "complex64",
+    "longfloat": "longdouble", "longcomplex": "clongdouble", "clongfloat": "clongdouble", "string_": "bytes_",
+    "unicode_": "str_", "bool8": "bool_", "int0": "intp", "uint0": "uintp", "object0": "object_", "str0": "str_",
+    "bytes0": "bytes_", "Inf": "inf", "Infinity": "inf", "infty": "inf", "PINF": "inf", "NaN": "nan", "NAN": "nan",
+    "product": "prod", "cumproduct": "cumprod", "sometrue": "any", "alltrue": "all", "row_stack": "vstack",
+    "mat": "asmatrix", "trapz": "trapezoid", "round_": "round", "in1d": "isin"}
 
 
 class Fetched(numpy.ndarray):
@@ -68,5 +77,9 @@ def install() -> None:
     for name, kind in _GONE.items():
         if name not in vars(numpy):
             setattr(numpy, name, kind)
+    for name, new in _RENAMED.items():
+        if name not in vars(numpy) and hasattr(numpy, new):
+            setattr(numpy, name, getattr(numpy, new))
+    arrays.install()
     for executor in (Executor, ParallelExecutor):
         executor.run = _fetching(executor.run)  # type: ignore[method-assign]

@@ -1,0 +1,63 @@
+"""Loads the files of the user as ``rewriting.py`` has them."""
+from __future__ import annotations
+
+import importlib.abc
+import importlib.machinery
+import sys
+from types import CodeType, ModuleType
+from typing import Any
+
+from . import rewriting
+from .user_files import is_users
+
+
+class _Loader(importlib.machinery.SourceFileLoader):
+    """Compiles a file of the user; no bytecode is read or written."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        path = self.get_filename(fullname)
+        code, self._given = rewriting.compiled(self.get_data(path), path)
+        return code  # type: ignore[return-value]
+
+    def exec_module(self, module: ModuleType) -> None:
+        code = self.get_code(module.__name__)
+        module.__dict__.update(self._given)
+        exec(code, module.__dict__)  # noqa: S102 - the user's own file, as an import runs it
+
+
+class Finder(importlib.abc.MetaPathFinder):
+    """Finds what Python's own finder finds, and loads it by :class:`_Loader` where it is a file of the user."""
+
+    def find_spec(self, fullname: str, path: Any, target: Any = None) -> importlib.machinery.ModuleSpec | None:
+        if fullname in sys.builtin_module_names:
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
+        if spec is None or type(spec.loader) is not importlib.machinery.SourceFileLoader \
+                or not is_users(spec.origin or ""):
+            return None
+        spec.loader = _Loader(fullname, spec.origin or "")
+        return spec
+
+
+def run_file(path: str) -> None:
+    """Runs a file as the main module.
+
+    Args:
+        path (str): its path.
+    """
+    with open(path, "rb") as file:
+        code, given = rewriting.compiled(file.read(), path)
+    main = ModuleType("__main__")
+    main.__dict__.update(given, __file__=path, __builtins__=__builtins__, __cached__=None)
+    before, sys.modules["__main__"] = sys.modules["__main__"], main
+    try:
+        exec(code, main.__dict__)  # type: ignore[arg-type]  # noqa: S102 - the user's own file
+    finally:
+        sys.modules["__main__"] = before
+
+
+def install() -> None:
+    """Loads the user's modules that are imported from now on in this process."""
+    at = next((i for i, finder in enumerate(sys.meta_path) if finder is importlib.machinery.PathFinder),
+              len(sys.meta_path))
+    sys.meta_path.insert(at, Finder())

@@ -1,0 +1,66 @@
+"""What scripts of Python 3.7 and NumPy 1.19 wrote, as expressions: run by test_old_environment.py."""
+import array
+import base64
+import collections
+import fractions
+import inspect
+import json
+import math
+import random
+import threading
+import time
+
+import numpy as np
+import six
+from six.moves import cPickle, queue, range  # noqa: F401
+from six.moves.urllib.request import urlopen
+
+one, ragged = np.ones((1, 1), "float32"), [[1, 2], [3]]
+
+
+def stored(dtype, *values):
+    made = np.zeros(len(values), dtype)
+    for i, value in enumerate(values):
+        made[i] = value
+    return made.tolist()
+
+
+CASES = {
+    "formatted": lambda: "%.1f %d %s" % (np.array(one), np.array([3]), np.array([3])),
+    "formatted alone": lambda: "%.1f" % np.array(one),
+    "float": lambda: float(np.array(one)),
+    "int": lambda: int(np.array([2])),
+    "math": lambda: math.exp(np.array([0.0])),
+    "stored": lambda: stored("float32", np.array([[2.0]]), np.array([3.0])),
+    "stored outside the range": lambda: stored("uint8", -1, 300),
+    "ragged": lambda: [np.array(ragged).dtype.kind, np.asarray(ragged).shape, np.shape(ragged), np.max(ragged)],
+    "copy": lambda: np.array([1, 2], copy=False).tolist(),
+    "outside the range": lambda: np.array([-1, 300], dtype="uint8").tolist(),
+    "stacked iterator": lambda: np.vstack(np.ones(2) for _ in range(2)).shape,
+    "bytes": lambda: np.fromstring(np.ones(1, "uint8").tostring(), "uint8").tolist(),
+    "array": lambda: len(array.array("B", [1]).tostring()),
+    "methods": lambda: [np.array([1, 4]).ptp(), np.asscalar(np.array([2]))],
+    "printed": lambda: str([np.float32(0.5), np.int64(3)]),
+    "types": lambda: [np.float is float, np.Inf, np.product([2, 3]), np.float_ is np.float64, np.mat([1]).shape],
+    "histogram": lambda: np.histogram([1, 2], bins=2, normed=True)[0].tolist(),
+    "percentile": lambda: np.percentile([1, 2, 3], 50, interpolation="lower"),
+    "random": lambda: [np.random.random_integers(1, 1), random.sample({1}, 1)],
+    "collections": lambda: issubclass(dict, collections.Mapping),
+    "modules": lambda: [time.clock() >= 0, fractions.gcd(4, 6), base64.encodestring(b"a")],
+    "argspec": lambda: inspect.getargspec(stored).args,
+    "json": lambda: json.loads("[1]", encoding="utf-8"),
+    "thread": lambda: threading.Thread().isAlive(),
+    "six": lambda: [six.PY3, list(six.iteritems({1: 2})), six.string_types[0].__name__, urlopen.__name__],
+    "dict": lambda: [list({1: 2}.iteritems()), {1: 2}.has_key(1), {1: 2}.keys()[0]],  # noqa: W601
+    "xrange": lambda: list(xrange(5 / 2)),  # noqa: F821
+    "slice": lambda: [1, 2, 3][:2 / 2],
+    "lists": lambda: [len(map(int, "12")), zip([1], [2])[0], next(zip([1], [2])), list(filter(None, [0, 1]))],
+    "division": lambda: 1 / 2,
+}
+
+if __name__ == "__main__":
+    for name, case in CASES.items():
+        try:
+            print("%s: %s" % (name, case()))
+        except Exception as e:
+            print("%s: %s: %s" % (name, type(e).__name__, e))
