@@ -255,10 +255,29 @@ def test_factory_and_settings():
         made.set_bad_rows("ignore")
     with pytest.raises(ValueError):
         made.set_bad_rows("quarantine")
-    with pytest.raises(NotImplementedError):
-        made.set_hdfs_config("hdfs://a", "b")
+    with pytest.raises(TypeError, match="fs_ugi must be a str, got 1"):
+        made.set_hdfs_config("hdfs://a", 1)
+    with pytest.raises(NotImplementedError, match="set_pipe_command"):
+        made.set_download_cmd("wget")
     with pytest.raises(RuntimeError, match="set_use_var"):
         list(made._batches())
+
+
+@pytest.mark.parametrize("kind", ["QueueDataset", "InMemoryDataset"])
+def test_files_are_local_whatever_the_config_of_hadoop_is(kind, tmp_path):
+    (tmp_path / "a.txt").write_text("1 3\n1 4\n")
+    made = fluid.DatasetFactory().create_dataset(kind)
+    made.set_use_var([fluid.data("remote_x", [None, 1], "int64")])
+    made.set_hdfs_config("hdfs://a", "b")
+    made._prepare_to_run()
+    for path in ("hdfs:/a.txt", "afs:/a.txt"):
+        made.set_filelist([path])
+        with pytest.raises(NotImplementedError, match="cannot read %s from a Hadoop file system: copy" % path):
+            list(made._batches()) if kind == "QueueDataset" else made.load_into_memory()
+    made.set_filelist([str(tmp_path / "a.txt")])
+    if kind == "InMemoryDataset":
+        made.load_into_memory()
+    assert [np.array(b["remote_x"]).ravel().tolist() for b in made._batches()] == [[3, 4]]
 
 
 def test_desc_is_that_of_fluid():

@@ -153,8 +153,8 @@ def test_the_core_of_a_data_set_acts_on_it(tmp_path):
     core.release_memory()
     with pytest.raises(RuntimeError, match="set_use_var"):
         core.set_data_feed_desc("name: 'other'")
-    with pytest.raises(NotImplementedError, match="Hadoop"):
-        core.set_hdfs_config("hdfs://a", "user")
+    core.set_hdfs_config("hdfs://a", "user")
+    assert core.get_hdfs_config() == ("hdfs://a", "user")
     with pytest.raises(AttributeError, match="no_such"):
         core.no_such()
 

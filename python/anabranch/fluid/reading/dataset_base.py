@@ -9,6 +9,7 @@ from ..described import Described
 from ..errors import InvalidType, InvalidValue, NotAllowed, NotOffered, Unsupported
 from ..framework import VarType
 from .dataset_desc import feed_text
+from .dataset_remote import RemoteFiles
 
 if TYPE_CHECKING:
     from ..framework import Variable
@@ -39,7 +40,7 @@ def _text(value, what):
     return value
 
 
-class DatasetBase(Described):
+class DatasetBase(RemoteFiles, Described):
     """Base class with the settings of data sets; see :class:`QueueDataset` and :class:`InMemoryDataset`.
 
     Order of calls: settings, [load, shuffle], ``Executor.train_from_dataset``, [release].
@@ -50,7 +51,7 @@ class DatasetBase(Described):
 
     def __init__(self) -> None:
         self.thread_num = 1
-        self.filelist: list[Any] = []
+        self.filelist = []
         self._queue: Any = None
         self._earlier: dict[str, Any] = {}
         self._core = None
@@ -174,35 +175,6 @@ class DatasetBase(Described):
         if len(set(names)) != len(names):
             raise InvalidValue("set_use_var: variables must be unique, got %s" % ", ".join(names))
         self._slots, self._use_vars = slots, list(var_list)
-
-    def set_hdfs_config(self, fs_name: str, fs_ugi: str) -> None:
-        """Raises NotImplementedError unless ``fs_name`` is empty: use a pipe command that reads files from Hadoop.
-
-        Args:
-            fs_name (str), fs_ugi (str): address and account. Empty ones are accepted.
-
-        Raises:
-            NotImplementedError: ``fs_name`` is not empty.
-
-        Examples:
-            >>> import anabranch.fluid as fluid
-            >>> fluid.DatasetFactory().create_dataset().set_hdfs_config("", "")
-        """
-        if fs_name or fs_ugi:
-            raise Unsupported("set_hdfs_config: Hadoop file systems are not supported: let the command of "
-                              "set_pipe_command fetch the file that its stdin names")
-
-    def set_download_cmd(self, download_cmd: str) -> None:
-        """Raises NotImplementedError unless the command is empty: use the pipe command to fetch files.
-
-        Args:
-            download_cmd (str): an empty command is accepted.
-
-        Raises:
-            NotImplementedError: the command is not empty.
-        """
-        if download_cmd:
-            raise Unsupported("set_download_cmd is not supported: let the command of set_pipe_command fetch the data")
 
     def set_rank_offset(self, rank_offset: str) -> None:
         """Sets the name of the slot with ranks in page views, which only :meth:`desc` uses.
@@ -353,7 +325,7 @@ class DatasetBase(Described):
         s.slots = [_core.Slot(name, is_float, bool(dense), shape[1:]) for name, is_float, dense, shape in self._slots]
         s.ins_id, s.content = self.parse_ins_id, self.parse_content
         s.drop_zeros = self._in_memory and not self._format
-        s.files, s.pipe_command, s.format = self.filelist, self._pipe_command, self._format
+        s.files, s.pipe_command, s.format = self._local_files(), self._pipe_command, self._format
         s.batch_size = 32 if self._batch_size is None else self._batch_size
         s.threads = max(1, threads or self.thread_num)
         s.in_memory, s.seed, s.drop_last = self._in_memory, self._seed, self._drop_last
@@ -391,7 +363,7 @@ class DatasetBase(Described):
         """Opens one file (None: no file) as a part of a pass. The first part resets bad rows and statistics."""
         self._earlier = {} if first else self.statistics()
         settings = self._settings()
-        settings.files = [] if path is None else [path]
+        settings.files = [] if path is None else self._local_files([path])
         settings.bad_rows_before = self._earlier.get("bad_rows", 0)
         self._stream = self._with_settings(settings).open(ordered, 0)
         return self._stream

@@ -92,8 +92,8 @@ class CoreDataset:
         return self._of.thread_num
 
     def get_hdfs_config(self) -> tuple[str, str]:
-        """tuple of str: empty, as Hadoop file systems are not supported."""
-        return "", ""
+        """tuple of str: the values of ``set_hdfs_config``."""
+        return self._of._hdfs_config  # type: ignore[no-any-return]
 
     def get_download_cmd(self) -> str:
         """str: empty, as no command is supported."""
