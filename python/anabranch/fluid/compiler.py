@@ -151,6 +151,10 @@ class CompiledProgram:
             share = self._shared_engine()
             self._check_trainers(build)
             _cluster.join_trainers(build)
+        if build._passes is not None:
+            build._passes.check(self._program)
+            if build._passes.graphviz_path():
+                build._values["debug_graphviz_path"] = build._passes.graphviz_path()
         settings = build._to_core()
         if self._program._takes_steps_together:
             settings.async_mode = False

@@ -193,6 +193,9 @@ def __getattr__(name: str) -> Any:
     if name == "ParallelExecutor":
         from .parallel_executor import CoreParallelExecutor
         return CoreParallelExecutor
+    if name == "get_pass":
+        from .old_passes import OldPass
+        return OldPass
     if name in _INSTEAD:
         return Absent("core." + name, _refused)
     raise AttributeError("module %r has no attribute %r" % (__name__, name))

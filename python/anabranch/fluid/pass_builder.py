@@ -6,6 +6,7 @@ from typing import Any
 from .. import _core
 from .described import Described
 from .errors import InvalidValue
+from .old_passes import OldPass
 
 
 class GraphPass:
@@ -23,8 +24,8 @@ class GraphPass:
 
 
 class PassBuilder(Described):
-    """The list of passes of one BuildStrategy. The engine determines their order; passes can only be removed and
-    restored.
+    """The list of passes of one BuildStrategy. The engine determines their order; its own passes can only be
+    removed and restored. Passes of Fluid 1.8.5 are accepted where they leave results as they are (``OldPass``).
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -36,10 +37,10 @@ class PassBuilder(Described):
     """
 
     def __init__(self) -> None:
-        self._passes = [GraphPass(name) for name, *_ in _core.pass_list()]
+        self._passes: list[Any] = [GraphPass(name) for name, *_ in _core.pass_list()]
 
     def all_passes(self) -> list[Any]:
-        """list of GraphPass: the passes that will run, in order."""
+        """list of GraphPass and OldPass: the passes that will run, in order."""
         return list(self._passes)
 
     def remove_pass(self, index: Any) -> None:
@@ -47,20 +48,34 @@ class PassBuilder(Described):
         del self._passes[index]
 
     def append_pass(self, name: str) -> Any:
-        """Restores a removed pass at its fixed position in the order.
+        """Restores a removed pass at its fixed position in the order, or adds a pass of Fluid 1.8.5.
 
         Raises:
-            ValueError: the pass does not exist, or it is already in the list.
+            ValueError: the pass does not exist, or it is already in the list. NotImplementedError: a pass of Fluid
+                1.8.5 would change results in a way that is not available.
         """
-        known = [n for n, *_ in _core.pass_list()]
-        if name not in known:
-            raise InvalidValue("there is no pass %r; there are %s" % (name, ", ".join(known)))
-        if name in [p.type() for p in self._passes]:
-            raise InvalidValue("pass %s is in the list already" % name)
-        self._passes.append(GraphPass(name))
-        self._passes.sort(key=lambda p: known.index(p.type()))
-        return self._passes[[p.type() for p in self._passes].index(name)]
+        return self.insert_pass(len(self._passes), name)
 
     def insert_pass(self, index: Any, name: str) -> Any:
-        """Like :meth:`append_pass`. The engine determines the position."""
-        return self.append_pass(name)
+        """Like :meth:`append_pass`. The engine determines the position of its own passes."""
+        known = [n for n, *_ in _core.pass_list()]
+        if name not in known:
+            self._passes.insert(index, OldPass(name))
+            return self._passes[min(index, len(self._passes) - 1)]
+        if name in [p.type() for p in self._passes]:
+            raise InvalidValue("pass %s is in the list already" % name)
+        old = [p for p in self._passes if isinstance(p, OldPass)]
+        own = [*(p for p in self._passes if isinstance(p, GraphPass)), GraphPass(name)]
+        self._passes = old + sorted(own, key=lambda p: known.index(p.type()))
+        return next(p for p in self._passes if p.type() == name)
+
+    def check(self, program: Any) -> None:
+        """Raises NotImplementedError where a pass of Fluid 1.8.5 would change the results of this program."""
+        for p in self._passes:
+            if isinstance(p, OldPass):
+                p.check(program)
+
+    def graphviz_path(self) -> str:
+        """str: the file of a graph_viz_pass, or an empty string."""
+        paths = [p._attributes.get("graph_viz_path", "") for p in self._passes if isinstance(p, OldPass)]
+        return next((path for path in paths if path), "")
