@@ -67,6 +67,7 @@ class _Control:
         reader.decorate_tensor_provider = reader.decorate_batch_generator = self.decorate_tensor_provider
         reader.decorate_paddle_reader = reader.decorate_sample_list_generator = self.decorate_sample_list_generator
         reader.decorate_sample_generator = self.decorate_sample_generator
+        reader.queue = source.view()
         reader._described, reader._source = self.variables, source
         return reader
 

@@ -98,6 +98,10 @@ class BatchQueue:
         """bool: whether the thread is still producing, or items are left."""
         return self._shared.running or bool(self._shared.items)
 
+    def is_closed(self) -> bool:
+        """bool: whether :meth:`close` was called."""
+        return self._shared.closed
+
     def _report(self, waited_s):
         source = self._source
         makes = source if source and not source.size() and source.is_running() else self

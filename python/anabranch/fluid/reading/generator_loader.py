@@ -15,6 +15,7 @@ from ..framework import Variable, default_main_program
 from ..framework.places import check_places
 from .ahead import ahead_on_devices
 from .batch_queue import BatchQueue
+from .queue_view import QueueView
 from .data_feeder import DataFeeder
 from .decorators import batch as batched
 from .read_ops import append_reader, read_into
@@ -81,6 +82,7 @@ class GeneratorLoader(Described):
         self._last_pass: Any = None
         self._own_pass: Any = None
         self._source: Any = None
+        self._queue_view: QueueView | None = None
         if not iterable:
             self._put_into_program()
 
@@ -177,9 +179,13 @@ class GeneratorLoader(Described):
 
     @property
     def queue(self) -> Any:
-        """BatchQueue: the batches read ahead in the current pass, or None; see its ``size``."""
-        if self._source is not None:
-            return self._source.queue
+        """QueueView: the batches read ahead in the current pass; see its ``size``."""
+        if self._queue_view is None:
+            self._queue_view = QueueView(self._current_queue, self._capacity) if self._source is None \
+                else self._source.view()
+        return self._queue_view
+
+    def _current_queue(self) -> Any:
         last = self._last_pass and self._last_pass()
         return last and last.queue
 

@@ -167,7 +167,7 @@ class PyReader:
 
     @property
     def queue(self) -> Any:
-        """BatchQueue: the queue of the loader."""
+        """QueueView: the queue of the loader."""
         return self._loader.queue
 
     @property

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ..core import EOFException
 from ..errors import InvalidArgument, InvalidValue, NotAllowed
 from .batch_queue import BatchQueue
+from .queue_view import QueueView
 
 if TYPE_CHECKING:
     from ..framework import Program
@@ -31,6 +32,14 @@ class ReaderSource:
     def set_batches(self, batches: Any) -> None:
         """Sets ``batches``, a function that returns an iterable of lists of LoDTensors."""
         self._batches = batches
+
+    def has_batches(self) -> bool:
+        """bool: whether a source has been set."""
+        return self._batches is not None
+
+    def view(self) -> QueueView:
+        """QueueView: the queue of each pass."""
+        return QueueView(lambda: self.queue, self._capacity, self)
 
     def start(self) -> None:
         """Starts a pass and the thread that reads ahead."""
