@@ -195,3 +195,37 @@ def test_the_imperative_mode_is_off():
         def numpy():
             pass
         numpy()
+
+
+# ---- names of fluid.core
+
+
+@pytest.mark.parametrize("name, value", [
+    ("kEmptyVarName", "@EMPTY@"), ("kTempVarName", "@TEMP@"), ("kGradVarSuffix", "@GRAD"), ("kZeroVarSuffix", "@ZERO"),
+    ("kControlDepVarName", "__control_var"), ("kNewGradSuffix", "@NEWGRAD@"), ("empty_var_name", "@EMPTY@"),
+    ("grad_var_suffix", "@GRAD"), ("loaded_var_suffix", "@LOADED"), ("init_devices", None), ("has_avx_core", True)])
+def test_names_of_core(name, value):
+    found = getattr(core, name)
+    assert (found() if callable(found) else found) == value
+
+
+def test_functions_of_core_about_operators():
+    assert [core.has_non_empty_grad_op_maker(op) for op in ("relu", "sgd", "gather_tree")] == [True, False, False]
+    found = core.get_op_attrs_default_value(b"scale")
+    assert (found["scale"], found["bias"], found["bias_after_scale"]) == (1.0, 0.0, True)
+    assert core.size_of_dtype(core.VarDesc.VarType.FP32) == 4
+    assert core._is_program_version_supported(0) and not core._is_program_version_supported(10**9)
+
+
+@pytest.mark.parametrize("kind, dtype", [("float", "float32"), ("double", "float64"), ("int", "int32")])
+def test_a_tensor_is_allocated_by_its_dims(kind, dtype):
+    tensor = core.LoDTensor()
+    tensor._set_dims([2, 3])
+    getattr(tensor, "_alloc_" + kind)(fluid.CPUPlace())
+    assert np.array(tensor).dtype == dtype and tensor.shape() == [2, 3]
+
+
+def test_an_operator_is_put_first(program):
+    block = program.global_block()
+    block.desc._prepend_op().set_type("fill_constant")
+    assert block.desc.op(0).type() == "fill_constant"

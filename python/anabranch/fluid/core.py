@@ -14,6 +14,7 @@ from .._core import (
     SelectedRows,
     Variable,
 )
+from . import core_names
 from .core_methods import from_dlpack, has_grad_op_maker, has_infer_inplace
 from .errors import (
     BY_KIND,
@@ -168,6 +169,8 @@ def save_op_compatible_info(desc: _core.Program) -> bool:
         raise InvalidType("save_op_compatible_info: desc must be a ProgramDesc, got %s" % type(desc).__name__)
     return True
 
+
+core_names.install(vars())
 
 #: Names that are refused when they are used, and what to use instead.
 _INSTEAD = {
