@@ -13,7 +13,7 @@ from .. import _absent
 from ..fluid.errors import NotAllowed
 from ..fluid.framework import gpu
 from ..fluid.framework.version_check import FLUID_VERSION
-from . import libraries, loading, python2_names, six_names, standard_library, today
+from . import imported, libraries, loading, python2_names, six_names, standard_library, today
 
 OLD, _NEW = "paddle", "anabranch"  # of scripts; of this package
 #: Modules whose names are in another module here.
@@ -67,6 +67,7 @@ class _Alias(importlib.abc.Loader):
     def exec_module(self, module: ModuleType) -> None:
         module.__spec__ = self._spec  # the import system has put its own there
         give_absent(module)
+        imported.add(module)
 
 
 class Finder(importlib.abc.MetaPathFinder):
@@ -129,6 +130,6 @@ def install() -> None:
             give_absent(sys.modules[name])
     _top()
     gpu.take_cpu()
-    for part in (today, loading, python2_names, standard_library, libraries, six_names):
+    for part in (imported, today, loading, python2_names, standard_library, libraries, six_names):
         part.install()
     atexit.register(_list_reached)

@@ -1,10 +1,13 @@
 """Reader decorators: a *reader* is a function that returns an iterable of samples."""
 from __future__ import annotations
 
+import atexit
 import itertools
 import queue
 import random
 import threading
+import time
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -188,6 +191,7 @@ def xmap_readers(mapper: Callable[..., Any], reader: Callable[..., Any], process
         threads += [threading.Thread(target=_map, args=(mapper, todo, done, stop), daemon=True)
                     for _ in range(process_num)]
         for thread in threads:
+            _running[thread] = stop
             thread.start()
         try:
             yield from _collect(done, process_num, order)
@@ -195,6 +199,22 @@ def xmap_readers(mapper: Callable[..., Any], reader: Callable[..., Any], process
             stop.set()
 
     return read
+
+
+#: Threads of readers, with what stops them. They must have stopped before the interpreter exits: a thread that still
+#: runs then keeps what its reader refers to, such as a program.
+_running: weakref.WeakKeyDictionary[threading.Thread, threading.Event] = weakref.WeakKeyDictionary()
+_EXIT_S = 1.0
+
+
+@atexit.register
+def _stop_all():
+    threads = list(_running.items())
+    for _, stop in threads:
+        stop.set()
+    end = time.monotonic() + _EXIT_S
+    for thread, _ in threads:
+        thread.join(max(0, end - time.monotonic()))
 
 
 def _put(target, item, stop):
