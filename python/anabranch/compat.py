@@ -87,7 +87,7 @@ def round(x: float, d: int = 0) -> float:
     """The nearest number with ``d`` decimals; halves are rounded away from zero, as in Python 2.
 
     Args:
-        x (float): any finite number.
+        x (float): a finite number, or NaN, which gives 0.
         d (int): decimals. Default 0.
 
     Returns:
@@ -96,6 +96,8 @@ def round(x: float, d: int = 0) -> float:
     >>> round(2.5), round(-0.5)
     (3.0, -1.0)
     """
+    if math.isnan(x):
+        return 0.0
     scale = 10 ** d
     return math.copysign(math.floor(abs(x) * scale + 0.5) / scale, x)
 

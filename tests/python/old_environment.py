@@ -1,4 +1,4 @@
-"""What scripts of Python 3.7 and NumPy 1.19 wrote, as expressions: run by test_old_environment.py."""
+"""Expressions of scripts of Python 3.7 and NumPy 1.19: run by test_old_environment.py."""
 import array
 import base64
 import collections
@@ -11,6 +11,7 @@ import threading
 import time
 
 import numpy as np
+import paddle
 import six
 from six.moves import cPickle, queue, range  # noqa: F401
 from six.moves.urllib.request import urlopen
@@ -56,6 +57,7 @@ CASES = {
     "slice": lambda: [1, 2, 3][:2 / 2],
     "lists": lambda: [len(map(int, "12")), zip([1], [2])[0], next(zip([1], [2])), list(filter(None, [0, 1]))],
     "division": lambda: 1 / 2,
+    "version": lambda: [paddle.version.mkl(), paddle.version.rc, paddle.compat.round(float("nan"))],
 }
 
 if __name__ == "__main__":

@@ -112,6 +112,15 @@ def test_batch():
             fluid.io.batch(numbers(5), bad)
 
 
+@pytest.mark.parametrize("size", [0, -1, 1, 0.5])
+def test_a_buffer_of_at_most_one_sample_keeps_the_order(size):
+    assert list(anabranch.reader.shuffle(lambda: range(4), size)()) == [0, 1, 2, 3]
+
+
+def test_a_buffer_of_a_quotient_is_rounded_up():
+    assert sorted(anabranch.reader.shuffle(lambda: range(5), 2.5)()) == [0, 1, 2, 3, 4]
+
+
 def test_shuffle():
     out = list(fluid.io.shuffle(numbers(100), 10)())
     assert sorted(out) == list(range(100)) and all(abs(i - v) < 10 for i, v in enumerate(out))

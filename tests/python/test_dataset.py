@@ -264,7 +264,7 @@ def test_factory_and_settings():
 
 
 @pytest.mark.parametrize("kind", ["QueueDataset", "InMemoryDataset"])
-def test_files_are_local_whatever_the_config_of_hadoop_is(kind, tmp_path):
+def test_local_files_are_read_with_any_config_of_hadoop(kind, tmp_path):
     (tmp_path / "a.txt").write_text("1 3\n1 4\n")
     made = fluid.DatasetFactory().create_dataset(kind)
     made.set_use_var([fluid.data("remote_x", [None, 1], "int64")])

@@ -38,7 +38,8 @@ except AttributeError as e:
 
 def test_names_are_found_where_fluid_imported_them(tmp_path):
     (tmp_path / "script.py").write_text(SCRIPT)
-    done = subprocess.run([sys.executable, "-m", "anabranch", "run", "script.py"], cwd=tmp_path, text=True,
-                          env=dict(os.environ, PYTHONPATH=os.path.join(ROOT, "python")), capture_output=True, timeout=120)
+    environment = dict(os.environ, PYTHONPATH=os.path.join(ROOT, "python"))
+    done = subprocess.run([sys.executable, "-m", "anabranch", "run", "script.py"], cwd=tmp_path, env=environment,
+                          text=True, capture_output=True, timeout=120)
     assert done.stdout.splitlines() == [
         "True True True True", "[]", "module 'anabranch.fluid.layers.nn' has no attribute 'no_such'"], done.stderr

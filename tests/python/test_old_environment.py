@@ -17,7 +17,7 @@ PRINTED = {
     "percentile": "2", "random": "[1, [1]]", "collections": "True", "modules": "[True, 2, b'YQ==\\n']",
     "argspec": "['dtype']", "json": "[1]", "thread": "False", "six": "[True, [(1, 2)], 'str', 'urlopen']",
     "dict": "[[(1, 2)], True, 1]", "xrange": "[0, 1]", "slice": "[1]", "lists": "[2, (1, 2), (1, 2), [1]]",
-    "division": "0.5"}
+    "division": "0.5", "version": "['ON', '0', 0.0]"}
 
 
 def run(folder, script, code=0):

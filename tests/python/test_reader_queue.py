@@ -72,6 +72,7 @@ def test_what_cannot_be_pushed_is_refused():
 def test_loaders_have_a_queue_before_their_first_pass(iterable):
     with fluid.program_guard(fluid.Program(), fluid.Program()):
         x = fluid.data("x", [None, 1])
-        loaders = [fluid.io.DataLoader.from_generator([x], 8, iterable=iterable), fluid.io.PyReader([x], 8, True, iterable)]
+        loaders = [fluid.io.DataLoader.from_generator([x], 8, iterable=iterable),
+                   fluid.io.PyReader([x], 8, True, iterable)]
     for loader in loaders:
         assert (loader.queue.size(), loader.queue.capacity(), loader.queue.capacity) == (0, 8, 8)

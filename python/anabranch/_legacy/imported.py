@@ -17,7 +17,8 @@ def table() -> dict[str, dict[str, str]]:
     >>> table()["anabranch.fluid.layers.nn"]["LayerHelper"]
     'paddle.fluid.layer_helper:LayerHelper'
     """
-    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "imported_names.json"), encoding="utf-8") as file:
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "imported_names.json")
+    with open(path, encoding="utf-8") as file:
         found: dict[str, str] = json.load(file)
     made: dict[str, dict[str, str]] = {}
     for key, modules in found.items():

@@ -67,7 +67,7 @@ def _pandas(pandas: ModuleType) -> None:
     _add(pandas, np=numpy, Int64Index=pandas.Index, Float64Index=pandas.Index)
 
 
-#: What is added to a module once it has been imported.
+#: Functions that add names to a module once it has been imported.
 _MODULES: dict[str, Callable[[ModuleType], None]] = {
     "yaml": _yaml, "PIL.Image": _image, "PIL.ImageDraw": _image_draw, "PIL.ImageFont": _image_font,
     "pandas": _pandas}

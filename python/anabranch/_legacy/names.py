@@ -85,10 +85,19 @@ class Finder(importlib.abc.MetaPathFinder):
         return importlib.machinery.ModuleSpec(fullname, _Alias(), is_package=hasattr(module, "__path__"))
 
 
+def _show_version() -> None:
+    """Prints the version of the programming interface."""
+    print("full_version: " + FLUID_VERSION)
+    for name, number in zip(("major", "minor", "patch"), FLUID_VERSION.split(".")):
+        print("%s: %s" % (name, number))
+    print("rc: 0")
+
+
 def _top() -> ModuleType:
     """The module ``paddle``. It is not an alias: its version is that of the programming interface."""
     version = ModuleType(OLD + ".version", "The version of the programming interface.")
-    version.__dict__.update(full_version=FLUID_VERSION, istaged=True, commit="", with_mkl="ON",
+    version.__dict__.update(full_version=FLUID_VERSION, istaged=True, commit="", with_mkl="ON", rc="0",
+                            mkl=lambda: "ON", show=_show_version,
                             **dict(zip(("major", "minor", "patch"), FLUID_VERSION.split("."))))
     top = ModuleType(OLD, "The names of Fluid on the engine of Anabranch.")
     top.__path__ = []

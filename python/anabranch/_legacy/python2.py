@@ -37,7 +37,7 @@ def _converted(source: bytes, path: str, error: SyntaxError) -> ast.Module:
     tool = refactor.RefactoringTool(_FIXERS)
     try:
         return ast.parse(str(tool.refactor_string(text + "\n", path)), path)
-    except Exception:  # the parser of lib2to3 has errors of its own
+    except Exception:  # lib2to3 raises its own errors
         raise error from None
 
 

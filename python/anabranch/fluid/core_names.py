@@ -1,4 +1,4 @@
-"""Functions of ``fluid.core`` that scripts call beside its classes: suffixes of names, sizes, attributes, memory."""
+"""Functions of ``fluid.core`` that scripts call, in addition to its classes."""
 from __future__ import annotations
 
 from typing import Any

@@ -57,7 +57,7 @@ class PassBuilder(Described):
         return self.insert_pass(len(self._passes), name)
 
     def insert_pass(self, index: Any, name: str) -> Any:
-        """Like :meth:`append_pass`. The engine determines the position of its own passes."""
+        """Like :meth:`append_pass`. The engine determines the positions of engine passes."""
         known = [n for n, *_ in _core.pass_list()]
         if name not in known:
             self._passes.insert(index, OldPass(name))

@@ -93,7 +93,7 @@ class CoreDataset:
 
     def get_hdfs_config(self) -> tuple[str, str]:
         """tuple of str: the values of ``set_hdfs_config``."""
-        return self._of._hdfs_config  # type: ignore[no-any-return]
+        return self._of._hdfs_config
 
     def get_download_cmd(self) -> str:
         """str: empty, as no command is supported."""

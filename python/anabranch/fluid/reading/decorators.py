@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import atexit
 import itertools
+import math
 import queue
 import random
 import threading
@@ -54,15 +55,18 @@ def batch(reader: Callable[..., Any], batch_size: int, drop_last: bool = False) 
 
 
 def shuffle(reader: Any, buf_size: Any) -> Callable[..., Any]:
-    """A reader that repeatedly fills a buffer, shuffles it (module ``random``), and yields its samples.
+    """A reader that repeatedly fills a buffer, shuffles it (module ``random``), and yields its samples. A buffer of at
+    most one sample keeps their order.
 
     >>> sorted(shuffle(lambda: range(5), 3)())
     [0, 1, 2, 3, 4]
     """
+    size = max(1, math.ceil(buf_size))
+
     def read():
         samples = iter(reader())
         while True:
-            group = list(itertools.islice(samples, buf_size))
+            group = list(itertools.islice(samples, size))
             if not group:
                 return
             random.shuffle(group)

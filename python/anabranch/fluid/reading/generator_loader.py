@@ -15,9 +15,9 @@ from ..framework import Variable, default_main_program
 from ..framework.places import check_places
 from .ahead import ahead_on_devices
 from .batch_queue import BatchQueue
-from .queue_view import QueueView
 from .data_feeder import DataFeeder
 from .decorators import batch as batched
+from .queue_view import QueueView
 from .read_ops import append_reader, read_into
 from .reader_source import ReaderSource
 
