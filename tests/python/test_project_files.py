@@ -97,6 +97,21 @@ def test_the_container_copies_and_runs_what_is_there():
     assert missing(settings["postCreateCommand"]) == []
 
 
+ROOT_ENTRIES = set("""
+    .ci .clang-format .clang-tidy .devcontainer .dockerignore .gitattributes .github .gitignore .pre-commit-config.yaml
+    ARCHITECTURE.md CHANGELOG.md CMakeLists.txt CMakePresets.json CODE_OF_CONDUCT.md CONTRIBUTING.md Dockerfile LICENSE
+    README.md RELEASING.md SECURITY.md benchmarks cmake dev docs examples plugins pyproject.toml python src tests tools
+""".split())
+
+
+def test_nothing_was_left_in_the_root():
+    """Programs write files where they are started; one that was committed by accident is named."""
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, stdout=subprocess.PIPE, universal_newlines=True).stdout
+    if not listed:
+        pytest.skip("not a clone")
+    assert {path.split("/")[0] for path in listed.splitlines()} == ROOT_ENTRIES
+
+
 def test_one_version():
     version = re.search(r'^version = "(.*)"', read("pyproject.toml"), re.M).group(1)
     assert '__version__ = "%s"' % version in read("python", "anabranch", "version.py")
