@@ -9,7 +9,7 @@
 namespace anabranch {
 namespace {
 
-// Undoes what a failed differentiation has added to the global block.
+// Undoes what a failed differentiation has added to the block.
 class Undo {
  public:
   explicit Undo(ir::Block& block) : block_(block), ops_(block.ops().size()), vars_(block.vars().size()) {}
@@ -33,9 +33,10 @@ void commit(BlockGradients& gradients, ir::Block& block) {
   }
 }
 
-ir::VarRef global_var(const ir::Block& block, const std::string& name, const char* what) {
-  ir::VarRef var = block.find_var(name);
-  AB_CHECK(var != nullptr, NotFound, "{} {} is not in the global block", what, name);
+ir::VarRef seen_var(const ir::Block& block, const std::string& name, const char* what) {
+  ir::VarRef var = block.find_var_recursive(name);
+  AB_CHECK(var != nullptr, NotFound, "{} {} is not in {}", what, name,
+           block.idx() == 0 ? "the global block" : fmt::format("block {} or a block around it", block.idx()));
   return var;
 }
 
@@ -98,7 +99,7 @@ void seed_with_ones(BlockGradients& gradients, ir::Block& block, const ir::Var& 
 }
 
 std::vector<std::string> parameters_of(const ir::Program& program, const BackwardOptions& options) {
-  for (const auto& name : options.parameters) global_var(program.global_block(), name, "parameter");
+  for (const auto& name : options.parameters) seen_var(program.global_block(), name, "parameter");
   if (!options.parameters.empty()) return options.parameters;
   std::vector<std::string> names;
   for (const auto& var : program.global_block().vars()) {
@@ -128,8 +129,8 @@ void mark_gradient(ir::Op& op, const std::string& parameter, const std::string& 
 
 std::vector<std::pair<std::string, std::string>> append_backward(ir::Program& program, const std::string& loss,
                                                                  const BackwardOptions& options) {
-  ir::Block& block = program.global_block();
-  const ir::VarRef var = global_var(block, loss, "loss");
+  ir::Block& block = program.block(options.block);
+  const ir::VarRef var = seen_var(block, loss, "loss");
   AB_CHECK(var->shape.rank() > 0 && var->shape.numel() == 1, InvalidArgument,
            "loss {} must have one element, got shape {}: take its mean", loss, var->shape.str());
   AB_CHECK(dtype_is_float(var->dtype), InvalidArgument, "loss {} must be of a float type, it is {}", loss,
@@ -138,7 +139,7 @@ std::vector<std::pair<std::string, std::string>> append_backward(ir::Program& pr
   AB_CHECK(end > 0, InvalidArgument, "no op of the program computes the loss {}", loss);
   const std::vector<std::string> parameters = parameters_of(program, options);
 
-  for (const auto& checkpoint : options.checkpoints) global_var(block, checkpoint, "checkpoint");
+  for (const auto& checkpoint : options.checkpoints) seen_var(block, checkpoint, "checkpoint");
 
   const GradientRequest request{options.no_grad, options.after_op};
   BlockGradients gradients(block, request);
@@ -166,27 +167,27 @@ std::vector<std::pair<std::string, std::string>> append_backward(ir::Program& pr
 
 std::vector<std::string> gradients(ir::Program& program, const std::vector<std::string>& targets,
                                    const std::vector<std::string>& inputs, const std::vector<std::string>& target_grads,
-                                   const std::set<std::string>& no_grad) {
+                                   const std::set<std::string>& no_grad, int block_index) {
   AB_CHECK(target_grads.empty() || target_grads.size() == targets.size(), InvalidArgument,
            "{} target gradients are given for {} targets", target_grads.size(), targets.size());
-  ir::Block& block = program.global_block();
+  ir::Block& block = program.block(block_index);
   const GradientRequest request{no_grad, {}};
   BlockGradients made(block, request);
   size_t end = 0;
   for (size_t i = 0; i < targets.size(); ++i) {
-    const ir::VarRef target = global_var(block, targets[i], "target");
+    const ir::VarRef target = seen_var(block, targets[i], "target");
     end = std::max(end, end_of(block, targets[i]));
     if (target_grads.empty() || target_grads[i].empty()) {
       seed_with_ones(made, block, *target);
       continue;
     }
-    const ir::VarRef weight = global_var(block, target_grads[i], "target gradient");
+    const ir::VarRef weight = seen_var(block, target_grads[i], "target gradient");
     AB_CHECK(compatible(weight->shape, target->shape), InvalidArgument,
              "target gradient {} has shape {}, its target {} has {}", weight->name, weight->shape.str(), target->name,
              target->shape.str());
     made.seed(targets[i], target_grads[i], nullptr);
   }
-  for (const auto& input : inputs) global_var(block, input, "input");
+  for (const auto& input : inputs) seen_var(block, input, "input");
   made.run(end, {targets.begin(), targets.end()}, {inputs.begin(), inputs.end()});
   commit(made, block);
   std::vector<std::string> names;

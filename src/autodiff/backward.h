@@ -14,6 +14,7 @@ struct BackwardOptions {
   std::vector<std::string> parameters;   // empty: every trainable parameter, in program order
   std::set<std::string> no_grad;         // variables without gradients, in addition to those with stop_gradient
   std::vector<std::string> checkpoints;  // ops between them are recomputed (recompute.h); empty: none
+  int block = 0;                         // the block of the loss, and of the gradients: a branch may train by itself
   // Called after each gradient op is appended (error clip), except the op that starts with the gradient of the loss.
   std::function<void(ir::Block&, const ir::Op&)> after_op;
 };
@@ -23,10 +24,10 @@ struct BackwardOptions {
 std::vector<std::pair<std::string, std::string>> append_backward(ir::Program& program, const std::string& loss,
                                                                  const BackwardOptions& options);
 
-// Gradients of targets (weighted by target_grads; "" = ones) with respect to each input: names, "" for independent
-// ones.
+// Gradients of targets of a block (weighted by target_grads; "" = ones) with respect to each input: names, "" for
+// independent ones.
 std::vector<std::string> gradients(ir::Program& program, const std::vector<std::string>& targets,
                                    const std::vector<std::string>& inputs, const std::vector<std::string>& target_grads,
-                                   const std::set<std::string>& no_grad);
+                                   const std::set<std::string>& no_grad, int block = 0);
 
 }  // namespace anabranch

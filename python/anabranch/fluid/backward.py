@@ -125,10 +125,11 @@ def append_backward(loss: Variable, parameter_list: Sequence[Parameter | str] | 
     program._appending_grad_times += 1
     with program._backward_role_guard():
         pairs = _core.append_backward(program.desc, loss.name, parameters, barred,
-                                      after_op if callbacks else None, _names("checkpoints", checkpoints))
+                                      after_op if callbacks else None, _names("checkpoints", checkpoints),
+                                      loss.block.idx)
     if parameter_list is not None and not parameters:
         return []
-    return [(block.var(parameter), block.var(gradient)) for parameter, gradient in pairs]
+    return [(block.var(parameter), loss.block.var(gradient)) for parameter, gradient in pairs]
 
 
 class _CallbackContext(collections.abc.Mapping):
@@ -205,10 +206,15 @@ def gradients(targets: Any, inputs: Any,
     program._appending_grad_times += 1
     with program._backward_role_guard():
         names = _core.gradients(program.desc, var_names(targets), var_names(inputs),
-                                ["" if w is None else w.name for w in weights], barred)
-    found = [inputs[i].block._find_var_recursive(name) if name else None for i, name in enumerate(names)]
+                                ["" if w is None else w.name for w in weights], barred, _inner_block(targets).idx)
+    found = [_inner_block(targets)._find_var_recursive(name) if name else None for name in names]
     # As in Fluid, a single input without a gradient gives an empty list.
     return [] if len(found) == 1 and found[0] is None else found
+
+
+def _inner_block(targets):
+    """The block of the targets, which the ops of their gradients follow: the innermost one, if they are of several."""
+    return max((target.block for target in targets), key=lambda block: block.idx)
 
 
 def calc_gradient(targets: Any, inputs: Any, target_gradients: Any = None, no_grad_set: Any = None) -> Any:

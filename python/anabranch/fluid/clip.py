@@ -342,8 +342,8 @@ def _correct_role_vars(before, after):
     renamed = {p.name: new.name for (p, old), (_, new) in zip(before, after) if new is not None and new is not old}
     if not renamed:
         return
-    block = next(p for p, g in after if g is not None).block.program.global_block()
-    for op in block.ops:
+    program = next(p for p, g in after if g is not None).block.program
+    for op in program.current_block().ops:
         if not (op.has_attr("op_namescope") and "gradient_clip" in op.attr("op_namescope")):
             continue
         pair = op.attr("op_role_var") if op.has_attr("op_role_var") else []

@@ -24,13 +24,19 @@ class ConditionalBlock:
     """A sub-block of the program that runs if a condition is true. It is meant for layers; scripts use cond or Switch.
 
     Args:
-        condition (Variable): [1], bool, or a mask of rows.
+        inputs (list of Variable): the condition: [1], bool, or a mask of rows.
         is_scalar_condition (bool): True: the condition is a single bool. False: the block runs if the mask has rows.
-            Default True.
+            Default False.
+        name (str, optional): has no effect.
+
+    Raises:
+        TypeError: ``inputs`` is not a list of one Variable.
     """
 
-    def __init__(self, condition: Variable, is_scalar_condition: bool = True) -> None:
-        self.condition = condition
+    def __init__(self, inputs: Sequence[Variable], is_scalar_condition: bool = False, name: str | None = None) -> None:
+        if not isinstance(inputs, (list, tuple)) or len(inputs) != 1 or not isinstance(inputs[0], Variable):
+            raise InvalidType("ConditionalBlock: inputs must be a list of one Variable, got %.60r" % (inputs,))
+        self.condition = inputs[0]
         self.is_scalar_condition = is_scalar_condition
         self.helper = LayerHelper("conditional_block")
 
@@ -99,10 +105,10 @@ class Switch(Described):
         failed = logical_not(x=condition)
         if self._none_before is None:
             self._none_before = failed
-            return ConditionalBlock(condition).block()
+            return ConditionalBlock([condition], is_scalar_condition=True).block()
         before = self._none_before
         self._none_before = logical_and(x=before, y=failed)
-        return ConditionalBlock(logical_and(x=before, y=condition)).block()
+        return ConditionalBlock([logical_and(x=before, y=condition)], is_scalar_condition=True).block()
 
     def default(self) -> Any:
         """Context of the layers that run if the conditions of all cases are false.
@@ -112,7 +118,7 @@ class Switch(Described):
         """
         if self._none_before is None:
             raise InvalidValue("Switch.default must follow at least one case")
-        return ConditionalBlock(self._none_before).block()
+        return ConditionalBlock([self._none_before], is_scalar_condition=True).block()
 
 
 def _copied_out(helper, value):
@@ -174,7 +180,7 @@ def cond(pred: Variable, true_fn: Callable[..., Any] | None = None, false_fn: Ca
             if not callable(fn):
                 raise InvalidType("cond: %s must be callable, got %s" % (argument, type(fn).__name__))
             condition = pred if argument == "true_fn" else logical_not(pred)
-            with ConditionalBlock(condition).block():
+            with ConditionalBlock([condition], is_scalar_condition=True).block():
                 result = fn()
                 if result is not None:
                     result = _copied_out(helper, result)

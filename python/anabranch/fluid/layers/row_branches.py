@@ -152,7 +152,7 @@ class IfElse(Described):
 class _Branch:
     def __init__(self, owner, status):
         self.owner, self.status = owner, status
-        self.block = ConditionalBlock(owner.cond, is_scalar_condition=False).block()
+        self.block = ConditionalBlock([owner.cond]).block()
 
     def __enter__(self):
         if self.owner.status != IfElse.OUT_IF_ELSE_BLOCKS:

@@ -79,7 +79,10 @@ class Optimizer(Described):
         self._grad_clip = grad_clip
         self._learning_rate = learning_rate
         self._dtype: Any = None
-        self._learning_rate_map: dict[Any, Any] = {}  # program -> global learning rate Variable
+        # program -> global learning rate Variable
+        self._learning_rate_map: dict[Any, Any] = {}
+        if isinstance(learning_rate, Variable):
+            self._learning_rate_map[default_main_program()] = learning_rate
         self._accumulators: dict[Any, Any] = {}  # name -> {parameter name: Variable}
         self._opti_name_list: list[Any] = []
         self.helper = None
