@@ -34,7 +34,8 @@ bool is_bool(nb::handle value) {
   if (PyBool_Check(value.ptr())) return true;
   if (PyLong_Check(value.ptr()) || PyFloat_Check(value.ptr()) || PyUnicode_Check(value.ptr())) return false;
   const nb::str type = nb::type_name(value.type());
-  return std::string_view(type.c_str()) == "numpy.bool" || std::string_view(type.c_str()).ends_with("bool_");
+  const std::string_view name(type.c_str());  // NumPy 1 and 2 name it differently
+  return name == "bool" || name.ends_with(".bool") || name.ends_with("bool_");
 }
 
 Attr scalar_attr(const std::string& name, nb::handle value) {

@@ -1,5 +1,6 @@
-"""Uniform errors of layer calls. A layer checks its own requirements; other exceptions that Python raises about its
-arguments are converted to errors of this package that name the layer and, if an annotation gives it, the argument.
+"""Uniform arguments and errors of layer calls. NumPy's numbers arrive as Python's own. A layer checks its own
+requirements; other exceptions that Python raises about its arguments are converted to errors of this package that name
+the layer and, if an annotation gives it, the argument.
 
 Exceptions of the caller's code inside a layer (for example in the branches of ``cond``) are passed on unchanged.
 """
@@ -18,6 +19,7 @@ import numpy as np
 
 from .errors import EnforceNotMet, InvalidType, InvalidValue
 from .framework import Variable
+from .plain_numbers import plain
 
 _RAW = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError)
 _OF_ANNOTATIONS = {
@@ -32,6 +34,8 @@ _OF_ANNOTATIONS = {
     "tuple": tuple,
 }
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+# Layers that copy an array: one without axes is not a number there.
+_OF_ARRAYS = frozenset({"assign", "diag_embed"})
 # Code that is neither ours nor the caller's.
 _LIBRARIES = (os.path.dirname(np.__file__) + os.sep, sysconfig.get_path("stdlib") + os.sep, "<")
 
@@ -52,8 +56,13 @@ def explain(modules: dict[str, list[str]]) -> None:
 
 
 def _explained(function: Callable[..., Any]) -> Callable[..., Any]:
+    takes_arrays = function.__name__ in _OF_ARRAYS
+
     @functools.wraps(function)
     def layer(*args: Any, **kwargs: Any) -> Any:
+        if not takes_arrays:
+            args = tuple(map(plain, args))
+            kwargs = {name: plain(value) for name, value in kwargs.items()}
         try:
             return function(*args, **kwargs)
         except EnforceNotMet:

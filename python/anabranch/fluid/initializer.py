@@ -12,7 +12,7 @@ from . import unique_name
 from .described import Described
 from .errors import InvalidValue, Violated
 from .framework import Variable
-from .framework.dtype import VarType
+from .framework.dtype import VarType, numpy_dtype
 
 __all__ = [
     "Constant", "Uniform", "Normal", "TruncatedNormal", "Xavier", "Bilinear", "MSRA", "ConstantInitializer",
@@ -336,8 +336,8 @@ class NumpyArrayInitializer(Initializer):
     """Sets the initial value of a parameter to a copy of an array.
 
     Args:
-        value (numpy.ndarray): float32 or int32 (float16 and float64 parameters take a float32 array), with the shape of
-            the parameter and at most 268,435,456 elements.
+        value (numpy.ndarray): numbers with the shape of the parameter, at most 268,435,456 of them. They are converted
+            to the dtype of a float32, float16 or int32 parameter; other parameters take float32 or int32 arrays.
 
     Raises:
         AssertionError: ``value`` is not an array.
@@ -364,9 +364,16 @@ class NumpyArrayInitializer(Initializer):
 _MAX_ASSIGNED_ELEMS = 1 << 28
 
 
+# What the operator stores for a parameter of a dtype.
+_STORED = {VarType.FP32: numpy.float32, VarType.FP16: numpy.float32, VarType.INT32: numpy.int32}
+
+
 def _assign(initializer, var, block, array):
+    if array.dtype.kind in "fiub" and var.dtype in _STORED:
+        array = array.astype(_STORED[var.dtype], copy=False)
     if array.dtype not in (numpy.dtype("float32"), numpy.dtype("int32")):
-        raise InvalidValue("%s: float32 or int32 must be needed, got %s" % (type(initializer).__name__, array.dtype))
+        raise InvalidValue("%s: the array must be float32 or int32 for %s of dtype %s, got %s"
+                           % (type(initializer).__name__, var.name, numpy_dtype(var.dtype), array.dtype))
     if array.size > _MAX_ASSIGNED_ELEMS:
         raise InvalidValue("%s: the number of elements must be at most %d, got %d: load such a parameter from a file" %
                            (type(initializer).__name__, _MAX_ASSIGNED_ELEMS, array.size))
@@ -377,8 +384,6 @@ def _assign(initializer, var, block, array):
         attrs={"dtype": dtype, "shape": list(array.shape), slot: array})
     var.op = op
     return op
-
-
 
 
 Constant = ConstantInitializer

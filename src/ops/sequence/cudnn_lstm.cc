@@ -11,10 +11,11 @@
 namespace anabranch::sequence::cudnn_lstm_op {
 namespace {
 
+// The batch is compared at the run: as in Fluid, a program may be built with states of another one.
 void check_state(const InferContext& c, const char* slot, int64_t layers, int64_t batch, int64_t hidden) {
   check_tensor(c, slot);
   check_same_dtype(c, slot, "Input");
-  check_shape(c, slot, Shape{layers, batch, hidden});
+  check_shape(c, slot, Shape{layers, c.runtime() ? batch : kUnknown, hidden});
 }
 
 void infer(InferContext& c) {

@@ -69,7 +69,7 @@ def attr_value(value: Any) -> Any:
     if isinstance(value, (int, float, str)):
         return value
     if isinstance(value, np.ndarray):
-        return value.ravel().tolist()
+        return value.ravel().tolist() if value.ndim else value.item()
     if isinstance(value, (list, tuple)):
         # Values of a table come in lists of millions of numbers: the set is built without a call per element.
         return value if _PLAIN.issuperset(map(type, value)) else [attr_value(v) for v in value]

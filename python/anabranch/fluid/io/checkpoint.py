@@ -101,7 +101,7 @@ def load(program: Program, model_path: str, executor: Executor | None = None,
     Raises:
         ValueError: ``executor`` or ``var_list`` is required. FileNotFoundError: there is no such file. LookupError: a
             variable of ``var_list`` is not in the program. AssertionError: a variable is missing in the file, or has
-            a different shape or dtype.
+            a different dtype. A different shape gives a warning, and the variable takes the file's.
 
     Examples:
         >>> import tempfile, anabranch.fluid as fluid
@@ -157,6 +157,9 @@ class _Saved:
                 require(False, "load: variable %s is neither in %s.pdparams nor in %s.pdopt"
                         % (v.name, self._prefix, self._prefix))
             _check(v, found)
+            if _other_shape(v, found):
+                warnings.warn("load: variable %s has the shape %s in the program and now that of the file, %s"
+                              % (v.name, list(v.shape), list(found.shape)), stacklevel=4)
             values[v.name] = found
         return values
 
@@ -169,14 +172,16 @@ class _Saved:
 
 
 def _check(variable, array):
-    shape, dtype = tuple(variable.shape), numpy_dtype(variable.dtype)
+    dtype = numpy_dtype(variable.dtype)
     require(isinstance(array, np.ndarray), "the value of %s must be an array, got %s"
             % (variable.name, type(array).__name__))
-    known = all(extent >= 0 for extent in shape) and shape
-    require(not known or array.shape == shape, "variable %s has the shape %s in the program and %s in the file"
-            % (variable.name, list(shape), list(array.shape)))
     require(array.dtype == dtype, "variable %s is of dtype %s in the program and %s in the file"
             % (variable.name, dtype.name, array.dtype.name))
+
+
+def _other_shape(variable, array):
+    shape = tuple(variable.shape)
+    return bool(shape) and min(shape) >= 0 and array.shape != shape
 
 
 def _assign(values):
@@ -278,6 +283,9 @@ def set_program_state(program: Program, state_dict: dict[str, Any]) -> None:
     for v in get_program_persistable_vars(program):
         if v.name in state_dict:
             _check(v, state_dict[v.name])
+            require(not _other_shape(v, state_dict[v.name]),
+                    "variable %s has the shape %s in the program and %s in the file"
+                    % (v.name, list(v.shape), list(state_dict[v.name].shape)))
             values[v.name] = state_dict[v.name]
     unused = sorted(set(state_dict) - set(values))
     if unused:

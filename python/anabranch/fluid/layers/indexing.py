@@ -6,6 +6,7 @@ from typing import Any
 from .. import unique_name
 from ..errors import InvalidArgument, InvalidType
 from ..framework import Variable, default_main_program
+from ..plain_numbers import plain
 from .shape_args import has_variable, known
 
 #: Stands for the end of an axis, as in programs written by Fluid.
@@ -36,7 +37,7 @@ def _after(block, place):
 
 def _expanded(var, items):
     """Returns the items with Ellipsis replaced by full slices."""
-    items = items if isinstance(items, tuple) else (items,)
+    items = tuple(map(plain, items if isinstance(items, tuple) else (items,)))
     dots = [i for i, item in enumerate(items) if item is Ellipsis]
     if len(dots) > 1:
         raise InvalidType("%s[...]: at most one Ellipsis is allowed" % var.name)
