@@ -23,10 +23,12 @@ void bind_autodiff(nb::module_& m) {
       },
       nb::arg("program"), nb::arg("loss"), nb::arg("parameters"), nb::arg("no_grad"), nb::arg("after_op") = nb::none(),
       nb::arg("checkpoints") = std::vector<std::string>{}, nb::arg("block") = 0,
-      "Appends the gradient of a loss to its block; returns (parameter, gradient) names. after_op(block) is called after each op. "
+      "Appends the gradient of a loss to its block; returns (parameter, gradient) names. after_op(block) is called "
+      "after each op. "
       "What lies between checkpoints is computed again.");
   m.def("gradients", &gradients, nb::arg("program"), nb::arg("targets"), nb::arg("inputs"), nb::arg("target_grads"),
-        nb::arg("no_grad"), nb::arg("block") = 0, "Names of the gradients of targets by inputs, empty where there is no influence.");
+        nb::arg("no_grad"), nb::arg("block") = 0,
+        "Names of the gradients of targets by inputs, empty where there is no influence.");
 }
 
 }  // namespace anabranch::python

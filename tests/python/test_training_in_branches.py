@@ -59,7 +59,7 @@ def test_a_branch_trains_its_own_loss(name):
     np.testing.assert_allclose(losses(build), expected, rtol=1e-5)
 
 
-def test_two_branches_train_by_rules_of_their_own():
+def test_each_of_two_branches_has_its_own_rule():
     def build(x, y, step):
         first, second = optimizer.Adam(0.1), optimizer.SGD(0.01)
         return [layers.cond(early(step), lambda: trained(x, y, first), lambda: trained(x, y, second))]
@@ -71,8 +71,8 @@ def test_switch_case_trains_one_of_two_losses_of_the_program():
     def build(x, y, step):
         first, second = loss_of(x, y, "a"), loss_of(x, y, "b")
         adam, sgd = optimizer.Adam(0.1), optimizer.SGD(0.1)
-        turn = layers.elementwise_mod(step, layers.fill_constant([1], "int32", 2))
-        layers.switch_case(turn, {0: lambda: adam.minimize(first) and None, 1: lambda: sgd.minimize(second) and None})
+        parity = layers.elementwise_mod(step, layers.fill_constant([1], "int32", 2))
+        layers.switch_case(parity, {0: lambda: adam.minimize(first) and None, 1: lambda: sgd.minimize(second) and None})
         return [first, second]
 
     np.testing.assert_allclose(losses(build), [1.95266, 1.95266, 2.82138, 1.696147, 2.604403, 4.703646, 1.012426,
@@ -169,7 +169,7 @@ def test_a_rate_that_is_a_variable_is_known_before_minimize(scheduled):
         assert tuple(rule._global_learning_rate().shape) == (1,)
 
 
-def test_a_condition_that_is_no_list_of_one_variable_is_refused():
+def test_the_condition_must_be_a_list_of_one_variable():
     with fluid.program_guard(fluid.Program(), fluid.Program()):
         with pytest.raises(TypeError, match="ConditionalBlock: inputs must be a list of one Variable"):
             layers.control_flow.ConditionalBlock([])

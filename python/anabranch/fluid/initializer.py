@@ -364,7 +364,7 @@ class NumpyArrayInitializer(Initializer):
 _MAX_ASSIGNED_ELEMS = 1 << 28
 
 
-# What the operator stores for a parameter of a dtype.
+# Dtype of a parameter -> that of the numbers in the operator.
 _STORED = {VarType.FP32: numpy.float32, VarType.FP16: numpy.float32, VarType.INT32: numpy.int32}
 
 
