@@ -26,7 +26,7 @@ BodyGraphs::BodyGraphs(const ir::Program& program, const BuildStrategy& build, s
 void BodyGraphs::note_mentions(const ir::Op& op, int block, const std::set<std::string>& only_shapes) {
   const auto mention = [&](const std::string& name) {
     Mentions& by = mentioned_[name];
-    by.blocks.insert(block);
+    if (by.blocks.insert(block).second) mentioned_in_[block].push_back(&by);
     if (only_shapes.count(name) == 0) by.elements.insert(block);
   };
   const bool runs_block = !op.sub_blocks().empty();
@@ -47,9 +47,10 @@ void BodyGraphs::note_mentions(const ir::Op& op, int block, const std::set<std::
 
 // The ops that passes leave in a block determine what outer blocks and its forward block must keep for it.
 void BodyGraphs::note_mentions_again(int block, const Graph& graph) {
-  for (auto& [name, by] : mentioned_) {
-    by.blocks.erase(block);
-    by.elements.erase(block);
+  for (Mentions* by : std::exchange(mentioned_in_[block], {})) {
+    ++revised_;
+    by->blocks.erase(block);
+    by->elements.erase(block);
   }
   for (const auto& op : program_.block(block).ops()) {
     if (!op->sub_blocks().empty()) note_mentions(*op, block, {});

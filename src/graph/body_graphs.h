@@ -27,6 +27,7 @@ class BodyGraphs {
   // Other blocks need more of a variable of the block than its shape.
   bool keeps_elements(int block, const std::string& name) const;
   bool trusts_shapes() const { return trusts_shapes_; }  // as PassReport says for one of them
+  size_t revised() const { return revised_; }            // mentions of names that passes made it count again
   std::string explain() const;                           // a line per block: what passes have done in it
 
  private:
@@ -47,10 +48,12 @@ class BodyGraphs {
   const int replicas_;
   OuterNamesOf outer_names_;
   std::unordered_map<std::string, Mentions> mentioned_;  // by name
+  std::map<int, std::vector<Mentions*>> mentioned_in_;   // by block: a program of many blocks has many names
   std::map<int, std::vector<int>> inner_;                // by block: those that its ops run, and its gradients
   std::set<int> begun_;                                  // of these
   std::map<int, Graph> made_;
   std::map<int, std::string> lines_;
+  size_t revised_ = 0;
   bool trusts_shapes_ = false;
 };
 

@@ -119,3 +119,10 @@ def test_levels_pass_through_the_layers_between():
         got, = executor.run(feed={"words": fluid.create_lod_tensor(np.zeros([5, 1], "int64"), [[2, 3]],
                                                                    fluid.CPUPlace())}, fetch_list=[pooled])
     assert got.shape == (2, 2)
+
+
+@pytest.mark.parametrize("levels", [(1, 1), (2, 1), (1, 2)])
+def test_pooled_images_have_the_level_of_the_images(levels):
+    of_images, of_rows = levels
+    images, rows, columns = floats("images", of_images, 1), floats("rows", of_rows), floats("columns", 1)
+    assert contrib.sequence_topk_avg_pooling(images, rows, columns, [1, 2], 2).lod_level == of_images

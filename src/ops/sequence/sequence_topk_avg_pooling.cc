@@ -26,6 +26,7 @@ void infer(InferContext& c) {
   const int64_t rows = c.in("ROW").shape[0];
   c.set_out("Out", Shape{rows, channels * static_cast<int64_t>(topks.size())}, c.in("X").dtype);
   c.share_lod("Out", "ROW");
+  if (!c.runtime()) c.out("Out").lod_level = c.in("X").lod_level;  // what Fluid declares
   c.set_out("pos", Shape{rows < 0 ? kUnknown : rows * channels * largest(topks)}, DType::kInt32);
 }
 
