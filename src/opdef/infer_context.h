@@ -19,6 +19,7 @@ struct Meta {
   DType dtype = DType::kFloat32;
   int lod_level = 0;
   LoDRef lod;                     // at run time; null if there are no sequences
+  bool unset = false;             // at run time: there is no value (kSkipsUnset)
   const Tensor* value = nullptr;  // at run time, of inputs that hold a tensor: for shapes that depend on values
 };
 

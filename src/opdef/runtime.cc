@@ -1,5 +1,7 @@
 #include "opdef/runtime.h"
 
+#include <algorithm>
+
 #include "opdef/append_op.h"
 
 namespace anabranch {
@@ -67,6 +69,12 @@ Arg arg_of(const std::vector<ir::Slot>& slots, size_t flat) {
   AB_THROW(Internal, "argument {} is beyond the slots", flat);
 }
 
+bool is_written(const ir::Op& op, const std::string& name) {
+  return std::any_of(op.outputs.begin(), op.outputs.end(), [&](const ir::Slot& slot) {
+    return std::find(slot.args.begin(), slot.args.end(), name) != slot.args.end();
+  });
+}
+
 }  // namespace
 
 RuntimeShapes::RuntimeShapes(const OpDef& def, ir::OpRef op, Places places)
@@ -89,8 +97,10 @@ void RuntimeShapes::refresh(Value* const* ins, Value* const* outs) {
         context_.ins[i].value = nullptr;
         continue;
       }
-      if (def_.has(kMaybeUnset)) {
+      const bool starts_at_zero = def_.is(kSkipsUnset) && is_written(*op_, arg_of(op_->inputs, i).name);
+      if (def_.has(kMaybeUnset) || starts_at_zero) {
         context_.ins[i] = Meta{};
+        context_.ins[i].unset = starts_at_zero;
         continue;
       }
       throw Error(ErrorKind::kNotFound,

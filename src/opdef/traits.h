@@ -43,6 +43,7 @@ enum Trait : unsigned {
   kKeepsElements = 1u << 15,  // of two arguments that may share memory one has the other's elements in order
   kForAllReplicas = 1u << 16,   // one node serves the replicas of a process: its lists have the arguments of each
   kReadsTableShape = 1u << 17,  // of a table W only the shape is read, so it may be on servers
+  kSkipsUnset = 1u << 18,       // an input that is also an output may have no value yet (Meta::unset) and is skipped
   kOnlyComputes = 1u << 10,     // only computes outputs from inputs, for any family and effects
 };
 

@@ -4,7 +4,6 @@ from detection_parts import CLASSES, Backbone, objects
 from harness import net
 
 SIZE = 64
-BOXES = "box_coder with axis=1 gives its output the sequences of TargetBox instead of those of PriorBox"
 IM_INFO = np.array([[64, 64, 1.0], [60, 64, 1.5]], "float32")
 
 
@@ -209,16 +208,16 @@ def trained(fluid, name, **options):
     return {"feed": feeds(name, masks), "fetch": [loss] + losses + extra, "test": test_program, "test_fetch": fetch}
 
 
-@net("faster_rcnn", waits=BOXES)
+@net("faster_rcnn")
 def faster_rcnn(fluid):
     return trained(fluid, "faster_rcnn", roi_func="RoIPool")
 
 
-@net("mask_rcnn", waits=BOXES)
+@net("mask_rcnn")
 def mask_rcnn(fluid):
     return trained(fluid, "mask_rcnn", masks=True)
 
 
-@net("mask_rcnn_fpn", waits=BOXES)
+@net("mask_rcnn_fpn")
 def mask_rcnn_fpn(fluid):
     return trained(fluid, "mask_rcnn_fpn", masks=True, levels=3)

@@ -69,7 +69,7 @@ class Encoder(object):
         return gru_forward, gru_backward
 
 
-@net("crnn_ctc", waits="sum raises NotFound for an input without a value, where Fluid 1.8.5 skips it")
+@net("crnn_ctc")
 def crnn_ctc(fluid):
     layers = fluid.layers
     images = layers.data(name="pixel", shape=[1, HEIGHT, WIDTH], dtype="float32")

@@ -49,17 +49,18 @@ void infer(InferContext& c) {
   }
   const Shape& target = c.in("TargetBox").shape;
   const int64_t priors = c.in("PriorBox").shape[0];
-  if (c.attr<std::string>("code_type") == kEncode) {
+  const bool decodes = c.attr<std::string>("code_type") == kDecode, by_row = c.attr<int32_t>("axis") == 1;
+  if (!decodes) {
     check_boxes(c, "TargetBox");
     c.set_out("OutputBox", Shape{target[0], priors, 4}, c.in("TargetBox").dtype);
   } else {
     check_rank(c, "TargetBox", 3, 3);
     Shape needed{kUnknown, kUnknown, 4};
-    needed.set(c.attr<int32_t>("axis") == 0 ? 1 : 0, priors);
+    needed.set(by_row ? 0 : 1, priors);
     check_shape(c, "TargetBox", needed);
     c.set_out("OutputBox", target, c.in("TargetBox").dtype);
   }
-  c.share_lod("OutputBox", "TargetBox");
+  c.share_lod("OutputBox", decodes && by_row ? "PriorBox" : "TargetBox");  // a row for each of these boxes
 }
 
 template <class T> std::array<T, 4> variances_of(const KernelArgs& op) {

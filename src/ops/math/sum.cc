@@ -1,6 +1,7 @@
 // Out = X[0] + X[1] + ..., in that order. Sums the gradients of a variable that has several, so it accepts tensors and
 // sparse rows: only rows give rows (concatenated), a mixture gives a tensor, to which rows are added after merging
-// repeated ids, as if they were dense tensors.
+// repeated ids, as if they were dense tensors. A variable that is added to itself (X and Out) counts as zero before it
+// has a value, as the states of evaluators do.
 #include <algorithm>
 #include <memory>
 
@@ -27,20 +28,30 @@ void infer_arrays(InferContext& c, int n) {
   c.out("Out").kind = VarKind::kLoDTensorArray;
 }
 
-void infer_sum(InferContext& c) {
-  const int n = c.n_in("X");
-  AB_CHECK(n > 0, InvalidArgument, "X must name at least one variable");
-  if (c.in("X").kind == VarKind::kLoDTensorArray) return infer_arrays(c, n);
-  int chosen = 0;  // the input that determines the form of Out: the first tensor, else the first rows
-  for (int i = 0; i < n; ++i) {
+// The input that determines the form of Out: the first tensor, else the first rows.
+int like_out(const InferContext& c, int n) {
+  int chosen = 0;
+  while (chosen < n && c.in("X", chosen).unset) ++chosen;
+  AB_CHECK(chosen < n, NotFound, "none of the variables of X holds a value");
+  for (int i = chosen; i < n; ++i) {
+    if (c.in("X", i).unset) continue;
     const VarKind kind = c.in("X", i).kind;
     AB_CHECK(kind == VarKind::kLoDTensor || kind == VarKind::kSelectedRows, Unsupported,
              "X[{}] must be a tensor or sparse rows, got a {}", i, var_kind_name(kind));
     if (kind == VarKind::kLoDTensor && c.in("X", chosen).kind != VarKind::kLoDTensor) chosen = i;
   }
+  return chosen;
+}
+
+void infer_sum(InferContext& c) {
+  const int n = c.n_in("X");
+  AB_CHECK(n > 0, InvalidArgument, "X must name at least one variable");
+  if (c.in("X").kind == VarKind::kLoDTensorArray) return infer_arrays(c, n);
+  const int chosen = like_out(c, n);
   const Meta& like = c.in("X", chosen);
   for (int i = 0; i < n; ++i) {
     const Meta& x = c.in("X", i);
+    if (x.unset) continue;
     AB_CHECK(compatible(x.shape, like.shape), ShapeMismatch, "X[{}] is {}, X[{}] is {}: they must be equal", i,
              x.shape.str(), chosen, like.shape.str());
     AB_CHECK(x.dtype == like.dtype, InvalidArgument, "X must have one dtype, got X[{}] of {} and X[{}] of {}", i,
@@ -85,7 +96,7 @@ template <class T> void sum_tensors(const KernelContext& c, In xs, T* out, int64
   c.parallel_for(n, kCheapGrain, [&c, xs, out](int64_t begin, int64_t end) {
     const auto next = [&](int i) -> const T* {
       const auto* tensor = c.value(xs, i).get<Tensor>();
-      return tensor ? tensor->data<T>() + begin : nullptr;
+      return tensor && tensor->initialized() ? tensor->data<T>() + begin : nullptr;
     };
     sum_chunk(xs.count, next, out + begin, end - begin);
   });
@@ -100,19 +111,23 @@ TileLoop sum_tile(const KernelArgs& op, const std::string&) {
 
 template <class T> void join_rows(const KernelContext& c, In xs, SelectedRows* out) {
   size_t total = 0;
+  int first = -1;
   for (int i = 0; i < xs.count; ++i) {
+    if (!c.value(xs, i).initialized()) continue;
+    if (first < 0) first = i;
     AB_CHECK(&c.value(xs, i).rows() != out, Unsupported, "sparse rows cannot be added up in place");
     total += c.value(xs, i).rows().rows.size();
   }
-  Shape shape = c.value(xs).rows().value.shape();
+  Shape shape = c.value(xs, first).rows().value.shape();
   AB_CHECK(shape.rank() > 0, ShapeMismatch, "X[0] must hold rows with at least one axis");
   const int64_t width = shape.numel(1, shape.rank());
   shape.set(0, static_cast<int64_t>(total));
-  out->height = c.value(xs).rows().height;
+  out->height = c.value(xs, first).rows().height;
   out->rows.resize(total);
   out->value.resize(shape, dtype_of<T>);
   size_t at = 0;
-  for (int i = 0; i < xs.count; ++i) {
+  for (int i = first; i < xs.count; ++i) {
+    if (!c.value(xs, i).initialized()) continue;
     const SelectedRows& x = c.value(xs, i).rows();
     AB_CHECK(x.value.numel() == static_cast<int64_t>(x.rows.size()) * width, ShapeMismatch,
              "X must have rows of one width, got X[{}] with values {} for {} rows and X[0] with {} elements per row", i,
@@ -124,13 +139,14 @@ template <class T> void join_rows(const KernelContext& c, In xs, SelectedRows* o
 }
 
 template <class T> void sum_values(const KernelContext& c, In xs, Out out, SelectedRows* merged) {
-  const auto is_tensor = [&](int i) { return c.value(xs, i).is<Tensor>(); };
+  const auto is_set = [&](int i) { return c.value(xs, i).initialized(); };
+  const auto is_tensor = [&](int i) { return is_set(i) && c.value(xs, i).is<Tensor>(); };
   int tensors = 0;
   for (int i = 0; i < xs.count; ++i) tensors += is_tensor(i);
   if (tensors == 0) return join_rows<T>(c, xs, &c.value(out).as<SelectedRows>());
   sum_tensors(c, xs, c[out].mutable_data<T>(), c[out].numel());
   for (int i = 0; i < xs.count; ++i) {
-    if (!is_tensor(i)) add_rows(c.value(xs, i).rows(), merged, &c[out]);
+    if (is_set(i) && !is_tensor(i)) add_rows(c.value(xs, i).rows(), merged, &c[out]);
   }
 }
 
@@ -185,12 +201,13 @@ template <class T> class SumThere {
     tensors_.clear();
     rows_.clear();
     for (int i = 0; i < x_.count; ++i) {
+      if (!c.value(x_, i).initialized()) continue;
       const auto* rows = c.value(x_, i).get<SelectedRows>();
       rows ? rows_.push_back(rows) : tensors_.push_back(&c.at(x_, i));
     }
     if (tensors_.empty()) {
       const auto part = [this](int i) -> const SelectedRows& { return *rows_[i]; };
-      return device::join_rows(queued, x_.count, part, &c.value(out_).as<SelectedRows>());
+      return device::join_rows(queued, static_cast<int>(rows_.size()), part, &c.value(out_).as<SelectedRows>());
     }
     sum_there(queued, kernel_, tensors_, c[out_]);
     for (const SelectedRows* rows : rows_) add_rows_(queued, *rows, c[out_]);
@@ -212,7 +229,7 @@ AB_OP(sum)
     .out("Out", "like X")
     .may_share("X", "Out")
     .ignores({"use_mkldnn"})
-    .traits(kRowWise | kLinear)
+    .traits(kRowWise | kLinear | kSkipsUnset)
     .images({"X", "Out"})
     .tile({.make = sum_tile, .grain = kCheapGrain})
     .infer(infer_sum)
