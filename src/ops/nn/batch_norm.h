@@ -1,13 +1,13 @@
-// The kernels of batch_norm and its gradient. A tensor is treated as [N, C, S] (channels first) or [N, C] rows
-// (channels last, and 2-D inputs), and both are reduced to two loops over the elements of a channel; images in blocked
-// layout have separate loops (batch_norm_blocked.cc).
+// The kernels of batch_norm and its gradient, with relu or without. Threads share channels, or rows if the channels are
+// the last axis (and of 2-D inputs); the loops are in channel_loops.h. Images in blocked layout have separate loops
+// (batch_norm_blocked.cc).
 #pragma once
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
 #include "ops/kernels/outputs.h"
-#include "ops/nn/channel_sums.h"
+#include "ops/nn/channel_parts.h"
 
 namespace anabranch::nn::batch_norm {
 
@@ -15,11 +15,7 @@ namespace anabranch::nn::batch_norm {
 // statistics do not change.
 inline bool passes_through(const Dims& d, bool fixed) { return !fixed && d.per_channel() == 1; }
 
-// Element i of a gradient, masked by relu where its output is not positive.
-struct Masked {
-  const float *out, *dout;
-  float operator[](int64_t i) const { return dout[i] * static_cast<float>(out[i] > 0); }
-};
+using channel_loops::Gradient;
 
 inline bool fixed_statistics(const ir::Op& op) {
   const bool test = op.attr<bool>("is_test") && !op.attr<bool>("trainable_statistics");
@@ -31,8 +27,9 @@ template <class T> struct Forward {
   Out y, mean_out, variance_out, saved_mean, saved_variance;
   bool fixed = false, last = false;
   float momentum = 0, epsilon = 0;
-  ChannelSums<T, 1> sums;
+  RowSums sums;
   std::vector<T> factor, offset;  // y = x factor + offset, per channel
+  std::vector<double> channel_sums;
 
   Forward() = default;  // for callers that declare inputs and outputs themselves
   explicit Forward(const KernelArgs& op)
@@ -54,29 +51,6 @@ template <class T> struct Forward {
 
   T* vector(KernelContext& c, Out out) const { return c[out].template mutable_data<T>(); }
 
-  // Mean and (biased) variance of the batch.
-  void measure(KernelContext& c, const Dims& d, const T* data, T* m, T* v) {
-    const auto count = static_cast<T>(std::max<int64_t>(1, d.per_channel()));
-    sums.run(
-        c, d, [=](int64_t i, int64_t, T(&t)[1]) { t[0] = data[i]; }, m);
-    for (int64_t k = 0; k < d.channels; ++k) m[k] /= count;
-    sums.run(
-        c, d, [=](int64_t i, int64_t ch, T(&t)[1]) { t[0] = (data[i] - m[ch]) * (data[i] - m[ch]); }, v);
-    for (int64_t k = 0; k < d.channels; ++k) v[k] /= count;
-  }
-
-  // The weight of these statistics in the moving ones.
-  void move(KernelContext& c, const Dims& d, const T* m, const T* v) {
-    T keep = static_cast<T>(momentum);
-    if (momentum_in) keep = static_cast<T>(*c[momentum_in].template data<float>());
-    const T *old_m = c[mean].template data<T>(), *old_v = c[variance].template data<T>();
-    T *new_m = vector(c, mean_out), *new_v = vector(c, variance_out);
-    for (int64_t k = 0; k < d.channels; ++k) {
-      new_m[k] = old_m[k] * keep + m[k] * (1 - keep);
-      new_v[k] = old_v[k] * keep + v[k] * (1 - keep);
-    }
-  }
-
   void carry_over(KernelContext& c, In in, Out out) const {
     if (!c.needs(out)) return;
     const T* from = c[in].template data<T>();
@@ -84,64 +58,132 @@ template <class T> struct Forward {
     if (to != from) std::copy(from, from + c[in].numel(), to);
   }
 
-  void operator()(KernelContext& c) {
-    compute(c, [](int64_t, int64_t) {});
+  void operator()(KernelContext& c) { compute(c, false); }
+
+  // Y, or its positive part. done(begin, end): Y has been computed in this range.
+  void compute(KernelContext& c, bool relu) {
+    compute(c, relu, [](int64_t, int64_t) {});
+  }
+  template <class Done> void compute(KernelContext& c, bool relu, Done&& done) {
+    const Dims d(c[x].shape(), last);
+    by_rows(d) ? of_rows(c, d, relu, done) : of_channels(c, d, relu, done);
   }
 
-  // done(begin, end): Y has been computed in this range.
-  template <class Done> void compute(KernelContext& c, Done&& done) {
-    const Dims d(c[x].shape(), last);
+  struct Statistics {
+    bool measured, pass;
+    T count, keep;  // elements of a channel; the weight of the old moving statistics
+    const T *s, *b, *m, *v;
+    T *new_m, *new_v, *own_m, *own_v;
+  };
+
+  template <class Done> void of_channels(KernelContext& c, const Dims& d, bool relu, Done&& done) {
+    const Statistics to = statistics(c, d);
     const T* data = c[x].template data<T>();
-    T* to = vector(c, y);
-    run(
-        c, d, [&](T* m, T* v) { measure(c, d, data, m, v); },
-        [&](const T* f, const T* o) {
-          each_run(
-              c, d,
-              [=](int64_t begin, int64_t end, int64_t ch) {
-                const T scaled = f[ch], shifted = o[ch];
-                for (int64_t i = begin; i < end; ++i) to[i] = data[i] * scaled + shifted;
-              },
-              done);
-        });
+    T* out = vector(c, y);
+    const auto& loops = channel_loops::loops<T>();
+    const auto apply = [&](const Part& part, int64_t at, int64_t ch) {
+      loops.affine(part, data + at, factor.data() + ch, offset.data() + ch, relu, out + at);
+      const int64_t width = part.channels * part.width;
+      for (int64_t r = 0; r < part.count; ++r) done(at + r * part.stride, at + r * part.stride + width);
+    };
+    each_group(c, d, [&](const Part& part, int64_t ch) {
+      const T* from = data + ch * d.inner;
+      if (to.measured) measure(part, from, to, ch);
+      for (int64_t k = ch; k < ch + part.channels; ++k) settle(to, k);
+      if (at_once(d)) apply(part, ch * d.inner, ch);
+    });
+    if (!at_once(d)) each_chunk_of_rows(c, d, [&](const Part& rows, int64_t at) { apply(rows, at, 0); });
+  }
+
+  // Mean and (biased) variance of some channels.
+  void measure(const Part& part, const T* from, const Statistics& to, int64_t ch) {
+    double* sum = channel_sums.data() + ch;
+    const auto mean_to = [&](T* out) {
+      for (int64_t k = 0; k < part.channels; ++k) {
+        out[k] = static_cast<T>(sum[k]) / to.count;
+        sum[k] = 0;
+      }
+    };
+    channel_loops::loops<T>().add_elements(part, from, sum);
+    mean_to(to.own_m + ch);
+    channel_loops::loops<T>().add_squares(part, from, to.own_m + ch, sum);
+    mean_to(to.own_v + ch);
+  }
+
+  template <class Done> void of_rows(KernelContext& c, const Dims& d, bool relu, Done&& done) {
+    const T* data = c[x].template data<T>();
+    T* out = vector(c, y);
+    const auto& loops = channel_loops::loops<T>();
+    const auto measure = [&](T* m, T* v) {
+      const auto count = static_cast<T>(d.per_channel());
+      sums.run(
+          c, d, 1, [&](const Part& rows, int64_t at, double* to) { loops.add_elements(rows, data + at, to); }, m);
+      for (int64_t k = 0; k < d.channels; ++k) m[k] /= count;
+      sums.run(
+          c, d, 1, [&](const Part& rows, int64_t at, double* to) { loops.add_squares(rows, data + at, m, to); }, v);
+      for (int64_t k = 0; k < d.channels; ++k) v[k] /= count;
+    };
+    run(c, d, measure, [&](const T* f, const T* o) {
+      each_chunk_of_rows(c, d, [&](const Part& rows, int64_t at) {
+        loops.affine(rows, data + at, f, o, relu, out + at);
+        done(at, at + rows.count * rows.stride);
+      });
+    });
   }
 
   // measured(m, v): mean and variance of the batch; applied(f, o): Y = X f + o, per channel.
   template <class Measure, class Apply> void run(KernelContext& c, const Dims& d, Measure&& measured, Apply&& applied) {
-    const T *m = c[mean].template data<T>(), *v = c[variance].template data<T>();
-    T *own_m = vector(c, saved_mean), *own_v = vector(c, saved_variance);
-    factor.resize(static_cast<size_t>(d.channels));
-    offset.resize(static_cast<size_t>(d.channels));
-    const bool pass = passes_through(d, fixed);
-    if (pass || fixed || d.per_channel() == 0) {
-      carry_over(c, mean, mean_out);
-      carry_over(c, variance, variance_out);
-      std::copy(m, m + d.channels, own_m);
-      std::copy(v, v + d.channels, own_v);
-    } else {
-      measured(own_m, own_v);
-      move(c, d, own_m, own_v);
-    }
-    pass ? keep_elements(d, own_m, own_v) : scale_by_channel(c, d, own_m, own_v);
+    const Statistics to = statistics(c, d);
+    if (to.measured) measured(to.own_m, to.own_v);
+    for (int64_t k = 0; k < d.channels; ++k) settle(to, k);
     applied(factor.data(), offset.data());
   }
 
-  void keep_elements(const Dims& d, T* m, T* v) {
-    std::fill(m, m + d.channels, T{0});
-    std::fill(v, v + d.channels, T{0});
-    std::fill(factor.begin(), factor.end(), T{1});
-    std::fill(offset.begin(), offset.end(), T{0});
+  // Those that are not measured are the moving ones, which stay as they are.
+  Statistics statistics(KernelContext& c, const Dims& d) {
+    const bool pass = passes_through(d, fixed), measured = !pass && !fixed && d.per_channel() > 0;
+    if (!measured) {
+      carry_over(c, mean, mean_out);
+      carry_over(c, variance, variance_out);
+    }
+    const T *m = c[mean].template data<T>(), *v = c[variance].template data<T>();
+    T *own_m = vector(c, saved_mean), *own_v = vector(c, saved_variance);
+    if (!measured) std::copy(m, m + d.channels, own_m);
+    if (!measured) std::copy(v, v + d.channels, own_v);
+    factor.resize(static_cast<size_t>(d.channels));
+    offset.resize(static_cast<size_t>(d.channels));
+    channel_sums.assign(static_cast<size_t>(d.channels), 0.0);
+    const T keep = static_cast<T>(momentum_in ? *c[momentum_in].template data<float>() : momentum);
+    return {measured,
+            pass,
+            static_cast<T>(d.per_channel()),
+            keep,
+            c[scale].template data<T>(),
+            c[bias].template data<T>(),
+            m,
+            v,
+            measured ? vector(c, mean_out) : nullptr,
+            measured ? vector(c, variance_out) : nullptr,
+            own_m,
+            own_v};
   }
 
-  // Converts the variances to inverse deviations, which the gradient needs, and to factors and offsets.
-  void scale_by_channel(KernelContext& c, const Dims& d, const T* m, T* v) {
-    const T *s = c[scale].template data<T>(), *b = c[bias].template data<T>();
-    T *f = factor.data(), *o = offset.data();
-    for (int64_t k = 0; k < d.channels; ++k) {
-      v[k] = 1 / std::sqrt(v[k] + static_cast<T>(epsilon));
-      f[k] = s[k] * v[k];
-      o[k] = b[k] - m[k] * f[k];
+  // Moves the moving statistics of a channel, and converts its variance to the inverse deviation, which the gradient
+  // needs, and to Y = X factor + offset.
+  void settle(const Statistics& to, int64_t k) {
+    const auto at = static_cast<size_t>(k);
+    if (to.pass) {
+      to.own_m[k] = to.own_v[k] = offset[at] = 0;
+      factor[at] = 1;
+      return;
     }
+    if (to.measured) {
+      to.new_m[k] = to.m[k] * to.keep + to.own_m[k] * (1 - to.keep);
+      to.new_v[k] = to.v[k] * to.keep + to.own_v[k] * (1 - to.keep);
+    }
+    to.own_v[k] = 1 / std::sqrt(to.own_v[k] + static_cast<T>(epsilon));
+    factor[at] = to.s[k] * to.own_v[k];
+    offset[at] = to.b[k] - to.own_m[k] * factor[at];
   }
 };
 
@@ -150,8 +192,9 @@ template <class T> struct Backward {
   Out dx, dscale, dbias;
   bool fixed = false, last = false;
   float epsilon = 0;
-  ChannelSums<T, 2> sums;
-  std::vector<T> both, inverse;
+  RowSums sums;
+  std::vector<double> channel_sums;
+  std::vector<T> per_channel, inverse;
 
   Backward() = default;
   explicit Backward(const KernelArgs& op)
@@ -179,41 +222,64 @@ template <class T> struct Backward {
     return inverse.data();
   }
 
-  void operator()(KernelContext& c) { compute(c, c[dy].template data<T>()); }
+  void operator()(KernelContext& c) { compute(c, {c[dy].template data<T>()}); }
 
-  template <class Gradient> void pass(KernelContext& c, const Dims& d, Gradient g) const {
+  void compute(KernelContext& c, Gradient<T> g) {
+    const Dims d(c[x].shape(), last);
+    if (passes_through(d, fixed)) return pass(c, d, g);
+    const T* m = (fixed && mean ? c[mean] : c[saved_mean]).template data<T>();
+    compute(c, d, g, c[x].template data<T>(), m, inverse_deviation(c, d.channels), c[scale].template data<T>());
+  }
+
+  void pass(KernelContext& c, const Dims& d, Gradient<T> g) const {
     zeroed<T>(c, dscale);
     zeroed<T>(c, dbias);
     T* to = needed<T>(c, dx);
     for (int64_t i = 0; to && i < d.channels; ++i) to[i] = g[i];
   }
 
-  // g[i] is element i of Y@GRAD.
-  template <class Gradient> void compute(KernelContext& c, Gradient g) {
-    const Dims d(c[x].shape(), last);
-    if (passes_through(d, fixed)) return pass(c, d, g);
-    const T *data = c[x].template data<T>(), *s = c[scale].template data<T>();
-    const T* m = (fixed && mean ? c[mean] : c[saved_mean]).template data<T>();
-    const T* inv = inverse_deviation(c, d.channels);
-    both.resize(static_cast<size_t>(2 * d.channels));
-    T *sum_g = both.data(), *sum_gx = both.data() + d.channels;  // sums of dy and of dy (x - mean) / deviation
-    sums.run(
-        c, d,
-        [=](int64_t i, int64_t ch, T(&t)[2]) {
-          t[0] = g[i];
-          t[1] = g[i] * ((data[i] - m[ch]) * inv[ch]);
-        },
-        sum_g);
-    if (c.needs(dbias)) std::copy(sum_g, sum_g + d.channels, c[dbias].template mutable_data<T>());
-    if (c.needs(dscale)) std::copy(sum_gx, sum_gx + d.channels, c[dscale].template mutable_data<T>());
-    if (!c.needs(dx)) return;
-    T* to = c[dx].template mutable_data<T>();
+  // From the sums of g and of g (x - m) inv, per channel.
+  void compute(KernelContext& c, const Dims& d, Gradient<T> g, const T* data, const T* m, const T* inv, const T* s) {
+    per_channel.resize(static_cast<size_t>(5 * d.channels));
+    T *sum_g = per_channel.data(), *sum_gx = sum_g + d.channels, *factor = sum_gx + d.channels;
+    T *mean_g = factor + d.channels, *slope = mean_g + d.channels;
+    T* to = needed<T>(c, dx);
     const T share = fixed ? T{0} : 1 / static_cast<T>(std::max<int64_t>(1, d.per_channel()));
-    each_run(c, d, [=](int64_t begin, int64_t end, int64_t ch) {
-      const T factor = s[ch] * inv[ch], mean_g = sum_g[ch] * share, slope = sum_gx[ch] * share * inv[ch],
-              middle = m[ch];
-      for (int64_t i = begin; i < end; ++i) to[i] = factor * (g[i] - mean_g - (data[i] - middle) * slope);
-    });
+    const auto settle = [=](int64_t ch) {
+      factor[ch] = s[ch] * inv[ch];
+      mean_g[ch] = sum_g[ch] * share;
+      slope[ch] = sum_gx[ch] * share * inv[ch];
+    };
+    const auto& loops = channel_loops::loops<T>();
+    const auto apply = [=, &loops](const Part& part, int64_t at, int64_t ch) {
+      loops.combine(part, g.from(at), data + at, {factor + ch, mean_g + ch, slope + ch, m + ch}, to + at);
+    };
+    if (by_rows(d)) {
+      sums.run(
+          c, d, 2,
+          [&](const Part& rows, int64_t at, double* out) {
+            loops.add_products(rows, g.from(at), data + at, m, inv, out, out + d.channels);
+          },
+          sum_g);
+      for (int64_t ch = 0; to && ch < d.channels; ++ch) settle(ch);
+      if (to) each_chunk_of_rows(c, d, [&](const Part& rows, int64_t at) { apply(rows, at, 0); });
+    } else {
+      channel_sums.assign(static_cast<size_t>(2 * d.channels), 0.0);
+      each_group(c, d, [&](const Part& part, int64_t ch) {
+        const int64_t at = ch * d.inner;
+        double *all_g = channel_sums.data() + ch, *all_gx = all_g + d.channels;
+        loops.add_products(part, g.from(at), data + at, m + ch, inv + ch, all_g, all_gx);
+        for (int64_t k = 0; k < part.channels; ++k) {
+          sum_g[ch + k] = static_cast<T>(all_g[k]);
+          sum_gx[ch + k] = static_cast<T>(all_gx[k]);
+          settle(ch + k);
+        }
+        if (to && at_once(d)) apply(part, at, ch);
+      });
+      if (to && !at_once(d)) each_chunk_of_rows(c, d, [&](const Part& rows, int64_t at) { apply(rows, at, 0); });
+    }
+    if (T* out = needed<T>(c, dbias)) std::copy(sum_g, sum_g + d.channels, out);
+    if (T* out = needed<T>(c, dscale)) std::copy(sum_gx, sum_gx + d.channels, out);
   }
 };
 

@@ -1,11 +1,9 @@
-// batch_norm followed by relu: each chunk of Y is clipped while it is in the cache, and the gradient applies relu's
-// derivative, a function of Y, when it first reads Y@GRAD. On devices a residual may be added before relu. The same
-// bits as the separate ops.
+// batch_norm followed by relu: the loop that computes Y applies relu, and those that read Y@GRAD apply its derivative,
+// a function of Y. On devices a residual may be added before relu. The same bits as the separate ops.
 #include <utility>
 
 #include "ops/device/args_math.h"
 #include "ops/device/batch_norm_call.h"
-#include "ops/kernels/simd.h"
 #include "ops/nn/batch_norm.h"
 #include "ops/nn/blocked.h"
 
@@ -14,16 +12,13 @@ namespace {
 
 struct ReluForward : Forward<float> {
   explicit ReluForward(const KernelArgs& op) : Forward<float>(op) {}
-  void operator()(KernelContext& c) {
-    float* to = vector(c, y);
-    compute(c, [to](int64_t begin, int64_t end) { simd::relu(to + begin, to + begin, end - begin); });
-  }
+  void operator()(KernelContext& c) { compute(c, true); }
 };
 
 struct ReluBackward : Backward<float> {
   In y;
   explicit ReluBackward(const KernelArgs& op) : Backward<float>(op), y(op.in("Y")) {}
-  void operator()(KernelContext& c) { compute(c, Masked{c[y].data<float>(), c[dy].data<float>()}); }
+  void operator()(KernelContext& c) { compute(c, {c[dy].data<float>(), c[y].data<float>()}); }
 };
 
 }  // namespace

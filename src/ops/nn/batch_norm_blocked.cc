@@ -1,6 +1,7 @@
 // batch_norm of images in blocked layout: a chunk holds the pixels of one block of channels of one sample. Statistics
 // of chunks are computed in the cache and joined in the order of the samples, in double.
 #include "ops/kernels/simd.h"
+#include "ops/kernels/wide.h"
 #include "ops/nn/batch_norm.h"
 #include "ops/nn/blocked.h"
 
@@ -41,19 +42,24 @@ struct BlockedForward : Forward<float> {
   // Joins the chunks of a channel (Chan, Golub & LeVeque, 1983, doi:10.1080/00031305.1983.10483115).
   void measure_blocked(KernelContext& c, const Chunks& k, const float* data, float* m, float* v) {
     measure_chunks(c, k, data);
+    const int64_t channels = k.blocks * k.width;
+    channel_sums.assign(static_cast<size_t>(2 * channels), 0.0);
+    double *mean_of_all = channel_sums.data(), *around = mean_of_all + channels;
     const auto n = static_cast<double>(k.pixels);
-    for (int64_t ch = 0; ch < k.blocks * k.width; ++ch) {
-      const int64_t first = ch / k.width * k.width + ch % k.width;
-      double mean_of_all = 0, around = 0;
+    in_wide_vectors([=, this] {
       for (int64_t s = 0; s < k.samples; ++s) {
-        const auto at = static_cast<size_t>(s * k.blocks * k.width + first);
+        const float *mean_of = means.data() + s * channels, *squares_of = squares.data() + s * channels;
         const double before = static_cast<double>(s) * n;
-        const double delta = static_cast<double>(means[at]) - mean_of_all;
-        mean_of_all += delta * n / (before + n);
-        around += static_cast<double>(squares[at]) + delta * delta * before * n / (before + n);
+        for (int64_t ch = 0; ch < channels; ++ch) {
+          const double delta = static_cast<double>(mean_of[ch]) - mean_of_all[ch];
+          mean_of_all[ch] += delta * n / (before + n);
+          around[ch] += static_cast<double>(squares_of[ch]) + delta * delta * before * n / (before + n);
+        }
       }
-      m[ch] = static_cast<float>(mean_of_all);
-      v[ch] = static_cast<float>(around / (static_cast<double>(k.samples) * n));
+    });
+    for (int64_t ch = 0; ch < channels; ++ch) {
+      m[ch] = static_cast<float>(mean_of_all[ch]);
+      v[ch] = static_cast<float>(around[ch] / (static_cast<double>(k.samples) * n));
     }
   }
 
@@ -77,7 +83,7 @@ struct BlockedForward : Forward<float> {
 };
 
 struct BlockedBackward : Backward<float> {
-  std::vector<float> parts, coefficients;  // per chunk: sums of dy and of dy (x - mean); per channel: a, b, c
+  std::vector<float> parts, both, coefficients;  // sums of dy and of dy (x - mean), per chunk and all; a, b, c
 
   In y;                        // given with relu
   std::vector<float> scratch;  // Y@GRAD where Y > 0, unless X@GRAD holds it
@@ -98,24 +104,28 @@ struct BlockedBackward : Backward<float> {
   void sum_blocked(KernelContext& c, const Chunks& k, const float* data, const float* g, const float* m,
                    const float* inv, float* masked, float* sum_g, float* sum_gx) {
     const float* out = masked ? c[y].data<float>() : nullptr;
-    parts.resize(static_cast<size_t>(2 * k.count() * k.width));
+    const int64_t channels = k.blocks * k.width;
+    parts.resize(static_cast<size_t>(2 * k.samples * channels));
+    float *part_g = parts.data(), *part_gx = part_g + k.samples * channels;
     c.parallel_for(k.count(), k.grain(), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        float* to = parts.data() + 2 * i * k.width;
-        const int64_t at = i * k.elems();
+        const int64_t at = i * k.elems(), to = i * k.width;
         if (masked) simd::relu_grad(out + at, g + at, masked + at, k.elems());
-        blocked::sum_products((masked ? masked : g) + at, data + at, m + k.channel(i), k.pixels, to, to + k.width);
+        blocked::sum_products((masked ? masked : g) + at, data + at, m + k.channel(i), k.pixels, part_g + to,
+                              part_gx + to);
       }
     });
-    for (int64_t ch = 0; ch < k.blocks * k.width; ++ch) {
-      double all_g = 0, all_gx = 0;
-      for (int64_t s = 0; s < k.samples; ++s) {
-        const float* part = parts.data() + 2 * (s * k.blocks + ch / k.width) * k.width + ch % k.width;
-        all_g += static_cast<double>(part[0]);
-        all_gx += static_cast<double>(part[k.width]);
+    channel_sums.assign(static_cast<size_t>(2 * channels), 0.0);
+    double *all_g = channel_sums.data(), *all_gx = all_g + channels;
+    in_wide_vectors([=] {
+      for (int64_t at = 0; at < k.samples * channels; at += channels) {
+        for (int64_t ch = 0; ch < channels; ++ch) all_g[ch] += static_cast<double>(part_g[at + ch]);
+        for (int64_t ch = 0; ch < channels; ++ch) all_gx[ch] += static_cast<double>(part_gx[at + ch]);
       }
-      sum_g[ch] = static_cast<float>(all_g);
-      sum_gx[ch] = static_cast<float>(all_gx * static_cast<double>(inv[ch]));
+    });
+    for (int64_t ch = 0; ch < channels; ++ch) {
+      sum_g[ch] = static_cast<float>(all_g[ch]);
+      sum_gx[ch] = static_cast<float>(all_gx[ch] * static_cast<double>(inv[ch]));
     }
   }
 
@@ -123,7 +133,7 @@ struct BlockedBackward : Backward<float> {
     const Dims d(c[x].shape(), false);
     const Chunks k(d);
     const float *data = c[x].data<float>(), *g = c[dy].data<float>(), *s = c[scale].data<float>();
-    if (passes_through(d, fixed)) return y ? pass(c, d, Masked{c[y].data<float>(), g}) : pass(c, d, g);
+    if (passes_through(d, fixed)) return pass(c, d, {g, y ? c[y].data<float>() : nullptr});
     const float* m = (fixed && mean ? c[mean] : c[saved_mean]).data<float>();
     const float* inv = inverse_deviation(c, d.channels);
     both.resize(static_cast<size_t>(2 * d.channels));

@@ -1,12 +1,12 @@
 // Normalizes each channel and applies an activation; the gradient needs only the result, so X may be overwritten.
+#include "ops/kernels/workspace.h"
 #include "ops/nn/batch_norm.h"
 
 namespace anabranch::nn::inplace_abn_op {
 namespace {
 
-using batch_norm::ChannelSums;
-using batch_norm::each_run;
-using batch_norm::passes_through;
+using batch_norm::Dims;
+using batch_norm::Part;
 
 enum class Act { kNone, kLeakyRelu, kElu };
 
@@ -38,75 +38,54 @@ template <class T> struct Activation {
 template <class T> Kernel forward(const KernelArgs& op) {
   return [norm = batch_norm::Forward<T>(op), act = Activation<T>(op.op()), y = op.out("Y")](KernelContext& c) mutable {
     T* to = c[y].template mutable_data<T>();
-    norm.compute(c, [=](int64_t begin, int64_t end) {
+    norm.compute(c, false, [=](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) to[i] = act(to[i]);
     });
   };
 }
 
 // With Y before the activation, n = Scale x + Bias where x is the normalized X, the gradient is that of batch_norm.
-template <class T> struct Backward {
-  In y, scale, bias, dy, saved_variance, variance;
-  Out dx, dscale, dbias;
+template <class T> struct Backward : batch_norm::Backward<T> {
+  In y, bias;
   Activation<T> act;
-  bool fixed, last;
-  T epsilon;
-  ChannelSums<T, 2> sums;
-  std::vector<T> both;
 
-  explicit Backward(const KernelArgs& op)
-      : y(op.in("Y")),
-        scale(op.in("Scale")),
-        bias(op.in("Bias")),
-        dy(op.in("Y@GRAD")),
-        saved_variance(op.in("SavedVariance")),
-        variance(op.in("Variance")),
-        dx(op.out("X@GRAD")),
-        dscale(op.out("Scale@GRAD")),
-        dbias(op.out("Bias@GRAD")),
-        act(op.op()),
-        fixed(batch_norm::fixed_statistics(op.op())),
-        last(channels_last(op.op())),
-        epsilon(static_cast<T>(op.attr<float>("epsilon"))) {}
-
-  void operator()(KernelContext& c) {
-    const Dims d(c[y].shape(), last);
-    const T *out = c[y].template data<T>(), *g = c[dy].template data<T>();
-    const auto before = [act = act, out, g](int64_t i) { return g[i] * act.slope(out[i]); };
-    if (passes_through(d, fixed)) {
-      zeroed<T>(c, dscale);
-      zeroed<T>(c, dbias);
-      T* to = needed<T>(c, dx);
-      for (int64_t i = 0; to && i < d.channels; ++i) to[i] = before(i);
-      return;
-    }
-    const T *s = c[scale].template data<T>(), *b = c[bias].template data<T>();
-    const auto normal = [act = act, out, s, b](int64_t i, int64_t ch) { return (act.inverse(out[i]) - b[ch]) / s[ch]; };
-    both.resize(static_cast<size_t>(2 * d.channels));
-    T *sum_g = both.data(), *sum_gx = both.data() + d.channels;
-    sums.run(
-        c, d,
-        [=](int64_t i, int64_t ch, T(&t)[2]) {
-          t[0] = before(i);
-          t[1] = t[0] * normal(i, ch);
-        },
-        sum_g);
-    if (T* to = needed<T>(c, dbias)) std::copy(sum_g, sum_g + d.channels, to);
-    if (T* to = needed<T>(c, dscale)) std::copy(sum_gx, sum_gx + d.channels, to);
-    if (!c.needs(dx)) return;
-    T* to = c[dx].template mutable_data<T>();
-    const T* saved = c[saved_variance].template data<T>();
-    const T* v = fixed && variance ? c[variance].template data<T>() : nullptr;
-    const T share = fixed ? T{0} : 1 / static_cast<T>(std::max<int64_t>(1, d.per_channel()));
-    each_run(c, d, [=, e = epsilon](int64_t begin, int64_t end, int64_t ch) {
-      const T factor = s[ch] * (v ? 1 / std::sqrt(v[ch] + e) : saved[ch]);
-      const T mean_g = sum_g[ch] * share, slope = sum_gx[ch] * share;
-      for (int64_t i = begin; i < end; ++i) to[i] = factor * (before(i) - mean_g - normal(i, ch) * slope);
-    });
+  explicit Backward(const KernelArgs& op) : y(op.in("Y")), bias(op.in("Bias")), act(op.op()) {
+    this->scale = op.in("Scale");
+    this->dy = op.in("Y@GRAD");
+    this->saved_variance = op.in("SavedVariance");
+    this->variance = op.in("Variance");
+    this->dx = op.out("X@GRAD");
+    this->dscale = op.out("Scale@GRAD");
+    this->dbias = op.out("Bias@GRAD");
+    this->fixed = batch_norm::fixed_statistics(op.op());
+    this->last = channels_last(op.op());
+    this->epsilon = op.attr<float>("epsilon");
   }
 
- private:
-  using Dims = batch_norm::Dims;
+  void operator()(KernelContext& c) {
+    const Dims d(c[y].shape(), this->last);
+    const T *out = c[y].template data<T>(), *dout = c[this->dy].template data<T>();
+    const T *s = c[this->scale].template data<T>(), *b = c[bias].template data<T>();
+    const int64_t n = c[y].numel();
+    Workspace room;
+    T *g = room.get<T>(2 * n + 3 * d.channels), *normal = g + n, *zero = normal + n, *one = zero + d.channels;
+    T* factor = one + d.channels;
+    batch_norm::each_chunk_of_rows(c, d, [=, this](const Part& rows, int64_t begin) {
+      for (int64_t i = begin; i < begin + rows.count * rows.stride; ++i) {
+        const int64_t ch = i / rows.width % rows.channels;
+        g[i] = dout[i] * act.slope(out[i]);
+        normal[i] = (act.inverse(out[i]) - b[ch]) / s[ch];
+      }
+    });
+    if (batch_norm::passes_through(d, this->fixed)) return this->pass(c, d, {g});
+    const T* inverse = this->inverse_deviation(c, d.channels);
+    for (int64_t k = 0; k < d.channels; ++k) {
+      zero[k] = 0;
+      one[k] = 1;
+      factor[k] = s[k] * inverse[k];
+    }
+    this->compute(c, d, {g}, normal, zero, one, factor);
+  }
 };
 
 void infer(InferContext& c) {
