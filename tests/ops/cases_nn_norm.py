@@ -132,6 +132,7 @@ def bn_case(x, channels, name, large=None, **attrs):
 
 
 bn_case(real(3, 4, 2, 5), 4, "channels_first", large=norm_inputs(real(40, 16, 11, 13), 16))
+bn_case(real(2, 3, 7, 7), 3, "few_long_channels", large=norm_inputs(real(18, 3, 50, 41), 3))
 bn_case(real(3, 2, 5, 4), 4, "channels_last", data_layout="NHWC", large=norm_inputs(real(40, 11, 13, 16), 16))
 bn_case(real(7, 3), 3, "rows")
 bn_case(real(3, 4, 5), 4, "three_axes")
