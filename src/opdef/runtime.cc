@@ -69,6 +69,13 @@ Arg arg_of(const std::vector<ir::Slot>& slots, size_t flat) {
   AB_THROW(Internal, "argument {} is beyond the slots", flat);
 }
 
+// Inputs without a value get the dtype of the others, by which a kernel is chosen.
+void give_dtypes(std::vector<Meta>& ins) {
+  const auto set = std::find_if(ins.begin(), ins.end(), [](const Meta& m) { return !m.unset; });
+  if (set == ins.end()) return;
+  for (Meta& m : ins) m.dtype = m.unset ? set->dtype : m.dtype;
+}
+
 bool is_written(const ir::Op& op, const std::string& name) {
   return std::any_of(op.outputs.begin(), op.outputs.end(), [&](const ir::Slot& slot) {
     return std::find(slot.args.begin(), slot.args.end(), name) != slot.args.end();
@@ -116,6 +123,7 @@ void RuntimeShapes::refresh(Value* const* ins, Value* const* outs) {
              "{}: variable {} is a view with gaps between its rows, which this op does not read", op_->type,
              arg_of(op_->inputs, i).name);
   }
+  if (def_.is(kSkipsUnset)) give_dtypes(context_.ins);
   for (Meta& m : context_.outs) m = Meta{};
   def_.run_infer(context_);
   check_in_place(ins, outs);

@@ -7,20 +7,21 @@ import anabranch.fluid as fluid
 L = fluid.layers
 
 
-def program(names):
+def program(names, dtype="float32"):
     main = fluid.Program()
     with fluid.program_guard(main, fluid.Program()):
-        given = {"x": fluid.data("x", [2, 3])}
+        given = {"x": fluid.data("x", [2, 3], dtype)}
         for name in ("state", "other"):
-            given[name] = main.global_block().create_var(name=name, shape=[2, 3], dtype="float32", persistable=True)
+            given[name] = main.global_block().create_var(name=name, shape=[2, 3], dtype=dtype, persistable=True)
         L.sums([given[name] for name in names], out=given["state"])
     return main
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
 @pytest.mark.parametrize("names", [["state", "x"], ["x", "state"], ["x", "state", "x"]])
-def test_steps_accumulate_from_zero(names):
-    main, exe = program(names), fluid.Executor(fluid.CPUPlace())
-    x, times = np.arange(6, dtype="float32").reshape(2, 3), names.count("x")
+def test_steps_accumulate_from_zero(names, dtype):
+    main, exe = program(names, dtype), fluid.Executor(fluid.CPUPlace())
+    x, times = np.arange(6, dtype=dtype).reshape(2, 3), names.count("x")
     with fluid.scope_guard(fluid.Scope()):
         for step in (1, 2, 3):
             got, = exe.run(main, feed={"x": x}, fetch_list=["state"])
