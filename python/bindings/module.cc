@@ -1,10 +1,14 @@
 // The module anabranch._core: the C++ engine as Python sees it.
+#include <cstdlib>
+
 #include "bind_comm.h"
 
 NB_MODULE(_core, m) {
   using namespace anabranch::python;
   m.doc() = "The C++ engine. Use anabranch.fluid.";
   m.attr("__version__") = ANABRANCH_VERSION;
+  // A thread that is alive when the process ends keeps objects. Lines about them would follow the error that ended it.
+  nanobind::set_leak_warnings(std::getenv("ANABRANCH_LEAK_WARNINGS") != nullptr);
   bind_interpreter(m);
   bind_error(m);
   bind_flags(m);

@@ -192,7 +192,7 @@ TEST(EngineOnly, IsRefusedInPrograms) {
     FAIL() << "it was appended";
   } catch (const Error& e) {
     EXPECT_EQ(e.kind(), ErrorKind::kUnsupported);
-    EXPECT_THAT(e.message(), HasSubstr("made by passes and the engine"));
+    EXPECT_THAT(e.message(), HasSubstr("for passes and the engine only"));
   }
   EXPECT_TRUE(program->global_block().ops().empty());
 }

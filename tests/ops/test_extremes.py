@@ -222,3 +222,11 @@ def test_batch_norm_of_one_element_passes(shape, layout, dtype):
     out, _ = run("batch_norm", inputs, {"momentum": 0.5, "data_layout": layout, "use_global_stats": True})
     expected = (x.ravel() - inputs["Mean"]) / np.sqrt(inputs["Variance"] + 1e-5) * inputs["Scale"] + inputs["Bias"]
     np.testing.assert_allclose(out["Y"].ravel(), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_remainder_of_zero_has_the_sign_of_the_divisor(dtype):
+    x, y = np.array([-2, 2, -4, 0, 5, -5.0], dtype), np.array([2, -2, -2, -3, -5, 3], dtype)
+    got = run("elementwise_mod", {"X": x, "Y": y})[0]["Out"]
+    np.testing.assert_array_equal(got, np.mod(x, y))
+    np.testing.assert_array_equal(np.signbit(got), np.signbit(np.mod(x, y)))

@@ -176,7 +176,7 @@ def test_data_that_ends_too_early_is_an_error(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         line.train(line.run(tmp_path, every=3), 1, until=4)
     again = Line()
-    with fluid.scope_guard(again.scope), pytest.raises(RuntimeError, match="its data ended 2 before"):
+    with fluid.scope_guard(again.scope), pytest.raises(RuntimeError, match="its data ended 2 steps earlier"):
         for _ in (run := again.run(tmp_path)).epochs(1):
             list(run.steps([None]))
 

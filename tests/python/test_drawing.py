@@ -131,7 +131,7 @@ def test_bad_arguments(program, tmp_path, monkeypatch):
     with pytest.raises(ValueError):
         program.draw(str(tmp_path / "p.svg"), block=1)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(NotImplementedError, match="Graphviz, whose program `dot` is not on the path"):
+    with pytest.raises(NotImplementedError, match="Graphviz, whose program `dot` is not on the PATH"):
         program.draw(str(tmp_path / "p.png"))
     with pytest.raises(OSError):
         program.draw("/proc/no/p.svg")

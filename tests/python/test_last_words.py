@@ -38,6 +38,8 @@ CASES = {
     "pushed": "with fluid.program_guard(fluid.Program(), fluid.Program()):\n"
               "    reader = fluid.layers.py_reader(4, [[-1, 4]], ['float32'])\n"
               "tensor = fluid.create_lod_tensor(feed['x'], [[1, 1]], fluid.CPUPlace())\nreader.queue.push([tensor])",
+    "thread of the script": "threading.Thread(target=lambda kept: time.sleep(60), args=[[exe, compiled, loss]],\n"
+                            "                 daemon=True).start()",
     "cycle": "class Kept: pass\nkept = Kept()\nkept.own, kept.program = kept, compiled",
     "module": "sys.modules['numpy'].kept = [exe, compiled, fluid.global_scope()]",
     "py_func": "out = main.current_block().create_var(name='o', dtype='float32', shape=[-1, 4])\n"

@@ -79,7 +79,7 @@ def threads() -> str:
 
 
 def replicas() -> str:
-    """Checks that AllReduce and Reduce give the same bits and one replica nearly equal values, for each kind of net"""
+    """Checks that AllReduce and Reduce give the same bits, and one replica nearly the same values, for each net"""
     for kind in KINDS:
         both = [train(kind, 20, 2, reduce=reduce)[0] for reduce in (False, True)]
         if both[0] != both[1]:

@@ -29,13 +29,14 @@ template <class T> AB_HD T quotient_of(T x, T y) {
   return x / y;
 }
 
-// For integers the sign of x, as in C; for floating-point numbers the sign of y.
+// For integers the sign of x, as in C; for floating-point numbers the sign of y, also of zero.
 template <class T> AB_HD T remainder_of(T x, T y) {
   if constexpr (std::is_integral_v<T>) {
     return y == -1 ? T(0) : x % y;
   } else {
     const T r = std::fmod(x, y);
-    return r != 0 && (r < 0) != (y < 0) ? r + y : r;
+    if (r == 0) return y < 0 ? -T(0) : T(0);
+    return (r < 0) != (y < 0) ? r + y : r;
   }
 }
 

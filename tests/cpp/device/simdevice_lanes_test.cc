@@ -159,7 +159,7 @@ TEST_F(SimdeviceLanes, WritesToTheSameElementAreNamed) {
                                                               "test/scattered/f32 write byte [0-9]+ of 256"));
     EXPECT_THAT(run(flags, 32, true), testing::ContainsRegex("elements or rows (0 and 1|1 and 0) of "));
     EXPECT_THAT(run(flags, 31, true), testing::ContainsRegex("lanes (0 and 31|31 and 0) of test/scattered/f32 write "
-                                                             "byte [0-9]+ of 256 in row [01], and do not meet"));
+                                                             "byte [0-9]+ of 256 in row [01], without a sync"));
   }
   EXPECT_EQ(run(seeds("0")[0], 31, true), "") << "one lane does not show it";
 }
