@@ -143,8 +143,8 @@ def test_parallel_runs_take_the_devices_and_refuse_other_kinds():
     assert gpu.run(compiled, feed=batch(0), fetch_list=[loss])[0].shape == (3,)
     assert compiled._exec_strategy.use_cuda
     mixed = fluid.CompiledProgram(main).with_data_parallel(loss.name, places=fluid.cuda_places())
-    raises(AssertionError, "another kind", lambda: cpu.run(mixed, feed=batch(0), fetch_list=[loss]))
-    raises(TypeError, "of a different kind", lambda: fluid.CompiledProgram(main).with_data_parallel(
+    raises(AssertionError, "a different kind", lambda: cpu.run(mixed, feed=batch(0), fetch_list=[loss]))
+    raises(TypeError, "of one kind", lambda: fluid.CompiledProgram(main).with_data_parallel(
         loss.name, places=[fluid.CPUPlace(), fluid.CUDAPlace(0)]))
     main, startup, _, loss = net()
     scope = fluid.Scope()
