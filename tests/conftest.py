@@ -14,7 +14,7 @@ sys.path.insert(0, HERE)
 from shares import todays  # noqa: E402
 
 TABLE = os.path.join(HERE, "durations.tsv")
-LONG_S = 0.25
+LONG_S = 0.1
 RECORD = "ANABRANCH_RECORD_TEST_TIMES"
 
 _took = Counter()
