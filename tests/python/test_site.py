@@ -16,6 +16,8 @@ import draw_lessons  # noqa: E402
 import site_answers  # noqa: E402
 import site_tables  # noqa: E402
 
+import anabranch.fluid as fluid  # noqa: E402
+
 STYLE = os.path.join(ROOT, "docs", "style")
 needs_browser = pytest.mark.skipif(browser.find() is None, reason=browser.MISSING)
 
@@ -59,9 +61,12 @@ def test_most_rows_of_the_differences_name_something():
 
 
 def test_the_picture_of_lesson_3_shows_what_its_program_learns():
-    lesson = draw_lessons.run_lesson()
-    batch = lesson["spirals"](draw_lessons.POINTS, seed=12345)
-    classes = draw_lessons.classes_of_cells(lesson)
+    # As in a new process: default programs, names and values of other tests would change the first values.
+    with fluid.scope_guard(fluid.Scope()), fluid.program_guard(fluid.Program(), fluid.Program()), \
+            fluid.unique_name.guard():
+        lesson = draw_lessons.run_lesson()
+        batch = lesson["spirals"](draw_lessons.POINTS, seed=12345)
+        classes = draw_lessons.classes_of_cells(lesson)
     made = draw_lessons.picture(classes, batch)
     with open(draw_lessons.PICTURE, encoding="utf-8") as file:
         there = file.read()
