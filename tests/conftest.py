@@ -60,4 +60,6 @@ def pytest_sessionfinish(session):
     path = os.environ.get(RECORD)
     if path and not hasattr(session.config, "workerinput"):
         with open(path, "a", encoding="utf-8") as file:
-            file.writelines("%.2f\t%s\n" % (seconds, name) for name, seconds in _took.items() if seconds >= LONG_S)
+            # Names with the path of an interpreter are of one machine.
+            file.writelines("%.2f\t%s\n" % (seconds, name) for name, seconds in _took.items()
+                            if seconds >= LONG_S and sys.prefix not in name)
