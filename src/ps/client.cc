@@ -86,8 +86,10 @@ void Client::cancel(const Remote& variable) {
 
 Message& Client::Batch::message_to(int server) {
   const std::lock_guard lock(client_.mutex_);
-  auto& message = messages_[server];
-  if (!message) message = client_.fresh_exchange(*client_.lines_[static_cast<size_t>(server)]);
+  const auto at = static_cast<size_t>(server);
+  if (messages_.size() <= at) messages_.resize(client_.lines_.size());
+  auto& message = messages_[at];
+  if (!message) message = client_.fresh_exchange(*client_.lines_[at]);
   return *message;
 }
 
@@ -102,8 +104,10 @@ void Client::Batch::exchange(Done done) {
   Ready ready;
   {
     const std::lock_guard lock(client_.mutex_);
-    for (auto& [server, message] : messages_) {
-      Line& line = *client_.lines_[static_cast<size_t>(server)];
+    for (size_t server = 0; server < messages_.size(); ++server) {
+      auto& message = messages_[server];
+      if (!message) continue;
+      Line& line = *client_.lines_[server];
       client_.complete_message(line, message.get());
       ready.emplace_back(&line, std::move(message));
     }

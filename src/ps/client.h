@@ -62,13 +62,14 @@ class Client {
     void push(const Remote& to, const Tensor& gradient);
     void push(const Remote& to, std::span<const int64_t> ids, int64_t height, const void* values, DType dtype,
               int64_t width);
-    void exchange(Done done);  // once
+    void exchange(Done done);
+    void clear() { messages_.clear(); }  // drops what a failed step has left
 
    private:
     Message& message_to(int server);
 
     Client& client_;
-    std::map<int, std::shared_ptr<Message>> messages_;  // by server
+    std::vector<std::shared_ptr<Message>> messages_;  // by server; null: none
   };
 
   // Copies a variable out of the last exchange's answers; false if they do not hold it, or it was taken already.

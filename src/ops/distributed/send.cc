@@ -19,9 +19,16 @@ struct Parcels {
   int variables = 0;
   std::vector<int64_t> ids;  // of sparse rows in one shard, relative to its first row
   Tensor values;
+  std::optional<ps::Client::Batch> own;  // without sync and communicator: the messages of this op
 
+  void start() {
+    ps::Client& client = shards->client();
+    if (shards->remotes()[0].link->mode() == 0 || client.communicator()) return own.reset();
+    if (!own) own.emplace(client);
+    own->clear();
+  }
   // Passes it to the communicator, if there is one, or adds it to this op's messages, or to the message of this step.
-  template <class... Args> void give(ps::Client::Batch* own, size_t i, const Args&... gradient) {
+  template <class... Args> void give(size_t i, const Args&... gradient) {
     if (ps::Communicator* communicator = shards->client().communicator()) {
       communicator->push(shards->remotes()[i], gradient...);
     } else if (own) {
@@ -30,19 +37,19 @@ struct Parcels {
       shards->client().push(shards->remotes()[i], gradient...);
     }
   }
-  void push(ps::Client::Batch* own, const Value& x, size_t i);
-  void push_shard(ps::Client::Batch* own, const Value& x, size_t i);
+  void push(const Value& x, size_t i);
+  void push_shard(const Value& x, size_t i);
 };
 
-void Parcels::push(ps::Client::Batch* own, const Value& x, size_t i) {
+void Parcels::push(const Value& x, size_t i) {
   if (const auto* rows = x.get<SelectedRows>()) {
     const Tensor& v = rows->value;
-    return give(own, i, rows->rows, rows->height, v.raw(), v.dtype(), v.row_elems());
+    return give(i, rows->rows, rows->height, v.raw(), v.dtype(), v.row_elems());
   }
-  give(own, i, x.tensor());
+  give(i, x.tensor());
 }
 
-void Parcels::push_shard(ps::Client::Batch* own, const Value& x, size_t i) {
+void Parcels::push_shard(const Value& x, size_t i) {
   const auto* rows = x.get<SelectedRows>();
   if (!rows) {
     AB_CHECK(!cut->by_hash(), InvalidArgument, "send: X must be sparse rows for a growable table, got {}",
@@ -50,7 +57,7 @@ void Parcels::push_shard(ps::Client::Batch* own, const Value& x, size_t i) {
     const int64_t begin = cut->begin_of(i), end = begin + cut->rows_of(i);
     AB_CHECK(end <= x.tensor().rows(), ShapeMismatch, "send: sections must end within X, got row {} of {}", end,
              x.tensor().shape().str());
-    return give(own, i, x.tensor().row_range(begin, end));
+    return give(i, x.tensor().row_range(begin, end));
   }
   const int64_t width = rows->value.row_elems();
   const size_t bytes = static_cast<size_t>(width) * dtype_size(rows->value.dtype());
@@ -63,7 +70,7 @@ void Parcels::push_shard(ps::Client::Batch* own, const Value& x, size_t i) {
     std::memcpy(out + ids.size() * bytes, from + k * bytes, bytes);
     ids.push_back(cut->within(rows->rows[k], i));
   }
-  give(own, i, ids, cut->rows_of(i), values.raw(), values.dtype(), width);
+  give(i, ids, cut->rows_of(i), values.raw(), values.dtype(), width);
 }
 
 std::shared_ptr<Parcels> parcels(const KernelArgs& op) {
@@ -117,17 +124,15 @@ Kernel send_kernel(const KernelArgs& op) {
   if (tells_of_rows(op)) return note_kernel(op);
   const In x = op.in("X");
   return [x, p = parcels(op)](KernelContext& c) {
-    ps::Client& client = p->shards->client();
-    std::optional<ps::Client::Batch> own;
-    if (p->shards->remotes()[0].link->mode() != 0 && !client.communicator()) own.emplace(client);
+    p->start();
     for (size_t i = 0; i < p->shards->remotes().size(); ++i) {
       const Value& value = c.value(x, p->variables == 1 ? 0 : static_cast<int>(i));
       AB_CHECK(value.initialized(), NotFound, "send: variable {} of X has no value", i);
-      p->cut ? p->push_shard(own ? &*own : nullptr, value, i) : p->push(own ? &*own : nullptr, value, i);
+      p->cut ? p->push_shard(value, i) : p->push(value, i);
     }
-    if (!own) return;
+    if (!p->own) return;
     auto completion = std::make_shared<Completion>(AsyncContext::of(c).take());
-    own->exchange([completion](const std::exception_ptr& e) { e ? completion->fail(e) : completion->done(); });
+    p->own->exchange([completion](const std::exception_ptr& e) { e ? completion->fail(e) : completion->done(); });
   };
 }
 
