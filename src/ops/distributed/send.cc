@@ -38,7 +38,7 @@ struct Parcels {
     }
   }
   void push(const Value& x, size_t i);
-  void push_shard(const Value& x, size_t i);
+  void push_shard(const Value& x, const RowShards& part, size_t i);
 };
 
 void Parcels::push(const Value& x, size_t i) {
@@ -49,12 +49,12 @@ void Parcels::push(const Value& x, size_t i) {
   give(i, x.tensor());
 }
 
-void Parcels::push_shard(const Value& x, size_t i) {
+void Parcels::push_shard(const Value& x, const RowShards& part, size_t i) {
   const auto* rows = x.get<SelectedRows>();
   if (!rows) {
-    AB_CHECK(!cut->by_hash(), InvalidArgument, "send: X must be sparse rows for a growable table, got {}",
+    AB_CHECK(!part.by_hash(), InvalidArgument, "send: X must be sparse rows for a growable table, got {}",
              x.tensor().shape().str());
-    const int64_t begin = cut->begin_of(i), end = begin + cut->rows_of(i);
+    const int64_t begin = part.begin_of(i), end = begin + part.rows_of(i);
     AB_CHECK(end <= x.tensor().rows(), ShapeMismatch, "send: sections must end within X, got row {} of {}", end,
              x.tensor().shape().str());
     return give(i, x.tensor().row_range(begin, end));
@@ -66,11 +66,11 @@ void Parcels::push_shard(const Value& x, size_t i) {
   const auto* from = static_cast<const char*>(rows->value.raw());
   auto* out = static_cast<char*>(values.mutable_raw());
   for (size_t k = 0; k < rows->rows.size(); ++k) {
-    if (!cut->is_in(rows->rows[k], i)) continue;
+    if (!part.is_in(rows->rows[k], i)) continue;
     std::memcpy(out + ids.size() * bytes, from + k * bytes, bytes);
-    ids.push_back(cut->within(rows->rows[k], i));
+    ids.push_back(part.within(rows->rows[k], i));
   }
-  give(i, ids, cut->rows_of(i), values.raw(), values.dtype(), width);
+  give(i, ids, part.rows_of(i), values.raw(), values.dtype(), width);
 }
 
 std::shared_ptr<Parcels> parcels(const KernelArgs& op) {
@@ -128,7 +128,7 @@ Kernel send_kernel(const KernelArgs& op) {
     for (size_t i = 0; i < p->shards->remotes().size(); ++i) {
       const Value& value = c.value(x, p->variables == 1 ? 0 : static_cast<int>(i));
       AB_CHECK(value.initialized(), NotFound, "send: variable {} of X has no value", i);
-      p->cut ? p->push_shard(value, i) : p->push(value, i);
+      p->cut ? p->push_shard(value, *p->cut, i) : p->push(value, i);
     }
     if (!p->own) return;
     auto completion = std::make_shared<Completion>(AsyncContext::of(c).take());
