@@ -27,7 +27,7 @@ struct LinkOptions {
   Milliseconds first_pause{20}, longest_pause{1000};  // between two attempts
   // Called with a line for the user when a server has not answered for a while, then after twice that time, and so on.
   // Requests of a step are reported only if the connection is lost: a server may wait for other workers.
-  std::function<void(const std::string&)> report;
+  std::function<void(const std::string&)> report{};
   const Clock* clock = &SteadyClock::shared();
 };
 

@@ -42,7 +42,7 @@ def _bar(title, kind, begin, end, zero, scale, y, colours):
     opacity = ' fill-opacity="0.45"' if kind == HELP else ""
     out = '<rect x="%.2f" y="%.1f" width="%.2f" height="%.0f" fill="%s"%s><title>%s</title></rect>' % (
         x, y, width, BAR, colour, opacity, escape(what, quote=False))
-    if kind != HELP and width > 6.6 * len(title):
+    if kind != HELP and width > 6.6 * len(title) + 6:
         out += '<text x="%.1f" y="%.1f" font-size="11.5" text-anchor="middle">%s</text>' % (
             x + width / 2, y + BAR / 2 + 3.5, escape(title, quote=False))
     return out
