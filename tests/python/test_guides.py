@@ -13,13 +13,14 @@ import anabranch.fluid as fluid
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 #: Row -> the test of it.
 ROWS = {
-    "`CPU_NUM` unset": "cpu_num_unset", "`num_threads` 0": "threads",
+    "`CPU_NUM` is not set": "cpu_num_unset", "`num_threads` 0": "threads",
     "`num_iteration_per_drop_scope`": "iterations_per_drop", "`num_iteration_per_run`": "iterations_per_run",
-    "fetched variables": "fetched_variables", "`use_cuda=True` without the plug-in": "use_cuda",
+    "fetched variables": "fetched_variables", "`use_cuda=True` without a GPU": "use_cuda",
     "`share_vars_from`": "share_vars_from", "feed of several replicas": "feeds",
     "several replicas: fetched loss": "fetched_loss", "`reduce_strategy` on CPU": "reduce",
-    "`gradient_scale_strategy`": "gradient_scale", "`memory_optimize`, `fluid.memory_optimize(program)`": "memory",
-    "`startup` program": "startup", "strategies after the first run": "final"}
+    "weight of a replica's gradient (`gradient_scale_strategy`)": "gradient_scale",
+    "`memory_optimize`, `fluid.memory_optimize(program)`": "memory",
+    "startup program": "startup", "strategies after the first run": "final"}
 X = numpy.arange(12, dtype="float32").reshape(6, 2) / 10
 
 
