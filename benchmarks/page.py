@@ -44,8 +44,8 @@ def figures(found, target):
     first = next((e for e in found if e["engine"] == "product"), None)
     if first is None:
         return "Nothing has been measured.\n"
-    lines = ["Each figure is the speed of Anabranch divided by the speed of the rival's best configuration, with its 95 %",
-             "interval. For import and memory, it is the rival's time or memory divided by Anabranch's.", "",
+    lines = ["Each figure is the speed of Anabranch divided by the speed of the rival in its best configuration. The 95 %",
+             "interval is in parentheses. For import and memory, the figure is the rival's value divided by Anabranch's.", "",
              "| workload | Fluid 1.8.5 | others |", "|---|---|---|"]
     for what, row, pattern in WORKLOADS:
         rivals = [e for e in of_workload(found, row, pattern) if e["ratio"]]
@@ -56,9 +56,9 @@ def figures(found, target):
                 "%s %s" % (NAMES[e["engine"]], ratio_text(e)) for e in others)))
     dates, commits, machines = (sorted({e[key] for e in found}) for key in ("date", "commit", "machine"))
     rivals = names_of([e for e in found if e["engine"] not in ("product", "fluid18")])
-    told = ("Measured on %s at commit %s, next to %s, on %s. *Wide*: the interval is wider than 5 %% to either side. *Noisy*: "
-            "other work disturbed most rounds. *Flat loss*: the loss moves too little in the measured steps to prove that the "
-            "engine learnt. [All rows and the method](%s)." % (dates[-1][:10], ", ".join(commits),
+    told = ("The figures were measured on %s at commit %s, with %s, on %s. *Wide*: one side of the interval is wider than 5 %%. "
+            "*Noisy*: other work disturbed most rounds. *Flat loss*: in the measured steps, the loss changed too little to "
+            "prove that the engine learned. [All rows and the method](%s)." % (dates[-1][:10], ", ".join(commits),
                                                                rivals or "no other engine", "; ".join(machines), target))
     return "\n".join(lines + ["", textwrap.fill(told, 118, break_long_words=False, break_on_hyphens=False), ""])
 
@@ -70,7 +70,7 @@ def versions_of(found):
 
 def names_of(found):
     """The engines with their versions, as text."""
-    return ", ".join(NAMES[e] if version in NAMES[e] else "%s %s" % (NAMES[e], version)
+    return ", ".join(NAMES[e] if version in NAMES[e] else "%s %s" % (NAMES[e].rstrip(" 23"), version)
                      for e, version in versions_of(found).items())
 
 
@@ -106,14 +106,14 @@ def text(records, found):
 
 def head(records, found):
     machines, commits, dates = (sorted({r[key] for r in records}) for key in ("machine", "commit", "date"))
-    lines = ["# Results", "", "`./dev bench --full --results` wrote this page; [README.md](README.md) explains the method and the "
+    lines = ["# Results", "", "`./dev bench --full --results` wrote this page. [README.md](README.md) explains the method and the "
              "rows.", "", "- machine: %s" % "; ".join(machines), "- commit: %s" % ", ".join(commits),
              "- measured: %s to %s UTC" % (dates[0].replace("T", " ").rstrip("Z"), dates[-1].replace("T", " ").rstrip("Z")),
              "- duration: %.0f minutes" % (sum(r.get("seconds", 0) for r in records) / 60),
              "- engines: %s" % names_of(found), "",
              MARKS[0], figures(found, "README.md") + MARKS[1], "", "![Speed of the engines](../docs/pictures/speed.svg)", "",
-             "A ratio above 1 means that Anabranch is faster (smaller, for memory). It is the median of the ratios of the "
-             "rounds; the range in parentheses is its 95 % interval. In *noisy* cases, all rounds count.", ""]
+             "A ratio above 1 means that Anabranch is faster, or that it uses less memory. The ratio is the median over the "
+             "rounds, and the range in parentheses is its 95 % interval. In *noisy* cases, all rounds count.", ""]
     return "\n".join(lines)
 
 
@@ -132,7 +132,7 @@ def doubtful(found):
     other = [e for e in found if e["mismatch"]]
     if not other:
         return ""
-    return "\n".join(["## Rates that are not compared", ""] + [
+    return "\n".join(["## Rates that are not compared", "", "In these cases, the loss or the quality of the engine differs.", ""] + [
         "- %s %s [%s]: %s" % (e["row"], e["metric"], e["config"], e["mismatch"]) for e in other] + [""])
 
 
