@@ -233,7 +233,7 @@ def written(module: str, names: dict[str, object]) -> str:
         sources.setdefault(relative(origin_of(found, name, module), module), []).append(name)
     for name, origin in EXTRAS.get(module, {}).items():  # "as" marks a re-export for type checkers
         sources.setdefault("." + origin, []).append("%s as %s" % (name, name))
-    head = '"""The names of Fluid\'s ``%s`` that are here. %s."""' % (module.replace("paddle.", ""), MARK)
+    head = '"""Names of Fluid\'s ``%s`` that are available here. %s."""' % (module.replace("paddle.", ""), MARK)
     return room(head, sources)
 
 

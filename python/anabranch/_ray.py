@@ -233,7 +233,8 @@ def start(plan: Plan, cpus: float = 1.0) -> int:
         int: exit code: 0, or that of the process that failed first.
 
     Raises:
-        ImportError: there is no Ray. RuntimeError: Ray has no room.
+        ImportError: there is no Ray.
+        RuntimeError: Ray has no room.
     """
     ray = _ray()
     if ray.is_initialized():

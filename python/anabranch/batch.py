@@ -1,4 +1,4 @@
-"""The names of Fluid's ``batch`` that are here. Written by tools/generate_modules.py."""
+"""Names of Fluid's ``batch`` that are available here. Written by tools/generate_modules.py."""
 from .fluid.reading.decorators import batch
 
 __all__ = [

@@ -160,7 +160,8 @@ class TensorBoard(Callback):
         every (int): number of steps between two points of a curve, at least 1. Default 10.
 
     Raises:
-        RuntimeError: tensorboardX is not installed. ValueError: ``every`` is below 1.
+        RuntimeError: tensorboardX is not installed.
+        ValueError: ``every`` is below 1.
 
     Examples:
         >>> import anabranch

@@ -68,8 +68,9 @@ def warm_start(program: Program, saved: str, rename: Mapping[str, str] | Callabl
         WarmStart: the variables that were loaded and those that were not. ``print`` shows a summary.
 
     Raises:
-        TypeError: ``program`` is not a Program. FileNotFoundError: there are no saved files. EnforceNotMet: a file is
-            damaged; no variable is changed.
+        TypeError: ``program`` is not a Program.
+        FileNotFoundError: there are no saved files.
+        EnforceNotMet: a file is damaged; no variable is changed.
 
     Examples:
         >>> import tempfile, anabranch, anabranch.fluid as fluid

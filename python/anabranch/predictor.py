@@ -30,7 +30,7 @@ class Predictor:
 
     Raises:
         ValueError: the folder does not exist, the program has a different version, or an operator has side effects.
-            EnforceNotMet: files are missing or damaged.
+        EnforceNotMet: files are missing or damaged.
 
     Examples:
         >>> import tempfile, numpy, anabranch, anabranch.fluid as fluid
@@ -79,8 +79,8 @@ class Predictor:
             list: values of :attr:`output_names`. Values with sequences are LoDTensors.
 
         Raises:
-            ValueError: inputs are missing, unknown, or have the wrong shape or dtype. TypeError: ``inputs`` is neither
-                a dict nor a list.
+            ValueError: inputs are missing, unknown, or have the wrong shape or dtype.
+            TypeError: ``inputs`` is neither a dict nor a list.
         """
         if isinstance(inputs, Mapping):
             if set(inputs) != set(self._inputs):

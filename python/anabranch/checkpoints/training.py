@@ -46,8 +46,9 @@ class Checkpoints:
         stream (file, optional): output of messages. Default ``sys.stderr``.
 
     Raises:
-        ValueError: a number is too small, or ``resume`` is invalid. TypeError: an argument has the wrong type.
-            NotImplementedError: variables of a program are on parameter servers, or a program sums gradients with other
+        ValueError: a number is too small, or ``resume`` is invalid.
+        TypeError: an argument has the wrong type.
+        NotImplementedError: variables of a program are on parameter servers, or a program sums gradients with other
             processes.
 
     Examples:
@@ -108,8 +109,9 @@ class Checkpoints:
             count (int): total number of epochs, at least 0.
 
         Raises:
-            ValueError: ``resume`` is False and the folder contains checkpoints, or it is True and there are none, or no
-                checkpoint is complete. EnforceNotMet: the checkpoint does not match the program.
+            ValueError: ``resume`` is False and the folder contains checkpoints, or it is True and there are none, or
+                no checkpoint is complete.
+            EnforceNotMet: the checkpoint does not match the program.
         """
         self._load(count)
         with self._term:

@@ -1,4 +1,4 @@
-"""The names of Fluid's ``dataset.cifar`` that are here. Written by tools/generate_modules.py."""
+"""Names of Fluid's ``dataset.cifar`` that are available here. Written by tools/generate_modules.py."""
 from ..datasets.cifar import CIFAR10_MD5 as CIFAR10_MD5
 from ..datasets.cifar import CIFAR10_URL as CIFAR10_URL
 from ..datasets.cifar import CIFAR100_MD5 as CIFAR100_MD5

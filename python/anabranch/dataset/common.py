@@ -1,4 +1,4 @@
-"""The names of Fluid's ``dataset.common`` that are here. Written by tools/generate_modules.py."""
+"""Names of Fluid's ``dataset.common`` that are available here. Written by tools/generate_modules.py."""
 from ..datasets.common import DATA_HOME, cluster_files_reader, download, md5file, split
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""The names of Fluid's ``dataset.conll05`` that are here. Written by tools/generate_modules.py."""
+"""Names of Fluid's ``dataset.conll05`` that are available here. Written by tools/generate_modules.py."""
 from ..datasets.conll05 import DATA_MD5 as DATA_MD5
 from ..datasets.conll05 import DATA_URL as DATA_URL
 from ..datasets.conll05 import EMB_MD5 as EMB_MD5

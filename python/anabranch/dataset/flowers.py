@@ -1,4 +1,4 @@
-"""The names of Fluid's ``dataset.flowers`` that are here. Written by tools/generate_modules.py."""
+"""Names of Fluid's ``dataset.flowers`` that are available here. Written by tools/generate_modules.py."""
 from ..datasets.flowers import DATA_MD5 as DATA_MD5
 from ..datasets.flowers import DATA_URL as DATA_URL
 from ..datasets.flowers import LABEL_MD5 as LABEL_MD5

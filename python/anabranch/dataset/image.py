@@ -1,4 +1,4 @@
-"""The names of Fluid's ``dataset.image`` that are here. Written by tools/generate_modules.py."""
+"""Names of Fluid's ``dataset.image`` that are available here. Written by tools/generate_modules.py."""
 from ..datasets.image import (
     batch_images_from_tar,
     center_crop,

@@ -1,4 +1,4 @@
-"""The names of Fluid's ``dataset.imdb`` that are here. Written by tools/generate_modules.py."""
+"""Names of Fluid's ``dataset.imdb`` that are available here. Written by tools/generate_modules.py."""
 from ..datasets.imdb import MD5 as MD5
 from ..datasets.imdb import URL as URL
 from ..datasets.imdb import build_dict, test, train

@@ -1,4 +1,4 @@
-"""The names of Fluid's ``dataset.imikolov`` that are here. Written by tools/generate_modules.py."""
+"""Names of Fluid's ``dataset.imikolov`` that are available here. Written by tools/generate_modules.py."""
 from ..datasets.imikolov import MD5 as MD5
 from ..datasets.imikolov import URL as URL
 from ..datasets.imikolov import DataType as DataType

@@ -1,4 +1,4 @@
-"""The names of Fluid's ``dataset.mnist`` that are here. Written by tools/generate_modules.py."""
+"""Names of Fluid's ``dataset.mnist`` that are available here. Written by tools/generate_modules.py."""
 from ..datasets.mnist import TEST_IMAGE_MD5 as TEST_IMAGE_MD5
 from ..datasets.mnist import TEST_IMAGE_URL as TEST_IMAGE_URL
 from ..datasets.mnist import TEST_LABEL_MD5 as TEST_LABEL_MD5

@@ -1,4 +1,4 @@
-"""The names of Fluid's ``dataset.movielens`` that are here. Written by tools/generate_modules.py."""
+"""Names of Fluid's ``dataset.movielens`` that are available here. Written by tools/generate_modules.py."""
 from ..datasets.movielens import MD5 as MD5
 from ..datasets.movielens import URL as URL
 from ..datasets.movielens import MovieInfo as MovieInfo

@@ -1,4 +1,4 @@
-"""The names of Fluid's ``dataset.uci_housing`` that are here. Written by tools/generate_modules.py."""
+"""Names of Fluid's ``dataset.uci_housing`` that are available here. Written by tools/generate_modules.py."""
 from ..datasets.uci_housing import FLUID_MD5_MODEL as FLUID_MD5_MODEL
 from ..datasets.uci_housing import FLUID_URL_MODEL as FLUID_URL_MODEL
 from ..datasets.uci_housing import MD5 as MD5

@@ -1,4 +1,4 @@
-"""The names of Fluid's ``dataset.wmt14`` that are here. Written by tools/generate_modules.py."""
+"""Names of Fluid's ``dataset.wmt14`` that are available here. Written by tools/generate_modules.py."""
 from ..datasets.wmt14 import MD5_DEV_TEST as MD5_DEV_TEST
 from ..datasets.wmt14 import MD5_MODEL as MD5_MODEL
 from ..datasets.wmt14 import MD5_TRAIN as MD5_TRAIN

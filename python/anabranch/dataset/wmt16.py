@@ -1,4 +1,4 @@
-"""The names of Fluid's ``dataset.wmt16`` that are here. Written by tools/generate_modules.py."""
+"""Names of Fluid's ``dataset.wmt16`` that are available here. Written by tools/generate_modules.py."""
 from ..datasets.wmt16 import DATA_MD5 as DATA_MD5
 from ..datasets.wmt16 import DATA_URL as DATA_URL
 from ..datasets.wmt16 import fetch, get_dict, test, train, validation

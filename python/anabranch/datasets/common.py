@@ -38,7 +38,8 @@ def download(url: str, module_name: str, md5sum: str | None, save_name: str | No
         str: the path.
 
     Raises:
-        LookupError: there is no such file. ValueError: its checksum is wrong.
+        LookupError: there is no such file.
+        ValueError: its checksum is wrong.
     """
     path = archives.find(module_name, save_name or url.rpartition("/")[2])
     found = md5file(path) if md5sum else md5sum
@@ -58,7 +59,8 @@ def split(reader: Callable[[], Any], line_count: int, suffix: str = "%05d.pickle
         dumper (callable): writes a list into a binary file. Default ``pickle.dump``.
 
     Raises:
-        TypeError: ``dumper`` cannot be called. ValueError: ``line_count`` is not positive.
+        TypeError: ``dumper`` cannot be called.
+        ValueError: ``line_count`` is not positive.
     """
     if not callable(dumper):
         raise InvalidType("split: dumper must be callable, got %s" % type(dumper).__name__)
@@ -92,7 +94,8 @@ def cluster_files_reader(files_pattern: str, trainer_count: int, trainer_id: int
         callable: reader.
 
     Raises:
-        TypeError: ``loader`` cannot be called. ValueError: ``trainer_id`` is not below ``trainer_count``.
+        TypeError: ``loader`` cannot be called.
+        ValueError: ``trainer_id`` is not below ``trainer_count``.
     """
     if not callable(loader):
         raise InvalidType("cluster_files_reader: loader must be callable, got %s" % type(loader).__name__)

@@ -39,7 +39,8 @@ def load_image_bytes(bytes: bytes, is_color: bool = True) -> Any:
         numpy.ndarray: uint8.
 
     Raises:
-        ValueError: the bytes are not an image. RuntimeError: OpenCV is not installed.
+        ValueError: the bytes are not an image.
+        RuntimeError: OpenCV is not installed.
     """
     made = _opencv().imdecode(np.frombuffer(bytes, np.uint8), int(bool(is_color)))
     if made is None:
@@ -137,7 +138,8 @@ def simple_transform(im: Any, resize_size: int, crop_size: int, is_train: bool, 
         numpy.ndarray: [3, crop_size, crop_size], or [crop_size, crop_size] without colour.
 
     Raises:
-        ValueError: ``crop_size`` is above ``resize_size``. RuntimeError: OpenCV is not installed.
+        ValueError: ``crop_size`` is above ``resize_size``.
+        RuntimeError: OpenCV is not installed.
     """
     im = resize_short(im, resize_size)
     if is_train:

@@ -65,7 +65,8 @@ def tables(path: str) -> dict[str, np.ndarray]:
         dict: name -> numpy.ndarray.
 
     Raises:
-        ValueError: no such file, or a damaged one. NotImplementedError: a file of MATLAB 7.3, which is HDF5.
+        ValueError: no such file, or a damaged one.
+        NotImplementedError: a file of MATLAB 7.3, which is HDF5.
     """
     with open(path, "rb") as file:
         data = file.read(_MOST_BYTES)

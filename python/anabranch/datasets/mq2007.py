@@ -155,7 +155,9 @@ def load_from_text(filepath: str, shuffle: bool = False, fill_missing: float = -
         list of QueryList: the queries, in the order of the file.
 
     Raises:
-        LookupError: no such file. RuntimeError: it is packed. ValueError: a line that is none.
+        LookupError: no such file.
+        RuntimeError: it is packed.
+        ValueError: a line that is none.
     """
     queries: list[QueryList] = []
     with _opened(filepath) as file:

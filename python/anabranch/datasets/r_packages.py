@@ -56,7 +56,8 @@ def load(package: str, name: str) -> Any:
         numpy.ndarray | list | dict: numbers, texts, or a table (name of the column -> its values; factors as texts).
 
     Raises:
-        LookupError: no such package or object. ValueError: a damaged file, or an object of an unsupported kind.
+        LookupError: no such package or object.
+        ValueError: a damaged file, or an object of an unsupported kind.
     """
     base = os.path.join(find(package), "data", "Rdata")
     try:

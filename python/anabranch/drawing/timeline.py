@@ -139,6 +139,7 @@ def draw_timeline(report, path, runs=2):
     """Writes :func:`timeline_svg` to a file.
 
     Raises:
-        ValueError: ``runs`` is below 1. OSError: the file cannot be written.
+        ValueError: ``runs`` is below 1.
+        OSError: the file cannot be written.
     """
     write_whole(path, timeline_svg(report, runs).encode("utf-8"))

@@ -23,8 +23,10 @@ def write_picture(graph, path):
         path (str): file to write; its folder is made.
 
     Raises:
-        ValueError: the suffix is unknown. NotImplementedError: the suffix needs Graphviz, and its program ``dot`` is
-            not on the path. RuntimeError: Graphviz failed. OSError: the file cannot be written.
+        ValueError: the suffix is unknown.
+        NotImplementedError: the suffix needs Graphviz, and its program ``dot`` is not on the path.
+        RuntimeError: Graphviz failed.
+        OSError: the file cannot be written.
 
     Examples:
         >>> from anabranch import drawing

@@ -29,8 +29,8 @@ def export_onnx(dirname: str, path: str, model_filename: str | None = None, para
         onnx.ModelProto: the model that was written; ONNX's checker has accepted it.
 
     Raises:
-        NotImplementedError: operators that have no translation, all of them named; nothing is written. ImportError:
-            onnx is not installed.
+        NotImplementedError: operators that have no translation, all of them named; nothing is written.
+        ImportError: onnx is not installed.
     """
     from . import elementwise, images, shapes
     from .graph import Graph, Op

@@ -166,7 +166,8 @@ def gradients(targets: Any, inputs: Any,
         list of Variable: one gradient per input, None if the input has no influence. Empty if a single input has none.
 
     Raises:
-        TypeError: an argument has the wrong type. ValueError: numbers or shapes of targets and weights differ.
+        TypeError: an argument has the wrong type.
+        ValueError: numbers or shapes of targets and weights differ.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -26,8 +26,8 @@ class Communicator:
         envs (dict): settings from ``TrainerRuntimeConfig.get_communicator_flags()``. Default {}.
 
     Raises:
-        TypeError: ``program`` is not a Program, or settings are not a dict. ValueError: the mode is unknown, a setting
-            of the mode is missing, or a number of GEO is below 1.
+        TypeError: ``program`` is not a Program, or settings are not a dict.
+        ValueError: the mode is unknown, a setting of the mode is missing, or a number of GEO is below 1.
 
     Examples:
         >>> import anabranch.fluid as fluid

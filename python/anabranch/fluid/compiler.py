@@ -123,7 +123,8 @@ class CompiledProgram:
         """Raises an error: other inference engines are not supported.
 
         Raises:
-            AssertionError: it follows ``with_data_parallel``. TypeError: ``config`` is not supported.
+            AssertionError: it follows ``with_data_parallel``.
+            TypeError: ``config`` is not supported.
         """
         if self._is_data_parallel:
             raise Violated("CompiledProgram.with_inference_optimize must not follow with_data_parallel")
@@ -262,8 +263,10 @@ class CompiledProgram:
             None.
 
         Raises:
-            RuntimeError: nothing has run yet. ValueError: the suffix is unknown. NotImplementedError: the suffix needs
-                Graphviz, which is not installed. OSError: the file cannot be written.
+            RuntimeError: nothing has run yet.
+            ValueError: the suffix is unknown.
+            NotImplementedError: the suffix needs Graphviz, which is not installed.
+            OSError: the file cannot be written.
         """
         dot = self._engine.graph_dot() if self._engine is not None else ""
         if not dot:

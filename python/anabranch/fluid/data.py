@@ -26,7 +26,8 @@ def data(name: str, shape: Shape, dtype: DType = "float32", lod_level: int = 0) 
         Variable: the variable, in the global block of the default main program. It has no gradient.
 
     Raises:
-        TypeError: an argument has the wrong type. ValueError: a different variable with this name exists.
+        TypeError: an argument has the wrong type.
+        ValueError: a different variable with this name exists.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -96,7 +96,8 @@ def draw_block_graphviz(block: Block | Program, highlights: Sequence[str] | None
         None.
 
     Raises:
-        TypeError: an argument has the wrong type. OSError: a file cannot be written.
+        TypeError: an argument has the wrong type.
+        OSError: a file cannot be written.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -14,7 +14,8 @@ def fetch_names(fetch_list: Any) -> Any:
     """Returns (names, ops) of a fetch list. Names come from Variables and strings, ops from the result of ``minimize``.
 
     Raises:
-        AssertionError: ``fetch_list`` is not a Variable, name, list or tuple. TypeError: an item has the wrong type.
+        AssertionError: ``fetch_list`` is not a Variable, name, list or tuple.
+        TypeError: an item has the wrong type.
     """
     if not fetch_list:
         if fetch_list is None or isinstance(fetch_list, (list, tuple)):

@@ -70,7 +70,8 @@ class GrowableTable(ParamAttr):
         expire_after (int): number of updates of the table after which an unused row is removed. Default 0: never.
 
     Raises:
-        TypeError: ``name`` is not a str, or ``initializer`` is not an Initializer. ValueError: a value is out of range.
+        TypeError: ``name`` is not a str, or ``initializer`` is not an Initializer.
+        ValueError: a value is out of range.
         NotImplementedError: the initializer is neither ``Uniform`` nor ``Constant``.
 
     Examples:

@@ -216,8 +216,8 @@ def create_paddle_predictor(config: AnalysisConfig) -> AnalysisPredictor:
         AnalysisPredictor: a predictor for the model.
 
     Raises:
-        ValueError: the folder does not exist, or an operator has side effects. EnforceNotMet: files are missing or
-            damaged.
+        ValueError: the folder does not exist, or an operator has side effects.
+        EnforceNotMet: files are missing or damaged.
     """
     if not isinstance(config, AnalysisConfig):
         raise InvalidType("create_paddle_predictor: config must be an AnalysisConfig, got %s" % type(config).__name__)

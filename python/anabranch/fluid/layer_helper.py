@@ -258,7 +258,8 @@ class LayerHelper(Described):
         """Applies the layer's ``act`` to ``input_var``. Returns ``input_var`` itself if there is none.
 
         Raises:
-            TypeError: ``act`` is neither a str nor a dict. ValueError: the activation is unknown.
+            TypeError: ``act`` is neither a str nor a dict.
+            ValueError: the activation is unknown.
         """
         act = self.kwargs.get("act")
         if act is None:

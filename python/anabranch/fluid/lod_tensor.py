@@ -31,7 +31,8 @@ def create_lod_tensor(data: Any, recursive_seq_lens: Sequence[Sequence[int]], pl
         LoDTensor.
 
     Raises:
-        AssertionError: the lengths do not match the data. TypeError: ``data`` has the wrong type.
+        AssertionError: the lengths do not match the data.
+        TypeError: ``data`` has the wrong type.
 
     Examples:
         >>> import numpy, anabranch.fluid as fluid

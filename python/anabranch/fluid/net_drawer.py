@@ -25,8 +25,9 @@ def draw_graph(startup_program: Program, main_program: Program, **kwargs: Any) -
         anabranch.drawing.Graph: the graph.
 
     Raises:
-        TypeError: ``main_program`` is not a Program. ValueError: the suffix is unknown. OSError: a file cannot be
-            written.
+        TypeError: ``main_program`` is not a Program.
+        ValueError: the suffix is unknown.
+        OSError: a file cannot be written.
 
     Examples:
         >>> import anabranch.fluid as fluid

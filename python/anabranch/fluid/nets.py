@@ -34,9 +34,9 @@ def simple_img_conv_pool(input: Variable, num_filters: int, filter_size: int | S
         global_pooling (bool): the pooling covers the whole image. Default False.
         conv_stride, conv_padding, conv_dilation, conv_groups: settings of the convolution. Default 1, 0, 1 and 1.
         param_attr (ParamAttr, optional): attributes of the filter.
-        bias_attr (ParamAttr|bool, optional): attributes of the bias. False: no bias.
+        bias_attr (ParamAttr|bool, optional): attributes of the bias. False means no bias.
         act (str, optional): activation of the convolution.
-        use_cudnn (bool): no effect on the CPU. Default True.
+        use_cudnn (bool): has no effect on the CPU. Default True.
 
     Returns:
         Variable: [N, num_filters, H_out, W_out].
@@ -75,7 +75,7 @@ def img_conv_group(input: Variable, conv_num_filter: Sequence[Any], pool_size: i
         conv_batchnorm_drop_rate (float|list): rate of the dropout after batch norm. 0: no dropout. Default 0.
         pool_stride (int|list|tuple): stride of the pooling. Default 1.
         pool_type (str): "max" or "avg". Default "max".
-        use_cudnn (bool): no effect on the CPU. Default True.
+        use_cudnn (bool): has no effect on the CPU. Default True.
 
     Returns:
         Variable: [N, conv_num_filter[-1], H_out, W_out].
@@ -128,7 +128,7 @@ def sequence_conv_pool(input: Variable, num_filters: int, filter_size: int, para
         param_attr (ParamAttr, optional): attributes of the filter.
         act (str): activation of the convolution. Default "sigmoid".
         pool_type (str): type of the pooling, as for ``layers.sequence_pool``. Default "max".
-        bias_attr (ParamAttr|bool, optional): attributes of the bias. False: no bias.
+        bias_attr (ParamAttr|bool, optional): attributes of the bias. False means no bias.
 
     Returns:
         Variable: [sequences, num_filters].

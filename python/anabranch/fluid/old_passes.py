@@ -47,7 +47,7 @@ class OldPass:
 
     Raises:
         NotImplementedError: the pass would change results in a way that is not available; the error says what to use.
-            ValueError: Fluid 1.8.5 has no pass of this name.
+        ValueError: Fluid 1.8.5 has no pass of this name.
 
     Examples:
         >>> import anabranch.fluid as fluid

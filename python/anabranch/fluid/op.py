@@ -20,7 +20,8 @@ class Operator:
         **kwargs: names of variables (str or list of str) for each slot, and values of attributes.
 
     Raises:
-        ValueError: the operator does not exist. TypeError: names of a slot are not str.
+        ValueError: the operator does not exist.
+        TypeError: names of a slot are not str.
 
     Examples:
         >>> import numpy, anabranch.fluid as fluid

@@ -40,8 +40,9 @@ class ParallelExecutor(Described):
             ``share_vars_from`` is given.
 
     Raises:
-        AssertionError: ``use_cuda`` is set without a device plug-in. TypeError: an argument has the wrong type.
-            ValueError: arguments of very old versions, which belong to the strategies.
+        AssertionError: ``use_cuda`` is set without a device plug-in.
+        TypeError: an argument has the wrong type.
+        ValueError: arguments of very old versions, which belong to the strategies.
 
     Examples:
         >>> import numpy, anabranch.fluid as fluid

@@ -51,8 +51,8 @@ class PassBuilder(Described):
         """Restores a removed pass at its fixed position in the order, or adds a pass of Fluid 1.8.5.
 
         Raises:
-            ValueError: the pass does not exist, or it is already in the list. NotImplementedError: a pass of Fluid
-                1.8.5 would change results in a way that is not available.
+            ValueError: the pass does not exist, or it is already in the list.
+            NotImplementedError: a pass of Fluid 1.8.5 would change results in a way that is not available.
         """
         return self.insert_pass(len(self._passes), name)
 

@@ -55,7 +55,8 @@ def cuda_profiler(output_file: str, output_mode: str | None = None,
         A context manager.
 
     Raises:
-        ValueError: ``output_mode`` is unknown. NotImplementedError: there is no device plug-in.
+        ValueError: ``output_mode`` is unknown.
+        NotImplementedError: there is no device plug-in.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -121,8 +122,9 @@ def stop_profiler(sorted_key: str | None = None, profile_path: str = "/tmp/profi
             also written, for Perfetto and chrome://tracing. "" writes no files. Default "/tmp/profile".
 
     Raises:
-        ValueError: ``sorted_key`` is unknown. TypeError: ``profile_path`` is not a str. RuntimeError: the files cannot
-            be written. The tables are printed before.
+        ValueError: ``sorted_key`` is unknown.
+        TypeError: ``profile_path`` is not a str.
+        RuntimeError: the files cannot be written. The tables are printed before.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -36,8 +36,10 @@ class BuildStrategy(Strategy):
     """Settings of the graph of a program and its replicas. Set them before the first run.
 
     Raises:
-        TypeError: a value has the wrong type. ValueError: a number is out of range. AttributeError: the attribute does
-            not exist. EnforceNotMet: an attribute is set after the first run.
+        TypeError: a value has the wrong type.
+        ValueError: a number is out of range.
+        AttributeError: the attribute does not exist.
+        EnforceNotMet: an attribute is set after the first run.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -210,8 +212,8 @@ class ExecutionStrategy(Strategy):
     """Settings of the runs of a compiled program.
 
     Raises:
-        TypeError: a value has the wrong type, or the number of threads is negative. AttributeError: the attribute does
-            not exist.
+        TypeError: a value has the wrong type, or the number of threads is negative.
+        AttributeError: the attribute does not exist.
 
     Examples:
         >>> import anabranch.fluid as fluid

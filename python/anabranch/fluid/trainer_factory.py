@@ -1,4 +1,4 @@
-"""The names of Fluid's ``fluid.trainer_factory`` that are here. Written by tools/generate_modules.py."""
+"""Names of Fluid's ``fluid.trainer_factory`` that are available here. Written by tools/generate_modules.py."""
 from .reading.dataset_loop import FetchHandler
 
 __all__ = [

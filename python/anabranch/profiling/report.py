@@ -174,7 +174,8 @@ class Report:
             runs (int): number of the last runs in the timeline, at least 1. Default 2.
 
         Raises:
-            ValueError: ``runs`` is below 1. OSError: the file cannot be written.
+            ValueError: ``runs`` is below 1.
+            OSError: the file cannot be written.
 
         Examples:
             >>> import anabranch.fluid as fluid

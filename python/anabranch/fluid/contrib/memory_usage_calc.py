@@ -36,8 +36,8 @@ def memory_usage(program: Program, batch_size: int) -> tuple[float, float, str]:
         tuple: 1.05 and 1.1 times the bytes, in the unit that follows: 'B', 'KB', 'MB' or 'GB'.
 
     Raises:
-        TypeError: ``program`` is not a Program. ValueError: ``batch_size`` is not above 0, or a variable has several
-            unknown extents.
+        TypeError: ``program`` is not a Program.
+        ValueError: ``batch_size`` is not above 0, or a variable has several unknown extents.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -30,7 +30,8 @@ def get_flags(flags: str | Sequence[Any]) -> dict[str, Any]:
         dict: name -> value.
 
     Raises:
-        ValueError: a flag is unknown. TypeError: a name is not a str.
+        ValueError: a flag is unknown.
+        TypeError: a name is not a str.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -52,8 +53,8 @@ def set_flags(flags: dict[str, Any]) -> None:
         flags (dict): name -> value; a float flag also accepts an int, a bool flag also 0 and 1.
 
     Raises:
-        ValueError: a flag is unknown. TypeError: ``flags`` is not a dict, or a value has the wrong type. A failed
-            call changes no flag.
+        ValueError: a flag is unknown.
+        TypeError: ``flags`` is not a dict, or a value has the wrong type. A failed call changes no flag.
 
     Examples:
         >>> import anabranch.fluid as fluid

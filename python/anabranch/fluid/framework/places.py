@@ -104,7 +104,8 @@ class CUDAPlace:
 
     Raises:
         NotImplementedError: the device plug-in is missing; use :class:`CPUPlace`, as ``anabranch run`` does.
-            RuntimeError: the plug-in finds no driver. ValueError: there is no such device.
+        RuntimeError: the plug-in finds no driver.
+        ValueError: there is no such device.
     """
 
     __slots__ = ("_id",)
@@ -212,7 +213,8 @@ def check_places(places: Any, what: str) -> list[Any]:
         what (str): name of the caller, for messages.
 
     Raises:
-        AssertionError: there is no place. TypeError: an entry is not a place, or there are several kinds.
+        AssertionError: there is no place.
+        TypeError: an entry is not a place, or there are several kinds.
     """
     places = list(places) if isinstance(places, (list, tuple)) else [places]
     if not places:
@@ -247,8 +249,8 @@ def cuda_places(device_ids: Any = None) -> Any:
         list of CUDAPlace.
 
     Raises:
-        AssertionError: the device plug-in is missing; use :func:`cpu_places`, as ``anabranch run`` does. ValueError:
-            there is no such device.
+        AssertionError: the device plug-in is missing; use :func:`cpu_places`, as ``anabranch run`` does.
+        ValueError: there is no such device.
     """
     if not _core.devices_offered():
         gpu.ask("cuda_places()", "cpu_places()", Violated)
@@ -270,8 +272,8 @@ def cuda_pinned_places(device_count: int | None = None) -> Any:
         list of CUDAPinnedPlace.
 
     Raises:
-        AssertionError: the device plug-in is missing; use :func:`cpu_places`, as ``anabranch run`` does. ValueError:
-            device_count is out of range.
+        AssertionError: the device plug-in is missing; use :func:`cpu_places`, as ``anabranch run`` does.
+        ValueError: device_count is out of range.
     """
     if not _core.devices_offered():
         gpu.ask("cuda_pinned_places()", "cpu_places()", Violated)

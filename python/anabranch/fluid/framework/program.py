@@ -265,8 +265,9 @@ class Program:
             None.
 
         Raises:
-            ValueError: there is no such block, or the suffix is unknown. NotImplementedError: the suffix needs
-                Graphviz, which is not installed. OSError: the file cannot be written.
+            ValueError: there is no such block, or the suffix is unknown.
+            NotImplementedError: the suffix needs Graphviz, which is not installed.
+            OSError: the file cannot be written.
 
         Examples:
             >>> import anabranch.fluid as fluid

@@ -41,7 +41,8 @@ def save(program: Program, model_path: str) -> None:
         model_path (str): folder and prefix, ``dir/prefix``.
 
     Raises:
-        AssertionError: the prefix is empty. RuntimeError: a variable has no value.
+        AssertionError: the prefix is empty.
+        RuntimeError: a variable has no value.
 
     Examples:
         >>> import os, tempfile, anabranch.fluid as fluid
@@ -99,9 +100,11 @@ def load(program: Program, model_path: str, executor: Executor | None = None,
         var_list (list of Variable, optional): required for one file of ``save_vars`` that holds several variables.
 
     Raises:
-        ValueError: ``executor`` or ``var_list`` is required. FileNotFoundError: there is no such file. LookupError: a
-            variable of ``var_list`` is not in the program. AssertionError: a variable is missing in the file, or has
-            a different dtype. A different shape gives a warning, and the variable takes the file's.
+        ValueError: ``executor`` or ``var_list`` is required.
+        FileNotFoundError: there is no such file.
+        LookupError: a variable of ``var_list`` is not in the program.
+        AssertionError: a variable is missing in the file, or has a different dtype. A different shape gives a
+            warning, and the variable takes the file's.
 
     Examples:
         >>> import tempfile, anabranch.fluid as fluid
@@ -237,7 +240,9 @@ def load_program_state(model_path: str, var_list: Sequence[Variable] | None = No
         dict: name -> numpy.ndarray.
 
     Raises:
-        ValueError: ``var_list`` is required. FileNotFoundError: no such file. EnforceNotMet: a file is damaged.
+        ValueError: ``var_list`` is required.
+        FileNotFoundError: no such file.
+        EnforceNotMet: a file is damaged.
     """
     prefix = _prefix(model_path)
     if os.path.exists(prefix + ".pdparams"):

@@ -37,8 +37,8 @@ def save_inference_model(dirname: str, feeded_var_names: str | Sequence[str],
         list of str: names of the fetched variables.
 
     Raises:
-        ValueError: names or targets have the wrong type, or a fed name is not in the program. TypeError:
-            ``main_program`` is not a Program.
+        ValueError: names or targets have the wrong type, or a fed name is not in the program.
+        TypeError: ``main_program`` is not a Program.
 
     Examples:
         >>> import tempfile, anabranch.fluid as fluid
@@ -168,7 +168,7 @@ def load_inference_model(dirname: str | None, executor: Executor, model_filename
 
     Raises:
         ValueError: there is no such folder, the program is of a different version, or an operator has side effects.
-            EnforceNotMet: a file is missing or damaged.
+        EnforceNotMet: a file is missing or damaged.
     """
     if pserver_endpoints is not None:
         raise InvalidValue("load_inference_model: pserver_endpoints must be None in this build, got %r"

@@ -25,7 +25,8 @@ def save_remote(executor: Any, dirname: Any, program: Any, filename: Any) -> Non
     """Saves the servers' variables through the cluster, and this worker's own variables directly, one file each.
 
     Raises:
-        TypeError: ``dirname`` is not a str. ValueError: ``filename`` is given.
+        TypeError: ``dirname`` is not a str.
+        ValueError: ``filename`` is given.
     """
     if not isinstance(dirname, str):
         raise InvalidType("save_persistables: dirname must be a str, got %s" % type(dirname).__name__)

@@ -20,7 +20,8 @@ def paths(tables: Any, folder: Any, filename: Any = None) -> Any:
     """Name -> file of tables: in ``folder``, or next to the one file of the other variables, with their names appended.
 
     Raises:
-        ValueError: a name leads out of the folder. NotImplementedError: there is no folder.
+        ValueError: a name leads out of the folder.
+        NotImplementedError: there is no folder.
     """
     if tables and folder is None:
         raise NotOffered("growable tables cannot be saved to or loaded from bytes: pass a folder for %s"
@@ -52,7 +53,8 @@ def read_tables(tables: Any, files: Any, scope: Any, folder: Any) -> None:
     """Reads tables of a folder into ``scope``. Rules are those of the tables in the global scope.
 
     Raises:
-        RuntimeError: the rows in a file have the wrong width. EnforceNotMet: a file is missing or damaged.
+        RuntimeError: the rows in a file have the wrong width.
+        EnforceNotMet: a file is missing or damaged.
     """
     for v in tables:
         _core.check_file_of(os.fspath(folder), files[v.name])

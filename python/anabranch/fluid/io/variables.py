@@ -96,8 +96,9 @@ def save_vars(executor: Executor, dirname: str | None, main_program: Program | N
         None; bytes when ``dirname`` is None.
 
     Raises:
-        TypeError: ``main_program`` is not a Program. EnforceNotMet: a variable has no value, or the folder cannot be
-            written. Either all files are written, or none is changed.
+        TypeError: ``main_program`` is not a Program.
+        EnforceNotMet: a variable has no value, or the folder cannot be written. Either all files are written, or none
+            is changed.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -171,8 +172,9 @@ def load_vars(executor: Any, dirname: str | None, main_program: Any = None, vars
         filename (str|bytes, optional): one file of all variables, sorted by name.
 
     Raises:
-        RuntimeError: a file and the program's Parameter have different shapes. ValueError: one file of all variables
-            holds sparse rows. EnforceNotMet: a file is missing, is damaged, or has more variables than requested.
+        RuntimeError: a file and the program's Parameter have different shapes.
+        ValueError: one file of all variables holds sparse rows.
+        EnforceNotMet: a file is missing, is damaged, or has more variables than requested.
     """
     if vars is not None:
         main_program = _valid_program(main_program)

@@ -141,7 +141,7 @@ def tensor_array_to_tensor(input: Variable, axis: int = 1, name: str | None = No
         use_stack (bool): stacks the tensors along a new axis. Default False.
 
     Returns:
-        (Variable, Variable): the tensor; [tensors], int32: the extent of each element on the axis.
+        (Variable, Variable): the tensor, and the extent of each element on the axis, [tensors], int32.
 
     Raises:
         TypeError: the argument is not an array.

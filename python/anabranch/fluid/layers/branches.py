@@ -91,13 +91,15 @@ class Switch(Described):
         return False
 
     def case(self, condition: Variable) -> Any:
-        """Context of the layers that run if ``condition`` is true and the conditions of all earlier cases are false.
+        """Context manager for the layers that run if ``condition`` is true and the conditions of all earlier cases
+        are false.
 
         Args:
             condition (Variable): [1], bool.
 
         Raises:
-            ValueError: it is called outside of ``with``. TypeError: ``condition`` is not a bool Variable.
+            ValueError: it is called outside of ``with``.
+            TypeError: ``condition`` is not a bool Variable.
         """
         if not self._inside:
             raise InvalidValue("Switch.case must be called inside `with Switch() as switch`")
@@ -111,7 +113,7 @@ class Switch(Described):
         return ConditionalBlock([logical_and(x=before, y=condition)], is_scalar_condition=True).block()
 
     def default(self) -> Any:
-        """Context of the layers that run if the conditions of all cases are false.
+        """Context manager for the layers that run if the conditions of all cases are false.
 
         Raises:
             ValueError: there is no case.
@@ -251,7 +253,8 @@ def switch_case(branch_index: Variable, branch_fns: dict[str, Any] | Sequence[An
         The structure that the functions return, as for :func:`cond`.
 
     Raises:
-        TypeError: an argument has the wrong type. ValueError: an index occurs twice.
+        TypeError: an argument has the wrong type.
+        ValueError: an index occurs twice.
 
     Examples:
         >>> import anabranch.fluid as fluid

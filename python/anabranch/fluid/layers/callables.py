@@ -104,7 +104,8 @@ def py_func(func: Callable[..., Any], x: Any, out: Any, backward_func: Callable[
     Raises:
         TypeError: an argument has the wrong type.
         ValueError: an output has no shape, a skipped Variable is neither an input nor an output, or at run time
-            ``func`` returns the wrong number of results. LookupError: at run time, an input was not fed.
+            ``func`` returns the wrong number of results.
+        LookupError: at run time, an input was not fed.
 
     Examples:
         >>> import numpy
@@ -158,7 +159,8 @@ def Print(input: Variable, first_n: int = -1, message: str | None = None, summar
         Variable: same as ``input``. The gradient is printed only if the result is read.
 
     Raises:
-        TypeError: ``input`` is not a Variable. ValueError: ``print_phase`` is unknown.
+        TypeError: ``input`` is not a Variable.
+        ValueError: ``print_phase`` is unknown.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -1,4 +1,4 @@
-"""The names of Fluid's ``fluid.layers.control_flow`` that are here. Written by tools/generate_modules.py."""
+"""Names of Fluid's ``fluid.layers.control_flow`` that are available here. Written by tools/generate_modules.py."""
 from ._generated_elementwise import equal, greater_equal, greater_than, less_equal, less_than, not_equal
 from .arrays import array_length, array_read, array_write, create_array
 from .branches import ConditionalBlock as ConditionalBlock

@@ -52,7 +52,7 @@ def conv2d(input: Variable, num_filters: int, filter_size: int | Sequence[Any], 
            name: str | None = None, data_format: str = "NCHW") -> Variable:
     """Convolution of images: out = act(w * x + b).
 
-    H_out = (H + pad_top + pad_bottom - (dilation * (K - 1) + 1)) / stride + 1. W_out follows in the same way.
+    H_out = (H + pad_top + pad_bottom - (dilation * (K - 1) + 1)) / stride + 1. W_out is computed in the same way.
 
     Args:
         input (Variable): [N, C, H, W] or [N, H, W, C], float32 or float64.
@@ -66,8 +66,8 @@ def conv2d(input: Variable, num_filters: int, filter_size: int | Sequence[Any], 
         groups (int, optional): number of groups of input and output channels. Default 1.
         param_attr (ParamAttr, optional): attributes of the filter, [num_filters, C / groups, K, K]. Default
             initializer: Gaussian with deviation sqrt(2 / (K * K * C)).
-        bias_attr (ParamAttr|bool, optional): attributes of the bias, [num_filters]. False: no bias.
-        use_cudnn (bool): no effect on the CPU. Default True.
+        bias_attr (ParamAttr|bool, optional): attributes of the bias, [num_filters]. False means no bias.
+        use_cudnn (bool): has no effect on the CPU. Default True.
         act (str, optional): activation applied to the result.
         name (str, optional): prefix of the generated names.
         data_format (str): "NCHW" or "NHWC". Default "NCHW".
@@ -96,7 +96,8 @@ def conv3d(input: Variable, num_filters: int, filter_size: int | Sequence[Any], 
            name: str | None = None, data_format: str = "NCDHW") -> Variable:
     """Convolution of volumes: out = act(w * x + b).
 
-    D_out = (D + pad_front + pad_back - (dilation * (K - 1) + 1)) / stride + 1. H_out and W_out follow in the same way.
+    D_out = (D + pad_front + pad_back - (dilation * (K - 1) + 1)) / stride + 1. H_out and W_out are computed in the
+    same way.
 
     Args:
         input (Variable): [N, C, D, H, W] or [N, D, H, W, C], float32 or float64.
@@ -110,8 +111,8 @@ def conv3d(input: Variable, num_filters: int, filter_size: int | Sequence[Any], 
         groups (int, optional): number of groups of input and output channels. Default 1.
         param_attr (ParamAttr, optional): attributes of the filter, [num_filters, C / groups, K, K, K]. Default
             initializer: Gaussian with deviation sqrt(2 / (K * K * K * C)).
-        bias_attr (ParamAttr|bool, optional): attributes of the bias, [num_filters]. False: no bias.
-        use_cudnn (bool): no effect on the CPU. Default True.
+        bias_attr (ParamAttr|bool, optional): attributes of the bias, [num_filters]. False means no bias.
+        use_cudnn (bool): has no effect on the CPU. Default True.
         act (str, optional): activation applied to the result.
         name (str, optional): prefix of the generated names.
         data_format (str): "NCDHW" or "NDHWC". Default "NCDHW".

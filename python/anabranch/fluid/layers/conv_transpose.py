@@ -64,11 +64,11 @@ def conv2d_transpose(input: Variable, num_filters: int, output_size: int | Seque
                      stride: int | Sequence[Any] = 1, dilation: int | Sequence[Any] = 1, groups: int | None = None,
                      param_attr: Attr = None, bias_attr: Attr = None, use_cudnn: bool = True, act: str | None = None,
                      name: str | None = None, data_format: str = "NCHW") -> Variable:
-    """Transposed convolution, which enlarges images. It computes the gradient of a convolution with respect to its
+    """Transposed convolution, which enlarges images. It computes the gradient of :func:`conv2d` with respect to the
     input.
 
     H_out = (H - 1) * stride - pad_top - pad_bottom + dilation * (K - 1) + 1; ``output_size`` may add up to stride - 1.
-    W_out follows in the same way.
+    W_out is computed in the same way.
 
     Args:
         input (Variable): [N, C, H, W] or [N, H, W, C], float32 or float64.
@@ -80,8 +80,8 @@ def conv2d_transpose(input: Variable, num_filters: int, output_size: int | Seque
         dilation (int|list|tuple): distance between the filter's elements. Default 1.
         groups (int, optional): number of groups of input and output channels. Default 1.
         param_attr (ParamAttr, optional): attributes of the filter, [C, num_filters / groups, K, K].
-        bias_attr (ParamAttr|bool, optional): attributes of the bias, [num_filters]. False: no bias.
-        use_cudnn (bool): no effect on the CPU. Default True.
+        bias_attr (ParamAttr|bool, optional): attributes of the bias, [num_filters]. False means no bias.
+        use_cudnn (bool): has no effect on the CPU. Default True.
         act (str, optional): activation applied to the result.
         name (str, optional): prefix of the generated names.
         data_format (str): "NCHW" or "NHWC". Default "NCHW".
@@ -108,11 +108,11 @@ def conv3d_transpose(input: Variable, num_filters: int, output_size: int | Seque
                      stride: int | Sequence[Any] = 1, dilation: int | Sequence[Any] = 1, groups: int | None = None,
                      param_attr: Attr = None, bias_attr: Attr = None, use_cudnn: bool = True, act: str | None = None,
                      name: str | None = None, data_format: str = "NCDHW") -> Variable:
-    """Transposed convolution, which enlarges volumes. It computes the gradient of a convolution with respect to its
+    """Transposed convolution, which enlarges volumes. It computes the gradient of :func:`conv3d` with respect to the
     input.
 
     D_out = (D - 1) * stride - pad_front - pad_back + dilation * (K - 1) + 1; ``output_size`` may add up to stride - 1.
-    H_out and W_out follow in the same way.
+    H_out and W_out are computed in the same way.
 
     Args:
         input (Variable): [N, C, D, H, W] or [N, D, H, W, C], float32 or float64.
@@ -124,8 +124,8 @@ def conv3d_transpose(input: Variable, num_filters: int, output_size: int | Seque
         dilation (int|list|tuple): distance between the filter's elements. Default 1.
         groups (int, optional): number of groups of input and output channels. Default 1.
         param_attr (ParamAttr, optional): attributes of the filter, [C, num_filters / groups, K, K, K].
-        bias_attr (ParamAttr|bool, optional): attributes of the bias, [num_filters]. False: no bias.
-        use_cudnn (bool): no effect on the CPU. Default True.
+        bias_attr (ParamAttr|bool, optional): attributes of the bias, [num_filters]. False means no bias.
+        use_cudnn (bool): has no effect on the CPU. Default True.
         act (str, optional): activation applied to the result.
         name (str, optional): prefix of the generated names.
         data_format (str): "NCDHW" or "NDHWC". Default "NCDHW".

@@ -34,7 +34,8 @@ def cast(x: Variable, dtype: DType) -> Variable:
         Variable: shape of ``x``.
 
     Raises:
-        TypeError: ``x`` is not a Variable. ValueError: ``dtype`` is unknown.
+        TypeError: ``x`` is not a Variable.
+        ValueError: ``dtype`` is unknown.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -68,7 +69,8 @@ def assign(input: Any, output: Variable | None = None) -> Variable:
         Variable: shape and dtype of ``input``.
 
     Raises:
-        TypeError: an argument has the wrong type or dtype. ValueError: the array is too large.
+        TypeError: an argument has the wrong type or dtype.
+        ValueError: the array is too large.
 
     Examples:
         >>> import anabranch.fluid as fluid

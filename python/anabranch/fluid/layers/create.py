@@ -48,12 +48,10 @@ def create_parameter(shape: Sequence[int], dtype: DType, name: str | None = None
     """Creates a parameter, for example for a custom layer.
 
     Args:
-        shape (list|tuple): extents, each positive.
-        dtype (str): dtype of the elements.
-        name (str, optional): name of the Variable.
-        attr (ParamAttr, optional): further attributes.
-        is_bias (bool): the initial value is 0 instead of Xavier's random numbers. Default False.
-        default_initializer (Initializer, optional): used when ``attr`` has none.
+        shape (list|tuple): extents, each positive. dtype (str): dtype of the elements. name (str, optional): name of
+        the Variable. attr (ParamAttr, optional): further attributes. is_bias (bool): the initial value is 0 instead
+        of Xavier's random numbers. Default False. default_initializer (Initializer, optional): initializer to use if
+        ``attr`` has none.
 
     Returns:
         Parameter: the parameter. The startup program sets its initial value.
@@ -87,7 +85,7 @@ def create_global_var(shape: Sequence[int], value: float | int, dtype: DType, pe
         value (float|int): initial value of all elements.
         dtype (str): dtype of the elements.
         persistable (bool): the Variable keeps its value after a run. Default False.
-        force_cpu (bool): no effect on the CPU. Default False.
+        force_cpu (bool): has no effect on the CPU. Default False.
         name (str, optional): name of the Variable.
 
     Returns:
@@ -113,10 +111,9 @@ def autoincreased_step_counter(counter_name: str | None = None, begin: int = 1, 
     """Creates a counter: a persistable int64 Variable that increases in each run of the program.
 
     Args:
-        counter_name (str, optional): name of the counter. Default '@STEP_COUNTER@'. A counter that exists is reused and
-            is not increased twice.
-        begin (int): value in the first run. Default 1.
-        step (int): increment per run. Default 1.
+        counter_name (str, optional): name of the counter. Default '@STEP_COUNTER@'. If the counter exists, it is
+        reused and not increased a second time. begin (int): value in the first run. Default 1. step (int): increment
+        per run. Default 1.
 
     Returns:
         Variable: [1], int64.

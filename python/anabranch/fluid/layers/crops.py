@@ -78,7 +78,7 @@ def _add(values: Any, attr: str, slots: tuple[str, str], unknown: int, inputs: d
 
 def crop_tensor(x: Variable, shape: Sequence[Any] | Variable | None = None,
                 offsets: Sequence[Any] | Variable | None = None, name: str | None = None) -> Variable:
-    """Crops a tensor to the part that starts at ``offsets``. The extents may be known only at run time.
+    """Crops a tensor to the part that starts at ``offsets``. Unlike in :func:`crop`, single extents may be Variables.
 
     Args:
         x (Variable): at most 6 axes, float32, float64, int32 or int64.

@@ -43,7 +43,7 @@ def deformable_conv(input: Variable, offset: Variable, mask: Variable | None, nu
         im2col_step (int, optional): ignored. In Fluid, the number of images that are processed at once.
         param_attr (ParamAttr, optional): attributes of the filter, [num_filters, C / groups, K, K]. Default
             initializer: Gaussian with deviation sqrt(2 / (K * K * C)).
-        bias_attr (ParamAttr|bool, optional): attributes of the bias, [num_filters]. False: no bias.
+        bias_attr (ParamAttr|bool, optional): attributes of the bias, [num_filters]. False means no bias.
         modulated (bool): uses ``mask``. Default True.
         name (str, optional): prefix of the generated names.
 

@@ -29,7 +29,7 @@ def fc(input: Variable | Sequence[Any], size: int, num_flatten_dims: int = 1, pa
             last. Default 1.
         param_attr (ParamAttr|list, optional): attributes of the weights, [product of the extents from axis
             num_flatten_dims on, size].
-        bias_attr (ParamAttr|bool, optional): attributes of the bias, [size]. False: no bias.
+        bias_attr (ParamAttr|bool, optional): attributes of the bias, [size]. False means no bias.
         act (str, optional): activation applied to the result, for example "relu".
         name (str, optional): prefix of all names.
 

@@ -1,4 +1,4 @@
-"""The names of Fluid's ``fluid.layers.detection`` that are here. Written by tools/generate_modules.py."""
+"""Names of Fluid's ``fluid.layers.detection`` that are available here. Written by tools/generate_modules.py."""
 from .boxes import box_clip, box_coder, iou_similarity, polygon_box_transform, yolo_box
 from .matching import bipartite_match, detection_output, multiclass_nms, target_assign
 from .priors import anchor_generator, density_prior_box, prior_box

@@ -97,7 +97,8 @@ class Uniform(_Located):
         high (float|ndarray|Variable): upper bound, which is broadcast with ``low``. Variables must have the same shape.
 
     Raises:
-        TypeError: an argument has the wrong type. ValueError: Variables and numbers are mixed.
+        TypeError: an argument has the wrong type.
+        ValueError: Variables and numbers are mixed.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -116,7 +117,7 @@ class Uniform(_Located):
 
         Args:
             shape (list of int): shape of the samples.
-            seed (int): seed of the random numbers. 0: that of the program. Default 0.
+            seed (int): seed of the random numbers. 0 means the seed of the program. Default 0.
 
         Returns:
             Variable: float32, of ``shape`` followed by the shape of the parameters; of ``shape`` if they are floats.
@@ -153,7 +154,8 @@ class Normal(_Located):
             have the same shape.
 
     Raises:
-        TypeError: an argument has the wrong type. ValueError: Variables and numbers are mixed.
+        TypeError: an argument has the wrong type.
+        ValueError: Variables and numbers are mixed.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -172,7 +174,7 @@ class Normal(_Located):
 
         Args:
             shape (list of int): shape of the samples.
-            seed (int): seed of the random numbers. 0: that of the program. Default 0.
+            seed (int): seed of the random numbers. 0 means the seed of the program. Default 0.
 
         Returns:
             Variable: float32, of ``shape`` followed by the shape of the parameters; of ``shape`` if they are floats.
@@ -245,8 +247,8 @@ class MultivariateNormalDiag(_Distribution):
         scale (ndarray|Variable): matrix [k, k] with the variances on the diagonal and 0 elsewhere, float32.
 
     Raises:
-        TypeError: an argument has the wrong type. ValueError: Variables and arrays are mixed, or ``scale`` is not a
-            square matrix.
+        TypeError: an argument has the wrong type.
+        ValueError: Variables and arrays are mixed, or ``scale`` is not a square matrix.
 
     Examples:
         >>> import numpy

@@ -23,8 +23,8 @@ __all__ = ["DynamicRNN"]
 
 
 class DynamicRNN(Described):
-    """Runs the layers of a block for each step of sequences. A step computes the rows of all sequences that have not
-    ended.
+    """Runs the layers of a block for each step of several sequences. A step computes one row of each sequence that
+    has not ended.
 
     Inside the block, rows are sorted by length, the longest sequence first. The results have the order of the input.
 
@@ -91,7 +91,8 @@ class DynamicRNN(Described):
             Variable: [sequences that have not ended, ...].
 
         Raises:
-            ValueError: it is called outside of the block. TypeError: an argument is not a Variable.
+            ValueError: it is called outside of the block.
+            TypeError: an argument is not a Variable.
         """
         self._inside("step_input")
         check.variable(x, "x", "DynamicRNN.step_input")
@@ -115,17 +116,19 @@ class DynamicRNN(Described):
         return array_read(array, self.step_idx)
 
     def static_input(self, x: Variable) -> Variable:
-        """Makes ``x`` available in every step: its rows (or sequences) for the sequences that have not ended.
+        """Makes ``x`` available in every step. Each step sees the rows (or sequences) of ``x`` that belong to
+        sequences that have not ended.
 
         Args:
-            x (Variable): one row, or sequence, per sequence of the input.
+            x (Variable): contains one row, or one sequence, for each sequence of the input.
 
         Returns:
             Variable: ``x``, sorted by the length of the sequences.
 
         Raises:
-            ValueError: it is called outside of the block. RuntimeError: it is called before :meth:`step_input`.
-                TypeError: ``x`` is not a Variable.
+            ValueError: it is called outside of the block.
+            RuntimeError: it is called before :meth:`step_input`.
+            TypeError: ``x`` is not a Variable.
         """
         self._inside("static_input")
         check.variable(x, "x", "DynamicRNN.static_input")
@@ -138,7 +141,7 @@ class DynamicRNN(Described):
 
     @contextlib.contextmanager
     def block(self) -> Iterator[None]:
-        """Context of the layers of one step.
+        """Context manager for the layers of one step.
 
         Raises:
             ValueError: there is already a block.
@@ -170,18 +173,17 @@ class DynamicRNN(Described):
         not ended.
 
         Args:
-            init (Variable, optional): value in the first step, one row per sequence. Default: a constant.
-            shape (list|tuple, optional): shape of a row of the constant.
-            value (float): value of the constant. Default 0.
-            need_reorder (bool): ``init`` has the order of the input and must be sorted by length. Default False.
+            init (Variable, optional): value in the first step, one row per sequence. Default: a constant. shape
+            (list|tuple, optional): shape of a row of the constant. value (float): value of the constant. Default 0.
+            need_reorder (bool): ``init`` is in the order of the input, so it must be sorted by length. Default False.
             dtype (str): dtype of the constant. Default "float32".
 
         Returns:
             Variable: [sequences that have not ended, ...].
 
         Raises:
-            ValueError: it is called outside of the block or before :meth:`step_input`. TypeError: an argument has the
-                wrong type.
+            ValueError: it is called outside of the block or before :meth:`step_input`.
+            TypeError: an argument has the wrong type.
         """
         self._inside("memory")
         if init is None:
@@ -222,8 +224,8 @@ class DynamicRNN(Described):
             new_mem (Variable): new value, with the same shape.
 
         Raises:
-            ValueError: it is called outside of the block, or ``ex_mem`` is not a memory. TypeError: an argument is not
-                a Variable.
+            ValueError: it is called outside of the block, or ``ex_mem`` is not a memory.
+            TypeError: an argument is not a Variable.
         """
         self._inside("update_memory")
         check.variable(ex_mem, "ex_mem", "DynamicRNN.update_memory")
@@ -237,7 +239,8 @@ class DynamicRNN(Described):
         """Declares Variables of the step as outputs.
 
         Raises:
-            ValueError: it is called outside of the block. TypeError: an argument is not a Variable.
+            ValueError: it is called outside of the block.
+            TypeError: an argument is not a Variable.
         """
         self._inside("output")
         for each in outputs:

@@ -100,12 +100,11 @@ def py_reader(capacity: int, shapes: Sequence[Sequence[Any]], dtypes: Sequence[s
     """Creates a reader inside the program. ``read_file`` returns the Variables of its batches.
 
     Args:
-        capacity (int): number of batches to prepare ahead of time, at least 1.
-        shapes (list of list): shape of each tensor. -1 stands for any extent.
-        dtypes (list of str): dtype of each tensor.
-        lod_levels (list of int, optional): number of levels of sequences of each tensor. Default 0.
-        name (str, optional): prefix of the names of its variables.
-        use_double_buffer (bool): appends the op of a double buffer. Batches are prepared ahead of time in any case.
+        capacity (int): number of batches to prepare ahead of time, at least 1. shapes (list of list): shape of each
+        tensor. -1 stands for any extent. dtypes (list of str): dtypes of the tensors. lod_levels (list of int,
+        optional): number of levels of sequences of each tensor. Default 0. name (str, optional): prefix of the names
+        of its variables. use_double_buffer (bool): appends the op of a double buffer. Batches are prepared ahead of
+        time in any case.
             Default True.
 
     Returns:
@@ -200,7 +199,7 @@ def double_buffer(reader: Variable, place: Place | None = None, name: str | None
 
     Args:
         reader (Variable): reader of ``py_reader``.
-        place (CPUPlace, optional): no effect; batches stay in host memory.
+        place (CPUPlace, optional): has no effect; batches stay in host memory.
         name (str, optional): name of the new reader.
 
     Returns:

@@ -29,22 +29,22 @@ _CONSTANT_TYPES = ("bool", "float16", "float32", "float64", "int32", "int64")
 
 def fill_constant(shape: Shape, dtype: DType, value: float | int | bool | Variable, force_cpu: bool = False,
                   out: Variable | None = None) -> Variable:
-    """Creates a tensor whose elements are all equal.
+    """Creates a tensor with all elements equal to one value.
 
     Args:
         shape (list|tuple|Variable): extents, each an int or a Variable of shape [1]. A single int32 Variable may hold
             all extents.
         dtype (str): bool, float16, float32, float64, int32 or int64.
         value (float|int|bool|Variable): value of all elements. A Variable must have shape [1].
-        force_cpu (bool): no effect on the CPU. Default False.
+        force_cpu (bool): has no effect on the CPU. Default False.
         out (Variable, optional): receives the result.
 
     Returns:
         Variable: the tensor, which has no gradient.
 
     Raises:
-        TypeError: an argument has the wrong type or dtype, or ``out`` has a different dtype than ``dtype``. ValueError:
-            ``dtype`` is unknown.
+        TypeError: an argument has the wrong type or dtype, or ``out`` has a different dtype than ``dtype``.
+        ValueError: ``dtype`` is unknown.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -76,7 +76,7 @@ def fill_constant(shape: Shape, dtype: DType, value: float | int | bool | Variab
 
 def fill_constant_batch_size_like(input: Variable, shape: Shape, dtype: DType, value: float | int,
                                   input_dim_idx: int = 0, output_dim_idx: int = 0, force_cpu: bool = False) -> Variable:
-    """Creates a tensor whose elements are all equal, with one extent (usually the batch size) of another tensor.
+    """Creates a tensor with equal elements. One extent (usually the batch size) is taken from another tensor.
 
     Args:
         input (Variable): tensor whose extent is used.
@@ -85,7 +85,7 @@ def fill_constant_batch_size_like(input: Variable, shape: Shape, dtype: DType, v
         value (float|int): value of all elements.
         input_dim_idx (int): axis of ``input`` whose extent is used. Default 0.
         output_dim_idx (int): axis of the result that gets this extent. Default 0.
-        force_cpu (bool): no effect on the CPU. Default False.
+        force_cpu (bool): has no effect on the CPU. Default False.
 
     Returns:
         Variable: the tensor, which has no gradient.
@@ -114,7 +114,7 @@ def ones(shape: Shape, dtype: DType, force_cpu: bool = False) -> Variable:
     Args:
         shape (list|tuple|Variable): as for :func:`fill_constant`.
         dtype (str): bool, float16, float32, float64, int32 or int64.
-        force_cpu (bool): no effect on the CPU. Default False.
+        force_cpu (bool): has no effect on the CPU. Default False.
 
     Returns:
         Variable: the tensor, which has no gradient.
@@ -133,7 +133,7 @@ def zeros(shape: Shape, dtype: DType, force_cpu: bool = False) -> Variable:
     Args:
         shape (list|tuple|Variable): as for :func:`fill_constant`.
         dtype (str): bool, float16, float32, float64, int32 or int64.
-        force_cpu (bool): no effect on the CPU. Default False.
+        force_cpu (bool): has no effect on the CPU. Default False.
 
     Returns:
         Variable: the tensor, which has no gradient.

@@ -31,8 +31,8 @@ def similarity_focus(input: Variable, axis: int, indexes: Sequence[int], name: s
         elsewhere.
 
     Raises:
-        TypeError: an argument has the wrong type. ValueError: ``axis`` is invalid, a slice does not exist, or there is
-            no slice.
+        TypeError: an argument has the wrong type.
+        ValueError: ``axis`` is invalid, a slice does not exist, or there is no slice.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -67,8 +67,8 @@ def random_crop(x: Variable, shape: Sequence[int], seed: int | Variable | None =
         Variable: [..., shape].
 
     Raises:
-        TypeError: ``x`` is not a Variable, or its dtype has no kernel. ValueError: ``shape`` does not match, or
-            ``seed`` has the wrong type.
+        TypeError: ``x`` is not a Variable, or its dtype has no kernel.
+        ValueError: ``shape`` does not match, or ``seed`` has the wrong type.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -65,7 +65,7 @@ def scatter_nd_add(ref: Variable, index: Variable, updates: Variable, name: str 
     Raises:
         TypeError: an argument is not a Variable, or ``index`` has an unsupported dtype.
         ValueError: the dtypes of ``ref`` and ``updates`` differ.
-        EnforceNotMet: shapes do not match, or at run time a position is out of range.
+        EnforceNotMet: shapes do not match, or a position is out of range at run time.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -95,7 +95,7 @@ def scatter_nd(index: Variable, updates: Variable, shape: Shape, name: str | Non
 
     Raises:
         TypeError: an argument is not a Variable.
-        EnforceNotMet: shapes do not match, or at run time a position is out of range.
+        EnforceNotMet: shapes do not match, or a position is out of range at run time.
 
     Examples:
         >>> import anabranch.fluid as fluid

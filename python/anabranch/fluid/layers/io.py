@@ -1,4 +1,4 @@
-"""The names of Fluid's ``fluid.layers.io`` that are here. Written by tools/generate_modules.py."""
+"""Names of Fluid's ``fluid.layers.io`` that are available here. Written by tools/generate_modules.py."""
 from .feeders import create_py_reader_by_data, double_buffer, py_reader, read_file
 from .inputs import data
 from .loads import load

@@ -145,7 +145,8 @@ def polynomial_decay(learning_rate: float | Variable, decay_steps: int, end_lear
                      power: float = 1.0, cycle: bool = False) -> Variable:
     """rate(s) = (learning_rate - end) * (1 - s / D) ** power + end.
 
-    D is ``decay_steps``, and s does not exceed D. With ``cycle``, D increases by ``decay_steps`` whenever s reaches it.
+    D is ``decay_steps``, and the rate stays the same after step D. With ``cycle``, D increases by ``decay_steps``
+    whenever s reaches it.
 
     Args:
         learning_rate (float|Variable): rate at step 0.

@@ -65,7 +65,7 @@ class While(Described):
         self.is_test = is_test
 
     def block(self) -> Any:
-        """Context of the layers that run in each iteration."""
+        """Context manager for the layers that run in each iteration."""
         self.status = While.IN_WHILE_BLOCK
         return collected(self.helper.main_program, self._append)
 
@@ -106,7 +106,8 @@ def while_loop(cond: Callable[..., Any], body: Callable[..., Any], loop_vars: Se
 
     Raises:
         TypeError: ``cond`` or ``body`` cannot be called, ``loop_vars`` is not a list or tuple, or ``cond`` does not
-            return one bool. ValueError: ``loop_vars`` is empty, or ``body`` returns a different structure.
+            return one bool.
+        ValueError: ``loop_vars`` is empty, or ``body`` returns a different structure.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -1,4 +1,4 @@
-"""The names of Fluid's ``fluid.layers.loss`` that are here. Written by tools/generate_modules.py."""
+"""Names of Fluid's ``fluid.layers.loss`` that are available here. Written by tools/generate_modules.py."""
 from ._generated_losses import bpr_loss, kldiv_loss, rank_loss, sigmoid_cross_entropy_with_logits
 from .alignments import edit_distance, warpctc
 from .losses.classification import cross_entropy, softmax_with_cross_entropy, teacher_student_sigmoid_loss

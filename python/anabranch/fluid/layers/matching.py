@@ -74,7 +74,7 @@ def target_assign(input: Variable, matched_indices: Variable, negative_indices: 
 
     Raises:
         TypeError: an argument is not a Variable, or ``input`` has an unsupported dtype.
-        EnforceNotMet: shapes do not match, or at run time an index is out of range.
+        EnforceNotMet: shapes do not match, or an index is out of range at run time.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -22,8 +22,9 @@ def matmul(x: Variable, y: Variable, transpose_x: bool = False, transpose_y: boo
            name: str | None = None) -> Variable:
     """out = alpha * x y, of matrices, vectors or batches of matrices.
 
-    A 1-D ``x`` is a row, a 1-D ``y`` is a column. With more than two axes, the last two are the matrix and the others
-    the batch. If one side has no batch, it is multiplied with every matrix of the other side.
+    A 1-D ``x`` is treated as a row and a 1-D ``y`` as a column. If an argument has more than two axes, the last two
+    are the matrix, and the others are the batch. An argument without a batch is multiplied with every matrix of the
+    other argument.
 
     Args:
         x (Variable): [..., M, K], float32 or float64; [..., K, M] if transposed.
@@ -38,7 +39,8 @@ def matmul(x: Variable, y: Variable, transpose_x: bool = False, transpose_y: boo
 
     Raises:
         TypeError: an argument is not a Variable of a supported dtype.
-        AssertionError: the widths K differ. ValueError: the batches differ.
+        AssertionError: the widths K differ.
+        ValueError: the batches differ.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -94,7 +94,8 @@ def auc(input: Variable, label: Variable, curve: str = "ROC", num_thresholds: in
 
 
 def mean_iou(input: Variable, label: Variable, num_classes: int) -> tuple[Variable, Variable, Variable]:
-    """Computes the mean over all classes of intersection / union of the predicted and the true elements.
+    """Computes intersection / union of the predicted and the true elements for each class, and returns the mean over
+    all classes.
 
     Args:
         input (Variable): predicted classes, [...], int32 or int64.
@@ -102,8 +103,8 @@ def mean_iou(input: Variable, label: Variable, num_classes: int) -> tuple[Variab
         num_classes (int): number of classes.
 
     Returns:
-        tuple: the mean, [1], float32; and the numbers of wrong and of correct elements of each class, each
-        [num_classes], int32.
+        tuple: the mean, [1], float32; the number of wrong elements of each class, [num_classes], int32; and the
+        number of correct elements of each class, [num_classes], int32.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -1,4 +1,4 @@
-"""The names of Fluid's ``fluid.layers.nn`` that are here. Written by tools/generate_modules.py."""
+"""Names of Fluid's ``fluid.layers.nn`` that are available here. Written by tools/generate_modules.py."""
 from ._generated_activations import (
     brelu,
     elu,

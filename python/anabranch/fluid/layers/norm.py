@@ -1,4 +1,4 @@
-"""Normalization over the batch, over features and over groups of channels; scale and bias of channels."""
+"""Layers that normalize over the batch, over features or over groups of channels, or that scale channels."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -28,9 +28,9 @@ def batch_norm(input: Variable, act: str | None = None, is_test: bool = False, m
                use_global_stats: bool = False) -> Variable:
     """out = scale * (x - mean) / sqrt(variance + epsilon) + bias, with the statistics of each channel over the batch.
 
-    In training, the statistics are those of the batch, and each moving statistic becomes moving * momentum + batch * (1
-    - momentum). A test program uses the moving statistics. Ioffe and Szegedy, Batch normalization: accelerating deep
-    network training, ICML 2015 (arXiv:1502.03167).
+    In training, the layer uses the statistics of the batch, and each moving statistic becomes moving * momentum +
+    batch * (1 - momentum). A test program uses the moving statistics. Ioffe and Szegedy, Batch normalization:
+    accelerating deep network training, ICML 2015 (arXiv:1502.03167).
 
     Args:
         input (Variable): [N, C, ...], or [N, ..., C] with "NHWC"; 2 to 5 axes; float32 or float64.
@@ -53,7 +53,8 @@ def batch_norm(input: Variable, act: str | None = None, is_test: bool = False, m
 
     Raises:
         TypeError: ``input`` is not a Variable of a float dtype.
-        AssertionError: ``bias_attr`` is False. ValueError: ``data_layout`` is unknown.
+        AssertionError: ``bias_attr`` is False.
+        ValueError: ``data_layout`` is unknown.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -134,7 +135,8 @@ def inplace_abn(input: Variable, act: str | None = None, is_test: bool = False, 
 
     Raises:
         TypeError: ``input`` is not a Variable of a float dtype.
-        AssertionError: ``bias_attr`` is False, or ``act`` is not supported. ValueError: ``data_layout`` is unknown.
+        AssertionError: ``bias_attr`` is False, or ``act`` is not supported.
+        ValueError: ``data_layout`` is unknown.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -175,15 +177,13 @@ def layer_norm(input: Variable, scale: bool = True, shift: bool = True, begin_no
     Ba, Kiros and Hinton, Layer normalization, arXiv:1607.06450.
 
     Args:
-        input (Variable): [...], float32 or float64.
-        scale (bool): multiplies each feature by a parameter whose initial value is 1. Default True.
-        shift (bool): adds to each feature a parameter whose initial value is 0. Default True.
-        begin_norm_axis (int): first axis of the features. Default 1.
-        epsilon (float): number that is added to the variance. Default 1e-5.
-        param_attr (ParamAttr, optional): attributes of the scale, [product of the features' extents].
-        bias_attr (ParamAttr, optional): attributes of the shift, of the same shape.
-        act (str, optional): activation applied to the result.
-        name (str, optional): prefix of the generated names.
+        input (Variable): [...], float32 or float64. scale (bool): multiplies each feature by a parameter with the
+        initial value 1. Default True. shift (bool): adds to each feature a parameter with the initial value 0.
+        Default True. begin_norm_axis (int): first axis of the features. Default 1. epsilon (float): number that is
+        added to the variance. Default 1e-5. param_attr (ParamAttr, optional): attributes of the scale, [product of
+        the features' extents]. bias_attr (ParamAttr, optional): attributes of the shift, which has the same shape as
+        the scale. act (str, optional): activation applied to the result. name (str, optional): prefix of the
+        generated names.
 
     Returns:
         Variable: shape and dtype of ``input``.
@@ -230,8 +230,8 @@ def group_norm(input: Variable, groups: int, epsilon: float = 1e-05, param_attr:
         input (Variable): [N, C, ...], or [N, ..., C] with "NHWC"; float32 or float64.
         groups (int): number of groups, a divisor of C.
         epsilon (float): number that is added to the variance. Default 1e-5.
-        param_attr (ParamAttr|bool, optional): attributes of a scale, [C]. None or False: no scale.
-        bias_attr (ParamAttr|bool, optional): attributes of a bias, [C]. None or False: no bias.
+        param_attr (ParamAttr|bool, optional): attributes of a scale, [C]. None or False means no scale.
+        bias_attr (ParamAttr|bool, optional): attributes of a bias, [C]. None or False means no bias.
         act (str, optional): activation applied to the result.
         data_layout (str): "NCHW" or "NHWC". Default "NCHW".
         name (str, optional): prefix of the generated names.

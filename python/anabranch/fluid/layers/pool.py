@@ -43,8 +43,8 @@ def pool2d(input: Variable, pool_size: int | Sequence[Any] = -1, pool_type: str 
            exclusive: bool = True, data_format: str = "NCHW") -> Variable:
     """Computes the maximum or average over windows of images.
 
-    H_out = floor((H + pad_top + pad_bottom - size) / stride) + 1, or ceil with ``ceil_mode``. W_out follows in the same
-    way.
+    H_out = floor((H + pad_top + pad_bottom - size) / stride) + 1, or ceil with ``ceil_mode``. W_out is computed in
+    the same way.
 
     Args:
         input (Variable): [N, C, H, W] or [N, H, W, C], float32 or float64.
@@ -53,7 +53,7 @@ def pool2d(input: Variable, pool_size: int | Sequence[Any] = -1, pool_type: str 
         pool_stride (int|list|tuple): stride of the windows. Default 1.
         pool_padding (int|list|tuple|str): padding, as for :func:`conv2d`. Default 0.
         global_pooling (bool): the window is the whole image. Default False.
-        use_cudnn (bool): no effect on the CPU. Default True.
+        use_cudnn (bool): has no effect on the CPU. Default True.
         ceil_mode (bool): rounds the size of the result up. Default False.
         name (str, optional): prefix of the output's name.
         exclusive (bool): padding does not count in an average. Default True.
@@ -82,8 +82,8 @@ def pool3d(input: Variable, pool_size: int | Sequence[Any] = -1, pool_type: str 
            exclusive: bool = True, data_format: str = "NCDHW") -> Variable:
     """Computes the maximum or average over windows of volumes.
 
-    D_out = floor((D + pad_front + pad_back - size) / stride) + 1, or ceil with ``ceil_mode``. H_out and W_out follow in
-    the same way.
+    D_out = floor((D + pad_front + pad_back - size) / stride) + 1, or ceil with ``ceil_mode``. H_out and W_out are
+    computed in the same way.
 
     Args:
         input (Variable): [N, C, D, H, W] or [N, D, H, W, C], float32 or float64.
@@ -92,7 +92,7 @@ def pool3d(input: Variable, pool_size: int | Sequence[Any] = -1, pool_type: str 
         pool_stride (int|list|tuple): stride of the windows. Default 1.
         pool_padding (int|list|tuple|str): padding, as for :func:`conv3d`. Default 0.
         global_pooling (bool): the window is the whole volume. Default False.
-        use_cudnn (bool): no effect on the CPU. Default True.
+        use_cudnn (bool): has no effect on the CPU. Default True.
         ceil_mode (bool): rounds the size of the result up. Default False.
         name (str, optional): prefix of the output's name.
         exclusive (bool): padding does not count in an average. Default True.
@@ -117,10 +117,11 @@ def pool3d(input: Variable, pool_size: int | Sequence[Any] = -1, pool_type: str 
 
 def adaptive_pool2d(input: Variable, pool_size: int | Sequence[Any], pool_type: str = "max",
                     require_index: bool = False, name: str | None = None) -> Any:
-    """Computes the maximum or average over windows of images. The size of the windows follows from that of the result.
+    """Computes the maximum or average over windows of images. You choose the size of the result instead of the size
+    of the windows.
 
-    Row i of the result covers the input's rows from floor(i H / H_out) to ceil((i + 1) H / H_out). Columns follow in
-    the same way.
+    Row i of the result covers the input's rows from floor(i H / H_out) to ceil((i + 1) H / H_out). The same formula
+    holds for columns.
 
     Args:
         input (Variable): [N, C, H, W], float32 or float64.
@@ -146,10 +147,11 @@ def adaptive_pool2d(input: Variable, pool_size: int | Sequence[Any], pool_type: 
 
 def adaptive_pool3d(input: Variable, pool_size: int | Sequence[Any], pool_type: str = "max",
                     require_index: bool = False, name: str | None = None) -> Any:
-    """Computes the maximum or average over windows of volumes. The size of the windows follows from that of the result.
+    """Computes the maximum or average over windows of volumes. You choose the size of the result instead of the size
+    of the windows.
 
-    Slice i of the result covers the input's slices from floor(i D / D_out) to ceil((i + 1) D / D_out). Rows and columns
-    follow in the same way.
+    Slice i of the result covers the input's slices from floor(i D / D_out) to ceil((i + 1) D / D_out). The same
+    formula holds for rows and columns.
 
     Args:
         input (Variable): [N, C, D, H, W], float32 or float64.

@@ -26,10 +26,9 @@ def uniform_random(shape: Shape, dtype: DType = "float32", min: float = -1.0, ma
     Args:
         shape (list|tuple|Variable): extents. Entries may be Variables of shape [1]. A single int Variable may hold all
             extents.
-        dtype (str): float32 or float64. Default float32.
-        min (float): lower bound. Default -1.
-        max (float): upper bound, which is excluded. Default 1.
-        seed (int): seed of the random numbers. 0: the program's ``random_seed``. Any other seed gives the same numbers
+        dtype (str): float32 or float64. Default float32. min (float): lower bound. Default -1. max (float): upper
+        bound, which is excluded. Default 1. seed (int): seed of the random numbers. 0 means the program's
+        ``random_seed``. Any other seed gives the same numbers
             in every run. Default 0.
 
     Returns:
@@ -62,9 +61,8 @@ def gaussian_random(shape: Shape, mean: float = 0.0, std: float = 1.0, seed: int
     Args:
         shape (list|tuple|Variable): extents. Entries may be Variables of shape [1]. A single int32 or int64 Variable
             may hold all extents.
-        mean (float): mean. Default 0.
-        std (float): standard deviation. Default 1.
-        seed (int): seed of the random numbers. 0: the program's ``random_seed``. Any other seed gives the same numbers
+        mean (float): mean. Default 0. std (float): standard deviation. Default 1. seed (int): seed of the random
+        numbers. 0 means the program's ``random_seed``. Any other seed gives the same numbers
             in every run. Default 0.
         dtype (str): float32 or float64. Default float32.
 
@@ -105,7 +103,7 @@ def _like(op, input, shape, dtype, attrs):
 def uniform_random_batch_size_like(input: Variable, shape: Shape, dtype: DType = "float32", input_dim_idx: int = 0,
                                    output_dim_idx: int = 0, min: float = -1.0, max: float = 1.0,
                                    seed: int = 0) -> Variable:
-    """Draws uniform random numbers from [min, max). One extent (usually the batch size) is that of another tensor.
+    """Draws uniform random numbers from [min, max). One extent (usually the batch size) is taken from another tensor.
 
     Args:
         input (Variable): tensor whose extent is used.
@@ -134,7 +132,8 @@ def uniform_random_batch_size_like(input: Variable, shape: Shape, dtype: DType =
 def gaussian_random_batch_size_like(input: Variable, shape: Shape, input_dim_idx: int = 0, output_dim_idx: int = 0,
                                     mean: float = 0.0, std: float = 1.0, seed: int = 0,
                                     dtype: DType = "float32") -> Variable:
-    """Draws random numbers from a normal distribution. One extent (usually the batch size) is that of another tensor.
+    """Draws random numbers from a normal distribution. One extent (usually the batch size) is taken from another
+    tensor.
 
     Args:
         input (Variable): tensor whose extent is used.

@@ -217,7 +217,7 @@ def gru_unit(input: Variable, hidden: Variable, size: int, param_attr: Attr = No
         hidden (Variable): [N, size / 3], the previous state.
         size (int): three times the width of the state.
         param_attr (ParamAttr, optional): attributes of the weight [size / 3, size], as in :func:`dynamic_gru`.
-        bias_attr (ParamAttr or bool, optional): attributes of the bias [1, size]. False: no bias.
+        bias_attr (ParamAttr or bool, optional): attributes of the bias [1, size]. False means no bias.
         activation (str): activation of the candidate: "sigmoid", "tanh", "relu" or "identity". Default "tanh".
         gate_activation (str): activation of the gates, one of the same functions. Default "sigmoid".
         origin_mode (bool): weights the old state by u and the candidate by 1 - u, instead of the reverse. Default
@@ -270,7 +270,7 @@ def lstm_unit(x_t: Variable, hidden_t_prev: Variable, cell_t_prev: Variable, for
         cell_t_prev (Variable): [N, D], c.
         forget_bias (float): number that is added to f. Default 0.
         param_attr (ParamAttr, optional): attributes of the weight [M + D, 4 D].
-        bias_attr (ParamAttr or bool, optional): attributes of the bias [4 D]. False: no bias.
+        bias_attr (ParamAttr or bool, optional): attributes of the bias [4 D]. False means no bias.
         name (str, optional): prefix of the generated names.
 
     Returns:

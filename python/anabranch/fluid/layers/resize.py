@@ -56,9 +56,9 @@ def image_resize(input: Variable, out_shape: Sequence[Any] | Variable | None = N
                  data_format: str = "NCHW") -> Variable:
     """Resizes images or volumes.
 
-    Let n_in and n_out be the extents before and after. With ``align_corners``, pixel k of the result lies at position k
-    (n_in - 1) / (n_out - 1) of the input. Otherwise it lies at k n_in / n_out, or, with ``align_mode`` 0 and linear
-    methods, at (k + 0.5) n_in / n_out - 0.5.
+    Let n_in and n_out be an extent of the input and of the result. With ``align_corners``, pixel k of the result is
+    at position k (n_in - 1) / (n_out - 1) of the input. Without it, pixel k is at position k n_in / n_out. For linear
+    methods with ``align_mode`` 0, pixel k is at position (k + 0.5) n_in / n_out - 0.5.
 
     Args:
         input (Variable): [N, C, H, W] or [N, H, W, C], with "TRILINEAR" [N, C, D, H, W] or [N, D, H, W, C]; float32,
@@ -183,7 +183,7 @@ def resize_nearest(input: Variable, out_shape: Sequence[Any] | Variable | None =
                    scale: float | Variable | None = None, name: str | None = None,
                    actual_shape: Variable | None = None, align_corners: bool = True,
                    data_format: str = "NCHW") -> Variable:
-    """Resizes images; each pixel is the nearest pixel of ``input``: see :func:`image_resize`.
+    """Resizes images. Each pixel of the result is the nearest pixel of ``input``: see :func:`image_resize`.
 
     Args:
         input (Variable): [N, C, H, W] or [N, H, W, C], float32, float64 or uint8.

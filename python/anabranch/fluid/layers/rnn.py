@@ -1,4 +1,4 @@
-"""The names of Fluid's ``fluid.layers.rnn`` that are here. Written by tools/generate_modules.py."""
+"""Names of Fluid's ``fluid.layers.rnn`` that are available here. Written by tools/generate_modules.py."""
 from .beam_decoder import BeamSearchDecoder
 from .beams import beam_search, beam_search_decode
 from .cells import GRUCell, LSTMCell, RNNCell, rnn

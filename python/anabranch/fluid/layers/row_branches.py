@@ -46,8 +46,8 @@ class IfElse(Described):
         name (str, optional): prefix of the generated names.
 
     Raises:
-        TypeError: ``cond`` is not a Variable. ValueError: a method is called in the wrong block, or the results of the
-            blocks differ.
+        TypeError: ``cond`` is not a Variable.
+        ValueError: a method is called in the wrong block, or the results of the blocks differ.
 
     Examples:
         >>> import numpy
@@ -106,11 +106,11 @@ class IfElse(Described):
         return self.input_table[x.name][branch]
 
     def true_block(self) -> Any:
-        """Context of the layers for rows whose condition is true."""
+        """Context manager for the layers for rows whose condition is true."""
         return _Branch(self, IfElse.IN_IF_ELSE_TRUE_BLOCKS)
 
     def false_block(self) -> Any:
-        """Context of the layers for the other rows."""
+        """Context manager for the layers for the other rows."""
         return _Branch(self, IfElse.IN_IF_ELSE_FALSE_BLOCKS)
 
     def output(self, *outs: Variable) -> None:

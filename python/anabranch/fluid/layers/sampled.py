@@ -72,12 +72,12 @@ def nce(input: Variable, label: Variable, num_total_classes: int, sample_weight:
         num_total_classes (int): number of classes, the rows of the table.
         sample_weight (Variable, optional): [N, 1]: factor of the cost of each sample.
         param_attr (ParamAttr, optional): attributes of the table, [num_total_classes, D].
-        bias_attr (ParamAttr|bool, optional): attributes of the bias, [num_total_classes, 1]. False: no bias.
+        bias_attr (ParamAttr|bool, optional): attributes of the bias, [num_total_classes, 1]. False means no bias.
         num_neg_samples (int, optional): number of classes drawn for each sample. Default 10.
         name (str, optional): prefix of the generated names.
         sampler (str): "uniform", "log_uniform" (frequent classes have low numbers) or "custom_dist".
         custom_dist (list, optional): probability of each class, for "custom_dist".
-        seed (int): seed of the random numbers. 0: that of the program. Default 0.
+        seed (int): seed of the random numbers. 0 means the seed of the program. Default 0.
         is_sparse (bool): the gradient of the table contains only the rows that were used. Default False.
 
     Returns:
@@ -213,7 +213,7 @@ def sampled_softmax_with_cross_entropy(logits: Variable, label: Variable, num_sa
         customized_samples (Variable, optional): [N, num_true + num_samples], int64: classes, those of the sample first.
         customized_probabilities (Variable, optional): probabilities of these classes, shape of ``customized_samples``,
             dtype of ``logits``.
-        seed (int): seed of the random numbers. 0: that of the program. Default 0.
+        seed (int): seed of the random numbers. 0 means the seed of the program. Default 0.
 
     Returns:
         Variable: [N, 1].

@@ -22,7 +22,7 @@ def bilinear_tensor_product(x: Variable, y: Variable, size: int, act: str | None
         act (str, optional): activation applied to the result.
         name (str, optional): prefix of the generated names.
         param_attr (ParamAttr, optional): attributes of the matrices [K, P, Q].
-        bias_attr (ParamAttr|bool, optional): attributes of the bias [1, K]. False: no bias.
+        bias_attr (ParamAttr|bool, optional): attributes of the bias [1, K]. False means no bias.
 
     Returns:
         Variable: [N, K].

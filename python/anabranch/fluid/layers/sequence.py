@@ -24,7 +24,7 @@ def sequence_pool(input: Variable, pool_type: str, is_test: bool = False, pad_va
         pad_value (float): value of the row of an empty sequence. Default 0.
 
     Returns:
-        Variable: [sequences, ...], with one level less.
+        Variable: [sequences, ...], with one level of sequences fewer than ``input``.
 
     Raises:
         TypeError: ``input`` is not a Variable of float32 or float64.
@@ -92,18 +92,16 @@ def sequence_last_step(input: Variable) -> Variable:
 def sequence_conv(input: Variable, num_filters: int, filter_size: int = 3, filter_stride: int = 1, padding: bool = True,
                   padding_start: int | None = None, bias_attr: Attr = None, param_attr: Attr = None,
                   act: str | None = None, name: str | None = None) -> Variable:
-    """Convolution along each sequence: row t of the result depends on the rows from t + padding_start on of its
-    sequence.
+    """Convolution along each sequence: row t of the result depends on ``filter_size`` rows of its sequence, the first
+    of which is row t + padding_start.
 
     Args:
-        input (Variable): [rows, D] with sequences, float32 or float64.
-        num_filters (int): number of filters, the width of the result.
-        filter_size (int): number of rows of the filter. Default 3.
-        filter_stride (int): stride, which must be 1. Default 1.
-        padding (bool): not used: rows outside of the sequence count as 0.
+        input (Variable): [rows, D] with sequences, float32 or float64. num_filters (int): number of filters, the
+        width of the result. filter_size (int): number of rows of the filter. Default 3. filter_stride (int): stride,
+        which must be 1. Default 1. padding (bool): has no effect; rows outside of the sequence count as 0.
         padding_start (int, optional): position of the filter's first row relative to t. Default: -floor(filter_size /
             2).
-        bias_attr (ParamAttr|bool, optional): attributes of the bias, [num_filters]. False: no bias.
+        bias_attr (ParamAttr|bool, optional): attributes of the bias, [num_filters]. False means no bias.
         param_attr (ParamAttr, optional): attributes of the filter, [filter_size * D, num_filters].
         act (str, optional): activation applied to the result.
         name (str, optional): prefix of the generated names.

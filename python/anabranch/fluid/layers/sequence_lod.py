@@ -1,4 +1,4 @@
-"""The names of Fluid's ``fluid.layers.sequence_lod`` that are here. Written by tools/generate_modules.py."""
+"""Names of Fluid's ``fluid.layers.sequence_lod`` that are available here. Written by tools/generate_modules.py."""
 from ._generated_sequences import (
     sequence_concat,
     sequence_enumerate,

@@ -150,7 +150,8 @@ def randn(shape: Shape, out: Variable | None = None, dtype: DType | None = None,
         Variable: the random numbers.
 
     Raises:
-        TypeError: an argument has the wrong type or dtype. ValueError: ``device`` is not "cpu".
+        TypeError: an argument has the wrong type or dtype.
+        ValueError: ``device`` is not "cpu".
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -31,8 +31,8 @@ def spectral_norm(weight: Variable, dim: int = 0, power_iters: int = 1, eps: flo
         Variable: shape and dtype of ``weight``.
 
     Raises:
-        TypeError: ``weight`` is not a Variable of a float dtype. ValueError: an extent is unknown or 0, or ``dim`` is
-            not 0 or 1.
+        TypeError: ``weight`` is not a Variable of a float dtype.
+        ValueError: an extent is unknown or 0, or ``dim`` is not 0 or 1.
 
     Examples:
         >>> import anabranch.fluid as fluid

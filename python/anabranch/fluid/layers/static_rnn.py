@@ -31,7 +31,7 @@ class StaticRNN(Described):
 
     Raises:
         ValueError: a method is called outside of its context, or inputs have different numbers of steps.
-            AssertionError: a memory is not updated.
+        AssertionError: a memory is not updated.
 
     Examples:
         >>> import numpy
@@ -61,7 +61,7 @@ class StaticRNN(Described):
         self.seq_len: int | None = None
 
     def step(self) -> Any:
-        """Context of the layers of one step."""
+        """Context manager for the layers of one step."""
         return self._collect()
 
     @contextlib.contextmanager
@@ -85,19 +85,18 @@ class StaticRNN(Described):
         """Returns a memory: the value that :meth:`update_memory` set in the previous step.
 
         Args:
-            init (Variable, optional): value in the first step. Default: a constant.
-            shape (list|tuple, optional): shape of the constant, with -1 for the batch.
-            batch_ref (Variable, optional): Variable whose batch size is used for the constant.
-            init_value (float): value of the constant. Default 0.
-            init_batch_dim_idx (int): batch axis of ``shape``. Default 0.
-            ref_batch_dim_idx (int): batch axis of the input of which ``batch_ref`` is a step. Default 1.
+            init (Variable, optional): value in the first step. Default: a constant. shape (list|tuple, optional):
+            shape of the constant, with -1 for the batch. batch_ref (Variable, optional): Variable whose batch size is
+            used for the constant. init_value (float): value of the constant. Default 0. init_batch_dim_idx (int):
+            batch axis of ``shape``. Default 0. ref_batch_dim_idx (int): batch axis of the whole input, if
+            ``batch_ref`` is a step of an input. Default 1.
 
         Returns:
             Variable: the memory, with the shape of ``init``.
 
         Raises:
             ValueError: it is called outside of a step, or without ``init`` and without ``shape`` and ``batch_ref``.
-                TypeError: an argument has the wrong type.
+            TypeError: an argument has the wrong type.
         """
         self._inside("memory")
         check.of_type(init, "init", "StaticRNN.memory", (Variable, type(None)))
@@ -132,7 +131,7 @@ class StaticRNN(Described):
 
         Raises:
             ValueError: it is called outside of a step, or the number of steps differs from that of the first input.
-                TypeError: ``x`` is not a Variable.
+            TypeError: ``x`` is not a Variable.
         """
         self._inside("step_input")
         check.variable(x, "x", "StaticRNN.step_input")
@@ -148,10 +147,11 @@ class StaticRNN(Described):
         """Declares a Variable of the step as an output.
 
         Args:
-            o (Variable): any shape, which is the same in each step.
+            o (Variable): output, which must have the same shape in each step.
 
         Raises:
-            ValueError: it is called outside of a step. TypeError: an argument is not a Variable.
+            ValueError: it is called outside of a step.
+            TypeError: an argument is not a Variable.
         """
         self._inside("step_output")
         check.variable(o, "o", "StaticRNN.step_output")
@@ -176,7 +176,8 @@ class StaticRNN(Described):
             var (Variable): new value, with the same shape.
 
         Raises:
-            ValueError: ``mem`` is not a memory. TypeError: an argument is not a Variable.
+            ValueError: ``mem`` is not a memory.
+            TypeError: an argument is not a Variable.
         """
         check.variable(mem, "mem", "StaticRNN.update_memory")
         check.variable(var, "var", "StaticRNN.update_memory")

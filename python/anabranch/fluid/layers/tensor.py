@@ -1,4 +1,4 @@
-"""The names of Fluid's ``fluid.layers.tensor`` that are here. Written by tools/generate_modules.py."""
+"""Names of Fluid's ``fluid.layers.tensor`` that are available here. Written by tools/generate_modules.py."""
 from ..framework import Variable as Variable
 from ._generated_products import kron
 from ._generated_reductions import has_inf, has_nan, isfinite

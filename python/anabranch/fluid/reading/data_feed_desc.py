@@ -86,7 +86,8 @@ class DataFeedDesc(Described):
         proto_file (str): the file. Its slots are sparse and unused unless it, or a call, sets them otherwise.
 
     Raises:
-        ValueError: the file does not describe a MultiSlotDataFeed in protobuf text. OSError: the file cannot be read.
+        ValueError: the file does not describe a MultiSlotDataFeed in protobuf text.
+        OSError: the file cannot be read.
 
     Examples:
         >>> import anabranch.fluid as fluid

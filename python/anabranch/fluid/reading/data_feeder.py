@@ -128,7 +128,8 @@ class DataFeeder(Described):
         program (Program, optional): program in which names are looked up. Default: the default main program.
 
     Raises:
-        TypeError: an item is neither Variable nor name. ValueError: the program has no variable of that name.
+        TypeError: an item is neither Variable nor name.
+        ValueError: the program has no variable of that name.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -164,7 +165,8 @@ class DataFeeder(Described):
             dict: name -> LoDTensor.
 
         Raises:
-            AssertionError: a sample has the wrong number of fields. ValueError: a field has the wrong shape.
+            AssertionError: a sample has the wrong number of fields.
+            ValueError: a field has the wrong shape.
         """
         columns = [_Column(v) for v in self._variables]
         for sample in iterable:

@@ -75,7 +75,8 @@ class DatasetFactory:
             DatasetBase: a data set of this class.
 
         Raises:
-            ValueError: the name is unknown. NotImplementedError: the name is 'BoxPSDataset'.
+            ValueError: the name is unknown.
+            NotImplementedError: the name is 'BoxPSDataset'.
         """
         if datafeed_class == "BoxPSDataset":
             raise Unsupported("create_dataset: BoxPSDataset is not supported")

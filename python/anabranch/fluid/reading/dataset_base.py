@@ -98,7 +98,8 @@ class DatasetBase(RemoteFiles, Described):
             batch_size (int): at least 1.
 
         Raises:
-            TypeError: ``batch_size`` is not an int. ValueError: it is below 1.
+            TypeError: ``batch_size`` is not an int.
+            ValueError: it is below 1.
 
         Examples:
             >>> import anabranch.fluid as fluid
@@ -113,7 +114,8 @@ class DatasetBase(RemoteFiles, Described):
             thread_num (int): at least 0; 0 leaves the number to ``train_from_dataset``.
 
         Raises:
-            TypeError: ``thread_num`` is not an int. ValueError: it is below 0.
+            TypeError: ``thread_num`` is not an int.
+            ValueError: it is below 0.
 
         Examples:
             >>> import anabranch.fluid as fluid
@@ -129,8 +131,9 @@ class DatasetBase(RemoteFiles, Described):
                 file when it has finished the last one.
 
         Raises:
-            TypeError: ``filelist`` is not a list of str. NotImplementedError: a FileQueue is set on an InMemoryDataset,
-                which cannot tell when a file has been trained on.
+            TypeError: ``filelist`` is not a list of str.
+            NotImplementedError: a FileQueue is set on an InMemoryDataset, which cannot tell when a file has been
+                trained on.
 
         Examples:
             >>> import anabranch.fluid as fluid
@@ -155,7 +158,8 @@ class DatasetBase(RemoteFiles, Described):
                 is a list of any length.
 
         Raises:
-            TypeError: ``var_list`` is not a list of Variables. ValueError: a dtype differs, or a name occurs twice.
+            TypeError: ``var_list`` is not a list of Variables.
+            ValueError: a dtype differs, or a name occurs twice.
 
         Examples:
             >>> import anabranch.fluid as fluid

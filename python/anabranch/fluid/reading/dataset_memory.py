@@ -54,8 +54,10 @@ class InMemoryDataset(DatasetBase):
         """Reads and parses all files with the number of threads that was set. Replaces the loaded records.
 
         Raises:
-            RuntimeError: there are no slots, or a file or pipe command fails. ValueError: a line does not match the
-            slots. LookupError: a file does not exist.
+            RuntimeError: there are no slots, or a file or pipe command fails.
+            ValueError: a line does not match the
+            slots.
+            LookupError: a file does not exist.
         """
         self._dataset().load()
         self._fresh()
@@ -112,7 +114,8 @@ class InMemoryDataset(DatasetBase):
             thread_num (int): ignored. Default 12.
 
         Raises:
-            ValueError: nothing is loaded, or a worker's address is unknown. RuntimeError: a worker is lost.
+            ValueError: nothing is loaded, or a worker's address is unknown.
+            RuntimeError: a worker is lost.
         """
         self.local_shuffle()
         if fleet is not None and fleet.worker_num() > 1:
@@ -150,7 +153,9 @@ class InMemoryDataset(DatasetBase):
             slots (list of str): names.
 
         Raises:
-            RuntimeError: :meth:`set_fea_eval` was not called. LookupError: there is no such slot. ValueError: a slot is
+            RuntimeError: :meth:`set_fea_eval` was not called.
+            LookupError: there is no such slot.
+            ValueError: a slot is
             dense.
         """
         if self._fea_eval is None:

@@ -92,7 +92,8 @@ def compose(*readers: Any, **kwargs: Any) -> Callable[..., Any]:
         check_alignment (bool): whether to raise if one ends before another; if not, the rest is dropped. Default True.
 
     Raises:
-        ComposeNotAligned: the readers have different lengths. TypeError: a keyword is unknown.
+        ComposeNotAligned: the readers have different lengths.
+        TypeError: a keyword is unknown.
 
     Examples:
         >>> list(compose(lambda: [1, 2], lambda: [(3, 4), (5, 6)])())
@@ -291,7 +292,8 @@ def multiprocess_reader(readers: Sequence[Callable[..., Any]], use_pipe: bool = 
         queue_size (int): number of samples in flight. Default 1000.
 
     Raises:
-        ValueError: there are no readers. RuntimeError: a child process failed.
+        ValueError: there are no readers.
+        RuntimeError: a child process failed.
     """
     if not readers:
         raise InvalidValue("multiprocess_reader: readers must not be empty")

@@ -131,7 +131,8 @@ def one_feed(feed: Any) -> Any:
     """The feed dict of a plain program: None, a dict, or a list with one dict.
 
     Raises:
-        AssertionError: a longer list. TypeError: something else.
+        AssertionError: a longer list.
+        TypeError: something else.
     """
     if feed is None:
         return {}

@@ -35,8 +35,8 @@ def ready_tensors(batch: Sequence[Any], number: int, names: Sequence[str], label
         label (str): name of the reader, for messages.
 
     Raises:
-        TypeError: the batch is not a list or tuple, or a value is not a regular array. ValueError: the number of values
-            differs.
+        TypeError: the batch is not a list or tuple, or a value is not a regular array.
+        ValueError: the number of values differs.
     """
     if not isinstance(batch, (list, tuple)):
         raise InvalidType("%s: batch %d of the generator must be a list or tuple with a value for each of %s, got %s"
@@ -221,7 +221,8 @@ class GeneratorLoader(Described):
         """Starts a pass: each ``Executor.run`` reads a batch, until it raises EOFException.
 
         Raises:
-            AssertionError: the loader is iterable. RuntimeError: no source is set, or a pass is running.
+            AssertionError: the loader is iterable.
+            RuntimeError: no source is set, or a pass is running.
         """
         require(not self._iterable, "%s: start() requires a loader that is not iterable" % self._label)
         self._source.start()

@@ -63,7 +63,8 @@ class QueueView:
             bool: whether it was added; False after :meth:`close`.
 
         Raises:
-            RuntimeError: the reader has a data source. TypeError, ValueError: the batch has the wrong type or size.
+            RuntimeError: the reader has a data source.
+            TypeError, ValueError: the batch has the wrong type or size.
         """
         if self._source is None:
             raise NotAllowed("queue.push: the loader is iterable: set a data source")

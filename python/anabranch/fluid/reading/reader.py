@@ -106,7 +106,8 @@ class DataLoader(MapLoader):
             DatasetLoader: an iterable of lists with one feed (name -> LoDTensor) per place.
 
         Raises:
-            TypeError: ``dataset`` is not a Dataset. AssertionError: there are no places.
+            TypeError: ``dataset`` is not a Dataset.
+            AssertionError: there are no places.
         """
         return DatasetLoader(dataset, places, drop_last)
 

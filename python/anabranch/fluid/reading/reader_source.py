@@ -60,7 +60,8 @@ class ReaderSource:
         """Batches for one run: one per replica, or fewer at the end if the reader allows that.
 
         Raises:
-            EOFException: the pass is at its end. RuntimeError: no pass is running. Exceptions of the generator.
+            EOFException: the pass is at its end.
+            RuntimeError: no pass is running. Exceptions of the generator.
         """
         if self.queue is None:
             raise NotAllowed("%s of %s: the program reads from it: call start() before Executor.run"

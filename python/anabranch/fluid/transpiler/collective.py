@@ -42,7 +42,8 @@ class Collective:
             wait_port (bool): True makes rank 0 wait until the others listen.
 
         Raises:
-            TypeError: a program is not a Program. ValueError: the rank does not match the addresses.
+            TypeError: a program is not a Program.
+            ValueError: the rank does not match the addresses.
         """
         self.main = default_main_program() if main_program is None else main_program
         self.startup = default_startup_program() if startup_program is None else startup_program

@@ -172,7 +172,8 @@ class DistributeTranspiler(PrivateNames, Described):
             Program: ``listen_and_serv`` and the blocks that it runs.
 
         Raises:
-            RuntimeError: ``transpile`` was not called. ValueError: there is no such server.
+            RuntimeError: ``transpile`` was not called.
+            ValueError: there is no such server.
         """
         self._check_transpiled("get_pserver_program")
         if endpoint not in self.pserver_endpoints:
@@ -195,7 +196,8 @@ class DistributeTranspiler(PrivateNames, Described):
             tuple: (Program, Program).
 
         Raises:
-            RuntimeError: ``transpile`` was not called. ValueError: there is no such server.
+            RuntimeError: ``transpile`` was not called.
+            ValueError: there is no such server.
         """
         program = self.get_pserver_program(endpoint)
         return program, self.get_startup_program(endpoint, program)
@@ -213,7 +215,8 @@ class DistributeTranspiler(PrivateNames, Described):
             Program: run it before the server's program.
 
         Raises:
-            RuntimeError: ``transpile`` was not called. ValueError: there is no such server.
+            RuntimeError: ``transpile`` was not called.
+            ValueError: there is no such server.
         """
         server = self.get_pserver_program(endpoint)
         made = server_startup(self._source_startup, server, self._placement, self._mode, endpoint)

@@ -58,7 +58,8 @@ class BeamSearchDecoder(Described):
         name (str, optional): prefix of the generated names.
 
     Raises:
-        ValueError: the cell is in another decoder. TypeError: ``state_cell`` is not a StateCell.
+        ValueError: the cell is in another decoder.
+        TypeError: ``state_cell`` is not a StateCell.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -116,7 +117,7 @@ class BeamSearchDecoder(Described):
 
     @contextlib.contextmanager
     def block(self) -> Iterator[None]:
-        """Context of the layers of one step.
+        """Context manager for the layers of one step.
 
         Raises:
             ValueError: there is already a block.
@@ -186,7 +187,8 @@ class BeamSearchDecoder(Described):
         and keeps the best continuations of each source. If all beams of a source have ended, the source is removed.
 
         Raises:
-            ValueError: the cell does not have an input. TypeError: the cell has no updater.
+            ValueError: the cell does not have an input.
+            TypeError: the cell has no updater.
         """
         with self.block():
             ids = self.read_array(init=self._init_ids, is_ids=True)
@@ -212,8 +214,8 @@ class BeamSearchDecoder(Described):
             Variable: like ``init``.
 
         Raises:
-            ValueError: it is called outside of the block, or both ``is_ids`` and ``is_scores`` are set. TypeError: an
-                argument is not a Variable.
+            ValueError: it is called outside of the block, or both ``is_ids`` and ``is_scores`` are set.
+            TypeError: an argument is not a Variable.
         """
         self._inside("read_array")
         if is_ids and is_scores:
@@ -240,7 +242,7 @@ class BeamSearchDecoder(Described):
 
         Raises:
             ValueError: it is called outside of the block, or ``array`` is not a result of :meth:`read_array`.
-                TypeError: an argument is not a Variable.
+            TypeError: an argument is not a Variable.
         """
         self._inside("update_array")
         check.variable(array, "array", "BeamSearchDecoder.update_array")
@@ -256,7 +258,8 @@ class BeamSearchDecoder(Described):
             tuple: the tokens and scores of :func:`~fluid.layers.beam_search_decode`.
 
         Raises:
-            ValueError: it is called before the end of the block. TypeError: there is no array of tokens or of scores.
+            ValueError: it is called before the end of the block.
+            TypeError: there is no array of tokens or of scores.
         """
         if self._status != BeamSearchDecoder.AFTER_BEAM_SEARCH_DECODER:
             raise InvalidValue("BeamSearchDecoder: call it after `with decoder.block()`, which computes the results")

@@ -230,7 +230,8 @@ class StateCell(Described):
             inputs (dict): inputs of the step: name -> Variable.
 
         Raises:
-            ValueError: there is no input with this name. TypeError: the cell has no updater.
+            ValueError: there is no input with this name.
+            TypeError: the cell has no updater.
         """
         self._hold()
         for name, value in inputs.items():

@@ -23,7 +23,8 @@ class TrainingDecoder(Described):
         name (str, optional): prefix of the generated names.
 
     Raises:
-        ValueError: the cell is in another decoder. TypeError: ``state_cell`` is not a StateCell.
+        ValueError: the cell is in another decoder.
+        TypeError: ``state_cell`` is not a StateCell.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -63,7 +64,7 @@ class TrainingDecoder(Described):
 
     @contextlib.contextmanager
     def block(self) -> Iterator[None]:
-        """Context of the layers of one step.
+        """Context manager for the layers of one step.
 
         Raises:
             ValueError: there is already a block.

@@ -28,8 +28,9 @@ def fused_elemwise_activation(x: Variable, y: Variable, functor_list: Any, axis:
         Variable: shape of ``x``.
 
     Raises:
-        TypeError: an argument has the wrong type. ValueError: the number of functions is not 2. EnforceNotMet: the
-            functions cannot be fused.
+        TypeError: an argument has the wrong type.
+        ValueError: the number of functions is not 2.
+        EnforceNotMet: the functions cannot be fused.
 
     Examples:
         >>> import numpy
@@ -73,8 +74,9 @@ def fused_embedding_seq_pool(input: Variable, size: Any, is_sparse: bool = False
         Variable: [sequences, columns].
 
     Raises:
-        TypeError: an argument has the wrong type. NotImplementedError: another combiner. EnforceNotMet: the
-            ``lod_level`` of ``input`` is not 1.
+        TypeError: an argument has the wrong type.
+        NotImplementedError: another combiner.
+        EnforceNotMet: the ``lod_level`` of ``input`` is not 1.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -36,7 +36,8 @@ def match_matrix_tensor(x: Variable, y: Variable, channel_num: int, act: str | N
         sequence; and x W.
 
     Raises:
-        TypeError: an argument has the wrong type or dtype. EnforceNotMet: ``x`` or ``y`` has the ``lod_level`` 0.
+        TypeError: an argument has the wrong type or dtype.
+        EnforceNotMet: ``x`` or ``y`` has the ``lod_level`` 0.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -159,7 +160,7 @@ def tree_conv(nodes_vector: Variable, edge_set: Variable, output_size: int, num_
         max_depth (int): number of levels of a window, at least 2. Default 2.
         act (str, optional): activation applied to the result. Default "tanh".
         param_attr (ParamAttr, optional): attributes of the filters, [D, 3, output_size, num_filters].
-        bias_attr (ParamAttr|bool, optional): attributes of the bias. False: no bias.
+        bias_attr (ParamAttr|bool, optional): attributes of the bias. False means no bias.
         name (str, optional): prefix of the generated names.
 
     Returns:

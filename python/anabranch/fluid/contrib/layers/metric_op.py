@@ -43,7 +43,8 @@ def ctr_metric_bundle(input: Variable, label: Variable) -> tuple[Variable, ...]:
         examples.
 
     Raises:
-        TypeError: an argument has the wrong type. AssertionError: the shapes differ.
+        TypeError: an argument has the wrong type.
+        AssertionError: the shapes differ.
 
     Examples:
         >>> import numpy

@@ -52,7 +52,7 @@ def tdm_sampler(x: Variable, neg_samples_num_list: Sequence[int], layer_node_num
         tree_layer_attr (ParamAttr, optional): name and initializer of the nodes.
         output_positive (bool): includes the node on the path, first in its layer. Default True.
         output_list (bool): returns one Variable for each layer; otherwise one for all layers. Default True.
-        seed (int): seed of the random numbers. 0: the program's ``random_seed``. Default 0.
+        seed (int): seed of the random numbers. 0 means the program's ``random_seed``. Default 0.
         tree_dtype (str): dtype of the tree, 'int32' or 'int64'. Default 'int32'.
         dtype (str): dtype of the results, 'int32' or 'int64'. Default 'int32'.
 
@@ -61,8 +61,8 @@ def tdm_sampler(x: Variable, neg_samples_num_list: Sequence[int], layer_node_num
         samples of the layer, 1], or [N, samples of all layers].
 
     Raises:
-        TypeError: an argument has the wrong type or dtype. ValueError: the lists have different lengths, or there are
-            more samples than nodes.
+        TypeError: an argument has the wrong type or dtype.
+        ValueError: the lists have different lengths, or there are more samples than nodes.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -126,7 +126,8 @@ def rank_attention(input: Variable, rank_offset: Variable, rank_param_shape: Seq
         Variable: [items, width of the result].
 
     Raises:
-        TypeError: an argument has the wrong type or dtype. EnforceNotMet: shapes do not match.
+        TypeError: an argument has the wrong type or dtype.
+        EnforceNotMet: shapes do not match.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -166,7 +167,7 @@ def search_pyramid_hash(input: Variable, num_emb: int, space_len: int, pyramid_l
         use_filter (bool): filters by word lists. These are not supported, so both lengths must be 0.
         white_list_len (int): length of the allow list.
         black_list_len (int): length of the deny list.
-        seed (int): seed of the dropout. 0: that of the program.
+        seed (int): seed of the dropout. 0 means the seed of the program.
         lr (float): not used, because the optimizer trains the parameter.
         param_attr (ParamAttr, optional): attributes of the vector, [space_len + rand_len, 1].
         param_attr_wl (ParamAttr, optional): not used.
@@ -179,7 +180,8 @@ def search_pyramid_hash(input: Variable, num_emb: int, space_len: int, pyramid_l
         Variable: [sequences, num_emb], with a sequence for each text. A text without sequences has one row of zeros.
 
     Raises:
-        TypeError: an argument has the wrong type or dtype. NotImplementedError: a word list is given.
+        TypeError: an argument has the wrong type or dtype.
+        NotImplementedError: a word list is given.
 
     Examples:
         >>> import anabranch.fluid as fluid

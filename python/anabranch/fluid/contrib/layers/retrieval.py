@@ -27,7 +27,8 @@ def shuffle_batch(x: Variable, seed: int | Variable | None = None) -> Variable:
         Variable: shape and dtype of ``x``. The gradient of each row flows to its original row.
 
     Raises:
-        TypeError: ``x`` is not a Variable. ValueError: ``seed`` has the wrong type.
+        TypeError: ``x`` is not a Variable.
+        ValueError: ``seed`` has the wrong type.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -118,7 +119,8 @@ def partial_concat(input: Any, start_index: int = 0, length: int = -1) -> Variab
         Variable: [N, columns * number of matrices].
 
     Raises:
-        TypeError: an input is not a Variable. ValueError: shapes differ, or a column does not exist.
+        TypeError: an input is not a Variable.
+        ValueError: shapes differ, or a column does not exist.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -141,7 +143,8 @@ def partial_sum(input: Any, start_index: int = 0, length: int = -1) -> Variable:
         Variable: [N, columns].
 
     Raises:
-        TypeError: an input is not a Variable. ValueError: shapes differ, or a column does not exist.
+        TypeError: an input is not a Variable.
+        ValueError: shapes differ, or a column does not exist.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -247,7 +247,8 @@ def basic_gru(input: Variable, init_hidden: Variable | None, hidden_size: int, n
         batch, H].
 
     Raises:
-        TypeError: an argument has the wrong type. ValueError: ``num_layers`` is below 1.
+        TypeError: an argument has the wrong type.
+        ValueError: ``num_layers`` is below 1.
 
     Source:
         "Learning Phrase Representations using RNN Encoder-Decoder for Statistical Machine Translation", Cho and
@@ -301,7 +302,8 @@ def basic_lstm(input: Variable, init_hidden: Variable | None, init_cell: Variabl
         cells, each [layers * directions, batch, H].
 
     Raises:
-        TypeError: an argument has the wrong type. ValueError: ``num_layers`` is below 1.
+        TypeError: an argument has the wrong type.
+        ValueError: ``num_layers`` is below 1.
 
     Source:
         "Long Short-Term Memory", Hochreiter and Schmidhuber, 1997.

@@ -154,7 +154,8 @@ def multi_download(client: HDFSClient, hdfs_path: str, local_path: str, trainer_
         list of str: the files here.
 
     Raises:
-        ValueError: ``trainer_id`` is not below ``trainers``. RuntimeError: a file could not be copied.
+        ValueError: ``trainer_id`` is not below ``trainers``.
+        RuntimeError: a file could not be copied.
     """
     if not 0 <= trainer_id < trainers:
         raise InvalidValue("multi_download: trainer_id must be from 0 to %d, got %d" % (trainers - 1, trainer_id))

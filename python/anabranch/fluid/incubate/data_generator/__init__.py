@@ -36,7 +36,8 @@ class DataGenerator:
             batch_size (int): at least 1. Default of a new generator: 32.
 
         Raises:
-            TypeError: ``batch_size`` is not an int. ValueError: it is below 1.
+            TypeError: ``batch_size`` is not an int.
+            ValueError: it is below 1.
         """
         if isinstance(batch_size, bool) or not isinstance(batch_size, numbers.Integral):
             raise InvalidType("set_batch: batch_size must be an int, got %s" % type(batch_size).__name__)

@@ -22,7 +22,7 @@ def cross_entropy(input: Variable, label: Variable, soft_label: bool = False, ig
         input (Variable): probabilities, [..., D], float32 or float64.
         label (Variable): classes in [0, D), [..., 1], int64; or probabilities, [..., D], dtype of ``input``.
         soft_label (bool): labels are probabilities. Default False.
-        ignore_index (int): class whose loss is 0 and that has no gradient. Default -100.
+        ignore_index (int): class to ignore, which has the loss 0 and no gradient. Default -100.
 
     Returns:
         Variable: [..., 1], dtype of ``input``.
@@ -59,7 +59,7 @@ def softmax_with_cross_entropy(logits: Variable, label: Variable, soft_label: bo
         label (Variable): classes in [0, D), int64, with the shape of ``logits`` except for extent 1 at ``axis``; or
             soft labels with the shape of ``logits``.
         soft_label (bool): labels are probabilities. Default False.
-        ignore_index (int): class whose loss is 0 and that has no gradient. Default -100.
+        ignore_index (int): class to ignore, which has the loss 0 and no gradient. Default -100.
         numeric_stable_mode (bool): has no effect, because the stable form is always used. Default True.
         return_softmax (bool): also returns the probabilities. Default False.
         axis (int): axis of the classes. Default -1.
@@ -90,10 +90,12 @@ def softmax_with_cross_entropy(logits: Variable, label: Variable, soft_label: bo
 
 def teacher_student_sigmoid_loss(input: Variable, label: Variable, soft_max_up_bound: float = 15.0,
                                  soft_max_lower_bound: float = -15.0) -> Variable:
-    """The loss of a CTR model that is distilled from a teacher, whose score is encoded in the label.
+    """The loss of a CTR model that learns from a teacher. The label encodes both the click and the score of the
+    teacher.
 
-    A label below -1 means no click and no teacher; in [-1, 0), a click and no teacher; in [0, 1), no click and the
-    teacher's score label; from 1 on, a click and the teacher's score label - 1.
+    A label below -1 means no click, without a teacher. A label in [-1, 0) means a click, without a teacher. A label
+    in [0, 1) means no click, and is the score of the teacher. A label of 1 or more means a click, and the score of
+    the teacher is label - 1.
 
     Args:
         input (Variable): logits, [N, 1], float32 or float64.

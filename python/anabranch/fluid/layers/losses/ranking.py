@@ -28,11 +28,9 @@ def margin_rank_loss(label: Variable, left: Variable, right: Variable, margin: f
     """out = max(0, margin - label * (left - right)).
 
     Args:
-        label (Variable): [N, 1], float32: 1 if left ranks higher, -1 if right does.
-        left (Variable): scores, [N, 1], float32.
-        right (Variable): scores, [N, 1], float32.
-        margin (float): minimum distance of the scores. Default 0.1.
-        name (str, optional): prefix of the generated names.
+        label (Variable): [N, 1], float32: 1 if ``left`` should rank higher, -1 if ``right`` should. left (Variable):
+        scores, [N, 1], float32. right (Variable): scores, [N, 1], float32. margin (float): minimum distance of the
+        scores. Default 0.1. name (str, optional): prefix of the generated names.
 
     Returns:
         Variable: [N, 1].
@@ -84,7 +82,7 @@ def dice_loss(input: Variable, label: Variable, epsilon: float = 1e-05, name: st
 
 
 def npair_loss(anchor: Variable, positive: Variable, labels: Variable, l2_reg: float = 0.002) -> Variable:
-    """Softmax cross entropy over the similarity of each anchor with all positives, plus weight decay of both.
+    """Softmax cross entropy over the similarities of each anchor to all positives, plus weight decay of both.
 
     Sohn, Improved deep metric learning with multi-class N-pair loss objective, NIPS 2016.
 

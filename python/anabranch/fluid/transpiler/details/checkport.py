@@ -43,7 +43,8 @@ def wait_server_ready(endpoints: Sequence[str], deadline_s: float | None = None)
             the flag FLAGS_rpc_deadline, if the program has changed it, otherwise 900.
 
     Raises:
-        RuntimeError: an address did not answer in time; the message names it. TypeError: ``endpoints`` is not a list.
+        RuntimeError: an address did not answer in time; the message names it.
+        TypeError: ``endpoints`` is not a list.
     """
     if isinstance(endpoints, str):
         raise InvalidType("wait_server_ready: endpoints must be a list of str, got a str")

@@ -47,7 +47,8 @@ class Fleet(abc.ABC):
                 MPISymetricRoleMaker under mpirun or srun, otherwise LocalRoleMaker, which runs all in this process.
 
         Raises:
-            TypeError: ``role_maker`` is not a role maker. ValueError: its environment is incomplete.
+            TypeError: ``role_maker`` is not a role maker.
+            ValueError: its environment is incomplete.
         """
         if role_maker is not None and not isinstance(role_maker, RoleMakerBase):
             raise InvalidType("fleet.init: role_maker must be a role maker, got %s" % type(role_maker).__name__)
@@ -137,7 +138,8 @@ class Fleet(abc.ABC):
             FileQueue: for ``set_filelist``.
 
         Raises:
-            TypeError: ``files`` is not a list of str. ValueError: a path is empty, too long or has a zero byte.
+            TypeError: ``files`` is not a list of str.
+            ValueError: a path is empty, too long or has a zero byte.
             NotImplementedError: there are no servers, so all workers must take the same number of steps.
 
         Examples:

@@ -110,8 +110,8 @@ class UserDefinedRoleMaker(RoleMakerBase):
         server_endpoints (list of str): addresses of the servers.
 
     Raises:
-        TypeError: an argument has the wrong type. ValueError: a number is out of range; a server is missing or
-            repeated.
+        TypeError: an argument has the wrong type.
+        ValueError: a number is out of range; a server is missing or repeated.
 
     Examples:
         >>> role = UserDefinedRoleMaker(1, Role.SERVER, 2, ["127.0.0.1:6174", "127.0.0.1:6175"])
@@ -146,8 +146,8 @@ class UserDefinedCollectiveRoleMaker(RoleMakerBase):
         worker_endpoints (list of str): addresses of all workers.
 
     Raises:
-        TypeError: an argument has the wrong type. ValueError: a number is out of range; a worker is missing or
-            repeated.
+        TypeError: an argument has the wrong type.
+        ValueError: a number is out of range; a worker is missing or repeated.
 
     Examples:
         >>> UserDefinedCollectiveRoleMaker(0, ["127.0.0.1:6170", "127.0.0.1:6171"]).worker_num()
@@ -237,7 +237,8 @@ class LocalRoleMaker(RoleMakerBase):
         server_num (int): number of servers. Default 1.
 
     Raises:
-        TypeError: ``server_num`` is not an int. ValueError: it is below 1.
+        TypeError: ``server_num`` is not an int.
+        ValueError: it is below 1.
 
     Examples:
         >>> role = LocalRoleMaker(server_num=2)

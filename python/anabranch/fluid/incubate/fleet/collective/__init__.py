@@ -169,7 +169,8 @@ class CollectiveOptimizer(DistributedOptimizer):
             tuple: (operators, [(parameter, gradient)]).
 
         Raises:
-            ValueError: settings contradict each other. NotImplementedError: a setting is not supported.
+            ValueError: settings contradict each other.
+            NotImplementedError: a setting is not supported.
         """
         startup = default_startup_program() if startup_program is None else startup_program
         main = loss.block.program

@@ -39,7 +39,8 @@ class Checkpoints(CheckpointFolders):
             remain_all_checkpoint (bool): whether to keep older checkpoints. Default True.
 
         Raises:
-            TypeError: ``train_status`` has the wrong type. ValueError: the path is empty, or there is no program.
+            TypeError: ``train_status`` has the wrong type.
+            ValueError: the path is empty, or there is no program.
         """
         check_arguments(path, train_status)
         program = self._program(main_program)
@@ -65,7 +66,8 @@ class Checkpoints(CheckpointFolders):
             TrainStatus: training progress, or None.
 
         Raises:
-            AssertionError: there is no checkpoint, without ``ignore_empty``. ValueError: there is no program.
+            AssertionError: there is no checkpoint, without ``ignore_empty``.
+            ValueError: there is no program.
         """
         found = self._read_folder(path, trainer_id, fs, local_cache_path, ignore_empty)
         if found is None:

@@ -20,7 +20,8 @@ class FleetUtil:
         mode (str): "transpiler". Fluid's default "pslib" is not supported.
 
     Raises:
-        ValueError: the mode is unknown. NotImplementedError: the mode is "pslib", or a call exists only in pslib.
+        ValueError: the mode is unknown.
+        NotImplementedError: the mode is "pslib", or a call exists only in pslib.
 
     Examples:
         >>> from anabranch.fluid.incubate.fleet.base import role_maker

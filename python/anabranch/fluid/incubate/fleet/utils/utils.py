@@ -46,7 +46,9 @@ def load_program(model_filename: str, is_text: bool = False) -> Program:
         is_text (bool): whether to read protobuf text, which is not supported. Default False.
 
     Raises:
-        NotImplementedError: ``is_text``. FileNotFoundError: no such file. EnforceNotMet: it holds no program.
+        NotImplementedError: ``is_text``.
+        FileNotFoundError: no such file.
+        EnforceNotMet: it holds no program.
     """
     _refuse_text("load_program", is_text)
     if not os.path.exists(model_filename):

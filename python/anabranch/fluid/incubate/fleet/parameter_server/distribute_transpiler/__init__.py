@@ -73,8 +73,8 @@ class DistributedTranspiler(ServerCheckpoints, Fleet):
         """Connects a worker to all servers and starts its communicator.
 
         Raises:
-            RuntimeError: ``minimize`` was not called, or servers do not listen in time. ValueError: the worker is
-                already connected.
+            RuntimeError: ``minimize`` was not called, or servers do not listen in time.
+            ValueError: the worker is already connected.
         """
         self._check_ready("init_worker")
         self._transpile_config.get_trainer_runtime_config().set_deadline()
@@ -166,7 +166,8 @@ class DistributedTranspiler(ServerCheckpoints, Fleet):
             TranspilerOptimizer: the wrapper.
 
         Raises:
-            ValueError: ``optimizer`` is not an Optimizer. TypeError: ``strategy`` has the wrong type.
+            ValueError: ``optimizer`` is not an Optimizer.
+            TypeError: ``strategy`` has the wrong type.
         """
         self._optimizer = TranspilerOptimizer(optimizer, strategy, self)
         return self._optimizer
@@ -242,7 +243,8 @@ class DistributedTranspiler(ServerCheckpoints, Fleet):
             main_program (Program, optional): the program. Default: that of the worker.
 
         Raises:
-            TypeError: the executor or program has the wrong type. RuntimeError: ``minimize`` was not called.
+            TypeError: the executor or program has the wrong type.
+            RuntimeError: ``minimize`` was not called.
         """
         check_executor("save_persistables", executor)
         check_program("save_persistables", main_program)
@@ -262,7 +264,8 @@ class TranspilerOptimizer(DistributedOptimizer):
         strategy (DistributedStrategy|DistributeTranspilerConfig, optional): the strategy. Default: sync.
 
     Raises:
-        ValueError: ``optimizer`` is not an Optimizer. TypeError: ``strategy`` has the wrong type.
+        ValueError: ``optimizer`` is not an Optimizer.
+        TypeError: ``strategy`` has the wrong type.
     """
 
     def __init__(self, optimizer: Any, strategy: Any = None, owner: DistributedTranspiler | None = None) -> None:
@@ -295,7 +298,8 @@ class TranspilerOptimizer(DistributedOptimizer):
             tuple: (operators, [(parameter, gradient)]).
 
         Raises:
-            TypeError: ``loss`` is a list. RuntimeError: ``fleet.init`` was not called.
+            TypeError: ``loss`` is a list.
+            RuntimeError: ``fleet.init`` was not called.
         """
         if isinstance(loss, list):
             raise InvalidType("minimize: loss must be a single Variable with parameter servers, got a list")

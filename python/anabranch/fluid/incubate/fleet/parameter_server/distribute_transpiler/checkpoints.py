@@ -44,8 +44,9 @@ class ServerCheckpoints(CheckpointFolders):
             remain_all_checkpoint (bool): whether to keep older checkpoints. Default True.
 
         Raises:
-            TypeError: ``train_status`` has the wrong type. ValueError: the path is empty. RuntimeError: ``minimize``
-                was not called, or, in all workers, the first worker could not save.
+            TypeError: ``train_status`` has the wrong type.
+            ValueError: the path is empty.
+            RuntimeError: ``minimize`` was not called, or, in all workers, the first worker could not save.
         """
         check_executor("save_check_point", executor)
         check_arguments(path, train_status)
@@ -87,7 +88,8 @@ class ServerCheckpoints(CheckpointFolders):
             TrainStatus: progress of this worker, or None. Skip its ``steps`` batches of the next epoch.
 
         Raises:
-            AssertionError: there is no checkpoint, without ``ignore_empty``. RuntimeError: ``minimize`` was not called.
+            AssertionError: there is no checkpoint, without ``ignore_empty``.
+            RuntimeError: ``minimize`` was not called.
         """
         check_executor("load_check_point", executor)
         self._check_ready("load_check_point")

@@ -221,7 +221,8 @@ class DistributedStrategy:
         """Sets a dict with keys dump_slot, dump_converter, dump_fields, dump_file_num, dump_fields_path, dump_param.
 
         Raises:
-            TypeError: ``opt_info`` is not a dict. ValueError: a key is unknown.
+            TypeError: ``opt_info`` is not a dict.
+            ValueError: a key is unknown.
         """
         if not isinstance(opt_info, dict):
             raise InvalidType("set_debug_opt: opt_info must be a dict, got %s" % type(opt_info).__name__)
@@ -291,7 +292,8 @@ class GeoStrategy(_ServerStrategy):
         update_frequency (int): number of batches between exchanges. Default 100.
 
     Raises:
-        TypeError: ``update_frequency`` is not an int. ValueError: it is below 1.
+        TypeError: ``update_frequency`` is not an int.
+        ValueError: it is below 1.
     """
 
     _program = {"geo_sgd_mode": True}
