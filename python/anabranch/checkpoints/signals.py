@@ -9,7 +9,8 @@ from typing import Any
 
 
 class Terminated:
-    """Context in which SIGTERM is recorded and does not end the process. It has an effect only in the main thread.
+    """Context manager in which SIGTERM is recorded and does not end the process. It has an effect only in the main
+    thread.
 
     Args:
         heard (callable): function that is called when the signal arrives.

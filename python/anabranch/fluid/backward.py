@@ -72,11 +72,11 @@ def append_backward(loss: Variable, parameter_list: Sequence[Parameter | str] | 
     """Appends the operators that compute the gradient of ``loss`` with respect to the parameters.
 
     Args:
-        loss (Variable): the loss, of one element.
-        parameter_list (list of Parameter|str, optional): parameters. Default: all trainable ones, in program order. An
-            empty list: the gradients of all are computed and none is returned.
-        no_grad_set (set of Variable|str, optional): variables that get no gradient, in addition to those with
-            ``stop_gradient``. Names that the program does not have give a warning.
+        loss (Variable): the loss, of one element. parameter_list (list of Parameter|str, optional): parameters.
+        Default: all trainable ones, in program order. For an empty list, the gradients of all parameters are
+        computed, but none is returned. no_grad_set (set of Variable|str, optional): variables that get no gradient,
+        in addition to those with
+            ``stop_gradient``. Names that the program does not have cause a warning.
         callbacks (list of callable, optional): each is called as ``f(block=block, context=dict)`` after every
             gradient operator.
         checkpoints (list of Variable|str, optional): variables that are kept for the backward pass, which recomputes
@@ -160,10 +160,11 @@ def gradients(targets: Any, inputs: Any,
         target_gradients (Variable|list of Variable|None, optional): weights of the targets, of the same shapes.
             Default: ones.
         no_grad_set (set of Variable|str, optional): variables through which no gradient flows. Names that the program
-            does not have give a warning.
+            does not have cause a warning.
 
     Returns:
-        list of Variable: one gradient per input, None if the input has no influence. Empty if a single input has none.
+        list of Variable: one gradient per input, or None if the input has no influence. If the only input has no
+        influence, the list is empty.
 
     Raises:
         TypeError: an argument has the wrong type.

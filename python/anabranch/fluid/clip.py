@@ -160,7 +160,7 @@ class GradientClipByValue(GradientClipBase):
 
 
 class GradientClipByNorm(GradientClipBase):
-    """Scales each gradient whose L2 norm is above ``clip_norm`` down to that norm.
+    """Scales down each gradient with an L2 norm above ``clip_norm``, so that the norm becomes ``clip_norm``.
 
     Args:
         clip_norm (float): maximum norm.
@@ -186,7 +186,7 @@ class GradientClipByNorm(GradientClipBase):
 
 
 class GradientClipByGlobalNorm(GradientClipBase):
-    """Scales all gradients by clip_norm / max(clip_norm, sqrt of the sum of all squares).
+    """Scales all gradients by the same factor, clip_norm / max(clip_norm, square root of the sum of all squares).
 
     Pascanu, Mikolov and Bengio, On the difficulty of training recurrent neural networks, ICML 2013.
 
@@ -309,7 +309,7 @@ _UPDATES = frozenset([
 
 
 def append_gradient_clip_ops(param_grads: Any) -> Any:
-    """Appends the clips attached by :func:`set_gradient_clip`; pairs without one are unchanged."""
+    """Appends the clips that :func:`set_gradient_clip` has attached. Gradients without a clip do not change."""
     attached = list(_attached(param_grads))
     if check.exact_fluid() and len(attached) < sum(grad is not None for _, grad in param_grads):
         return param_grads  # Fluid 1.8.5 clips nothing unless every parameter has a clip

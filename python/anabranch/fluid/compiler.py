@@ -19,7 +19,7 @@ __all__ = ["CompiledProgram", "ExecutionStrategy", "BuildStrategy"]
 
 
 class CompiledProgram:
-    """A Program with settings of its runs. It is compiled at its first run.
+    """A Program together with the settings for its runs. It is compiled when it first runs.
 
     Args:
         program_or_graph (Program): program to run.
@@ -87,15 +87,16 @@ class CompiledProgram:
             exec_strategy (ExecutionStrategy, optional): settings. Default: the default settings.
             share_vars_from (CompiledProgram, optional): program whose variables are used. It must be data parallel, and
                 it must have run before.
-            places (list of CPUPlace|list of CUDAPlace|CPUPlace|CUDAPlace, optional): places of the replicas, of the
-                executor's kind. Default: ``cpu_places()`` or ``cuda_places()`` at the first run.
+            places (list of CPUPlace|list of CUDAPlace|CPUPlace|CUDAPlace, optional): places of the replicas, which
+            must be of the same kind as the executor's place. Default: ``cpu_places()`` or ``cuda_places()`` at the
+            first run.
 
         Returns:
             CompiledProgram: this one.
 
         Raises:
-            AssertionError: it is called twice, after an inference compile, or without a place. At run time: places and
-                executor are of different kinds.
+            AssertionError: the method is called twice, after an inference compile, or without a place; or, at run
+            time, the places and the executor are of different kinds.
             TypeError: an argument has the wrong type.
         """
         if self._is_data_parallel:

@@ -167,8 +167,8 @@ class Executor(Described):
         self._closed = False
 
     def close(self) -> None:
-        """Frees all compiled programs, and notifies the parameter servers that the worker whose program has run here is
-        complete. A later ``run`` raises RuntimeError.
+        """Frees all compiled programs. If the executor has run the program of a worker, the parameter servers are
+        notified that the worker has finished. A later ``run`` raises RuntimeError.
 
         Examples:
             >>> import anabranch.fluid as fluid
@@ -200,7 +200,7 @@ class Executor(Described):
                 Default False.
             return_merged (bool): concatenates the values of the replicas along axis 0. Otherwise returns a list with
                 one value per replica. Default True.
-            use_prune (bool): runs only the ops that the fetched variables need. Default False: all ops run.
+            use_prune (bool): runs only the ops that the fetched variables need. Default False, which runs all ops.
 
         Returns:
             list: one value for each item of ``fetch_list``.
@@ -308,31 +308,30 @@ class Executor(Described):
                            print_period: int = 100, fetch_handler: FetchHandler | None = None,
                            deterministic: bool = False, progress: bool | None = None,
                            checkpoints: Checkpoints | None = None) -> None:
-        """Trains on every batch of a Dataset once, without returning to Python: threads read and parse files while
-        trainers run.
+        """Trains on every batch of a Dataset once, without returning to Python. Threads read and parse the files
+        while trainers run the program.
 
-        One trainer gives the same bits as feeding the same batches to ``run``. Several trainers take batches in the
-        order in which they become ready. They share the rows of tables with sparse gradients, with atomic updates of
-        each row, and merge the other parameters every few batches. The results of such passes are not reproducible bit
-        for bit, unless ``deterministic`` is set.
+        One trainer gives the same bits as feeding the same batches to ``run``. If there are several trainers, each
+        takes the next batch that is ready. The trainers share the rows of tables with sparse gradients, and each
+        update of a row is atomic. They merge all other parameters every few batches. The results of several trainers
+        differ slightly from pass to pass, unless ``deterministic`` is set.
 
         Args:
-            program (Program|CompiledProgram, optional): program to run. Default: the default main program.
-            dataset (DatasetBase): data set of ``DatasetFactory``.
-            scope (Scope, optional): scope of the persistable variables. Default ``global_scope()``.
-            thread (int): number of trainers. Default 0: the number of threads of the dataset. A device has one trainer.
-            debug (bool): prints the times of the program and of the reader every 100 batches. Default False.
-            fetch_list (list of Variable|str, optional): values of the first trainer to print.
-            fetch_info (list of str, optional): text for each of these values. Default: their names.
-            print_period (int): number of batches of the first trainer between two prints. Default 100.
-            fetch_handler (FetchHandler, optional): handler that receives values periodically.
-            deterministic (bool): gives the same bits for any ``thread``: one trainer runs, and its ops share the
-                threads. Default False.
-            progress (bool, optional): prints a line on stderr with the loss, AUC, samples/s, share of time spent
+            program (Program|CompiledProgram, optional): program to run. Default: the default main program. dataset
+            (DatasetBase): data set of ``DatasetFactory``. scope (Scope, optional): scope of the persistable
+            variables. Default ``global_scope()``. thread (int): number of trainers. Default 0: the number of threads
+            of the dataset. A device has one trainer. debug (bool): prints the times of the program and of the reader
+            every 100 batches. Default False. fetch_list (list of Variable|str, optional): values of the first trainer
+            to print. fetch_info (list of str, optional): text for each of these values. Default: their names.
+            print_period (int): number of batches of the first trainer between two prints. Default 100. fetch_handler
+            (FetchHandler, optional): handler that receives values periodically. deterministic (bool): gives the same
+            bits for any value of ``thread``, because only one trainer runs, and its ops share the threads. Default
+            False. progress (bool, optional): prints a line on stderr with the loss, AUC, samples/s, share of time
+            spent
                 waiting for the reader, and time left. Default: prints it continuously in a terminal, and every five
                 seconds elsewhere.
-            checkpoints (anabranch.Checkpoints, optional): saves the run also in the middle of a pass, and resumes it
-                there. Batches are then distributed in the order of the files, even to several trainers.
+            checkpoints (anabranch.Checkpoints, optional): also saves the run in the middle of a pass, and can resume
+            it there. Batches are then distributed in the order of the files, even to several trainers.
 
         Returns:
             None

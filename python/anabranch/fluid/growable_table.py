@@ -50,10 +50,11 @@ class _Maker:
 class GrowableTable(ParamAttr):
     """A growable embedding table, passed to ``fluid.embedding`` or ``layers.embedding`` as ``param_attr``.
 
-    Ids may be any 64-bit numbers. A row, with the moments of its optimizer, is created when its id is first looked up
-    in training; its initial values are a function of seed and id, so they do not depend on the order of the data.
-    Optimizers: SGD, Adagrad, Adam with ``lazy_mode=True``. Lookups of test programs (``clone(for_test=True)``,
-    inference models) do not change the table. An id without a row reads as zeros, and its gradients are dropped.
+    Ids may be any 64-bit numbers. When an id is first looked up in training, a row with the moments of the optimizer
+    is created for it. The initial values of the row depend on the seed and the id, and not on the order of the data.
+    SGD, Adagrad, and Adam with ``lazy_mode=True`` can train a table. Lookups in test programs
+    (``clone(for_test=True)``) and inference models do not change it. An id without a row reads as zeros, and its
+    gradients are dropped.
 
     Args:
         name (str): name of the table. Embeddings with the same name share it.

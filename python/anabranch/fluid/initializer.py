@@ -31,8 +31,8 @@ def force_init_on_cpu() -> bool:
 
 @contextlib.contextmanager
 def init_on_cpu() -> Iterator[None]:
-    """Context in which initializers run on the CPU. Kept for programs of Fluid before 1.7; initializers always run on
-    the CPU.
+    """Context manager in which initializers run on the CPU. Kept for programs of Fluid before 1.7; initializers
+    always run on the CPU.
 
     >>> with init_on_cpu():
     ...     force_init_on_cpu()
@@ -49,7 +49,7 @@ def init_on_cpu() -> Iterator[None]:
 
 
 class Initializer(Described):
-    """Base class of initializers: a callable that appends the op which fills ``var`` to ``block``.
+    """Base class of initializers. An initializer is a callable that appends an op to ``block``; the op fills ``var``.
 
     A subclass implements ``__call__(var, block)`` and returns the op.
     """

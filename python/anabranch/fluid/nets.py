@@ -21,7 +21,7 @@ def simple_img_conv_pool(input: Variable, num_filters: int, filter_size: int | S
                          conv_stride: Any = 1, conv_padding: Any = 0, conv_dilation: Any = 1, conv_groups: Any = 1,
                          param_attr: Attr = None, bias_attr: Attr = None, act: str | None = None,
                          use_cudnn: bool = True) -> Variable:
-    """A convolution followed by a pooling.
+    """A convolution followed by a pooling layer.
 
     Args:
         input (Variable): [N, C, H, W].
@@ -61,7 +61,8 @@ def img_conv_group(input: Variable, conv_num_filter: Sequence[Any], pool_size: i
                    conv_with_batchnorm: bool | Sequence[Any] = False,
                    conv_batchnorm_drop_rate: float | Sequence[Any] = 0.0, pool_stride: int | Sequence[Any] = 1,
                    pool_type: str = "max", use_cudnn: bool = True) -> Variable:
-    """Several convolutions, optionally with batch norm and dropout, then one pooling, as in a stage of a VGG net.
+    """Several convolutions, optionally with batch norm and dropout, followed by one pooling layer, as in a stage of a
+    VGG net.
 
     Args:
         input (Variable): [N, C, H, W].
@@ -72,7 +73,7 @@ def img_conv_group(input: Variable, conv_num_filter: Sequence[Any], pool_size: i
         conv_act (str, optional): activation of each convolution, after its batch norm.
         param_attr (ParamAttr|list, optional): attributes of the filters.
         conv_with_batchnorm (bool|list): batch norm follows the convolution. Default False.
-        conv_batchnorm_drop_rate (float|list): rate of the dropout after batch norm. 0: no dropout. Default 0.
+        conv_batchnorm_drop_rate (float|list): rate of the dropout after batch norm. 0 means no dropout. Default 0.
         pool_stride (int|list|tuple): stride of the pooling. Default 1.
         pool_type (str): "max" or "avg". Default "max".
         use_cudnn (bool): has no effect on the CPU. Default True.

@@ -104,8 +104,8 @@ class WeightNormParamAttr(ParamAttr):
     """A parameter kept as direction v and magnitude g: w = g * v / ||v|| (Salimans and Kingma, NIPS 2016).
 
     Args:
-        dim (int, optional): axis whose slices each have a magnitude. None: one magnitude for the whole tensor.
-        name, initializer, learning_rate, regularizer, trainable, do_model_average: as for :class:`ParamAttr`.
+        dim (int, optional): axis along which each slice has its own magnitude. None means one magnitude for the whole
+        tensor. name, initializer, learning_rate, regularizer, trainable, do_model_average: as for :class:`ParamAttr`.
 
     Examples:
         >>> import anabranch.fluid as fluid

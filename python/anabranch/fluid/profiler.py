@@ -88,10 +88,10 @@ def start_profiler(state: str, tracer_option: str = "Default") -> None:
     """Starts to measure every run of every program in this process. Does nothing if a profiler is already running.
 
     Args:
-        state (str): times in the tables. "CPU": the time of threads, which for operators on devices is that of their
-            launches. "GPU": the time of devices. "All": the time of devices for operators on devices, and the time of
-            threads for the others. The trace always contains both.
-        tracer_option (str): rows of the tables. "Default": one row for each type of operator. "OpDetail": also one row
+        state (str): which times the tables show. "CPU" shows the time of threads; for an operator on a device, this
+        is the time of its launch. "GPU" shows the time of devices. "All" shows the time of devices for operators on
+        devices, and the time of threads for all others. The trace always contains both. tracer_option (str): rows of
+        the tables. "Default": one row for each type of operator. "OpDetail": also one row
             for each operator. "AllOpDetail": only the rows of operators. Default "Default".
 
     Raises:
@@ -116,9 +116,9 @@ def stop_profiler(sorted_key: str | None = None, profile_path: str = "/tmp/profi
     """Stops the profiler, prints the tables and writes the trace. Does nothing if no profiler is running.
 
     Args:
-        sorted_key (str, optional): order of the rows: "calls", "total", "max", "min" or "ave", the largest first.
-            Default None: the end of the first call.
-        profile_path (str): file for the trace in Fluid's format (a protobuf message). ``profile_path + ".json"`` is
+        sorted_key (str, optional): column by which the rows are sorted, the largest value first: "calls", "total",
+        "max", "min" or "ave". Default None, which sorts by the end of the first call. profile_path (str): file for
+        the trace in Fluid's format (a protobuf message). ``profile_path + ".json"`` is
             also written, for Perfetto and chrome://tracing. "" writes no files. Default "/tmp/profile".
 
     Raises:
@@ -148,8 +148,8 @@ def stop_profiler(sorted_key: str | None = None, profile_path: str = "/tmp/profi
 @contextlib.contextmanager
 def profiler(state: str, sorted_key: str | None = None, profile_path: str = "/tmp/profile",
              tracer_option: str = "Default") -> Iterator[Any]:
-    """Measures the runs inside a ``with`` block: calls :func:`start_profiler` before and :func:`stop_profiler` after
-    it.
+    """Measures the runs inside a ``with`` block. Calls :func:`start_profiler` before the block and
+    :func:`stop_profiler` after it.
 
     Args:
         state (str): as for :func:`start_profiler`.

@@ -15,7 +15,8 @@ _global = _core.Scope()
 
 
 def global_scope() -> Any:
-    """Scope: the current global scope: that of the innermost ``scope_guard``, or else that of the process.
+    """Scope: the current global scope, which the innermost ``scope_guard`` sets. Outside of all guards, it is the
+    scope of the process.
 
     Examples:
         >>> import numpy, anabranch.fluid as fluid
@@ -38,7 +39,7 @@ def _switch_scope(scope):
 
 @contextlib.contextmanager
 def scope_guard(scope: Scope) -> Iterator[Any]:
-    """Context in which ``scope`` is the global scope. Afterwards, the previous scope is restored, even after an
+    """Context manager in which ``scope`` is the global scope. Afterwards, the previous scope is restored, even after an
     exception.
 
     Args:

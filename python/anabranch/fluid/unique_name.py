@@ -92,7 +92,7 @@ def switch(new_generator: UniqueNameGenerator | None = None, new_para_name_check
 
 @contextlib.contextmanager
 def guard(new_generator: str | bytes | UniqueNameGenerator | None = None) -> Iterator[Any]:
-    """Context in which another generator counts the names. The previous one is restored afterwards.
+    """Context manager in which another generator counts the names. The previous one is restored afterwards.
 
     Args:
         new_generator (str|bytes|UniqueNameGenerator, optional): new generator. A text is the prefix of an empty

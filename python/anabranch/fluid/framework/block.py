@@ -153,7 +153,7 @@ class Block:
         return found
 
     def create_var(self, *args: Any, **kwargs: Any) -> Any:
-        """Creates a variable, or returns the existing one if it agrees. Arguments as for ``Variable``.
+        """Creates a variable, or returns the existing one if it agrees. The arguments are those of ``Variable``.
 
         Raises:
             ValueError: a variable of this name exists and differs.
@@ -171,7 +171,8 @@ class Block:
         return variable
 
     def create_parameter(self, *args: Any, **kwargs: Any) -> Any:
-        """Creates a parameter in the program's global block. Arguments as for ``Parameter``, and ``initializer``.
+        """Creates a parameter in the program's global block. The arguments are those of ``Parameter``, and
+        ``initializer``.
 
         An initializer appends its op to this block unless one op writes the parameter already.
 
@@ -200,7 +201,7 @@ class Block:
         return parameter
 
     def all_parameters(self) -> list[Parameter]:
-        """list of Parameter: those of this block, in order of creation."""
+        """list of Parameter: the parameters of this block, in order of creation."""
         return list(self.iter_parameters())
 
     def iter_parameters(self) -> Any:

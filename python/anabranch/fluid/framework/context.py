@@ -49,7 +49,8 @@ def default_programs() -> list[Any]:
 
 @contextlib.contextmanager
 def name_scope(prefix: str | None = None) -> Iterator[Any]:
-    """Context that sets ``op_namescope`` = "/outer/prefix/" on its ops, to structure graphs; names do not change.
+    """Context manager that sets ``op_namescope`` = "/outer/prefix/" on its ops, to structure graphs; names do not
+    change.
 
     Args:
         prefix (str): name of the scope; if repeated at one level, it becomes ``prefix_1``, ``prefix_2`` ...
@@ -75,7 +76,7 @@ def name_scope(prefix: str | None = None) -> Iterator[Any]:
 
 @contextlib.contextmanager
 def device_guard(device: str | None = None) -> Iterator[Any]:
-    """Context that sets the attribute ``op_device`` on its ops.
+    """Context manager that sets the attribute ``op_device`` on its ops.
 
     Args:
         device (str, optional): "cpu" runs the ops and their gradients on the CPU even if the program runs on a GPU.

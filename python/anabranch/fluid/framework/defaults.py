@@ -54,7 +54,7 @@ def _need_program(function, program):
 
 @contextlib.contextmanager
 def program_guard(main_program: Program, startup_program: Program | None = None) -> Iterator[Any]:
-    """Context in which layers append to these programs.
+    """Context manager in which layers append to these programs.
 
     Args:
         main_program (Program): becomes the default main program.

@@ -91,7 +91,7 @@ class Program:
         return self.desc.num_blocks()
 
     def global_block(self) -> Any:
-        """Block: the outermost one."""
+        """Block: the outermost block."""
         return self._blocks[0]
 
     def block(self, index: Any) -> Any:
@@ -139,7 +139,7 @@ class Program:
             yield from list(block.vars.values())
 
     def all_parameters(self) -> list[Parameter]:
-        """list of Parameter: those of all blocks."""
+        """list of Parameter: the parameters of all blocks."""
         return [p for block in self.blocks for p in block.iter_parameters()]
 
     # ---- random numbers
@@ -315,14 +315,15 @@ class Program:
             self._current_role, self._current_role_var = old
 
     def _optimized_guard(self, param_and_grads):
-        """Context in which ops update a parameter: role Optimize, with (parameter, gradient) as an attribute."""
+        """Context manager in which ops update a parameter: role Optimize, with (parameter, gradient) as an
+        attribute."""
         names = [v if isinstance(v, str) else v.name for v in param_and_grads if v is not None]
         return self._marked(OpRole.Optimize, names)
 
     def _lr_schedule_guard(self, is_with_opt=False):
-        """Context in which ops compute learning rates."""
+        """Context manager in which ops compute learning rates."""
         return self._marked(OpRole.LRSched | OpRole.Optimize if is_with_opt else OpRole.LRSched, [])
 
     def _backward_role_guard(self):
-        """Context in which ops belong to the backward part."""
+        """Context manager in which ops belong to the backward part."""
         return self._marked(OpRole.Backward, [])

@@ -22,7 +22,7 @@ def _numbers(what, text):
 
 
 def require_version(min_version: str, max_version: str | None = None) -> None:
-    """Raises unless the API version (1.8.5) lies within limits.
+    """Raises an error if the API version (1.8.5) is outside of the given limits.
 
     Args:
         min_version (str): lowest accepted version, up to four numbers with dots.

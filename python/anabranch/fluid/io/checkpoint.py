@@ -90,8 +90,8 @@ def load(program: Program, model_path: str, executor: Executor | None = None,
          var_list: Sequence[Variable] | None = None) -> None:
     """Loads files of :func:`save`, ``save_vars``, ``save_params`` or ``save_persistables`` into the global scope.
 
-    ``program`` may be read from ``<path>.pdmodel`` with ``Program.parse_from_string``: the three files are enough to
-    resume training.
+    The three files are enough to resume training: ``Program.parse_from_string`` reads ``program`` from
+    ``<path>.pdmodel``.
 
     Args:
         program (Program): the program whose variables are loaded.
@@ -102,9 +102,10 @@ def load(program: Program, model_path: str, executor: Executor | None = None,
     Raises:
         ValueError: ``executor`` or ``var_list`` is required.
         FileNotFoundError: there is no such file.
-        LookupError: a variable of ``var_list`` is not in the program.
-        AssertionError: a variable is missing in the file, or has a different dtype. A different shape gives a
-            warning, and the variable takes the file's.
+        LookupError: a
+        variable of ``var_list`` is not in the program.
+        AssertionError: a variable is missing in the file, or has a
+        different dtype. If the shape differs, a warning is printed, and the variable takes the shape of the file.
 
     Examples:
         >>> import tempfile, anabranch.fluid as fluid
@@ -230,7 +231,7 @@ def _listed(program, var_list):
 
 
 def load_program_state(model_path: str, var_list: Sequence[Variable] | None = None) -> dict[str, Any]:
-    """The values of saved variables, without a program.
+    """Reads the values of saved variables. No program is needed.
 
     Args:
         model_path (str): prefix of :func:`save`, or folder or file of ``save_vars`` and similar functions.

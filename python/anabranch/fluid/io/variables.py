@@ -1,4 +1,5 @@
-"""Saving and loading variables, one file each or all in one, in the file format of Fluid 1.8.5."""
+"""Saves and loads variables in the file format of Fluid 1.8.5, in one file for each variable or in one file for
+all."""
 from __future__ import annotations
 
 import os
@@ -36,7 +37,7 @@ def is_belong_to_optimizer(var: Any) -> bool:
 
 
 def get_program_parameter(program: Any) -> list[Parameter]:
-    """list of Parameter: those of all blocks.
+    """list of Parameter: the parameters of all blocks.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -145,12 +146,13 @@ def _value(name):
 
 
 def save_params(executor: Any, dirname: Any, main_program: Any = None, filename: Any = None) -> Any:
-    """Saves all Parameters. Arguments as for :func:`save_vars`."""
+    """Saves all Parameters. The arguments are those of :func:`save_vars`."""
     return save_vars(executor, dirname, main_program=main_program, predicate=is_parameter, filename=filename)
 
 
 def save_persistables(executor: Any, dirname: Any, main_program: Any = None, filename: Any = None) -> Any:
-    """Saves all persistable variables: parameters, moments, learning rates ... Arguments as for :func:`save_vars`.
+    """Saves all persistable variables: parameters, moments, learning rates ... The arguments are those of
+    :func:`save_vars`.
 
     For a worker's program of ``DistributeTranspiler``, the servers save their variables.
     """
@@ -164,7 +166,7 @@ def save_persistables(executor: Any, dirname: Any, main_program: Any = None, fil
 
 def load_vars(executor: Any, dirname: str | None, main_program: Any = None, vars: Any = None, predicate: Any = None,
               filename: Any | None = None) -> None:
-    """Loads variables into the global scope; nothing is changed unless all can be read.
+    """Loads variables into the global scope. If one of them cannot be read, nothing is changed.
 
     Args:
         executor, main_program, vars, predicate: as for :func:`save_vars`.
@@ -228,12 +230,12 @@ def _from_bytes(scope, names, data):
 
 
 def load_params(executor: Any, dirname: Any, main_program: Any = None, filename: Any = None) -> None:
-    """Loads all Parameters. Arguments as for :func:`load_vars`."""
+    """Loads all Parameters. The arguments are those of :func:`load_vars`."""
     load_vars(executor, dirname, main_program=main_program, predicate=is_parameter, filename=filename)
 
 
 def load_persistables(executor: Any, dirname: Any, main_program: Any = None, filename: Any = None) -> None:
-    """Loads all persistable variables. Arguments as for :func:`load_vars`."""
+    """Loads all persistable variables. The arguments are those of :func:`load_vars`."""
     load_vars(executor, dirname, main_program=main_program, predicate=is_persistable, filename=filename)
 
 

@@ -19,9 +19,9 @@ def warpctc(input: Variable, label: Variable, blank: int = 0, norm_by_times: boo
             input_length: Variable | None = None, label_length: Variable | None = None) -> Variable:
     """Connectionist temporal classification (CTC): the cost of label sequences that are not aligned with the rows.
 
-    cost = -log(the sum of the probabilities of all paths that produce the labels). A path assigns a class to each row,
-    with the probabilities softmax(input). It produces the labels that remain after first repeats and then blanks are
-    removed. Graves et al., ICML 2006.
+    cost = -log(the sum of the probabilities of all paths that produce the labels). A path assigns a class to each
+    row, with the probabilities softmax(input). It produces the labels that remain when first repeated classes and
+    then blanks are removed. Graves et al., ICML 2006.
 
     Args:
         input (Variable): float32 logits, not probabilities: [rows, classes] with sequences, or [rows, batch, classes]
@@ -62,8 +62,8 @@ def warpctc(input: Variable, label: Variable, blank: int = 0, norm_by_times: boo
 
 def ctc_greedy_decoder(input: Variable, blank: int, input_length: Variable | None = None, padding_value: int = 0,
                        name: str | None = None) -> Variable | tuple[Variable, Variable]:
-    """Decodes CTC outputs greedily: takes the most probable class of each row, then removes first repeats and then
-    blanks.
+    """Decodes CTC outputs greedily. Takes the most probable class of each row, then removes repeated classes, and
+    then removes blanks.
 
     Args:
         input (Variable): scores of each class, float32 or float64, [rows, classes] with sequences, or

@@ -41,8 +41,8 @@ class ConditionalBlock:
         self.helper = LayerHelper("conditional_block")
 
     def block(self) -> Any:
-        """Context in which layers append to the sub-block. At its end, the op that runs the sub-block is appended to
-        the enclosing block."""
+        """Context manager in which layers append to the sub-block. At its end, the op that runs the sub-block is
+        appended to the enclosing block."""
         return collected(self.helper.main_program, self._append)
 
     def _append(self, inside, outside):

@@ -146,9 +146,9 @@ def Print(input: Variable, first_n: int = -1, message: str | None = None, summar
 
     Args:
         input (Variable): any shape and dtype.
-        first_n (int): maximum number of times to print after the program was prepared. -1: no limit. Default -1.
+        first_n (int): maximum number of times to print after the program was prepared. -1 means no limit. Default -1.
         message (str, optional): prefix of the output.
-        summarize (int): number of elements to print. -1: all elements. Default 20.
+        summarize (int): number of elements to print. -1 means all elements. Default 20.
         print_tensor_name (bool): prints the variable's name. Default True.
         print_tensor_type (bool): prints the dtype. Default True.
         print_tensor_shape (bool): prints the shape. Default True.

@@ -54,7 +54,7 @@ def clamp(input: Variable, min: float | None = None, max: float | None = None, o
 
 def full(shape: Shape, fill_value: float, out: Variable | None = None, dtype: DType = None, device: str | None = None,
          stop_gradient: bool = True, name: str | None = None) -> Variable:
-    """Creates a tensor whose elements are all equal, like :func:`fill_constant`.
+    """Creates a tensor with all elements equal to one value, like :func:`fill_constant`.
 
     Args:
         shape (list|tuple|Variable): shape of the result.
@@ -88,7 +88,7 @@ def full(shape: Shape, fill_value: float, out: Variable | None = None, dtype: DT
 
 def full_like(input: Variable, fill_value: float, out: Variable | None = None, dtype: DType = None,
               device: str | None = None, stop_gradient: bool = True, name: str | None = None) -> Variable:
-    """Creates a tensor whose elements are all equal, with the shape of another tensor.
+    """Creates a tensor with the shape of another tensor and all elements equal to one value.
 
     Args:
         input (Variable): [...], the tensor whose shape is used.

@@ -115,7 +115,7 @@ def data_norm(input: Variable, act: str | None = None, epsilon: float = 1e-05, p
         moving_variance_name (str): not used.
         do_model_average_for_mean_and_var (bool): not used.
         slot_dim (int): number of columns of a slot. The first column of a slot counts its shows; if it is 0, the result
-            of the slot is zeros and the statistics do not change. -1: no slots. Default -1.
+            of the slot is zeros and the statistics do not change. -1 means no slots. Default -1.
         sync_stats (bool): not used.
         summary_decay_rate (float): not used.
         enable_scale_and_shift (bool): multiplies by a trained ``scale_w`` and adds a trained ``bias``. Default False.

@@ -95,7 +95,7 @@ def deformable_roi_pooling(input: Variable, rois: Variable, trans: Variable, no_
                            pooled_height: int = 1, pooled_width: int = 1, part_size: Sequence[int] | None = None,
                            sample_per_part: int = 1, trans_std: float = 0.1, position_sensitive: bool = False,
                            name: str | None = None) -> Variable:
-    """Pools regions into bins, each the mean of samples. ``trans`` moves the bins.
+    """Pools regions into bins. Each bin is the mean of samples, and ``trans`` moves the bins.
 
     Source: Dai et al., arXiv:1703.06211.
 
@@ -126,7 +126,7 @@ def deformable_roi_pooling(input: Variable, rois: Variable, trans: Variable, no_
         TypeError: an argument is not a Variable of a supported dtype, or ``group_size`` or ``part_size`` has the wrong
             type.
         ValueError: ``group_size`` or ``part_size`` has the wrong length.
-        EnforceNotMet: shapes do not match, or at run time the sequences do not match.
+        EnforceNotMet: shapes do not match, or the sequences do not match at run time.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -143,7 +143,7 @@ def diag_embed(input: Variable | numpy.ndarray, offset: int = 0, dim1: int = -2,
 
 
 def cross(input: Variable, other: Variable, dim: int | None = None) -> Variable:
-    """Cross products of the vectors of three numbers along an axis.
+    """Computes the cross products of vectors of three numbers, which lie along an axis.
 
     Args:
         input (Variable): [...], with extent 3 on the axis, float32, float64, int32 or int64.
@@ -197,7 +197,7 @@ def dist(x: Variable, y: Variable, p: float = 2) -> Variable:
 
 def allclose(input: Variable, other: Variable, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False,
              name: str | None = None) -> Variable:
-    """Whether two tensors are equal up to a tolerance: \\|input - other\\| <= atol + rtol \\|other\\| for all elements.
+    """Tests whether two tensors are equal up to a tolerance: \\|input - other\\| <= atol + rtol \\|other\\| for all elements.
 
     As in Fluid, infinities of the same sign are not close.
 

@@ -102,15 +102,15 @@ def multiclass_nms(bboxes: Variable, scores: Variable, score_threshold: float, n
             numbers. With two axes of ``scores``: [rows, classes, 4] with a sequence of rows for each image.
         scores (Variable): [N, classes, M], or [rows, classes]; dtype of ``bboxes``.
         score_threshold (float): minimum score: only boxes with a higher score are considered.
-        nms_top_k (int): maximum number of boxes considered per class. -1: no limit.
-        keep_top_k (int): maximum number of detections per image. -1: no limit.
+        nms_top_k (int): maximum number of boxes considered per class. -1 means no limit.
+        keep_top_k (int): maximum number of detections per image. -1 means no limit.
         nms_threshold (float): maximum overlap (intersection over union) with a better box. Boxes that overlap more are
             removed. Default 0.3.
         normalized (bool): True: coordinates are fractions of the image. False: they are pixels, and the right and
             bottom pixels belong to the box. Default True.
         nms_eta (float): if below 1, ``nms_threshold`` is multiplied by it after each selected box, as long as the
             threshold is above 0.5. Default 1.
-        background_label (int): class to ignore. -1: none. Default 0.
+        background_label (int): class to ignore. -1 means none. Default 0.
         name (str, optional): prefix of the output's name.
 
     Returns:

@@ -60,7 +60,7 @@ def auc(input: Variable, label: Variable, curve: str = "ROC", num_thresholds: in
         curve (str): "ROC". Default "ROC".
         num_thresholds (int): number of bins minus one. Default 4095.
         topk (int): not used.
-        slide_steps (int): number of recent runs over which the second area is computed. 0: all runs. Default 1.
+        slide_steps (int): number of recent runs over which the second area is computed. 0 means all runs. Default 1.
 
     Returns:
         tuple: the area over all runs, [1]; the area over the recent runs, [1]; and a list of the four histograms

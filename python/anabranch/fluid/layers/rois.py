@@ -34,7 +34,7 @@ def roi_pool(input: Variable, rois: Variable, pooled_height: int = 1, pooled_wid
 
     Raises:
         TypeError: an argument is not a Variable of a supported dtype.
-        EnforceNotMet: shapes do not match, or at run time the sequences do not match.
+        EnforceNotMet: shapes do not match, or the sequences do not match at run time.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -76,7 +76,7 @@ def roi_align(input: Variable, rois: Variable, pooled_height: int = 1, pooled_wi
 
     Raises:
         TypeError: an argument is not a Variable of a supported dtype.
-        EnforceNotMet: shapes do not match, or at run time the sequences do not match.
+        EnforceNotMet: shapes do not match, or the sequences do not match at run time.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -113,7 +113,7 @@ def psroi_pool(input: Variable, rois: Variable, output_channels: int, spatial_sc
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
-        EnforceNotMet: shapes do not match, or at run time the sequences do not match.
+        EnforceNotMet: shapes do not match, or the sequences do not match at run time.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -154,7 +154,7 @@ def prroi_pool(input: Variable, rois: Variable, spatial_scale: float = 1.0, pool
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
-        EnforceNotMet: shapes do not match, or at run time the sequences do not match.
+        EnforceNotMet: shapes do not match, or the sequences do not match at run time.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -195,7 +195,7 @@ def roi_perspective_transform(input: Variable, rois: Variable, transformed_heigh
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
-        EnforceNotMet: shapes do not match, or at run time the sequences do not match.
+        EnforceNotMet: shapes do not match, or the sequences do not match at run time.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -13,8 +13,8 @@ __all__ = ["spectral_norm"]
 
 def spectral_norm(weight: Variable, dim: int = 0, power_iters: int = 1, eps: float = 1e-12,
                   name: str | None = None) -> Variable:
-    """Divides a weight by an estimate of its largest singular value. The weight is viewed as a matrix whose rows are
-    axis ``dim``.
+    """Divides a weight by an estimate of its largest singular value. The weight is treated as a matrix, and axis
+    ``dim`` counts its rows.
 
     Each of the power_iters iterations computes v = W^T u / (|W^T u| + eps) and u = W v / (|W v| + eps). The initial
     vectors are drawn once. The divisor is u^T W v. Miyato and others, Spectral normalization for generative adversarial

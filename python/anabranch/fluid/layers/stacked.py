@@ -35,7 +35,7 @@ def lstm(input: Variable, init_h: Variable, init_c: Variable, max_len: int, hidd
         name (str, optional): prefix of the generated names.
         default_initializer (Initializer, optional): initializer of the weights. They form one vector: W and R of each
             layer and way, with rows in the order i, f, g, o; then b and r of each layer and way.
-        seed (int): seed of the dropout. -1: that of the program. Default -1.
+        seed (int): seed of the dropout. -1 means the seed of the program. Default -1.
 
     Returns:
         tuple: h of the last layer, [steps, batch, ways * hidden_size]; and h and c after the last step, each with the

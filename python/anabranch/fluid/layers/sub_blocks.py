@@ -8,8 +8,8 @@ from typing import Any
 
 @contextlib.contextmanager
 def collected(program: Any, append: Any) -> Iterator[Any]:
-    """Context in which layers append to a new block. At its end, ``append(inside, outside)`` is called in the outer
-    block.
+    """Context manager in which layers append to a new block. At its end, ``append(inside, outside)`` is called in the
+    outer block.
 
     An exception inside the context restores the program.
     """

@@ -29,11 +29,11 @@ def matrix_nms(bboxes: Variable, scores: Variable, score_threshold: float, post_
         scores (Variable): [N, classes, M], dtype of ``bboxes``.
         score_threshold (float): minimum score: only boxes with a higher score are considered.
         post_threshold (float): minimum score after the decay.
-        nms_top_k (int): maximum number of boxes considered per class. Below 0: no limit.
-        keep_top_k (int): maximum number of detections per image. Below 0: no limit.
+        nms_top_k (int): maximum number of boxes considered per class. A negative number means no limit.
+        keep_top_k (int): maximum number of detections per image. A negative number means no limit.
         use_gaussian (bool): uses the second of the two factors. Default False.
         gaussian_sigma (float): speed of the decay. Default 2.0.
-        background_label (int): class to ignore. -1: none. Default 0.
+        background_label (int): class to ignore. -1 means none. Default 0.
         normalized (bool): True: coordinates are fractions of the image. False: they are pixels, and the right and
             bottom pixels belong to the box. Default True.
         return_index (bool): also returns the indices of the boxes. Default False.
@@ -85,14 +85,14 @@ def locality_aware_nms(bboxes: Variable, scores: Variable, score_threshold: floa
         bboxes (Variable): [N, M, 4], float32 or float64, or polygons of 8, 16, 24 or 32 numbers.
         scores (Variable): [N, classes, M], dtype of ``bboxes``.
         score_threshold (float): minimum score: only boxes with a higher score are considered.
-        nms_top_k (int): maximum number of boxes considered per class. Below 0: no limit.
-        keep_top_k (int): maximum number of detections per image. Below 0: no limit.
+        nms_top_k (int): maximum number of boxes considered per class. A negative number means no limit.
+        keep_top_k (int): maximum number of detections per image. A negative number means no limit.
         nms_threshold (float): maximum overlap with a better box. Boxes that overlap more are removed. Default 0.3.
         normalized (bool): True: coordinates are fractions of the image. False: they are pixels, and the right and
             bottom pixels belong to the box. Default True.
         nms_eta (float): if below 1, ``nms_threshold`` is multiplied by it after each selected box, as long as the
             threshold is above 0.5. Default 1.0.
-        background_label (int): class to ignore. -1: none. Default -1.
+        background_label (int): class to ignore. -1 means none. Default -1.
         name (str, optional): prefix of the output's name.
 
     Returns:

@@ -36,10 +36,10 @@ def rpn_target_assign(bbox_pred: Variable, cls_logits: Variable, anchor_box: Var
         im_info (Variable): [N, 3], dtype of ``anchor_box``: height, width and scale of the images.
         rpn_batch_size_per_im (int): maximum number of anchors per image. Default 256.
         rpn_straddle_thresh (float): maximum distance in pixels by which an anchor may extend beyond the image. Other
-            anchors are ignored. Below 0: no limit. Default 0.0.
+            anchors are ignored. A negative number means no limit. Default 0.0.
         rpn_fg_fraction (float): maximum share of foreground anchors. Default 0.5.
         rpn_positive_overlap (float): minimum overlap of the foreground. Default 0.7.
-        rpn_negative_overlap (float): bound of the overlap of the background. Default 0.3.
+        rpn_negative_overlap (float): upper bound of the overlap of the background. Default 0.3.
         use_random (bool): True: samples the candidates at random. False: takes the first ones. Default True.
 
     Returns:
@@ -48,7 +48,7 @@ def rpn_target_assign(bbox_pred: Variable, cls_logits: Variable, anchor_box: Var
 
     Raises:
         TypeError: an argument is not a Variable of a supported dtype.
-        EnforceNotMet: shapes do not match, or at run time the sequences do not match.
+        EnforceNotMet: shapes do not match, or the sequences do not match at run time.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -99,7 +99,7 @@ def retinanet_target_assign(bbox_pred: Variable, cls_logits: Variable, anchor_bo
         im_info (Variable): [N, 3], dtype of ``anchor_box``: height, width and scale of the images.
         num_classes (int): number of classes. Default 1.
         positive_overlap (float): minimum overlap of the foreground. Default 0.5.
-        negative_overlap (float): bound of the overlap of the background. Default 0.4.
+        negative_overlap (float): upper bound of the overlap of the background. Default 0.4.
 
     Returns:
         tuple: the predicted scores [scored, num_classes] and boxes [located, 4]; their targets: labels [scored, 1],
@@ -108,7 +108,7 @@ def retinanet_target_assign(bbox_pred: Variable, cls_logits: Variable, anchor_bo
 
     Raises:
         TypeError: an argument is not a Variable of a supported dtype.
-        EnforceNotMet: shapes do not match, or at run time the sequences do not match.
+        EnforceNotMet: shapes do not match, or the sequences do not match at run time.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -43,7 +43,7 @@ class _Applied(Described):
 
     @contextlib.contextmanager
     def apply(self, executor: Executor, need_restore: bool = True) -> Iterator[None]:
-        """Context in which the parameters hold their averages.
+        """Context manager in which the parameters hold their averages.
 
         Args:
             executor (Executor): executor that exchanges the values in the current scope.
@@ -74,7 +74,7 @@ class ExponentialMovingAverage(_Applied):
     Args:
         decay (float): decay rate. Default 0.999.
         thres_steps (Variable, optional): [1], the step number. If given, the decay rate is min(decay, (thres_steps + 1)
-            / (thres_steps + 10)), so early steps are forgotten sooner.
+            / (thres_steps + 10)), so the average forgets early steps sooner.
         name (str, optional): prefix of the names of the averages.
 
     Examples:

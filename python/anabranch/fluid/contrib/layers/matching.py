@@ -32,8 +32,8 @@ def match_matrix_tensor(x: Variable, y: Variable, channel_num: int, act: str | N
         name (str, optional): prefix of the generated names.
 
     Returns:
-        tuple: the similarities [numbers, 1], with ``channel_num`` matrices (rows of ``x`` by rows of ``y``) for each
-        sequence; and x W.
+        tuple: the similarities and the product x W. The similarities have the shape [numbers, 1] and contain
+        ``channel_num`` matrices (rows of ``x`` by rows of ``y``) for each sequence.
 
     Raises:
         TypeError: an argument has the wrong type or dtype.
@@ -60,7 +60,8 @@ def match_matrix_tensor(x: Variable, y: Variable, channel_num: int, act: str | N
 
 def sequence_topk_avg_pooling(input: Variable, row: Variable, col: Variable, topks: Sequence[int],
                               channel_num: int) -> Variable:
-    """Computes the means of the k largest numbers in each row of images of different sizes: their sum, divided by k.
+    """Computes the mean of the k largest numbers in each row of images, which may have different sizes. The mean is
+    the sum of these numbers, divided by k.
 
     Args:
         input (Variable): [numbers, 1], float32 or float64, with a sequence (channels by rows by columns) for each

@@ -36,8 +36,8 @@ def tdm_sampler(x: Variable, neg_samples_num_list: Sequence[int], layer_node_num
                 leaf_node_num: int, tree_travel_attr: Any = None, tree_layer_attr: Any = None,
                 output_positive: bool = True, output_list: bool = True, seed: int = 0, tree_dtype: str = "int32",
                 dtype: str = "int32") -> tuple[Any, Any, Any]:
-    """Samples nodes from each layer of a tree of items: the node on the path to an item, and other nodes with equal
-    probability.
+    """Samples nodes from each layer of a tree of items. Takes the node on the path to an item, and draws other nodes
+    with equal probability.
 
     The tree consists of two parameters of ``tree_dtype`` that are not trained: [leaf_node_num, layers], the nodes on
     the path to each item, with 0 after its end; and [nodes, 1], the nodes layer by layer. Set them with their

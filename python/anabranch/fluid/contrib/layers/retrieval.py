@@ -113,7 +113,7 @@ def partial_concat(input: Any, start_index: int = 0, length: int = -1) -> Variab
     Args:
         input (Variable|list of Variable): matrices of equal shapes, [N, C].
         start_index (int): first column. Negative numbers count from the end. Default 0.
-        length (int): number of columns. -1: all following columns. Default -1.
+        length (int): number of columns. -1 means all following columns. Default -1.
 
     Returns:
         Variable: [N, columns * number of matrices].
@@ -137,7 +137,7 @@ def partial_sum(input: Any, start_index: int = 0, length: int = -1) -> Variable:
     Args:
         input (Variable|list of Variable): matrices of equal shapes, [N, C].
         start_index (int): first column. Default 0.
-        length (int): number of columns. -1: all following columns. Default -1.
+        length (int): number of columns. -1 means all following columns. Default -1.
 
     Returns:
         Variable: [N, columns].
