@@ -1,4 +1,5 @@
-"""Names of Fluid that this package does not have: they can be imported; their first use raises an error with advice."""
+"""Names of Fluid that this package does not have. They can be imported, and their first use raises an error with
+advice."""
 from __future__ import annotations
 
 import functools
@@ -84,7 +85,8 @@ _bases: dict[str, _Base] = {}
 
 
 class Absent:
-    """Stands for an absent name: any use raises, also in ``with``. A subclass raises when it is called.
+    """Stands for an absent name. Any use of it raises an error, also in a ``with`` statement. A subclass of it raises
+    an error when it is called.
 
     Args:
         name (str): name that it stands for, without the package.
@@ -177,11 +179,11 @@ class _Loader(importlib.abc.Loader):
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        """Nothing: all has been made."""
+        """Does nothing, because the module is complete."""
 
 
 class Finder(importlib.abc.MetaPathFinder):
-    """Finds the modules that are not here.
+    """Finds the modules that this package does not have.
 
     Attributes:
         beginnings (tuple of str): prefixes of the modules that are found. All modules under ``anabranch run``.

@@ -1,7 +1,7 @@
 """The network side of the cluster interface: all communication with servers and other workers.
 
-Everything in ``fluid.incubate.fleet``, ``fluid.communicator`` and ``fluid.io`` that needs another process calls a
-function of this module, by ``_cluster.name(...)``, so that each can be replaced here.
+Code in ``fluid.incubate.fleet``, ``fluid.communicator`` and ``fluid.io`` that needs another process calls a function
+of this module as ``_cluster.name(...)``, so each function can be replaced in one place.
 """
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _local_servers: list[threading.Thread] = []
 
 
 def serve(program: Any, endpoint: str) -> None:
-    """Runs a server: serves the global scope until all workers have reported that they are done.
+    """Runs a server, which serves the global scope until all workers have reported that they are done.
 
     Args:
         program (Program): result of the transpiler's ``get_pserver_program``; its block 0 is one ``listen_and_serv``.
-        endpoint (str): address to listen on, as the program says; port 0 takes a free one.
+        endpoint (str): address to listen on, as in the program. Port 0 selects a free port.
     """
     from .fluid import remote
     from .fluid.scope import global_scope
@@ -41,7 +41,7 @@ def serve(program: Any, endpoint: str) -> None:
 
 
 def serve_locally(programs: Sequence[tuple[Any, Any]], prepare: Callable[[Any], None] = lambda program: None) -> None:
-    """Starts servers inside this process and returns: for the local role maker.
+    """Starts servers inside this process, for the local role maker, and returns.
 
     Args:
         programs (list): (program, startup program) of each server, in the order of their endpoints.
@@ -72,7 +72,7 @@ def _serve_and_end(servers):
 
 
 def connect(program: Any, endpoints: Sequence[str], trainer_id: int, trainers: int) -> None:
-    """Connects a worker to all servers, before anything is sent; a second call does nothing.
+    """Connects a worker to all servers. It must be called before anything is sent; a second call has no effect.
 
     Args:
         program (Program): the trainer's program.
@@ -85,10 +85,12 @@ def connect(program: Any, endpoints: Sequence[str], trainer_id: int, trainers: i
 
 
 def communicator_start(program: Any, mode: int, settings: Mapping[str, Any], flags: Mapping[str, str]) -> None:
-    """Starts the threads that send and receive for a worker. Sync training needs none: its steps do it.
+    """Starts the threads that send and receive for a worker. Sync training needs no such threads, because its steps
+    send and receive.
 
     Args:
-        program (Program): the trainer's program: its ``send`` and ``recv`` ops say what goes where.
+        program (Program): program of the trainer. Its ``send`` and ``recv`` ops determine what is sent to which
+            server.
         mode (int): ``DistributedMode``.
         settings (dict): for GEO: ``push_vars`` (parameter -> slices), ``trainers``, ``push_nums``; otherwise empty.
         flags (dict): ``TrainerRuntimeConfig.get_communicator_flags()``.
@@ -119,7 +121,7 @@ def _start_geo(program, trainer, settings):
 
 
 def begin_geo(trainers: Iterable[int]) -> None:
-    """Declares that the parameters now equal those of the servers: GEO training sends differences from here on.
+    """Declares that the parameters now equal those of the servers. From now on, GEO training sends differences.
 
     Args:
         trainers (iterable of int): whose startup program has run.
@@ -154,8 +156,9 @@ def communicator_flush() -> None:
 
 
 class FilesOfPass:
-    """The files of one pass that this worker takes from the first server, one at a time. While it is entered, it tells
-    the server that the worker is alive; a file that is not trained when it is left goes back.
+    """The files of one pass that this worker takes from the first server, one at a time. Inside its ``with`` block,
+    the worker sends heartbeats to the server. A file that has not been trained at the end of the block goes back to
+    the queue.
 
     Args:
         role (RoleMakerBase): the role of this process.
@@ -181,7 +184,8 @@ class FilesOfPass:
         self._beats = None
 
     def take(self) -> str | None:
-        """str: the next file; None when no file is left for this worker. Waits for files that other workers hold."""
+        """str: the next file, or None if there is no file left for this worker. Waits while other workers still hold
+        files."""
         for pause in itertools.chain(_FILE_PAUSES, itertools.repeat(_FILE_PAUSES[-1])):
             found = _core.ps_take_file(*self._at)
             if isinstance(found, tuple):
@@ -205,11 +209,11 @@ class FilesOfPass:
 
 
 def pull_persistables(program: Any, dirname: str, variables: Mapping[str, Any]) -> None:
-    """Writes variables that lie on servers as one file each, as ``fluid.io.save_vars`` writes them.
+    """Writes the variables of the servers to one file each, in the form of ``fluid.io.save_vars``.
 
     Args:
         program (Program): the trainer's program.
-        dirname (str): folder, which is there.
+        dirname (str): folder, which must exist.
         variables (dict): name -> ``RemoteVariable``: shape, dtype, and the parts with their servers and names there.
     """
 
@@ -256,10 +260,10 @@ _GOODBYE_MS = 5000
 
 
 def join(ring: int, rank: int, endpoints: Sequence[str]) -> None:
-    """Connects this process to the others of its group; a second call does nothing.
+    """Connects this process to the others of its group. A second call has no effect.
 
     Args:
-        ring (int): several groups of the same processes have different numbers.
+        ring (int): number of the group. Several groups of the same processes have different numbers.
         rank (int): number of this process.
         endpoints (list of str): addresses of all, by their numbers.
     """
@@ -334,7 +338,7 @@ def exchange_records(role: Any, dataset: Any) -> None:
 
 
 def all_reduce(role: Any, values: Any, how: str) -> Any:
-    """numpy.ndarray: elementwise over all workers.
+    """numpy.ndarray: the result, computed elementwise over all workers.
 
     Args:
         role (RoleMakerBase): the role of this process.
@@ -365,7 +369,7 @@ def _rows_of_all(role, mine):
 
 
 def all_gather(role: Any, value: Any) -> list[Any]:
-    """list: what each worker gave, in order of the workers.
+    """list: the values of all workers, in the order of the workers.
 
     Args:
         role (RoleMakerBase): the role of this process.

@@ -1,4 +1,5 @@
-"""A JobSet for Kubernetes: servers and workers with the environment by which role makers know them."""
+"""A JobSet for Kubernetes. It sets the environment variables from which role makers of servers and workers read their
+roles."""
 from __future__ import annotations
 
 import json

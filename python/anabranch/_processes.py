@@ -81,9 +81,9 @@ class Process:
         command (list of str): command to run.
         env (dict): its complete environment, to which ``ANABRANCH_STARTS``, the number of earlier starts, is added.
         log (str): path of the file.
-        serves (bool): ends by itself when the others have ended.
+        serves (bool): whether the process is a server, which ends by itself when the others have ended.
         restarts (int): maximum number of restarts. Default 0.
-        starts (int): number of earlier starts. If it is above 0, the log is continued. Default 0.
+        starts (int): number of earlier starts. If it is above 0, output is appended to the log. Default 0.
         cwd (str, optional): folder in which it runs; the current one by default.
     """
 
@@ -104,7 +104,7 @@ class Process:
                                            start_new_session=True, preexec_fn=_end_with_parent)
 
     def start_again(self) -> bool:
-        """bool: whether a process that has ended may be restarted: not after ``restarts`` restarts."""
+        """bool: whether a process that has ended may be restarted, which is possible up to ``restarts`` times."""
         if self.restarts == 0:
             return False
         self.restarts -= 1
@@ -188,7 +188,7 @@ def _ends_on_signals() -> Iterator[None]:
 
 
 def end_all(processes: Sequence[Watched], grace_s: float = _GRACE_S) -> None:
-    """Ends what still runs: by SIGTERM, after ``grace_s`` by SIGKILL; what they have started, too."""
+    """Ends all processes that still run, and their children, with SIGTERM and, after ``grace_s``, with SIGKILL."""
     running = [p for p in processes if p.poll() is None]
     for process in running:
         process.send(signal.SIGTERM)
@@ -204,8 +204,8 @@ def end_all(processes: Sequence[Watched], grace_s: float = _GRACE_S) -> None:
 
 def watch(processes: Sequence[Watched], echo: bool = True, server_grace_s: float = 60.0,
           err: TextIO | None = None) -> int:
-    """Waits until all have ended; starts again what fails, while it may be; ends the rest when one has failed for good
-    or the launcher is told to end.
+    """Waits until all processes have ended, and restarts those that fail, as often as allowed. If a process has
+    failed for good, or the launcher receives a signal, it ends all others.
 
     Args:
         processes (list of Process): all of the job.
@@ -215,7 +215,7 @@ def watch(processes: Sequence[Watched], echo: bool = True, server_grace_s: float
         err (file, optional): output of messages. Default: stderr.
 
     Returns:
-        int: exit code: 0; that of the first process that failed; 128 and the number of a signal.
+        int: exit code: 0, the exit code of the first process that failed, or 128 plus the number of a signal.
     """
     out = sys.stderr if err is None else err
     followed = [p for p in processes if not p.serves][:1] if echo else []

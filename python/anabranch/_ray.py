@@ -1,8 +1,8 @@
 """Servers and workers as actors of `Ray <https://ray.io>`_, which places them and starts those again that die.
 
-Each actor starts the script on its node as the launcher does here, in the same environment. Ray starts an actor again
-that was killed, and the launcher has it do so with one whose script has failed: the server reads what it has kept on
-disk, a worker joins again. Addresses belong to machines, so an actor stays on its machine.
+Each actor starts the script on its node, in the environment of the launcher. Ray restarts an actor that was killed.
+If the script of an actor fails, the launcher lets Ray restart the actor. A restarted server reads its state from
+disk, and a restarted worker joins again. Addresses belong to machines, so an actor always stays on its machine.
 """
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Actor:
                     self._process.added())
 
     def send(self, number: int) -> None:
-        """Sends a signal to the script and what it has started."""
+        """Sends a signal to the script and its child processes."""
         self._process.send(number)
 
 
@@ -165,7 +165,7 @@ class RemoteProcess:
 
 
 def addresses(nodes: Sequence[str], hosts: Mapping[str, str], ports: Mapping[str, Sequence[int]]) -> list[str]:
-    """list of str: an address for each process.
+    """list of str: one address for each process.
 
     Args:
         nodes (list of str): where each is. ``hosts`` (dict): address of a node. ``ports`` (dict): free ones of a node.
@@ -233,8 +233,7 @@ def start(plan: Plan, cpus: float = 1.0) -> int:
         int: exit code: 0, or that of the process that failed first.
 
     Raises:
-        ImportError: there is no Ray.
-        RuntimeError: Ray has no room.
+        ImportError: there is no Ray. RuntimeError: Ray has too few free cores.
     """
     ray = _ray()
     if ray.is_initialized():

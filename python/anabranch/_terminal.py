@@ -1,5 +1,5 @@
-"""What commands show a person: one row that is redrawn in place, text that fits the terminal, times in a unit that
-fits."""
+"""Output of commands for people: a row that is redrawn in place, text that fits the terminal, and times in a suitable
+unit."""
 import os
 import shutil
 import textwrap
@@ -19,7 +19,7 @@ def redraws(stream):
 
 
 def columns(stream):
-    """int: width of the stream's terminal now; of another stream: $COLUMNS, else 80."""
+    """int: current width of the stream's terminal. For any other stream, $COLUMNS, or 80 if it is not set."""
     try:
         found = os.get_terminal_size(stream.fileno()).columns
     except (AttributeError, OSError, ValueError):       # io.UnsupportedOperation is an OSError and a ValueError
@@ -110,7 +110,7 @@ class Row:
         self._stream.write("\r" + text + " " * blanks)
 
     def clear(self):
-        """Erases the row: what is printed next takes its place."""
+        """Erases the row. The next output is printed over it."""
         if self.is_open:
             self._redraw("")
             self._stream.write("\r")

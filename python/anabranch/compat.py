@@ -29,10 +29,10 @@ def _each(obj: Any, one: Callable[[Any], Any], inplace: bool) -> Any:
 
 
 def to_text(obj: Any, encoding: str = "utf-8", inplace: bool = False) -> Any:
-    """Bytes, and those in a list, set or dict, as str.
+    """Converts bytes, or the bytes in a list, set or dict, to str.
 
     Args:
-        obj: bytes, or a list, set or dict with some; anything else is given back as it is.
+        obj: bytes, or a list, set or dict that contains bytes. Anything else is returned unchanged.
         encoding (str): encoding of the bytes. Default utf-8.
         inplace (bool): changes the list or set itself. Default False.
 
@@ -58,7 +58,7 @@ def to_text(obj: Any, encoding: str = "utf-8", inplace: bool = False) -> Any:
 
 
 def to_bytes(obj: Any, encoding: str = "utf-8", inplace: bool = False) -> Any:
-    """Strings, and those in a list or set, as bytes.
+    """Converts a str, or the strings in a list or set, to bytes.
 
     Args:
         obj: str or bytes, or a list or set of them; None is given back.

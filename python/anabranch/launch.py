@@ -74,8 +74,8 @@ def roles(plan: Plan) -> list[Role]:
 
 
 def interpreter(script: str, python: str = sys.executable) -> list[str]:
-    """list of str: what runs a script: Python, or ``anabranch run`` where it imports ``paddle``, or the launcher itself
-    runs under that.
+    """list of str: the command that runs a script: Python, or ``anabranch run`` if the script imports ``paddle`` or
+    the launcher itself runs under ``anabranch run``.
     """
     old = os.environ.get(run.VARIABLE) or needs_fluid(script)
     return [python, "-u", *(["-m", "anabranch", "run"] if old else [])]
@@ -122,7 +122,8 @@ def environment(plan: Plan, role: Role, base: Mapping[str, str]) -> dict[str, st
 
 
 def process(plan: Plan, role: Role, base: Mapping[str, str], starts: int = 0, cwd: str | None = None) -> Process:
-    """Process: starts one on this machine; ``base`` is the environment, ``starts`` how often it was started before."""
+    """Process: a process started on this machine. ``base`` is its environment, and ``starts`` the number of earlier
+    starts."""
     script = os.path.join(cwd or "", plan.command[0])
     command = [*interpreter(script), *plan.command]
     return Process(role.name, command, environment(plan, role, base), role.log, role.serves, plan.restarts, starts, cwd)
@@ -130,7 +131,7 @@ def process(plan: Plan, role: Role, base: Mapping[str, str], starts: int = 0, cw
 
 @contextlib.contextmanager
 def kept_state(plan: Plan) -> Iterator[Plan]:
-    """The plan with a folder for the state of servers that may be started again; it is removed at the end."""
+    """Adds a folder for the state of servers to a plan with restarts, and removes the folder at the end."""
     if not plan.restarts or not plan.servers or os.environ.get(STATE):
         yield plan
         return

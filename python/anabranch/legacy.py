@@ -3,13 +3,13 @@
 After the import of this module
 
 - ``paddle``, ``paddle.fluid``, ``paddle.dataset`` ... are the modules of this package (``_legacy/names.py``);
-- what Fluid had and is not here can be imported; its first use raises, and all that was reached for is listed when
-  the process ends;
-- ``numpy.float``, ``numpy.int`` and the like are there again, and fetched arrays of one element are numbers at any
+- names of Fluid that this package does not have can be imported; their first use raises an error, and a list of them
+  is printed when the process ends;
+- ``numpy.float``, ``numpy.int`` and similar names work again, and fetched arrays of one element are numbers at any
   rank (``_legacy/today.py``);
-- names and behaviour of Python 3.7 and of older libraries are there again; under ``anabranch run`` the script and the
-  modules it imports may also be Python 2 (``_legacy/python2.py``, ``_legacy/rewriting.py``);
-- a script that asks for a GPU is given the CPU, with one warning.
+- names and behavior of Python 3.7 and of older libraries work again; under ``anabranch run``, the script and the
+  modules that it imports may also be written for Python 2 (``_legacy/python2.py``, ``_legacy/rewriting.py``);
+- a script that requests a GPU runs on the CPU, with one warning.
 
 >>> import anabranch.legacy
 >>> import paddle.fluid as fluid

@@ -19,14 +19,14 @@ _FLUID_FOLDER = os.path.join("~", ".cache", "paddle", "dataset")
 
 
 def folders() -> list[str]:
-    """list of str: folders that are searched: that of ANABRANCH_DATA, then the one in which Fluid keeps its
-    downloads."""
+    """list of str: the folders to search: first the folder in ANABRANCH_DATA, then the folder in which Fluid keeps
+    its downloads."""
     named = os.environ.get(FOLDER_VARIABLE)
     return ([named] if named else []) + [os.path.expanduser(_FLUID_FOLDER)]
 
 
 def find(module: str, name: str, *others: str) -> str:
-    """The path of a file of a data set: in the folder ``module`` of one of :func:`folders`, or in itself.
+    """Returns the path of a file of a data set. Searches each of :func:`folders`, first in its subfolder ``module``.
 
     Args:
         module (str): "imdb".
@@ -51,10 +51,10 @@ def find(module: str, name: str, *others: str) -> str:
 
 @contextlib.contextmanager
 def opened(path: str) -> Iterator[Any]:
-    """A ``TarFile`` or ``ZipFile``, whichever the file is.
+    """Opens a file as a ``TarFile`` or a ``ZipFile``.
 
     Raises:
-        ValueError: neither, or a damaged one.
+        ValueError: the file is neither of them, or is damaged.
     """
     try:
         archive = zipfile.ZipFile(path) if zipfile.is_zipfile(path) else tarfile.open(path)
@@ -83,12 +83,13 @@ def member(archive: Any, name: str) -> IO[bytes]:
 
 
 def names(archive: Any) -> list[str]:
-    """list of str: the names of what is in an archive."""
+    """list of str: the names of the members of an archive."""
     return list(archive.namelist() if isinstance(archive, zipfile.ZipFile) else archive.getnames())
 
 
 def files(archive: Any) -> Iterator[tuple[str, IO[bytes]]]:
-    """(name, file) of all files in a tar file, in its order: reading it another way would unpack it again and again."""
+    """Yields (name, file) of all files in a tar file, in the order of the archive. In any other order, the archive
+    would be unpacked several times."""
     for info in archive:
         file = archive.extractfile(info) if info.isfile() else None
         if file is not None:

@@ -1,7 +1,8 @@
 """CIFAR-10 and CIFAR-100: 32 x 32 color images, 50,000 for training and 10,000 for tests.
 
 Files: ``cifar-10-python.tar.gz``, ``cifar-100-python.tar.gz``. Krizhevsky, Learning Multiple Layers of Features from
-Tiny Images, 2009. Their pictures are pickles, which may run code when they are read: only tables of numbers are taken.
+Tiny Images, 2009. The files are pickles, which may run code when they are loaded, so the reader accepts only arrays
+of numbers.
 """
 from __future__ import annotations
 

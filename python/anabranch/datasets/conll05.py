@@ -101,10 +101,10 @@ def _sample(words: list[str], verb: str, labels: list[str], numbers: Any) -> tup
 
 
 def test() -> Callable[[], Iterator[Any]]:
-    """A reader: for each verb of each sentence nine lists of numbers.
+    """Returns a reader. It gives nine lists of numbers for each verb of each sentence.
 
-    They are the words; the word two before the verb, one before, the verb's own, one after, two after, each repeated;
-    the verb, repeated; 1 where a word is one of those five; the labels.
+    The lists contain the words; five words around the verb, each repeated (two before the verb, one before, the verb
+    itself, one after, two after); the verb, repeated; a mark, which is 1 for these five words; and the labels.
 
     Returns:
         callable: reader.

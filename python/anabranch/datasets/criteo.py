@@ -1,8 +1,9 @@
-"""Click logs in Criteo's text format: the files of a folder, or generated ones whose truth is known.
+"""Click logs in Criteo's text format: the files of a folder, or generated files with known click probabilities.
 
-A line is one impression, fields apart by tabs: label (0 or 1), 13 counts I1..I13, 26 categories C1..C26 as 8
-hexadecimal digits; counts and categories may be empty. Generated files are synthetic: categories are drawn by Zipf's
-law, and the probability of a click follows from a planted score, so the best AUC that any model can reach is known.
+A line describes one impression. Its fields are separated by tabs: the label (0 or 1), 13 counts I1..I13, and 26
+categories C1..C26 of 8 hexadecimal digits. Counts and categories may be empty. In generated files, categories are
+drawn by Zipf's law, and a planted score determines the probability of a click. The best AUC that a model can reach is
+therefore known.
 """
 from __future__ import annotations
 
@@ -32,8 +33,9 @@ class ClickFiles:
     Attributes:
         train (list of str): files to train with.
         test (list of str): files that were held out.
-        planted_auc (float|None): AUC of the planted probabilities on the test files: what a perfect model reaches.
-        train_command (str), test_command (str): ``pipe_command`` for either list; 'cat' unless both are the same file.
+        planted_auc (float|None): AUC of the planted probabilities on the test files, which a perfect model would
+            reach. train_command (str), test_command (str): ``pipe_command`` for either list; 'cat' unless both are
+            the same file.
         rows (int|None): lines of the training files, where known.
     """
 
@@ -97,10 +99,10 @@ def find(path: str) -> Any:
 
 
 def auc(scores: Any, labels: Any) -> float:
-    """The exact area under the ROC curve; ties count half.
+    """Computes the exact area under the ROC curve. Pairs with equal scores count half.
 
     Args:
-        scores (array): any shape, the higher the likelier.
+        scores (array): scores of any shape. A higher score means a more likely click.
         labels (array): 0 or 1, same size as ``scores``.
 
     Returns:
@@ -128,7 +130,7 @@ def generate(folder: str, rows: int, test_rows: int, files: int = 4, seed: int =
     """Writes synthetic files, unless the folder already has them.
 
     Args:
-        folder (str): made when missing.
+        folder (str): folder of the files, created if missing.
         rows (int): lines of all training files together, at least one a file.
         test_rows (int): lines of the test file, at least 1.
         files (int): training files. Default 4.

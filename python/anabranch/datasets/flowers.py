@@ -77,12 +77,13 @@ def _reader(part: str, mapper: Callable[[Any], Any] | None, cycle: bool) -> Call
 
 def train(mapper: Callable[[Any], Any] = train_mapper, buffered_size: int = 1024, use_xmap: bool = True,
           cycle: bool = False) -> Callable[[], Iterator[Any]]:
-    """A reader of the 6,149 pictures that the archive calls tests, as in Fluid: there are more of them.
+    """A reader of the 6,149 pictures that the archive uses for tests. Fluid trains on them too, because there are
+    more of them.
 
     Args:
         mapper (callable): function of (bytes of a file, label from 0 to 101). Default: :func:`default_mapper`.
-        buffered_size (int): accepted; samples come in the order of the archive, one by one.
-        use_xmap (bool): likewise; ``paddle.reader.xmap_readers`` maps in threads.
+        buffered_size (int): has no effect; samples are read one by one, in the order of the archive.
+        use_xmap (bool): has no effect; use ``paddle.reader.xmap_readers`` to map samples in threads.
         cycle (bool): restarts at the end. Default False.
 
     Returns:

@@ -1,7 +1,7 @@
 """Crops, mirrors and resizes images, for readers of old scripts.
 
-Arrays are [height, width, 3] with blue first where they are in colour, else [height, width]. Files are read and resized
-by OpenCV (``pip install opencv-python-headless``); what needs neither works without it.
+Color images are arrays [height, width, 3] with blue first; other images are arrays [height, width]. OpenCV reads and
+resizes files (``pip install opencv-python-headless``). All other functions work without it.
 """
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def _opencv() -> Any:
 
 
 def load_image_bytes(bytes: bytes, is_color: bool = True) -> Any:
-    """An image of the bytes of a file.
+    """Decodes the bytes of an image file.
 
     Args:
-        bytes (bytes): JPEG, PNG and what else OpenCV knows.
+        bytes (bytes): an image in JPEG, PNG or another format of OpenCV.
         is_color (bool): [height, width, 3], blue first; else [height, width]. Default True.
 
     Returns:
@@ -59,7 +59,7 @@ def load_image(file: str, is_color: bool = True) -> Any:
 
 
 def resize_short(im: Any, size: int) -> Any:
-    """The image with its shorter edge of ``size`` pixels, by bicubic interpolation.
+    """Resizes an image by bicubic interpolation, so that its shorter edge has ``size`` pixels.
 
     Args:
         im (numpy.ndarray): an image. ``size`` (int): at least 1.
@@ -125,21 +125,21 @@ def left_right_flip(im: Any, is_color: bool = True) -> Any:
 
 def simple_transform(im: Any, resize_size: int, crop_size: int, is_train: bool, is_color: bool = True,
                      mean: Any = None) -> Any:
-    """The image resized, cropped and, in training, mirrored half the time: float32, channels first, minus ``mean``.
+    """Resizes and crops an image, and mirrors every second one at random in training. The result is float32 with the
+    channels first, minus ``mean``.
 
     Args:
         im (numpy.ndarray): an image.
         resize_size (int): size of the shorter edge. ``crop_size`` (int): edge of the cropped square.
         is_train (bool): True: the crop is at a random position and may be mirrored. False: it is centered.
-        is_color (bool): says what a ``mean`` of one axis is: a number for each channel. Default True.
+        is_color (bool): whether a ``mean`` of one axis has one number for each channel. Default True.
         mean (optional): mean to subtract, one number per channel or an array. Default: none.
 
     Returns:
         numpy.ndarray: [3, crop_size, crop_size], or [crop_size, crop_size] without colour.
 
     Raises:
-        ValueError: ``crop_size`` is above ``resize_size``.
-        RuntimeError: OpenCV is not installed.
+        ValueError: ``crop_size`` is above ``resize_size``. RuntimeError: OpenCV is not installed.
     """
     im = resize_short(im, resize_size)
     if is_train:
@@ -167,7 +167,7 @@ def batch_images_from_tar(data_file: str, dataset_name: str, img2label: Mapping[
 
     Args:
         data_file (str): tar file; the packed files go to a folder next to it, with its name and ``_batch``.
-        dataset_name (str): a folder in that one; nothing is done again where it is there.
+        dataset_name (str): subfolder for the packed files. If it exists, nothing is packed again.
         img2label (dict): name in the tar file -> label. ``num_per_batch`` (int): at least 1. Default 1024.
 
     Returns:

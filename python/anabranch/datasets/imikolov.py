@@ -83,7 +83,7 @@ def train(word_idx: dict[Any, int], n: int, data_type: int = DataType.NGRAM) -> 
 
     Args:
         word_idx (dict): result of :func:`build_dict`.
-        n (int): words of a window; with ``SEQ`` the longest sentence that is given, 0 for any.
+        n (int): number of words in a window. With ``SEQ``, the maximum length of a sentence; 0 means no limit.
         data_type (int): ``DataType.NGRAM`` (default) or ``DataType.SEQ``.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Tables of numbers in files of MATLAB 5, in which some data sets keep their labels; read without SciPy."""
+"""Reads matrices from files of MATLAB 5, in which some data sets store their labels. SciPy is not needed."""
 from __future__ import annotations
 
 import struct
@@ -56,7 +56,7 @@ def _matrix(data: bytes, order: str) -> tuple[str, np.ndarray | None]:
 
 
 def tables(path: str) -> dict[str, np.ndarray]:
-    """Name -> numbers of all matrices of numbers in a file.
+    """Returns all numeric matrices in a file by name.
 
     Args:
         path (str): a file of MATLAB 5 to 7, compressed or not.
@@ -65,8 +65,7 @@ def tables(path: str) -> dict[str, np.ndarray]:
         dict: name -> numpy.ndarray.
 
     Raises:
-        ValueError: no such file, or a damaged one.
-        NotImplementedError: a file of MATLAB 7.3, which is HDF5.
+        ValueError: the file does not exist or is damaged. NotImplementedError: a file of MATLAB 7.3, which is HDF5.
     """
     with open(path, "rb") as file:
         data = file.read(_MOST_BYTES)

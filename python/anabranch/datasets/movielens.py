@@ -1,4 +1,5 @@
-"""Marks that people gave to films, MovieLens 1M: a person, a film and a mark from 1 to 5 that is given as -3 to 5.
+"""MovieLens 1M: ratings of films. A sample contains a person, a film and a rating. Ratings from 1 to 5 are scaled to
+the range from -3 to 5.
 
 File: ``ml-1m.zip``. Harper and Konstan, ACM Transactions on Interactive Intelligent Systems 5 (2015),
 DOI 10.1145/2827872.
@@ -152,10 +153,10 @@ def _reader(of_test: bool) -> Callable[[], Iterator[Any]]:
 
 
 def train() -> Callable[[], Iterator[Any]]:
-    """A reader of about 90 % of the marks: person (4 numbers), film (number, categories, title), [mark]."""
+    """A reader of about 90 % of the ratings: person (4 numbers), film (number, categories, title), [rating]."""
     return _reader(False)
 
 
 def test() -> Callable[[], Iterator[Any]]:
-    """A reader of the other marks, as :func:`train`."""
+    """A reader of the other ratings, like :func:`train`."""
     return _reader(True)

@@ -1,4 +1,5 @@
-"""Documents of queries with marks from 0 to 2, LETOR 4.0 MQ2007: one at a time, in pairs, or a list for each query.
+"""LETOR 4.0 MQ2007: documents of queries with relevance scores from 0 to 2. Samples are single documents, pairs, or
+one list for each query.
 
 Files: ``MQ2007/MQ2007/Fold1/train.txt`` and so on, as ``MQ2007.rar`` has them; unpack it in the folder of the data
 sets (with or without the first folders), or install ``rarfile`` and a tool that it finds. Qin and Liu,
@@ -155,9 +156,7 @@ def load_from_text(filepath: str, shuffle: bool = False, fill_missing: float = -
         list of QueryList: the queries, in the order of the file.
 
     Raises:
-        LookupError: no such file.
-        RuntimeError: it is packed.
-        ValueError: a line that is none.
+        LookupError: no such file. RuntimeError: it is packed. ValueError: a line is malformed.
     """
     queries: list[QueryList] = []
     with _opened(filepath) as file:

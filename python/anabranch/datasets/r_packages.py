@@ -1,4 +1,4 @@
-"""Data that packages of R carry, without R: tables and texts of installed Debian packages (r-cran-...).
+"""Reads the data of R packages without R: tables and texts of installed Debian packages (r-cran-...).
 
 The format is R's serialization, version 2 and 3 (R Internals, section 1.8), inside a lazy-load data base: an index
 (.rdx) with the position of each object in a file of compressed chunks (.rdb).

@@ -1,4 +1,5 @@
-"""Reviews of films as word numbers, with 0 for blame and 1 for praise: the 2,000 of NLTK's corpus ``movie_reviews``.
+"""Film reviews as word ids, with 0 for negative and 1 for positive ones: the 2,000 reviews of NLTK's corpus
+``movie_reviews``.
 
 File: ``movie_reviews.zip``, as NLTK and Fluid keep it (in a folder ``corpora``), read without NLTK.
 Pang and Lee, ACL 2004, https://aclanthology.org/P04-1035.

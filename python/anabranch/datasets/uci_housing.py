@@ -1,4 +1,4 @@
-"""Prices of houses in Boston: 13 numbers and a price for each of 506 districts, of which the first 80 % train.
+"""House prices in Boston: 13 features and a price for each of 506 districts. The first 80 % are for training.
 
 File: ``housing.data``. Harrison and Rubinfeld, Journal of Environmental Economics and Management 5 (1978),
 DOI 10.1016/0095-0696(78)90006-2.
@@ -50,7 +50,7 @@ def _reader(of_test: bool) -> Callable[[], Iterator[Any]]:
 
 
 def train() -> Callable[[], Iterator[Any]]:
-    """A reader of the first 80 %: (13 features, each less its mean and divided by its range; [1] price)."""
+    """A reader of the first 80 %: (13 features, [1] price). Each feature is centered and divided by its range."""
     return _reader(False)
 
 

@@ -1,4 +1,4 @@
-"""Pictures with a label for each pixel: PASCAL VOC 2012, the part for segmentation.
+"""The segmentation part of PASCAL VOC 2012: pictures with a label for each pixel.
 
 File: ``VOCtrainval_11-May-2012.tar``. Everingham et al., http://host.robots.ox.ac.uk/pascal/VOC/voc2012.
 Pictures are read by Pillow (``pip install pillow``).
@@ -54,8 +54,7 @@ def train() -> Callable[[], Iterator[Any]]:
     """A reader of all 2,913 pictures: uint8 [height, width, 3] with red first, uint8 [height, width] of labels.
 
     Raises:
-        LookupError: the file, or one in it, is not there.
-        RuntimeError: Pillow is not installed.
+        LookupError: the archive, or a file in it, does not exist. RuntimeError: Pillow is not installed.
     """
     return _reader("trainval")
 

@@ -1,4 +1,4 @@
-"""English sentences and the French ones that they are translated to, as word numbers: WMT 2014, shortened.
+"""A part of WMT 2014: English sentences and their French translations, as word ids.
 
 File: ``wmt14.tgz``. Bojar et al., WMT 2014, https://aclanthology.org/W14-3302.
 """

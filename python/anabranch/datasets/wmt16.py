@@ -1,4 +1,5 @@
-"""English and German sentences of one meaning as word numbers: the captions of WMT 2016's multimodal task.
+"""Captions of the multimodal task of WMT 2016: pairs of English and German sentences with the same meaning, as word
+ids.
 
 File: ``wmt16.tar.gz``. Elliott et al., Multi30K, 2016, https://aclanthology.org/W16-3210.
 """

@@ -1,4 +1,5 @@
-"""Numbers of words, found by text and by bytes: scripts of Python 2 have the one, those of Python 3 the other."""
+"""Word ids, which can be looked up by text and by bytes, because scripts of Python 2 and of Python 3 use different
+ones."""
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -18,7 +19,8 @@ def _other(word: Any) -> Any:
 
 
 class Words(dict):
-    """Word -> number. Words of the files are bytes, marks such as ``<unk>`` are text; either form finds both.
+    """A dict from word to id. Words from files are bytes, and marks such as ``<unk>`` are text. Both can be looked up
+    in either form.
 
     >>> words = Words({b"fish": 0, "<unk>": 1})
     >>> words["fish"], words.get(b"<unk>"), "bird" in words
@@ -39,7 +41,8 @@ class Words(dict):
 
 
 def frequent(counts: Mapping[Any, int], more_than: int) -> Words:
-    """Numbers for the words that occur more often than that, the most frequent first, equal ones by their bytes.
+    """Numbers the words that occur more often than the cutoff. The most frequent word comes first; equally frequent
+    words are sorted by their bytes.
 
     >>> frequent({b"b": 2, b"a": 2, b"c": 1}, 1)
     {b'a': 0, b'b': 1, '<unk>': 2}

@@ -1,4 +1,4 @@
-"""Places for the nodes of a graph in layers, as in Sugiyama, Tagawa and Toda, "Methods for visual understanding of
+"""Positions of the nodes of a graph in layers, as in Sugiyama, Tagawa and Toda, "Methods for visual understanding of
 hierarchical system structures", IEEE Transactions on Systems, Man, and Cybernetics, 1981: layers by longest paths,
 order within a layer by barycentres, and here coordinates by least squares under the nodes' distances.
 """

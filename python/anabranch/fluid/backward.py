@@ -72,10 +72,10 @@ def append_backward(loss: Variable, parameter_list: Sequence[Parameter | str] | 
     """Appends the operators that compute the gradient of ``loss`` with respect to the parameters.
 
     Args:
-        loss (Variable): the loss, of one element. parameter_list (list of Parameter|str, optional): parameters.
-        Default: all trainable ones, in program order. For an empty list, the gradients of all parameters are
-        computed, but none is returned. no_grad_set (set of Variable|str, optional): variables that get no gradient,
-        in addition to those with
+        loss (Variable): the loss, of one element.
+        parameter_list (list of Parameter|str, optional): parameters. Default: all trainable ones, in program order.
+            For an empty list, the gradients of all parameters are computed, but none is returned.
+        no_grad_set (set of Variable|str, optional): variables that get no gradient, in addition to those with
             ``stop_gradient``. Names that the program does not have cause a warning.
         callbacks (list of callable, optional): each is called as ``f(block=block, context=dict)`` after every
             gradient operator.

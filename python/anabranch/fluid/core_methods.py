@@ -98,7 +98,7 @@ def _checked(op_type: str) -> str:
 
 
 def has_grad_op_maker(op_type: str) -> bool:
-    """Whether an operator of Fluid 1.8.5 declares its gradient, which may be an empty one, as that of ``sgd``.
+    """Tells whether an operator of Fluid 1.8.5 declares a gradient. The gradient may be empty, like that of ``sgd``.
 
     Args:
         op_type (str): type of the operator.
@@ -119,7 +119,8 @@ def has_grad_op_maker(op_type: str) -> bool:
 
 
 def has_infer_inplace(op_type: str) -> bool:
-    """Whether an operator may write its output over its input. More operators can than in Fluid 1.8.5.
+    """Tells whether an operator may overwrite its input with its output. More operators can do this than in Fluid
+    1.8.5.
 
     Args:
         op_type (str): type of the operator.

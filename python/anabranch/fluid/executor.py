@@ -317,21 +317,23 @@ class Executor(Described):
         differ slightly from pass to pass, unless ``deterministic`` is set.
 
         Args:
-            program (Program|CompiledProgram, optional): program to run. Default: the default main program. dataset
-            (DatasetBase): data set of ``DatasetFactory``. scope (Scope, optional): scope of the persistable
-            variables. Default ``global_scope()``. thread (int): number of trainers. Default 0: the number of threads
-            of the dataset. A device has one trainer. debug (bool): prints the times of the program and of the reader
-            every 100 batches. Default False. fetch_list (list of Variable|str, optional): values of the first trainer
-            to print. fetch_info (list of str, optional): text for each of these values. Default: their names.
-            print_period (int): number of batches of the first trainer between two prints. Default 100. fetch_handler
-            (FetchHandler, optional): handler that receives values periodically. deterministic (bool): gives the same
-            bits for any value of ``thread``, because only one trainer runs, and its ops share the threads. Default
-            False. progress (bool, optional): prints a line on stderr with the loss, AUC, samples/s, share of time
-            spent
+            program (Program|CompiledProgram, optional): program to run. Default: the default main program.
+            dataset (DatasetBase): data set of ``DatasetFactory``.
+            scope (Scope, optional): scope of the persistable variables. Default ``global_scope()``.
+            thread (int): number of trainers. Default 0: the number of threads of the dataset. A device has one
+                trainer.
+            debug (bool): prints the times of the program and of the reader every 100 batches. Default False.
+            fetch_list (list of Variable|str, optional): values of the first trainer to print.
+            fetch_info (list of str, optional): text for each of these values. Default: their names.
+            print_period (int): number of batches of the first trainer between two prints. Default 100.
+            fetch_handler (FetchHandler, optional): handler that receives values periodically.
+            deterministic (bool): gives the same bits for any value of ``thread``, because only one trainer runs, and
+                its ops share the threads. Default False.
+            progress (bool, optional): prints a line on stderr with the loss, AUC, samples/s, share of time spent
                 waiting for the reader, and time left. Default: prints it continuously in a terminal, and every five
                 seconds elsewhere.
             checkpoints (anabranch.Checkpoints, optional): also saves the run in the middle of a pass, and can resume
-            it there. Batches are then distributed in the order of the files, even to several trainers.
+                it there. Batches are then distributed in the order of the files, even to several trainers.
 
         Returns:
             None
@@ -340,8 +342,8 @@ class Executor(Described):
             RuntimeError: there is no dataset, there are no threads, or the executor is closed.
             AssertionError: the lengths of ``fetch_list`` and ``fetch_info`` differ.
             TypeError: an argument has the wrong type.
-            EnforceNotMet: errors of the program, of files (with file, line, column and slot) and of commands. The first
-                error ends the pass.
+            EnforceNotMet: errors of the program, of files (with file, line, column and slot) and of commands. The
+                first error ends the pass.
 
         Examples:
             >>> import os, tempfile, anabranch.fluid as fluid

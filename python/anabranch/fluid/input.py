@@ -22,11 +22,12 @@ def embedding(input: Variable, size: Sequence[Any], is_sparse: bool = False, is_
         input (Variable): [...], int64 ids in [0, size[0]).
         size (list|tuple): shape of the table: [rows, width].
         is_sparse (bool): the gradient contains only the rows that were looked up. Default False.
-        is_distributed (bool): has no effect except a warning: the table stays in this process. Default False.
-        padding_idx (int, optional): id whose result is zeros and whose row is not trained. A negative id counts from
-            the last row.
+        is_distributed (bool): prints a warning and has no other effect; the table stays in this process. Default
+            False.
+        padding_idx (int, optional): id that returns zeros. Its row is not trained. A negative id counts from the last
+            row.
         param_attr (ParamAttr, optional): attributes of the table. With a ``fluid.GrowableTable``, the table is
-            growable: ids are any 64-bit numbers, and size is [-1, width].
+            growable: it takes any 64-bit ids, and ``size`` must be [-1, width].
         dtype (str): dtype of the table. Default "float32".
 
     Returns:

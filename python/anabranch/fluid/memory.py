@@ -96,18 +96,19 @@ class MemoryReport(dict):
     """Bytes by owner: a dict that prints as a table. Created by :func:`memory_report`.
 
     Keys:
-        parameters, optimizer state: variables that programs keep between runs, over all replicas. gradients,
-        activations: temporaries of the plans, including those of loop iterations and branches. Temporaries share
-        memory; memory that both gradients and activations use is counted as gradients. feeds: the last batch of each
-        plan, which is stored in the caller's arrays. other: other variables of scopes, and memory of the engine that
-        no variable uses. total: the sum without the feeds.
+        parameters, optimizer state: variables that programs keep between runs, over all replicas.
+        gradients, activations: temporaries of the plans, including those of loop iterations and branches. Temporaries
+            share memory; memory that both gradients and activations use is counted as gradients.
+        feeds: the last batch of each plan, which is stored in the caller's arrays.
+        other: other variables of scopes, and memory of the engine that no variable uses.
+        total: the sum without the feeds.
 
     Attributes:
         variables (list of dict): name, replica, owner, place and bytes of each variable, the largest first.
-        places (dict of dict): for each place, "CPUPlace" or "CUDAPlace(0)": the bytes of each owner, and ``total``. For
-            devices also ``kept``, the free memory in the pool, which ``total`` does not include.
-        unshared (int): memory that the temporaries would need if they did not share any. resident, peak (int):
-        resident memory of the whole process, including Python and libraries.
+        places (dict of dict): for each place, "CPUPlace" or "CUDAPlace(0)": the bytes of each owner, and ``total``.
+            For devices also ``kept``, the free memory in the pool, which ``total`` does not include.
+        unshared (int): memory that the temporaries would need if they did not share any.
+        resident, peak (int): resident memory of the whole process, including Python and libraries.
     """
 
     variables: list[dict[str, Any]]

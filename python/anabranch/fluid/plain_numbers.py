@@ -1,5 +1,6 @@
 """NumPy's numbers as Python's own. Scripts compute extents, axes and rates with NumPy (``np.prod(shape)``, a shape's
-elements, a row of a table); wherever a layer takes a number, or a list of numbers, these mean the same."""
+elements, a row of a table); wherever a layer takes a number or a list of numbers, NumPy's numbers have the same
+effect as Python's."""
 from __future__ import annotations
 
 from typing import Any

@@ -89,10 +89,10 @@ def start_profiler(state: str, tracer_option: str = "Default") -> None:
 
     Args:
         state (str): which times the tables show. "CPU" shows the time of threads; for an operator on a device, this
-        is the time of its launch. "GPU" shows the time of devices. "All" shows the time of devices for operators on
-        devices, and the time of threads for all others. The trace always contains both. tracer_option (str): rows of
-        the tables. "Default": one row for each type of operator. "OpDetail": also one row
-            for each operator. "AllOpDetail": only the rows of operators. Default "Default".
+            is the time of its launch. "GPU" shows the time of devices. "All" shows the time of devices for operators
+            on devices, and the time of threads for all others. The trace always contains both.
+        tracer_option (str): rows of the tables. "Default": one row for each type of operator. "OpDetail": also one
+            row for each operator. "AllOpDetail": only the rows of operators. Default "Default".
 
     Raises:
         ValueError: ``state`` or ``tracer_option`` is unknown.
@@ -117,8 +117,8 @@ def stop_profiler(sorted_key: str | None = None, profile_path: str = "/tmp/profi
 
     Args:
         sorted_key (str, optional): column by which the rows are sorted, the largest value first: "calls", "total",
-        "max", "min" or "ave". Default None, which sorts by the end of the first call. profile_path (str): file for
-        the trace in Fluid's format (a protobuf message). ``profile_path + ".json"`` is
+            "max", "min" or "ave". Default None, which sorts by the end of the first call.
+        profile_path (str): file for the trace in Fluid's format (a protobuf message). ``profile_path + ".json"`` is
             also written, for Perfetto and chrome://tracing. "" writes no files. Default "/tmp/profile".
 
     Raises:

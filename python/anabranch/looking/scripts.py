@@ -16,7 +16,7 @@ from ..fluid.scope import global_scope
 
 
 class Enough(BaseException):
-    """Ends a script after the required steps. ``except Exception`` in the script does not catch it."""
+    """Exception that ends a script after the required steps. ``except Exception`` in the script does not catch it."""
 
 
 class Step:

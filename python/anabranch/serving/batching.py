@@ -29,11 +29,11 @@ class Batcher:
     Args:
         predictors (list): one per thread; ``run(list of inputs)`` gives a list of outputs.
         max_rows (int): maximum number of rows of a run. 1: requests are never combined.
-        wait_s (float): for how long a request waits for others to join it.
+        wait_s (float): seconds that a request waits for others to join it.
         queue (int): requests that may wait.
         ran (callable): function that is called with (requests, rows, seconds) of each run.
 
-    ``submit`` is called from any thread. ``close`` answers what waits and ends the threads.
+    Any thread may call ``submit``. ``close`` answers all waiting requests and ends the threads.
     """
 
     def __init__(self, predictors: list[Any], max_rows: int = 64, wait_s: float = 0.001, queue: int = 1000,
@@ -51,7 +51,7 @@ class Batcher:
         """The outputs of the model on ``inputs``, later.
 
         Raises:
-            Full: too many wait, or it is closed.
+            Full: too many requests wait, or the batcher is closed.
         """
         rows = len(inputs[0]) if self._max_rows > 1 else 1
         request = _Request(inputs, rows, time.monotonic() + timeout_s)

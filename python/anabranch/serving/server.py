@@ -81,7 +81,7 @@ class Service:
         return made
 
     def stop(self) -> None:
-        """No new requests; those that wait are answered."""
+        """Rejects new requests, and answers those that wait."""
         self._stopping = True
         self._batcher.close()
 

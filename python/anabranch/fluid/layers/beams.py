@@ -21,13 +21,15 @@ def beam_search(pre_ids: Variable, pre_scores: Variable, ids: Variable | None, s
     source is removed.
 
     Args:
-        pre_ids (Variable): [beams, 1], int64: the last token of each beam. pre_scores (Variable): [beams, 1],
-        float32: the score of each beam. ids (Variable, optional): [beams, K], int64: candidate tokens. None means
-        that each column number of ``scores`` is a token. scores (Variable): [beams, K], float32: scores of the
-        candidates. The sequences group the beams by source. beam_size (int): number of beams per source. end_id
-        (int): token that ends a beam. level (int): level of the sequences of ``scores`` that groups beams by source.
-        Default 0. is_accumulated (bool): True: ``scores`` are the scores of whole beams. False: they are
-        probabilities of the
+        pre_ids (Variable): [beams, 1], int64: the last token of each beam.
+        pre_scores (Variable): [beams, 1], float32: the score of each beam.
+        ids (Variable, optional): [beams, K], int64: candidate tokens. None means that each column number of
+            ``scores`` is a token.
+        scores (Variable): [beams, K], float32: scores of the candidates. The sequences group the beams by source.
+        beam_size (int): number of beams per source.
+        end_id (int): token that ends a beam.
+        level (int): level of the sequences of ``scores`` that groups beams by source. Default 0.
+        is_accumulated (bool): True: ``scores`` are the scores of whole beams. False: they are probabilities of the
             tokens, whose logarithms are added to ``pre_scores``. Default True.
         name (str, optional): prefix of the generated names.
         return_parent_idx (bool): also returns the index of the beam that each result continues. Default False.

@@ -48,10 +48,12 @@ def create_parameter(shape: Sequence[int], dtype: DType, name: str | None = None
     """Creates a parameter, for example for a custom layer.
 
     Args:
-        shape (list|tuple): extents, each positive. dtype (str): dtype of the elements. name (str, optional): name of
-        the Variable. attr (ParamAttr, optional): further attributes. is_bias (bool): the initial value is 0 instead
-        of Xavier's random numbers. Default False. default_initializer (Initializer, optional): initializer to use if
-        ``attr`` has none.
+        shape (list|tuple): extents, each positive.
+        dtype (str): dtype of the elements.
+        name (str, optional): name of the Variable.
+        attr (ParamAttr, optional): further attributes.
+        is_bias (bool): the initial value is 0 instead of Xavier's random numbers. Default False.
+        default_initializer (Initializer, optional): initializer to use if ``attr`` has none.
 
     Returns:
         Parameter: the parameter. The startup program sets its initial value.
@@ -112,8 +114,9 @@ def autoincreased_step_counter(counter_name: str | None = None, begin: int = 1, 
 
     Args:
         counter_name (str, optional): name of the counter. Default '@STEP_COUNTER@'. If the counter exists, it is
-        reused and not increased a second time. begin (int): value in the first run. Default 1. step (int): increment
-        per run. Default 1.
+            reused and not increased a second time.
+        begin (int): value in the first run. Default 1.
+        step (int): increment per run. Default 1.
 
     Returns:
         Variable: [1], int64.

@@ -197,7 +197,8 @@ def dist(x: Variable, y: Variable, p: float = 2) -> Variable:
 
 def allclose(input: Variable, other: Variable, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False,
              name: str | None = None) -> Variable:
-    """Tests whether two tensors are equal up to a tolerance: \\|input - other\\| <= atol + rtol \\|other\\| for all elements.
+    """Tests whether two tensors are equal up to a tolerance: \\|input - other\\| <= atol + rtol \\|other\\| for all
+    elements.
 
     As in Fluid, infinities of the same sign are not close.
 

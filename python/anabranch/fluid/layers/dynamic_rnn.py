@@ -173,8 +173,9 @@ class DynamicRNN(Described):
         not ended.
 
         Args:
-            init (Variable, optional): value in the first step, one row per sequence. Default: a constant. shape
-            (list|tuple, optional): shape of a row of the constant. value (float): value of the constant. Default 0.
+            init (Variable, optional): value in the first step, one row per sequence. Default: a constant.
+            shape (list|tuple, optional): shape of a row of the constant.
+            value (float): value of the constant. Default 0.
             need_reorder (bool): ``init`` is in the order of the input, so it must be sorted by length. Default False.
             dtype (str): dtype of the constant. Default "float32".
 
@@ -182,8 +183,8 @@ class DynamicRNN(Described):
             Variable: [sequences that have not ended, ...].
 
         Raises:
-            ValueError: it is called outside of the block or before :meth:`step_input`.
-            TypeError: an argument has the wrong type.
+            ValueError: it is called outside of the block or before :meth:`step_input`. TypeError: an argument has the
+                wrong type.
         """
         self._inside("memory")
         if init is None:

@@ -100,11 +100,12 @@ def py_reader(capacity: int, shapes: Sequence[Sequence[Any]], dtypes: Sequence[s
     """Creates a reader inside the program. ``read_file`` returns the Variables of its batches.
 
     Args:
-        capacity (int): number of batches to prepare ahead of time, at least 1. shapes (list of list): shape of each
-        tensor. -1 stands for any extent. dtypes (list of str): dtypes of the tensors. lod_levels (list of int,
-        optional): number of levels of sequences of each tensor. Default 0. name (str, optional): prefix of the names
-        of its variables. use_double_buffer (bool): appends the op of a double buffer. Batches are prepared ahead of
-        time in any case.
+        capacity (int): number of batches to prepare ahead of time, at least 1.
+        shapes (list of list): shape of each tensor. -1 stands for any extent.
+        dtypes (list of str): dtypes of the tensors.
+        lod_levels (list of int, optional): number of levels of sequences of each tensor. Default 0.
+        name (str, optional): prefix of the names of its variables.
+        use_double_buffer (bool): appends the op of a double buffer. Batches are prepared ahead of time in any case.
             Default True.
 
     Returns:

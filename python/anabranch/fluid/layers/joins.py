@@ -62,17 +62,17 @@ def split(input: Variable, num_or_sections: int | Sequence[Any], dim: int | Vari
     """Splits a tensor along an axis.
 
     Args:
-        input (Variable): [...], bool, float16, float32, float64, int32 or int64. num_or_sections (int|list|tuple):
-        number of equal parts, or a list with the extent of each part. One extent may be -1. Entries may be Variables
-        of shape [1]. dim (int|Variable): axis to split. Negative numbers count from the last axis. Default -1. name
-        (str, optional): prefix of the generated names.
+        input (Variable): [...], bool, float16, float32, float64, int32 or int64.
+        num_or_sections (int|list|tuple): number of equal parts, or a list with the extent of each part. One extent
+            may be -1. Entries may be Variables of shape [1].
+        dim (int|Variable): axis to split. Negative numbers count from the last axis. Default -1.
+        name (str, optional): prefix of the generated names.
 
     Returns:
         list of Variable: the parts, dtype of ``input``.
 
     Raises:
-        TypeError: an argument has the wrong type.
-        AssertionError: the extent is not divisible by the number of parts.
+        TypeError: an argument has the wrong type. AssertionError: the extent is not divisible by the number of parts.
 
     Examples:
         >>> import anabranch.fluid as fluid

@@ -177,13 +177,15 @@ def layer_norm(input: Variable, scale: bool = True, shift: bool = True, begin_no
     Ba, Kiros and Hinton, Layer normalization, arXiv:1607.06450.
 
     Args:
-        input (Variable): [...], float32 or float64. scale (bool): multiplies each feature by a parameter with the
-        initial value 1. Default True. shift (bool): adds to each feature a parameter with the initial value 0.
-        Default True. begin_norm_axis (int): first axis of the features. Default 1. epsilon (float): number that is
-        added to the variance. Default 1e-5. param_attr (ParamAttr, optional): attributes of the scale, [product of
-        the features' extents]. bias_attr (ParamAttr, optional): attributes of the shift, which has the same shape as
-        the scale. act (str, optional): activation applied to the result. name (str, optional): prefix of the
-        generated names.
+        input (Variable): [...], float32 or float64.
+        scale (bool): multiplies each feature by a parameter with the initial value 1. Default True.
+        shift (bool): adds to each feature a parameter with the initial value 0. Default True.
+        begin_norm_axis (int): first axis of the features. Default 1.
+        epsilon (float): number that is added to the variance. Default 1e-5.
+        param_attr (ParamAttr, optional): attributes of the scale, [product of the features' extents].
+        bias_attr (ParamAttr, optional): attributes of the shift, which has the same shape as the scale.
+        act (str, optional): activation applied to the result.
+        name (str, optional): prefix of the generated names.
 
     Returns:
         Variable: shape and dtype of ``input``.

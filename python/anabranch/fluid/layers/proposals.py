@@ -30,15 +30,17 @@ def generate_proposals(scores: Variable, bbox_deltas: Variable, im_info: Variabl
         scores (Variable): [N, A, H, W], float32 or float64: scores of the A anchors of each cell.
         bbox_deltas (Variable): [N, 4 * A, H, W], dtype of ``scores``: displacement of the center as a fraction of the
             size, and logarithm of the growth, each divided by ``variances``.
-        im_info (Variable): [N, 3], dtype of ``scores``: height, width and scale of the images. anchors (Variable):
-        [H, W, A, 4], dtype of ``scores``: left, top, right, bottom, in pixels. variances (Variable): [H, W, A, 4],
-        dtype of ``scores``. pre_nms_top_n (int): maximum number of anchors before suppression. 0 or a negative number
-        means no limit. Default 6000. post_nms_top_n (int): maximum number of proposals. 0 or a negative number means
-        no limit. Default 1000. nms_thresh (float): maximum overlap with a better box. 0 or a negative number means no
-        suppression. Default 0.5. min_size (float): minimum size in pixels of the original image. Values below 1 count
-        as 1. Default 0.1. eta (float): if below 1, ``nms_thresh`` is multiplied by it after each selected box, as
-        long as the threshold is
-            above 0.5. Default 1.0.
+        im_info (Variable): [N, 3], dtype of ``scores``: height, width and scale of the images.
+        anchors (Variable): [H, W, A, 4], dtype of ``scores``: left, top, right, bottom, in pixels.
+        variances (Variable): [H, W, A, 4], dtype of ``scores``.
+        pre_nms_top_n (int): maximum number of anchors before suppression. 0 or a negative number means no limit.
+            Default 6000.
+        post_nms_top_n (int): maximum number of proposals. 0 or a negative number means no limit. Default 1000.
+        nms_thresh (float): maximum overlap with a better box. 0 or a negative number means no suppression. Default
+            0.5.
+        min_size (float): minimum size in pixels of the original image. Values below 1 count as 1. Default 0.1.
+        eta (float): if below 1, ``nms_thresh`` is multiplied by it after each selected box, as long as the threshold
+            is above 0.5. Default 1.0.
         name (str, optional): prefix of the outputs' names.
         return_rois_num (bool): also returns the ends of the images. Default False.
 

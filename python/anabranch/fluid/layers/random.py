@@ -24,12 +24,13 @@ def uniform_random(shape: Shape, dtype: DType = "float32", min: float = -1.0, ma
     """Draws uniform random numbers from [min, max).
 
     Args:
-        shape (list|tuple|Variable): extents. Entries may be Variables of shape [1]. A single int Variable may hold all
-            extents.
-        dtype (str): float32 or float64. Default float32. min (float): lower bound. Default -1. max (float): upper
-        bound, which is excluded. Default 1. seed (int): seed of the random numbers. 0 means the program's
-        ``random_seed``. Any other seed gives the same numbers
-            in every run. Default 0.
+        shape (list|tuple|Variable): extents. Entries may be Variables of shape [1]. A single int Variable may hold
+            all extents.
+        dtype (str): float32 or float64. Default float32.
+        min (float): lower bound. Default -1.
+        max (float): upper bound, which is excluded. Default 1.
+        seed (int): seed of the random numbers. 0 means the program's ``random_seed``. Any other seed gives the same
+            numbers in every run. Default 0.
 
     Returns:
         Variable: the random numbers.
@@ -61,9 +62,10 @@ def gaussian_random(shape: Shape, mean: float = 0.0, std: float = 1.0, seed: int
     Args:
         shape (list|tuple|Variable): extents. Entries may be Variables of shape [1]. A single int32 or int64 Variable
             may hold all extents.
-        mean (float): mean. Default 0. std (float): standard deviation. Default 1. seed (int): seed of the random
-        numbers. 0 means the program's ``random_seed``. Any other seed gives the same numbers
-            in every run. Default 0.
+        mean (float): mean. Default 0.
+        std (float): standard deviation. Default 1.
+        seed (int): seed of the random numbers. 0 means the program's ``random_seed``. Any other seed gives the same
+            numbers in every run. Default 0.
         dtype (str): float32 or float64. Default float32.
 
     Returns:

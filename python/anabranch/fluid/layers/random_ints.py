@@ -42,15 +42,17 @@ def randint(low: int, high: int | None = None, shape: Shape | None = None, out: 
     """Draws uniform random integers from [low, high).
 
     Args:
-        low (int): lower bound. If ``high`` is not given, ``low`` is the upper bound (above 0) and the lower bound is 0.
+        low (int): lower bound. If ``high`` is not given, ``low`` is the upper bound (above 0) and the lower bound is
+            0.
         high (int, optional): upper bound, which is excluded; must be above ``low``.
-        shape (list|tuple|Variable, optional): extents. Entries may be Variables of shape [1]. A single int Variable may
-            hold all extents. Default [1].
-        out (Variable, optional): receives the result; has the dtype ``dtype``. dtype (str, optional): int32 or int64.
-        Default int64. device (str, optional): "cpu" or "gpu". The numbers are drawn on the CPU in any case.
-        stop_gradient (bool): the result has no gradient. Default False. seed (int): seed of the random numbers. 0
-        means the program's ``random_seed``. Any other seed gives the same numbers
-            in every run. Default 0.
+        shape (list|tuple|Variable, optional): extents. Entries may be Variables of shape [1]. A single int Variable
+            may hold all extents. Default [1].
+        out (Variable, optional): receives the result; has the dtype ``dtype``.
+        dtype (str, optional): int32 or int64. Default int64.
+        device (str, optional): "cpu" or "gpu". The numbers are drawn on the CPU in any case.
+        stop_gradient (bool): the result has no gradient. Default False.
+        seed (int): seed of the random numbers. 0 means the program's ``random_seed``. Any other seed gives the same
+            numbers in every run. Default 0.
         name (str, optional): name of the result.
 
     Returns:
@@ -88,11 +90,13 @@ def randperm(n: int, out: Variable | None = None, dtype: DType = "int64", device
     """Returns the integers from 0 to n - 1 in random order.
 
     Args:
-        n (int): number of integers, at least 1. out (Variable, optional): receives the result; has the dtype
-        ``dtype``. dtype (str): int32 or int64. Default int64. device (str, optional): "cpu" or "gpu". The numbers are
-        drawn on the CPU in any case. stop_gradient (bool): the result has no gradient. Default True. seed (int): seed
-        of the random numbers. 0 means the program's ``random_seed``. Any other seed gives the same order in
-            every run. Default 0.
+        n (int): number of integers, at least 1.
+        out (Variable, optional): receives the result; has the dtype ``dtype``.
+        dtype (str): int32 or int64. Default int64.
+        device (str, optional): "cpu" or "gpu". The numbers are drawn on the CPU in any case.
+        stop_gradient (bool): the result has no gradient. Default True.
+        seed (int): seed of the random numbers. 0 means the program's ``random_seed``. Any other seed gives the same
+            order in every run. Default 0.
 
     Returns:
         Variable: [n].
@@ -119,9 +123,9 @@ def sampling_id(x: Variable, min: float = 0.0, max: float = 1.0, seed: int = 0, 
         x (Variable): [N, C], float32 or float64: probabilities.
         min (float): lower bound of the uniform random number with which the cumulative sum of the row is compared.
             Default 0.
-        max (float): upper bound of this number, above ``min``. Default 1. seed (int): seed of the random numbers. 0
-        means the program's ``random_seed``. Any other seed gives the same numbers
-            in every run. Default 0.
+        max (float): upper bound of this number, above ``min``. Default 1.
+        seed (int): seed of the random numbers. 0 means the program's ``random_seed``. Any other seed gives the same
+            numbers in every run. Default 0.
         dtype (str): has no effect; indices are int64.
 
     Returns:

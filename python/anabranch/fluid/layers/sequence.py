@@ -96,9 +96,11 @@ def sequence_conv(input: Variable, num_filters: int, filter_size: int = 3, filte
     of which is row t + padding_start.
 
     Args:
-        input (Variable): [rows, D] with sequences, float32 or float64. num_filters (int): number of filters, the
-        width of the result. filter_size (int): number of rows of the filter. Default 3. filter_stride (int): stride,
-        which must be 1. Default 1. padding (bool): has no effect; rows outside of the sequence count as 0.
+        input (Variable): [rows, D] with sequences, float32 or float64.
+        num_filters (int): number of filters, the width of the result.
+        filter_size (int): number of rows of the filter. Default 3.
+        filter_stride (int): stride, which must be 1. Default 1.
+        padding (bool): has no effect; rows outside of the sequence count as 0.
         padding_start (int, optional): position of the filter's first row relative to t. Default: -floor(filter_size /
             2).
         bias_attr (ParamAttr|bool, optional): attributes of the bias, [num_filters]. False means no bias.

@@ -85,18 +85,19 @@ class StaticRNN(Described):
         """Returns a memory: the value that :meth:`update_memory` set in the previous step.
 
         Args:
-            init (Variable, optional): value in the first step. Default: a constant. shape (list|tuple, optional):
-            shape of the constant, with -1 for the batch. batch_ref (Variable, optional): Variable whose batch size is
-            used for the constant. init_value (float): value of the constant. Default 0. init_batch_dim_idx (int):
-            batch axis of ``shape``. Default 0. ref_batch_dim_idx (int): batch axis of the whole input, if
-            ``batch_ref`` is a step of an input. Default 1.
+            init (Variable, optional): value in the first step. Default: a constant.
+            shape (list|tuple, optional): shape of the constant, with -1 for the batch.
+            batch_ref (Variable, optional): Variable whose batch size is used for the constant.
+            init_value (float): value of the constant. Default 0.
+            init_batch_dim_idx (int): batch axis of ``shape``. Default 0.
+            ref_batch_dim_idx (int): batch axis of the whole input, if ``batch_ref`` is a step of an input. Default 1.
 
         Returns:
             Variable: the memory, with the shape of ``init``.
 
         Raises:
             ValueError: it is called outside of a step, or without ``init`` and without ``shape`` and ``batch_ref``.
-            TypeError: an argument has the wrong type.
+                TypeError: an argument has the wrong type.
         """
         self._inside("memory")
         check.of_type(init, "init", "StaticRNN.memory", (Variable, type(None)))

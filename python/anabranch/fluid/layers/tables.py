@@ -47,13 +47,16 @@ def embedding(input: Variable, size: Sequence[Any], is_sparse: bool = False, is_
     """Looks up rows of a table by their ids. This older form requires ids whose last axis has extent 1.
 
     Args:
-        input (Variable): [..., 1], int64 ids in [0, size[0]). size (list|tuple): shape of the table: [rows, width].
-        is_sparse (bool): the gradient contains only the rows that were looked up. Default False. is_distributed
-        (bool): prints a warning and has no other effect; the table stays in this process. Default False. padding_idx
-        (int, optional): id that returns zeros. Its row is not trained. A negative id counts from the last row.
+        input (Variable): [..., 1], int64 ids in [0, size[0]).
+        size (list|tuple): shape of the table: [rows, width].
+        is_sparse (bool): the gradient contains only the rows that were looked up. Default False.
+        is_distributed (bool): prints a warning and has no other effect; the table stays in this process. Default
+            False.
+        padding_idx (int, optional): id that returns zeros. Its row is not trained. A negative id counts from the last
+            row.
         param_attr (ParamAttr, optional): attributes of the table. With a ``fluid.GrowableTable``, the table is
-        growable: it takes any 64-bit ids, and ``size`` must be [-1, width]. dtype (str): dtype of the table. Default
-        "float32".
+            growable: it takes any 64-bit ids, and ``size`` must be [-1, width].
+        dtype (str): dtype of the table. Default "float32".
 
     Returns:
         Variable: [..., width].

@@ -20,7 +20,8 @@ class DecoupledWeightDecay:
 
     Args:
         coeff (float|Variable): fraction by which weights decay per step.
-        apply_decay_param_fun (callable, optional): name of a parameter -> bool; which ones shrink. All by default.
+        apply_decay_param_fun (callable, optional): name of a parameter -> bool; selects the parameters to decay.
+            Default: all.
     """
 
     def __init__(self, coeff: float | Variable = 0.0, apply_decay_param_fun: Callable[[str], bool] | None = None,
@@ -67,10 +68,11 @@ class DecoupledWeightDecay:
 
 
 def extend_with_decoupled_weight_decay(base_optimizer: type[Optimizer]) -> type[Any]:
-    """A class of optimizer like ``base_optimizer`` that also shrinks the weights in each step, by themselves.
+    """Derives a class from ``base_optimizer`` that also decays the weights in each step, independently of the
+    gradient.
 
-    w -= weight_decay * w; then the update of ``base_optimizer``, whose gradient has no part of it. With Adam this is
-    AdamW. Loshchilov and Hutter, Decoupled weight decay regularization, ICLR 2019 (arXiv:1711.05101).
+    w -= weight_decay * w, and then the update of ``base_optimizer``. The decay is not part of the gradient. With
+    Adam, this is AdamW. Loshchilov and Hutter, Decoupled weight decay regularization, ICLR 2019 (arXiv:1711.05101).
 
     Args:
         base_optimizer (class): a subclass of Optimizer.

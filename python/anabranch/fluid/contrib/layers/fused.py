@@ -62,18 +62,20 @@ def fused_embedding_seq_pool(input: Variable, size: Any, is_sparse: bool = False
     """Looks up the ids of each sequence in a table, and sums the rows.
 
     Args:
-        input (Variable): [rows, 1], int64, with sequences. size (list|tuple): rows and columns of the table.
-        is_sparse (bool): the gradient contains only the rows that were looked up. Default False. padding_idx (int,
-        optional): an id that adds nothing; below 0 it counts from the last row. combiner (str): "sum". param_attr
-        (ParamAttr, optional): attributes of the table. dtype (str): dtype of the table. Default "float32".
+        input (Variable): [rows, 1], int64, with sequences.
+        size (list|tuple): rows and columns of the table.
+        is_sparse (bool): the gradient contains only the rows that were looked up. Default False.
+        padding_idx (int, optional): an id that adds nothing; below 0 it counts from the last row.
+        combiner (str): "sum".
+        param_attr (ParamAttr, optional): attributes of the table.
+        dtype (str): dtype of the table. Default "float32".
 
     Returns:
         Variable: [sequences, columns].
 
     Raises:
-        TypeError: an argument has the wrong type.
-        NotImplementedError: another combiner.
-        EnforceNotMet: the ``lod_level`` of ``input`` is not 1.
+        TypeError: an argument has the wrong type. NotImplementedError: another combiner. EnforceNotMet: the
+            ``lod_level`` of ``input`` is not 1.
 
     Examples:
         >>> import anabranch.fluid as fluid
@@ -101,14 +103,17 @@ def multiclass_nms2(bboxes: Variable, scores: Variable, score_threshold: float, 
     """:func:`~fluid.layers.multiclass_nms` that can also return the indices of the boxes that are kept.
 
     Args:
-        bboxes (Variable): [N, boxes, 4], or [boxes, classes, 4] with sequences. scores (Variable): [N, classes,
-        boxes], or [boxes, classes] with sequences. score_threshold (float): minimum score of boxes. nms_top_k (int):
-        maximum number of boxes considered per class; -1 means all. keep_top_k (int): maximum number of boxes kept per
-        image; -1 means all. nms_threshold (float): maximum overlap with a better box. Boxes that overlap more are
-        dropped. Default 0.3. normalized (bool): whether coordinates are fractions of the image instead of pixels.
-        Default True. nms_eta (float): factor by which the threshold shrinks. Default 1. background_label (int): class
-        that is dropped; -1 means none. Default 0. return_index (bool): whether to also return the indices. Default
-        False. name (str, optional): prefix of the generated names.
+        bboxes (Variable): [N, boxes, 4], or [boxes, classes, 4] with sequences.
+        scores (Variable): [N, classes, boxes], or [boxes, classes] with sequences.
+        score_threshold (float): minimum score of boxes.
+        nms_top_k (int): maximum number of boxes considered per class; -1 means all.
+        keep_top_k (int): maximum number of boxes kept per image; -1 means all.
+        nms_threshold (float): maximum overlap with a better box. Boxes that overlap more are dropped. Default 0.3.
+        normalized (bool): whether coordinates are fractions of the image instead of pixels. Default True.
+        nms_eta (float): factor by which the threshold shrinks. Default 1.
+        background_label (int): class that is dropped; -1 means none. Default 0.
+        return_index (bool): whether to also return the indices. Default False.
+        name (str, optional): prefix of the generated names.
 
     Returns:
         Variable: [kept, 6] with a sequence for each image: class, score, corners; if requested, also [kept, 1], the

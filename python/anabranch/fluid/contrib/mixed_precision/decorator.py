@@ -182,11 +182,11 @@ def decorate(optimizer: Optimizer, amp_lists: AutoMixedPrecisionLists | None = N
              dtype: str = "float16") -> OptimizerWithMixedPrecision:
     """Wraps an optimizer to train in mixed precision with a scaled loss.
 
-    One program runs on both places. On a device, the white operators of ``amp_lists``, and gray operators that read
-    their results, compute in ``dtype``; casts are inserted into the plan of the device. ``explain()`` of a compiled
-    program lists them in the line of the pass ``mixed_precision``. Parameters, their gradients and updates stay
-    float32. On the CPU all variables stay float32; the white operators and their gradients round their operands to
-    bfloat16 if the processor has bfloat16 products.
+    The same program runs on the CPU and on devices. On a device, the white operators of ``amp_lists`` compute in
+    ``dtype``, and so do gray operators that read their results. The casts are inserted into the plan of the device.
+    ``explain()`` of a compiled program lists them in the line of the pass ``mixed_precision``. Parameters, their
+    gradients and updates stay float32. On the CPU, all variables stay float32. White operators and their gradients
+    round their operands to bfloat16 if the processor has instructions for bfloat16 products.
 
     The loss is multiplied by the scale before gradients are computed, and the gradients are divided by it. Micikevicius
     and others, Mixed precision training, ICLR 2018 (arXiv:1710.03740). With ``use_dynamic_loss_scaling``, a step in

@@ -28,9 +28,11 @@ def margin_rank_loss(label: Variable, left: Variable, right: Variable, margin: f
     """out = max(0, margin - label * (left - right)).
 
     Args:
-        label (Variable): [N, 1], float32: 1 if ``left`` should rank higher, -1 if ``right`` should. left (Variable):
-        scores, [N, 1], float32. right (Variable): scores, [N, 1], float32. margin (float): minimum distance of the
-        scores. Default 0.1. name (str, optional): prefix of the generated names.
+        label (Variable): [N, 1], float32: 1 if ``left`` should rank higher, -1 if ``right`` should.
+        left (Variable): scores, [N, 1], float32.
+        right (Variable): scores, [N, 1], float32.
+        margin (float): minimum distance of the scores. Default 0.1.
+        name (str, optional): prefix of the generated names.
 
     Returns:
         Variable: [N, 1].

@@ -98,7 +98,8 @@ class Fleet(abc.ABC):
         return ",".join(found) if to_string else found
 
     def split_files(self, files: list[str]) -> list[str]:
-        """This worker's share of the files, a contiguous range. The first workers get one more if it is not even.
+        """Returns this worker's share of the files, a contiguous range. If the files cannot be divided equally, the
+        first workers get one more.
 
         Args:
             files (list of str): the same list in all workers.
@@ -126,8 +127,8 @@ class Fleet(abc.ABC):
         of a file may be smaller. Each pass over the data set reads all files; a restarted worker finds earlier passes
         empty, and joins the current pass of the others.
 
-        In sync training a worker does not wait for files of others, which need its gradients: its pass is over when all
-        files are taken, and the files of a dead worker are read by its replacement.
+        In sync training, a worker does not wait for the files of other workers, because they need its gradients. Its
+        pass ends when all files are taken. The files of a dead worker are read when it is restarted.
 
         Args:
             files (list of str): paths, the same list in all workers; at most 4,096 bytes each.

@@ -1,4 +1,4 @@
-"""Waiting for all workers by files that each of them leaves."""
+"""A barrier for all workers, which uses files."""
 from __future__ import annotations
 
 import os

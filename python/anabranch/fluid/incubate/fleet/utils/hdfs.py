@@ -60,7 +60,8 @@ class HDFSClient(hdfs_utils.HDFSClient):
 
     @staticmethod
     def split_files(files: list[str], trainer_id: int, trainers: int) -> list[str]:
-        """list of str: this worker's share, neighbours; the first workers get one more where needed.
+        """list of str: this worker's share, a contiguous range. If the files cannot be divided equally, the first
+        workers get one more.
 
         Raises:
             ValueError: ``trainer_id`` is not below ``trainers``.
