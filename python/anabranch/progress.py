@@ -12,12 +12,12 @@ STEP, TIME, LOSS, EPOCH, VALUE, SPEED, WAIT = range(7)
 
 
 def is_first_process():
-    """bool: whether this is the first worker of its cluster, or not part of one: the others print no progress."""
+    """bool: whether this process prints progress: it is the first worker of its cluster, or not part of a cluster."""
     return os.environ.get("PADDLE_TRAINER_ID", "0") in ("", "0")
 
 
 class Smooth:
-    """A mean of the latest values in which older ones count less and less.
+    """A moving average of the latest values, in which older values have less weight.
 
     Args:
         steps (int): number of steps over which the mean is taken, approximately. Default 20.
@@ -47,9 +47,9 @@ class Smooth:
 
 
 class Progress:
-    """Prints one row at most per step: redrawn in place in a terminal or notebook, otherwise a line every few seconds.
-    The row never wraps: fields that do not fit are left out, the least important ones first.
-    The loss is a mean of the latest steps (:class:`Smooth`). Only the first worker of a cluster prints.
+    """Prints one row at most per step: redrawn in place in a terminal or notebook, otherwise a line every few
+    seconds. The row never wraps: fields that do not fit are omitted, the least important ones first. The loss is a
+    mean of the latest steps (:class:`Smooth`). Only the first worker of a cluster prints.
 
     Args:
         steps (int): number of steps of the whole run, at least 1.
@@ -121,7 +121,8 @@ class Progress:
 
 
 class Meter:
-    """A row about work whose number of steps is not known: redrawn in a terminal, otherwise printed now and then.
+    """A row about work with an unknown number of steps. It is redrawn in a terminal, and printed every few seconds
+    elsewhere.
 
     Args:
         show (bool, optional): print at all. Default: in a terminal or notebook at once, elsewhere after the first

@@ -1,4 +1,4 @@
-"""Helpers of scripts that read the original archives: the names of ``paddle.dataset.common``."""
+"""Helpers for scripts that read the original archives of data sets, with the names of ``paddle.dataset.common``."""
 from __future__ import annotations
 
 import glob
@@ -26,7 +26,7 @@ def md5file(fname: str) -> str:
 
 
 def download(url: str, module_name: str, md5sum: str | None, save_name: str | None = None) -> str:
-    """The path of an archive that is already on this machine. Nothing is downloaded.
+    """Returns the path of an archive that is already on this machine. Nothing is downloaded.
 
     Args:
         url (str): source of the file. Its last part is the name of the file.
@@ -53,10 +53,10 @@ def split(reader: Callable[[], Any], line_count: int, suffix: str = "%05d.pickle
     """Writes the samples of a reader to files of ``line_count`` samples each.
 
     Args:
-        reader (callable): gives samples.
-        line_count (int): samples of a file, all but the last one; positive.
+        reader (callable): reader of the samples.
+        line_count (int): number of samples in a file, at least 1. The last file may have fewer.
         suffix (str): path of the files, with one ``%d``. Default "%05d.pickle".
-        dumper (callable): writes a list into a binary file. Default ``pickle.dump``.
+        dumper (callable): function that writes a list to a binary file. Default ``pickle.dump``.
 
     Raises:
         TypeError: ``dumper`` cannot be called.
@@ -82,13 +82,15 @@ def split(reader: Callable[[], Any], line_count: int, suffix: str = "%05d.pickle
 
 def cluster_files_reader(files_pattern: str, trainer_count: int, trainer_id: int,
                          loader: Callable[[Any], Any] = pickle.load) -> Callable[[], Iterator[Any]]:
-    """A reader of this trainer's share of the files of :func:`split`: every ``trainer_count``-th, by name.
+    """Returns a reader of this trainer's share of the files of :func:`split`. The files are sorted by name, and each
+    trainer reads every ``trainer_count``-th file.
 
     Args:
-        files_pattern (str): for ``glob``.
-        trainer_count (int): trainers in all.
-        trainer_id (int): number of this one.
-        loader (callable): reads a list from a binary file. Default ``pickle.load``: only for files that you trust.
+        files_pattern (str): pattern of the file names, as for ``glob``.
+        trainer_count (int): number of trainers.
+        trainer_id (int): index of this trainer, from 0.
+        loader (callable): function that reads a list from a binary file. Default ``pickle.load``, which is safe only
+            for files that you trust.
 
     Returns:
         callable: reader.

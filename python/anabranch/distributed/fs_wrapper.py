@@ -17,7 +17,7 @@ class FS(abc.ABC):
 
     @abc.abstractmethod
     def need_upload_download(self) -> bool:
-        """bool: whether files of this machine have to be copied there."""
+        """bool: whether files must be copied between this machine and the file system."""
 
     def list_dirs(self, fs_path: str) -> list[str]:
         """list of str: names of the folders in a folder."""

@@ -1,4 +1,5 @@
-"""``python -m anabranch.distributed.launch``: workers that sum gradients, by the arguments of Fluid's command."""
+"""``python -m anabranch.distributed.launch``: starts workers that sum their gradients, with the arguments of Fluid's
+command."""
 from __future__ import annotations
 
 import argparse
@@ -37,7 +38,7 @@ def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
 
 
 def plan_of(args: argparse.Namespace) -> Plan:
-    """Plan: what the arguments ask for; ranks follow each other on a host."""
+    """Plan: the processes that the arguments define. The processes of a host have consecutive ranks."""
     hosts = args.cluster_node_ips.split(",")
     each = args.nproc_per_node or len([n for n in args.selected_gpus.split(",") if n]) or 1
     ports = [args.started_port + i for i in range(each)] if args.started_port else free_ports(each)

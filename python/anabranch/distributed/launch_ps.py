@@ -1,4 +1,5 @@
-"""``python -m anabranch.distributed.launch_ps``: servers and workers, by the arguments of Fluid's command."""
+"""``python -m anabranch.distributed.launch_ps``: starts servers and workers, with the arguments of Fluid's
+command."""
 from __future__ import annotations
 
 import argparse

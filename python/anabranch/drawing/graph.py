@@ -18,7 +18,7 @@ class Graph:
     """Nodes in the order in which they were added, and edges between them.
 
     Args:
-        title (str): stands above the picture. Default "".
+        title (str): text above the picture. Default "".
         legend (list of (str, str), optional): (text, colour) pairs, shown next to the title.
     """
 
@@ -29,7 +29,7 @@ class Graph:
         self._known_edges = set()
 
     def node(self, key, label, shape="box", fill="#ffffff", stroke="#666666", tip=""):
-        """Adds a node, or replaces the one of that key.
+        """Adds a node, or replaces the node with this key.
 
         Returns:
             Node: it.
@@ -38,7 +38,7 @@ class Graph:
         return node
 
     def edge(self, source, target, label=""):
-        """Adds an edge, once; nodes that are missing get their key as label."""
+        """Adds an edge, if it does not exist. Missing nodes are added with their key as label."""
         if (source, target) in self._known_edges:
             return
         for key in (source, target):
@@ -48,7 +48,8 @@ class Graph:
         self.edges.append((source, target, label))
 
     def boxes(self):
-        """The graph without its ellipses (variables): boxes are linked that were linked through one.
+        """Returns the graph without its ellipses (variables). Boxes that were connected through an ellipse are
+        connected directly.
 
         Returns:
             Graph: the smaller graph; the ellipse's first line is the label of the new edge.

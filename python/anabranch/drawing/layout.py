@@ -27,7 +27,7 @@ def layout(keys, edges, width_of, gap=18.0):
 
     Args:
         keys (list): nodes, best in an order that follows most edges.
-        edges (list): (source, target) pairs. Edges that close a circle are taken the other way round.
+        edges (list): (source, target) pairs. Edges that close a cycle are reversed.
         width_of (callable): key -> width.
         gap (float): least distance between neighbours.
 

@@ -82,7 +82,8 @@ def program_graph(block, variables=True, highlights=None):
 
     Args:
         block (Block): what to draw.
-        variables (bool): draws variables; else edges from operator to operator, with the name as their tip.
+        variables (bool): draws variables. If False, edges connect operators directly and show the name of the
+            variable as their tip.
         highlights (list of str, optional): names of variables to mark.
 
     Returns:

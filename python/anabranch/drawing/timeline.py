@@ -1,4 +1,5 @@
-"""The timeline of a profile as SVG: a row per thread, a bar per operator whose width is its time."""
+"""The timeline of a profile as SVG. Each thread has a row, and each operator is a bar; the width of the bar shows its
+time."""
 from html import escape
 
 from .. import _core

@@ -1,4 +1,4 @@
-"""Files of pictures: the suffix says which form."""
+"""Writes pictures to files. The suffix of the file determines the format."""
 import glob
 import os
 import shutil

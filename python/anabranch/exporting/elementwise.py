@@ -1,4 +1,4 @@
-"""Translations: element by element, products, reductions."""
+"""Translations of elementwise operators, products and reductions."""
 from __future__ import annotations
 
 from collections.abc import Callable

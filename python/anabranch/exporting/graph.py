@@ -1,4 +1,4 @@
-"""An ONNX graph while it is made, and an operator of a program as its translation sees it."""
+"""An ONNX graph under construction, and the view of a program's operator that translations use."""
 from __future__ import annotations
 
 from typing import Any
@@ -62,7 +62,7 @@ class Op:
             name for slot in self._op.output_names for name in self._op.output(slot)), why))
 
     def only(self, *slots: str) -> None:
-        """Raises NotImplementedError when an input slot has a variable that the translation does not know."""
+        """Raises NotImplementedError if an input slot that the translation does not support has a variable."""
         for slot in self._op.input_names:
             if slot not in slots and self.names(slot):
                 self.refuse("the input %s has no translation" % slot)
@@ -77,7 +77,7 @@ class Graph:
         self._count = 0
 
     def fresh(self, hint: str = "v") -> str:
-        """str: a name that nothing has."""
+        """str: an unused name."""
         self._count += 1
         return "onnx_%s_%d" % (hint, self._count)
 
@@ -98,7 +98,7 @@ class Graph:
         self._values[name] = np.ascontiguousarray(value)
 
     def value(self, name: str) -> Any:
-        """numpy.ndarray or None: what is known before a run."""
+        """numpy.ndarray or None: the value of a variable, if it is known before a run."""
         return self._values.get(name)
 
     def model(self, name: str, inputs: list[Any], outputs: list[Any]) -> Any:

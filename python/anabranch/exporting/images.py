@@ -1,4 +1,4 @@
-"""Translations: convolution, pooling, norms, softmax."""
+"""Translations of convolutions, pooling, norms and softmax."""
 from __future__ import annotations
 
 import numpy as np

@@ -14,7 +14,8 @@ __all__ = ["L1Decay", "L2Decay", "L1DecayRegularizer", "L2DecayRegularizer"]
 
 
 class WeightDecayRegularizer(Described):
-    """Base class of the regularizers, callables that append the decay of ``param`` to ``block`` and return it."""
+    """Base class of the regularizers. A regularizer is a callable that appends the decay of ``param`` to ``block``
+    and returns it."""
 
     _label: str
     _regularization_coeff: float
@@ -106,7 +107,7 @@ def append_regularization_ops(parameters_and_grads: Sequence[Any],
         regularization (WeightDecayRegularizer, optional): regularizer of parameters without their own.
 
     Returns:
-        list: pairs of parameter and the gradient to use from now on.
+        list: (parameter, gradient) pairs, in which each gradient includes the decay.
     """
     with framework.name_scope("regularization"):
         return [(param, _decayed(param, grad, regularization)) for param, grad in parameters_and_grads]

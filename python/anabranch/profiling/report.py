@@ -124,7 +124,8 @@ class Report:
         row.add(measured, *(ceiling or (self.ceiling,)))
 
     def critical_path(self):
-        """The chain of operators that no number of threads could shorten, in the plan that took the most time.
+        """The longest chain of operators that depend on each other, in the plan that took the most time. More threads
+        cannot shorten it.
 
         Returns:
             list: (node as a dict, mean nanoseconds of a call) in the order in which they run; empty without runs.

@@ -25,7 +25,7 @@ class Model:
         self.why_alone = self._why_alone()
 
     def described(self) -> dict[str, Any]:
-        """dict: what it takes and gives."""
+        """dict: descriptions of the inputs and outputs."""
         return {"inputs": [form.described() for form in self.inputs],
                 "outputs": [form.described() for form in self.outputs],
                 "batching": "off: %s" % self.why_alone if self.why_alone else "on"}

@@ -23,7 +23,8 @@ class DistributeTranspilerConfig(Described):
         mode (str): "pserver", "nccl2" or "collective". Default "pserver".
         print_log (bool): whether to log which server keeps which variables. Default False.
         wait_port (bool): whether workers wait until the servers listen. Default True.
-        half_async (bool): whether the threads of one worker wait for each other; workers do not. Default False.
+        half_async (bool): whether the threads of one worker wait for each other, but workers do not wait for other
+            workers. Default False.
         completely_not_async (bool): like half_async, and servers wait for all workers. Default False.
         geo_sgd_mode (bool): whether workers train locally and exchange differences. Default False.
         geo_sgd_need_push_nums (int): number of batches between exchanges. Default 100.
@@ -31,9 +32,9 @@ class DistributeTranspilerConfig(Described):
         use_hierarchical_allreduce (bool): whether to sum within machines first. Default False.
         hierarchical_allreduce_inter_nranks (int): number of workers per machine. Default 0.
         collective_mode (str, optional): "grad_allreduce", "local_sgd" or "single_process_multi_thread".
-        table_durability (dict): durability level of tables with sparse gradients that differ from
-            ``FLAGS_ps_durability``: 0 restores the last snapshot, 1 survives a crash of the server, 2 a crash of its
-            machine. Default {}.
+        table_durability (dict): durability levels of single tables with sparse gradients. All other tables have the
+            level of ``FLAGS_ps_durability``. Level 0 restores the last snapshot, level 1 survives a crash of the
+            server, and level 2 a crash of its machine. Default {}.
 
     Examples:
         >>> import anabranch.fluid as fluid

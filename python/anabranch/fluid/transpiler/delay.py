@@ -1,4 +1,4 @@
-"""Delay compensation of gradients: g + g * g * (parameter now - parameter when the worker fetched it)."""
+"""Delay compensation of gradients: g + g * g * (current parameter - parameter when the worker fetched it)."""
 from __future__ import annotations
 
 from typing import Any

@@ -141,7 +141,7 @@ class DistributeTranspiler(PrivateNames, Described):
             raise NotAllowed("DistributeTranspiler.%s: call transpile, with mode \"pserver\", first" % what)
 
     def get_trainer_program(self, wait_port: bool = True) -> Program:
-        """The program of this worker: without the updates, which servers do.
+        """Returns the program of this worker. It contains no updates, because the servers update the parameters.
 
         Args:
             wait_port (bool): whether to wait until all servers listen. Default True.

@@ -26,7 +26,8 @@ def is_whole(kind: str) -> bool:
 
 
 def moves_all_rows(op: Any) -> bool:
-    """bool: whether an update also moves rows that its sparse gradient does not hold, as rules with moments do."""
+    """bool: whether an update also changes rows that its sparse gradient does not contain, as rules with moments
+    do."""
     if op.type == "adam":
         return not op.attr("lazy_mode")
     return op.type not in ("sgd", "adagrad")

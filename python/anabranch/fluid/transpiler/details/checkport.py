@@ -39,8 +39,8 @@ def wait_server_ready(endpoints: Sequence[str], deadline_s: float | None = None)
 
     Args:
         endpoints (list of str): "host:port" each.
-        deadline_s (float, optional): seconds to wait. Default: the environment variable FLAGS_wait_port_s; without it
-            the flag FLAGS_rpc_deadline, if the program has changed it, otherwise 900.
+        deadline_s (float, optional): seconds to wait. Default: the environment variable FLAGS_wait_port_s. If it is
+            not set, the flag FLAGS_rpc_deadline if the program has changed it, otherwise 900.
 
     Raises:
         RuntimeError: an address did not answer in time; the message names it.

@@ -78,7 +78,7 @@ def op_to_code(op: Operator, skip_op_callstack: bool = True) -> str:
 
     Args:
         op (Operator): the operator.
-        skip_op_callstack (bool): leaves out the attribute with the lines that made it. Default True.
+        skip_op_callstack (bool): omits the attribute with the lines of code that created the operator. Default True.
 
     Returns:
         str: outputs, type, inputs and attributes.
@@ -104,7 +104,7 @@ def block_to_code(block: Any, block_idx: int, fout: IO[str] | None = None, skip_
         block (Block): the block.
         block_idx (int): its index, which is printed.
         fout (file, optional): an open text file. Default: the standard output.
-        skip_op_callstack (bool): leaves out the lines that made each operator. Default False.
+        skip_op_callstack (bool): omits the lines of code that created each operator. Default False.
     """
     out = sys.stdout if fout is None else fout
     if not hasattr(out, "write"):
@@ -127,7 +127,7 @@ def program_to_code(prog: Any, fout: IO[str] | None = None, skip_op_callstack: b
     Args:
         prog (Program): the program.
         fout (file, optional): an open text file. Default: the standard output.
-        skip_op_callstack (bool): leaves out the lines that made each operator. Default True.
+        skip_op_callstack (bool): omits the lines of code that created each operator. Default True.
 
     Raises:
         TypeError: ``fout`` is not an open text file.
