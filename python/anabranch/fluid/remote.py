@@ -34,7 +34,8 @@ def serves(program: Program) -> bool:
 
 
 def server_of(program: Program, scope: Scope) -> _core.PServer:
-    """Returns a server of a program, which listens; its schedule has no branches, since it runs as one block."""
+    """Returns a listening server for a program. The schedule of the program must have no branches, because it runs as
+    one block."""
     from .transpiler.straight import straightened
     return _core.PServer(straightened(program, scope).desc, scope)
 

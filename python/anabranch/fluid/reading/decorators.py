@@ -55,8 +55,8 @@ def batch(reader: Callable[..., Any], batch_size: int, drop_last: bool = False) 
 
 
 def shuffle(reader: Any, buf_size: Any) -> Callable[..., Any]:
-    """A reader that repeatedly fills a buffer, shuffles it (module ``random``), and yields its samples. A buffer of at
-    most one sample keeps their order.
+    """A reader that repeatedly fills a buffer, shuffles it (module ``random``), and yields its samples. With a buffer
+    of at most one sample, the order stays the same.
 
     >>> sorted(shuffle(lambda: range(5), 3)())
     [0, 1, 2, 3, 4]
@@ -85,11 +85,12 @@ def chain(*readers: Any) -> Callable[..., Any]:
 
 
 def compose(*readers: Any, **kwargs: Any) -> Callable[..., Any]:
-    """A reader of tuples: the samples of all readers side by side, tuples flattened.
+    """A reader that joins the samples of several readers to tuples. Samples that are tuples are flattened.
 
     Args:
         *readers (callable): the readers.
-        check_alignment (bool): whether to raise if one ends before another; if not, the rest is dropped. Default True.
+        check_alignment (bool): whether to raise an error if one reader ends before another. If False, the rest is
+            dropped. Default True.
 
     Raises:
         ComposeNotAligned: the readers have different lengths.
@@ -169,7 +170,8 @@ def buffered(reader: Any, size: Any) -> Callable[..., Any]:
 
 def xmap_readers(mapper: Callable[..., Any], reader: Callable[..., Any], process_num: int, buffer_size: int,
                  order: bool = False) -> Callable[..., Any]:
-    """A reader of ``mapper(sample)``, computed ahead by threads. Their exceptions are reraised in the caller.
+    """A reader of ``mapper(sample)``, which threads compute ahead of time. Exceptions in these threads are raised
+    again in the caller.
 
     Args:
         mapper (callable): function of one sample.

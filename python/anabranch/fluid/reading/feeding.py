@@ -28,7 +28,8 @@ class FeedVar:
         self.check = desc.need_check_feed
 
     def accept(self, value: Any, devices: Any) -> Any:
-        """The value as array or LoDTensor; raises where ``fluid.data`` promises a check."""
+        """Returns the value as an array or LoDTensor. Raises an error if it does not match the declaration of
+        ``fluid.data``."""
         kind = type(value)
         if kind is not _ndarray and kind is not _LoDTensor:
             value = self._as_array(value)
@@ -98,7 +99,7 @@ class FeedTable:
         self._unknown: set[Any] = set()
 
     def accept(self, feed: Any, devices: Any = 1) -> Any:
-        """A dict that the engine takes: unknown names left out with a warning, values checked."""
+        """Returns a dict for the engine with checked values. Unknown names are omitted with a warning."""
         out = {}
         known = self._vars
         for name, value in feed.items():

@@ -1,4 +1,4 @@
-"""Batches from Python generators, as an iterator of feeds or read by the program itself."""
+"""Batches from Python generators. The loader is an iterator of feeds, or the program itself reads from it."""
 from __future__ import annotations
 
 import weakref

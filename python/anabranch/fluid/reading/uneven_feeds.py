@@ -1,4 +1,4 @@
-"""Adds to the engine's error about a feed with too few samples how one value is fed to several replicas."""
+"""Adds advice to the engine's error about a feed with too few samples: how to feed one value to several replicas."""
 from __future__ import annotations
 
 import re

@@ -22,7 +22,8 @@ class Collective:
     """Base class of the rewriters: connects the processes in the startup program and broadcasts rank 0's parameters.
 
     Args:
-        nrings (int): groups of processes that sum independently; parameters are distributed over them round-robin.
+        nrings (int): number of groups of processes that sum independently. Parameters are distributed over the groups
+            round-robin.
     """
 
     def __init__(self, nrings: int) -> None:
