@@ -67,7 +67,7 @@ def train10(cycle: bool = False) -> Callable[[], Iterator[Any]]:
 
 
 def test10(cycle: bool = False) -> Callable[[], Iterator[Any]]:
-    """A reader of the tests of CIFAR-10, as :func:`train10`."""
+    """A reader of the tests of CIFAR-10, like :func:`train10`."""
     return _reader("cifar-10-python.tar.gz", "test_batch", cycle)
 
 
@@ -77,5 +77,5 @@ def train100() -> Callable[[], Iterator[Any]]:
 
 
 def test100() -> Callable[[], Iterator[Any]]:
-    """A reader of the tests of CIFAR-100, as :func:`train100`."""
+    """A reader of the tests of CIFAR-100, like :func:`train100`."""
     return _reader("cifar-100-python.tar.gz", "test")

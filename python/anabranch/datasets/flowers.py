@@ -97,11 +97,11 @@ def train(mapper: Callable[[Any], Any] = train_mapper, buffered_size: int = 1024
 
 def test(mapper: Callable[[Any], Any] = test_mapper, buffered_size: int = 1024, use_xmap: bool = True,
          cycle: bool = False) -> Callable[[], Iterator[Any]]:
-    """A reader of the 1,020 pictures that the archive calls training, as :func:`train`."""
+    """A reader of the 1,020 pictures that the archive calls training, like :func:`train`."""
     return _reader("trnid", mapper, cycle)
 
 
 def valid(mapper: Callable[[Any], Any] = test_mapper, buffered_size: int = 1024, use_xmap: bool = True
           ) -> Callable[[], Iterator[Any]]:
-    """A reader of the 1,020 pictures for validation, as :func:`train`."""
+    """A reader of the 1,020 pictures for validation, like :func:`train`."""
     return _reader("valid", mapper, False)

@@ -49,7 +49,7 @@ def load_image_bytes(bytes: bytes, is_color: bool = True) -> Any:
 
 
 def load_image(file: str, is_color: bool = True) -> Any:
-    """An image of a file, as :func:`load_image_bytes`.
+    """An image of a file, like :func:`load_image_bytes`.
 
     Raises:
         OSError: the file cannot be read. Otherwise as :func:`load_image_bytes`.

@@ -75,7 +75,7 @@ def train(word_idx: dict[Any, int]) -> Callable[[], Iterator[Any]]:
 
 
 def test(word_idx: dict[Any, int]) -> Callable[[], Iterator[Any]]:
-    """A reader of the reviews for tests, as :func:`train`."""
+    """A reader of the reviews for tests, like :func:`train`."""
     return _reader("test", word_idx)
 
 

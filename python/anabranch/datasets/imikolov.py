@@ -1,4 +1,5 @@
-"""Sentences of the Penn Treebank as word numbers: n-grams, or a sentence and the same one word later.
+"""Sentences of the Penn Treebank as word ids. Samples are n-grams, or a sentence together with the same sentence
+shifted by one word.
 
 File: ``simple-examples.tgz``. Marcus, Santorini and Marcinkiewicz, Computational Linguistics 19 (1993);
 Mikolov et al., Interspeech 2010, DOI 10.21437/Interspeech.2010-343.
@@ -39,11 +40,11 @@ def _sentences(name: str) -> Iterator[list[bytes]]:
 
 
 def build_dict(min_word_freq: int = 50) -> Words:
-    """Numbers for the words that occur more often than ``min_word_freq`` times, the most frequent first.
+    """Numbers the words that occur more than ``min_word_freq`` times, the most frequent first.
 
     Returns:
-        Words: word -> number; ``<unk>``, the last one, stands for all others. The files also contain
-        ``<unk>`` for words that were rare in the source: ``b"<unk>"`` has its own number.
+        Words: word -> number. The last one, ``<unk>``, stands for all other words. The files themselves also contain
+        ``<unk>`` for rare words of the source, and ``b"<unk>"`` has its own number.
     """
     counts: collections.Counter[Any] = collections.Counter()
     for name in (_TRAIN, _TEST):
@@ -87,11 +88,11 @@ def train(word_idx: dict[Any, int], n: int, data_type: int = DataType.NGRAM) -> 
         data_type (int): ``DataType.NGRAM`` (default) or ``DataType.SEQ``.
 
     Returns:
-        callable: reader of tuples of n numbers, or of (numbers, numbers one word later).
+        callable: reader of tuples of n ids, or of (ids of a sentence, ids shifted by one word).
     """
     return _reader(_TRAIN, word_idx, n, data_type)
 
 
 def test(word_idx: dict[Any, int], n: int, data_type: int = DataType.NGRAM) -> Callable[[], Iterator[Any]]:
-    """A reader of the sentences for validation, as :func:`train`."""
+    """A reader of the sentences for validation, like :func:`train`."""
     return _reader(_TEST, word_idx, n, data_type)

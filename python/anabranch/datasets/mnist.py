@@ -170,7 +170,7 @@ def train(folder: str | None = None) -> Callable[..., Any]:
 
 
 def test(folder: str | None = None) -> Callable[..., Any]:
-    """A reader of the test part, as :func:`train`.
+    """A reader of the test part, like :func:`train`.
 
     Args:
         folder (str, optional): as for :func:`find`.

@@ -78,5 +78,5 @@ def train() -> Iterator[tuple[list[int], int]]:
 
 
 def test() -> Iterator[tuple[list[int], int]]:
-    """The other 400 reviews, as :func:`train`."""
+    """The other 400 reviews, like :func:`train`."""
     yield from _samples()[NUM_TRAINING_INSTANCES:NUM_TOTAL_INSTANCES]

@@ -55,5 +55,5 @@ def train() -> Callable[[], Iterator[Any]]:
 
 
 def test() -> Callable[[], Iterator[Any]]:
-    """A reader of the other 20 %, as :func:`train`."""
+    """A reader of the other 20 %, like :func:`train`."""
     return _reader(True)

@@ -60,10 +60,10 @@ def train() -> Callable[[], Iterator[Any]]:
 
 
 def test() -> Callable[[], Iterator[Any]]:
-    """A reader of the 1,464 pictures that the archive calls training, as in Fluid; otherwise as :func:`train`."""
+    """A reader of the 1,464 pictures that the archive calls training, as in Fluid; otherwise like :func:`train`."""
     return _reader("train")
 
 
 def val() -> Callable[[], Iterator[Any]]:
-    """A reader of the 1,449 pictures for validation, as :func:`train`."""
+    """A reader of the 1,449 pictures for validation, like :func:`train`."""
     return _reader("val")

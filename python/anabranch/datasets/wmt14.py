@@ -65,10 +65,11 @@ def _reader(end: str, dict_size: int) -> Callable[[], Iterator[Any]]:
 
 
 def train(dict_size: int) -> Callable[[], Iterator[Any]]:
-    """A reader of the training part: (source, translation, translation one word later), lists of numbers.
+    """A reader of the training part: lists of ids of the source, the translation, and the translation shifted by one
+    word.
 
     Args:
-        dict_size (int): words of each dictionary.
+        dict_size (int): number of words in each dictionary.
 
     Returns:
         callable: reader.
@@ -77,7 +78,7 @@ def train(dict_size: int) -> Callable[[], Iterator[Any]]:
 
 
 def test(dict_size: int) -> Callable[[], Iterator[Any]]:
-    """A reader of the part for tests, as :func:`train`."""
+    """A reader of the part for tests, like :func:`train`."""
     return _reader("test/test", dict_size)
 
 

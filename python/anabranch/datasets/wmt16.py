@@ -74,11 +74,12 @@ def _reader(part: str, src_dict_size: int, trg_dict_size: int, src_lang: str) ->
 
 
 def train(src_dict_size: int, trg_dict_size: int, src_lang: str = "en") -> Callable[[], Iterator[Any]]:
-    """A reader of the training part: (source, translation, translation one word later), lists of numbers.
+    """A reader of the training part: lists of ids of the source, the translation, and the translation shifted by one
+    word.
 
     Args:
-        src_dict_size (int): words of the source's dictionary, marks included.
-        trg_dict_size (int): the same of the translation.
+        src_dict_size (int): number of words in the dictionary of the source, including marks.
+        trg_dict_size (int): number of words in the dictionary of the translation, including marks.
         src_lang (str): "en" or "de". Default "en".
 
     Returns:
@@ -91,12 +92,12 @@ def train(src_dict_size: int, trg_dict_size: int, src_lang: str = "en") -> Calla
 
 
 def test(src_dict_size: int, trg_dict_size: int, src_lang: str = "en") -> Callable[[], Iterator[Any]]:
-    """A reader of the part for tests, as :func:`train`."""
+    """A reader of the part for tests, like :func:`train`."""
     return _reader("wmt16/test", src_dict_size, trg_dict_size, src_lang)
 
 
 def validation(src_dict_size: int, trg_dict_size: int, src_lang: str = "en") -> Callable[[], Iterator[Any]]:
-    """A reader of the part for validation, as :func:`train`."""
+    """A reader of the part for validation, like :func:`train`."""
     return _reader("wmt16/val", src_dict_size, trg_dict_size, src_lang)
 
 
@@ -105,7 +106,7 @@ def get_dict(lang: str, dict_size: int, reverse: bool = False) -> dict[Any, Any]
 
     Args:
         lang (str): "en" or "de".
-        dict_size (int): words, marks included.
+        dict_size (int): number of words, including marks.
         reverse (bool): number -> word. Default False.
 
     Returns:

@@ -34,8 +34,8 @@ def serves(program: Program) -> bool:
 
 
 def server_of(program: Program, scope: Scope) -> _core.PServer:
-    """Returns a listening server for a program. The schedule of the program must have no branches, because it runs as
-    one block."""
+    """Returns a listening server for a program. Branches of the schedule are replaced first, because a server runs
+    the schedule as one block."""
     from .transpiler.straight import straightened
     return _core.PServer(straightened(program, scope).desc, scope)
 

@@ -101,7 +101,8 @@ def operands(values: Any, argument: str, layer: str, op: str | None = None) -> l
 
 
 def sequences(value: Variable, argument: str, layer: str, only: int | None = None) -> None:
-    """Raises EnforceNotMet unless ``value`` has a ``lod_level`` of 1 at least, or of ``only``."""
+    """Raises EnforceNotMet unless ``value`` has a ``lod_level`` of at least 1, or, if ``only`` is given, of exactly
+    ``only``."""
     if value.lod_level >= 1 if only is None else value.lod_level == only:
         return
     fed = [name for name in _fed_into(value) if name != value.name]
@@ -151,7 +152,7 @@ def one_op(op: str, inputs: dict[str, Any], attrs: dict[str, Any] | None = None,
 
     Args:
         op (str): type of the op.
-        inputs (dict): slot -> Variable or list of Variables. None: the input is absent.
+        inputs (dict): slot -> Variable or list of Variables. None means that the input is absent.
         attrs (dict, optional): attributes. If one is None, the op uses its default.
         dtype: dtype of the result. Default: that of the first input.
         layer (str): prefix of the output's name. Default: ``op``.
