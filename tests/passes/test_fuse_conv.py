@@ -44,6 +44,14 @@ def test_bits(build, trained):
     check(net(build, trained=trained), 1, threads=2)
 
 
+@pytest.mark.parametrize("groups", [1, 2, 4])
+def test_few_channels_and_long_rows(groups):
+    def biased(x):
+        return conv(x, 4, groups=groups, act="relu", bias_attr=fluid.ParamAttr(
+            initializer=fluid.initializer.Constant(0.5)))
+    check(net(biased, (3, 4, 6, 20), trained=False), 1, threads=2)
+
+
 def residual(x):
     h = conv(x, act="relu")
     h = layers.relu(layers.elementwise_add(conv(h), h))

@@ -10,11 +10,17 @@
 namespace anabranch {
 namespace {
 
+// With negative padding, which convolutions compute without the kernel library.
+bool crops(const ir::Op& op) {
+  const auto* paddings = op.has_attr("paddings") ? &op.attr<std::vector<int32_t>>("paddings") : nullptr;
+  return paddings && std::any_of(paddings->begin(), paddings->end(), [](int32_t p) { return p < 0; });
+}
+
 bool plain_format(const ir::Op& op) {
   for (const char* name : {"data_format", "data_layout"}) {
     if (op.has_attr(name) && op.attr<std::string>(name).ends_with("C")) return false;
   }
-  return !op.has_attr("groups") || op.attr<int32_t>("groups") == 1;
+  return (!op.has_attr("groups") || op.attr<int32_t>("groups") == 1) && !crops(op);
 }
 
 class Blocked final : public ImageLayouts {

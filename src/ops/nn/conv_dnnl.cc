@@ -264,10 +264,12 @@ template <> Conv<float>::~Conv() = default;
 template <>
 void Conv<float>::run(const KernelContext& c, const ConvDims& d, const float* a, const float* b, float* out,
                       const ConvExtras& extras) {
-  if (impl_->pass == ConvPass::kForward && !impl_->rounded && PixelConv::suits(d)) {
+  const bool plain = d.window.crops();
+  if (plain && impl_->pass == ConvPass::kBackwardFilter) return plain_conv_filter(c, d, a, b, out);
+  if (!plain && impl_->pass == ConvPass::kForward && !impl_->rounded && PixelConv::suits(d)) {
     return impl_->pixels.run(c, d, a, b, out, extras);
   }
-  if (impl_->pass != ConvPass::kBackwardFilter && !impl_->rounded && plain_is_faster(d)) {
+  if (plain || (impl_->pass != ConvPass::kBackwardFilter && !impl_->rounded && plain_is_faster(d))) {
     return plain_conv_images(c, impl_->pass == ConvPass::kForward, d, a, b, out, extras.epilogue);
   }
   impl_->plan(d).run(c, a, b, out, extras);

@@ -108,12 +108,32 @@ void plain_conv_images(const KernelContext& c, bool forward, const ConvDims& d, 
         }
       }
     });
-    if (epilogue) epilogue->finish(begin, end - begin);
+    if (epilogue) epilogue->finish(begin * written, end * written);
   });
 }
 
 template void plain_conv_images(const KernelContext& c, bool forward, const ConvDims& d, const float* a, const float* b,
                                 float* out, const ConvEpilogue* epilogue);
+
+template <class T>
+void plain_conv_filter(const KernelContext& c, const ConvDims& d, const T* image, const T* dout, T* dfilter) {
+  const int64_t in = d.in_elems(), dst = d.out_elems();
+  const Steps step(d);
+  std::fill(dfilter, dfilter + d.filter_elems(), T{0});
+  c.parallel_for(d.groups, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t g = begin; g < end; ++g) {
+      for (int64_t n = 0; n < d.batch; ++n) {
+        each_run(d, g, [&](const Run& r) {
+          const T *x = image + n * in + r.image, *y = dout + n * dst + r.output;
+          for (int64_t k = 0; k < r.n; ++k) dfilter[r.filter] += x[k * step.image] * y[k * step.output];
+        });
+      }
+    }
+  });
+}
+
+template void plain_conv_filter(const KernelContext& c, const ConvDims& d, const float* image, const float* dout,
+                                float* dfilter);
 
 template <> struct Conv<double>::Impl { ConvPass pass; };
 
@@ -126,20 +146,7 @@ void Conv<double>::run(const KernelContext& c, const ConvDims& d, const double* 
   if (impl_->pass != ConvPass::kBackwardFilter) {
     return plain_conv_images(c, impl_->pass == ConvPass::kForward, d, a, b, out, nullptr);
   }
-  // Each group owns its filters; samples are added in order.
-  const int64_t in = d.in_elems(), dst = d.out_elems();
-  const Steps step(d);
-  std::fill(out, out + d.filter_elems(), 0.0);
-  c.parallel_for(d.groups, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t g = begin; g < end; ++g) {
-      for (int64_t n = 0; n < d.batch; ++n) {
-        each_run(d, g, [&](const Run& r) {
-          const double *x = a + n * in + r.image, *y = b + n * dst + r.output;
-          for (int64_t k = 0; k < r.n; ++k) out[r.filter] += x[k * step.image] * y[k * step.output];
-        });
-      }
-    }
-  });
+  plain_conv_filter(c, d, a, b, out);
 }
 
 }  // namespace anabranch::nn

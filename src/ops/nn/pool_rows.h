@@ -16,7 +16,7 @@ class MaxRows {
 
   explicit MaxRows(const PoolDims& d)
       : d_(d), width_(d.window.kernel[2]), stride_(d.window.stride[2]), before_(d.window.before[2]) {
-    first_ = (before_ + stride_ - 1) / stride_;
+    first_ = before_ > 0 ? (before_ + stride_ - 1) / stride_ : 0;
     const int64_t room = d.window.in[2] - width_ + before_;
     last_ = room < 0 ? 0 : std::min(d.window.out[2], room / stride_ + 1);
   }

@@ -42,6 +42,11 @@ template <class Index> struct PoolWindowsOf {
   AB_HD void windows_of(int d, Index i, Index* first, Index* last) const {
     const Index past = i + before[d] - kernel[d] + stride[d];  // below 0: all windows before i contain it
     const Index low = adaptive ? quotient(i * out[d], in[d]) - 1 : past > 0 ? quotient(past, stride[d]) : 0;
+    if (!adaptive && i + before[d] < 0) {  // cropped
+      *first = 0;
+      *last = -1;
+      return;
+    }
     const Index high = adaptive ? quotient((i + 1) * out[d], in[d]) + 1 : quotient(i + before[d], stride[d]);
     *first = low > 0 ? low : 0;
     *last = high < out[d] - 1 ? high : out[d] - 1;

@@ -9,13 +9,12 @@
 namespace anabranch::nn {
 namespace {
 
-// Paddings are [height, width] or [top, bottom, left, right]; volumes have depth, or front and back, first.
+// Paddings are [height, width] or [top, bottom, left, right]; volumes have depth, or front and back, first. Negative
+// ones crop, as in Fluid 1.8.5.
 void explicit_padding(const std::vector<int32_t>& p, Window* w) {
   const auto axes = static_cast<size_t>(w->axes);
-  AB_CHECK(
-      (p.size() == axes || p.size() == 2 * axes) && std::all_of(p.begin(), p.end(), [](int32_t x) { return x >= 0; }),
-      InvalidArgument, "paddings must be {} numbers of at least 0, got [{}]",
-      axes == 2 ? "two or four" : "three or six", fmt::join(p, ", "));
+  AB_CHECK(p.size() == axes || p.size() == 2 * axes, InvalidArgument, "paddings must be {} numbers, got [{}]",
+           axes == 2 ? "two or four" : "three or six", fmt::join(p, ", "));
   const bool both = p.size() == 2 * axes;
   for (size_t k = 0; k < axes; ++k) {
     w->before[w->first() + k] = p[both ? 2 * k : k];

@@ -21,6 +21,7 @@ struct Window {
   int axes = 2;
   Extents in{1, 1, 1}, out{1, 1, 1}, kernel{1, 1, 1}, stride{1, 1, 1}, dilation{1, 1, 1}, before{}, after{};
   bool operator==(const Window&) const = default;
+  bool crops() const { return std::min({before[0], before[1], before[2], after[0], after[1], after[2]}) < 0; }
   size_t first() const { return static_cast<size_t>(3 - axes); }  // the first existing axis
 };
 

@@ -1,5 +1,6 @@
 // Windows of images as rows of sequences, one sequence per image: the input of recurrent layers that read a text line.
 #include <algorithm>
+#include <limits>
 
 #include "ops/declare/attr_checks.h"
 #include "ops/device/args_vision.h"
@@ -161,7 +162,8 @@ AB_OP(im2sequence)
     .out("Out", "[windows, channels * kernels[0] * kernels[1]], one sequence per image")
     .attr<Ints>("kernels", {1, 1}, "height and width of a window", numbers("kernels", 2, 1))
     .attr<Ints>("strides", {1, 1}, "strides of the window, down and to the right", numbers("strides", 2, 1))
-    .attr<Ints>("paddings", {0, 0, 0, 0}, "zero padding above, left, below and right", numbers("paddings", 4, 0))
+    .attr<Ints>("paddings", {0, 0, 0, 0}, "zero padding above, left, below and right; negative: crops",
+                numbers("paddings", 4, std::numeric_limits<int32_t>::min()))
     .attr<Ints>("out_stride", {1, 1}, "factor by which X is smaller than Y", numbers("out_stride", 2, 1))
     .dtype_of_input("X")
     .shape_from("Y")
