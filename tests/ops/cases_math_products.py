@@ -9,8 +9,14 @@ def cosine(i, a):
     return {"Out": (x * y).sum(1, keepdims=True) / x_norm / y_norm, "XNorm": x_norm, "YNorm": y_norm}
 
 
+def cosine_to_the_first(i, a):
+    return dict(cosine({"X": i["X"], "Y": i["Y"][:1]}, a), YNorm=np.sqrt((i["Y"] ** 2).sum(1, keepdims=True)))
+
+
 case("cos_sim", {"X": real(5, 4), "Y": real(5, 4)}, {}, cosine, large={"X": real(900, 70), "Y": real(900, 70)}, rtol=5e-6)
 case("cos_sim", {"X": real(5, 4), "Y": real(1, 4)}, {}, cosine, name="one", rtol=5e-6)
+case("cos_sim", {"X": real(5, 4), "Y": real(3, 4)}, {}, cosine_to_the_first, name="first", rtol=5e-6)
+case("cos_sim", {"X": real(1, 4), "Y": real(3, 4)}, {}, cosine_to_the_first, name="fewer", rtol=5e-6)
 case("cos_sim", {"X": real(3, 2, 2), "Y": real(3, 2, 2)}, {}, cosine, name="axes", rtol=5e-6)
 case("cos_sim", {"X": np.zeros((2, 3)), "Y": real(2, 3)}, {}, lambda i, a: {"Out": np.zeros((2, 1))}, name="zero", grad=(),
      hostile=False)  # the reference is zero for any inputs

@@ -18,7 +18,7 @@ inline PairArgs pair_of(const Tensor& x, const Tensor& y, int64_t rows, int64_t 
 // The same for tensors whose first axis counts the rows.
 inline PairArgs pair_of_rows(const Tensor& x, const Tensor& y) {
   PairArgs a = pair_of(x, y, x.rows(), x.row_elems());
-  a.flags = y.rows() == 1 ? 1 : 0;
+  a.flags = y.rows() == x.rows() ? 0 : 1;
   return a;
 }
 

@@ -4,6 +4,7 @@
 
 #include "ops/declare/declare.h"
 #include "ops/device/launch_pair.h"
+#include "ops/device/zeros.h"
 #include "ops/kernels/flat_loop.h"
 #include "ops/kernels/sums.h"
 
@@ -13,7 +14,7 @@ namespace {
 // Lower bound of the length of a row, so that the cosine of a row of zeros is 0 instead of 0 / 0.
 constexpr double kShortest = 1e-4;
 
-// Y has the rows of X, or a single row that is paired with each of them.
+// Y has the rows of X; otherwise its first row is paired with each of them, as in Fluid 1.8.5.
 void check_rows(const InferContext& c) {
   for (const char* slot : {"X", "Y"}) {
     check_tensor(c, slot);
@@ -23,8 +24,8 @@ void check_rows(const InferContext& c) {
   const Shape &x = c.in("X").shape, &y = c.in("Y").shape;
   AB_CHECK(x.rank() == y.rank() && compatible(x.slice(1, x.rank()), y.slice(1, y.rank())), ShapeMismatch,
            "X and Y must agree in all extents except the first, got {} and {}", x.str(), y.str());
-  AB_CHECK(x[0] == kUnknown || y[0] == kUnknown || y[0] == x[0] || y[0] == 1, ShapeMismatch,
-           "Y must have one row or the number of rows of X {}, got {}", x.str(), y.str());
+  AB_CHECK(y[0] != 0 || x[0] == 0 || x[0] == kUnknown, ShapeMismatch,
+           "Y must have at least one row for the rows of X {}, got {}", x.str(), y.str());
 }
 
 template <class T> T length(const T* x, int64_t width) {
@@ -42,7 +43,7 @@ template <class T> void lengths(const KernelContext& c, const Tensor& x, T* to) 
 template <class T> Kernel forward(const KernelArgs& op) {
   return [x = op.in("X"), y = op.in("Y"), out = op.out("Out"), x_norm = op.out("XNorm"),
           y_norm = op.out("YNorm")](KernelContext& c) {
-    const int64_t width = c[x].row_elems(), rows = c[x].rows(), step = c[y].rows() == 1 ? 0 : 1;
+    const int64_t width = c[x].row_elems(), rows = c[x].rows(), step = c[y].rows() == c[x].rows() ? 1 : 0;
     const T *a = c[x].data<T>(), *b = c[y].data<T>();
     T *to = c[out].template mutable_data<T>(), *na = c[x_norm].template mutable_data<T>(),
       *nb = c[y_norm].template mutable_data<T>();
@@ -74,7 +75,7 @@ template <class T> T* zeroed(KernelContext& c, Out out) {
 template <class T> Kernel backward(const KernelArgs& op) {
   return [x = op.in("X"), y = op.in("Y"), out = op.in("Out"), x_norm = op.in("XNorm"), y_norm = op.in("YNorm"),
           dout = op.in("Out@GRAD"), dx = op.out("X@GRAD"), dy = op.out("Y@GRAD")](KernelContext& c) {
-    const int64_t width = c[x].row_elems(), rows = c[x].rows(), step = c[y].rows() == 1 ? 0 : 1;
+    const int64_t width = c[x].row_elems(), rows = c[x].rows(), step = c[y].rows() == c[x].rows() ? 1 : 0;
     const T *a = c[x].data<T>(), *b = c[y].data<T>(), *cosine = c[out].data<T>(), *na = c[x_norm].data<T>(),
             *nb = c[y_norm].data<T>(), *g = c[dout].data<T>();
     T *da = zeroed<T>(c, dx), *db = zeroed<T>(c, dy);
@@ -106,6 +107,8 @@ Kernel backward_there(ab_kernel kernel, const KernelArgs& op) {
     a.out_in = device::operand(c[out]);
     a.x_norm_in = device::operand(c[x_norm]);
     a.y_norm_in = device::operand(c[y_norm]);
+    const bool first_only = c[y].rows() > 1 && c[y].rows() != c[x].rows();
+    if (first_only && c.needs(dy)) device::fill_zero(DeviceContext::of(c), c[dy]);
     if (c.needs(dx)) a.out = device::operand(c[dx]);
     if (c.needs(dy)) a.x_norm = device::operand(c[dy]);
     DeviceContext::of(c).launch(kernel, a);
@@ -113,9 +116,11 @@ Kernel backward_there(ab_kernel kernel, const KernelArgs& op) {
 }
 
 AB_OP(cos_sim)
-    .doc("Out[i] = X[i] . Y[i] / (|X[i]| |Y[i]|); a single row of Y is paired with every row of X.")
+    .doc(
+        "Out[i] = X[i] . Y[i] / (|X[i]| |Y[i]|); with another number of rows, the first row of Y is paired with every "
+        "row of X.")
     .in("X", "[N, ...] float")
-    .in("Y", "[N, ...] or [1, ...]")
+    .in("Y", "[N, ...] or [M, ...]")
     .out("Out", "[N, 1]; with the LoD of X")
     .out_intermediate("XNorm", "[N, 1]: lengths of the rows of X, at least 1e-4")
     .out_intermediate("YNorm", "[rows of Y, 1]")

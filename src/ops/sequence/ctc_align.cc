@@ -112,12 +112,13 @@ void infer(InferContext& c) {
   check_shape(c, "Input", Shape{kUnknown, 1});
   if (!c.runtime()) {
     c.set_out("Output", Shape{kUnknown, 1}, in.dtype);
-    c.out("Output").lod_level = 1;
+    c.out("Output").lod_level = 0;  // as Fluid 1.8.5 declares it
     c.set_out("OutputLength", Shape{kUnknown, 1}, in.dtype);
     return;
   }
   const Rule rule(c.attr<int32_t>("blank"), c.attr<bool>("merge_repeated"));
-  const Offsets& o = single_level(c, "Input")[0];
+  Offsets rows;
+  const Offsets& o = outer_rows(lod_of(c, "Input"), &rows);
   Offsets made = in.dtype == DType::kInt64 ? ends_of(rule, in.value->data<int64_t>(), o)
                                            : ends_of(rule, in.value->data<int32_t>(), o);
   c.set_out("OutputLength", Shape{sequence::count(made), 1}, in.dtype);
@@ -152,7 +153,8 @@ AB_OP(ctc_align)
         T *to = c[out].template mutable_data<T>(), *counts = needed<T>(c, kept);
         const T* limit = to + c[out].numel();
         if (!length) {
-          copy_kept(rule, from, offsets(c[in]), to, limit);
+          Offsets outer;
+          copy_kept(rule, from, outer_rows(c[in].lod(), &outer), to, limit);
           const Offsets& made = offsets(c[out]);
           for (int64_t s = 0; counts && s < sequence::count(made); ++s) {
             counts[s] = static_cast<T>(made[static_cast<size_t>(s) + 1] - made[static_cast<size_t>(s)]);

@@ -45,7 +45,7 @@ void infer(InferContext& c) {
   } else {
     for (const char* slot : {"Hyps", "Refs"}) check_shape(c, slot, Shape{kUnknown, 1});
     if (c.runtime()) {
-      const int64_t a = count(single_level(c, "Hyps")[0]), b = count(single_level(c, "Refs")[0]);
+      const int64_t a = count(outer_level(c, "Hyps")), b = count(outer_level(c, "Refs"));
       AB_CHECK(a == b, InvalidArgument, "Hyps and Refs must have the same number of sequences, got {} and {}", a, b);
       batch = a;
     }
@@ -60,7 +60,7 @@ struct Scratch {
 };
 
 Spans spans_of(const KernelContext& c, In x, In length, const char* slot, Tensor* scratch) {
-  if (!length) return Spans(offsets(c[x]));
+  if (!length) return Spans(c[x].lod().front());
   const Shape& shape = c[x].shape();
   return {slot, as_int64(c[length], scratch), shape[0], shape[1]};
 }
@@ -101,7 +101,7 @@ AB_OP(edit_distance)
         "Out = the number of tokens to insert, delete or replace to convert a sequence of Hyps to that of Refs; "
         "normalized: divided by the length of the sequence of Refs.")
     .source("Levenshtein, Soviet Physics Doklady 10, 1966")
-    .in("Hyps", "[rows, 1] int32 or int64 with LoD, or [batch, rows] with HypsLength")
+    .in("Hyps", "[rows, 1] int32 or int64 with LoD (its outermost offsets), or [batch, rows] with HypsLength")
     .in("Refs", "like Hyps")
     .in_optional("HypsLength", "[batch] or [batch, 1] int32 or int64")
     .in_optional("RefsLength", "[batch] or [batch, 1] int32 or int64")

@@ -49,11 +49,11 @@ void infer(InferContext& c) {
   const Shape& x = c.in("Emission").shape;
   int64_t sequences = c.has_in("Length") ? x[0] : kUnknown;
   if (c.runtime() && !c.has_in("Length")) {
-    // As in Fluid 1.8.5, Label determines the sequences.
-    const LoD& lod = single_level(c, "Label");
+    // As in Fluid 1.8.5, the outermost level of Label determines the sequences.
+    const LoD& lod = lod_of(c, "Label");
     const LoDRef& own = c.in("Emission").lod;
     AB_CHECK(!own || own->empty() || *own == lod, InvalidArgument, "Emission and Label must have the same sequences");
-    sequences = count(lod.back());
+    sequences = count(outer_level(c, "Label"));
   }
   const DType dtype = c.in("Emission").dtype;
   c.same_shape("Alpha", "Emission");
@@ -67,7 +67,7 @@ template <class T> Kernel forward(const KernelArgs& op) {
   const Out alpha = op.out("Alpha"), x_exps = op.out("EmissionExps"), w_exps = op.out("TransitionExps");
   const Out loss = op.out("LogLikelihood");
   return [=, work = std::make_shared<Workspace>()](KernelContext& c) {
-    const Spans spans = crf_spans(c, x, length, length ? nullptr : &offsets(c[label]), &work->lengths);
+    const Spans spans = crf_spans(c, x, length, length ? nullptr : &c[label].lod().front(), &work->lengths);
     const int64_t tags = c[w].shape()[1], rows = c[x].numel() / tags;
     T *a = c[alpha].template mutable_data<T>(), *xe = c[x_exps].template mutable_data<T>();
     T *we = c[w_exps].template mutable_data<T>(), *out = c[loss].template mutable_data<T>();
@@ -89,6 +89,7 @@ template <class T> Kernel forward(const KernelArgs& op) {
       each_sequence(c, chain, spans, rows, out,
                     [&](int64_t s) { return chain.forward(spans.begin(s), spans.rows(s), largest, a); });
     }
+    std::fill(a + spans.begin(spans.count()) * tags, a + rows * tags, T{0});
     if (!length) return;
     for (int64_t s = 0; s < spans.count(); ++s) {
       std::fill(a + (spans.begin(s) + spans.rows(s)) * tags, a + spans.begin(s + 1) * tags, T{0});

@@ -132,14 +132,15 @@ template <class T> Kernel gradient(const KernelArgs& op) {
   const In dloss = op.in("LogLikelihood@GRAD");
   const Out dx = op.out("Emission@GRAD"), dw = op.out("Transition@GRAD");
   return [=, work = std::make_shared<Workspace<T>>()](KernelContext& c) {
-    const Spans spans = crf_spans(c, x, length, length ? nullptr : &offsets(c[label]), &work->lengths);
+    const Spans spans = crf_spans(c, x, length, length ? nullptr : &c[label].lod().front(), &work->lengths);
     const int64_t tags = c[w].shape()[1], rows = c[x].numel() / tags;
     const Chain<T> chain{tags,           c[x].data<T>(),      c[x_exps].data<T>(),
                          c[w].data<T>(), c[w_exps].data<T>(), as_int64(c[label], &work->ids)};
     check_tags(spans, chain.labels, tags);
     const T *a = c[alpha].data<T>(), *g = c[dloss].data<T>();
     T *beta = work->get(&work->beta, Shape{rows, tags}), *next = work->get(&work->next, Shape{rows, tags});
-    if (length) std::fill(next, next + rows * tags, T{0});
+    const bool some_outside = length || spans.begin(spans.count()) < rows;
+    if (some_outside) std::fill(next, next + rows * tags, T{0});
     way_back(c, chain, spans, rows, a, g, work.get(), beta, next);
     if (T* to = zeroed<T>(c, dx)) emission_gradient(chain, spans, beta, g, to);
     if (!c.needs(dw)) return;

@@ -34,7 +34,7 @@ void infer(InferContext& c) {
     lod = one_level(std::move(ends));
   }
   c.set_out("Out", Shape{rows, 1}, c.in("X").dtype);
-  c.out("Out").lod_level = 1;
+  c.out("Out").lod_level = c.in("X").lod_level;  // as Fluid 1.8.5 declares it
   c.out("Out").lod = std::move(lod);
   const int64_t width = y[1] < 0 ? kUnknown : y[1] * channels;
   c.set_out("Tmp", Shape{x[0] < 0 || width < 0 ? kUnknown : x[0] * width, 1}, c.in("X").dtype);

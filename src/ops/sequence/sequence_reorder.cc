@@ -154,7 +154,9 @@ void infer_slice(InferContext& c) {
     check_tensor(c, slot);
     check_ids_dtype(c, slot);
   }
-  c.runtime() ? set_sequences(c, sliced_offsets(c)) : open_sequences(c);
+  if (c.runtime()) return set_sequences(c, sliced_offsets(c));
+  out_rows(c, "Out", "X", kUnknown);
+  c.out("Out").lod_level = 0;  // as Fluid 1.8.5 declares it
 }
 
 template <class Fn> void each_cut(KernelContext& c, In x, In offset, In length, Fn&& fn) {

@@ -25,7 +25,7 @@ void infer(InferContext& c) {
   if (!c.runtime()) {
     const int64_t numbers = x.shape.numel();
     c.set_out("Out", Shape{numbers > 0 && numbers % new_dim == 0 ? numbers / new_dim : kUnknown, new_dim}, x.dtype);
-    c.out("Out").lod_level = std::max(1, x.lod_level);
+    c.out("Out").lod_level = 1;  // as Fluid 1.8.5 declares it
     return;
   }
   const LoD& lod = lod_of(c, "X");

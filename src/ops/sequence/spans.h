@@ -36,6 +36,26 @@ inline void check_lengths(const InferContext& c, std::string_view slot, int64_t 
   check_numel(c, slot, batch);
 }
 
+// The rows of the outermost sequences. `rows` holds them where there are several levels.
+inline const Offsets& outer_rows(const LoD& lod, Offsets* rows) {
+  if (lod.size() == 1) return lod.front();
+  *rows = lod.front();
+  for (size_t level = 1; level < lod.size(); ++level) {
+    for (int64_t& o : *rows) o = lod[level][static_cast<size_t>(o)];
+  }
+  return *rows;
+}
+
+// The outermost level of an input, whose offsets Fluid 1.8.5 takes as rows even if they count sequences: with several
+// levels, the last rows belong to no sequence.
+inline const Offsets& outer_level(const InferContext& c, std::string_view slot) {
+  const Offsets& o = lod_of(c, slot).front();
+  AB_CHECK(o.back() <= c.in(slot).shape[0], InvalidArgument,
+           "the outermost LoD level of {} must end at its last row or before it, got row {} of {}", slot, o.back(),
+           c.in(slot).shape.str());
+  return o;
+}
+
 // The LoD of an input, which must have one level.
 inline const LoD& single_level(const InferContext& c, std::string_view slot) {
   const LoD& lod = lod_of(c, slot);

@@ -30,7 +30,7 @@ void infer(InferContext& c) {
   check_shape(c, "W", Shape{filter.outputs, filter.taps()});
   for (const char* slot : {"Out", "Col"}) {
     c.set_out(slot, Shape{kUnknown, 1}, c.in("X").dtype);
-    c.out(slot).lod_level = 1;
+    c.out(slot).lod_level = 0;  // as Fluid 1.8.5 declares it
   }
   if (!c.runtime()) return;
   const ImageSizes sizes = image_sizes(c, filter.channels);

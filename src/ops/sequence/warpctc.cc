@@ -49,7 +49,8 @@ Extents check_logits(const InferContext& c) {
     return {x[0], x[1]};
   }
   if (!c.runtime()) return {kUnknown, kUnknown};
-  const Offsets& o = single_level(c, "Logits")[0];
+  Offsets outer;
+  const Offsets& o = outer_rows(lod_of(c, "Logits"), &outer);
   int64_t longest = 0;
   for (size_t s = 1; s < o.size(); ++s) longest = std::max(longest, o[s] - o[s - 1]);
   return {longest, count(o)};
@@ -63,7 +64,7 @@ void infer(InferContext& c) {
   AB_CHECK(blank >= 0 && (classes < 0 || blank < classes), InvalidArgument,
            "blank must be a class of Logits {}, got {}", x.str(), blank);
   if (c.runtime() && !dense(c)) {
-    const int64_t labelled = count(single_level(c, "Label")[0]);
+    const int64_t labelled = count(lod_of(c, "Label").front());
     AB_CHECK(labelled == batch, InvalidArgument,
              "Logits and Label must have the same number of sequences, got {} and {}", batch, labelled);
   }
@@ -71,20 +72,21 @@ void infer(InferContext& c) {
   c.set_out("Loss", Shape{batch, 1}, c.in("Logits").dtype);
 }
 
-Frames frames_of(const KernelContext& c, In logits, In length, Tensor* scratch) {
-  const Shape& x = c[logits].shape();
-  if (!length) {
-    const Spans spans(offsets(c[logits]));
-    return {spans, false, spans.count()};
-  }
-  return {{"LogitsLength", as_int64(c[length], scratch), x[1], x[0]}, true, x[1]};
-}
-
 struct Scratch {
+  Offsets outer, outer_labels;  // rows of the outermost sequences
   Tensor lengths, label_lengths, labels;
   std::vector<double> log_sums, lattice;
   std::vector<int64_t> rows_at, lattice_at;  // where each sequence starts in them
 };
+
+Frames frames_of(const KernelContext& c, In logits, In length, Scratch* scratch) {
+  const Shape& x = c[logits].shape();
+  if (!length) {
+    const Spans spans(outer_rows(c[logits].lod(), &scratch->outer));
+    return {spans, false, spans.count()};
+  }
+  return {{"LogitsLength", as_int64(c[length], &scratch->lengths), x[1], x[0]}, true, x[1]};
+}
 
 template <class T> struct Ctc {
   const T* logits;
@@ -150,10 +152,10 @@ template <class T> Kernel forward(const KernelArgs& op) {
   const int64_t blank = op.attr<int32_t>("blank");
   return [=, slopes = op.out("WarpCTCGrad"), loss = op.out("Loss"),
           scratch = std::make_shared<Scratch>()](KernelContext& c) {
-    const Frames frames = frames_of(c, logits, length, &scratch->lengths);
+    const Frames frames = frames_of(c, logits, length, scratch.get());
     const Shape& y = c[label].shape();
     const Spans labels = length ? Spans("LabelLength", as_int64(c[label_length], &scratch->label_lengths), y[0], y[1])
-                                : Spans(offsets(c[label]));
+                                : Spans(outer_rows(c[label].lod(), &scratch->outer_labels));
     const int64_t classes = c[slopes].shape()[2], rows = c[slopes].shape()[0], batch = frames.batch;
     const Ctc<T> ctc{c[logits].data<T>(),
                      as_int64(c[label], &scratch->labels),
@@ -181,7 +183,7 @@ template <class T> Kernel gradient(const KernelArgs& op) {
   const In slopes = op.in("WarpCTCGrad"), logits = op.in("Logits"), length = op.in("LogitsLength");
   const In dloss = op.in("Loss@GRAD");
   const bool by_times = op.attr<bool>("norm_by_times");
-  return [=, dx = op.out("Logits@GRAD"), scratch = std::make_shared<Tensor>()](KernelContext& c) {
+  return [=, dx = op.out("Logits@GRAD"), scratch = std::make_shared<Scratch>()](KernelContext& c) {
     if (!c.needs(dx)) return;
     const Frames frames = frames_of(c, logits, length, scratch.get());
     const int64_t classes = c[slopes].shape()[2];
