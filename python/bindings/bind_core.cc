@@ -1,8 +1,11 @@
 // core/: places, tensors, sparse rows, arrays of tensors.
+#include <fmt/ranges.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "bind.h"
 #include "core/host_copy.h"
@@ -77,6 +80,32 @@ std::string tensor_text(TensorRef& self) {
   if (!t.initialized()) return "LoDTensor (not initialized)";
   return fmt::format("LoDTensor {} {}{}\n{}", dtype_name(t.dtype()), t.shape().str(),
                      t.lod().empty() ? "" : " lod " + lod_str(t.lod()), text_of(array_copy(t)));
+}
+
+std::string number_text(nb::handle number) {
+  if (PyBool_Check(number.ptr())) return number.is(nb::bool_(true)) ? "1" : "0";
+  return PyFloat_Check(number.ptr()) ? fmt::format("{:g}", nb::cast<double>(number)) : text_of(number);
+}
+
+// dtypes as Fluid 1.8.5 prints them.
+constexpr std::pair<DType, const char*> kPrintedDTypes[] = {
+    {DType::kFloat32, "float"}, {DType::kFloat64, "double"}, {DType::kInt32, "int"},    {DType::kInt64, "int64_t"},
+    {DType::kUInt8, "uint8_t"}, {DType::kInt8, "int8_t"},    {DType::kInt16, "int16_t"}};
+
+// What print() shows: the lines of Fluid 1.8.5.
+std::string printed_tensor(TensorRef& self) {
+  Tensor& t = self.get();
+  if (!t.initialized()) return "LoDTensor (not initialized)";
+  const auto* dtype = std::find_if(std::begin(kPrintedDTypes), std::end(kPrintedDTypes),
+                                   [&](const auto& printed) { return printed.first == t.dtype(); });
+  std::string lod, data;
+  for (const auto& level : t.lod()) lod += fmt::format("{{{}}}", fmt::join(level, ", "));
+  for (const nb::handle number : nb::cast<nb::list>(array_copy(t).attr("ravel")().attr("tolist")())) {
+    data += (data.empty() ? "" : " ") + number_text(number);
+  }
+  return fmt::format("\tlod: {{{}}}\n\tdim: {}\n\tlayout: NCHW\n\tdtype: {}\n\tdata: [{}]\n", lod,
+                     fmt::join(t.shape().to_vector(), ", "),
+                     dtype == std::end(kPrintedDTypes) ? dtype_name(t.dtype()) : dtype->second, data);
 }
 
 void bind_tensor(nb::module_& m) {
@@ -179,7 +208,8 @@ void bind_tensor(nb::module_& m) {
             self.touch();
           },
           nb::arg("dims"))
-      .def("__repr__", &tensor_text);
+      .def("__repr__", &tensor_text)
+      .def("__str__", &printed_tensor);
 }
 
 void bind_rows(nb::module_& m) {

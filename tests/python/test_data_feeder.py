@@ -198,3 +198,27 @@ def test_a_row_in_place_of_a_sequence_is_named(sample, got):
         feeder = fluid.DataFeeder([features], fluid.CPUPlace())
     with pytest.raises(fluid.core.EnforceNotMet, match="sample of features must be a sequence of rows.*got " + got):
         feeder.feed([(sample,), (sample,)])
+
+
+@pytest.mark.parametrize("shape, rows, expected", [
+    ([1], [np.int32(5), np.array([4])], [[5], [4]]), ([1], [np.array([4]), 2], [[4], [2]]),
+    ([1], [0.5, np.array([[4.]])], [[0.5], [4]]),
+    ([2], [[np.int32(5), np.array([6])], np.array([7, 8])], [[5, 6], [7, 8]])])
+def test_numbers_among_arrays_of_one_number(shape, rows, expected):
+    with fluid.program_guard(fluid.Program(), fluid.Program()):
+        feeder = fluid.DataFeeder([fluid.layers.data("x", shape)], fluid.CPUPlace())
+    assert np.array(feeder.feed([(row,) for row in rows])["x"]).tolist() == expected
+
+
+def test_numbers_among_arrays_in_sequences():
+    with fluid.program_guard(fluid.Program(), fluid.Program()):
+        feeder = fluid.DataFeeder([fluid.layers.data("x", [1], dtype="int64", lod_level=1)], fluid.CPUPlace())
+    fed = feeder.feed([([np.int32(5), 6],), ([np.array([4]), np.int32(3)],)])["x"]
+    assert np.array(fed).tolist() == [[5], [6], [4], [3]] and fed.recursive_sequence_lengths() == [[2, 2]]
+
+
+def test_lists_among_numbers_raise():
+    with fluid.program_guard(fluid.Program(), fluid.Program()):
+        feeder = fluid.DataFeeder([fluid.layers.data("x", [1])], fluid.CPUPlace())
+    with pytest.raises(ValueError, match="the samples of x must have one shape"):
+        feeder.feed([(1,), ([2],)])

@@ -181,3 +181,21 @@ def test_an_error_of_fed_sequences_names_the_feed(replicas):
         feed = [{"clicks": longer}] * replicas if replicas else {"clicks": longer}
         with pytest.raises(ValueError, match="feed clicks: LoD level 0 ends at 5, but there are 2 rows"):
             fluid.Executor(CPU).run(target, feed=feed, fetch_list=[out])
+
+
+@pytest.mark.parametrize("array, lengths, lines", [
+    (np.arange(6, dtype="float32").reshape(6, 1), [[2, 1], [2, 1, 3]],
+     ["lod: {{0, 2, 3}{0, 2, 3, 6}}", "dim: 6, 1", "layout: NCHW", "dtype: float", "data: [0 1 2 3 4 5]"]),
+    (np.array([1e6, 1234567, 0.1, -0.0, np.nan, np.inf, 1e-5, 123456.7], "float32"), [],
+     ["lod: {}", "dim: 8", "layout: NCHW", "dtype: float", "data: [1e+06 1.23457e+06 0.1 -0 nan inf 1e-05 123457]"]),
+    (np.array([True, False]), [], ["lod: {}", "dim: 2", "layout: NCHW", "dtype: bool", "data: [1 0]"]),
+    (np.array([[2 ** 53 + 1]]), [],
+     ["lod: {}", "dim: 1, 1", "layout: NCHW", "dtype: int64_t", "data: [9007199254740993]"]),
+    (np.zeros((0, 2), "float64"), [], ["lod: {}", "dim: 0, 2", "layout: NCHW", "dtype: double", "data: []"]),
+])
+def test_print_shows_the_lines_of_fluid_1_8_5(array, lengths, lines):
+    tensor = fluid.LoDTensor()
+    tensor.set(array, fluid.CPUPlace())
+    tensor.set_recursive_sequence_lengths(lengths)
+    assert str(tensor) == "".join("\t%s\n" % line for line in lines)
+    assert repr(tensor).startswith("LoDTensor %s" % array.dtype)

@@ -75,8 +75,9 @@ class Gradient {
       static_cast<Inner&>(v) = inner_of(outs[i]);
       const bool given = i < douts.size() && douts[i] != ir::kEmptyVar;
       AB_CHECK(v.local >= 0 || !given || !slots.repeats, Unsupported,
-               "the gradient block has no variable {}: gradients of loops made by another version cannot be used; "
-               "call append_backward on the program without them",
+               "the gradient of this loop was made and saved by PaddlePaddle Fluid, which stores gradients of loops in "
+               "another form (without the variable {}): build the program and call minimize here, then load the saved "
+               "parameters",
                ir::grad_name(outs[i]));
       if (v.local < 0) continue;
       v.given = given ? static_cast<int>(i) : -1;

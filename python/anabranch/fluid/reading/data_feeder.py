@@ -57,6 +57,13 @@ def check_variable_and_dtype(input: Any, input_name: Any, expected_dtype: Any, o
     check_dtype(input.dtype, input_name, expected_dtype, op_name, extra_message)
 
 
+def _plain_numbers(value):
+    """Lists as they are, except that an array of one number becomes that number."""
+    if isinstance(value, (list, tuple)):
+        return [_plain_numbers(item) for item in value]
+    return value.item() if isinstance(value, np.ndarray) and value.size == 1 else value
+
+
 class _Column:
     """Collects one field of all samples."""
 
@@ -85,8 +92,8 @@ class _Column:
     def tensor(self):
         try:
             array = np.array(self.rows, dtype=self.dtype)
-        except ValueError as e:
-            raise InvalidValue("DataFeeder: the samples of %s must have one shape: %s" % (self.name, e)) from None
+        except ValueError:
+            array = self._mixed()
         if self.shape:
             array = self._reshape(array)
         tensor = _core.LoDTensor()
@@ -96,6 +103,13 @@ class _Column:
                 raise InvalidValue(self._needs("%d numbers that make %d rows" % (len(self.rows), array.shape[0])))
             tensor.set_recursive_sequence_lengths(self.lengths)
         return tensor
+
+    def _mixed(self):
+        """Rows that are numbers here and arrays of one number there, as numbers: earlier NumPy accepted the mixture."""
+        try:
+            return np.array(_plain_numbers(self.rows), dtype=self.dtype)
+        except ValueError as e:
+            raise InvalidValue("DataFeeder: the samples of %s must have one shape: %s" % (self.name, e)) from None
 
     def _needs(self, got):
         """The text of an error for a field with too few levels of lists."""
