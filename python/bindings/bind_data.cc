@@ -20,6 +20,7 @@ nb::dict statistics_dict(const data::Statistics& s) {
   out["lines"] = s.lines;
   out["rows"] = s.rows;
   out["bad_rows"] = s.bad_rows;
+  out["uneven_rows"] = s.uneven_rows;
   out["bytes"] = s.bytes;
   out["files"] = s.files;
   out["parse_s"] = s.parse_s;
@@ -104,6 +105,8 @@ void bind_settings(nb::module_& m) {
       .def_prop_rw(
           "content", [](const S& s) { return s.schema.content; }, [](S& s, bool on) { s.schema.content = on; })
       .def_prop_rw(
+          "joins", [](const S& s) { return s.schema.joins; }, [](S& s, bool on) { s.schema.joins = on; })
+      .def_prop_rw(
           "drop_zeros", [](const S& s) { return s.schema.drop_zeros; }, [](S& s, bool on) { s.schema.drop_zeros = on; })
       .def_prop_rw(
           "bad_rows_before", [](const S& s) { return s.bad_rows.before; },
@@ -143,6 +146,9 @@ void bind_data(nb::module_& m) {
       .def("next", &next_batch, "{name: LoDTensor} with the next batch, or None at the end.")
       .def("close", &data::BatchStream::close, CallUnlocked())
       .def("statistics", [](const data::BatchStream& s) { return statistics_dict(s.statistics()); })
+      .def(
+          "uneven", [](const data::BatchStream& s) { return s.statistics().uneven; },
+          "Position and reason of the first row with a joined slot, or an empty text.")
       .def("progress", &data::BatchStream::progress)
       .def_prop_ro("rows_expected", &data::BatchStream::rows_expected)
       .def(
@@ -201,6 +207,7 @@ void bind_data(nb::module_& m) {
            })
       .def("records", &D::records, CallUnlocked())
       .def("memory_bytes", &D::memory_bytes, CallUnlocked())
+      .def("load_uneven", [](const data::Dataset& self) { return self.load_statistics().uneven; })
       .def("load_statistics",
            [](const D& self) {
              data::Statistics found;

@@ -65,7 +65,7 @@ std::string bad_row_message(const BadRow& row, const Schema& schema, const std::
 int64_t Block::memory_bytes() const {
   size_t bytes = word_capacity * sizeof(uint32_t) + starts.capacity() * sizeof(uint32_t);
   for (const auto* texts : {&ins_ids, &contents}) {
-    for (const auto& text : *texts) bytes += sizeof text + (text.capacity() > 15 ? text.capacity() : 0);
+    for (const auto& text : *texts) bytes += sizeof(std::string) + (text.capacity() > 15 ? text.capacity() : 0);
   }
   return static_cast<int64_t>(bytes);
 }
@@ -76,6 +76,8 @@ void Block::clear() {
   ins_ids.clear();
   contents.clear();
   bad.clear();
+  uneven.clear();
+  uneven_rows = 0;
   lines = bytes = 0;
 }
 
@@ -108,6 +110,8 @@ Block Block::packed() const {
   copy.starts = starts;
   copy.ins_ids = ins_ids;
   copy.contents = contents;
+  copy.uneven = uneven;
+  copy.uneven_rows = uneven_rows;
   copy.lines = lines;
   copy.bytes = bytes;
   copy.file = file;

@@ -2,6 +2,9 @@
 // source of batches. A sample is a run of 32-bit words, slot after slot (used ones only): a dense slot of known size is
 // its values; any other is a count and its values. A float is one word, an id two. One sample is a few adjacent cache
 // lines, so that shuffled batches cost little more than ordered ones.
+//
+// A dense slot with another number of values (Schema::joins) is written as if it had as many as it should, and its real
+// list follows the last slot: the number of the slot among the used ones, the count, the values.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -50,6 +53,8 @@ struct Block {
   std::vector<uint32_t> starts;  // word at which each sample starts; one more than there are samples
   std::vector<std::string> ins_ids, contents;
   std::vector<BadRow> bad;
+  std::vector<BadRow> uneven;   // the first sample of which Schema::joins joins a slot, if there is one
+  int64_t uneven_rows = 0;      // number of them
   int64_t lines = 0;            // good and bad
   int64_t bytes = 0;            // of the text (or cache) that they come from
   int64_t file = 0, chunk = 0;  // position in the order of the data
@@ -57,6 +62,7 @@ struct Block {
 
   int64_t rows() const { return starts.empty() ? 0 : static_cast<int64_t>(starts.size()) - 1; }
   const uint32_t* row(int64_t i) const { return words.get() + starts[static_cast<size_t>(i)]; }
+  const uint32_t* row_end(int64_t i) const { return row(i + 1); }
   int64_t memory_bytes() const;
 
   void clear();                // keeps the memory
@@ -77,6 +83,24 @@ class RecordShape {
 
   explicit RecordShape(const Schema& schema);
   const std::vector<Part>& parts() const { return parts_; }  // one per used slot
+  // After the slots of a sample that starts at `at`: where the lists of uneven slots start.
+  const uint32_t* skip(const uint32_t* at, size_t slots) const {
+    for (size_t i = 0; i < slots; ++i) {
+      at += parts_[i].fixed ? parts_[i].words_of(parts_[i].fixed) : 1 + parts_[i].words_of(*at);
+    }
+    return at;
+  }
+  // The list of an uneven slot.
+  struct Uneven {
+    size_t slot;
+    int64_t count;
+    const uint32_t* values;
+    const uint32_t* end;
+  };
+  Uneven uneven(const uint32_t* at) const {
+    const size_t slot = at[0];
+    return {slot, static_cast<int64_t>(at[1]), at + 2, at + 2 + parts_[slot].words_of(at[1])};
+  }
 
  private:
   std::vector<Part> parts_;

@@ -42,8 +42,22 @@ std::string get_text(io::ByteReader* in) {
   return std::string(in->take(size, "a text"));
 }
 
+// Whether the lists of uneven slots take exactly these words: in the order of the slots, each once.
+bool lists_fit(const uint32_t* at, const uint32_t* end, const std::vector<RowPart>& parts) {
+  for (size_t next = 0; at != end;) {
+    if (end - at < 2 || at[0] < next || at[0] >= parts.size()) return false;
+    const RowPart& part = parts[at[0]];
+    if (part.shape.fixed == 0 || at[1] == 0 || at[1] == part.shape.fixed) return false;
+    const size_t words = part.shape.words_of(at[1]);
+    if (words > static_cast<size_t>(end - at) - 2) return false;
+    next = at[0] + 1;
+    at += 2 + words;
+  }
+  return true;
+}
+
 // Whether a sample takes exactly these words.
-bool row_fits(const uint32_t* at, const uint32_t* end, const std::vector<RowPart>& parts) {
+bool row_fits(const uint32_t* at, const uint32_t* end, const std::vector<RowPart>& parts, bool joins) {
   for (const RowPart& part : parts) {
     int64_t values = part.shape.fixed;
     if (values == 0) {
@@ -55,7 +69,7 @@ bool row_fits(const uint32_t* at, const uint32_t* end, const std::vector<RowPart
     if (words > static_cast<size_t>(end - at)) return false;
     at += words;
   }
-  return at == end;
+  return joins ? lists_fit(at, end, parts) : at == end;
 }
 
 bool rows_fit(const Block& block, const Schema& schema) {
@@ -67,7 +81,8 @@ bool rows_fit(const Block& block, const Schema& schema) {
   const std::vector<RowPart> parts = row_parts(schema);
   for (size_t i = 0; i < rows; ++i) {
     if (block.starts[i] > block.starts[i + 1] || block.starts[i + 1] > block.word_count) return false;
-    if (!row_fits(block.words.get() + block.starts[i], block.words.get() + block.starts[i + 1], parts)) return false;
+    const uint32_t *begin = block.words.get() + block.starts[i], *end = block.words.get() + block.starts[i + 1];
+    if (!row_fits(begin, end, parts, schema.joins)) return false;
   }
   return true;
 }

@@ -184,8 +184,9 @@ CachePlace cache_place(const Settings& settings, const std::string& text_path) {
   std::error_code failed;
   const std::filesystem::path whole = std::filesystem::absolute(text_path, failed);
   const Schema& schema = settings.schema;
-  std::string made = fmt::format("{}\n{}\n{}\n{} {} {} {}\n", whole.string(), settings.pipe_command, settings.format,
-                                 schema.ins_id, schema.content, schema.drop_zeros, settings.max_line_bytes);
+  std::string made =
+      fmt::format("{}\n{}\n{}\n{} {} {} {}{}\n", whole.string(), settings.pipe_command, settings.format, schema.ins_id,
+                  schema.content, schema.drop_zeros, settings.max_line_bytes, schema.joins ? " joins" : "");
   for (const Slot& slot : schema.slots) {
     made += fmt::format("{} {} {} {} {}\n", slot.name, dtype_name(slot.dtype), slot.dense, slot.shape.str(), slot.used);
   }

@@ -47,14 +47,16 @@ struct Settings {
 
 // Statistics of the current pass. Times are summed over threads.
 struct Statistics {
-  int64_t lines = 0;     // good and bad
-  int64_t rows = 0;      // samples parsed
-  int64_t bad_rows = 0;  // rejected by the policy
-  int64_t bytes = 0;     // of text, uncompressed (of cache, if it was read)
-  int64_t files = 0;     // read to their end
-  double parse_s = 0;    // threads of the reader: reading and parsing
-  double blocked_s = 0;  // threads of the reader: waiting for consumers to take batches
-  double waited_s = 0;   // consumers: waiting for the reader. Compare it with the time of the loop
+  int64_t lines = 0;        // good and bad
+  int64_t rows = 0;         // samples parsed
+  int64_t bad_rows = 0;     // rejected by the policy
+  int64_t uneven_rows = 0;  // with a slot that Schema::joins joins
+  std::string uneven;       // the first of them that was found, as bad_row_message describes it
+  int64_t bytes = 0;        // of text, uncompressed (of cache, if it was read)
+  int64_t files = 0;        // read to their end
+  double parse_s = 0;       // threads of the reader: reading and parsing
+  double blocked_s = 0;     // threads of the reader: waiting for consumers to take batches
+  double waited_s = 0;      // consumers: waiting for the reader. Compare it with the time of the loop
 };
 
 struct StreamOptions {

@@ -74,16 +74,48 @@ int64_t set_offsets(const Rows& rows, Tensor* to, std::shared_ptr<LoD>* lod) {
 
 }  // namespace
 
-RowGather::RowGather(const Schema& schema) : schema_(schema) {
+RowGather::RowGather(const Schema& schema) : schema_(schema), shape_(schema) {
   const std::vector<const Slot*> slots = schema.used();
-  const RecordShape shape(schema);
-  for (size_t i = 0; i < slots.size(); ++i) columns_.push_back({shape.parts()[i], slots[i]});
+  for (size_t i = 0; i < slots.size(); ++i) columns_.push_back({shape_.parts()[i], slots[i]});
 }
 
 BatchScratch& RowGather::scratch(Batch* batch) {
   if (!batch->scratch_) batch->scratch_ = std::make_shared<BatchScratch>();
   batch->scratch_->rows.clear();
   return *batch->scratch_;
+}
+
+// Replaces the columns of which a sample has another number of values. After gather(), scratch.at is where the slots of
+// each sample end.
+void RowGather::join_uneven(const BatchScratch& scratch, Batch* batch) const {
+  std::vector<bool> joined(columns_.size());
+  for (size_t i = 0; i < scratch.rows.size(); ++i) {
+    const uint32_t* const end = scratch.rows[i].block->row_end(scratch.rows[i].row);
+    for (const uint32_t* at = scratch.at[i]; at != end; at = shape_.uneven(at).end)
+      joined[shape_.uneven(at).slot] = true;
+  }
+  for (size_t slot = 0; slot < joined.size(); ++slot) {
+    if (joined[slot]) join_column(scratch, slot, &batch->columns[slot]);
+  }
+}
+
+// The values of all samples one after another, in rows of the slot's shape; a last row that is not full is dropped.
+void RowGather::join_column(const BatchScratch& scratch, size_t slot, Tensor* to) const {
+  const RecordShape::Part& part = columns_[slot].part;
+  std::vector<uint32_t> values;
+  for (size_t i = 0; i < scratch.rows.size(); ++i) {
+    const RowAt& row = scratch.rows[i];
+    const uint32_t* from = shape_.skip(row.block->row(row.row), slot);
+    const uint32_t* to_word = from + part.words_of(part.fixed);
+    for (const uint32_t* at = scratch.at[i]; at != row.block->row_end(row.row); at = shape_.uneven(at).end) {
+      const RecordShape::Uneven list = shape_.uneven(at);
+      if (list.slot == slot) from = list.values, to_word = list.end;
+    }
+    values.insert(values.end(), from, to_word);
+  }
+  const size_t words = part.words_of(part.fixed), rows = values.size() / words;
+  to->resize(tensor_shape(*columns_[slot].slot, static_cast<int64_t>(rows), part.fixed), columns_[slot].slot->dtype);
+  std::memcpy(to->mutable_raw(), values.data(), rows * words * sizeof(uint32_t));
 }
 
 void RowGather::gather(Batch* batch) const {
@@ -107,6 +139,7 @@ void RowGather::gather(Batch* batch) const {
     auto* out = static_cast<uint32_t*>(to.mutable_raw());
     part.fixed ? plain_column(part, &scratch.at, out) : counted_column(part, &scratch.at, out);
   }
+  if (schema_.joins) join_uneven(scratch, batch);
   const auto texts = [&](bool there, std::vector<std::string> Block::*from, std::vector<std::string>* to) {
     to->resize(there ? scratch.rows.size() : 0);
     for (size_t i = 0; i < to->size(); ++i) {

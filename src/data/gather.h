@@ -38,7 +38,11 @@ class RowGather {
     const Slot* slot;
   };
 
+  void join_uneven(const BatchScratch& scratch, Batch* batch) const;
+  void join_column(const BatchScratch& scratch, size_t slot, Tensor* to) const;
+
   const Schema& schema_;
+  RecordShape shape_;
   std::vector<Column> columns_;
 };
 

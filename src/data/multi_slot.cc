@@ -5,6 +5,7 @@
 // The grammar: fields are separated by blanks and tabs (any number of them), which may also precede the first and
 // follow the last field; a carriage return before the end of a line belongs to the end. A count is digits, 1 or more,
 // and the size of a dense slot. Ids are as strtoull reads them, floats as strtof (number.h).
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -24,6 +25,7 @@ struct SlotPlan {
   int64_t multiple;                      // a dense slot with an unknown extent has a multiple of this many values
   uint32_t prefix = 0, prefix_mask = 0;  // "13 " as it appears in the text, for a dense slot of known size below 1000
   int prefix_bytes = 0;
+  size_t fixed_words() const { return static_cast<size_t>(is_float ? fixed : 2 * fixed); }
 };
 
 std::vector<SlotPlan> plan_slots(const Schema& schema) {
@@ -153,8 +155,10 @@ class CarefulLine {
 
   void read() {
     const size_t texts = out_->ins_ids.size();
-    uint32_t* end = writer_.room(line_.size() + plans_.size() * 3 + 1);
+    uint32_t* end = writer_.room(2 * line_.size() + fixed_words() + plans_.size() * 5 + 1);
     if (prefix(schema_.ins_id, -2, &out_->ins_ids) && prefix(schema_.content, -3, &out_->contents) && slots(&end)) {
+      end = std::copy(lists_.begin(), lists_.end(), end);
+      if (!lists_.empty()) note_uneven();
       writer_.keep(end);
       return;
     }
@@ -209,6 +213,7 @@ class CarefulLine {
     for (size_t i = 0; i < plans_.size(); ++i) {
       slot_ = static_cast<int32_t>(i);
       if (!one_slot(plans_[i], end)) return false;
+      if (plans_[i].used) ++used_;
     }
     slot_ = -1;
     return field().empty() || bad(begin_, BadReason::kTextAfter);
@@ -217,18 +222,55 @@ class CarefulLine {
   bool one_slot(const SlotPlan& plan, uint32_t** end) {
     int64_t n = 0;
     if (!count(&n)) return false;
+    if (schema_.joins && plan.fixed && n != plan.fixed) return uneven_slot(plan, n, end);
     if (!fits(plan, n)) return bad(begin_, BadReason::kCountMismatch);
     uint32_t* out = *end;
     if (!plan.fixed) *out++ = static_cast<uint32_t>(n);
     uint32_t* const values = out;
-    for (int64_t i = 0; i < n; ++i) {
-      const std::string_view text = field();
-      if (text.empty()) return bad(begin_, BadReason::kFewValues);
-      if (!(plan.is_float ? float_value(text, plan, &out) : id_value(text, plan, &out))) return false;
-    }
+    if (!read_values(plan, n, &out)) return false;
     if (plan.drop_zeros) out = refill(values, out, plan);
     if (plan.used) *end = out;
     return true;
+  }
+
+  bool read_values(const SlotPlan& plan, int64_t n, uint32_t** out) {
+    for (int64_t i = 0; i < n; ++i) {
+      const std::string_view text = field();
+      if (text.empty()) return bad(begin_, BadReason::kFewValues);
+      if (!(plan.is_float ? float_value(text, plan, out) : id_value(text, plan, out))) return false;
+    }
+    return true;
+  }
+
+  // A dense slot with another number of values than its size: the whole list goes to the end of the sample.
+  bool uneven_slot(const SlotPlan& plan, int64_t n, uint32_t** end) {
+    const int64_t column = static_cast<int64_t>(begin_) + 1;
+    uint32_t* const values = *end;
+    uint32_t* out = values;
+    if (!read_values(plan, n, &out)) return false;
+    if (!plan.used) return true;
+    if (lists_.empty()) {
+      uneven_slot_ = slot_;
+      uneven_column_ = column;
+    }
+    lists_.push_back(used_);
+    lists_.push_back(static_cast<uint32_t>(n));
+    lists_.insert(lists_.end(), values, out);
+    *end = values + plan.fixed_words();
+    if (out < *end) std::fill(out, *end, 0u);
+    return true;
+  }
+
+  void note_uneven() {
+    if (++out_->uneven_rows > 1) return;
+    out_->uneven.push_back(
+        {out_->lines, out_->rows(), uneven_column_, uneven_slot_, BadReason::kCountMismatch, std::string(whole_)});
+  }
+
+  size_t fixed_words() const {
+    size_t words = 0;
+    for (const SlotPlan& plan : plans_) words += schema_.joins ? plan.fixed_words() : 0;
+    return words;
   }
 
   bool id_value(std::string_view text, const SlotPlan& plan, uint32_t** out) {
@@ -259,6 +301,10 @@ class CarefulLine {
   size_t at_ = 0, begin_ = 0;
   int64_t column_ = 1;
   int32_t slot_ = -1;
+  uint32_t used_ = 0;            // number of used slots before this one
+  std::vector<uint32_t> lists_;  // of uneven slots, as they follow the sample
+  int64_t uneven_column_ = 1;
+  int32_t uneven_slot_ = -1;
   BadReason reason_ = BadReason::kLineEnds;
 };
 

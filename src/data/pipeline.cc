@@ -153,19 +153,25 @@ bool Pipeline::claim_chunk(OpenFile* open, Job* job) {
 }
 
 std::unique_ptr<Block> Pipeline::parse(Job* job, Block* scratch) {
-  std::unique_ptr<Block> block = options_.keep ? std::make_unique<Block>() : spare();
-  Block* into = options_.keep ? scratch : block.get();
-  into->clear();
-  into->file = job->place.file;
-  into->chunk = job->chunk.index;
-  job->input->finish(&job->chunk, into);
-  job->input.reset();
+  std::unique_ptr<Block> block;
   if (options_.keep) {
-    *block = into->packed();
-    block->bad = std::move(into->bad);
+    parse_into(scratch, job);
+    block = std::make_unique<Block>(scratch->packed());
+    block->bad = std::move(scratch->bad);
+  } else {
+    block = spare();
+    parse_into(block.get(), job);
   }
   note_lines(*block);
   return block;
+}
+
+void Pipeline::parse_into(Block* block, Job* job) {
+  block->clear();
+  block->file = job->place.file;
+  block->chunk = job->chunk.index;
+  job->input->finish(&job->chunk, block);
+  job->input.reset();
 }
 
 void Pipeline::note_lines(const Block& block) {
@@ -251,8 +257,9 @@ std::unique_ptr<Block> Pipeline::next() {
   int64_t rows = 0;
   try {
     if (ready.error) std::rethrow_exception(ready.error);
-    if (ready.block->bad.empty()) return std::move(ready.block);
+    if (ready.block->bad.empty() && ready.block->uneven.empty()) return std::move(ready.block);
     ready.block->first_line = first_line_of(*ready.block);
+    note_uneven(*ready.block);
     bad_rows_.admit(*ready.block, settings_.files[static_cast<size_t>(ready.block->file)], &rows);
   } catch (...) {
     bad_rows_.close();
@@ -284,6 +291,16 @@ int64_t Pipeline::first_line_of(const Block& block) {
   const auto chunk = static_cast<size_t>(block.chunk);
   lines_known_.wait(lock, [&] { return stop_ || working_ == 0 || chunk < before.size(); });
   return before[std::min(chunk, before.size() - 1)];
+}
+
+void Pipeline::note_uneven(const Block& block) {
+  if (block.uneven.empty()) return;
+  const BadRow& row = block.uneven.front();
+  const std::string& file = settings_.files[static_cast<size_t>(block.file)];
+  const std::lock_guard lock(mutex_);
+  statistics_.uneven_rows += block.uneven_rows;
+  if (!statistics_.uneven.empty()) return;
+  statistics_.uneven = bad_row_message(row, settings_.schema, file, block.first_line + row.line);
 }
 
 void Pipeline::recycle(std::unique_ptr<Block> block) {

@@ -68,12 +68,14 @@ class Pipeline {
   bool claim(int thread, Job* job);
   bool claim_in(OpenFile* open, Job* job);
   std::unique_ptr<Block> parse(Job* job, Block* scratch);
+  static void parse_into(Block* block, Job* job);
   bool may_claim(OpenFile* open);
   bool claim_chunk(OpenFile* open, Job* job);
   void push(Place place, Ready ready);
   bool take(Ready* ready);
   void note_lines(const Block& block);
   int64_t first_line_of(const Block& block);
+  void note_uneven(const Block& block);
   std::unique_ptr<Block> spare();
 
   Settings settings_;

@@ -25,8 +25,11 @@ struct Slot {
 
 struct Schema {
   std::vector<Slot> slots;
-  bool ins_id = false;      // a line starts with "1 <instance id>"
-  bool content = false;     // followed by "1 <text>"
+  bool ins_id = false;   // a line starts with "1 <instance id>"
+  bool content = false;  // followed by "1 <text>"
+  // A dense slot of known size may have another number of values in a line: those of a batch are joined and divided
+  // into rows of its shape, and what remains is dropped, as in Fluid 1.8.5. false: such a line is a bad row.
+  bool joins = false;
   bool drop_zeros = false;  // sparse slots: zeros (also floats below 1e-6) are dropped; an empty list gets one zero
 
   // InvalidArgument: no used slot, two slots of one name, another dtype, more than one unknown extent.

@@ -34,19 +34,21 @@ template <class T> void permute(std::vector<T>* items, Random random) {
   for (size_t i = items->size(); i > 1; --i) std::swap((*items)[i - 1], (*items)[random.below(i)]);
 }
 
-// The slots of a record.
 struct Segment {
   const uint32_t* begin;
   size_t words;
 };
 
-std::vector<Segment> chunks_of(const uint32_t* at, const RecordShape& shape) {
+// The slots of a record, and then its lists of uneven slots, which are dense.
+std::vector<Segment> chunks_of(const Segment& record, const RecordShape& shape) {
   std::vector<Segment> chunks;
+  const uint32_t* at = record.begin;
   for (const auto& part : shape.parts()) {
     const size_t words = part.fixed ? part.words_of(part.fixed) : 1 + part.words_of(*at);
     chunks.push_back({at, words});
     at += words;
   }
+  chunks.push_back({at, static_cast<size_t>(record.begin + record.words - at)});
   return chunks;
 }
 
@@ -78,7 +80,10 @@ class RecordsBuilder {
   Block block_;
 };
 
-const uint32_t* record(const Records& records, Records::At at) { return records.blocks[at.block]->row(at.row); }
+Segment record(const Records& records, Records::At at) {
+  const Block& block = *records.blocks[at.block];
+  return {block.row(at.row), static_cast<size_t>(block.row_end(at.row) - block.row(at.row))};
+}
 
 // For each used slot: null, or the record (position in the order) that its values come from.
 std::vector<std::vector<uint32_t>> permutations(const Schema& schema, const std::vector<std::string>& names,
@@ -127,7 +132,8 @@ Records shuffle_slots(const Records& from, const Schema& schema, const std::vect
     const std::vector<Segment> own = chunks_of(record(from, from.order[i]), shape);
     words.clear();
     for (size_t slot = 0; slot < own.size(); ++slot) {
-      const Segment& chunk = sources[slot].empty() ? own[slot] : lists[slot][sources[slot][i]];
+      const bool stays = slot == sources.size() || sources[slot].empty();
+      const Segment& chunk = stays ? own[slot] : lists[slot][sources[slot][i]];
       words.insert(words.end(), chunk.begin, chunk.begin + chunk.words);
     }
     builder.add(words, *from.blocks[from.order[i].block], from.order[i].row);
@@ -162,6 +168,8 @@ Records merge_by_ins_id(const Records& from, const Schema& schema, int64_t merge
         join(parts, shape.parts()[slot].is_float, &words);
       }
     }
+    const Segment& uneven = members[0].back();
+    words.insert(words.end(), uneven.begin, uneven.begin + uneven.words);
     builder.add(words, *from.blocks[group[0].block], group[0].row);
   }
   return builder.take();

@@ -8,6 +8,7 @@ from ... import _core
 from ..described import Described
 from ..errors import InvalidType, InvalidValue, NotAllowed, NotOffered, Unsupported
 from ..framework import VarType
+from ..user_warnings import warn
 from .dataset_desc import feed_text
 from .dataset_remote import RemoteFiles
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from ..incubate.fleet.base.file_queue import FileQueue
     from .dataset_handle import CoreDataset
 
-_POLICIES = ("raise", "skip", "quarantine")
+_POLICIES = ("join", "raise", "skip", "quarantine")
 
 
 def whole_number(value: Any, what: Any, lowest: Any = None, highest: int = 2**31 - 1) -> Any:
@@ -63,7 +64,8 @@ class DatasetBase(RemoteFiles, Described):
         self._extra: dict[Any, Any] = {}
         self.parse_ins_id = self.parse_content = False
         self._seed = 0
-        self._bad_rows = ("raise", -1, "")
+        self._bad_rows = ("join", -1, "")
+        self._warned_of_uneven_rows = False
         self._limits = (600.0, 0.0)
         self._cache = ""
         self._format = ""
@@ -238,8 +240,11 @@ class DatasetBase(RemoteFiles, Described):
         """Sets the policy for lines that do not match the slots.
 
         Args:
-            policy (str): 'raise' (the default) fails the pass with file:line:column, slot and an excerpt; 'skip' drops
-                them; 'quarantine' writes them to ``file``, each after a line that describes the error.
+            policy (str): 'raise' fails the pass with file:line:column, slot and an excerpt; 'skip' drops such lines;
+                'quarantine' writes them to ``file``, each after a line that describes the error. 'join' (the default)
+                is 'raise' except for dense slots with more or fewer values than the shape of their variable: as in
+                Fluid 1.8.5, the values of a batch are joined and divided into rows of that shape, what remains is
+                dropped, and a warning names the first such line.
             max_rows (int, optional): maximum number of bad lines per pass; more are an error. Default: no limit.
             file (str, optional): file for 'quarantine'. A pass with bad lines replaces it.
 
@@ -307,7 +312,8 @@ class DatasetBase(RemoteFiles, Described):
         """Statistics of the current or last pass.
 
         Returns:
-            dict: lines, rows, bad_rows, bytes, files; seconds that reader threads spent parsing (parse_s) and blocked
+            dict: lines, rows, bad_rows, uneven_rows (with a dense slot of another number of values than its variable's
+            shape), bytes, files; seconds that reader threads spent parsing (parse_s) and blocked
             by slow consumers (blocked_s), and that consumers waited (waited_s). None before the first pass.
         """
         if self._stream is None:
@@ -322,6 +328,13 @@ class DatasetBase(RemoteFiles, Described):
 
     # ---- for the executor and loaders
 
+    def _warn_of_uneven_rows(self, first):
+        """One warning for the rows whose values do not match the shape of a variable; ``first`` describes one."""
+        if first and not self._warned_of_uneven_rows:
+            self._warned_of_uneven_rows = True
+            warn("%s. As in Fluid 1.8.5, the values of a batch are joined, divided into rows of that shape, and what "
+                 "remains is dropped: check the data, or call set_bad_rows('raise') to make such lines errors" % first)
+
     def _settings(self, threads=0):
         if self._slots is None:
             raise NotAllowed("the data set has no slots: call set_use_var first")
@@ -333,7 +346,9 @@ class DatasetBase(RemoteFiles, Described):
         s.batch_size = 32 if self._batch_size is None else self._batch_size
         s.threads = max(1, threads or self.thread_num)
         s.in_memory, s.seed, s.drop_last = self._in_memory, self._seed, self._drop_last
-        s.set_bad_rows(*self._bad_rows)
+        policy, limit, file = self._bad_rows
+        s.joins = policy == "join" and not self._format
+        s.set_bad_rows("raise" if policy == "join" else policy, limit, file)
         s.silence_s, s.command_limit_s = self._limits
         s.cache_folder = self._cache
         return s
@@ -379,6 +394,7 @@ class DatasetBase(RemoteFiles, Described):
             while True:
                 batch = stream.next()
                 if batch is None:
+                    self._warn_of_uneven_rows(stream.uneven())
                     return
                 yield batch
         finally:

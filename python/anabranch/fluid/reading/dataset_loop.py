@@ -317,6 +317,7 @@ class _Watch:
         if self._call.debug and p["batches"] > self._debug_batches:
             self._print_debug(p)
         bad = self._call.dataset.statistics()["bad_rows"]
+        self._call.dataset._warn_of_uneven_rows(self._call.dataset._stream.uneven())
         self._meter.close(self._fields(p) + [(TIME, "%d bad rows" % bad if bad else "")])
         if bad and not self._meter.has_printed:
             sys.stderr.write("%s: %d bad rows were skipped\n" % (self._call.what, bad))

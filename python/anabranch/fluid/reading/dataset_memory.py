@@ -60,7 +60,7 @@ class InMemoryDataset(DatasetBase):
             LookupError: a file does not exist.
         """
         self._dataset().load()
-        self._fresh()
+        self._loaded()
 
     def preload_into_memory(self, thread_num: int | None = None) -> None:
         """Starts loading in the background; :meth:`wait_preload_done` waits for the end.
@@ -79,7 +79,11 @@ class InMemoryDataset(DatasetBase):
         if self._core is None:
             raise NotAllowed("wait_preload_done: call preload_into_memory first")
         self._core.wait_preload()
+        self._loaded()
+
+    def _loaded(self):
         self._fresh()
+        self._warn_of_uneven_rows(self._core.load_uneven())
 
     def _fresh(self):
         self._merged = self._shuffled = False
