@@ -37,6 +37,7 @@ M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3        # of mallopt(3)
 
 class Side:
     """An engine in its own process, which is started again after it died."""
+    limit = LIMIT
 
     def __init__(self, python, fluid, config, core=None):
         self.command = [python, os.path.join(HERE, "op_side.py"), "--fluid", fluid]
@@ -67,14 +68,14 @@ class Side:
         return self.answer()
 
     def answer(self):
-        end = time.monotonic() + LIMIT
+        end = time.monotonic() + self.limit
         while True:
             while b"\n" in self.buffer:
                 line, self.buffer = self.buffer.split(b"\n", 1)
                 if line.startswith(b"answer "):
                     return json.loads(line[7:].decode())
             if not self.selector.select(max(0.0, end - time.monotonic())):
-                return self.end("took longer than %.0f s" % LIMIT)
+                return self.end("took longer than %.0f s" % self.limit)
             part = os.read(self.child.stdout.fileno(), 65536)
             if not part:
                 return self.end("it ended")
