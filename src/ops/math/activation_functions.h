@@ -99,7 +99,9 @@ struct Reciprocal {
 };
 struct Abs {
   template <class T> AB_HD static T forward(T x, const T*) { return std::abs(x); }
-  template <class T> AB_HD static T backward(T x, T dy, const T*) { return x < 0 ? -dy : where(x > 0, dy); }
+  template <class T> AB_HD static T backward(T x, T dy, const T*) {
+    return dy * (static_cast<T>(x > 0) - static_cast<T>(x < 0));
+  }
 };
 struct Sin {
   template <class T> AB_HD static T forward(T x, const T*) { return std::sin(x); }

@@ -7,21 +7,26 @@ namespace anabranch::math {
 // The number of sides on which x exceeds the threshold: both if that is negative and x near 0.
 template <class T> AB_HD int beyond(T x, T threshold) { return (x > threshold) + (x < -threshold); }
 
+// dy where low < v < high, else 0, without a branch: signs of activations cannot be predicted.
+template <class T> AB_HD T within(T v, T low, T high, T dy) {
+  return dy * (static_cast<T>(v > low) * static_cast<T>(v < high));
+}
+
 struct Relu {  // a NaN is not below 0 and is kept
   template <class T> AB_HD static T forward(T x, const T*) { return x < 0 ? T(0) : x; }
   template <class T> AB_HD static T backward(T y, T dy, const T*) { return where(y > 0, dy); }
 };
 struct Relu6 {
   template <class T> AB_HD static T forward(T x, const T* p) { return std::min(std::max(x, T(0)), p[0]); }
-  template <class T> AB_HD static T backward(T y, T dy, const T* p) { return where(y > 0 && y < p[0], dy); }
+  template <class T> AB_HD static T backward(T y, T dy, const T* p) { return within(y, T(0), p[0], dy); }
 };
 struct Brelu {
   template <class T> AB_HD static T forward(T x, const T* p) { return std::min(std::max(x, p[0]), p[1]); }
-  template <class T> AB_HD static T backward(T x, T dy, const T* p) { return where(x > p[0] && x < p[1], dy); }
+  template <class T> AB_HD static T backward(T x, T dy, const T* p) { return within(x, p[0], p[1], dy); }
 };
 struct LeakyRelu {
   template <class T> AB_HD static T forward(T x, const T* p) { return x > 0 ? x : p[0] * x; }
-  template <class T> AB_HD static T backward(T y, T dy, const T* p) { return y > 0 ? dy : p[0] * dy; }
+  template <class T> AB_HD static T backward(T y, T dy, const T* p) { return dy * (y > 0 ? T(1) : p[0]); }
 };
 struct Elu {
   template <class T> AB_HD static T forward(T x, const T* p) {
@@ -74,7 +79,7 @@ struct Swish {
 };
 struct HardSigmoid {
   template <class T> AB_HD static T forward(T x, const T* p) { return std::min(std::max(p[0] * x + p[1], T(0)), T(1)); }
-  template <class T> AB_HD static T backward(T y, T dy, const T* p) { return where(y > 0 && y < 1, dy * p[0]); }
+  template <class T> AB_HD static T backward(T y, T dy, const T* p) { return within(y, T(0), T(1), dy * p[0]); }
 };
 struct HardSwish {
   template <class T> AB_HD static T forward(T x, const T* p) {

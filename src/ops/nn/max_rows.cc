@@ -21,8 +21,8 @@ template <class V> HWY_INLINE V larger(V top, V next) {
 
 HWY_INLINE float larger(float top, float next) { return next > top || next != next ? next : top; }
 
-// Images are narrow: the tail of whole vectors uses shorter ones. fn(d, x) for each, then one(x).
-template <class Fn, class One> HWY_INLINE void chunks(int64_t n, Fn&& fn, One&& one) {
+// Images are narrow: the tail of whole vectors uses shorter ones. fn(d, x) for each.
+template <class Fn> HWY_INLINE void chunks(int64_t n, Fn&& fn) {
   int64_t x = 0;
   const auto with = [&](auto d) HWY_ATTR {
     const auto lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -31,50 +31,58 @@ template <class Fn, class One> HWY_INLINE void chunks(int64_t n, Fn&& fn, One&& 
   with(hn::ScalableTag<float>());
   with(hn::CappedTag<float, 8>());
   with(hn::CappedTag<float, 4>());
-  for (; x < n; ++x) one(x);
+  with(hn::CappedTag<float, 2>());
+  with(hn::CappedTag<float, 1>());
+}
+
+// Of all elements; n > 0.
+float MaxOfLine(const float* in, int64_t n) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  HWY_ALIGN float each[HWY_MAX_BYTES / sizeof(float)];
+  int64_t x = 0;
+  float top = in[0];
+  if (n >= 2 * lanes) {
+    auto tops = hn::LoadU(d, in);
+    for (x = lanes; x + lanes <= n; x += lanes) tops = larger(tops, hn::LoadU(d, in + x));
+    hn::Store(tops, d, each);
+    for (int64_t k = 0; k < lanes; ++k) top = larger(top, each[k]);
+  }
+  for (; x < n; ++x) top = larger(top, in[x]);
+  return top;
 }
 
 void MaxOfRows(const float* const* rows, int count, float* out, int64_t n) {
-  chunks(
-      n,
-      [=](auto d, int64_t x) HWY_ATTR {
-        auto top = hn::Set(d, kLeast);
-        for (int r = 0; r < count; ++r) top = larger(top, hn::LoadU(d, rows[r] + x));
-        hn::StoreU(top, d, out + x);
-      },
-      [=](int64_t x) {
-        float top = kLeast;
-        for (int r = 0; r < count; ++r) top = larger(top, rows[r][x]);
-        out[x] = top;
-      });
+  chunks(n, [=](auto d, int64_t x) HWY_ATTR {
+    auto top = hn::Set(d, kLeast);
+    for (int r = 0; r < count; ++r) top = larger(top, hn::LoadU(d, rows[r] + x));
+    hn::StoreU(top, d, out + x);
+  });
 }
 
 void MaxOfColumns(const float* in, int64_t width, int64_t stride, float* out, int64_t n) {
-  const auto one = [=](int64_t x) {
-    float top = in[x * stride];
-    for (int64_t k = 1; k < width; ++k) top = larger(top, in[x * stride + k]);
-    out[x] = top;
-  };
-  if (stride == 1) {
-    chunks(
-        n,
-        [=](auto d, int64_t x) HWY_ATTR {
-          auto top = hn::LoadU(d, in + x);
-          for (int64_t k = 1; k < width; ++k) top = larger(top, hn::LoadU(d, in + x + k));
-          hn::StoreU(top, d, out + x);
-        },
-        one);
-  } else if (stride == 2 && width == 2) {
-    chunks(
-        n,
-        [=](auto d, int64_t x) HWY_ATTR {
-          hn::Vec<decltype(d)> even, odd;
-          hn::LoadInterleaved2(d, in + 2 * x, even, odd);
-          hn::StoreU(larger(even, odd), d, out + x);
-        },
-        one);
+  if (n == 1) {
+    out[0] = MaxOfLine(in, width);
+  } else if (stride == 1) {
+    chunks(n, [=](auto d, int64_t x) HWY_ATTR {
+      auto top = hn::LoadU(d, in + x);
+      for (int64_t k = 1; k < width; ++k) top = larger(top, hn::LoadU(d, in + x + k));
+      hn::StoreU(top, d, out + x);
+    });
+  } else if (stride == 2) {
+    chunks(n, [=](auto d, int64_t x) HWY_ATTR {
+      hn::Vec<decltype(d)> top, even, odd;
+      hn::LoadInterleaved2(d, in + 2 * x, top, odd);
+      if (width > 1) top = larger(top, odd);
+      for (int64_t k = 2; k < width; k += 2) {
+        hn::LoadInterleaved2(d, in + 2 * x + k, even, odd);
+        top = larger(top, even);
+        if (k + 1 < width) top = larger(top, odd);
+      }
+      hn::StoreU(top, d, out + x);
+    });
   } else {
-    for (int64_t x = 0; x < n; ++x) one(x);
+    for (int64_t x = 0; x < n; ++x) out[x] = MaxOfLine(in + x * stride, width);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "opdef/kernel_context.h"
+#include "ops/nn/pool_ring.h"
 #include "ops/nn/pool_rows.h"
 
 namespace anabranch::nn {
@@ -83,16 +84,15 @@ template <int kAxes, class T> struct MaxPool {
     return top;
   }
   static void by_rows(const PoolDims& d, const MaxRows& rows, const T* x, T* out) {
-    for (int64_t row = 0; row < d.window.out[0] * d.window.out[1]; ++row, out += d.window.out[2]) {
-      const int64_t z = row / d.window.out[1], y = row % d.window.out[1];
-      rows.run(x, z, y, out);
-      for (int64_t i = 0; i < d.window.out[2]; ++i) {
-        if (i == rows.first()) i = rows.last();
-        if (i < d.window.out[2]) out[i] = largest(d, {d.range(0, z), d.range(1, y), d.range(2, i)}, 1, x);
-      }
-    }
+    for (int64_t row = 0; row < d.window.out[0] * d.window.out[1]; ++row, out += d.window.out[2])
+      rows.run(x, row / d.window.out[1], row % d.window.out[1], out);
   }
   // The first input that equals the output gets the whole gradient.
+  static constexpr float kPadding = std::numeric_limits<float>::quiet_NaN();
+  static constexpr int64_t kLeastWidth = 2;
+  static void backward(PoolRing& ring, const T* x, const T* out, const T* dout, T* dx) {
+    ring.max_gradient(x, out, dout, dx);
+  }
   static void backward(const PoolDims& d, int64_t step, const T* x, const T* out, const T* dout, T* dx) {
     each_output(d, [&](int64_t o, const Seen& seen) {
       each_input_until<kAxes>(d, seen, [&](int64_t i) {
@@ -105,6 +105,10 @@ template <int kAxes, class T> struct MaxPool {
 };
 
 template <int kAxes, class T> struct AvgPool {
+  static constexpr float kPadding = 0.0f;
+  static constexpr int64_t kLeastWidth = 12;
+  static void forward(PoolRing& ring, const T* x, T* out) { ring.mean(x, out); }
+  static void backward(PoolRing& ring, const T*, const T*, const T* dout, T* dx) { ring.mean_gradient(dout, dx); }
   static void forward(const PoolDims& d, int64_t step, const T* x, T* out) {
     each_output(d, [&](int64_t o, const Seen& seen) {
       T sum = 0;
@@ -124,10 +128,17 @@ template <int kAxes, class T> struct AvgPool {
 template <class T, class Pool>
 void pool_forward(const KernelContext& c, const PoolDims& d, Pool, const T* from, T* to) {
   const Planes p(d);
+  const auto by = [&](int64_t begin, int64_t end, const auto& run) {
+    for (int64_t i = begin; i < end; ++i) run(from + p.begin(i, p.in_elems), to + p.begin(i, p.out_elems));
+  };
   c.parallel_for(p.count, p.grain(), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      Pool::forward(d, p.step, from + p.begin(i, p.in_elems), to + p.begin(i, p.out_elems));
+    if constexpr (std::is_same_v<T, float> && requires(PoolRing & r) { Pool::forward(r, from, to); }) {
+      if (PoolRing::pays(d, Pool::kLeastWidth)) {
+        PoolRing ring(d, Pool::kPadding);
+        return by(begin, end, [&](const T* x, T* out) { Pool::forward(ring, x, out); });
+      }
     }
+    by(begin, end, [&](const T* x, T* out) { Pool::forward(d, p.step, x, out); });
   });
 }
 
@@ -135,12 +146,22 @@ template <class T, class Pool>
 void pool_backward(const KernelContext& c, const PoolDims& d, Pool, const T* from, const T* value, const T* grad,
                    T* to) {
   const Planes p(d);
-  c.parallel_for(p.count, p.grain(), [&](int64_t begin, int64_t end) {
+  const auto by = [&](int64_t begin, int64_t end, const auto& run) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t in = p.begin(i, p.in_elems), at = p.begin(i, p.out_elems);
-      for (int64_t k = 0; k < p.in_elems; ++k) to[in + k * p.step] = T{0};
-      Pool::backward(d, p.step, from + in, value + at, grad + at, to + in);
+      if (p.step == 1) std::fill(to + in, to + in + p.in_elems, T{0});
+      for (int64_t k = 0; p.step > 1 && k < p.in_elems; ++k) to[in + k * p.step] = T{0};
+      run(from + in, value + at, grad + at, to + in);
     }
+  };
+  c.parallel_for(p.count, p.grain(), [&](int64_t begin, int64_t end) {
+    if constexpr (std::is_same_v<T, float>) {
+      if (PoolRing::pays(d, Pool::kLeastWidth)) {
+        PoolRing ring(d, Pool::kPadding);
+        return by(begin, end, [&](auto... args) { Pool::backward(ring, args...); });
+      }
+    }
+    by(begin, end, [&](auto... args) { Pool::backward(d, p.step, args...); });
   });
 }
 
