@@ -16,7 +16,7 @@ import numpy as np
 FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "tests", "models")
 PARTS = ("harness", "image_inputs", "sequence_inputs", "click_inputs", "detection_parts", "segmentation_parts", "measures")
 
-#: Constants of modules, of the size that public programs give them. What is not named stays a tenth.
+#: Constants of modules, of the size that public programs give them. The others stay a tenth.
 SIZES = {
     "click_inputs": dict(IDS=10000, DENSE=13, D=16),
     "nets_agents": dict(OBS=16, BATCH=64),
@@ -35,7 +35,7 @@ SIZES = {
     "nets_words": dict(VOCAB=2000, D=64),
     "nets_gan": dict(NOISE=64),
 }
-#: What is tried, the largest first.
+#: Tried in this order, the largest first.
 GROWTHS = [dict(sizes=s, pixels=p, wide=w, times=t)
            for s, p, w, t in ((True, 2, 6, 8), (True, 1, 6, 8), (True, 1, 1, 16), (True, 1, 1, 1), (False, 1, 1, 16),
                               (False, 1, 1, 1))]
@@ -54,7 +54,7 @@ def modules():
 
 
 def load(name, growth):
-    """The Net of that name, whose module is read anew with the constants of `growth`."""
+    """The Net of that name, whose module is read again, with the constants of `growth`."""
     if FOLDER not in sys.path:
         sys.path.insert(0, FOLDER)
     for module in [m for m in sys.modules if m.startswith("nets_") or m in PARTS]:

@@ -26,7 +26,7 @@ import rivals
 
 SLICE = 0.12        # seconds of one measurement, at least one step
 LONGEST = 0.6       # seconds of a step; a net that takes longer is grown less
-SHORT, MORE = 2e-3, 16       # seconds; a net that takes less gets so many times the rows
+SHORT, MORE = 2e-3, 16       # seconds; a net that takes less gets MORE times the rows
 NOT_EQUAL = 2e-3    # losses of the first steps may differ by so much of their size
 PROFILED = 8        # operators of a loser
 
