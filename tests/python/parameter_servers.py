@@ -132,7 +132,7 @@ class Cluster:
         return {name: np.concatenate([p[i] for i in sorted(p)]) for name, p in shards.items()}
 
 
-def local(trainers, optimizer, sparse, feeds, dropout=0.3, start=None, strategy=None):
+def local(trainers, optimizer, sparse, feeds, dropout=0.3, start=None, strategy=None, look=lambda exe, scope: None):
     """Losses and parameters of that many replicas in one process; `feeds`: a list with a dict for each, by step."""
     main, startup, loss = network(optimizer, sparse, dropout)
     scope, exe = fluid.Scope(), fluid.Executor()
@@ -143,5 +143,6 @@ def local(trainers, optimizer, sparse, feeds, dropout=0.3, start=None, strategy=
                                                              places=fluid.cpu_places(trainers))
     losses = [exe.run(program, feed=feed if trainers > 1 else feed[0], fetch_list=[loss], scope=scope,
                       return_merged=trainers == 1)[0] for feed in feeds]
+    look(exe, scope)
     return losses, {v.name: np.array(scope.find_var(v.name).get_tensor()) for v in main.list_vars() if v.persistable
                     and scope.find_var(v.name) is not None and v.name != "learning_rate_0"}

@@ -10,6 +10,7 @@ from anabranch import _core
 from anabranch.fluid import remote
 from anabranch.fluid.communicator import Communicator
 from anabranch.fluid.layers.learning_rate_scheduler import _decay_step_counter
+from anabranch.fluid.transpiler import op_kinds
 from anabranch.fluid.transpiler.config import DistributedMode
 from anabranch.fluid.transpiler.geo_sgd_transpiler import GeoSgdTranspiler
 
@@ -164,18 +165,45 @@ def transpiled(name, strategy, role=0, trainers=1, servers=1, endpoint="local:90
     return cut, main, startup, loss
 
 
-def with_communicator(name, strategy):
-    """(losses of one worker, its server's scope, its server's program)."""
+def receives_of(startup):
+    """A program that only receives the parameters, as a worker's startup program does."""
+    made = startup.clone()
+    block = made.global_block()
+    op_kinds.remove_ops(block, [op for op in block.ops if op.type not in ("recv", "concat")])
+    return made
+
+
+class Steps:
+    """What a worker and its server have after each step: losses, gradients, parameters of the server."""
+
+    def __init__(self, cut):
+        self.losses, self.gradients, self.parameters = [], [], []
+        self.names = dict(cut._placement.gradients)
+        self.served = fluid.Scope()
+
+    def look(self):
+        self.parameters.append({name: np.array(self.served.find_var(name).get_tensor()) for name in self.names})
+
+    def add(self, loss, gradients):
+        self.losses.append(loss.item())
+        self.gradients.append(dict(zip(self.names, gradients)))
+        self.look()
+
+
+def with_communicator(name, strategy, waits=False, look=lambda main, exe: None):
+    """(Steps of one worker, its server's program). With `waits`, the worker receives all parameters after each step,
+    when the server has applied its gradients. `look` is called with the program after the last step."""
     cut, main, startup, loss = transpiled(name, strategy)
     server, begin = cut.get_pserver_programs(cut.pserver_endpoints[0])
-    served = fluid.Scope()
-    fluid.Executor().run(begin, scope=served)
-    listening = remote.server_of(server, served)
+    steps = Steps(cut)
+    fluid.Executor().run(begin, scope=steps.served)
+    listening = remote.server_of(server, steps.served)
+    steps.look()
     thread = threading.Thread(target=listening.serve, daemon=True)
     thread.start()
     settings = {"push_vars": cut.vars_info, "trainers": 1, "push_nums": 1} if strategy == "geo" else {}
     mode = {"geo": DistributedMode.GEO, "async": DistributedMode.ASYNC, "half_async": DistributedMode.HALF_ASYNC}
-    exe, scope, losses = fluid.Executor(), fluid.Scope(), []
+    exe, scope = fluid.Executor(), fluid.Scope()
     program = cut.get_trainer_program(wait_port=False)
     with fluid.scope_guard(scope):
         communicator = Communicator(program, mode[strategy], settings, {})
@@ -184,12 +212,17 @@ def with_communicator(name, strategy):
         exe.run(startup)
         if strategy != "geo":
             communicator.start()
+        receives = receives_of(startup)
         for step in range(STEPS):
-            losses.append(exe.run(program, feed=feeds_of(1, step)[0], fetch_list=[loss])[0])
-            if strategy == "geo":
+            found = exe.run(program, feed=feeds_of(1, step)[0], fetch_list=[loss, *steps.names.values()])
+            if strategy == "geo" or waits:
                 _core.ps_flush(0)
+            if waits:
+                exe.run(receives)
+            steps.add(found[0], found[1:])
+        look(main, exe)
         communicator.stop()
     _core.ps_complete(0)
     thread.join(20)
     assert not thread.is_alive()
-    return np.ravel(losses), served, server
+    return steps, server

@@ -13,6 +13,7 @@ from .collective import transpile_collective, transpile_rings
 from .config import DistributedMode, DistributeTranspilerConfig, ServerRuntimeConfig
 from .counters import give_counters
 from .details.checkport import wait_server_ready
+from .followers import put_back, take_out
 from .modes import Mode
 from .placement import Placement, check_config
 from .private_names import PrivateNames
@@ -85,7 +86,8 @@ class DistributeTranspiler(PrivateNames, Described):
         Raises:
             TypeError: an argument has the wrong type.
             ValueError: a number or address is invalid, or the program updates no parameter.
-            NotImplementedError: servers cannot compute the learning rate or the clip; the error names it.
+            NotImplementedError: servers cannot compute the learning rate, the clip or another part of the update; the
+                error names it.
         """
         program = default_main_program() if program is None else program
         startup = default_startup_program() if startup_program is None else startup_program
@@ -113,6 +115,7 @@ class DistributeTranspiler(PrivateNames, Described):
             op_kinds.clip_at_trainers(program)
         placement = Placement(program, endpoints, self.config, mode.merges)
         check_growable(startup, placement)
+        self._followers = take_out(program, placement)
         carry_rates(program, mode)
         give_counters(program, startup, mode)
         name_gradients(program, placement, mode)
@@ -154,9 +157,9 @@ class DistributeTranspiler(PrivateNames, Described):
         """
         self._check_transpiled("get_trainer_program")
         if not self._trainer_done:
-            updates = op_kinds.optimize_ops(self.origin_program)
-            drop_states(self.startup_program, updates, self._placement.gradients)
-            drop_updates(self.origin_program, self._placement.gradients)
+            states = drop_updates(self.origin_program, self._placement.gradients)
+            drop_states(self.startup_program, states)
+            put_back(self.origin_program, self._followers)
             self._trainer_done = True
         if wait_port and self.config.wait_port:
             wait_server_ready(self.pserver_endpoints)

@@ -10,6 +10,7 @@ from . import op_kinds
 from .counters import send_counter
 from .modes import Mode
 from .placement import Placement
+from .rates import reads_of
 from .remote_tables import fetch_rows
 from .shards import Shard
 
@@ -115,8 +116,9 @@ def _receive(block: Any, placement: Placement, mode: Mode, barrier: Any, sent: d
                         attrs={"axis": 0, "op_role": _DIST})
 
 
-def drop_updates(program: Any, params: dict[str, str]) -> None:
-    """Removes updates and schedules, which servers run, from a worker's program."""
+def drop_updates(program: Any, params: dict[str, str]) -> set[str]:
+    """Removes updates and schedules, which servers run, from a worker's program; returns the states of the updates that
+    it does not read."""
     block = program.global_block()
     updates, schedules = op_kinds.optimize_ops(program), op_kinds.schedule_ops(program)
     names = op_kinds.state_names(updates, params)
@@ -125,6 +127,7 @@ def drop_updates(program: Any, params: dict[str, str]) -> None:
     for name in names - used:
         if block.has_var(name) and not name.startswith(op_kinds.COUNTER):
             block._remove_var(name)
+    return names - {name for op in block.ops for name in reads_of(op)}
 
 
 def make_startup(startup: Any, main: Any, placement: Placement, mode: Mode, keep_tables: bool = False) -> None:
@@ -159,10 +162,9 @@ def _leave_tables_out(block: Any, placement: Placement) -> None:
         block.append_op(type="fake_init", inputs={}, outputs={"Out": [var]}, attrs={"shape": list(var.shape)})
 
 
-def drop_states(startup: Any, main_ops: list[Any], params: dict[str, str]) -> None:
+def drop_states(startup: Any, names: set[str]) -> None:
     """Removes learning rates and moments from a worker's startup program."""
     block = startup.global_block()
-    names = op_kinds.state_names(main_ops, params)
     op_kinds.remove_ops(block, [op for op in block.ops if names.intersection(op.output_arg_names)])
     for name in sorted(names):
         if block.has_var(name):

@@ -306,7 +306,8 @@ class TranspilerOptimizer(DistributedOptimizer):
         startup = default_startup_program() if startup_program is None else startup_program
         main = loss.block.program
         with program_guard(main, startup):
-            found = self._optimizer.minimize(loss, startup, parameter_list, no_grad_set)
+            chosen = () if parameter_list is None and no_grad_set is None else (parameter_list, no_grad_set)
+            found = self._optimizer.minimize(loss, startup, *chosen)  # LookaheadOptimizer takes no choice
         self._owner._transpile(self._strategy, main, startup)
         return found
 
