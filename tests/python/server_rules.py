@@ -174,7 +174,7 @@ def receives_of(startup):
 
 
 class Steps:
-    """What a worker and its server have after each step: losses, gradients, parameters of the server."""
+    """A record of each step: the loss and gradients of the worker, the parameters of the server."""
 
     def __init__(self, cut):
         self.losses, self.gradients, self.parameters = [], [], []

@@ -54,7 +54,7 @@ WRAPPERS = {
     "mixed_precision": mixed(False),
     "mixed_precision(dynamic)": mixed(True),
 }
-#: What servers refuse -> what the error names.
+#: Wrapper that servers refuse -> text of the error.
 REFUSED = {"Lookahead": "LookaheadOptimizer is supported in GEO training only",
            "mixed_precision(dynamic)": "set use_dynamic_loss_scaling=False"}
 AVERAGES = [name for name in WRAPPERS if "Average" in name]

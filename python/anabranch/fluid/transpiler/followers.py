@@ -101,7 +101,7 @@ def _keep_schedules(program: Any, followers: list[Any], needed: set[str]) -> Non
         both = sorted(served.intersection(op.output_arg_names))
         if both:
             raise Unsupported("transpile: ops that follow the updates read %s, which servers compute for the learning "
-                              "rate. Give ExponentialMovingAverage a counter of its own as thres_steps"
+                              "rate. Give ExponentialMovingAverage its own counter as thres_steps"
                               % ", ".join(both))
         op._set_attr("op_role", int(OpRole.Forward))
         read |= reads_of(op)
