@@ -1,5 +1,6 @@
-// Simulated histories of queues of files: each file is trained, none is with two workers that live, and none comes
-// again when its worker knows that it is done. A seed that fails replays.
+// Simulated histories of queues of files: each file is trained, none is with two replicas that live, of one worker or
+// of two, and none comes again when its worker knows that it is done. In half of them workers have replicas. A seed
+// that fails replays.
 #include <gtest/gtest.h>
 
 #include "sim/files.h"
@@ -10,7 +11,7 @@ namespace {
 constexpr uint64_t kHistories = 2000;
 
 TEST(PsFileHistories, EachFileIsTrained) {
-  int64_t crashes = 0, interrupted = 0, trained = 0, files = 0;
+  int64_t crashes = 0, interrupted = 0, trained = 0, files = 0, with_replicas = 0;
   std::string wrong;
   for (uint64_t seed = 1; seed <= kHistories && wrong.empty(); ++seed) {
     const FilePlan plan = file_plan_of(seed);
@@ -20,13 +21,17 @@ TEST(PsFileHistories, EachFileIsTrained) {
     interrupted += history.interrupted();
     trained += history.trained();
     files += plan.files;
+    with_replicas += plan.replicas > 1;
   }
   EXPECT_EQ(wrong, "");
   EXPECT_GT(crashes, 500);
   EXPECT_GT(interrupted, 500);
-  std::printf("%lld files were trained %lld times, with %lld crashes of servers and %lld of workers that had one\n",
-              static_cast<long long>(files), static_cast<long long>(trained), static_cast<long long>(crashes),
-              static_cast<long long>(interrupted));
+  EXPECT_GT(with_replicas, static_cast<int64_t>(kHistories * 2 / 5));
+  std::printf(
+      "%lld files were trained %lld times, with %lld crashes of servers; workers that were killed had %lld of them; "
+      "workers have replicas in %lld histories\n",
+      static_cast<long long>(files), static_cast<long long>(trained), static_cast<long long>(crashes),
+      static_cast<long long>(interrupted), static_cast<long long>(with_replicas));
 }
 
 TEST(PsFileHistories, ASeedReplays) {

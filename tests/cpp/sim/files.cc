@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sim/plan.h"
+
 namespace anabranch::ps::sim {
 namespace {
 
@@ -23,15 +25,16 @@ FilePlan file_plan_of(uint64_t seed) {
   p.worker_crashes = world.pick(0, 3);
   p.deaths = world.pick(0, p.workers - 1);
   (world.chance(50) ? p.cut : p.jump) = world.chance(50);
+  p.replicas = replicas_of(seed).count;
   return p;
 }
 
 std::string FilePlan::text() const {
   return fmt::format(
       "seed {}: L{}, {} workers, {} files, snapshots every {}; lost {} %, twice {} %, late {} %; {} + {} "
-      "crashes, {} deaths{}{}",
+      "crashes, {} deaths{}{}, {} replicas",
       seed, static_cast<int>(durability) - 1, workers, files, snapshot_every, faults.lost, faults.twice, faults.late,
-      server_crashes, worker_crashes, deaths, cut ? ", a cut" : "", jump ? ", a jump" : "");
+      server_crashes, worker_crashes, deaths, cut ? ", a cut" : "", jump ? ", a jump" : "", replicas);
 }
 
 struct FileRun::Node final : ServerNode {
@@ -44,7 +47,8 @@ struct FileRun::Worker {
   std::shared_ptr<Beats> beats;
   std::shared_ptr<bool> alive;
   uint64_t life = 0;
-  int64_t has = -1;  // a file
+  std::vector<int64_t> has;  // by replica: a file, or -1
+  int over = 0;              // replicas that get no more
   bool done = false, gone = false;
 };
 
@@ -90,66 +94,72 @@ void FileRun::start(int w) {
   network_.at_once = true;
   me.client->connect(server_->endpoint());
   network_.at_once = false;
-  say(w, offer_files("queue", names_), &FileRun::after_offer);
+  me.has.assign(static_cast<size_t>(plan_.replicas), -1);
+  me.over = 0;
+  say({w, 0}, offer_files("queue", names_), &FileRun::after_offer);
 }
 
 // Messages to a worker that was killed meanwhile are lost.
-void FileRun::say(int w, std::shared_ptr<Message> what, void (FileRun::*then)(int, const Message&)) {
-  Worker& me = *workers_[static_cast<size_t>(w)];
-  me.client->send(server_->endpoint(), std::move(what), [this, w, then, life = me.life](const MessageRef& m) {
-    if (workers_[static_cast<size_t>(w)]->life != life) return;
-    if (m->header().error) return fail(fmt::format("worker {} hears: {}", w, m->text(0)));
-    (this->*then)(w, *m);
+void FileRun::say(Replica r, std::shared_ptr<Message> what, Then then) {
+  of(r).client->send(server_->endpoint(), std::move(what), [this, r, then, life = of(r).life](const MessageRef& m) {
+    if (of(r).life != life) return;
+    if (m->header().error) return fail(fmt::format("worker {} hears: {}", r.worker, m->text(0)));
+    (this->*then)(r, *m);
   });
 }
 
-void FileRun::after_offer(int w, const Message& answer) {
-  Worker& me = *workers_[static_cast<size_t>(w)];
+template <class Fn> void FileRun::later(Replica r, Milliseconds delay, Fn&& fn) {
+  world_.after(delay, [this, r, fn = std::forward<Fn>(fn), life = of(r).life] {
+    if (of(r).life == life) fn();
+  });
+}
+
+void FileRun::after_offer(Replica first, const Message& answer) {
+  Worker& me = of(first);
   if (planted_ != Planted::kBeatsDoNotCome) {
     me.beats = me.client->beats(server_->endpoint(), Milliseconds(answer.needed(0)[0]));
   }
-  take(w);
+  for (int number = 0; number < plan_.replicas; ++number) take({first.worker, number});
 }
 
-void FileRun::take(int w) { say(w, take_file("queue"), &FileRun::taken); }
+void FileRun::take(Replica r) { say(r, take_file("queue"), &FileRun::taken); }
 
-void FileRun::taken(int w, const Message& answer) {
-  Worker& me = *workers_[static_cast<size_t>(w)];
-  if (answer.parts() == 2) return train(w, answer.ids(0)[0]);
-  if (answer.header().flags & Header::kOver)
-    return say(w, std::make_shared<Message>(Verb::kComplete), &FileRun::completed);
-  world_.after(Milliseconds(500), [this, w, life = me.life] {
-    if (workers_[static_cast<size_t>(w)]->life == life) take(w);
-  });
-}
-
-void FileRun::train(int w, int64_t file) {
-  Worker& me = *workers_[static_cast<size_t>(w)];
-  for (const auto& other : workers_) {
-    if (other->has == file) fail(fmt::format("two workers that live have file {}, one of them is {}", file, w));
+// A worker is done when none of its replicas gets another file.
+void FileRun::taken(Replica r, const Message& answer) {
+  if (answer.parts() == 2) return train(r, answer.ids(0)[0]);
+  if (answer.header().flags & Header::kOver) {
+    if (++of(r).over == plan_.replicas) say(r, std::make_shared<Message>(Verb::kComplete), &FileRun::completed);
+    return;
   }
-  if (known_[static_cast<size_t>(file)]) fail(fmt::format("worker {} gets file {}, which is done", w, file));
-  me.has = file;
-  world_.after(world_.within(500, 100000), [this, w, file, life = me.life] {
-    if (workers_[static_cast<size_t>(w)]->life != life) return;
+  later(r, Milliseconds(500), [this, r] { take(r); });
+}
+
+void FileRun::train(Replica r, int64_t file) {
+  for (const auto& other : workers_) {
+    if (std::find(other->has.begin(), other->has.end(), file) == other->has.end()) continue;
+    fail(fmt::format("two replicas that live have file {}, one of them is of worker {}", file, r.worker));
+  }
+  if (known_[static_cast<size_t>(file)]) fail(fmt::format("worker {} gets file {}, which is done", r.worker, file));
+  of(r).has[static_cast<size_t>(r.number)] = file;
+  later(r, world_.within(500, 100000), [this, r, file] {
     ++times_[static_cast<size_t>(file)];
     ++trained_;
-    say(w, end_file("queue", file, true), &FileRun::ended);
+    say(r, end_file("queue", file, true), &FileRun::ended);
   });
 }
 
-void FileRun::ended(int w, const Message& answer) {
-  Worker& me = *workers_[static_cast<size_t>(w)];
-  const int64_t file = std::exchange(me.has, -1);
-  if (!(answer.header().flags & Header::kTrained)) fail(fmt::format("worker {} lives and has lost file {}", w, file));
+void FileRun::ended(Replica r, const Message& answer) {
+  const int64_t file = std::exchange(of(r).has[static_cast<size_t>(r.number)], -1);
+  if (!(answer.header().flags & Header::kTrained)) {
+    fail(fmt::format("worker {} lives and has lost file {}", r.worker, file));
+  }
   known_[static_cast<size_t>(file)] = true;
-  take(w);
+  take(r);
 }
 
-void FileRun::completed(int w, const Message&) {
-  Worker& me = *workers_[static_cast<size_t>(w)];
-  me.done = true;
-  me.beats.reset();
+void FileRun::completed(Replica r, const Message&) {
+  of(r).done = true;
+  of(r).beats.reset();
 }
 
 void FileRun::kill(int w, bool for_good) {
@@ -158,7 +168,8 @@ void FileRun::kill(int w, bool for_good) {
   *me.alive = false;
   me.beats.reset();
   dead_.push_back(std::move(me.client));
-  interrupted_ += std::exchange(me.has, -1) >= 0;
+  interrupted_ += static_cast<int>(std::count_if(me.has.begin(), me.has.end(), [](int64_t f) { return f >= 0; }));
+  me.has.clear();
   me.gone = for_good;
   ++me.life;
   if (for_good) return;

@@ -1,5 +1,5 @@
-// Workers that take files from the queue of a server one by one, and are killed while they have some - a few come back,
-// others do not - with a server that is killed and resumes from its disk.
+// Workers whose replicas take files from the queue of a server one by one, and which are killed while they have some -
+// a few come back, others do not - with a server that is killed and resumes from its disk.
 #pragma once
 #include <memory>
 #include <string>
@@ -16,6 +16,7 @@ struct FilePlan {
   Faults faults;
   int server_crashes = 0, worker_crashes = 0, deaths = 0;  // a worker that dies does not come back
   bool cut = false, jump = false;                          // once, for less than a lease
+  int replicas = 1;                                        // of each worker: each takes its own files
   std::string text() const;
 };
 FilePlan file_plan_of(uint64_t seed);
@@ -27,7 +28,7 @@ class FileRun {
   // Empty, or what is wrong with this history.
   std::string run();
   int crashes() const { return crashes_; }
-  int interrupted() const { return interrupted_; }  // workers that were killed while they had a file
+  int interrupted() const { return interrupted_; }  // files of workers that were killed
   int64_t trained() const { return trained_; }      // files, some of them twice
 
  private:
@@ -37,13 +38,20 @@ class FileRun {
   void plan_faults();
   void start(int w);
   void kill(int w, bool for_good);
-  void take(int w);
-  void taken(int w, const Message& answer);
-  void train(int w, int64_t file);
-  void say(int w, std::shared_ptr<Message> what, void (FileRun::*then)(int w, const Message& answer));
-  void ended(int w, const Message& answer);
-  void completed(int w, const Message& answer);
-  void after_offer(int w, const Message& answer);
+  struct Replica {
+    int worker = 0, number = 0;
+  };
+  using Then = void (FileRun::*)(Replica r, const Message& answer);
+  void take(Replica r);
+  void taken(Replica r, const Message& answer);
+  void train(Replica r, int64_t file);
+  void say(Replica r, std::shared_ptr<Message> what, Then then);
+  void ended(Replica r, const Message& answer);
+  void completed(Replica r, const Message& answer);
+  void after_offer(Replica r, const Message& answer);
+  Worker& of(Replica r) const { return *workers_[static_cast<size_t>(r.worker)]; }
+  // Runs it after a time in which the worker may be killed.
+  template <class Fn> void later(Replica r, Milliseconds delay, Fn&& fn);
   void fail(const std::string& what);
   bool over() const;
 
