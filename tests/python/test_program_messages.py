@@ -11,6 +11,13 @@ from anabranch.fluid.proto import framework_pb2
 from anabranch.fluid.proto.framework_pb2 import OpDesc, ProgramDesc, VarDesc, VarType
 
 
+@pytest.fixture(autouse=True)
+def fresh_programs():
+    with fluid.program_guard(fluid.Program(), fluid.Program()), fluid.unique_name.guard(), \
+            fluid.scope_guard(fluid.Scope()):
+        yield
+
+
 def _program():
     x = fluid.data("x", [None, 3])
     kept = fluid.layers.dropout(fluid.layers.scale(fluid.layers.fc(x, 2, name="f"), 0.5), 0.25, name="d")

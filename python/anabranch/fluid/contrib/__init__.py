@@ -1,5 +1,15 @@
 """Fluid's contributed modules: further optimizers, statistics of programs, layers of some models."""
-from . import decoder, extend_optimizer, layers, memory_usage_calc, mixed_precision, op_frequence, reader, utils
+from . import (
+    decoder,
+    extend_optimizer,
+    layers,
+    memory_usage_calc,
+    mixed_precision,
+    model_stat,
+    op_frequence,
+    reader,
+    utils,
+)
 from .decoder import BeamSearchDecoder, InitState, StateCell, TrainingDecoder
 from .extend_optimizer import extend_with_decoupled_weight_decay
 from .layers import (
@@ -35,6 +45,6 @@ __all__ = [
     "match_matrix_tensor", "memory_usage", "multi_download", "multi_upload", "multiclass_nms2", "op_freq_statistic",
     "partial_concat", "partial_sum", "rank_attention", "search_pyramid_hash", "sequence_topk_avg_pooling",
     "shuffle_batch", "tdm_child", "tdm_sampler", "tree_conv", "var_conv_2d",
-    "decoder", "extend_optimizer", "layers", "memory_usage_calc", "mixed_precision", "op_frequence", "reader",
-    "utils",
+    "decoder", "extend_optimizer", "layers", "memory_usage_calc", "mixed_precision", "model_stat", "op_frequence",
+    "reader", "utils",
 ]
