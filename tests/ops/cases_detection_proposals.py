@@ -188,6 +188,9 @@ case("generate_proposal_labels", stage((3, 4), (20, 25)), LABEL, label, rtol=1e-
 case("generate_proposal_labels", stage((5, 2), (30, 12)),
      dict(LABEL, batch_size_per_im=40, fg_fraction=0.5, fg_thresh=0.3, bg_thresh_hi=0.25, bg_thresh_lo=0.1, is_cls_agnostic=True),
      label, rtol=1e-5)
+# The second stage of a cascade: offsets in two columns for labels of all classes.
+case("generate_proposal_labels", stage((5, 2), (30, 12)), dict(LABEL, class_nums=2, is_cls_agnostic=True), label, rtol=1e-5,
+     name="agnostic_two_columns")
 CASCADE = stage((2, 2), (30, 12))
 CASCADE["RpnRois"].array[5:9, 2] -= 15.0
 CASCADE["ImInfo"] = np.array([[36.0, 40.0, 1.0], [40, 36, 1.0]])

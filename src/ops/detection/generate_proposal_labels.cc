@@ -148,8 +148,10 @@ template <class T> class Labels {
     for (int64_t r = truths[k]; r < truths[k + 1]; ++r) {
       all.classes.push_back(c[class_].template data<int32_t>()[r]);
       all.crowd.push_back(c[crowd_].template data<int32_t>()[r] != 0);
-      AB_CHECK(all.classes.back() >= 0 && all.classes.back() < classes_, InvalidArgument,
-               "GtClasses must be from 0 to {}, got {}", classes_ - 1, all.classes.back());
+      AB_CHECK(all.classes.back() >= 0, InvalidArgument, "GtClasses must be at least 0, got {}", all.classes.back());
+      // With is_cls_agnostic, class_nums counts columns of offsets, not the classes of the labels.
+      AB_CHECK(agnostic_ || all.classes.back() < classes_, InvalidArgument, "GtClasses must be from 0 to {}, got {}",
+               classes_ - 1, all.classes.back());
     }
     all.boxes.clear();
     if (!thresholds_.cascade) all.boxes = all.truth;
@@ -225,7 +227,7 @@ AB_OP(generate_proposal_labels)
         "to batch_size_per_im. BboxTargets stores the offsets of the true boxes in the columns of their class.")
     .source("Girshick, Fast R-CNN, ICCV 2015, arXiv:1504.08083")
     .in("RpnRois", "[proposals, 4] float: left, top, right, bottom in pixels, with a sequence for each image")
-    .in("GtClasses", "[truths, 1] int32 in [0, class_nums)")
+    .in("GtClasses", "[truths, 1] int32 in [0, class_nums), or any from 0 if is_cls_agnostic is true")
     .in("IsCrowd", "[truths, 1] int32: not 0 for crowds")
     .in("GtBoxes", "[truths, 4] like RpnRois, in pixels of the image before scaling, with a sequence for each image")
     .in("ImInfo", "[N, 3] like RpnRois: height, width and scale of the images")
