@@ -109,3 +109,69 @@ def test_an_error_clip_clips_the_sum_of_a_gradient_and_not_its_parts():
     fluid.optimizer.SGD(0.1).minimize(loss)
     clips = [op for op in fluid.default_main_program().global_block().ops if op.type == "clip"]
     assert [op.input("X") for op in clips] == [[hidden.name + "@GRAD"]]
+
+
+ACCUMULATORS = {
+    "SGD": {}, "Momentum": {"_velocity_acc_str": "velocity"}, "LarsMomentum": {"_velocity_acc_str": "velocity"},
+    "Adagrad": {"_moment_acc_str": "moment"}, "DecayedAdagrad": {"_moment_acc_str": "moment"},
+    "Adadelta": {"_avg_squared_grad_acc_str": "_avg_squared_grad",
+                 "_avg_squared_update_acc_str": "_avg_squared_update"},
+    "RMSProp": {"_momentum_acc_str": "momentum", "_mean_square_acc_str": "mean_square",
+                "_mean_grad_acc_str": "mean_grad"},
+    "Ftrl": {"_squared_acc_str": "squared", "_linear_acc_str": "linear"},
+    "Adam": {"_moment1_acc_str": "moment1", "_moment2_acc_str": "moment2", "_beta1_pow_acc_str": "beta1_pow_acc",
+             "_beta2_pow_acc_str": "beta2_pow_acc"},
+    "Adamax": {"_moment_acc_str": "moment", "_inf_norm_acc_str": "inf_norm", "_beta1_pow_acc_str": "beta1_pow_acc"},
+    "Lamb": {"_moment1_acc_str": "moment1", "_moment2_acc_str": "moment2", "_beta1_pow_acc_str": "beta1_pow_acc",
+             "_beta2_pow_acc_str": "beta2_pow_acc"},
+    "Dpsgd": {},
+}
+
+
+@pytest.mark.parametrize("name", sorted(ACCUMULATORS))
+def test_types_and_names_of_accumulators(name):
+    arguments = {"momentum": 0.9} if "Momentum" in name else {}
+    optimizer = getattr(fluid.optimizer, name)(0.5, **arguments)
+    operators, pairs = optimizer.minimize(loss_of_net())
+    assert optimizer.type == operators[0].type
+    assert {k: getattr(optimizer, k) for k in dir(optimizer) if k.endswith("_acc_str")} == ACCUMULATORS[name]
+    assert {k: sorted(v) for k, v in optimizer._accumulators.items()} == {
+        k: ["fc_0.b_0", "fc_0.w_0"] for k in ACCUMULATORS[name].values()}
+
+
+class Averaged(fluid.optimizer.Optimizer):
+    """An optimizer as scripts write them: the steps of Momentum, and a decay of the parameters at the end."""
+
+    def __init__(self, rate, **arguments):
+        super().__init__(learning_rate=rate, **arguments)
+        self.type = "averaged"
+
+    def _create_accumulators(self, block, parameters):
+        for parameter in parameters:
+            self._add_accumulator("average", parameter)
+
+    def _append_optimize_op(self, block, param_and_grad):
+        average = self._get_accumulator("average", param_and_grad[0])
+        return block.append_op(
+            type="momentum", inputs={"Param": param_and_grad[0], "Grad": param_and_grad[1], "Velocity": average,
+                                     "LearningRate": self._create_param_lr(param_and_grad)},
+            outputs={"ParamOut": param_and_grad[0], "VelocityOut": average}, attrs={"mu": 0.9}, stop_gradient=True)
+
+    def _finish_update(self, block, params_grads):
+        for parameter, _ in params_grads:
+            block.append_op(type="scale", inputs={"X": parameter}, outputs={"Out": parameter}, attrs={"scale": 0.5})
+
+
+def test_an_optimizer_of_a_script():
+    x = fluid.data("x", [None, 2])
+    factor = fluid.ParamAttr(initializer=fluid.initializer.Constant(1.0), learning_rate=0.5)
+    loss = fluid.layers.mean(fluid.layers.fc(x, 1, param_attr=factor, bias_attr=False))
+    optimizer = Averaged(0.5)
+    optimizer.minimize(loss)
+    assert optimizer.type == "averaged"
+    exe = fluid.Executor()
+    with fluid.scope_guard(fluid.Scope()):
+        exe.run(fluid.default_startup_program())
+        exe.run(feed={"x": numpy.ones([1, 2], "float32")}, fetch_list=[loss])
+        found = numpy.array(fluid.global_scope().find_var("fc_0.w_0").get_tensor())
+    assert found.tolist() == [[0.375], [0.375]]  # (1 - 0.5 * 0.5) / 2

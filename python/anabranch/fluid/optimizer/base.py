@@ -55,12 +55,22 @@ class Optimizer(Described):
         AssertionError: ``learning_rate`` is None.
     """
 
-    #: Type of the op that updates one parameter.
+    #: Type of the op that updates one parameter; scripts read it as ``type``.
     _op = ""
+    type: str
     #: Accumulators of the op, in order of creation.
     _states: Tuple[State, ...] = ()
     #: Whether the learning rate is an input of the op.
     _uses_rate = True
+
+    def __init_subclass__(cls) -> None:
+        """Adds the attributes that Fluid's optimizers have: ``type``, and for each accumulator one such as
+        ``_moment1_acc_str``, its name."""
+        super().__init_subclass__()
+        if "_op" in vars(cls) and "type" not in vars(cls):
+            cls.type = cls._op
+        for s in vars(cls).get("_states", ()):
+            setattr(cls, "_%s_acc_str" % s.name.strip("_").removesuffix("_acc"), s.name)
 
     def __init__(self, learning_rate: float | Variable, parameter_list: Sequence[Any] | None = None,
                  regularization: WeightDecayRegularizer | None = None, grad_clip: GradientClipBase | None = None,
@@ -121,8 +131,8 @@ class Optimizer(Described):
         """The Variable of the global learning rate in ``program``; None before ``minimize``."""
         return self._learning_rate_map.get(default_main_program() if program is None else program)
 
-    def _create_param_lr(self, param):
-        factor = param.optimize_attr["learning_rate"]
+    def _create_param_lr(self, param_and_grad):
+        factor = param_and_grad[0].optimize_attr["learning_rate"]
         if isinstance(factor, Variable):
             return factor
         rate = self._global_learning_rate()
@@ -222,7 +232,7 @@ class Optimizer(Described):
             return growable.append_update(self, block, param, grad)
         inputs = {"Param": [param], "Grad": [grad]}
         if self._uses_rate:
-            inputs["LearningRate"] = [self._create_param_lr(param)]
+            inputs["LearningRate"] = [self._create_param_lr(param_and_grad)]
         outputs = {"ParamOut": [param]}
         for s in self._states:
             variable = self._get_accumulator(s.name, param)

@@ -45,7 +45,7 @@ def prepare(optimizer: Any, param: Any) -> None:
 
 def append_update(optimizer: Any, block: Any, param: Any, grad: Any) -> Any:
     """Operator: the update of one table."""
-    inputs = {"Param": [param], "Grad": [grad], "LearningRate": [optimizer._create_param_lr(param)]}
+    inputs = {"Param": [param], "Grad": [grad], "LearningRate": [optimizer._create_param_lr((param, grad))]}
     outputs = {"ParamOut": [param]}
     for s in optimizer._states:
         if s.scalar:
