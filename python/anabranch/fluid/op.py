@@ -4,12 +4,34 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _core
+from .core import op_support_gpu
 from .errors import InvalidType, InvalidValue, NotFound
 from .executor import Executor
 from .framework import Program, VarType
+from .framework.op_protos import OpProto, OpProtoHolder, get_all_op_protos
 from .framework.operator import _argument_names, _schema
 
-__all__ = ["Operator"]
+__all__ = ["Operator", "get_all_op_protos"]
+
+#: Kind of a value in a scope -> type of its variable in a program.
+_TYPES = {"tensor": VarType.LOD_TENSOR, "rows": VarType.SELECTED_ROWS, "array": VarType.LOD_TENSOR_ARRAY}
+
+
+def _declaration(value: Any) -> dict[str, Any]:
+    """Arguments of ``create_var`` for the value of a variable in a scope. Empty values are tensors."""
+    kind = value._kind()
+    declared: dict[str, Any] = {"type": _TYPES.get(kind, VarType.RAW if kind == "object" else VarType.LOD_TENSOR)}
+    if kind in ("tensor", "empty"):
+        tensor = value.get_tensor()
+    elif kind == "rows":
+        tensor = value.get_selected_rows().get_tensor()
+    else:
+        return declared
+    if tensor._is_initialized():
+        declared.update(shape=tensor.shape(), dtype=VarType(tensor._dtype_number()))
+    if kind == "tensor":
+        declared["lod_level"] = len(tensor.lod())
+    return declared
 
 
 class Operator:
@@ -54,19 +76,69 @@ class Operator:
         """dict: slot -> names of the outputs."""
         return self._outputs
 
+    def input_vars(self) -> list[str]:
+        """list of str: names of all inputs."""
+        return [name for names in self._inputs.values() for name in names]
+
+    def output_vars(self, has_intermediate: bool) -> list[str]:
+        """list of str: names of the outputs, of those that users read or of all (``has_intermediate``)."""
+        hidden = () if has_intermediate else {slot.name for slot in self._proto().outputs if slot.intermediate}
+        return [name for slot, names in self._outputs.items() if slot not in hidden for name in names]
+
+    def no_intermediate_outputs(self) -> list[str]:
+        """list of str: names of the outputs that users read."""
+        return self.output_vars(False)
+
+    def support_gpu(self) -> bool:
+        """bool: whether operators of this type run on a device."""
+        return op_support_gpu(self._type)
+
+    def _proto(self) -> OpProto:
+        return OpProtoHolder.instance().get_op_proto(self._type)
+
+    @staticmethod
+    def types() -> list[str]:
+        """list of str: types of all operators."""
+        return _core.op_types()
+
+    @classmethod
+    def get_op_info(cls, type: str) -> OpProto:
+        """The declaration of an operator, with ``type``, ``inputs``, ``outputs`` and ``attrs``.
+
+        Raises:
+            ValueError: there is no such operator.
+        """
+        return OpProtoHolder.instance().get_op_proto(type)
+
+    @classmethod
+    def get_op_input_names(cls, type: str) -> list[str]:
+        """list of str: names of the input slots."""
+        return [slot.name for slot in cls.get_op_info(type).inputs]
+
+    @classmethod
+    def get_op_output_names(cls, type: str) -> list[str]:
+        """list of str: names of the output slots."""
+        return [slot.name for slot in cls.get_op_info(type).outputs]
+
+    @classmethod
+    def get_op_attr_names(cls, type: str) -> list[str]:
+        """list of str: names of the attributes."""
+        return [attr.name for attr in cls.get_op_info(type).attrs]
+
     def _program(self, scope):
         program = Program()
         block = program.global_block()
-        for name in (name for names in self._inputs.values() for name in names):
+        for name in self.input_vars():
             found = scope.find_var(name)
             if found is None:
                 raise NotFound("operator %s: the scope has no variable %s" % (self._type, name))
-            tensor = found.get_tensor()
-            block.create_var(name=name, shape=tensor.shape(), dtype=VarType(tensor._dtype_number()),
-                             lod_level=len(tensor.lod()), persistable=True)
-        for name in (name for names in self._outputs.values() for name in names):
             if not block.has_var(name):
-                block.create_var(name=name, persistable=True)
+                block.create_var(name=name, persistable=True, **_declaration(found))
+        for name in self.output_vars(True):
+            if not block.has_var(name):
+                found = scope.find_var(name)
+                kept = {"type": _declaration(found)["type"]} if found is not None else {}
+                block.create_var(name=name, persistable=True, **kept)
         block.append_op(type=self._type, inputs=self._inputs, outputs=self._outputs, attrs=self._attrs)
         return program
 

@@ -110,3 +110,16 @@ class OpProtoHolder:
     def generated_op_attr_names() -> set[str]:
         """set of str: names of the attributes that every operator has."""
         return set(_GENERATED)
+
+
+def get_all_op_protos() -> list[OpProto]:
+    """The declarations of all operators, in order of their types.
+
+    Returns:
+        list of OpProto: declarations.
+
+    Examples:
+        >>> len(get_all_op_protos()) > 400
+        True
+    """
+    return list(OpProtoHolder.instance().op_proto_map.values())

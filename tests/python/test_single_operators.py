@@ -1,0 +1,93 @@
+"""Operators that run by themselves on the variables of a scope. Values are those of Fluid 1.8.5."""
+import numpy
+import pytest
+
+from anabranch.fluid import core
+from anabranch.fluid.op import Operator, get_all_op_protos
+
+PLACE = core.CPUPlace()
+
+
+def put(scope, name, values, dtype="float32"):
+    scope.var(name).get_tensor().set(numpy.array(values, dtype), PLACE)
+    return name
+
+
+def put_rows(scope, name, rows, height, values):
+    found = scope.var(name).get_selected_rows()
+    found.set_rows(rows)
+    found.set_height(height)
+    found.get_tensor().set(numpy.array(values, "float32"), PLACE)
+    return name
+
+
+def value(scope, name):
+    return numpy.array(scope.find_var(name).get_tensor()).round(4).tolist()
+
+
+#: Operator -> accumulators, attributes, and the parameter after an update by the gradient 1 in rows 0 and 2 of 3.
+UPDATES = {
+    "sgd": ([], {}, [3, 5, 3]),
+    "momentum": (["Velocity"], {"mu": 0.5, "use_nesterov": False}, [3, 5, 3]),
+    "adagrad": (["Moment"], {"epsilon": 1.0}, [4, 5, 4]),
+}
+
+
+@pytest.mark.parametrize("name", sorted(UPDATES))
+def test_updates_by_sparse_rows(name):
+    states, attributes, expected = UPDATES[name]
+    scope = core.Scope()
+    put_rows(scope, "Grad", [0, 2], 3, [[1], [1]])
+    slots = {"Param": put(scope, "Param", [[5], [5], [5]]), "Grad": "Grad",
+             "LearningRate": put(scope, "LearningRate", [2]), "ParamOut": "Param"}
+    for slot in states:
+        slots[slot] = slots[slot + "Out"] = put(scope, slot, [[0], [0], [0]])
+    Operator(name, **slots, **attributes).run(scope, PLACE)
+    assert [row[0] for row in value(scope, "Param")] == expected
+
+
+@pytest.mark.parametrize("lazy, expected", [(False, [0.389, 0.4166, 0.389]), (True, [0.389, 0.5, 0.389])])
+def test_adam_by_sparse_rows(lazy, expected):
+    scope = core.Scope()
+    put_rows(scope, "Grad", [0, 2], 3, [[1], [1]])
+    slots = {"Grad": "Grad", "LearningRate": put(scope, "LearningRate", [0.1])}
+    starts = {**dict.fromkeys(("Param", "Moment1", "Moment2"), [[0.5]] * 3), "Beta1Pow": [0.78], "Beta2Pow": [0.84]}
+    for slot, start in starts.items():
+        slots[slot] = slots[slot + "Out"] = put(scope, slot, start)
+    Operator("adam", **slots, beta1=0.78, beta2=0.84, epsilon=1e-4, lazy_mode=lazy).run(scope, PLACE)
+    assert [round(row[0], 4) for row in value(scope, "Param")] == expected
+
+
+def test_rows_to_rows_and_to_tensors():
+    scope = core.Scope()
+    put_rows(scope, "X", [1, 3, 1], 5, [[1, 1]] * 3)
+    scope.var("Merged").get_selected_rows()
+    Operator("merge_selected_rows", X="X", Out="Merged").run(scope, PLACE)
+    Operator("get_tensor_from_selected_rows", X="Merged", Out="Dense").run(scope, PLACE)
+    merged = scope.find_var("Merged").get_selected_rows()
+    assert (merged.rows(), merged.height(), value(scope, "Dense")) == ([1, 3], 5, [[2, 2], [1, 1]])
+
+
+def test_arrays_and_sequences():
+    scope = core.Scope()
+    put(scope, "X", [[1], [2], [3]])
+    scope.find_var("X").get_tensor().set_lod([[0, 1, 3]])
+    put(scope, "I", [0], "int64")
+    scope.var("Array").get_lod_tensor_array()
+    Operator("write_to_array", X="X", I="I", Out="Array").run(scope, PLACE)
+    Operator("read_from_array", X="Array", I="I", Out="Out").run(scope, PLACE)
+    assert scope.find_var("Out").get_tensor().lod() == [[0, 1, 3]] and value(scope, "Out") == [[1], [2], [3]]
+    assert len(scope.find_var("Array").get_lod_tensor_array()) == 1
+
+
+def test_what_an_operator_says_about_itself():
+    op = Operator("dropout", X="x", Out="out", Mask="mask", dropout_prob=0.5)
+    assert op.input_vars() == ["x"] and op.output_vars(True) == ["out", "mask"]
+    assert op.output_vars(False) == op.no_intermediate_outputs() == ["out"]
+    assert op.support_gpu() is core.op_support_gpu("dropout")
+    assert "relu" in Operator.types() and Operator.get_op_info("mul").type == "mul"
+    assert Operator.get_op_input_names("mul") == ["X", "Y"] and Operator.get_op_output_names("mul") == ["Out"]
+    assert "x_num_col_dims" in Operator.get_op_attr_names("mul")
+    assert {proto.type for proto in get_all_op_protos()} == set(Operator.types())
+    with pytest.raises(ValueError, match="no_such"):
+        Operator.get_op_info("no_such")
