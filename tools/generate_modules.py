@@ -62,7 +62,8 @@ EXTRAS = {
     "paddle.fluid.layers.control_flow": {
         "ConditionalBlock": "branches", "array_to_lod_tensor": "rank_tables", "lod_rank_table": "rank_tables",
         "lod_tensor_to_array": "rank_tables", "max_sequence_len": "rank_tables", "shrink_memory": "rank_tables",
-        "merge_lod_tensor": "row_branches", "split_lod_tensor": "row_branches"},
+        "merge_lod_tensor": "row_branches", "split_lod_tensor": "row_branches", "select_input": "selecting",
+        "select_output": "selecting", "BlockGuard": "sub_blocks"},
     **{"paddle.dataset." + name: dict.fromkeys([*addresses(name), *names.split()], ".datasets." + name)
        for name, names in _OF_DATASETS.items()},
 }

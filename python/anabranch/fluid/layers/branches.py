@@ -14,6 +14,7 @@ from . import check
 from ._generated_elementwise import equal, logical_and, logical_not
 from .copies import assign, cast
 from .fill import fill_constant
+from .selecting import select_input
 from .structures import flat, rebuilt, skeleton
 from .sub_blocks import collected, outer_names, seen_from
 
@@ -47,10 +48,11 @@ class ConditionalBlock:
 
     def _append(self, inside, outside):
         reads, writes = outer_names(inside)
+        if self.condition.dtype == VarType.BOOL:  # any other one may be data that has a gradient
+            reads = [n for n in reads if n != self.condition.name]
         scope = outside.create_var(type=VarType.STEP_SCOPES)
         outside.append_op(type="conditional_block",
-                          inputs={"Cond": [self.condition],
-                                  "Input": seen_from(outside, [n for n in reads if n != self.condition.name])},
+                          inputs={"Cond": [self.condition], "Input": seen_from(outside, reads)},
                           outputs={"Out": seen_from(outside, writes), "Scope": [scope]},
                           attrs={"sub_block": inside, "is_scalar_condition": self.is_scalar_condition})
 
@@ -139,14 +141,6 @@ def _copied_out(helper, value):
     return outer
 
 
-def _selected(mask, on_false, on_true):
-    """Appends the op that selects one of two Variables."""
-    helper = LayerHelper("select_input")
-    out = helper.create_variable(dtype=on_false.dtype, shape=on_false.shape, type=on_false.type)
-    helper.append_op(type="select_input", inputs={"X": [on_false, on_true], "Mask": mask}, outputs={"Out": out})
-    return out
-
-
 def cond(pred: Variable, true_fn: Callable[..., Any] | None = None, false_fn: Callable[..., Any] | None = None,
          name: str | None = None) -> Any:
     """Runs the layers of one of two functions, depending on the value of ``pred`` at run time.
@@ -194,7 +188,7 @@ def cond(pred: Variable, true_fn: Callable[..., Any] | None = None, false_fn: Ca
         raise InvalidValue("cond: true_fn and false_fn must return the same structure, got %s and %s"
                            % (on_true, on_false))
     mask = cast(pred, dtype="int32")
-    merged = [_selected(mask, f, t) for f, t in zip(flat(on_false), flat(on_true))]
+    merged = [select_input([f, t], mask) for f, t in zip(flat(on_false), flat(on_true))]
     return rebuilt(on_false, iter(merged))
 
 

@@ -16,7 +16,10 @@ from .rank_tables import shrink_memory as shrink_memory
 from .row_branches import IfElse
 from .row_branches import merge_lod_tensor as merge_lod_tensor
 from .row_branches import split_lod_tensor as split_lod_tensor
+from .selecting import select_input as select_input
+from .selecting import select_output as select_output
 from .static_rnn import StaticRNN
+from .sub_blocks import BlockGuard as BlockGuard
 
 __all__ = [
     "DynamicRNN", "IfElse", "Print", "StaticRNN", "Switch", "While", "array_length", "array_read", "array_write",

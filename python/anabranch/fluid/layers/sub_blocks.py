@@ -5,6 +5,39 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
+from ..errors import InvalidType
+from ..framework import Program
+
+
+class BlockGuard:
+    """Context in which layers append to a new block of a program.
+
+    Args:
+        main_program (Program): the program.
+
+    Raises:
+        TypeError: ``main_program`` is not a Program.
+
+    Examples:
+        >>> import anabranch.fluid as fluid
+        >>> program = fluid.Program()
+        >>> with BlockGuard(program):
+        ...     program.current_block().idx
+        1
+    """
+
+    def __init__(self, main_program: Program) -> None:
+        if not isinstance(main_program, Program):
+            raise InvalidType("BlockGuard: main_program must be a Program, got %s" % type(main_program).__name__)
+        self.main_program = main_program
+
+    def __enter__(self) -> None:
+        self.main_program._create_block()
+
+    def __exit__(self, exc_type: Any, exc_val: Any, exc_tb: Any) -> bool:
+        self.main_program._rollback()
+        return exc_type is None
+
 
 @contextlib.contextmanager
 def collected(program: Any, append: Any) -> Iterator[Any]:
