@@ -13,6 +13,9 @@ from .operator import Operator, attr_value, slots_of
 from .parameter import Parameter
 from .variable import Variable
 
+#: Operators of inference programs that the engine does not run: they list what is fed and fetched.
+_INTERFACE = ("feed", "fetch")
+
 
 class _Vars(Mapping):
     """Live, ordered view of a block's variables: name -> Variable."""
@@ -274,8 +277,13 @@ class Block:
             if value is not None:
                 full[key] = attr_value(value)
         fresh = self._ops_version == self.program.desc.version
-        desc = self.desc.append_op(type, slots_of(type, inputs, "input"), slots_of(type, outputs, "output"), full,
-                                   index)
+        slots = slots_of(type, inputs, "input"), slots_of(type, outputs, "output")
+        if type in _INTERFACE:
+            if [(slot, len(names)) for part in slots for slot, names in part] != [("X", 1), ("Out", 1)]:
+                raise InvalidValue("op %s: X and Out must have one variable each, got %s" % (type, slots))
+            desc = self.desc.insert_raw_op(self.desc.op_size() if index is None else index, type, *slots, full)
+        else:
+            desc = self.desc.append_op(type, *slots, full, index)
         op = Operator(self, desc)
         self._op_wrappers[desc] = op
         if fresh and index is None:
