@@ -268,6 +268,17 @@ void bind_array(nb::module_& m) {
             self.touch();
           },
           nb::arg("tensor"), "Appends a tensor (its memory is shared; one on a device is copied).")
+      .def(
+          "_move_to_list",
+          [](ArrayRef& self) {
+            const Changing changing(self.gate());
+            std::vector<TensorRef> moved;
+            for (Tensor& t : self.get()) moved.emplace_back().own = std::move(t);
+            self.get().clear();
+            self.touch();
+            return moved;
+          },
+          "The tensors; the array is empty afterwards.")
       .def("__len__", [](ArrayRef& self) { return self.get().size(); })
       .def(
           "__getitem__",

@@ -231,6 +231,7 @@ void bind_ir(nb::module_& m) {
   bind_descs(m);
   nb::class_<ir::Program> program_class(m, "Program", "Blocks of variables and ops.");
   program_class.def(nb::new_([] { return ir::Program::make(); }))
+      .def(nb::new_([](const ir::Program& other) { return other.clone(); }), nb::arg("other"))
       .def("clone", &ir::Program::clone)
       .def("block", &ir::Program::block, nb::arg("idx"), nb::rv_policy::reference_internal)
       .def("num_blocks", &ir::Program::num_blocks)

@@ -46,7 +46,9 @@ TEMP_VAR_NAME, ZERO_VAR_SUFFIX, CONTROL_DEP_VAR_PREFIX = "@TEMP@", "@ZERO", "__c
 
 
 def __getattr__(name: str) -> Any:
-    """Imports the module of a name at first use."""
+    """Imports the module of a name at first use. The default programs also have private names."""
+    if name in ("_main_program_", "_startup_program_"):
+        return defaults.default_main_program() if name == "_main_program_" else defaults.default_startup_program()
     if name in _LATER:
         return getattr(importlib.import_module("%s.%s" % (__name__, _LATER[name])), name)
     raise AttributeError("module %r has no attribute %r" % (__name__, name))

@@ -217,7 +217,26 @@ class Program:
                     "_ps_endpoint", "_distributed_lookup_table", "_slice_vars_and_attrs", "_trainers_endpoints"):
             setattr(self, key, getattr(other, key))
 
+    def _copy_param_info_from(self, other):
+        """Takes over which variables of another program are parameters, and their attributes."""
+        pruning.copy_parameters(self, other)
+
+    def _copy_data_info_from(self, other):
+        """Takes over which variables of another program are fed."""
+        pruning.copy_data(self, other)
+
+    def _get_desc(self):
+        """The description of the program."""
+        return self.desc
+
     # ---- text and bytes
+
+    @classmethod
+    def _construct_from_desc(cls, desc):
+        """A Program over a description. Programs over the same description share their blocks."""
+        if not isinstance(desc, _core.Program):
+            raise InvalidType("Program._construct_from_desc: desc must be a ProgramDesc, got %s" % type(desc).__name__)
+        return cls._over(desc)
 
     @staticmethod
     def parse_from_string(binary_str: bytes) -> Program:

@@ -161,3 +161,44 @@ def prune(program: Any, feeds: Any, targets: Any) -> Any:
     _drop_unused(desc, program.desc, names | set(feeds))
     return _copy(program, desc)
 
+
+
+# ---- what the bytes of a program do not hold
+
+
+def _counterpart(function, program, old, name):
+    """The description in ``program`` of a variable of a block of another program, and its block."""
+    if old.idx < program.num_blocks:
+        block = program.block(old.idx)
+        desc = block.desc._find_var(name)
+        if desc is not None:
+            return block, desc
+    raise InvalidValue("%s: block %d of the program has no variable %s" % (function, old.idx, name))
+
+
+def _programs(function, program, other):
+    if not isinstance(other, type(program)):
+        raise InvalidType("%s: other must be a Program, got %s" % (function, type(other).__name__))
+    return [(old, variable) for old in other.blocks for variable in list(old.vars.values())]
+
+
+def copy_parameters(program: Any, other: Any) -> None:
+    """Makes the variables that are parameters of ``other`` parameters of ``program``, with their attributes."""
+    function = "_copy_param_info_from"
+    found = [(*_counterpart(function, program, old, variable.name), variable)
+             for old, variable in _programs(function, program, other) if variable._var.is_parameter]
+    for block, desc, variable in found:
+        desc.is_parameter = desc.persistable = True
+        desc.stop_gradient = variable._var.stop_gradient
+        block._wrappers.pop(desc.name, None)  # it may be a plain Variable
+        block._wrap(desc)._clone_attributes(variable)
+
+
+def copy_data(program: Any, other: Any) -> None:
+    """Marks the variables that are fed in ``other`` as fed in ``program``."""
+    function = "_copy_data_info_from"
+    found = [(_counterpart(function, program, old, variable.name)[1], variable._var)
+             for old, variable in _programs(function, program, other) if variable.is_data]
+    for desc, known in found:
+        desc.is_data, desc.need_check_feed = True, known.need_check_feed
+        desc.stop_gradient = known.stop_gradient
