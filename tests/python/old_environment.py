@@ -12,9 +12,18 @@ import time
 
 import numpy as np
 import paddle
+import paddle.fluid as fluid
 import six
 from six.moves import cPickle, queue, range  # noqa: F401
 from six.moves.urllib.request import urlopen
+
+
+def fetched():
+    """A value that an executor returns, 2.5."""
+    with fluid.program_guard(fluid.Program()):
+        value = fluid.layers.fill_constant([1], "float32", 2.5)
+        return fluid.Executor(fluid.CPUPlace()).run(fluid.default_main_program(), fetch_list=[value])[0]
+
 
 one, ragged = np.ones((1, 1), "float32"), [[1, 2], [3]]
 
@@ -29,6 +38,9 @@ def stored(dtype, *values):
 CASES = {
     "formatted": lambda: "%.1f %d %s" % (np.array(one), np.array([3]), np.array([3])),
     "formatted alone": lambda: "%.1f" % np.array(one),
+    "rounded mean": lambda: [round(np.mean(fetched()), 1), np.mean(fetched()), fetched().sum(), np.max(fetched())],
+    "mean as a number": lambda: [isinstance(np.mean(fetched(), dtype="float64"), float), {np.mean(fetched()): 1}],
+    "arithmetic": lambda: ["%.1f" % (fetched() * 2), np.exp(fetched() * 0).tolist(), fetched().mean(axis=0).ndim],
     "float": lambda: float(np.array(one)),
     "int": lambda: int(np.array([2])),
     "math": lambda: math.exp(np.array([0.0])),

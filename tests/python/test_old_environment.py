@@ -10,7 +10,9 @@ ENVIRONMENT = dict(os.environ, PYTHONPATH=os.path.join(HERE, "..", "..", "python
 
 #: What CPython 3.7 printed with NumPy 1.19, and Python 2 for the last rows.
 PRINTED = {
-    "formatted": "1.0 3 [3]", "formatted alone": "1.0", "float": "1.0", "int": "2", "math": "1.0",
+    "formatted": "1.0 3 [3]", "formatted alone": "1.0", "rounded mean": "[2.5, 2.5, 2.5, 2.5]",
+    "mean as a number": "[True, {2.5: 1}]", "arithmetic": "['5.0', [1.0], 0]",
+    "float": "1.0", "int": "2", "math": "1.0",
     "stored": "[2.0, 3.0]", "stored outside the range": "[255, 44]", "ragged": "['O', (2,), (2,), [3]]",
     "copy": "[1, 2]", "outside the range": "[255, 44]", "stacked iterator": "(2, 2)", "bytes": "[1]", "array": "1",
     "methods": "[3, 2]", "printed": "[0.5, 3]", "types": "[True, inf, 6, True, (1, 1)]", "histogram": "[1.0, 1.0]",

@@ -26,12 +26,16 @@ _RENAMED = {
 class Fetched(numpy.ndarray):
     """A fetched array: one element is a number at any rank, as it was before NumPy 2.4.
 
-    Parts of it, views, pickles and ``numpy.asarray`` are plain arrays.
+    Parts of it, views, pickles and ``numpy.asarray`` are plain arrays. Its sums, means and the like are numbers.
 
     >>> a = numpy.array([[0.5]]).view(Fetched)
-    >>> "%.2f" % a, type(a[0]).__name__
-    ('0.50', 'ndarray')
+    >>> "%.2f" % a, type(a[0]).__name__, type(numpy.mean(a)).__name__
+    ('0.50', 'ndarray', 'float64')
     """
+
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+        """Results of NumPy's functions: a number where an array would give one."""
+        return numpy.asarray(array)[()] if return_scalar else numpy.ndarray.view(array, Fetched)
 
     def __float__(self) -> float:
         return float(self.item())
