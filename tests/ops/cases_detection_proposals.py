@@ -66,7 +66,7 @@ def iou(x, y):
 
 def offsets(box, truth):
     size, goal = box[:, 2:] - box[:, :2] + 1, truth[:, 2:] - truth[:, :2] + 1
-    return np.concatenate([(truth[:, :2] + goal / 2 - box[:, :2] - size / 2) / size, np.log(goal / size)], 1)
+    return np.concatenate([((truth[:, :2] + goal / 2) - (box[:, :2] + size / 2)) / size, np.log(goal / size)], 1)
 
 
 def split(rows, lengths):
@@ -149,11 +149,14 @@ def label(i, a):
         truth, crowd = split(i["GtBoxes"].array, lengths)[n], split(i["IsCrowd"].array[:, 0], lengths)[n]
         kind = split(i["GtClasses"].array[:, 0], lengths)[n]
         box = split(i["RpnRois"].array, i["RpnRois"].lengths[0])[n] / scale
-        box = box[(box[:, 2:] - box[:, :2] + 1 > 0).all(1)] if cascade else np.concatenate([truth, box])
+        if cascade:
+            box = box[(box[:, 2:] - box[:, :2] + 1 > 0).all(1)]
+        elif len(box):  # an image without proposals gets no rois, as in Fluid 1.8.5
+            box = np.concatenate([truth, box])
         near = iou(box, truth)
         most = near.max(1)
         if not cascade:
-            most[:len(truth)][crowd != 0] = -1
+            most[:len(truth)][(crowd != 0)[:len(box)]] = -1
         fits = most > a["fg_thresh"] if cascade else most >= a["fg_thresh"]
         front = np.flatnonzero(fits)
         back = np.flatnonzero(~fits & (most >= a["bg_thresh_lo"]) & (most < a["bg_thresh_hi"]))
@@ -170,9 +173,9 @@ def label(i, a):
                 weights[r, at] = 1
         made["Rois"].append(box[rows] * scale)
         made["LabelsInt32"].append(kinds[:, None].astype("int32"))
-        made["BboxTargets"].append(targets.reshape(len(rows), -1))
-        made["BboxInsideWeights"].append(weights.reshape(len(rows), -1))
-        made["BboxOutsideWeights"].append(weights.reshape(len(rows), -1))
+        made["BboxTargets"].append(targets.reshape(len(rows), 4 * classes))
+        made["BboxInsideWeights"].append(weights.reshape(len(rows), 4 * classes))
+        made["BboxOutsideWeights"].append(weights.reshape(len(rows), 4 * classes))
     return {k: Seq(np.concatenate(v), [[len(p) for p in v]]) for k, v in made.items()}
 
 
@@ -198,6 +201,7 @@ case("generate_proposal_labels", dict(CASCADE, IsCrowd=Seq(np.zeros((4, 1), "int
      dict(LABEL, is_cascade_rcnn=True, fg_thresh=0.3, batch_size_per_im=64), label, rtol=1e-5, name="cascade")
 case("generate_proposal_labels", stage((3, 2), (30, 12)), dict(LABEL, is_cascade_rcnn=True, fg_thresh=0.3), label, rtol=1e-5,
      name="cascade_scaled")
+case("generate_proposal_labels", stage((3, 2), (0, 12)), LABEL, label, rtol=1e-5, name="image_without_proposals")
 
 
 # ---- levels of pyramids

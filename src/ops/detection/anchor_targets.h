@@ -31,24 +31,30 @@ void overlap_all(const std::vector<T>& boxes, const std::vector<T>& truth, std::
 template <class T> void to_offsets(const T* box, const T* truth, const std::vector<float>* weights, T* to) {
   for (size_t axis : {size_t{0}, size_t{1}}) {
     const T size = box[axis + 2] - box[axis] + 1, truth_size = truth[axis + 2] - truth[axis] + 1;
-    to[axis] = (truth[axis] + truth_size / 2 - box[axis] - size / 2) / size;
+    // The difference of the centres: exactly 0 for a box that is its true box.
+    to[axis] = ((truth[axis] + truth_size / 2) - (box[axis] + size / 2)) / size;
     to[axis + 2] = std::log(truth_size / size);
   }
   for (size_t k = 0; weights && k < 4; ++k) to[k] /= static_cast<T>((*weights)[k]);
 }
 
-// Draws without replacement; random numbers are a function of the op, the step, and the index of the draw.
+// Draws without replacement; random numbers are a function of the op, the step, the image, and the index of the draw.
+// All lists of an image draw with the same numbers, as in Fluid 1.8.5: two equal lists keep the same entries. Anchors
+// that are candidates for foreground and background, because a true box touches none of them, thus become background.
 class Draw {
  public:
   Draw(const RandomKey& key, bool random) : rng_(key), random_(random) {}
+
+  void start(int64_t image) { first_ = static_cast<uint64_t>(image) << 32; }
 
   // Keeps `count` of the entries: the first ones or, if random, any (Vitter, algorithm R, doi:10.1145/3147.3165). Calls
   // swap(i, k) for each exchange.
   template <class Swap> void shorten(std::vector<int64_t>* entries, int64_t count, Swap&& swap) {
     const auto n = static_cast<int64_t>(entries->size());
     if (count < 0 || count >= n) return;
+    uint64_t next = first_;
     for (int64_t i = count; random_ && i < n; ++i) {
-      const double u = rng_.uniform53(next_++);
+      const double u = rng_.uniform53(next++);
       const int64_t k = std::min(i, static_cast<int64_t>(u * static_cast<double>(i + 1)));
       if (k >= count) continue;
       std::swap((*entries)[static_cast<size_t>(i)], (*entries)[static_cast<size_t>(k)]);
@@ -63,7 +69,7 @@ class Draw {
  private:
   Philox rng_;
   bool random_;
-  uint64_t next_ = 0;
+  uint64_t first_ = 0;
 };
 
 // Writes a list as the rows of an output.

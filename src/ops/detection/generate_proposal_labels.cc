@@ -121,6 +121,7 @@ template <class T> class Labels {
     ends_.assign(1, 0);
     for (int64_t n = 0; n < c[info_].rows(); ++n) {
       const T scale = c[info_].template data<T>()[3 * n + 2];
+      draw.start(n);
       gather(c, n, scale);
       candidates_.choose(thresholds_);
       if (!thresholds_.cascade) {
@@ -134,8 +135,8 @@ template <class T> class Labels {
   }
 
  private:
-  // True boxes are proposals, too, except in a cascade, which drops proposals without an area. Proposals are in pixels
-  // of the scaled image, true boxes are not.
+  // True boxes are proposals, too, except in a cascade, which drops proposals without an area, and in images without
+  // proposals, which get no rois. Proposals are in pixels of the scaled image, true boxes are not.
   void gather(const KernelContext& c, int64_t n, T scale) {
     Candidates<T>& all = candidates_;
     const auto& truths = c[truth_].lod().back();
@@ -154,7 +155,7 @@ template <class T> class Labels {
                classes_ - 1, all.classes.back());
     }
     all.boxes.clear();
-    if (!thresholds_.cascade) all.boxes = all.truth;
+    if (!thresholds_.cascade && rois[k] < rois[k + 1]) all.boxes = all.truth;
     for (int64_t r = rois[k]; r < rois[k + 1]; ++r) {
       const T* box = roi + 4 * r;
       if (thresholds_.cascade && !(box[2] - box[0] > -scale && box[3] - box[1] > -scale)) continue;

@@ -78,6 +78,7 @@ template <class T> class Assigner {
     Draw draw(with_step(key_, c), random_);
     rows_.clear();
     for (int64_t n = 0; n < c[info_].rows(); ++n) {
+      draw.start(n);
       gather(c, n);
       chosen_.measure();
       chosen_.choose(rule_, &draw);
