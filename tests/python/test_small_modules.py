@@ -157,10 +157,10 @@ def test_numbers_of_program_files():
     assert list(framework_pb2.AttrType.items())[:2] == [("INT", 0), ("FLOAT", 1)]
     assert len(framework_pb2.AttrType.keys()) == len(framework_pb2.AttrType.values()) == 12
     for wrong in (lambda: framework_pb2.AttrType.Name(99), lambda: framework_pb2.AttrType.Value("NOTHING")):
-        with pytest.raises(ValueError, match="the enum has no"):
+        with pytest.raises(ValueError, match="99|NOTHING"):
             wrong()
     assert framework_pb2.VarType.Type.FP64 == 6 and framework_pb2.CompatibleInfo.POSSIBLE == 2
-    with pytest.raises(AttributeError, match="the enum has no value NOTHING"):
+    with pytest.raises(AttributeError, match="NOTHING"):
         framework_pb2.AttrType.NOTHING  # noqa: B018
     assert (fluid.framework.TEMP_VAR_NAME, fluid.framework.ZERO_VAR_SUFFIX) == ("@TEMP@", "@ZERO")
 

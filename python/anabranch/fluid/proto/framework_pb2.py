@@ -1,14 +1,17 @@
-"""Messages and enums of program files. The names of ``fluid.proto.framework_pb2``."""
+"""Messages and enums of program files. The names of ``fluid.proto.framework_pb2``.
+
+The messages are classes of the package protobuf. Without that package, only the numbers of enums are available, such as
+``VarType.FP32`` and ``INTS``.
+"""
 from __future__ import annotations
 
 from typing import Any
 
 from .. import core
-from .messages import Message, message
 
 _COMPATIBLE = {"COMPATIBLE": 0, "DEFINITELY_NOT": 1, "POSSIBLE": 2, "BUG_FIX": 3, "PRECISION_CHANGE": 4}
 
-#: Message types, each after those that it contains. A line is: number, label, type, name, and a default.
+#: Messages. A line is a field: number, label, type, name, and a default. ``src/ir/framework.proto`` has the same.
 _TABLES = {
     "Version": """1 optional int64 version 0""",
     "OpDesc.Attr": """
@@ -96,72 +99,97 @@ _TABLES = {
         4 optional Version version""",
 }
 
-
-class _Enum:
-    """An enum as generated code of protocol buffers offers it.
-
-    >>> kinds = _Enum({"INT": 0, "FLOAT": 1})
-    >>> kinds.Name(1), kinds.Value("INT"), kinds.items()
-    ('FLOAT', 0, [('INT', 0), ('FLOAT', 1)])
-    """
-
-    def __init__(self, numbers: dict[str, int]) -> None:
-        self._numbers = numbers
-
-    def Name(self, number: int) -> str:
-        """str: the name of a number; ValueError: there is none."""
-        for name, value in self._numbers.items():
-            if value == number:
-                return name
-        raise ValueError("the enum has no name for %s" % (number,))
-
-    def Value(self, name: str) -> int:
-        """int: the number of a name; ValueError: there is none."""
-        if name not in self._numbers:
-            raise ValueError("the enum has no value %s" % (name,))
-        return self._numbers[name]
-
-    def __getattr__(self, name: str) -> int:
-        if name in self.__dict__.get("_numbers", ()):
-            return self._numbers[name]
-        raise AttributeError("the enum has no value %s" % name)
-
-    def keys(self) -> list[str]:
-        """list of str: names."""
-        return list(self._numbers)
-
-    def values(self) -> list[int]:
-        """list of int: numbers."""
-        return list(self._numbers.values())
-
-    def items(self) -> list[tuple[str, int]]:
-        """list of tuple: names and numbers."""
-        return list(self._numbers.items())
+_ATTRIBUTES = {{"BOOL": "BOOLEAN", "BOOLS": "BOOLEANS"}.get(kind.name, kind.name): int(kind) for kind in core.AttrType}
+_ENUMS = {"AttrType": _ATTRIBUTES, "CompatibleInfo.Type": _COMPATIBLE,
+          "VarType.Type": {**{kind.name: int(kind) for kind in core.VarDesc.VarType}, "SIZE_T": 19}}
+_SCALARS = {"int32": 5, "int64": 3, "float": 2, "bool": 8, "string": 9}  # numbers of protobuf's descriptors
+_LABELS = {"optional": 1, "required": 2, "repeated": 3}
+_ENUM, _MESSAGE = 14, 11
+_PACKAGE = "paddle.framework.proto"
 
 
-_kinds = {**{kind.name: int(kind) for kind in core.VarDesc.VarType}, "SIZE_T": 19}
-_attributes = {{"BOOL": "BOOLEAN", "BOOLS": "BOOLEANS"}.get(kind.name, kind.name): int(kind) for kind in core.AttrType}
+def _fill(field: Any, number: str, label: str, kind: str, name: str, default: str | None = None) -> None:
+    """Describes a field from the words of its line."""
+    field.number, field.label, field.name = int(number), _LABELS[label], name
+    if kind in _SCALARS:
+        field.type = _SCALARS[kind]
+    else:
+        field.type, field.type_name = _ENUM if kind in _ENUMS else _MESSAGE, ".%s.%s" % (_PACKAGE, kind)
+    if default is not None:
+        field.default_value = {"bool": "false"}.get(kind, default)
 
-_enums = {"VarType.Type": _Enum(_kinds), "AttrType": _Enum(_attributes), "CompatibleInfo.Type": _Enum(_COMPATIBLE)}
 
-#: Types of attributes, which are also names of this module: ``framework_pb2.INTS`` is 3.
-AttrType = _enums["AttrType"]
-globals().update(_attributes)
+def _description(file: Any) -> Any:
+    """Fills a FileDescriptorProto with the tables; messages and enums are inside those that their names begin with."""
+    file.name, file.package = "anabranch/framework.proto", _PACKAGE
+    made: dict[str, Any] = {"": file}
 
-_made: dict[str, type[Message]] = {}
-for _name, _table in _TABLES.items():
-    _made[_name] = message(_name, _table, _made, _enums)
+    def add(name: str, kind: str) -> Any:
+        around, _, short = name.rpartition(".")
+        if around not in made:
+            add(around, "message_type")
+        if name not in made:
+            where = "nested_type" if around and kind == "message_type" else kind
+            made[name] = getattr(made[around], where).add(name=short)
+        return made[name]
 
-BlockDesc: Any = _made["BlockDesc"]
-CompatibleInfo: Any = _made["CompatibleInfo"]
-OpCompatibleMap: Any = _made["OpCompatibleMap"]
-OpDesc: Any = _made["OpDesc"]
-OpProto: Any = _made["OpProto"]
-ProgramDesc: Any = _made["ProgramDesc"]
-VarDesc: Any = _made["VarDesc"]
-Version: Any = _made["Version"]
-#: Types of variables and of elements: ``VarType.FP32`` is 5; ``VarType.Type`` has names of numbers.
-VarType: Any = _made["VarType"]
+    for name, table in _TABLES.items():
+        message = add(name, "message_type")
+        for line in table.strip().splitlines():
+            _fill(message.field.add(), *line.split())
+    for name, numbers in _ENUMS.items():
+        enum = add(name, "enum_type")
+        for value, number in numbers.items():
+            enum.value.add(name=value, number=number)
+    return file
 
-__all__ = ["AttrType", "BlockDesc", "CompatibleInfo", "OpCompatibleMap", "OpDesc", "OpProto", "ProgramDesc", "VarDesc",
-           "VarType", "Version", *_attributes]
+
+def _from_protobuf() -> dict[str, Any]:
+    """Name -> class of a message or wrapper of an enum. Raises ImportError if protobuf is not installed."""
+    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+    from google.protobuf.internal.enum_type_wrapper import EnumTypeWrapper
+    pool = descriptor_pool.DescriptorPool()  # our own: other packages may define the same names
+    pool.AddSerializedFile(_description(descriptor_pb2.FileDescriptorProto()).SerializeToString())
+    of = getattr(message_factory, "GetMessageClass", None) or message_factory.MessageFactory(pool).GetPrototype
+    names: dict[str, Any] = {name: of(pool.FindMessageTypeByName(_PACKAGE + "." + name))
+                             for name in _TABLES if "." not in name}
+    names["AttrType"] = EnumTypeWrapper(pool.FindEnumTypeByName(_PACKAGE + ".AttrType"))
+    return names
+
+
+class _Absent:
+    """A message or an enum where protobuf is not installed: only the numbers of its enum."""
+
+    def __init__(self, name: str, numbers: dict[str, int]) -> None:
+        self.__dict__.update(numbers, __name__=name)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise ImportError("framework_pb2.%s needs the package protobuf: pip install protobuf" % self.__name__)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        self()
+
+
+try:
+    _names = _from_protobuf()
+except ImportError:
+    _names = {_name: _Absent(_name, {**_ENUMS.get(_name, {}), **_ENUMS.get(_name + ".Type", {})})
+              for _name in ("AttrType", *_TABLES) if "." not in _name}
+
+AttrType: Any = _names["AttrType"]
+BlockDesc: Any = _names["BlockDesc"]
+CompatibleInfo: Any = _names["CompatibleInfo"]
+OpCompatibleMap: Any = _names["OpCompatibleMap"]
+OpDesc: Any = _names["OpDesc"]
+OpProto: Any = _names["OpProto"]
+ProgramDesc: Any = _names["ProgramDesc"]
+VarDesc: Any = _names["VarDesc"]
+#: Types of variables and of elements: ``VarType.FP32`` is 5.
+VarType: Any = _names["VarType"]
+Version: Any = _names["Version"]
+#: Types of attributes are also names of this module: ``framework_pb2.INTS`` is 3.
+globals().update(_ATTRIBUTES)
+
+__all__ = [*_names, *_ATTRIBUTES]  # noqa: PLE0605
