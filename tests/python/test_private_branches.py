@@ -33,7 +33,7 @@ def test_gradient_of_data_that_decides_whether_a_block_runs(rows, expected):
     numpy.testing.assert_allclose(found[1], expected, rtol=1e-6)
 
 
-def test_a_condition_of_type_bool_is_no_input_of_its_block():
+def test_a_condition_of_type_bool_is_not_an_input_of_its_block():
     yes = layers.fill_constant([1], "bool", True)
     layers.cond(yes, lambda: layers.cast(yes, "float32"), lambda: layers.fill_constant([1], "float32", 0.0))
     first = next(op for op in fluid.default_main_program().global_block().ops if op.type == "conditional_block")

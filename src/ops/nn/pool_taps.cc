@@ -57,10 +57,10 @@ void FirstEqual(const float* const* taps, const int32_t* places, int count, cons
   const D d;
   const DI di;
   each_vector(n, [=](int64_t x) HWY_ATTR {
-    const auto wanted = hn::LoadU(d, top + x);
+    const auto top_values = hn::LoadU(d, top + x);
     auto at = hn::Set(di, -1);
     for (int t = count - 1; t >= 0; --t) {
-      const auto equal = hn::RebindMask(di, hn::Eq(hn::LoadU(d, taps[t] + x), wanted));
+      const auto equal = hn::RebindMask(di, hn::Eq(hn::LoadU(d, taps[t] + x), top_values));
       at = hn::IfThenElse(equal, hn::Set(di, places[t]), at);
     }
     hn::StoreU(at, di, found + x);
