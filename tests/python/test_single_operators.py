@@ -87,7 +87,25 @@ def test_what_an_operator_says_about_itself():
     assert op.support_gpu() is core.op_support_gpu("dropout")
     assert "relu" in Operator.types() and Operator.get_op_info("mul").type == "mul"
     assert Operator.get_op_input_names("mul") == ["X", "Y"] and Operator.get_op_output_names("mul") == ["Out"]
+    assert Operator.get_op_inputs("sum") == [("X", True)] and Operator.get_op_outputs("mul") == [("Out", False)]
     assert "x_num_col_dims" in Operator.get_op_attr_names("mul")
     assert {proto.type for proto in get_all_op_protos()} == set(Operator.types())
     with pytest.raises(ValueError, match="no_such"):
         Operator.get_op_info("no_such")
+
+
+def test_an_operator_runs_again_on_changed_variables():
+    scope = core.Scope()
+    put(scope, "X", [[-1, 2]])
+    relu = Operator("relu", X="X", Out="Out")
+    for shape in ((1, 2), (1, 2), (3, 1), (2, 2, 2)):
+        put(scope, "X", numpy.full(shape, 3.0))
+        relu.run(scope, PLACE)
+        assert numpy.array(scope.find_var("Out").get_tensor()).tolist() == numpy.full(shape, 3.0).tolist()
+    put(scope, "X", numpy.full([2], -4.0), "float64")
+    relu.run(scope, PLACE)
+    assert numpy.array(scope.find_var("Out").get_tensor()).dtype == "float64"
+    other = core.Scope()
+    put(other, "X", [5], "float64")
+    relu.run(other, PLACE)
+    assert value(other, "Out") == [5] and value(scope, "Out") == [0, 0]

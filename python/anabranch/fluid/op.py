@@ -63,6 +63,9 @@ class Operator:
         self._inputs, self._outputs = ({slot: _argument_names(type, slot, kwargs.pop(slot))
                                         for slot in slots if slot in kwargs} for slots in schema)
         self._attrs = kwargs
+        # Place and variables of the last run, and what runs it: tests run one operator many times.
+        self._call: tuple[Any, Any] | None = None
+        self._ready: Any = None
 
     def type(self) -> str:
         """str: the type of the operator."""
@@ -121,24 +124,39 @@ class Operator:
         return [slot.name for slot in cls.get_op_info(type).outputs]
 
     @classmethod
+    def get_op_inputs(cls, type: str) -> list[tuple[str, bool]]:
+        """list of (str, bool): names of the input slots, and whether each takes several variables."""
+        return [(slot.name, slot.duplicable) for slot in cls.get_op_info(type).inputs]
+
+    @classmethod
+    def get_op_outputs(cls, type: str) -> list[tuple[str, bool]]:
+        """list of (str, bool): names of the output slots, and whether each takes several variables."""
+        return [(slot.name, slot.duplicable) for slot in cls.get_op_info(type).outputs]
+
+    @classmethod
     def get_op_attr_names(cls, type: str) -> list[str]:
         """list of str: names of the attributes."""
         return [attr.name for attr in cls.get_op_info(type).attrs]
 
-    def _program(self, scope):
-        program = Program()
-        block = program.global_block()
+    def _declared(self, scope):
+        """Variable -> arguments of ``create_var``, by what the scope holds."""
+        declared = {}
         for name in self.input_vars():
             found = scope.find_var(name)
             if found is None:
                 raise NotFound("operator %s: the scope has no variable %s" % (self._type, name))
-            if not block.has_var(name):
-                block.create_var(name=name, persistable=True, **_declaration(found))
+            declared[name] = _declaration(found)
         for name in self.output_vars(True):
-            if not block.has_var(name):
+            if name not in declared:
                 found = scope.find_var(name)
-                kept = {"type": _declaration(found)["type"]} if found is not None else {}
-                block.create_var(name=name, persistable=True, **kept)
+                declared[name] = {} if found is None else {"type": _declaration(found)["type"]}
+        return declared
+
+    def _program(self, declared):
+        program = Program()
+        block = program.global_block()
+        for name, arguments in declared.items():
+            block.create_var(name=name, persistable=True, **arguments)
         block.append_op(type=self._type, inputs=self._inputs, outputs=self._outputs, attrs=self._attrs)
         return program
 
@@ -154,7 +172,11 @@ class Operator:
         """
         if not isinstance(scope, _core.Scope):
             raise InvalidType("operator %s: scope must be a Scope, got %s" % (self._type, scope.__class__.__name__))
-        Executor(place).run(self._program(scope), scope=scope)
+        call = (place, self._declared(scope))
+        if call != self._call:
+            self._call, self._ready = call, (Executor(place), self._program(call[1]))
+        executor, program = self._ready
+        executor.run(program, scope=scope)
 
     def __repr__(self) -> str:
         def shown(slots):
