@@ -2,6 +2,7 @@
 #include <cmath>
 #include <type_traits>
 
+#include "base/flags.h"
 #include "ops/kernels/workspace.h"
 #include "ops/sequence/lstm.h"
 
@@ -13,6 +14,15 @@ template <class T> void clip_grad(T limit, const T* x, T* g, int64_t n) {
   if (limit <= 0) return;
   for (int64_t j = 0; j < n; ++j) {
     if (std::abs(x[j]) >= limit) g[j] = 0;
+  }
+}
+
+// Fluid 1.8.5 computes eight cells at a time where their number is a multiple of eight. The first of the eight decides
+// whether all have a gradient, and without a clip none has.
+constexpr int64_t kFluidBlock = 8;
+void clip_grad_of_fluid(float limit, const float* x, float* g, int64_t n) {
+  for (int64_t j = 0; j < n; j += kFluidBlock) {
+    if (limit <= 0 || std::abs(x[j]) >= limit) std::fill_n(g + j, kFluidBlock, 0.0f);
   }
 }
 
@@ -59,8 +69,9 @@ template <class T> class Backward {
   const char* name() const { return with_.projected ? "Projection" : "Hidden"; }
 
   void run(KernelContext& c, Workspace& room) {
+    as_fluid_ = std::is_same_v<T, float> && Flags::exact_fluid() && d_ % kFluidBlock == 0;
     if constexpr (std::is_same_v<T, float>) {
-      if (!with_.projected) {
+      if (!with_.projected && !as_fluid_) {
         dcells_ = dcell_ ? given_cells(c, room) : room.get<T>(2 * steps_.widest() * d_);
         const auto weights = panel_weights(with_, c[weight_].template data<T>(), c[bias_].template data<T>(), d_);
         return panels_->backward(c, steps_, weights,
@@ -145,7 +156,7 @@ template <class T> class Backward {
     if (peep.output) {
       for (int64_t j = 0; j < d; ++j) dcell[j] += dg[3 * d + j] * peep.output[j];
     }
-    clip_grad(static_cast<T>(with_.cell_clip), cell, dcell, d);
+    clip_cells(cell, dcell);
     for (int64_t j = 0; j < d; ++j) {
       dg[j] = dcell[j] * in[j];
       dg[d + j] = dcell[j] * candidate[j];
@@ -156,6 +167,13 @@ template <class T> class Backward {
     act_grad(with_.gate, in, dg + d, 2 * d);
     if (!peep.input) return;
     for (int64_t j = 0; j < d; ++j) dbefore[j] += dg[d + j] * peep.input[j] + dg[2 * d + j] * peep.forget[j];
+  }
+
+  void clip_cells(const T* cell, T* dcell) const {
+    if constexpr (std::is_same_v<T, float>) {
+      if (as_fluid_) return clip_grad_of_fluid(with_.cell_clip, cell, dcell, d_);
+    }
+    clip_grad(static_cast<T>(with_.cell_clip), cell, dcell, d_);
   }
 
   void give(KernelContext& c, Workspace& room) {
@@ -215,6 +233,7 @@ template <class T> class Backward {
   In h0_, c0_, weight_, projection_, bias_, result_, dresult_, dcell_, gate_, cells_, states_;
   Out dx_, dh0_, dc0_, dweight_, dprojection_, dbias_;
   int64_t p_ = 0, d_ = 0, rows_ = 0;
+  bool as_fluid_ = false;  // gradients of cells are those of clip_grad_of_fluid
   const T *h_first_ = nullptr, *c_first_ = nullptr;
   T *carried_ = nullptr, *dcarried_ = nullptr, *dcells_ = nullptr, *dgates_ = nullptr, *dh_first_ = nullptr,
     *dc_first_ = nullptr;
