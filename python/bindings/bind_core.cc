@@ -92,7 +92,7 @@ constexpr std::pair<DType, const char*> kPrintedDTypes[] = {
     {DType::kFloat32, "float"}, {DType::kFloat64, "double"}, {DType::kInt32, "int"},    {DType::kInt64, "int64_t"},
     {DType::kUInt8, "uint8_t"}, {DType::kInt8, "int8_t"},    {DType::kInt16, "int16_t"}};
 
-// The text that print() shows: the lines of Fluid 1.8.5.
+// The text of print(): the lines of Fluid 1.8.5.
 std::string printed_tensor(TensorRef& self) {
   Tensor& t = self.get();
   if (!t.initialized()) return "LoDTensor (not initialized)";

@@ -49,8 +49,8 @@ def run(layer, x, padding, options, dtype):
             weights = fluid.initializer.Uniform(-1, 1, seed=5)
             options.update(param_attr=fluid.ParamAttr("w", initializer=weights), bias_attr=False)
         out = getattr(layers, layer)(fed, **options)
-        inputs = [fed] + ([main.global_block().var("w")] if "conv" in layer else [])
-        grads = fluid.gradients(layers.reduce_sum(layers.square(out)), inputs)
+        sources = [fed] + ([main.global_block().var("w")] if "conv" in layer else [])
+        grads = fluid.gradients(layers.reduce_sum(layers.square(out)), sources)
     with fluid.scope_guard(fluid.Scope()):
         exe = fluid.Executor(fluid.CPUPlace())
         exe.run(startup)
