@@ -26,7 +26,8 @@ void explicit_padding(const std::vector<int32_t>& p, Window* w) {
 
 Extents extents_of(const Shape& s, int first, int axes) {
   Extents e{1, 1, 1};
-  for (int k = 0; k < axes; ++k) e[static_cast<size_t>(3 - axes + k)] = s[first + k];
+  const int unused = 3 - axes;
+  for (int d = unused; d < 3; ++d) e[static_cast<size_t>(d)] = s[first + d - unused];
   return e;
 }
 
