@@ -31,4 +31,23 @@ template <class T, class Term> T sum_of(int64_t n, Term&& term) {
   return static_cast<T>(sum);
 }
 
+// sums[c] += term(c, i) for i in [0, n) and c in [0, count), each sum in that order; four at a time, so that an
+// addition does not wait for the previous one.
+template <class T, class Term> void add_in_order(int64_t count, int64_t n, T* sums, Term&& term) {
+  constexpr int64_t kTogether = 4;
+  int64_t c = 0;
+  for (; c + kTogether <= count; c += kTogether) {
+    T part[kTogether] = {sums[c], sums[c + 1], sums[c + 2], sums[c + 3]};
+    for (int64_t i = 0; i < n; ++i) {
+      for (int64_t k = 0; k < kTogether; ++k) part[k] += term(c + k, i);
+    }
+    for (int64_t k = 0; k < kTogether; ++k) sums[c + k] = part[k];
+  }
+  for (; c < count; ++c) {
+    T sum = sums[c];
+    for (int64_t i = 0; i < n; ++i) sum += term(c, i);
+    sums[c] = sum;
+  }
+}
+
 }  // namespace anabranch

@@ -1,18 +1,17 @@
 // A scale and a bias per channel.
+#include <algorithm>
+
 #include "ops/device/args_rows.h"
 #include "ops/device/launch.h"
 #include "ops/kernels/outputs.h"
+#include "ops/kernels/sums.h"
+#include "ops/kernels/wide.h"
 #include "ops/nn/channels.h"
 
 namespace anabranch::nn::affine_channel_op {
 namespace {
 
-// fn(channel, first element) for every run of `inner` elements.
-template <class Fn> void each_run(const Channels& d, Fn&& fn) {
-  for (int64_t o = 0; o < d.outer; ++o) {
-    for (int64_t k = 0; k < d.channels; ++k) fn(k, (o * d.channels + k) * d.inner);
-  }
-}
+constexpr int64_t kGrain = 16384;
 
 void check_channels(const InferContext& c, std::initializer_list<const char*> slots) {
   check_tensor(c, "X");
@@ -30,8 +29,13 @@ template <class T> Kernel forward(const KernelArgs& op) {
     const T *from = c[x].data<T>(), *a = c[scale].data<T>(), *b = c[bias].data<T>();
     T* to = c[out].template mutable_data<T>();
     const Channels d(c[x].shape(), last);
-    each_run(d, [&](int64_t k, int64_t at) {
-      for (int64_t i = at; i < at + d.inner; ++i) to[i] = from[i] * a[k] + b[k];
+    c.parallel_for(d.outer * d.channels, kGrain / std::max<int64_t>(1, d.inner) + 1, [=](int64_t begin, int64_t end) {
+      in_wide_vectors([=] {
+        for (int64_t run = begin; run < end; ++run) {
+          const T factor = a[run % d.channels], more = b[run % d.channels];
+          for (int64_t i = run * d.inner; i < (run + 1) * d.inner; ++i) to[i] = from[i] * factor + more;
+        }
+      });
     });
   };
 }
@@ -42,12 +46,21 @@ template <class T> Kernel backward(const KernelArgs& op) {
     const T *from = c[x].data<T>(), *a = c[scale].data<T>(), *g = c[dout].data<T>();
     T *to = needed<T>(c, dx), *da = zeroed<T>(c, dscale), *db = zeroed<T>(c, dbias);
     const Channels d(c[x].shape(), last);
-    each_run(d, [&](int64_t k, int64_t at) {
-      for (int64_t i = at; i < at + d.inner; ++i) {
-        const T up = g[i];
-        if (da) da[k] += up * from[i];
-        if (db) db[k] += up;
-        if (to) to[i] = up * a[k];
+    c.parallel_for(d.channels, kGrain / std::max<int64_t>(1, d.per_channel()) + 1, [=](int64_t begin, int64_t end) {
+      for (int64_t o = 0; o < d.outer; ++o) {
+        const int64_t at = (o * d.channels + begin) * d.inner, inner = d.inner, count = end - begin;
+        const T *x = from + at, *up = g + at;
+        if (da)
+          add_in_order(count, inner, da + begin,
+                       [=](int64_t k, int64_t i) { return up[k * inner + i] * x[k * inner + i]; });
+        if (db) add_in_order(count, inner, db + begin, [=](int64_t k, int64_t i) { return up[k * inner + i]; });
+        if (!to) continue;
+        in_wide_vectors([=] {
+          for (int64_t k = 0; k < count; ++k) {
+            const T factor = a[begin + k];
+            for (int64_t i = k * inner; i < (k + 1) * inner; ++i) to[at + i] = up[i] * factor;
+          }
+        });
       }
     });
   };

@@ -17,7 +17,8 @@ using dnnl::memory;
 
 constexpr double kChunkFlops = 4e6;  // about 50 us of one core
 constexpr int64_t kMaxChunks = 16;
-constexpr size_t kKeptShapes = 16;  // a plan holds buffers: batches of ever new shapes must not keep them all
+constexpr int64_t kLeastPixels = 64;  // of a chunk
+constexpr size_t kKeptShapes = 16;    // a plan holds buffers: batches of ever new shapes must not keep them all
 
 void execute(const dnnl::primitive& primitive, const dnnl_exec_arg_t* args, int n) {
   const dnnl_status_t status = dnnl_primitive_execute(primitive.get(), dnnl_stream().get(), n, args);
@@ -116,31 +117,52 @@ class ChunkPrimitive {
   // b == nullptr: keeps the filter of the previous call.
   void run(size_t slot, const float* a, const float* b, float* out) {
     Slot& s = slots_[slot];
+    s.out.set(operands_[2], out);
+    compute(s, a, b);
+    if (operands_[2].converted()) reorder(operands_[2], s.out.inner, s.out.user);
+  }
+
+  // Likewise, with the result in the layout of the primitive: its elements, and the conversion from it.
+  size_t inner_elems() const { return operands_[2].inner.get_size() / sizeof(float); }
+  bool same_result(const ChunkPrimitive& other) const { return operands_[2].inner == other.operands_[2].inner; }
+  void run_inner(size_t slot, const float* a, const float* b, float* out) {
+    slots_[slot].out.inner.set_data_handle(out);
+    compute(slots_[slot], a, b);
+  }
+  void convert(float* inner, float* out) {
+    Slot& s = slots_[0];
+    s.out.inner.set_data_handle(inner);
+    s.out.user.set_data_handle(out);
+    if (operands_[2].converted())
+      reorder(operands_[2], s.out.inner, s.out.user);
+    else
+      std::copy_n(inner, inner_elems(), out);
+  }
+
+ private:
+  struct Slot {
+    Bound a, b, out;
+    memory scratch;
+  };
+
+  void compute(Slot& s, const float* a, const float* b) {
     s.a.set(operands_[0], a);
     if (operands_[0].converted()) reorder(operands_[0], s.a.user, s.a.inner);
     if (b) {
       s.b.set(operands_[1], b);
       if (operands_[1].converted()) reorder(operands_[1], s.b.user, s.b.inner);
     }
-    s.out.set(operands_[2], out);
     const dnnl_exec_arg_t args[] = {{operands_[0].arg, s.a.inner.get()},
                                     {operands_[1].arg, (b ? s.b : filter_[0]).inner.get()},
                                     {operands_[2].arg, s.out.inner.get()},
                                     {DNNL_ARG_SCRATCHPAD, s.scratch.get()}};
     execute(primitive_, args, 4);
-    if (operands_[2].converted()) reorder(operands_[2], s.out.inner, s.out.user);
   }
 
- private:
   static memory::desc ConvLayouts::*computed(ConvPass pass) {
     if (pass == ConvPass::kForward) return &ConvLayouts::result;
     return pass == ConvPass::kBackwardData ? &ConvLayouts::image : &ConvLayouts::filter;
   }
-
-  struct Slot {
-    Bound a, b, out;
-    memory scratch;
-  };
 
   template <class Desc>
   void finish(const Desc& desc, std::vector<Operand> operands, const std::vector<memory::desc>& inner) {
@@ -165,12 +187,18 @@ class ChunkPrimitive {
   std::vector<Slot> slots_;
 };
 
+// Chunks of small images would add up gradients of the filter for longer than they compute them.
+int64_t most_chunks(ConvPass pass, const ConvDims& d) {
+  if (pass != ConvPass::kBackwardFilter) return kMaxChunks;
+  return std::clamp<int64_t>(d.batch * volume(d.window.out) / kLeastPixels, 2, kMaxChunks);
+}
+
 // One pass for one shape.
 class ConvPlan {
  public:
   ConvPlan(ConvPass pass, const ConvDims& d, bool rounded) : dims(d), pass_(pass) {
     const auto needed = static_cast<int64_t>(static_cast<double>(d.batch) * d.flops_per_sample() / kChunkFlops);
-    const int64_t chunks = std::clamp<int64_t>(needed, 1, std::min(kMaxChunks, d.batch));
+    const int64_t chunks = std::clamp<int64_t>(needed, 1, std::min(most_chunks(pass, d), d.batch));
     step_ = (d.batch + chunks - 1) / chunks;
     count_ = (d.batch + step_ - 1) / step_;
     const DnnlSingleThread alone;
@@ -181,22 +209,25 @@ class ConvPlan {
       if (p) p->reserve(static_cast<size_t>(count_));
     }
     if (pass == ConvPass::kBackwardFilter && count_ > 1) {
-      partial_.resize(static_cast<size_t>(count_ * d.filter_elems()));
+      inner_sums_ = !last_ || last_->same_result(*full_);
+      part_ = inner_sums_ ? static_cast<int64_t>(full_->inner_elems()) : d.filter_elems();
+      partial_.resize(static_cast<size_t>(count_ * part_));
     }
   }
 
   void run(const KernelContext& c, const float* a, const float* b, float* out, const ConvExtras& extras) {
     const bool filter_out = pass_ == ConvPass::kBackwardFilter;
     if (!filter_out) share_filter(b, extras.filter_version);
-    const int64_t in = dims.in_elems(), result = dims.out_elems(), filter = dims.filter_elems();
+    const int64_t in = dims.in_elems(), result = dims.out_elems();
     const int64_t a_step = step_ * (pass_ == ConvPass::kBackwardData ? result : in);
     const int64_t b_step = step_ * result, out_step = step_ * (pass_ == ConvPass::kForward ? result : in);
     c.parallel_for(count_, 1, [&](int64_t begin, int64_t end) {
       const DnnlSingleThread alone;
       for (int64_t i = begin; i < end; ++i) {
         ChunkPrimitive& p = last_ && i + 1 == count_ ? *last_ : *full_;
-        float* to = !filter_out ? out + i * out_step : count_ == 1 ? out : partial_.data() + i * filter;
-        p.run(static_cast<size_t>(i), a + i * a_step, filter_out ? b + i * b_step : nullptr, to);
+        float* to = !filter_out ? out + i * out_step : count_ == 1 ? out : partial_.data() + i * part_;
+        const auto run = inner_sums_ ? &ChunkPrimitive::run_inner : &ChunkPrimitive::run;
+        (p.*run)(static_cast<size_t>(i), a + i * a_step, filter_out ? b + i * b_step : nullptr, to);
         if (extras.epilogue) {
           extras.epilogue->finish(i * step_ * result, std::min((i + 1) * step_, dims.batch) * result);
         }
@@ -217,15 +248,20 @@ class ConvPlan {
     if (last_) last_->set_filter(filter);
   }
 
+  // Onto the gradient from the first chunk, in the order of the chunks.
   void add_up(const KernelContext& c, float* out) {
-    const int64_t filter = dims.filter_elems();
-    c.parallel_for(filter, 8192, [&](int64_t begin, int64_t end) {
-      std::copy(partial_.data() + begin, partial_.data() + end, out + begin);
+    float* sum = partial_.data();
+    c.parallel_for(part_, 8192, [&](int64_t begin, int64_t end) {
       for (int64_t chunk = 1; chunk < count_; ++chunk) {
-        const float* from = partial_.data() + chunk * filter;
-        for (int64_t k = begin; k < end; ++k) out[k] += from[k];
+        const float* from = partial_.data() + chunk * part_;
+        for (int64_t k = begin; k < end; ++k) sum[k] += from[k];
       }
     });
+    const DnnlSingleThread alone;
+    if (inner_sums_)
+      full_->convert(sum, out);
+    else
+      std::copy_n(sum, part_, out);
   }
 
   ConvPass pass_;
@@ -234,7 +270,19 @@ class ConvPlan {
   const float* filter_ = nullptr;  // the filter that the primitives hold, see ConvExtras
   uint64_t filter_version_ = 0;
   std::vector<float> partial_;  // gradients of the filter from the samples of each chunk
+  int64_t part_ = 0;            // elements of one of them
+  bool inner_sums_ = false;     // they are in the layout of the primitive, and only their sum is converted
 };
+
+// A window of one pixel reads an image as a row: vectors of pixels are filled for any width.
+ConvDims in_one_row(const ConvDims& given) {
+  ConvDims d = given;
+  Window& w = d.window;
+  const bool whole = w.in == w.out && w.before == Extents{};
+  if (w.axes != 2 || !whole || volume(w.kernel) != 1 || volume(w.stride) != 1) return d;
+  w.in = w.out = {1, 1, w.in[1] * w.in[2]};
+  return d;
+}
 
 }  // namespace
 
@@ -262,8 +310,9 @@ Conv<float>::Conv(ConvPass pass, anabranch::Operand operand)
 template <> Conv<float>::~Conv() = default;
 
 template <>
-void Conv<float>::run(const KernelContext& c, const ConvDims& d, const float* a, const float* b, float* out,
+void Conv<float>::run(const KernelContext& c, const ConvDims& given, const float* a, const float* b, float* out,
                       const ConvExtras& extras) {
+  const ConvDims d = in_one_row(given);
   const bool plain = d.window.crops();
   if (plain && impl_->pass == ConvPass::kBackwardFilter) return plain_conv_filter(c, d, a, b, out);
   if (!plain && impl_->pass == ConvPass::kForward && !impl_->rounded && PixelConv::suits(d)) {

@@ -8,6 +8,7 @@
 #include "ops/device/args_rows.h"
 #include "ops/device/launch.h"
 #include "ops/kernels/outputs.h"
+#include "ops/kernels/workspace.h"
 #include "ops/nn/channels.h"
 #include "ops/nn/group_norm_loops.h"
 #include "ops/nn/norm_second_order.h"
@@ -104,9 +105,20 @@ template <class T> Kernel backward(const KernelArgs& op, const Form& form) {
     s.dscale = zeroed<T>(c, dscale);
     s.dbias = zeroed<T>(c, dbias);
     if (d.count() == 0) return;
-    for (int64_t k = 0; k < d.samples * d.groups; ++k) {
-      differentiate(d, s, centered, inverse ? v[k] : 1 / std::sqrt(v[k] + epsilon), k / d.groups, k % d.groups);
-    }
+    // Sums of a channel run through all samples, so that a group of channels is one worker's.
+    c.parallel_for(d.groups, 4096 / std::max<int64_t>(1, d.samples * d.count()) + 1, [&](int64_t begin, int64_t end) {
+      Workspace workspace;
+      T* room = d.last || s.normalized ? nullptr : workspace.get<T>(2 * d.count());
+      for (int64_t n = 0; n < d.samples; ++n) {
+        for (int64_t g = begin; g < end; ++g) {
+          const T given = v[n * d.groups + g], inv = inverse ? given : 1 / std::sqrt(given + epsilon);
+          if (room)
+            differentiate_channels(d, s, centered, inv, n, g, room);
+          else
+            differentiate(d, s, centered, inv, n, g);
+        }
+      }
+    });
   };
 }
 

@@ -4,6 +4,7 @@
 
 #include "core/shape.h"
 #include "ops/kernels/sums.h"
+#include "ops/kernels/wide.h"
 
 namespace anabranch::nn {
 
@@ -89,6 +90,36 @@ void differentiate(const GroupDims& d, const GroupSlots<T>& s, bool centered, T 
     if (s.dscale) s.dscale[k] += s.dy[d.at(n, g, i)] * hat(i);
     if (s.dbias) s.dbias[k] += s.dy[d.at(n, g, i)];
   }
+}
+
+// The same of contiguous groups with X given, channel by channel; `room` holds 2 * count() numbers.
+template <class T>
+void differentiate_channels(const GroupDims& d, const GroupSlots<T>& s, bool centered, T inv, int64_t n, int64_t g,
+                            T* room) {
+  const int64_t count = d.count(), first = g * d.width(), inner = d.inner;
+  const T mean = s.mean ? s.mean[n * d.groups + g] : T{0};
+  const T *x = s.x + d.at(n, g, 0), *dy = s.dy + d.at(n, g, 0);
+  T *hat = room, *h = room + count;
+  in_wide_vectors([=] {
+    for (int64_t i = 0; i < count; ++i) hat[i] = (x[i] - mean) * inv;
+  });
+  if (s.dx) {
+    T* dx = s.dx + d.at(n, g, 0);
+    const T* scale = s.scale ? s.scale + first : nullptr;
+    in_wide_vectors([=, width = d.width()] {
+      for (int64_t k = 0; k < width; ++k) {
+        const T factor = scale ? scale[k] : T{1};
+        for (int64_t i = k * inner; i < (k + 1) * inner; ++i) h[i] = dy[i] * factor;
+      }
+      const T mean_h = centered ? sum_of<T>(count, [=](int64_t i) { return h[i]; }) / static_cast<T>(count) : T{0};
+      const T slope = sum_of<T>(count, [=](int64_t i) { return h[i] * hat[i]; }) / static_cast<T>(count);
+      for (int64_t i = 0; i < count; ++i) dx[i] = inv * (h[i] - mean_h - hat[i] * slope);
+    });
+  }
+  if (s.dscale)
+    add_in_order(d.width(), inner, s.dscale + first,
+                 [=](int64_t k, int64_t i) { return dy[k * inner + i] * hat[k * inner + i]; });
+  if (s.dbias) add_in_order(d.width(), inner, s.dbias + first, [=](int64_t k, int64_t i) { return dy[k * inner + i]; });
 }
 
 }  // namespace anabranch::nn
