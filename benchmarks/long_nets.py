@@ -47,7 +47,7 @@ def dead_bias():
 
 
 class Fluid:
-    """step(): one batch of training; `apart` keeps batch_norm and relu apart in engines that fuse them."""
+    """step(): one batch of training; `apart`: whether batch_norm and relu are kept apart, None to leave that to the engine."""
 
     def __init__(self, fluid, name, apart):
         self.fluid, self.L, self.last = fluid, fluid.layers, name == "channels last"
@@ -64,9 +64,9 @@ class Fluid:
         with fluid.scope_guard(self.scope):
             common.set_weights(fluid, main)
         self.program = main
-        if apart:
+        if apart is not None:
             strategy = fluid.BuildStrategy()
-            strategy.fuse_bn_act_ops = False
+            strategy.fuse_bn_act_ops = not apart
             self.program = fluid.CompiledProgram(main, build_strategy=strategy)
 
     def optimizer(self, name):

@@ -20,10 +20,12 @@ import long_nets
 import models
 import rivals
 
-SLICE, AGING, YOUNG = 0.1, 500, 20      # seconds of a measurement; steps of one request; steps of a slice of a long run
+SLICE, AGING, YOUNG = 0.1, 200, 20      # seconds of a measurement; steps of one request; steps of a slice of a long run
 
 
 class Side(models.Side):
+    limit = 120.0
+
     def __init__(self, python, module, config, core):
         super().__init__(python, module, config, core)
         self.command[1:4] = [os.path.join(models.ops.HERE, "long_side.py"), "--engine", module]
@@ -62,7 +64,7 @@ def norms(name, sides, rounds):
     keys.update((side, side) for side in sides if side != "product")
     runs, losses = {}, {}
     for key, side in keys.items():
-        said = sides[side].ask({"as": key, "net": name, "apart": key == "apart"})
+        said = sides[side].ask({"as": key, "net": name, "apart": key == "apart" if side == "product" else None})
         if "error" in said:
             raise SystemExit("%s: %s: %s" % (name, key, said["error"]))
         losses[key] = said["losses"]

@@ -2,7 +2,7 @@
 
     long_side.py --engine anabranch.fluid | paddle.fluid | torch [--core 0]
 
-    {"as": key, "net": name, "apart": bool}     builds it and keeps it under that key: {"losses": of the first steps}
+    {"as": key, "net": name, "apart": ...}     builds it and keeps it under that key: {"losses": of the first steps}
     {"as": key, "runs": n}                      trains n steps: {"wall", "cpu": seconds of one, "loss"}
     {"as": key, "drop": true}                   forgets it
 """
@@ -36,7 +36,7 @@ class Nets:
     def answer(self, request):
         name = request["as"]
         if "net" in request:
-            self.made[name] = net = self.kind(self.module, request["net"], request.get("apart", False))
+            self.made[name] = net = self.kind(self.module, request["net"], request.get("apart"))
             return dict(losses=[number(net.run()) for _ in range(FIRST)])
         if "drop" in request:
             return dict(dropped=self.made.pop(name, None) is not None)
