@@ -26,10 +26,17 @@ void Client::connect(const std::string& endpoint) {
   line(endpoint, &server).link->greet();
 }
 
-Remote Client::remote(const std::string& endpoint, const std::string& name) {
+int Client::parameter_number(const std::string& name) {
+  if (name.empty()) return 0;
+  const std::lock_guard lock(mutex_);
+  return parameters_.try_emplace(name, static_cast<int>(parameters_.size()) + 1).first->second;
+}
+
+Remote Client::remote(const std::string& endpoint, const std::string& name, const std::string& parameter) {
   Remote out;
   out.link = line(endpoint, &out.server).link;
   out.number = out.link->number(name);
+  out.parameter = parameter_number(parameter);
   return out;
 }
 
@@ -74,30 +81,33 @@ void Client::push(const Remote& to, std::span<const int64_t> ids, int64_t height
 
 void Client::subscribe(const Remote& variable) {
   const std::lock_guard lock(mutex_);
-  ++lines_[static_cast<size_t>(variable.server)]->needed[variable.number];
+  Need& need = lines_[static_cast<size_t>(variable.server)]->needed[variable.number];
+  ++need.times;
+  need.parameter = variable.parameter;
 }
 
 void Client::cancel(const Remote& variable) {
   const std::lock_guard lock(mutex_);
   auto& needed = lines_[static_cast<size_t>(variable.server)]->needed;
   const auto it = needed.find(variable.number);
-  if (it != needed.end() && --it->second == 0) needed.erase(it);
+  if (it != needed.end() && --it->second.times == 0) needed.erase(it);
 }
 
-Message& Client::Batch::message_to(int server) {
+Message& Client::Batch::message_to(const Remote& to) {
   const std::lock_guard lock(client_.mutex_);
-  const auto at = static_cast<size_t>(server);
+  const auto at = static_cast<size_t>(to.server);
   if (messages_.size() <= at) messages_.resize(client_.lines_.size());
-  auto& message = messages_[at];
-  if (!message) message = client_.fresh_exchange(*client_.lines_[at]);
-  return *message;
+  Outgoing& out = messages_[at];
+  if (!out.message) out.message = client_.fresh_exchange(*client_.lines_[at]);
+  out.parameters.push_back(to.parameter);
+  return *out.message;
 }
 
-void Client::Batch::push(const Remote& to, const Tensor& gradient) { message_to(to.server).add(to.number, gradient); }
+void Client::Batch::push(const Remote& to, const Tensor& gradient) { message_to(to).add(to.number, gradient); }
 
 void Client::Batch::push(const Remote& to, std::span<const int64_t> ids, int64_t height, const void* values,
                          DType dtype, int64_t width) {
-  message_to(to.server).add_rows(to.number, ids, height, values, dtype, width);
+  message_to(to).add_rows(to.number, ids, height, values, dtype, width);
 }
 
 void Client::Batch::exchange(Done done) {
@@ -105,35 +115,55 @@ void Client::Batch::exchange(Done done) {
   {
     const std::lock_guard lock(client_.mutex_);
     for (size_t server = 0; server < messages_.size(); ++server) {
-      auto& message = messages_[server];
-      if (!message) continue;
+      Outgoing& out = messages_[server];
+      if (!out.message) continue;
       Line& line = *client_.lines_[server];
-      client_.complete_message(line, message.get());
-      ready.emplace_back(&line, std::move(message));
+      const auto updates = [&](int parameter) {
+        return std::any_of(out.parameters.begin(), out.parameters.end(),
+                           [&](int p) { return p == 0 || parameter == 0 || p == parameter; });
+      };
+      std::vector<uint32_t> needed;
+      for (const auto& [variable, need] : line.needed) {
+        if (updates(need.parameter)) needed.push_back(variable);
+      }
+      out.message->add_needed(needed);
+      ready.emplace_back(&line, std::move(out.message));
     }
     messages_.clear();
   }
   client_.start_exchange(std::move(ready), std::move(done));
 }
 
-// Adds the variables that are fetched with the answer, which replaces the last one.
-void Client::complete_message(Line& line, Message* message) const {
-  for (Place& p : line.places) p.taken = true;
-  std::vector<uint32_t> needed;
-  for (const auto& [variable, times] : line.needed) needed.push_back(variable);
-  message->add_needed(needed);
-}
-
+// Answers replace the values of earlier ones.
 void Client::exchange(Done done) {
   Ready ready;
   {
     const std::lock_guard lock(mutex_);
     for (auto& line : lines_) {
-      for (Place& p : line->places) p.taken = true;
-      if (!line->pushed) continue;
-      complete_message(*line, line->outgoing.get());
-      line->pushed = false;
+      for (auto& [variable, place] : line->places) place.taken = true;
+      if (!std::exchange(line->pushed, false)) continue;
+      std::vector<uint32_t> needed;
+      for (const auto& [variable, need] : line->needed) needed.push_back(variable);
+      line->outgoing->add_needed(needed);
       ready.emplace_back(line.get(), std::move(line->outgoing));
+    }
+  }
+  start_exchange(std::move(ready), std::move(done));
+}
+
+void Client::exchange(std::span<const Remote> needed, Done done) {
+  Ready ready;
+  {
+    const std::lock_guard lock(mutex_);
+    for (size_t server = 0; server < lines_.size(); ++server) {
+      Line& line = *lines_[server];
+      if (!std::exchange(line.pushed, false)) continue;
+      std::vector<uint32_t> variables;
+      for (const Remote& r : needed) {
+        if (r.server == static_cast<int>(server)) variables.push_back(r.number);
+      }
+      line.outgoing->add_needed(variables);
+      ready.emplace_back(&line, std::move(line.outgoing));
     }
   }
   start_exchange(std::move(ready), std::move(done));
@@ -155,15 +185,11 @@ void Client::answered(Line& line, const std::shared_ptr<Exchange>& exchange, Mes
     answer->throw_if_error();
     line.link->set_round(answer->header().round);
     const std::lock_guard lock(mutex_);
-    line.places.clear();
+    ++line.answers;
     for (int i = 0; i < answer->parts(); ++i) {
-      const Part& p = answer->part(i);
-      if (p.kind == PartKind::kTensor) line.places.push_back({p.variable, i, false});
+      if (answer->part(i).kind != PartKind::kTensor) continue;
+      line.places[answer->part(i).variable] = {i, false, line.answers, answer};
     }
-    std::sort(line.places.begin(), line.places.end(), [](const Place& a, const Place& b) {
-      return std::pair(a.variable, a.part) < std::pair(b.variable, b.part);
-    });
-    line.answer = std::move(answer);
   } catch (...) {
     const std::lock_guard lock(exchange->mutex);
     if (!exchange->error) exchange->error = std::current_exception();
@@ -172,35 +198,39 @@ void Client::answered(Line& line, const std::shared_ptr<Exchange>& exchange, Mes
 }
 
 // The last answer that holds a variable, and its position.
-MessageRef Client::find(const Remote& variable, int* part, bool take) {
+MessageRef Client::find_untaken(const Remote& variable, int* part) {
   const std::lock_guard lock(mutex_);
-  Line& line = *lines_[static_cast<size_t>(variable.server)];
-  if (!line.answer) return nullptr;
-  const auto at = std::lower_bound(line.places.begin(), line.places.end(), variable.number,
-                                   [](const Place& p, uint32_t number) { return p.variable < number; });
-  if (at == line.places.end() || at->variable != variable.number) return nullptr;
-  if (take && std::exchange(at->taken, true)) return nullptr;
-  *part = at->part;
-  return line.answer;
+  auto& places = lines_[static_cast<size_t>(variable.server)]->places;
+  const auto at = places.find(variable.number);
+  if (at == places.end() || std::exchange(at->second.taken, true)) return nullptr;
+  *part = at->second.part;
+  return at->second.answer;
 }
 
 bool Client::take(const Remote& variable, Tensor* out) {
   int part = -1;
-  const MessageRef answer = find(variable, &part, /*take=*/true);
+  const MessageRef answer = find_untaken(variable, &part);
   if (answer) copy_part(*answer, part, out);
   return answer != nullptr;
 }
 
-bool Client::peek(const Remote& variable, Tensor* out) {
-  int part = -1;
-  const MessageRef answer = find(variable, &part, /*take=*/false);
-  if (answer) copy_part(*answer, part, out);
-  return answer != nullptr;
+bool Client::newer(const Remote& variable, uint64_t* seen, Tensor* out) {
+  Place found;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto& places = lines_[static_cast<size_t>(variable.server)]->places;
+    const auto at = places.find(variable.number);
+    if (at == places.end() || at->second.number == *seen) return false;
+    found = at->second;
+  }
+  *seen = found.number;
+  copy_part(*found.answer, found.part, out);
+  return true;
 }
 
 bool Client::take_rows(const Remote& table, std::vector<int64_t>* ids, Tensor* rows) {
   int part = -1;
-  const MessageRef answer = find(table, &part, /*take=*/true);
+  const MessageRef answer = find_untaken(table, &part);
   if (!answer || part == 0 || answer->part(part - 1).kind != PartKind::kIds) return false;
   const auto found = answer->ids(part - 1);
   ids->assign(found.begin(), found.end());

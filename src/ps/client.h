@@ -21,6 +21,7 @@ struct Remote {
   std::shared_ptr<Link> link;
   int server = 0;
   uint32_t number = 0;
+  int parameter = 0;  // that it is a shard of, or whose gradient it is: Client::parameter_number(); 0: unknown
 };
 
 class Communicator;
@@ -37,7 +38,8 @@ class Client {
 
   // Waits for the server, which may be starting.
   void connect(const std::string& endpoint);
-  Remote remote(const std::string& endpoint, const std::string& name);
+  // `parameter`: the whole parameter of which this is a shard, or a gradient.
+  Remote remote(const std::string& endpoint, const std::string& name, const std::string& parameter = {});
   const LinkOptions& options() const { return options_; }
 
   // Whether servers combine the gradients of all workers.
@@ -53,9 +55,12 @@ class Client {
   // Sends the pushed gradients; `done` gets the first error, if any, when all servers have answered.
   using Done = std::function<void(std::exception_ptr)>;
   void exchange(Done done);
+  // The same, but requests only these variables, from servers that get gradients.
+  void exchange(std::span<const Remote> needed, Done done);
 
   // ---- without sync: the gradients of one sender, in separate messages. Otherwise the exchange of another replica
-  // or thread could send them, and this sender would end its step before servers have acknowledged it.
+  // or thread could send them, and this sender would end its step before servers have acknowledged it. Each message
+  // requests the subscribed variables that its gradients update: the others have other messages.
   class Batch {
    public:
     explicit Batch(Client& client) : client_(client) {}
@@ -66,18 +71,22 @@ class Client {
     void clear() { messages_.clear(); }  // drops what a failed step has left
 
    private:
-    Message& message_to(int server);
+    struct Outgoing {
+      std::shared_ptr<Message> message;  // null: none
+      std::vector<int> parameters;       // of its gradients
+    };
+    Message& message_to(const Remote& to);
 
     Client& client_;
-    std::vector<std::shared_ptr<Message>> messages_;  // by server; null: none
+    std::vector<Outgoing> messages_;  // by server
   };
 
   // Copies a variable out of the last exchange's answers; false if they do not hold it, or it was taken already.
   bool take(const Remote& variable, Tensor* out);
   // The rows of a table in the answer.
   bool take_rows(const Remote& table, std::vector<int64_t>* ids, Tensor* rows);
-  // The same, for repeated calls.
-  bool peek(const Remote& variable, Tensor* out);
+  // The newest value of an answer, if it is another one than that of the answer `seen`, which is set to its number.
+  bool newer(const Remote& variable, uint64_t* seen, Tensor* out);
 
   // Null, or the communicator that works in parallel to the steps; it is attached and detached while no step runs.
   Communicator* communicator() const { return communicator_.get(); }
@@ -111,18 +120,24 @@ class Client {
   std::optional<Link::Wait> oldest_wait(const std::string& endpoint);
 
  private:
+  // The last answer that holds a variable.
   struct Place {
-    uint32_t variable;
-    int part;
-    bool taken;
+    int part = 0;
+    bool taken = false;
+    uint64_t number = 0;  // of the answer
+    MessageRef answer;
+  };
+  struct Need {
+    int times = 0;  // number of requests
+    int parameter = 0;
   };
   struct Line {
     std::shared_ptr<Link> link;
     std::shared_ptr<Message> outgoing;  // of the current step
     bool pushed = false;
-    std::map<uint32_t, int> needed;  // by variable: number of requests
-    MessageRef answer;
-    std::vector<Place> places;  // of its tensors, by variable
+    std::map<uint32_t, Need> needed;  // by variable
+    uint64_t answers = 0;
+    std::map<uint32_t, Place> places;  // of tensors in answers, by variable
     std::vector<std::shared_ptr<Message>> spare;
   };
   using Ready = std::vector<std::pair<Line*, std::shared_ptr<Message>>>;
@@ -136,18 +151,18 @@ class Client {
   Line& line(const std::string& endpoint, int* server);
   Message& outgoing(Line& line);
   std::shared_ptr<Message> fresh_exchange(Line& line);
-  void complete_message(Line& line, Message* message) const;
+  int parameter_number(const std::string& name);
   void start_exchange(Ready ready, Done done);
   void catch_up(const std::vector<std::string>& servers);
   std::shared_ptr<Message> fresh(Line& line, Verb verb);
-  MessageRef find(const Remote& variable, int* part, bool take);
+  MessageRef find_untaken(const Remote& variable, int* part);
   void answered(Line& line, const std::shared_ptr<Exchange>& exchange, MessageRef answer);
 
   const LinkOptions options_;
   const Connect connect_;
   const std::shared_ptr<Timer> timer_;
   std::mutex mutex_;
-  std::map<std::string, int> servers_;
+  std::map<std::string, int> servers_, parameters_;
   std::vector<std::unique_ptr<Line>> lines_;
   std::shared_ptr<Communicator> communicator_;
   std::shared_ptr<Geo> geo_;

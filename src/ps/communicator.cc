@@ -76,16 +76,37 @@ void Communicator::push(const Remote& to, std::span<const int64_t> ids, int64_t 
   changed_.notify_all();
 }
 
-void Communicator::subscribe(const Remote& variable) { client_.subscribe(variable); }
-
-bool Communicator::take(const Remote& variable, uint64_t* seen, Tensor* out) {
+Communicator::Taken Communicator::take(const Remote& variable, uint64_t* seen, Tensor* out) {
+  bool sent = false;
   {
     const std::lock_guard lock(mutex_);
     check();
-    if (rounds_ == *seen) return false;
-    *seen = rounds_;
+    Take& t = takes_[{variable.server, variable.number}];
+    t.variable = variable;
+    ++t.count;
+    sent = stats_.rounds > 0;
   }
-  return client_.peek(variable, out);
+  if (client_.newer(variable, seen, out)) return Taken::kNew;
+  return sent && *seen == 0 ? Taken::kUnknown : Taken::kNothing;
+}
+
+// A variable that steps have taken since its last request is requested with its gradient; if that does not come, with
+// those of others.
+void Communicator::choose_needed() {
+  sent_.clear();
+  for (const auto& [key, p] : sending_) {
+    if (p.count > 0) sent_.emplace(key.first, p.to.parameter);
+  }
+  needed_.clear();
+  for (auto& [key, t] : takes_) {
+    const auto sent = [&](int parameter) { return sent_.count({key.first, parameter}) != 0; };
+    const int parameter = t.variable.parameter;
+    const bool now = parameter == 0 || t.count > 1 || sent(parameter) || sent(0);
+    const auto any = sent_.lower_bound({key.first, 0});
+    if (t.count == 0 || !now || any == sent_.end() || any->first != key.first) continue;
+    t.count = 0;
+    needed_.push_back(t.variable);
+  }
 }
 
 void Communicator::meet(Client::Done done) {
@@ -130,6 +151,7 @@ void Communicator::send_round(std::unique_lock<std::mutex>& lock) {
   for (auto& [key, p] : pending_) {
     if (p.count > 0) std::swap(p, sending_[key]);
   }
+  choose_needed();
   const std::vector<Client::Done> met = std::exchange(waiting_, {});
   changed_.notify_all();
   lock.unlock();
@@ -137,13 +159,12 @@ void Communicator::send_round(std::unique_lock<std::mutex>& lock) {
   try {
     put_into_client(sending_);
     std::promise<std::exception_ptr> over;
-    client_.exchange([&](std::exception_ptr e) { over.set_value(std::move(e)); });
+    client_.exchange(needed_, [&](std::exception_ptr e) { over.set_value(std::move(e)); });
     error = over.get_future().get();
   } catch (...) {
     error = std::current_exception();
   }
   lock.lock();
-  ++rounds_;
   ++stats_.rounds;
   if (error && !error_) error_ = error;
   lock.unlock();

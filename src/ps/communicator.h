@@ -1,13 +1,15 @@
 // Sends and receives for a worker while its steps go on (asynchronous training). Steps deposit gradients and fetch the
-// newest parameters; a thread sends the deposited ones, several gradients of one variable merged, and requests the
-// parameters in the same message. A variable accepts a limited number of gradients before they are sent: then steps
-// wait. In half-async training the end of a step sends them, so there is no limit within it.
+// newest parameters; a thread sends the deposited ones, several gradients of one variable merged. The message with the
+// gradient of a parameter requests that parameter, once for each time that a step has taken it. A variable accepts a
+// limited number of gradients before they are sent: then steps wait. In half-async training the end of a step sends
+// them, so there is no limit within it.
 #pragma once
 #include <condition_variable>
 #include <exception>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -35,10 +37,10 @@ class Communicator {
   void push(const Remote& to, const Tensor& gradient);
   void push(const Remote& to, std::span<const int64_t> ids, int64_t height, const void* values, DType dtype,
             int64_t width);
-  // From now on each round fetches it.
-  void subscribe(const Remote& variable);
-  // The newest value, if there is one newer than `seen`, which is set to its number.
-  bool take(const Remote& variable, uint64_t* seen, Tensor* out);
+  // The newest value, if it is newer than the one of number `seen`, which is set to its number; otherwise kNothing, and
+  // kUnknown if gradients were sent and no value has come yet. Calls request the next value.
+  enum class Taken { kNothing, kNew, kUnknown };
+  Taken take(const Remote& variable, uint64_t* seen, Tensor* out);
   // Half-async: the end of a step of one thread. `done` is called when the round with its gradients has ended.
   void meet(Client::Done done);
   void join(int threads);  // that many threads more, or fewer, take part in meetings
@@ -59,11 +61,18 @@ class Communicator {
     int64_t width = 0;
   };
 
+  // A variable that steps take.
+  struct Take {
+    Remote variable;
+    int count = 0;  // since it was requested
+  };
+
   Pending& place_for(const Remote& to, std::unique_lock<std::mutex>& lock);
   void work();
   bool ready() const;
   void send_round(std::unique_lock<std::mutex>& lock);
   void put_into_client(std::map<Key, Pending>& round);
+  void choose_needed();
   void finish(Pending& p) const;
   void check() const;
 
@@ -73,10 +82,12 @@ class Communicator {
   std::condition_variable changed_;
   std::map<Key, Pending> pending_;
   std::map<Key, Pending> sending_;  // memory of the last round
+  std::map<Key, Take> takes_;
+  std::vector<Remote> needed_;          // in the round that is sent
+  std::set<std::pair<int, int>> sent_;  // its servers and parameters
   std::vector<Client::Done> waiting_;
   int threads_;
   bool over_ = false, busy_ = false;
-  uint64_t rounds_ = 0;
   std::exception_ptr error_;
   CommunicatorStats stats_;
   std::thread thread_;

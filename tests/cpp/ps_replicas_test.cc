@@ -50,6 +50,7 @@ TEST(PsReplicas, AnExchangeSendsTheGradientsOfOneReplica) {
     const Remote a = client->remote("toy:0", "a"), b = client->remote("toy:1", "b");
     client->subscribe(a);
     on_replicas([&] {
+      uint64_t seen = 0;
       for (int step = 1; step <= kSteps; ++step) {
         Client::Batch own(*client);
         own.push(a, filled(-1));
@@ -58,7 +59,7 @@ TEST(PsReplicas, AnExchangeSendsTheGradientsOfOneReplica) {
         if (client->oldest_wait("toy:0")) ++waits;  // as a stall report does
         if (step % 10 == 0 && pulled(*client, b) < static_cast<float>(step)) ++early;
         Tensor newest;
-        client->peek(a, &newest);
+        client->newer(a, &seen, &newest);
       }
     });
     EXPECT_GE(pulled(*client, a), static_cast<float>(kReplicas * kSteps));
@@ -79,7 +80,6 @@ TEST(PsReplicas, TheCommunicatorSumsThem) {
     const Remote a = client->remote("toy:0", "a"), b = client->remote("toy:1", "b");
     {
       Communicator communicator(*client, {.queue = 3});
-      communicator.subscribe(a);
       on_replicas([&] {
         uint64_t seen = 0;
         for (int step = 0; step < kSteps; ++step) {
@@ -96,6 +96,60 @@ TEST(PsReplicas, TheCommunicatorSumsThem) {
   });
   EXPECT_EQ(cluster.stores[0]->values_[0].data<float>()[0], kAll);
   EXPECT_EQ(cluster.stores[1]->values_[1].data<float>()[0], kAll);
+}
+
+Communicator::Taken taken(Communicator& communicator, const Remote& from, uint64_t* seen, float expected) {
+  Tensor value;
+  const auto found = communicator.take(from, seen, &value);
+  if (found == Communicator::Taken::kNew) EXPECT_EQ(value.data<float>()[0], expected);
+  return found;
+}
+
+// The message with its gradient requests a parameter that was taken since the last request; so does any other message
+// after two takes.
+TEST(PsReplicas, TheCommunicatorRequestsAParameterWithItsGradient) {
+  using Taken = Communicator::Taken;
+  Cluster cluster(1, 1, Mode::kAsync);
+  const auto client = cluster.client(0);
+  const Remote a = client->remote("toy:0", "a", "a"), b = client->remote("toy:0", "b", "b");
+  Communicator communicator(*client, {});
+  const auto send = [&](const Remote& to) {
+    communicator.push(to, filled(-1));
+    communicator.flush();
+  };
+  uint64_t seen = 0;
+  EXPECT_EQ(taken(communicator, a, &seen, 0), Taken::kNothing) << "no gradient was sent yet";
+  send(b);
+  EXPECT_EQ(taken(communicator, a, &seen, 0), Taken::kUnknown);
+  send(b);
+  EXPECT_EQ(taken(communicator, a, &seen, 0), Taken::kNew) << "two takes, and its gradient has not come";
+  send(b);
+  EXPECT_EQ(taken(communicator, a, &seen, 0), Taken::kNothing);
+  send(a);
+  EXPECT_EQ(taken(communicator, a, &seen, 1), Taken::kNew);
+  send(a);
+  send(a);  // requests nothing: there was no take since
+  EXPECT_EQ(taken(communicator, a, &seen, 2), Taken::kNew);
+  communicator.flush();
+  client->complete();
+}
+
+TEST(PsReplicas, AMessageRequestsWhatItsGradientsUpdate) {
+  Cluster cluster(1, 1, Mode::kAsync);
+  const auto client = cluster.client(0);
+  const Remote a = client->remote("toy:0", "a", "a"), b = client->remote("toy:0", "b", "b");
+  client->subscribe(a);
+  client->subscribe(b);
+  Tensor value;
+  for (const auto& [sent, other] : {std::pair(a, b), std::pair(b, a)}) {
+    Client::Batch own(*client);
+    own.push(sent, filled(-1));
+    wait_for(own);
+    EXPECT_TRUE(client->take(sent, &value));
+    EXPECT_EQ(value.data<float>()[0], 1);
+    EXPECT_FALSE(client->take(other, &value));
+  }
+  client->complete();
 }
 
 // Half-async: the replicas of a step meet, and one mean leaves.

@@ -1,4 +1,5 @@
 // Receives variables, mostly parameters, from the servers that store them.
+#include <algorithm>
 #include <cstring>
 
 #include "ops/distributed/shards.h"
@@ -38,6 +39,12 @@ void join(const std::vector<Tensor>& parts, Tensor* out) {
   }
 }
 
+using Taken = ps::Communicator::Taken;
+Taken take(ps::Communicator* communicator, ps::Client& client, const ps::Remote& from, uint64_t* seen, Tensor* to) {
+  if (communicator) return communicator->take(from, seen, to);
+  return client.take(from, to) ? Taken::kNew : Taken::kUnknown;
+}
+
 // Takes the value from the answer to this step's gradients, or to the communicator's last round, if it is there, and
 // otherwise requests it now.
 Kernel recv_kernel(const KernelArgs& op) {
@@ -47,27 +54,26 @@ Kernel recv_kernel(const KernelArgs& op) {
   const bool joins = out.count == 1 && endpoints.size() > 1;
   const bool in_step = !op.op().input("X").empty();
   auto p = std::make_shared<Parcels>();
-  p->shards = std::make_shared<Shards>(op.attr<int32_t>("trainer_id"), endpoints, names);
+  p->shards = std::make_shared<Shards>(op.attr<int32_t>("trainer_id"), endpoints, names, parameter_of(op));
   p->seen.resize(endpoints.size());
   if (joins) p->parts.resize(endpoints.size());
   const bool idle = op.attr<int32_t>("do_not_run") != 0;
   return [=](KernelContext& c) {
     if (idle) return;
     ps::Client& client = p->shards->client();
-    if (in_step) p->shards->subscribe();
     Value* const* outs = c.outs + out.first;
     const auto target = [=](size_t i) { return joins ? &p->parts[i] : &outs[i]->as<Tensor>(); };
     ps::Communicator* communicator = in_step ? client.communicator() : nullptr;
+    if (in_step && !communicator) p->shards->subscribe();
     std::vector<size_t> missing;  // not in the last answers, as in the first step, which subscribed after its exchange
     bool fresh = !communicator;
     for (size_t i = 0; i < names.size(); ++i) {
-      const ps::Remote& remote = p->shards->remotes()[i];
-      const uint64_t before = p->seen[i];
-      if (communicator ? communicator->take(remote, &p->seen[i], target(i)) : client.take(remote, target(i))) {
-        fresh = true;
-      } else if (!communicator || p->seen[i] != before) {
-        missing.push_back(i);
-      }
+      const auto taken = take(communicator, client, p->shards->remotes()[i], &p->seen[i], target(i));
+      fresh |= taken == Taken::kNew;
+      if (taken == Taken::kUnknown) missing.push_back(i);
+    }
+    for (size_t i = 0; communicator && joins && fresh && i < names.size(); ++i) {  // another server has answered first
+      if (p->seen[i] == 0 && std::find(missing.begin(), missing.end(), i) == missing.end()) missing.push_back(i);
     }
     if (!fresh && missing.empty()) return;  // no round has ended since the last step
     const auto finish = [=] {

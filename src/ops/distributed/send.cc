@@ -84,7 +84,7 @@ std::shared_ptr<Parcels> parcels(const KernelArgs& op) {
     const auto& sections = op.attr<std::vector<int64_t>>("sections");
     if (sections.size() == endpoints.size()) p->cut.emplace("sections", sections);
   }
-  p->shards = std::make_shared<Shards>(op.attr<int32_t>("trainer_id"), endpoints, std::move(names));
+  p->shards = std::make_shared<Shards>(op.attr<int32_t>("trainer_id"), endpoints, std::move(names), parameter_of(op));
   return p;
 }
 

@@ -6,8 +6,8 @@
 
 namespace anabranch::distributed {
 
-Shards::Shards(int trainer, std::vector<std::string> endpoints, std::vector<std::string> names)
-    : trainer_(trainer), endpoints_(std::move(endpoints)), names_(std::move(names)) {
+Shards::Shards(int trainer, std::vector<std::string> endpoints, std::vector<std::string> names, std::string parameter)
+    : trainer_(trainer), endpoints_(std::move(endpoints)), names_(std::move(names)), parameter_(std::move(parameter)) {
   AB_CHECK(endpoints_.size() == names_.size(), InvalidArgument,
            "endpoints must name the server of each of the {} variables ({}), got {} endpoints", names_.size(),
            fmt::join(names_, ", "), endpoints_.size());
@@ -22,7 +22,7 @@ ps::Client& Shards::client() {
   if (client_) [[likely]]
     return *client_;
   auto client = ps::client_of(trainer_);
-  for (size_t i = 0; i < names_.size(); ++i) remotes_.push_back(client->remote(endpoints_[i], names_[i]));
+  for (size_t i = 0; i < names_.size(); ++i) remotes_.push_back(client->remote(endpoints_[i], names_[i], parameter_));
   client_ = std::move(client);
   return *client_;
 }
@@ -30,6 +30,11 @@ ps::Client& Shards::client() {
 void Shards::subscribe() {
   if (std::exchange(subscribed_, true)) return;
   for (const ps::Remote& r : remotes_) client().subscribe(r);
+}
+
+std::string parameter_of(const KernelArgs& op) {
+  const auto pairs = op.op().role_vars();
+  return pairs.size() == 1 ? pairs[0].first : std::string();
 }
 
 std::vector<std::string> names_or(const KernelArgs& op, const char* attr, const std::vector<std::string>& args) {

@@ -12,7 +12,8 @@ namespace anabranch::distributed {
 
 class Shards {
  public:
-  Shards(int trainer, std::vector<std::string> endpoints, std::vector<std::string> names);
+  // `parameter`: of which they are shards, or shards of its gradient; empty: none, or several.
+  Shards(int trainer, std::vector<std::string> endpoints, std::vector<std::string> names, std::string parameter = {});
   ~Shards();
   Shards(const Shards&) = delete;
 
@@ -25,11 +26,14 @@ class Shards {
  private:
   const int trainer_;
   const std::vector<std::string> endpoints_, names_;
+  const std::string parameter_;
   std::shared_ptr<ps::Client> client_;
   std::vector<ps::Remote> remotes_;
   bool subscribed_ = false;
 };
 
+// The parameter that a send or receive works for; empty: none, or several.
+std::string parameter_of(const KernelArgs& op);
 // The names that an attribute gives, or the names of the arguments.
 std::vector<std::string> names_or(const KernelArgs& op, const char* attr, const std::vector<std::string>& args);
 // Collects the answers of several servers for one node: counts them, keeps the first error, and completes the node with
