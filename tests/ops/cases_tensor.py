@@ -120,6 +120,9 @@ for attrs in ({"axes": [1, 2], "starts": [0, 0], "ends": [3, 4], "strides": [2, 
               {"axes": [2], "starts": [3], "ends": [0], "strides": [-1]},
               {"axes": [0, 2], "starts": [-1, -1], "ends": [-100, -100], "strides": [-1, -2]}):
     case("strided_slice", {"Input": real(2, 3, 4)}, attrs, ref=part)
+case("slice", {"Input": apart(2, 3, 4)}, {"axes": [-1, 0], "starts": [1, 0], "ends": [3, 1]}, ref=part, name="axes_from_the_end")
+case("strided_slice", {"Input": apart(2, 3, 4)}, {"axes": [-1, -2], "starts": [0, 1], "ends": [4, 3], "strides": [2, 1]}, ref=part,
+     name="axes_from_the_end")
 case("strided_slice", {"Input": apart(2, 3, 4), "StridesTensor": dims(2, 1)}, {"axes": [2, 1], "starts": [0, 1], "ends": [4, 3], "strides": [-1, -1]},
      grad=["Input"], ref=part, name="strides")
 case("strided_slice", {"Input": apart(2, 3, 4), "StartsTensor": dims(3), "EndsTensor": dims(0), "StridesTensor": dims(-1)},
